@@ -1,0 +1,3 @@
+//! A B-link tree built from annotated tasks.
+
+pub mod node;

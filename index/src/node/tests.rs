@@ -1,0 +1,417 @@
+//! Both layouts in all sizes against ordered maps, over chains of nodes that split and merge.
+
+use super::*;
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+
+fn token() -> WriteToken<'static> {
+    // SAFETY: the tests are single-threaded.
+    unsafe { WriteToken::assume() }
+}
+
+/// One level of a tree: nodes linked to the right, and what they should hold. A node's link is its index plus one.
+struct Chain<L> {
+    nodes: Vec<Box<L>>,
+    level: u64,
+    model: BTreeMap<u64, u64>,
+}
+
+impl<L: Layout> Chain<L> {
+    fn new(level: u64) -> Self {
+        let mut chain = Self { nodes: vec![Box::new(L::new(level, 0))], level, model: BTreeMap::new() };
+        assert!(chain.nodes[0].is_empty());
+        if level > 0 {
+            assert_eq!(chain.nodes[0].write(0, 7, Write::Insert, &token()), Wrote::Inserted);
+            chain.model.insert(0, 7);
+        }
+        chain
+    }
+
+    fn node(&self, link: u64) -> &L {
+        &self.nodes[link as usize - 1]
+    }
+
+    /// The link of the node that covers `key`, found the way a tree does: by following the links to the right.
+    fn cover(&self, key: u64) -> u64 {
+        let mut link = 1;
+        loop {
+            let node = self.node(link);
+            let right = if self.level == 0 {
+                match node.find(key) {
+                    Found::Right(right) => right,
+                    found => {
+                        let value = self.model.get(&key).copied();
+                        assert_eq!(found, value.map_or(Found::Missing, Found::Value));
+                        0
+                    }
+                }
+            } else {
+                match node.descend(key) {
+                    Down::Right(right) => right,
+                    down => {
+                        let child = *self.model.range(..=key).next_back().unwrap().1;
+                        assert_eq!(down, Down::Child(child));
+                        0
+                    }
+                }
+            };
+            let covers = key >= node.low() && node.high().is_none_or(|high| key < high);
+            assert_eq!(covers, right == 0);
+            if covers {
+                return link;
+            }
+            assert_eq!(right, node.right());
+            link = right;
+        }
+    }
+
+    /// What the node at `link` should hold.
+    fn held(&self, link: u64) -> Vec<(u64, u64)> {
+        let node = self.node(link);
+        let all = self.model.range(node.low()..).map(|(key, value)| (*key, *value));
+        all.take_while(|pair| node.high().is_none_or(|high| pair.0 < high)).collect()
+    }
+
+    fn check(&self) {
+        let (mut link, mut low, mut count) = (1, 0, 0);
+        while link != 0 {
+            let node = self.node(link);
+            assert_eq!(node.check(), []);
+            assert!(!node.is_dead());
+            assert_eq!((node.level(), node.low()), (self.level, low));
+            let (held, mut entries) = (self.held(link), Entries::new());
+            node.entries(0, &mut entries);
+            assert_eq!(entries.pairs(), held);
+            assert_eq!((node.len(), node.is_empty()), (held.len(), held.is_empty()));
+            count += held.len();
+            link = node.right();
+            low = node.high().unwrap_or(0);
+            let onward = if link == 0 { Onward::End } else { Onward::Right { link, low } };
+            assert_eq!(entries.onward(), onward);
+        }
+        assert_eq!(count, self.model.len());
+    }
+
+    fn write(&mut self, key: u64, value: u64, how: Write) {
+        let link = self.cover(key);
+        let old = self.model.get(&key).copied();
+        let wrote = self.node(link).write(key, value, how, &token());
+        if wrote == Wrote::Full {
+            assert_eq!((old, how == Write::Update), (None, false));
+            let held = self.held(link);
+            assert!(held.len() * 10 >= L::CAPACITY * 9, "split with {} entries", held.len());
+            let mut right = Box::new(L::new(self.level, 0));
+            let new = self.nodes.len() as u64 + 1;
+            let rightmost = self.node(link).right() == 0;
+            let separator = self.node(link).split(&mut right, new, key, &token());
+            assert_eq!((self.node(link).high(), right.low()), (Some(separator), separator));
+            if rightmost && held.last().unwrap().0 < key {
+                assert!(right.len() <= 1);
+                assert!(key >= separator);
+            }
+            self.nodes.push(right);
+            if self.level == 0 || !self.held(new).is_empty() {
+                self.check();
+            }
+            return self.write(key, value, how);
+        }
+        let expected = match (old, how) {
+            (Some(old), Write::Insert) => Wrote::Exists(old),
+            (Some(old), _) => Wrote::Replaced(old),
+            (None, Write::Update) => Wrote::Missing,
+            (None, _) => Wrote::Inserted,
+        };
+        assert_eq!(wrote, expected);
+        if !matches!(wrote, Wrote::Exists(_) | Wrote::Missing) {
+            self.model.insert(key, value);
+        }
+    }
+
+    fn modify(&mut self, key: u64) {
+        let link = self.cover(key);
+        let modified = self.node(link).modify(key, |value| value ^ 1, &token());
+        match self.model.get_mut(&key) {
+            Some(value) => {
+                assert_eq!(modified, Modified::Done { old: *value, new: *value ^ 1 });
+                *value ^= 1;
+            }
+            None => assert_eq!(modified, Modified::Missing),
+        }
+    }
+
+    fn remove(&mut self, key: u64) {
+        let link = self.cover(key);
+        let node = self.node(link);
+        let stays = self.level > 0 && node.low() == key;
+        let expected = match self.model.get(&key) {
+            Some(&value) if !stays => Removed::Done { value, empty: self.held(link).len() == 1 },
+            _ => Removed::Missing,
+        };
+        let removed =
+            if self.level == 0 { node.remove(key, &token()) } else { node.remove_child(key, &token()) };
+        assert_eq!(removed, expected);
+        if removed != Removed::Missing {
+            self.model.remove(&key);
+        }
+    }
+
+    fn scan(&self, from: u64) {
+        let mut link = self.cover(from);
+        let mut model = self.model.range(from..);
+        while link != 0 {
+            let node = self.node(link);
+            node.visit(from, |key, value| assert_eq!(model.next(), Some((&key, &value))));
+            link = node.right();
+        }
+        assert_eq!(model.next(), None);
+    }
+
+    fn merge(&mut self, key: u64) {
+        let link = self.cover(key);
+        let left = self.node(link);
+        if left.right() == 0 {
+            return;
+        }
+        let right = self.node(left.right());
+        let (count, other) = (left.len(), right.len());
+        if left.absorb(right, &token(), &token()) {
+            assert!(right.is_dead());
+            assert_eq!(right.check(), []);
+            for key in [0, right.low(), key, u64::MAX] {
+                assert_eq!(right.find(key), Found::Dead);
+                assert_eq!(right.descend(key), Down::Dead);
+                assert_eq!(right.write(key, 0, Write::Upsert, &token()), Wrote::Dead);
+                assert_eq!(right.modify(key, |_| 0, &token()), Modified::Dead);
+                assert_eq!(right.remove(key, &token()), Removed::Dead);
+                assert_eq!(right.remove_child(key, &token()), Removed::Dead);
+                assert_eq!(right.visit(key, |_, _| panic!("dead entries")), Onward::Dead);
+            }
+        } else {
+            assert!(count + other > L::CAPACITY);
+        }
+    }
+
+    fn siblings(&self, key: u64) {
+        let link = self.cover(key);
+        let held = self.held(link);
+        let siblings = self.node(link).siblings(key);
+        if held.len() < 2 {
+            return assert_eq!(siblings, None);
+        }
+        let Siblings { left, right, separator } = siblings.unwrap();
+        let at = held.iter().position(|pair| pair.0 == separator).unwrap();
+        assert_eq!((held[at - 1].1, held[at].1), (left, right));
+        let covering = held.partition_point(|pair| pair.0 <= key) - 1;
+        assert!(covering == at || covering == at - 1);
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Op {
+    Write(u64, u64, Write),
+    Ascend(u64, u64, u64),
+    Descend(u64, u64, u64),
+    Scatter(u64, u64),
+    Remove(u64),
+    RemoveRange(u64, usize),
+    Modify(u64),
+    Scan(u64),
+    Merge(u64),
+    Siblings(u64),
+    Find(u64),
+}
+
+fn key() -> impl Strategy<Value = u64> {
+    prop_oneof![4 => 0..400u64, 2 => (0..400u64).prop_map(|key| u64::MAX - key), 1 => Just(u64::MAX), 1 => any::<u64>()]
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    let how = prop_oneof![Just(Write::Insert), Just(Write::Upsert), Just(Write::Update)];
+    prop_oneof![
+        8 => (key(), any::<u64>(), how).prop_map(|(key, value, how)| Op::Write(key, value, how)),
+        2 => (key(), 1..5u64, 1..150u64).prop_map(|(key, step, count)| Op::Ascend(key, step, count)),
+        1 => (key(), 1..5u64, 1..150u64).prop_map(|(key, step, count)| Op::Descend(key, step, count)),
+        2 => (any::<u64>(), 1..150u64).prop_map(|(seed, count)| Op::Scatter(seed, count)),
+        6 => key().prop_map(Op::Remove),
+        2 => (key(), 1..60usize).prop_map(|(key, count)| Op::RemoveRange(key, count)),
+        1 => key().prop_map(Op::Modify),
+        1 => key().prop_map(Op::Scan),
+        3 => key().prop_map(Op::Merge),
+        2 => key().prop_map(Op::Siblings),
+        2 => key().prop_map(Op::Find),
+    ]
+}
+
+fn run<L: Layout>(level: u64, ops: &[Op]) {
+    let mut chain = Chain::<L>::new(level);
+    for op in ops {
+        match *op {
+            Op::Write(key, value, how) => chain.write(key, value, how),
+            Op::Ascend(from, step, count) => {
+                (0..count).for_each(|i| chain.write(from.saturating_add(i * step), i, Write::Upsert));
+            }
+            Op::Descend(from, step, count) => {
+                (0..count).for_each(|i| chain.write(from.saturating_sub(i * step), i, Write::Insert));
+            }
+            Op::Scatter(seed, count) => (0..count).for_each(|i| {
+                let key = (seed ^ i).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+                chain.write(key, i, Write::Insert);
+            }),
+            Op::Remove(key) => chain.remove(key),
+            Op::RemoveRange(from, count) => {
+                let keys: Vec<_> = chain.model.range(from..).take(count).map(|pair| *pair.0).collect();
+                keys.into_iter().for_each(|key| chain.remove(key));
+            }
+            Op::Modify(key) => chain.modify(key),
+            Op::Scan(from) => chain.scan(from),
+            Op::Merge(key) => chain.merge(key),
+            Op::Siblings(key) if level > 0 => chain.siblings(key),
+            Op::Siblings(key) | Op::Find(key) => _ = chain.cover(key),
+        }
+        chain.check();
+    }
+    // Every key is still found, and the nodes can be emptied.
+    let keys: Vec<_> = chain.model.keys().copied().collect();
+    keys.iter().for_each(|&key| _ = chain.cover(key));
+    keys.into_iter().for_each(|key| chain.remove(key));
+    chain.check();
+}
+
+/// Fills a node with `count` pairs and compares.
+fn filled<L: Layout>(level: u64, count: usize, last: bool) {
+    let mut pairs: Vec<_> = (0..count as u64).map(|i| (i * 3 + 5, i)).collect();
+    let next = (!last).then_some((1000, 9));
+    if last && pairs.len() < L::CAPACITY {
+        pairs.push((u64::MAX, 77));
+    }
+    let mut node = L::new(level, 5);
+    node.fill(&pairs, next);
+    assert_eq!(node.check(), []);
+    let mut entries = Entries::new();
+    node.entries(0, &mut entries);
+    assert_eq!(entries.pairs(), pairs);
+    assert_eq!(node.high(), next.map(|next| next.0));
+    for key in (5..1000).chain([u64::MAX - 1, u64::MAX]) {
+        let at = pairs.partition_point(|pair| pair.0 <= key);
+        let beyond = next.is_some_and(|next| key >= next.0);
+        if level > 0 {
+            assert_eq!(node.descend(key), if beyond { Down::Right(9) } else { Down::Child(pairs[at - 1].1) });
+        } else if beyond {
+            assert_eq!(node.find(key), Found::Right(9));
+        } else {
+            let pair = pairs.get(at.wrapping_sub(1)).filter(|pair| pair.0 == key);
+            assert_eq!(node.find(key), pair.map_or(Found::Missing, |pair| Found::Value(pair.1)));
+        }
+    }
+}
+
+macro_rules! layouts {
+    ($($name:ident: $layout:ty,)*) => {
+        $(mod $name {
+            use super::*;
+            type L = $layout;
+
+            proptest! {
+                #![proptest_config(ProptestConfig::with_cases(48))]
+
+                #[test]
+                fn leaves_are_maps(ops in prop::collection::vec(op(), 1..120)) {
+                    run::<L>(0, &ops);
+                }
+
+                #[test]
+                fn inner_nodes_are_maps(ops in prop::collection::vec(op(), 1..120)) {
+                    run::<L>(1, &ops);
+                }
+            }
+
+            #[test]
+            fn filling() {
+                for count in 1..=L::CAPACITY {
+                    for last in [false, true] {
+                        filled::<L>(0, count, last);
+                        filled::<L>(3, count, last);
+                    }
+                }
+                filled::<L>(0, 0, true);
+            }
+
+            #[test]
+            fn parts_lie_in_the_node() {
+                let lines = L::ALL.count();
+                assert_eq!(lines * 64, size_of::<L>() + HEADER);
+                assert!(L::CAPACITY < Entries::MOST);
+                let mut node = L::new(0, 0);
+                node.fill(&(0..L::CAPACITY as u64).map(|i| (i, i)).collect::<Vec<_>>(), None);
+                for key in (0..300).chain([u64::MAX]) {
+                    let part = node.locate(key);
+                    assert!(part.first() + part.count() <= lines);
+                }
+            }
+
+            #[test]
+            fn torn_nodes_are_read_in_bounds() {
+                // Any words at all, as a reader beside a writer might meet them.
+                let mut seed = 1u64;
+                for _ in 0..2000 {
+                    let word = || {
+                        seed = seed.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+                        match seed >> 61 {
+                            0 => 0,
+                            1 => u64::MAX,
+                            _ => seed >> (seed >> 58),
+                        }
+                    };
+                    let words: [u64; size_of::<L>() / 8] = std::array::from_fn({ let mut word = word; move |_| word() });
+                    // SAFETY: a node is an array of words of the same size, and any words are a node.
+                    let node: L = unsafe { std::mem::transmute_copy(&words) };
+                    for key in [0, 1, words[3], words[20], words[40], u64::MAX - 1, u64::MAX] {
+                        node.find(key);
+                        node.descend(key);
+                        node.siblings(key);
+                        let part = node.locate(key);
+                        assert!(part.first() + part.count() <= L::ALL.count());
+                        let mut count = 0;
+                        node.visit(key, |_, _| count += 1);
+                        assert!(count <= Entries::MOST);
+                    }
+                    (node.len(), node.is_empty(), node.level(), node.low(), node.high(), node.check());
+                }
+            }
+        })*
+    };
+}
+
+layouts! {
+    hinted_512: Hinted<{ words(512) }>,
+    hinted_1024: Hinted<{ words(1024) }>,
+    hinted_2048: Hinted<{ words(2048) }>,
+    hinted_4096: Hinted<{ words(4096) }>,
+    sorted_512: Sorted<{ words(512) }>,
+    sorted_1024: Sorted<{ words(1024) }>,
+    sorted_2048: Sorted<{ words(2048) }>,
+    sorted_4096: Sorted<{ words(4096) }>,
+}
+
+/// The layout in the documentation of the hinted node is the one that is there.
+#[test]
+fn hinted_nodes_fill_their_lines() {
+    assert_eq!(Hinted::<62>::CAPACITY, 24);
+    assert_eq!(Hinted::<126>::CAPACITY, 56);
+    assert_eq!(Hinted::<254>::CAPACITY, 112);
+    assert_eq!(Hinted::<510>::CAPACITY, 224);
+    assert_eq!(Hinted::<126>::FIRST, Part::lines(0, 1));
+    let mut node = Hinted::<126>::new(0, 0);
+    node.fill(&(0..56).map(|i| (i, i)).collect::<Vec<_>>(), None);
+    assert_eq!(node.locate(0), Part::lines(14, 2));
+    assert_eq!(node.locate(47), Part::lines(4, 2));
+    assert_eq!(node.locate(48), Part::lines(1, 3));
+}
+
+/// Ascending keys leave full nodes behind.
+#[test]
+fn ascending_keys_fill_nodes() {
+    let mut chain = Chain::<Hinted<126>>::new(0);
+    (0..1000).for_each(|key| chain.write(key, key, Write::Insert));
+    assert_eq!(chain.nodes.len(), 1000usize.div_ceil(56));
+}

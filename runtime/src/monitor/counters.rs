@@ -1,0 +1,95 @@
+//! Counters: each belongs to one worker, which alone writes it, so that counting costs a plain addition.
+
+use crate::memory::Heaps;
+use crate::sync::{AtomicU64, Relaxed};
+
+/// A number that one worker writes and anybody reads.
+#[derive(Default)]
+pub(crate) struct Counter(AtomicU64);
+
+impl Counter {
+    #[inline(always)]
+    pub fn add(&self, count: u64) {
+        self.0.store(self.0.load(Relaxed) + count, Relaxed);
+    }
+
+    pub fn get(&self) -> u64 {
+        self.0.load(Relaxed)
+    }
+}
+
+/// What one worker counts. Tasks started and finished are in its ledger, blocks in its heap.
+#[derive(Default)]
+pub(crate) struct Counters {
+    pub remote_spawns: Counter,
+    pub inline_reads: Counter,
+    pub snapshot_retries: Counter,
+    pub versioned_retries: Counter,
+    pub latch_waits: Counter,
+    pub prefetches: Counter,
+    pub sleeps: Counter,
+    pub retired: Counter,
+    pub reclaimed: Counter,
+}
+
+/// What a runtime has done since it began, summed over its workers; see
+/// [`Runtime::counters`](crate::Runtime::counters).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Snapshot {
+    /// Tasks that have finished (run, cancelled or failed), the runtime's own messages included.
+    pub tasks: u64,
+    /// Tasks spawned into the spawning worker's own pool.
+    pub local_spawns: u64,
+    /// Tasks sent to another worker.
+    pub remote_spawns: u64,
+    /// Tasks spawned from outside.
+    pub external_spawns: u64,
+    /// Optimistic reads of frequently used objects that were carried on at once, without a task.
+    pub inline_reads: u64,
+    /// Failed optimistic reads of snapshot objects.
+    pub snapshot_retries: u64,
+    /// Failed optimistic reads of versioned objects.
+    pub versioned_retries: u64,
+    /// Times that a task had to wait at a latch.
+    pub latch_waits: u64,
+    /// Cache lines fetched ahead.
+    pub prefetches: u64,
+    /// Times that a worker went to sleep.
+    pub sleeps: u64,
+    /// Objects retired.
+    pub retired: u64,
+    /// Retired objects freed.
+    pub reclaimed: u64,
+    /// Where descriptors came from.
+    pub allocations: Allocation,
+}
+
+/// Allocations of descriptors by level; what is not counted in one of the lower ones was served by a core's own heap.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Allocation {
+    /// Served by the core's heap.
+    pub core: u64,
+    /// Batches that core heaps fetched from their node.
+    pub node_batches: u64,
+    /// Descriptors that the node served singly, to threads outside the runtime.
+    pub node_single: u64,
+    /// Bytes of pages that the nodes took.
+    pub page_bytes: u64,
+    /// Bytes of these that lie on huge pages, as far as the platform knows.
+    pub huge_page_bytes: u64,
+}
+
+impl Allocation {
+    pub(crate) fn of(heaps: &Heaps, descriptors: u64) -> Self {
+        let stats = heaps.stats();
+        Self {
+            core: descriptors.saturating_sub(stats.single_allocs),
+            node_batches: stats.fetched,
+            node_single: stats.single_allocs,
+            page_bytes: stats.bytes,
+            huge_page_bytes: stats.huge_bytes,
+        }
+    }
+}

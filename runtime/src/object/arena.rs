@@ -1,0 +1,171 @@
+//! Bulk memory for the nodes of a data structure.
+
+use super::class::{Class, Version, Versioned};
+use super::primitive::{LegalFor, Primitive};
+use super::reference::{Cell, Reference};
+use super::{Link, OptimisticLatched};
+use crate::annotation::Frequency;
+use crate::memory::{Reclaim, Slots};
+use crate::scheduler::{Context, Runtime, Shared};
+use crate::sync::{AtomicBool, Relaxed};
+use alloc::sync::Arc;
+use core::alloc::Layout;
+use core::marker::PhantomData;
+use core::mem::{ManuallyDrop, align_of};
+use core::ptr::NonNull;
+
+/// Nodes of one type, by the million: NUMA-aware, on huge pages where the platform has them, allocated without a lock
+/// on workers, and freed when no task can reach them any more.
+///
+/// Clones share the arena. Dropping it drops no nodes and keeps their memory: links may still be followed. A data
+/// structure that is done with its nodes says so by [`dispose`](Self::dispose).
+pub struct Arena<T> {
+    inner: Arc<Inner<T>>,
+}
+
+struct Inner<T> {
+    slots: ManuallyDrop<Slots>,
+    /// No link is followed any more: the memory goes when the last owner does.
+    disposed: AtomicBool,
+    shared: Arc<Shared>,
+    primitive: Primitive,
+    nodes: PhantomData<fn() -> T>,
+}
+
+/// What an arena has, at one moment; nearly exact while it is in use.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ArenaStats {
+    /// Nodes that are allocated, retired ones that are not freed yet included.
+    pub live: usize,
+    /// Bytes of a node, header included.
+    pub node_bytes: usize,
+    /// Bytes of memory reserved.
+    pub bytes: usize,
+    /// Bytes of these that lie on huge pages, as far as the platform knows.
+    pub huge_bytes: usize,
+}
+
+impl<T: Version> Arena<T> {
+    /// An arena for nodes whose writers are latched; see [`with_primitive`](Self::with_primitive).
+    pub fn new(runtime: &Runtime) -> Self {
+        Self::with_primitive(runtime, OptimisticLatched)
+    }
+
+    /// An arena for nodes with that primitive.
+    pub fn with_primitive<P: LegalFor<Versioned<T>>>(runtime: &Runtime, _: P) -> Self {
+        let shared = runtime.shared().clone();
+        let cell = Layout::new::<Cell<Versioned<T>>>();
+        // Pairs of lines are fetched together, so nodes had better begin with a pair.
+        let layout = cell.align_to(align_of::<crate::sync::Padded<u8>>()).unwrap_or(cell);
+        let slots = Slots::new(shared.platform.pages(), layout, shared.seats.len(), None);
+        let slots = ManuallyDrop::new(slots);
+        let disposed = AtomicBool::new(false);
+        Self {
+            inner: Arc::new(Inner { slots, disposed, shared, primitive: P::PRIMITIVE, nodes: PhantomData }),
+        }
+    }
+
+    /// The primitive of the nodes.
+    pub fn primitive(&self) -> Primitive {
+        self.inner.primitive
+    }
+
+    /// A new node, from a task. Its home is this worker.
+    ///
+    /// # Panics
+    ///
+    /// If the task belongs to another runtime.
+    pub fn alloc(&self, value: T, cx: &mut Context) -> Link<T> {
+        self.check(cx);
+        let home = cx.worker();
+        // SAFETY: a shard belongs to the worker of its index, which is this thread.
+        let slot = unsafe { self.inner.slots.alloc_on(home) };
+        self.fill(slot, value, home as u16)
+    }
+
+    /// A new node, from a thread outside the runtime. Homes are dealt in turn.
+    pub fn alloc_outside(&self, value: T) -> Link<T> {
+        let slot = self.inner.slots.alloc_shared();
+        self.fill(slot, value, self.inner.shared.next_home(None))
+    }
+
+    fn fill(&self, slot: NonNull<u8>, value: T, home: u16) -> Link<T> {
+        let cell = slot.cast::<Cell<Versioned<T>>>();
+        // SAFETY: the slot is fresh and was laid out for this type.
+        unsafe { cell.write(Cell::new(Versioned::new(value))) };
+        Link::from_reference(Reference::new(cell, self.inner.primitive, Frequency::Normal, home))
+    }
+
+    /// Frees a node when no task can reach it any more: when all tasks that were spawned before have run, follow-ups
+    /// of their operations included.
+    ///
+    /// # Safety
+    ///
+    /// The node came from this arena and was unlinked: no operation that begins from now on finds a link to it, and
+    /// nobody outside the runtime follows one. It is retired once.
+    ///
+    /// # Panics
+    ///
+    /// If the task belongs to another runtime.
+    pub unsafe fn retire(&self, link: Link<T>, cx: &mut Context) {
+        self.check(cx);
+        // SAFETY: the address of a cell is not null.
+        let slot = unsafe { NonNull::new_unchecked(link.reference().cell::<Versioned<T>>().cast()) };
+        // SAFETY: unlinked, by the caller's promise; from this arena.
+        unsafe { cx.retire(slot, self.inner.clone()) };
+    }
+
+    /// Frees all memory of the arena at once, when the last clone (and the last retired node) is gone. Nodes are not
+    /// dropped one by one.
+    ///
+    /// # Safety
+    ///
+    /// No link to a node of this arena is followed any more.
+    pub unsafe fn dispose(self) {
+        // Ordered by the count of owners.
+        self.inner.disposed.store(true, Relaxed);
+    }
+
+    /// How much there is.
+    pub fn stats(&self) -> ArenaStats {
+        let stats = self.inner.slots.stats();
+        let node_bytes = self.inner.slots.slot_bytes();
+        ArenaStats { live: stats.live, node_bytes, bytes: stats.bytes, huge_bytes: stats.huge_bytes }
+    }
+
+    fn check(&self, cx: &Context) {
+        assert!(
+            Arc::ptr_eq(&self.inner.shared, cx.shared()),
+            "an arena is used by a task of another runtime"
+        );
+    }
+}
+
+impl<T> Clone for Arena<T> {
+    fn clone(&self) -> Self {
+        Self { inner: self.inner.clone() }
+    }
+}
+
+impl<T> Drop for Inner<T> {
+    fn drop(&mut self) {
+        if *self.disposed.get_mut() {
+            // SAFETY: dropped once, here; no link is followed any more, as `dispose` was promised.
+            unsafe { ManuallyDrop::drop(&mut self.slots) };
+        }
+    }
+}
+
+impl<T: Version> Reclaim for Inner<T> {
+    unsafe fn reclaim(&self, object: NonNull<u8>, worker: Option<usize>) {
+        // SAFETY: a cell of this type that nobody uses any more; the shard is this worker's.
+        unsafe {
+            object.cast::<Cell<Versioned<T>>>().drop_in_place();
+            match worker {
+                Some(worker) => self.slots.free_on(worker, object),
+                None => self.slots.free_shared(object),
+            }
+        }
+    }
+}

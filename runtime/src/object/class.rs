@@ -1,0 +1,129 @@
+//! Object classes: what kind of data an object is fixes, at compile time, what tasks may do with it.
+//!
+//! | class | bound on `T` | reader gets | writer gets |
+//! |---|---|---|---|
+//! | [`Plain`] | `Send` | `&T`, alone | `&mut T` |
+//! | [`Shared`] | `Send + Sync` | `&T`, beside other readers | `&mut T` |
+//! | [`Snapshot`] | [`bytemuck::Pod`] | `&T` of a validated copy | `&mut T` of a copy, then published |
+//! | [`Versioned`] | [`Version`] | `&T`, maybe torn, re-executable | `&T` and a write token |
+
+use super::primitive::Isolation;
+use crate::sync::{AtomicU64, Relaxed};
+use core::cell::UnsafeCell;
+use core::mem::{MaybeUninit, size_of};
+
+/// A class together with its data: how the data lies in an object.
+pub trait Class: Send + Sync + Sized + 'static + sealed::Sealed {
+    /// The data.
+    type Target: 'static;
+    /// Who may touch the data at once, unless the object's annotation is stricter.
+    const ISOLATION: Isolation;
+    /// Wraps the data of a new object.
+    fn new(value: Self::Target) -> Self;
+}
+
+/// Data of any kind: one task at a time, reading or writing.
+pub struct Plain<T>(pub(crate) UnsafeCell<T>);
+
+// SAFETY: the runtime lets one task at a time touch the data, so it only moves between threads.
+unsafe impl<T: Send> Sync for Plain<T> {}
+
+impl<T: Send + 'static> Class for Plain<T> {
+    type Target = T;
+    const ISOLATION: Isolation = Isolation::Exclusive;
+    fn new(value: T) -> Self {
+        Self(UnsafeCell::new(value))
+    }
+}
+
+/// Data that several threads may read at once: one writer, or several readers.
+pub struct Shared<T>(pub(crate) UnsafeCell<T>);
+
+// SAFETY: the runtime gives out either one `&mut T` or several `&T`, as `T: Send + Sync` allows.
+unsafe impl<T: Send + Sync> Sync for Shared<T> {}
+
+impl<T: Send + Sync + 'static> Class for Shared<T> {
+    type Target = T;
+    const ISOLATION: Isolation = Isolation::SharedReads;
+    fn new(value: T) -> Self {
+        Self(UnsafeCell::new(value))
+    }
+}
+
+/// Small plain-old data that is read and written as a whole, by copies: readers never wait and never see half a
+/// write. Its size must be a whole number of 64-bit words (checked at compile time), because it is copied by them.
+#[repr(C, align(8))]
+pub struct Snapshot<T>(UnsafeCell<T>);
+
+// SAFETY: all accesses after construction are atomic, word by word (`load`, `store`).
+unsafe impl<T: Send> Sync for Snapshot<T> {}
+
+impl<T: bytemuck::Pod + Send> Class for Snapshot<T> {
+    type Target = T;
+    const ISOLATION: Isolation = Isolation::OptimisticReads;
+    fn new(value: T) -> Self {
+        Self(UnsafeCell::new(value))
+    }
+}
+
+impl<T: bytemuck::Pod> Snapshot<T> {
+    const WORDS: usize = {
+        assert!(size_of::<T>() % 8 == 0, "a snapshot's size is a multiple of 8 bytes: pad it");
+        size_of::<T>() / 8
+    };
+
+    fn words(&self) -> &[AtomicU64] {
+        // SAFETY: `Self` is aligned to 8 bytes and `WORDS` words long without padding (`Pod`); after construction
+        // only atomic accesses are made, through this slice.
+        unsafe { core::slice::from_raw_parts(self.0.get().cast::<AtomicU64>(), Self::WORDS) }
+    }
+
+    /// Copies the data, which may be torn: the version says.
+    #[inline]
+    pub(crate) fn load(&self) -> T {
+        let mut copy = MaybeUninit::<T>::uninit();
+        for (index, word) in self.words().iter().enumerate() {
+            // SAFETY: `T` is `WORDS` words long; it may be aligned to less than a word.
+            unsafe { copy.as_mut_ptr().cast::<u64>().add(index).write_unaligned(word.load(Relaxed)) };
+        }
+        // SAFETY: every byte was written, and any bytes are a valid `T: Pod`.
+        unsafe { copy.assume_init() }
+    }
+
+    /// Publishes a copy; the caller has made the version odd.
+    #[inline]
+    pub(crate) fn store(&self, copy: &T) {
+        for (index, word) in self.words().iter().enumerate() {
+            // SAFETY: `T` is `WORDS` words long, all of them initialised (`Pod` has no padding).
+            let value = unsafe { core::ptr::from_ref(copy).cast::<u64>().add(index).read_unaligned() };
+            word.store(value, Relaxed);
+        }
+    }
+}
+
+/// A data structure's node, read in place while a writer may change it.
+pub struct Versioned<T>(pub(crate) T);
+
+impl<T: Version> Class for Versioned<T> {
+    type Target = T;
+    const ISOLATION: Isolation = Isolation::OptimisticReads;
+    fn new(value: T) -> Self {
+        Self(value)
+    }
+}
+
+/// Data that may be read while it is written.
+///
+/// # Safety
+///
+/// Everything that changes in a value after its publication is atomic (best a [`Word`](crate::Word)); what is not
+/// atomic never changes. So a reader beside a writer sees old and new words mixed, but no undefined ones.
+pub unsafe trait Version: Send + Sync + 'static {}
+
+mod sealed {
+    pub trait Sealed {}
+    impl<T> Sealed for super::Plain<T> {}
+    impl<T> Sealed for super::Shared<T> {}
+    impl<T> Sealed for super::Snapshot<T> {}
+    impl<T> Sealed for super::Versioned<T> {}
+}

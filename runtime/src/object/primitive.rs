@@ -1,0 +1,171 @@
+//! The primitives, and which class may use which.
+
+use super::class::{Class, Plain, Shared, Snapshot, Versioned};
+use crate::annotation::Frequency;
+
+/// How the runtime keeps an object's isolation (MxTasks, SIGMOD'21, section 4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Primitive {
+    /// Its tasks run one after another in its home pool; nothing is locked.
+    Sequencing = 0,
+    /// Its tasks take a spin latch for the span of their body.
+    SpinLatch = 1,
+    /// Readers enter together, a writer alone.
+    ReaderWriterLatch = 2,
+    /// Readers run anywhere and notice when a writer disturbed them; writers run at home, one after another.
+    OptimisticSequenced = 3,
+    /// Readers as above; writers run anywhere and latch the version.
+    OptimisticLatched = 4,
+}
+
+impl Primitive {
+    /// All primitives.
+    pub const ALL: [Self; 5] = [
+        Self::Sequencing,
+        Self::SpinLatch,
+        Self::ReaderWriterLatch,
+        Self::OptimisticSequenced,
+        Self::OptimisticLatched,
+    ];
+
+    #[inline(always)]
+    pub(crate) fn from_bits(bits: u64) -> Self {
+        match bits {
+            0 => Self::Sequencing,
+            1 => Self::SpinLatch,
+            2 => Self::ReaderWriterLatch,
+            3 => Self::OptimisticSequenced,
+            _ => Self::OptimisticLatched,
+        }
+    }
+
+    /// Whether tasks that exclude others (all, or the writers) run in the object's home pool.
+    #[inline(always)]
+    pub(crate) fn is_sequenced(self) -> bool {
+        matches!(self, Self::Sequencing | Self::OptimisticSequenced)
+    }
+}
+
+/// A primitive that objects of class `C` may use; what is not implemented here does not compile.
+pub trait LegalFor<C: Class>: sealed::Sealed {
+    /// The primitive.
+    const PRIMITIVE: Primitive;
+}
+
+macro_rules! primitives {
+    ($($(#[$doc:meta])* $name:ident for $($class:ident),+;)+) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, Default)]
+        pub struct $name;
+        impl sealed::Sealed for $name {}
+        $(impl<T> LegalFor<$class<T>> for $name where $class<T>: Class {
+            const PRIMITIVE: Primitive = Primitive::$name;
+        })+
+    )+};
+}
+
+primitives! {
+    /// Pins [`Primitive::Sequencing`].
+    Sequencing for Plain, Shared;
+    /// Pins [`Primitive::SpinLatch`].
+    SpinLatch for Plain, Shared;
+    /// Pins [`Primitive::ReaderWriterLatch`].
+    ReaderWriterLatch for Shared;
+    /// Pins [`Primitive::OptimisticSequenced`].
+    OptimisticSequenced for Snapshot, Versioned;
+    /// Pins [`Primitive::OptimisticLatched`].
+    OptimisticLatched for Snapshot, Versioned;
+}
+
+/// Who may touch an object at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Isolation {
+    /// One task, reading or writing.
+    Exclusive,
+    /// One writer or several readers.
+    SharedReads,
+    /// One writer, and readers that notice when they were disturbed.
+    OptimisticReads,
+}
+
+/// An isolation that objects of class `C` can have; what is not implemented here does not compile.
+pub trait IsolationFor<C: Class>: sealed::Sealed {
+    /// The isolation.
+    const ISOLATION: Isolation;
+}
+
+macro_rules! isolations {
+    ($($(#[$doc:meta])* $name:ident for $($class:ident),+;)+) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, Default)]
+        pub struct $name;
+        impl sealed::Sealed for $name {}
+        $(impl<T> IsolationFor<$class<T>> for $name where $class<T>: Class {
+            const ISOLATION: Isolation = Isolation::$name;
+        })+
+    )+};
+}
+
+isolations! {
+    /// Asks for [`Isolation::Exclusive`].
+    Exclusive for Plain, Shared;
+    /// Asks for [`Isolation::SharedReads`].
+    SharedReads for Shared;
+    /// Asks for [`Isolation::OptimisticReads`].
+    OptimisticReads for Snapshot, Versioned;
+}
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+/// What an object's builder knows when it chooses a primitive.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Expectation {
+    pub isolation: Isolation,
+    pub frequency: Frequency,
+    /// Share of reading tasks, in percent.
+    pub read_share: u8,
+}
+
+/// From this share of reads on, readers of a shared object had better not wait for each other.
+const MOSTLY_READ: u8 = 50;
+/// From this share of reads on, an optimistic object is written so rarely that its writers need no home.
+const RARELY_WRITTEN: u8 = 90;
+
+/// The choice of MxTasks (section 4.3): what is touched often deserves a home where nothing has to be locked,
+/// what is hardly ever contended only a latch; the more is read, the more parallel readers pay.
+pub(crate) fn choose(expect: Expectation) -> Primitive {
+    let Expectation { isolation, frequency, read_share } = expect;
+    match isolation {
+        Isolation::Exclusive if frequency == Frequency::Low => Primitive::SpinLatch,
+        Isolation::Exclusive => Primitive::Sequencing,
+        Isolation::SharedReads if read_share >= MOSTLY_READ => Primitive::ReaderWriterLatch,
+        Isolation::SharedReads if frequency == Frequency::Low => Primitive::SpinLatch,
+        Isolation::SharedReads => Primitive::Sequencing,
+        Isolation::OptimisticReads if frequency == Frequency::High && read_share < RARELY_WRITTEN => {
+            Primitive::OptimisticSequenced
+        }
+        Isolation::OptimisticReads => Primitive::OptimisticLatched,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_choice_follows_the_annotation() {
+        let choice =
+            |isolation, frequency, read_share| choose(Expectation { isolation, frequency, read_share });
+        use {Frequency::*, Isolation as I, Primitive as P};
+        assert_eq!(choice(I::Exclusive, Normal, 50), P::Sequencing);
+        assert_eq!(choice(I::Exclusive, Low, 50), P::SpinLatch);
+        assert_eq!(choice(I::SharedReads, Normal, 80), P::ReaderWriterLatch);
+        assert_eq!(choice(I::SharedReads, High, 10), P::Sequencing);
+        assert_eq!(choice(I::OptimisticReads, Normal, 50), P::OptimisticLatched);
+        assert_eq!(choice(I::OptimisticReads, High, 50), P::OptimisticSequenced);
+        assert_eq!(choice(I::OptimisticReads, High, 95), P::OptimisticLatched);
+    }
+}

@@ -1,0 +1,65 @@
+//! What the runtime asks of whatever is below it: cores and nodes, workers, sleep, pages, a clock.
+//!
+//! Two platforms come with the runtime: [`Threads`] of the operating system, and a [`Simulation`] of virtual cores in
+//! one thread, whose interleaving comes from a seed.
+
+#[cfg(feature = "std")]
+mod os;
+mod simulation;
+#[cfg(feature = "std")]
+mod threads;
+mod topology;
+
+pub use simulation::Simulation;
+#[cfg(feature = "std")]
+pub use threads::Threads;
+pub use topology::{CoreInfo, Topology};
+
+use crate::memory::PageSource;
+use crate::scheduler::Driver;
+use alloc::sync::Arc;
+use core::task::Waker;
+
+/// A platform for one runtime.
+pub trait Platform: Send + Sync + 'static {
+    /// The cores that workers may run on, and their nodes.
+    fn topology(&self) -> Topology;
+
+    /// Starts a worker: something has to drive it from now on, until it stops.
+    ///
+    /// # Errors
+    ///
+    /// If that is not possible; the text says why.
+    fn start(&self, worker: Driver) -> Result<(), &'static str>;
+
+    /// Puts the calling worker to sleep until [`wake`](Self::wake), which may have come already; may return early.
+    fn park(&self, worker: usize);
+
+    /// Wakes a worker, or keeps it from going to sleep.
+    fn wake(&self, worker: usize);
+
+    /// Waits for all workers to return; they have been told to stop.
+    fn join(&self);
+
+    /// Blocks the caller until `ready` returns true: looks again when the waker it passes is woken.
+    ///
+    /// # Errors
+    ///
+    /// On a worker of this platform, which cannot wait for its own work.
+    fn block(&self, ready: &mut dyn FnMut(&Waker) -> bool) -> Result<(), WouldBlock>;
+
+    /// Where memory comes from.
+    fn pages(&self) -> Arc<dyn PageSource>;
+
+    /// Nanoseconds since some fixed moment.
+    fn now(&self) -> u64;
+
+    /// Whether there are more workers than cores, so that an idle worker had better sleep at once.
+    fn is_oversubscribed(&self) -> bool {
+        false
+    }
+}
+
+/// A worker was asked to wait for work of its own runtime.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WouldBlock;

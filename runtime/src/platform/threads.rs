@@ -1,0 +1,141 @@
+//! Workers as threads of the operating system, pinned where it can.
+
+use super::os::{self, OsPages};
+use super::{Platform, Topology, WouldBlock};
+use crate::memory::PageSource;
+use crate::scheduler::Driver;
+use crate::sync::{AtomicUsize, Relaxed};
+use alloc::sync::Arc;
+use core::cell::Cell;
+use core::task::Waker;
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::task::Wake;
+use std::thread::{JoinHandle, Thread};
+use std::time::Instant;
+
+std::thread_local! {
+    /// The platform whose worker this thread is, by its number.
+    static WORKS_FOR: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Numbers for platforms; 0 is "none".
+static NEXT: AtomicUsize = AtomicUsize::new(1);
+
+/// A thread a worker.
+pub struct Threads {
+    number: usize,
+    topology: Topology,
+    workers: usize,
+    threads: Box<[OnceLock<Thread>]>,
+    joins: Mutex<Vec<JoinHandle<()>>>,
+    pin: bool,
+    began: Instant,
+}
+
+impl Threads {
+    /// A platform for that many workers. Each is pinned to a core of its own; with more workers than cores none is.
+    pub fn new(workers: usize) -> Self {
+        let topology = os::topology();
+        Self {
+            number: NEXT.fetch_add(1, Relaxed),
+            pin: workers <= topology.cores.len(),
+            workers,
+            threads: (0..workers).map(|_| OnceLock::new()).collect(),
+            joins: Mutex::new(Vec::new()),
+            began: Instant::now(),
+            topology,
+        }
+    }
+
+    /// Leaves the placement of threads to the operating system.
+    #[must_use]
+    pub fn unpinned(mut self) -> Self {
+        self.pin = false;
+        self
+    }
+
+    /// How many workers make sense on this machine: one for each core that this process may use, or fewer where a
+    /// quota grants less.
+    pub fn suggested_workers() -> usize {
+        os::suggested_workers()
+    }
+}
+
+impl Platform for Threads {
+    fn topology(&self) -> Topology {
+        self.topology.clone()
+    }
+
+    fn start(&self, driver: Driver) -> Result<(), &'static str> {
+        let worker = driver.worker();
+        if worker >= self.workers {
+            return Err("the platform was made for fewer workers");
+        }
+        let number = self.number;
+        let core = self.pin.then(|| self.topology.cores[worker % self.topology.cores.len()].os_id);
+        let body = move || {
+            WORKS_FOR.set(number);
+            if let Some(core) = core {
+                // Where pinning is not possible the scheduler's choice has to do.
+                os::pin_current_thread(core);
+            }
+            driver.run();
+        };
+        let thread = std::thread::Builder::new()
+            .name(alloc::format!("xtasking-{worker}"))
+            .spawn(body)
+            .map_err(|_| "the operating system refuses to start another thread")?;
+        // A worker that is about to park before this is set is not lost: `wake` waits for the handle.
+        let _ = self.threads[worker].set(thread.thread().clone());
+        self.joins.lock().unwrap_or_else(PoisonError::into_inner).push(thread);
+        Ok(())
+    }
+
+    fn park(&self, _: usize) {
+        std::thread::park();
+    }
+
+    fn wake(&self, worker: usize) {
+        self.threads[worker].wait().unpark();
+    }
+
+    fn join(&self) {
+        let threads = core::mem::take(&mut *self.joins.lock().unwrap_or_else(PoisonError::into_inner));
+        for thread in threads {
+            // A worker never unwinds: bodies are caught one by one. The last handle of a runtime may be dropped on
+            // one of its own workers, which cannot wait for itself.
+            if thread.thread().id() != std::thread::current().id() {
+                let _ = thread.join();
+            }
+        }
+    }
+
+    fn block(&self, ready: &mut dyn FnMut(&Waker) -> bool) -> Result<(), WouldBlock> {
+        struct Unpark(Thread);
+        impl Wake for Unpark {
+            fn wake(self: Arc<Self>) {
+                self.0.unpark();
+            }
+        }
+        if WORKS_FOR.get() == self.number {
+            return Err(WouldBlock);
+        }
+        let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+        while !ready(&waker) {
+            std::thread::park();
+        }
+        Ok(())
+    }
+
+    fn pages(&self) -> Arc<dyn PageSource> {
+        Arc::new(OsPages)
+    }
+
+    fn now(&self) -> u64 {
+        self.began.elapsed().as_nanos() as u64
+    }
+
+    fn is_oversubscribed(&self) -> bool {
+        self.workers > self.topology.cores.len()
+    }
+}

@@ -1,0 +1,13 @@
+//! Where tasks go and how workers run them.
+
+mod context;
+mod driver;
+mod placement;
+mod reclaim;
+mod runtime;
+mod shared;
+
+pub use context::Context;
+pub use driver::{Driver, Step};
+pub use runtime::{BuildError, Builder, Runtime, Shutdown};
+pub(crate) use shared::Shared;

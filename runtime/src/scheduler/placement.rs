@@ -1,0 +1,133 @@
+//! Where a spawned task goes: its object's home if it is sequenced there, else where its annotation says, else here.
+
+use super::context::size_class;
+use super::{Context, Runtime, Shared};
+use crate::annotation::{Place, Priority};
+use crate::memory::slot;
+use crate::task::builder::{Options, sealed::Spawn};
+use crate::task::{Meta, Task};
+use alloc::sync::Arc;
+use core::ptr::NonNull;
+
+impl Shared {
+    /// The worker that a place names; `None` stands for "here".
+    fn worker_for(&self, options: &Options, home: Option<usize>) -> Option<usize> {
+        let workers = self.seats.len();
+        match (home, options.place) {
+            (Some(home), _) => Some(home % workers),
+            (None, Place::Here) => None,
+            (None, Place::Core(core)) => Some(usize::from(core) % workers),
+            (None, Place::Node(node)) => Some(self.least_loaded(node, options.cost)),
+        }
+    }
+
+    /// Puts tasks into the inboxes of their homes in one step: while they enter, no other set of tasks enters any of
+    /// these pools. Homes are locked in ascending order; the locks are held for a few pushes.
+    ///
+    /// # Safety
+    ///
+    /// The caller owns the tasks and gives them up.
+    unsafe fn enlist(&self, tasks: &mut [(usize, NonNull<Task>)]) {
+        for (home, _) in tasks.iter_mut() {
+            *home %= self.seats.len();
+        }
+        // Stable: the tasks for one home stay in address order.
+        tasks.sort_by_key(|&(home, _)| home);
+        let mut locks = [const { None }; crate::task::MOST_OBJECTS];
+        if tasks.len() > 1 {
+            let mut last = usize::MAX;
+            for (lock, &(home, _)) in locks.iter_mut().zip(tasks.iter()) {
+                if home != last {
+                    *lock = Some(self.seats[home].enlisting.lock());
+                    last = home;
+                }
+            }
+        }
+        for &(home, task) in tasks.iter() {
+            // SAFETY: by the caller's promise.
+            unsafe { self.push(home, task, task) };
+        }
+    }
+}
+
+impl Spawn for &mut Context {
+    fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    #[inline(always)]
+    fn allocate(&mut self, class: u8) -> NonNull<Task> {
+        self.heap.alloc(size_class(class)).cast()
+    }
+
+    #[inline(always)]
+    fn admit(&mut self, options: &Options, class: u8) -> Meta {
+        let epoch = if options.operation { slot(self.epoch) } else { self.current.epoch };
+        self.ledger.0.start(epoch);
+        let priority = options.priority.unwrap_or(self.current.priority);
+        Meta { epoch, priority, class, flags: 0, attempts: 0, cost: options.cost }
+    }
+
+    #[inline(always)]
+    fn send(&mut self, task: NonNull<Task>, options: &Options, home: Option<usize>) {
+        let worker = match (home, options.place) {
+            (None, Place::Here) => self.index,
+            _ => self.shared.worker_for(options, home).unwrap_or(self.index),
+        };
+        if worker == self.index { self.requeue(task) } else { self.send_to(task, worker) }
+    }
+
+    fn enlist(&mut self, tasks: &mut [(usize, NonNull<Task>)]) {
+        // SAFETY: the tasks were just made by this worker.
+        unsafe { self.shared.enlist(tasks) };
+        // What this worker spawns for itself later must come later: its own ring must not overtake its inbox.
+        let own = tasks.iter().rev().find(|&&(home, _)| home == self.index);
+        if let Some(&(_, task)) = own {
+            self.receive(Some(task));
+        }
+    }
+
+    fn context(&mut self) -> Option<&mut Context> {
+        Some(self)
+    }
+}
+
+impl Context {
+    /// Sends a task on its way that was granted all its objects.
+    pub(crate) fn send_granted(&mut self, task: NonNull<Task>, options: &Options) {
+        let mut here = self;
+        Spawn::send(&mut here, task, options, None);
+    }
+}
+
+impl Spawn for &Runtime {
+    fn shared(&self) -> &Arc<Shared> {
+        Runtime::shared(self)
+    }
+
+    fn allocate(&mut self, class: u8) -> NonNull<Task> {
+        Runtime::shared(self).heaps.alloc_one(0, size_class(class)).cast()
+    }
+
+    fn admit(&mut self, options: &Options, class: u8) -> Meta {
+        let epoch = Runtime::shared(self).epochs.start_external();
+        let priority = options.priority.unwrap_or(Priority::Normal);
+        Meta { epoch, priority, class, flags: 0, attempts: 0, cost: options.cost }
+    }
+
+    fn send(&mut self, task: NonNull<Task>, options: &Options, home: Option<usize>) {
+        let shared = Runtime::shared(self);
+        let worker = shared.worker_for(options, home).unwrap_or_else(|| shared.next_in_turn());
+        // SAFETY: the task was just made by this spawner.
+        unsafe { shared.push(worker, task, task) };
+    }
+
+    fn enlist(&mut self, tasks: &mut [(usize, NonNull<Task>)]) {
+        // SAFETY: the tasks were just made by this spawner.
+        unsafe { Runtime::shared(self).enlist(tasks) };
+    }
+
+    fn context(&mut self) -> Option<&mut Context> {
+        None
+    }
+}

@@ -1,0 +1,323 @@
+//! The runtime as its users hold it.
+
+use super::shared::{Seat, phase};
+use super::{Driver, Shared};
+use crate::memory::{Epochs, Heaps};
+use crate::monitor::{Allocation, Snapshot};
+use crate::object::{
+    MAX_HOMES, ObjectBuilder, Plain, Shared as SharedClass, Snapshot as SnapshotClass, Version, Versioned,
+};
+use crate::platform::{Platform, Topology};
+use crate::pool::Inbox;
+use crate::sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Padded, SeqCst, SpinMutex};
+use crate::task::{Failure, TaskBuilder};
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::fmt;
+
+/// A runtime: workers, their pools, and what they know about objects.
+///
+/// ```
+/// use xtasking::Runtime;
+///
+/// let rt = Runtime::builder().workers(2).build()?;
+/// let counter = rt.plain(0u64).build();
+/// for _ in 0..1000 {
+///     rt.task(counter.write()).spawn(|count, _| *count += 1);
+/// }
+/// let total = rt.task(counter.read()).submit(|count, _| *count).join()?;
+/// assert_eq!(total, 1000);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// Dropping the runtime waits until all tasks have run, as [`shutdown`](Self::shutdown) with [`Shutdown::Drain`] does.
+pub struct Runtime {
+    shared: Arc<Shared>,
+    stopped: bool,
+}
+
+/// How a runtime ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shutdown {
+    /// Everything that was spawned runs, follow-ups included.
+    Drain,
+    /// What has not started is dropped, and its handles say [`JoinError::Cancelled`](crate::JoinError::Cancelled).
+    Cancel,
+}
+
+impl Runtime {
+    /// A runtime with a worker on each core that this process may use.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Builder::build`].
+    #[cfg(feature = "std")]
+    pub fn new() -> Result<Self, BuildError> {
+        Self::builder().build()
+    }
+
+    /// A runtime in the making.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    /// A task in the making, with the objects it touches: `()`, one access, or a tuple of them.
+    pub fn task<A>(&self, access: A) -> TaskBuilder<&Self, A> {
+        TaskBuilder::new(self, access)
+    }
+
+    /// An object of data that one task at a time touches.
+    pub fn plain<T: Send + 'static>(&self, value: T) -> ObjectBuilder<Plain<T>> {
+        ObjectBuilder::new(self, value)
+    }
+
+    /// An object of data that several tasks may read at once.
+    pub fn shared_reads<T: Send + Sync + 'static>(&self, value: T) -> ObjectBuilder<SharedClass<T>> {
+        ObjectBuilder::new(self, value)
+    }
+
+    /// An object of small plain-old data that is read and written as a whole.
+    pub fn snapshot<T: bytemuck::Pod + Send>(&self, value: T) -> ObjectBuilder<SnapshotClass<T>> {
+        ObjectBuilder::new(self, value)
+    }
+
+    /// An object that is read in place while it may be written.
+    pub fn versioned<T: Version>(&self, value: T) -> ObjectBuilder<Versioned<T>> {
+        ObjectBuilder::new(self, value)
+    }
+
+    /// Number of workers.
+    pub fn workers(&self) -> usize {
+        self.shared.seats.len()
+    }
+
+    /// What the runtime runs on.
+    pub fn topology(&self) -> Topology {
+        self.shared.platform.topology()
+    }
+
+    /// What the runtime has done so far; `None` unless counting was asked for ([`Builder::counters`]).
+    pub fn counters(&self) -> Option<Snapshot> {
+        self.shared.counting.then(|| self.shared.snapshot())
+    }
+
+    /// Ends the runtime and waits until all workers have returned. Every handle is resolved.
+    ///
+    /// A runtime that is dropped on one of its own workers cannot wait; it ends when its tasks have run.
+    pub fn shutdown(mut self, how: Shutdown) {
+        self.stop(how);
+    }
+
+    fn stop(&mut self, how: Shutdown) {
+        if core::mem::replace(&mut self.stopped, true) {
+            return;
+        }
+        let shared = &self.shared;
+        let ending = if how == Shutdown::Drain { phase::DRAINING } else { phase::CANCELLING };
+        shared.phase.store(ending, SeqCst);
+        shared.wake_all();
+        let waited = shared.platform.block(&mut |waker| {
+            *shared.drained.lock() = Some(waker.clone());
+            shared.epochs.is_quiescent(shared.ledgers())
+        });
+        if waited.is_ok() {
+            shared.phase.store(phase::STOPPED, SeqCst);
+            shared.wake_all();
+            shared.platform.join();
+        } else {
+            // On a worker: the last of them to find that nothing is left stops them all.
+            shared.stop_when_drained.store(true, SeqCst);
+        }
+    }
+
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+}
+
+impl Drop for Runtime {
+    fn drop(&mut self) {
+        self.stop(Shutdown::Drain);
+    }
+}
+
+impl fmt::Debug for Runtime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Runtime").field("workers", &self.workers()).finish_non_exhaustive()
+    }
+}
+
+impl Shared {
+    fn snapshot(&self) -> Snapshot {
+        let mut sum = Snapshot { external_spawns: self.epochs.external_starts(), ..Snapshot::default() };
+        let mut started = 0;
+        for seat in &self.seats {
+            let counters = &seat.counters.0;
+            sum.tasks += seat.ledger.0.finished();
+            started += seat.ledger.0.started();
+            sum.remote_spawns += counters.remote_spawns.get();
+            sum.inline_reads += counters.inline_reads.get();
+            sum.snapshot_retries += counters.snapshot_retries.get();
+            sum.versioned_retries += counters.versioned_retries.get();
+            sum.latch_waits += counters.latch_waits.get();
+            sum.prefetches += counters.prefetches.get();
+            sum.sleeps += counters.sleeps.get();
+            sum.retired += counters.retired.get();
+            sum.reclaimed += counters.reclaimed.get();
+        }
+        sum.local_spawns = started.saturating_sub(sum.remote_spawns);
+        sum.allocations = Allocation::of(&self.heaps, started + sum.external_spawns);
+        sum
+    }
+}
+
+/// A runtime in the making; made by [`Runtime::builder`].
+#[must_use]
+pub struct Builder {
+    workers: Option<usize>,
+    distance: usize,
+    counting: bool,
+    platform: Option<Arc<dyn Platform>>,
+    hook: Box<dyn Fn(Failure) + Send + Sync>,
+}
+
+/// Tasks between a fetch and the task that it is for, unless set: the lines of that many tasks are about what a core
+/// can have on their way at once.
+const DEFAULT_DISTANCE: usize = 12;
+
+impl Default for Builder {
+    fn default() -> Self {
+        Self {
+            workers: None,
+            distance: DEFAULT_DISTANCE,
+            counting: false,
+            platform: None,
+            hook: Box::new(report),
+        }
+    }
+}
+
+/// The hook unless another is set: failures go to the standard error stream.
+fn report(failure: Failure) {
+    #[cfg(feature = "std")]
+    std::eprintln!("xtasking: {failure}");
+    #[cfg(not(feature = "std"))]
+    drop(failure);
+}
+
+impl Builder {
+    /// Number of workers; one for each core of the platform without this.
+    pub fn workers(mut self, workers: usize) -> Self {
+        self.workers = Some(workers);
+        self
+    }
+
+    /// How many tasks ahead objects are fetched; 0 fetches nothing.
+    pub fn prefetch_distance(mut self, distance: usize) -> Self {
+        self.distance = distance;
+        self
+    }
+
+    /// Whether [`Runtime::counters`] counts; off without this.
+    pub fn counters(mut self, on: bool) -> Self {
+        self.counting = on;
+        self
+    }
+
+    /// What the runtime runs on; threads of the operating system without this.
+    pub fn platform(mut self, platform: impl Platform) -> Self {
+        self.platform = Some(Arc::new(platform));
+        self
+    }
+
+    /// Who is told when a task fails that nobody waits for; without this the standard error stream.
+    pub fn on_failure(mut self, hook: impl Fn(Failure) + Send + Sync + 'static) -> Self {
+        self.hook = Box::new(hook);
+        self
+    }
+
+    /// Starts the workers.
+    ///
+    /// # Errors
+    ///
+    /// If the number of workers is 0 or too large, or the platform cannot start them.
+    pub fn build(self) -> Result<Runtime, BuildError> {
+        let (platform, workers) = self.choose_platform()?;
+        let topology = platform.topology();
+        let heaps = Heaps::new(topology.nodes, platform.pages());
+        let seat = |worker| Seat {
+            inbox: Inbox::new(),
+            asleep: AtomicBool::new(false),
+            load: AtomicU64::new(0),
+            enlisting: SpinMutex::new(()),
+            ledger: Arc::new(Padded::default()),
+            counters: Arc::new(Padded::default()),
+            node: topology.node_of(worker),
+        };
+        let shared = Arc::new(Shared {
+            seats: (0..workers).map(seat).collect(),
+            nodes: topology.nodes,
+            platform: platform.clone(),
+            heaps,
+            epochs: Epochs::new(),
+            phase: AtomicU32::new(phase::OPEN),
+            stop_when_drained: AtomicBool::new(false),
+            drained: SpinMutex::new(None),
+            orphans: SpinMutex::new(Vec::new()),
+            has_orphans: AtomicBool::new(false),
+            turn: AtomicUsize::new(0),
+            distance: self.distance,
+            counting: self.counting,
+            hook: self.hook,
+        });
+        let runtime = Runtime { shared: shared.clone(), stopped: false };
+        for worker in 0..workers {
+            platform.start(Driver::new(worker, shared.clone())).map_err(BuildError::Platform)?;
+        }
+        Ok(runtime)
+    }
+
+    fn choose_platform(&self) -> Result<(Arc<dyn Platform>, usize), BuildError> {
+        let wanted = |default: usize| match self.workers.unwrap_or(default) {
+            0 => Err(BuildError::NoWorkers),
+            workers if workers > MAX_HOMES => Err(BuildError::TooManyWorkers(workers)),
+            workers => Ok(workers),
+        };
+        match &self.platform {
+            Some(platform) => Ok((platform.clone(), wanted(platform.topology().cores.len())?)),
+            #[cfg(feature = "std")]
+            None => {
+                let workers = wanted(crate::platform::Threads::suggested_workers())?;
+                Ok((Arc::new(crate::platform::Threads::new(workers)), workers))
+            }
+            #[cfg(not(feature = "std"))]
+            None => Err(BuildError::Platform("without std a platform has to be given")),
+        }
+    }
+}
+
+/// Why a runtime could not be built.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BuildError {
+    /// A runtime needs at least one worker.
+    NoWorkers,
+    /// More workers than objects can have homes.
+    TooManyWorkers(usize),
+    /// The platform could not start a worker.
+    Platform(&'static str),
+}
+
+impl fmt::Display for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoWorkers => f.write_str("a runtime needs at least one worker"),
+            Self::TooManyWorkers(workers) => {
+                write!(f, "{workers} workers are more than the {MAX_HOMES} that objects can have as homes")
+            }
+            Self::Platform(why) => f.write_str(why),
+        }
+    }
+}
+
+impl core::error::Error for BuildError {}

@@ -1,0 +1,149 @@
+//! What all workers of a runtime share, and the seat that each of them has in it.
+
+use crate::memory::{Epochs, Heaps, Ledger, Retired};
+use crate::monitor::Counters;
+use crate::platform::Platform;
+use crate::pool::Inbox;
+use crate::sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Padded, Relaxed, SeqCst, SpinMutex};
+use crate::task::{Failure, Task};
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::ptr::NonNull;
+use core::task::Waker;
+
+/// What a runtime is doing.
+pub(crate) mod phase {
+    /// Running.
+    pub const OPEN: u32 = 0;
+    /// Running what was spawned; told when nothing is left.
+    pub const DRAINING: u32 = 1;
+    /// Cancelling what has not started; told when nothing is left.
+    pub const CANCELLING: u32 = 2;
+    /// Nothing is left: workers return.
+    pub const STOPPED: u32 = 3;
+}
+
+/// A worker's place, as others see it.
+pub(crate) struct Seat {
+    pub(crate) inbox: Inbox,
+    /// The worker sleeps, or is about to.
+    pub(crate) asleep: AtomicBool,
+    /// How much waits in the worker's pool, in units of cost: written by the worker now and then, raised by those who
+    /// choose it for its small load.
+    pub(crate) load: AtomicU64,
+    /// Held while a task with several objects enters the pools of its homes.
+    pub(crate) enlisting: SpinMutex<()>,
+    pub(crate) ledger: Arc<Padded<Ledger>>,
+    pub(crate) counters: Arc<Padded<Counters>>,
+    pub(crate) node: u16,
+}
+
+pub struct Shared {
+    pub(crate) seats: Box<[Seat]>,
+    pub(crate) nodes: usize,
+    pub(crate) platform: Arc<dyn Platform>,
+    pub(crate) heaps: Arc<Heaps>,
+    pub(crate) epochs: Epochs,
+    pub(crate) phase: AtomicU32,
+    /// The runtime was dropped by one of its own tasks: the last worker to find nothing left stops all.
+    pub(crate) stop_when_drained: AtomicBool,
+    /// Who waits for the end of a shutdown.
+    pub(crate) drained: SpinMutex<Option<Waker>>,
+    /// Retired objects whose worker went to sleep, or that were dropped by a thread that is no worker.
+    pub(crate) orphans: SpinMutex<Vec<Retired>>,
+    pub(crate) has_orphans: AtomicBool,
+    /// Whose turn it is to get an unplaced task from outside; only roughly counted.
+    pub(crate) turn: AtomicUsize,
+    pub(crate) distance: usize,
+    pub(crate) counting: bool,
+    pub(crate) hook: Box<dyn Fn(Failure) + Send + Sync>,
+}
+
+impl Shared {
+    /// Puts a chain of tasks into a worker's inbox and wakes it if it sleeps.
+    ///
+    /// # Safety
+    ///
+    /// The caller owns the tasks and gives them up.
+    #[inline]
+    pub(crate) unsafe fn push(&self, worker: usize, first: NonNull<Task>, last: NonNull<Task>) {
+        let seat = &self.seats[worker];
+        // SAFETY: by the caller's promise.
+        unsafe { seat.inbox.push_chain(first, last) };
+        // SeqCst, with the exchange in `push_chain`: see `Context::sleep`.
+        if seat.asleep.load(SeqCst) {
+            self.wake(worker);
+        }
+    }
+
+    #[cold]
+    pub(crate) fn wake(&self, worker: usize) {
+        // Whoever clears the flag wakes; the worker sets it again before it sleeps again.
+        if self.seats[worker].asleep.swap(false, SeqCst) {
+            self.platform.wake(worker);
+        }
+    }
+
+    pub(crate) fn wake_all(&self) {
+        for worker in 0..self.seats.len() {
+            self.seats[worker].asleep.store(false, SeqCst);
+            self.platform.wake(worker);
+        }
+    }
+
+    pub(crate) fn ledgers(&self) -> impl Iterator<Item = &Ledger> + Clone {
+        self.seats.iter().map(|seat| &seat.ledger.0)
+    }
+
+    pub(crate) fn phase(&self) -> u32 {
+        self.phase.load(SeqCst)
+    }
+
+    /// In a shutdown: tells who waits, if nothing is left.
+    pub(crate) fn tell_if_drained(&self) {
+        if self.phase.load(Relaxed) != phase::OPEN && self.epochs.is_quiescent(self.ledgers()) {
+            if let Some(waker) = self.drained.lock().take() {
+                waker.wake();
+            }
+            if self.stop_when_drained.load(SeqCst) {
+                self.phase.store(phase::STOPPED, SeqCst);
+                self.wake_all();
+            }
+        }
+    }
+
+    /// The worker that an unplaced task from outside goes to: each in turn.
+    pub(crate) fn next_in_turn(&self) -> usize {
+        // A lost update only sends two tasks to one worker.
+        let turn = self.turn.load(Relaxed);
+        self.turn.store(turn.wrapping_add(1), Relaxed);
+        turn % self.seats.len()
+    }
+
+    /// The least loaded worker of a node; its load is raised by the task's cost. A node without workers is served by
+    /// all.
+    pub(crate) fn least_loaded(&self, node: u16, cost: u16) -> usize {
+        let node = node % self.nodes as u16;
+        let load = |worker: &usize| self.seats[*worker].load.load(Relaxed);
+        let there = (0..self.seats.len()).filter(|&worker| self.seats[worker].node == node).min_by_key(load);
+        let chosen = there.or_else(|| (0..self.seats.len()).min_by_key(load)).unwrap_or(0);
+        self.seats[chosen].load.fetch_add(1 + u64::from(cost), Relaxed);
+        chosen
+    }
+
+    /// Takes over objects that no worker will free by itself.
+    pub(crate) fn adopt(&self, retired: impl IntoIterator<Item = Retired>) {
+        self.orphans.lock().extend(retired);
+        self.has_orphans.store(true, Relaxed);
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        for retired in core::mem::take(&mut *self.orphans.lock()) {
+            // SAFETY: no worker is left (each holds this), so no task is.
+            unsafe { retired.free(None) };
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! Waiting for somebody who is about to be done.
+
+/// Spins with growing pauses, then gives the core away between looks.
+///
+/// What is waited for is always held by a running task, never by a waiting one; but with more workers than
+/// cores its worker may have been put off the core, and only yielding brings it back.
+pub(crate) struct Backoff {
+    round: u32,
+}
+
+/// After 2^6 pauses in a row the holder has probably lost its core.
+const SPIN_ROUNDS: u32 = 6;
+
+impl Backoff {
+    pub const fn new() -> Self {
+        Self { round: 0 }
+    }
+
+    /// Waits a little, longer from call to call.
+    pub fn wait(&mut self) {
+        if self.round <= SPIN_ROUNDS {
+            for _ in 0..1 << self.round {
+                core::hint::spin_loop();
+            }
+            self.round += 1;
+        } else {
+            #[cfg(feature = "std")]
+            std::thread::yield_now();
+            #[cfg(not(feature = "std"))]
+            core::hint::spin_loop();
+        }
+    }
+}

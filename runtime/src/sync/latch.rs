@@ -1,0 +1,209 @@
+//! The latch word of an object: spin latch, reader/writer latch or version, as its primitive says.
+//!
+//! ```text
+//! bit 0  WRITER    a writer is inside; of a version: it is odd, readers must not trust what they see
+//! bit 1  POISONED  a task panicked while it wrote in place
+//! bit 2  WAITING   reader/writer latch: a writer waits, so that new readers step back
+//! spin latch           no other bit
+//! reader/writer latch  bits 3..  number of readers
+//! version              bits 2..  the version, +1 (in steps of 4) after each write
+//! ```
+//! One object uses the word in one of these ways for its whole life. A version has 62 bits: at a write each
+//! nanosecond it takes a century to come back to the same value.
+
+use super::{Acquire, AtomicU64, Backoff, Relaxed, Release, fence};
+
+const WRITER: u64 = 1;
+/// Set for good (until cleared by hand) by a panic in a task that wrote in place.
+pub(crate) const POISONED: u64 = 2;
+const WAITING: u64 = 4;
+const READER: u64 = 8;
+const VERSION_STEP: u64 = 4;
+
+/// A version that an optimistic reader started from.
+#[derive(Clone, Copy)]
+pub(crate) struct Stamp(u64);
+
+/// See the module's documentation.
+#[derive(Default)]
+#[repr(transparent)]
+pub(crate) struct LatchWord(AtomicU64);
+
+impl LatchWord {
+    pub const fn new() -> Self {
+        Self(AtomicU64::new(0))
+    }
+
+    pub fn is_poisoned(&self) -> bool {
+        self.0.load(Relaxed) & POISONED != 0
+    }
+
+    /// Marks the object as left half-written; the caller holds it.
+    pub fn poison(&self) {
+        self.0.fetch_or(POISONED, Relaxed);
+    }
+
+    pub fn clear_poison(&self) {
+        self.0.fetch_and(!POISONED, Relaxed);
+    }
+
+    /// Enters alone (spin latch; a version whose writers are latched). Returns whether it had to wait.
+    pub fn lock(&self) -> bool {
+        if self.try_lock() {
+            return false;
+        }
+        let mut backoff = Backoff::new();
+        loop {
+            backoff.wait();
+            if self.0.load(Relaxed) & WRITER == 0 && self.try_lock() {
+                return true;
+            }
+        }
+    }
+
+    fn try_lock(&self) -> bool {
+        let word = self.0.load(Relaxed);
+        // Acquire pairs with the Release of `unlock` and `end_write`: this holder sees the last one's writes.
+        word & WRITER == 0 && self.0.compare_exchange(word, word | WRITER, Acquire, Relaxed).is_ok()
+    }
+
+    /// Leaves without a trace for optimistic readers (spin latch; a reader that excluded writers).
+    pub fn unlock(&self) {
+        // Release pairs with the Acquire of the next `lock`. An RMW, because somebody may clear the poison.
+        self.0.fetch_and(!WRITER, Release);
+    }
+
+    /// Enters beside other readers. Returns whether it had to wait.
+    pub fn lock_shared(&self) -> bool {
+        let mut backoff = Backoff::new();
+        let mut waited = false;
+        loop {
+            let word = self.0.load(Relaxed);
+            // Acquire pairs with the Release of `unlock_exclusive`.
+            if word & (WRITER | WAITING) == 0
+                && self.0.compare_exchange_weak(word, word + READER, Acquire, Relaxed).is_ok()
+            {
+                return waited;
+            }
+            waited |= word & (WRITER | WAITING) != 0;
+            backoff.wait();
+        }
+    }
+
+    pub fn unlock_shared(&self) {
+        // Release pairs with the Acquire of `lock_exclusive`: the writer comes after all that was read here.
+        self.0.fetch_sub(READER, Release);
+    }
+
+    /// Enters when all readers are gone; new ones step back meanwhile. Returns whether it had to wait.
+    pub fn lock_exclusive(&self) -> bool {
+        let mut backoff = Backoff::new();
+        let mut waited = false;
+        loop {
+            let word = self.0.load(Relaxed);
+            if word & WRITER == 0 && word < READER {
+                // Takes WAITING away as well; another waiting writer will set it again.
+                // Acquire pairs with the Releases of `unlock_shared` and `unlock_exclusive`.
+                let taken = (word | WRITER) & !WAITING;
+                if self.0.compare_exchange_weak(word, taken, Acquire, Relaxed).is_ok() {
+                    return waited;
+                }
+            } else {
+                waited = true;
+                if word & WAITING == 0 {
+                    self.0.fetch_or(WAITING, Relaxed);
+                }
+            }
+            backoff.wait();
+        }
+    }
+
+    pub fn unlock_exclusive(&self) {
+        // Release pairs with the Acquires of `lock_shared` and `lock_exclusive`.
+        self.0.fetch_and(!WRITER, Release);
+    }
+
+    /// Starts an optimistic read, unless a writer is inside or the object is poisoned.
+    #[inline(always)]
+    pub fn begin_read(&self) -> Option<Stamp> {
+        // Acquire pairs with the Release of `end_write`: at this version all its words are seen.
+        let word = self.0.load(Acquire);
+        (word & (WRITER | POISONED) == 0).then_some(Stamp(word))
+    }
+
+    /// Whether everything read since `begin_read` belongs to that version.
+    #[inline(always)]
+    pub fn validate(&self, stamp: Stamp) -> bool {
+        // Pairs with the Release fence of `begin_write`: whoever saw a word of a later write sees here that the
+        // version is odd or has moved on.
+        fence(Acquire);
+        self.0.load(Relaxed) == stamp.0
+    }
+
+    /// Makes the version odd. The caller is the only writer: by its latch (`lock`), or by running at home.
+    #[inline(always)]
+    pub fn begin_write(&self) {
+        self.0.store(self.0.load(Relaxed) | WRITER, Relaxed);
+        // Pairs with the Acquire fence of `validate`.
+        fence(Release);
+    }
+
+    /// Makes the version even again and a later one; also unlocks a latched writer.
+    #[inline(always)]
+    pub fn end_write(&self) {
+        let word = self.0.load(Relaxed);
+        // Release pairs with the Acquires of `begin_read` and `lock`.
+        self.0.store((word & !WRITER).wrapping_add(VERSION_STEP), Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_write_between_begin_and_validate_is_noticed() {
+        let word = LatchWord::new();
+        let before = word.begin_read().unwrap();
+        assert!(word.validate(before));
+        word.begin_write();
+        assert!(word.begin_read().is_none());
+        assert!(!word.validate(before));
+        word.end_write();
+        assert!(!word.validate(before));
+        assert!(word.begin_read().is_some());
+    }
+
+    #[test]
+    fn a_reader_that_locks_leaves_the_version_alone() {
+        let word = LatchWord::new();
+        let before = word.begin_read().unwrap();
+        word.lock();
+        assert!(word.begin_read().is_none());
+        word.unlock();
+        assert!(word.validate(before));
+    }
+
+    #[test]
+    fn readers_share_and_writers_do_not() {
+        let word = LatchWord::new();
+        assert!(!word.lock_shared());
+        assert!(!word.lock_shared());
+        word.unlock_shared();
+        word.unlock_shared();
+        assert!(!word.lock_exclusive());
+        word.unlock_exclusive();
+        assert!(!word.lock_shared());
+    }
+
+    #[test]
+    fn poison_stays_through_writes_until_cleared() {
+        let word = LatchWord::new();
+        word.begin_write();
+        word.poison();
+        word.end_write();
+        assert!(word.is_poisoned() && word.begin_read().is_none());
+        word.clear_poison();
+        assert!(word.begin_read().is_some());
+    }
+}

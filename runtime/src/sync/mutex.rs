@@ -1,0 +1,61 @@
+//! A small lock for the runtime's own slow paths. Nothing on the path of a task takes one.
+
+use super::{Acquire, AtomicBool, Backoff, Relaxed, Release};
+use core::cell::UnsafeCell;
+use core::ops::{Deref, DerefMut};
+
+/// A spinning mutual exclusion lock that works without an operating system.
+#[derive(Default)]
+pub(crate) struct SpinMutex<T> {
+    locked: AtomicBool,
+    value: UnsafeCell<T>,
+}
+
+// SAFETY: the value moves between threads, one at a time, under the lock.
+unsafe impl<T: Send> Send for SpinMutex<T> {}
+// SAFETY: `lock` hands the value to one thread at a time, so `T: Send` is enough.
+unsafe impl<T: Send> Sync for SpinMutex<T> {}
+
+impl<T> SpinMutex<T> {
+    pub const fn new(value: T) -> Self {
+        Self { locked: AtomicBool::new(false), value: UnsafeCell::new(value) }
+    }
+
+    pub fn lock(&self) -> Guard<'_, T> {
+        let mut backoff = Backoff::new();
+        // Acquire pairs with the Release of the guard that unlocked last.
+        while self.locked.swap(true, Acquire) {
+            while self.locked.load(Relaxed) {
+                backoff.wait();
+            }
+        }
+        Guard { mutex: self }
+    }
+}
+
+/// Unlocks when dropped.
+pub(crate) struct Guard<'a, T> {
+    mutex: &'a SpinMutex<T>,
+}
+
+impl<T> Deref for Guard<'_, T> {
+    type Target = T;
+    fn deref(&self) -> &T {
+        // SAFETY: this guard holds the lock.
+        unsafe { &*self.mutex.value.get() }
+    }
+}
+
+impl<T> DerefMut for Guard<'_, T> {
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: this guard holds the lock and is borrowed mutably.
+        unsafe { &mut *self.mutex.value.get() }
+    }
+}
+
+impl<T> Drop for Guard<'_, T> {
+    fn drop(&mut self) {
+        // Release pairs with the Acquire of the next `lock`.
+        self.mutex.locked.store(false, Release);
+    }
+}

@@ -1,0 +1,183 @@
+//! The builder of a task: `rt.task(objects).priority(…).spawn(body)`.
+
+use super::access::ReadLink;
+use super::handle::{self, Completion, Detached, Handle};
+use super::once::{self, Modify, Modifying};
+use super::visit::{self, ReadThen, Visit};
+use super::{Access, AccessSet, Meta, Task, access::Reads, access::WriteLink};
+use crate::annotation::{Place, Priority};
+use crate::object::{Version, Versioned};
+use crate::scheduler::{Context, Shared};
+use alloc::sync::Arc;
+use core::ptr::NonNull;
+
+/// Who can spawn: the [`Runtime`](crate::Runtime) from outside, a [`Context`] from inside a task.
+pub trait Spawner: sealed::Spawn {}
+impl<T: sealed::Spawn> Spawner for T {}
+
+pub(crate) mod sealed {
+    use super::{Arc, Context, Meta, NonNull, Options, Shared, Task};
+
+    /// What a spawner does; only the runtime has any.
+    pub trait Spawn {
+        #[doc(hidden)]
+        fn shared(&self) -> &Arc<Shared>;
+        /// A descriptor of that size class, uninitialised.
+        #[doc(hidden)]
+        fn allocate(&mut self, class: u8) -> NonNull<Task>;
+        /// Counts one more started task and says which epoch it belongs to.
+        #[doc(hidden)]
+        fn admit(&mut self, options: &Options, class: u8) -> Meta;
+        /// Puts a finished descriptor into a pool: of worker `home` if given, else as the options say.
+        #[doc(hidden)]
+        fn send(&mut self, task: NonNull<Task>, options: &Options, home: Option<usize>);
+        /// Puts tasks into the inboxes of their homes, all in one step as others see it.
+        #[doc(hidden)]
+        fn enlist(&mut self, tasks: &mut [(usize, NonNull<Task>)]);
+        /// The running worker.
+        #[doc(hidden)]
+        fn context(&mut self) -> Option<&mut Context>;
+    }
+}
+
+/// A task's annotations besides its objects.
+#[derive(Clone, Copy, Default)]
+pub struct Options {
+    pub(crate) priority: Option<Priority>,
+    pub(crate) place: Place,
+    pub(crate) cost: u16,
+    pub(crate) operation: bool,
+}
+
+/// A spawner and what it was told.
+pub struct Order<P> {
+    pub(crate) spawner: P,
+    pub(crate) options: Options,
+}
+
+/// A task in the making; made by [`Runtime::task`](crate::Runtime::task) and [`Context::task`].
+#[must_use = "a task is spawned by one of the builder's last methods"]
+pub struct TaskBuilder<P, A> {
+    order: Order<P>,
+    access: A,
+}
+
+impl<P: Spawner, A> TaskBuilder<P, A> {
+    pub(crate) fn new(spawner: P, access: A) -> Self {
+        Self { order: Order { spawner, options: Options::default() }, access }
+    }
+
+    /// How urgent the task is; without it, as its parent.
+    #[inline(always)]
+    pub fn priority(mut self, priority: Priority) -> Self {
+        self.order.options.priority = Some(priority);
+        self
+    }
+
+    /// Asks to run on one worker (modulo their number). An object whose tasks are sequenced has the last word.
+    #[inline(always)]
+    pub fn core(mut self, worker: u16) -> Self {
+        self.order.options.place = Place::Core(worker);
+        self
+    }
+
+    /// Asks to run on the least loaded worker of a NUMA node. An object whose tasks are sequenced has the last word.
+    #[inline(always)]
+    pub fn node(mut self, node: u16) -> Self {
+        self.order.options.place = Place::Node(node);
+        self
+    }
+
+    /// How much work the task is, in multiples of a small task (1, also without this annotation). Placement by
+    /// NUMA node balances it.
+    #[inline(always)]
+    pub fn cost(mut self, cost: u16) -> Self {
+        self.order.options.cost = cost.saturating_sub(1);
+        self
+    }
+
+    /// Says that the task begins an operation of its own: it uses no [`Link`](crate::Link) that its parent has read,
+    /// only such as it finds itself. Objects that were retired before may then be freed while it runs. Without this,
+    /// a follow-up belongs to the operation of its parent, and a chain of follow-ups without end would keep
+    /// everything alive.
+    #[inline(always)]
+    pub fn begin_operation(mut self) -> Self {
+        self.order.options.operation = true;
+        self
+    }
+
+    /// Spawns the task; nobody waits for it. If it panics, the runtime's hook is told.
+    ///
+    /// # Panics
+    ///
+    /// If the same object is named twice, once for writing.
+    #[inline(always)]
+    pub fn spawn<F>(self, body: F)
+    where
+        A: AccessSet,
+        F: for<'v> FnOnce(A::View<'v>, &mut Context) + Send + 'static,
+    {
+        self.access.launch(self.order, body, Detached);
+    }
+
+    /// Spawns the task and returns a handle that waits for its result.
+    ///
+    /// # Panics
+    ///
+    /// If the same object is named twice, once for writing.
+    pub fn submit<F, R>(self, body: F) -> Handle<R>
+    where
+        A: AccessSet,
+        F: for<'v> FnOnce(A::View<'v>, &mut Context) -> R + Send + 'static,
+        R: Send + 'static,
+    {
+        let (handle, completion) = handle::pair(self.order.spawner.shared().clone());
+        self.access.launch(self.order, body, completion);
+        handle
+    }
+
+    /// Spawns an optimistic read: `read` may see the object while it changes and may run several times, until what it
+    /// saw belonged together; then `then` runs once, holding nothing, with its result.
+    #[inline(always)]
+    pub fn read_then<T, F, G, O>(self, read: F, then: G)
+    where
+        T: Version,
+        A: Access<Grant = Reads<Versioned<T>>>,
+        F: Fn(&T) -> O + Send + 'static,
+        G: FnOnce(O, &mut Context) + Send + 'static,
+        O: 'static,
+    {
+        visit::launch(self.order, self.access.order(), ReadThen::new(read, then), Detached);
+    }
+
+    /// As [`read_then`](Self::read_then), with a handle for the result of `then`.
+    pub fn submit_read<T, F, G, O, R>(self, read: F, then: G) -> Handle<R>
+    where
+        T: Version,
+        A: Access<Grant = Reads<Versioned<T>>>,
+        F: Fn(&T) -> O + Send + 'static,
+        G: FnOnce(O, &mut Context) -> R + Send + 'static,
+        O: 'static,
+        R: Send + 'static,
+    {
+        let (handle, completion): (_, Completion<R>) = handle::pair(self.order.spawner.shared().clone());
+        visit::launch(self.order, self.access.order(), ReadThen::new(read, then), completion);
+        handle
+    }
+}
+
+impl<P: Spawner, T: Version> TaskBuilder<P, ReadLink<T>> {
+    /// Spawns one optimistic visit to a node.
+    #[inline(always)]
+    pub fn visit<V: Visit<Target = T>>(self, visit: V) {
+        visit::launch(self.order, self.access.order(), visit::Visiting(visit), Detached);
+    }
+}
+
+impl<P: Spawner, T: Version> TaskBuilder<P, WriteLink<T>> {
+    /// Spawns one write to a node.
+    #[inline(always)]
+    pub fn modify<M: Modify<Target = T>>(self, modify: M) {
+        once::launch(self.order, self.access.order(), Modifying { modify, link: self.access.0 }, Detached);
+    }
+}

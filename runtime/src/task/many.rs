@@ -1,0 +1,364 @@
+//! Tasks with several objects: all granted at once, in an order that all such tasks agree on.
+//!
+//! Objects behind latches are simply latched in address order when the task runs: a latch is only held while a
+//! task runs, and running tasks never wait for anything else.
+//!
+//! *Sequenced* objects belong to their homes. For each of them the task sends an envoy through the home's pool,
+//! where it takes its place among the object's other tasks. When an envoy's turn comes, the home *holds* the object
+//! for the task, and defers whatever comes for it meanwhile; when the last envoy has arrived, the task is granted and
+//! runs; afterwards each home is told to hand its object on. The envoys of one task enter all their pools as one
+//! step (see `Spawn::enlist`), so that any two tasks stand in the same order in all the pools where they meet:
+//! nobody waits in a circle (two-phase enqueue, as in behaviour-oriented concurrency).
+
+use super::access::Target;
+use super::builder::{Options, Order};
+use super::once::{enter, leave, locate_nothing};
+use super::{BATON, JoinError, Meta, PROTOCOL, Sink, Spawner, Task, VTable, catch, class_of, is_too_large};
+use crate::object::Reference;
+use crate::scheduler::Context;
+use crate::sync::{AcqRel, AtomicPtr, AtomicU32};
+use alloc::boxed::Box;
+use core::ptr::NonNull;
+
+/// The grants of a tuple of accesses.
+///
+/// # Safety
+///
+/// As for [`Grant`](super::access::Grant), part by part.
+pub unsafe trait Grants<const N: usize>: 'static {
+    /// What the body gets.
+    type View<'v>;
+    /// Private copies.
+    type Locals;
+    /// For each part, whether a panic may leave it half-written.
+    const IN_PLACE: [bool; N];
+    /// # Safety
+    ///
+    /// The objects are alive.
+    unsafe fn copy(targets: &[Target; N]) -> Self::Locals;
+    /// # Safety
+    ///
+    /// The objects are alive, entered in their modes for `'v`, and different where written.
+    unsafe fn view<'v>(targets: &[Target; N], locals: &'v mut Self::Locals) -> Self::View<'v>;
+    /// # Safety
+    ///
+    /// The objects are alive.
+    unsafe fn publish(targets: &[Target; N], locals: Self::Locals);
+}
+
+/// What the envoys need to know of their task: first in its body, whatever its type.
+#[repr(C)]
+struct Control {
+    /// Envoys that have not arrived yet.
+    pending: AtomicU32,
+    options: Options,
+}
+
+/// The objects of a task.
+#[repr(C)]
+struct Claims<const N: usize> {
+    control: Control,
+    targets: [Target; N],
+    /// Indices of the different objects, in address order; the first `different` count.
+    order: [u8; N],
+    different: u8,
+}
+
+#[repr(C)]
+struct Many<const N: usize, F, K> {
+    claims: Claims<N>,
+    run: F,
+    sink: K,
+}
+
+struct Envoy {
+    task: NonNull<Task>,
+    target: Reference,
+}
+
+/// Spawns a task with several objects.
+pub(crate) fn launch<G, const N: usize, P, F, K, R>(order: Order<P>, targets: [Target; N], body: F, sink: K)
+where
+    G: Grants<N>,
+    P: Spawner,
+    F: for<'v> FnOnce(G::View<'v>, &mut Context) -> R + Send + 'static,
+    K: Sink<R>,
+    R: 'static,
+{
+    if const { is_too_large::<Many<N, F, K>>() } {
+        let boxed = Box::new(body);
+        let body = move |view: G::View<'_>, cx: &mut Context| boxed(view, cx);
+        push::<G, N, _, _, _, _>(order, targets, body, sink);
+    } else {
+        push::<G, N, _, _, _, _>(order, targets, body, sink);
+    }
+}
+
+fn push<G, const N: usize, P, F, K, R>(mut order: Order<P>, targets: [Target; N], body: F, sink: K)
+where
+    G: Grants<N>,
+    P: Spawner,
+    F: for<'v> FnOnce(G::View<'v>, &mut Context) -> R + Send + 'static,
+    K: Sink<R>,
+    R: 'static,
+{
+    let (indices, different) = in_address_order(&targets);
+    let sequenced = |&&index: &&u8| targets[usize::from(index)].reference.primitive().is_sequenced();
+    let envoys = indices[..different].iter().filter(sequenced).count();
+
+    let class = const { class_of::<Many<N, F, K>>() };
+    let task = order.spawner.allocate(class);
+    let meta = order.spawner.admit(&order.options, class);
+    // SAFETY: a fresh block of a class that holds this body.
+    unsafe {
+        task.as_ptr().write(Task {
+            vtable: const {
+                &VTable { run: run::<G, N, F, K, R>, locate: locate_nothing, cancel: cancel::<N, F, K, R> }
+            },
+            next: AtomicPtr::new(core::ptr::null_mut()),
+            // The first object's part; with several, the others come as they may.
+            fetch: targets[0].fetch(),
+            meta,
+        });
+        let control = Control { pending: AtomicU32::new(envoys as u32), options: order.options };
+        let claims = Claims { control, targets, order: indices, different: different as u8 };
+        Task::body::<Many<N, F, K>>(task).write(Many { claims, run: body, sink });
+    }
+    if envoys == 0 {
+        return order.spawner.send(task, &order.options, None);
+    }
+    let mut route = [(usize::MAX, task); N];
+    let chosen = indices[..different].iter().filter(sequenced);
+    for (slot, &index) in route.iter_mut().zip(chosen) {
+        let target = targets[usize::from(index)].reference;
+        *slot = (target.home(), envoy(&mut order, task, target));
+    }
+    order.spawner.enlist(&mut route[..envoys]);
+}
+
+/// Indices of the different objects in address order, and how many there are.
+fn in_address_order<const N: usize>(targets: &[Target; N]) -> ([u8; N], usize) {
+    let mut order: [u8; N] = core::array::from_fn(|index| index as u8);
+    let address = |index: u8| targets[usize::from(index)].reference.address();
+    order.sort_unstable_by_key(|&index| address(index));
+    let mut different = 1;
+    for at in 1..N {
+        let last = order[different - 1];
+        if address(order[at]) == address(last) {
+            let both = [order[at], last].map(|index| targets[usize::from(index)].write);
+            assert!(both == [false; 2], "a task names the same object twice, and writes it");
+        } else {
+            order[different] = order[at];
+            different += 1;
+        }
+    }
+    (order, different)
+}
+
+/// The same messenger serves both ways: to claim an object for a task, and to hand it on at its home.
+fn envoy<P: Spawner>(order: &mut Order<P>, task: NonNull<Task>, target: Reference) -> NonNull<Task> {
+    let class = const { class_of::<Envoy>() };
+    // All envoys have one priority: with several, two tasks could overtake each other in one pool and not in
+    // another.
+    let options = Options { priority: Some(crate::Priority::Normal), ..Options::default() };
+    let envoy = order.spawner.allocate(class);
+    let mut meta = order.spawner.admit(&options, class);
+    meta.flags |= PROTOCOL;
+    // SAFETY: a fresh block of a class that holds this body.
+    unsafe {
+        envoy.as_ptr().write(Task {
+            vtable: &VTable { run: claim, locate: locate_nothing, cancel: claim },
+            next: AtomicPtr::new(core::ptr::null_mut()),
+            fetch: target.fetch(crate::Part::HEAD),
+            meta,
+        });
+        Task::body::<Envoy>(envoy).write(Envoy { task, target });
+    }
+    envoy
+}
+
+/// An envoy's turn at its object's home.
+unsafe fn claim(task: NonNull<Task>, cx: &mut Context) {
+    // SAFETY: the task is an envoy of this worker; its own task has not run, so the object is alive, and the
+    // control block is there.
+    unsafe {
+        let Envoy { task: many, target } = Task::body::<Envoy>(task).read();
+        let meta = task.as_ref().meta;
+        let header = target.header();
+        if meta.flags & BATON == 0 {
+            if header.is_held() {
+                return header.defer(task);
+            }
+            header.hold();
+        }
+        cx.free(task, meta.class);
+        let control = Task::body::<Control>(many);
+        let options = (*control).options;
+        // AcqRel: the last envoy comes after all that the other homes did to their objects (their Release).
+        if (*control).pending.fetch_sub(1, AcqRel) == 1 {
+            cx.send_granted(many, &options);
+        }
+        cx.finished(meta.epoch);
+    }
+}
+
+/// A message from a finished task: hand its object on.
+unsafe fn release(task: NonNull<Task>, cx: &mut Context) {
+    // SAFETY: a message to this worker, whose epoch keeps the object alive.
+    unsafe {
+        let Envoy { target, .. } = Task::body::<Envoy>(task).read();
+        let meta = task.as_ref().meta;
+        cx.free(task, meta.class);
+        cx.hand_on(target.header());
+        cx.finished(meta.epoch);
+    }
+}
+
+impl<const N: usize> Claims<N> {
+    fn objects(&self) -> impl DoubleEndedIterator<Item = Target> + '_ {
+        self.order[..usize::from(self.different)].iter().map(|&index| self.targets[usize::from(index)])
+    }
+
+    /// Hands the sequenced objects on, each at its home.
+    ///
+    /// # Safety
+    ///
+    /// The task was granted its objects and has left them.
+    unsafe fn hand_on(&self, cx: &mut Context) {
+        for target in self.objects().filter(|target| target.reference.primitive().is_sequenced()) {
+            let home = cx.home_of(target.reference);
+            if home == cx.worker() {
+                // SAFETY: at home, and held by this task.
+                unsafe { cx.hand_on(target.reference.header()) };
+            } else {
+                let message = envoy(
+                    &mut Order { spawner: &mut *cx, options: Options::default() },
+                    NonNull::dangling(),
+                    target.reference,
+                );
+                // SAFETY: the message is not sent yet.
+                unsafe {
+                    (*message.as_ptr()).vtable =
+                        &VTable { run: release, locate: locate_nothing, cancel: release }
+                };
+                cx.send_to(message, home);
+            }
+        }
+    }
+}
+
+unsafe fn run<G, const N: usize, F, K, R>(task: NonNull<Task>, cx: &mut Context)
+where
+    G: Grants<N>,
+    F: for<'v> FnOnce(G::View<'v>, &mut Context) -> R + Send + 'static,
+    K: Sink<R>,
+    R: 'static,
+{
+    // SAFETY: the task is of this kind, belongs to this worker and was granted its objects, which its epoch keeps
+    // alive.
+    let (Many { claims, run, sink }, meta) = unsafe { take::<N, F, K>(task, cx) };
+    let outcome = if sink.start() {
+        // SAFETY: alive and granted, as above.
+        unsafe { enter_and_run::<G, N, F, R>(&claims, run, cx) }
+    } else {
+        Err(JoinError::Cancelled)
+    };
+    // SAFETY: granted, and left or never entered.
+    unsafe { claims.hand_on(cx) };
+    sink.complete(outcome, cx);
+    cx.finished(meta.epoch);
+}
+
+/// # Safety
+///
+/// The objects are alive and granted to this task.
+unsafe fn enter_and_run<G, const N: usize, F, R>(
+    claims: &Claims<N>,
+    body: F,
+    cx: &mut Context,
+) -> Result<R, JoinError>
+where
+    G: Grants<N>,
+    F: for<'v> FnOnce(G::View<'v>, &mut Context) -> R,
+{
+    // All versions are odd before any object is written.
+    for target in claims.objects() {
+        // SAFETY: alive, by the caller's promise.
+        let header = unsafe { target.reference.header() };
+        cx.count_wait(enter(header, target.reference.primitive(), target.write));
+    }
+    // SAFETY: alive, by the caller's promise.
+    let poisoned = claims.objects().any(|target| unsafe { target.reference.header() }.latch.is_poisoned());
+    let outcome = if poisoned {
+        Err(JoinError::Poisoned)
+    } else {
+        // SAFETY: alive, entered, and checked to be different at the spawn.
+        unsafe { run_entered::<G, N, F, R>(&claims.targets, body, cx) }
+    };
+    for target in claims.objects().rev() {
+        // SAFETY: alive, by the caller's promise.
+        leave(unsafe { target.reference.header() }, target.reference.primitive(), target.write);
+    }
+    outcome
+}
+
+/// # Safety
+///
+/// The objects are alive, entered in their modes, and different where written.
+unsafe fn run_entered<G, const N: usize, F, R>(
+    targets: &[Target; N],
+    body: F,
+    cx: &mut Context,
+) -> Result<R, JoinError>
+where
+    G: Grants<N>,
+    F: for<'v> FnOnce(G::View<'v>, &mut Context) -> R,
+{
+    // SAFETY: by the caller's promise; the view is gone before the copies are published.
+    unsafe {
+        let mut locals = G::copy(targets);
+        match cx.holding(|cx| catch(|| body(G::view(targets, &mut locals), cx))) {
+            Ok(result) => {
+                G::publish(targets, locals);
+                Ok(result)
+            }
+            Err(payload) => {
+                for (target, _) in targets.iter().zip(G::IN_PLACE).filter(|(_, in_place)| *in_place) {
+                    target.reference.header().latch.poison();
+                }
+                Err(JoinError::Panicked(payload))
+            }
+        }
+    }
+}
+
+/// Moves the task out of its descriptor and gives that back.
+///
+/// # Safety
+///
+/// The task is of this kind and belongs to this worker.
+unsafe fn take<const N: usize, F, K>(task: NonNull<Task>, cx: &mut Context) -> (Many<N, F, K>, Meta) {
+    // SAFETY: by the caller's promise.
+    unsafe {
+        let many = Task::body::<Many<N, F, K>>(task).read();
+        let meta = task.as_ref().meta;
+        cx.free(task, meta.class);
+        (many, meta)
+    }
+}
+
+unsafe fn cancel<const N: usize, F, K, R>(task: NonNull<Task>, cx: &mut Context)
+where
+    F: Send + 'static,
+    K: Sink<R>,
+    R: 'static,
+{
+    // SAFETY: the task is of this kind, belongs to this worker and was granted its objects.
+    unsafe {
+        let (Many { claims, run, sink }, meta) = take::<N, F, K>(task, cx);
+        claims.hand_on(cx);
+        drop(run);
+        sink.complete(Err(JoinError::Cancelled), cx);
+        cx.finished(meta.epoch);
+    }
+}

@@ -1,0 +1,415 @@
+//! Tasks with one object or none, whose body runs exactly once.
+
+use super::access::{Grant, Target, Writes, Written, value_of};
+use super::builder::Order;
+use super::visit::enter_as_writer;
+use super::{BATON, JoinError, Sink, Spawner, Task, VTable, catch, class_of, is_too_large};
+use crate::annotation::Part;
+use crate::object::{Fetch, Header, Link, Primitive, Reference, Version, Versioned};
+use crate::scheduler::Context;
+use crate::sync::AtomicPtr;
+use alloc::boxed::Box;
+use core::marker::PhantomData;
+use core::ptr::NonNull;
+
+/// One write to a node of a data structure, which can name what it will touch once the node's first line is there.
+pub trait Modify: Send + Sized + 'static {
+    /// The kind of node.
+    type Target: Version;
+
+    /// Whether `locate` is worth a call.
+    const LOCATES: bool = false;
+
+    /// Which part `write` will touch beyond the part that the task's annotation names. A hint, read beside other
+    /// writers; see [`Visit::locate`](super::Visit::locate).
+    #[inline(always)]
+    fn locate(&self, at: Link<Self::Target>, target: &Self::Target) -> Part {
+        let _ = (at, target);
+        Part::NONE
+    }
+
+    /// Writes the node, which is held meanwhile; runs once.
+    fn write(self, at: Link<Self::Target>, target: Written<'_, Self::Target>, cx: &mut Context);
+}
+
+/// What the machinery of this file runs: a closure, or a [`Modify`].
+pub(crate) trait Body: Send + 'static {
+    type Grant: Grant;
+    type Result: 'static;
+    const LOCATES: bool;
+    fn locate(&self, value: &<Self::Grant as Grant>::Class) -> Part;
+    fn run(self, view: <Self::Grant as Grant>::View<'_>, cx: &mut Context) -> Self::Result;
+}
+
+pub(crate) struct Closure<G, F> {
+    pub run: F,
+    pub grant: PhantomData<G>,
+}
+
+// SAFETY: a closure and a marker: what is sent is the closure.
+unsafe impl<G, F: Send> Send for Closure<G, F> {}
+
+impl<G, F, R> Body for Closure<G, F>
+where
+    G: Grant,
+    F: for<'v> FnOnce(G::View<'v>, &mut Context) -> R + Send + 'static,
+    R: 'static,
+{
+    type Grant = G;
+    type Result = R;
+    const LOCATES: bool = false;
+    fn locate(&self, _: &G::Class) -> Part {
+        Part::NONE
+    }
+    #[inline(always)]
+    fn run(self, view: G::View<'_>, cx: &mut Context) -> R {
+        (self.run)(view, cx)
+    }
+}
+
+pub(crate) struct Modifying<M: Modify> {
+    pub modify: M,
+    pub link: Link<M::Target>,
+}
+
+impl<M: Modify> Body for Modifying<M> {
+    type Grant = Writes<Versioned<M::Target>>;
+    type Result = ();
+    const LOCATES: bool = M::LOCATES;
+    #[inline(always)]
+    fn locate(&self, value: &Versioned<M::Target>) -> Part {
+        self.modify.locate(self.link, &value.0)
+    }
+    #[inline(always)]
+    fn run(self, view: Written<'_, M::Target>, cx: &mut Context) {
+        self.modify.write(self.link, view, cx);
+    }
+}
+
+/// A body that is too large for a descriptor.
+impl<B: Body> Body for Box<B> {
+    type Grant = B::Grant;
+    type Result = B::Result;
+    const LOCATES: bool = B::LOCATES;
+    fn locate(&self, value: &<B::Grant as Grant>::Class) -> Part {
+        (**self).locate(value)
+    }
+    fn run(self, view: <B::Grant as Grant>::View<'_>, cx: &mut Context) -> B::Result {
+        (*self).run(view, cx)
+    }
+}
+
+struct Once<B, K> {
+    target: Reference,
+    body: B,
+    sink: K,
+}
+
+/// Spawns a task with one object.
+#[inline(always)]
+pub(crate) fn launch<P, B, K>(order: Order<P>, target: Target, body: B, sink: K)
+where
+    P: Spawner,
+    B: Body,
+    K: Sink<B::Result>,
+{
+    if const { is_too_large::<Once<B, K>>() } {
+        push(order, target, Box::new(body), sink);
+    } else {
+        push(order, target, body, sink);
+    }
+}
+
+#[inline(always)]
+fn push<P, B, K>(mut order: Order<P>, target: Target, body: B, sink: K)
+where
+    P: Spawner,
+    B: Body,
+    K: Sink<B::Result>,
+{
+    let class = const { class_of::<Once<B, K>>() };
+    let task = order.spawner.allocate(class);
+    let meta = order.spawner.admit(&order.options, class);
+    let mut fetch = target.fetch();
+    if B::LOCATES {
+        fetch = fetch.then_locate();
+    }
+    // SAFETY: a fresh block of a class that holds this body.
+    unsafe {
+        task.as_ptr().write(Task {
+            vtable: const { &VTable { run: run::<B, K>, locate: locate::<B, K>, cancel: cancel::<B, K> } },
+            next: AtomicPtr::new(core::ptr::null_mut()),
+            fetch,
+            meta,
+        });
+        Task::body::<Once<B, K>>(task).write(Once { target: target.reference, body, sink });
+    }
+    let home = runs_at_home::<B::Grant>(target.reference).then(|| target.reference.home());
+    order.spawner.send(task, &order.options, home);
+}
+
+/// Whether this access is granted by running in the object's home pool.
+#[inline(always)]
+fn runs_at_home<G: Grant>(target: Reference) -> bool {
+    match target.primitive() {
+        Primitive::Sequencing => true,
+        Primitive::OptimisticSequenced => !G::COPIES,
+        _ => false,
+    }
+}
+
+unsafe fn locate<B: Body, K: Sink<B::Result>>(task: NonNull<Task>) -> Fetch {
+    // SAFETY: the task is of this kind and waits in a pool of this worker; its operation keeps the object alive.
+    unsafe {
+        let once = &*Task::body::<Once<B, K>>(task);
+        let part = catch(|| once.body.locate(value_of(once.target))).unwrap_or(Part::NONE);
+        once.target.fetch(part)
+    }
+}
+
+/// Enters an object for a task that runs now, on the right worker. Returns whether it had to wait.
+pub(crate) fn enter(header: &Header, primitive: Primitive, write: bool) -> bool {
+    let latch = &header.latch;
+    match primitive {
+        Primitive::Sequencing => false,
+        Primitive::SpinLatch => latch.lock(),
+        Primitive::ReaderWriterLatch if write => latch.lock_exclusive(),
+        Primitive::ReaderWriterLatch => latch.lock_shared(),
+        Primitive::OptimisticSequenced => {
+            if write {
+                latch.begin_write();
+            }
+            false
+        }
+        Primitive::OptimisticLatched => {
+            let waited = latch.lock();
+            if write {
+                latch.begin_write();
+            }
+            waited
+        }
+    }
+}
+
+/// The opposite of [`enter`].
+pub(crate) fn leave(header: &Header, primitive: Primitive, write: bool) {
+    let latch = &header.latch;
+    match primitive {
+        Primitive::Sequencing => {}
+        Primitive::SpinLatch => latch.unlock(),
+        Primitive::ReaderWriterLatch if write => latch.unlock_exclusive(),
+        Primitive::ReaderWriterLatch => latch.unlock_shared(),
+        Primitive::OptimisticSequenced | Primitive::OptimisticLatched if write => latch.end_write(),
+        Primitive::OptimisticSequenced => {}
+        Primitive::OptimisticLatched => latch.unlock(),
+    }
+}
+
+unsafe fn run<B: Body, K: Sink<B::Result>>(task: NonNull<Task>, cx: &mut Context) {
+    // SAFETY: the task is of this kind and belongs to this worker; its operation keeps the object alive.
+    unsafe {
+        let once = Task::body::<Once<B, K>>(task);
+        let target = (*once).target;
+        if B::Grant::COPIES {
+            return run_on_copy::<B, K>(task, cx);
+        }
+        let header = target.header();
+        let primitive = target.primitive();
+        let meta = task.as_ref().meta;
+        if primitive.is_sequenced() && header.is_held() && meta.flags & BATON == 0 {
+            return header.defer(task);
+        }
+        let Once { body, sink, .. } = once.read();
+        cx.free(task, meta.class);
+        if !sink.start() {
+            sink.complete(Err(JoinError::Cancelled), cx);
+        } else {
+            cx.count_wait(enter(header, primitive, B::Grant::WRITE));
+            let outcome = run_entered(body, header, target, cx);
+            leave(header, primitive, B::Grant::WRITE);
+            sink.complete(outcome, cx);
+        }
+        if meta.flags & BATON != 0 {
+            cx.hand_on(header);
+        }
+        cx.finished(meta.epoch);
+    }
+}
+
+/// Runs the body while its object is entered.
+///
+/// # Safety
+///
+/// The object is alive and entered in the body's mode.
+#[inline(always)]
+unsafe fn run_entered<B: Body>(
+    body: B,
+    header: &Header,
+    target: Reference,
+    cx: &mut Context,
+) -> Result<B::Result, JoinError> {
+    if header.latch.is_poisoned() {
+        return Err(JoinError::Poisoned);
+    }
+    // SAFETY: alive, by the caller's promise.
+    let value = unsafe { value_of::<<B::Grant as Grant>::Class>(target) };
+    let mut local = B::Grant::copy(value);
+    // SAFETY: entered, by the caller's promise, until the view is gone.
+    let outcome = cx.holding(|cx| catch(|| body.run(unsafe { B::Grant::view(value, &mut local) }, cx)));
+    match outcome {
+        Ok(result) => {
+            if B::Grant::WRITE {
+                B::Grant::publish(value, local);
+            }
+            Ok(result)
+        }
+        Err(payload) => {
+            if B::Grant::IN_PLACE {
+                header.latch.poison();
+            }
+            Err(JoinError::Panicked(payload))
+        }
+    }
+}
+
+/// A task that reads a copy: takes it without entering, or as a writer would after some failures.
+#[inline(always)]
+unsafe fn run_on_copy<B: Body, K: Sink<B::Result>>(task: NonNull<Task>, cx: &mut Context) {
+    // SAFETY: as in `run`.
+    unsafe {
+        let once = Task::body::<Once<B, K>>(task);
+        let target = (*once).target;
+        let latch = &target.header().latch;
+        let value = value_of::<<B::Grant as Grant>::Class>(target);
+        let mut copy = None;
+        if let Some(stamp) = latch.begin_read() {
+            let local = B::Grant::copy(value);
+            if latch.validate(stamp) {
+                copy = Some(local);
+            }
+        }
+        let meta = task.as_ref().meta;
+        if copy.is_none() && !latch.is_poisoned() {
+            let Some(entered) = enter_as_writer(task, target, cx, |counters| &counters.snapshot_retries)
+            else {
+                return;
+            };
+            copy = Some(B::Grant::copy(value));
+            entered.leave(target, meta, cx);
+        }
+        let Once { body, sink, .. } = once.read();
+        cx.free(task, meta.class);
+        let outcome = match copy {
+            _ if !sink.start() => Err(JoinError::Cancelled),
+            None => Err(JoinError::Poisoned),
+            Some(mut local) => {
+                catch(|| body.run(B::Grant::view(value, &mut local), cx)).map_err(JoinError::Panicked)
+            }
+        };
+        sink.complete(outcome, cx);
+        cx.finished(meta.epoch);
+    }
+}
+
+unsafe fn cancel<B: Body, K: Sink<B::Result>>(task: NonNull<Task>, cx: &mut Context) {
+    // SAFETY: the task is of this kind and belongs to this worker.
+    unsafe {
+        let Once { target, body, sink } = Task::body::<Once<B, K>>(task).read();
+        let meta = task.as_ref().meta;
+        cx.free(task, meta.class);
+        drop(body);
+        sink.complete(Err(JoinError::Cancelled), cx);
+        if meta.flags & BATON != 0 {
+            cx.hand_on(target.header());
+        }
+        cx.finished(meta.epoch);
+    }
+}
+
+struct Bare<F, K> {
+    run: F,
+    sink: K,
+}
+
+/// Spawns a task without objects.
+#[inline(always)]
+pub(crate) fn launch_bare<P, F, K, R>(order: Order<P>, body: F, sink: K)
+where
+    P: Spawner,
+    F: FnOnce((), &mut Context) -> R + Send + 'static,
+    K: Sink<R>,
+    R: 'static,
+{
+    if const { is_too_large::<Bare<F, K>>() } {
+        let boxed = Box::new(body);
+        push_bare(order, move |(), cx: &mut Context| boxed((), cx), sink);
+    } else {
+        push_bare(order, body, sink);
+    }
+}
+
+#[inline(always)]
+fn push_bare<P, F, K, R>(mut order: Order<P>, body: F, sink: K)
+where
+    P: Spawner,
+    F: FnOnce((), &mut Context) -> R + Send + 'static,
+    K: Sink<R>,
+    R: 'static,
+{
+    let class = const { class_of::<Bare<F, K>>() };
+    let task = order.spawner.allocate(class);
+    let meta = order.spawner.admit(&order.options, class);
+    // SAFETY: a fresh block of a class that holds this body.
+    unsafe {
+        task.as_ptr().write(Task {
+            vtable: const {
+                &VTable { run: run_bare::<F, K, R>, locate: locate_nothing, cancel: cancel_bare::<F, K, R> }
+            },
+            next: AtomicPtr::new(core::ptr::null_mut()),
+            fetch: Fetch::NONE,
+            meta,
+        });
+        Task::body::<Bare<F, K>>(task).write(Bare { run: body, sink });
+    }
+    order.spawner.send(task, &order.options, None);
+}
+
+pub(crate) unsafe fn locate_nothing(_: NonNull<Task>) -> Fetch {
+    Fetch::NONE
+}
+
+unsafe fn run_bare<F, K, R>(task: NonNull<Task>, cx: &mut Context)
+where
+    F: FnOnce((), &mut Context) -> R + Send + 'static,
+    K: Sink<R>,
+{
+    // SAFETY: the task is of this kind and belongs to this worker.
+    let (Bare { run, sink }, meta) = unsafe {
+        let moved = (Task::body::<Bare<F, K>>(task).read(), task.as_ref().meta);
+        cx.free(task, moved.1.class);
+        moved
+    };
+    if sink.start() {
+        let outcome = catch(|| run((), cx)).map_err(JoinError::Panicked);
+        sink.complete(outcome, cx);
+    } else {
+        sink.complete(Err(JoinError::Cancelled), cx);
+    }
+    cx.finished(meta.epoch);
+}
+
+unsafe fn cancel_bare<F, K, R>(task: NonNull<Task>, cx: &mut Context)
+where
+    F: FnOnce((), &mut Context) -> R + Send + 'static,
+    K: Sink<R>,
+{
+    // SAFETY: the task is of this kind and belongs to this worker.
+    let (Bare { run, sink }, meta) = unsafe {
+        let moved = (Task::body::<Bare<F, K>>(task).read(), task.as_ref().meta);
+        cx.free(task, moved.1.class);
+        moved
+    };
+    drop(run);
+    sink.complete(Err(JoinError::Cancelled), cx);
+    cx.finished(meta.epoch);
+}
