@@ -61,11 +61,11 @@ pub use monitor::{Allocation, Snapshot as Counters};
 pub use object::{
     Arena, ArenaStats, Class, Exclusive, Isolation, IsolationFor, LegalFor, Link, LinkCell, Object,
     ObjectBuilder, OptimisticLatched, OptimisticReads, OptimisticSequenced, Plain, Primitive,
-    ReaderWriterLatch, Sequencing, Shared, SharedReads, Snapshot, SpinLatch, Version, Versioned, Word,
+    ReaderWriterLatch, Reserved, Sequencing, Shared, SharedReads, Snapshot, SpinLatch, Version, Versioned, Word,
     WriteToken,
 };
 pub use scheduler::{BuildError, Builder, Context, Driver, Runtime, Shutdown, Step};
 pub use task::{
-    Access, AccessSet, Failure, Handle, JoinError, Modify, Read, ReadLink, Spawner, TaskBuilder, Visit,
+    Access, AccessSet, Failure, Handle, JoinError, Modify, Promise, Read, ReadLink, Spawner, TaskBuilder, Visit,
     Write, WriteLink, Written,
 };

@@ -26,7 +26,7 @@ use super::block::{Block, ENTRIES, PADDING};
 use super::pairs::Pairs;
 use super::{Broken, Down, Found, HEADER, Layout, Modified, Onward, Removed, Siblings, Write, Wrote};
 use core::hint::select_unpredictable;
-use xtasking::{LINE, Part, Word, WriteToken};
+use xtasking::{LINE, Part, Word, WriteToken, Version};
 
 /// Words of a line.
 const LINE_WORDS: usize = LINE / 8;
@@ -159,10 +159,8 @@ impl<const WORDS: usize> Hinted<WORDS> {
     #[cold]
     #[inline(never)]
     fn beyond(&self, key: u64) -> Beyond {
-        let (right, state) = (self.meta(RIGHT).get(), self.meta(STATE).get());
-        if state & DEAD != 0 {
-            Beyond::Dead
-        } else if right != 0 && key >= self.meta(HIGH).get() {
+        let right = self.meta(RIGHT).get();
+        if right != 0 && key >= self.meta(HIGH).get() {
             Beyond::Right(right)
         } else if key == u64::MAX {
             Beyond::Last(self.last_entry())
@@ -178,6 +176,13 @@ impl<const WORDS: usize> Hinted<WORDS> {
             block.visit(0, |key, value| pairs.push(key, value));
         }
         pairs
+    }
+
+    /// The last child of the blocks. Its own function, as the buffer is not to weigh on the callers' stack.
+    #[cold]
+    #[inline(never)]
+    fn last_child(&self) -> u64 {
+        self.gather().as_slice().last().map_or(0, |pair| pair.1)
     }
 
     /// Spreads entries evenly over the blocks. If there are fewer than blocks, those at the end stay empty: in
@@ -243,13 +248,16 @@ impl<const WORDS: usize> Hinted<WORDS> {
 
 /// Why a key is not in the block that the separators tell.
 enum Beyond {
-    Dead,
+    /// It belongs to another node, at this link.
     Right(u64),
     /// It is `u64::MAX`, with this value.
     Last(Option<u64>),
     /// A writer is at work.
     Torn,
 }
+
+// SAFETY: all of a node is words, which are atomic.
+unsafe impl<const WORDS: usize> Version for Hinted<WORDS> {}
 
 impl<const WORDS: usize> Layout for Hinted<WORDS> {
     const CAPACITY: usize = Self::BLOCKS * ENTRIES;
@@ -283,7 +291,6 @@ impl<const WORDS: usize> Layout for Hinted<WORDS> {
                 Beyond::Last(Some(value)) => Found::Value(value),
                 Beyond::Last(None) | Beyond::Torn => Found::Missing,
                 Beyond::Right(link) => Found::Right(link),
-                Beyond::Dead => Found::Dead,
             };
         }
         let block = self.block(block);
@@ -297,10 +304,9 @@ impl<const WORDS: usize> Layout for Hinted<WORDS> {
         if key >= self.bound(block) {
             return match self.beyond(key) {
                 Beyond::Last(Some(child)) => Down::Child(child),
-                Beyond::Last(None) => Down::Child(self.gather().as_slice().last().map_or(0, |pair| pair.1)),
+                Beyond::Last(None) => Down::Child(self.last_child()),
                 Beyond::Torn => Down::Child(0),
                 Beyond::Right(link) => Down::Right(link),
-                Beyond::Dead => Down::Dead,
             };
         }
         let block = self.block(block);
@@ -343,7 +349,7 @@ impl<const WORDS: usize> Layout for Hinted<WORDS> {
     #[inline]
     fn visit(&self, from: u64, mut visit: impl FnMut(u64, u64)) -> Onward {
         if self.is_dead() {
-            return Onward::Dead;
+            return Onward::Right { link: self.right(), low: from };
         }
         let first = self.block_of(from);
         self.block(first).visit(self.block(first).below(from), &mut visit);
@@ -384,7 +390,6 @@ impl<const WORDS: usize> Layout for Hinted<WORDS> {
                 }
                 Beyond::Torn => unreachable!("a torn node under a write token"),
                 Beyond::Right(link) => Wrote::Right(link),
-                Beyond::Dead => Wrote::Dead,
             };
         }
         let block = self.block(number);
@@ -416,7 +421,6 @@ impl<const WORDS: usize> Layout for Hinted<WORDS> {
                 Beyond::Last(None) => return Modified::Missing,
                 Beyond::Torn => unreachable!("a torn node under a write token"),
                 Beyond::Right(link) => return Modified::Right(link),
-                Beyond::Dead => return Modified::Dead,
             }
         } else {
             let block = self.block(block);
@@ -444,7 +448,6 @@ impl<const WORDS: usize> Layout for Hinted<WORDS> {
                 Beyond::Last(None) => Removed::Missing,
                 Beyond::Torn => unreachable!("a torn node under a write token"),
                 Beyond::Right(link) => Removed::Right(link),
-                Beyond::Dead => Removed::Dead,
             };
         }
         let block = self.block(block);
@@ -493,7 +496,7 @@ impl<const WORDS: usize> Layout for Hinted<WORDS> {
         separator
     }
 
-    fn absorb(&self, right: &Self, token: &WriteToken<'_>, right_token: &WriteToken<'_>) -> bool {
+    fn absorb(&self, link: u64, right: &Self, token: &WriteToken<'_>, right_token: &WriteToken<'_>) -> bool {
         let mut pairs = self.gather();
         let others = right.gather();
         if pairs.as_slice().len() + others.as_slice().len() > Self::CAPACITY {
@@ -506,7 +509,9 @@ impl<const WORDS: usize> Layout for Hinted<WORDS> {
         for block in 1..Self::BLOCKS {
             right.separator(block).set(0, right_token);
         }
+        // From now on every key is beyond the dead node, and belongs to this one.
         right.meta(HIGH).set(0, right_token);
+        right.meta(RIGHT).set(link, right_token);
         right.meta(STATE).set(right.meta(STATE).get() | DEAD, right_token);
         true
     }

@@ -33,7 +33,7 @@ pub use sorted::Sorted;
 
 use core::fmt;
 use pairs::Pairs;
-use xtasking::{Part, WriteToken};
+use xtasking::{Part, Version, WriteToken};
 
 /// Bytes of an object's header, which shares the node's first cache line.
 pub const HEADER: usize = 16;
@@ -52,8 +52,6 @@ pub enum Found {
     Missing,
     /// The key belongs to the right: go on at this link.
     Right(u64),
-    /// The node was merged into its left neighbour: start again from above.
-    Dead,
 }
 
 /// Where an inner node sends a key.
@@ -63,8 +61,6 @@ pub enum Down {
     Child(u64),
     /// To the right on the same level: go on at this link.
     Right(u64),
-    /// The node was merged into its left neighbour: start again from above.
-    Dead,
 }
 
 /// What [`Layout::write`] does about keys that are there or not.
@@ -93,8 +89,6 @@ pub enum Wrote {
     Full,
     /// Nothing changed: the key belongs to the right, at this link.
     Right(u64),
-    /// Nothing changed: the node is dead.
-    Dead,
 }
 
 /// What came of changing a value in place.
@@ -111,8 +105,6 @@ pub enum Modified {
     Missing,
     /// Nothing changed: the key belongs to the right, at this link.
     Right(u64),
-    /// Nothing changed: the node is dead.
-    Dead,
 }
 
 /// What came of a removal.
@@ -129,8 +121,6 @@ pub enum Removed {
     Missing,
     /// Nothing changed: the key belongs to the right, at this link.
     Right(u64),
-    /// Nothing changed: the node is dead.
-    Dead,
 }
 
 /// Two neighbouring children of an inner node.
@@ -156,8 +146,6 @@ pub enum Onward {
     },
     /// Nowhere: this is the last node of its level.
     End,
-    /// Back to the start: the node is dead, and no entry was visited.
-    Dead,
 }
 
 /// The entries of one node from some key on, in order: the buffer of a scan.
@@ -226,7 +214,7 @@ impl core::error::Error for Broken {}
 /// keys from `high` on are answered with `Right`. What they read is therefore whole, and their answers are final.
 ///
 /// **Unpublished** nodes are changed through `&mut self`.
-pub trait Layout: Sized + Send + Sync + 'static {
+pub trait Layout: Version + Sized {
     /// How many entries always fit.
     const CAPACITY: usize;
     /// What must have been fetched before [`locate`](Self::locate) looks.
@@ -314,8 +302,9 @@ pub trait Layout: Sized + Send + Sync + 'static {
     fn split(&self, right: &mut Self, link: u64, pending: u64, token: &WriteToken<'_>) -> u64;
 
     /// Takes over the entries, the `high` and the right link of `right`, the right neighbour, which is dead
-    /// afterwards. Returns `false`, having changed nothing, if the entries do not fit in here.
-    fn absorb(&self, right: &Self, token: &WriteToken<'_>, right_token: &WriteToken<'_>) -> bool;
+    /// afterwards: whoever still comes to it is sent here, to `link`. Returns `false`, having changed nothing, if
+    /// the entries do not fit in here.
+    fn absorb(&self, link: u64, right: &Self, token: &WriteToken<'_>, right_token: &WriteToken<'_>) -> bool;
 
     /// Fills an unpublished node with `pairs`, in strictly ascending order of keys, and links it to the right:
     /// `next` is the right neighbour's lowest key and its link.

@@ -8,7 +8,7 @@
 use super::pairs::Pairs;
 use super::{Broken, Down, Found, HEADER, Layout, Modified, Onward, Removed, Siblings, Write, Wrote};
 use core::hint::select_unpredictable;
-use xtasking::{LINE, Part, Word, WriteToken};
+use xtasking::{LINE, Part, Word, WriteToken, Version};
 
 const COUNT: usize = 0;
 const STATE: usize = 1;
@@ -85,23 +85,17 @@ impl<const WORDS: usize> Sorted<WORDS> {
         self.values()[at].set(value, token);
     }
 
-    /// Why a node does not cover `key`, which is not below its `high`; `None` if it covers `u64::MAX`.
+    /// Where `key`, which is not below the node's `high`, belongs; `None` if the node covers `u64::MAX`.
     #[cold]
     #[inline(never)]
-    fn beyond(&self, key: u64) -> Option<Beyond> {
-        let (right, state) = (self.words[RIGHT].get(), self.words[STATE].get());
-        if state & DEAD != 0 {
-            Some(Beyond::Dead)
-        } else if right != 0 && key >= self.words[HIGH].get() {
-            Some(Beyond::Right(right))
-        } else {
-            None
-        }
+    fn beyond(&self, key: u64) -> Option<u64> {
+        let right = self.words[RIGHT].get();
+        (right != 0 && key >= self.words[HIGH].get()).then_some(right)
     }
 
-    /// Whether and why the node does not cover `key`.
+    /// Where `key` belongs, if the node does not cover it.
     #[inline(always)]
-    fn elsewhere(&self, key: u64) -> Option<Beyond> {
+    fn elsewhere(&self, key: u64) -> Option<u64> {
         if key >= self.words[HIGH].get() { self.beyond(key) } else { None }
     }
 
@@ -144,11 +138,8 @@ impl<const WORDS: usize> Sorted<WORDS> {
     }
 }
 
-/// Why a node does not cover a key.
-enum Beyond {
-    Dead,
-    Right(u64),
-}
+// SAFETY: all of a node is words, which are atomic.
+unsafe impl<const WORDS: usize> Version for Sorted<WORDS> {}
 
 impl<const WORDS: usize> Layout for Sorted<WORDS> {
     const CAPACITY: usize = Self::MOST;
@@ -174,10 +165,8 @@ impl<const WORDS: usize> Layout for Sorted<WORDS> {
 
     #[inline(always)]
     fn find(&self, key: u64) -> Found {
-        match self.elsewhere(key) {
-            Some(Beyond::Right(link)) => return Found::Right(link),
-            Some(Beyond::Dead) => return Found::Dead,
-            None => {}
+        if let Some(link) = self.elsewhere(key) {
+            return Found::Right(link);
         }
         let at = self.below(key);
         if self.holds(key, at) { Found::Value(self.values()[at].get()) } else { Found::Missing }
@@ -185,10 +174,8 @@ impl<const WORDS: usize> Layout for Sorted<WORDS> {
 
     #[inline(always)]
     fn descend(&self, key: u64) -> Down {
-        match self.elsewhere(key) {
-            Some(Beyond::Right(link)) => return Down::Right(link),
-            Some(Beyond::Dead) => return Down::Dead,
-            None => {}
+        if let Some(link) = self.elsewhere(key) {
+            return Down::Right(link);
         }
         // The greatest entry not above `key` is the one before the first entry above it.
         let not_above = match key.checked_add(1) {
@@ -231,7 +218,7 @@ impl<const WORDS: usize> Layout for Sorted<WORDS> {
     #[inline]
     fn visit(&self, from: u64, mut visit: impl FnMut(u64, u64)) -> Onward {
         if self.is_dead() {
-            return Onward::Dead;
+            return Onward::Right { link: self.right(), low: from };
         }
         (self.below(from)..self.count()).map(|at| self.pair(at)).for_each(|(key, value)| visit(key, value));
         match self.right() {
@@ -246,10 +233,8 @@ impl<const WORDS: usize> Layout for Sorted<WORDS> {
 
     #[inline(always)]
     fn write(&self, key: u64, value: u64, how: Write, token: &WriteToken<'_>) -> Wrote {
-        match self.elsewhere(key) {
-            Some(Beyond::Right(link)) => return Wrote::Right(link),
-            Some(Beyond::Dead) => return Wrote::Dead,
-            None => {}
+        if let Some(link) = self.elsewhere(key) {
+            return Wrote::Right(link);
         }
         let (at, count) = (self.below(key), self.count());
         if self.holds(key, at) {
@@ -276,10 +261,8 @@ impl<const WORDS: usize> Layout for Sorted<WORDS> {
 
     #[inline(always)]
     fn modify(&self, key: u64, change: impl FnOnce(u64) -> u64, token: &WriteToken<'_>) -> Modified {
-        match self.elsewhere(key) {
-            Some(Beyond::Right(link)) => return Modified::Right(link),
-            Some(Beyond::Dead) => return Modified::Dead,
-            None => {}
+        if let Some(link) = self.elsewhere(key) {
+            return Modified::Right(link);
         }
         let at = self.below(key);
         if !self.holds(key, at) {
@@ -293,10 +276,8 @@ impl<const WORDS: usize> Layout for Sorted<WORDS> {
 
     #[inline(always)]
     fn remove(&self, key: u64, token: &WriteToken<'_>) -> Removed {
-        match self.elsewhere(key) {
-            Some(Beyond::Right(link)) => return Removed::Right(link),
-            Some(Beyond::Dead) => return Removed::Dead,
-            None => {}
+        if let Some(link) = self.elsewhere(key) {
+            return Removed::Right(link);
         }
         let at = self.below(key);
         if self.holds(key, at) { self.take(at, token) } else { Removed::Missing }
@@ -324,7 +305,7 @@ impl<const WORDS: usize> Layout for Sorted<WORDS> {
         separator
     }
 
-    fn absorb(&self, right: &Self, token: &WriteToken<'_>, right_token: &WriteToken<'_>) -> bool {
+    fn absorb(&self, link: u64, right: &Self, token: &WriteToken<'_>, right_token: &WriteToken<'_>) -> bool {
         let (count, others) = (self.count(), right.count());
         if count + others > Self::MOST {
             return false;
@@ -334,7 +315,9 @@ impl<const WORDS: usize> Layout for Sorted<WORDS> {
         self.words[HIGH].set(right.words[HIGH].get(), token);
         self.words[RIGHT].set(right.right(), token);
         right.words[COUNT].set(0, right_token);
+        // From now on every key is beyond the dead node, and belongs to this one.
         right.words[HIGH].set(0, right_token);
+        right.words[RIGHT].set(link, right_token);
         right.words[STATE].set(right.words[STATE].get() | DEAD, right_token);
         true
     }

@@ -174,17 +174,17 @@ impl<L: Layout> Chain<L> {
         }
         let right = self.node(left.right());
         let (count, other) = (left.len(), right.len());
-        if left.absorb(right, &token(), &token()) {
+        if left.absorb(link, right, &token(), &token()) {
             assert!(right.is_dead());
             assert_eq!(right.check(), []);
             for key in [0, right.low(), key, u64::MAX] {
-                assert_eq!(right.find(key), Found::Dead);
-                assert_eq!(right.descend(key), Down::Dead);
-                assert_eq!(right.write(key, 0, Write::Upsert, &token()), Wrote::Dead);
-                assert_eq!(right.modify(key, |_| 0, &token()), Modified::Dead);
-                assert_eq!(right.remove(key, &token()), Removed::Dead);
-                assert_eq!(right.remove_child(key, &token()), Removed::Dead);
-                assert_eq!(right.visit(key, |_, _| panic!("dead entries")), Onward::Dead);
+                assert_eq!(right.find(key), Found::Right(link));
+                assert_eq!(right.descend(key), Down::Right(link));
+                assert_eq!(right.write(key, 0, Write::Upsert, &token()), Wrote::Right(link));
+                assert_eq!(right.modify(key, |_| 0, &token()), Modified::Right(link));
+                assert_eq!(right.remove(key, &token()), Removed::Right(link));
+                assert_eq!(right.remove_child(key, &token()), Removed::Right(link));
+                assert_eq!(right.visit(key, |_, _| panic!("dead entries")), Onward::Right { link, low: key });
             }
         } else {
             assert!(count + other > L::CAPACITY);

@@ -237,7 +237,7 @@ mod tests {
     use std::thread;
 
     /// Miri is a thousand times slower.
-    const SCALE: usize = if cfg!(miri) { 200 } else { 1 };
+    const SCALE: usize = if cfg!(miri) { 2000 } else { 1 };
 
     fn heaps(nodes: usize) -> Arc<Heaps> {
         Heaps::new(nodes, Arc::new(GlobalPages))

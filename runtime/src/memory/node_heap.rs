@@ -399,6 +399,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "too slow; the core heap's tests do the same")]
     fn blocks_are_disjoint_and_reused() {
         let heaps = heaps(1);
         let mut blocks = Vec::new();

@@ -77,24 +77,37 @@ impl<T: Version> Arena<T> {
     ///
     /// If the task belongs to another runtime.
     pub fn alloc(&self, value: T, cx: &mut Context) -> Link<T> {
+        self.reserve(cx).fill(value)
+    }
+
+    /// A place for a new node, whose link is known before its value.
+    ///
+    /// # Panics
+    ///
+    /// If the task belongs to another runtime.
+    pub fn reserve(&self, cx: &mut Context) -> Reserved<'_, T> {
         self.check(cx);
         let home = cx.worker();
         // SAFETY: a shard belongs to the worker of its index, which is this thread.
         let slot = unsafe { self.inner.slots.alloc_on(home) };
-        self.fill(slot, value, home as u16)
+        self.reserved(slot, home as u16)
     }
 
     /// A new node, from a thread outside the runtime. Homes are dealt in turn.
     pub fn alloc_outside(&self, value: T) -> Link<T> {
-        let slot = self.inner.slots.alloc_shared();
-        self.fill(slot, value, self.inner.shared.next_home(None))
+        self.reserve_outside().fill(value)
     }
 
-    fn fill(&self, slot: NonNull<u8>, value: T, home: u16) -> Link<T> {
+    /// As [`reserve`](Self::reserve), from a thread outside the runtime.
+    pub fn reserve_outside(&self) -> Reserved<'_, T> {
+        let slot = self.inner.slots.alloc_shared();
+        self.reserved(slot, self.inner.shared.next_home(None))
+    }
+
+    fn reserved(&self, slot: NonNull<u8>, home: u16) -> Reserved<'_, T> {
         let cell = slot.cast::<Cell<Versioned<T>>>();
-        // SAFETY: the slot is fresh and was laid out for this type.
-        unsafe { cell.write(Cell::new(Versioned::new(value))) };
-        Link::from_reference(Reference::new(cell, self.inner.primitive, Frequency::Normal, home))
+        let link = Link::from_reference(Reference::new(cell, self.inner.primitive, Frequency::Normal, home));
+        Reserved { cell, link, arena: self }
     }
 
     /// Frees a node when no task can reach it any more: when all tasks that were spawned before have run, follow-ups
@@ -139,6 +152,40 @@ impl<T: Version> Arena<T> {
             Arc::ptr_eq(&self.inner.shared, cx.shared()),
             "an arena is used by a task of another runtime"
         );
+    }
+}
+
+/// A place for a node; see [`Arena::reserve`].
+pub struct Reserved<'a, T: Version> {
+    cell: NonNull<Cell<Versioned<T>>>,
+    link: Link<T>,
+    arena: &'a Arena<T>,
+}
+
+impl<T: Version> Reserved<'_, T> {
+    /// The link that the node will have.
+    ///
+    /// # Safety
+    ///
+    /// It is not followed, and no task with it is spawned, before [`fill`](Self::fill).
+    pub unsafe fn link(&self) -> Link<T> {
+        self.link
+    }
+
+    /// Makes the node.
+    pub fn fill(self, value: T) -> Link<T> {
+        // SAFETY: the slot is fresh and was laid out for this type.
+        unsafe { self.cell.write(Cell::new(Versioned::new(value))) };
+        let link = self.link;
+        core::mem::forget(self);
+        link
+    }
+}
+
+impl<T: Version> Drop for Reserved<'_, T> {
+    fn drop(&mut self) {
+        // SAFETY: the slot was never filled.
+        unsafe { self.arena.inner.slots.free_shared(self.cell.cast()) };
     }
 }
 

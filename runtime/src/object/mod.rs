@@ -10,7 +10,7 @@ mod primitive;
 mod reference;
 mod word;
 
-pub use arena::{Arena, ArenaStats};
+pub use arena::{Arena, ArenaStats, Reserved};
 pub use builder::ObjectBuilder;
 pub use class::{Class, Plain, Shared, Snapshot, Version, Versioned};
 pub use link::{Link, LinkCell};

@@ -10,7 +10,7 @@ use crate::object::{
 use crate::platform::{Platform, Topology};
 use crate::pool::Inbox;
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Padded, SeqCst, SpinMutex};
-use crate::task::{Failure, TaskBuilder};
+use crate::task::{Failure, Handle, Promise, TaskBuilder, pair};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -85,6 +85,12 @@ impl Runtime {
     /// An object that is read in place while it may be written.
     pub fn versioned<T: Version>(&self, value: T) -> ObjectBuilder<Versioned<T>> {
         ObjectBuilder::new(self, value)
+    }
+
+    /// A handle whose result some later task delivers, by the promise that it carries.
+    pub fn promise<R: Send>(&self) -> (Promise<R>, Handle<R>) {
+        let (handle, promise) = pair(self.shared.clone());
+        (promise, handle)
     }
 
     /// Number of workers.

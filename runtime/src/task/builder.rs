@@ -1,7 +1,7 @@
 //! The builder of a task: `rt.task(objects).priority(…).spawn(body)`.
 
 use super::access::ReadLink;
-use super::handle::{self, Completion, Detached, Handle};
+use super::handle::{self, Promise, Detached, Handle};
 use super::once::{self, Modify, Modifying};
 use super::visit::{self, ReadThen, Visit};
 use super::{Access, AccessSet, Meta, Task, access::Reads, access::WriteLink};
@@ -12,7 +12,13 @@ use alloc::sync::Arc;
 use core::ptr::NonNull;
 
 /// Who can spawn: the [`Runtime`](crate::Runtime) from outside, a [`Context`] from inside a task.
-pub trait Spawner: sealed::Spawn {}
+pub trait Spawner: sealed::Spawn + Sized {
+    /// A task in the making, with the objects it touches: `()`, one access, or a tuple of them.
+    #[inline(always)]
+    fn task<A>(self, access: A) -> TaskBuilder<Self, A> {
+        TaskBuilder::new(self, access)
+    }
+}
 impl<T: sealed::Spawn> Spawner for T {}
 
 pub(crate) mod sealed {
@@ -160,7 +166,7 @@ impl<P: Spawner, A> TaskBuilder<P, A> {
         O: 'static,
         R: Send + 'static,
     {
-        let (handle, completion): (_, Completion<R>) = handle::pair(self.order.spawner.shared().clone());
+        let (handle, completion): (_, Promise<R>) = handle::pair(self.order.spawner.shared().clone());
         visit::launch(self.order, self.access.order(), ReadThen::new(read, then), completion);
         handle
     }
@@ -178,6 +184,6 @@ impl<P: Spawner, T: Version> TaskBuilder<P, WriteLink<T>> {
     /// Spawns one write to a node.
     #[inline(always)]
     pub fn modify<M: Modify<Target = T>>(self, modify: M) {
-        once::launch(self.order, self.access.order(), Modifying { modify, link: self.access.0 }, Detached);
+        once::launch(self.order, self.access.order(), Modifying { modify, link: self.access.0 }, once::GoOn);
     }
 }

@@ -45,19 +45,23 @@ pub struct Handle<R> {
     shared: Arc<Shared>,
 }
 
-/// The other end of a handle: delivers the result once, or `Abandoned` when dropped.
-pub(crate) struct Completion<R> {
+/// The other end of a handle: delivers a result once. If it is dropped, the handle says
+/// [`JoinError::Abandoned`].
+///
+/// The runtime makes one for each submitted task; [`Runtime::promise`](crate::Runtime::promise) makes one to be carried
+/// along a chain of tasks, for the last of them to fulfil.
+pub struct Promise<R> {
     packet: Option<Arc<Packet<R>>>,
 }
 
 /// A handle and its completer.
-pub(crate) fn pair<R: Send>(shared: Arc<Shared>) -> (Handle<R>, Completion<R>) {
+pub(crate) fn pair<R: Send>(shared: Arc<Shared>) -> (Handle<R>, Promise<R>) {
     let packet = Arc::new(Packet {
         state: AtomicU32::new(0),
         result: UnsafeCell::new(None),
         waker: UnsafeCell::new(None),
     });
-    (Handle { packet: packet.clone(), shared }, Completion { packet: Some(packet) })
+    (Handle { packet: packet.clone(), shared }, Promise { packet: Some(packet) })
 }
 
 impl<R> Handle<R> {
@@ -136,7 +140,14 @@ impl<R> core::fmt::Debug for Handle<R> {
     }
 }
 
-impl<R> Completion<R> {
+impl<R> Promise<R> {
+    /// Delivers the result.
+    pub fn fulfil(mut self, result: R) {
+        if let Some(packet) = self.packet.take() {
+            Self::deliver(&packet, Ok(result));
+        }
+    }
+
     fn deliver(packet: &Packet<R>, outcome: Outcome<R>) {
         // SAFETY: before DONE the result belongs to the completer, of which there is one.
         unsafe { *packet.result.get() = Some(outcome) };
@@ -152,7 +163,7 @@ impl<R> Completion<R> {
     }
 }
 
-impl<R> Drop for Completion<R> {
+impl<R> Drop for Promise<R> {
     fn drop(&mut self) {
         if let Some(packet) = self.packet.take() {
             Self::deliver(&packet, Err(JoinError::Abandoned));
@@ -165,16 +176,16 @@ pub trait Sink<R>: Send + 'static {
     /// Called once before the body runs; `false` means that the task was cancelled meanwhile.
     fn start(&self) -> bool;
     /// Delivers the outcome.
-    fn complete(self, outcome: Outcome<R>, cx: &Context);
+    fn complete(self, outcome: Outcome<R>, cx: &mut Context);
 }
 
-impl<R: Send + 'static> Sink<R> for Completion<R> {
+impl<R: Send + 'static> Sink<R> for Promise<R> {
     fn start(&self) -> bool {
         // One word alone decides between start and cancel: no other data hangs on it.
         self.packet.as_ref().is_none_or(|packet| packet.state.fetch_or(STARTED, Relaxed) & CANCELLED == 0)
     }
 
-    fn complete(mut self, outcome: Outcome<R>, _: &Context) {
+    fn complete(mut self, outcome: Outcome<R>, _: &mut Context) {
         if let Some(packet) = self.packet.take() {
             Self::deliver(&packet, outcome);
         }
@@ -191,7 +202,7 @@ impl<R> Sink<R> for Detached {
     }
 
     #[inline(always)]
-    fn complete(self, outcome: Outcome<R>, cx: &Context) {
+    fn complete(self, outcome: Outcome<R>, cx: &mut Context) {
         if let Err(error) = outcome {
             cx.report(error);
         }

@@ -12,12 +12,12 @@ mod visit;
 pub use access::{Access, AccessSet, Read, ReadLink, Write, WriteLink, Written};
 pub use builder::{Spawner, TaskBuilder};
 pub use failure::{Failure, JoinError};
-pub use handle::Handle;
+pub use handle::{Handle, Promise};
 pub use once::Modify;
 pub use visit::Visit;
 
 pub(crate) use access::MOST_OBJECTS;
 pub(crate) use descriptor::{BATON, Meta, PROTOCOL, Task, VTable, class_of, is_too_large};
 pub(crate) use failure::catch;
-pub(crate) use handle::Sink;
+pub(crate) use handle::{Sink, pair};
 pub(crate) use once::locate_nothing;

@@ -2,6 +2,7 @@
 
 use super::access::{Grant, Target, Writes, Written, value_of};
 use super::builder::Order;
+use super::handle::Detached;
 use super::visit::enter_as_writer;
 use super::{BATON, JoinError, Sink, Spawner, Task, VTable, catch, class_of, is_too_large};
 use crate::annotation::Part;
@@ -16,6 +17,8 @@ use core::ptr::NonNull;
 pub trait Modify: Send + Sized + 'static {
     /// The kind of node.
     type Target: Version;
+    /// What `write` leaves for `then`.
+    type Output: 'static;
 
     /// Whether `locate` is worth a call.
     const LOCATES: bool = false;
@@ -29,7 +32,29 @@ pub trait Modify: Send + Sized + 'static {
     }
 
     /// Writes the node, which is held meanwhile; runs once.
-    fn write(self, at: Link<Self::Target>, target: Written<'_, Self::Target>, cx: &mut Context);
+    fn write(&mut self, at: Link<Self::Target>, target: Written<'_, Self::Target>, cx: &mut Context)
+    -> Self::Output;
+
+    /// Goes on when the node has been left.
+    fn then(self, output: Self::Output, cx: &mut Context);
+}
+
+/// Where the outcome of a [`Modify`] goes: to its own second half.
+pub(crate) struct GoOn;
+
+impl<M: Modify> Sink<(M, M::Output)> for GoOn {
+    #[inline(always)]
+    fn start(&self) -> bool {
+        true
+    }
+
+    #[inline(always)]
+    fn complete(self, outcome: Result<(M, M::Output), JoinError>, cx: &mut Context) {
+        let outcome = outcome.and_then(|(modify, output)| {
+            catch(|| modify.then(output, cx)).map_err(JoinError::Panicked)
+        });
+        Detached.complete(outcome, cx);
+    }
 }
 
 /// What the machinery of this file runs: a closure, or a [`Modify`].
@@ -74,15 +99,16 @@ pub(crate) struct Modifying<M: Modify> {
 
 impl<M: Modify> Body for Modifying<M> {
     type Grant = Writes<Versioned<M::Target>>;
-    type Result = ();
+    type Result = (M, M::Output);
     const LOCATES: bool = M::LOCATES;
     #[inline(always)]
     fn locate(&self, value: &Versioned<M::Target>) -> Part {
         self.modify.locate(self.link, &value.0)
     }
     #[inline(always)]
-    fn run(self, view: Written<'_, M::Target>, cx: &mut Context) {
-        self.modify.write(self.link, view, cx);
+    fn run(mut self, view: Written<'_, M::Target>, cx: &mut Context) -> (M, M::Output) {
+        let output = self.modify.write(self.link, view, cx);
+        (self.modify, output)
     }
 }
 

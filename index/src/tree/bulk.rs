@@ -1,0 +1,72 @@
+//! Building a tree from sorted entries.
+
+use super::{Tree, marked};
+use crate::fixed::{Key, Value};
+use crate::node::Layout;
+use xtasking::{Arena, LegalFor, Link, Runtime, Versioned};
+
+/// Share of a node that a bulk load fills, in percent: room for some inserts before the first split.
+const FILL: usize = 90;
+
+impl<K: Key, V: Value, L: Layout> Tree<K, V, L> {
+    /// A tree of entries in strictly ascending order of keys, built level by level without searching.
+    ///
+    /// # Panics
+    ///
+    /// If the keys are not in strictly ascending order.
+    pub fn bulk_load<P, I>(rt: &Runtime, primitive: P, entries: I) -> Self
+    where
+        P: LegalFor<Versioned<L>>,
+        I: IntoIterator<Item = (K, V)>,
+    {
+        let arena = Arena::with_primitive(rt, primitive);
+        let mut last = None;
+        let words = entries.into_iter().map(|(key, value)| {
+            let word = key.to_word();
+            assert!(last.replace(word).is_none_or(|last| last < word), "keys of a bulk load are in ascending order");
+            (word, value.to_word())
+        });
+        let mut level = 0;
+        let mut nodes = build_level(&arena, level, words);
+        while nodes.len() > 1 {
+            level += 1;
+            nodes = build_level(&arena, level, nodes.into_iter());
+        }
+        let top = match nodes.first() {
+            Some(&(_, word)) => super::link_of(word),
+            None => None,
+        };
+        let top: Link<L> = top.unwrap_or_else(|| marked(arena.alloc_outside(L::new(0, 0)), 0));
+        Self::from_parts(rt, top, arena)
+    }
+}
+
+/// Builds one level, and returns its nodes' lowest keys and links: the entries of the level above.
+fn build_level<L: Layout>(
+    arena: &Arena<L>,
+    level: u64,
+    entries: impl Iterator<Item = (u64, u64)>,
+) -> Vec<(u64, u64)> {
+    let each = (L::CAPACITY * FILL / 100).max(2);
+    let mut nodes = Vec::new();
+    let mut entries = entries.peekable();
+    let mut pairs = Vec::with_capacity(each);
+    // A node needs its right neighbour's link before it is made, so the place of each is reserved one step ahead.
+    let mut place = arena.reserve_outside();
+    while entries.peek().is_some() {
+        pairs.clear();
+        pairs.extend(entries.by_ref().take(each));
+        // The first node of a level covers all that comes before its first entry, too.
+        let low = if nodes.is_empty() { 0 } else { pairs[0].0 };
+        if level > 0 && nodes.is_empty() {
+            pairs[0].0 = 0;
+        }
+        let next_place = arena.reserve_outside();
+        let next = entries.peek().map(|&(key, _)| (key, super::future_link(&next_place, level).to_word()));
+        let mut node = L::new(level, low);
+        node.fill(&pairs, next);
+        let link = marked(core::mem::replace(&mut place, next_place).fill(node), level);
+        nodes.push((low, link.to_word()));
+    }
+    nodes
+}

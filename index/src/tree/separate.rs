@@ -1,0 +1,92 @@
+//! After a split: telling the level above where the new node begins.
+
+use super::write::split;
+use super::{RootRef, link_of};
+use crate::node::{Down, Layout, Write, Wrote};
+use xtasking::{Context, Link, Modify, Part, Visit, Written};
+
+/// Enters `separator` → `child` at `level`, as a follow-up of the operation that split: the link is good as long as
+/// that operation lasts.
+pub(super) fn begin<L: Layout>(root: RootRef<L>, level: u64, separator: u64, child: Link<L>, cx: &mut Context) {
+    let top = root.get(cx).link.get();
+    cx.task(top.read().part(L::FIRST)).visit(Separating { root, level, separator, child });
+}
+
+struct Separating<L: Layout> {
+    root: RootRef<L>,
+    level: u64,
+    separator: u64,
+    child: Link<L>,
+}
+
+/// Where the visitor goes from here.
+pub(super) enum Way<L> {
+    /// This node is of the level.
+    Here(Link<L>),
+    /// On at this link.
+    On(u64),
+}
+
+/// The next step on the way to the node at `level` that covers `key`. (It may lie to the right of that level's first.)
+pub(super) fn way_to<L: Layout>(level: u64, key: u64, at: Link<L>, node: &L) -> Way<L> {
+    if node.level() == level {
+        return Way::Here(at);
+    }
+    let (Down::Child(word) | Down::Right(word)) = node.descend(key);
+    Way::On(word)
+}
+
+impl<L: Layout> Visit for Separating<L> {
+    type Target = L;
+    type Output = Way<L>;
+
+    const LOCATES: bool = true;
+
+    fn locate(&self, _: Link<L>, node: &L) -> Part {
+        node.locate(self.separator)
+    }
+
+    fn read(&self, at: Link<L>, node: &L) -> Way<L> {
+        way_to(self.level, self.separator, at, node)
+    }
+
+    fn then(self, way: Way<L>, cx: &mut Context) {
+        match way {
+            Way::Here(node) => cx.task(node.write().part(L::FIRST)).modify(self),
+            Way::On(word) => {
+                if let Some(next) = link_of::<L>(word) {
+                    cx.task(next.read().part(L::FIRST)).visit(self);
+                }
+            }
+        }
+    }
+}
+
+impl<L: Layout> Modify for Separating<L> {
+    type Target = L;
+    type Output = Wrote;
+
+    const LOCATES: bool = true;
+
+    fn locate(&self, _: Link<L>, node: &L) -> Part {
+        node.locate(self.separator)
+    }
+
+    fn write(&mut self, at: Link<L>, node: Written<'_, L>, cx: &mut Context) -> Wrote {
+        let (separator, child) = (self.separator, self.child.to_word());
+        match node.write(separator, child, Write::Insert, node.token()) {
+            Wrote::Full => split(self.root, at, &node, separator, cx, |half, token| {
+                half.write(separator, child, Write::Insert, token)
+            }),
+            wrote => wrote,
+        }
+    }
+
+    fn then(self, wrote: Wrote, cx: &mut Context) {
+        if let Wrote::Right(word) = wrote {
+            if let Some(next) = link_of::<L>(word) {
+                cx.task(next.write().part(L::FIRST)).modify(self);
+            }
+        }
+    }
+}
