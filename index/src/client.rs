@@ -30,7 +30,10 @@ impl<'a, K: Key, V: Value, L: Layout> Client<'a, K, V, L> {
     }
 
     /// Waits for one operation, which fulfils the promise.
-    fn wait<R: Send>(&self, start: impl FnOnce(&Tree<K, V, L>, &Runtime, Promise<R>)) -> Result<R, JoinError> {
+    fn wait<R: Send>(
+        &self,
+        start: impl FnOnce(&Tree<K, V, L>, &Runtime, Promise<R>),
+    ) -> Result<R, JoinError> {
         let (promise, handle) = self.rt.promise();
         start(&self.tree, self.rt, promise);
         handle.join()
@@ -57,7 +60,11 @@ impl<'a, K: Key, V: Value, L: Layout> Client<'a, K, V, L> {
     }
 
     /// Changes the value of a key that is there, in one step, and gives the value it had.
-    pub fn modify(&self, key: K, change: impl FnOnce(V) -> V + Send + 'static) -> Result<Option<V>, JoinError> {
+    pub fn modify(
+        &self,
+        key: K,
+        change: impl FnOnce(V) -> V + Send + 'static,
+    ) -> Result<Option<V>, JoinError> {
         self.wait(|tree, rt, promise| tree.modify(rt, key, change, |old, _| promise.fulfil(old)))
     }
 

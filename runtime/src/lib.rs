@@ -61,11 +61,11 @@ pub use monitor::{Allocation, Snapshot as Counters};
 pub use object::{
     Arena, ArenaStats, Class, Exclusive, Isolation, IsolationFor, LegalFor, Link, LinkCell, Object,
     ObjectBuilder, OptimisticLatched, OptimisticReads, OptimisticSequenced, Plain, Primitive,
-    ReaderWriterLatch, Reserved, Sequencing, Shared, SharedReads, Snapshot, SpinLatch, Version, Versioned, Word,
-    WriteToken,
+    ReaderWriterLatch, Reserved, Sequencing, Shared, SharedReads, Snapshot, SpinLatch, Version, Versioned,
+    Word, WriteToken,
 };
-pub use scheduler::{BuildError, Builder, Context, Driver, Runtime, Shutdown, Step};
+pub use scheduler::{BuildError, Builder, Context, Driver, Progress, Runtime, Shutdown};
 pub use task::{
-    Access, AccessSet, Failure, Handle, JoinError, Modify, Promise, Read, ReadLink, Spawner, TaskBuilder, Visit,
-    Write, WriteLink, Written,
+    Access, AccessSet, Failure, Handle, JoinError, Modify, PanicPayload, Promise, Read, ReadLink, Spawner,
+    Step, TaskBuilder, Visit, Write, WriteLink, Written,
 };

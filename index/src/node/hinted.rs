@@ -26,7 +26,7 @@ use super::block::{Block, ENTRIES, PADDING};
 use super::pairs::Pairs;
 use super::{Broken, Down, Found, HEADER, Layout, Modified, Onward, Removed, Siblings, Write, Wrote};
 use core::hint::select_unpredictable;
-use xtasking::{LINE, Part, Word, WriteToken, Version};
+use xtasking::{LINE, Part, Version, Word, WriteToken};
 
 /// Words of a line.
 const LINE_WORDS: usize = LINE / 8;

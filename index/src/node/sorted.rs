@@ -8,7 +8,7 @@
 use super::pairs::Pairs;
 use super::{Broken, Down, Found, HEADER, Layout, Modified, Onward, Removed, Siblings, Write, Wrote};
 use core::hint::select_unpredictable;
-use xtasking::{LINE, Part, Word, WriteToken, Version};
+use xtasking::{LINE, Part, Version, Word, WriteToken};
 
 const COUNT: usize = 0;
 const STATE: usize = 1;

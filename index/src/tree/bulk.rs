@@ -23,7 +23,10 @@ impl<K: Key, V: Value, L: Layout> Tree<K, V, L> {
         let mut last = None;
         let words = entries.into_iter().map(|(key, value)| {
             let word = key.to_word();
-            assert!(last.replace(word).is_none_or(|last| last < word), "keys of a bulk load are in ascending order");
+            assert!(
+                last.replace(word).is_none_or(|last| last < word),
+                "keys of a bulk load are in ascending order"
+            );
             (word, value.to_word())
         });
         let mut level = 0;

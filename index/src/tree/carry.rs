@@ -90,9 +90,16 @@ impl<T: Send + 'static> Carry<T> {
     {
         let tree = self.0.as_ref();
         let (root, top, state) = (tree.root(), tree.top(), self.0);
-        write::begin(at, root, top, key.to_word(), write::Remove, move |old: Option<u64>, cx: &mut Context| {
-            then(state, old.map(V::from_word), cx);
-        });
+        write::begin(
+            at,
+            root,
+            top,
+            key.to_word(),
+            write::Remove,
+            move |old: Option<u64>, cx: &mut Context| {
+                then(state, old.map(V::from_word), cx);
+            },
+        );
     }
 
     /// [`Tree::scan`], with the state.

@@ -79,12 +79,16 @@ impl fmt::Display for Defect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Node { level, low, broken } => write!(f, "node at level {level} from key {low}: {broken}"),
-            Self::Level { expected, found } => write!(f, "a node of level {found} is linked at level {expected}"),
+            Self::Level { expected, found } => {
+                write!(f, "a node of level {found} is linked at level {expected}")
+            }
             Self::Dead { level } => write!(f, "a dead node can be reached at level {level}"),
             Self::Gap { level, high, low } => {
                 write!(f, "at level {level} a node from key {low} follows one up to {high}")
             }
-            Self::Entry { level, key } => write!(f, "the entry {key} at level {level} names no node that begins there"),
+            Self::Entry { level, key } => {
+                write!(f, "the entry {key} at level {level} names no node that begins there")
+            }
             Self::End { level } => write!(f, "level {level} does not end with its last node"),
         }
     }

@@ -1,9 +1,9 @@
 //! Looking a key up: one task a node, each naming the node's first lines, and then the lines that these tell.
 
-use super::{link_of, mark};
+use super::{go_to, mark};
 use crate::node::{Down, Found, Layout};
 use core::marker::PhantomData;
-use xtasking::{Context, Link, Part, Spawner, Visit};
+use xtasking::{Context, Link, Part, Spawner, Step, Visit};
 
 /// Begins a lookup at the topmost node.
 #[inline(always)]
@@ -22,21 +22,13 @@ struct Lookup<L, F> {
     layout: PhantomData<fn(L)>,
 }
 
-/// What a node says.
-enum Answer {
-    /// Go on at this link.
-    On(u64),
-    /// This is the value, if any.
-    Value(Option<u64>),
-}
-
 impl<L, F> Visit for Lookup<L, F>
 where
     L: Layout,
     F: FnOnce(Option<u64>, &mut Context) + Send + 'static,
 {
     type Target = L;
-    type Output = Answer;
+    type Output = Option<u64>;
 
     const LOCATES: bool = true;
 
@@ -46,29 +38,21 @@ where
     }
 
     #[inline(always)]
-    fn read(&self, at: Link<L>, node: &L) -> Answer {
+    fn read(&self, at: Link<L>, node: &L) -> Step<L, Option<u64>> {
         if at.mark() == mark::LEAF {
             match node.find(self.key) {
-                Found::Value(value) => Answer::Value(Some(value)),
-                Found::Missing => Answer::Value(None),
-                Found::Right(link) => Answer::On(link),
+                Found::Value(value) => Step::End(Some(value)),
+                Found::Missing => Step::End(None),
+                Found::Right(word) => go_to(word),
             }
         } else {
-            match node.descend(self.key) {
-                Down::Child(link) | Down::Right(link) => Answer::On(link),
-            }
+            let (Down::Child(word) | Down::Right(word)) = node.descend(self.key);
+            go_to(word)
         }
     }
 
     #[inline(always)]
-    fn then(self, answer: Answer, cx: &mut Context) {
-        match answer {
-            Answer::Value(value) => (self.then)(value, cx),
-            Answer::On(word) => {
-                if let Some(next) = link_of::<L>(word) {
-                    cx.task(next.read().part(L::FIRST)).visit(self);
-                }
-            }
-        }
+    fn then(self, value: Option<u64>, cx: &mut Context) {
+        (self.then)(value, cx);
     }
 }

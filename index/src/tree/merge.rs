@@ -6,10 +6,10 @@
 //! and the merge is tried again a few times. A tree that keeps changing under it may so keep an empty leaf; a later
 //! removal there tries again.
 
-use super::separate::{Way, way_to};
-use super::{RootRef, link_of};
+use super::separate::step_to;
+use super::{RootRef, go_to, link_of};
 use crate::node::{Layout, Removed, Siblings};
-use xtasking::{Context, Link, Part, Visit, Written};
+use xtasking::{Context, Link, Step, Visit, Written};
 
 /// Tries of one merge; splits in flight need a few steps to arrive at the parent.
 const TRIES: u8 = 8;
@@ -33,39 +33,27 @@ struct Merging<L: Layout> {
     tries: u8,
 }
 
-/// What the way down finds.
-enum Sight<L> {
-    On(u64),
-    /// The parent and two of its children.
-    Family(Link<L>, Siblings),
-    /// The parent has a single child (or the tree has no such level): nothing to merge here.
-    Alone,
-}
-
 impl<L: Layout> Visit for Merging<L> {
     type Target = L;
-    type Output = Sight<L>;
+    /// The parent and two of its children, if it has two.
+    type Output = Option<(Link<L>, Siblings)>;
 
-    fn read(&self, at: Link<L>, node: &L) -> Sight<L> {
+    fn read(&self, at: Link<L>, node: &L) -> Step<L, Self::Output> {
         if node.level() < self.level {
-            return Sight::Alone;
+            // The tree has become lower: there is no such parent.
+            return Step::End(None);
         }
-        match way_to(self.level, self.key, at, node) {
-            Way::On(word) => Sight::On(word),
-            Way::Here(_) if node.high().is_some_and(|high| self.key >= high) => Sight::On(node.right()),
-            Way::Here(parent) => node.siblings(self.key).map_or(Sight::Alone, |pair| Sight::Family(parent, pair)),
+        match step_to(self.level, self.key, at, node) {
+            Step::Go(next, part) => Step::Go(next, part),
+            Step::Again => Step::Again,
+            Step::End(_) if node.high().is_some_and(|high| self.key >= high) => go_to(node.right()),
+            Step::End(parent) => Step::End(node.siblings(self.key).map(|pair| (parent, pair))),
         }
     }
 
-    fn then(self, sight: Sight<L>, cx: &mut Context) {
-        match sight {
-            Sight::On(word) => {
-                if let Some(next) = link_of::<L>(word) {
-                    cx.task(next.read().part(Part::NONE)).visit(self);
-                }
-            }
-            Sight::Family(parent, pair) => self.merge(parent, pair, cx),
-            Sight::Alone => {}
+    fn then(self, family: Self::Output, cx: &mut Context) {
+        if let Some((parent, pair)) = family {
+            self.merge(parent, pair, cx);
         }
     }
 }
@@ -86,24 +74,26 @@ impl<L: Layout> Merging<L> {
     fn merge(self, parent: Link<L>, pair: Siblings, cx: &mut Context) {
         let (Some(left), Some(right)) = (link_of::<L>(pair.left), link_of::<L>(pair.right)) else { return };
         let objects = (parent.write(), left.write(), right.write());
-        cx.task(objects).spawn(move |(above, one, other): (Written<'_, L>, Written<'_, L>, Written<'_, L>), cx| {
-            let family = Family { parent, left, right, above, one, other };
-            match family.merge(&self, pair, cx) {
-                Outcome::Merged { lonely } => {
-                    if lonely {
-                        begin(self.root, self.level + 1, self.key, cx);
+        cx.task(objects).spawn(
+            move |(above, one, other): (Written<'_, L>, Written<'_, L>, Written<'_, L>), cx| {
+                let family = Family { parent, left, right, above, one, other };
+                match family.merge(&self, pair, cx) {
+                    Outcome::Merged { lonely } => {
+                        if lonely {
+                            begin(self.root, self.level + 1, self.key, cx);
+                        }
+                        if self.level > 1 {
+                            // The child that had no neighbour may have one now.
+                            begin(self.root, self.level - 1, self.key, cx);
+                        }
                     }
-                    if self.level > 1 {
-                        // The child that had no neighbour may have one now.
-                        begin(self.root, self.level - 1, self.key, cx);
+                    Outcome::Changed if self.tries > 0 => {
+                        attempt(Self { tries: self.tries - 1, ..self }, cx);
                     }
+                    Outcome::Changed | Outcome::Pointless => {}
                 }
-                Outcome::Changed if self.tries > 0 => {
-                    attempt(Self { tries: self.tries - 1, ..self }, cx);
-                }
-                Outcome::Changed | Outcome::Pointless => {}
-            }
-        });
+            },
+        );
     }
 }
 

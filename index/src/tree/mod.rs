@@ -32,8 +32,8 @@ use crate::node::{Hinted, Layout, words};
 use core::marker::PhantomData;
 use core::ptr::NonNull;
 use xtasking::{
-    Arena, ArenaStats, Context, Frequency, LegalFor, Link, LinkCell, Object, OptimisticLatched, Reserved, Runtime,
-    Spawner, Version, Versioned,
+    Arena, ArenaStats, Context, Frequency, LegalFor, Link, LinkCell, Object, OptimisticLatched, Reserved,
+    Runtime, Spawner, Step, Version, Versioned,
 };
 
 /// Nodes of 1 KiB with a hint line.
@@ -113,9 +113,18 @@ pub(crate) fn marked<L: Layout>(link: Link<L>, level: u64) -> Link<L> {
 /// The link that a node's word stands for; `None` for 0.
 #[inline(always)]
 pub(crate) fn link_of<L: Layout>(word: u64) -> Option<Link<L>> {
-    // SAFETY: right links and the values of inner nodes are words of links, and the words that come here are from a
-    // whole reading (validated, or under write access).
+    // SAFETY: the words that come here are right links and values of inner nodes. These places never hold anything but
+    // 0 and words of links, not even while they are written; which link it is, is known once the reading is validated.
     unsafe { Link::from_word(word) }
+}
+
+/// The step of a walk to the node of that word.
+#[inline(always)]
+pub(crate) fn go_to<L: Layout, O>(word: u64) -> Step<L, O> {
+    match link_of(word) {
+        Some(next) => Step::Go(next, L::FIRST),
+        None => Step::Again,
+    }
 }
 
 /// The link that a reserved place will have, as a word to store in other nodes.

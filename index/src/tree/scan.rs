@@ -1,11 +1,11 @@
 //! Walking along the leaves.
 
-use super::{link_of, mark};
+use super::{go_to, link_of, mark};
 use crate::fixed::{Key, Value};
 use crate::node::{Down, Layout, Onward};
 use core::cell::RefCell;
 use core::marker::PhantomData;
-use xtasking::{Context, Link, Part, Spawner, Visit};
+use xtasking::{Context, Link, Part, Spawner, Step, Visit};
 
 /// What a walk gathers.
 pub(super) trait Gather: Send + 'static {
@@ -106,14 +106,6 @@ struct Scan<L, G, F> {
     layout: PhantomData<fn(L)>,
 }
 
-/// Where the walk goes from here.
-enum Way {
-    /// Down, or to the right before any leaf was looked at.
-    On(u64),
-    /// A leaf was looked at.
-    Along(Onward),
-}
-
 impl<L, G, F> Visit for Scan<L, G, F>
 where
     L: Layout,
@@ -121,7 +113,7 @@ where
     F: FnOnce(G::Result, &mut Context) + Send + 'static,
 {
     type Target = L;
-    type Output = Way;
+    type Output = Onward;
 
     const LOCATES: bool = true;
 
@@ -130,25 +122,22 @@ where
         if at.mark() == mark::LEAF { L::ALL } else { node.locate(self.from) }
     }
 
-    fn read(&self, at: Link<L>, node: &L) -> Way {
+    fn read(&self, at: Link<L>, node: &L) -> Step<L, Onward> {
         if at.mark() == mark::LEAF {
-            return Way::Along(self.gather.look(node, self.from));
+            return Step::End(self.gather.look(node, self.from));
         }
         let (Down::Child(word) | Down::Right(word)) = node.descend(self.from);
-        Way::On(word)
+        go_to(word)
     }
 
-    fn then(mut self, way: Way, cx: &mut Context) {
-        let next = match way {
-            Way::On(word) => link_of::<L>(word),
-            Way::Along(onward) => match (self.gather.keep(), onward) {
-                (true, Onward::Right { link, low }) => {
-                    // A node to the left of where the walk is (it took over a dead one's keys) holds nothing new.
-                    self.from = self.from.max(low);
-                    link_of::<L>(link)
-                }
-                (false, _) | (_, Onward::End) => None,
-            },
+    fn then(mut self, onward: Onward, cx: &mut Context) {
+        let next = match (self.gather.keep(), onward) {
+            (true, Onward::Right { link, low }) => {
+                // A node to the left of where the walk is (it took over a dead one's keys) holds nothing new.
+                self.from = self.from.max(low);
+                link_of::<L>(link)
+            }
+            (false, _) | (_, Onward::End) => None,
         };
         match next {
             Some(next) => cx.task(next.read().part(L::FIRST)).visit(self),

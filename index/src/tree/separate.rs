@@ -1,13 +1,19 @@
 //! After a split: telling the level above where the new node begins.
 
 use super::write::split;
-use super::{RootRef, link_of};
+use super::{RootRef, go_to, link_of};
 use crate::node::{Down, Layout, Write, Wrote};
-use xtasking::{Context, Link, Modify, Part, Visit, Written};
+use xtasking::{Context, Link, Modify, Part, Step, Visit, Written};
 
 /// Enters `separator` → `child` at `level`, as a follow-up of the operation that split: the link is good as long as
 /// that operation lasts.
-pub(super) fn begin<L: Layout>(root: RootRef<L>, level: u64, separator: u64, child: Link<L>, cx: &mut Context) {
+pub(super) fn begin<L: Layout>(
+    root: RootRef<L>,
+    level: u64,
+    separator: u64,
+    child: Link<L>,
+    cx: &mut Context,
+) {
     let top = root.get(cx).link.get();
     cx.task(top.read().part(L::FIRST)).visit(Separating { root, level, separator, child });
 }
@@ -19,26 +25,18 @@ struct Separating<L: Layout> {
     child: Link<L>,
 }
 
-/// Where the visitor goes from here.
-pub(super) enum Way<L> {
-    /// This node is of the level.
-    Here(Link<L>),
-    /// On at this link.
-    On(u64),
-}
-
-/// The next step on the way to the node at `level` that covers `key`. (It may lie to the right of that level's first.)
-pub(super) fn way_to<L: Layout>(level: u64, key: u64, at: Link<L>, node: &L) -> Way<L> {
+/// A step on the way to the node at `level` that covers `key`. (It may still lie to the right of the one found.)
+pub(super) fn step_to<L: Layout>(level: u64, key: u64, at: Link<L>, node: &L) -> Step<L, Link<L>> {
     if node.level() == level {
-        return Way::Here(at);
+        return Step::End(at);
     }
     let (Down::Child(word) | Down::Right(word)) = node.descend(key);
-    Way::On(word)
+    go_to(word)
 }
 
 impl<L: Layout> Visit for Separating<L> {
     type Target = L;
-    type Output = Way<L>;
+    type Output = Link<L>;
 
     const LOCATES: bool = true;
 
@@ -46,19 +44,12 @@ impl<L: Layout> Visit for Separating<L> {
         node.locate(self.separator)
     }
 
-    fn read(&self, at: Link<L>, node: &L) -> Way<L> {
-        way_to(self.level, self.separator, at, node)
+    fn read(&self, at: Link<L>, node: &L) -> Step<L, Link<L>> {
+        step_to(self.level, self.separator, at, node)
     }
 
-    fn then(self, way: Way<L>, cx: &mut Context) {
-        match way {
-            Way::Here(node) => cx.task(node.write().part(L::FIRST)).modify(self),
-            Way::On(word) => {
-                if let Some(next) = link_of::<L>(word) {
-                    cx.task(next.read().part(L::FIRST)).visit(self);
-                }
-            }
-        }
+    fn then(self, parent: Link<L>, cx: &mut Context) {
+        cx.task(parent.write().part(L::FIRST)).modify(self);
     }
 }
 

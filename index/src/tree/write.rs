@@ -3,7 +3,7 @@
 
 use super::{RootRef, future_link, link_of, mark, merge, separate};
 use crate::node::{Down, Layout, Modified, Removed, Write, Wrote};
-use xtasking::{Context, Link, Modify, Part, Spawner, Visit, WriteToken, Written};
+use xtasking::{Context, Link, Modify, Part, Spawner, Step, Visit, WriteToken, Written};
 
 /// What is done to an entry of a leaf.
 pub(super) trait EntryChange: Send + 'static {
@@ -108,7 +108,7 @@ where
     F: FnOnce(E::Result, &mut Context) + Send + 'static,
 {
     type Target = L;
-    type Output = Down;
+    type Output = Link<L>;
 
     const LOCATES: bool = true;
 
@@ -118,19 +118,18 @@ where
     }
 
     #[inline(always)]
-    fn read(&self, _: Link<L>, node: &L) -> Down {
-        node.descend(self.key)
+    fn read(&self, _: Link<L>, node: &L) -> Step<L, Link<L>> {
+        let (Down::Child(word) | Down::Right(word)) = node.descend(self.key);
+        match link_of::<L>(word) {
+            Some(leaf) if leaf.mark() == mark::LEAF => Step::End(leaf),
+            Some(next) => Step::Go(next, L::FIRST),
+            None => Step::Again,
+        }
     }
 
     #[inline(always)]
-    fn then(self, down: Down, cx: &mut Context) {
-        let (Down::Child(word) | Down::Right(word)) = down;
-        let Some(next) = link_of::<L>(word) else { return };
-        if next.mark() == mark::LEAF {
-            cx.task(next.write().part(L::FIRST)).modify(self);
-        } else {
-            cx.task(next.read().part(L::FIRST)).visit(self);
-        }
+    fn then(self, leaf: Link<L>, cx: &mut Context) {
+        cx.task(leaf.write().part(L::FIRST)).modify(self);
     }
 }
 

@@ -22,14 +22,6 @@ pub enum Priority {
 impl Priority {
     /// Number of priorities.
     pub const COUNT: usize = 3;
-
-    pub(crate) const fn from_index(index: u8) -> Self {
-        match index {
-            0 => Self::High,
-            1 => Self::Normal,
-            _ => Self::Low,
-        }
-    }
 }
 
 /// Where a task asks to run.

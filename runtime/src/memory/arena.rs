@@ -129,11 +129,6 @@ impl Slots {
         self.stride
     }
 
-    /// How many shards there are.
-    pub fn shards(&self) -> usize {
-        self.shards.len()
-    }
-
     /// A slot, by way of `shard`: the one freed last there, if there is one. Its contents are arbitrary.
     ///
     /// Fails as the global allocator does when there is no memory left.
@@ -193,6 +188,7 @@ impl Slots {
         unsafe { self.shared.0.lock().depot.put_one(slot) };
     }
 
+    #[cfg(test)]
     /// Gives all that a shard has set aside to the others, as when its worker retires.
     ///
     /// # Safety

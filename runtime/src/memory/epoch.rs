@@ -114,6 +114,8 @@ impl Epochs {
             self.external.0.started[usize::from(slot)].fetch_add(1, SeqCst);
             // Nobody looks whether an epoch is empty before the global one is two further (SeqCst, with `settle`).
             if self.global.0.load(SeqCst) <= epoch + 1 {
+                // As in `announce_new`.
+                fence(SeqCst);
                 return slot;
             }
             self.external.0.finished[usize::from(slot)].fetch_add(1, SeqCst);

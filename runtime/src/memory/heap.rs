@@ -201,16 +201,19 @@ impl CoreHeap {
         debug_assert!(taken, "the list was just emptied");
     }
 
+    #[cfg(test)]
     /// The heaps below this one.
     pub fn heaps(&self) -> &Arc<Heaps> {
         &self.heaps
     }
 
+    #[cfg(test)]
     /// What this heap had to do with its node.
     pub fn stats(&self) -> CoreStats {
         self.stats
     }
 
+    #[cfg(test)]
     /// Free blocks of each class that are here.
     pub fn free_blocks(&self) -> [usize; 4] {
         Class::ALL.map(|class| self.magazines[class as usize].len(class.batch()))

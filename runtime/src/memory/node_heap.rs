@@ -21,10 +21,11 @@ const FIRST_PAGES: usize = 256 << 10;
 const MOST_PAGES: usize = 16 << 20;
 
 /// A size of blocks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Default, Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Class {
     /// 64 bytes.
+    #[default]
     B64,
     /// 128 bytes.
     B128,
@@ -171,6 +172,7 @@ impl NodeHeap {
         }
     }
 
+    #[cfg(test)]
     /// Frees a block for a caller that has no core heap.
     ///
     /// # Safety
@@ -307,6 +309,7 @@ impl Heaps {
         self.node(node).alloc_one(class)
     }
 
+    #[cfg(test)]
     /// Frees a block of any node, for a caller that has no core heap.
     ///
     /// # Safety

@@ -30,6 +30,7 @@ impl Retired {
     /// As for [`Reclaim::reclaim`]: the epoch is settled.
     pub unsafe fn free(self, worker: Option<usize>) {
         // SAFETY: by the caller's promise.
-        unsafe { self.owner.reclaim(self.object, worker) }
+        let reclaim = || unsafe { self.owner.reclaim(self.object, worker) };
+        crate::task::quietly(reclaim);
     }
 }

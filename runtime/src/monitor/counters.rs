@@ -22,7 +22,6 @@ impl Counter {
 #[derive(Default)]
 pub(crate) struct Counters {
     pub remote_spawns: Counter,
-    pub inline_reads: Counter,
     pub snapshot_retries: Counter,
     pub versioned_retries: Counter,
     pub latch_waits: Counter,
@@ -45,8 +44,6 @@ pub struct Snapshot {
     pub remote_spawns: u64,
     /// Tasks spawned from outside.
     pub external_spawns: u64,
-    /// Optimistic reads of frequently used objects that were carried on at once, without a task.
-    pub inline_reads: u64,
     /// Failed optimistic reads of snapshot objects.
     pub snapshot_retries: u64,
     /// Failed optimistic reads of versioned objects.

@@ -1,7 +1,7 @@
 //! What stands before every object's value: 16 bytes in the same cache line.
 //!
 //! `latch` is the word of the object's primitive. `queue` serves tasks with several objects (see
-//! `scheduler::multi`): it says whether one of them *holds* this sequenced object, and lists the tasks that
+//! `task::many`): it says whether one of them *holds* this sequenced object, and lists the tasks that
 //! wait for it meanwhile. Only the object's home worker touches `queue`.
 
 use crate::sync::{AtomicU64, LatchWord, Relaxed};

@@ -35,6 +35,8 @@ impl<C> Owned<C> {
 pub struct Object<C: Class> {
     reference: Reference,
     part: Part,
+    /// The runtime that it belongs to, told by its address, so that a spawn need not touch the object.
+    runtime: usize,
     object: PhantomData<Arc<C>>,
 }
 
@@ -44,22 +46,23 @@ impl<C: Class> Object<C> {
         name: impl FnOnce(NonNull<Cell<C>>) -> Reference,
         part: Part,
     ) -> Self {
+        let runtime = Arc::as_ptr(&owned.shared).addr();
         let owned = Box::into_raw(owned);
         // SAFETY: just made from a box.
         let cell = unsafe { NonNull::new_unchecked(&raw mut (*owned).cell) };
-        Self { reference: name(cell), part, object: PhantomData }
+        Self { reference: name(cell), part, runtime, object: PhantomData }
     }
 
     /// Read access for a task.
     #[inline]
     pub fn read(&self) -> Read<'_, C> {
-        Read::new(self.reference, self.part)
+        Read::new(self.reference, self.part, self.runtime)
     }
 
     /// Write access for a task.
     #[inline]
     pub fn write(&self) -> Write<'_, C> {
-        Write::new(self.reference, self.part)
+        Write::new(self.reference, self.part, self.runtime)
     }
 
     /// The primitive that keeps the object's isolation.
@@ -79,7 +82,8 @@ impl<C: Class> Object<C> {
         unsafe { self.reference.header() }.latch.is_poisoned()
     }
 
-    /// Lets tasks at the object again; the caller has made sure (or does not care) that its data makes sense.
+    /// Lets tasks at the object again; the caller has made sure (or does not care) that its data makes sense. No task
+    /// should be on its way to the object meanwhile: one that is just entering may poison it again.
     pub fn clear_poison(&self) {
         // SAFETY: this handle keeps the object alive.
         unsafe { self.reference.header() }.latch.clear_poison();
@@ -122,7 +126,9 @@ impl<C: Class> Drop for Object<C> {
             let shared = owned.shared.clone();
             let epoch = shared.epochs.retirement();
             let owner: Arc<dyn Reclaim> = Arc::new(Dropper::<C>(PhantomData));
-            shared.adopt([Retired { epoch, object: self.owned().cast(), owner }]);
+            let home = self.home();
+            shared.adopt([Retired { epoch, object: self.owned().cast(), owner }].into_iter());
+            shared.wake_for_garbage(home);
         }
     }
 }

@@ -130,8 +130,9 @@ impl Fetch {
 
     #[inline(always)]
     pub fn issue(self) {
-        let mut line = self.0 & ADDRESS;
-        for _ in 0..self.0 >> HOME_SHIFT {
+        let (mut line, lines) = (self.0 & ADDRESS, self.0 >> HOME_SHIFT);
+        let end = line + lines * LINE as u64;
+        while line < end {
             prefetch(line);
             line += LINE as u64;
         }

@@ -3,7 +3,7 @@
 
 use super::{Platform, Topology, WouldBlock};
 use crate::memory::{GlobalPages, PageSource};
-use crate::scheduler::{Driver, Step};
+use crate::scheduler::{Driver, Progress};
 use crate::sync::{AtomicBool, AtomicU64, Relaxed, SpinMutex};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -60,10 +60,10 @@ impl Simulation {
             let step = driver.step(1);
             self.stepping.store(false, Relaxed);
             self.steps.fetch_add(1, Relaxed);
-            if step != Step::Stopped {
+            if step != Progress::Stopped {
                 self.state.lock().cores[core] = Some(driver);
             }
-            if matches!(step, Step::Ran(_)) {
+            if matches!(step, Progress::Ran(_)) {
                 return true;
             }
         }
@@ -115,6 +115,11 @@ impl Platform for Simulation {
         let mut idle = 0;
         while !ready(Waker::noop()) {
             idle = if self.step() { 0 } else { idle + 1 };
+            #[cfg(feature = "std")]
+            if idle == IDLE_ROUNDS && std::thread::panicking() {
+                // The runtime is dropped by a test that failed: one panic is enough.
+                return Err(WouldBlock);
+            }
             assert!(idle < IDLE_ROUNDS, "the simulation waits for something that no task will do");
         }
         Ok(())

@@ -26,7 +26,7 @@ pub struct Threads {
     number: usize,
     topology: Topology,
     workers: usize,
-    threads: Box<[OnceLock<Thread>]>,
+    threads: Arc<[OnceLock<Thread>]>,
     joins: Mutex<Vec<JoinHandle<()>>>,
     pin: bool,
     began: Instant,
@@ -73,8 +73,10 @@ impl Platform for Threads {
         }
         let number = self.number;
         let core = self.pin.then(|| self.topology.cores[worker % self.topology.cores.len()].os_id);
+        let threads = self.threads.clone();
         let body = move || {
             WORKS_FOR.set(number);
+            let _ = threads[worker].set(std::thread::current());
             if let Some(core) = core {
                 // Where pinning is not possible the scheduler's choice has to do.
                 os::pin_current_thread(core);
@@ -85,8 +87,6 @@ impl Platform for Threads {
             .name(alloc::format!("xtasking-{worker}"))
             .spawn(body)
             .map_err(|_| "the operating system refuses to start another thread")?;
-        // A worker that is about to park before this is set is not lost: `wake` waits for the handle.
-        let _ = self.threads[worker].set(thread.thread().clone());
         self.joins.lock().unwrap_or_else(PoisonError::into_inner).push(thread);
         Ok(())
     }
@@ -96,7 +96,10 @@ impl Platform for Threads {
     }
 
     fn wake(&self, worker: usize) {
-        self.threads[worker].wait().unpark();
+        // A thread that is not there yet has not looked for tasks yet; one that could not be started never will.
+        if let Some(thread) = self.threads.get(worker).and_then(OnceLock::get) {
+            thread.unpark();
+        }
     }
 
     fn join(&self) {

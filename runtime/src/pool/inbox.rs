@@ -8,7 +8,6 @@
 //! tail, then links it to the one before: in between, the taker sees the list end early (`Take::Gap`) and comes back
 //! later. Nobody waits for anybody.
 
-use crate::annotation::Priority;
 use crate::object::Fetch;
 use crate::scheduler::Context;
 use crate::sync::{Acquire, AtomicPtr, Padded, Relaxed, Release, SeqCst};
@@ -20,7 +19,8 @@ use core::ptr::{NonNull, null_mut};
 pub(crate) struct Inbox {
     tail: Padded<AtomicPtr<Task>>,
     head: UnsafeCell<*mut Task>,
-    stub: Box<Task>,
+    /// From a box, which it goes back into.
+    stub: NonNull<Task>,
 }
 
 // SAFETY: pushers touch `tail` and the `next` of the node that they replaced; `head` belongs to the one taker (see
@@ -44,18 +44,19 @@ unsafe fn never(_: NonNull<Task>, _: &mut Context) {
 
 impl Inbox {
     pub fn new() -> Self {
-        let stub = Box::new(Task {
+        let stub = Box::leak(Box::new(Task {
             vtable: &VTable { run: never, locate: locate_nothing, cancel: never },
             next: AtomicPtr::new(null_mut()),
             fetch: Fetch::NONE,
-            meta: Meta { epoch: 0, priority: Priority::Normal, class: 0, flags: 0, attempts: 0, cost: 0 },
-        });
-        let node = core::ptr::from_ref(&*stub).cast_mut();
+            meta: Meta::default(),
+        }));
+        let stub = NonNull::from(stub);
+        let node = stub.as_ptr();
         Self { tail: Padded(AtomicPtr::new(node)), head: UnsafeCell::new(node), stub }
     }
 
     fn stub(&self) -> *mut Task {
-        core::ptr::from_ref(&*self.stub).cast_mut()
+        self.stub.as_ptr()
     }
 
     /// Appends a chain of tasks, linked by `next` from `first` to `last`.
@@ -100,8 +101,7 @@ impl Inbox {
                     return Take::Gap;
                 }
                 // The last task can only leave when something takes its place.
-                let stub = NonNull::from(&*self.stub);
-                self.push_chain(stub, stub);
+                self.push_chain(self.stub, self.stub);
                 next = (**head).next.load(Acquire);
                 if next.is_null() {
                     return Take::Gap;
@@ -112,9 +112,22 @@ impl Inbox {
         }
     }
 
-    /// Whether anything was pushed that the taker has not taken; exact in the total order of `SeqCst` operations.
-    pub fn may_have_tasks(&self) -> bool {
-        self.tail.0.load(SeqCst) != self.stub()
+    /// Whether anything was pushed that the taker has not taken; exact in the total order of `SeqCst` operations. After a
+    /// gap the stub may be the tail although tasks stand before it: then the head tells.
+    ///
+    /// # Safety
+    ///
+    /// As for [`take`](Self::take).
+    pub unsafe fn may_have_tasks(&self) -> bool {
+        // SAFETY: `head` is the taker's.
+        self.tail.0.load(SeqCst) != self.stub() || unsafe { *self.head.get() } != self.stub()
+    }
+}
+
+impl Drop for Inbox {
+    fn drop(&mut self) {
+        // SAFETY: from a box, and nobody pushes or takes any more.
+        drop(unsafe { Box::from_raw(self.stub.as_ptr()) });
     }
 }
 
@@ -124,7 +137,7 @@ mod tests {
     use alloc::vec::Vec;
 
     fn node(cost: u16) -> NonNull<Task> {
-        let meta = Meta { epoch: 0, priority: Priority::Normal, class: 0, flags: 0, attempts: 0, cost };
+        let meta = Meta { cost, ..Meta::default() };
         let vtable = &VTable { run: never, locate: locate_nothing, cancel: never };
         let task = Task { vtable, next: AtomicPtr::new(null_mut()), fetch: Fetch::NONE, meta };
         NonNull::from(Box::leak(Box::new(task)))
@@ -141,10 +154,15 @@ mod tests {
         }
     }
 
+    fn may_have_tasks(inbox: &Inbox) -> bool {
+        // SAFETY: one thread takes.
+        unsafe { inbox.may_have_tasks() }
+    }
+
     #[test]
     fn first_in_first_out_and_empty_in_between() {
         let inbox = Inbox::new();
-        assert!(!inbox.may_have_tasks());
+        assert!(!may_have_tasks(&inbox));
         for round in 0..3 {
             for number in 0..round {
                 let task = node(number);
@@ -153,7 +171,7 @@ mod tests {
             }
             let taken: Vec<_> = core::iter::from_fn(|| take(&inbox)).collect();
             assert_eq!(taken, (0..round).collect::<Vec<_>>());
-            assert!(!inbox.may_have_tasks());
+            assert!(!may_have_tasks(&inbox));
         }
     }
 
@@ -182,6 +200,6 @@ mod tests {
                 }
             }
         });
-        assert!(!inbox.may_have_tasks());
+        assert!(!may_have_tasks(&inbox));
     }
 }

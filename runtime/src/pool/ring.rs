@@ -24,27 +24,23 @@ struct Slot {
     fetch: Fetch,
 }
 
-/// A growing ring buffer with two cursors ahead of its head. Positions count up for ever; a slot is a position
-/// modulo the capacity, a power of two.
+/// A growing ring buffer with two cursors ahead of its head. A slot is a position modulo the capacity, a power of two.
 pub(crate) struct Ring {
     slots: Box<[MaybeUninit<Slot>]>,
-    head: usize,
-    tail: usize,
-    fetched: usize,
-    located: usize,
+    head: u64,
+    tail: u64,
+    fetched: u64,
+    located: u64,
 }
 
 const FIRST_CAPACITY: usize = 256;
+/// Positions count up from here for ever (and down, for tasks put before all others): they never wrap.
+const MIDDLE: u64 = 1 << 62;
 
 impl Ring {
     pub fn new() -> Self {
-        Self {
-            slots: vec![MaybeUninit::uninit(); FIRST_CAPACITY].into(),
-            head: 0,
-            tail: 0,
-            fetched: 0,
-            located: 0,
-        }
+        let slots = vec![MaybeUninit::uninit(); FIRST_CAPACITY].into();
+        Self { slots, head: MIDDLE, tail: MIDDLE, fetched: MIDDLE, located: MIDDLE }
     }
 
     #[inline(always)]
@@ -54,12 +50,14 @@ impl Ring {
 
     #[inline(always)]
     pub fn len(&self) -> usize {
-        self.tail.wrapping_sub(self.head)
+        (self.tail - self.head) as usize
     }
 
     #[inline(always)]
-    fn index(&self, position: usize) -> usize {
-        position & (self.slots.len() - 1)
+    fn place(&mut self, position: u64) -> &mut MaybeUninit<Slot> {
+        let index = position as usize & (self.slots.len() - 1);
+        // SAFETY: the length is a power of two, so the masked index is below it.
+        unsafe { self.slots.get_unchecked_mut(index) }
     }
 
     #[inline(always)]
@@ -67,9 +65,8 @@ impl Ring {
         if self.len() == self.slots.len() {
             self.grow();
         }
-        let index = self.index(self.tail);
-        self.slots[index] = MaybeUninit::new(Slot { task, fetch });
-        self.tail = self.tail.wrapping_add(1);
+        *self.place(self.tail) = MaybeUninit::new(Slot { task, fetch });
+        self.tail += 1;
     }
 
     /// Puts a task before all others; it is not fetched.
@@ -77,49 +74,52 @@ impl Ring {
         if self.len() == self.slots.len() {
             self.grow();
         }
-        self.head = self.head.wrapping_sub(1);
-        let index = self.index(self.head);
-        self.slots[index] = MaybeUninit::new(Slot { task, fetch: Fetch::NONE });
+        self.head -= 1;
+        *self.place(self.head) = MaybeUninit::new(Slot { task, fetch: Fetch::NONE });
     }
 
+    /// Takes the first task. The ring is not empty.
     #[inline(always)]
-    pub fn pop(&mut self) -> Option<NonNull<Task>> {
-        if self.is_empty() {
-            return None;
-        }
+    pub fn pop(&mut self) -> NonNull<Task> {
+        debug_assert!(!self.is_empty());
         let slot = self.slot(self.head);
-        self.head = self.head.wrapping_add(1);
-        Some(slot.task)
+        self.head += 1;
+        slot.task
     }
 
     #[inline(always)]
-    fn slot(&self, position: usize) -> Slot {
-        // SAFETY: callers stay between head and tail, where `push` and `push_front` have filled every slot.
-        unsafe { self.slots[self.index(position)].assume_init() }
+    fn slot(&self, position: u64) -> Slot {
+        let index = position as usize & (self.slots.len() - 1);
+        // SAFETY: masked, as in `place`. Callers stay between head and tail, where `push` and `push_front` have filled
+        // every slot.
+        unsafe { self.slots.get_unchecked(index).assume_init() }
     }
 
     /// Fetches what the tasks ahead will touch, up to `distance` (and twice that for first parts); returns the number
     /// of lines asked for. Called before each `pop`.
     #[inline(always)]
-    pub fn look_ahead(&mut self, distance: usize) -> u64 {
+    pub fn look_ahead(&mut self, distance: u64) -> u64 {
         let mut lines = 0;
-        let len = self.len();
-        // Positions are compared by their distance from the head, because they may wrap.
-        let mut fetched = self.ahead(self.fetched);
-        while fetched < len.min(2 * distance) {
-            let slot = self.slot(self.head.wrapping_add(fetched));
-            prefetch(slot.task.as_ptr() as u64);
-            if slot.fetch.locates() {
-                slot.fetch.issue();
-                lines += slot.fetch.lines();
+        let (head, len) = (self.head, self.tail - self.head);
+        let mut fetched = self.fetched.max(head);
+        let limit = head + len.min(2 * distance);
+        while fetched < limit {
+            let Slot { task, fetch } = self.slot(fetched);
+            prefetch(task.as_ptr() as u64);
+            if fetch.locates() {
+                fetch.issue();
+                lines += fetch.lines();
             }
             fetched += 1;
         }
-        self.fetched = self.head.wrapping_add(fetched);
-        let mut located = self.ahead(self.located);
+        self.fetched = fetched;
         // In a short queue first parts need time to arrive, too.
-        while located < distance.min(len / 2) {
-            let Slot { task, fetch } = self.slot(self.head.wrapping_add(located));
+        let limit = head + distance.min(len / 2);
+        self.located = self.located.max(head);
+        while self.located < limit {
+            let Slot { task, fetch } = self.slot(self.located);
+            // First, because a panic in a task's `locate` unwinds from here.
+            self.located += 1;
             let fetch = if fetch.locates() {
                 // SAFETY: a task in a ring is alive and belongs to this worker.
                 unsafe { (task.as_ref().vtable.locate)(task) }
@@ -128,26 +128,17 @@ impl Ring {
             };
             fetch.issue();
             lines += fetch.lines();
-            located += 1;
         }
-        self.located = self.head.wrapping_add(located);
         lines
-    }
-
-    /// How far a cursor is ahead of the head; one that the head has passed stands at the head.
-    #[inline(always)]
-    fn ahead(&self, cursor: usize) -> usize {
-        let ahead = cursor.wrapping_sub(self.head);
-        if ahead > self.len() { 0 } else { ahead }
     }
 
     #[cold]
     #[inline(never)]
     fn grow(&mut self) {
         let mut slots = vec![MaybeUninit::uninit(); self.slots.len() * 2].into_boxed_slice();
-        for position in 0..self.len() {
-            let position = self.head.wrapping_add(position);
-            slots[position & (slots.len() - 1)] = self.slots[self.index(position)];
+        for position in self.head..self.tail {
+            let index = position as usize & (slots.len() - 1);
+            slots[index] = *self.place(position);
         }
         self.slots = slots;
     }

@@ -2,12 +2,12 @@
 
 use super::shared::{Seat, Shared};
 use crate::annotation::Priority;
-use crate::memory::{CoreHeap, Ledger, Retired, SizeClass, slot};
+use crate::memory::{CoreHeap, Ledger, Retired, SizeClass};
 use crate::monitor::Counters;
 use crate::object::{Fetch, Header, Reference};
 use crate::pool::{Inbox, Ring};
 use crate::sync::Padded;
-use crate::task::{BATON, Meta, PROTOCOL, Task, TaskBuilder, builder::Options};
+use crate::task::{Aftermath, BATON, Meta, PROTOCOL, Task, TaskBuilder};
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use core::ptr::NonNull;
@@ -21,21 +21,21 @@ pub struct Context {
     pub(super) ledger: Arc<Padded<Ledger>>,
     pub(super) counters: Arc<Padded<Counters>>,
     pub(super) rings: [Ring; Priority::COUNT],
+    /// A bit for each ring that may have tasks, the highest priority lowest.
+    pub(super) ready: u8,
     pub(super) heap: CoreHeap,
-    pub(super) distance: usize,
+    pub(super) distance: u64,
     pub(super) counting: bool,
     /// The runtime is being shut down and drops what has not started.
     pub(super) cancelling: bool,
     /// The task that runs: what its follow-ups inherit.
     pub(super) current: Meta,
-    /// The task that runs holds objects.
-    holding: bool,
-    /// How deep follow-ups that were carried on at once are nested.
-    depth: u8,
+    /// What the guard of a body that unwound has left to do.
+    pub(crate) aftermath: Option<Aftermath>,
     /// The epoch that was announced last, in which operations begin.
     pub(super) epoch: u64,
-    /// Counts tasks, for what happens now and then.
-    pub(super) ticks: u64,
+    /// Counts bursts, for what happens now and then.
+    pub(super) bursts: u64,
     /// Units of cost beyond one a task, of the tasks in the rings.
     pub(super) extra_load: u64,
     pub(super) retired: VecDeque<Retired>,
@@ -44,8 +44,12 @@ pub struct Context {
 // SAFETY: the tasks in the rings are all `Send`, and descriptors belong to whoever runs them, on any thread.
 unsafe impl Send for Context {}
 
-/// Deeper nesting of follow-ups goes through the pool: the stack is bounded, and others get their turn.
-const DEEPEST: u8 = 16;
+impl Drop for Context {
+    fn drop(&mut self) {
+        self.shared.adopt(self.retired.drain(..));
+        self.shared.leave();
+    }
+}
 
 impl Context {
     /// How often an optimistic read is tried before it runs as a writer would.
@@ -58,15 +62,15 @@ impl Context {
             ledger: seat.ledger.clone(),
             counters: seat.counters.clone(),
             rings: core::array::from_fn(|_| Ring::new()),
+            ready: 0,
             heap: CoreHeap::new(shared.heaps.clone(), seat.node),
-            distance: shared.distance,
+            distance: shared.distance as u64,
             counting: shared.counting,
             cancelling: false,
-            current: Meta { epoch: 0, priority: Priority::Normal, class: 0, flags: 0, attempts: 0, cost: 0 },
-            holding: false,
-            depth: 0,
+            current: Meta::default(),
+            aftermath: None,
             epoch: 0,
-            ticks: 0,
+            bursts: 0,
             extra_load: 0,
             retired: VecDeque::new(),
             shared,
@@ -113,45 +117,15 @@ impl Context {
     ///
     /// The block is of that class, and nobody uses it any more.
     #[inline(always)]
-    pub(crate) unsafe fn free(&mut self, task: NonNull<Task>, class: u8) {
+    pub(crate) unsafe fn free(&mut self, task: NonNull<Task>, class: SizeClass) {
         // SAFETY: by the caller's promise; every descriptor comes from these heaps.
-        unsafe { self.heap.free(size_class(class), task.cast()) };
+        unsafe { self.heap.free(class, task.cast()) };
     }
 
     /// Says that a task of that epoch has finished.
     #[inline(always)]
     pub(crate) fn finished(&mut self, epoch: u8) {
         self.ledger.0.finish(epoch);
-    }
-
-    /// Runs application code while its task holds objects.
-    #[inline(always)]
-    pub(crate) fn holding<R>(&mut self, run: impl FnOnce(&mut Self) -> R) -> R {
-        self.holding = true;
-        let result = run(self);
-        self.holding = false;
-        result
-    }
-
-    /// Whether a follow-up may be carried on at once: nothing is held, and it would be next anyway.
-    #[inline(always)]
-    pub(crate) fn may_run_inline(&self, options: &Options) -> bool {
-        !self.holding
-            && self.depth < DEEPEST
-            && options.priority.is_none_or(|priority| priority == self.current.priority)
-    }
-
-    /// Carries on a follow-up within the running task.
-    #[inline(always)]
-    pub(crate) fn run_within(&mut self, options: &Options, run: impl FnOnce(&mut Self)) {
-        let epoch = self.current.epoch;
-        if options.operation {
-            self.current.epoch = slot(self.epoch);
-        }
-        self.depth += 1;
-        run(self);
-        self.depth -= 1;
-        self.current.epoch = epoch;
     }
 
     #[inline(always)]
@@ -162,8 +136,18 @@ impl Context {
     /// Puts a task into a ring of this worker.
     #[inline(always)]
     pub(super) fn push_here(&mut self, task: NonNull<Task>, meta: Meta, fetch: Fetch) {
-        self.extra_load += u64::from(meta.cost);
+        if meta.cost != 0 {
+            self.extra_load += u64::from(meta.cost);
+        }
         self.rings[meta.priority as usize].push(task, fetch);
+        self.ready |= 1 << meta.priority as u8;
+    }
+
+    /// Puts a task that holds an object before all others, whatever its priority: others wait for the object.
+    pub(super) fn push_urgent(&mut self, task: NonNull<Task>, meta: Meta) {
+        self.extra_load += u64::from(meta.cost);
+        self.rings[Priority::High as usize].push_front(task);
+        self.ready |= 1 << Priority::High as u8;
     }
 
     /// Puts a task back, behind all others of its priority.
@@ -195,9 +179,7 @@ impl Context {
                     task.as_mut().meta.flags |= BATON;
                     task.as_ref().meta
                 };
-                // Before all others: it has waited long enough, and whoever else comes for the object has to wait.
-                self.extra_load += u64::from(meta.cost);
-                self.rings[meta.priority as usize].push_front(task);
+                self.push_urgent(task, meta);
             }
             None => header.let_go(),
         }
@@ -235,12 +217,6 @@ impl Context {
     pub(crate) fn counters(&self) -> &Counters {
         &self.counters.0
     }
-}
-
-/// The size class of that index.
-#[inline(always)]
-pub(super) fn size_class(index: u8) -> SizeClass {
-    SizeClass::ALL[usize::from(index) & 3]
 }
 
 /// Whether a task belongs to the runtime's own protocol.

@@ -4,7 +4,9 @@ use super::context::is_protocol;
 use super::shared::phase;
 use super::{Context, Shared};
 use crate::annotation::Priority;
+use crate::pool::Ring;
 use crate::sync::{Relaxed, SeqCst};
+use crate::task::{catch, quietly};
 use alloc::sync::Arc;
 use core::ptr::NonNull;
 
@@ -16,7 +18,7 @@ pub struct Driver {
 
 /// What a worker did in one step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum Progress {
     /// It ran tasks.
     Ran(usize),
     /// It found nothing to run.
@@ -29,8 +31,10 @@ pub enum Step {
 const BURST: usize = 32;
 /// An idle worker looks this often before it sleeps: some 20 µs, longer than a round trip, shorter than a time slice.
 const LOOKS: u32 = 2000;
-/// Every that many tasks a lower priority goes first (ageing), and garbage is looked at.
-const SOMETIMES: u64 = 64;
+/// Tasks run between looks ahead.
+const LOOK_EVERY: usize = 8;
+/// Every that many bursts a lower priority goes first (ageing), and garbage is looked at.
+const AGEING: u64 = 8;
 
 impl Driver {
     pub(crate) fn new(index: usize, shared: Arc<Shared>) -> Self {
@@ -47,13 +51,13 @@ impl Driver {
         let mut idle = 0;
         loop {
             match self.step(BURST) {
-                Step::Ran(_) => idle = 0,
-                Step::Stopped => return,
-                Step::Idle if idle < LOOKS && !self.cx.shared.platform.is_oversubscribed() => {
+                Progress::Ran(_) => idle = 0,
+                Progress::Stopped => return,
+                Progress::Idle if idle < LOOKS && !self.cx.shared.platform.is_oversubscribed() => {
                     idle += 1;
                     core::hint::spin_loop();
                 }
-                Step::Idle => {
+                Progress::Idle => {
                     idle = 0;
                     self.sleep();
                 }
@@ -62,38 +66,44 @@ impl Driver {
     }
 
     /// Runs up to `most` tasks.
-    pub fn step(&mut self, most: usize) -> Step {
+    pub fn step(&mut self, most: usize) -> Progress {
         let cx = &mut self.cx;
         cx.epoch = cx.shared.epochs.announce(&cx.ledger.0, cx.epoch);
         cx.receive(None);
         cx.cancelling = cx.shared.phase.load(Relaxed) == phase::CANCELLING;
         let mut ran = 0;
-        while ran < most {
-            let Some(task) = cx.next() else { break };
-            // SAFETY: a task from the ring belongs to this worker.
-            unsafe { cx.run_task(task) };
-            ran += 1;
+        while cx.ready != 0 && ran < most {
+            let before = ran;
+            // One catch for many tasks: what has to be done about a panic is left in `aftermath` by the guard that it
+            // passed.
+            if let Err(payload) = catch(|| cx.burst(most, &mut ran)) {
+                let after = cx.aftermath.take();
+                if let Some(after) = after {
+                    quietly(|| after(payload, cx));
+                }
+                ran = ran.max(before + 1);
+            }
         }
         if ran > 0 {
             cx.after_burst();
-            return Step::Ran(ran);
+            return Progress::Ran(ran);
         }
         self.idle()
     }
 
     #[cold]
-    fn idle(&mut self) -> Step {
+    fn idle(&mut self) -> Progress {
         let cx = &mut self.cx;
         cx.seat().load.store(0, Relaxed);
         if cx.has_garbage() {
             cx.reclaim();
         }
         match cx.shared.phase.load(Relaxed) {
-            phase::OPEN => Step::Idle,
-            phase::STOPPED => Step::Stopped,
+            phase::OPEN => Progress::Idle,
+            phase::STOPPED => Progress::Stopped,
             _ => {
                 cx.shared.tell_if_drained();
-                Step::Idle
+                Progress::Idle
             }
         }
     }
@@ -106,45 +116,73 @@ impl Driver {
         cx.epoch = crate::memory::OFFLINE;
         // SeqCst, with `Shared::push`: of its exchange on the inbox and its look at the flag on one side, and this
         // store and look at the inbox on the other, one side's second sees the other's first.
-        cx.seat().asleep.store(true, SeqCst);
-        if !cx.inbox().may_have_tasks() && cx.shared.phase() == phase::OPEN {
+        cx.seat().asleep.0.store(true, SeqCst);
+        // The last to fall asleep takes care of what the others left, or what was dropped outside meanwhile.
+        let last = cx.shared.awake.fetch_sub(1, SeqCst) == 1;
+        let garbage = last && cx.shared.has_orphans.load(SeqCst);
+        // SAFETY: this is the inbox's worker.
+        let tasks = unsafe { cx.inbox().may_have_tasks() };
+        if !garbage && !tasks && cx.shared.phase() == phase::OPEN {
             cx.counters.0.sleeps.add(1);
-            while cx.seat().asleep.load(SeqCst) {
+            while cx.seat().asleep.0.load(SeqCst) {
                 cx.shared.platform.park(cx.index);
             }
         }
-        cx.seat().asleep.store(false, SeqCst);
+        cx.seat().asleep.0.store(false, SeqCst);
+        cx.shared.awake.fetch_add(1, SeqCst);
     }
 }
 
 impl Context {
-    /// The next task: of the highest priority that has any, but now and then of a lower one.
+    /// Runs tasks of one priority, the highest that has any (but now and then a lower one), until `ran` is `most`, none
+    /// is left, or a more urgent one turns up.
     #[inline(always)]
-    fn next(&mut self) -> Option<NonNull<crate::task::Task>> {
-        self.ticks += 1;
-        let order = if self.ticks.is_multiple_of(SOMETIMES) { self.aged_order() } else { [0, 1, 2] };
-        for ring in order {
-            let ring = &mut self.rings[ring];
-            if !ring.is_empty() {
-                if self.distance > 0 {
-                    let lines = ring.look_ahead(self.distance);
-                    if self.counting {
-                        self.counters.0.prefetches.add(lines);
-                    }
+    fn burst(&mut self, most: usize, ran: &mut usize) {
+        let (level, most) = self.choose_level(*ran, most);
+        let more_urgent = (1 << level) - 1;
+        loop {
+            let ring = &mut self.rings[level];
+            if ring.is_empty() {
+                self.ready &= !(1 << level);
+                return;
+            }
+            if self.distance > 0 {
+                let lines = ring.look_ahead(self.distance);
+                if self.counting {
+                    self.counters.0.prefetches.add(lines);
                 }
-                return ring.pop();
+            }
+            // One look serves several tasks; in a short queue it is soon out of date.
+            for _ in 0..(ring.len() / 4).clamp(1, LOOK_EVERY) {
+                let task = self.rings[level].pop();
+                *ran += 1;
+                // SAFETY: a task from the ring belongs to this worker.
+                unsafe { self.run_task(task) };
+                if *ran >= most || self.ready & more_urgent != 0 {
+                    return;
+                }
             }
         }
-        None
     }
 
-    /// Ageing: normal and low priority take turns at going first, so that neither starves.
+    /// The level to run now, and up to which count.
+    #[inline(always)]
+    fn choose_level(&mut self, ran: usize, most: usize) -> (usize, usize) {
+        let first = self.ready.trailing_zeros() as usize % Priority::COUNT;
+        self.bursts += 1;
+        if self.bursts.is_multiple_of(AGEING) { self.aged_level(first, ran, most) } else { (first, most) }
+    }
+
+    /// Ageing: one task of a lower priority goes first; those that have any take turns, so that none starves.
     #[cold]
-    fn aged_order(&mut self) -> [usize; Priority::COUNT] {
-        if self.has_garbage() && self.ticks.is_multiple_of(SOMETIMES * 4) {
+    fn aged_level(&mut self, first: usize, ran: usize, most: usize) -> (usize, usize) {
+        if self.has_garbage() {
             self.reclaim();
         }
-        if self.ticks.is_multiple_of(SOMETIMES * 2) { [2, 1, 0] } else { [1, 2, 0] }
+        let lowest = 7 - self.ready.leading_zeros() as usize;
+        let low_turn = self.bursts.is_multiple_of(2 * AGEING);
+        let aged = if low_turn || self.ready & 2 == 0 { lowest } else { 1 };
+        if aged == first { (first, most) } else { (aged, ran + 1) }
     }
 
     /// # Safety
@@ -156,7 +194,9 @@ impl Context {
         unsafe {
             let (vtable, meta) = (task.as_ref().vtable, task.as_ref().meta);
             self.current = meta;
-            self.extra_load -= u64::from(meta.cost);
+            if meta.cost != 0 {
+                self.extra_load -= u64::from(meta.cost);
+            }
             let run = if self.cancelling && !is_protocol(meta) { vtable.cancel } else { vtable.run };
             run(task, self);
         }
@@ -164,7 +204,7 @@ impl Context {
 
     /// Publishes the load, for those who look for the least loaded worker.
     fn after_burst(&mut self) {
-        let tasks: usize = self.rings.iter().map(|ring| ring.len()).sum();
+        let tasks: usize = self.rings.iter().map(Ring::len).sum();
         self.seat().load.store(tasks as u64 + self.extra_load, Relaxed);
     }
 }

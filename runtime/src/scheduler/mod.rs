@@ -8,6 +8,6 @@ mod runtime;
 mod shared;
 
 pub use context::Context;
-pub use driver::{Driver, Step};
+pub use driver::{Driver, Progress};
 pub use runtime::{BuildError, Builder, Runtime, Shutdown};
 pub(crate) use shared::Shared;

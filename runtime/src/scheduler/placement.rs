@@ -1,9 +1,8 @@
 //! Where a spawned task goes: its object's home if it is sequenced there, else where its annotation says, else here.
 
-use super::context::size_class;
 use super::{Context, Runtime, Shared};
 use crate::annotation::{Place, Priority};
-use crate::memory::slot;
+use crate::memory::{SizeClass, slot};
 use crate::task::builder::{Options, sealed::Spawn};
 use crate::task::{Meta, Task};
 use alloc::sync::Arc;
@@ -51,21 +50,23 @@ impl Shared {
 }
 
 impl Spawn for &mut Context {
+    const IN_TASK: bool = true;
+
     fn shared(&self) -> &Arc<Shared> {
         &self.shared
     }
 
     #[inline(always)]
-    fn allocate(&mut self, class: u8) -> NonNull<Task> {
-        self.heap.alloc(size_class(class)).cast()
+    fn allocate(&mut self, class: SizeClass) -> NonNull<Task> {
+        self.heap.alloc(class).cast()
     }
 
     #[inline(always)]
-    fn admit(&mut self, options: &Options, class: u8) -> Meta {
+    fn admit(&mut self, options: &Options, class: SizeClass) -> Meta {
         let epoch = if options.operation { slot(self.epoch) } else { self.current.epoch };
         self.ledger.0.start(epoch);
         let priority = options.priority.unwrap_or(self.current.priority);
-        Meta { epoch, priority, class, flags: 0, attempts: 0, cost: options.cost }
+        Meta { epoch, priority, class, cost: options.cost, ..Meta::default() }
     }
 
     #[inline(always)]
@@ -80,39 +81,42 @@ impl Spawn for &mut Context {
     fn enlist(&mut self, tasks: &mut [(usize, NonNull<Task>)]) {
         // SAFETY: the tasks were just made by this worker.
         unsafe { self.shared.enlist(tasks) };
+        let remote = tasks.iter().filter(|&&(home, _)| home != self.index).count();
+        self.counters.0.remote_spawns.add(remote as u64);
         // What this worker spawns for itself later must come later: its own ring must not overtake its inbox.
         let own = tasks.iter().rev().find(|&&(home, _)| home == self.index);
         if let Some(&(_, task)) = own {
             self.receive(Some(task));
         }
     }
-
-    fn context(&mut self) -> Option<&mut Context> {
-        Some(self)
-    }
 }
 
 impl Context {
     /// Sends a task on its way that was granted all its objects.
     pub(crate) fn send_granted(&mut self, task: NonNull<Task>, options: &Options) {
-        let mut here = self;
-        Spawn::send(&mut here, task, options, None);
+        match self.shared.worker_for(options, None) {
+            Some(worker) if worker != self.index => self.send_to(task, worker),
+            // SAFETY: the task belongs to this worker.
+            _ => self.push_urgent(task, unsafe { task.as_ref().meta }),
+        }
     }
 }
 
 impl Spawn for &Runtime {
+    const IN_TASK: bool = false;
+
     fn shared(&self) -> &Arc<Shared> {
         Runtime::shared(self)
     }
 
-    fn allocate(&mut self, class: u8) -> NonNull<Task> {
-        Runtime::shared(self).heaps.alloc_one(0, size_class(class)).cast()
+    fn allocate(&mut self, class: SizeClass) -> NonNull<Task> {
+        Runtime::shared(self).heaps.alloc_one(0, class).cast()
     }
 
-    fn admit(&mut self, options: &Options, class: u8) -> Meta {
+    fn admit(&mut self, options: &Options, class: SizeClass) -> Meta {
         let epoch = Runtime::shared(self).epochs.start_external();
         let priority = options.priority.unwrap_or(Priority::Normal);
-        Meta { epoch, priority, class, flags: 0, attempts: 0, cost: options.cost }
+        Meta { epoch, priority, class, cost: options.cost, ..Meta::default() }
     }
 
     fn send(&mut self, task: NonNull<Task>, options: &Options, home: Option<usize>) {
@@ -125,9 +129,5 @@ impl Spawn for &Runtime {
     fn enlist(&mut self, tasks: &mut [(usize, NonNull<Task>)]) {
         // SAFETY: the tasks were just made by this spawner.
         unsafe { Runtime::shared(self).enlist(tasks) };
-    }
-
-    fn context(&mut self) -> Option<&mut Context> {
-        None
     }
 }

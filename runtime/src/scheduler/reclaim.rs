@@ -32,14 +32,15 @@ impl Context {
     pub(super) fn reclaim(&mut self) {
         let shared = self.shared.clone();
         if shared.has_orphans.swap(false, Relaxed) {
-            self.retired.extend(core::mem::take(&mut *shared.orphans.lock()));
+            let orphans = shared.orphans.lock().as_mut().map(core::mem::take);
+            self.retired.extend(orphans.into_iter().flatten());
         }
         self.epoch = shared.epochs.announce(&self.ledger.0, self.epoch);
         shared.epochs.advance(shared.ledgers());
         self.epoch = shared.epochs.announce(&self.ledger.0, self.epoch);
         let settled = shared.epochs.settled();
         // Orphans may be older than what lies before them: they wait a little longer.
-        for _ in 0..AT_ONCE {
+        for _ in 0..AT_ONCE.max(self.retired.len() / 2) {
             match self.retired.pop_front() {
                 Some(retired) if retired.epoch <= settled => {
                     // SAFETY: its epoch is settled, and this is the worker of that index.

@@ -163,7 +163,6 @@ impl Shared {
             sum.tasks += seat.ledger.0.finished();
             started += seat.ledger.0.started();
             sum.remote_spawns += counters.remote_spawns.get();
-            sum.inline_reads += counters.inline_reads.get();
             sum.snapshot_retries += counters.snapshot_retries.get();
             sum.versioned_retries += counters.versioned_retries.get();
             sum.latch_waits += counters.latch_waits.get();
@@ -254,7 +253,7 @@ impl Builder {
         let heaps = Heaps::new(topology.nodes, platform.pages());
         let seat = |worker| Seat {
             inbox: Inbox::new(),
-            asleep: AtomicBool::new(false),
+            asleep: Padded(AtomicBool::new(false)),
             load: AtomicU64::new(0),
             enlisting: SpinMutex::new(()),
             ledger: Arc::new(Padded::default()),
@@ -270,7 +269,9 @@ impl Builder {
             phase: AtomicU32::new(phase::OPEN),
             stop_when_drained: AtomicBool::new(false),
             drained: SpinMutex::new(None),
-            orphans: SpinMutex::new(Vec::new()),
+            orphans: SpinMutex::new(Some(Vec::new())),
+            drivers: AtomicUsize::new(workers),
+            awake: AtomicUsize::new(workers),
             has_orphans: AtomicBool::new(false),
             turn: AtomicUsize::new(0),
             distance: self.distance,

@@ -4,7 +4,9 @@ use crate::memory::{Epochs, Heaps, Ledger, Retired};
 use crate::monitor::Counters;
 use crate::platform::Platform;
 use crate::pool::Inbox;
-use crate::sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Padded, Relaxed, SeqCst, SpinMutex};
+use crate::sync::{
+    AcqRel, AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Padded, Relaxed, SeqCst, SpinMutex,
+};
 use crate::task::{Failure, Task};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -28,7 +30,7 @@ pub(crate) mod phase {
 pub(crate) struct Seat {
     pub(crate) inbox: Inbox,
     /// The worker sleeps, or is about to.
-    pub(crate) asleep: AtomicBool,
+    pub(crate) asleep: Padded<AtomicBool>,
     /// How much waits in the worker's pool, in units of cost: written by the worker now and then, raised by those who
     /// choose it for its small load.
     pub(crate) load: AtomicU64,
@@ -51,7 +53,12 @@ pub struct Shared {
     /// Who waits for the end of a shutdown.
     pub(crate) drained: SpinMutex<Option<Waker>>,
     /// Retired objects whose worker went to sleep, or that were dropped by a thread that is no worker.
-    pub(crate) orphans: SpinMutex<Vec<Retired>>,
+    /// `None` when the last worker is gone: then nothing can reach an object, and it is freed at once.
+    pub(crate) orphans: SpinMutex<Option<Vec<Retired>>>,
+    /// Workers that are not gone yet.
+    pub(crate) drivers: AtomicUsize,
+    /// Workers that do not sleep.
+    pub(crate) awake: AtomicUsize,
     pub(crate) has_orphans: AtomicBool,
     /// Whose turn it is to get an unplaced task from outside; only roughly counted.
     pub(crate) turn: AtomicUsize,
@@ -72,7 +79,7 @@ impl Shared {
         // SAFETY: by the caller's promise.
         unsafe { seat.inbox.push_chain(first, last) };
         // SeqCst, with the exchange in `push_chain`: see `Context::sleep`.
-        if seat.asleep.load(SeqCst) {
+        if seat.asleep.0.load(SeqCst) {
             self.wake(worker);
         }
     }
@@ -80,14 +87,14 @@ impl Shared {
     #[cold]
     pub(crate) fn wake(&self, worker: usize) {
         // Whoever clears the flag wakes; the worker sets it again before it sleeps again.
-        if self.seats[worker].asleep.swap(false, SeqCst) {
+        if self.seats[worker].asleep.0.swap(false, SeqCst) {
             self.platform.wake(worker);
         }
     }
 
     pub(crate) fn wake_all(&self) {
         for worker in 0..self.seats.len() {
-            self.seats[worker].asleep.store(false, SeqCst);
+            self.seats[worker].asleep.0.store(false, SeqCst);
             self.platform.wake(worker);
         }
     }
@@ -133,17 +140,34 @@ impl Shared {
     }
 
     /// Takes over objects that no worker will free by itself.
-    pub(crate) fn adopt(&self, retired: impl IntoIterator<Item = Retired>) {
-        self.orphans.lock().extend(retired);
-        self.has_orphans.store(true, Relaxed);
+    pub(crate) fn adopt(&self, retired: impl Iterator<Item = Retired>) {
+        let mut orphans = self.orphans.lock();
+        if let Some(orphans) = &mut *orphans {
+            orphans.extend(retired);
+            // SeqCst, with `Context::sleep`: either it sees the orphans, or `wake_for_garbage` sees that all sleep.
+            self.has_orphans.store(true, SeqCst);
+        } else {
+            drop(orphans);
+            // SAFETY: no worker is left, so no task is.
+            retired.for_each(|retired| unsafe { retired.free(None) });
+        }
     }
-}
 
-impl Drop for Shared {
-    fn drop(&mut self) {
-        for retired in core::mem::take(&mut *self.orphans.lock()) {
-            // SAFETY: no worker is left (each holds this), so no task is.
-            unsafe { retired.free(None) };
+    /// Has somebody look at the orphans if all workers sleep.
+    pub(crate) fn wake_for_garbage(&self, worker: usize) {
+        if self.awake.load(SeqCst) == 0 {
+            self.wake(worker);
+        }
+    }
+
+    /// A worker is gone; the last one frees all that was left.
+    pub(crate) fn leave(&self) {
+        if self.drivers.fetch_sub(1, AcqRel) == 1 {
+            let orphans = self.orphans.lock().take();
+            for retired in orphans.into_iter().flatten() {
+                // SAFETY: no worker is left, so no task is.
+                unsafe { retired.free(None) };
+            }
         }
     }
 }

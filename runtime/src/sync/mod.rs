@@ -9,7 +9,7 @@ pub use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst
 pub use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, fence};
 
 pub(crate) use backoff::Backoff;
-pub(crate) use latch::LatchWord;
+pub(crate) use latch::{LatchWord, Stamp};
 pub(crate) use mutex::SpinMutex;
 
 /// Keeps a value on cache lines of its own (two, because the processor fetches them in pairs).

@@ -159,9 +159,22 @@ pub struct Target {
     pub(crate) reference: Reference,
     pub(crate) part: Part,
     pub(crate) write: bool,
+    /// The address of the runtime that the object belongs to; 0 for a node, whose arena's user answers for it.
+    pub(crate) runtime: usize,
 }
 
 impl Target {
+    /// # Panics
+    ///
+    /// If the object belongs to another runtime than the spawner: nothing would keep their tasks apart.
+    #[inline(always)]
+    pub(crate) fn check(&self, shared: &alloc::sync::Arc<crate::scheduler::Shared>) {
+        assert!(
+            self.runtime == 0 || self.runtime == alloc::sync::Arc::as_ptr(shared).addr(),
+            "an object is used by a task of another runtime"
+        );
+    }
+
     pub(crate) fn fetch(&self) -> Fetch {
         self.reference.fetch(self.part)
     }
@@ -174,12 +187,13 @@ macro_rules! modes {
         pub struct $name<'a, C: Class> {
             reference: Reference,
             part: Part,
+            runtime: usize,
             object: PhantomData<&'a C>,
         }
 
         impl<C: Class> $name<'_, C> {
-            pub(crate) fn new(reference: Reference, part: Part) -> Self {
-                Self { reference, part, object: PhantomData }
+            pub(crate) fn new(reference: Reference, part: Part, runtime: usize) -> Self {
+                Self { reference, part, runtime, object: PhantomData }
             }
 
             /// Names the part of the object that the task will touch; only this is fetched ahead.
@@ -198,7 +212,7 @@ macro_rules! modes {
         {
             type Grant = $mode<C>;
             fn order(&self) -> Target {
-                Target { reference: self.reference, part: self.part, write: $write }
+                Target { reference: self.reference, part: self.part, write: $write, runtime: self.runtime }
             }
         }
 
@@ -256,7 +270,7 @@ macro_rules! links {
             type Grant = $mode<Versioned<T>>;
             #[inline(always)]
             fn order(&self) -> Target {
-                Target { reference: self.0.reference(), part: self.1, write: $write }
+                Target { reference: self.0.reference(), part: self.1, write: $write, runtime: 0 }
             }
         }
         single!([T: Version], $name<T>, []);
@@ -271,6 +285,9 @@ links! {
 /// All the objects of a task: none `()`, one, or a tuple of up to six.
 ///
 /// A task gets all its objects at once. Naming the same object twice panics at the spawn, unless both only read.
+///
+/// While it waits for sequenced objects, a task with several objects stands in line as one of normal priority, whatever
+/// its own is: so it keeps its order with tasks of normal priority on the same objects.
 pub trait AccessSet {
     /// What the task's body gets.
     type View<'v>;

@@ -1,11 +1,12 @@
 //! The builder of a task: `rt.task(objects).priority(…).spawn(body)`.
 
 use super::access::ReadLink;
-use super::handle::{self, Promise, Detached, Handle};
+use super::handle::{self, Detached, Handle, Promise};
 use super::once::{self, Modify, Modifying};
 use super::visit::{self, ReadThen, Visit};
 use super::{Access, AccessSet, Meta, Task, access::Reads, access::WriteLink};
 use crate::annotation::{Place, Priority};
+use crate::memory::SizeClass;
 use crate::object::{Version, Versioned};
 use crate::scheduler::{Context, Shared};
 use alloc::sync::Arc;
@@ -22,7 +23,7 @@ pub trait Spawner: sealed::Spawn + Sized {
 impl<T: sealed::Spawn> Spawner for T {}
 
 pub(crate) mod sealed {
-    use super::{Arc, Context, Meta, NonNull, Options, Shared, Task};
+    use super::{Arc, Meta, NonNull, Options, Shared, SizeClass, Task};
 
     /// What a spawner does; only the runtime has any.
     pub trait Spawn {
@@ -30,19 +31,19 @@ pub(crate) mod sealed {
         fn shared(&self) -> &Arc<Shared>;
         /// A descriptor of that size class, uninitialised.
         #[doc(hidden)]
-        fn allocate(&mut self, class: u8) -> NonNull<Task>;
+        fn allocate(&mut self, class: SizeClass) -> NonNull<Task>;
         /// Counts one more started task and says which epoch it belongs to.
         #[doc(hidden)]
-        fn admit(&mut self, options: &Options, class: u8) -> Meta;
+        fn admit(&mut self, options: &Options, class: SizeClass) -> Meta;
         /// Puts a finished descriptor into a pool: of worker `home` if given, else as the options say.
         #[doc(hidden)]
         fn send(&mut self, task: NonNull<Task>, options: &Options, home: Option<usize>);
         /// Puts tasks into the inboxes of their homes, all in one step as others see it.
         #[doc(hidden)]
         fn enlist(&mut self, tasks: &mut [(usize, NonNull<Task>)]);
-        /// The running worker.
+        /// Whether the spawner is a task.
         #[doc(hidden)]
-        fn context(&mut self) -> Option<&mut Context>;
+        const IN_TASK: bool;
     }
 }
 

@@ -11,6 +11,7 @@
 //! runs it, which gives the block back to its heap.
 
 use crate::annotation::Priority;
+use crate::memory::SizeClass;
 use crate::object::Fetch;
 use crate::scheduler::Context;
 use crate::sync::AtomicPtr;
@@ -37,17 +38,21 @@ pub struct VTable {
 }
 
 /// Small facts about a task.
-#[repr(C)]
-#[derive(Clone, Copy)]
+///
+/// All eight bytes are fields, so that it is copied as one word.
+#[repr(C, align(8))]
+#[derive(Clone, Copy, Default)]
 pub struct Meta {
     /// Slot of the epoch that the task belongs to.
     pub(crate) epoch: u8,
     pub(crate) priority: Priority,
     /// Size class of the descriptor.
-    pub(crate) class: u8,
+    pub(crate) class: SizeClass,
     pub(crate) flags: u8,
     /// Failed optimistic attempts.
     pub(crate) attempts: u8,
+    pub(crate) unused: u8,
+    /// Units of cost beyond one.
     pub(crate) cost: u16,
 }
 
@@ -60,23 +65,17 @@ pub(crate) const PROTOCOL: u8 = 2;
 pub(crate) const BODY: usize = 32;
 const _: () = assert!(size_of::<Task>() == BODY);
 
-/// Sizes of descriptors in bytes, smallest first (the heap's classes).
-const SIZES: [usize; 4] = [64, 128, 256, 512];
-/// A larger body is boxed.
-const LARGEST_BODY: usize = SIZES[SIZES.len() - 1] - BODY;
-
 /// Whether a body of type `B` has to be boxed.
 pub(crate) const fn is_too_large<B>() -> bool {
-    size_of::<B>() > LARGEST_BODY || align_of::<B>() > BODY
+    SizeClass::for_size(BODY + size_of::<B>()).is_none() || align_of::<B>() > BODY
 }
 
 /// Size class of the descriptor for a body of type `B`, which is not too large.
-pub(crate) const fn class_of<B>() -> u8 {
-    let mut class = 0;
-    while class + 1 < SIZES.len() && SIZES[class] < BODY + size_of::<B>() {
-        class += 1;
+pub(crate) const fn class_of<B>() -> SizeClass {
+    match SizeClass::for_size(BODY + size_of::<B>()) {
+        Some(class) => class,
+        None => SizeClass::B512,
     }
-    class as u8
 }
 
 impl Task {

@@ -1,16 +1,14 @@
 //! What can become of a task besides a result.
 
+use super::guard::Payload;
 use alloc::boxed::Box;
 use core::any::Any;
 use core::fmt;
 
-/// What a panic carries.
-pub(crate) type Payload = Box<dyn Any + Send + 'static>;
-
 /// Why a task has no result.
 pub enum JoinError {
     /// Its body panicked; this is the panic's payload.
-    Panicked(Box<dyn Any + Send + 'static>),
+    Panicked(PanicPayload),
     /// It was cancelled before it started, by its handle or by the runtime's shutdown.
     Cancelled,
     /// An object it needed was left half-written by a task that panicked; see
@@ -23,6 +21,12 @@ pub enum JoinError {
     WouldBlock,
 }
 
+impl JoinError {
+    pub(crate) fn panicked(payload: Payload) -> Self {
+        Self::Panicked(PanicPayload(payload))
+    }
+}
+
 impl fmt::Debug for JoinError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
@@ -32,7 +36,7 @@ impl fmt::Debug for JoinError {
 impl fmt::Display for JoinError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Panicked(payload) => write!(f, "the task panicked: {}", message(payload)),
+            Self::Panicked(payload) => write!(f, "the task panicked: {}", payload.message()),
             Self::Cancelled => f.write_str("the task was cancelled before it started"),
             Self::Poisoned => f.write_str("an object of the task is poisoned by an earlier panic"),
             Self::Abandoned => f.write_str("the task's result was never delivered"),
@@ -58,25 +62,23 @@ impl fmt::Display for Failure {
     }
 }
 
-/// The text of a panic's payload, where it is one.
-fn message(payload: &Payload) -> &str {
-    payload
-        .downcast_ref::<&'static str>()
-        .copied()
-        .or_else(|| payload.downcast_ref::<alloc::string::String>().map(alloc::string::String::as_str))
-        .unwrap_or("(a payload that is no text)")
-}
+/// What a panic was called with.
+pub struct PanicPayload(Box<dyn Any + Send + 'static>);
 
-/// Runs application code; its panic comes back as a value. Without `std` a panic does not unwind.
-#[inline(always)]
-pub(crate) fn catch<R>(run: impl FnOnce() -> R) -> Result<R, Payload> {
-    #[cfg(feature = "std")]
-    {
-        // Whatever the code left behind is either dropped with it or poisoned by the caller.
-        std::panic::catch_unwind(core::panic::AssertUnwindSafe(run))
+// SAFETY: behind a shared reference nothing can be reached but text, which may be read by several threads at once.
+unsafe impl Sync for PanicPayload {}
+
+impl PanicPayload {
+    /// The text, where it is one.
+    pub fn message(&self) -> &str {
+        let text = self.0.downcast_ref::<&'static str>().copied();
+        let text = text
+            .or_else(|| self.0.downcast_ref::<alloc::string::String>().map(alloc::string::String::as_str));
+        text.unwrap_or("(a payload that is no text)")
     }
-    #[cfg(not(feature = "std"))]
-    {
-        Ok(run())
+
+    /// The payload itself, to be examined or thrown on.
+    pub fn into_inner(self) -> Box<dyn Any + Send + 'static> {
+        self.0
     }
 }

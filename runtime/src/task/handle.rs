@@ -149,6 +149,9 @@ impl<R> Promise<R> {
     }
 
     fn deliver(packet: &Packet<R>, outcome: Outcome<R>) {
+        // A cancellation that came in time has been promised.
+        let cancelled = packet.state.fetch_or(STARTED, Relaxed) & (STARTED | CANCELLED) == CANCELLED;
+        let outcome = if cancelled { Err(JoinError::Cancelled) } else { outcome };
         // SAFETY: before DONE the result belongs to the completer, of which there is one.
         unsafe { *packet.result.get() = Some(outcome) };
         // Release (of AcqRel) pairs with the Acquires of `poll_outcome`; Acquire with its Release of the waker.
@@ -187,7 +190,8 @@ impl<R: Send + 'static> Sink<R> for Promise<R> {
 
     fn complete(mut self, outcome: Outcome<R>, _: &mut Context) {
         if let Some(packet) = self.packet.take() {
-            Self::deliver(&packet, outcome);
+            // With the handle gone the result is dropped here; a waker is not ours either.
+            super::quietly(move || Self::deliver(&packet, outcome));
         }
     }
 }

@@ -13,7 +13,10 @@
 use super::access::Target;
 use super::builder::{Options, Order};
 use super::once::{enter, leave, locate_nothing};
-use super::{BATON, JoinError, Meta, PROTOCOL, Sink, Spawner, Task, VTable, catch, class_of, is_too_large};
+use super::{
+    BATON, JoinError, Meta, PROTOCOL, Payload, Sink, Spawner, Task, VTable, class_of, guarded, is_too_large,
+    quietly,
+};
 use crate::object::Reference;
 use crate::scheduler::Context;
 use crate::sync::{AcqRel, AtomicPtr, AtomicU32};
@@ -102,6 +105,7 @@ where
     K: Sink<R>,
     R: 'static,
 {
+    targets.iter().for_each(|target| target.check(order.spawner.shared()));
     let (indices, different) = in_address_order(&targets);
     let sequenced = |&&index: &&u8| targets[usize::from(index)].reference.primitive().is_sequenced();
     let envoys = indices[..different].iter().filter(sequenced).count();
@@ -257,77 +261,89 @@ where
     // SAFETY: the task is of this kind, belongs to this worker and was granted its objects, which its epoch keeps
     // alive.
     let (Many { claims, run, sink }, meta) = unsafe { take::<N, F, K>(task, cx) };
-    let outcome = if sink.start() {
-        // SAFETY: alive and granted, as above.
-        unsafe { enter_and_run::<G, N, F, R>(&claims, run, cx) }
-    } else {
-        Err(JoinError::Cancelled)
-    };
-    // SAFETY: granted, and left or never entered.
-    unsafe { claims.hand_on(cx) };
-    sink.complete(outcome, cx);
-    cx.finished(meta.epoch);
-}
-
-/// # Safety
-///
-/// The objects are alive and granted to this task.
-unsafe fn enter_and_run<G, const N: usize, F, R>(
-    claims: &Claims<N>,
-    body: F,
-    cx: &mut Context,
-) -> Result<R, JoinError>
-where
-    G: Grants<N>,
-    F: for<'v> FnOnce(G::View<'v>, &mut Context) -> R,
-{
-    // All versions are odd before any object is written.
-    for target in claims.objects() {
-        // SAFETY: alive, by the caller's promise.
-        let header = unsafe { target.reference.header() };
-        cx.count_wait(enter(header, target.reference.primitive(), target.write));
-    }
-    // SAFETY: alive, by the caller's promise.
-    let poisoned = claims.objects().any(|target| unsafe { target.reference.header() }.latch.is_poisoned());
-    let outcome = if poisoned {
-        Err(JoinError::Poisoned)
-    } else {
-        // SAFETY: alive, entered, and checked to be different at the spawn.
-        unsafe { run_entered::<G, N, F, R>(&claims.targets, body, cx) }
-    };
-    for target in claims.objects().rev() {
-        // SAFETY: alive, by the caller's promise.
-        leave(unsafe { target.reference.header() }, target.reference.primitive(), target.write);
-    }
-    outcome
-}
-
-/// # Safety
-///
-/// The objects are alive, entered in their modes, and different where written.
-unsafe fn run_entered<G, const N: usize, F, R>(
-    targets: &[Target; N],
-    body: F,
-    cx: &mut Context,
-) -> Result<R, JoinError>
-where
-    G: Grants<N>,
-    F: for<'v> FnOnce(G::View<'v>, &mut Context) -> R,
-{
-    // SAFETY: by the caller's promise; the view is gone before the copies are published.
+    let after = After { claims, sink, meta };
+    // SAFETY: alive and granted, as above; entered before the body and left after it; different where written, as the
+    // spawn has checked.
     unsafe {
-        let mut locals = G::copy(targets);
-        match cx.holding(|cx| catch(|| body(G::view(targets, &mut locals), cx))) {
-            Ok(result) => {
-                G::publish(targets, locals);
-                Ok(result)
+        if !after.sink.start() {
+            quietly(|| drop(run));
+            return after.finish(Err(JoinError::Cancelled), cx);
+        }
+        after.claims.enter(cx);
+        if after.claims.objects().any(|target| target.reference.header().latch.is_poisoned()) {
+            after.claims.leave();
+            quietly(|| drop(run));
+            return after.finish(Err(JoinError::Poisoned), cx);
+        }
+        let mut locals = G::copy(&after.claims.targets);
+        let view = G::view(&after.claims.targets, &mut locals);
+        let (result, after) = guarded(cx, after, After::panicked::<G, R>, |_, cx| run(view, cx));
+        G::publish(&after.claims.targets, locals);
+        after.claims.leave();
+        after.finish(Ok(result), cx);
+    }
+}
+
+impl<const N: usize> Claims<N> {
+    /// Enters all objects, in address order: all versions are odd before any object is written.
+    ///
+    /// # Safety
+    ///
+    /// The objects are alive and granted to this task.
+    unsafe fn enter(&self, cx: &Context) {
+        for target in self.objects() {
+            // SAFETY: alive, by the caller's promise.
+            let header = unsafe { target.reference.header() };
+            cx.count_wait(enter(header, target.reference.primitive(), target.write));
+        }
+    }
+
+    /// # Safety
+    ///
+    /// The objects are alive and entered.
+    unsafe fn leave(&self) {
+        for target in self.objects().rev() {
+            // SAFETY: alive, by the caller's promise.
+            leave(unsafe { target.reference.header() }, target.reference.primitive(), target.write);
+        }
+    }
+}
+
+/// What is left to do after the body.
+struct After<const N: usize, K> {
+    claims: Claims<N>,
+    sink: K,
+    meta: Meta,
+}
+
+impl<const N: usize, K> After<N, K> {
+    /// The objects have been left (or were never entered): hands them on, and tells who waits.
+    ///
+    /// # Safety
+    ///
+    /// The objects are alive and were granted to this task.
+    unsafe fn finish<R>(self, outcome: Result<R, JoinError>, cx: &mut Context)
+    where
+        K: Sink<R>,
+    {
+        // SAFETY: by the caller's promise.
+        unsafe { self.claims.hand_on(cx) };
+        self.sink.complete(outcome, cx);
+        cx.finished(self.meta.epoch);
+    }
+
+    /// The body unwound while it held the objects.
+    fn panicked<G: Grants<N>, R>(self, payload: Payload, cx: &mut Context)
+    where
+        K: Sink<R>,
+    {
+        // SAFETY: the task's epoch keeps the objects alive: it is not finished yet. They are entered.
+        unsafe {
+            for (target, _) in self.claims.targets.iter().zip(G::IN_PLACE).filter(|(_, in_place)| *in_place) {
+                target.reference.header().latch.poison();
             }
-            Err(payload) => {
-                for (target, _) in targets.iter().zip(G::IN_PLACE).filter(|(_, in_place)| *in_place) {
-                    target.reference.header().latch.poison();
-                }
-                Err(JoinError::Panicked(payload))
-            }
+            self.claims.leave();
+            self.finish(Err(JoinError::panicked(payload)), cx);
         }
     }
 }
@@ -356,9 +372,7 @@ where
     // SAFETY: the task is of this kind, belongs to this worker and was granted its objects.
     unsafe {
         let (Many { claims, run, sink }, meta) = take::<N, F, K>(task, cx);
-        claims.hand_on(cx);
-        drop(run);
-        sink.complete(Err(JoinError::Cancelled), cx);
-        cx.finished(meta.epoch);
+        quietly(|| drop(run));
+        After { claims, sink, meta }.finish(Err(JoinError::Cancelled), cx);
     }
 }

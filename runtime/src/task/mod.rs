@@ -4,6 +4,7 @@ mod access;
 pub(crate) mod builder;
 mod descriptor;
 mod failure;
+mod guard;
 mod handle;
 mod many;
 mod once;
@@ -11,13 +12,13 @@ mod visit;
 
 pub use access::{Access, AccessSet, Read, ReadLink, Write, WriteLink, Written};
 pub use builder::{Spawner, TaskBuilder};
-pub use failure::{Failure, JoinError};
+pub use failure::{Failure, JoinError, PanicPayload};
 pub use handle::{Handle, Promise};
 pub use once::Modify;
-pub use visit::Visit;
+pub use visit::{Step, Visit};
 
 pub(crate) use access::MOST_OBJECTS;
 pub(crate) use descriptor::{BATON, Meta, PROTOCOL, Task, VTable, class_of, is_too_large};
-pub(crate) use failure::catch;
+pub(crate) use guard::{Aftermath, Payload, catch, guarded, quietly};
 pub(crate) use handle::{Sink, pair};
 pub(crate) use once::locate_nothing;

@@ -2,9 +2,11 @@
 
 use super::access::{Grant, Target, Writes, Written, value_of};
 use super::builder::Order;
-use super::handle::Detached;
-use super::visit::enter_as_writer;
-use super::{BATON, JoinError, Sink, Spawner, Task, VTable, catch, class_of, is_too_large};
+use super::visit::{enter_as_writer, fail};
+use super::{
+    BATON, JoinError, Meta, Payload, Sink, Spawner, Task, VTable, catch, class_of, guarded, is_too_large,
+    quietly,
+};
 use crate::annotation::Part;
 use crate::object::{Fetch, Header, Link, Primitive, Reference, Version, Versioned};
 use crate::scheduler::Context;
@@ -32,8 +34,12 @@ pub trait Modify: Send + Sized + 'static {
     }
 
     /// Writes the node, which is held meanwhile; runs once.
-    fn write(&mut self, at: Link<Self::Target>, target: Written<'_, Self::Target>, cx: &mut Context)
-    -> Self::Output;
+    fn write(
+        &mut self,
+        at: Link<Self::Target>,
+        target: Written<'_, Self::Target>,
+        cx: &mut Context,
+    ) -> Self::Output;
 
     /// Goes on when the node has been left.
     fn then(self, output: Self::Output, cx: &mut Context);
@@ -50,10 +56,15 @@ impl<M: Modify> Sink<(M, M::Output)> for GoOn {
 
     #[inline(always)]
     fn complete(self, outcome: Result<(M, M::Output), JoinError>, cx: &mut Context) {
-        let outcome = outcome.and_then(|(modify, output)| {
-            catch(|| modify.then(output, cx)).map_err(JoinError::Panicked)
-        });
-        Detached.complete(outcome, cx);
+        match outcome {
+            Ok((modify, output)) => {
+                // Caught here: what the caller has left to do must not be skipped.
+                if let Err(payload) = catch(|| modify.then(output, cx)) {
+                    cx.report(JoinError::panicked(payload));
+                }
+            }
+            Err(error) => cx.report(error),
+        }
     }
 }
 
@@ -139,6 +150,7 @@ where
     B: Body,
     K: Sink<B::Result>,
 {
+    target.check(order.spawner.shared());
     if const { is_too_large::<Once<B, K>>() } {
         push(order, target, Box::new(body), sink);
     } else {
@@ -188,8 +200,7 @@ unsafe fn locate<B: Body, K: Sink<B::Result>>(task: NonNull<Task>) -> Fetch {
     // SAFETY: the task is of this kind and waits in a pool of this worker; its operation keeps the object alive.
     unsafe {
         let once = &*Task::body::<Once<B, K>>(task);
-        let part = catch(|| once.body.locate(value_of(once.target))).unwrap_or(Part::NONE);
-        once.target.fetch(part)
+        once.target.fetch(once.body.locate(value_of(once.target)))
     }
 }
 
@@ -247,53 +258,68 @@ unsafe fn run<B: Body, K: Sink<B::Result>>(task: NonNull<Task>, cx: &mut Context
         }
         let Once { body, sink, .. } = once.read();
         cx.free(task, meta.class);
-        if !sink.start() {
-            sink.complete(Err(JoinError::Cancelled), cx);
-        } else {
-            cx.count_wait(enter(header, primitive, B::Grant::WRITE));
-            let outcome = run_entered(body, header, target, cx);
+        let after = After { target, sink, meta };
+        if !after.sink.start() {
+            quietly(|| drop(body));
+            return after.finish(Err(JoinError::Cancelled), cx);
+        }
+        cx.count_wait(enter(header, primitive, B::Grant::WRITE));
+        if header.latch.is_poisoned() {
             leave(header, primitive, B::Grant::WRITE);
-            sink.complete(outcome, cx);
+            quietly(|| drop(body));
+            return after.finish(Err(JoinError::Poisoned), cx);
         }
-        if meta.flags & BATON != 0 {
-            cx.hand_on(header);
+        let value = value_of::<<B::Grant as Grant>::Class>(target);
+        let mut local = B::Grant::copy(value);
+        let view = B::Grant::view(value, &mut local);
+        let (result, after) = guarded(cx, after, After::panicked::<B>, |_, cx| body.run(view, cx));
+        if B::Grant::WRITE {
+            B::Grant::publish(value, local);
         }
-        cx.finished(meta.epoch);
+        leave(header, primitive, B::Grant::WRITE);
+        after.finish(Ok(result), cx);
     }
 }
 
-/// Runs the body while its object is entered.
-///
-/// # Safety
-///
-/// The object is alive and entered in the body's mode.
-#[inline(always)]
-unsafe fn run_entered<B: Body>(
-    body: B,
-    header: &Header,
+/// What is left to do after the body.
+struct After<K> {
     target: Reference,
-    cx: &mut Context,
-) -> Result<B::Result, JoinError> {
-    if header.latch.is_poisoned() {
-        return Err(JoinError::Poisoned);
-    }
-    // SAFETY: alive, by the caller's promise.
-    let value = unsafe { value_of::<<B::Grant as Grant>::Class>(target) };
-    let mut local = B::Grant::copy(value);
-    // SAFETY: entered, by the caller's promise, until the view is gone.
-    let outcome = cx.holding(|cx| catch(|| body.run(unsafe { B::Grant::view(value, &mut local) }, cx)));
-    match outcome {
-        Ok(result) => {
-            if B::Grant::WRITE {
-                B::Grant::publish(value, local);
-            }
-            Ok(result)
+    sink: K,
+    meta: Meta,
+}
+
+impl<K> After<K> {
+    /// The object has been left (or was never entered): hands it on, and tells who waits.
+    ///
+    /// # Safety
+    ///
+    /// The object is alive, and this is the worker that the task ran on.
+    #[inline(always)]
+    unsafe fn finish<R>(self, outcome: Result<R, JoinError>, cx: &mut Context)
+    where
+        K: Sink<R>,
+    {
+        if self.meta.flags & BATON != 0 {
+            // SAFETY: the object was handed to this task at its home, which is here.
+            unsafe { cx.hand_on(self.target.header()) };
         }
-        Err(payload) => {
+        self.sink.complete(outcome, cx);
+        cx.finished(self.meta.epoch);
+    }
+
+    /// The body unwound while it held the object.
+    fn panicked<B: Body>(self, payload: Payload, cx: &mut Context)
+    where
+        K: Sink<B::Result>,
+    {
+        // SAFETY: the task's epoch keeps the object alive: it is not finished yet.
+        unsafe {
+            let header = self.target.header();
             if B::Grant::IN_PLACE {
                 header.latch.poison();
             }
-            Err(JoinError::Panicked(payload))
+            leave(header, self.target.primitive(), B::Grant::WRITE);
+            self.finish(Err(JoinError::panicked(payload)), cx);
         }
     }
 }
@@ -308,14 +334,15 @@ unsafe fn run_on_copy<B: Body, K: Sink<B::Result>>(task: NonNull<Task>, cx: &mut
         let latch = &target.header().latch;
         let value = value_of::<<B::Grant as Grant>::Class>(target);
         let mut copy = None;
-        if let Some(stamp) = latch.begin_read() {
+        let baton = task.as_ref().meta.flags & BATON != 0;
+        if let Some(stamp) = latch.begin_read().filter(|_| !baton) {
             let local = B::Grant::copy(value);
             if latch.validate(stamp) {
                 copy = Some(local);
             }
         }
         let meta = task.as_ref().meta;
-        if copy.is_none() && !latch.is_poisoned() {
+        if copy.is_none() && (baton || !latch.is_poisoned()) {
             let Some(entered) = enter_as_writer(task, target, cx, |counters| &counters.snapshot_retries)
             else {
                 return;
@@ -325,14 +352,18 @@ unsafe fn run_on_copy<B: Body, K: Sink<B::Result>>(task: NonNull<Task>, cx: &mut
         }
         let Once { body, sink, .. } = once.read();
         cx.free(task, meta.class);
-        let outcome = match copy {
-            _ if !sink.start() => Err(JoinError::Cancelled),
-            None => Err(JoinError::Poisoned),
+        let failure = match copy {
+            _ if !sink.start() => JoinError::Cancelled,
+            None => JoinError::Poisoned,
             Some(mut local) => {
-                catch(|| body.run(B::Grant::view(value, &mut local), cx)).map_err(JoinError::Panicked)
+                let view = B::Grant::view(value, &mut local);
+                let (result, (sink, meta)) =
+                    guarded(cx, (sink, meta), fail::<K, B::Result>, |_, cx| body.run(view, cx));
+                sink.complete(Ok(result), cx);
+                return cx.finished(meta.epoch);
             }
         };
-        sink.complete(outcome, cx);
+        sink.complete(Err(failure), cx);
         cx.finished(meta.epoch);
     }
 }
@@ -343,7 +374,7 @@ unsafe fn cancel<B: Body, K: Sink<B::Result>>(task: NonNull<Task>, cx: &mut Cont
         let Once { target, body, sink } = Task::body::<Once<B, K>>(task).read();
         let meta = task.as_ref().meta;
         cx.free(task, meta.class);
-        drop(body);
+        quietly(|| drop(body));
         sink.complete(Err(JoinError::Cancelled), cx);
         if meta.flags & BATON != 0 {
             cx.hand_on(target.header());
@@ -415,12 +446,13 @@ where
         cx.free(task, moved.1.class);
         moved
     };
-    if sink.start() {
-        let outcome = catch(|| run((), cx)).map_err(JoinError::Panicked);
-        sink.complete(outcome, cx);
-    } else {
+    if !sink.start() {
+        quietly(|| drop(run));
         sink.complete(Err(JoinError::Cancelled), cx);
+        return cx.finished(meta.epoch);
     }
+    let (result, (sink, meta)) = guarded(cx, (sink, meta), fail::<K, R>, |_, cx| run((), cx));
+    sink.complete(Ok(result), cx);
     cx.finished(meta.epoch);
 }
 
@@ -435,7 +467,7 @@ where
         cx.free(task, moved.1.class);
         moved
     };
-    drop(run);
+    quietly(|| drop(run));
     sink.complete(Err(JoinError::Cancelled), cx);
     cx.finished(meta.epoch);
 }

@@ -2,43 +2,56 @@
 
 use super::access::{Target, value_of};
 use super::builder::Order;
-use super::{BATON, JoinError, Meta, Sink, Spawner, Task, VTable, catch, class_of, is_too_large};
+use super::{
+    BATON, JoinError, Meta, Payload, Sink, Spawner, Task, VTable, catch, class_of, guarded, is_too_large,
+    quietly,
+};
 use crate::annotation::{Part, Place};
 use crate::monitor::{Counter, Counters};
 use crate::object::{Fetch, Link, Reference, Version, Versioned};
 use crate::scheduler::Context;
-use crate::sync::AtomicPtr;
+use crate::sync::{AtomicPtr, Stamp};
 use alloc::boxed::Box;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
 
-/// One optimistic visit to a node of a data structure.
+/// An optimistic walk over the nodes of a data structure, from one to the next.
 ///
-/// `locate` and `read` look at the node while a writer may change it: they see old and new words mixed, must end
+/// `locate` and `read` look at a node while a writer may change it: they see old and new words mixed, must end
 /// whatever they see, and may run more than once, so they take `&self` and have no context. A panic in them counts
 /// only if what they saw belonged together.
 pub trait Visit: Send + Sized + 'static {
     /// The kind of node.
     type Target: Version;
-    /// What `read` found.
+    /// What the walk finds in the end.
     type Output;
 
     /// Whether `locate` is worth a call.
     const LOCATES: bool = false;
 
-    /// Which part `read` will touch beyond the part that the task's annotation names, which has arrived. A hint: its
-    /// answer is not checked, and never relied on.
+    /// Which part `read` will touch beyond the part that was named for this node, which has arrived. A hint: its answer
+    /// is not checked, and never relied on.
     #[inline(always)]
     fn locate(&self, at: Link<Self::Target>, target: &Self::Target) -> Part {
         let _ = (at, target);
         Part::NONE
     }
 
-    /// Reads the node.
-    fn read(&self, at: Link<Self::Target>, target: &Self::Target) -> Self::Output;
+    /// Reads one node.
+    fn read(&self, at: Link<Self::Target>, target: &Self::Target) -> Step<Self::Target, Self::Output>;
 
-    /// Goes on, once, with what a whole reading found. Nothing is held.
+    /// Goes on, once, with what the walk has found. Nothing is held.
     fn then(self, output: Self::Output, cx: &mut Context);
+}
+
+/// Where a walk goes from a node.
+pub enum Step<T, O> {
+    /// To another node, of which this part will be touched.
+    Go(Link<T>, Part),
+    /// Nowhere: this is what it was to find.
+    End(O),
+    /// The node makes no sense: a writer must be at work.
+    Again,
 }
 
 /// What the machinery of this file runs: a visit, or two closures.
@@ -48,7 +61,7 @@ pub(crate) trait Reading: Send + 'static {
     type Result: 'static;
     const LOCATES: bool;
     fn locate(&self, at: Reference, target: &Self::Target) -> Part;
-    fn read(&self, at: Reference, target: &Self::Target) -> Self::Output;
+    fn read(&self, at: Reference, target: &Self::Target) -> Step<Self::Target, Self::Output>;
     fn then(self, output: Self::Output, cx: &mut Context) -> Self::Result;
 }
 
@@ -64,7 +77,7 @@ impl<V: Visit> Reading for Visiting<V> {
         self.0.locate(Link::from_reference(at), target)
     }
     #[inline(always)]
-    fn read(&self, at: Reference, target: &V::Target) -> V::Output {
+    fn read(&self, at: Reference, target: &V::Target) -> Step<V::Target, V::Output> {
         self.0.read(Link::from_reference(at), target)
     }
     #[inline(always)]
@@ -101,8 +114,8 @@ where
         Part::NONE
     }
     #[inline(always)]
-    fn read(&self, _: Reference, target: &T) -> O {
-        (self.read)(target)
+    fn read(&self, _: Reference, target: &T) -> Step<T, O> {
+        Step::End((self.read)(target))
     }
     #[inline(always)]
     fn then(self, output: O, cx: &mut Context) -> R {
@@ -119,7 +132,7 @@ impl<V: Reading> Reading for Box<V> {
     fn locate(&self, at: Reference, target: &V::Target) -> Part {
         (**self).locate(at, target)
     }
-    fn read(&self, at: Reference, target: &V::Target) -> V::Output {
+    fn read(&self, at: Reference, target: &V::Target) -> Step<V::Target, V::Output> {
         (**self).read(at, target)
     }
     fn then(self, output: V::Output, cx: &mut Context) -> V::Result {
@@ -133,41 +146,48 @@ struct Body<V, K> {
     sink: K,
 }
 
-/// Spawns an optimistic read, or carries it on at once if its object is expected to be in the cache.
+/// Frequently used nodes that a walk passes in one go, at most.
+const STRIDE: usize = 16;
+
+/// Spawns an optimistic read. As long as its nodes are expected to be in the cache, the walk is begun at once: it holds
+/// nothing and has no effects before it ends.
 #[inline(always)]
-pub(crate) fn launch<P, V, K>(order: Order<P>, target: Target, visit: V, sink: K)
+pub(crate) fn launch<P, V, K>(order: Order<P>, mut target: Target, visit: V, sink: K)
 where
     P: Spawner,
     V: Reading,
     K: Sink<V::Result>,
 {
+    target.check(order.spawner.shared());
+    // Only from a task, whose epoch keeps the nodes alive. A panic in here is met again by the new task itself.
+    if target.reference.is_frequent() && order.options.place == Place::Here && P::IN_TASK {
+        if let Ok(further) = catch(|| walk_ahead(target, &visit)) {
+            target = further;
+        }
+    }
     if const { is_too_large::<Body<V, K>>() } {
         push(order, target, Box::new(visit), sink);
     } else {
-        go_or_push(order, target, visit, sink);
+        push(order, target, visit, sink);
     }
 }
 
+/// The first node of the walk that is not frequently used, or where it ends or is disturbed.
 #[inline(always)]
-fn go_or_push<P, V, K>(mut order: Order<P>, target: Target, visit: V, sink: K)
-where
-    P: Spawner,
-    V: Reading,
-    K: Sink<V::Result>,
-{
-    if target.reference.is_frequent() && order.options.place == Place::Here {
-        if let Some(cx) = order.spawner.context() {
-            if cx.may_run_inline(&order.options) {
-                let unfinished =
-                    run_inline(Body { target: target.reference, visit, sink }, cx, &order.options);
-                if let Some(Body { visit, sink, .. }) = unfinished {
-                    push(order, target, visit, sink);
-                }
-                return;
-            }
+fn walk_ahead<V: Reading>(mut target: Target, visit: &V) -> Target {
+    for _ in 0..STRIDE {
+        // SAFETY: the spawner's operation, or the handle that it holds, keeps the object alive.
+        let (header, value) =
+            unsafe { (target.reference.header(), value_of::<Versioned<V::Target>>(target.reference)) };
+        let Some(stamp) = header.latch.begin_read() else { break };
+        let step = visit.read(target.reference, &value.0);
+        let (true, Step::Go(next, part)) = (header.latch.validate(stamp), step) else { break };
+        target = Target { reference: next.reference(), part, write: false, runtime: 0 };
+        if !target.reference.is_frequent() {
+            break;
         }
     }
-    push(order, target, visit, sink);
+    target
 }
 
 #[inline(always)]
@@ -180,16 +200,12 @@ where
     let class = const { class_of::<Body<V, K>>() };
     let task = order.spawner.allocate(class);
     let meta = order.spawner.admit(&order.options, class);
-    let mut fetch = target.fetch();
-    if V::LOCATES {
-        fetch = fetch.then_locate();
-    }
     // SAFETY: a fresh block of a class that holds this body.
     unsafe {
         task.as_ptr().write(Task {
             vtable: const { &VTable { run: run::<V, K>, locate: locate::<V, K>, cancel: cancel::<V, K> } },
             next: AtomicPtr::new(core::ptr::null_mut()),
-            fetch,
+            fetch: fetch_for::<V>(target.reference, target.part),
             meta,
         });
         Task::body::<Body<V, K>>(task).write(Body { target: target.reference, visit, sink });
@@ -197,33 +213,10 @@ where
     order.spawner.send(task, &order.options, None);
 }
 
-/// Runs the read within its parent; gives it back if the object is busy.
 #[inline(always)]
-fn run_inline<V: Reading, K: Sink<V::Result>>(
-    body: Body<V, K>,
-    cx: &mut Context,
-    options: &super::builder::Options,
-) -> Option<Body<V, K>> {
-    // SAFETY: the spawner's operation keeps the object alive.
-    let (header, value) = unsafe { (body.target.header(), value_of::<Versioned<V::Target>>(body.target)) };
-    let Some(stamp) = header.latch.begin_read() else { return Some(body) };
-    let Ok(output) = catch(|| body.visit.read(body.target, &value.0)) else { return Some(body) };
-    if !header.latch.validate(stamp) {
-        return Some(body);
-    }
-    cx.run_within(options, |cx| go_on(body, output, cx));
-    None
-}
-
-/// The part of the read that runs once.
-#[inline(always)]
-fn go_on<V: Reading, K: Sink<V::Result>>(body: Body<V, K>, output: V::Output, cx: &mut Context) {
-    let Body { visit, sink, .. } = body;
-    if !sink.start() {
-        return sink.complete(Err(JoinError::Cancelled), cx);
-    }
-    let outcome = catch(|| visit.then(output, cx)).map_err(JoinError::Panicked);
-    sink.complete(outcome, cx);
+fn fetch_for<V: Reading>(target: Reference, part: Part) -> Fetch {
+    let fetch = target.fetch(part);
+    if V::LOCATES { fetch.then_locate() } else { fetch }
 }
 
 unsafe fn locate<V: Reading, K: Sink<V::Result>>(task: NonNull<Task>) -> Fetch {
@@ -231,9 +224,7 @@ unsafe fn locate<V: Reading, K: Sink<V::Result>>(task: NonNull<Task>) -> Fetch {
     unsafe {
         let body = &*Task::body::<Body<V, K>>(task);
         let value = value_of::<Versioned<V::Target>>(body.target);
-        // What a disturbed look finds does not matter, not even a panic: the real look will meet it.
-        let part = catch(|| body.visit.locate(body.target, &value.0)).unwrap_or(Part::NONE);
-        body.target.fetch(part)
+        body.target.fetch(body.visit.locate(body.target, &value.0))
     }
 }
 
@@ -241,20 +232,70 @@ unsafe fn run<V: Reading, K: Sink<V::Result>>(task: NonNull<Task>, cx: &mut Cont
     // SAFETY: the task is of this kind and belongs to this worker; its operation keeps the object alive.
     unsafe {
         let body = Task::body::<Body<V, K>>(task);
-        let target = (*body).target;
-        let latch = &target.header().latch;
-        let value = value_of::<Versioned<V::Target>>(target);
-        if let Some(stamp) = latch.begin_read() {
-            let output = catch(|| (*body).visit.read(target, &value.0));
-            if latch.validate(stamp) {
-                return finish(task, body, output.map_err(JoinError::Panicked), cx);
+        if task.as_ref().meta.flags & BATON != 0 {
+            // It reads as a writer would, and hands the object on.
+            return run_disturbed::<V, K>(task, cx);
+        }
+        let mut passed = 0;
+        loop {
+            let target = (*body).target;
+            let latch = &target.header().latch;
+            let value = value_of::<Versioned<V::Target>>(target);
+            let Some(stamp) = latch.begin_read() else { break };
+            let read = |_: &_, _: &mut Context| (*body).visit.read(target, &value.0);
+            let (step, _) = guarded(cx, (task, stamp), panicked::<V, K>, read);
+            if !latch.validate(stamp) {
+                quietly(|| drop(step));
+                break;
+            }
+            match step {
+                Step::Go(next, part) => {
+                    (*body).target = next.reference();
+                    passed += 1;
+                    if !next.reference().is_frequent() || passed == STRIDE {
+                        return go_on::<V>(task, next.reference(), part, cx);
+                    }
+                }
+                Step::End(output) => return finish(task, body, Ok(output), cx),
+                Step::Again => break,
             }
         }
         run_disturbed::<V, K>(task, cx);
     }
 }
 
-/// Frees the descriptor and goes on with what a whole reading found.
+/// Puts the walk back, to be carried on at another node.
+///
+/// # Safety
+///
+/// The task is of this kind and belongs to this worker.
+#[inline(always)]
+unsafe fn go_on<V: Reading>(mut task: NonNull<Task>, next: Reference, part: Part, cx: &mut Context) {
+    // SAFETY: by the caller's promise.
+    let task_ref = unsafe { task.as_mut() };
+    task_ref.fetch = fetch_for::<V>(next, part);
+    task_ref.meta.attempts = 0;
+    cx.requeue(task);
+}
+
+/// A panic while reading: real only if what was seen belonged together.
+fn panicked<V: Reading, K: Sink<V::Result>>(
+    (task, stamp): (NonNull<Task>, Stamp),
+    payload: Payload,
+    cx: &mut Context,
+) {
+    // SAFETY: `run` has left the task as it was when its reading unwound.
+    unsafe {
+        let body = Task::body::<Body<V, K>>(task);
+        if (*body).target.header().latch.validate(stamp) {
+            finish(task, body, Err(JoinError::panicked(payload)), cx);
+        } else {
+            run_disturbed::<V, K>(task, cx);
+        }
+    }
+}
+
+/// Frees the descriptor and goes on with what the walk has found.
 ///
 /// # Safety
 ///
@@ -267,42 +308,66 @@ unsafe fn finish<V: Reading, K: Sink<V::Result>>(
     cx: &mut Context,
 ) {
     // SAFETY: by the caller's promise; the body is moved out before its block is given back.
-    let (body, meta) = unsafe {
+    let (Body { visit, sink, .. }, meta) = unsafe {
         let moved = (body.read(), task.as_ref().meta);
         cx.free(task, moved.1.class);
         moved
     };
-    match output {
-        Ok(output) => go_on(body, output, cx),
-        Err(error) => body.sink.complete(Err(error), cx),
-    }
+    let error = match output {
+        Ok(_) if !sink.start() => JoinError::Cancelled,
+        Ok(output) => {
+            let then = |_: &_, cx: &mut Context| visit.then(output, cx);
+            let (result, (sink, meta)) = guarded(cx, (sink, meta), fail::<K, V::Result>, then);
+            sink.complete(Ok(result), cx);
+            return cx.finished(meta.epoch);
+        }
+        Err(error) => error,
+    };
+    quietly(|| drop(visit));
+    sink.complete(Err(error), cx);
+    cx.finished(meta.epoch);
+}
+
+/// A panic while nothing is held: tells who waits.
+pub(crate) fn fail<K: Sink<R>, R>((sink, meta): (K, Meta), payload: Payload, cx: &mut Context) {
+    sink.complete(Err(JoinError::panicked(payload)), cx);
     cx.finished(meta.epoch);
 }
 
 /// A reader that met a writer: tries again later, and after a few times excludes writers as another writer would.
 #[cold]
 #[inline(never)]
-unsafe fn run_disturbed<V: Reading, K: Sink<V::Result>>(task: NonNull<Task>, cx: &mut Context) {
+unsafe fn run_disturbed<V: Reading, K: Sink<V::Result>>(mut task: NonNull<Task>, cx: &mut Context) {
     // SAFETY: as in `run`.
     unsafe {
         let body = Task::body::<Body<V, K>>(task);
         let target = (*body).target;
         let header = target.header();
-        if header.latch.is_poisoned() {
+        if header.latch.is_poisoned() && task.as_ref().meta.flags & BATON == 0 {
             return finish(task, body, Err(JoinError::Poisoned), cx);
         }
         let Some(entered) = enter_as_writer(task, target, cx, |counters| &counters.versioned_retries) else {
             return;
         };
         let value = value_of::<Versioned<V::Target>>(target);
-        let output = if header.latch.is_poisoned() {
+        let step = if header.latch.is_poisoned() {
             Err(JoinError::Poisoned)
         } else {
-            catch(|| (*body).visit.read(target, &value.0)).map_err(JoinError::Panicked)
+            catch(|| (*body).visit.read(target, &value.0)).map_err(JoinError::panicked)
         };
-        let meta = task.as_ref().meta;
-        entered.leave(target, meta, cx);
-        finish(task, body, output, cx);
+        let meta = &mut task.as_mut().meta;
+        entered.leave(target, *meta, cx);
+        meta.flags &= !BATON;
+        match step {
+            Ok(Step::Go(next, part)) => {
+                (*body).target = next.reference();
+                go_on::<V>(task, next.reference(), part, cx);
+            }
+            Ok(Step::End(output)) => finish(task, body, Ok(output), cx),
+            // Nobody was at work: the walk has lost its way for good.
+            Ok(Step::Again) => finish(task, body, Err(JoinError::Abandoned), cx),
+            Err(error) => finish(task, body, Err(error), cx),
+        }
     }
 }
 

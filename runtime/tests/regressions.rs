@@ -1,0 +1,252 @@
+//! Faults that were found once, each in its smallest form.
+
+mod common;
+
+use common::{Dropped, Flag, Pair, Setting, eventually, watchdog, watchdog_of};
+use std::mem::ManuallyDrop;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::thread;
+use std::time::Duration;
+use xtasking::platform::Threads;
+use xtasking::{
+    Arena, BuildError, Context, OptimisticSequenced, Priority, Runtime, Sequencing, Shutdown, Version, Word,
+};
+
+fn threads(workers: usize) -> Runtime {
+    Setting::Threads { workers }.build()
+}
+
+/// An optimistic read that was deferred at a held object passes the object on, also if its last look succeeds.
+#[test]
+fn a_deferred_read_hands_its_object_on() {
+    let _watched = watchdog();
+    let rt = Setting::Threads { workers: 2 }.builder().counters(true).build().unwrap();
+    let a = rt.versioned(Pair::default()).pin(OptimisticSequenced).build();
+    let copied = rt.snapshot([0u64; 2]).pin(OptimisticSequenced).build();
+    let elsewhere = (a.home() as u16 + 1) % 2;
+    let (inside, go) = (Flag::default(), Flag::default());
+    let (i, g) = (inside.clone(), go.clone());
+    let many = rt.task((a.write(), copied.write())).core(elsewhere).submit(move |(a, copied), _| {
+        a.0.set(1, a.token());
+        i.set();
+        g.wait();
+        a.1.set(1, a.token());
+        *copied = [1; 2];
+    });
+    inside.wait();
+    let read =
+        rt.task(a.read()).core(a.home() as u16).submit_read(|a| (a.0.get(), a.1.get()), |pair, _| pair);
+    let copy = rt.task(copied.read()).core(a.home() as u16).submit(|copy, _| *copy);
+    let retries = || rt.counters().map_or(0, |counters| counters.versioned_retries);
+    eventually("the read is disturbed three times", || retries() >= 3);
+    thread::sleep(Duration::from_millis(20));
+    go.set();
+    many.join().unwrap();
+    assert_eq!((read.join().unwrap(), copy.join().unwrap()), ((1, 1), [1; 2]));
+    // Nobody holds the objects any more.
+    rt.task(a.write()).submit(|a, _| a.0.set(2, a.token())).join().unwrap();
+    rt.task(copied.write()).submit(|copied, _| copied[0] = 2).join().unwrap();
+}
+
+/// A worker that met a push in its middle does not go to sleep on it. (Found by chance: some ten thousand rounds.)
+#[test]
+fn no_wake_up_is_lost_between_two_pushers() {
+    let _watched = watchdog();
+    let rt = threads(3);
+    thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                for _ in 0..200_000 {
+                    rt.task(()).core(0).submit(|(), _| ()).join().unwrap();
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn an_object_outlives_its_runtime() {
+    let drops = Arc::new(AtomicUsize::new(0));
+    let rt = threads(1);
+    let object = rt.plain(Dropped(drops.clone())).build();
+    drop(rt);
+    assert_eq!(drops.load(SeqCst), 0);
+    drop(object);
+    assert_eq!(drops.load(SeqCst), 1);
+}
+
+#[test]
+fn objects_dropped_before_the_end_are_freed_at_the_end() {
+    for workers in [1, 2] {
+        let drops = Arc::new(AtomicUsize::new(0));
+        let rt = threads(workers);
+        for _ in 0..1000 {
+            let object = rt.plain(Dropped(drops.clone())).build();
+            rt.task(object.write()).spawn(|_, _| ());
+        }
+        drop(rt);
+        assert_eq!(drops.load(SeqCst), 1000, "{workers} workers");
+    }
+}
+
+#[test]
+fn an_object_dropped_while_all_sleep_is_freed() {
+    let drops = Arc::new(AtomicUsize::new(0));
+    let rt = threads(2);
+    let object = rt.plain(Dropped(drops.clone())).build();
+    thread::sleep(Duration::from_millis(50));
+    drop(object);
+    eventually("the object is freed", || drops.load(SeqCst) == 1);
+}
+
+/// Nothing would keep tasks of two runtimes apart.
+#[test]
+fn an_object_of_another_runtime_is_refused() {
+    let (one, two) = (threads(1), threads(1));
+    let (plain, versioned) = (one.plain(0u64).build(), one.versioned(Pair::default()).build());
+    let refused = |spawn: &dyn Fn()| assert!(catch_unwind(AssertUnwindSafe(spawn)).is_err());
+    refused(&|| two.task(plain.write()).spawn(|plain, _| *plain += 1));
+    refused(&|| two.task((plain.write(), versioned.read())).spawn(|(plain, _), _| *plain += 1));
+    refused(&|| two.task(versioned.read()).read_then(|pair| pair.0.get(), |_, _| ()));
+    assert_eq!(one.task(plain.read()).submit(|plain, _| *plain).join().unwrap(), 0);
+}
+
+#[test]
+fn a_platform_with_too_few_threads_is_an_error() {
+    let _watched = watchdog_of(Duration::from_secs(10));
+    let error = Runtime::builder().platform(Threads::new(2)).workers(3).build().unwrap_err();
+    assert!(matches!(error, BuildError::Platform(_)), "{error}");
+}
+
+/// Panics when it is dropped.
+struct Bomb;
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        if !thread::panicking() {
+            panic!("dropped");
+        }
+    }
+}
+
+/// Fails if the runtime runs no tasks any more; then it is left alone, as its drop would wait for ever.
+fn assert_works(rt: Runtime) {
+    let _watched = watchdog();
+    let rt = ManuallyDrop::new(rt);
+    for _ in 0..100 {
+        let task = rt.task(()).submit(|(), _| ());
+        eventually("a task runs", || task.is_finished());
+    }
+    drop(ManuallyDrop::into_inner(rt));
+}
+
+#[test]
+fn a_panic_in_the_drop_of_a_result_harms_nobody() {
+    let rt = threads(1);
+    drop(rt.task(()).submit(|(), _| Bomb));
+    assert_works(rt);
+}
+
+#[test]
+fn a_panic_in_the_drop_of_an_object_harms_nobody() {
+    let rt = threads(1);
+    drop(rt.plain(Bomb).build());
+    assert_works(rt);
+}
+
+#[test]
+fn a_panic_in_the_drop_of_a_cancelled_body_harms_nobody() {
+    let rt = threads(1);
+    let (inside, go) = (Flag::default(), Flag::default());
+    let (i, g) = (inside.clone(), go.clone());
+    rt.task(()).spawn(move |(), _| {
+        i.set();
+        g.wait();
+    });
+    inside.wait();
+    let bomb = Bomb;
+    let cancelled = rt.task(()).submit(move |(), _| drop(bomb));
+    assert!(cancelled.cancel());
+    go.set();
+    assert_works(rt);
+    assert!(cancelled.join().is_err());
+}
+
+#[test]
+fn a_panic_in_the_drop_of_a_body_at_shutdown_harms_nobody() {
+    let _watched = watchdog_of(Duration::from_secs(10));
+    let rt = threads(1);
+    let (inside, go) = (Flag::default(), Flag::default());
+    let (i, g) = (inside.clone(), go.clone());
+    rt.task(()).spawn(move |(), _| {
+        i.set();
+        g.wait();
+    });
+    inside.wait();
+    let bomb = Bomb;
+    let cancelled = rt.task(()).submit(move |(), _| drop(bomb));
+    let last = rt.task(()).submit(|(), _| ());
+    let later = thread::spawn(move || {
+        thread::sleep(Duration::from_millis(50));
+        go.set();
+    });
+    rt.shutdown(Shutdown::Cancel);
+    later.join().unwrap();
+    assert!(cancelled.join().is_err() && last.join().is_err());
+}
+
+/// Tasks with one and with several objects keep their order, whatever their common priority.
+#[test]
+fn one_and_several_objects_keep_their_order_at_equal_priority() {
+    for priority in [Priority::Normal, Priority::High, Priority::Low] {
+        let rt = Setting::Simulation { cores: 2, seed: 1 }.build();
+        let (a, b) = (rt.plain(Vec::new()).pin(Sequencing).build(), rt.plain(()).pin(Sequencing).build());
+        for number in 0..30 {
+            if number % 3 == 1 {
+                let task = rt.task((a.write(), b.write())).priority(priority);
+                task.spawn(move |(a, _), _| a.push(number));
+            } else {
+                rt.task(a.write()).priority(priority).spawn(move |a, _| a.push(number));
+            }
+        }
+        let seen = loop {
+            let seen = rt.task(a.read()).submit(|a, _| a.clone()).join().unwrap();
+            if seen.len() == 30 {
+                break seen;
+            }
+        };
+        assert_eq!(seen, (0..30).collect::<Vec<_>>(), "{priority:?}");
+    }
+}
+
+struct Node(#[allow(dead_code, reason = "it only takes room")] [Word; 16]);
+
+// SAFETY: all fields are words.
+unsafe impl Version for Node {}
+
+/// Who retires a node in each task gets them back while it goes on.
+#[test]
+fn a_busy_worker_reclaims_as_fast_as_it_retires() {
+    fn step(left: u32, arena: Arena<Node>, done: Flag, cx: &mut Context) {
+        let link = arena.alloc(Node(Default::default()), cx);
+        // SAFETY: nobody else has the link.
+        unsafe { arena.retire(link, cx) };
+        if left == 0 {
+            return done.set();
+        }
+        cx.task(()).begin_operation().spawn(move |(), cx| step(left - 1, arena, done, cx));
+    }
+    let _watched = watchdog();
+    let rt = threads(1);
+    let arena = Arena::<Node>::new(&rt);
+    let (inner, done) = (arena.clone(), Flag::default());
+    let finished = done.clone();
+    rt.task(()).spawn(move |(), cx| step(200_000, inner, finished, cx));
+    let mut most = 0;
+    while !done.is_set() {
+        most = most.max(arena.stats().live);
+    }
+    assert!(most > 0 && most < 10_000, "{most} nodes wait to be freed");
+}
