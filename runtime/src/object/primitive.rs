@@ -40,6 +40,12 @@ impl Primitive {
         }
     }
 
+    /// Whether readers run beside writers.
+    #[inline(always)]
+    pub(crate) fn is_optimistic(self) -> bool {
+        matches!(self, Self::OptimisticSequenced | Self::OptimisticLatched)
+    }
+
     /// Whether tasks that exclude others (all, or the writers) run in the object's home pool.
     #[inline(always)]
     pub(crate) fn is_sequenced(self) -> bool {
@@ -67,11 +73,11 @@ macro_rules! primitives {
 
 primitives! {
     /// Pins [`Primitive::Sequencing`].
-    Sequencing for Plain, Shared;
+    Sequencing for Plain, Shared, Versioned;
     /// Pins [`Primitive::SpinLatch`].
-    SpinLatch for Plain, Shared;
+    SpinLatch for Plain, Shared, Versioned;
     /// Pins [`Primitive::ReaderWriterLatch`].
-    ReaderWriterLatch for Shared;
+    ReaderWriterLatch for Shared, Versioned;
     /// Pins [`Primitive::OptimisticSequenced`].
     OptimisticSequenced for Snapshot, Versioned;
     /// Pins [`Primitive::OptimisticLatched`].

@@ -2,7 +2,7 @@
 
 use super::access::{Grant, Target, Writes, Written, value_of};
 use super::builder::Order;
-use super::visit::{enter_as_writer, fail};
+use super::visit::{enter_to_read, fail};
 use super::{
     BATON, JoinError, Meta, Payload, Sink, Spawner, Task, VTable, catch, class_of, guarded, is_too_large,
     quietly,
@@ -343,8 +343,7 @@ unsafe fn run_on_copy<B: Body, K: Sink<B::Result>>(task: NonNull<Task>, cx: &mut
         }
         let meta = task.as_ref().meta;
         if copy.is_none() && (baton || !latch.is_poisoned()) {
-            let Some(entered) = enter_as_writer(task, target, cx, |counters| &counters.snapshot_retries)
-            else {
+            let Some(entered) = enter_to_read(task, target, cx, |counters| &counters.snapshot_retries) else {
                 return;
             };
             copy = Some(B::Grant::copy(value));

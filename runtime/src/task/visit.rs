@@ -2,13 +2,14 @@
 
 use super::access::{Target, value_of};
 use super::builder::Order;
+use super::once::{enter, leave};
 use super::{
     BATON, JoinError, Meta, Payload, Sink, Spawner, Task, VTable, catch, class_of, guarded, is_too_large,
     quietly,
 };
 use crate::annotation::{Part, Place};
 use crate::monitor::{Counter, Counters};
-use crate::object::{Fetch, Link, Reference, Version, Versioned};
+use crate::object::{Fetch, Link, Primitive, Reference, Version, Versioned};
 use crate::scheduler::Context;
 use crate::sync::{AtomicPtr, Stamp};
 use alloc::boxed::Box;
@@ -160,7 +161,8 @@ where
 {
     target.check(order.spawner.shared());
     // Only from a task, whose epoch keeps the nodes alive. A panic in here is met again by the new task itself.
-    if target.reference.is_frequent() && order.options.place == Place::Here && P::IN_TASK {
+    let at_once = target.reference.is_frequent() && target.reference.primitive().is_optimistic();
+    if at_once && order.options.place == Place::Here && P::IN_TASK {
         if let Ok(further) = catch(|| walk_ahead(target, &visit)) {
             target = further;
         }
@@ -210,7 +212,13 @@ where
         });
         Task::body::<Body<V, K>>(task).write(Body { target: target.reference, visit, sink });
     }
-    order.spawner.send(task, &order.options, None);
+    order.spawner.send(task, &order.options, home_of(target.reference));
+}
+
+/// Where all tasks of the object run, if they do.
+#[inline(always)]
+fn home_of(target: Reference) -> Option<usize> {
+    (target.primitive() == Primitive::Sequencing).then(|| target.home())
 }
 
 #[inline(always)]
@@ -232,9 +240,9 @@ unsafe fn run<V: Reading, K: Sink<V::Result>>(task: NonNull<Task>, cx: &mut Cont
     // SAFETY: the task is of this kind and belongs to this worker; its operation keeps the object alive.
     unsafe {
         let body = Task::body::<Body<V, K>>(task);
-        if task.as_ref().meta.flags & BATON != 0 {
-            // It reads as a writer would, and hands the object on.
-            return run_disturbed::<V, K>(task, cx);
+        let baton = task.as_ref().meta.flags & BATON != 0;
+        if baton || !(*body).target.primitive().is_optimistic() {
+            return run_entering::<V, K>(task, cx);
         }
         let mut passed = 0;
         loop {
@@ -252,7 +260,9 @@ unsafe fn run<V: Reading, K: Sink<V::Result>>(task: NonNull<Task>, cx: &mut Cont
                 Step::Go(next, part) => {
                     (*body).target = next.reference();
                     passed += 1;
-                    if !next.reference().is_frequent() || passed == STRIDE {
+                    let at_once =
+                        next.reference().is_frequent() && next.reference().primitive().is_optimistic();
+                    if !at_once || passed == STRIDE {
                         return go_on::<V>(task, next.reference(), part, cx);
                     }
                 }
@@ -260,7 +270,7 @@ unsafe fn run<V: Reading, K: Sink<V::Result>>(task: NonNull<Task>, cx: &mut Cont
                 Step::Again => break,
             }
         }
-        run_disturbed::<V, K>(task, cx);
+        run_entering::<V, K>(task, cx);
     }
 }
 
@@ -275,7 +285,10 @@ unsafe fn go_on<V: Reading>(mut task: NonNull<Task>, next: Reference, part: Part
     let task_ref = unsafe { task.as_mut() };
     task_ref.fetch = fetch_for::<V>(next, part);
     task_ref.meta.attempts = 0;
-    cx.requeue(task);
+    match home_of(next) {
+        Some(_) if cx.home_of(next) != cx.worker() => cx.send_to(task, cx.home_of(next)),
+        _ => cx.requeue(task),
+    }
 }
 
 /// A panic while reading: real only if what was seen belonged together.
@@ -290,7 +303,7 @@ fn panicked<V: Reading, K: Sink<V::Result>>(
         if (*body).target.header().latch.validate(stamp) {
             finish(task, body, Err(JoinError::panicked(payload)), cx);
         } else {
-            run_disturbed::<V, K>(task, cx);
+            run_entering::<V, K>(task, cx);
         }
     }
 }
@@ -334,10 +347,10 @@ pub(crate) fn fail<K: Sink<R>, R>((sink, meta): (K, Meta), payload: Payload, cx:
     cx.finished(meta.epoch);
 }
 
-/// A reader that met a writer: tries again later, and after a few times excludes writers as another writer would.
+/// Reads while writers are kept out: after a few disturbed attempts, or where the object's primitive asks for it.
 #[cold]
 #[inline(never)]
-unsafe fn run_disturbed<V: Reading, K: Sink<V::Result>>(mut task: NonNull<Task>, cx: &mut Context) {
+unsafe fn run_entering<V: Reading, K: Sink<V::Result>>(mut task: NonNull<Task>, cx: &mut Context) {
     // SAFETY: as in `run`.
     unsafe {
         let body = Task::body::<Body<V, K>>(task);
@@ -346,7 +359,7 @@ unsafe fn run_disturbed<V: Reading, K: Sink<V::Result>>(mut task: NonNull<Task>,
         if header.latch.is_poisoned() && task.as_ref().meta.flags & BATON == 0 {
             return finish(task, body, Err(JoinError::Poisoned), cx);
         }
-        let Some(entered) = enter_as_writer(task, target, cx, |counters| &counters.versioned_retries) else {
+        let Some(entered) = enter_to_read(task, target, cx, |counters| &counters.versioned_retries) else {
             return;
         };
         let value = value_of::<Versioned<V::Target>>(target);
@@ -371,10 +384,10 @@ unsafe fn run_disturbed<V: Reading, K: Sink<V::Result>>(mut task: NonNull<Task>,
     }
 }
 
-/// How a reader keeps writers out.
-pub(crate) struct ExcludedWriters;
+/// A reader has entered its object; writers are kept out.
+pub(crate) struct Entered;
 
-impl ExcludedWriters {
+impl Entered {
     /// Lets writers in again; the object is as it was, so its version stays.
     ///
     /// # Safety
@@ -383,50 +396,50 @@ impl ExcludedWriters {
     pub unsafe fn leave(self, target: Reference, meta: Meta, cx: &mut Context) {
         // SAFETY: by the caller's promise.
         let header = unsafe { target.header() };
-        if !target.primitive().is_sequenced() {
-            header.latch.unlock();
-        } else if meta.flags & BATON != 0 {
+        leave(header, target.primitive(), false);
+        if meta.flags & BATON != 0 {
             // SAFETY: at home, and the object was handed to this task.
             unsafe { cx.hand_on(header) };
         }
     }
 }
 
-/// After a failed attempt: puts the task back to be tried again, or (after the last attempt) keeps writers out: by
-/// their latch, or by running where they run. `None`: the task is not here any more.
+/// Enters an object to read it: where it is optimistic, only after a few attempts without; before the last one the task
+/// is put back to be tried again. An object of a home is entered by running there. `None`: the task is not here any
+/// more.
 ///
 /// # Safety
 ///
 /// The task belongs to this worker, and the object is alive.
-pub(crate) unsafe fn enter_as_writer(
+pub(crate) unsafe fn enter_to_read(
     mut task: NonNull<Task>,
     target: Reference,
     cx: &mut Context,
     retries: fn(&Counters) -> &Counter,
-) -> Option<ExcludedWriters> {
+) -> Option<Entered> {
     // SAFETY: by the caller's promise.
     unsafe {
         let meta = &mut task.as_mut().meta;
-        if meta.attempts < Context::OPTIMISTIC_ATTEMPTS {
+        let primitive = target.primitive();
+        if primitive.is_optimistic() && meta.attempts < Context::OPTIMISTIC_ATTEMPTS {
             meta.attempts += 1;
             retries(cx.counters()).add(1);
             cx.requeue(task);
             return None;
         }
-        if !target.primitive().is_sequenced() {
-            cx.count_wait(target.header().latch.lock());
-            return Some(ExcludedWriters);
+        if primitive.is_sequenced() {
+            if cx.home_of(target) != cx.worker() {
+                cx.send_to(task, cx.home_of(target));
+                return None;
+            }
+            let header = target.header();
+            if header.is_held() && meta.flags & BATON == 0 {
+                header.defer(task);
+                return None;
+            }
         }
-        if cx.home_of(target) != cx.worker() {
-            cx.send_to(task, cx.home_of(target));
-            return None;
-        }
-        let header = target.header();
-        if header.is_held() && meta.flags & BATON == 0 {
-            header.defer(task);
-            return None;
-        }
-        Some(ExcludedWriters)
+        cx.count_wait(enter(target.header(), primitive, false));
+        Some(Entered)
     }
 }
 

@@ -1,0 +1,23 @@
+//! The experiments of XTasking, as a library that the program and the tests share.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`cli`] | the command line and the options that all experiments share |
+//! | [`ycsb`] | the YCSB experiment: workloads, requests, checks, and the order in which things are run |
+//! | [`contenders`] | what takes part in it, by name |
+//! | [`peers`] | the indexes of others, behind one trait |
+//! | [`report`] | results as a table, as JSON and as a drawing |
+//! | [`machine`] | what it was measured on |
+//! | [`progress`] | what is shown meanwhile |
+//! | [`failure`] | why there is no result, and the exit codes |
+//! | [`suggestion`] | "did you mean …?" |
+
+pub mod cli;
+pub mod contenders;
+pub mod failure;
+pub mod machine;
+pub mod peers;
+pub mod progress;
+pub mod report;
+pub mod suggestion;
+pub mod ycsb;

@@ -1,0 +1,15 @@
+//! The program `xtasking`: see the library beside it.
+
+use clap::Parser;
+use std::process::ExitCode;
+use xtasking_experiments::cli::Cli;
+
+fn main() -> ExitCode {
+    match Cli::parse().run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("error: {failure}");
+            failure.exit_code()
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! What an index has to offer to take part, and the plain threads that carry out a plan on it.
+
+use crate::contenders::Contender;
+use crate::ycsb::plan::{Audit, Plan, Request, WriteOrder, Wrong};
+use std::sync::{Arc, Barrier};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// An ordered index from u64 to u64 that threads share.
+pub trait ConcurrentMap: Sync {
+    /// Looks up a key.
+    fn get(&self, key: u64) -> Option<u64>;
+
+    /// Adds a key; false if it is there already.
+    fn insert(&self, key: u64, value: u64) -> bool;
+
+    /// Overwrites the value of a key; false if there is no such key.
+    fn update(&self, key: u64, value: u64) -> bool;
+
+    /// Appends the first `limit` entries from `from` on, in ascending order.
+    fn scan(&self, from: u64, limit: usize, entries: &mut Vec<(u64, u64)>);
+
+    /// How many keys there are. Called while nothing else is under way.
+    fn count(&self) -> u64;
+}
+
+/// A [`ConcurrentMap`] as a contender: one pinned thread a worker.
+pub struct OnThreads<M>(M);
+
+impl<M: ConcurrentMap> OnThreads<M> {
+    /// The contender of a map, which is empty.
+    pub fn new(map: M) -> Self {
+        Self(map)
+    }
+
+    /// The map.
+    pub fn map(&self) -> &M {
+        &self.0
+    }
+
+    /// Carries out the trace of one worker.
+    fn work(map: &M, plan: &Plan, worker: usize) -> Result<(), Wrong> {
+        let mut entries = Vec::new();
+        for index in 0..plan.length(worker) {
+            let result = match plan.request(worker, index) {
+                Request::Read { key } => plan.check_read(key, map.get(key)),
+                Request::Update { key, value } => plan.check_update(key, map.update(key, value)),
+                Request::Insert { key, value } => plan.check_insert(key, map.insert(key, value)),
+                Request::Scan { from, length } => {
+                    entries.clear();
+                    map.scan(from, length, &mut entries);
+                    plan.scan_check(worker, index).all(plan, &entries)
+                }
+                Request::ReadModifyWrite { key, value } => plan
+                    .check_read(key, map.get(key))
+                    .and_then(|()| plan.check_update(key, map.update(key, value))),
+            };
+            result.map_err(|wrong| wrong.at(worker, index))?;
+        }
+        Ok(())
+    }
+}
+
+impl<M: ConcurrentMap> Contender for OnThreads<M> {
+    fn run(&mut self, plan: &Arc<Plan>) -> Result<Duration, Wrong> {
+        let map = &self.0;
+        let cores = core_affinity::get_core_ids().unwrap_or_default();
+        let begin = Barrier::new(plan.workers());
+        let spans = thread::scope(|scope| {
+            let threads: Vec<_> = (0..plan.workers())
+                .map(|worker| {
+                    // Threads that share a core are left to the operating system.
+                    let core = (plan.workers() <= cores.len()).then(|| cores[worker]);
+                    let begin = &begin;
+                    scope.spawn(move || {
+                        if let Some(core) = core {
+                            core_affinity::set_for_current(core);
+                        }
+                        begin.wait();
+                        let start = Instant::now();
+                        Self::work(map, plan, worker).map(|()| (start, Instant::now()))
+                    })
+                })
+                .collect();
+            threads
+                .into_iter()
+                .map(|thread| match thread.join() {
+                    Ok(span) => span,
+                    Err(panic) => Err(Wrong::new(format!("it panicked: {}", message(&*panic)))),
+                })
+                .collect::<Result<Vec<_>, _>>()
+        })?;
+        let start = spans.iter().map(|(start, _)| *start).min();
+        let end = spans.iter().map(|(_, end)| *end).max();
+        Ok(start.zip(end).map_or(Duration::ZERO, |(start, end)| end - start))
+    }
+
+    fn verify(&mut self, plan: &Arc<Plan>) -> Result<(), Wrong> {
+        let map = &self.0;
+        Audit::new(plan, WriteOrder::Trace)
+            .walk(map.count(), |from, limit, entries| map.scan(from, limit, entries))
+    }
+}
+
+fn message(panic: &(dyn std::any::Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("without a message")
+}

@@ -1,0 +1,51 @@
+//! The report as a table.
+
+use super::Report;
+use comfy_table::presets::UTF8_FULL_CONDENSED;
+use comfy_table::{CellAlignment, ContentArrangement, Table};
+
+/// Renders the results: one line for every implementation of every case.
+pub(super) fn render(report: &Report) -> String {
+    let Some(first) = report.results.first() else { return "no results".to_string() };
+    let mut table = Table::new();
+    table.load_style(UTF8_FULL_CONDENSED).set_content_arrangement(ContentArrangement::Disabled);
+    table.set_header([
+        "case".to_string(),
+        "workers".to_string(),
+        "implementation".to_string(),
+        first.unit.to_string(),
+        "min – max".to_string(),
+        format!("vs {}", first.implementation),
+    ]);
+    for column in [1, 3, 4, 5] {
+        table.column_mut(column).expect("six columns").set_cell_alignment(CellAlignment::Right);
+    }
+    let mut previous = None;
+    for result in &report.results {
+        // The case and the workers stand once, where they change.
+        let group = (&result.case, result.workers);
+        let (case, workers) = match previous.replace(group) == Some(group) {
+            true => (String::new(), String::new()),
+            false => (result.case.clone(), result.workers.to_string()),
+        };
+        let summary = &result.summary;
+        table.add_row([
+            case,
+            workers,
+            result.implementation.clone(),
+            number(summary.median),
+            format!("{} – {}", number(summary.min), number(summary.max)),
+            report.ratio(result).map_or_else(|| "–".to_string(), |ratio| format!("{ratio:.2}×")),
+        ]);
+    }
+    table.to_string()
+}
+
+/// Three digits that count, whatever the size.
+pub(super) fn number(number: f64) -> String {
+    match number.abs() {
+        size if size >= 100.0 => format!("{number:.0}"),
+        size if size >= 10.0 => format!("{number:.1}"),
+        _ => format!("{number:.2}"),
+    }
+}

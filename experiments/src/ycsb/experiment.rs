@@ -1,0 +1,313 @@
+//! The options, checked and completed: what cannot work is refused here, in one line that says what to do instead.
+
+use super::Options;
+use super::keyspace::Keyspace;
+use super::plan::{ACKNOWLEDGED_AFTER, Kind, Operation};
+use super::workload::properties::{self, Property};
+use super::workload::{STANDARD, Workload, standard};
+use crate::contenders::{self, Entry, Prefetch, Settings};
+use crate::failure::Failure;
+use crate::machine;
+use crate::report::Parameters;
+use clap::ValueEnum;
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+
+/// What is run when nothing is asked for.
+const DEFAULT_CASES: [&str; 3] = [INSERT, "A", "C"];
+/// What `all` stands for. Those that insert come last, as YCSB recommends: they leave other records behind.
+const ALL_CASES: [&str; 7] = [INSERT, "A", "B", "C", "F", "D", "E"];
+/// The case that is no workload but the loading of the records.
+pub(super) const INSERT: &str = "insert";
+/// The sizes that a node can have.
+const NODE_SIZES: [usize; 4] = [512, 1024, 2048, 4096];
+
+/// An experiment that can be run.
+pub(super) struct Experiment {
+    /// Whether loading is measured like a workload.
+    pub(super) measure_loads: bool,
+    pub(super) workloads: Vec<Workload>,
+    pub(super) contenders: Vec<&'static Entry>,
+    pub(super) worker_counts: Vec<usize>,
+    pub(super) repetitions: usize,
+    pub(super) records: u64,
+    pub(super) seed: u64,
+    pub(super) keyspace: Keyspace,
+    operations: u64,
+    /// How the contenders are set up, but for the number of workers.
+    settings: Settings,
+    properties: Vec<Property>,
+    unused: Vec<String>,
+}
+
+impl Experiment {
+    /// Checks and completes the options.
+    pub(super) fn new(options: &Options) -> Result<Self, Failure> {
+        let mut properties = Vec::new();
+        for path in &options.workload_files {
+            properties.extend(read_properties(path)?);
+        }
+        for text in &options.properties {
+            properties.extend(read_override(text)?);
+        }
+        let mut cases = named_cases(options)?;
+        let measure_loads = cases.iter().any(|case| case == INSERT);
+        cases.retain(|case| case != INSERT);
+
+        // Loading needs to know some properties, too, even where no workload follows.
+        let mut base = Workload::new(INSERT);
+        base.apply(&properties).map_err(Failure::Usage)?;
+        let workloads = workloads(options, cases, &properties)?;
+        // All workloads run on the same records: the standard ones say nothing about these, and files come alone.
+        debug_assert!(workloads.iter().all(|workload| workload.insert_order == base.insert_order));
+
+        let (records, operations) =
+            if options.common.quick { (200_000, 200_000) } else { (2_000_000, 1_000_000) };
+        let records = options.records.or(base.records).unwrap_or(records);
+        let operations = options.operations.or(base.operations).unwrap_or(operations);
+        let seed = options.common.seed;
+        let settings = Settings {
+            workers: 1,
+            records,
+            primitive: options.primitive,
+            prefetch: options.prefetch_distance.unwrap_or(Prefetch::Automatic),
+            in_flight: options.in_flight,
+            node_size: options.node_size,
+            layout: options.layout,
+        };
+        let experiment = Self {
+            measure_loads,
+            workloads,
+            contenders: contenders::select(options.common.against.as_deref()).map_err(Failure::Usage)?,
+            worker_counts: options.common.worker_counts()?,
+            repetitions: options.common.repetition_count()?,
+            records,
+            operations,
+            seed,
+            keyspace: Keyspace::new(base.insert_order, seed),
+            settings,
+            unused: base.unused,
+            properties,
+        };
+        experiment.validate().map_err(Failure::Usage)?;
+        options.common.check_outputs()?;
+        Ok(experiment)
+    }
+
+    /// How the contenders are set up for a number of workers.
+    pub(super) fn settings(&self, workers: usize) -> Settings {
+        Settings { workers, ..self.settings.clone() }
+    }
+
+    /// How many operations a run of a workload has.
+    pub(super) fn operations(&self) -> u64 {
+        self.operations
+    }
+
+    fn validate(&self) -> Result<(), String> {
+        if self.records == 0 {
+            return Err("--records: without records there is nothing to do; choose 1 or more".to_string());
+        }
+        if self.operations == 0 {
+            return Err("--operations: 0 would measure nothing; choose 1 or more".to_string());
+        }
+        if let Some(in_flight) = self.settings.in_flight.filter(|n| !(1..=ACKNOWLEDGED_AFTER).contains(n)) {
+            return Err(format!("--in-flight is {in_flight}; choose 1 to {ACKNOWLEDGED_AFTER}"));
+        }
+        if let Some(size) = self.settings.node_size.filter(|size| !NODE_SIZES.contains(size)) {
+            return Err(format!("--node-size is {size}; choose 512, 1024, 2048 or 4096"));
+        }
+        self.check_sequences()?;
+        machine::available_memory().map_or(Ok(()), |available| self.check_memory(available))
+    }
+
+    /// Every write has a number of 32 bits, of which an instance must not run out.
+    fn check_sequences(&self) -> Result<(), String> {
+        let runs = (self.workloads.len() * self.repetitions) as u64;
+        let needed = self.operations.saturating_mul(runs).saturating_add(self.records);
+        if needed < u64::from(u32::MAX) {
+            return Ok(());
+        }
+        Err(format!(
+            "{} records and {runs} times {} operations are more than 2^32 numbered requests; lower --records, \
+             --operations or --repetitions",
+            self.records, self.operations
+        ))
+    }
+
+    fn check_memory(&self, available: u64) -> Result<(), String> {
+        let needed = self.memory();
+        if needed <= available {
+            return Ok(());
+        }
+        let gibibytes = |bytes: u64| bytes as f64 / (1u64 << 30) as f64;
+        Err(format!(
+            "about {:.1} GiB are needed, but only {:.1} GiB of memory are available; lower --records (now {}), \
+             --operations (now {}) or compare fewer with --against",
+            gibibytes(needed),
+            gibibytes(available),
+            self.records,
+            self.operations
+        ))
+    }
+
+    /// About how much memory is needed at most, in bytes: all contenders at once, the plan of a run, and an audit.
+    fn memory(&self) -> u64 {
+        let per_record: u64 = self.contenders.iter().map(|entry| entry.bytes_per_record).sum();
+        let inserted = |workload: &Workload| {
+            (self.operations as f64 * workload.proportion(Kind::Insert)) as u64 * self.repetitions as u64
+        };
+        let records = self.records + self.workloads.iter().map(inserted).max().unwrap_or(0);
+        let scans = self.workloads.iter().any(Workload::scans);
+        let per_operation = size_of::<Operation>() as u64 * if scans { 2 } else { 1 };
+        let sorted = if scans { 12 } else { 0 };
+        let audited = 4;
+        let trace = if self.workloads.is_empty() { 0 } else { self.operations.saturating_mul(per_operation) };
+        records.saturating_mul(per_record + sorted + audited).saturating_add(trace)
+    }
+
+    /// The parameters for people.
+    pub(super) fn describe(&self) -> String {
+        let names: Vec<_> = self.contenders.iter().map(|entry| entry.name).collect();
+        let properties: Vec<_> =
+            self.properties.iter().map(|property| format!("{}={}", property.name, property.value)).collect();
+        let mut text = format!(
+            "workloads {} · {} records · {} operations · seed {}\ncontenders {} · workers {} · {} {}",
+            self.case_names().join(", "),
+            self.records,
+            self.operations,
+            self.seed,
+            names.join(", "),
+            self.worker_counts.iter().map(usize::to_string).collect::<Vec<_>>().join(", "),
+            self.repetitions,
+            if self.repetitions == 1 { "repetition" } else { "repetitions" }
+        );
+        if !properties.is_empty() {
+            text += &format!("\nproperties {}", properties.join(", "));
+        }
+        text
+    }
+
+    fn case_names(&self) -> Vec<&str> {
+        let load = self.measure_loads.then_some(INSERT);
+        load.into_iter().chain(self.workloads.iter().map(|workload| workload.name.as_str())).collect()
+    }
+
+    /// The parameters for programs.
+    pub(super) fn parameters(&self) -> Parameters {
+        let or_automatic = |value: Option<Value>| value.unwrap_or_else(|| "automatic".into());
+        let mut parameters = Parameters::default();
+        parameters.add("workloads", self.case_names());
+        parameters.add("records", self.records);
+        parameters.add("operations", self.operations);
+        parameters.add("workers", self.worker_counts.clone());
+        parameters.add("repetitions", self.repetitions);
+        parameters.add("seed", self.seed);
+        let prefetch = match self.settings.prefetch {
+            Prefetch::Automatic => None,
+            Prefetch::Off => Some("off".into()),
+            Prefetch::Distance(distance) => Some(distance.into()),
+        };
+        parameters.add("primitive", or_automatic(self.settings.primitive.map(|choice| name(choice).into())));
+        parameters.add("prefetch-distance", or_automatic(prefetch));
+        parameters.add("in-flight", or_automatic(self.settings.in_flight.map(Value::from)));
+        parameters.add("node-size", or_automatic(self.settings.node_size.map(Value::from)));
+        parameters.add("layout", or_automatic(self.settings.layout.map(|choice| name(choice).into())));
+        let properties =
+            self.properties.iter().map(|property| (property.name.clone(), property.value.clone().into()));
+        parameters.add("properties", serde_json::Map::from_iter(properties));
+        parameters
+    }
+
+    /// What was left out, and why.
+    pub(super) fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        for entry in &self.contenders {
+            if self.measure_loads && !entry.abilities.inserts {
+                notes.push(format!("skipped: {} on {INSERT} (it cannot insert)", entry.name));
+            }
+            for workload in &self.workloads {
+                if let Some(reason) = entry.abilities.refuse(workload) {
+                    notes.push(format!("skipped: {} on {} ({reason})", entry.name, workload.name));
+                }
+            }
+        }
+        if !self.unused.is_empty() {
+            notes.push(format!("properties that mean nothing here: {}", self.unused.join(", ")));
+        }
+        notes
+    }
+}
+
+/// The name of a choice on the command line.
+fn name(choice: impl ValueEnum) -> String {
+    choice.to_possible_value().map(|value| value.get_name().to_string()).unwrap_or_default()
+}
+
+fn read_properties(path: &Path) -> Result<Vec<Property>, Failure> {
+    let wrong = |error: &dyn std::fmt::Display| {
+        Failure::Usage(format!("cannot read workload file {}: {error}", path.display()))
+    };
+    let bytes = fs::read(path).map_err(|error| wrong(&error))?;
+    let text = String::from_utf8(bytes).map_err(|_| wrong(&"it is not text in UTF-8"))?;
+    properties::parse(&text).map_err(|error| wrong(&error))
+}
+
+fn read_override(text: &str) -> Result<Vec<Property>, Failure> {
+    let wrong = |hint: String| Failure::Usage(format!("-p {text}: {hint}"));
+    if !text.contains('=') {
+        return Err(wrong("write -p name=value".to_string()));
+    }
+    properties::parse(text).map_err(|error| wrong(error.message))
+}
+
+/// The cases that are named, each once, or the default; none where property files say what to run.
+fn named_cases(options: &Options) -> Result<Vec<String>, Failure> {
+    if !options.workload_files.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut cases: Vec<String> = Vec::new();
+    let mut add = |case: &str| {
+        if !cases.iter().any(|known| known == case) {
+            cases.push(case.to_string());
+        }
+    };
+    if options.workloads.is_empty() {
+        DEFAULT_CASES.into_iter().for_each(&mut add);
+    }
+    for name in &options.workloads {
+        let standard = STANDARD.iter().find(|(letter, _)| letter.eq_ignore_ascii_case(name));
+        match (name.to_lowercase().as_str(), standard) {
+            ("all", _) => ALL_CASES.into_iter().for_each(&mut add),
+            (INSERT, _) => add(INSERT),
+            (_, Some((letter, _))) => add(letter),
+            _ => {
+                let text = format!(
+                    "unknown workload '{name}'; choose A, B, C, D, E, F, {INSERT} or all, or give a file with -P"
+                );
+                return Err(Failure::Usage(text));
+            }
+        }
+    }
+    Ok(cases)
+}
+
+/// The workloads to run, with all properties applied and checked.
+fn workloads(
+    options: &Options,
+    cases: Vec<String>,
+    properties: &[Property],
+) -> Result<Vec<Workload>, Failure> {
+    let from_files = options.workload_files.last().map(|path| {
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        Workload::new(name)
+    });
+    let named = cases.iter().map(|case| standard(case).expect("cases are those of standard workloads"));
+    let mut workloads: Vec<_> = from_files.into_iter().chain(named).collect();
+    for workload in &mut workloads {
+        let result = workload.apply(properties).and_then(|()| workload.validate());
+        result.map_err(|error| Failure::Usage(format!("workload {}: {error}", workload.name)))?;
+    }
+    Ok(workloads)
+}

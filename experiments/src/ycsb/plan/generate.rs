@@ -1,0 +1,255 @@
+//! Making the traces of a workload: all chance is drawn here, before the clock starts.
+
+use super::{ACKNOWLEDGED_AFTER, EXACT_SCANS, Kind, Operation, Plan, ScanBounds, Trace};
+use crate::ycsb::distribution::{Latest, Random, Scrambled, Zipfian};
+use crate::ycsb::keyspace::Keyspace;
+use crate::ycsb::workload::{RequestDistribution, ScanLengths, Workload};
+use std::thread;
+
+/// What was done to a contender before a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Past {
+    /// How many records are there, numbered from zero.
+    pub records: u64,
+    /// The first sequence number that has not been given out.
+    pub next_sequence: u32,
+}
+
+impl Plan {
+    /// The plan of a run: `operations` of a workload, shared out among the workers. Equal arguments give equal plans.
+    pub fn run(
+        keyspace: Keyspace,
+        workload: &Workload,
+        operations: u64,
+        workers: usize,
+        past: Past,
+        seed: u64,
+    ) -> Self {
+        let lengths = shares(operations, workers);
+        let kinds = draw_kinds(workload, &lengths, past, seed);
+        let (inserted, records_after) = number_inserts(&kinds, past.records);
+        let sorted = workload.scans().then(|| SortedKeys::new(keyspace, past.records));
+        let generator = Generator { workload, keyspace, past, operations, seed, sorted: sorted.as_ref() };
+        let inputs: Vec<_> = kinds.into_iter().zip(inserted).collect();
+        let traces =
+            on_all_cores(inputs, |worker, (kinds, inserted)| generator.trace(worker, &kinds, &inserted));
+        let sorted = sorted.map(|sorted| sorted.keys.into()).unwrap_or_default();
+        Self::assemble(keyspace, traces.into(), past.next_sequence, past.records, records_after, sorted)
+    }
+}
+
+/// How many operations each worker gets: the same number, or one more.
+fn shares(operations: u64, workers: usize) -> Vec<usize> {
+    let (share, rest) = (operations / workers as u64, operations % workers as u64);
+    (0..workers as u64).map(|worker| (share + u64::from(worker < rest)) as usize).collect()
+}
+
+/// The streams of random numbers that a worker uses.
+#[derive(Clone, Copy)]
+enum Stream {
+    Kinds,
+    Records,
+}
+
+/// Another run draws from other streams, which its first sequence number tells from those before.
+fn stream(seed: u64, stream: Stream, worker: usize, past: Past) -> Random {
+    Random::new(seed, &[stream as u64, worker as u64, u64::from(past.next_sequence)])
+}
+
+/// Which kind every operation of every worker is of.
+fn draw_kinds(workload: &Workload, lengths: &[usize], past: Past, seed: u64) -> Vec<Vec<Kind>> {
+    let mix = workload.mix();
+    lengths
+        .iter()
+        .enumerate()
+        .map(|(worker, &length)| {
+            let mut random = stream(seed, Stream::Kinds, worker, past);
+            (0..length).map(|_| mix.draw(&mut random)).collect()
+        })
+        .collect()
+}
+
+/// Which records every worker inserts: new numbers, in the order in which workers of equal speed come to their inserts.
+fn number_inserts(kinds: &[Vec<Kind>], records: u64) -> (Vec<Vec<u64>>, u64) {
+    let mut inserted = vec![Vec::new(); kinds.len()];
+    let mut next = records;
+    for index in 0..kinds.iter().map(Vec::len).max().unwrap_or(0) {
+        for (kinds, inserted) in kinds.iter().zip(&mut inserted) {
+            if kinds.get(index) == Some(&Kind::Insert) {
+                inserted.push(next);
+                next += 1;
+            }
+        }
+    }
+    (inserted, next)
+}
+
+/// Maps inputs to outputs, in order, on as many threads as there are cores.
+fn on_all_cores<I: Send, O: Send>(inputs: Vec<I>, work: impl Fn(usize, I) -> O + Sync) -> Vec<O> {
+    let threads = thread::available_parallelism().map_or(1, usize::from).min(inputs.len());
+    let chunk = inputs.len().div_ceil(threads.max(1)).max(1);
+    let mut inputs: Vec<_> = inputs.into_iter().enumerate().collect();
+    let mut chunks = Vec::new();
+    while !inputs.is_empty() {
+        let rest = inputs.split_off(chunk.min(inputs.len()));
+        chunks.push(std::mem::replace(&mut inputs, rest));
+    }
+    thread::scope(|scope| {
+        let work = &work;
+        let running: Vec<_> = chunks
+            .into_iter()
+            .map(|chunk| {
+                scope.spawn(move || chunk.into_iter().map(|(i, input)| work(i, input)).collect::<Vec<_>>())
+            })
+            .collect();
+        running.into_iter().flat_map(|thread| thread.join().expect("making a trace does not panic")).collect()
+    })
+}
+
+/// Draws the record of a request.
+enum Chooser {
+    Uniform,
+    Scrambled(Scrambled),
+    Latest(Latest),
+}
+
+/// Draws the length of a scan.
+enum Lengths {
+    Uniform { min: u64, count: u64 },
+    Zipfian { min: u64, zipfian: Zipfian },
+}
+
+struct Generator<'a> {
+    workload: &'a Workload,
+    keyspace: Keyspace,
+    past: Past,
+    operations: u64,
+    seed: u64,
+    sorted: Option<&'a SortedKeys>,
+}
+
+impl Generator<'_> {
+    fn trace(&self, worker: usize, kinds: &[Kind], inserted: &[u64]) -> Trace {
+        let mut random = stream(self.seed, Stream::Records, worker, self.past);
+        let (mut chooser, mut lengths) = (self.chooser(), self.lengths());
+        let mut operations = Vec::with_capacity(kinds.len());
+        let (mut last_keys, mut places) = (Vec::new(), Vec::new());
+        // `begun` inserts lie behind this operation, and the first `acknowledged` of them far enough.
+        let (mut begun, mut acknowledged) = (0, 0);
+        for (index, &kind) in kinds.iter().enumerate() {
+            if index >= ACKNOWLEDGED_AFTER && kinds[index - ACKNOWLEDGED_AFTER] == Kind::Insert {
+                acknowledged += 1;
+            }
+            let record = if kind == Kind::Insert {
+                begun += 1;
+                inserted[begun - 1]
+            } else {
+                self.existing(&mut chooser, &inserted[..acknowledged], &mut random)
+            };
+            let length = if kind == Kind::Scan { lengths.draw(&mut random) } else { 0 };
+            operations.push(Operation::new(kind, record, length));
+            if let Some(sorted) = self.sorted {
+                let (place, last_key) = match kind {
+                    Kind::Scan => sorted.expect(self.keyspace, record, length),
+                    _ => (0, u64::MAX),
+                };
+                last_keys.push(last_key);
+                if index % EXACT_SCANS == 0 {
+                    places.push(place);
+                }
+            }
+        }
+        let scans = ScanBounds { last_keys: last_keys.into(), places: places.into() };
+        Trace::Run { operations: operations.into(), scans }
+    }
+
+    fn chooser(&self) -> Chooser {
+        let theta = self.workload.zipfian_constant;
+        match self.workload.request_distribution {
+            RequestDistribution::Uniform => Chooser::Uniform,
+            RequestDistribution::Zipfian => {
+                // YCSB spreads the frequent records over those, too, that it expects to be inserted, and over
+                // twice as many to be safe; what does not exist yet is drawn again.
+                let expected = self.operations as f64 * self.workload.proportion(Kind::Insert) * 2.0;
+                Chooser::Scrambled(Scrambled::new(self.past.records + expected as u64, theta))
+            }
+            RequestDistribution::Latest => Chooser::Latest(Latest::new(self.past.records, theta)),
+        }
+    }
+
+    fn lengths(&self) -> Lengths {
+        let (min, max) = (self.workload.min_scan_length, self.workload.max_scan_length);
+        let count = max - min + 1;
+        match self.workload.scan_lengths {
+            ScanLengths::Uniform => Lengths::Uniform { min, count },
+            // The constant of YCSB's generator, whatever that of the requests is.
+            ScanLengths::Zipfian => Lengths::Zipfian { min, zipfian: Zipfian::new(count, 0.99) },
+        }
+    }
+
+    /// Draws a record that exists: one from before the run, or an acknowledged one of this worker.
+    fn existing(&self, chooser: &mut Chooser, acknowledged: &[u64], random: &mut Random) -> u64 {
+        let before = self.past.records;
+        match chooser {
+            Chooser::Uniform => random.below(before),
+            Chooser::Scrambled(scrambled) => loop {
+                let record = scrambled.draw(random);
+                if record < before || acknowledged.binary_search(&record).is_ok() {
+                    return record;
+                }
+            },
+            Chooser::Latest(latest) => {
+                let own = acknowledged.len() as u64;
+                let age = latest.draw(before + own, random);
+                if age < own { acknowledged[(own - 1 - age) as usize] } else { before - 1 - (age - own) }
+            }
+        }
+    }
+}
+
+impl Lengths {
+    fn draw(&mut self, random: &mut Random) -> u64 {
+        match self {
+            Lengths::Uniform { min, count } => *min + random.below(*count),
+            Lengths::Zipfian { min, zipfian } => *min + zipfian.draw(random),
+        }
+    }
+}
+
+/// The keys that are there before a run in ascending order, from which the right end of every scan is known.
+struct SortedKeys {
+    keys: Vec<u64>,
+    /// The position of every record's key.
+    ranks: Vec<u32>,
+}
+
+impl SortedKeys {
+    fn new(keyspace: Keyspace, records: u64) -> Self {
+        let mut keys: Vec<u64> = (0..records).map(|record| keyspace.key(record)).collect();
+        keys.sort_unstable();
+        let mut ranks = vec![0; records as usize];
+        for (rank, &key) in keys.iter().enumerate() {
+            ranks[keyspace.record(key) as usize] = rank as u32;
+        }
+        Self { keys, ranks }
+    }
+
+    /// What a scan of `length` entries from `record` has to give: the place of the first of these keys in it, and the
+    /// greatest key that it may end with, or the greatest number if the key space may end before. Inserts under way can
+    /// only make the scan end earlier.
+    fn expect(&self, keyspace: Keyspace, record: u64, length: u64) -> (u32, u64) {
+        let key = keyspace.key(record);
+        let (place, last) = match self.ranks.get(record as usize) {
+            Some(&rank) => (rank, u64::from(rank) + length - 1),
+            None => {
+                // Inserted by this run: it comes first, and then the others.
+                let place = self.keys.partition_point(|other| *other < key) as u32;
+                if length == 1 {
+                    return (place, key);
+                }
+                (place, u64::from(place) + length - 2)
+            }
+        };
+        (place, self.keys.get(last as usize).copied().unwrap_or(u64::MAX))
+    }
+}
