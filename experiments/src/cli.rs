@@ -1,7 +1,7 @@
 //! The command line: which experiment, and the options that all of them share.
 
 use crate::failure::Failure;
-use crate::ycsb;
+use crate::{tasks, ycsb};
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 
@@ -19,6 +19,7 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Ycsb(ycsb::Options),
+    Tasks(tasks::Options),
 }
 
 /// The vocabulary that all experiments share.
@@ -94,6 +95,7 @@ impl Cli {
     pub fn run(self) -> Result<(), Failure> {
         match self.command {
             Some(Command::Ycsb(options)) => ycsb::run(&options),
+            Some(Command::Tasks(options)) => tasks::run(&options),
             None => Self::parse_from(["xtasking", "ycsb"]).run(),
         }
     }

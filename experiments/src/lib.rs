@@ -4,7 +4,8 @@
 //! |---|---|
 //! | [`cli`] | the command line and the options that all experiments share |
 //! | [`ycsb`] | the YCSB experiment: workloads, requests, checks, and the order in which things are run |
-//! | [`contenders`] | what takes part in it, by name |
+//! | [`tasks`] | the tasks experiment: what the runtime itself costs |
+//! | [`contenders`] | what takes part in YCSB, by name |
 //! | [`peers`] | the indexes of others, behind one trait |
 //! | [`report`] | results as a table, as JSON and as a drawing |
 //! | [`machine`] | what it was measured on |
@@ -20,4 +21,5 @@ pub mod peers;
 pub mod progress;
 pub mod report;
 pub mod suggestion;
+pub mod tasks;
 pub mod ycsb;

@@ -159,18 +159,6 @@ fn what_cannot_work_is_refused_in_one_line() {
     }
 }
 
-#[test]
-fn too_little_memory_is_noticed_before_it_is_used() {
-    // Just below what 32 bits can number, and more than a machine that runs tests has to spare.
-    let output = xtasking(&["ycsb", "C", "--records", "4_200M", "--operations", "1", "--repetitions", "1"]);
-    let contenders = ["--against", "scc,congee,crossbeam-skiplist,btreemap"];
-    let all =
-        [&["ycsb", "C", "--records", "4_200M", "--operations", "1", "--repetitions", "1"], &contenders[..]];
-    for output in [output, xtasking(&all.concat())] {
-        refused(&output, "of memory are available; lower --records");
-    }
-}
-
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk_is_an_error_of_its_own() {

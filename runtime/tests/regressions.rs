@@ -11,7 +11,7 @@ use std::thread;
 use std::time::Duration;
 use xtasking::platform::Threads;
 use xtasking::{
-    Arena, BuildError, Context, OptimisticSequenced, Priority, Runtime, Sequencing, Shutdown, Version, Word,
+    Arena, BuildError, Context, OptimisticSequenced, Runtime, Sequencing, Shutdown, Version, Word,
 };
 
 fn threads(workers: usize) -> Runtime {
@@ -197,28 +197,25 @@ fn a_panic_in_the_drop_of_a_body_at_shutdown_harms_nobody() {
     assert!(cancelled.join().is_err() && last.join().is_err());
 }
 
-/// Tasks with one and with several objects keep their order, whatever their common priority.
+/// A task with several objects stands in line as one of normal priority: so it keeps its order with such tasks.
 #[test]
 fn one_and_several_objects_keep_their_order_at_equal_priority() {
-    for priority in [Priority::Normal, Priority::High, Priority::Low] {
-        let rt = Setting::Simulation { cores: 2, seed: 1 }.build();
-        let (a, b) = (rt.plain(Vec::new()).pin(Sequencing).build(), rt.plain(()).pin(Sequencing).build());
-        for number in 0..30 {
-            if number % 3 == 1 {
-                let task = rt.task((a.write(), b.write())).priority(priority);
-                task.spawn(move |(a, _), _| a.push(number));
-            } else {
-                rt.task(a.write()).priority(priority).spawn(move |a, _| a.push(number));
-            }
+    let rt = Setting::Simulation { cores: 2, seed: 1 }.build();
+    let (a, b) = (rt.plain(Vec::new()).pin(Sequencing).build(), rt.plain(()).pin(Sequencing).build());
+    for number in 0..30 {
+        if number % 3 == 1 {
+            rt.task((a.write(), b.write())).spawn(move |(a, _), _| a.push(number));
+        } else {
+            rt.task(a.write()).spawn(move |a, _| a.push(number));
         }
-        let seen = loop {
-            let seen = rt.task(a.read()).submit(|a, _| a.clone()).join().unwrap();
-            if seen.len() == 30 {
-                break seen;
-            }
-        };
-        assert_eq!(seen, (0..30).collect::<Vec<_>>(), "{priority:?}");
     }
+    let seen = loop {
+        let seen = rt.task(a.read()).submit(|a, _| a.clone()).join().unwrap();
+        if seen.len() == 30 {
+            break seen;
+        }
+    };
+    assert_eq!(seen, (0..30).collect::<Vec<_>>());
 }
 
 struct Node(#[allow(dead_code, reason = "it only takes room")] [Word; 16]);

@@ -32,6 +32,9 @@ pub trait Contender {
     fn verify(&mut self, plan: &Arc<Plan>) -> Result<(), Wrong>;
 }
 
+/// Why some contenders take no part where records are added.
+pub const CANNOT_INSERT: &str = "it cannot insert";
+
 /// What a contender can do beyond looking up keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Abilities {
@@ -52,7 +55,7 @@ impl Abilities {
     /// Why a workload is beyond these abilities, if it is.
     pub fn refuse(self, workload: &Workload) -> Option<&'static str> {
         if workload.inserts() && !self.inserts {
-            Some("it cannot insert")
+            Some(CANNOT_INSERT)
         } else if workload.writes() && !self.updates {
             Some("it cannot write")
         } else if workload.scans() && !self.scans {

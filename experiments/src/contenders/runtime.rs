@@ -110,13 +110,14 @@ impl<L: NodeLayout> Contender for OnRuntime<L> {
         let failed = |error: xtasking::JoinError| Wrong::new(error.to_string());
         let count = client.count().map_err(failed)?;
         let mut failure = None;
-        Audit::new(plan, WriteOrder::Any).walk(count, |from, limit, entries| {
+        let audited = Audit::new(plan, WriteOrder::Any).walk(count, |from, limit, entries| {
             match client.scan(from, limit) {
                 Ok(found) => entries.extend(found),
                 Err(error) => failure = Some(failed(error)),
             }
-        })?;
-        failure.map_or(Ok(()), Err)
+        });
+        // Entries that could not be read would only be reported as missing.
+        failure.map_or(audited, Err)
     }
 }
 
@@ -218,15 +219,21 @@ impl<L: NodeLayout> Lane<L> {
 
     /// The operation has ended.
     fn done(mut self: Box<Self>, checked: Result<(), Wrong>, cx: &mut Context) {
-        if let Err(wrong) = checked {
-            let wrong = wrong.at(self.worker, self.index);
-            return self.promise.fulfil(Err(wrong));
-        }
-        self.index += self.lanes;
+        // A lane that has met something wrong does no more, and nobody waits for it.
+        let next = if checked.is_ok() { self.index + self.lanes } else { usize::MAX };
         if let Some(progress) = &self.progress {
             // Release pairs with the Acquire of `done_before`.
-            progress.at[self.lane].store(self.index, Ordering::Release);
+            progress.at[self.lane].store(next, Ordering::Release);
         }
-        self.begin(cx);
+        match checked {
+            Ok(()) => {
+                self.index = next;
+                self.begin(cx);
+            }
+            Err(wrong) => {
+                let wrong = wrong.at(self.worker, self.index);
+                self.promise.fulfil(Err(wrong));
+            }
+        }
     }
 }

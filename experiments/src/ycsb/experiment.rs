@@ -5,7 +5,7 @@ use super::keyspace::Keyspace;
 use super::plan::{ACKNOWLEDGED_AFTER, Kind, Operation};
 use super::workload::properties::{self, Property};
 use super::workload::{STANDARD, Workload, standard};
-use crate::contenders::{self, Entry, Prefetch, Settings};
+use crate::contenders::{self, CANNOT_INSERT, Entry, Prefetch, Settings};
 use crate::failure::Failure;
 use crate::machine;
 use crate::report::Parameters;
@@ -136,7 +136,7 @@ impl Experiment {
         ))
     }
 
-    fn check_memory(&self, available: u64) -> Result<(), String> {
+    pub(super) fn check_memory(&self, available: u64) -> Result<(), String> {
         let needed = self.memory();
         if needed <= available {
             return Ok(());
@@ -222,21 +222,29 @@ impl Experiment {
 
     /// What was left out, and why.
     pub(super) fn notes(&self) -> Vec<String> {
-        let mut notes = Vec::new();
-        for entry in &self.contenders {
-            if self.measure_loads && !entry.abilities.inserts {
-                notes.push(format!("skipped: {} on {INSERT} (it cannot insert)", entry.name));
-            }
-            for workload in &self.workloads {
-                if let Some(reason) = entry.abilities.refuse(workload) {
-                    notes.push(format!("skipped: {} on {} ({reason})", entry.name, workload.name));
-                }
-            }
-        }
+        let mut notes: Vec<_> = self.contenders.iter().filter_map(|entry| self.skipped(entry)).collect();
         if !self.unused.is_empty() {
             notes.push(format!("properties that mean nothing here: {}", self.unused.join(", ")));
         }
         notes
+    }
+
+    /// The cases that are beyond a contender, by reason.
+    fn skipped(&self, entry: &Entry) -> Option<String> {
+        let load = (self.measure_loads && !entry.abilities.inserts).then_some((CANNOT_INSERT, INSERT));
+        let refused = self.workloads.iter().filter_map(|workload| {
+            entry.abilities.refuse(workload).map(|reason| (reason, workload.name.as_str()))
+        });
+        let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+        for (reason, case) in load.into_iter().chain(refused) {
+            match reasons.iter_mut().find(|(other, _)| *other == reason) {
+                Some((_, cases)) => cases.push(case),
+                None => reasons.push((reason, vec![case])),
+            }
+        }
+        let parts: Vec<_> =
+            reasons.iter().map(|(reason, cases)| format!("{} ({reason})", cases.join(", "))).collect();
+        (!parts.is_empty()).then(|| format!("skipped: {} on {}", entry.name, parts.join("; on ")))
     }
 }
 

@@ -18,8 +18,9 @@ struct Arguments {
 }
 
 fn experiment(arguments: &str, contenders: Vec<&'static Entry>) -> Experiment {
-    let small = "test --records 500 --operations 900 --repetitions 2";
-    let words = small.split(' ').chain(arguments.split(' '));
+    let records = if arguments.contains("--records") { "" } else { " --records 500" };
+    let line = format!("test {arguments} --operations 900 --repetitions 2{records}");
+    let words = line.split(' ');
     let mut experiment = Experiment::new(&Arguments::parse_from(words).options).unwrap();
     experiment.contenders = contenders;
     experiment
@@ -73,9 +74,8 @@ fn who_cannot_do_a_workload_is_left_out_of_it_only() {
     };
     assert_eq!(of("btreemap"), ["insert", "A", "B", "C", "F", "D", "E"]);
     assert_eq!(of("lookups"), ["C"]);
-    let notes = experiment.notes();
-    assert_eq!(notes.len(), 6);
-    assert!(notes.contains(&"skipped: lookups on A (it cannot write)".to_string()), "{notes:?}");
+    let skipped = "skipped: lookups on insert, D, E (it cannot insert); on A, B, F (it cannot write)";
+    assert_eq!(experiment.notes(), [skipped]);
 }
 
 #[test]
@@ -94,4 +94,12 @@ fn a_wrong_result_says_where_it_was() {
         assert!(text.contains(words), "{text}");
     }
     assert_eq!(text.lines().count(), 1);
+}
+
+#[test]
+fn what_does_not_fit_into_memory_is_refused() {
+    let experiment = experiment("E --records 1M", vec![&peers::btreemap::ENTRY, &peers::scc::ENTRY]);
+    let error = experiment.check_memory(64 << 20).unwrap_err();
+    assert!(error.contains("only 0.1 GiB of memory are available; lower --records (now 1000000)"), "{error}");
+    assert_eq!(experiment.check_memory(256 << 20), Ok(()));
 }

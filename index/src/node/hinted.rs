@@ -1,9 +1,9 @@
 //! Nodes that tell from their first line where a key is.
 //!
-//! The entries lie in `B` blocks of eight, each a line of keys and a line of values. The lowest keys of blocks
-//! 1 to `B - 1`, the *separators*, fill the rest of the header's line (and a few more lines in larger nodes): the
-//! number of separators not above a key is the number of the key's block. One *meta* line holds what concerns
-//! the node as a whole. In a node of 1 KiB:
+//! The entries lie in `B` blocks of eight, each a line of keys and a line of values. The lowest keys of
+//! blocks 1 to `B - 1`, the *separators*, fill the rest of the header's line (and a few more lines in larger
+//! nodes): the number of separators not above a key is the number of the key's block. One *meta* line holds
+//! what concerns the node as a whole. In a node of 1 KiB:
 //!
 //! ```text
 //! line 0    header, separators of blocks 1 to 6
@@ -13,14 +13,14 @@
 //! line 14   block 0: keys, values
 //! ```
 //!
-//! A lookup must not pay a miss for the meta line. Only keys of the last block can lie beyond the node, because
-//! separators that are not in use equal `high`; so only they consult the meta line, and it precedes their block
-//! so that the three lines are one run (that is why the blocks are stored backwards). For all other blocks the
-//! next separator does as the bound. A dead node's separators and its `high` are 0: every key ends up in the last
-//! block, beyond the bound, and is found out there at no cost to the living.
+//! A lookup must not pay a miss for the meta line. Only keys of the last block can lie beyond the node,
+//! because separators that are not in use equal `high`; so only they consult the meta line, and it precedes
+//! their block so that the three lines are one run (that is why the blocks are stored backwards). For all
+//! other blocks the next separator does as the bound. A dead node's separators and its `high` are 0: every
+//! key ends up in the last block, beyond the bound, and is found out there at no cost to the living.
 //!
-//! Within a block keys ascend, then comes padding of `u64::MAX`; that key's own entry is kept in the meta line.
-//! No count is kept, as keeping it would cost every insert a line.
+//! Within a block keys ascend, then comes padding of `u64::MAX`; that key's own entry is kept in the meta
+//! line. No count is kept, as keeping it would cost every insert a line.
 
 use super::block::{Block, ENTRIES, PADDING};
 use super::pairs::Pairs;
@@ -68,7 +68,8 @@ const fn shape(words: usize) -> (usize, usize) {
     }
 }
 
-/// The meta line is an odd one, so that every block starts on an even line: pairs of lines are fetched together.
+/// The meta line is an odd one, so that every block starts on an even line: pairs of lines are fetched
+/// together.
 const fn meta_line(hints: usize) -> usize {
     hints | 1
 }
@@ -88,8 +89,9 @@ impl<const WORDS: usize> Hinted<WORDS> {
     const META_LINE: usize = meta_line(Self::HINT_LINES);
     const META: usize = line_word(Self::META_LINE);
 
-    /// From how many entries on a node that is full in the wrong place is split, not rearranged. The fewer they are
-    /// the more rarely nodes are rearranged (at 15/16, one insert of 25 does it), but the emptier they stay.
+    /// From how many entries on a node that is full in the wrong place is split, not rearranged. The fewer
+    /// they are the more rarely nodes are rearranged (at 15/16, one insert of 25 does it), but the emptier
+    /// they stay.
     const CROWDED: usize = Self::BLOCKS * ENTRIES * 15 / 16;
 
     #[inline(always)]
@@ -110,8 +112,9 @@ impl<const WORDS: usize> Hinted<WORDS> {
         first + count(&self.words[first..first + rest])
     }
 
-    /// A word that is above all keys of `block` that this node covers. It is the next separator, already at hand,
-    /// for all blocks but the last. Selecting the word's place leaves one branch, which is hardly ever taken.
+    /// A word that is above all keys of `block` that this node covers. It is the next separator, already at
+    /// hand, for all blocks but the last. Selecting the word's place leaves one branch, which is hardly ever
+    /// taken.
     #[inline(always)]
     fn bound(&self, block: usize) -> u64 {
         let place = select_unpredictable(block == Self::BLOCKS - 1, Self::META + HIGH, block);
@@ -134,8 +137,8 @@ impl<const WORDS: usize> Hinted<WORDS> {
         debug_assert!(block < Self::BLOCKS);
         let start = line_word(Self::block_line(block));
         // SAFETY: the last two lines of the node are those of block 0, and higher blocks lie before them but
-        // behind the meta line. Blocks are counted up to `BLOCKS` or come from `block_of`, which cannot exceed the
-        // last: `GROUPS` are whole ones, or there is just one.
+        // behind the meta line. Blocks are counted up to `BLOCKS` or come from `block_of`, which cannot
+        // exceed the last: `GROUPS` are whole ones, or there is just one.
         Block::new(unsafe { &*self.words.as_ptr().add(start).cast() })
     }
 
@@ -185,8 +188,8 @@ impl<const WORDS: usize> Hinted<WORDS> {
         self.gather().as_slice().last().map_or(0, |pair| pair.1)
     }
 
-    /// Spreads entries evenly over the blocks. If there are fewer than blocks, those at the end stay empty: in
-    /// an inner node no empty block may precede one that is not.
+    /// Spreads entries evenly over the blocks. If there are fewer than blocks, those at the end stay empty:
+    /// in an inner node no empty block may precede one that is not.
     fn lay_out(&self, pairs: &[(u64, u64)], high: u64, token: &WriteToken<'_>) {
         let (each, more) = (pairs.len() / Self::BLOCKS, pairs.len() % Self::BLOCKS);
         let mut rest = pairs;

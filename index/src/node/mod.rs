@@ -1,15 +1,15 @@
 //! The tree's nodes.
 //!
-//! A node is one versioned object. Readers look at it while one writer may be changing it, so everything in it
-//! is a [`Word`](xtasking::Word): a reader may meet *torn* contents, and finds out from the object's version
-//! only afterwards. Every reading function here therefore terminates, stays in bounds and never panics whatever
-//! the words hold; what it returns means something only once the version has been confirmed.
+//! A node is one versioned object. Readers look at it while one writer may be changing it, so everything in
+//! it is a [`Word`](xtasking::Word): a reader may meet *torn* contents, and finds out from the object's
+//! version only afterwards. Every reading function here therefore terminates, stays in bounds and never
+//! panics whatever the words hold; what it returns means something only once the version has been confirmed.
 //!
-//! Keys and values are plain `u64` words, and all of them are valid, 0 and `u64::MAX` included. A node holds the
-//! keys of a range `low <= key < high`; the rightmost node of its level has no `high` and no node to its right.
-//! Links to other nodes are opaque non-zero words; 0 is "none". Leaves have level 0 and map keys to values.
-//! Inner nodes map each child's lowest key (its *separator*) to the child's link; their first entry's key is the
-//! node's own `low` and stays there for as long as the node lives.
+//! Keys and values are plain `u64` words, and all of them are valid, 0 and `u64::MAX` included. A node holds
+//! the keys of a range `low <= key < high`; the rightmost node of its level has no `high` and no node to its
+//! right. Links to other nodes are opaque non-zero words; 0 is "none". Leaves have level 0 and map keys to
+//! values. Inner nodes map each child's lowest key (its *separator*) to the child's link; their first entry's
+//! key is the node's own `low` and stays there for as long as the node lives.
 //!
 //! Two layouts implement [`Layout`]:
 //!
@@ -18,8 +18,8 @@
 //! - [`Sorted`]: one sorted array and a binary search. The search's path depends on the keys it meets, so the
 //!   whole node has to be fetched for a lookup to run without a miss.
 //!
-//! Offsets are counted from the cell that holds a node: its first 16 bytes are the object's header, the node's
-//! words follow, and the whole fills a power of two of bytes, aligned to a cache line.
+//! Offsets are counted from the cell that holds a node: its first 16 bytes are the object's header, the
+//! node's words follow, and the whole fills a power of two of bytes, aligned to a cache line.
 
 mod block;
 mod hinted;
@@ -204,14 +204,16 @@ impl core::error::Error for Broken {}
 
 /// How a node arranges its entries in cache lines.
 ///
-/// **Reading** functions take `&self` and may run beside a writer (see the [module](self)). [`find`](Self::find),
-/// [`visit`](Self::visit) and [`remove`](Self::remove) are for leaves, [`descend`](Self::descend),
-/// [`siblings`](Self::siblings) and [`remove_child`](Self::remove_child) for inner nodes; the others serve both.
-/// No function on the path of a lookup or a write asks the node which of the two it is: the caller knows.
+/// **Reading** functions take `&self` and may run beside a writer (see the [module](self)).
+/// [`find`](Self::find), [`visit`](Self::visit) and [`remove`](Self::remove) are for leaves,
+/// [`descend`](Self::descend), [`siblings`](Self::siblings) and [`remove_child`](Self::remove_child) for
+/// inner nodes; the others serve both. No function on the path of a lookup or a write asks the node which of
+/// the two it is: the caller knows.
 ///
-/// **Writing** functions take `&self` and a [`WriteToken`]: the caller holds the node against other writers, and
-/// its readers will find the version changed. They must be given keys that are not below the node's `low`;
-/// keys from `high` on are answered with `Right`. What they read is therefore whole, and their answers are final.
+/// **Writing** functions take `&self` and a [`WriteToken`]: the caller holds the node against other writers,
+/// and its readers will find the version changed. They must be given keys that are not below the node's
+/// `low`; keys from `high` on are answered with `Right`. What they read is therefore whole, and their answers
+/// are final.
 ///
 /// **Unpublished** nodes are changed through `&mut self`.
 pub trait Layout: Version + Sized {
@@ -276,7 +278,8 @@ pub trait Layout: Version + Sized {
         into.onward = self.visit(from, |key, value| into.pairs.push(key, value));
     }
 
-    /// Two neighbouring children of this inner node of which one covers `key`; `None` if it has only one child.
+    /// Two neighbouring children of this inner node of which one covers `key`; `None` if it has only one
+    /// child.
     fn siblings(&self, key: u64) -> Option<Siblings>;
 
     /// Adds an entry or replaces its value, as `how` says.
@@ -297,17 +300,17 @@ pub trait Layout: Version + Sized {
     /// link will be `link`, and returns the separator, `right`'s lowest key.
     ///
     /// `pending` is the key that did not fit. If this is the last node of its level and `pending` lies beyond
-    /// its last key, then keys probably arrive in ascending order: nearly all entries stay, so that nodes that
-    /// nobody will add to are full. A leaf's `right` may start empty.
+    /// its last key, then keys probably arrive in ascending order: nearly all entries stay, so that nodes
+    /// that nobody will add to are full. A leaf's `right` may start empty.
     fn split(&self, right: &mut Self, link: u64, pending: u64, token: &WriteToken<'_>) -> u64;
 
     /// Takes over the entries, the `high` and the right link of `right`, the right neighbour, which is dead
-    /// afterwards: whoever still comes to it is sent here, to `link`. Returns `false`, having changed nothing, if
-    /// the entries do not fit in here.
+    /// afterwards: whoever still comes to it is sent here, to `link`. Returns `false`, having changed
+    /// nothing, if the entries do not fit in here.
     fn absorb(&self, link: u64, right: &Self, token: &WriteToken<'_>, right_token: &WriteToken<'_>) -> bool;
 
-    /// Fills an unpublished node with `pairs`, in strictly ascending order of keys, and links it to the right:
-    /// `next` is the right neighbour's lowest key and its link.
+    /// Fills an unpublished node with `pairs`, in strictly ascending order of keys, and links it to the
+    /// right: `next` is the right neighbour's lowest key and its link.
     ///
     /// # Panics
     ///

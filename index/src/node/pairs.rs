@@ -50,7 +50,8 @@ impl<const N: usize> Pairs<N> {
     /// The child that covers `key` and a neighbour of it, if these are an inner node's entries.
     pub(super) fn siblings(&self, key: u64) -> Option<Siblings> {
         let pairs = self.as_slice();
-        // The second one of the two: the child after the one that covers the key, or that one if it is the last.
+        // The second one of the two: the child after the one that covers the key, or that one if it is the
+        // last.
         let second = pairs.partition_point(|pair| pair.0 <= key).clamp(1, pairs.len().max(2) - 1);
         match pairs.get(second - 1..=second)? {
             &[(_, left), (separator, right)] => Some(Siblings { left, right, separator }),
@@ -58,8 +59,9 @@ impl<const N: usize> Pairs<N> {
         }
     }
 
-    /// Divides the entries of a node that `pending` did not fit into; see [`Layout::split`](super::Layout::split).
-    /// Returns how many stay and the lowest key of the node for the others.
+    /// Divides the entries of a node that `pending` did not fit into; see
+    /// [`Layout::split`](super::Layout::split). Returns how many stay and the lowest key of the node for the
+    /// others.
     pub(super) fn divide(&self, rightmost: bool, level: u64, pending: u64) -> (usize, u64) {
         let pairs = self.as_slice();
         let ascending = rightmost && pairs.last().is_none_or(|&(last, _)| last < pending);

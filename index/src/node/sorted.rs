@@ -1,9 +1,9 @@
 //! Nodes with one sorted array: the classic arrangement.
 //!
-//! The header's line holds what concerns the node as a whole, then come all keys, then all values. A lookup is a
-//! binary search. Which lines it reads depends on the keys that it meets on its way, so nothing less than the whole
-//! node can be fetched ahead of it: [`FIRST`](Layout::FIRST) is the node and [`locate`](Layout::locate) adds
-//! nothing.
+//! The header's line holds what concerns the node as a whole, then come all keys, then all values. A lookup
+//! is a binary search. Which lines it reads depends on the keys that it meets on its way, so nothing less
+//! than the whole node can be fetched ahead of it: [`FIRST`](Layout::FIRST) is the node and
+//! [`locate`](Layout::locate) adds nothing.
 
 use super::pairs::Pairs;
 use super::{Broken, Down, Found, HEADER, Layout, Modified, Onward, Removed, Siblings, Write, Wrote};

@@ -9,7 +9,8 @@ fn token() -> WriteToken<'static> {
     unsafe { WriteToken::assume() }
 }
 
-/// One level of a tree: nodes linked to the right, and what they should hold. A node's link is its index plus one.
+/// One level of a tree: nodes linked to the right, and what they should hold. A node's link is its index plus
+/// one.
 struct Chain<L> {
     nodes: Vec<Box<L>>,
     level: u64,
@@ -31,7 +32,8 @@ impl<L: Layout> Chain<L> {
         &self.nodes[link as usize - 1]
     }
 
-    /// The link of the node that covers `key`, found the way a tree does: by following the links to the right.
+    /// The link of the node that covers `key`, found the way a tree does: by following the links to the
+    /// right.
     fn cover(&self, key: u64) -> u64 {
         let mut link = 1;
         loop {

@@ -115,8 +115,9 @@ impl<T: Version> Arena<T> {
     ///
     /// # Safety
     ///
-    /// The node came from this arena and was unlinked: no operation that begins from now on finds a link to it, and
-    /// nobody outside the runtime follows one. It is retired once.
+    /// The node came from this arena and was unlinked: no operation that begins from now on (a task spawned from outside,
+    /// or with `begin_operation`) uses a link to it, whether it finds one or was handed one, and neither does anybody
+    /// outside the runtime or a task of another runtime. It is retired once.
     ///
     /// # Panics
     ///

@@ -3,12 +3,12 @@
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use std::io::Write;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 use xtasking::platform::Simulation;
-use xtasking::{Builder, Runtime, Version, Word};
+use xtasking::{Builder, Handle, Promise, Runtime, Version, Word};
 
 /// A platform with a number of workers.
 #[derive(Clone, Copy, Debug)]
@@ -152,3 +152,61 @@ pub struct Pair(pub Word, pub Word);
 
 // SAFETY: both fields are words.
 unsafe impl Version for Pair {}
+
+/// Fulfils a handle when a number of tasks have passed.
+#[derive(Clone)]
+pub struct Gate(Arc<(AtomicUsize, Mutex<Option<Promise<()>>>)>);
+
+impl Gate {
+    /// A gate for `count` tasks, and the handle that waits for them.
+    pub fn new(rt: &Runtime, count: usize) -> (Self, Handle<()>) {
+        let (promise, handle) = rt.promise();
+        (Self(Arc::new((AtomicUsize::new(count), Mutex::new(Some(promise))))), handle)
+    }
+
+    /// One task passes.
+    pub fn pass(&self) {
+        if self.0.0.fetch_sub(1, SeqCst) == 1 {
+            self.0.1.lock().unwrap().take().expect("all have passed").fulfil(());
+        }
+    }
+}
+
+/// Four words that a writer keeps equal.
+#[derive(Default)]
+pub struct Quad(pub [Word; 4]);
+
+// SAFETY: all fields are words.
+unsafe impl Version for Quad {}
+
+/// Numbers that follow from a seed.
+pub struct Random(u64);
+
+impl Random {
+    /// A generator.
+    pub fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
+    /// A number below `end`.
+    pub fn below(&mut self, end: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 20) as usize % end
+    }
+}
+
+/// Keeps the messages of panics that a test provokes out of its output: those of workers.
+pub fn silence_tasks() {
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    ONCE.call_once(|| {
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            let text = info.payload_as_str().unwrap_or_default();
+            if !text.starts_with("provoked") && !text.starts_with("a task names the same object twice") {
+                before(info);
+            }
+        }));
+    });
+}

@@ -9,8 +9,8 @@ const HUGE_PAGE: usize = 2 << 20;
 /// How much is mapped at a time.
 const CHUNK: usize = 64 << 20;
 
-/// A bump allocator over large mappings, on huge pages where the system has them: a tree is larger than what the
-/// small pages in a TLB cover.
+/// A bump allocator over large mappings, on huge pages where the system has them: a tree is larger than what
+/// the small pages in a TLB cover.
 pub(super) struct Arena {
     bump: Mutex<Bump>,
 }
@@ -74,7 +74,8 @@ impl Chunk {
             }
         }
         #[cfg(target_os = "linux")]
-        // SAFETY: the range is the new mapping; the advice changes the size of its pages only, and may be declined.
+        // SAFETY: the range is the new mapping; the advice changes the size of its pages only, and may be
+        // declined.
         unsafe {
             libc::madvise(start.cast(), CHUNK, libc::MADV_HUGEPAGE);
         }

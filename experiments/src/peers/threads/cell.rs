@@ -93,7 +93,8 @@ impl<L: Layout> Locked<'_, L> {
     /// What it takes to write.
     #[inline(always)]
     pub(super) fn token(&self) -> WriteToken<'_> {
-        // SAFETY: the version is odd as long as `self` lives, which keeps other writers out and tells readers.
+        // SAFETY: the version is odd as long as `self` lives, which keeps other writers out and tells
+        // readers.
         unsafe { WriteToken::assume() }
     }
 

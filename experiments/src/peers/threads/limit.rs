@@ -1,10 +1,10 @@
 //! The ceiling: lookups interleaved by hand.
 //!
-//! Keys pass through a pipeline, a batch at a time. Its first stage takes a batch down through the upper levels,
-//! which the caches hold. Every level below has two stages: one looks at the first lines, which a stage before has
-//! asked for, and asks for those that hold the keys, and one looks these up and asks for the first lines of the
-//! children. In between, all other stages work on other batches, which is when the lines arrive. Nothing is checked
-//! on the way: no versions, no locks.
+//! Keys pass through a pipeline, a batch at a time. Its first stage takes a batch down through the upper
+//! levels, which the caches hold. Every level below has two stages: one looks at the first lines, which a
+//! stage before has asked for, and asks for those that hold the keys, and one looks these up and asks for the
+//! first lines of the children. In between, all other stages work on other batches, which is when the lines
+//! arrive. Nothing is checked on the way: no versions, no locks.
 
 use super::fetch;
 use xtasking_index::node::{Down, Found, Layout};
@@ -13,9 +13,10 @@ use xtasking_index::node::{Down, Found, Layout};
 ///
 /// # Safety
 ///
-/// As long as nobody changes the tree, `root` returns the link of a node that covers all keys from 0 on, perhaps
-/// with neighbours to its right, and its level; all links in nodes of the tree are to nodes of the tree, those to
-/// children to such of the next level below; and `node` returns the node behind a link, in its cell.
+/// As long as nobody changes the tree, `root` returns the link of a node that covers all keys from 0 on,
+/// perhaps with neighbours to its right, and its level; all links in nodes of the tree are to nodes of the
+/// tree, those to children to such of the next level below; and `node` returns the node behind a link, in its
+/// cell.
 pub unsafe trait Nodes {
     /// The layout of the nodes.
     type Node: Layout;
@@ -92,7 +93,8 @@ pub unsafe fn get_all<T: Nodes>(tree: &T, keys: &[u64], found: &mut [Option<u64>
             let nodes = &mut pipeline[number % STAGES][..keys.len()];
             // The level that stages 1 and 2 are about is the highest one that is fetched, and so on.
             let level = fetched - stage.div_ceil(2) as u64;
-            // SAFETY: the caller keeps the tree as it is, so what is found in nodes of the tree are its links.
+            // SAFETY: the caller keeps the tree as it is, so what is found in nodes of the tree are its
+            // links.
             unsafe {
                 if stage == 0 {
                     nodes.fill(root);

@@ -107,8 +107,8 @@ fn ascending_keys_fill_leaves() {
     check(&tree);
 }
 
-/// Every thread inserts keys of its own, removes some of them and reads those of others meanwhile; a value tells
-/// its key and its state.
+/// Every thread inserts keys of its own, removes some of them and reads those of others meanwhile; a value
+/// tells its key and its state.
 fn under_stress<L: Layout>(threads: u64, count: u64, key_of: fn(u64) -> u64) {
     let tree = OlcTree::<L>::new();
     let stop = AtomicBool::new(false);

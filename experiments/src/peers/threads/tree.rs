@@ -16,9 +16,9 @@ const LEVEL_MASK: u64 = LEVELS as u64 - 1;
 
 /// A concurrent ordered map of words, for any number of threads.
 ///
-/// A B-link tree: every node knows the end of its range and its right neighbour, so whoever comes too late for a
-/// split finds on by itself, and nobody holds two nodes at once. Readers validate the version of each node they
-/// read, writers lock one node at a time.
+/// A B-link tree: every node knows the end of its range and its right neighbour, so whoever comes too late
+/// for a split finds on by itself, and nobody holds two nodes at once. Readers validate the version of each
+/// node they read, writers lock one node at a time.
 ///
 /// Nodes that became empty stay where they are, for keys to come; no node is freed before the tree is.
 pub struct OlcTree<L: Layout> {
@@ -187,8 +187,8 @@ impl<L: Layout> OlcTree<L> {
             let mut node = L::new(level, 0);
             node.fill(&[(0, root), (separator, child)], None);
             let new = Cell::link(self.place(node));
-            // Another thread may be about the same for another node. It takes the root that is there by then, and
-            // the cell that was made in vain is left to the arena.
+            // Another thread may be about the same for another node. It takes the root that is there by then,
+            // and the cell that was made in vain is left to the arena.
             if self.root.compare_exchange(root | top, new | level, AcqRel, Relaxed).is_ok() {
                 return;
             }
@@ -227,7 +227,8 @@ impl<L: Layout> OlcTree<L> {
         }
     }
 
-    /// Appends up to `limit` entries from key `from` on to `into`, in order. Each leaf's entries are from one moment.
+    /// Appends up to `limit` entries from key `from` on to `into`, in order. Each leaf's entries are from one
+    /// moment.
     pub fn scan(&self, from: u64, limit: usize, into: &mut Vec<(u64, u64)>) {
         let end = into.len() + limit;
         into.reserve(limit);
@@ -270,8 +271,8 @@ impl<L: Layout> OlcTree<L> {
     }
 }
 
-// SAFETY: links are made from cells in the arena, are entered as children by the level and never change; the root is
-// the leftmost node of its level.
+// SAFETY: links are made from cells in the arena, are entered as children by the level and never change; the
+// root is the leftmost node of its level.
 unsafe impl<L: Layout> limit::Nodes for OlcTree<L> {
     type Node = L;
 

@@ -1,0 +1,10 @@
+//! The project's pages are included here, so that the tests compile and run their code. The programs to copy from stand
+//! beside this folder.
+
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+mod readme {}
+
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/concepts.md")]
+mod concepts {}

@@ -1,0 +1,87 @@
+//! The experiment `tasks` as it is called.
+
+use serde_json::Value;
+use std::fs;
+use std::process::{Command, Output};
+
+fn tasks(arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_xtasking"));
+    command.arg("tasks").args(arguments).output().expect("the program was built")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// Checks that it ends before any work, with one line that names the reason.
+fn refused(arguments: &[&str], reason: &str) {
+    let output = tasks(arguments);
+    let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(2), "{stdout}{stderr}");
+    assert!(stderr.contains(reason), "'{reason}' is not in: {stderr}");
+    assert_eq!((stderr.lines().count(), stdout.as_str()), (1, ""), "{stderr}");
+}
+
+#[test]
+fn every_case_runs_and_is_checked() {
+    let directory = tempfile::tempdir().unwrap();
+    let [json, plot] = ["report.json", "plot.svg"].map(|name| directory.path().join(name));
+    // Two workers whatever the machine has: all cases are to run.
+    let output = tasks(&[
+        "--quick",
+        "--repetitions",
+        "1",
+        "--tasks",
+        "20k",
+        "--workers",
+        "1,2",
+        "--json",
+        json.to_str().unwrap(),
+        "--plot",
+        plot.to_str().unwrap(),
+    ]);
+    let stdout = text(&output.stdout);
+    assert!(output.status.success(), "{stdout}{}", text(&output.stderr));
+    for words in
+        ["machine ", "│ round trip ", "skipped: tokio on round trip", "descriptors of spawn-run local"]
+    {
+        assert!(stdout.contains(words), "'{words}' is not in: {stdout}");
+    }
+    let report: Value = serde_json::from_str(&fs::read_to_string(&json).unwrap()).unwrap();
+    assert_eq!(report["experiment"], "tasks");
+    let results = report["results"].as_array().unwrap();
+    for result in results {
+        assert_eq!((&result["checked"], &result["unit"]), (&true.into(), &"ns".into()), "{result}");
+        assert!(result["min"].as_f64().unwrap() > 0.0, "{result}");
+    }
+    // Whatever was announced is there.
+    for case in report["parameters"]["cases"].as_array().unwrap() {
+        let own = |result: &&Value| result["case"] == *case && result["implementation"] == "xtasking";
+        assert!(results.iter().any(|result| own(&result)), "{case} was not measured");
+    }
+    for implementation in ["atomics", "rayon", "tokio"] {
+        assert!(results.iter().any(|result| result["implementation"] == implementation), "{implementation}");
+    }
+    assert!(fs::read_to_string(&plot).unwrap().starts_with("<svg"));
+}
+
+#[test]
+fn cases_and_peers_can_be_chosen() {
+    let output = tasks(&["round,chain", "--quick", "--tasks", "10k", "--workers", "2", "--against", "rayon"]);
+    let stdout = text(&output.stdout);
+    assert!(output.status.success(), "{stdout}{}", text(&output.stderr));
+    assert!(stdout.contains("│ spawn chain ") && stdout.contains("│ round trip "), "{stdout}");
+    assert!(!stdout.contains("│ external ") && !stdout.contains("tokio"), "{stdout}");
+}
+
+#[test]
+fn what_cannot_work_is_refused_in_one_line() {
+    refused(&["--against", "rayn"], "--against: unknown implementation 'rayn'; did you mean 'rayon'?");
+    refused(&["--against", "xyz"], "known are xtasking, atomics, rayon, tokio");
+    refused(&["rond trip"], "did you mean 'round trip'?");
+    refused(&["round trip", "--workers", "1"], "no case that was asked for can run");
+    refused(&["--workers", "0"], "choose 1 to 256");
+    refused(&["--repetitions", "0"], "choose 1 or more");
+    refused(&["--tasks", "10"], "--tasks is 10; choose 1000 to 50000000");
+    refused(&["--json", "no/such/directory/file.json"], "cannot write no/such/directory/file.json");
+}

@@ -1,0 +1,110 @@
+//! Sleeping and waking.
+
+mod common;
+
+use common::{Setting, watchdog};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+use xtasking::{Context, Promise};
+
+/// These tests measure the whole process, so one runs at a time.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Processor time of this process.
+#[cfg(unix)]
+fn processor_time() -> Duration {
+    // SAFETY: plain numbers, for which all zeros are fine.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: `usage` is there to be written.
+    assert_eq!(unsafe { libc::getrusage(libc::RUSAGE_SELF, &raw mut usage) }, 0);
+    let time = |part: libc::timeval| Duration::new(part.tv_sec as u64, part.tv_usec as u32 * 1000);
+    time(usage.ru_utime) + time(usage.ru_stime)
+}
+
+#[cfg(unix)]
+#[test]
+fn a_sleeping_runtime_uses_no_processor() {
+    let _alone = alone();
+    for workers in [1, 2, 8] {
+        let rt = Setting::Threads { workers }.build();
+        let object = rt.plain(0).build();
+        for round in 0..1000 {
+            rt.task(object.write()).core(round).spawn(|value, _| *value += 1);
+        }
+        assert!(rt.task(object.read()).submit(|value, _| *value).join().is_ok());
+        // Something to be freed meanwhile.
+        drop(object);
+        thread::sleep(Duration::from_millis(100));
+        let before = processor_time();
+        thread::sleep(Duration::from_millis(1000));
+        let used = processor_time() - before;
+        assert!(used < Duration::from_millis(20), "{workers} idle workers used {used:?} in a second");
+    }
+}
+
+#[test]
+fn a_sleeping_runtime_wakes_promptly() {
+    let _alone = alone();
+    let _watched = watchdog();
+    for workers in [1, 2, 4] {
+        let rt = Setting::Threads { workers }.builder().counters(true).build().unwrap();
+        let mut times: Vec<_> = (0..21)
+            .map(|core| {
+                thread::sleep(Duration::from_millis(5));
+                let began = Instant::now();
+                rt.task(()).core(core).submit(|(), _| ()).join().unwrap();
+                began.elapsed()
+            })
+            .collect();
+        times.sort_unstable();
+        assert!(times[10] < Duration::from_millis(10), "{workers} workers: {times:?}");
+        assert!(rt.counters().unwrap().sleeps > 10);
+    }
+}
+
+#[test]
+fn sleep_and_wake_thousands_of_times() {
+    let _alone = alone();
+    let _watched = watchdog();
+    for workers in [1, 2, 4] {
+        let rt = Setting::Threads { workers }.build();
+        for round in 0..3000u32 {
+            let task = rt.task(()).core(round as u16).submit(move |(), _| round);
+            assert_eq!(task.join().unwrap(), round);
+            // Long enough to fall asleep, or just about not.
+            let pause = Instant::now() + Duration::from_micros(u64::from(round % 50));
+            while Instant::now() < pause {
+                std::hint::spin_loop();
+            }
+        }
+    }
+}
+
+/// One task hops between workers that sleep whenever it is not there.
+#[test]
+fn a_task_that_hops_wakes_each_worker() {
+    fn hop(cx: &mut Context, left: u32, promise: Promise<u32>) {
+        if left == 0 {
+            return promise.fulfil(0);
+        }
+        let next = (cx.worker() + 1) as u16;
+        cx.task(()).core(next).spawn(move |(), cx| hop(cx, left - 1, promise));
+    }
+    let _alone = alone();
+    let _watched = watchdog();
+    for workers in [2, 3, 8] {
+        let rt = Setting::Threads { workers }.build();
+        let handles: Vec<_> = (0..2)
+            .map(|_| {
+                let (promise, handle) = rt.promise();
+                rt.task(()).spawn(move |(), cx| hop(cx, 5000, promise));
+                handle
+            })
+            .collect();
+        handles.into_iter().for_each(|handle| assert_eq!(handle.join().unwrap(), 0));
+    }
+}
