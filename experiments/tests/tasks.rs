@@ -67,7 +67,8 @@ fn every_case_runs_and_is_checked() {
 
 #[test]
 fn cases_and_peers_can_be_chosen() {
-    let output = tasks(&["round,chain", "--quick", "--tasks", "10k", "--workers", "2", "--against", "rayon"]);
+    let output =
+        tasks(&["round", "chain", "--quick", "--tasks", "10k", "--workers", "2", "--against", "rayon"]);
     let stdout = text(&output.stdout);
     assert!(output.status.success(), "{stdout}{}", text(&output.stderr));
     assert!(stdout.contains("│ spawn chain ") && stdout.contains("│ round trip "), "{stdout}");

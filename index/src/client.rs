@@ -34,6 +34,9 @@ impl<'a, K: Key, V: Value, L: Layout> Client<'a, K, V, L> {
         &self,
         start: impl FnOnce(&Tree<K, V, L>, &Runtime, Promise<R>),
     ) -> Result<R, JoinError> {
+        if !self.rt.may_block() {
+            return Err(JoinError::WouldBlock);
+        }
         let (promise, handle) = self.rt.promise();
         start(&self.tree, self.rt, promise);
         handle.join()
@@ -118,6 +121,9 @@ impl<'a, K: Key, V: Value, L: Layout> Client<'a, K, V, L> {
         O: Copy + Send + Sync + 'static,
         R: Send + 'static,
     {
+        if !self.rt.may_block() {
+            return Err(JoinError::WouldBlock);
+        }
         let lanes = (self.rt.workers() * LANES).min(operations.len());
         let len = operations.len();
         let operations = Arc::new(operations);

@@ -66,6 +66,6 @@ pub use object::{
 };
 pub use scheduler::{BuildError, Builder, Context, Driver, Progress, Runtime, Shutdown};
 pub use task::{
-    Access, AccessSet, Failure, Handle, JoinError, Modify, PanicPayload, Promise, Read, ReadLink, Spawner,
-    Step, TaskBuilder, Visit, Write, WriteLink, Written,
+    Access, AccessSet, Failure, Handle, JoinError, Modify, PanicPayload, Promise, Read, ReadLink, RuntimeId,
+    Spawner, Step, TaskBuilder, Visit, Write, WriteLink, Written,
 };

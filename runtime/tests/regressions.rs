@@ -2,16 +2,17 @@
 
 mod common;
 
-use common::{Dropped, Flag, Pair, Setting, eventually, watchdog, watchdog_of};
+use common::{Dropped, Flag, Pair, Setting, eventually, silence_tasks, watchdog, watchdog_of};
 use std::mem::ManuallyDrop;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::thread;
 use std::time::Duration;
-use xtasking::platform::Threads;
+use xtasking::platform::{Simulation, Threads};
 use xtasking::{
-    Arena, BuildError, Context, OptimisticSequenced, Runtime, Sequencing, Shutdown, Version, Word,
+    Arena, BuildError, Context, Link, OptimisticSequenced, Part, Runtime, Sequencing, Shutdown, Step,
+    Version, Visit, Word,
 };
 
 fn threads(workers: usize) -> Runtime {
@@ -246,4 +247,68 @@ fn a_busy_worker_reclaims_as_fast_as_it_retires() {
         most = most.max(arena.stats().live);
     }
     assert!(most > 0 && most < 10_000, "{most} nodes wait to be freed");
+}
+
+#[test]
+#[ignore = "in a debug build no task runs: twice the distance overflows"]
+fn any_prefetch_distance_will_do() {
+    let rt = Setting::Threads { workers: 1 }.builder().prefetch_distance(usize::MAX).build().unwrap();
+    let object = rt.plain(0).build();
+    rt.task(object.write()).spawn(|value, _| *value += 1);
+    assert_works(rt);
+}
+
+#[test]
+#[ignore = "panics: a number of nodes does not fit into 16 bits"]
+fn any_number_of_nodes_will_do() {
+    let rt = Runtime::builder().platform(Simulation::with_nodes(4, usize::MAX, 1)).build().unwrap();
+    rt.task(()).node(3).submit(|(), _| ()).join().unwrap();
+    assert!(rt.plain(0).node(1).build().home() < 4);
+}
+
+/// Looks for its next part in vain.
+struct Lost(Arc<AtomicUsize>);
+
+impl Visit for Lost {
+    type Target = Node;
+    type Output = ();
+    const LOCATES: bool = true;
+    fn locate(&self, _: Link<Node>, _: &Node) -> Part {
+        panic_any(Bomb)
+    }
+    fn read(&self, _: Link<Node>, _: &Node) -> Step<Node, ()> {
+        Step::End(())
+    }
+    fn then(self, (): (), _: &mut Context) {
+        self.0.fetch_add(1, SeqCst);
+    }
+}
+
+#[test]
+#[ignore = "hangs: the payload of a panic in `locate` is dropped outside of any catch, and ends the worker"]
+fn a_panic_in_the_drop_of_the_payload_of_a_locate_harms_nobody() {
+    let _watched = watchdog_of(Duration::from_secs(20));
+    let rt = threads(1);
+    let arena = Arena::new(&rt);
+    let link = arena.alloc_outside(Node(Default::default()));
+    let ended = Arc::new(AtomicUsize::new(0));
+    let count = ended.clone();
+    rt.task(()).spawn(move |(), cx| {
+        for _ in 0..20 {
+            cx.task(link.read()).visit(Lost(count.clone()));
+        }
+    });
+    eventually("all walks end", || ended.load(SeqCst) == 20);
+    assert_works(rt);
+}
+
+#[test]
+#[ignore = "hangs: the payload of a panic in the hook is dropped outside of any catch, and the task is never finished"]
+fn a_panic_in_the_drop_of_the_payload_of_the_hook_harms_nobody() {
+    silence_tasks();
+    let _watched = watchdog_of(Duration::from_secs(20));
+    let hook = |_| panic_any(Bomb);
+    let rt = Setting::Threads { workers: 1 }.builder().on_failure(hook).build().unwrap();
+    rt.task(()).spawn(|(), _| panic!("provoked"));
+    assert_works(rt);
 }

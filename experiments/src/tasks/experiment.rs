@@ -97,10 +97,13 @@ impl Experiment {
     }
 }
 
-/// The cases whose names contain one of the words, in their own order.
+/// The cases that are named, or whose names contain one of the words, in their own order.
 fn select_cases(words: &[String]) -> Result<Vec<&'static Case>, String> {
-    let matches = |case: &Case, word: &str| case.name.to_lowercase().contains(&word.to_lowercase());
-    for word in words {
+    let words: Vec<_> = words.iter().map(|word| word.trim().to_lowercase()).collect();
+    let named = |word: &str| cases::ALL.iter().any(|case| case.name == word);
+    // A whole name stands for itself alone, even where others contain it.
+    let matches = |case: &Case, word: &str| case.name == word || (!named(word) && case.name.contains(word));
+    for word in &words {
         if !cases::ALL.iter().any(|case| matches(case, word)) {
             let names = cases::ALL.iter().map(|case| case.name);
             let meant =
@@ -143,6 +146,8 @@ mod tests {
         assert_eq!(select_cases(&[]).unwrap().len(), cases::ALL.len());
         let found = select_cases(&owned(&["ROUND trip", "external"])).unwrap();
         assert_eq!(found.iter().map(|case| case.name).collect::<Vec<_>>(), ["round trip", "external"]);
+        assert_eq!(select_cases(&owned(&["spawn-run local"])).unwrap().len(), 1);
+        assert!(select_cases(&owned(&["spawn-run"])).unwrap().len() > 1);
         assert!(select_cases(&owned(&["rond trip"])).err().unwrap().contains("did you mean 'round trip'?"));
     }
 

@@ -8,8 +8,8 @@ use clap::Args;
 #[derive(Clone, Debug, Args)]
 #[command(after_help = after_help())]
 pub struct Options {
-    /// Which cases to run: those whose names contain one of these words [default: all]
-    #[arg(value_name = "CASE", value_delimiter = ',')]
+    /// Which cases to run, by name or by any part of their names [default: all]
+    #[arg(value_name = "CASE")]
     pub cases: Vec<String>,
 
     /// How many tasks the cheapest cases run; the others run fewer, in proportion [default: 2M; with --quick, 200k]

@@ -54,9 +54,9 @@ impl<T: Send + 'static> Carry<T> {
         S: Spawner,
         F: FnOnce(T, Option<V>, &mut Context) + Send + 'static,
     {
-        let (top, state) = (self.0.as_ref().top(), self.0);
+        let (root, state) = (self.0.as_ref().root(), self.0);
         let then = move |value: Option<u64>, cx: &mut Context| then(state, value.map(V::from_word), cx);
-        lookup::begin(at, top, key.to_word(), then);
+        lookup::begin(at, root, key.to_word(), then);
     }
 
     /// [`Tree::write`], with the state.
@@ -71,9 +71,9 @@ impl<T: Send + 'static> Carry<T> {
         F: FnOnce(T, Wrote, &mut Context) + Send + 'static,
     {
         let tree = self.0.as_ref();
-        let (root, top, state) = (tree.root(), tree.top(), self.0);
+        let (root, state) = (tree.root(), self.0);
         let change = write::Put { value: value.to_word(), how };
-        write::begin(at, root, top, key.to_word(), change, move |wrote: Wrote, cx: &mut Context| {
+        write::begin(at, root, key.to_word(), change, move |wrote: Wrote, cx: &mut Context| {
             then(state, wrote, cx);
         });
     }
@@ -89,17 +89,10 @@ impl<T: Send + 'static> Carry<T> {
         F: FnOnce(T, Option<V>, &mut Context) + Send + 'static,
     {
         let tree = self.0.as_ref();
-        let (root, top, state) = (tree.root(), tree.top(), self.0);
-        write::begin(
-            at,
-            root,
-            top,
-            key.to_word(),
-            write::Remove,
-            move |old: Option<u64>, cx: &mut Context| {
-                then(state, old.map(V::from_word), cx);
-            },
-        );
+        let (root, state) = (tree.root(), self.0);
+        write::begin(at, root, key.to_word(), write::Remove, move |old: Option<u64>, cx: &mut Context| {
+            then(state, old.map(V::from_word), cx);
+        });
     }
 
     /// [`Tree::scan`], with the state.
@@ -112,8 +105,8 @@ impl<T: Send + 'static> Carry<T> {
         S: Spawner,
         F: FnOnce(T, Vec<(K, V)>, &mut Context) + Send + 'static,
     {
-        let (top, state) = (self.0.as_ref().top(), self.0);
-        scan::begin(at, top, from.to_word(), scan::Collect::new(limit), move |entries, cx: &mut Context| {
+        let (root, state) = (self.0.as_ref().root(), self.0);
+        scan::begin(at, root, from.to_word(), scan::Collect::new(limit), move |entries, cx: &mut Context| {
             then(state, entries, cx);
         });
     }

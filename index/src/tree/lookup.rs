@@ -1,13 +1,32 @@
 //! Looking a key up: one task a node, each naming the node's first lines, and then the lines that these tell.
 
-use super::{go_to, mark};
+use super::{RootRef, go_to, mark};
 use crate::node::{Down, Found, Layout};
 use core::marker::PhantomData;
 use xtasking::{Context, Link, Part, Spawner, Step, Visit};
 
+/// Begins a lookup.
+#[inline(always)]
+pub(super) fn begin<S, L, F>(at: S, root: RootRef<L>, key: u64, then: F)
+where
+    S: Spawner,
+    L: Layout,
+    F: FnOnce(Option<u64>, &mut Context) + Send + 'static,
+{
+    if S::IN_TASK {
+        let top = root.top(&at);
+        start(at, top, key, then);
+    } else {
+        at.task(()).spawn(move |(), cx| {
+            let top = root.top(&cx);
+            start(cx, top, key, then);
+        });
+    }
+}
+
 /// Begins a lookup at the topmost node.
 #[inline(always)]
-pub(super) fn begin<S, L, F>(at: S, top: Link<L>, key: u64, then: F)
+fn start<S, L, F>(at: S, top: Link<L>, key: u64, then: F)
 where
     S: Spawner,
     L: Layout,

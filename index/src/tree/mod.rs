@@ -33,7 +33,7 @@ use core::marker::PhantomData;
 use core::ptr::NonNull;
 use xtasking::{
     Arena, ArenaStats, Context, Frequency, LegalFor, Link, LinkCell, Object, OptimisticLatched, Reserved,
-    Runtime, Spawner, Step, Version, Versioned,
+    Runtime, RuntimeId, Spawner, Step, Version, Versioned,
 };
 
 /// Nodes of 1 KiB with a hint line.
@@ -52,6 +52,7 @@ pub struct Tree<K, V, L: Layout = DefaultLayout> {
 /// What all operations share.
 pub(crate) struct Root<L: Layout> {
     pub(crate) link: LinkCell<L>,
+    runtime: RuntimeId,
     pub(crate) arena: Arena<L>,
 }
 
@@ -78,6 +79,17 @@ impl<L: Layout> Clone for RootRef<L> {
 impl<L: Layout> Copy for RootRef<L> {}
 
 impl<L: Layout> RootRef<L> {
+    /// The topmost node, for an operation that a task begins. (Nobody else may ask: without an epoch the node might be
+    /// freed before the operation's first task is counted.)
+    #[inline(always)]
+    pub(crate) fn top<S: Spawner>(self, at: &S) -> Link<L> {
+        debug_assert!(S::IN_TASK);
+        // SAFETY: as for `get`: whoever begins an operation has a handle.
+        let root = unsafe { self.0.as_ref() };
+        assert!(root.runtime == at.runtime(), "a tree is used by a task of another runtime");
+        root.link.get()
+    }
+
     /// The root.
     ///
     /// `RootRef`s are only made from a tree's handle, to be carried by the tasks of an operation that is begun with it;
@@ -147,7 +159,7 @@ impl<K: Key, V: Value, L: Layout> Tree<K, V, L> {
     }
 
     fn from_parts(rt: &Runtime, link: Link<L>, arena: Arena<L>) -> Self {
-        let root = Root { link: LinkCell::new(link), arena };
+        let root = Root { link: LinkCell::new(link), runtime: rt.runtime(), arena };
         Self { root: rt.versioned(root).build(), types: PhantomData }
     }
 
@@ -167,7 +179,7 @@ impl<K: Key, V: Value, L: Layout> Tree<K, V, L> {
         F: FnOnce(Option<V>, &mut Context) + Send + 'static,
     {
         let then = move |value: Option<u64>, cx: &mut Context| then(value.map(V::from_word), cx);
-        lookup::begin(at, self.top(), key.to_word(), then);
+        lookup::begin(at, self.root(), key.to_word(), then);
     }
 
     /// Adds an entry, or replaces its value, as `how` says, and tells what came of it: never [`Wrote::Full`] or
@@ -178,7 +190,7 @@ impl<K: Key, V: Value, L: Layout> Tree<K, V, L> {
         F: FnOnce(Wrote, &mut Context) + Send + 'static,
     {
         let change = write::Put { value: value.to_word(), how };
-        write::begin(at, self.root(), self.top(), key.to_word(), change, then);
+        write::begin(at, self.root(), key.to_word(), change, then);
     }
 
     /// Adds an entry; `false` if the key is there already, which changes nothing.
@@ -217,7 +229,7 @@ impl<K: Key, V: Value, L: Layout> Tree<K, V, L> {
     {
         let change = write::Change(Some(move |value| change(V::from_word(value)).to_word()));
         let then = move |old: Option<u64>, cx: &mut Context| then(old.map(V::from_word), cx);
-        write::begin(at, self.root(), self.top(), key.to_word(), change, then);
+        write::begin(at, self.root(), key.to_word(), change, then);
     }
 
     /// Removes an entry, and gives the value it had. A leaf that becomes empty is unlinked and freed.
@@ -227,7 +239,7 @@ impl<K: Key, V: Value, L: Layout> Tree<K, V, L> {
         F: FnOnce(Option<V>, &mut Context) + Send + 'static,
     {
         let then = move |old: Option<u64>, cx: &mut Context| then(old.map(V::from_word), cx);
-        write::begin(at, self.root(), self.top(), key.to_word(), write::Remove, then);
+        write::begin(at, self.root(), key.to_word(), write::Remove, then);
     }
 
     /// Collects up to `limit` entries from key `from` on, in order. Each leaf is read as a whole; between leaves others
@@ -237,7 +249,7 @@ impl<K: Key, V: Value, L: Layout> Tree<K, V, L> {
         S: Spawner,
         F: FnOnce(Vec<(K, V)>, &mut Context) + Send + 'static,
     {
-        scan::begin(at, self.top(), from.to_word(), scan::Collect::new(limit), then);
+        scan::begin(at, self.root(), from.to_word(), scan::Collect::new(limit), then);
     }
 
     /// Counts the entries: all that are there from before the operation until after it, and perhaps some of the others.
@@ -246,11 +258,16 @@ impl<K: Key, V: Value, L: Layout> Tree<K, V, L> {
         S: Spawner,
         F: FnOnce(u64, &mut Context) + Send + 'static,
     {
-        scan::begin(at, self.top(), 0, scan::Count::default(), then);
+        scan::begin(at, self.root(), 0, scan::Count::default(), then);
     }
 
     /// The tree's face for plain threads.
+    ///
+    /// # Panics
+    ///
+    /// If the tree belongs to another runtime.
     pub fn client<'a>(&self, rt: &'a Runtime) -> Client<'a, K, V, L> {
+        assert!(self.root.peek().runtime == rt.runtime(), "a tree's client is made for another runtime");
         Client::new(self.clone(), rt)
     }
 

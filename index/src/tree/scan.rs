@@ -1,6 +1,6 @@
 //! Walking along the leaves.
 
-use super::{go_to, link_of, mark};
+use super::{RootRef, go_to, link_of, mark};
 use crate::fixed::{Key, Value};
 use crate::node::{Down, Layout, Onward};
 use core::cell::RefCell;
@@ -87,8 +87,27 @@ impl Gather for Count {
     }
 }
 
+/// Begins a walk.
+pub(super) fn begin<S, L, G, F>(at: S, root: RootRef<L>, from: u64, gather: G, then: F)
+where
+    S: Spawner,
+    L: Layout,
+    G: Gather,
+    F: FnOnce(G::Result, &mut Context) + Send + 'static,
+{
+    if S::IN_TASK {
+        let top = root.top(&at);
+        start(at, top, from, gather, then);
+    } else {
+        at.task(()).spawn(move |(), cx| {
+            let top = root.top(&cx);
+            start(cx, top, from, gather, then);
+        });
+    }
+}
+
 /// Begins a walk at the topmost node.
-pub(super) fn begin<S, L, G, F>(at: S, top: Link<L>, from: u64, gather: G, then: F)
+fn start<S, L, G, F>(at: S, top: Link<L>, from: u64, gather: G, then: F)
 where
     S: Spawner,
     L: Layout,

@@ -77,9 +77,29 @@ impl EntryChange for Remove {
     }
 }
 
+/// Begins a change.
+#[inline(always)]
+pub(super) fn begin<S, L, E, F>(at: S, root: RootRef<L>, key: u64, change: E, then: F)
+where
+    S: Spawner,
+    L: Layout,
+    E: EntryChange,
+    F: FnOnce(E::Result, &mut Context) + Send + 'static,
+{
+    if S::IN_TASK {
+        let top = root.top(&at);
+        start(at, root, top, key, change, then);
+    } else {
+        at.task(()).spawn(move |(), cx| {
+            let top = root.top(&cx);
+            start(cx, root, top, key, change, then);
+        });
+    }
+}
+
 /// Begins a change at the topmost node.
 #[inline(always)]
-pub(super) fn begin<S, L, E, F>(at: S, root: RootRef<L>, top: Link<L>, key: u64, change: E, then: F)
+fn start<S, L, E, F>(at: S, root: RootRef<L>, top: Link<L>, key: u64, change: E, then: F)
 where
     S: Spawner,
     L: Layout,

@@ -93,6 +93,11 @@ impl Runtime {
         (promise, handle)
     }
 
+    /// Whether the calling thread may wait for tasks: it is no worker of this runtime.
+    pub fn may_block(&self) -> bool {
+        self.shared.platform.block(&mut |_| true).is_ok()
+    }
+
     /// Number of workers.
     pub fn workers(&self) -> usize {
         self.shared.seats.len()

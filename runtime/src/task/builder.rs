@@ -19,8 +19,18 @@ pub trait Spawner: sealed::Spawn + Sized {
     fn task<A>(self, access: A) -> TaskBuilder<Self, A> {
         TaskBuilder::new(self, access)
     }
+
+    /// Which runtime the task will belong to.
+    #[inline(always)]
+    fn runtime(&self) -> RuntimeId {
+        RuntimeId(Arc::as_ptr(self.shared()).addr())
+    }
 }
 impl<T: sealed::Spawn> Spawner for T {}
+
+/// Tells runtimes apart, for data structures that belong to one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct RuntimeId(usize);
 
 pub(crate) mod sealed {
     use super::{Arc, Meta, NonNull, Options, Shared, SizeClass, Task};
@@ -42,7 +52,6 @@ pub(crate) mod sealed {
         #[doc(hidden)]
         fn enlist(&mut self, tasks: &mut [(usize, NonNull<Task>)]);
         /// Whether the spawner is a task.
-        #[doc(hidden)]
         const IN_TASK: bool;
     }
 }

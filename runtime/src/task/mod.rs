@@ -11,7 +11,7 @@ mod once;
 mod visit;
 
 pub use access::{Access, AccessSet, Read, ReadLink, Write, WriteLink, Written};
-pub use builder::{Spawner, TaskBuilder};
+pub use builder::{RuntimeId, Spawner, TaskBuilder};
 pub use failure::{Failure, JoinError, PanicPayload};
 pub use handle::{Handle, Promise};
 pub use once::Modify;

@@ -62,8 +62,8 @@ impl Gate {
         (0..workers).for_each(|worker| spawn(worker as u16, self.clone()));
     }
 
-    fn pass(&self) {
-        self.tally.fetch_add(tally::take(), Ordering::Relaxed);
+    fn pass(&self, cx: &Context) {
+        self.tally.fetch_add(tally::take(cx.worker()), Ordering::Relaxed);
         // AcqRel: the last one comes after what all the others have added.
         if self.missing.fetch_sub(1, Ordering::AcqRel) == 1 {
             let promise = self.promise.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -106,7 +106,7 @@ impl<S: Fn(&mut Context, u64) + Send + 'static> Spawning<S> {
             return cx.task(()).spawn(move |(), cx| self.go_on(cx));
         }
         let workers = cx.workers();
-        self.gate.close(|worker, gate| cx.task(()).core(worker).spawn(move |(), _| gate.pass()), workers);
+        self.gate.close(|worker, gate| cx.task(()).core(worker).spawn(move |(), cx| gate.pass(cx)), workers);
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use xtasking::{
     Class, Context, Object, OptimisticLatched, OptimisticSequenced, Plain, ReaderWriterLatch, Runtime,
-    Sequencing, Shared, Snapshot, Spawner, SpinLatch, Version, Versioned, Word,
+    Sequencing, Shared, Snapshot, SpinLatch, Version, Versioned, Word,
 };
 
 /// Objects of the cases with many: more than fit into the caches next to a core.
@@ -53,36 +53,36 @@ macro_rules! kinds {
             }
         }
     )+};
-    (seen $cx:ident, $object:ident, $then:expr) => { $cx.task($object.read()).spawn(|view, _| ($then)(view)) };
+    (seen $cx:ident, $object:ident, $then:expr) => { $cx.task($object.read()).spawn(|view, cx| ($then)(view, cx)) };
     (validated $cx:ident, $object:ident, $then:expr) => {
-        $cx.task($object.read()).read_then(|node| node.0.get(), |number, _| ($then)(&number))
+        $cx.task($object.read()).read_then(|node| node.0.get(), |number, cx| ($then)(&number, cx))
     };
 }
 
 kinds! {
     /// Sequenced.
     Sequenced: Plain<u64>, plain(number: number), Sequencing,
-        write |view| *view += 1, read seen |number: &u64| tally::add(*number);
+        write |view| *view += 1, read seen |number: &u64, cx: &Context| tally::add(cx.worker(), *number);
     /// Under a spin latch.
     Spin: Plain<u64>, plain(number: number), SpinLatch,
-        write |view| *view += 1, read seen |number: &u64| tally::add(*number);
+        write |view| *view += 1, read seen |number: &u64, cx: &Context| tally::add(cx.worker(), *number);
     /// Under a reader/writer latch.
     ReaderWriter: Shared<u64>, shared_reads(number: number), ReaderWriterLatch,
-        write |view| *view += 1, read seen |number: &u64| tally::add(*number);
+        write |view| *view += 1, read seen |number: &u64, cx: &Context| tally::add(cx.worker(), *number);
     /// Read in place by version, writers sequenced.
     VersionSequenced: Versioned<Node>, versioned(number: Node(Word::new(number))), OptimisticSequenced,
         write |view| view.0.set(view.0.get() + 1, view.token()),
-        read validated |number: &u64| tally::add(*number);
+        read validated |number: &u64, cx: &Context| tally::add(cx.worker(), *number);
     /// Read in place by version, writers latched.
     VersionLatched: Versioned<Node>, versioned(number: Node(Word::new(number))), OptimisticLatched,
         write |view| view.0.set(view.0.get() + 1, view.token()),
-        read validated |number: &u64| tally::add(*number);
+        read validated |number: &u64, cx: &Context| tally::add(cx.worker(), *number);
     /// Read by copies, writers sequenced.
     CopySequenced: Snapshot<u64>, snapshot(number: number), OptimisticSequenced,
-        write |view| *view += 1, read seen |number: &u64| tally::add(*number);
+        write |view| *view += 1, read seen |number: &u64, cx: &Context| tally::add(cx.worker(), *number);
     /// Read by copies, writers latched.
     CopyLatched: Snapshot<u64>, snapshot(number: number), OptimisticLatched,
-        write |view| *view += 1, read seen |number: &u64| tally::add(*number);
+        write |view| *view += 1, read seen |number: &u64, cx: &Context| tally::add(cx.worker(), *number);
 }
 
 /// Where the tasks of a run meet.

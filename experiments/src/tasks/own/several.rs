@@ -5,7 +5,7 @@ use crate::tasks::tally::expect;
 use crate::ycsb::plan::Wrong;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use xtasking::{LegalFor, Object, Plain, Primitive, Runtime, Sequencing, Spawner, SpinLatch};
+use xtasking::{LegalFor, Object, Plain, Primitive, Runtime, Sequencing, SpinLatch};
 
 /// An object of a home; homes are given in turn, so that a few tries are enough.
 fn at_home(rt: &Runtime, home: usize) -> Result<Object<Plain<u64>>, Wrong> {

@@ -11,7 +11,7 @@ type Time = Result<Duration, Wrong>;
 /// Spawns a task that does nothing but leave a trace.
 #[inline(always)]
 pub(super) fn empty(cx: &mut Context) {
-    cx.task(()).spawn(|(), _| tally::add(1));
+    cx.task(()).spawn(|(), cx| tally::add(cx.worker(), 1));
 }
 
 fn counted(
@@ -39,20 +39,20 @@ pub(in crate::tasks) fn deep(stage: &Stage, tasks: u64) -> Time {
 pub(in crate::tasks) fn large(stage: &Stage, tasks: u64) -> Time {
     counted(stage, tasks, CHUNK, |cx, index| {
         let load = [index; 8];
-        cx.task(()).spawn(move |(), _| tally::add(u64::from(load[0] == load[7])));
+        cx.task(()).spawn(move |(), cx| tally::add(cx.worker(), u64::from(load[0] == load[7])));
     })
 }
 
 /// Tasks of one worker that say on which worker they want to run: on this one.
 pub(in crate::tasks) fn annotated(stage: &Stage, tasks: u64) -> Time {
-    counted(stage, tasks, CHUNK, |cx, _| cx.task(()).core(0).spawn(|(), _| tally::add(1)))
+    counted(stage, tasks, CHUNK, |cx, _| cx.task(()).core(0).spawn(|(), cx| tally::add(cx.worker(), 1)))
 }
 
 /// One worker spawns for all of them in turn.
 pub(in crate::tasks) fn spread(stage: &Stage, tasks: u64) -> Time {
     let workers = stage.workers as u64;
     counted(stage, tasks, CHUNK, move |cx, index| {
-        cx.task(()).core((index % workers) as u16).spawn(|(), _| tally::add(1));
+        cx.task(()).core((index % workers) as u16).spawn(|(), cx| tally::add(cx.worker(), 1));
     })
 }
 
@@ -114,9 +114,9 @@ pub(in crate::tasks) fn external(stage: &Stage, tasks: u64) -> Time {
     let (gate, handle) = Gate::new(rt, rt.workers());
     gate.begin();
     for _ in 0..tasks {
-        rt.task(()).spawn(|(), _| tally::add(1));
+        rt.task(()).spawn(|(), cx| tally::add(cx.worker(), 1));
     }
-    gate.close(|worker, gate| rt.task(()).core(worker).spawn(move |(), _| gate.pass()), rt.workers());
+    gate.close(|worker, gate| rt.task(()).core(worker).spawn(move |(), cx| gate.pass(cx)), rt.workers());
     let outcome = gate.wait(handle)?;
     expect("tasks that ran", outcome.tally, tasks)?;
     Ok(outcome.time)

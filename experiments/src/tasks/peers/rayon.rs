@@ -1,9 +1,10 @@
 //! Rayon. It has no annotations: a task goes to another worker when that one steals it.
 
 use crate::tasks::stage::Stage;
-use crate::tasks::tally::{self, expect};
+use crate::tasks::tally::expect;
 use crate::ycsb::plan::Wrong;
 use rayon::Scope;
+use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -13,9 +14,20 @@ type Time = Result<Duration, Wrong>;
 /// Tasks that wait at once, as many as in the case of this runtime.
 const CHUNK: u64 = 128;
 
+thread_local! {
+    /// Tasks that have run on this thread.
+    static RAN: Cell<u64> = const { Cell::new(0) };
+}
+
+/// A task leaves its trace.
+#[inline(always)]
+fn trace() {
+    RAN.with(|ran| ran.set(ran.get() + 1));
+}
+
 /// Checks that all tasks have run.
 fn counted(stage: &Stage, tasks: u64, time: Duration) -> Time {
-    let ran = stage.rayon().broadcast(|_| tally::take()).into_iter().sum();
+    let ran = stage.rayon().broadcast(|_| RAN.take()).into_iter().sum();
     expect("tasks that ran", ran, tasks)?;
     Ok(time)
 }
@@ -26,7 +38,7 @@ fn chunks(stage: &Stage, tasks: u64, chunk: u64) -> Time {
         let mut left = tasks;
         while left > 0 {
             let now = left.min(chunk);
-            rayon::scope(|scope| (0..now).for_each(|_| scope.spawn(|_| tally::add(1))));
+            rayon::scope(|scope| (0..now).for_each(|_| scope.spawn(|_| trace())));
             left -= now;
         }
         began.elapsed()
@@ -47,7 +59,7 @@ pub(in crate::tasks) fn deep(stage: &Stage, tasks: u64) -> Time {
 /// One task after another.
 pub(in crate::tasks) fn chain(stage: &Stage, tasks: u64) -> Time {
     fn link(scope: &Scope<'_>, left: u64) {
-        tally::add(1);
+        trace();
         if left > 1 {
             scope.spawn(move |scope| link(scope, left - 1));
         }
@@ -112,7 +124,7 @@ pub(in crate::tasks) fn round_trip(stage: &Stage, trips: u64) -> Time {
 /// Tasks spawned by a thread that is no worker.
 pub(in crate::tasks) fn external(stage: &Stage, tasks: u64) -> Time {
     let began = Instant::now();
-    stage.rayon().in_place_scope(|scope| (0..tasks).for_each(|_| scope.spawn(|_| tally::add(1))));
+    stage.rayon().in_place_scope(|scope| (0..tasks).for_each(|_| scope.spawn(|_| trace())));
     let time = began.elapsed();
     counted(stage, tasks, time)
 }
