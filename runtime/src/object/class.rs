@@ -68,7 +68,7 @@ impl<T: bytemuck::Pod + Send> Class for Snapshot<T> {
 
 impl<T: bytemuck::Pod> Snapshot<T> {
     const WORDS: usize = {
-        assert!(size_of::<T>() % 8 == 0, "a snapshot's size is a multiple of 8 bytes: pad it");
+        assert!(size_of::<T>().is_multiple_of(8), "a snapshot's size is a multiple of 8 bytes: pad it");
         size_of::<T>() / 8
     };
 

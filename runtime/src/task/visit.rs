@@ -162,10 +162,12 @@ where
     target.check(order.spawner.shared());
     // Only from a task, whose epoch keeps the nodes alive. A panic in here is met again by the new task itself.
     let at_once = target.reference.is_frequent() && target.reference.primitive().is_optimistic();
-    if at_once && order.options.place == Place::Here && P::IN_TASK {
-        if let Ok(further) = catch(|| walk_ahead(target, &visit)) {
-            target = further;
-        }
+    if at_once
+        && order.options.place == Place::Here
+        && P::IN_TASK
+        && let Ok(further) = catch(|| walk_ahead(target, &visit))
+    {
+        target = further;
     }
     if const { is_too_large::<Body<V, K>>() } {
         push(order, target, Box::new(visit), sink);
