@@ -102,18 +102,16 @@ macro_rules! every_primitive {
 fn add_from_everywhere<C: Subject>(rt: &Runtime, object: Object<C>) {
     const ADDITIONS: u64 = 60;
     let (gate, all) = Gate::new(rt, 2 * ADDITIONS as usize);
-    let mut last = 0;
-    for _ in 0..ADDITIONS {
+    for number in 0..ADDITIONS {
         let (same, first, second) = (object.clone(), gate.clone(), gate.clone());
         C::add(rt, &object, move |cx| {
             C::add(cx, &same, move |_| second.pass());
             first.pass();
         });
-        if last % 16 == 0 {
+        if number % 16 == 0 {
             let seen = C::read(rt, &object).join().unwrap();
             assert!(seen <= 2 * ADDITIONS, "{:?}: {seen}", object.primitive());
         }
-        last += 1;
     }
     all.join().unwrap();
     let sum = C::read(rt, &object).join().unwrap();

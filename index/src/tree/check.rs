@@ -162,9 +162,10 @@ unsafe fn check_level<L: Layout>(
             report.empty_leaves += u64::from(count == 0);
         } else {
             if below.is_none()
-                && let Down::Child(word) = node.descend(low) {
-                    below = link_of::<L>(word);
-                }
+                && let Down::Child(word) = node.descend(low)
+            {
+                below = link_of::<L>(word);
+            }
             node.visit(low, |key, word| entries.push((key, word)));
         }
         high = node.high();

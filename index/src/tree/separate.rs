@@ -75,8 +75,9 @@ impl<L: Layout> Modify for Separating<L> {
 
     fn then(self, wrote: Wrote, cx: &mut Context) {
         if let Wrote::Right(word) = wrote
-            && let Some(next) = link_of::<L>(word) {
-                cx.task(next.write().part(L::FIRST)).modify(self);
-            }
+            && let Some(next) = link_of::<L>(word)
+        {
+            cx.task(next.write().part(L::FIRST)).modify(self);
+        }
     }
 }

@@ -60,8 +60,8 @@ impl Class {
     /// Blocks in a batch: a page of them, but enough to make the way to the node heap rare.
     pub(crate) const fn batch(self) -> usize {
         match self {
-            Self::B64 => 64,
-            Self::B128 => 32,
+            Self::B64 => 128,
+            Self::B128 => 64,
             Self::B256 | Self::B512 => 16,
         }
     }

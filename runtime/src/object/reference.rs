@@ -111,25 +111,30 @@ impl Reference {
 /// be asked for more once they are there.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
-pub(crate) struct Fetch(u64);
+pub struct Fetch(u64);
 
 const LOCATES: u64 = 1;
 
 impl Fetch {
-    pub const NONE: Self = Self(0);
+    pub(crate) const NONE: Self = Self(0);
 
     #[inline(always)]
-    pub fn then_locate(self) -> Self {
+    pub(crate) fn is_none(self) -> bool {
+        self.0 == 0
+    }
+
+    #[inline(always)]
+    pub(crate) fn then_locate(self) -> Self {
         Self(self.0 | LOCATES)
     }
 
     #[inline(always)]
-    pub fn locates(self) -> bool {
+    pub(crate) fn locates(self) -> bool {
         self.0 & LOCATES != 0
     }
 
     #[inline(always)]
-    pub fn issue(self) {
+    pub(crate) fn issue(self) {
         let (mut line, lines) = (self.0 & ADDRESS, self.0 >> HOME_SHIFT);
         let end = line + lines * LINE as u64;
         while line < end {
@@ -139,7 +144,7 @@ impl Fetch {
     }
 
     #[inline(always)]
-    pub fn lines(self) -> u64 {
+    pub(crate) fn lines(self) -> u64 {
         self.0 >> HOME_SHIFT
     }
 }

@@ -31,16 +31,20 @@ pub(crate) struct Ring {
     tail: u64,
     fetched: u64,
     located: u64,
+    /// From here on no task names anything to fetch.
+    plain: u64,
 }
 
 const FIRST_CAPACITY: usize = 256;
+/// The descriptors of so many tasks are still in the cache from their spawning.
+const CACHED: u64 = 256;
 /// Positions count up from here for ever (and down, for tasks put before all others): they never wrap.
 const MIDDLE: u64 = 1 << 62;
 
 impl Ring {
     pub fn new() -> Self {
         let slots = vec![MaybeUninit::uninit(); FIRST_CAPACITY].into();
-        Self { slots, head: MIDDLE, tail: MIDDLE, fetched: MIDDLE, located: MIDDLE }
+        Self { slots, head: MIDDLE, tail: MIDDLE, fetched: MIDDLE, located: MIDDLE, plain: MIDDLE }
     }
 
     #[inline(always)]
@@ -67,6 +71,9 @@ impl Ring {
         }
         *self.place(self.tail) = MaybeUninit::new(Slot { task, fetch });
         self.tail += 1;
+        if !fetch.is_none() {
+            self.plain = self.tail;
+        }
     }
 
     /// Puts a task before all others; it is not fetched.
@@ -99,8 +106,11 @@ impl Ring {
     /// of lines asked for. Called before each `pop`.
     #[inline(always)]
     pub fn look_ahead(&mut self, distance: u64) -> u64 {
-        let mut lines = 0;
         let (head, len) = (self.head, self.tail - self.head);
+        if self.plain <= head && len <= CACHED {
+            return 0;
+        }
+        let mut lines = 0;
         let mut fetched = self.fetched.max(head);
         let limit = head + len.min(2 * distance);
         while fetched < limit {

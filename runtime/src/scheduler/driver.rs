@@ -31,6 +31,8 @@ pub enum Progress {
 const BURST: usize = 32;
 /// An idle worker looks this often before it sleeps: some 20 µs, longer than a round trip, shorter than a time slice.
 const LOOKS: u32 = 2000;
+/// The first of these looks follow each other at once: a reply that is on its way is worth it, and a pause is long.
+const EAGER_LOOKS: u32 = 500;
 /// Tasks run between looks ahead.
 const LOOK_EVERY: usize = 8;
 /// Every that many bursts a lower priority goes first (ageing), and garbage is looked at.
@@ -55,7 +57,9 @@ impl Driver {
                 Progress::Stopped => return,
                 Progress::Idle if idle < LOOKS && !self.cx.shared.platform.is_oversubscribed() => {
                     idle += 1;
-                    core::hint::spin_loop();
+                    if idle > EAGER_LOOKS {
+                        core::hint::spin_loop();
+                    }
                 }
                 Progress::Idle => {
                     idle = 0;
@@ -192,7 +196,7 @@ impl Context {
     unsafe fn run_task(&mut self, task: NonNull<crate::task::Task>) {
         // SAFETY: by the caller's promise.
         unsafe {
-            let (vtable, meta) = (task.as_ref().vtable, task.as_ref().meta);
+            let (vtable, meta) = (task.as_ref().vtable, task.as_ref().meta.copied());
             self.current = meta;
             if meta.cost != 0 {
                 self.extra_load -= u64::from(meta.cost);

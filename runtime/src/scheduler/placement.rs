@@ -3,6 +3,7 @@
 use super::{Context, Runtime, Shared};
 use crate::annotation::{Place, Priority};
 use crate::memory::{SizeClass, slot};
+use crate::object::Fetch;
 use crate::task::builder::{Options, sealed::Spawn};
 use crate::task::{Meta, Task};
 use alloc::sync::Arc;
@@ -70,12 +71,19 @@ impl Spawn for &mut Context {
     }
 
     #[inline(always)]
-    fn send(&mut self, task: NonNull<Task>, options: &Options, home: Option<usize>) {
+    fn send(
+        &mut self,
+        task: NonNull<Task>,
+        options: &Options,
+        home: Option<usize>,
+        meta: Meta,
+        fetch: Fetch,
+    ) {
         let worker = match (home, options.place) {
             (None, Place::Here) => self.index,
             _ => self.shared.worker_for(options, home).unwrap_or(self.index),
         };
-        if worker == self.index { self.requeue(task) } else { self.send_to(task, worker) }
+        if worker == self.index { self.push_here(task, meta, fetch) } else { self.send_to(task, worker) }
     }
 
     fn enlist(&mut self, tasks: &mut [(usize, NonNull<Task>)]) {
@@ -119,7 +127,7 @@ impl Spawn for &Runtime {
         Meta { epoch, priority, class, cost: options.cost, ..Meta::default() }
     }
 
-    fn send(&mut self, task: NonNull<Task>, options: &Options, home: Option<usize>) {
+    fn send(&mut self, task: NonNull<Task>, options: &Options, home: Option<usize>, _: Meta, _: Fetch) {
         let shared = Runtime::shared(self);
         let worker = shared.worker_for(options, home).unwrap_or_else(|| shared.next_in_turn());
         // SAFETY: the task was just made by this spawner.

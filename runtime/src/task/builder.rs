@@ -7,7 +7,7 @@ use super::visit::{self, ReadThen, Visit};
 use super::{Access, AccessSet, Meta, Task, access::Reads, access::WriteLink};
 use crate::annotation::{Place, Priority};
 use crate::memory::SizeClass;
-use crate::object::{Version, Versioned};
+use crate::object::{Fetch, Version, Versioned};
 use crate::scheduler::{Context, Shared};
 use alloc::sync::Arc;
 use core::ptr::NonNull;
@@ -33,7 +33,7 @@ impl<T: sealed::Spawn> Spawner for T {}
 pub struct RuntimeId(usize);
 
 pub(crate) mod sealed {
-    use super::{Arc, Meta, NonNull, Options, Shared, SizeClass, Task};
+    use super::{Arc, Fetch, Meta, NonNull, Options, Shared, SizeClass, Task};
 
     /// What a spawner does; only the runtime has any.
     pub trait Spawn {
@@ -47,7 +47,14 @@ pub(crate) mod sealed {
         fn admit(&mut self, options: &Options, class: SizeClass) -> Meta;
         /// Puts a finished descriptor into a pool: of worker `home` if given, else as the options say.
         #[doc(hidden)]
-        fn send(&mut self, task: NonNull<Task>, options: &Options, home: Option<usize>);
+        fn send(
+            &mut self,
+            task: NonNull<Task>,
+            options: &Options,
+            home: Option<usize>,
+            meta: Meta,
+            fetch: Fetch,
+        );
         /// Puts tasks into the inboxes of their homes, all in one step as others see it.
         #[doc(hidden)]
         fn enlist(&mut self, tasks: &mut [(usize, NonNull<Task>)]);

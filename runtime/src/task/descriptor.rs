@@ -56,6 +56,15 @@ pub struct Meta {
     pub(crate) cost: u16,
 }
 
+impl Meta {
+    /// A copy, made as one word: field by field it takes five loads and five stores.
+    #[inline(always)]
+    pub(crate) fn copied(&self) -> Self {
+        // SAFETY: `Self` is a word, all of whose bytes are fields; the word that is read is a valid `Self`.
+        unsafe { core::mem::transmute(core::ptr::from_ref(self).cast::<u64>().read()) }
+    }
+}
+
 /// The task was deferred at a held object, which is now handed to it; it hands the object on when it is done.
 pub(crate) const BATON: u8 = 1;
 /// The task belongs to the runtime's own protocol: it runs even while others are cancelled.

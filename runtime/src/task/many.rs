@@ -120,7 +120,6 @@ where
                 &VTable { run: run::<G, N, F, K, R>, locate: locate_nothing, cancel: cancel::<N, F, K, R> }
             },
             next: AtomicPtr::new(core::ptr::null_mut()),
-            // The first object's part; with several, the others come as they may.
             fetch: targets[0].fetch(),
             meta,
         });
@@ -129,7 +128,8 @@ where
         Task::body::<Many<N, F, K>>(task).write(Many { claims, run: body, sink });
     }
     if envoys == 0 {
-        return order.spawner.send(task, &order.options, None);
+        // The first object's part; with several, the others come as they may.
+        return order.spawner.send(task, &order.options, None, meta, targets[0].fetch());
     }
     let mut route = [(usize::MAX, task); N];
     let chosen = indices[..different].iter().filter(sequenced);

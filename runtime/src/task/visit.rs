@@ -204,17 +204,18 @@ where
     let class = const { class_of::<Body<V, K>>() };
     let task = order.spawner.allocate(class);
     let meta = order.spawner.admit(&order.options, class);
+    let fetch = fetch_for::<V>(target.reference, target.part);
     // SAFETY: a fresh block of a class that holds this body.
     unsafe {
         task.as_ptr().write(Task {
             vtable: const { &VTable { run: run::<V, K>, locate: locate::<V, K>, cancel: cancel::<V, K> } },
             next: AtomicPtr::new(core::ptr::null_mut()),
-            fetch: fetch_for::<V>(target.reference, target.part),
+            fetch,
             meta,
         });
         Task::body::<Body<V, K>>(task).write(Body { target: target.reference, visit, sink });
     }
-    order.spawner.send(task, &order.options, home_of(target.reference));
+    order.spawner.send(task, &order.options, home_of(target.reference), meta, fetch);
 }
 
 /// Where all tasks of the object run, if they do.
