@@ -160,7 +160,6 @@ fn a_panic_in_a_reading_counts_only_if_it_was_not_disturbed() {
 
 /// The reading is disturbed until it keeps writers out, having panicked each time; then what follows it panics.
 #[test]
-#[ignore = "hangs: the driver does not run what the guard leaves behind when a panic's aftermath panics itself"]
 fn a_panic_after_a_reading_that_panicked_reaches_the_handle() {
     silence_tasks();
     let _watched = watchdog_of(Duration::from_secs(20));

@@ -75,7 +75,6 @@ fn a_seed_replays_its_schedule() {
 }
 
 #[test]
-#[ignore = "fails: envoys go out, and objects are handed on, in the order of addresses"]
 fn a_seed_replays_its_schedule_with_several_objects() {
     assert_replays(true);
 }

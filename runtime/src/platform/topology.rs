@@ -27,7 +27,7 @@ impl Topology {
     /// `cores` cores numbered from 0, dealt to `nodes` nodes in equal runs: what a simulation or a machine that
     /// tells nothing looks like. Zero is taken as one, for both.
     pub fn uniform(cores: usize, nodes: usize) -> Self {
-        let (cores, nodes) = (cores.max(1), nodes.clamp(1, 1 << 16));
+        let (cores, nodes) = (cores.max(1), nodes.clamp(1, usize::from(u16::MAX)));
         let core = |os_id| CoreInfo { os_id, node: (os_id * nodes / cores) as u16 };
         Self { cores: (0..cores).map(core).collect(), nodes }
     }

@@ -6,7 +6,7 @@ use super::{Context, Shared};
 use crate::annotation::Priority;
 use crate::pool::Ring;
 use crate::sync::{Relaxed, SeqCst};
-use crate::task::{catch, quietly};
+use crate::task::catch;
 use alloc::sync::Arc;
 use core::ptr::NonNull;
 
@@ -80,12 +80,20 @@ impl Driver {
             let before = ran;
             // One catch for many tasks: what has to be done about a panic is left in `aftermath` by the guard that it
             // passed.
-            if let Err(payload) = catch(|| cx.burst(most, &mut ran)) {
-                let after = cx.aftermath.take();
-                if let Some(after) = after {
-                    quietly(|| after(payload, cx));
-                }
+            let mut outcome = catch(|| cx.burst(most, &mut ran));
+            if outcome.is_err() {
                 ran = ran.max(before + 1);
+            }
+            // What is done about a panic may run application code, which may panic as well.
+            while let Err(payload) = outcome {
+                outcome = match cx.aftermath.take() {
+                    Some(after) => catch(|| after(payload, cx)),
+                    None => {
+                        // Its drop may panic, too.
+                        core::mem::forget(payload);
+                        break;
+                    }
+                };
             }
         }
         if ran > 0 {
@@ -131,6 +139,10 @@ impl Driver {
             while cx.seat().asleep.0.load(SeqCst) {
                 cx.shared.platform.park(cx.index);
             }
+        } else {
+            // Others have to finish first: with more workers than cores they need this one's.
+            #[cfg(feature = "std")]
+            std::thread::yield_now();
         }
         cx.seat().asleep.0.store(false, SeqCst);
         cx.shared.awake.fetch_add(1, SeqCst);

@@ -31,7 +31,7 @@ impl Shared {
         for (home, _) in tasks.iter_mut() {
             *home %= self.seats.len();
         }
-        // Stable: the tasks for one home stay in address order.
+        // Stable: the tasks for one home stay in the order of their names.
         tasks.sort_by_key(|&(home, _)| home);
         let mut locks = [const { None }; crate::task::MOST_OBJECTS];
         if tasks.len() > 1 {

@@ -196,6 +196,9 @@ pub struct Builder {
 /// can have on their way at once.
 const DEFAULT_DISTANCE: usize = 12;
 
+/// Fetching farther ahead than this makes no sense.
+const FARTHEST: usize = 1 << 20;
+
 impl Default for Builder {
     fn default() -> Self {
         Self {
@@ -279,7 +282,7 @@ impl Builder {
             awake: AtomicUsize::new(workers),
             has_orphans: AtomicBool::new(false),
             turn: AtomicUsize::new(0),
-            distance: self.distance,
+            distance: self.distance.min(FARTHEST),
             counting: self.counting,
             hook: self.hook,
         });

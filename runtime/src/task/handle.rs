@@ -220,7 +220,7 @@ impl Context {
         if !matches!(error, JoinError::Cancelled) {
             let failure = Failure { error, worker: self.worker() };
             // A panic of the hook itself must not take the worker down; there is nobody left to tell.
-            drop(super::catch(|| (self.shared().hook)(failure)));
+            super::quietly(|| (self.shared().hook)(failure));
         }
     }
 }

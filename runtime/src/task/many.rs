@@ -132,7 +132,10 @@ where
         return order.spawner.send(task, &order.options, None, meta, targets[0].fetch());
     }
     let mut route = [(usize::MAX, task); N];
-    let chosen = indices[..different].iter().filter(sequenced);
+    // In the order of their names, not of their addresses: a simulation replays.
+    let mut named = indices;
+    named[..different].sort_unstable();
+    let chosen = named[..different].iter().filter(sequenced);
     for (slot, &index) in route.iter_mut().zip(chosen) {
         let target = targets[usize::from(index)].reference;
         *slot = (target.home(), envoy(&mut order, task, target));
@@ -144,7 +147,7 @@ where
 fn in_address_order<const N: usize>(targets: &[Target; N]) -> ([u8; N], usize) {
     let mut order: [u8; N] = core::array::from_fn(|index| index as u8);
     let address = |index: u8| targets[usize::from(index)].reference.address();
-    order.sort_unstable_by_key(|&index| address(index));
+    order.sort_unstable_by_key(|&index| (address(index), index));
     let mut different = 1;
     for at in 1..N {
         let last = order[different - 1];
@@ -229,7 +232,10 @@ impl<const N: usize> Claims<N> {
     ///
     /// The task was granted its objects and has left them.
     unsafe fn hand_on(&self, cx: &mut Context) {
-        for target in self.objects().filter(|target| target.reference.primitive().is_sequenced()) {
+        let different = &self.order[..usize::from(self.different)];
+        let named = (0..N as u8).filter(|index| different.contains(index));
+        let targets = named.map(|index| self.targets[usize::from(index)]);
+        for target in targets.filter(|target| target.reference.primitive().is_sequenced()) {
             let home = cx.home_of(target.reference);
             if home == cx.worker() {
                 // SAFETY: at home, and held by this task.
