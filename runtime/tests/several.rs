@@ -115,7 +115,7 @@ impl Bank {
         macro_rules! go {
             ($($object:ident $share:literal),+) => {
                 spawner.task(($($object.write(),)+)).spawn(move |($(mut $object,)+), _| {
-                    $($object.add($share * amount);)+
+                    $($object.add(amount * i64::from($share));)+
                     gate.pass();
                 })
             };

@@ -3,8 +3,9 @@
 //! Keys pass through a pipeline, a batch at a time. Its first stage takes a batch down through the upper
 //! levels, which the caches hold. Every level below has two stages: one looks at the first lines, which a
 //! stage before has asked for, and asks for those that hold the keys, and one looks these up and asks for the
-//! first lines of the children. In between, all other stages work on other batches, which is when the lines
-//! arrive. Nothing is checked on the way: no versions, no locks.
+//! first lines of the children. (Where the first lines are all, the first of the two is left out.) In between,
+//! all other stages work on other batches, which is when the lines arrive. Nothing is checked on the way: no
+//! versions, no locks.
 
 use super::fetch;
 use xtasking_index::node::{Down, Found, Layout};
@@ -37,29 +38,24 @@ pub unsafe trait Nodes {
 pub struct Interleaving {
     /// How many keys move together, up to [`MOST`](Self::MOST).
     pub batch: usize,
-    /// How many levels, from the leaves on, are fetched ahead; those above are expected to be in the caches.
-    pub fetched: u64,
+    /// How many levels, from the root on, are expected to be in the caches and are not fetched ahead.
+    pub cached: u64,
 }
 
 impl Interleaving {
     /// The most keys that move together.
     pub const MOST: usize = 32;
-
-    /// How many keys are on their way at the same time, given a tree of enough levels.
-    pub const fn in_flight(self) -> usize {
-        self.batch * (2 * self.fetched as usize + 1)
-    }
 }
 
 impl Default for Interleaving {
     fn default() -> Self {
-        Self { batch: 8, fetched: 2 }
+        Self { batch: 8, cached: 2 }
     }
 }
 
-/// More levels than are ever fetched: those of the highest tree.
+/// More levels than any tree has.
 const LEVELS: usize = 16;
-/// The stages of a pipeline, and hence the batches in it, rounded up to a power of two.
+/// The most stages of a pipeline, and hence the batches in it, rounded up to a power of two.
 const STAGES: usize = 2 * LEVELS;
 
 /// Looks up all `keys` in order; `found` receives their values.
@@ -77,8 +73,9 @@ pub unsafe fn get_all<T: Nodes>(tree: &T, keys: &[u64], found: &mut [Option<u64>
     let (root, top) = tree.root();
     // SAFETY: the root's link is the tree's.
     let root = unsafe { tree.node(root) };
-    let fetched = how.fetched.clamp(1, top + 1).min(LEVELS as u64 - 1);
-    let stages = 2 * fetched as usize + 1;
+    let fetched = (top + 1).saturating_sub(how.cached).clamp(1, LEVELS as u64 - 1);
+    let per_level = if T::Node::FIRST.count() == T::Node::ALL.count() { 1 } else { 2 };
+    let stages = 1 + per_level * fetched as usize;
     let mut pipeline = [[root; Interleaving::MOST]; STAGES];
     let batches = keys.len().div_ceil(batch);
     for tick in 0..batches + stages - 1 {
@@ -91,8 +88,8 @@ pub unsafe fn get_all<T: Nodes>(tree: &T, keys: &[u64], found: &mut [Option<u64>
             let range = number * batch..keys.len().min((number + 1) * batch);
             let (found, keys) = (&mut found[range.clone()], &keys[range]);
             let nodes = &mut pipeline[number % STAGES][..keys.len()];
-            // The level that stages 1 and 2 are about is the highest one that is fetched, and so on.
-            let level = fetched - stage.div_ceil(2) as u64;
+            // The stages after the first are about the highest level that is fetched, and so on.
+            let level = fetched - stage.div_ceil(per_level) as u64;
             // SAFETY: the caller keeps the tree as it is, so what is found in nodes of the tree are its
             // links.
             unsafe {
@@ -102,7 +99,7 @@ pub unsafe fn get_all<T: Nodes>(tree: &T, keys: &[u64], found: &mut [Option<u64>
                         descend(tree, keys, nodes);
                     }
                     nodes.iter().for_each(|&node| fetch(node, T::Node::FIRST));
-                } else if stage % 2 == 1 {
+                } else if stage % per_level != 0 {
                     keys.iter().zip(nodes).for_each(|(&key, node)| fetch(*node, node.locate(key)));
                 } else if level > 0 {
                     descend(tree, keys, nodes);

@@ -74,8 +74,8 @@ fn as_a_map<L: Layout>() {
     let keys: Vec<u64> = model.keys().flat_map(|&key| [key, key ^ 1]).collect();
     for how in [
         Interleaving::default(),
-        Interleaving { batch: 5, fetched: 9 },
-        Interleaving { batch: 99, fetched: 1 },
+        Interleaving { batch: 5, cached: 0 },
+        Interleaving { batch: 99, cached: 99 },
     ] {
         let mut found = vec![None; keys.len()];
         // SAFETY: there is no other thread.
