@@ -29,26 +29,12 @@ impl<'a> Block<'a> {
         &self.0[ENTRIES + at % ENTRIES]
     }
 
-    /// Starts fetching the values while the keys may still be on their way: a search without branches leaves
-    /// the processor nothing to run ahead on, so that without this their misses would come one after the
-    /// other.
-    #[inline(always)]
-    fn fetch_values(self) {
-        #[cfg(all(target_arch = "x86_64", not(miri)))]
-        // SAFETY: prefetching is a hint, whatever the address; every x86-64 processor can do it.
-        unsafe {
-            use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-            _mm_prefetch::<_MM_HINT_T0>(self.0[ENTRIES..].as_ptr().cast());
-        }
-    }
-
     /// Where `key` is if the block holds it, or where it goes if the block is not full: the number of keys
     /// below it. No branch depends on the key.
     ///
     /// The last key is left out: if that is below `key` too, then `key` is not there and the block is full.
     #[inline(always)]
     pub(super) fn place(self, key: u64) -> usize {
-        self.fetch_values();
         let below = |at: usize| self.key(at) < key;
         let half = select_unpredictable(below(3), 4, 0);
         half + usize::from(below(half)) + usize::from(below(half + 1)) + usize::from(below(half + 2))
@@ -57,7 +43,6 @@ impl<'a> Block<'a> {
     /// Where the greatest key not above `key` is, in a block whose first key is not above it.
     #[inline(always)]
     pub(super) fn cover(self, key: u64) -> usize {
-        self.fetch_values();
         let reaches = |at: usize| self.key(at) <= key;
         let half = select_unpredictable(reaches(4), 4, 0);
         half + usize::from(reaches(half + 1))

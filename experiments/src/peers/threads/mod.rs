@@ -25,12 +25,15 @@ use xtasking_index::node::HEADER;
 fn fetch<L>(node: *const L, part: Part) {
     let cell = node.wrapping_byte_sub(HEADER);
     let line = |number: usize| fetch_line(cell.wrapping_byte_add(number * LINE));
+    if part.count() == 0 {
+        return;
+    }
     if part.count() <= 3 {
         // The two or three lines of a key: asking twice for one is cheaper than a branch that goes either
         // way.
         line(part.first());
         line(part.first() + part.count() / 2);
-        line(part.first() + part.count().saturating_sub(1));
+        line(part.first() + part.count() - 1);
     } else {
         (part.first()..part.first() + part.count()).for_each(line);
     }

@@ -75,7 +75,10 @@ impl<L: Layout> OlcTree<L> {
     fn way(&self, key: u64, level: u64, mut visit: impl FnMut(u64, u64)) -> u64 {
         let (mut link, mut at) = self.top();
         while at > level {
-            match self.cell(link).read(|node| node.descend(key)) {
+            match self.cell(link).read(|node| {
+                fetch(node, node.locate(key));
+                node.descend(key)
+            }) {
                 Down::Child(child) => {
                     visit(at, link);
                     self.approach(child);
@@ -101,7 +104,11 @@ impl<L: Layout> OlcTree<L> {
     pub fn get(&self, key: u64) -> Option<u64> {
         let mut link = self.way(key, 0, |_, _| {});
         loop {
-            match self.cell(link).read(|node| node.find(key)) {
+            match self.cell(link).read(|node| {
+                // All lines that the search will need at once: it would wait for one after the other.
+                fetch(node, node.locate(key));
+                node.find(key)
+            }) {
                 Found::Value(value) => return Some(value),
                 Found::Missing => return None,
                 Found::Right(right) => link = right,
