@@ -275,15 +275,6 @@ impl<K: Key, V: Value, L: Layout> Tree<K, V, L> {
     pub fn memory(&self) -> ArenaStats {
         self.root.peek().arena.stats()
     }
-
-    /// Calls `visit` with the topmost node, for code that walks the nodes by itself.
-    ///
-    /// # Safety
-    ///
-    /// Nobody changes the tree for as long as the nodes are walked.
-    pub unsafe fn with_nodes<R>(&self, visit: impl FnOnce(Link<L>) -> R) -> R {
-        visit(self.top())
-    }
 }
 
 fn replaced<V: Value>(wrote: Wrote) -> Option<V> {
