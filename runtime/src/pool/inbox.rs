@@ -1,157 +1,225 @@
-//! A worker's inbox: many push, one takes, first in first out, one atomic exchange a push (after Vyukov's intrusive
-//! queue).
+//! A worker's inbox: many push, one takes; what one of them pushes is taken in that order, and after whatever it knew
+//! to be pushed before.
 //!
 //! ```text
-//! head (taker's) → stub or task → … → task ← tail (pushers')
+//!        head (taker's)         tail (pushers', by compare-and-swap)
+//!          |                      |
+//! … old  | task task task task  |  old …        a ring of pointers
+//!          └ prefetched ahead ┘
 //! ```
-//! The list always has one node; an inert *stub* fills in when there is no task. A pusher first makes its node the
-//! tail, then links it to the one before: in between, the taker sees the list end early (`Take::Gap`) and comes back
-//! later. Nobody waits for anybody.
+//! A pusher takes a place with one atomic instruction and then fills it. Each pointer carries the parity of its lap
+//! around the ring, by which the taker sees that a place is filled: it writes nothing that pushers read, and its lines
+//! of eight pointers come to it once each. As it knows the tasks ahead, it fetches them side by side, where a linked
+//! list would have it wait for one after the other.
+//!
+//! When the ring is full, tasks go to the [`Backlog`], an unbounded list. Order is kept by two rules: as long as the
+//! backlog has tasks, all go there; and the taker takes from it only when it finds the ring empty *after* it saw the
+//! task in the backlog. Nobody waits for anybody.
 
-use crate::object::Fetch;
-use crate::scheduler::Context;
-use crate::sync::{Acquire, AtomicPtr, Padded, Relaxed, Release, SeqCst};
-use crate::task::{Meta, Task, VTable, locate_nothing};
+use super::backlog::Backlog;
+use crate::object::prefetch;
+use crate::sync::{Acquire, AtomicPtr, AtomicU64, Padded, Relaxed, Release, SeqCst};
+use crate::task::Task;
 use alloc::boxed::Box;
-use core::cell::UnsafeCell;
+use core::cell::Cell;
 use core::ptr::{NonNull, null_mut};
 
+/// Places of the ring.
+const PLACES: u64 = 1024;
+/// The taker fetches the task that many places ahead.
+const AHEAD: u64 = 4;
+const LAP: usize = 1;
+
 pub(crate) struct Inbox {
-    tail: Padded<AtomicPtr<Task>>,
-    head: UnsafeCell<*mut Task>,
-    /// From a box, which it goes back into.
-    stub: NonNull<Task>,
+    /// The pushers'.
+    entry: Padded<Entry>,
+    /// Tasks in the backlog, or on the way there. Seldom written.
+    backlogged: Padded<AtomicU64>,
+    /// The taker's: how many tasks it has taken from the ring.
+    head: Padded<Cell<u64>>,
+    /// The same for pushers, who look only when the ring seems full.
+    taken: Padded<AtomicU64>,
+    places: Box<[AtomicPtr<Task>]>,
+    backlog: Backlog,
 }
 
-// SAFETY: pushers touch `tail` and the `next` of the node that they replaced; `head` belongs to the one taker (see
-// `take`); tasks may move between threads.
+struct Entry {
+    /// How many places of the ring were ever taken by pushers.
+    tail: AtomicU64,
+    /// The tail may go up to here, as far as pushers have seen.
+    limit: AtomicU64,
+}
+
+// SAFETY: `head` belongs to the one taker (see `take`); the rest is atomic. Tasks may move between threads.
 unsafe impl Send for Inbox {}
 // SAFETY: as above.
 unsafe impl Sync for Inbox {}
 
-/// What the taker found.
-pub(crate) enum Take {
-    Task(NonNull<Task>),
-    /// Nothing.
-    Empty,
-    /// Somebody is in the middle of a push.
-    Gap,
-}
-
-unsafe fn never(_: NonNull<Task>, _: &mut Context) {
-    unreachable!("the stub of an inbox is never taken");
+/// The parity that a filled place has on the lap of this position; places begin empty, as on an even lap.
+#[inline(always)]
+fn lap(position: u64) -> usize {
+    ((position / PLACES + 1) % 2) as usize * LAP
 }
 
 impl Inbox {
     pub fn new() -> Self {
-        let stub = Box::leak(Box::new(Task {
-            vtable: &VTable { run: never, locate: locate_nothing, cancel: never },
-            next: AtomicPtr::new(null_mut()),
-            fetch: Fetch::NONE,
-            meta: Meta::default(),
-        }));
-        let stub = NonNull::from(stub);
-        let node = stub.as_ptr();
-        Self { tail: Padded(AtomicPtr::new(node)), head: UnsafeCell::new(node), stub }
+        let entry = Entry { tail: AtomicU64::new(0), limit: AtomicU64::new(PLACES) };
+        Self {
+            entry: Padded(entry),
+            backlogged: Padded(AtomicU64::new(0)),
+            head: Padded(Cell::new(0)),
+            taken: Padded(AtomicU64::new(0)),
+            places: (0..PLACES).map(|_| AtomicPtr::new(null_mut())).collect(),
+            backlog: Backlog::new(),
+        }
     }
 
-    fn stub(&self) -> *mut Task {
-        self.stub.as_ptr()
+    #[inline(always)]
+    fn place(&self, position: u64) -> &AtomicPtr<Task> {
+        let index = (position % PLACES) as usize;
+        // SAFETY: there are `PLACES`.
+        unsafe { self.places.get_unchecked(index) }
     }
 
-    /// Appends a chain of tasks, linked by `next` from `first` to `last`.
+    /// Pushes a task.
     ///
     /// # Safety
     ///
-    /// The caller owns the tasks and gives them up.
+    /// The caller owns the task and gives it up.
     #[inline]
-    pub unsafe fn push_chain(&self, first: NonNull<Task>, last: NonNull<Task>) {
-        // SAFETY: owned by the caller.
-        unsafe { last.as_ref() }.next.store(null_mut(), Relaxed);
-        // SeqCst: with the load of the sleep state that follows every push, either the pusher sees that the worker
-        // goes to sleep, or the worker sees this task (`Seat::push` and `Context::sleep`). Its Acquire part pairs
-        // with the Release part of the push before: that node is initialised.
-        let before = self.tail.0.swap(last.as_ptr(), SeqCst);
-        // SAFETY: a node leaves the list only after its `next` was set, so the one before is still there.
-        // Release pairs with the Acquire of `take`.
-        unsafe { (*before).next.store(first.as_ptr(), Release) };
+    pub unsafe fn push(&self, task: NonNull<Task>) {
+        let Entry { tail, limit } = &self.entry.0;
+        // Relaxed: whoever pushed into the backlog before, or told the caller so, has raised it before.
+        if self.backlogged.0.load(Relaxed) == 0 {
+            let mut position = tail.load(Relaxed);
+            // Acquire pairs with the Release of `look_again`, handing on what it saw.
+            while position < limit.load(Acquire) || self.look_again(position) {
+                // SeqCst: with the load of the sleep state that follows every push, either the pusher sees that the
+                // worker goes to sleep, or the worker sees this task (`Shared::push` and `Driver::sleep`).
+                match tail.compare_exchange_weak(position, position + 1, SeqCst, Relaxed) {
+                    Ok(_) => {
+                        let filled = task.as_ptr().map_addr(|address| address | lap(position));
+                        // Release pairs with the Acquire of `take`.
+                        return self.place(position).store(filled, Release);
+                    }
+                    Err(now) => position = now,
+                }
+            }
+        }
+        // SAFETY: by the caller's promise.
+        unsafe { self.push_back(task) };
     }
 
-    /// Takes the oldest task.
+    /// Looks how far the taker is. Whether there is a place for `position`.
+    #[cold]
+    fn look_again(&self, position: u64) -> bool {
+        // Acquire pairs with the Release of `take`: the place's old task has been read.
+        let limit = self.taken.0.load(Acquire) + PLACES;
+        // Somebody else may know better; less is right, too.
+        self.entry.0.limit.store(limit, Release);
+        position < limit
+    }
+
+    /// # Safety
+    ///
+    /// As for [`push`](Self::push).
+    #[cold]
+    #[inline(never)]
+    unsafe fn push_back(&self, task: NonNull<Task>) {
+        // Before the task is there: it is zero only when nobody's task is left. SeqCst as in `push`.
+        self.backlogged.0.fetch_add(1, SeqCst);
+        // SAFETY: by the caller's promise.
+        unsafe { self.backlog.push(task) };
+    }
+
+    /// Takes the oldest task. `None` if there is none, or the pusher of the oldest is still at it.
     ///
     /// # Safety
     ///
     /// Only one thread takes at a time: the inbox's worker.
     #[inline]
-    pub unsafe fn take(&self) -> Take {
-        // SAFETY: `head` is the taker's, and its node is in the list: initialised and alive. The Acquires pair with
-        // the Release of `push_chain`.
-        unsafe {
-            let head = &mut *self.head.get();
-            let mut next = (**head).next.load(Acquire);
-            if *head == self.stub() {
-                if next.is_null() {
-                    return if self.tail.0.load(Relaxed) == self.stub() { Take::Empty } else { Take::Gap };
+    pub unsafe fn take(&self) -> Option<NonNull<Task>> {
+        loop {
+            let head = self.head.0.get();
+            // Acquire pairs with the Release of `push`.
+            let filled = self.place(head).load(Acquire);
+            if filled.addr() & LAP == lap(head) {
+                // Perhaps an old one, or none: nothing depends on it.
+                if head % 8 < 8 - AHEAD {
+                    prefetch(self.place(head + AHEAD).load(Relaxed).addr() as u64);
                 }
-                *head = next;
-                next = (*next).next.load(Acquire);
+                self.head.0.set(head + 1);
+                // Release pairs with the Acquire of `look_again`.
+                self.taken.0.store(head + 1, Release);
+                return NonNull::new(filled.map_addr(|address| address & !LAP));
             }
-            if next.is_null() {
-                if self.tail.0.load(Relaxed) != *head {
-                    return Take::Gap;
-                }
-                // The last task can only leave when something takes its place.
-                self.push_chain(self.stub, self.stub);
-                next = (**head).next.load(Acquire);
-                if next.is_null() {
-                    return Take::Gap;
-                }
+            if self.backlogged.0.load(Relaxed) == 0 {
+                return None;
             }
-            let task = core::mem::replace(head, next);
-            Take::Task(NonNull::new_unchecked(task))
+            // SAFETY: one thread takes.
+            if !unsafe { self.backlog.has_first() } {
+                return None;
+            }
+            // Acquire, and what `has_first` has acquired: what the task's pusher had put into the ring before is seen.
+            if self.entry.0.tail.load(Acquire) == head {
+                // SAFETY: one thread takes.
+                return unsafe { self.take_back() };
+            }
+            if self.place(head).load(Relaxed).addr() & LAP != lap(head) {
+                return None;
+            }
         }
     }
 
-    /// Whether anything was pushed that the taker has not taken; exact in the total order of `SeqCst` operations. After a
-    /// gap the stub may be the tail although tasks stand before it: then the head tells.
+    /// # Safety
+    ///
+    /// As for [`take`](Self::take).
+    #[cold]
+    unsafe fn take_back(&self) -> Option<NonNull<Task>> {
+        // SAFETY: by the caller's promise.
+        let task = unsafe { self.backlog.take() }?;
+        // Release: who sees that nothing is left pushes after this.
+        self.backlogged.0.fetch_sub(1, Release);
+        Some(task)
+    }
+
+    /// Whether anything was pushed that the taker has not taken; exact in the total order of `SeqCst` operations.
     ///
     /// # Safety
     ///
     /// As for [`take`](Self::take).
     pub unsafe fn may_have_tasks(&self) -> bool {
-        // SAFETY: `head` is the taker's.
-        self.tail.0.load(SeqCst) != self.stub() || unsafe { *self.head.get() } != self.stub()
-    }
-}
-
-impl Drop for Inbox {
-    fn drop(&mut self) {
-        // SAFETY: from a box, and nobody pushes or takes any more.
-        drop(unsafe { Box::from_raw(self.stub.as_ptr()) });
+        self.entry.0.tail.load(SeqCst) != self.head.0.get() || self.backlogged.0.load(SeqCst) != 0
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::object::Fetch;
+    use crate::scheduler::Context;
+    use crate::task::{Meta, VTable, locate_nothing};
     use alloc::vec::Vec;
 
-    fn node(cost: u16) -> NonNull<Task> {
-        let meta = Meta { cost, ..Meta::default() };
+    unsafe fn never(_: NonNull<Task>, _: &mut Context) {}
+
+    /// A task with a number that `take` gives back.
+    fn node(number: u16) -> NonNull<Task> {
+        let meta = Meta::new(0, crate::Priority::Normal, number);
         let vtable = &VTable { run: never, locate: locate_nothing, cancel: never };
         let task = Task { vtable, next: AtomicPtr::new(null_mut()), fetch: Fetch::NONE, meta };
         NonNull::from(Box::leak(Box::new(task)))
     }
 
-    /// Takes one task and frees it; its number is in `cost`.
+    fn push(inbox: &Inbox, number: u16) {
+        // SAFETY: a fresh node.
+        unsafe { inbox.push(node(number)) };
+    }
+
+    /// Takes one task and frees it.
     fn take(inbox: &Inbox) -> Option<u16> {
         // SAFETY: one thread takes; nodes come from `Box::leak`.
-        unsafe {
-            match inbox.take() {
-                Take::Task(task) => Some(Box::from_raw(task.as_ptr()).meta.cost),
-                Take::Empty | Take::Gap => None,
-            }
-        }
+        unsafe { inbox.take().map(|task| Box::from_raw(task.as_ptr()).meta.cost() as u16) }
     }
 
     fn may_have_tasks(inbox: &Inbox) -> bool {
@@ -163,43 +231,64 @@ mod tests {
     fn first_in_first_out_and_empty_in_between() {
         let inbox = Inbox::new();
         assert!(!may_have_tasks(&inbox));
-        for round in 0..3 {
-            for number in 0..round {
-                let task = node(number);
-                // SAFETY: a fresh node.
-                unsafe { inbox.push_chain(task, task) };
-            }
+        for round in 0..100 {
+            (0..round).for_each(|number| push(&inbox, number));
+            assert_eq!(may_have_tasks(&inbox), round > 0);
             let taken: Vec<_> = core::iter::from_fn(|| take(&inbox)).collect();
             assert_eq!(taken, (0..round).collect::<Vec<_>>());
             assert!(!may_have_tasks(&inbox));
         }
     }
 
+    #[test]
+    fn what_the_ring_cannot_hold_comes_after_what_it_holds() {
+        const MANY: u16 = 3 * PLACES as u16;
+        let inbox = Inbox::new();
+        (0..MANY).for_each(|number| push(&inbox, number));
+        assert_eq!(inbox.backlogged.0.load(Relaxed), u64::from(MANY) - PLACES);
+        // With room in the ring again, but older tasks in the backlog.
+        for number in 0..MANY {
+            assert_eq!(take(&inbox), Some(number));
+            push(&inbox, number + MANY);
+        }
+        for number in 0..MANY {
+            assert_eq!(take(&inbox), Some(number + MANY));
+        }
+        assert_eq!(take(&inbox), None);
+        assert!(!may_have_tasks(&inbox));
+        // And the ring again.
+        push(&inbox, 1);
+        assert_eq!(inbox.backlogged.0.load(Relaxed), 0);
+        assert_eq!(take(&inbox), Some(1));
+    }
+
     #[cfg(feature = "std")]
     #[test]
     fn pushers_in_parallel_lose_nothing_and_keep_their_order() {
-        const EACH: u16 = 20_000;
+        const EACH: u16 = if cfg!(miri) { 300 } else { 20_000 };
         let inbox = Inbox::new();
-        std::thread::scope(|scope| {
-            for half in 0..2 {
-                let inbox = &inbox;
-                scope.spawn(move || {
-                    for number in 0..EACH {
-                        let task = node(number * 2 + half);
-                        // SAFETY: a fresh node.
-                        unsafe { inbox.push_chain(task, task) };
-                    }
-                });
-            }
-            let mut next = [0; 2];
-            while next != [EACH; 2] {
-                if let Some(number) = take(&inbox) {
-                    let half = usize::from(number % 2);
-                    assert_eq!(number / 2, next[half]);
-                    next[half] += 1;
+        let mut backlogged = 0;
+        for pause in [0, 1, 5000] {
+            std::thread::scope(|scope| {
+                for half in 0..2 {
+                    let inbox = &inbox;
+                    scope.spawn(move || (0..EACH).for_each(|number| push(inbox, number * 2 + half)));
                 }
-            }
-        });
-        assert!(!may_have_tasks(&inbox));
+                let mut next = [0; 2];
+                while next != [EACH; 2] {
+                    if let Some(number) = take(&inbox) {
+                        let half = usize::from(number % 2);
+                        assert_eq!(number / 2, next[half]);
+                        next[half] += 1;
+                    }
+                    backlogged = backlogged.max(inbox.backlogged.0.load(Relaxed));
+                    // Slow only now and then, so that the backlog is used and left again.
+                    let pause = if next[0] % 1000 < 100 { pause } else { 0 };
+                    (0..pause).for_each(|_| core::hint::spin_loop());
+                }
+            });
+            assert!(!may_have_tasks(&inbox));
+        }
+        assert!(backlogged > 0 || cfg!(miri));
     }
 }

@@ -25,6 +25,8 @@ struct Slot {
 }
 
 /// A growing ring buffer with two cursors ahead of its head. A slot is a position modulo the capacity, a power of two.
+/// (Its size is one, too: there is an array of rings.)
+#[repr(align(64))]
 pub(crate) struct Ring {
     slots: Box<[MaybeUninit<Slot>]>,
     head: u64,

@@ -2,12 +2,12 @@
 
 use super::shared::{Seat, Shared};
 use crate::annotation::Priority;
-use crate::memory::{CoreHeap, Ledger, Retired, SizeClass};
+use crate::memory::{CoreHeap, Ledger, Retired};
 use crate::monitor::Counters;
 use crate::object::{Fetch, Header, Reference};
 use crate::pool::{Inbox, Ring};
 use crate::sync::Padded;
-use crate::task::{Aftermath, BATON, Meta, PROTOCOL, Task, TaskBuilder};
+use crate::task::{Aftermath, Meta, Task, TaskBuilder, class_of};
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use core::ptr::NonNull;
@@ -67,7 +67,7 @@ impl Context {
             distance: shared.distance as u64,
             counting: shared.counting,
             cancelling: false,
-            current: Meta::default(),
+            current: Meta::new(0, Priority::Normal, 0),
             aftermath: None,
             epoch: 0,
             bursts: 0,
@@ -115,11 +115,11 @@ impl Context {
     ///
     /// # Safety
     ///
-    /// The block is of that class, and nobody uses it any more.
+    /// It was made for a body of type `B`, and nobody uses it any more.
     #[inline(always)]
-    pub(crate) unsafe fn free(&mut self, task: NonNull<Task>, class: SizeClass) {
+    pub(crate) unsafe fn free<B>(&mut self, task: NonNull<Task>) {
         // SAFETY: by the caller's promise; every descriptor comes from these heaps.
-        unsafe { self.heap.free(class, task.cast()) };
+        unsafe { self.heap.free(const { class_of::<B>() }, task.cast()) };
     }
 
     /// Says that a task of that epoch has finished.
@@ -136,16 +136,19 @@ impl Context {
     /// Puts a task into a ring of this worker.
     #[inline(always)]
     pub(super) fn push_here(&mut self, task: NonNull<Task>, meta: Meta, fetch: Fetch) {
-        if meta.cost != 0 {
-            self.extra_load += u64::from(meta.cost);
+        if meta.cost() != 0 {
+            self.extra_load += meta.cost();
         }
-        self.rings[meta.priority as usize].push(task, fetch);
-        self.ready |= 1 << meta.priority as u8;
+        let level = meta.level();
+        debug_assert!(level < Priority::COUNT);
+        // SAFETY: the level is that of a priority, of which each has a ring.
+        unsafe { self.rings.get_unchecked_mut(level) }.push(task, fetch);
+        self.ready |= 1 << level;
     }
 
     /// Puts a task that holds an object before all others, whatever its priority: others wait for the object.
     pub(super) fn push_urgent(&mut self, task: NonNull<Task>, meta: Meta) {
-        self.extra_load += u64::from(meta.cost);
+        self.extra_load += meta.cost();
         self.rings[Priority::High as usize].push_front(task);
         self.ready |= 1 << Priority::High as u8;
     }
@@ -162,7 +165,7 @@ impl Context {
     pub(crate) fn send_to(&mut self, task: NonNull<Task>, worker: usize) {
         self.counters.0.remote_spawns.add(1);
         // SAFETY: the task belongs to this worker, which gives it up.
-        unsafe { self.shared.push(worker, task, task) };
+        unsafe { self.shared.push(worker, task) };
     }
 
     /// Hands a held object to the task that has waited longest for it, or lets it go.
@@ -176,7 +179,7 @@ impl Context {
             Some(mut task) => {
                 // SAFETY: the deferred task belongs to this worker.
                 let meta = unsafe {
-                    task.as_mut().meta.flags |= BATON;
+                    task.as_mut().meta.take_baton();
                     task.as_ref().meta
                 };
                 self.push_urgent(task, meta);
@@ -187,12 +190,11 @@ impl Context {
 
     /// Moves what others have sent into the rings, up to `until` if given (which is waited for), else what is there.
     pub(super) fn receive(&mut self, until: Option<NonNull<Task>>) {
-        use crate::pool::Take;
         let mut backoff = crate::sync::Backoff::new();
         loop {
             // SAFETY: this is the inbox's worker.
             match unsafe { self.inbox().take() } {
-                Take::Task(task) => {
+                Some(task) => {
                     // SAFETY: a task from the inbox belongs to this worker.
                     let (meta, fetch) = unsafe { (task.as_ref().meta, task.as_ref().fetch) };
                     self.push_here(task, meta, fetch);
@@ -200,8 +202,8 @@ impl Context {
                         return;
                     }
                 }
-                Take::Empty | Take::Gap if until.is_none() => return,
-                Take::Empty | Take::Gap => backoff.wait(),
+                None if until.is_none() => return,
+                None => backoff.wait(),
             }
         }
     }
@@ -217,9 +219,4 @@ impl Context {
     pub(crate) fn counters(&self) -> &Counters {
         &self.counters.0
     }
-}
-
-/// Whether a task belongs to the runtime's own protocol.
-pub(super) fn is_protocol(meta: Meta) -> bool {
-    meta.flags & PROTOCOL != 0
 }

@@ -1,6 +1,5 @@
 //! The worker loop: what a platform drives.
 
-use super::context::is_protocol;
 use super::shared::phase;
 use super::{Context, Shared};
 use crate::annotation::Priority;
@@ -77,13 +76,9 @@ impl Driver {
         cx.cancelling = cx.shared.phase.load(Relaxed) == phase::CANCELLING;
         let mut ran = 0;
         while cx.ready != 0 && ran < most {
-            let before = ran;
             // One catch for many tasks: what has to be done about a panic is left in `aftermath` by the guard that it
             // passed.
             let mut outcome = catch(|| cx.burst(most, &mut ran));
-            if outcome.is_err() {
-                ran = ran.max(before + 1);
-            }
             // What is done about a panic may run application code, which may panic as well.
             while let Err(payload) = outcome {
                 outcome = match cx.aftermath.take() {
@@ -126,7 +121,7 @@ impl Driver {
         cx.leave_garbage();
         cx.shared.epochs.go_offline(&cx.ledger.0);
         cx.epoch = crate::memory::OFFLINE;
-        // SeqCst, with `Shared::push`: of its exchange on the inbox and its look at the flag on one side, and this
+        // SeqCst, with `Shared::push`: of its change to the inbox and its look at the flag on one side, and this
         // store and look at the inbox on the other, one side's second sees the other's first.
         cx.seat().asleep.0.store(true, SeqCst);
         // The last to fall asleep takes care of what the others left, or what was dropped outside meanwhile.
@@ -151,7 +146,7 @@ impl Driver {
 
 impl Context {
     /// Runs tasks of one priority, the highest that has any (but now and then a lower one), until `ran` is `most`, none
-    /// is left, or a more urgent one turns up.
+    /// is left, or a more urgent one turns up. `ran` may be up to a group of tasks too high after a panic.
     #[inline(always)]
     fn burst(&mut self, most: usize, ran: &mut usize) {
         let (level, most) = self.choose_level(*ran, most);
@@ -169,14 +164,19 @@ impl Context {
                 }
             }
             // One look serves several tasks; in a short queue it is soon out of date.
-            for _ in 0..(ring.len() / 4).clamp(1, LOOK_EVERY) {
+            let group = (ring.len() / 4).clamp(1, LOOK_EVERY).min(most - *ran);
+            *ran += group;
+            for left in (0..group).rev() {
                 let task = self.rings[level].pop();
-                *ran += 1;
                 // SAFETY: a task from the ring belongs to this worker.
                 unsafe { self.run_task(task) };
-                if *ran >= most || self.ready & more_urgent != 0 {
+                if self.ready & more_urgent != 0 {
+                    *ran -= left;
                     return;
                 }
+            }
+            if *ran == most {
+                return;
             }
         }
     }
@@ -208,13 +208,15 @@ impl Context {
     unsafe fn run_task(&mut self, task: NonNull<crate::task::Task>) {
         // SAFETY: by the caller's promise.
         unsafe {
-            let (vtable, meta) = (task.as_ref().vtable, task.as_ref().meta.copied());
+            let (vtable, meta) = (task.as_ref().vtable, task.as_ref().meta);
             self.current = meta;
-            if meta.cost != 0 {
-                self.extra_load -= u64::from(meta.cost);
+            if meta.cost() != 0 {
+                self.extra_load -= meta.cost();
             }
-            let run = if self.cancelling && !is_protocol(meta) { vtable.cancel } else { vtable.run };
-            run(task, self);
+            if self.cancelling && !meta.is_protocol() {
+                return (vtable.cancel)(task, self);
+            }
+            (vtable.run)(task, self);
         }
     }
 

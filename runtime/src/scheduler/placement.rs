@@ -1,7 +1,7 @@
 //! Where a spawned task goes: its object's home if it is sequenced there, else where its annotation says, else here.
 
 use super::{Context, Runtime, Shared};
-use crate::annotation::{Place, Priority};
+use crate::annotation::Place;
 use crate::memory::{SizeClass, slot};
 use crate::object::Fetch;
 use crate::task::builder::{Options, sealed::Spawn};
@@ -45,7 +45,7 @@ impl Shared {
         }
         for &(home, task) in tasks.iter() {
             // SAFETY: by the caller's promise.
-            unsafe { self.push(home, task, task) };
+            unsafe { self.push(home, task) };
         }
     }
 }
@@ -63,11 +63,13 @@ impl Spawn for &mut Context {
     }
 
     #[inline(always)]
-    fn admit(&mut self, options: &Options, class: SizeClass) -> Meta {
-        let epoch = if options.operation { slot(self.epoch) } else { self.current.epoch };
-        self.ledger.0.start(epoch);
-        let priority = options.priority.unwrap_or(self.current.priority);
-        Meta { epoch, priority, class, cost: options.cost, ..Meta::default() }
+    fn admit(&mut self, options: &Options) -> Meta {
+        let mut meta = self.current.inherited(options.priority, options.cost);
+        if options.operation {
+            meta = meta.in_epoch(slot(self.epoch));
+        }
+        self.ledger.0.start(meta.epoch());
+        meta
     }
 
     #[inline(always)]
@@ -121,17 +123,16 @@ impl Spawn for &Runtime {
         Runtime::shared(self).heaps.alloc_one(0, class).cast()
     }
 
-    fn admit(&mut self, options: &Options, class: SizeClass) -> Meta {
+    fn admit(&mut self, options: &Options) -> Meta {
         let epoch = Runtime::shared(self).epochs.start_external();
-        let priority = options.priority.unwrap_or(Priority::Normal);
-        Meta { epoch, priority, class, cost: options.cost, ..Meta::default() }
+        Meta::new(epoch, options.priority.unwrap_or_default(), options.cost)
     }
 
     fn send(&mut self, task: NonNull<Task>, options: &Options, home: Option<usize>, _: Meta, _: Fetch) {
         let shared = Runtime::shared(self);
         let worker = shared.worker_for(options, home).unwrap_or_else(|| shared.next_in_turn());
         // SAFETY: the task was just made by this spawner.
-        unsafe { shared.push(worker, task, task) };
+        unsafe { shared.push(worker, task) };
     }
 
     fn enlist(&mut self, tasks: &mut [(usize, NonNull<Task>)]) {

@@ -68,17 +68,17 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// Puts a chain of tasks into a worker's inbox and wakes it if it sleeps.
+    /// Puts a task into a worker's inbox and wakes it if it sleeps.
     ///
     /// # Safety
     ///
-    /// The caller owns the tasks and gives them up.
+    /// The caller owns the task and gives it up.
     #[inline]
-    pub(crate) unsafe fn push(&self, worker: usize, first: NonNull<Task>, last: NonNull<Task>) {
+    pub(crate) unsafe fn push(&self, worker: usize, task: NonNull<Task>) {
         let seat = &self.seats[worker];
         // SAFETY: by the caller's promise.
-        unsafe { seat.inbox.push_chain(first, last) };
-        // SeqCst, with the exchange in `push_chain`: see `Context::sleep`.
+        unsafe { seat.inbox.push(task) };
+        // SeqCst, as the inbox's own: see `Driver::sleep`.
         if seat.asleep.0.load(SeqCst) {
             self.wake(worker);
         }

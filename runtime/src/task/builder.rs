@@ -44,7 +44,7 @@ pub(crate) mod sealed {
         fn allocate(&mut self, class: SizeClass) -> NonNull<Task>;
         /// Counts one more started task and says which epoch it belongs to.
         #[doc(hidden)]
-        fn admit(&mut self, options: &Options, class: SizeClass) -> Meta;
+        fn admit(&mut self, options: &Options) -> Meta;
         /// Puts a finished descriptor into a pool: of worker `home` if given, else as the options say.
         #[doc(hidden)]
         fn send(

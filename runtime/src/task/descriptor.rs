@@ -4,7 +4,7 @@
 //!  0  vtable   what to do with the body
 //!  8  next     link of whatever list the task is in: inbox, deferred tasks, free blocks
 //! 16  fetch    the lines its annotation names
-//! 24  meta     epoch, priority, size class, flags, attempts, cost
+//! 24  meta     epoch, priority, flags, attempts, cost
 //! 32  body     closure, object references, completion
 //! ```
 //! A descriptor belongs to one party at a time: the spawner, then the pool it was pushed to, then the worker that
@@ -37,38 +37,103 @@ pub struct VTable {
     pub(crate) cancel: unsafe fn(NonNull<Task>, &mut Context),
 }
 
-/// Small facts about a task.
+/// Small facts about a task, in one word: it is read, inherited from and written as a whole.
 ///
-/// All eight bytes are fields, so that it is copied as one word.
-#[repr(C, align(8))]
-#[derive(Clone, Copy, Default)]
-pub struct Meta {
-    /// Slot of the epoch that the task belongs to.
-    pub(crate) epoch: u8,
-    pub(crate) priority: Priority,
-    /// Size class of the descriptor.
-    pub(crate) class: SizeClass,
-    pub(crate) flags: u8,
-    /// Failed optimistic attempts.
-    pub(crate) attempts: u8,
-    pub(crate) unused: u8,
-    /// Units of cost beyond one.
-    pub(crate) cost: u16,
-}
-
-impl Meta {
-    /// A copy, made as one word: field by field it takes five loads and five stores.
-    #[inline(always)]
-    pub(crate) fn copied(&self) -> Self {
-        // SAFETY: `Self` is a word, all of whose bytes are fields; the word that is read is a valid `Self`.
-        unsafe { core::mem::transmute(core::ptr::from_ref(self).cast::<u64>().read()) }
-    }
-}
+/// ```text
+/// bits  0..8   slot of the epoch that the task belongs to
+/// bits  8..16  priority
+/// bits 16..24  flags
+/// bits 24..32  failed optimistic attempts
+/// bits 48..64  units of cost beyond one
+/// ```
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub struct Meta(u64);
 
 /// The task was deferred at a held object, which is now handed to it; it hands the object on when it is done.
-pub(crate) const BATON: u8 = 1;
+const BATON: u64 = 1 << 16;
 /// The task belongs to the runtime's own protocol: it runs even while others are cancelled.
-pub(crate) const PROTOCOL: u8 = 2;
+const PROTOCOL: u64 = 1 << 17;
+const INHERITED: u64 = 0xffff;
+const ONE_ATTEMPT: u64 = 1 << 24;
+const COST_SHIFT: u32 = 48;
+
+impl Meta {
+    #[inline(always)]
+    pub(crate) fn new(epoch: u8, priority: Priority, cost: u16) -> Self {
+        Self(u64::from(epoch) | (priority as u64) << 8 | u64::from(cost) << COST_SHIFT)
+    }
+
+    /// Of a follow-up in the same epoch.
+    #[inline(always)]
+    pub(crate) fn inherited(self, priority: Option<Priority>, cost: u16) -> Self {
+        let inherited = match priority {
+            None => self.0 & INHERITED,
+            Some(priority) => self.0 & 0xff | (priority as u64) << 8,
+        };
+        Self(inherited | u64::from(cost) << COST_SHIFT)
+    }
+
+    /// The same, of a task of another epoch.
+    #[inline(always)]
+    pub(crate) fn in_epoch(self, epoch: u8) -> Self {
+        Self(self.0 & !0xff | u64::from(epoch))
+    }
+
+    /// Slot of the epoch.
+    #[inline(always)]
+    pub(crate) fn epoch(self) -> u8 {
+        self.0 as u8
+    }
+
+    /// Which of the rings the task goes into.
+    #[inline(always)]
+    pub(crate) fn level(self) -> usize {
+        usize::from((self.0 >> 8) as u8)
+    }
+
+    /// Units of cost beyond one.
+    #[inline(always)]
+    pub(crate) fn cost(self) -> u64 {
+        self.0 >> COST_SHIFT
+    }
+
+    #[inline(always)]
+    pub(crate) fn has_baton(self) -> bool {
+        self.0 & BATON != 0
+    }
+
+    pub(crate) fn take_baton(&mut self) {
+        self.0 |= BATON;
+    }
+
+    pub(crate) fn drop_baton(&mut self) {
+        self.0 &= !BATON;
+    }
+
+    pub(crate) fn is_protocol(self) -> bool {
+        self.0 & PROTOCOL != 0
+    }
+
+    pub(crate) fn protocol(self) -> Self {
+        Self(self.0 | PROTOCOL)
+    }
+
+    /// Failed optimistic attempts.
+    pub(crate) fn attempts(self) -> u8 {
+        (self.0 >> 24) as u8
+    }
+
+    /// One more; there are few, so that they do not overflow.
+    pub(crate) fn count_attempt(&mut self) {
+        self.0 += ONE_ATTEMPT;
+    }
+
+    #[inline(always)]
+    pub(crate) fn forget_attempts(&mut self) {
+        self.0 &= !(0xff * ONE_ATTEMPT);
+    }
+}
 
 /// Where a task's body begins.
 pub(crate) const BODY: usize = 32;

@@ -14,8 +14,7 @@ use super::access::Target;
 use super::builder::{Options, Order};
 use super::once::{enter, leave, locate_nothing};
 use super::{
-    BATON, JoinError, Meta, PROTOCOL, Payload, Sink, Spawner, Task, VTable, class_of, guarded, is_too_large,
-    quietly,
+    JoinError, Meta, Payload, Sink, Spawner, Task, VTable, class_of, guarded, is_too_large, quietly,
 };
 use crate::object::Reference;
 use crate::scheduler::Context;
@@ -112,7 +111,7 @@ where
 
     let class = const { class_of::<Many<N, F, K>>() };
     let task = order.spawner.allocate(class);
-    let meta = order.spawner.admit(&order.options, class);
+    let meta = order.spawner.admit(&order.options);
     // SAFETY: a fresh block of a class that holds this body.
     unsafe {
         task.as_ptr().write(Task {
@@ -169,8 +168,7 @@ fn envoy<P: Spawner>(order: &mut Order<P>, task: NonNull<Task>, target: Referenc
     // another.
     let options = Options { priority: Some(crate::Priority::Normal), ..Options::default() };
     let envoy = order.spawner.allocate(class);
-    let mut meta = order.spawner.admit(&options, class);
-    meta.flags |= PROTOCOL;
+    let meta = order.spawner.admit(&options).protocol();
     // SAFETY: a fresh block of a class that holds this body.
     unsafe {
         envoy.as_ptr().write(Task {
@@ -192,20 +190,20 @@ unsafe fn claim(task: NonNull<Task>, cx: &mut Context) {
         let Envoy { task: many, target } = Task::body::<Envoy>(task).read();
         let meta = task.as_ref().meta;
         let header = target.header();
-        if meta.flags & BATON == 0 {
+        if !meta.has_baton() {
             if header.is_held() {
                 return header.defer(task);
             }
             header.hold();
         }
-        cx.free(task, meta.class);
+        cx.free::<Envoy>(task);
         let control = Task::body::<Control>(many);
         let options = (*control).options;
         // AcqRel: the last envoy comes after all that the other homes did to their objects (their Release).
         if (*control).pending.fetch_sub(1, AcqRel) == 1 {
             cx.send_granted(many, &options);
         }
-        cx.finished(meta.epoch);
+        cx.finished(meta.epoch());
     }
 }
 
@@ -215,9 +213,9 @@ unsafe fn release(task: NonNull<Task>, cx: &mut Context) {
     unsafe {
         let Envoy { target, .. } = Task::body::<Envoy>(task).read();
         let meta = task.as_ref().meta;
-        cx.free(task, meta.class);
+        cx.free::<Envoy>(task);
         cx.hand_on(target.header());
-        cx.finished(meta.epoch);
+        cx.finished(meta.epoch());
     }
 }
 
@@ -335,7 +333,7 @@ impl<const N: usize, K> After<N, K> {
         // SAFETY: by the caller's promise.
         unsafe { self.claims.hand_on(cx) };
         self.sink.complete(outcome, cx);
-        cx.finished(self.meta.epoch);
+        cx.finished(self.meta.epoch());
     }
 
     /// The body unwound while it held the objects.
@@ -364,7 +362,7 @@ unsafe fn take<const N: usize, F, K>(task: NonNull<Task>, cx: &mut Context) -> (
     unsafe {
         let many = Task::body::<Many<N, F, K>>(task).read();
         let meta = task.as_ref().meta;
-        cx.free(task, meta.class);
+        cx.free::<Many<N, F, K>>(task);
         (many, meta)
     }
 }

@@ -18,7 +18,7 @@ pub use once::Modify;
 pub use visit::{Step, Visit};
 
 pub(crate) use access::MOST_OBJECTS;
-pub(crate) use descriptor::{BATON, Meta, PROTOCOL, Task, VTable, class_of, is_too_large};
+pub(crate) use descriptor::{Meta, Task, VTable, class_of, is_too_large};
 pub(crate) use guard::{Aftermath, Payload, catch, guarded, quietly};
 pub(crate) use handle::{Sink, pair};
 pub(crate) use once::locate_nothing;

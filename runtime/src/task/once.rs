@@ -4,8 +4,7 @@ use super::access::{Grant, Target, Writes, Written, value_of};
 use super::builder::Order;
 use super::visit::{enter_to_read, fail};
 use super::{
-    BATON, JoinError, Meta, Payload, Sink, Spawner, Task, VTable, catch, class_of, guarded, is_too_large,
-    quietly,
+    JoinError, Meta, Payload, Sink, Spawner, Task, VTable, catch, class_of, guarded, is_too_large, quietly,
 };
 use crate::annotation::Part;
 use crate::object::{Fetch, Header, Link, Primitive, Reference, Version, Versioned};
@@ -167,7 +166,7 @@ where
 {
     let class = const { class_of::<Once<B, K>>() };
     let task = order.spawner.allocate(class);
-    let meta = order.spawner.admit(&order.options, class);
+    let meta = order.spawner.admit(&order.options);
     let mut fetch = target.fetch();
     if B::LOCATES {
         fetch = fetch.then_locate();
@@ -253,11 +252,11 @@ unsafe fn run<B: Body, K: Sink<B::Result>>(task: NonNull<Task>, cx: &mut Context
         let header = target.header();
         let primitive = target.primitive();
         let meta = task.as_ref().meta;
-        if primitive.is_sequenced() && header.is_held() && meta.flags & BATON == 0 {
+        if primitive.is_sequenced() && header.is_held() && !meta.has_baton() {
             return header.defer(task);
         }
         let Once { body, sink, .. } = once.read();
-        cx.free(task, meta.class);
+        cx.free::<Once<B, K>>(task);
         let after = After { target, sink, meta };
         if !after.sink.start() {
             quietly(|| drop(body));
@@ -299,12 +298,12 @@ impl<K> After<K> {
     where
         K: Sink<R>,
     {
-        if self.meta.flags & BATON != 0 {
+        if self.meta.has_baton() {
             // SAFETY: the object was handed to this task at its home, which is here.
             unsafe { cx.hand_on(self.target.header()) };
         }
         self.sink.complete(outcome, cx);
-        cx.finished(self.meta.epoch);
+        cx.finished(self.meta.epoch());
     }
 
     /// The body unwound while it held the object.
@@ -334,7 +333,7 @@ unsafe fn run_on_copy<B: Body, K: Sink<B::Result>>(task: NonNull<Task>, cx: &mut
         let latch = &target.header().latch;
         let value = value_of::<<B::Grant as Grant>::Class>(target);
         let mut copy = None;
-        let baton = task.as_ref().meta.flags & BATON != 0;
+        let baton = task.as_ref().meta.has_baton();
         if let Some(stamp) = latch.begin_read().filter(|_| !baton) {
             let local = B::Grant::copy(value);
             if latch.validate(stamp) {
@@ -350,7 +349,7 @@ unsafe fn run_on_copy<B: Body, K: Sink<B::Result>>(task: NonNull<Task>, cx: &mut
             entered.leave(target, meta, cx);
         }
         let Once { body, sink, .. } = once.read();
-        cx.free(task, meta.class);
+        cx.free::<Once<B, K>>(task);
         let failure = match copy {
             _ if !sink.start() => JoinError::Cancelled,
             None => JoinError::Poisoned,
@@ -359,11 +358,11 @@ unsafe fn run_on_copy<B: Body, K: Sink<B::Result>>(task: NonNull<Task>, cx: &mut
                 let (result, (sink, meta)) =
                     guarded(cx, (sink, meta), fail::<K, B::Result>, |_, cx| body.run(view, cx));
                 sink.complete(Ok(result), cx);
-                return cx.finished(meta.epoch);
+                return cx.finished(meta.epoch());
             }
         };
         sink.complete(Err(failure), cx);
-        cx.finished(meta.epoch);
+        cx.finished(meta.epoch());
     }
 }
 
@@ -372,13 +371,13 @@ unsafe fn cancel<B: Body, K: Sink<B::Result>>(task: NonNull<Task>, cx: &mut Cont
     unsafe {
         let Once { target, body, sink } = Task::body::<Once<B, K>>(task).read();
         let meta = task.as_ref().meta;
-        cx.free(task, meta.class);
+        cx.free::<Once<B, K>>(task);
         quietly(|| drop(body));
         sink.complete(Err(JoinError::Cancelled), cx);
-        if meta.flags & BATON != 0 {
+        if meta.has_baton() {
             cx.hand_on(target.header());
         }
-        cx.finished(meta.epoch);
+        cx.finished(meta.epoch());
     }
 }
 
@@ -414,7 +413,7 @@ where
 {
     let class = const { class_of::<Bare<F, K>>() };
     let task = order.spawner.allocate(class);
-    let meta = order.spawner.admit(&order.options, class);
+    let meta = order.spawner.admit(&order.options);
     // SAFETY: a fresh block of a class that holds this body.
     unsafe {
         task.as_ptr().write(Task {
@@ -442,17 +441,17 @@ where
     // SAFETY: the task is of this kind and belongs to this worker.
     let (Bare { run, sink }, meta) = unsafe {
         let moved = (Task::body::<Bare<F, K>>(task).read(), task.as_ref().meta);
-        cx.free(task, moved.1.class);
+        cx.free::<Bare<F, K>>(task);
         moved
     };
     if !sink.start() {
         quietly(|| drop(run));
         sink.complete(Err(JoinError::Cancelled), cx);
-        return cx.finished(meta.epoch);
+        return cx.finished(meta.epoch());
     }
     let (result, (sink, meta)) = guarded(cx, (sink, meta), fail::<K, R>, |_, cx| run((), cx));
     sink.complete(Ok(result), cx);
-    cx.finished(meta.epoch);
+    cx.finished(meta.epoch());
 }
 
 unsafe fn cancel_bare<F, K, R>(task: NonNull<Task>, cx: &mut Context)
@@ -463,10 +462,10 @@ where
     // SAFETY: the task is of this kind and belongs to this worker.
     let (Bare { run, sink }, meta) = unsafe {
         let moved = (Task::body::<Bare<F, K>>(task).read(), task.as_ref().meta);
-        cx.free(task, moved.1.class);
+        cx.free::<Bare<F, K>>(task);
         moved
     };
     quietly(|| drop(run));
     sink.complete(Err(JoinError::Cancelled), cx);
-    cx.finished(meta.epoch);
+    cx.finished(meta.epoch());
 }

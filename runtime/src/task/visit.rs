@@ -4,7 +4,7 @@ use super::access::{Target, value_of};
 use super::builder::Order;
 use super::once::{enter, leave};
 use super::{
-    BATON, JoinError, Meta, Payload, Sink, Spawner, Task, VTable, catch, class_of, guarded, is_too_large,
+    JoinError, Meta, Payload, Sink, Spawner, Task, VTable, catch, class_of, guarded, is_too_large,
     quietly,
 };
 use crate::annotation::{Part, Place};
@@ -203,7 +203,7 @@ where
 {
     let class = const { class_of::<Body<V, K>>() };
     let task = order.spawner.allocate(class);
-    let meta = order.spawner.admit(&order.options, class);
+    let meta = order.spawner.admit(&order.options);
     let fetch = fetch_for::<V>(target.reference, target.part);
     // SAFETY: a fresh block of a class that holds this body.
     unsafe {
@@ -243,7 +243,7 @@ unsafe fn run<V: Reading, K: Sink<V::Result>>(task: NonNull<Task>, cx: &mut Cont
     // SAFETY: the task is of this kind and belongs to this worker; its operation keeps the object alive.
     unsafe {
         let body = Task::body::<Body<V, K>>(task);
-        let baton = task.as_ref().meta.flags & BATON != 0;
+        let baton = task.as_ref().meta.has_baton();
         if baton || !(*body).target.primitive().is_optimistic() {
             return run_entering::<V, K>(task, cx);
         }
@@ -287,7 +287,7 @@ unsafe fn go_on<V: Reading>(mut task: NonNull<Task>, next: Reference, part: Part
     // SAFETY: by the caller's promise.
     let task_ref = unsafe { task.as_mut() };
     task_ref.fetch = fetch_for::<V>(next, part);
-    task_ref.meta.attempts = 0;
+    task_ref.meta.forget_attempts();
     match home_of(next) {
         Some(_) if cx.home_of(next) != cx.worker() => cx.send_to(task, cx.home_of(next)),
         _ => cx.requeue(task),
@@ -326,7 +326,7 @@ unsafe fn finish<V: Reading, K: Sink<V::Result>>(
     // SAFETY: by the caller's promise; the body is moved out before its block is given back.
     let (Body { visit, sink, .. }, meta) = unsafe {
         let moved = (body.read(), task.as_ref().meta);
-        cx.free(task, moved.1.class);
+        cx.free::<Body<V, K>>(task);
         moved
     };
     let error = match output {
@@ -335,19 +335,19 @@ unsafe fn finish<V: Reading, K: Sink<V::Result>>(
             let then = |_: &_, cx: &mut Context| visit.then(output, cx);
             let (result, (sink, meta)) = guarded(cx, (sink, meta), fail::<K, V::Result>, then);
             sink.complete(Ok(result), cx);
-            return cx.finished(meta.epoch);
+            return cx.finished(meta.epoch());
         }
         Err(error) => error,
     };
     quietly(|| drop(visit));
     sink.complete(Err(error), cx);
-    cx.finished(meta.epoch);
+    cx.finished(meta.epoch());
 }
 
 /// A panic while nothing is held: tells who waits.
 pub(crate) fn fail<K: Sink<R>, R>((sink, meta): (K, Meta), payload: Payload, cx: &mut Context) {
     sink.complete(Err(JoinError::panicked(payload)), cx);
-    cx.finished(meta.epoch);
+    cx.finished(meta.epoch());
 }
 
 /// Reads while writers are kept out: after a few disturbed attempts, or where the object's primitive asks for it.
@@ -359,7 +359,7 @@ unsafe fn run_entering<V: Reading, K: Sink<V::Result>>(mut task: NonNull<Task>, 
         let body = Task::body::<Body<V, K>>(task);
         let target = (*body).target;
         let header = target.header();
-        if header.latch.is_poisoned() && task.as_ref().meta.flags & BATON == 0 {
+        if header.latch.is_poisoned() && !task.as_ref().meta.has_baton() {
             return finish(task, body, Err(JoinError::Poisoned), cx);
         }
         let Some(entered) = enter_to_read(task, target, cx, |counters| &counters.versioned_retries) else {
@@ -373,7 +373,7 @@ unsafe fn run_entering<V: Reading, K: Sink<V::Result>>(mut task: NonNull<Task>, 
         };
         let meta = &mut task.as_mut().meta;
         entered.leave(target, *meta, cx);
-        meta.flags &= !BATON;
+        meta.drop_baton();
         match step {
             Ok(Step::Go(next, part)) => {
                 (*body).target = next.reference();
@@ -400,7 +400,7 @@ impl Entered {
         // SAFETY: by the caller's promise.
         let header = unsafe { target.header() };
         leave(header, target.primitive(), false);
-        if meta.flags & BATON != 0 {
+        if meta.has_baton() {
             // SAFETY: at home, and the object was handed to this task.
             unsafe { cx.hand_on(header) };
         }
@@ -424,8 +424,8 @@ pub(crate) unsafe fn enter_to_read(
     unsafe {
         let meta = &mut task.as_mut().meta;
         let primitive = target.primitive();
-        if primitive.is_optimistic() && meta.attempts < Context::OPTIMISTIC_ATTEMPTS {
-            meta.attempts += 1;
+        if primitive.is_optimistic() && meta.attempts() < Context::OPTIMISTIC_ATTEMPTS {
+            meta.count_attempt();
             retries(cx.counters()).add(1);
             cx.requeue(task);
             return None;
@@ -436,7 +436,7 @@ pub(crate) unsafe fn enter_to_read(
                 return None;
             }
             let header = target.header();
-            if header.is_held() && meta.flags & BATON == 0 {
+            if header.is_held() && !meta.has_baton() {
                 header.defer(task);
                 return None;
             }
@@ -452,7 +452,7 @@ unsafe fn cancel<V: Reading, K: Sink<V::Result>>(task: NonNull<Task>, cx: &mut C
         let body = Task::body::<Body<V, K>>(task);
         let meta = task.as_ref().meta;
         let target = (*body).target;
-        if meta.flags & BATON != 0 {
+        if meta.has_baton() {
             cx.hand_on(target.header());
         }
         finish(task, body, Err(JoinError::Cancelled), cx);
