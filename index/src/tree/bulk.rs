@@ -29,28 +29,41 @@ impl<K: Key, V: Value, L: Layout> Tree<K, V, L> {
             );
             (word, value.to_word())
         });
+        // How many levels there will be makes no difference to leaves.
         let mut level = 0;
-        let mut nodes = build_level(&arena, level, words);
+        let mut nodes = build_level(&arena, level, level, words);
         while nodes.len() > 1 {
             level += 1;
-            nodes = build_level(&arena, level, nodes.into_iter());
+            // More than two levels above make no difference, either.
+            let above = (0..2).scan(nodes.len(), |nodes, _| {
+                *nodes = nodes.div_ceil(each::<L>());
+                (*nodes > 1).then_some(())
+            });
+            let top_level = level + above.count() as u64;
+            nodes = build_level(&arena, level, top_level, nodes.into_iter());
         }
         let top = match nodes.first() {
             Some(&(_, word)) => super::link_of(word),
             None => None,
         };
-        let top: Link<L> = top.unwrap_or_else(|| marked(arena.alloc_outside(L::new(0, 0)), 0));
+        let top: Link<L> = top.unwrap_or_else(|| marked(arena.alloc_outside(L::new(0, 0)), 0, 0));
         Self::from_parts(rt, top, arena)
     }
+}
+
+/// Entries that a node gets.
+fn each<L: Layout>() -> usize {
+    (L::CAPACITY * FILL / 100).max(2)
 }
 
 /// Builds one level, and returns its nodes' lowest keys and links: the entries of the level above.
 fn build_level<L: Layout>(
     arena: &Arena<L>,
     level: u64,
+    top_level: u64,
     entries: impl Iterator<Item = (u64, u64)>,
 ) -> Vec<(u64, u64)> {
-    let each = (L::CAPACITY * FILL / 100).max(2);
+    let each = each::<L>();
     let mut nodes = Vec::new();
     let mut entries = entries.peekable();
     let mut pairs = Vec::with_capacity(each);
@@ -65,10 +78,12 @@ fn build_level<L: Layout>(
             pairs[0].0 = 0;
         }
         let next_place = arena.reserve_outside();
-        let next = entries.peek().map(|&(key, _)| (key, super::future_link(&next_place, level).to_word()));
+        let next = entries
+            .peek()
+            .map(|&(key, _)| (key, super::future_link(&next_place, level, top_level).to_word()));
         let mut node = L::new(level, low);
         node.fill(&pairs, next);
-        let link = marked(core::mem::replace(&mut place, next_place).fill(node), level);
+        let link = marked(core::mem::replace(&mut place, next_place).fill(node), level, top_level);
         nodes.push((low, link.to_word()));
     }
     nodes

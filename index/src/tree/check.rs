@@ -139,7 +139,7 @@ unsafe fn check_level<L: Layout>(
         report.nodes += 1;
         let low = node.low();
         report.defects.extend(node.check().into_iter().map(|broken| Defect::Node { level, low, broken }));
-        let expected_mark = level.min(u64::from(mark::INNER)) as u8;
+        let expected_mark = level.min(mark::HIGHEST.into()) as u8;
         if node.level() != level || link.mark() != expected_mark {
             report.defects.push(Defect::Level { expected: level, found: node.level() });
             return (None, entries);

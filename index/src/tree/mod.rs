@@ -102,24 +102,20 @@ impl<L: Layout> RootRef<L> {
     }
 }
 
-/// Marks on links: what a visitor has to know of a node before it has arrived.
+/// Marks on links: what a visitor has to know of a node before it has arrived. It is the node's level.
 pub(crate) mod mark {
     /// A leaf.
     pub const LEAF: u8 = 0;
-    /// A node whose children are leaves.
-    pub const BRANCH: u8 = 1;
-    /// A node further up.
-    pub const INNER: u8 = 2;
+    /// The highest level that is told from others; a tree of so many does not fit into any memory.
+    pub const HIGHEST: u8 = 15;
 }
 
-/// A link to a new node of that level, marked for its visitors. There are so few nodes above the branches that they
-/// stay in the cache.
-pub(crate) fn marked<L: Layout>(link: Link<L>, level: u64) -> Link<L> {
-    match level {
-        0 => link.with_mark(mark::LEAF),
-        1 => link.with_mark(mark::BRANCH),
-        _ => link.with_mark(mark::INNER).with_frequency(Frequency::High),
-    }
+/// A link to a new node of that level, marked for its visitors. The topmost node and its children (where these are not
+/// leaves or their parents) are so few and so often visited that they stay in the cache; already the level below them
+/// would have to share it with all that passes by.
+pub(crate) fn marked<L: Layout>(link: Link<L>, level: u64, top_level: u64) -> Link<L> {
+    let link = link.with_mark(level.min(mark::HIGHEST.into()) as u8);
+    if level >= 2 && level + 1 >= top_level { link.with_frequency(Frequency::High) } else { link }
 }
 
 /// The link that a node's word stands for; `None` for 0.
@@ -140,9 +136,9 @@ pub(crate) fn go_to<L: Layout, O>(word: u64) -> Step<L, O> {
 }
 
 /// The link that a reserved place will have, as a word to store in other nodes.
-pub(crate) fn future_link<L: Layout>(place: &Reserved<'_, L>, level: u64) -> Link<L> {
+pub(crate) fn future_link<L: Layout>(place: &Reserved<'_, L>, level: u64, top_level: u64) -> Link<L> {
     // SAFETY: callers store it in nodes that they hold for writing, and fill the place before they let go.
-    marked(unsafe { place.link() }, level)
+    marked(unsafe { place.link() }, level, top_level)
 }
 
 impl<K: Key, V: Value, L: Layout> Tree<K, V, L> {
@@ -154,7 +150,7 @@ impl<K: Key, V: Value, L: Layout> Tree<K, V, L> {
     /// An empty tree whose nodes have that primitive.
     pub fn with_primitive<P: LegalFor<Versioned<L>>>(rt: &Runtime, primitive: P) -> Self {
         let arena = Arena::with_primitive(rt, primitive);
-        let link = marked(arena.alloc_outside(L::new(0, 0)), 0);
+        let link = marked(arena.alloc_outside(L::new(0, 0)), 0, 0);
         Self::from_parts(rt, link, arena)
     }
 

@@ -1,7 +1,7 @@
 //! Changing one entry: readers down to the branch, whose child is a leaf; there the task becomes a writer (MxTasks,
 //! section 5).
 
-use super::{RootRef, future_link, link_of, mark, merge, separate};
+use super::{RootRef, future_link, link_of, mark, marked, merge, separate};
 use crate::node::{Down, Layout, Modified, Removed, Write, Wrote};
 use xtasking::{Context, Link, Modify, Part, Spawner, Step, Visit, WriteToken, Written};
 
@@ -213,24 +213,22 @@ pub(super) fn split<L: Layout, R>(
     let shared = root.get(cx);
     let level = node.level();
     let place = shared.arena.reserve(cx);
-    let link = future_link(&place, level);
+    let top = shared.link.get();
+    let replaces_top = top.is_same_node(at);
+    let top_level = if replaces_top { level + 1 } else { top.mark().into() };
+    let link = future_link(&place, level, top_level);
     let mut right = L::new(level, 0);
     let separator = node.split(&mut right, link.to_word(), key, node.token());
     let result = apply(if key < separator { node } else { &right }, node.token());
     place.fill(right);
-    if shared.link.get().is_same_node(at) {
+    if replaces_top {
         // Only who holds the topmost node for writing replaces it.
-        let mut top = L::new(level + 1, 0);
-        top.fill(&[(0, marked_word(at, level)), (separator, link.to_word())], None);
+        let mut top = L::new(top_level, 0);
+        top.fill(&[(0, marked(at, level, top_level).to_word()), (separator, link.to_word())], None);
         let top = shared.arena.alloc(top, cx);
-        shared.link.set(super::marked(top, level + 1));
+        shared.link.set(marked(top, top_level, top_level));
     } else {
         separate::begin(root, level + 1, separator, link, cx);
     }
     result
-}
-
-/// A node's link as its parent holds it.
-fn marked_word<L: Layout>(link: Link<L>, level: u64) -> u64 {
-    super::marked(link, level).to_word()
 }

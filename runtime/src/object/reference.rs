@@ -135,11 +135,9 @@ impl Fetch {
 
     #[inline(always)]
     pub(crate) fn issue(self) {
-        let (mut line, lines) = (self.0 & ADDRESS, self.0 >> HOME_SHIFT);
-        let end = line + lines * LINE as u64;
-        while line < end {
-            prefetch(line);
-            line += LINE as u64;
+        let (first, lines) = (self.0 & ADDRESS, self.0 >> HOME_SHIFT);
+        for line in 0..lines {
+            prefetch(first + line * LINE as u64);
         }
     }
 

@@ -135,7 +135,7 @@ impl Context {
 
     /// Puts a task into a ring of this worker.
     #[inline(always)]
-    pub(super) fn push_here(&mut self, task: NonNull<Task>, meta: Meta, fetch: Fetch) {
+    pub(crate) fn push_here(&mut self, task: NonNull<Task>, meta: Meta, fetch: Fetch) {
         if meta.cost() != 0 {
             self.extra_load += meta.cost();
         }

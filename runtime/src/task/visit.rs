@@ -4,8 +4,7 @@ use super::access::{Target, value_of};
 use super::builder::Order;
 use super::once::{enter, leave};
 use super::{
-    JoinError, Meta, Payload, Sink, Spawner, Task, VTable, catch, class_of, guarded, is_too_large,
-    quietly,
+    JoinError, Meta, Payload, Sink, Spawner, Task, VTable, catch, class_of, guarded, is_too_large, quietly,
 };
 use crate::annotation::{Part, Place};
 use crate::monitor::{Counter, Counters};
@@ -285,12 +284,13 @@ unsafe fn run<V: Reading, K: Sink<V::Result>>(task: NonNull<Task>, cx: &mut Cont
 #[inline(always)]
 unsafe fn go_on<V: Reading>(mut task: NonNull<Task>, next: Reference, part: Part, cx: &mut Context) {
     // SAFETY: by the caller's promise.
-    let task_ref = unsafe { task.as_mut() };
-    task_ref.fetch = fetch_for::<V>(next, part);
-    task_ref.meta.forget_attempts();
+    let Task { fetch, meta, .. } = unsafe { task.as_mut() };
+    *fetch = fetch_for::<V>(next, part);
+    meta.forget_attempts();
+    let (fetch, meta) = (*fetch, *meta);
     match home_of(next) {
         Some(_) if cx.home_of(next) != cx.worker() => cx.send_to(task, cx.home_of(next)),
-        _ => cx.requeue(task),
+        _ => cx.push_here(task, meta, fetch),
     }
 }
 
