@@ -201,3 +201,48 @@ fn a_tree_outlives_its_runtime() {
     assert_eq!((report.entries, report.nodes, report.levels), (1, 1, 1));
     drop(clone);
 }
+
+/// Pages that this process has in memory, in bytes; `None` where the system does not say.
+fn resident() -> Option<usize> {
+    let text = std::fs::read_to_string("/proc/self/statm").ok()?;
+    Some(text.split_whitespace().nth(1)?.parse::<usize>().ok()? * 4096)
+}
+
+/// The size that users have: some minutes, so it is asked for by `--ignored`.
+#[test]
+#[ignore = "takes minutes; run it in release"]
+fn ten_rounds_of_ten_million_keys_stay_within_bounds() {
+    const KEYS: u64 = 10_000_000;
+    const BATCH: u64 = 100_000;
+    let Some(before) = resident() else {
+        return eprintln!("skipped: this system does not tell how much memory a process has");
+    };
+    let rt = Runtime::builder().workers(2).build().unwrap();
+    let tree = Tree::<u64, u64>::new(&rt);
+    let client = tree.client(&rt);
+    // An odd factor is a permutation of the 64-bit words: random order, another one each round.
+    let key = |round: u64, index: u64| (index * 10 + round).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let batches = || (0..KEYS).step_by(BATCH as usize).map(|from| from..from + BATCH);
+    let mut need = 0;
+    for round in 0..10 {
+        for batch in batches() {
+            let entries = batch.map(|index| (key(round, index), round)).collect();
+            assert!(client.insert_many(entries).unwrap().into_iter().all(|new| new));
+        }
+        let used = resident().unwrap() - before;
+        if round == 0 {
+            need = used;
+        }
+        let nodes = tree.memory().live;
+        println!("round {round}: {} MB resident with {KEYS} keys, {nodes} nodes", used >> 20);
+        assert!(used <= need * 3 / 2, "{used} bytes instead of {need}");
+        for batch in batches() {
+            let keys = batch.map(|index| key(round, index)).collect();
+            assert!(client.remove_many(keys).unwrap().into_iter().all(|old| old == Some(round)));
+        }
+        settle(&rt, &tree, Setting::Threads { workers: 2 }, LEFT);
+        let used = resident().unwrap() - before;
+        println!("round {round}: {} MB resident with none", used >> 20);
+        assert!(used <= need * 3 / 2, "{used} bytes instead of {need}");
+    }
+}

@@ -5,12 +5,14 @@ mod common;
 use common::{
     Dropped, Flag, Gate, Pair, Setting, eventually, on_all, on_each, silence_tasks, watchdog, watchdog_of,
 };
-use std::panic::panic_any;
+use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
-use xtasking::{Handle, JoinError, OptimisticLatched, OptimisticSequenced, Runtime, Sequencing, Shutdown};
+use xtasking::{
+    Arena, Handle, JoinError, OptimisticLatched, OptimisticSequenced, Runtime, Sequencing, Shutdown,
+};
 
 fn threads(workers: usize) -> Runtime {
     Setting::Threads { workers }.build()
@@ -189,4 +191,33 @@ fn a_panic_after_a_reading_that_panicked_reaches_the_handle() {
     assert!(
         matches!(read.join(), Err(JoinError::Panicked(payload)) if payload.message() == "provoked: afterwards")
     );
+}
+
+#[test]
+fn links_of_another_runtime_are_refused_where_nothing_would_keep_tasks_apart() {
+    silence_tasks();
+    on_all(|setting| {
+        let (home, other) = (setting.build(), setting.build());
+        let sequenced =
+            Arena::<Pair>::with_primitive(&home, OptimisticSequenced).alloc_outside(Pair::default());
+        let in_turn = Arena::<Pair>::with_primitive(&home, Sequencing).alloc_outside(Pair::default());
+        let latched = Arena::<Pair>::with_primitive(&home, OptimisticLatched).alloc_outside(Pair::default());
+        let refused =
+            |result: Result<(), JoinError>| assert!(matches!(result, Err(JoinError::Foreign)), "{result:?}");
+        refused(other.task(sequenced.write()).submit(|_, _| ()).join());
+        refused(other.task(in_turn.write()).submit(|_, _| ()).join());
+        refused(other.task(in_turn.read()).submit_read(|_| (), |(), _| ()).join());
+        // A latch keeps everybody apart, and an optimistic read holds nothing.
+        other.task(latched.write()).submit(|pair, _| pair.0.set(1, pair.token())).join().unwrap();
+        other.task(sequenced.read()).submit_read(|_| (), |(), _| ()).join().unwrap();
+        let both = catch_unwind(AssertUnwindSafe(|| {
+            other.task((latched.write(), sequenced.write())).spawn(|_, _| ())
+        }));
+        assert!(both.is_err());
+        // At home all is well.
+        for link in [sequenced, in_turn, latched] {
+            home.task(link.write()).submit(|pair, _| pair.0.set(2, pair.token())).join().unwrap();
+        }
+        home.task((sequenced.write(), in_turn.write())).submit(|_, _| ()).join().unwrap();
+    });
 }

@@ -128,6 +128,15 @@ macro_rules! case {
             skipped: &[],
         }
     };
+    (mixed $name:literal, $body:expr) => {
+        Case {
+            name: concat!($name, ", contended"),
+            about: "tasks of all workers on one object, half of them reading",
+            span: Span::Several,
+            runs: &[own(4, $body)],
+            skipped: &[],
+        }
+    };
     (contended $name:literal, $body:expr) => {
         Case {
             name: concat!($name, ", contended"),
@@ -227,30 +236,35 @@ pub(super) static ALL: &[Case] = &[
     case!(one "reader/writer latch, read", objects::read_one::<ReaderWriter>),
     case!(many "reader/writer latch, read", objects::read_many::<ReaderWriter>),
     case!(contended "reader/writer latch, read", objects::read_one::<ReaderWriter>),
+    case!(mixed "reader/writer latch, read and write", objects::mix_one::<ReaderWriter>),
     case!(one "version, sequenced, write", objects::write_one::<VersionSequenced>),
     case!(many "version, sequenced, write", objects::write_many::<VersionSequenced>),
     case!(contended "version, sequenced, write", objects::write_one::<VersionSequenced>),
     case!(one "version, sequenced, read", objects::read_one::<VersionSequenced>),
     case!(many "version, sequenced, read", objects::read_many::<VersionSequenced>),
     case!(contended "version, sequenced, read", objects::read_one::<VersionSequenced>),
+    case!(mixed "version, sequenced, read and write", objects::mix_one::<VersionSequenced>),
     case!(one "version, latched, write", objects::write_one::<VersionLatched>),
     case!(many "version, latched, write", objects::write_many::<VersionLatched>),
     case!(contended "version, latched, write", objects::write_one::<VersionLatched>),
     case!(one "version, latched, read", objects::read_one::<VersionLatched>),
     case!(many "version, latched, read", objects::read_many::<VersionLatched>),
     case!(contended "version, latched, read", objects::read_one::<VersionLatched>),
+    case!(mixed "version, latched, read and write", objects::mix_one::<VersionLatched>),
     case!(one "copies, sequenced, write", objects::write_one::<CopySequenced>),
     case!(many "copies, sequenced, write", objects::write_many::<CopySequenced>),
     case!(contended "copies, sequenced, write", objects::write_one::<CopySequenced>),
     case!(one "copies, sequenced, read", objects::read_one::<CopySequenced>),
     case!(many "copies, sequenced, read", objects::read_many::<CopySequenced>),
     case!(contended "copies, sequenced, read", objects::read_one::<CopySequenced>),
+    case!(mixed "copies, sequenced, read and write", objects::mix_one::<CopySequenced>),
     case!(one "copies, latched, write", objects::write_one::<CopyLatched>),
     case!(many "copies, latched, write", objects::write_many::<CopyLatched>),
     case!(contended "copies, latched, write", objects::write_one::<CopyLatched>),
     case!(one "copies, latched, read", objects::read_one::<CopyLatched>),
     case!(many "copies, latched, read", objects::read_many::<CopyLatched>),
     case!(contended "copies, latched, read", objects::read_one::<CopyLatched>),
+    case!(mixed "copies, latched, read and write", objects::mix_one::<CopyLatched>),
     Case {
         name: "two objects, one home",
         about: "tasks of all workers that write two sequenced objects of worker 0",

@@ -176,7 +176,7 @@ impl<T: Version> Reserved<'_, T> {
     /// Makes the node.
     pub fn fill(self, value: T) -> Link<T> {
         // SAFETY: the slot is fresh and was laid out for this type.
-        unsafe { self.cell.write(Cell::new(Versioned::new(value))) };
+        unsafe { self.cell.write(Cell::new(Versioned::new(value), self.arena.inner.shared.at_rest)) };
         let link = self.link;
         core::mem::forget(self);
         link

@@ -12,6 +12,9 @@ use core::marker::PhantomData;
 ///
 /// A link does not keep its node alive. It needs not: nodes are freed only by [`Arena::retire`](super::Arena::retire)
 /// and [`Arena::dispose`](super::Arena::dispose), whose callers promise that no link is followed afterwards.
+///
+/// A link is for tasks of the runtime that its arena was made for. Where nothing would keep tasks of another one apart
+/// from these, they fail with [`JoinError::Foreign`](crate::JoinError::Foreign).
 pub struct Link<T> {
     reference: Reference,
     target: PhantomData<fn() -> T>,

@@ -7,6 +7,7 @@ mod header;
 mod link;
 mod owned;
 mod primitive;
+mod realm;
 mod reference;
 mod word;
 
@@ -21,5 +22,6 @@ pub use primitive::{
 };
 pub use word::{Word, WriteToken};
 
-pub(crate) use header::Header;
+pub(crate) use header::{AtRest, Header, Turn};
+pub(crate) use realm::Realm;
 pub(crate) use reference::{Cell, Fetch, MAX_HOMES, Reference, prefetch};

@@ -24,7 +24,8 @@ pub(super) struct Owned<C> {
 
 impl<C> Owned<C> {
     pub(super) fn new(shared: Arc<Shared>, value: C) -> Self {
-        Self { owners: AtomicUsize::new(1), shared, cell: Cell::new(value) }
+        let cell = Cell::new(value, shared.at_rest);
+        Self { owners: AtomicUsize::new(1), shared, cell }
     }
 }
 

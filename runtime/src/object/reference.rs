@@ -8,7 +8,7 @@
 //! A spawner decides from this word alone where a task goes, how it will synchronise and which lines to fetch:
 //! the object itself may still be in memory far away.
 
-use super::header::Header;
+use super::header::{AtRest, Header};
 use super::primitive::Primitive;
 use crate::annotation::{Frequency, LINE, Part};
 use core::ptr::NonNull;
@@ -32,8 +32,8 @@ pub(crate) struct Cell<S> {
 }
 
 impl<S> Cell<S> {
-    pub const fn new(value: S) -> Self {
-        Self { header: Header::new(), value }
+    pub const fn new(value: S, at_rest: AtRest) -> Self {
+        Self { header: Header::new(at_rest), value }
     }
 }
 

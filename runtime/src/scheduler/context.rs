@@ -4,9 +4,9 @@ use super::shared::{Seat, Shared};
 use crate::annotation::Priority;
 use crate::memory::{CoreHeap, Ledger, Retired};
 use crate::monitor::Counters;
-use crate::object::{Fetch, Header, Reference};
+use crate::object::{AtRest, Fetch, Header, Reference};
 use crate::pool::{Inbox, Ring};
-use crate::sync::Padded;
+use crate::sync::{Padded, Relaxed};
 use crate::task::{Aftermath, Meta, Task, TaskBuilder, class_of};
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
@@ -25,6 +25,8 @@ pub struct Context {
     pub(super) ready: u8,
     pub(super) heap: CoreHeap,
     pub(super) distance: u64,
+    /// How objects of this runtime rest.
+    pub(crate) at_rest: AtRest,
     pub(super) counting: bool,
     /// The runtime is being shut down and drops what has not started.
     pub(super) cancelling: bool,
@@ -34,6 +36,8 @@ pub struct Context {
     pub(crate) aftermath: Option<Aftermath>,
     /// The epoch that was announced last, in which operations begin.
     pub(super) epoch: u64,
+    /// Others were told that this worker has nothing to do.
+    pub(super) idle: bool,
     /// Counts bursts, for what happens now and then.
     pub(super) bursts: u64,
     /// Units of cost beyond one a task, of the tasks in the rings.
@@ -65,11 +69,13 @@ impl Context {
             ready: 0,
             heap: CoreHeap::new(shared.heaps.clone(), seat.node),
             distance: shared.distance as u64,
+            at_rest: shared.at_rest,
             counting: shared.counting,
             cancelling: false,
             current: Meta::new(0, Priority::Normal, 0),
             aftermath: None,
             epoch: 0,
+            idle: false,
             bursts: 0,
             extra_load: 0,
             retired: VecDeque::new(),
@@ -105,6 +111,12 @@ impl Context {
 
     pub(super) fn seat(&self) -> &Seat {
         &self.shared.seats[self.index]
+    }
+
+    /// Tells others whether this worker has nothing to do.
+    pub(super) fn say_idle(&mut self, idle: bool) {
+        self.idle = idle;
+        self.seat().idle.store(idle, Relaxed);
     }
 
     pub(super) fn inbox(&self) -> &Inbox {

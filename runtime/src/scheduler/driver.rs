@@ -74,6 +74,9 @@ impl Driver {
         cx.epoch = cx.shared.epochs.announce(&cx.ledger.0, cx.epoch);
         cx.receive(None);
         cx.cancelling = cx.shared.phase.load(Relaxed) == phase::CANCELLING;
+        if cx.idle && cx.ready != 0 {
+            cx.say_idle(false);
+        }
         let mut ran = 0;
         while cx.ready != 0 && ran < most {
             // One catch for many tasks: what has to be done about a panic is left in `aftermath` by the guard that it
@@ -102,6 +105,9 @@ impl Driver {
     fn idle(&mut self) -> Progress {
         let cx = &mut self.cx;
         cx.seat().load.store(0, Relaxed);
+        if !cx.idle {
+            cx.say_idle(true);
+        }
         if cx.has_garbage() {
             cx.reclaim();
         }
@@ -119,6 +125,7 @@ impl Driver {
     fn sleep(&mut self) {
         let cx = &mut self.cx;
         cx.leave_garbage();
+        cx.say_idle(false);
         cx.shared.epochs.go_offline(&cx.ledger.0);
         cx.epoch = crate::memory::OFFLINE;
         // SeqCst, with `Shared::push`: of its change to the inbox and its look at the flag on one side, and this

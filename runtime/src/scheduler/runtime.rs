@@ -5,7 +5,8 @@ use super::{Driver, Shared};
 use crate::memory::{Epochs, Heaps};
 use crate::monitor::{Allocation, Snapshot};
 use crate::object::{
-    MAX_HOMES, ObjectBuilder, Plain, Shared as SharedClass, Snapshot as SnapshotClass, Version, Versioned,
+    AtRest, MAX_HOMES, ObjectBuilder, Plain, Realm, Shared as SharedClass, Snapshot as SnapshotClass,
+    Version, Versioned,
 };
 use crate::platform::{Platform, Topology};
 use crate::pool::Inbox;
@@ -257,11 +258,13 @@ impl Builder {
     /// If the number of workers is 0 or too large, or the platform cannot start them.
     pub fn build(self) -> Result<Runtime, BuildError> {
         let (platform, workers) = self.choose_platform()?;
+        let realm = Realm::new().ok_or(BuildError::TooManyRuntimes)?;
         let topology = platform.topology();
         let heaps = Heaps::new(topology.nodes, platform.pages());
         let seat = |worker| Seat {
             inbox: Inbox::new(),
             asleep: Padded(AtomicBool::new(false)),
+            idle: AtomicBool::new(false),
             load: AtomicU64::new(0),
             enlisting: SpinMutex::new(()),
             ledger: Arc::new(Padded::default()),
@@ -282,6 +285,8 @@ impl Builder {
             awake: AtomicUsize::new(workers),
             has_orphans: AtomicBool::new(false),
             turn: AtomicUsize::new(0),
+            at_rest: AtRest::of(&realm),
+            _realm: realm,
             distance: self.distance.min(FARTHEST),
             counting: self.counting,
             hook: self.hook,
@@ -319,6 +324,8 @@ pub enum BuildError {
     NoWorkers,
     /// More workers than objects can have homes.
     TooManyWorkers(usize),
+    /// 65536 runtimes are there already, or objects of theirs.
+    TooManyRuntimes,
     /// The platform could not start a worker.
     Platform(&'static str),
 }
@@ -330,6 +337,7 @@ impl fmt::Display for BuildError {
             Self::TooManyWorkers(workers) => {
                 write!(f, "{workers} workers are more than the {MAX_HOMES} that objects can have as homes")
             }
+            Self::TooManyRuntimes => f.write_str("there are too many runtimes in this process"),
             Self::Platform(why) => f.write_str(why),
         }
     }

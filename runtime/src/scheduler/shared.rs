@@ -2,6 +2,7 @@
 
 use crate::memory::{Epochs, Heaps, Ledger, Retired};
 use crate::monitor::Counters;
+use crate::object::{AtRest, Realm};
 use crate::platform::Platform;
 use crate::pool::Inbox;
 use crate::sync::{
@@ -31,6 +32,8 @@ pub(crate) struct Seat {
     pub(crate) inbox: Inbox,
     /// The worker sleeps, or is about to.
     pub(crate) asleep: Padded<AtomicBool>,
+    /// The worker is awake and has found nothing to do. Whoever makes use of that clears it.
+    pub(crate) idle: AtomicBool,
     /// How much waits in the worker's pool, in units of cost: written by the worker now and then, raised by those who
     /// choose it for its small load.
     pub(crate) load: AtomicU64,
@@ -62,6 +65,10 @@ pub struct Shared {
     pub(crate) has_orphans: AtomicBool,
     /// Whose turn it is to get an unplaced task from outside; only roughly counted.
     pub(crate) turn: AtomicUsize,
+    /// How the objects of this runtime are told from those of others.
+    pub(crate) at_rest: AtRest,
+    /// Keeps the number in `at_rest` from being used by others.
+    pub(crate) _realm: Realm,
     pub(crate) distance: usize,
     pub(crate) counting: bool,
     pub(crate) hook: Box<dyn Fn(Failure) + Send + Sync>,
@@ -120,12 +127,19 @@ impl Shared {
         }
     }
 
-    /// The worker that an unplaced task from outside goes to: each in turn.
+    /// The worker that an unplaced task from outside goes to: each in turn, but rather one that is looking for work
+    /// than one that has to be woken.
     pub(crate) fn next_in_turn(&self) -> usize {
         // A lost update only sends two tasks to one worker.
         let turn = self.turn.load(Relaxed);
         self.turn.store(turn.wrapping_add(1), Relaxed);
-        turn % self.seats.len()
+        let chosen = turn % self.seats.len();
+        if !self.seats[chosen].asleep.0.load(Relaxed) {
+            return chosen;
+        }
+        // The swap sees to it that the next task finds another one.
+        let is_idle = |seat: &Seat| seat.idle.load(Relaxed) && seat.idle.swap(false, Relaxed);
+        self.seats.iter().position(is_idle).unwrap_or(chosen)
     }
 
     /// The least loaded worker of a node; its load is raised by the task's cost. A node without workers is served by

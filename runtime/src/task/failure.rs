@@ -14,6 +14,8 @@ pub enum JoinError {
     /// An object it needed was left half-written by a task that panicked; see
     /// [`Object::clear_poison`](crate::Object::clear_poison).
     Poisoned,
+    /// A link led it to an object of another runtime, whose tasks nothing keeps apart from those of this one.
+    Foreign,
     /// Who was to complete it was dropped without doing so.
     Abandoned,
     /// The wait would block a worker of the runtime that has to do the work; await the handle, or spawn a
@@ -39,6 +41,7 @@ impl fmt::Display for JoinError {
             Self::Panicked(payload) => write!(f, "the task panicked: {}", payload.message()),
             Self::Cancelled => f.write_str("the task was cancelled before it started"),
             Self::Poisoned => f.write_str("an object of the task is poisoned by an earlier panic"),
+            Self::Foreign => f.write_str("an object of the task belongs to another runtime"),
             Self::Abandoned => f.write_str("the task's result was never delivered"),
             Self::WouldBlock => f.write_str("a worker cannot wait for a task of its own runtime"),
         }

@@ -16,7 +16,7 @@ use super::once::{enter, leave, locate_nothing};
 use super::{
     JoinError, Meta, Payload, Sink, Spawner, Task, VTable, class_of, guarded, is_too_large, quietly,
 };
-use crate::object::Reference;
+use crate::object::{Reference, Turn};
 use crate::scheduler::Context;
 use crate::sync::{AcqRel, AtomicPtr, AtomicU32};
 use alloc::boxed::Box;
@@ -106,6 +106,10 @@ where
 {
     targets.iter().for_each(|target| target.check(order.spawner.shared()));
     let (indices, different) = in_address_order(&targets);
+    let at_rest = order.spawner.shared().at_rest;
+    // SAFETY: whoever names an object sees to it that it is alive now.
+    let is_own = |target: &Target| target.runtime != 0 || unsafe { target.reference.header() }.is_of(at_rest);
+    assert!(targets.iter().all(is_own), "an object is used by a task of another runtime");
     let sequenced = |&&index: &&u8| targets[usize::from(index)].reference.primitive().is_sequenced();
     let envoys = indices[..different].iter().filter(sequenced).count();
 
@@ -191,7 +195,7 @@ unsafe fn claim(task: NonNull<Task>, cx: &mut Context) {
         let meta = task.as_ref().meta;
         let header = target.header();
         if !meta.has_baton() {
-            if header.is_held() {
+            if header.turn(cx.at_rest) != Turn::Now {
                 return header.defer(task);
             }
             header.hold();

@@ -2,12 +2,12 @@
 
 use super::access::{Grant, Target, Writes, Written, value_of};
 use super::builder::Order;
-use super::visit::{enter_to_read, fail};
+use super::visit::{Entering, enter_to_read, fail};
 use super::{
     JoinError, Meta, Payload, Sink, Spawner, Task, VTable, catch, class_of, guarded, is_too_large, quietly,
 };
 use crate::annotation::Part;
-use crate::object::{Fetch, Header, Link, Primitive, Reference, Version, Versioned};
+use crate::object::{Fetch, Header, Link, Primitive, Reference, Turn, Version, Versioned};
 use crate::scheduler::Context;
 use crate::sync::AtomicPtr;
 use alloc::boxed::Box;
@@ -252,8 +252,12 @@ unsafe fn run<B: Body, K: Sink<B::Result>>(task: NonNull<Task>, cx: &mut Context
         let header = target.header();
         let primitive = target.primitive();
         let meta = task.as_ref().meta;
-        if primitive.is_sequenced() && header.is_held() && !meta.has_baton() {
-            return header.defer(task);
+        if primitive.is_sequenced() && !meta.has_baton() {
+            match header.turn(cx.at_rest) {
+                Turn::Now => {}
+                Turn::Later => return header.defer(task),
+                Turn::Never => return end_unrun::<B, K>(task, JoinError::Foreign, cx),
+            }
         }
         let Once { body, sink, .. } = once.read();
         cx.free::<Once<B, K>>(task);
@@ -342,11 +346,14 @@ unsafe fn run_on_copy<B: Body, K: Sink<B::Result>>(task: NonNull<Task>, cx: &mut
         }
         let meta = task.as_ref().meta;
         if copy.is_none() && (baton || !latch.is_poisoned()) {
-            let Some(entered) = enter_to_read(task, target, cx, |counters| &counters.snapshot_retries) else {
-                return;
-            };
-            copy = Some(B::Grant::copy(value));
-            entered.leave(target, meta, cx);
+            match enter_to_read(task, target, cx, |counters| &counters.snapshot_retries) {
+                Entering::Entered(entered) => {
+                    copy = Some(B::Grant::copy(value));
+                    entered.leave(target, meta, cx);
+                }
+                Entering::Gone => return,
+                Entering::Foreign => return end_unrun::<B, K>(task, JoinError::Foreign, cx),
+            }
         }
         let Once { body, sink, .. } = once.read();
         cx.free::<Once<B, K>>(task);
@@ -368,12 +375,21 @@ unsafe fn run_on_copy<B: Body, K: Sink<B::Result>>(task: NonNull<Task>, cx: &mut
 
 unsafe fn cancel<B: Body, K: Sink<B::Result>>(task: NonNull<Task>, cx: &mut Context) {
     // SAFETY: the task is of this kind and belongs to this worker.
+    unsafe { end_unrun::<B, K>(task, JoinError::Cancelled, cx) };
+}
+
+/// # Safety
+///
+/// The task is of this kind and belongs to this worker.
+#[cold]
+unsafe fn end_unrun<B: Body, K: Sink<B::Result>>(task: NonNull<Task>, why: JoinError, cx: &mut Context) {
+    // SAFETY: by the caller's promise.
     unsafe {
         let Once { target, body, sink } = Task::body::<Once<B, K>>(task).read();
         let meta = task.as_ref().meta;
         cx.free::<Once<B, K>>(task);
         quietly(|| drop(body));
-        sink.complete(Err(JoinError::Cancelled), cx);
+        sink.complete(Err(why), cx);
         if meta.has_baton() {
             cx.hand_on(target.header());
         }

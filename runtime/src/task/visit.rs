@@ -8,7 +8,7 @@ use super::{
 };
 use crate::annotation::{Part, Place};
 use crate::monitor::{Counter, Counters};
-use crate::object::{Fetch, Link, Primitive, Reference, Version, Versioned};
+use crate::object::{Fetch, Link, Primitive, Reference, Turn, Version, Versioned};
 use crate::scheduler::Context;
 use crate::sync::{AtomicPtr, Stamp};
 use alloc::boxed::Box;
@@ -362,8 +362,10 @@ unsafe fn run_entering<V: Reading, K: Sink<V::Result>>(mut task: NonNull<Task>, 
         if header.latch.is_poisoned() && !task.as_ref().meta.has_baton() {
             return finish(task, body, Err(JoinError::Poisoned), cx);
         }
-        let Some(entered) = enter_to_read(task, target, cx, |counters| &counters.versioned_retries) else {
-            return;
+        let entered = match enter_to_read(task, target, cx, |counters| &counters.versioned_retries) {
+            Entering::Entered(entered) => entered,
+            Entering::Gone => return,
+            Entering::Foreign => return finish(task, body, Err(JoinError::Foreign), cx),
         };
         let value = value_of::<Versioned<V::Target>>(target);
         let step = if header.latch.is_poisoned() {
@@ -390,6 +392,15 @@ unsafe fn run_entering<V: Reading, K: Sink<V::Result>>(mut task: NonNull<Task>, 
 /// A reader has entered its object; writers are kept out.
 pub(crate) struct Entered;
 
+/// What became of a reader that wants to enter its object.
+pub(crate) enum Entering {
+    Entered(Entered),
+    /// The task is not here any more: it waits, or was sent or put somewhere.
+    Gone,
+    /// The object belongs to another runtime.
+    Foreign,
+}
+
 impl Entered {
     /// Lets writers in again; the object is as it was, so its version stays.
     ///
@@ -408,8 +419,7 @@ impl Entered {
 }
 
 /// Enters an object to read it: where it is optimistic, only after a few attempts without; before the last one the task
-/// is put back to be tried again. An object of a home is entered by running there. `None`: the task is not here any
-/// more.
+/// is put back to be tried again. An object of a home is entered by running there.
 ///
 /// # Safety
 ///
@@ -419,7 +429,7 @@ pub(crate) unsafe fn enter_to_read(
     target: Reference,
     cx: &mut Context,
     retries: fn(&Counters) -> &Counter,
-) -> Option<Entered> {
+) -> Entering {
     // SAFETY: by the caller's promise.
     unsafe {
         let meta = &mut task.as_mut().meta;
@@ -428,21 +438,27 @@ pub(crate) unsafe fn enter_to_read(
             meta.count_attempt();
             retries(cx.counters()).add(1);
             cx.requeue(task);
-            return None;
+            return Entering::Gone;
         }
         if primitive.is_sequenced() {
             if cx.home_of(target) != cx.worker() {
                 cx.send_to(task, cx.home_of(target));
-                return None;
+                return Entering::Gone;
             }
             let header = target.header();
-            if header.is_held() && !meta.has_baton() {
-                header.defer(task);
-                return None;
+            if !meta.has_baton() {
+                match header.turn(cx.at_rest) {
+                    Turn::Now => {}
+                    Turn::Later => {
+                        header.defer(task);
+                        return Entering::Gone;
+                    }
+                    Turn::Never => return Entering::Foreign,
+                }
             }
         }
         cx.count_wait(enter(target.header(), primitive, false));
-        Some(Entered)
+        Entering::Entered(Entered)
     }
 }
 

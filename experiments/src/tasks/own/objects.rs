@@ -126,6 +126,23 @@ fn reads<K: Kind>(stage: &Stage, tasks: u64, count: usize) -> Result<Duration, W
     Ok(outcome.time)
 }
 
+/// All workers read and write the same object: every other task writes, and readers are disturbed.
+pub(in crate::tasks) fn mix_one<K: Kind>(stage: &Stage, tasks: u64) -> Result<Duration, Wrong> {
+    let objects = Objects::<K>::new(stage, 1, 0);
+    let targets = objects.clone();
+    let outcome = drive(&stage.own, stage.workers, tasks, CHUNK, move |cx, task| match task % 2 {
+        0 => K::write(cx, targets.of(task)),
+        _ => K::read(cx, targets.of(task)),
+    })?;
+    let writes = tasks.div_ceil(2);
+    if outcome.tally > (tasks - writes) * writes {
+        return Err(Wrong::new(format!("{} was read after {writes} additions of 1", outcome.tally)));
+    }
+    let found = drive(&stage.own, 1, 1, CHUNK, move |cx, index| K::read(cx, objects.of(index)))?;
+    expect("the object's number", found.tally, writes)?;
+    Ok(outcome.time)
+}
+
 /// All workers write the same object.
 pub(in crate::tasks) fn write_one<K: Kind>(stage: &Stage, tasks: u64) -> Result<Duration, Wrong> {
     writes::<K>(stage, tasks, 1)
