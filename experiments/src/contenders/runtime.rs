@@ -8,6 +8,7 @@ use crate::ycsb::plan::{ACKNOWLEDGED_AFTER, Audit, Plan, Request, WriteOrder, Wr
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
+use xtasking::platform::Simulation;
 use xtasking::{
     Context, OptimisticLatched, OptimisticSequenced, Priority, Promise, ReaderWriterLatch, Runtime,
     Sequencing, SpinLatch,
@@ -61,7 +62,10 @@ struct OnRuntime<L: NodeLayout> {
 
 impl<L: NodeLayout> OnRuntime<L> {
     fn boxed(settings: &Settings) -> Box<dyn Contender> {
-        let builder = Runtime::builder().workers(settings.workers);
+        let builder = match settings.simulation {
+            Some(seed) => Runtime::builder().platform(Simulation::new(settings.workers, seed)),
+            None => Runtime::builder().workers(settings.workers),
+        };
         let builder = match settings.prefetch {
             Prefetch::Automatic => builder,
             Prefetch::Off => builder.prefetch_distance(0),

@@ -44,6 +44,8 @@ pub struct Settings {
     pub workers: usize,
     /// How many records will be loaded.
     pub records: u64,
+    /// Workers are virtual cores, interleaved as this seed says.
+    pub simulation: Option<u64>,
     /// The primitive, unless the runtime is to choose.
     pub primitive: Option<Primitive>,
     /// How far ahead the runtime fetches.
@@ -62,6 +64,7 @@ impl Settings {
         Self {
             workers,
             records,
+            simulation: None,
             primitive: None,
             prefetch: Prefetch::Automatic,
             in_flight: None,

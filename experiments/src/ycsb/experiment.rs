@@ -70,16 +70,19 @@ impl Experiment {
         let settings = Settings {
             workers: 1,
             records,
+            simulation: options.simulation.then_some(seed),
             primitive: options.primitive,
             prefetch: options.prefetch_distance.unwrap_or(Prefetch::Automatic),
             in_flight: options.in_flight,
             node_size: options.node_size,
             layout: options.layout,
         };
+        // Peers run on threads.
+        let against = if options.simulation { Some(&[][..]) } else { options.common.against.as_deref() };
         let experiment = Self {
             measure_loads,
             workloads,
-            contenders: contenders::select(options.common.against.as_deref()).map_err(Failure::Usage)?,
+            contenders: contenders::select(against).map_err(Failure::Usage)?,
             worker_counts: options.common.worker_counts()?,
             repetitions: options.common.repetition_count()?,
             records,
@@ -203,6 +206,7 @@ impl Experiment {
         parameters.add("operations", self.operations);
         parameters.add("workers", self.worker_counts.clone());
         parameters.add("repetitions", self.repetitions);
+        parameters.add("simulation", self.settings.simulation.is_some());
         parameters.add("seed", self.seed);
         let prefetch = match self.settings.prefetch {
             Prefetch::Automatic => None,
@@ -223,6 +227,9 @@ impl Experiment {
     /// What was left out, and why.
     pub(super) fn notes(&self) -> Vec<String> {
         let mut notes: Vec<_> = self.contenders.iter().filter_map(|entry| self.skipped(entry)).collect();
+        if self.settings.simulation.is_some() {
+            notes.push("in simulation: one thread did all the work, so these times say nothing".to_string());
+        }
         if !self.unused.is_empty() {
             notes.push(format!("properties that mean nothing here: {}", self.unused.join(", ")));
         }

@@ -49,6 +49,10 @@ pub struct Options {
     #[arg(long, help_heading = "XTasking", value_enum)]
     pub layout: Option<Layout>,
 
+    /// Run on virtual cores in one thread, interleaved as the seed says: slow, to check results, not to measure
+    #[arg(long, help_heading = "XTasking", conflicts_with = "against")]
+    pub simulation: bool,
+
     /// What all experiments share.
     #[command(flatten)]
     pub common: Common,
