@@ -1,7 +1,7 @@
 //! The tree for plain threads: calls that return.
 
 use crate::fixed::{Key, Value};
-use crate::node::{Layout, Write, Wrote};
+use crate::node::{Layout, Write};
 use crate::tree::{DefaultLayout, Tree, carry};
 use std::sync::Arc;
 use xtasking::{Context, Handle, JoinError, Promise, Runtime};
@@ -95,7 +95,7 @@ impl<'a, K: Key, V: Value, L: Layout> Client<'a, K, V, L> {
     pub fn insert_many(&self, entries: Vec<(K, V)>) -> Result<Vec<bool>, JoinError> {
         self.batch(entries, |lane, (key, value), cx| {
             carry(lane).write(cx, key, value, Write::Insert, |lane, wrote, cx| {
-                Lane::went_on(lane, wrote == Wrote::Inserted, cx);
+                Lane::went_on(lane, wrote.is_inserted(), cx);
             });
         })
     }
@@ -104,8 +104,7 @@ impl<'a, K: Key, V: Value, L: Layout> Client<'a, K, V, L> {
     pub fn upsert_many(&self, entries: Vec<(K, V)>) -> Result<Vec<Option<V>>, JoinError> {
         self.batch(entries, |lane, (key, value), cx| {
             carry(lane).write(cx, key, value, Write::Upsert, |lane, wrote, cx| {
-                let old = if let Wrote::Replaced(old) = wrote { Some(V::from_word(old)) } else { None };
-                Lane::went_on(lane, old, cx);
+                Lane::went_on(lane, wrote.replaced(), cx);
             });
         })
     }

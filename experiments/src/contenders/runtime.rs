@@ -182,7 +182,7 @@ impl<L: NodeLayout> Lane<L> {
             Request::Update { key, value } => carry(self).write(cx, key, value, Write::Update, Self::updated),
             Request::Insert { key, value } => {
                 carry(self).write(cx, key, value, Write::Insert, move |lane, wrote, cx| {
-                    let checked = lane.plan.check_insert(key, wrote == Wrote::Inserted);
+                    let checked = lane.plan.check_insert(key, wrote.is_inserted());
                     lane.done(checked, cx);
                 });
             }
@@ -199,7 +199,7 @@ impl<L: NodeLayout> Lane<L> {
         }
     }
 
-    fn updated(self: Box<Self>, wrote: Wrote, cx: &mut Context) {
+    fn updated(self: Box<Self>, wrote: Wrote<u64>, cx: &mut Context) {
         let checked = match wrote {
             Wrote::Replaced(_) => Ok(()),
             _ => self.plan.check_update(self.plan.keyspace().key(self.operation().record()), false),

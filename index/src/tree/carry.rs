@@ -1,8 +1,8 @@
 //! Operations that carry the state they are part of.
 
-use super::{Tree, lookup, scan, write};
+use super::{Tree, Wrote, lookup, scan, write};
 use crate::fixed::{Key, Value};
-use crate::node::{Layout, Write, Wrote};
+use crate::node::{Layout, Write};
 use xtasking::{Context, Spawner};
 
 /// A state that travels with an operation and comes back with its result.
@@ -68,13 +68,13 @@ impl<T: Send + 'static> Carry<T> {
         L: Layout,
         T: AsRef<Tree<K, V, L>>,
         S: Spawner,
-        F: FnOnce(T, Wrote, &mut Context) + Send + 'static,
+        F: FnOnce(T, Wrote<V>, &mut Context) + Send + 'static,
     {
         let tree = self.0.as_ref();
         let (root, state) = (tree.root(), self.0);
         let change = write::Put { value: value.to_word(), how };
-        write::begin(at, root, key.to_word(), change, move |wrote: Wrote, cx: &mut Context| {
-            then(state, wrote, cx);
+        write::begin(at, root, key.to_word(), change, move |wrote: Wrote<u64>, cx: &mut Context| {
+            then(state, Wrote::of_word(wrote), cx);
         });
     }
 

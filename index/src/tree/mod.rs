@@ -21,10 +21,12 @@ mod merge;
 mod scan;
 mod separate;
 mod write;
+mod wrote;
 
-pub use crate::node::{Write, Wrote};
+pub use crate::node::Write;
 pub use carry::{Carry, carry};
 pub use check::{Defect, Report};
+pub use wrote::Wrote;
 
 use crate::client::Client;
 use crate::fixed::{Key, Value};
@@ -178,14 +180,14 @@ impl<K: Key, V: Value, L: Layout> Tree<K, V, L> {
         lookup::begin(at, self.root(), key.to_word(), then);
     }
 
-    /// Adds an entry, or replaces its value, as `how` says, and tells what came of it: never [`Wrote::Full`] or
-    /// [`Wrote::Right`].
+    /// Adds an entry, or replaces its value, as `how` says, and tells what came of it.
     pub fn write<S, F>(&self, at: S, key: K, value: V, how: Write, then: F)
     where
         S: Spawner,
-        F: FnOnce(Wrote, &mut Context) + Send + 'static,
+        F: FnOnce(Wrote<V>, &mut Context) + Send + 'static,
     {
         let change = write::Put { value: value.to_word(), how };
+        let then = move |wrote: Wrote<u64>, cx: &mut Context| then(Wrote::of_word(wrote), cx);
         write::begin(at, self.root(), key.to_word(), change, then);
     }
 
@@ -195,7 +197,7 @@ impl<K: Key, V: Value, L: Layout> Tree<K, V, L> {
         S: Spawner,
         F: FnOnce(bool, &mut Context) + Send + 'static,
     {
-        self.write(at, key, value, Write::Insert, move |wrote, cx| then(wrote == Wrote::Inserted, cx));
+        self.write(at, key, value, Write::Insert, move |wrote, cx| then(wrote.is_inserted(), cx));
     }
 
     /// Adds an entry or replaces its value, and gives the value it had.
@@ -204,7 +206,7 @@ impl<K: Key, V: Value, L: Layout> Tree<K, V, L> {
         S: Spawner,
         F: FnOnce(Option<V>, &mut Context) + Send + 'static,
     {
-        self.write(at, key, value, Write::Upsert, move |wrote, cx| then(replaced(wrote), cx));
+        self.write(at, key, value, Write::Upsert, move |wrote, cx| then(wrote.replaced(), cx));
     }
 
     /// Replaces the value of a key that is there, and gives the value it had.
@@ -213,7 +215,7 @@ impl<K: Key, V: Value, L: Layout> Tree<K, V, L> {
         S: Spawner,
         F: FnOnce(Option<V>, &mut Context) + Send + 'static,
     {
-        self.write(at, key, value, Write::Update, move |wrote, cx| then(replaced(wrote), cx));
+        self.write(at, key, value, Write::Update, move |wrote, cx| then(wrote.replaced(), cx));
     }
 
     /// Changes the value of a key that is there, in one step, and gives the value it had. `change` runs once.
@@ -270,13 +272,6 @@ impl<K: Key, V: Value, L: Layout> Tree<K, V, L> {
     /// How much memory the nodes take.
     pub fn memory(&self) -> ArenaStats {
         self.root.peek().arena.stats()
-    }
-}
-
-fn replaced<V: Value>(wrote: Wrote) -> Option<V> {
-    match wrote {
-        Wrote::Replaced(old) => Some(V::from_word(old)),
-        _ => None,
     }
 }
 

@@ -1,8 +1,8 @@
 //! Changing one entry: readers down to the branch, whose child is a leaf; there the task becomes a writer (MxTasks,
 //! section 5).
 
-use super::{RootRef, future_link, link_of, mark, marked, merge, separate};
-use crate::node::{Down, Layout, Modified, Removed, Write, Wrote};
+use super::{RootRef, Wrote, future_link, link_of, mark, marked, merge, separate};
+use crate::node::{self, Down, Layout, Modified, Removed, Write};
 use xtasking::{Context, Link, Modify, Part, Spawner, Step, Visit, WriteToken, Written};
 
 /// What is done to an entry of a leaf.
@@ -32,15 +32,18 @@ pub(super) struct Put {
 }
 
 impl EntryChange for Put {
-    type Result = Wrote;
+    type Result = Wrote<u64>;
 
     #[inline(always)]
-    fn apply<L: Layout>(&mut self, leaf: &L, key: u64, token: &WriteToken<'_>) -> Applied<Wrote> {
-        match leaf.write(key, self.value, self.how, token) {
-            Wrote::Right(link) => Applied::Elsewhere(link),
-            Wrote::Full => Applied::Full,
-            done => Applied::Done(done),
-        }
+    fn apply<L: Layout>(&mut self, leaf: &L, key: u64, token: &WriteToken<'_>) -> Applied<Wrote<u64>> {
+        Applied::Done(match leaf.write(key, self.value, self.how, token) {
+            node::Wrote::Inserted => Wrote::Inserted,
+            node::Wrote::Replaced(old) => Wrote::Replaced(old),
+            node::Wrote::Exists(value) => Wrote::Exists(value),
+            node::Wrote::Missing => Wrote::Missing,
+            node::Wrote::Right(link) => return Applied::Elsewhere(link),
+            node::Wrote::Full => return Applied::Full,
+        })
     }
 }
 
