@@ -1,13 +1,13 @@
 //! Objects of one size, allocated by the million: the nodes of a tree, say.
 //!
-//! The memory is cut into *slots*. Every worker has a *shard*: a magazine of free slots, as a core heap has, and a
-//! run of slots never used yet, which it hands out in order. Shards exchange whole batches through a depot under one
+//! The memory is cut into *slots*. Every worker has a *shard*: a magazine of free slots, linked through themselves, and
+//! a run of slots never used yet, which it hands out in order. Shards exchange whole batches through a depot under one
 //! lock, so a worker that only frees feeds one that only allocates; and who has no shard uses the depot directly.
 //! Regions come in huge pages where there are any, since such objects are reached at random, and stay until the
 //! whole is dropped.
 
-use super::heap::Magazine;
-use super::pages::{Depot, HUGE_PAGE, PageSource, Pages, Span, pages_or_fewer};
+use super::lists::{ListDepot, ListMagazine};
+use super::pages::{HUGE_PAGE, PageSource, Pages, Span, pages_or_fewer};
 use crate::sync::{AtomicUsize, Padded, Relaxed, SpinMutex};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -40,7 +40,7 @@ pub struct SlotStats {
 
 /// One worker's part.
 struct Shard {
-    magazine: Magazine,
+    magazine: ListMagazine,
     /// The first slot of a run never used yet. Meaningless when there is none.
     fresh: Cell<NonNull<u8>>,
     /// How many slots the run has; atomic only so that others may look.
@@ -68,8 +68,7 @@ impl Shard {
 
 /// What all shards share.
 struct Shared {
-    /// Slots need not keep anything when freed, so the first word links the batches.
-    depot: Depot<0>,
+    depot: ListDepot,
     /// Memory never used yet, in slots.
     spans: Vec<Span>,
     regions: Vec<Pages>,
@@ -111,10 +110,10 @@ impl Slots {
         let batch = (BATCH_BYTES / stride).clamp(4, 64);
         let shard = |_| {
             let (fresh, fresh_left) = (Cell::new(NonNull::dangling()), AtomicUsize::new(0));
-            Padded(Shard { magazine: Magazine::new(batch), fresh, fresh_left })
+            Padded(Shard { magazine: ListMagazine::new(batch), fresh, fresh_left })
         };
         let shared = Padded(SpinMutex::new(Shared {
-            depot: Depot::new(batch),
+            depot: ListDepot::new(batch),
             spans: Vec::new(),
             regions: Vec::new(),
             next_region: FIRST_REGION.max(stride * batch),

@@ -1,117 +1,22 @@
 //! The heap of a core: where task descriptors come from and go to, without a lock or an atomic instruction.
 //!
-//! For each class a core has a *magazine*: a LIFO list of at most one batch of free blocks, so that the block used
-//! last, which is still in the cache, is used next; and perhaps a spare batch. An empty list takes the spare, a full
-//! one becomes the spare, and only if that does not help a batch moves to or from the node heap. So a core that
-//! frees what others allocate keeps less than two batches of a class and passes on the rest, and a core that hovers
+//! For each class a core has a *magazine*, an array of at most one batch of free blocks, whose last block, which is
+//! still in the cache, is used first; and perhaps a spare one. An empty magazine is swapped for a full spare, a full
+//! one becomes the spare, and only if that does not help a magazine is exchanged with the node heap. So a core that
+//! frees what others allocate keeps at most two batches of a class and passes on the rest, and a core that hovers
 //! around a boundary does not move batches to and fro.
 
+use super::magazine::Magazine;
 pub use super::node_heap::{Block, Class, Heaps};
-use super::pages::{List, next, set_next};
-use crate::sync::{AtomicPtr, AtomicUsize, Relaxed};
 use alloc::sync::Arc;
-use core::cell::Cell;
-use core::ptr::{NonNull, null_mut};
-
-/// Free blocks of one size at one core: the list in use and perhaps a spare batch.
-///
-/// One thread at a time uses it, which the absence of `Sync` sees to. Others may look at its length, for which the
-/// two fields that it follows from are atomic; nothing is ordered by them, and they cost what plain fields cost.
-pub(crate) struct Magazine {
-    head: Cell<*mut u8>,
-    /// How many blocks the list lacks to a batch: counting down to zero saves comparing to the batch's size.
-    room: AtomicUsize,
-    /// First block of a full batch, or null.
-    spare: AtomicPtr<u8>,
-}
-
-// SAFETY: the magazine owns its blocks, and memory does not care which thread uses it.
-unsafe impl Send for Magazine {}
-
-impl Magazine {
-    /// An empty magazine for batches of `batch` blocks.
-    pub const fn new(batch: usize) -> Self {
-        Self { head: Cell::new(null_mut()), room: AtomicUsize::new(batch), spare: AtomicPtr::new(null_mut()) }
-    }
-
-    /// The block freed last, if the list has any.
-    #[inline(always)]
-    pub fn pop(&self) -> Option<NonNull<u8>> {
-        let head = NonNull::new(self.head.get())?;
-        // SAFETY: the block is in this list, which is ours.
-        self.head.set(unsafe { next(head) });
-        self.room.store(self.room.load(Relaxed) + 1, Relaxed);
-        Some(head)
-    }
-
-    /// Takes a block back; `false` if the list is full and did not.
-    ///
-    /// # Safety
-    ///
-    /// `block` is free, of this magazine's size, and becomes the magazine's.
-    #[inline(always)]
-    pub unsafe fn push(&self, block: NonNull<u8>) -> bool {
-        let room = self.room.load(Relaxed);
-        if room == 0 {
-            return false;
-        }
-        // SAFETY: the caller's promise.
-        unsafe { set_next(block, self.head.get()) };
-        self.head.set(block.as_ptr());
-        self.room.store(room - 1, Relaxed);
-        true
-    }
-
-    /// Makes the spare batch the list, which is empty. `false` if there is no spare.
-    pub fn use_spare(&self) -> bool {
-        let spare = self.spare.load(Relaxed);
-        if !spare.is_null() {
-            self.spare.store(null_mut(), Relaxed);
-            self.head.set(spare);
-            self.room.store(0, Relaxed);
-        }
-        !spare.is_null()
-    }
-
-    /// Makes `list`, of at most `batch` blocks, the list, which is empty.
-    pub fn load(&self, list: List, batch: usize) {
-        self.head.set(list.head());
-        self.room.store(batch - list.len(), Relaxed);
-    }
-
-    /// Makes the list, which is full, the spare; returns the spare batch that was there before.
-    pub fn store(&self, batch: usize) -> Option<List> {
-        let old = self.spare.load(Relaxed);
-        self.spare.store(self.head.replace(null_mut()), Relaxed);
-        self.room.store(batch, Relaxed);
-        // SAFETY: a spare is a full batch, and no longer ours.
-        (!old.is_null()).then(|| unsafe { List::from_raw(old, batch) })
-    }
-
-    /// Takes everything out: list and spare, where they have blocks.
-    pub fn drain(&self, batch: usize) -> [Option<List>; 2] {
-        let (head, len) = (self.head.replace(null_mut()), batch - self.room.load(Relaxed));
-        let spare = self.spare.load(Relaxed);
-        self.room.store(batch, Relaxed);
-        self.spare.store(null_mut(), Relaxed);
-        [(head, len), (spare, batch)].map(|(head, len)| {
-            // SAFETY: the list is as long as `room` says and a spare is a full batch; both are no longer ours.
-            (!head.is_null()).then(|| unsafe { List::from_raw(head, len) })
-        })
-    }
-
-    /// How many blocks are here; exact if nobody uses the magazine now.
-    pub fn len(&self, batch: usize) -> usize {
-        let spare = if self.spare.load(Relaxed).is_null() { 0 } else { batch };
-        spare + batch - self.room.load(Relaxed)
-    }
-}
+use core::mem::{replace, swap};
+use core::ptr::NonNull;
 
 /// What a core heap had to do with its node, at one moment. What it did alone is not counted: it is the tasks that
 /// were spawned, less these few.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CoreStats {
-    /// Times that an empty list was replaced by the spare batch.
+    /// Times that an empty magazine was replaced by the spare one.
     pub spares_used: u64,
     /// Batches, full or not, taken from the node.
     pub fetched: u64,
@@ -121,7 +26,10 @@ pub struct CoreStats {
 
 /// The heap of one core.
 pub struct CoreHeap {
-    magazines: [Magazine; 4],
+    /// The magazines in use, one of each class.
+    loaded: [Magazine; 4],
+    /// One more of each class, if it was needed already: either full or empty.
+    spares: [Option<Magazine>; 4],
     heaps: Arc<Heaps>,
     node: u16,
     stats: CoreStats,
@@ -131,16 +39,16 @@ impl CoreHeap {
     /// An empty heap for a core on `node`, which must be one of `heaps`.
     pub fn new(heaps: Arc<Heaps>, node: u16) -> Self {
         assert!(usize::from(node) < heaps.nodes(), "node {node} has no heap");
-        let magazines = Class::ALL.map(|class| Magazine::new(class.batch()));
-        Self { magazines, heaps, node, stats: CoreStats::default() }
+        let loaded = Class::ALL.map(|class| Magazine::new(class.batch()));
+        Self { loaded, spares: Default::default(), heaps, node, stats: CoreStats::default() }
     }
 
     /// A block of `class`, the one freed last if there is one. Its contents are arbitrary.
     ///
     /// Fails as the global allocator does when there is no memory left.
-    #[inline]
+    #[inline(always)]
     pub fn alloc(&mut self, class: Class) -> NonNull<Block> {
-        match self.magazines[class as usize].pop() {
+        match self.loaded[class as usize].pop() {
             Some(block) => block.cast(),
             None => self.refill(class),
         }
@@ -152,15 +60,15 @@ impl CoreHeap {
     ///
     /// The block is of this `class`, comes from the same [`Heaps`] (or a core heap above them) with the provenance
     /// that it had then, was not freed yet, and is no longer used.
-    #[inline]
+    #[inline(always)]
     pub unsafe fn free(&mut self, class: Class, block: NonNull<Block>) {
         debug_assert!(
             // SAFETY: the block comes from a node heap.
             unsafe { Heaps::is_of(class, block) },
             "a block is freed in the class that it was allocated in"
         );
-        // SAFETY: the caller's promise.
-        if !unsafe { self.magazines[class as usize].push(block.cast()) } {
+        // SAFETY: the caller's promise; all magazines of a class hold one of its batches.
+        if !unsafe { self.loaded[class as usize].push(block.cast(), class.batch()) } {
             // SAFETY: the same promise; the block was not taken.
             unsafe { self.overflow(class, block) }
         }
@@ -169,16 +77,18 @@ impl CoreHeap {
     #[cold]
     #[inline(never)]
     fn refill(&mut self, class: Class) -> NonNull<Block> {
-        let magazine = &self.magazines[class as usize];
-        if magazine.use_spare() {
+        let loaded = &mut self.loaded[class as usize];
+        if let Some(spare) = self.spares[class as usize].as_mut().filter(|spare| spare.len() != 0) {
+            swap(loaded, spare);
             self.stats.spares_used += 1;
         } else {
-            magazine.load(self.heaps.node(self.node).fetch(class), class.batch());
+            self.heaps.node(self.node).fetch(class, loaded);
             self.stats.fetched += 1;
         }
-        match magazine.pop() {
+        loaded.prefetch();
+        match loaded.pop() {
             Some(block) => block.cast(),
-            None => unreachable!("neither a spare nor a fetched batch is empty"),
+            None => unreachable!("neither a full spare nor a fetched magazine is empty"),
         }
     }
 
@@ -190,15 +100,20 @@ impl CoreHeap {
     #[cold]
     #[inline(never)]
     unsafe fn overflow(&mut self, class: Class, block: NonNull<Block>) {
-        let magazine = &self.magazines[class as usize];
-        if let Some(batch) = magazine.store(class.batch()) {
-            self.stats.returned += 1;
-            // SAFETY: whatever was freed here is of this class and these heaps.
-            unsafe { self.heaps.put(class, batch) };
-        }
-        // SAFETY: the caller's promise.
-        let taken = unsafe { magazine.push(block.cast()) };
-        debug_assert!(taken, "the list was just emptied");
+        let (loaded, spare) = (&mut self.loaded[class as usize], &mut self.spares[class as usize]);
+        let empty = match spare.take() {
+            Some(full) if full.len() != 0 => {
+                self.stats.returned += 1;
+                // SAFETY: whatever was freed here is of this class and these heaps.
+                unsafe { self.heaps.put(class, full) }
+            }
+            empty => empty,
+        };
+        let empty = empty.unwrap_or_else(|| Magazine::new(class.batch()));
+        *spare = Some(replace(loaded, empty));
+        // SAFETY: the caller's promise; all magazines of a class hold one of its batches.
+        let taken = unsafe { loaded.push(block.cast(), class.batch()) };
+        debug_assert!(taken, "the magazine is empty");
     }
 
     #[cfg(test)]
@@ -216,16 +131,23 @@ impl CoreHeap {
     #[cfg(test)]
     /// Free blocks of each class that are here.
     pub fn free_blocks(&self) -> [usize; 4] {
-        Class::ALL.map(|class| self.magazines[class as usize].len(class.batch()))
+        Class::ALL.map(|class| {
+            let spare = self.spares[class as usize].as_ref().map_or(0, Magazine::len);
+            self.loaded[class as usize].len() + spare
+        })
     }
 }
 
 impl Drop for CoreHeap {
     fn drop(&mut self) {
         for class in Class::ALL {
-            for list in self.magazines[class as usize].drain(class.batch()).into_iter().flatten() {
-                // SAFETY: whatever was freed here is of this class and these heaps, and a list is at most a batch.
-                unsafe { self.heaps.put(class, list) };
+            // Nothing is put into what stands in for the magazine.
+            let loaded = replace(&mut self.loaded[class as usize], Magazine::new(0));
+            let spare = self.spares[class as usize].take();
+            for magazine in [Some(loaded), spare].into_iter().flatten().filter(|magazine| magazine.len() != 0)
+            {
+                // SAFETY: whatever was freed here is of this class and these heaps.
+                drop(unsafe { self.heaps.put(class, magazine) });
             }
         }
     }

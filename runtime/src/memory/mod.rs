@@ -3,6 +3,8 @@
 mod arena;
 mod epoch;
 mod heap;
+mod lists;
+mod magazine;
 mod node_heap;
 pub(crate) mod pages;
 mod retire;

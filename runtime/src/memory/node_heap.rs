@@ -1,11 +1,13 @@
 //! The heap of a node: blocks that no core has, handed out and taken back by the batch.
 //!
-//! A core heap comes here once for a batch of allocations, and moves a whole batch by one pointer under the lock.
+//! A core heap comes here once for a batch of allocations, and exchanges a whole magazine under the lock. Neither looks
+//! into a block that is free: it stays in whatever cache it is in until somebody allocates it.
 //! Pages are cut into *chunks* of [`CHUNK`] bytes, each for blocks of one class; the chunk's first block is its
 //! header, which a block finds by masking its own address, and which says what node the block goes home to. Pages
 //! stay with the heap until it is dropped.
 
-use super::pages::{Depot, List, PageSource, Pages, Span, pages_or_fewer};
+use super::magazine::{Depot, Magazine};
+use super::pages::{PageSource, Pages, Span, pages_or_fewer};
 use crate::sync::{Padded, SpinMutex};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -69,8 +71,7 @@ impl Class {
 
 /// The start of a block of memory of some [`Class`], aligned to a cache line.
 ///
-/// The heap never touches a block's first word: it is zero in a fresh block, and later what the last owner left.
-/// All else in a free block belongs to the heap.
+/// The heap never touches a block: it is zero at first, and later what the last owner left.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Block(core::mem::MaybeUninit<[u8; 64]>);
@@ -117,8 +118,7 @@ pub struct NodeStats {
 
 /// Blocks of one class.
 struct Shelf {
-    /// The batch link leaves the block's first two words alone: one is its owner's, one links the list.
-    depot: Depot<16>,
+    depot: Depot,
     /// Opened chunks, in blocks.
     spans: Vec<Span>,
 }
@@ -162,13 +162,16 @@ impl NodeHeap {
                 return block.cast();
             }
         }
-        let mut list = self.fetch(class);
-        let block = list.pop();
+        let mut magazine = Magazine::new(class.batch());
+        self.fetch(class, &mut magazine);
+        let block = magazine.pop();
         // SAFETY: the blocks were fetched for this very class, and go back to it.
-        unsafe { self.state.lock().shelves[class as usize].depot.put(list) };
+        let empty = unsafe { self.state.lock().shelves[class as usize].depot.put(magazine) };
+        // The lock is not held any more.
+        drop(empty);
         match block {
             Some(block) => block.cast(),
-            None => unreachable!("a fetched batch is never empty"),
+            None => unreachable!("a fetched magazine is never empty"),
         }
     }
 
@@ -185,16 +188,16 @@ impl NodeHeap {
         unsafe { state.shelves[class as usize].depot.put_one(block.cast()) };
     }
 
-    /// Between one block and a batch of them, for a core heap.
-    pub(crate) fn fetch(&self, class: Class) -> List {
+    /// Fills `magazine`, which is an empty one of this class, or exchanges it: between one block and a batch.
+    pub(crate) fn fetch(&self, class: Class, magazine: &mut Magazine) {
         let (start, blocks) = loop {
             let chunk = {
                 let mut state = self.state.lock();
                 let State { shelves, chunks, stats, .. } = &mut *state;
                 let shelf = &mut shelves[class as usize];
-                if let Some(list) = shelf.depot.take() {
+                if shelf.depot.exchange(magazine) {
                     stats.fetched += 1;
-                    return list;
+                    return;
                 }
                 if let Some(span) = Span::cut(&mut shelf.spans, class.size(), class.batch()) {
                     let (start, blocks) = span.into_parts();
@@ -212,19 +215,19 @@ impl NodeHeap {
             }
         };
         // SAFETY: the blocks were just cut from memory that nothing uses, and are of this size.
-        unsafe { List::link(start, class.size(), blocks) }
+        unsafe { magazine.fill(start, class.size(), blocks) }
     }
 
-    /// Takes blocks back from a core heap, at most a batch.
+    /// Takes the blocks of a magazine back from a core heap. Returns an empty one for it if there is one at hand.
     ///
     /// # Safety
     ///
-    /// They are of this class and this node.
-    pub(crate) unsafe fn put(&self, class: Class, list: List) {
+    /// They are of this class and this node, and the magazine is of this class.
+    pub(crate) unsafe fn put(&self, class: Class, magazine: Magazine) -> Option<Magazine> {
         let mut state = self.state.lock();
         state.stats.returned += 1;
         // SAFETY: the caller's promise.
-        unsafe { state.shelves[class as usize].depot.put(list) };
+        unsafe { state.shelves[class as usize].depot.put(magazine) }
     }
 
     /// Makes an unused chunk one of blocks of `class`.
@@ -324,33 +327,31 @@ impl Heaps {
         unsafe { self.node(header.node).free_one(class, block) };
     }
 
-    /// Takes blocks back from a core heap, at most a batch, each to the node that it came from.
+    /// Takes the blocks of a magazine back from a core heap, each to the node that it came from. Returns an empty
+    /// magazine for it if there is one at hand.
     ///
     /// # Safety
     ///
-    /// They are of this class and from these heaps.
-    pub(crate) unsafe fn put(&self, class: Class, list: List) {
+    /// They are of this class and from these heaps, and the magazine is of this class.
+    pub(crate) unsafe fn put(&self, class: Class, mut magazine: Magazine) -> Option<Magazine> {
         if let [only] = &*self.nodes {
             // SAFETY: the caller's promise; there is no other node.
-            return unsafe { only.0.put(class, list) };
+            return unsafe { only.0.put(class, magazine) };
         }
-        let mut rest = list;
-        while let Some(first) = rest.pop() {
-            // SAFETY: all blocks in the list are ours.
-            let node = unsafe { header_of(first) }.node;
-            let (mut same, mut others) = (List::EMPTY, List::EMPTY);
-            let mut block = Some(first);
-            while let Some(current) = block {
-                // SAFETY: as above.
-                let of_node = unsafe { header_of(current) }.node == node;
-                // SAFETY: the block was just taken out of a list of free ones.
-                unsafe { if of_node { same.push(current) } else { others.push(current) } };
-                block = rest.pop();
+        // SAFETY: all blocks in the magazine are ours.
+        let node_of = |block: NonNull<u8>| unsafe { header_of(block) }.node;
+        let mut empty = None;
+        while let Some(node) = magazine.blocks().first().map(|first| node_of(*first)) {
+            if magazine.blocks().iter().all(|block| node_of(*block) == node) {
+                // SAFETY: the caller's promise, and the headers name this node.
+                return unsafe { self.node(node).put(class, magazine) }.or(empty);
             }
-            // SAFETY: the blocks are of this class and this node, and no more than the whole list was.
-            unsafe { self.node(node).put(class, same) };
-            rest = others;
+            let mut same = empty.take().unwrap_or_else(|| Magazine::new(class.batch()));
+            magazine.split(&mut same, |block| node_of(block) == node);
+            // SAFETY: as above.
+            empty = unsafe { self.node(node).put(class, same) };
         }
+        Some(magazine)
     }
 
     /// Whether `block` is in the right class: for assertions, as it touches the chunk's header.
@@ -432,15 +433,17 @@ mod tests {
     }
 
     #[test]
-    fn blocks_find_their_node_and_keep_their_first_word() {
+    fn blocks_find_their_node_and_are_left_alone() {
         let heaps = heaps(3);
         for (node, class) in [(2, Class::B64), (0, Class::B512), (1, Class::B64)] {
             let block = heaps.alloc_one(node, class);
+            let mark = 0x78 + node as u8;
             // SAFETY: the block is ours until it is freed; after that only this thread knows the heap.
             unsafe {
-                block.cast::<u64>().write(0x1234_5678 + u64::from(node));
+                block.cast::<u8>().write_bytes(mark, class.size());
                 heaps.free_one(class, block);
-                assert_eq!(block.cast::<u64>().read(), 0x1234_5678 + u64::from(node));
+                let bytes = core::slice::from_raw_parts(block.as_ptr().cast::<u8>(), class.size());
+                assert!(bytes.iter().all(|byte| *byte == mark));
             }
             let stats = heaps.node(node).stats();
             assert_eq!((stats.single_frees, stats.free), (1, stats.cut));
@@ -450,17 +453,60 @@ mod tests {
     #[test]
     fn mixed_batches_are_sorted() {
         let heaps = heaps(3);
-        let mut list = List::EMPTY;
-        for index in 0..Class::B64.batch() {
+        let batch = Class::B64.batch();
+        let mut magazine = Magazine::new(batch);
+        for index in 0..batch {
             let block = heaps.alloc_one([1, 2, 1, 0][index % 4], Class::B64);
-            // SAFETY: the block was just allocated, and nobody else uses it.
-            unsafe { list.push(block.cast()) };
+            // SAFETY: the block was just allocated, and nobody else uses it; the magazine has this batch.
+            assert!(unsafe { magazine.push(block.cast(), batch) });
         }
         // SAFETY: blocks of this class and from these heaps.
-        unsafe { heaps.put(Class::B64, list) };
+        let empty = unsafe { heaps.put(Class::B64, magazine) };
+        assert!(empty.is_none_or(|empty| empty.len() == 0));
         for node in 0..3 {
             let stats = heaps.node(node).stats();
             assert_eq!((stats.free, stats.returned), (stats.cut, 1));
+            // Each block went home.
+            let mut magazine = Magazine::new(batch);
+            while heaps.node(node).stats().free[0] != 0 {
+                heaps.node(node).fetch(Class::B64, &mut magazine);
+                while let Some(block) = magazine.pop() {
+                    // SAFETY: the block comes from a node heap.
+                    assert_eq!(unsafe { header_of(block) }.node, node);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn fetched_magazines_are_exchanged() {
+        let heaps = heaps(1);
+        for class in Class::ALL {
+            let mut magazines = Vec::new();
+            for _ in 0..3 {
+                let mut magazine = Magazine::new(class.batch());
+                heaps.node(0).fetch(class, &mut magazine);
+                magazines.push((magazine.blocks().as_ptr(), magazine.blocks().to_vec(), magazine));
+            }
+            let mut known: Vec<_> = magazines
+                .into_iter()
+                .map(|(array, blocks, magazine)| {
+                    // SAFETY: blocks of this class and from these heaps, given back once.
+                    assert!(unsafe { heaps.put(class, magazine) }.is_none());
+                    (array, blocks)
+                })
+                .collect();
+            // The arrays come back with the same blocks, the last first.
+            while let Some((array, blocks)) = known.pop() {
+                let mut magazine = Magazine::new(class.batch());
+                heaps.node(0).fetch(class, &mut magazine);
+                assert_eq!((magazine.blocks().as_ptr(), magazine.blocks()), (array, &*blocks));
+            }
+            // For what is given back next, there is an empty array.
+            let mut magazine = Magazine::new(class.batch());
+            heaps.node(0).fetch(class, &mut magazine);
+            // SAFETY: blocks of this class and from these heaps, given back once.
+            assert!(unsafe { heaps.put(class, magazine) }.is_some_and(|empty| empty.len() == 0));
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  0  vtable   what to do with the body
-//!  8  next     link of whatever list the task is in: inbox, deferred tasks, free blocks
+//!  8  next     link of whatever list the task is in: backlog of an inbox, deferred tasks
 //! 16  fetch    the lines its annotation names
 //! 24  meta     epoch, priority, flags, attempts, cost
 //! 32  body     closure, object references, completion
