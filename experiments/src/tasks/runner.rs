@@ -41,19 +41,18 @@ pub(super) fn steps(experiment: &Experiment) -> u64 {
 pub(super) fn run(experiment: &Experiment, progress: &Progress) -> Result<Vec<Measurement>, Failure> {
     let mut all = Vec::new();
     for &workers in &experiment.worker_counts {
-        let stage = Stage::new(workers, experiment.seed, &experiment.implementations)?;
         let mut rows = rows(experiment, workers);
-        for repetition in 0..experiment.repetitions {
+        for _ in 0..experiment.repetitions {
             for row in &mut rows {
                 let noun = if workers == 1 { "worker" } else { "workers" };
                 let name = row.run.who.name();
                 let context = format!("{name} on {} with {workers} {noun}", row.case.name);
                 progress.begin(context.clone());
                 let tasks = row.run.tasks(experiment.tasks);
+                // Its own runtime: what another case has left in the heaps makes a difference of some nanoseconds.
+                let stage = Stage::new(workers, experiment.seed, &[row.run.who])?;
                 // The first time, memory and caches are cold, and the pages of heaps are still to come.
-                if repetition == 0 {
-                    once(&stage, row.run, tasks, &context)?;
-                }
+                once(&stage, row.run, tasks, &context)?;
                 let time = once(&stage, row.run, tasks, &context)?;
                 row.nanoseconds.push(time.as_secs_f64() * 1e9 / tasks as f64);
                 progress.advance();

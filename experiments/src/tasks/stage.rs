@@ -1,4 +1,4 @@
-//! The runtimes that take turns: one of each kind, with the same number of workers, each on a core of its own where
+//! What a case runs on: this runtime and perhaps a peer, with the same number of workers, each on a core of its own where
 //! there are enough.
 
 use super::cases::Who;
