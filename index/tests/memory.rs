@@ -246,3 +246,20 @@ fn ten_rounds_of_ten_million_keys_stay_within_bounds() {
         assert!(used <= need * 3 / 2, "{used} bytes instead of {need}");
     }
 }
+
+#[test]
+fn a_bulk_load_of_unsorted_keys_leaves_nothing_behind() {
+    let _watched = watchdog();
+    let pages = Arc::new(CountedPages(AtomicUsize::new(0)));
+    let platform = Counting { simulation: Simulation::new(1, 1), pages: pages.clone() };
+    let rt = Runtime::builder().platform(platform).build().unwrap();
+    let load = |last: u64| {
+        let entries = (1..20_000).chain([last]).map(|key| (key, key));
+        Tree::<u64, u64>::bulk_load(&rt, OptimisticLatched, entries)
+    };
+    drop(load(20_000));
+    (0..100).for_each(|_| rt.task(()).submit(|(), _| ()).join().unwrap());
+    let before = pages.0.load(SeqCst);
+    assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| load(1))).is_err());
+    assert_eq!(pages.0.load(SeqCst), before);
+}

@@ -19,7 +19,8 @@ impl<K: Key, V: Value, L: Layout> Tree<K, V, L> {
         P: LegalFor<Versioned<L>>,
         I: IntoIterator<Item = (K, V)>,
     {
-        let arena = Arena::with_primitive(rt, primitive);
+        let unfinished = Unfinished(Some(Arena::with_primitive(rt, primitive)));
+        let arena = unfinished.arena();
         let mut last = None;
         let words = entries.into_iter().map(|(key, value)| {
             let word = key.to_word();
@@ -31,7 +32,7 @@ impl<K: Key, V: Value, L: Layout> Tree<K, V, L> {
         });
         // How many levels there will be makes no difference to leaves.
         let mut level = 0;
-        let mut nodes = build_level(&arena, level, level, words);
+        let mut nodes = build_level(arena, level, level, words);
         while nodes.len() > 1 {
             level += 1;
             // More than two levels above make no difference, either.
@@ -40,14 +41,36 @@ impl<K: Key, V: Value, L: Layout> Tree<K, V, L> {
                 (*nodes > 1).then_some(())
             });
             let top_level = level + above.count() as u64;
-            nodes = build_level(&arena, level, top_level, nodes.into_iter());
+            nodes = build_level(arena, level, top_level, nodes.into_iter());
         }
         let top = match nodes.first() {
             Some(&(_, word)) => super::link_of(word),
             None => None,
         };
         let top: Link<L> = top.unwrap_or_else(|| marked(arena.alloc_outside(L::new(0, 0)), 0, 0));
-        Self::from_parts(rt, top, arena)
+        Self::from_parts(rt, top, unfinished.finish())
+    }
+}
+
+/// The arena of a tree that nobody has seen yet: if its entries turn out to be wrong, the nodes go.
+struct Unfinished<L: Layout>(Option<Arena<L>>);
+
+impl<L: Layout> Unfinished<L> {
+    fn arena(&self) -> &Arena<L> {
+        self.0.as_ref().expect("it is there until the end")
+    }
+
+    fn finish(mut self) -> Arena<L> {
+        self.0.take().expect("it is there until the end")
+    }
+}
+
+impl<L: Layout> Drop for Unfinished<L> {
+    fn drop(&mut self) {
+        if let Some(arena) = self.0.take() {
+            // SAFETY: the links of this arena's nodes are in these nodes only.
+            unsafe { arena.dispose() };
+        }
     }
 }
 

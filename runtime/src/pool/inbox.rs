@@ -21,25 +21,28 @@ use crate::object::prefetch;
 use crate::sync::{Acquire, AtomicPtr, AtomicU64, Padded, Relaxed, Release, SeqCst};
 use crate::task::Task;
 use alloc::boxed::Box;
-use core::cell::Cell;
-use core::ptr::{NonNull, null_mut};
+use core::ptr::NonNull;
 
 /// Places of the ring.
 const PLACES: u64 = 1024;
+/// Places of a cache line.
+const LINE_PLACES: u64 = 8;
 /// The taker fetches the task that many places ahead.
 const AHEAD: u64 = 4;
 const LAP: usize = 1;
+
+/// Places that come to the taker together.
+#[repr(align(64))]
+struct Line([AtomicPtr<Task>; LINE_PLACES as usize]);
 
 pub(crate) struct Inbox {
     /// The pushers'.
     entry: Padded<Entry>,
     /// Tasks in the backlog, or on the way there. Seldom written.
     backlogged: Padded<AtomicU64>,
-    /// The taker's: how many tasks it has taken from the ring.
-    head: Padded<Cell<u64>>,
-    /// The same for pushers, who look only when the ring seems full.
-    taken: Padded<AtomicU64>,
-    places: Box<[AtomicPtr<Task>]>,
+    /// How many tasks the taker, who alone writes it, has taken from the ring. Pushers look only when that seems full.
+    head: Padded<AtomicU64>,
+    lines: Box<[Line]>,
     backlog: Backlog,
 }
 
@@ -49,11 +52,6 @@ struct Entry {
     /// The tail may go up to here, as far as pushers have seen.
     limit: AtomicU64,
 }
-
-// SAFETY: `head` belongs to the one taker (see `take`); the rest is atomic. Tasks may move between threads.
-unsafe impl Send for Inbox {}
-// SAFETY: as above.
-unsafe impl Sync for Inbox {}
 
 /// The parity that a filled place has on the lap of this position; places begin empty, as on an even lap.
 #[inline(always)]
@@ -67,18 +65,17 @@ impl Inbox {
         Self {
             entry: Padded(entry),
             backlogged: Padded(AtomicU64::new(0)),
-            head: Padded(Cell::new(0)),
-            taken: Padded(AtomicU64::new(0)),
-            places: (0..PLACES).map(|_| AtomicPtr::new(null_mut())).collect(),
+            head: Padded(AtomicU64::new(0)),
+            lines: (0..PLACES / LINE_PLACES).map(|_| Line(Default::default())).collect(),
             backlog: Backlog::new(),
         }
     }
 
     #[inline(always)]
     fn place(&self, position: u64) -> &AtomicPtr<Task> {
-        let index = (position % PLACES) as usize;
-        // SAFETY: there are `PLACES`.
-        unsafe { self.places.get_unchecked(index) }
+        let line = (position % PLACES / LINE_PLACES) as usize;
+        // SAFETY: `PLACES` are that many lines.
+        unsafe { &self.lines.get_unchecked(line).0[(position % LINE_PLACES) as usize] }
     }
 
     /// Pushes a task.
@@ -114,7 +111,7 @@ impl Inbox {
     #[cold]
     fn look_again(&self, position: u64) -> bool {
         // Acquire pairs with the Release of `take`: the place's old task has been read.
-        let limit = self.taken.0.load(Acquire) + PLACES;
+        let limit = self.head.0.load(Acquire) + PLACES;
         // Somebody else may know better; less is right, too.
         self.entry.0.limit.store(limit, Release);
         position < limit
@@ -140,17 +137,17 @@ impl Inbox {
     #[inline]
     pub unsafe fn take(&self) -> Option<NonNull<Task>> {
         loop {
-            let head = self.head.0.get();
+            let head = self.head.0.load(Relaxed);
             // Acquire pairs with the Release of `push`.
             let filled = self.place(head).load(Acquire);
             if filled.addr() & LAP == lap(head) {
-                // Perhaps an old one, or none: nothing depends on it.
-                if head % 8 < 8 - AHEAD {
+                // Only as far as this line of places goes, which is here. Perhaps an old task, or none: nothing depends
+                // on it.
+                if head % LINE_PLACES < LINE_PLACES - AHEAD {
                     prefetch(self.place(head + AHEAD).load(Relaxed).addr() as u64);
                 }
-                self.head.0.set(head + 1);
-                // Release pairs with the Acquire of `look_again`.
-                self.taken.0.store(head + 1, Release);
+                // Release pairs with the Acquire of `look_again`: the place has been read.
+                self.head.0.store(head + 1, Release);
                 return NonNull::new(filled.map_addr(|address| address & !LAP));
             }
             if self.backlogged.0.load(Relaxed) == 0 {
@@ -189,7 +186,7 @@ impl Inbox {
     ///
     /// As for [`take`](Self::take).
     pub unsafe fn may_have_tasks(&self) -> bool {
-        self.entry.0.tail.load(SeqCst) != self.head.0.get() || self.backlogged.0.load(SeqCst) != 0
+        self.entry.0.tail.load(SeqCst) != self.head.0.load(Relaxed) || self.backlogged.0.load(SeqCst) != 0
     }
 }
 
@@ -200,6 +197,7 @@ mod tests {
     use crate::scheduler::Context;
     use crate::task::{Meta, VTable, locate_nothing};
     use alloc::vec::Vec;
+    use core::ptr::null_mut;
 
     unsafe fn never(_: NonNull<Task>, _: &mut Context) {}
 
