@@ -46,6 +46,10 @@ pub struct Common {
     #[arg(long)]
     pub quick: bool,
 
+    /// Tell every measurement as soon as it is made, on the error stream
+    #[arg(long, short)]
+    pub verbose: bool,
+
     /// Write the results as JSON
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,

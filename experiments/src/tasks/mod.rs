@@ -37,7 +37,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     let experiment = Experiment::new(options)?;
     let machine = Machine::detect();
     println!("{}\n{}\n", machine.describe(), experiment.describe());
-    let progress = Progress::new(runner::steps(&experiment));
+    let progress = Progress::new(runner::steps(&experiment), options.common.verbose);
     let results = runner::run(&experiment, &progress)?;
     drop(progress);
     let report = Report { experiment: "tasks", machine, parameters: experiment.parameters(), results };

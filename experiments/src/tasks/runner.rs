@@ -10,6 +10,8 @@ use crate::progress::Progress;
 use crate::report::{Measurement, Summary};
 use std::time::Duration;
 
+const UNIT: &str = "ns";
+
 /// All repetitions of one implementation of a case.
 struct Row {
     case: &'static Case,
@@ -54,7 +56,9 @@ pub(super) fn run(experiment: &Experiment, progress: &Progress) -> Result<Vec<Me
                 // The first time, memory and caches are cold, and the pages of heaps are still to come.
                 once(&stage, row.run, tasks, &context)?;
                 let time = once(&stage, row.run, tasks, &context)?;
-                row.nanoseconds.push(time.as_secs_f64() * 1e9 / tasks as f64);
+                let nanoseconds = time.as_secs_f64() * 1e9 / tasks as f64;
+                progress.measured(&context, nanoseconds, UNIT);
+                row.nanoseconds.push(nanoseconds);
                 progress.advance();
             }
         }
@@ -79,7 +83,7 @@ fn summarise(experiment: &Experiment, rows: Vec<Row>) -> Vec<Measurement> {
                 case: case.name.to_string(),
                 implementation: row.run.who.name().to_string(),
                 workers: row.workers,
-                unit: "ns",
+                unit: UNIT,
                 summary: Summary::of(row.nanoseconds.clone()),
                 checked: true,
             });

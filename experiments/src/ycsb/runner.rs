@@ -14,6 +14,8 @@ use crate::report::{Measurement, Summary};
 use std::sync::Arc;
 use std::time::Duration;
 
+const UNIT: &str = "Mops/s";
+
 /// What all contenders do in turn.
 #[derive(Clone, Copy)]
 enum Step<'a> {
@@ -147,11 +149,13 @@ impl Turn<'_> {
     fn record(&mut self, entry: &Entry, case: &str, plan: &Plan, time: Duration) {
         // Nothing takes no time at all, but a clock may be too coarse to tell.
         let microseconds = time.max(Duration::from_nanos(1)).as_secs_f64() * 1e6;
+        let mops = plan.operations() as f64 / microseconds;
+        self.progress.measured(&self.describe(entry, case), mops, UNIT);
         self.samples.push(Sample {
             case: case.to_string(),
             workers: self.workers,
             implementation: entry.name,
-            mops: plan.operations() as f64 / microseconds,
+            mops,
         });
     }
 
@@ -182,7 +186,7 @@ fn summarise(experiment: &Experiment, samples: Vec<Sample>) -> Vec<Measurement> 
                         case: case.to_string(),
                         implementation: entry.name.to_string(),
                         workers,
-                        unit: "Mops/s",
+                        unit: UNIT,
                         summary: Summary::of(mops),
                         checked: true,
                     });

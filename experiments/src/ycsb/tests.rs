@@ -27,7 +27,7 @@ fn experiment(arguments: &str, contenders: Vec<&'static Entry>) -> Experiment {
 }
 
 fn results(experiment: &Experiment) -> Result<Vec<(String, usize, String)>, Failure> {
-    let progress = Progress::new(runner::steps(experiment));
+    let progress = Progress::new(runner::steps(experiment), false);
     let results = runner::run(experiment, &progress)?;
     assert_eq!(progress.position(), runner::steps(experiment), "the bar is full at the end");
     Ok(results.into_iter().map(|result| (result.case, result.workers, result.implementation)).collect())
