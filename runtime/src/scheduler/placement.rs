@@ -130,7 +130,7 @@ impl Spawn for &Runtime {
 
     fn send(&mut self, task: NonNull<Task>, options: &Options, home: Option<usize>, _: Meta, _: Fetch) {
         let shared = Runtime::shared(self);
-        let worker = shared.worker_for(options, home).unwrap_or_else(|| shared.next_in_turn());
+        let worker = shared.worker_for(options, home).unwrap_or_else(|| shared.next_for_task());
         // SAFETY: the task was just made by this spawner.
         unsafe { shared.push(worker, task) };
     }

@@ -63,7 +63,7 @@ pub struct Shared {
     /// Workers that do not sleep.
     pub(crate) awake: AtomicUsize,
     pub(crate) has_orphans: AtomicBool,
-    /// Whose turn it is to get an unplaced task from outside; only roughly counted.
+    /// Whose turn it is to get an object or an unplaced task from outside; only roughly counted.
     pub(crate) turn: AtomicUsize,
     /// How the objects of this runtime are told from those of others.
     pub(crate) at_rest: AtRest,
@@ -127,13 +127,18 @@ impl Shared {
         }
     }
 
-    /// The worker that an unplaced task from outside goes to: each in turn, but rather one that is looking for work
-    /// than one that has to be woken.
+    /// The worker whose turn it is: to be the home of an object, or to get a task.
     pub(crate) fn next_in_turn(&self) -> usize {
-        // A lost update only sends two tasks to one worker.
+        // A lost update only gives one worker two things.
         let turn = self.turn.load(Relaxed);
         self.turn.store(turn.wrapping_add(1), Relaxed);
-        let chosen = turn % self.seats.len();
+        turn % self.seats.len()
+    }
+
+    /// The worker that an unplaced task from outside goes to: each in turn, but rather one that is looking for work
+    /// than one that has to be woken.
+    pub(crate) fn next_for_task(&self) -> usize {
+        let chosen = self.next_in_turn();
         if !self.seats[chosen].asleep.0.load(Relaxed) {
             return chosen;
         }
