@@ -13,8 +13,8 @@ use xtasking::{
 /// Objects of the cases with many: more than fit into the caches next to a core.
 const MANY: usize = 1 << 15;
 
-/// A disturbed reader is put back three times and then sent to the object's home: it is at most so many gates late, and
-/// then some.
+/// A disturbed reader is put back three times and then sent to the object's home, each time behind one gate more: fewer
+/// gates than this.
 const LATEST: usize = 8;
 
 /// A class of objects that hold a number, under one primitive.
