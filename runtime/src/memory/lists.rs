@@ -178,7 +178,7 @@ unsafe impl Send for ListMagazine {}
 
 impl ListMagazine {
     /// An empty magazine for batches of `batch` blocks.
-    pub const fn new(batch: usize) -> Self {
+    pub fn new(batch: usize) -> Self {
         Self { head: Cell::new(null_mut()), room: AtomicUsize::new(batch), spare: AtomicPtr::new(null_mut()) }
     }
 

@@ -198,7 +198,7 @@ impl<T> Clone for Arena<T> {
 
 impl<T> Drop for Inner<T> {
     fn drop(&mut self) {
-        if *self.disposed.get_mut() {
+        if self.disposed.load(Relaxed) {
             // SAFETY: dropped once, here; no link is followed any more, as `dispose` was promised.
             unsafe { ManuallyDrop::drop(&mut self.slots) };
         }

@@ -48,7 +48,7 @@ impl AtRest {
 }
 
 impl Header {
-    pub const fn new(at_rest: AtRest) -> Self {
+    pub fn new(at_rest: AtRest) -> Self {
         Self { latch: LatchWord::new(), queue: AtomicU64::new(at_rest.0) }
     }
 

@@ -4,31 +4,30 @@
 //! one. Two runtimes would not keep each other's tasks apart, so the home of a sequenced object compares numbers
 //! before it touches the queue; it costs nothing, as the queue is looked at anyway.
 
-use crate::sync::SpinMutex;
-use alloc::vec::Vec;
+use crate::sync::Relaxed;
+use crate::sync::global::AtomicU64;
 
 /// The number of a runtime that lives, or of which an object may still be used.
 #[derive(Debug)]
 pub(crate) struct Realm(u16);
 
-/// A bit for each number that is in use.
-static IN_USE: SpinMutex<Vec<u64>> = SpinMutex::new(Vec::new());
+/// A bit for each number that is in use. Relaxed: each bit has one owner, and nothing else hangs on it.
+static IN_USE: [AtomicU64; (1 << 16) / 64] = [const { AtomicU64::new(0) }; (1 << 16) / 64];
 
 impl Realm {
-    /// The least number that is not in use; `None` if 65536 are.
+    /// A low number that is not in use; `None` if 65536 are.
     pub fn new() -> Option<Self> {
-        let mut in_use = IN_USE.lock();
-        let word = match in_use.iter().position(|word| *word != u64::MAX) {
-            Some(word) => word,
-            None if in_use.len() == (1 << 16) / 64 => return None,
-            None => {
-                in_use.push(0);
-                in_use.len() - 1
+        IN_USE.iter().enumerate().find_map(|(index, word)| {
+            loop {
+                let bit = word.load(Relaxed).trailing_ones();
+                if bit == u64::BITS {
+                    return None;
+                }
+                if word.fetch_or(1 << bit, Relaxed) & 1 << bit == 0 {
+                    return Some(Self((index * 64) as u16 + bit as u16));
+                }
             }
-        };
-        let bit = in_use[word].trailing_ones();
-        in_use[word] |= 1 << bit;
-        Some(Self((word * 64) as u16 + bit as u16))
+        })
     }
 
     pub fn number(&self) -> u16 {
@@ -38,7 +37,7 @@ impl Realm {
 
 impl Drop for Realm {
     fn drop(&mut self) {
-        IN_USE.lock()[usize::from(self.0) / 64] &= !(1 << (self.0 % 64));
+        IN_USE[usize::from(self.0) / 64].fetch_and(!(1 << (self.0 % 64)), Relaxed);
     }
 }
 

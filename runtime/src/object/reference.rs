@@ -32,7 +32,7 @@ pub(crate) struct Cell<S> {
 }
 
 impl<S> Cell<S> {
-    pub const fn new(value: S, at_rest: AtRest) -> Self {
+    pub fn new(value: S, at_rest: AtRest) -> Self {
         Self { header: Header::new(at_rest), value }
     }
 }

@@ -4,7 +4,7 @@ use super::os::{self, OsPages};
 use super::{Platform, Topology, WouldBlock};
 use crate::memory::PageSource;
 use crate::scheduler::Driver;
-use crate::sync::{AtomicUsize, Relaxed};
+use crate::sync::{Relaxed, global};
 use alloc::sync::Arc;
 use core::cell::Cell;
 use core::task::Waker;
@@ -19,7 +19,7 @@ std::thread_local! {
 }
 
 /// Numbers for platforms; 0 is "none".
-static NEXT: AtomicUsize = AtomicUsize::new(1);
+static NEXT: global::AtomicUsize = global::AtomicUsize::new(1);
 
 /// A thread a worker.
 pub struct Threads {

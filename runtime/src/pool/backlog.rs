@@ -10,10 +10,9 @@
 
 use crate::object::Fetch;
 use crate::scheduler::Context;
-use crate::sync::{AcqRel, Acquire, AtomicPtr, Padded, Relaxed, Release};
+use crate::sync::{AcqRel, Acquire, AtomicPtr, Padded, Relaxed, Release, UnsafeCell};
 use crate::task::{Meta, Task, VTable, locate_nothing};
 use alloc::boxed::Box;
-use core::cell::UnsafeCell;
 use core::ptr::{NonNull, null_mut};
 
 pub(super) struct Backlog {
@@ -74,7 +73,7 @@ impl Backlog {
         // SAFETY: `head` is the taker's, and its node is in the list: initialised and alive. Acquire pairs with the
         // Release of `push`; a head that is no stub was acquired when it became the head.
         unsafe {
-            let head = *self.head.get();
+            let head = self.head.with(|head| *head);
             head != self.stub() || !(*head).next.load(Acquire).is_null()
         }
     }
@@ -86,8 +85,8 @@ impl Backlog {
     /// Only one thread takes at a time: the inbox's worker.
     pub unsafe fn take(&self) -> Option<NonNull<Task>> {
         // SAFETY: as in `has_first`; the Acquires pair with the Release of `push`.
-        unsafe {
-            let head = &mut *self.head.get();
+        self.head.with_mut(|head| unsafe {
+            let head = &mut *head;
             let mut next = (**head).next.load(Acquire);
             if *head == self.stub() {
                 if next.is_null() {
@@ -108,7 +107,7 @@ impl Backlog {
                 }
             }
             NonNull::new(core::mem::replace(head, next))
-        }
+        })
     }
 }
 

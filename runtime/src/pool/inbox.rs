@@ -18,17 +18,17 @@
 
 use super::backlog::Backlog;
 use crate::object::prefetch;
-use crate::sync::{Acquire, AtomicPtr, AtomicU64, Padded, Relaxed, Release, SeqCst};
+use crate::sync::{Acquire, AtomicPtr, AtomicU64, Padded, Relaxed, Release, SeqCst, under_model};
 use crate::task::Task;
 use alloc::boxed::Box;
 use core::ptr::NonNull;
 
 /// Places of the ring.
-const PLACES: u64 = 1024;
+const PLACES: u64 = under_model(1024, 2);
 /// Places of a cache line.
-const LINE_PLACES: u64 = 8;
+const LINE_PLACES: u64 = under_model(8, 2);
 /// The taker fetches the task that many places ahead.
-const AHEAD: u64 = 4;
+const AHEAD: u64 = under_model(4, 1);
 const LAP: usize = 1;
 
 /// Places that come to the taker together.

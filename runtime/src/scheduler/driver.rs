@@ -4,7 +4,7 @@ use super::shared::phase;
 use super::{Context, Shared};
 use crate::annotation::Priority;
 use crate::pool::Ring;
-use crate::sync::{Relaxed, SeqCst};
+use crate::sync::{Relaxed, SeqCst, under_model, yield_now};
 use crate::task::catch;
 use alloc::sync::Arc;
 use core::ptr::NonNull;
@@ -29,9 +29,9 @@ pub enum Progress {
 /// Tasks that a thread runs between looks at the inbox.
 const BURST: usize = 32;
 /// An idle worker looks this often before it sleeps: some 20 µs, longer than a round trip, shorter than a time slice.
-const LOOKS: u32 = 2000;
+const LOOKS: u32 = under_model(2000, 1) as u32;
 /// The first of these looks follow each other at once: a reply that is on its way is worth it, and a pause is long.
-const EAGER_LOOKS: u32 = 500;
+const EAGER_LOOKS: u32 = under_model(500, 0) as u32;
 /// Tasks run between looks ahead.
 const LOOK_EVERY: usize = 8;
 /// Every that many bursts a lower priority goes first (ageing), and garbage is looked at.
@@ -143,8 +143,7 @@ impl Driver {
             }
         } else {
             // Others have to finish first: with more workers than cores they need this one's.
-            #[cfg(feature = "std")]
-            std::thread::yield_now();
+            yield_now();
         }
         cx.seat().asleep.0.store(false, SeqCst);
         cx.shared.awake.fetch_add(1, SeqCst);

@@ -1,5 +1,7 @@
 //! Waiting for somebody who is about to be done.
 
+use super::{MODEL, yield_now};
+
 /// Spins with growing pauses, then gives the core away between looks.
 ///
 /// What is waited for is always held by a running task, never by a waiting one; but with more workers than
@@ -18,16 +20,13 @@ impl Backoff {
 
     /// Waits a little, longer from call to call.
     pub fn wait(&mut self) {
-        if self.round <= SPIN_ROUNDS {
+        if self.round <= SPIN_ROUNDS && !MODEL {
             for _ in 0..1 << self.round {
                 core::hint::spin_loop();
             }
             self.round += 1;
         } else {
-            #[cfg(feature = "std")]
-            std::thread::yield_now();
-            #[cfg(not(feature = "std"))]
-            core::hint::spin_loop();
+            yield_now();
         }
     }
 }

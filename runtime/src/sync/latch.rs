@@ -30,7 +30,7 @@ pub(crate) struct Stamp(u64);
 pub(crate) struct LatchWord(AtomicU64);
 
 impl LatchWord {
-    pub const fn new() -> Self {
+    pub fn new() -> Self {
         Self(AtomicU64::new(0))
     }
 

@@ -1,7 +1,6 @@
 //! A small lock for the runtime's own slow paths. Nothing on the path of a task takes one.
 
-use super::{Acquire, AtomicBool, Backoff, Relaxed, Release};
-use core::cell::UnsafeCell;
+use super::{Acquire, AtomicBool, Backoff, Relaxed, Release, UnsafeCell};
 use core::ops::{Deref, DerefMut};
 
 /// A spinning mutual exclusion lock that works without an operating system.
@@ -17,7 +16,7 @@ unsafe impl<T: Send> Send for SpinMutex<T> {}
 unsafe impl<T: Send> Sync for SpinMutex<T> {}
 
 impl<T> SpinMutex<T> {
-    pub const fn new(value: T) -> Self {
+    pub fn new(value: T) -> Self {
         Self { locked: AtomicBool::new(false), value: UnsafeCell::new(value) }
     }
 
@@ -42,14 +41,14 @@ impl<T> Deref for Guard<'_, T> {
     type Target = T;
     fn deref(&self) -> &T {
         // SAFETY: this guard holds the lock.
-        unsafe { &*self.mutex.value.get() }
+        self.mutex.value.with(|value| unsafe { &*value })
     }
 }
 
 impl<T> DerefMut for Guard<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
         // SAFETY: this guard holds the lock and is borrowed mutably.
-        unsafe { &mut *self.mutex.value.get() }
+        self.mutex.value.with_mut(|value| unsafe { &mut *value })
     }
 }
 

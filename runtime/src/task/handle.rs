@@ -11,9 +11,8 @@
 
 use super::failure::{Failure, JoinError};
 use crate::scheduler::{Context, Shared};
-use crate::sync::{AcqRel, Acquire, AtomicU32, Relaxed};
+use crate::sync::{AcqRel, Acquire, AtomicU32, Relaxed, UnsafeCell};
 use alloc::sync::Arc;
-use core::cell::UnsafeCell;
 use core::future::Future;
 use core::pin::Pin;
 use core::task::{Poll, Waker};
@@ -107,11 +106,10 @@ impl<R> Handle<R> {
         }
         if state & DONE == 0 {
             // SAFETY: WAKER is not set, so the slot belongs to this handle (`&mut self`: there is only one).
-            let slot = unsafe { &mut *packet.waker.get() };
-            match slot {
+            packet.waker.with_mut(|slot| match unsafe { &mut *slot } {
                 Some(known) if known.will_wake(waker) => {}
-                _ => *slot = Some(waker.clone()),
-            }
+                slot => *slot = Some(waker.clone()),
+            });
             // Release (of AcqRel) pairs with the Acquire of `deliver`: it sees the waker.
             state = packet.state.fetch_or(WAKER, AcqRel);
         }
@@ -119,7 +117,7 @@ impl<R> Handle<R> {
             return None;
         }
         // SAFETY: after DONE the result belongs to this handle.
-        let outcome = unsafe { (*packet.result.get()).take() };
+        let outcome = packet.result.with_mut(|result| unsafe { (*result).take() });
         Some(outcome.unwrap_or(Err(JoinError::Abandoned)))
     }
 }
@@ -153,13 +151,13 @@ impl<R> Promise<R> {
         let cancelled = packet.state.fetch_or(STARTED, Relaxed) & (STARTED | CANCELLED) == CANCELLED;
         let outcome = if cancelled { Err(JoinError::Cancelled) } else { outcome };
         // SAFETY: before DONE the result belongs to the completer, of which there is one.
-        unsafe { *packet.result.get() = Some(outcome) };
+        packet.result.with_mut(|result| unsafe { *result = Some(outcome) });
         // Release (of AcqRel) pairs with the Acquires of `poll_outcome`; Acquire with its Release of the waker.
         let state = packet.state.fetch_or(DONE, AcqRel);
         if state & WAKER != 0 {
             // SAFETY: the waker was set before DONE, so the handle will not touch it again... but by `fetch_and`
             // on WAKER alone, after which it sees DONE and leaves the slot to us.
-            if let Some(waker) = unsafe { (*packet.waker.get()).take() } {
+            if let Some(waker) = packet.waker.with_mut(|waker| unsafe { (*waker).take() }) {
                 waker.wake();
             }
         }
