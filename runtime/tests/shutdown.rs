@@ -206,7 +206,7 @@ fn tasks_are_told_of_the_shutdown() {
 #[test]
 fn a_runtime_may_be_dropped_by_its_own_task() {
     for how in [None, Some(Shutdown::Drain), Some(Shutdown::Cancel)] {
-        on_each(Setting::threads(), |setting| {
+        on_all(|setting| {
             let (ran, drops) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
             let rt = Arc::new(setting.build());
             let object = rt.plain(Dropped(drops.clone())).build();

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Pair, Random, Setting};
+use common::{Pair, Random, Setting, watchdog};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 use xtasking::platform::{Platform, Simulation, Threads};
@@ -141,4 +141,30 @@ fn what_cannot_be_built_is_an_error() {
     assert!(matches!(fewer, BuildError::Platform(why) if why.contains("fewer workers")), "{fewer}");
     // Its first worker has gone; another platform works.
     assert!(Runtime::builder().platform(Threads::new(2).unpinned()).workers(2).build().is_ok());
+}
+
+/// Threads that wait for the same virtual cores take turns at driving them.
+#[test]
+fn several_threads_may_wait_at_once() {
+    let _watched = watchdog();
+    for seed in 0..20 {
+        let rt = Setting::Simulation { cores: 4, seed }.build();
+        let sum = rt.plain(0u64).build();
+        std::thread::scope(|scope| {
+            for number in 0..4u64 {
+                let (rt, sum) = (&rt, &sum);
+                scope.spawn(move || {
+                    for _ in 0..200 {
+                        let task = rt.task(sum.write()).submit(move |sum, cx| {
+                            *sum += 1;
+                            cx.task(()).spawn(|(), _| ());
+                            number
+                        });
+                        assert_eq!(task.join().unwrap(), number);
+                    }
+                });
+            }
+        });
+        assert_eq!(rt.task(sum.read()).submit(|sum, _| *sum).join().unwrap(), 800);
+    }
 }

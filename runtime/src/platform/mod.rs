@@ -41,6 +41,10 @@ pub trait Platform: Send + Sync + 'static {
     /// Waits for all workers to return; they have been told to stop.
     fn join(&self);
 
+    /// In place of [`join`](Self::join) where a runtime is dropped by one of its own tasks, which cannot wait: the workers
+    /// stop when nothing is left to run. A platform that drives its workers itself goes on until then.
+    fn leave(&self) {}
+
     /// Blocks the caller until `ready` returns true: looks again when the waker it passes is woken.
     ///
     /// # Errors

@@ -1,10 +1,13 @@
-//! Virtual cores in one thread: the next core to run a task comes from a seeded generator, so that a failing
-//! interleaving can be replayed from its seed.
+//! Virtual cores: the next core to run a task comes from a seeded generator, so that a failing interleaving can be
+//! replayed from its seed.
+//!
+//! One thread at a time *drives* the cores. Others that wait meanwhile look now and then whether what they wait for has
+//! happened, or whether they can drive.
 
 use super::{Platform, Topology, WouldBlock};
 use crate::memory::{GlobalPages, PageSource};
 use crate::scheduler::{Driver, Progress};
-use crate::sync::{AtomicBool, AtomicU64, Relaxed, SpinMutex};
+use crate::sync::{Acquire, AtomicBool, AtomicU64, AtomicUsize, Backoff, Relaxed, Release, SpinMutex};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::task::Waker;
@@ -16,8 +19,10 @@ use core::task::Waker;
 pub struct Simulation {
     topology: Topology,
     state: SpinMutex<State>,
-    /// A step is being made: whoever would wait now is a task.
-    stepping: AtomicBool,
+    /// The thread that drives the cores, as [`this_thread`] names it, or 0: when it would wait, it is a task that would.
+    driving: AtomicUsize,
+    /// The runtime was dropped by one of its tasks: who drives the cores drives them to the end.
+    left: AtomicBool,
     /// Steps made so far: the virtual clock.
     steps: AtomicU64,
 }
@@ -41,12 +46,13 @@ impl Simulation {
         Self {
             topology: Topology::uniform(cores, nodes),
             state: SpinMutex::new(State { cores: Vec::new(), random: random.max(1) }),
-            stepping: AtomicBool::new(false),
+            driving: AtomicUsize::new(0),
+            left: AtomicBool::new(false),
             steps: AtomicU64::new(0),
         }
     }
 
-    /// One core that has something to do runs one task. `false`: there is nothing to do.
+    /// One core that has something to do runs one task. `false`: there is nothing to do. Only the driving thread steps.
     fn step(&self) -> bool {
         let (start, cores) = {
             let state = &mut *self.state.lock();
@@ -56,9 +62,7 @@ impl Simulation {
         for offset in 0..cores {
             let core = (start as usize % cores + offset) % cores;
             let Some(mut driver) = self.state.lock().cores[core].take() else { continue };
-            self.stepping.store(true, Relaxed);
             let step = driver.step(1);
-            self.stepping.store(false, Relaxed);
             self.steps.fetch_add(1, Relaxed);
             if step != Progress::Stopped {
                 self.state.lock().cores[core] = Some(driver);
@@ -69,6 +73,54 @@ impl Simulation {
         }
         false
     }
+
+    /// Whether no task is left. Only the driving thread asks.
+    fn is_empty(&self) -> bool {
+        self.state.lock().cores.iter().flatten().next().is_none_or(Driver::finds_nothing_left)
+    }
+
+    /// Becomes the driving thread, unless another one is.
+    fn try_drive(&self) -> Option<Driving<'_>> {
+        // Acquire pairs with the Release of the drop: what the cores did under another thread is seen.
+        let taken = self.driving.compare_exchange(0, this_thread(), Acquire, Relaxed);
+        taken.is_ok().then_some(Driving(self))
+    }
+
+    /// Drives until the runtime has stopped, and lets go of its workers.
+    fn finish(&self) {
+        while self.step() {}
+        // Idle drivers have seen that the runtime is stopped, and are gone; one that is making this very call is not.
+        let drivers = core::mem::take(&mut self.state.lock().cores);
+        drop(drivers);
+    }
+}
+
+/// The calling thread drives the cores.
+struct Driving<'a>(&'a Simulation);
+
+impl Drop for Driving<'_> {
+    fn drop(&mut self) {
+        if self.0.left.load(Relaxed) {
+            self.0.finish();
+        }
+        // Release pairs with the Acquire of `try_drive`.
+        self.0.driving.store(0, Release);
+    }
+}
+
+/// A number other than 0 that the threads which live now do not share.
+#[cfg(feature = "std")]
+fn this_thread() -> usize {
+    std::thread_local! {
+        static HERE: u8 = const { 0 };
+    }
+    HERE.with(|here| core::ptr::from_ref(here).addr())
+}
+
+/// Without an operating system there is one thread.
+#[cfg(not(feature = "std"))]
+fn this_thread() -> usize {
+    1
 }
 
 impl State {
@@ -83,6 +135,8 @@ impl State {
 
 /// Idle rounds after which nothing will come any more: garbage takes a few epochs.
 const IDLE_ROUNDS: u32 = 8;
+/// Idle rounds after which a task that was spawned cannot be on its way any more.
+const LOST_ROUNDS: u32 = 1 << 18;
 
 impl Platform for Simulation {
     fn topology(&self) -> Topology {
@@ -99,28 +153,51 @@ impl Platform for Simulation {
     fn wake(&self, _: usize) {}
 
     fn join(&self) {
-        while self.step() {}
-        // Idle drivers have seen that the runtime is stopped, and are gone; one that is making this very call is not.
-        let drivers = core::mem::take(&mut self.state.lock().cores);
-        drop(drivers);
+        let mut backoff = Backoff::new();
+        loop {
+            match self.try_drive() {
+                Some(_driving) => return self.finish(),
+                // Whoever drives is about to see that the runtime has stopped; a task of this very thread goes on.
+                None if self.driving.load(Relaxed) == this_thread() => return,
+                None => backoff.wait(),
+            }
+        }
+    }
+
+    fn leave(&self) {
+        self.left.store(true, Relaxed);
     }
 
     /// # Panics
     ///
     /// If nothing is left to run, so that `ready` would never come true.
     fn block(&self, ready: &mut dyn FnMut(&Waker) -> bool) -> Result<(), WouldBlock> {
-        if self.stepping.load(Relaxed) {
+        if self.driving.load(Relaxed) == this_thread() {
             return Err(WouldBlock);
         }
+        let mut backoff = Backoff::new();
         let mut idle = 0;
         while !ready(Waker::noop()) {
-            idle = if self.step() { 0 } else { idle + 1 };
-            #[cfg(feature = "std")]
-            if idle == IDLE_ROUNDS && std::thread::panicking() {
-                // The runtime is dropped by a test that failed: one panic is enough.
-                return Err(WouldBlock);
+            let Some(_driving) = self.try_drive() else {
+                backoff.wait();
+                continue;
+            };
+            // What the last driver did may be all that was waited for.
+            while !ready(Waker::noop()) {
+                idle = if self.step() { 0 } else { idle + 1 };
+                #[cfg(feature = "std")]
+                if idle == IDLE_ROUNDS && std::thread::panicking() {
+                    // The runtime is dropped by a test that failed: one panic is enough.
+                    return Err(WouldBlock);
+                }
+                if idle >= IDLE_ROUNDS {
+                    assert!(!self.is_empty(), "the simulation waits for something that no task will do");
+                    // Another thread is in the middle of a spawn; that does not take for ever.
+                    assert!(idle < LOST_ROUNDS, "the simulation has lost a task");
+                    backoff.wait();
+                }
             }
-            assert!(idle < IDLE_ROUNDS, "the simulation waits for something that no task will do");
+            return Ok(());
         }
         Ok(())
     }

@@ -47,6 +47,11 @@ impl Driver {
         self.cx.index
     }
 
+    /// Whether every task of the runtime that was spawned has run.
+    pub(crate) fn finds_nothing_left(&self) -> bool {
+        self.cx.shared.epochs.is_quiescent(self.cx.shared.ledgers())
+    }
+
     /// Drives the worker until the runtime stops.
     pub fn run(mut self) {
         let mut idle = 0;

@@ -140,6 +140,7 @@ impl Runtime {
         } else {
             // On a worker: the last of them to find that nothing is left stops them all.
             shared.stop_when_drained.store(true, SeqCst);
+            shared.platform.leave();
         }
     }
 
