@@ -6,7 +6,7 @@ use common::{Setting, watchdog};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
-use xtasking::{Context, Promise};
+use xtasking::{Context, Promise, Shutdown};
 
 /// These tests measure the whole process, so one runs at a time.
 fn alone() -> MutexGuard<'static, ()> {
@@ -106,5 +106,37 @@ fn a_task_that_hops_wakes_each_worker() {
             })
             .collect();
         handles.into_iter().for_each(|handle| assert_eq!(handle.join().unwrap(), 0));
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_runtime_that_waits_for_its_last_task_uses_no_processor() {
+    let _alone = alone();
+    let _watched = watchdog();
+    let rt = Setting::Threads { workers: 4 }.build();
+    let last = rt.task(()).submit(|(), _| thread::sleep(Duration::from_secs(1)));
+    let before = processor_time();
+    rt.shutdown(Shutdown::Drain);
+    let used = processor_time() - before;
+    assert!(last.is_finished());
+    assert!(used < Duration::from_millis(50), "three idle workers used {used:?}");
+}
+
+/// The workers that finish last tell of it, however close they are.
+#[test]
+fn a_shutdown_is_not_missed() {
+    let _alone = alone();
+    let _watched = watchdog();
+    for workers in [2, 4] {
+        for round in 0..300u32 {
+            let rt = Setting::Threads { workers }.build();
+            for core in 0..workers as u16 {
+                rt.task(()).core(core).spawn(move |(), _| {
+                    (0..round * u32::from(core)).for_each(|_| std::hint::spin_loop());
+                });
+            }
+            rt.shutdown(if round % 2 == 0 { Shutdown::Drain } else { Shutdown::Cancel });
+        }
     }
 }

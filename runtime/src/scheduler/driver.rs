@@ -4,7 +4,7 @@ use super::shared::phase;
 use super::{Context, Shared};
 use crate::annotation::Priority;
 use crate::pool::Ring;
-use crate::sync::{Relaxed, SeqCst, under_model, yield_now};
+use crate::sync::{Relaxed, SeqCst, fence, under_model, yield_now};
 use crate::task::catch;
 use alloc::sync::Arc;
 use core::ptr::NonNull;
@@ -141,7 +141,12 @@ impl Driver {
         let garbage = last && cx.shared.has_orphans.load(SeqCst);
         // SAFETY: this is the inbox's worker.
         let tasks = unsafe { cx.inbox().may_have_tasks() };
-        if !garbage && !tasks && cx.shared.phase() == phase::OPEN {
+        if cx.shared.phase() != phase::OPEN {
+            // Of the workers that finish last, each having counted its tasks before its fence, one sees all the counts.
+            fence(SeqCst);
+            cx.shared.tell_if_drained();
+        }
+        if !garbage && !tasks && cx.shared.phase() != phase::STOPPED {
             cx.counters.0.sleeps.add(1);
             while cx.seat().asleep.0.load(SeqCst) {
                 cx.shared.platform.park(cx.index);
