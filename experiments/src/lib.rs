@@ -5,6 +5,7 @@
 //! | [`cli`] | the command line and the options that all experiments share |
 //! | [`ycsb`] | the YCSB experiment: workloads, requests, checks, and the order in which things are run |
 //! | [`tasks`] | the tasks experiment: what the runtime itself costs |
+//! | [`experiment`] | what every experiment does |
 //! | [`contenders`] | what takes part in YCSB, by name |
 //! | [`peers`] | the indexes of others, behind one trait |
 //! | [`report`] | results as a table, as JSON and as a drawing |
@@ -15,6 +16,7 @@
 
 pub mod cli;
 pub mod contenders;
+pub mod experiment;
 pub mod failure;
 pub mod machine;
 pub mod peers;

@@ -2,8 +2,10 @@
 
 use super::Options;
 use super::cases::{self, Case, Span, Who};
+use super::runner;
 use crate::failure::Failure;
-use crate::report::Parameters;
+use crate::progress::Progress;
+use crate::report::{Measurement, Parameters};
 use crate::suggestion::closest;
 
 /// An experiment that can be run.
@@ -50,9 +52,12 @@ impl Experiment {
     pub(super) fn cases_for(&self, workers: usize) -> impl Iterator<Item = &'static Case> {
         self.cases.iter().copied().filter(move |case| case.span.allows(workers))
     }
+}
 
-    /// The parameters for people.
-    pub(super) fn describe(&self) -> String {
+impl crate::experiment::Experiment for Experiment {
+    const NAME: &'static str = "tasks";
+
+    fn describe(&self) -> String {
         let names: Vec<_> = self.implementations.iter().map(|who| who.name()).collect();
         format!(
             "tasks {} cases · up to {} tasks each · seed {}\nimplementations {} · workers {} · {} {}",
@@ -66,8 +71,7 @@ impl Experiment {
         )
     }
 
-    /// The parameters for programs.
-    pub(super) fn parameters(&self) -> Parameters {
+    fn parameters(&self) -> Parameters {
         let mut parameters = Parameters::default();
         parameters.add("cases", self.cases.iter().map(|case| case.name).collect::<Vec<_>>());
         parameters.add("tasks", self.tasks);
@@ -77,8 +81,15 @@ impl Experiment {
         parameters
     }
 
-    /// What was left out, and why.
-    pub(super) fn notes(&self) -> Vec<String> {
+    fn steps(&self) -> u64 {
+        runner::steps(self)
+    }
+
+    fn measure(&self, progress: &Progress) -> Result<Vec<Measurement>, Failure> {
+        runner::run(self, progress)
+    }
+
+    fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         for (span, needs) in [(Span::One, "--workers 1"), (Span::Several, "--workers 2 or more")] {
             let cases = self.cases.iter().filter(|case| case.span == span).count();
@@ -94,6 +105,11 @@ impl Experiment {
             }
         }
         notes
+    }
+
+    fn conclusion(&self) -> Result<String, Failure> {
+        let descriptors = runner::descriptors(self)?;
+        Ok(format!("{descriptors}\nnanoseconds: less is better; all tasks were counted, all objects checked"))
     }
 }
 

@@ -3,12 +3,14 @@
 use super::Options;
 use super::keyspace::Keyspace;
 use super::plan::{ACKNOWLEDGED_AFTER, Kind, Operation};
+use super::runner;
 use super::workload::properties::{self, Property};
 use super::workload::{STANDARD, Workload, standard};
 use crate::contenders::{self, CANNOT_INSERT, Entry, Prefetch, Settings};
 use crate::failure::Failure;
 use crate::machine;
-use crate::report::Parameters;
+use crate::progress::Progress;
+use crate::report::{Measurement, Parameters};
 use clap::ValueEnum;
 use serde_json::Value;
 use std::fs;
@@ -170,8 +172,34 @@ impl Experiment {
         records.saturating_mul(per_record + sorted + audited).saturating_add(trace)
     }
 
-    /// The parameters for people.
-    pub(super) fn describe(&self) -> String {
+    fn case_names(&self) -> Vec<&str> {
+        let load = self.measure_loads.then_some(INSERT);
+        load.into_iter().chain(self.workloads.iter().map(|workload| workload.name.as_str())).collect()
+    }
+
+    /// The cases that are beyond a contender, by reason.
+    fn skipped(&self, entry: &Entry) -> Option<String> {
+        let load = (self.measure_loads && !entry.abilities.inserts).then_some((CANNOT_INSERT, INSERT));
+        let refused = self.workloads.iter().filter_map(|workload| {
+            entry.abilities.refuse(workload).map(|reason| (reason, workload.name.as_str()))
+        });
+        let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+        for (reason, case) in load.into_iter().chain(refused) {
+            match reasons.iter_mut().find(|(other, _)| *other == reason) {
+                Some((_, cases)) => cases.push(case),
+                None => reasons.push((reason, vec![case])),
+            }
+        }
+        let parts: Vec<_> =
+            reasons.iter().map(|(reason, cases)| format!("{} ({reason})", cases.join(", "))).collect();
+        (!parts.is_empty()).then(|| format!("skipped: {} on {}", entry.name, parts.join("; on ")))
+    }
+}
+
+impl crate::experiment::Experiment for Experiment {
+    const NAME: &'static str = "ycsb";
+
+    fn describe(&self) -> String {
         let names: Vec<_> = self.contenders.iter().map(|entry| entry.name).collect();
         let properties: Vec<_> =
             self.properties.iter().map(|property| format!("{}={}", property.name, property.value)).collect();
@@ -192,13 +220,7 @@ impl Experiment {
         text
     }
 
-    fn case_names(&self) -> Vec<&str> {
-        let load = self.measure_loads.then_some(INSERT);
-        load.into_iter().chain(self.workloads.iter().map(|workload| workload.name.as_str())).collect()
-    }
-
-    /// The parameters for programs.
-    pub(super) fn parameters(&self) -> Parameters {
+    fn parameters(&self) -> Parameters {
         let or_automatic = |value: Option<Value>| value.unwrap_or_else(|| "automatic".into());
         let mut parameters = Parameters::default();
         parameters.add("workloads", self.case_names());
@@ -224,8 +246,15 @@ impl Experiment {
         parameters
     }
 
-    /// What was left out, and why.
-    pub(super) fn notes(&self) -> Vec<String> {
+    fn steps(&self) -> u64 {
+        runner::steps(self)
+    }
+
+    fn measure(&self, progress: &Progress) -> Result<Vec<Measurement>, Failure> {
+        runner::run(self, progress)
+    }
+
+    fn notes(&self) -> Vec<String> {
         let mut notes: Vec<_> = self.contenders.iter().filter_map(|entry| self.skipped(entry)).collect();
         if self.settings.simulation.is_some() {
             notes.push("in simulation: one thread did all the work, so these times say nothing".to_string());
@@ -236,22 +265,8 @@ impl Experiment {
         notes
     }
 
-    /// The cases that are beyond a contender, by reason.
-    fn skipped(&self, entry: &Entry) -> Option<String> {
-        let load = (self.measure_loads && !entry.abilities.inserts).then_some((CANNOT_INSERT, INSERT));
-        let refused = self.workloads.iter().filter_map(|workload| {
-            entry.abilities.refuse(workload).map(|reason| (reason, workload.name.as_str()))
-        });
-        let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
-        for (reason, case) in load.into_iter().chain(refused) {
-            match reasons.iter_mut().find(|(other, _)| *other == reason) {
-                Some((_, cases)) => cases.push(case),
-                None => reasons.push((reason, vec![case])),
-            }
-        }
-        let parts: Vec<_> =
-            reasons.iter().map(|(reason, cases)| format!("{} ({reason})", cases.join(", "))).collect();
-        (!parts.is_empty()).then(|| format!("skipped: {} on {}", entry.name, parts.join("; on ")))
+    fn conclusion(&self) -> Result<String, Failure> {
+        Ok(format!("every result was checked (seed {})", self.seed))
     }
 }
 

@@ -22,25 +22,10 @@ pub mod workload;
 
 pub use options::Options;
 
+use crate::experiment::Experiment as _;
 use crate::failure::Failure;
-use crate::machine::Machine;
-use crate::progress::Progress;
-use crate::report::Report;
-use experiment::Experiment;
 
-/// Runs the experiment: prints the machine, the parameters and the table, and writes what was asked for.
+/// Runs the experiment.
 pub fn run(options: &Options) -> Result<(), Failure> {
-    let experiment = Experiment::new(options)?;
-    let machine = Machine::detect();
-    println!("{}\n{}\n", machine.describe(), experiment.describe());
-    let progress = Progress::new(runner::steps(&experiment), options.common.verbose);
-    let results = runner::run(&experiment, &progress)?;
-    drop(progress);
-    let report = Report { experiment: "ycsb", machine, parameters: experiment.parameters(), results };
-    println!("{}", report.table());
-    for note in experiment.notes() {
-        println!("{note}");
-    }
-    println!("every result was checked (seed {})", experiment.seed);
-    report.write(options.common.json.as_deref(), options.common.plot.as_deref())
+    experiment::Experiment::new(options)?.carry_out(&options.common)
 }

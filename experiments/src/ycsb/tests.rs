@@ -3,6 +3,7 @@
 use super::experiment::Experiment;
 use super::{Options, runner};
 use crate::contenders::{Abilities, Contender, Entry};
+use crate::experiment::Experiment as _;
 use crate::failure::Failure;
 use crate::peers;
 use crate::progress::Progress;
