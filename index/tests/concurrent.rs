@@ -40,7 +40,7 @@ impl<L: Layout> Lane<L> {
         self.left -= 1;
         let (lanes, number) = (self.lanes, self.number);
         let key = self.random.below(self.keys) * lanes + number;
-        let value = self.random.next();
+        let value = self.random.word();
         // First mostly insertions, then mostly removals, then again.
         let growing = (self.left / 100).is_multiple_of(2);
         match self.random.below(10) {

@@ -238,7 +238,7 @@ fn one_history<L: Layout, P: LegalFor<Versioned<L>>>(primitive: P, setting: Sett
     let lanes: Vec<_> = (0..LANES)
         .map(|number| {
             let (promise, handle) = rt.promise();
-            let random = Random(random.next());
+            let random = Random(random.word());
             let (tree, clock) = (tree.clone(), clock.clone());
             let lane = Box::new(Lane { tree, random, left: 32, clock, history: Vec::new(), promise });
             rt.task(()).core(number as u16).spawn(move |(), cx| lane.go(cx));

@@ -101,7 +101,7 @@ fn agree<K, L, P>(
                 // A key that is there (or the next one), so that nodes do become empty.
                 key = map.range(key..).next().map_or(key, |(&key, _)| key);
             }
-            both(&client, &mut map, (operation, key, random.next()));
+            both(&client, &mut map, (operation, key, random.word()));
             if round % 64 == 0 {
                 both(&client, &mut map, (Count, key, 0));
                 // SAFETY: this is a simulation, and this thread is not waiting.
@@ -137,7 +137,7 @@ fn few_keys<L: Layout, P: LegalFor<Versioned<L>>>(primitive: P, cores: usize, se
 fn many_keys<L: Layout, P: LegalFor<Versioned<L>>>(primitive: P, cores: usize, seed: u64) {
     let _blame = Blame((P::PRIMITIVE, L::NAME, L::CAPACITY, cores, seed));
     let rt = Setting::Simulation { cores, seed }.build();
-    agree::<u64, L, P>(rt, primitive, rounds::<L>(), 0, Random::next, seed);
+    agree::<u64, L, P>(rt, primitive, rounds::<L>(), 0, Random::word, seed);
 }
 
 /// Keys around both ends of their range, and some between.
@@ -149,7 +149,7 @@ fn extreme_keys<L: Layout, P: LegalFor<Versioned<L>>>(primitive: P, cores: usize
         1 => 0,
         2..5 => u64::MAX - random.below(60),
         5..7 => random.below(60),
-        _ => random.next(),
+        _ => random.word(),
     };
     agree::<u64, L, P>(rt, primitive, rounds::<L>() / 2, 0, choose, seed);
 }
@@ -160,7 +160,7 @@ fn signed_keys<L: Layout, P: LegalFor<Versioned<L>>>(primitive: P, cores: usize,
     let choose = |random: &mut Random| match random.below(8) {
         0 => i64::MIN,
         1 => i64::MAX,
-        2 => random.next() as i64,
+        2 => random.word() as i64,
         _ => random.below(400) as i64 - 200,
     };
     agree::<i64, L, P>(rt, primitive, rounds::<L>() / 2, i64::MIN, choose, seed);

@@ -1,18 +1,12 @@
-//! What all tests share: settings on both platforms, primitives, random numbers, and a watchdog that turns a hang into
-//! a failure.
+//! What the index's tests share beyond `xtasking_testing`: layouts, primitives, and checks of a whole tree.
 
 #![allow(dead_code, reason = "each test file uses its part")]
 
-use std::fmt::Debug;
-use std::io::Write;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use std::thread;
-use std::time::{Duration, Instant};
-use xtasking::platform::Simulation;
-use xtasking::{Builder, Runtime};
+use xtasking::Runtime;
 use xtasking_index::node::words;
 use xtasking_index::{Hinted, Key, Layout, Report, Sorted, Tree, Value};
+
+pub use xtasking_testing::*;
 
 /// Layouts by name: the smaller the nodes, the sooner they split and merge.
 pub type Hinted512 = Hinted<{ words(512) }>;
@@ -35,148 +29,6 @@ macro_rules! with_all_primitives {
         $call::<$layout, _>(xtasking::ReaderWriterLatch, $($argument),*);
         $call::<$layout, _>(xtasking::Sequencing, $($argument),*);
     }};
-}
-
-/// A platform with a number of workers.
-#[derive(Clone, Copy, Debug)]
-pub enum Setting {
-    /// Threads of the operating system.
-    Threads { workers: usize },
-    /// Virtual cores, interleaved by a seed.
-    Simulation { cores: usize, seed: u64 },
-}
-
-impl Setting {
-    /// Every number of threads that is worth a test on a small machine.
-    pub fn threads() -> impl Iterator<Item = Self> {
-        [1, 2, 4, 8].into_iter().map(|workers| Self::Threads { workers })
-    }
-
-    /// Every number of virtual cores, each with some seeds.
-    pub fn simulations(seeds: &[u64]) -> impl Iterator<Item = Self> {
-        [1, 2, 4, 16]
-            .into_iter()
-            .flat_map(move |cores| seeds.iter().map(move |&seed| Self::Simulation { cores, seed }))
-    }
-
-    /// A builder of a runtime of this kind.
-    pub fn builder(self) -> Builder {
-        match self {
-            Self::Threads { workers } => Runtime::builder().workers(workers),
-            Self::Simulation { cores, seed } => Runtime::builder().platform(Simulation::new(cores, seed)),
-        }
-    }
-
-    /// A runtime of this kind.
-    pub fn build(self) -> Runtime {
-        self.builder().build().expect("a runtime of a few workers")
-    }
-
-    /// Whether tasks run only while somebody waits.
-    pub fn is_simulation(self) -> bool {
-        matches!(self, Self::Simulation { .. })
-    }
-
-    /// A number that differs between settings, for generators.
-    pub fn seed(self) -> u64 {
-        match self {
-            Self::Threads { workers } => workers as u64,
-            Self::Simulation { cores, seed } => seed * 100 + cores as u64,
-        }
-    }
-}
-
-/// Says on what a test failed.
-pub struct Blame<T: Debug>(pub T);
-
-impl<T: Debug> Drop for Blame<T> {
-    fn drop(&mut self) {
-        if thread::panicking() {
-            eprintln!("the failure was on {:?}", self.0);
-        }
-    }
-}
-
-/// Runs a test's body in each of some settings.
-pub fn on_each(settings: impl Iterator<Item = Setting>, body: impl Fn(Setting)) {
-    for setting in settings {
-        let _watched = watchdog();
-        let _blame = Blame(setting);
-        body(setting);
-    }
-}
-
-/// Ends the process if it is not dropped in time.
-#[must_use]
-pub struct Watchdog(Arc<AtomicBool>);
-
-/// A watchdog for whatever happens while it lives.
-pub fn watchdog() -> Watchdog {
-    let time = Duration::from_secs(60);
-    let done = Arc::new(AtomicBool::new(false));
-    let (seen, test) = (done.clone(), thread::current().name().unwrap_or("a test").to_owned());
-    thread::spawn(move || {
-        let end = Instant::now() + time;
-        while Instant::now() < end {
-            if seen.load(SeqCst) {
-                return;
-            }
-            thread::sleep(Duration::from_millis(20));
-        }
-        if !seen.load(SeqCst) {
-            // Not by `eprintln`, whose output would be captured and lost.
-            let _ = writeln!(std::io::stderr(), "WATCHDOG: {test} hangs (for {time:?})");
-            std::process::abort();
-        }
-    });
-    Watchdog(done)
-}
-
-impl Drop for Watchdog {
-    fn drop(&mut self) {
-        self.0.store(true, SeqCst);
-    }
-}
-
-/// Waits on a plain thread until something becomes true; fails after some seconds.
-pub fn eventually(what: &str, mut is_true: impl FnMut() -> bool) {
-    let end = Instant::now() + Duration::from_secs(10);
-    while !is_true() {
-        assert!(Instant::now() < end, "never: {what}");
-        thread::sleep(Duration::from_millis(1));
-    }
-}
-
-/// A small generator of random numbers (SplitMix64).
-#[derive(Clone, Debug)]
-pub struct Random(pub u64);
-
-impl Random {
-    /// The next number.
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut word = self.0;
-        word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        word ^ (word >> 31)
-    }
-
-    /// A number below `end`.
-    pub fn below(&mut self, end: u64) -> u64 {
-        self.next() % end
-    }
-
-    /// Whether an event of that many percent happens.
-    pub fn percent(&mut self, percent: u64) -> bool {
-        self.below(100) < percent
-    }
-
-    /// Puts things into a random order.
-    pub fn shuffle<T>(&mut self, things: &mut [T]) {
-        for end in (1..things.len()).rev() {
-            things.swap(end, self.below(end as u64 + 1) as usize);
-        }
-    }
 }
 
 /// Checks a tree that nobody changes: nothing may be broken. (Nodes that their parents do not know of yet are counted,

@@ -1,0 +1,21 @@
+//! What the tests of XTasking's crates share.
+//!
+//! | module | what is in it |
+//! |---|---|
+//! | `setting` | the platforms and numbers of workers that tests run on |
+//! | `watchdog` | turns a hang into a failure |
+//! | `signals` | how tests and their tasks wait for each other |
+//! | `random` | numbers that follow from a seed |
+//! | `panics` | keeps provoked panics out of the output |
+
+mod panics;
+mod random;
+mod setting;
+mod signals;
+mod watchdog;
+
+pub use panics::silence_tasks;
+pub use random::Random;
+pub use setting::{Blame, Setting, on_each};
+pub use signals::{Dropped, Flag, Gate};
+pub use watchdog::{Watchdog, eventually, watchdog, watchdog_of};

@@ -1,0 +1,88 @@
+//! The platforms and numbers of workers that tests run on.
+
+use crate::watchdog;
+use std::fmt::Debug;
+use std::thread;
+use xtasking::platform::Simulation;
+use xtasking::{Builder, Runtime};
+
+/// A platform with a number of workers.
+#[derive(Clone, Copy, Debug)]
+pub enum Setting {
+    /// Threads of the operating system.
+    Threads {
+        /// How many.
+        workers: usize,
+    },
+    /// Virtual cores, interleaved by a seed.
+    Simulation {
+        /// How many.
+        cores: usize,
+        /// From which their interleaving follows.
+        seed: u64,
+    },
+}
+
+impl Setting {
+    /// Every number of threads that is worth a test on a small machine.
+    pub fn threads() -> impl Iterator<Item = Self> {
+        [1, 2, 4, 8].into_iter().map(|workers| Self::Threads { workers })
+    }
+
+    /// Every number of virtual cores that is worth a test, each with these seeds.
+    pub fn simulations(seeds: &[u64]) -> impl Iterator<Item = Self> {
+        [1, 2, 4, 16]
+            .into_iter()
+            .flat_map(move |cores| seeds.iter().map(move |&seed| Self::Simulation { cores, seed }))
+    }
+
+    /// A builder of a runtime of this kind.
+    pub fn builder(self) -> Builder {
+        match self {
+            Self::Threads { workers } => Runtime::builder().workers(workers),
+            Self::Simulation { cores, seed } => Runtime::builder().platform(Simulation::new(cores, seed)),
+        }
+    }
+
+    /// A runtime of this kind.
+    ///
+    /// # Panics
+    ///
+    /// If there is no room for a few workers.
+    pub fn build(self) -> Runtime {
+        self.builder().build().expect("a runtime of a few workers")
+    }
+
+    /// Whether tasks run only while somebody waits.
+    pub fn is_simulation(self) -> bool {
+        matches!(self, Self::Simulation { .. })
+    }
+
+    /// A number that differs between settings, for generators.
+    pub fn seed(self) -> u64 {
+        match self {
+            Self::Threads { workers } => workers as u64,
+            Self::Simulation { cores, seed } => seed * 100 + cores as u64,
+        }
+    }
+}
+
+/// Says on what a test failed.
+pub struct Blame<T: Debug>(pub T);
+
+impl<T: Debug> Drop for Blame<T> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            eprintln!("the failure was on {:?}", self.0);
+        }
+    }
+}
+
+/// Runs a test's body in each of some settings.
+pub fn on_each(settings: impl Iterator<Item = Setting>, body: impl Fn(Setting)) {
+    for setting in settings {
+        let _watched = watchdog();
+        let _blame = Blame(setting);
+        body(setting);
+    }
+}
