@@ -1,21 +1,21 @@
-//! Histories of operations that overlap, and a search for an order of them, key by key, in which each takes effect at
-//! one moment between its beginning and its end.
+//! Histories of operations that overlap, each key's explained by an order in which each takes effect at one moment
+//! between its beginning and its end.
 
 mod common;
 
 use common::*;
-use std::collections::HashSet;
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use xtasking::{Context, LegalFor, OptimisticLatched, Promise, Runtime, Versioned};
 use xtasking_index::{Client, Layout, Tree, Write, Wrote};
+use xtasking_testing::history::{self, Clock, Span};
 
 /// An operation on one key, and what it returned.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 enum Event {
     Got(Option<u64>),
+    /// A scan passed over the key. Each leaf is read as a whole, so that it looks at each key at one moment.
+    Passed(Option<u64>),
     Inserted(u64, bool),
     Upserted(u64, Option<u64>),
     Updated(u64, Option<u64>),
@@ -26,11 +26,13 @@ enum Event {
 
 use Event::*;
 
-impl Event {
-    /// What the key holds afterwards; `None` if the operation cannot have returned this when the key held `before`.
-    fn apply(self, before: Option<u64>) -> Option<Option<u64>> {
-        let (returned, after) = match self {
-            Got(found) => (found == before, before),
+impl history::Event for Event {
+    /// What the key holds.
+    type State = Option<u64>;
+
+    fn apply(&self, &before: &Option<u64>) -> Option<Option<u64>> {
+        let (returned, after) = match *self {
+            Got(found) | Passed(found) => (found == before, before),
             Inserted(value, new) => (new == before.is_none(), before.or(Some(value))),
             Upserted(value, old) => (old == before, Some(value)),
             Updated(value, old) => (old == before, before.map(|_| value)),
@@ -39,72 +41,14 @@ impl Event {
         };
         returned.then_some(after)
     }
-}
 
-/// An operation in a history: begun and ended at these ticks of a clock that all share.
-#[derive(Clone, Copy, Debug)]
-struct Span {
-    key: u64,
-    event: Event,
-    begun: u64,
-    ended: u64,
-}
-
-/// Whether the operations on one key, which held nothing at first, can be put into an order that explains them (Wing
-/// and Gong 1993, with a memory of what was tried: Lowe 2017).
-fn is_linearizable(spans: &[Span]) -> bool {
-    assert!(spans.len() <= 128, "a history of one key is short");
-    let mut tried = HashSet::new();
-    search(spans, 0, None, &mut tried)
-}
-
-fn search(spans: &[Span], done: u128, state: Option<u64>, tried: &mut HashSet<(u128, Option<u64>)>) -> bool {
-    let left = || spans.iter().enumerate().filter(|(at, _)| done >> at & 1 == 0);
-    // Whatever comes next must have begun before any of those that are left had ended.
-    let Some(first_end) = left().map(|(_, span)| span.ended).min() else { return true };
-    if !tried.insert((done, state)) {
-        return false;
-    }
-    left().filter(|(_, span)| span.begun < first_end).any(|(at, span)| {
-        span.event.apply(state).is_some_and(|after| search(spans, done | 1 << at, after, tried))
-    })
-}
-
-/// Checks a history, key by key.
-fn check(history: &[Span]) {
-    let mut keys: Vec<u64> = history.iter().map(|span| span.key).collect();
-    keys.sort_unstable();
-    keys.dedup();
-    for key in keys {
-        let mut spans: Vec<Span> = history.iter().copied().filter(|span| span.key == key).collect();
-        spans.sort_unstable_by_key(|span| span.begun);
-        assert!(is_linearizable(&spans), "no order explains the operations on {key}: {spans:#?}");
+    fn only_looks(&self) -> bool {
+        matches!(self, Got(_) | Passed(_))
     }
 }
 
-#[test]
-fn the_search_tells_good_from_bad() {
-    let span = |event, begun, ended| Span { key: 0, event, begun, ended };
-    // Overlapping, so that the lookup may come after the insertion.
-    let good = [span(Inserted(7, true), 0, 5), span(Got(Some(7)), 1, 2), span(Removed(Some(7)), 6, 7)];
-    assert!(is_linearizable(&good));
-    // A lookup that ended before the insertion began.
-    assert!(!is_linearizable(&[span(Got(Some(7)), 0, 1), span(Inserted(7, true), 2, 3)]));
-    // A value that comes back after it was seen to be gone.
-    let stale = [
-        span(Inserted(7, true), 0, 1),
-        span(Removed(Some(7)), 2, 9),
-        span(Got(None), 3, 4),
-        span(Got(Some(7)), 5, 6),
-    ];
-    assert!(!is_linearizable(&stale));
-    // Two that both believe to be the first.
-    assert!(!is_linearizable(&[span(Inserted(1, true), 0, 9), span(Inserted(2, true), 0, 9)]));
-    // A lost update.
-    let lost =
-        [span(Inserted(0, true), 0, 1), span(Modified(1, Some(0)), 2, 9), span(Modified(1, Some(0)), 2, 9)];
-    assert!(!is_linearizable(&lost));
-}
+/// The operations of a history, each with its key.
+type History = Vec<(u64, Span<Event>)>;
 
 /// Keys under test, far apart: keys of others lie between them, coming and going.
 const KEYS: u64 = 4;
@@ -119,20 +63,39 @@ struct Choice {
 }
 
 fn choose(random: &mut Random) -> Choice {
-    Choice { kind: random.below(8), key: random.below(KEYS) * APART, value: random.below(1000) }
+    Choice { kind: random.below(9), key: random.below(KEYS) * APART, value: random.below(1000) }
+}
+
+/// What an operation on one key adds to a history.
+fn one(key: u64, event: Event) -> Vec<(u64, Event)> {
+    vec![(key, event)]
+}
+
+/// The most entries of a scan: so many that it mostly sees several keys under test, but seldom all.
+const SCANNED: usize = 2 * APART as usize;
+
+/// What a scan has seen of the keys under test, from `from` on as far as it came.
+fn passed(from: u64, entries: &[(u64, u64)]) -> Vec<(u64, Event)> {
+    assert!(entries.is_sorted_by_key(|entry| entry.0) && entries.iter().all(|entry| entry.0 >= from));
+    let complete = entries.len() < SCANNED;
+    let end = if complete { KEYS * APART } else { entries[entries.len() - 1].0 + 1 };
+    let value = |key| entries.iter().find(|entry| entry.0 == key).map(|entry| entry.1);
+    (from..end).step_by(APART as usize).map(|key| (key, Passed(value(key)))).collect()
 }
 
 /// By a plain thread.
-fn by_client<L: Layout>(client: &Client<'_, u64, u64, L>, choice: Choice) -> Event {
+fn by_client<L: Layout>(client: &Client<'_, u64, u64, L>, choice: Choice) -> Vec<(u64, Event)> {
     let Choice { kind, key, value } = choice;
-    match kind {
+    let event = match kind {
         0 | 1 => Got(client.get(key).unwrap()),
         2 => Inserted(value, client.insert(key, value).unwrap()),
         3 => Upserted(value, client.upsert(key, value).unwrap()),
         4 => Updated(value, client.update(key, value).unwrap()),
         5 => Modified(value, client.modify(key, move |there| there + value).unwrap()),
+        6 => return passed(key, &client.scan(key, SCANNED).unwrap()),
         _ => Removed(client.remove(key).unwrap()),
-    }
+    };
+    one(key, event)
 }
 
 /// A lane of tasks that writes down what it does.
@@ -140,9 +103,9 @@ struct Lane<L: Layout> {
     tree: Tree<u64, u64, L>,
     random: Random,
     left: u32,
-    clock: Arc<AtomicU64>,
-    history: Vec<Span>,
-    promise: Promise<Vec<Span>>,
+    clock: Clock,
+    history: History,
+    promise: Promise<History>,
 }
 
 impl<L: Layout> Lane<L> {
@@ -154,26 +117,31 @@ impl<L: Layout> Lane<L> {
         self.left -= 1;
         let Choice { kind, key, value } = choose(&mut self.random);
         let tree = self.tree.clone();
-        let begun = self.clock.fetch_add(1, SeqCst);
-        let end = move |event, cx: &mut Context| self.end(key, event, begun, cx);
+        let begun = self.clock.tick();
+        let end = move |events: Vec<_>, cx: &mut Context| self.end(&events, begun, cx);
+        let one = move |event| one(key, event);
         match kind {
-            0 | 1 => tree.get(cx, key, move |found, cx| end(Got(found), cx)),
-            2 => tree.insert(cx, key, value, move |new, cx| end(Inserted(value, new), cx)),
-            3 => tree.upsert(cx, key, value, move |old, cx| end(Upserted(value, old), cx)),
+            0 | 1 => tree.get(cx, key, move |found, cx| end(one(Got(found)), cx)),
+            2 => tree.insert(cx, key, value, move |new, cx| end(one(Inserted(value, new)), cx)),
+            3 => tree.upsert(cx, key, value, move |old, cx| end(one(Upserted(value, old)), cx)),
             4 => tree.write(cx, key, value, Write::Update, move |wrote, cx| {
                 let old = if let Wrote::Replaced(old) = wrote { Some(old) } else { None };
-                end(Updated(value, old), cx);
+                end(one(Updated(value, old)), cx);
             }),
-            5 => {
-                tree.modify(cx, key, move |there| there + value, move |old, cx| end(Modified(value, old), cx))
-            }
-            _ => tree.remove(cx, key, move |old, cx| end(Removed(old), cx)),
+            5 => tree.modify(
+                cx,
+                key,
+                move |there| there + value,
+                move |old, cx| end(one(Modified(value, old)), cx),
+            ),
+            6 => tree.scan(cx, key, SCANNED, move |entries, cx| end(passed(key, &entries), cx)),
+            _ => tree.remove(cx, key, move |old, cx| end(one(Removed(old)), cx)),
         }
     }
 
-    fn end(mut self: Box<Self>, key: u64, event: Event, begun: u64, cx: &mut Context) {
-        let ended = self.clock.fetch_add(1, SeqCst);
-        self.history.push(Span { key, event, begun, ended });
+    fn end(mut self: Box<Self>, events: &[(u64, Event)], begun: u64, cx: &mut Context) {
+        let ended = self.clock.tick();
+        self.history.extend(events.iter().map(|&(key, event)| (key, Span { event, begun, ended })));
         self.go(cx);
     }
 }
@@ -221,7 +189,7 @@ fn one_history<L: Layout, P: LegalFor<Versioned<L>>>(primitive: P, setting: Sett
     let _blame = Blame((P::PRIMITIVE, L::NAME, setting, seed));
     let rt = setting.build();
     let tree = Tree::<u64, u64, L>::with_primitive(&rt, primitive);
-    let clock = Arc::new(AtomicU64::new(0));
+    let clock = Clock::default();
     let mut random = Random(seed);
     let mut between: Vec<u64> = (0..KEYS * APART).filter(|key| key % APART != 0).collect();
     random.shuffle(&mut between);
@@ -254,7 +222,7 @@ fn one_history<L: Layout, P: LegalFor<Versioned<L>>>(primitive: P, setting: Sett
         history.extend(lane.join().expect("a lane of tasks"));
     }
     churns.into_iter().for_each(|churn| churn.join().expect("a lane of changes"));
-    check(&history);
+    history::check(history, &None);
     sound_after(rt, &tree);
 }
 
@@ -262,8 +230,8 @@ fn one_history<L: Layout, P: LegalFor<Versioned<L>>>(primitive: P, setting: Sett
 fn by_threads<L: Layout>(
     rt: &Runtime,
     tree: &Tree<u64, u64, L>,
-    clock: &AtomicU64,
-    history: &Mutex<Vec<Span>>,
+    clock: &Clock,
+    history: &Mutex<History>,
     seed: u64,
 ) {
     thread::scope(|scope| {
@@ -274,10 +242,10 @@ fn by_threads<L: Layout>(
                 let mut own = Vec::new();
                 for _ in 0..24 {
                     let choice = choose(&mut random);
-                    let begun = clock.fetch_add(1, SeqCst);
-                    let event = by_client(&client, choice);
-                    let ended = clock.fetch_add(1, SeqCst);
-                    own.push(Span { key: choice.key, event, begun, ended });
+                    let begun = clock.tick();
+                    let events = by_client(&client, choice);
+                    let ended = clock.tick();
+                    own.extend(events.into_iter().map(|(key, event)| (key, Span { event, begun, ended })));
                 }
                 history.lock().unwrap().extend(own);
             });

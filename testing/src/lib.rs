@@ -6,8 +6,10 @@
 //! | `watchdog` | turns a hang into a failure |
 //! | `signals` | how tests and their tasks wait for each other |
 //! | `random` | numbers that follow from a seed |
+//! | `history` | records operations that overlap, and looks for an order that explains them |
 //! | `panics` | keeps provoked panics out of the output |
 
+pub mod history;
 mod panics;
 mod random;
 mod setting;

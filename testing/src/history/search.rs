@@ -1,0 +1,84 @@
+//! The search for an order: depth first (Wing and Gong 1993), with a memory of what was tried (Lowe 2017).
+//!
+//! What is searched is a history up to a moment, the *cut*: what has ended by then must stand in the order; what has
+//! begun but not ended may. What is left may come next if it began before any of those that must come has ended.
+
+use super::{Event, Span};
+use std::collections::HashSet;
+
+/// Where the search stands: which spans are done, and what the part holds.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Place<S> {
+    /// All spans before this one are done.
+    from: usize,
+    /// Which are done from there on; the lowest bit is not set.
+    done: u128,
+    state: S,
+}
+
+impl<S> Place<S> {
+    fn is_done(&self, at: usize) -> bool {
+        let offset = at - self.from;
+        assert!(offset < 128, "more operations overlap than the search can hold");
+        self.done >> offset & 1 == 1
+    }
+
+    /// After one more span is done.
+    fn after(&self, at: usize, state: S) -> Self {
+        let done = self.done | 1 << (at - self.from);
+        let passed = done.trailing_ones();
+        Self { from: self.from + passed as usize, done: done.checked_shr(passed).unwrap_or(0), state }
+    }
+
+    /// What may come next, the last first; `None` if nothing has to.
+    fn candidates<E>(&self, spans: &[Span<E>], cut: u64) -> Option<Vec<usize>> {
+        let mut first_end = u64::MAX;
+        let mut left = Vec::new();
+        // By their beginnings: from the first on that begins after an end, all do.
+        for (at, span) in spans.iter().enumerate().skip(self.from) {
+            if span.begun > cut || span.begun >= first_end {
+                break;
+            }
+            if !self.is_done(at) {
+                left.push(at);
+                if span.ended <= cut {
+                    first_end = first_end.min(span.ended);
+                }
+            }
+        }
+        left.reverse();
+        (first_end < u64::MAX).then_some(left)
+    }
+}
+
+/// Looks for an order of spans that are sorted by their beginnings.
+///
+/// # Errors
+///
+/// If there is none; then the longest order that explains a part of them, as positions.
+pub fn search<E: Event>(spans: &[Span<E>], cut: u64, initial: &E::State) -> Result<(), Vec<usize>> {
+    let start = Place { from: 0, done: 0, state: initial.clone() };
+    let Some(candidates) = start.candidates(spans, cut) else { return Ok(()) };
+    let mut tried = HashSet::from([start.clone()]);
+    let mut steps = vec![(start, candidates)];
+    let (mut order, mut longest) = (Vec::new(), Vec::new());
+    while let Some((place, candidates)) = steps.last_mut() {
+        let Some(at) = candidates.pop() else {
+            steps.pop();
+            order.pop();
+            continue;
+        };
+        let Some(state) = spans[at].event.apply(&place.state) else { continue };
+        let next = place.after(at, state);
+        if !tried.insert(next.clone()) {
+            continue;
+        }
+        let Some(candidates) = next.candidates(spans, cut) else { return Ok(()) };
+        steps.push((next, candidates));
+        order.push(at);
+        if order.len() > longest.len() {
+            longest.clone_from(&order);
+        }
+    }
+    Err(longest)
+}

@@ -1,0 +1,71 @@
+//! What is shown of a history that no order explains: its beginning up to the first operation that does not fit, less
+//! what can be left out.
+//!
+//! Only such operations are left out without which a history that *has* an order would still have one: all that come
+//! later, and looks. So the short history is a failure of the same program, not one that shortening made.
+
+use super::search::search;
+use super::{Event, Span};
+use std::fmt::{self, Debug, Display, Formatter};
+
+/// A history without an order that explains it.
+pub struct Unexplained<E: Event> {
+    /// As short as possible, by their beginnings.
+    pub spans: Vec<Span<E>>,
+    /// What has ended by then does not fit.
+    pub cut: u64,
+    /// The longest order that explains a part of it, as positions.
+    pub order: Vec<usize>,
+    initial: E::State,
+}
+
+impl<E: Event> Unexplained<E> {
+    /// Shortens a history, sorted by beginnings, that has no order.
+    pub(super) fn of(mut spans: Vec<Span<E>>, initial: &E::State) -> Self {
+        let mut ends: Vec<u64> = spans.iter().map(|span| span.ended).collect();
+        ends.sort_unstable();
+        // What explains a history explains its beginnings, too.
+        let cut = ends[ends.partition_point(|&end| search(&spans, end, initial).is_ok())];
+        spans.retain(|span| span.begun <= cut);
+        let mut at = 0;
+        while at < spans.len() {
+            let without = [&spans[..at], &spans[at + 1..]].concat();
+            if spans[at].event.only_looks() && search(&without, cut, initial).is_err() {
+                spans = without;
+            } else {
+                at += 1;
+            }
+        }
+        let order = search(&spans, cut, initial).expect_err("shortening keeps the failure");
+        Self { spans, cut, order, initial: initial.clone() }
+    }
+}
+
+impl<E: Event> Display for Unexplained<E> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let line = |f: &mut Formatter<'_>, mark: &str, at: usize| {
+            let Span { event, begun, ended } = &self.spans[at];
+            let ended = if *ended <= self.cut { ended.to_string() } else { "…".to_owned() };
+            write!(f, "{mark:>6}  {begun:>5} to {ended:<5}  {event:?}")
+        };
+        writeln!(f, "the longest order that fits its beginning, from {:?} on:", self.initial)?;
+        let mut state = self.initial.clone();
+        for (number, &at) in self.order.iter().enumerate() {
+            line(f, &(number + 1).to_string(), at)?;
+            state = self.spans[at].event.apply(&state).expect("an order that fits");
+            writeln!(f, "  then {state:?}")?;
+        }
+        writeln!(f, "what none of these orders has room for:")?;
+        for at in (0..self.spans.len()).filter(|at| !self.order.contains(at)) {
+            line(f, "?", at)?;
+            writeln!(f)?;
+        }
+        Ok(())
+    }
+}
+
+impl<E: Event> Debug for Unexplained<E> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        Display::fmt(self, f)
+    }
+}
