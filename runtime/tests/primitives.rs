@@ -80,25 +80,6 @@ impl Subject for Versioned<Quad> {
     }
 }
 
-/// Runs a test on an object of each class with each primitive.
-macro_rules! every_primitive {
-    ($rt:expr, $test:ident) => {{
-        let rt = $rt;
-        $test(rt, rt.plain([0; 4]).pin(Sequencing).build());
-        $test(rt, rt.plain([0; 4]).pin(SpinLatch).build());
-        $test(rt, rt.shared_reads([0; 4]).pin(Sequencing).build());
-        $test(rt, rt.shared_reads([0; 4]).pin(SpinLatch).build());
-        $test(rt, rt.shared_reads([0; 4]).pin(ReaderWriterLatch).build());
-        $test(rt, rt.snapshot([0; 4]).pin(OptimisticSequenced).build());
-        $test(rt, rt.snapshot([0; 4]).pin(OptimisticLatched).build());
-        $test(rt, rt.versioned(Quad::default()).pin(Sequencing).build());
-        $test(rt, rt.versioned(Quad::default()).pin(SpinLatch).build());
-        $test(rt, rt.versioned(Quad::default()).pin(ReaderWriterLatch).build());
-        $test(rt, rt.versioned(Quad::default()).pin(OptimisticSequenced).build());
-        $test(rt, rt.versioned(Quad::default()).pin(OptimisticLatched).build());
-    }};
-}
-
 fn add_from_everywhere<C: Subject>(rt: &Runtime, object: Object<C>) {
     const ADDITIONS: u64 = 60;
     let (gate, all) = Gate::new(rt, 2 * ADDITIONS as usize);

@@ -25,6 +25,28 @@ pub struct Quad(pub [Word; 4]);
 // SAFETY: all fields are words.
 unsafe impl Version for Quad {}
 
+/// Runs a test, `test(runtime, object, …)`, on an object of each class with each primitive; its four words are zero.
+#[macro_export]
+macro_rules! every_primitive {
+    ($rt:expr, $test:ident $(, $argument:expr)*) => {{
+        use $crate::common::Quad;
+        use xtasking::{OptimisticLatched, OptimisticSequenced, ReaderWriterLatch, Sequencing, SpinLatch};
+        let rt = $rt;
+        $test(rt, rt.plain([0; 4]).pin(Sequencing).build() $(, $argument)*);
+        $test(rt, rt.plain([0; 4]).pin(SpinLatch).build() $(, $argument)*);
+        $test(rt, rt.shared_reads([0; 4]).pin(Sequencing).build() $(, $argument)*);
+        $test(rt, rt.shared_reads([0; 4]).pin(SpinLatch).build() $(, $argument)*);
+        $test(rt, rt.shared_reads([0; 4]).pin(ReaderWriterLatch).build() $(, $argument)*);
+        $test(rt, rt.snapshot([0; 4]).pin(OptimisticSequenced).build() $(, $argument)*);
+        $test(rt, rt.snapshot([0; 4]).pin(OptimisticLatched).build() $(, $argument)*);
+        $test(rt, rt.versioned(Quad::default()).pin(Sequencing).build() $(, $argument)*);
+        $test(rt, rt.versioned(Quad::default()).pin(SpinLatch).build() $(, $argument)*);
+        $test(rt, rt.versioned(Quad::default()).pin(ReaderWriterLatch).build() $(, $argument)*);
+        $test(rt, rt.versioned(Quad::default()).pin(OptimisticSequenced).build() $(, $argument)*);
+        $test(rt, rt.versioned(Quad::default()).pin(OptimisticLatched).build() $(, $argument)*);
+    }};
+}
+
 /// Numbers to count and to index with, that follow from a seed.
 pub struct Random(xtasking_testing::Random);
 
