@@ -1,0 +1,257 @@
+//! Random programs, from many seeds: whatever tasks they spawn, from wherever, those in line at an object run in the
+//! order that is promised.
+
+mod common;
+
+use common::*;
+use std::sync::{Arc, Mutex};
+use std::thread;
+use xtasking::{
+    Context, Handle, Object, OptimisticSequenced, Plain, Priority, Runtime, Sequencing, Shared, Shutdown,
+    Snapshot, Spawner, SpinLatch, TaskBuilder, Versioned,
+};
+
+/// A task in line at an object: who spawned it, and as which of its tasks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Ticket {
+    spawner: usize,
+    number: usize,
+    priority: Priority,
+    /// It has its objects by a tuple.
+    several: bool,
+}
+
+impl Ticket {
+    /// Whether a task with these marks stands in this line: those of one spawner have one for each priority.
+    fn stands_in(&self, spawner: usize, line: Priority) -> bool {
+        self.spawner == spawner && if self.several { line == Priority::Normal } else { self.priority == line }
+    }
+}
+
+/// How many objects keep tasks in line.
+const LINES: usize = 5;
+/// Each of these is a place in the logs.
+const A: usize = 0;
+const B: usize = 1;
+const C: usize = 2;
+const D: usize = 3;
+const E: usize = 4;
+
+/// What the tasks of a program share.
+struct World {
+    a: Object<Plain<()>>,
+    b: Object<Shared<()>>,
+    c: Object<Versioned<Pair>>,
+    d: Object<Versioned<Pair>>,
+    e: Object<Snapshot<u64>>,
+    latched: Object<Plain<()>>,
+    /// Which tasks were spawned for each of the objects in line, each spawner's in their order.
+    spawned: [Mutex<Vec<Ticket>>; LINES],
+    /// Which have run there.
+    ran: [Mutex<Vec<Ticket>>; LINES],
+    /// Those whose handle has kept them from starting.
+    cancelled: Mutex<Vec<Ticket>>,
+}
+
+impl World {
+    fn new(rt: &Runtime) -> Arc<Self> {
+        Arc::new(Self {
+            a: rt.plain(()).pin(Sequencing).build(),
+            b: rt.shared_reads(()).pin(Sequencing).build(),
+            c: rt.versioned(Pair::default()).pin(Sequencing).build(),
+            d: rt.versioned(Pair::default()).pin(OptimisticSequenced).build(),
+            e: rt.snapshot(0).pin(OptimisticSequenced).build(),
+            latched: rt.plain(()).pin(SpinLatch).build(),
+            spawned: Default::default(),
+            ran: Default::default(),
+            cancelled: Mutex::default(),
+        })
+    }
+}
+
+/// Says a random place and cost, which must not matter.
+fn anywhere<P: Spawner, T>(task: TaskBuilder<P, T>, random: &mut Random) -> TaskBuilder<P, T> {
+    let number = random.below(16) as u16;
+    match random.below(4) {
+        0 => task.core(number),
+        1 => task.node(number),
+        2 => task.cost(number).begin_operation(),
+        _ => task,
+    }
+}
+
+const PRIORITIES: [Priority; 3] = [Priority::High, Priority::Normal, Priority::Low];
+
+/// Spawns a random task.
+fn spawn(
+    spawner: impl Spawner,
+    world: &Arc<World>,
+    who: usize,
+    number: usize,
+    random: &mut Random,
+) -> (Ticket, Handle<()>) {
+    let World { a, b, c, d, e, latched, .. } = &**world;
+    let mut ticket = Ticket { spawner: who, number, priority: PRIORITIES[random.below(3)], several: false };
+    // Panics that poison nothing: of readers, and of a writer of a copy.
+    let panics = random.below(8) == 0;
+    macro_rules! submit {
+        ($access:expr, at $($at:expr),+ $(; $panics:ident)?) => {{
+            for at in [$($at),+] {
+                world.spawned[at].lock().unwrap().push(ticket);
+            }
+            let world = world.clone();
+            let task = anywhere(spawner.task($access), random).priority(ticket.priority);
+            let handle = task.submit(move |_, _| {
+                for at in [$($at),+] {
+                    world.ran[at].lock().unwrap().push(ticket);
+                }
+                $(assert!(!$panics, "provoked: it changes no order");)?
+            });
+            (ticket, handle)
+        }};
+    }
+    match random.below(16) {
+        0 | 1 => return submit!(a.write(), at A),
+        2 => return submit!(a.read(), at A; panics),
+        3 => return submit!(b.write(), at B),
+        4 => return submit!(b.read(), at B; panics),
+        5 => return submit!(c.write(), at C),
+        6 => return submit!(c.read(), at C; panics),
+        7 => return submit!(d.write(), at D),
+        8 => return submit!(e.write(), at E; panics),
+        _ => {}
+    }
+    ticket.several = true;
+    match random.below(8) {
+        0 => submit!((a.write(), b.write()), at A, B),
+        1 => submit!((b.read(), latched.write(), a.read()), at A, B),
+        2 => submit!((c.write(), d.write()), at C, D),
+        3 => submit!((e.write(), a.read()), at A, E; panics),
+        4 => submit!((d.write(),), at D),
+        5 => submit!((latched.read(), b.write(), e.write()), at B, E),
+        6 => submit!((a.read(), latched.read()), at A; panics),
+        _ => {
+            submit!((d.write(), b.read(), e.write(), a.write(), latched.write(), c.read()), at A, B, C, D, E)
+        }
+    }
+}
+
+/// How many tasks each spawner spawns.
+const EACH: usize = 14;
+
+/// A chain of tasks that hops over the workers, at any priority, and spawns as it goes.
+fn hop(cx: &mut Context, world: Arc<World>, who: usize, number: usize, mut random: Random) {
+    drop(spawn(&mut *cx, &world, who, number, &mut random));
+    if number + 1 < EACH {
+        let (core, priority) = (random.below(16) as u16, PRIORITIES[random.below(3)]);
+        let next = world.clone();
+        match random.below(3) {
+            0 => {
+                let task = cx.task((world.b.write(), world.latched.read())).core(core).priority(priority);
+                task.spawn(move |_, cx| hop(cx, next, who, number + 1, random));
+            }
+            _ => {
+                let task = cx.task(()).core(core).priority(priority);
+                task.spawn(move |(), cx| hop(cx, next, who, number + 1, random));
+            }
+        }
+    }
+}
+
+/// Spawns from outside; cancels some of it.
+fn from_outside(rt: &Runtime, world: &Arc<World>, who: usize, mut random: Random) {
+    for number in 0..EACH {
+        let (ticket, handle) = spawn(rt, world, who, number, &mut random);
+        if random.below(6) == 0 && handle.cancel() {
+            world.cancelled.lock().unwrap().push(ticket);
+        }
+    }
+}
+
+/// How many of each kind there are: from outside, from a task, from a chain of tasks.
+const OF_A_KIND: usize = 2;
+
+fn run(setting: Setting, seed: u64) {
+    let _blame = Blame((setting, seed));
+    let rt = setting.build();
+    let world = World::new(&rt);
+    let random = |who: usize| Random::new(seed * 100 + who as u64);
+    for who in 0..OF_A_KIND {
+        let (same, random) = (world.clone(), random(who));
+        rt.task(()).core(who as u16).spawn(move |(), cx| hop(cx, same, who, 0, random));
+        let (same, who) = (world.clone(), who + OF_A_KIND);
+        let mut random = Random::new(seed * 100 + who as u64);
+        rt.task(()).core(who as u16).spawn(move |(), cx| {
+            (0..EACH).for_each(|number| drop(spawn(&mut *cx, &same, who, number, &mut random)));
+        });
+    }
+    let outside = 2 * OF_A_KIND..3 * OF_A_KIND;
+    if setting.is_simulation() {
+        outside.for_each(|who| {
+            from_outside(&rt, &world, who, random(who));
+            // Some steps.
+            rt.task(()).submit(|(), _| ()).join().unwrap();
+        });
+    } else {
+        thread::scope(|scope| {
+            for who in outside {
+                let (rt, world, random) = (&rt, &world, random(who));
+                scope.spawn(move || from_outside(rt, world, who, random));
+            }
+        });
+    }
+    let how = if seed.is_multiple_of(3) { Shutdown::Cancel } else { Shutdown::Drain };
+    rt.shutdown(how);
+    check(&world, how);
+}
+
+fn check(world: &World, how: Shutdown) {
+    let logs = world.ran.each_ref().map(|log| log.lock().unwrap().clone());
+    let cancelled = world.cancelled.lock().unwrap();
+    for (at, ran) in logs.iter().enumerate() {
+        let spawned = world.spawned[at].lock().unwrap();
+        for (spawner, line) in (0..3 * OF_A_KIND).flat_map(|spawner| PRIORITIES.map(|line| (spawner, line))) {
+            let in_line = |log: &[Ticket]| -> Vec<Ticket> {
+                log.iter().copied().filter(|ticket| ticket.stands_in(spawner, line)).collect()
+            };
+            let (ran, mut expected) = (in_line(ran), in_line(&spawned));
+            expected.retain(|ticket| !cancelled.contains(ticket));
+            let rises = ran.is_sorted_by(|one, next| one.number < next.number);
+            assert!(rises, "at object {at} spawner {spawner} is served out of order: {ran:?}");
+            if how == Shutdown::Drain {
+                assert_eq!(ran, expected, "at object {at} a task of spawner {spawner} did not run");
+            } else {
+                // Behind the first task with one object that was dropped, none runs.
+                let single = |log: Vec<Ticket>| log.into_iter().filter(|ticket| !ticket.several);
+                let (ran, expected) = (single(ran), single(expected));
+                assert!(
+                    ran.clone().zip(expected).all(|(one, other)| one == other),
+                    "at object {at} a task of spawner {spawner} was dropped before {:?}",
+                    ran.collect::<Vec<_>>()
+                );
+            }
+        }
+        // Tasks with several objects stand in the same order wherever they meet.
+        for other in &logs[at + 1..] {
+            let both = |log: &[Ticket], other: &[Ticket]| -> Vec<Ticket> {
+                log.iter().copied().filter(|ticket| ticket.several && other.contains(ticket)).collect()
+            };
+            assert_eq!(both(ran, other), both(other, ran), "at object {at} and another");
+        }
+    }
+}
+
+#[test]
+fn programs_run_in_order_in_a_simulation() {
+    silence_tasks();
+    let _watched = watchdog();
+    for seed in 0..3000 {
+        run(Setting::Simulation { cores: 1 + seed as usize % 5, seed }, seed);
+    }
+}
+
+#[test]
+fn programs_run_in_order_on_threads() {
+    silence_tasks();
+    on_each(Setting::threads(), |setting| (0..60).for_each(|seed| run(setting, seed)));
+}
