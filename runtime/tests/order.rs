@@ -1,14 +1,15 @@
-//! Tasks spawned by one spawner run on each sequenced object in the order of their spawns.
+//! Tasks spawned by one spawner run on each sequenced object in the order of their spawns: what is promised, case by
+//! case. See `order_of_programs` for all of it at once.
 
 mod common;
 
-use common::{Flag, Gate, Setting, on_all, on_each};
+use common::{Flag, Gate, Quad, Setting, on_all, on_each, silence_tasks};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::thread;
 use xtasking::{
-    Context, Object, OptimisticSequenced, Plain, Priority, Runtime, Sequencing, Shared, Spawner, SpinLatch,
-    Version, Versioned, Word,
+    Class, Context, JoinError, Object, OptimisticSequenced, Plain, Priority, Promise, Runtime, Sequencing,
+    Shared, Snapshot, Spawner, SpinLatch, Version, Versioned, Word,
 };
 
 /// What happened at an object: who spawned, and which number it had there.
@@ -230,5 +231,122 @@ fn tasks_deferred_at_a_held_object_keep_their_order() {
         go.set();
         let seen = rt.task(a.read()).submit(|a, _| a.clone()).join().unwrap();
         assert_eq!(seen, (0..100).collect::<Vec<_>>());
+    });
+}
+
+/// A panic in place ends the line for those behind, each in its turn: none overtakes the task that panics, and none of
+/// those before it is lost.
+#[test]
+fn tasks_behind_a_panic_fail_in_their_turn() {
+    const PANICS: usize = 40;
+    silence_tasks();
+    on_all(|setting| {
+        let rt = setting.build();
+        let a = rt.plain(Vec::new()).pin(Sequencing).build();
+        let b = rt.plain(()).pin(Sequencing).build();
+        let submit = |number| {
+            let push = move |log: &mut Vec<usize>| {
+                assert_ne!(number, PANICS, "provoked: number {PANICS}");
+                log.push(number);
+            };
+            match number % 3 {
+                0 => rt.task((b.read(), a.write())).submit(move |(_, log), _| push(log)),
+                _ => rt.task(a.write()).core(number as u16).submit(move |log, _| push(log)),
+            }
+        };
+        let tasks: Vec<_> = (0..80).map(submit).collect();
+        for (number, task) in tasks.into_iter().enumerate() {
+            match (number, task.join()) {
+                (..PANICS, Ok(())) => {}
+                (PANICS, Err(JoinError::Panicked(_))) => {}
+                (number, Err(JoinError::Poisoned)) if number > PANICS => {}
+                (number, outcome) => panic!("{number}: {outcome:?}"),
+            }
+        }
+        a.clear_poison();
+        for task in (80..120).map(submit).collect::<Vec<_>>() {
+            task.join().unwrap();
+        }
+        let log = rt.task(a.read()).submit(|log, _| log.clone()).join().unwrap();
+        assert!(log.into_iter().eq((0..PANICS).chain(80..120)));
+    });
+}
+
+/// Tasks of one priority keep their order, whichever it is, among tasks of others; those with several objects keep
+/// theirs whatever their priorities.
+#[test]
+fn each_priority_keeps_its_order() {
+    const PRIORITIES: [Priority; 3] = [Priority::High, Priority::Normal, Priority::Low];
+    on_all(|setting| {
+        let rt = setting.build();
+        let a = rt.plain(Vec::new()).pin(Sequencing).build();
+        let b = rt.plain(()).pin(Sequencing).build();
+        for number in 0..300 {
+            let priority = PRIORITIES[number * 7 % 3];
+            if number % 2 == 0 {
+                rt.task(a.write()).priority(priority).spawn(move |a, _| a.push((Some(priority), number)));
+            } else {
+                rt.task((a.write(), b.read()))
+                    .priority(priority)
+                    .spawn(move |(a, _), _| a.push((None, number)));
+            }
+        }
+        // The last of each kind.
+        let last = PRIORITIES.map(|priority| rt.task(a.read()).priority(priority).submit(|_, _| ()));
+        last.into_iter().for_each(|task| task.join().unwrap());
+        rt.task((a.read(), b.read())).submit(|_, _| ()).join().unwrap();
+        let log = rt.task(a.read()).submit(|a, _| a.clone()).join().unwrap();
+        assert_eq!(log.len(), 300);
+        for kind in PRIORITIES.map(Some).into_iter().chain([None]) {
+            assert!(log.iter().filter(|entry| entry.0 == kind).is_sorted_by_key(|entry| entry.1), "{kind:?}");
+        }
+    });
+}
+
+/// Counts in an object of any class and primitive; a chain of follow-ups over all workers sees what each has written.
+fn count_by_follow_ups<C: Count>(rt: &Runtime, object: Object<C>) {
+    let (promise, counted) = rt.promise();
+    rt.task(()).spawn(move |(), cx| C::count(cx, object, 0, promise));
+    assert_eq!(counted.join().unwrap(), 60);
+}
+
+trait Count: Class {
+    /// Finds the number there, adds one, and goes on somewhere else until there are enough.
+    fn count(cx: &mut Context, object: Object<Self>, number: u64, done: Promise<u64>);
+}
+
+macro_rules! counts {
+    ($($class:ty: |$view:ident| $get:expr, |$value:ident| $set:expr;)+) => {$(
+        impl Count for $class {
+            fn count(cx: &mut Context, object: Object<Self>, number: u64, done: Promise<u64>) {
+                let (written, next, core) = (object.clone(), object.clone(), number as u16 * 5);
+                cx.task(object.read()).core(core + 3).spawn(move |$view, cx| {
+                    if $get != number || number == 60 {
+                        return done.fulfil($get);
+                    }
+                    // From within the write, and for another worker, which may be faster.
+                    cx.task(written.write()).core(core + 1).spawn(move |$view, cx| {
+                        let $value = $get + 1;
+                        Self::count(cx, next, number + 1, done);
+                        $set;
+                    });
+                });
+            }
+        }
+    )+};
+}
+
+counts! {
+    Plain<[u64; 4]>: |view| view[0], |value| view[0] = value;
+    Shared<[u64; 4]>: |view| view[0], |value| view[0] = value;
+    Snapshot<[u64; 4]>: |view| view[0], |value| view[0] = value;
+    Versioned<Quad>: |view| view.0[0].get(), |value| view.0[0].set(value, view.token());
+}
+
+#[test]
+fn follow_ups_see_what_their_parents_have_written() {
+    on_all(|setting| {
+        let rt = setting.build();
+        every_primitive!(&rt, count_by_follow_ups);
     });
 }

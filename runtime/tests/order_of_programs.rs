@@ -137,7 +137,7 @@ fn spawn(
 }
 
 /// How many tasks each spawner spawns.
-const EACH: usize = 14;
+const EACH: usize = 8;
 
 /// A chain of tasks that hops over the workers, at any priority, and spawns as it goes.
 fn hop(cx: &mut Context, world: Arc<World>, who: usize, number: usize, mut random: Random) {
@@ -245,7 +245,7 @@ fn check(world: &World, how: Shutdown) {
 fn programs_run_in_order_in_a_simulation() {
     silence_tasks();
     let _watched = watchdog();
-    for seed in 0..3000 {
+    for seed in 0..2000 {
         run(Setting::Simulation { cores: 1 + seed as usize % 5, seed }, seed);
     }
 }
