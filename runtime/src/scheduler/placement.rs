@@ -73,7 +73,7 @@ impl Spawn for &mut Context {
     }
 
     #[inline(always)]
-    fn send(
+    unsafe fn send(
         &mut self,
         task: NonNull<Task>,
         options: &Options,
@@ -88,8 +88,8 @@ impl Spawn for &mut Context {
         if worker == self.index { self.push_here(task, meta, fetch) } else { self.send_to(task, worker) }
     }
 
-    fn enlist(&mut self, tasks: &mut [(usize, NonNull<Task>)]) {
-        // SAFETY: the tasks were just made by this worker.
+    unsafe fn enlist(&mut self, tasks: &mut [(usize, NonNull<Task>)]) {
+        // SAFETY: by the caller's promise.
         unsafe { self.shared.enlist(tasks) };
         let remote = tasks.iter().filter(|&&(home, _)| home != self.index).count();
         self.counters.0.remote_spawns.add(remote as u64);
@@ -128,15 +128,22 @@ impl Spawn for &Runtime {
         Meta::new(epoch, options.priority.unwrap_or_default(), options.cost)
     }
 
-    fn send(&mut self, task: NonNull<Task>, options: &Options, home: Option<usize>, _: Meta, _: Fetch) {
+    unsafe fn send(
+        &mut self,
+        task: NonNull<Task>,
+        options: &Options,
+        home: Option<usize>,
+        _: Meta,
+        _: Fetch,
+    ) {
         let shared = Runtime::shared(self);
         let worker = shared.worker_for(options, home).unwrap_or_else(|| shared.next_for_task());
-        // SAFETY: the task was just made by this spawner.
+        // SAFETY: by the caller's promise.
         unsafe { shared.push(worker, task) };
     }
 
-    fn enlist(&mut self, tasks: &mut [(usize, NonNull<Task>)]) {
-        // SAFETY: the tasks were just made by this spawner.
+    unsafe fn enlist(&mut self, tasks: &mut [(usize, NonNull<Task>)]) {
+        // SAFETY: by the caller's promise.
         unsafe { Runtime::shared(self).enlist(tasks) };
     }
 }

@@ -36,6 +36,9 @@ pub(crate) mod sealed {
     use super::{Arc, Fetch, Meta, NonNull, Options, Shared, SizeClass, Task};
 
     /// What a spawner does; only the runtime has any.
+    ///
+    /// The trait cannot be named elsewhere, but code that is generic over a [`Spawner`](super::Spawner) can call its
+    /// methods all the same. So those that rely on their caller are unsafe.
     pub trait Spawn {
         #[doc(hidden)]
         fn shared(&self) -> &Arc<Shared>;
@@ -46,8 +49,12 @@ pub(crate) mod sealed {
         #[doc(hidden)]
         fn admit(&mut self, options: &Options) -> Meta;
         /// Puts a finished descriptor into a pool: of worker `home` if given, else as the options say.
+        ///
+        /// # Safety
+        ///
+        /// The caller owns the task, which was admitted here and whose descriptor is complete, and gives it up.
         #[doc(hidden)]
-        fn send(
+        unsafe fn send(
             &mut self,
             task: NonNull<Task>,
             options: &Options,
@@ -56,8 +63,12 @@ pub(crate) mod sealed {
             fetch: Fetch,
         );
         /// Puts tasks into the inboxes of their homes, all in one step as others see it.
+        ///
+        /// # Safety
+        ///
+        /// As for [`send`](Self::send), for each of the tasks.
         #[doc(hidden)]
-        fn enlist(&mut self, tasks: &mut [(usize, NonNull<Task>)]);
+        unsafe fn enlist(&mut self, tasks: &mut [(usize, NonNull<Task>)]);
         /// Whether the spawner is a task.
         const IN_TASK: bool;
     }

@@ -132,7 +132,9 @@ where
     }
     if envoys == 0 {
         // The first object's part; with several, the others come as they may.
-        return order.spawner.send(task, &order.options, None, meta, targets[0].fetch());
+        let fetch = targets[0].fetch();
+        // SAFETY: the task was just made for this spawner, and is complete.
+        return unsafe { order.spawner.send(task, &order.options, None, meta, fetch) };
     }
     let mut route = [(usize::MAX, task); N];
     // In the order of their names, not of their addresses: a simulation replays.
@@ -143,7 +145,8 @@ where
         let target = targets[usize::from(index)].reference;
         *slot = (target.home(), envoy(&mut order, task, target));
     }
-    order.spawner.enlist(&mut route[..envoys]);
+    // SAFETY: as many envoys were just made for this spawner, and are complete.
+    unsafe { order.spawner.enlist(&mut route[..envoys]) };
 }
 
 /// Indices of the different objects in address order, and how many there are.

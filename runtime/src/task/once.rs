@@ -182,7 +182,8 @@ where
         Task::body::<Once<B, K>>(task).write(Once { target: target.reference, body, sink });
     }
     let home = runs_at_home::<B::Grant>(target.reference).then(|| target.reference.home());
-    order.spawner.send(task, &order.options, home, meta, fetch);
+    // SAFETY: the task was just made for this spawner, and is complete.
+    unsafe { order.spawner.send(task, &order.options, home, meta, fetch) };
 }
 
 /// Whether this access is granted by running in the object's home pool.
@@ -442,7 +443,8 @@ where
         });
         Task::body::<Bare<F, K>>(task).write(Bare { run: body, sink });
     }
-    order.spawner.send(task, &order.options, None, meta, Fetch::NONE);
+    // SAFETY: the task was just made for this spawner, and is complete.
+    unsafe { order.spawner.send(task, &order.options, None, meta, Fetch::NONE) };
 }
 
 pub(crate) unsafe fn locate_nothing(_: NonNull<Task>) -> Fetch {

@@ -214,7 +214,8 @@ where
         });
         Task::body::<Body<V, K>>(task).write(Body { target: target.reference, visit, sink });
     }
-    order.spawner.send(task, &order.options, home_of(target.reference), meta, fetch);
+    // SAFETY: the task was just made for this spawner, and is complete.
+    unsafe { order.spawner.send(task, &order.options, home_of(target.reference), meta, fetch) };
 }
 
 /// Where all tasks of the object run, if they do.

@@ -1,0 +1,174 @@
+//! What the types of the public interface promise: what would not be sound does not compile.
+//!
+//! Each file of `promises/` is a program about one promise. As it stands it compiles. Its first lines name parts that
+//! break the promise, each with what the compiler must say to it:
+//!
+//! ```text
+//! //! refused kept: error[E0521]: borrowed data escapes outside of closure
+//! ```
+//!
+//! Compiled with `--cfg refused="kept"`, the program must fail with this error, and with no error in another line. So
+//! each refused program has a twin that differs from it in the offending part alone, and none can fail for another
+//! reason, such as a name that has changed since.
+//!
+//! Neither of the usual ways does this. `compile_fail` in documentation is content with any error: only a nightly
+//! compiler checks codes. `trybuild` compares all that the compiler says, notes included, which change without a
+//! reason of ours; it has no twins; and it stops before code is made, where a snapshot's size is checked.
+
+// The types are the same under a model checker.
+#![cfg(not(any(model = "loom", model = "shuttle")))]
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::{env, fs, thread};
+
+/// A program, and how it is compiled: as it stands, or with a part that must be refused.
+struct Case {
+    program: PathBuf,
+    /// The names of all its parts.
+    parts: Vec<String>,
+    /// The part, and how each of the compiler's errors begins.
+    refused: Option<(String, String)>,
+}
+
+impl Case {
+    /// All cases of one program.
+    fn of(program: &Path) -> Vec<Self> {
+        let source = fs::read_to_string(program).expect("a program that can be read");
+        let refused: Vec<_> = source
+            .lines()
+            .filter_map(|line| line.strip_prefix("//! refused "))
+            .map(|line| line.split_once(": ").expect("a name and an error"))
+            .map(|(name, error)| (name.to_owned(), error.to_owned()))
+            .collect();
+        assert!(!refused.is_empty(), "{} refuses nothing", program.display());
+        let parts: Vec<_> = refused.iter().map(|(name, _)| name.clone()).collect();
+        let case = |refused| Self { program: program.to_owned(), parts: parts.clone(), refused };
+        refused.into_iter().map(Some).chain([None]).map(case).collect()
+    }
+
+    fn name(&self) -> String {
+        let program = self.program.file_stem().unwrap_or_default().to_string_lossy();
+        match &self.refused {
+            None => format!("{program}, as it stands"),
+            Some((part, _)) => format!("{program}, {part}"),
+        }
+    }
+
+    /// Compiles the case; says what is wrong, if anything is.
+    fn check(&self, library: &Path, number: usize) -> Result<(), String> {
+        let parts = self.parts.iter().map(|part| format!("{part:?}")).collect::<Vec<_>>().join(",");
+        let mut compiler = Command::new("rustc");
+        compiler
+            .args([
+                "--edition",
+                "2024",
+                "--crate-name",
+                "promise",
+                "--error-format",
+                "short",
+                "--emit",
+                "obj",
+            ])
+            .args(["--cap-lints", "warn", "-A", "warnings", "-F", "unexpected_cfgs"])
+            .args(["--check-cfg", &format!("cfg(refused, values({parts}))")])
+            .arg("-L")
+            .arg(library.join("deps"))
+            .arg("--extern")
+            .arg(format!("xtasking={}", library.join("libxtasking.rlib").display()))
+            .arg("-o")
+            .arg(library.join(format!("promise-{number}.o")))
+            .arg(&self.program);
+        if let Some((part, _)) = &self.refused {
+            compiler.args(["--cfg", &format!("refused={part:?}")]);
+        }
+        let output = compiler.output().map_err(|error| format!("rustc: {error}"))?;
+        let said = String::from_utf8_lossy(&output.stderr);
+        match (&self.refused, output.status.success()) {
+            (None, true) => Ok(()),
+            (None, false) => Err(format!("does not compile\n{said}")),
+            (Some(_), true) => Err("compiles: the promise is broken".to_owned()),
+            (Some((_, expected)), false) if is_about(&said, expected) => Ok(()),
+            (Some((_, expected)), false) => {
+                Err(format!("fails otherwise than with\n{expected}\nnamely\n{said}"))
+            }
+        }
+    }
+}
+
+/// Whether the compiler has said what it should, and nothing about another line.
+fn is_about(said: &str, expected: &str) -> bool {
+    // "program.rs:12:5: error[E0277]: …", or without a place if it came up when code was made for a type.
+    let errors: Vec<_> = said
+        .lines()
+        .filter(|line| !line.starts_with("error: aborting"))
+        .filter_map(|line| match line.split_once(": error") {
+            Some((place, text)) => Some((place.rsplit_once(':').map(|(line, _column)| line), text)),
+            None => line.strip_prefix("error").map(|text| (None, text)),
+        })
+        .collect();
+    let expected = expected.strip_prefix("error").expect("an error");
+    errors.iter().any(|(_, text)| text.starts_with(expected))
+        && errors.windows(2).all(|two| two[0].0 == two[1].0)
+}
+
+/// Builds the library for programs outside of the workspace, and says where.
+fn library() -> PathBuf {
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("promises");
+    let built = Command::new(env!("CARGO"))
+        .args(["build", "--quiet", "--frozen", "--package", "xtasking", "--lib", "--target-dir"])
+        .arg(&target)
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        // Whatever this test is compiled for, such as a sanitizer: the types are the same.
+        .env_remove("RUSTFLAGS")
+        .env_remove("CARGO_ENCODED_RUSTFLAGS")
+        .env_remove("CARGO_BUILD_TARGET")
+        .status()
+        .expect("cargo");
+    assert!(built.success(), "the library does not build");
+    target.join("debug")
+}
+
+/// Checks cases, several at once; what is wrong with which.
+fn check(cases: &[Case]) -> Vec<String> {
+    let (library, next) = (library(), AtomicUsize::new(0));
+    let take = || {
+        let mut wrong = Vec::new();
+        loop {
+            let number = next.fetch_add(1, Relaxed);
+            let Some(case) = cases.get(number) else { return wrong };
+            if let Err(text) = case.check(&library, number) {
+                wrong.push(format!("{}: {text}", case.name()));
+            }
+        }
+    };
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(take)).collect();
+        workers.into_iter().flat_map(|worker| worker.join().expect("a checker that ends")).collect()
+    })
+}
+
+#[test]
+fn what_is_not_sound_does_not_compile() {
+    let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/promises");
+    let programs =
+        fs::read_dir(programs).expect("the programs").map(|entry| entry.expect("a program").path());
+    let cases: Vec<_> = programs.flat_map(|program| Case::of(&program)).collect();
+    assert!(cases.len() > 100, "only {} cases", cases.len());
+    let wrong = check(&cases);
+    assert!(wrong.is_empty(), "{} of {} cases\n\n{}", wrong.len(), cases.len(), wrong.join("\n"));
+}
+
+#[test]
+fn another_error_does_not_do() {
+    let rc = "a.rs:7:5: error[E0277]: `Rc<u64>` cannot be sent between threads safely: more";
+    let (sent, layout) = ("error[E0277]: `Rc<u64>` cannot be sent", "error[E0080]: pad it");
+    assert!(is_about(&format!("{rc}\nerror: aborting due to 1 previous error"), sent));
+    assert!(is_about(&format!("{rc}\na.rs:7:9: error[E0599]: no method"), sent), "the same line");
+    assert!(is_about("error[E0080]: pad it\nnote: the above error was encountered", layout));
+    assert!(!is_about(&format!("{rc}\na.rs:8:5: error[E0599]: no method"), sent), "another line");
+    assert!(!is_about("a.rs:7:5: error[E0599]: no method", sent), "another error");
+    assert!(!is_about("a.rs:7:5: warning: `Rc<u64>` cannot be sent", sent), "no error");
+}

@@ -1,0 +1,47 @@
+//! The context is the worker's: a body has it while it runs, and nobody can make one.
+//!
+//! refused kept: error[E0521]: borrowed data escapes outside of closure
+//! refused returned: error: lifetime may not live long enough
+//! refused thread: error[E0521]: borrowed data escapes outside of closure
+//! refused builder: error: lifetime may not live long enough
+//! refused made: error[E0624]: associated function `new` is private
+//! refused copied: error[E0599]: no method named `clone` found for mutable reference `&mut xtasking::Context`
+
+use std::sync::mpsc::channel;
+use xtasking::{Context, Runtime};
+
+fn main() {
+    let rt = Runtime::new().unwrap();
+
+    let (kept, _all) = channel();
+    rt.task(()).spawn(move |(), cx| {
+        #[cfg(refused = "kept")]
+        kept.send(cx).unwrap();
+        #[cfg(not(refused = "kept"))]
+        kept.send(cx.worker()).unwrap();
+    });
+    #[cfg(refused = "returned")]
+    rt.task(()).submit(|(), cx| cx);
+    #[cfg(not(refused = "returned"))]
+    let _handle = rt.task(()).submit(|(), cx| cx.worker());
+    rt.task(()).spawn(|(), cx| {
+        #[cfg(refused = "thread")]
+        let moved = cx;
+        #[cfg(not(refused = "thread"))]
+        let moved = cx.worker();
+        std::thread::spawn(move || drop(moved));
+    });
+    rt.task(()).spawn(|(), cx: &mut Context| {
+        #[cfg(refused = "made")]
+        let second = Context::new();
+        #[cfg(refused = "copied")]
+        let second = cx.clone();
+        #[cfg(not(any(refused = "made", refused = "copied")))]
+        let second = cx;
+        assert_eq!(second.workers(), 1);
+    });
+    #[cfg(refused = "builder")]
+    rt.task(()).submit(|(), cx| cx.task(()));
+    #[cfg(not(refused = "builder"))]
+    let _handle = rt.task(()).submit(|(), cx| cx.task(()).spawn(|(), _cx| {}));
+}

@@ -1,0 +1,53 @@
+//! A primitive that does not keep a class's isolation cannot be pinned: only those below without a condition can.
+//!
+//! refused plain_reader_writer_latch: error[E0277]: the trait bound `xtasking::ReaderWriterLatch: LegalFor<Plain<u64>>` is not satisfied
+//! refused plain_optimistic_sequenced: error[E0277]: the trait bound `xtasking::OptimisticSequenced: LegalFor<Plain<u64>>` is not satisfied
+//! refused plain_optimistic_latched: error[E0277]: the trait bound `xtasking::OptimisticLatched: LegalFor<Plain<u64>>` is not satisfied
+//! refused shared_optimistic_sequenced: error[E0277]: the trait bound `xtasking::OptimisticSequenced: LegalFor<Shared<u64>>` is not satisfied
+//! refused shared_optimistic_latched: error[E0277]: the trait bound `xtasking::OptimisticLatched: LegalFor<Shared<u64>>` is not satisfied
+//! refused snapshot_sequencing: error[E0277]: the trait bound `xtasking::Sequencing: LegalFor<Snapshot<u64>>` is not satisfied
+//! refused snapshot_spin_latch: error[E0277]: the trait bound `xtasking::SpinLatch: LegalFor<Snapshot<u64>>` is not satisfied
+//! refused snapshot_reader_writer_latch: error[E0277]: the trait bound `xtasking::ReaderWriterLatch: LegalFor<Snapshot<u64>>` is not satisfied
+
+use xtasking::{
+    OptimisticLatched, OptimisticSequenced, ReaderWriterLatch, Runtime, Sequencing, SpinLatch, Version, Word,
+};
+
+struct Node(Word);
+// SAFETY: what changes is a word.
+unsafe impl Version for Node {}
+
+fn main() {
+    let rt = Runtime::new().unwrap();
+    #[cfg(refused = "plain_reader_writer_latch")]
+    let _object = rt.plain(1u64).pin(ReaderWriterLatch).build();
+    #[cfg(refused = "plain_optimistic_sequenced")]
+    let _object = rt.plain(1u64).pin(OptimisticSequenced).build();
+    #[cfg(refused = "plain_optimistic_latched")]
+    let _object = rt.plain(1u64).pin(OptimisticLatched).build();
+    let _object = rt.plain(1u64).pin(Sequencing).build();
+    let _object = rt.plain(1u64).pin(SpinLatch).build();
+
+    #[cfg(refused = "shared_optimistic_sequenced")]
+    let _object = rt.shared_reads(1u64).pin(OptimisticSequenced).build();
+    #[cfg(refused = "shared_optimistic_latched")]
+    let _object = rt.shared_reads(1u64).pin(OptimisticLatched).build();
+    let _object = rt.shared_reads(1u64).pin(Sequencing).build();
+    let _object = rt.shared_reads(1u64).pin(SpinLatch).build();
+    let _object = rt.shared_reads(1u64).pin(ReaderWriterLatch).build();
+
+    #[cfg(refused = "snapshot_sequencing")]
+    let _object = rt.snapshot(1u64).pin(Sequencing).build();
+    #[cfg(refused = "snapshot_spin_latch")]
+    let _object = rt.snapshot(1u64).pin(SpinLatch).build();
+    #[cfg(refused = "snapshot_reader_writer_latch")]
+    let _object = rt.snapshot(1u64).pin(ReaderWriterLatch).build();
+    let _object = rt.snapshot(1u64).pin(OptimisticSequenced).build();
+    let _object = rt.snapshot(1u64).pin(OptimisticLatched).build();
+
+    let _object = rt.versioned(Node(Word::new(1))).pin(Sequencing).build();
+    let _object = rt.versioned(Node(Word::new(1))).pin(SpinLatch).build();
+    let _object = rt.versioned(Node(Word::new(1))).pin(ReaderWriterLatch).build();
+    let _object = rt.versioned(Node(Word::new(1))).pin(OptimisticSequenced).build();
+    let _object = rt.versioned(Node(Word::new(1))).pin(OptimisticLatched).build();
+}

@@ -1,0 +1,61 @@
+//! The runtime's own traits are implemented by itself alone, and what lies behind them is called by itself alone.
+//!
+//! refused class: error[E0277]: the trait bound `Mine: xtasking::object::class::sealed::Sealed` is not satisfied
+//! refused primitive: error[E0277]: the trait bound `Mine: xtasking::object::primitive::sealed::Sealed` is not satisfied
+//! refused isolation: error[E0277]: the trait bound `Mine: xtasking::object::primitive::sealed::Sealed` is not satisfied
+//! refused access: error[E0277]: the trait bound `Mine: xtasking::task::access::sealed::Sealed` is not satisfied
+//! refused spawner: error[E0599]: the method `task` exists for struct `Mine`, but its trait bounds were not satisfied
+//! refused forged_tasks: error[E0133]: call to unsafe function `xtasking::task::builder::sealed::Spawn::enlist` is unsafe
+//! refused sealed_module: error[E0603]: module `task` is private
+
+use std::ptr::NonNull;
+use xtasking::{Isolation, Plain, Primitive, Runtime, Spawner};
+
+struct Mine;
+
+#[cfg(refused = "class")]
+impl xtasking::Class for Mine {
+    type Target = u64;
+    const ISOLATION: Isolation = Isolation::Exclusive;
+    fn new(_: u64) -> Self {
+        Self
+    }
+}
+
+#[cfg(refused = "primitive")]
+impl xtasking::LegalFor<Plain<u64>> for Mine {
+    const PRIMITIVE: Primitive = Primitive::OptimisticLatched;
+}
+
+#[cfg(refused = "isolation")]
+impl xtasking::IsolationFor<Plain<u64>> for Mine {
+    const ISOLATION: Isolation = Isolation::OptimisticReads;
+}
+
+#[cfg(refused = "access")]
+impl xtasking::Access for Mine {
+    type Grant = <xtasking::Write<'static, Plain<u64>> as xtasking::Access>::Grant;
+}
+
+#[cfg(refused = "spawner")]
+fn spawn_from(mine: Mine) {
+    mine.task(()).spawn(|(), _cx| {});
+}
+
+/// Sealed or not: a bound by a trait gives access to the methods of those above it.
+fn forge(mut spawner: impl Spawner) {
+    let pointer = NonNull::dangling();
+    #[cfg(refused = "forged_tasks")]
+    spawner.enlist(&mut [(0, pointer)]);
+    // SAFETY: this is compiled, but never run.
+    unsafe { spawner.enlist(&mut [(0, pointer)]) };
+}
+
+#[cfg(refused = "sealed_module")]
+use xtasking::task as _;
+
+fn main() {
+    let rt = Runtime::new().unwrap();
+    drop((Isolation::Exclusive, Primitive::SpinLatch, rt.plain(Mine).build()));
+    let _: fn(&Runtime) = |runtime| forge(runtime);
+}
