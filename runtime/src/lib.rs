@@ -35,7 +35,7 @@
 //! | `pool` | ring and inbox |
 //! | `scheduler` | placement, the worker loop, the runtime |
 //! | `memory` | heaps for descriptors, bulk memory, epochs |
-//! | `monitor` | counters |
+//! | `monitor` | counters, watchdog |
 //! | `platform` | what the runtime asks of an operating system; threads and simulation |
 
 #![cfg_attr(not(feature = "std"), no_std)]
@@ -57,7 +57,7 @@ mod task;
 
 pub use annotation::{Frequency, LINE, Part, Place, Priority};
 pub use memory::{GlobalPages, PageSource, Pages};
-pub use monitor::{Allocation, Snapshot as Counters};
+pub use monitor::{Allocation, Overrun, Snapshot as Counters, Touched};
 pub use object::{
     Arena, ArenaStats, Class, Exclusive, Isolation, IsolationFor, LegalFor, Link, LinkCell, Object,
     ObjectBuilder, OptimisticLatched, OptimisticReads, OptimisticSequenced, Plain, Primitive,

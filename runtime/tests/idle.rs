@@ -29,8 +29,12 @@ fn processor_time() -> Duration {
 #[test]
 fn a_sleeping_runtime_uses_no_processor() {
     let _alone = alone();
-    for (workers, seconds) in [(1, 1), (2, 5), (8, 1)] {
-        let rt = Setting::Threads { workers }.build();
+    for (workers, seconds, watched) in [(1, 1, false), (2, 5, false), (2, 5, true), (8, 1, false)] {
+        let mut builder = Setting::Threads { workers }.builder();
+        if watched {
+            builder = builder.watchdog(Duration::from_millis(100), |_| ());
+        }
+        let rt = builder.build().unwrap();
         let object = rt.plain(0).build();
         for round in 0..1000 {
             rt.task(object.write()).core(round).spawn(|value, _| *value += 1);

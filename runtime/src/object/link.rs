@@ -69,6 +69,11 @@ impl<T> Link<T> {
         Self::from_reference(self.reference.with_frequency(frequency))
     }
 
+    /// Where the node lies: reports name nodes by it.
+    pub fn address(self) -> usize {
+        self.reference.address() as usize
+    }
+
     /// Whether both name the same node, whatever else they say about it.
     pub fn is_same_node(self, other: Self) -> bool {
         self.reference.address() == other.reference.address()

@@ -76,6 +76,11 @@ impl<C: Class> Object<C> {
         self.reference.home()
     }
 
+    /// Where the object lies, which tells it apart from all others that live: reports name objects by it.
+    pub fn address(&self) -> usize {
+        self.reference.address() as usize
+    }
+
     /// Whether a task panicked while it wrote the object in place. Later tasks on it fail with
     /// [`JoinError::Poisoned`](crate::JoinError::Poisoned).
     pub fn is_poisoned(&self) -> bool {

@@ -11,6 +11,7 @@
 use super::header::{AtRest, Header};
 use super::primitive::Primitive;
 use crate::annotation::{Frequency, LINE, Part};
+use crate::monitor::Touched;
 use core::ptr::NonNull;
 
 const ADDRESS: u64 = 0x0000_ffff_ffff_ffc0;
@@ -98,6 +99,11 @@ impl Reference {
     pub unsafe fn header<'a>(self) -> &'a Header {
         // SAFETY: a cell begins with its header (repr(C)), whatever its value; alive by the caller's promise.
         unsafe { &*core::ptr::with_exposed_provenance::<Header>(self.address() as usize) }
+    }
+
+    /// As the watchdog tells of it.
+    pub fn touched(self, data: &'static str, write: bool) -> Touched {
+        Touched { data, address: self.address() as usize, primitive: self.primitive(), write }
     }
 
     /// The lines of `part` as a fetch order.

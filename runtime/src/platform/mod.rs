@@ -17,8 +17,10 @@ pub use topology::{CoreInfo, Topology};
 
 use crate::memory::PageSource;
 use crate::scheduler::Driver;
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::task::Waker;
+use core::time::Duration;
 
 /// A platform for one runtime.
 pub trait Platform: Send + Sync + 'static {
@@ -38,12 +40,24 @@ pub trait Platform: Send + Sync + 'static {
     /// Wakes a worker, or keeps it from going to sleep.
     fn wake(&self, worker: usize);
 
-    /// Waits for all workers to return; they have been told to stop.
+    /// Waits for all workers to return, which have been told to stop, and for the watcher.
     fn join(&self);
 
     /// In place of [`join`](Self::join) where a runtime is dropped by one of its own tasks, which cannot wait: the workers
     /// stop when nothing is left to run. A platform that drives its workers itself goes on until then.
     fn leave(&self) {}
+
+    /// Calls `look` about once in each span of time, beside the workers, until it returns false or
+    /// [`join`](Self::join) is called. Asked for once, at the start, and only by those who want a
+    /// [watchdog](crate::Builder::watchdog).
+    ///
+    /// # Errors
+    ///
+    /// If that is not possible; the text says why. So says a platform that does not implement this.
+    fn watch(&self, every: Duration, look: Box<dyn FnMut() -> bool + Send>) -> Result<(), &'static str> {
+        let _ = (every, look);
+        Err("this platform has no watchdog")
+    }
 
     /// Blocks the caller until `ready` returns true: looks again when the waker it passes is woken.
     ///

@@ -8,9 +8,11 @@ use super::{Platform, Topology, WouldBlock};
 use crate::memory::{GlobalPages, PageSource};
 use crate::scheduler::{Driver, Progress};
 use crate::sync::{Acquire, AtomicBool, AtomicU64, AtomicUsize, Backoff, Relaxed, Release, SpinMutex};
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::task::Waker;
+use core::time::Duration;
 
 /// A deterministic platform.
 ///
@@ -166,6 +168,11 @@ impl Platform for Simulation {
 
     fn leave(&self) {
         self.left.store(true, Relaxed);
+    }
+
+    /// Refuses: a task is a single step of the virtual clock, however long it takes.
+    fn watch(&self, _: Duration, _: Box<dyn FnMut() -> bool + Send>) -> Result<(), &'static str> {
+        Err("a simulation has no watchdog: on its clock every task takes one step")
     }
 
     /// # Panics

@@ -5,29 +5,33 @@ use super::{Platform, Topology, WouldBlock};
 use crate::memory::PageSource;
 use crate::scheduler::Driver;
 use crate::sync::{Relaxed, global};
+use alloc::boxed::Box;
+use alloc::string::String;
 use alloc::sync::Arc;
 use core::cell::Cell;
 use core::task::Waker;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::Wake;
 use std::thread::{JoinHandle, Thread};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 std::thread_local! {
     /// The platform whose worker this thread is, by its number.
-    static WORKS_FOR: Cell<usize> = const { Cell::new(0) };
+    static WORKS_FOR: Cell<u64> = const { Cell::new(0) };
 }
 
 /// Numbers for platforms; 0 is "none".
-static NEXT: global::AtomicUsize = global::AtomicUsize::new(1);
+static NEXT: global::AtomicU64 = global::AtomicU64::new(1);
 
 /// A thread a worker.
 pub struct Threads {
-    number: usize,
+    number: u64,
     topology: Topology,
     workers: usize,
     threads: Arc<[OnceLock<Thread>]>,
     joins: Mutex<Vec<JoinHandle<()>>>,
+    /// The watcher is to return; it sleeps at the condition.
+    unwatched: Arc<(Mutex<bool>, Condvar)>,
     pin: bool,
     began: Instant,
 }
@@ -42,6 +46,7 @@ impl Threads {
             workers,
             threads: (0..workers).map(|_| OnceLock::new()).collect(),
             joins: Mutex::new(Vec::new()),
+            unwatched: Arc::default(),
             began: Instant::now(),
             topology,
         }
@@ -59,6 +64,21 @@ impl Threads {
     pub fn suggested_workers() -> usize {
         os::suggested_workers()
     }
+
+    /// Starts a thread that [`join`](Platform::join) waits for.
+    fn spawn(&self, name: String, body: impl FnOnce() + Send + 'static) -> Result<(), &'static str> {
+        let thread = std::thread::Builder::new()
+            .name(name)
+            .spawn(body)
+            .map_err(|_| "the operating system refuses to start another thread")?;
+        lock(&self.joins).push(thread);
+        Ok(())
+    }
+}
+
+/// Nothing panics under the locks here, and nothing would be half done if it did.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Platform for Threads {
@@ -83,12 +103,7 @@ impl Platform for Threads {
             }
             driver.run();
         };
-        let thread = std::thread::Builder::new()
-            .name(alloc::format!("xtasking-{worker}"))
-            .spawn(body)
-            .map_err(|_| "the operating system refuses to start another thread")?;
-        self.joins.lock().unwrap_or_else(PoisonError::into_inner).push(thread);
-        Ok(())
+        self.spawn(alloc::format!("xtasking-{worker}"), body)
     }
 
     fn park(&self, _: usize) {
@@ -103,14 +118,32 @@ impl Platform for Threads {
     }
 
     fn join(&self) {
-        let threads = core::mem::take(&mut *self.joins.lock().unwrap_or_else(PoisonError::into_inner));
+        let (unwatched, sleeps) = &*self.unwatched;
+        *lock(unwatched) = true;
+        sleeps.notify_all();
+        let threads = core::mem::take(&mut *lock(&self.joins));
         for thread in threads {
             // A worker never unwinds: bodies are caught one by one. The last handle of a runtime may be dropped on
-            // one of its own workers, which cannot wait for itself.
+            // one of its own threads, which cannot wait for itself.
             if thread.thread().id() != std::thread::current().id() {
                 let _ = thread.join();
             }
         }
+    }
+
+    fn watch(&self, every: Duration, mut look: Box<dyn FnMut() -> bool + Send>) -> Result<(), &'static str> {
+        let unwatched = self.unwatched.clone();
+        self.spawn("xtasking-watchdog".into(), move || {
+            let (unwatched, sleeps) = &*unwatched;
+            loop {
+                let awaited = sleeps.wait_timeout_while(lock(unwatched), every, |unwatched| !*unwatched);
+                // Nothing panics under this lock.
+                let over = awaited.is_ok_and(|(unwatched, _)| *unwatched);
+                if over || !look() {
+                    return;
+                }
+            }
+        })
     }
 
     fn block(&self, ready: &mut dyn FnMut(&Waker) -> bool) -> Result<(), WouldBlock> {

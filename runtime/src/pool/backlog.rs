@@ -11,7 +11,7 @@
 use crate::object::Fetch;
 use crate::scheduler::Context;
 use crate::sync::{AcqRel, Acquire, AtomicPtr, Padded, Relaxed, Release, UnsafeCell};
-use crate::task::{Meta, Task, VTable, locate_nothing};
+use crate::task::{Meta, Task, VTable, describe_nothing, locate_nothing};
 use alloc::boxed::Box;
 use core::ptr::{NonNull, null_mut};
 
@@ -35,7 +35,7 @@ unsafe fn never(_: NonNull<Task>, _: &mut Context) {
 impl Backlog {
     pub fn new() -> Self {
         let stub = Box::leak(Box::new(Task {
-            vtable: &VTable { run: never, locate: locate_nothing, cancel: never },
+            vtable: &VTable { run: never, locate: locate_nothing, cancel: never, describe: describe_nothing },
             next: AtomicPtr::new(null_mut()),
             fetch: Fetch::NONE,
             meta: Meta::new(0, crate::Priority::Normal, 0),

@@ -195,7 +195,7 @@ mod tests {
     use super::*;
     use crate::object::Fetch;
     use crate::scheduler::Context;
-    use crate::task::{Meta, VTable, locate_nothing};
+    use crate::task::{Meta, VTable, describe_nothing, locate_nothing};
     use alloc::vec::Vec;
     use core::ptr::null_mut;
 
@@ -204,7 +204,8 @@ mod tests {
     /// A task with a number that `take` gives back.
     fn node(number: u16) -> NonNull<Task> {
         let meta = Meta::new(0, crate::Priority::Normal, number);
-        let vtable = &VTable { run: never, locate: locate_nothing, cancel: never };
+        let vtable =
+            &VTable { run: never, locate: locate_nothing, cancel: never, describe: describe_nothing };
         let task = Task { vtable, next: AtomicPtr::new(null_mut()), fetch: Fetch::NONE, meta };
         NonNull::from(Box::leak(Box::new(task)))
     }

@@ -1,5 +1,6 @@
 //! A worker, as the tasks that run on it see it.
 
+use super::driver::unusual;
 use super::shared::{Seat, Shared};
 use crate::annotation::Priority;
 use crate::memory::{CoreHeap, Ledger, Retired};
@@ -28,8 +29,8 @@ pub struct Context {
     /// How objects of this runtime rest.
     pub(crate) at_rest: AtRest,
     pub(super) counting: bool,
-    /// The runtime is being shut down and drops what has not started.
-    pub(super) cancelling: bool,
+    /// Why tasks are not just run: see `unusual` in the driver.
+    pub(super) unusual: u8,
     /// The task that runs: what its follow-ups inherit.
     pub(super) current: Meta,
     /// What the guard of a body that unwound has left to do.
@@ -71,7 +72,7 @@ impl Context {
             distance: shared.distance as u64,
             at_rest: shared.at_rest,
             counting: shared.counting,
-            cancelling: false,
+            unusual: if shared.watchdog.is_some() { unusual::WATCHED } else { 0 },
             current: Meta::new(0, Priority::Normal, 0),
             aftermath: None,
             epoch: 0,

@@ -5,7 +5,7 @@ use super::{Context, Shared};
 use crate::annotation::Priority;
 use crate::pool::Ring;
 use crate::sync::{Relaxed, SeqCst, fence, under_model, yield_now};
-use crate::task::catch;
+use crate::task::{Task, catch};
 use alloc::sync::Arc;
 use core::ptr::NonNull;
 
@@ -36,6 +36,14 @@ const EAGER_LOOKS: u32 = under_model(500, 0) as u32;
 const LOOK_EVERY: usize = 8;
 /// Every that many bursts a lower priority goes first (ageing), and garbage is looked at.
 const AGEING: u64 = 8;
+
+/// Why a worker looks at a task before it runs it: bits of one word, so that all of them together cost one branch.
+pub(super) mod unusual {
+    /// The runtime is being shut down and drops what has not started.
+    pub const CANCELLING: u8 = 1;
+    /// The watchdog is told what runs.
+    pub const WATCHED: u8 = 2;
+}
 
 impl Driver {
     pub(crate) fn new(index: usize, shared: Arc<Shared>) -> Self {
@@ -78,7 +86,10 @@ impl Driver {
         let cx = &mut self.cx;
         cx.epoch = cx.shared.epochs.announce(&cx.ledger.0, cx.epoch);
         cx.receive(None);
-        cx.cancelling = cx.shared.phase.load(Relaxed) == phase::CANCELLING;
+        if cx.shared.phase.load(Relaxed) == phase::CANCELLING {
+            // For good: nothing is spawned any more when that is over.
+            cx.unusual |= unusual::CANCELLING;
+        }
         if cx.idle && cx.ready != 0 {
             cx.say_idle(false);
         }
@@ -94,9 +105,10 @@ impl Driver {
                     None => {
                         // Its drop may panic, too.
                         core::mem::forget(payload);
-                        break;
+                        Ok(())
                     }
                 };
+                cx.ran_watched();
             }
         }
         if ran > 0 {
@@ -221,7 +233,7 @@ impl Context {
     ///
     /// The task belongs to this worker.
     #[inline(always)]
-    unsafe fn run_task(&mut self, task: NonNull<crate::task::Task>) {
+    unsafe fn run_task(&mut self, task: NonNull<Task>) {
         // SAFETY: by the caller's promise.
         unsafe {
             let (vtable, meta) = (task.as_ref().vtable, task.as_ref().meta);
@@ -229,10 +241,18 @@ impl Context {
             if meta.cost() != 0 {
                 self.extra_load -= meta.cost();
             }
-            if self.cancelling && !meta.is_protocol() {
-                return (vtable.cancel)(task, self);
+            if self.unusual != 0 && !meta.is_protocol() {
+                return run_unusual(task, self);
             }
             (vtable.run)(task, self);
+        }
+    }
+
+    /// The task that the watchdog knows of is over, with all that it has left to be done.
+    #[cold]
+    fn ran_watched(&self) {
+        if let Some(watchdog) = &self.shared.watchdog {
+            watchdog.end(self.index);
         }
     }
 
@@ -240,5 +260,27 @@ impl Context {
     fn after_burst(&mut self) {
         let tasks: usize = self.rings.iter().map(Ring::len).sum();
         self.seat().load.store(tasks as u64 + self.extra_load, Relaxed);
+    }
+}
+
+/// Cancels a task, or runs it under the eyes of the watchdog.
+///
+/// # Safety
+///
+/// The task belongs to this worker.
+#[cold]
+#[inline(never)]
+unsafe fn run_unusual(task: NonNull<Task>, cx: &mut Context) {
+    // SAFETY: by the caller's promise; described while it is still there.
+    unsafe {
+        let vtable = task.as_ref().vtable;
+        if cx.unusual & unusual::CANCELLING != 0 {
+            return (vtable.cancel)(task, cx);
+        }
+        if let Some(watchdog) = &cx.shared.watchdog {
+            watchdog.begin(cx.index, (vtable.describe)(task), cx.shared.platform.now());
+        }
+        (vtable.run)(task, cx);
+        cx.ran_watched();
     }
 }

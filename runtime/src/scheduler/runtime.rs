@@ -3,7 +3,7 @@
 use super::shared::{Seat, phase};
 use super::{Driver, Shared};
 use crate::memory::{Epochs, Heaps};
-use crate::monitor::{Allocation, Snapshot};
+use crate::monitor::{Allocation, Hook, Overrun, Snapshot, Watchdog};
 use crate::object::{
     AtRest, MAX_HOMES, ObjectBuilder, Plain, Realm, Shared as SharedClass, Snapshot as SnapshotClass,
     Version, Versioned,
@@ -16,6 +16,7 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
+use core::time::Duration;
 
 /// A runtime: workers, their pools, and what they know about objects.
 ///
@@ -192,6 +193,7 @@ pub struct Builder {
     counting: bool,
     platform: Option<Arc<dyn Platform>>,
     hook: Box<dyn Fn(Failure) + Send + Sync>,
+    watchdog: Option<(Duration, Hook)>,
 }
 
 /// Tasks between a fetch and the task that it is for, unless set: the lines of that many tasks are about what a core
@@ -209,6 +211,7 @@ impl Default for Builder {
             counting: false,
             platform: None,
             hook: Box::new(report),
+            watchdog: None,
         }
     }
 }
@@ -252,11 +255,35 @@ impl Builder {
         self
     }
 
+    /// Who is told when a task has been running for longer than `bound`; nobody is without this, and then it costs
+    /// nothing.
+    ///
+    /// Tasks are looked at several times within the bound, but each millisecond at most. Who is found running too long
+    /// is reported at once and whenever the reported time has doubled, by a thread beside the workers: so the task is
+    /// still at it, or has ended just now. A task that exceeds the bound by less than the time between two looks may
+    /// pass. What counts is the time in which a worker was at the task, waits at latches and the delivery of its result
+    /// included; its waits in a pool do not count.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use xtasking::Runtime;
+    ///
+    /// let builder = Runtime::builder().workers(2);
+    /// let rt = builder.watchdog(Duration::from_millis(100), |overrun| eprintln!("{overrun}")).build()?;
+    /// # drop(rt);
+    /// # Ok::<(), xtasking::BuildError>(())
+    /// ```
+    pub fn watchdog(mut self, bound: Duration, hook: impl Fn(Overrun) + Send + Sync + 'static) -> Self {
+        self.watchdog = Some((bound, Box::new(hook)));
+        self
+    }
+
     /// Starts the workers.
     ///
     /// # Errors
     ///
-    /// If the number of workers is 0 or too large, or the platform cannot start them.
+    /// If the number of workers is 0 or too large, or the platform cannot start them, or not [watch](Self::watchdog)
+    /// them.
     pub fn build(self) -> Result<Runtime, BuildError> {
         let (platform, workers) = self.choose_platform()?;
         let realm = Realm::new().ok_or(BuildError::TooManyRuntimes)?;
@@ -291,8 +318,15 @@ impl Builder {
             distance: self.distance.min(FARTHEST),
             counting: self.counting,
             hook: self.hook,
+            watchdog: self.watchdog.map(|(bound, hook)| Watchdog::new(workers, bound, hook)),
         });
         let runtime = Runtime { shared: shared.clone(), stopped: false };
+        if let Some(watchdog) = &shared.watchdog {
+            let watched = shared.clone();
+            platform
+                .watch(watchdog.period(), Box::new(move || watched.watch()))
+                .map_err(BuildError::Platform)?;
+        }
         for worker in 0..workers {
             platform.start(Driver::new(worker, shared.clone())).map_err(BuildError::Platform)?;
         }
@@ -327,7 +361,7 @@ pub enum BuildError {
     TooManyWorkers(usize),
     /// 65536 runtimes are there already, or objects of theirs.
     TooManyRuntimes,
-    /// The platform could not start a worker.
+    /// The platform could not start a worker, or not watch over them.
     Platform(&'static str),
 }
 

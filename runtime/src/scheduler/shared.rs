@@ -1,7 +1,7 @@
 //! What all workers of a runtime share, and the seat that each of them has in it.
 
 use crate::memory::{Epochs, Heaps, Ledger, Retired};
-use crate::monitor::Counters;
+use crate::monitor::{Counters, Watchdog};
 use crate::object::{AtRest, Realm};
 use crate::platform::Platform;
 use crate::pool::Inbox;
@@ -72,6 +72,7 @@ pub struct Shared {
     pub(crate) distance: usize,
     pub(crate) counting: bool,
     pub(crate) hook: Box<dyn Fn(Failure) + Send + Sync>,
+    pub(crate) watchdog: Option<Watchdog>,
 }
 
 impl Shared {
@@ -177,6 +178,14 @@ impl Shared {
         if self.awake.load(SeqCst) == 0 {
             self.wake(worker);
         }
+    }
+
+    /// One look of the watchdog; whether there will be something to see later.
+    pub(crate) fn watch(&self) -> bool {
+        if let Some(watchdog) = &self.watchdog {
+            watchdog.look(&*self.platform);
+        }
+        self.phase() != phase::STOPPED
     }
 
     /// A worker is gone; the last one frees all that was left.

@@ -28,7 +28,7 @@ pub(crate) use source::{MODEL, UnsafeCell, yield_now};
 
 /// Atomics for statics, which outlive every execution that a model checker looks at: always those of `core`.
 pub(crate) mod global {
-    pub use core::sync::atomic::{AtomicU64, AtomicUsize};
+    pub use core::sync::atomic::AtomicU64;
 }
 
 /// A size: `shipped`, but `small` under a model checker, which would not get to the end of a large one.

@@ -9,6 +9,7 @@ use crate::object::{
 };
 use crate::scheduler::Context;
 use crate::task::Spawner;
+use core::any::type_name;
 use core::marker::PhantomData;
 use core::ops::Deref;
 
@@ -322,6 +323,10 @@ macro_rules! tuples {
             type View<'v> = ($($name::View<'v>,)+);
             type Locals = ($($name::Local,)+);
             const IN_PLACE: [bool; $count] = [$($name::IN_PLACE),+];
+
+            fn data() -> [&'static str; $count] {
+                [$(type_name::<<$name::Class as Class>::Target>()),+]
+            }
 
             unsafe fn copy(targets: &[Target; $count]) -> Self::Locals {
                 // SAFETY: the caller keeps the objects alive.

@@ -12,6 +12,7 @@
 
 use crate::annotation::Priority;
 use crate::memory::SizeClass;
+use crate::monitor::Description;
 use crate::object::Fetch;
 use crate::scheduler::Context;
 use crate::sync::AtomicPtr;
@@ -35,6 +36,8 @@ pub struct VTable {
     pub(crate) locate: unsafe fn(NonNull<Task>) -> Fetch,
     /// Drops the body unrun, tells who waits, gives back the descriptor and says that the task has finished.
     pub(crate) cancel: unsafe fn(NonNull<Task>, &mut Context),
+    /// What the task is called and which objects it was spawned with, for the watchdog.
+    pub(crate) describe: unsafe fn(NonNull<Task>) -> Description,
 }
 
 /// Small facts about a task, in one word: it is read, inherited from and written as a whole.

@@ -12,14 +12,16 @@
 
 use super::access::Target;
 use super::builder::{Options, Order};
-use super::once::{enter, leave, locate_nothing};
+use super::once::{describe_nothing, enter, leave, locate_nothing};
 use super::{
     JoinError, Meta, Payload, Sink, Spawner, Task, VTable, class_of, guarded, is_too_large, quietly,
 };
+use crate::monitor::Description;
 use crate::object::{Reference, Turn};
 use crate::scheduler::Context;
 use crate::sync::{AcqRel, AtomicPtr, AtomicU32};
 use alloc::boxed::Box;
+use core::any::type_name;
 use core::ptr::NonNull;
 
 /// The grants of a tuple of accesses.
@@ -34,6 +36,8 @@ pub unsafe trait Grants<const N: usize>: 'static {
     type Locals;
     /// For each part, whether a panic may leave it half-written.
     const IN_PLACE: [bool; N];
+    /// The types of the data, by name.
+    fn data() -> [&'static str; N];
     /// # Safety
     ///
     /// The objects are alive.
@@ -90,13 +94,14 @@ where
     if const { is_too_large::<Many<N, F, K>>() } {
         let boxed = Box::new(body);
         let body = move |view: G::View<'_>, cx: &mut Context| boxed(view, cx);
-        push::<G, N, _, _, _, _>(order, targets, body, sink);
+        push::<G, F, N, _, _, _, _>(order, targets, body, sink);
     } else {
-        push::<G, N, _, _, _, _>(order, targets, body, sink);
+        push::<G, F, N, _, _, _, _>(order, targets, body, sink);
     }
 }
 
-fn push<G, const N: usize, P, F, K, R>(mut order: Order<P>, targets: [Target; N], body: F, sink: K)
+/// `T` is the type that the task is named after.
+fn push<G, T, const N: usize, P, F, K, R>(mut order: Order<P>, targets: [Target; N], body: F, sink: K)
 where
     G: Grants<N>,
     P: Spawner,
@@ -120,7 +125,12 @@ where
     unsafe {
         task.as_ptr().write(Task {
             vtable: const {
-                &VTable { run: run::<G, N, F, K, R>, locate: locate_nothing, cancel: cancel::<N, F, K, R> }
+                &VTable {
+                    run: run::<G, N, F, K, R>,
+                    locate: locate_nothing,
+                    cancel: cancel::<N, F, K, R>,
+                    describe: describe::<G, T, N, F, K>,
+                }
             },
             next: AtomicPtr::new(core::ptr::null_mut()),
             fetch: targets[0].fetch(),
@@ -179,7 +189,7 @@ fn envoy<P: Spawner>(order: &mut Order<P>, task: NonNull<Task>, target: Referenc
     // SAFETY: a fresh block of a class that holds this body.
     unsafe {
         envoy.as_ptr().write(Task {
-            vtable: &VTable { run: claim, locate: locate_nothing, cancel: claim },
+            vtable: &VTable { run: claim, locate: locate_nothing, cancel: claim, describe: describe_nothing },
             next: AtomicPtr::new(core::ptr::null_mut()),
             fetch: target.fetch(crate::Part::HEAD),
             meta,
@@ -253,13 +263,24 @@ impl<const N: usize> Claims<N> {
                 );
                 // SAFETY: the message is not sent yet.
                 unsafe {
-                    (*message.as_ptr()).vtable =
-                        &VTable { run: release, locate: locate_nothing, cancel: release }
+                    (*message.as_ptr()).vtable = &VTable {
+                        run: release,
+                        locate: locate_nothing,
+                        cancel: release,
+                        describe: describe_nothing,
+                    }
                 };
                 cx.send_to(message, home);
             }
         }
     }
+}
+
+unsafe fn describe<G: Grants<N>, T, const N: usize, F, K>(task: NonNull<Task>) -> Description {
+    // SAFETY: the task is of this kind and belongs to this worker.
+    let targets = unsafe { &(*Task::body::<Many<N, F, K>>(task)).claims.targets };
+    let touched = |(target, data): (&Target, _)| target.reference.touched(data, target.write);
+    Description::new(type_name::<T>(), targets.iter().zip(G::data()).map(touched))
 }
 
 unsafe fn run<G, const N: usize, F, K, R>(task: NonNull<Task>, cx: &mut Context)

@@ -21,4 +21,4 @@ pub(crate) use access::MOST_OBJECTS;
 pub(crate) use descriptor::{Meta, Task, VTable, class_of, is_too_large};
 pub(crate) use guard::{Aftermath, Payload, catch, guarded, quietly};
 pub(crate) use handle::{Sink, pair};
-pub(crate) use once::locate_nothing;
+pub(crate) use once::{describe_nothing, locate_nothing};

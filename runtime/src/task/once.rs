@@ -7,10 +7,12 @@ use super::{
     JoinError, Meta, Payload, Sink, Spawner, Task, VTable, catch, class_of, guarded, is_too_large, quietly,
 };
 use crate::annotation::Part;
-use crate::object::{Fetch, Header, Link, Primitive, Reference, Turn, Version, Versioned};
+use crate::monitor::Description;
+use crate::object::{Class, Fetch, Header, Link, Primitive, Reference, Turn, Version, Versioned};
 use crate::scheduler::Context;
 use crate::sync::AtomicPtr;
 use alloc::boxed::Box;
+use core::any::type_name;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
 
@@ -74,6 +76,8 @@ pub(crate) trait Body: Send + 'static {
     const LOCATES: bool;
     fn locate(&self, value: &<Self::Grant as Grant>::Class) -> Part;
     fn run(self, view: <Self::Grant as Grant>::View<'_>, cx: &mut Context) -> Self::Result;
+    /// What the application calls it.
+    fn name() -> &'static str;
 }
 
 pub(crate) struct Closure<G, F> {
@@ -100,6 +104,9 @@ where
     fn run(self, view: G::View<'_>, cx: &mut Context) -> R {
         (self.run)(view, cx)
     }
+    fn name() -> &'static str {
+        type_name::<F>()
+    }
 }
 
 pub(crate) struct Modifying<M: Modify> {
@@ -120,6 +127,9 @@ impl<M: Modify> Body for Modifying<M> {
         let output = self.modify.write(self.link, view, cx);
         (self.modify, output)
     }
+    fn name() -> &'static str {
+        type_name::<M>()
+    }
 }
 
 /// A body that is too large for a descriptor.
@@ -132,6 +142,9 @@ impl<B: Body> Body for Box<B> {
     }
     fn run(self, view: <B::Grant as Grant>::View<'_>, cx: &mut Context) -> B::Result {
         (*self).run(view, cx)
+    }
+    fn name() -> &'static str {
+        B::name()
     }
 }
 
@@ -174,7 +187,14 @@ where
     // SAFETY: a fresh block of a class that holds this body.
     unsafe {
         task.as_ptr().write(Task {
-            vtable: const { &VTable { run: run::<B, K>, locate: locate::<B, K>, cancel: cancel::<B, K> } },
+            vtable: const {
+                &VTable {
+                    run: run::<B, K>,
+                    locate: locate::<B, K>,
+                    cancel: cancel::<B, K>,
+                    describe: describe::<B, K>,
+                }
+            },
             next: AtomicPtr::new(core::ptr::null_mut()),
             fetch,
             meta,
@@ -202,6 +222,13 @@ unsafe fn locate<B: Body, K: Sink<B::Result>>(task: NonNull<Task>) -> Fetch {
         let once = &*Task::body::<Once<B, K>>(task);
         once.target.fetch(once.body.locate(value_of(once.target)))
     }
+}
+
+unsafe fn describe<B: Body, K>(task: NonNull<Task>) -> Description {
+    // SAFETY: the task is of this kind and belongs to this worker.
+    let target = unsafe { (*Task::body::<Once<B, K>>(task)).target };
+    let data = type_name::<<<B::Grant as Grant>::Class as Class>::Target>();
+    Description::new(B::name(), [target.touched(data, B::Grant::WRITE)].into_iter())
 }
 
 /// Enters an object for a task that runs now, on the right worker. Returns whether it had to wait.
@@ -414,14 +441,15 @@ where
 {
     if const { is_too_large::<Bare<F, K>>() } {
         let boxed = Box::new(body);
-        push_bare(order, move |(), cx: &mut Context| boxed((), cx), sink);
+        push_bare::<_, F, _, _, _>(order, move |(), cx: &mut Context| boxed((), cx), sink);
     } else {
-        push_bare(order, body, sink);
+        push_bare::<_, F, _, _, _>(order, body, sink);
     }
 }
 
+/// `N` is the type that the task is named after.
 #[inline(always)]
-fn push_bare<P, F, K, R>(mut order: Order<P>, body: F, sink: K)
+fn push_bare<P, N, F, K, R>(mut order: Order<P>, body: F, sink: K)
 where
     P: Spawner,
     F: FnOnce((), &mut Context) -> R + Send + 'static,
@@ -435,7 +463,12 @@ where
     unsafe {
         task.as_ptr().write(Task {
             vtable: const {
-                &VTable { run: run_bare::<F, K, R>, locate: locate_nothing, cancel: cancel_bare::<F, K, R> }
+                &VTable {
+                    run: run_bare::<F, K, R>,
+                    locate: locate_nothing,
+                    cancel: cancel_bare::<F, K, R>,
+                    describe: describe_bare::<N>,
+                }
             },
             next: AtomicPtr::new(core::ptr::null_mut()),
             fetch: Fetch::NONE,
@@ -449,6 +482,15 @@ where
 
 pub(crate) unsafe fn locate_nothing(_: NonNull<Task>) -> Fetch {
     Fetch::NONE
+}
+
+/// For messages of the runtime's own.
+pub(crate) unsafe fn describe_nothing(_: NonNull<Task>) -> Description {
+    Description::new("a message of the runtime", core::iter::empty())
+}
+
+unsafe fn describe_bare<N>(_: NonNull<Task>) -> Description {
+    Description::new(type_name::<N>(), core::iter::empty())
 }
 
 unsafe fn run_bare<F, K, R>(task: NonNull<Task>, cx: &mut Context)

@@ -7,11 +7,12 @@ use super::{
     JoinError, Meta, Payload, Sink, Spawner, Task, VTable, catch, class_of, guarded, is_too_large, quietly,
 };
 use crate::annotation::{Part, Place};
-use crate::monitor::{Counter, Counters};
+use crate::monitor::{Counter, Counters, Description};
 use crate::object::{Fetch, Link, Primitive, Reference, Turn, Version, Versioned};
 use crate::scheduler::Context;
 use crate::sync::{AtomicPtr, Stamp};
 use alloc::boxed::Box;
+use core::any::type_name;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
 
@@ -63,6 +64,8 @@ pub(crate) trait Reading: Send + 'static {
     fn locate(&self, at: Reference, target: &Self::Target) -> Part;
     fn read(&self, at: Reference, target: &Self::Target) -> Step<Self::Target, Self::Output>;
     fn then(self, output: Self::Output, cx: &mut Context) -> Self::Result;
+    /// What the application calls it.
+    fn name() -> &'static str;
 }
 
 pub(crate) struct Visiting<V>(pub V);
@@ -83,6 +86,9 @@ impl<V: Visit> Reading for Visiting<V> {
     #[inline(always)]
     fn then(self, output: V::Output, cx: &mut Context) {
         self.0.then(output, cx);
+    }
+    fn name() -> &'static str {
+        type_name::<V>()
     }
 }
 
@@ -121,6 +127,9 @@ where
     fn then(self, output: O, cx: &mut Context) -> R {
         (self.then)(output, cx)
     }
+    fn name() -> &'static str {
+        type_name::<F>()
+    }
 }
 
 /// A reading that is too large for a descriptor.
@@ -137,6 +146,9 @@ impl<V: Reading> Reading for Box<V> {
     }
     fn then(self, output: V::Output, cx: &mut Context) -> V::Result {
         (*self).then(output, cx)
+    }
+    fn name() -> &'static str {
+        V::name()
     }
 }
 
@@ -207,7 +219,14 @@ where
     // SAFETY: a fresh block of a class that holds this body.
     unsafe {
         task.as_ptr().write(Task {
-            vtable: const { &VTable { run: run::<V, K>, locate: locate::<V, K>, cancel: cancel::<V, K> } },
+            vtable: const {
+                &VTable {
+                    run: run::<V, K>,
+                    locate: locate::<V, K>,
+                    cancel: cancel::<V, K>,
+                    describe: describe::<V, K>,
+                }
+            },
             next: AtomicPtr::new(core::ptr::null_mut()),
             fetch,
             meta,
@@ -237,6 +256,12 @@ unsafe fn locate<V: Reading, K: Sink<V::Result>>(task: NonNull<Task>) -> Fetch {
         let value = value_of::<Versioned<V::Target>>(body.target);
         body.target.fetch(body.visit.locate(body.target, &value.0))
     }
+}
+
+unsafe fn describe<V: Reading, K>(task: NonNull<Task>) -> Description {
+    // SAFETY: the task is of this kind and belongs to this worker.
+    let target = unsafe { (*Task::body::<Body<V, K>>(task)).target };
+    Description::new(V::name(), [target.touched(type_name::<V::Target>(), false)].into_iter())
 }
 
 unsafe fn run<V: Reading, K: Sink<V::Result>>(task: NonNull<Task>, cx: &mut Context) {

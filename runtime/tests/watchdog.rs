@@ -1,0 +1,359 @@
+//! The watchdog: whoever runs too long is told of, rightly, and nobody else is.
+
+mod common;
+
+use common::{Flag, Pair, Setting, eventually, silence_tasks, watchdog};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+use xtasking::platform::{Platform, Simulation, Topology};
+use xtasking::{
+    Arena, BuildError, Builder, Context, JoinError, Link, Modify, Overrun, Primitive, Runtime, Sequencing,
+    Shutdown, SpinLatch, Step, Visit, Written,
+};
+
+/// Long for a task, short for a test.
+const BOUND: Duration = Duration::from_millis(40);
+
+/// What a watchdog has told so far.
+#[derive(Clone, Default)]
+struct Told(Arc<Mutex<Vec<Overrun>>>);
+
+impl Told {
+    fn all(&self) -> Vec<Overrun> {
+        self.0.lock().unwrap().clone()
+    }
+
+    /// Waits for the first report of a task and returns it.
+    fn of(&self, task: &str) -> Overrun {
+        let find = || self.all().into_iter().find(|overrun| overrun.task.contains(task));
+        eventually(&format!("a report of {task}"), || find().is_some());
+        find().unwrap()
+    }
+
+    fn hook(&self) -> impl Fn(Overrun) + Send + Sync + 'static {
+        let told = self.clone();
+        move |overrun| told.0.lock().unwrap().push(overrun)
+    }
+}
+
+fn watched(workers: usize) -> (Runtime, Told) {
+    let told = Told::default();
+    let builder = Setting::Threads { workers }.builder().watchdog(BOUND, told.hook());
+    (builder.build().unwrap(), told)
+}
+
+/// Runs until it has been reported: so the report came while it ran.
+fn until_told(told: &Told, part_of_name: &str) {
+    told.of(part_of_name);
+}
+
+#[test]
+fn a_task_that_runs_too_long_is_told_of_while_it_runs() {
+    let _watched = watchdog();
+    let (rt, told) = watched(4);
+    let object = rt.plain(7u64).pin(Sequencing).build();
+    let seen = told.clone();
+    let task = rt.task(object.write()).submit(move |value, cx| {
+        until_told(&seen, "a_task_that_runs_too_long");
+        *value += 1;
+        cx.worker()
+    });
+    let worker = task.join().unwrap();
+    let overrun = told.of("watchdog::a_task_that_runs_too_long_is_told_of_while_it_runs::{{closure}}");
+    assert_eq!(overrun.worker, worker);
+    assert!(overrun.running > BOUND && overrun.running < Duration::from_secs(5), "{overrun}");
+    let [touched] = overrun.objects[..] else { panic!("{overrun}") };
+    assert_eq!((touched.data, touched.address), ("u64", object.address()));
+    assert_eq!((touched.primitive, touched.write), (Primitive::Sequencing, true));
+    assert!(overrun.to_string().contains(&format!("writes u64 at {:#x} (Sequencing)", object.address())));
+}
+
+#[test]
+fn each_doubling_of_the_time_is_told_again() {
+    let _watched = watchdog();
+    let (rt, told) = watched(1);
+    let seen = told.clone();
+    let task = rt.task(()).submit(move |(), _| eventually("three reports", || seen.all().len() >= 3));
+    task.join().unwrap();
+    let told = told.all();
+    for pair in told.windows(2) {
+        assert!(pair[1].running > 2 * pair[0].running, "{told:?}");
+    }
+    assert!(told.len() == 3 && told.iter().all(|overrun| overrun.objects.is_empty()), "{told:?}");
+}
+
+/// Each is far below the bound, all of them together are far above.
+#[test]
+fn short_tasks_are_never_told_of() {
+    let _watched = watchdog();
+    for workers in [1, 4] {
+        let told = Told::default();
+        let builder = Setting::Threads { workers }.builder();
+        // More threads than cores: one may be off its core for a while.
+        let rt = builder.watchdog(Duration::from_secs(1), told.hook()).build().unwrap();
+        let objects = (rt.plain(0).pin(Sequencing).build(), rt.plain(0).pin(SpinLatch).build());
+        let end = Instant::now() + Duration::from_millis(2500);
+        while Instant::now() < end {
+            for _ in 0..100 {
+                rt.task(objects.0.write()).spawn(|value, _| *value += 1);
+                rt.task((objects.0.read(), objects.1.write())).spawn(|(from, to), _| *to = *from);
+            }
+            rt.task(()).submit(|(), _| thread::sleep(Duration::from_millis(10))).join().unwrap();
+        }
+        drop(rt);
+        assert_eq!(told.all(), []);
+    }
+}
+
+fn a_named_function((): (), _: &mut Context) {
+    thread::sleep(4 * BOUND);
+}
+
+#[test]
+fn a_follow_up_is_told_of_by_its_own_name() {
+    let _watched = watchdog();
+    let (rt, told) = watched(2);
+    rt.task(()).spawn(|(), cx| cx.task(()).core(1).spawn(a_named_function));
+    rt.shutdown(Shutdown::Drain);
+    let all = told.all();
+    assert!(!all.is_empty());
+    for overrun in all {
+        assert_eq!((overrun.task, overrun.worker), ("watchdog::a_named_function", 1));
+    }
+}
+
+#[test]
+fn all_objects_of_a_task_are_told() {
+    let _watched = watchdog();
+    let (rt, told) = watched(2);
+    let (a, b) = (rt.plain(0u8).pin(Sequencing).build(), rt.shared_reads(String::new()).build());
+    let (c, d) = (rt.snapshot(0u64).build(), rt.versioned(Pair::default()).build());
+    let e = rt.plain([0u16; 3]).pin(SpinLatch).build();
+    let seen = told.clone();
+    // Too large for a descriptor: that must not change its name.
+    let ballast = [0u8; 1000];
+    let access = (a.write(), b.read(), c.read(), d.write(), e.read());
+    let task = rt.task(access).submit(move |_, _| {
+        until_told(&seen, "all_objects_of_a_task");
+        ballast.len()
+    });
+    assert_eq!(task.join().unwrap(), 1000);
+    let overrun = told.of("watchdog::all_objects_of_a_task_are_told::{{closure}}");
+    let objects: Vec<_> = overrun.objects.iter().map(|object| (object.data, object.address)).collect();
+    let pair = std::any::type_name::<Pair>();
+    let (string, bytes) = ("alloc::string::String", "[u16; 3]");
+    assert_eq!(
+        objects,
+        [
+            ("u8", a.address()),
+            (string, b.address()),
+            ("u64", c.address()),
+            (pair, d.address()),
+            (bytes, e.address())
+        ]
+    );
+    assert!(overrun.objects.iter().map(|object| object.write).eq([true, false, false, true, false]));
+    assert!(overrun.objects.iter().map(|object| object.primitive).eq([
+        a.primitive(),
+        b.primitive(),
+        c.primitive(),
+        d.primitive(),
+        e.primitive()
+    ]));
+}
+
+/// Waiting at a latch is part of the task's time: it keeps the worker.
+#[test]
+fn a_task_that_waits_at_a_latch_is_told_of() {
+    let _watched = watchdog();
+    let (rt, told) = watched(2);
+    let object = rt.plain(()).pin(SpinLatch).build();
+    let (inside, seen) = (Flag::default(), told.clone());
+    let entered = inside.clone();
+    let holder = rt.task(object.write()).core(0).submit(move |_, _| {
+        entered.set();
+        until_told(&seen, "waits_in_vain");
+    });
+    inside.wait();
+    fn waits_in_vain((): &(), _: &mut Context) {}
+    rt.task(object.read()).core(1).submit(waits_in_vain).join().unwrap();
+    holder.join().unwrap();
+    assert_eq!(told.of("waits_in_vain").worker, 1);
+}
+
+/// A walk and a write to a node, each of which takes its time.
+struct Slow(Flag);
+
+impl Visit for Slow {
+    type Target = Pair;
+    type Output = ();
+    fn read(&self, _: Link<Pair>, _: &Pair) -> Step<Pair, ()> {
+        Step::End(())
+    }
+    fn then(self, (): (), _: &mut Context) {
+        self.0.wait();
+    }
+}
+
+impl Modify for Slow {
+    type Target = Pair;
+    type Output = ();
+    fn write(&mut self, _: Link<Pair>, _: Written<'_, Pair>, _: &mut Context) {
+        self.0.wait();
+    }
+    fn then(self, (): (), _: &mut Context) {}
+}
+
+#[test]
+fn walks_and_writes_to_nodes_are_told_of_by_their_types() {
+    let _watched = watchdog();
+    let (rt, told) = watched(2);
+    let arena = Arena::new(&rt);
+    let node = arena.alloc_outside(Pair::default());
+    for write in [false, true] {
+        let go_on = Flag::default();
+        if write {
+            rt.task(node.write()).modify(Slow(go_on.clone()));
+        } else {
+            rt.task(node.read()).visit(Slow(go_on.clone()));
+        }
+        let is_told = || told.all().iter().any(|overrun| overrun.objects[0].write == write);
+        eventually("a report", is_told);
+        go_on.set();
+    }
+    for overrun in told.all() {
+        assert_eq!((overrun.task, overrun.objects[0].address), ("watchdog::Slow", node.address()));
+    }
+}
+
+#[test]
+fn a_task_that_panics_is_told_of_before_and_not_afterwards() {
+    silence_tasks();
+    let _watched = watchdog();
+    let (rt, told) = watched(1);
+    let seen = told.clone();
+    let task = rt.task(()).submit(move |(), _| {
+        until_told(&seen, "a_task_that_panics");
+        panic!("provoked");
+    });
+    assert!(matches!(task.join(), Err(JoinError::Panicked(_))));
+    // A look that had begun is over now.
+    thread::sleep(BOUND);
+    let before = told.all().len();
+    // Nothing runs now, whatever the last word about the worker's task was.
+    thread::sleep(20 * BOUND);
+    assert_eq!(told.all().len(), before);
+}
+
+#[test]
+fn a_hook_that_panics_is_called_again() {
+    silence_tasks();
+    let _watched = watchdog();
+    let told = Told::default();
+    let hook = told.hook();
+    let panicking = move |overrun| {
+        hook(overrun);
+        panic!("provoked");
+    };
+    let rt = Runtime::builder().workers(1).watchdog(BOUND, panicking).build().unwrap();
+    for round in 1..=2 {
+        let seen = told.clone();
+        rt.task(()).submit(move |(), _| eventually("a report", || seen.all().len() >= round)).join().unwrap();
+    }
+}
+
+/// Threads of this process whose name begins like this, where the system tells.
+#[cfg(target_os = "linux")]
+fn threads_named(start: &str) -> usize {
+    let tasks = std::fs::read_dir("/proc/self/task").unwrap().flatten();
+    let name =
+        |task: std::fs::DirEntry| std::fs::read_to_string(task.path().join("comm")).unwrap_or_default();
+    tasks.map(name).filter(|name| name.starts_with(start)).count()
+}
+
+/// In a process of its own: the watchers of other tests come and go.
+#[cfg(target_os = "linux")]
+#[test]
+fn the_watcher_ends_with_its_runtime() {
+    const ALONE: &str = "XTASKING_TEST_ALONE";
+    if std::env::var_os(ALONE).is_none() {
+        let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+        let output =
+            child.args(["--exact", "the_watcher_ends_with_its_runtime"]).env(ALONE, "").output().unwrap();
+        return assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    }
+    let _watched = watchdog();
+    // The system keeps 15 bytes of "xtasking-watchdog".
+    let watchers = || threads_named("xtasking-watchd");
+    // Much longer than the test may take: whoever waits for the end of a look waits too long.
+    let builder = || Setting::Threads { workers: 2 }.builder().watchdog(Duration::from_secs(3600), |_| ());
+    for end in [Shutdown::Drain, Shutdown::Cancel] {
+        let rt = builder().build().unwrap();
+        eventually("a watcher", || watchers() == 1);
+        let began = Instant::now();
+        rt.shutdown(end);
+        assert_eq!(watchers(), 0, "it was joined");
+        assert!(began.elapsed() < Duration::from_millis(500), "it was not woken");
+    }
+    // Dropped by a task of its own, where nobody can wait.
+    let rt = Arc::new(builder().build().unwrap());
+    let (last, promise) = (rt.clone(), rt.promise());
+    let done = promise.0;
+    rt.task(()).spawn(move |(), _| {
+        eventually("the other is gone", || Arc::strong_count(&last) == 1);
+        drop(last);
+        done.fulfil(());
+    });
+    drop(rt);
+    promise.1.join().unwrap();
+    eventually("the watcher ends by itself", || watchers() == 0);
+    assert_eq!(threads_named("xtasking-"), 0);
+}
+
+/// As [`Simulation`], but it says nothing about watching.
+struct Without(Simulation);
+
+impl Platform for Without {
+    fn topology(&self) -> Topology {
+        self.0.topology()
+    }
+    fn start(&self, worker: xtasking::Driver) -> Result<(), &'static str> {
+        self.0.start(worker)
+    }
+    fn park(&self, worker: usize) {
+        self.0.park(worker);
+    }
+    fn wake(&self, worker: usize) {
+        self.0.wake(worker);
+    }
+    fn join(&self) {
+        self.0.join();
+    }
+    fn block(
+        &self,
+        ready: &mut dyn FnMut(&std::task::Waker) -> bool,
+    ) -> Result<(), xtasking::platform::WouldBlock> {
+        self.0.block(ready)
+    }
+    fn pages(&self) -> Arc<dyn xtasking::PageSource> {
+        self.0.pages()
+    }
+    fn now(&self) -> u64 {
+        self.0.now()
+    }
+}
+
+#[test]
+fn a_platform_that_cannot_watch_says_so() {
+    let refusal = |builder: Builder| match builder.watchdog(BOUND, |_| ()).build() {
+        Err(BuildError::Platform(why)) => why,
+        other => panic!("{other:?}"),
+    };
+    let simulation = Simulation::new(2, 1);
+    let why = refusal(Runtime::builder().platform(simulation));
+    assert_eq!(why, "a simulation has no watchdog: on its clock every task takes one step");
+    let why = refusal(Runtime::builder().platform(Without(Simulation::new(2, 1))));
+    assert_eq!(why, "this platform has no watchdog");
+    Runtime::builder().platform(Without(Simulation::new(2, 1))).build().unwrap();
+}
