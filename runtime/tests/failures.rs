@@ -53,7 +53,7 @@ fn failures_that_nobody_waits_for_reach_the_hook() {
         let rt = setting.builder().on_failure(move |failure| {
             let mut heard = hear.lock().unwrap();
             heard.push(failure.error.to_string());
-            assert!(failure.worker < 16);
+            assert!(failure.worker.is_some_and(|worker| worker < 16));
             drop(heard);
             panic!("provoked: by the hook itself");
         });

@@ -43,13 +43,12 @@ impl CoreHeap {
         Self { loaded, spares: Default::default(), heaps, node, stats: CoreStats::default() }
     }
 
-    /// A block of `class`, the one freed last if there is one. Its contents are arbitrary.
-    ///
-    /// Fails as the global allocator does when there is no memory left.
+    /// A block of `class`, the one freed last if there is one; `None` if there is no memory left. Its contents are
+    /// arbitrary.
     #[inline(always)]
-    pub fn alloc(&mut self, class: Class) -> NonNull<Block> {
+    pub fn alloc(&mut self, class: Class) -> Option<NonNull<Block>> {
         match self.loaded[class as usize].pop() {
-            Some(block) => block.cast(),
+            Some(block) => Some(block.cast()),
             None => self.refill(class),
         }
     }
@@ -76,20 +75,19 @@ impl CoreHeap {
 
     #[cold]
     #[inline(never)]
-    fn refill(&mut self, class: Class) -> NonNull<Block> {
+    fn refill(&mut self, class: Class) -> Option<NonNull<Block>> {
         let loaded = &mut self.loaded[class as usize];
         if let Some(spare) = self.spares[class as usize].as_mut().filter(|spare| spare.len() != 0) {
             swap(loaded, spare);
             self.stats.spares_used += 1;
         } else {
-            self.heaps.node(self.node).fetch(class, loaded);
+            if !self.heaps.fetch(self.node, class, loaded) {
+                return None;
+            }
             self.stats.fetched += 1;
         }
         loaded.prefetch();
-        match loaded.pop() {
-            Some(block) => block.cast(),
-            None => unreachable!("neither a full spare nor a fetched magazine is empty"),
-        }
+        loaded.pop().map(NonNull::cast)
     }
 
     /// Frees a block that found its magazine full.
@@ -114,6 +112,21 @@ impl CoreHeap {
         // SAFETY: the caller's promise; all magazines of a class hold one of its batches.
         let taken = unsafe { loaded.push(block.cast(), class.batch()) };
         debug_assert!(taken, "the magazine is empty");
+    }
+
+    /// Gives all free blocks back to their nodes: when others may lack them.
+    #[cold]
+    pub fn flush(&mut self) {
+        for class in Class::ALL {
+            for magazine in [Some(&mut self.loaded[class as usize]), self.spares[class as usize].as_mut()] {
+                if let Some(magazine) = magazine.filter(|magazine| magazine.len() != 0) {
+                    let full = replace(magazine, Magazine::new(class.batch()));
+                    self.stats.returned += 1;
+                    // SAFETY: whatever was freed here is of this class and these heaps.
+                    drop(unsafe { self.heaps.put(class, full) });
+                }
+            }
+        }
     }
 
     #[cfg(test)]
@@ -165,7 +178,7 @@ mod tests {
     const SCALE: usize = if cfg!(miri) { 2000 } else { 1 };
 
     fn heaps(nodes: usize) -> Arc<Heaps> {
-        Heaps::new(nodes, Arc::new(GlobalPages))
+        Heaps::new(nodes, Arc::new(GlobalPages), None)
     }
 
     /// Nobody holds a block any more: all that were ever cut are back in their node's heap.
@@ -185,13 +198,13 @@ mod tests {
     fn last_in_first_out() {
         let mut heap = CoreHeap::new(heaps(1), 0);
         for class in Class::ALL {
-            let (a, b) = (heap.alloc(class), heap.alloc(class));
+            let (a, b) = (heap.alloc(class).unwrap(), heap.alloc(class).unwrap());
             // SAFETY: the blocks are ours, and freed once.
             unsafe {
                 heap.free(class, a);
                 heap.free(class, b);
             }
-            assert_eq!((heap.alloc(class), heap.alloc(class)), (b, a));
+            assert_eq!((heap.alloc(class), heap.alloc(class)), (Some(b), Some(a)));
         }
         let heaps = heap.heaps().clone();
         drop(heap);
@@ -207,7 +220,7 @@ mod tests {
         let mut heap = CoreHeap::new(heaps.clone(), 0);
         let class = Class::B128;
         let batch = class.batch();
-        let blocks: Vec<_> = (0..4 * batch).map(|_| heap.alloc(class)).collect();
+        let blocks: Vec<_> = (0..4 * batch).map(|_| heap.alloc(class).unwrap()).collect();
         assert_eq!(heap.stats(), CoreStats { fetched: 4, ..CoreStats::default() });
         for (freed, block) in blocks.into_iter().enumerate() {
             // SAFETY: the block is ours, and freed once.
@@ -221,7 +234,7 @@ mod tests {
         // Around the boundary nothing moves between core and node.
         let before = heap.stats();
         for span in [1, 2, batch / 2, batch] {
-            let blocks: Vec<_> = (0..span).map(|_| heap.alloc(class)).collect();
+            let blocks: Vec<_> = (0..span).map(|_| heap.alloc(class).unwrap()).collect();
             // SAFETY: the blocks are ours, and freed once.
             blocks.into_iter().for_each(|block| unsafe { heap.free(class, block) });
         }
@@ -233,9 +246,9 @@ mod tests {
     #[test]
     fn a_partial_batch_is_used() {
         let heaps = heaps(1);
-        let block = heaps.alloc_one(0, Class::B64);
+        let block = heaps.alloc_one(0, Class::B64).unwrap();
         let mut heap = CoreHeap::new(heaps.clone(), 0);
-        let other = heap.alloc(Class::B64);
+        let other = heap.alloc(Class::B64).unwrap();
         assert_eq!(heap.free_blocks()[0], Class::B64.batch() - 2);
         // SAFETY: the blocks are ours, and freed once, each where the other came from.
         unsafe {
@@ -257,7 +270,7 @@ mod tests {
                 for round in 0..20_000 / SCALE {
                     let class = Class::ALL[round % 4];
                     let blocks = (0..100).map(|index| {
-                        let block = heap.alloc(class);
+                        let block = heap.alloc(class).unwrap();
                         // SAFETY: the block is ours, and holds two words.
                         unsafe { block.cast::<[usize; 2]>().write([round, index]) };
                         Sent(block, class)
@@ -312,6 +325,7 @@ mod tests {
                         // One in eight comes and goes without a core heap, as an external thread's would.
                         let external = bits & 0x70 == 0;
                         let block = if external { heaps.alloc_one(node, class) } else { heap.alloc(class) };
+                        let block = block.unwrap();
                         // SAFETY: the block is ours, and that long.
                         unsafe { block.cast::<u8>().write_bytes(class as u8 + 1, class.size()) };
                         inboxes[(bits >> 8) % THREADS].lock().push(Sent(block, class));

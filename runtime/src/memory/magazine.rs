@@ -108,6 +108,17 @@ impl Magazine {
         }
     }
 
+    /// Forgets the blocks that `stays` says no to.
+    fn retain(&mut self, stays: &mut impl FnMut(NonNull<u8>) -> bool) {
+        for index in AHEAD..AHEAD + replace(&mut self.len, 0) {
+            let block = self.words[index];
+            if stays(block) {
+                self.words[AHEAD + self.len] = block;
+                self.len += 1;
+            }
+        }
+    }
+
     /// Moves as many blocks as there is room for to `other`.
     fn pour(&mut self, other: &mut Self) {
         let count = self.len.min(other.batch() - other.len);
@@ -158,6 +169,26 @@ impl Depot {
         magazine.len != 0
     }
 
+    /// All blocks that are here.
+    pub fn blocks(&self) -> impl Iterator<Item = NonNull<u8>> + '_ {
+        self.full.iter().chain([&self.loose]).flat_map(Magazine::blocks).copied()
+    }
+
+    /// Forgets the blocks that `stays` says no to; it is asked once about each.
+    pub fn retain(&mut self, mut stays: impl FnMut(NonNull<u8>) -> bool) {
+        self.loose.retain(&mut stays);
+        // From the end: what comes to stand there has been looked at.
+        for index in (0..self.full.len()).rev() {
+            self.full[index].retain(&mut stays);
+            if self.full[index].len < self.loose.batch() {
+                let rest = self.full.swap_remove(index);
+                // SAFETY: the blocks are this depot's own, and so is the magazine.
+                let empty = unsafe { self.put(rest) };
+                self.empty.extend(empty);
+            }
+        }
+    }
+
     /// Takes a magazine with its blocks. Returns an empty one if there is one at hand.
     ///
     /// # Safety
@@ -187,7 +218,6 @@ impl Depot {
         self.loose.pop()
     }
 
-    #[cfg(test)]
     /// Takes one block back.
     ///
     /// # Safety

@@ -7,6 +7,7 @@ mod lists;
 mod magazine;
 mod node_heap;
 pub(crate) mod pages;
+mod quota;
 mod retire;
 
 pub(crate) use arena::Slots;

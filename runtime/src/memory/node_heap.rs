@@ -5,14 +5,17 @@
 //! Pages are cut into *chunks* of [`CHUNK`] bytes, each for blocks of one class; the chunk's first block is its
 //! header, which a block finds by masking its own address, and which says what node the block goes home to. Pages
 //! stay with the heap until it is dropped.
+//!
+//! When no more pages can be had, chunks whose blocks are all free and here may become chunks of another class; what
+//! is left then is what other nodes have. If there is nothing at all, a request is refused.
 
 use super::magazine::{Depot, Magazine};
 use super::pages::{PageSource, Pages, Span, pages_or_fewer};
+use super::quota::Quota;
 use crate::sync::{Padded, SpinMutex};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::alloc::Layout;
 use core::ptr::NonNull;
 
 /// Size and alignment of a chunk.
@@ -21,6 +24,9 @@ pub(crate) const CHUNK: usize = 64 << 10;
 const FIRST_PAGES: usize = 256 << 10;
 /// Bytes that a heap asks for at most.
 const MOST_PAGES: usize = 16 << 20;
+
+/// How many free blocks may be looked at in vain for each request that is refused without a look.
+const LOOKED_AT_PER_REQUEST: usize = 16;
 
 /// A size of blocks.
 #[derive(Default, Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -59,6 +65,11 @@ impl Class {
         64 << self as usize
     }
 
+    /// Blocks in a chunk: all of it but for the first, its header.
+    const fn in_chunk(self) -> usize {
+        CHUNK / self.size() - 1
+    }
+
     /// Blocks in a batch: a page of them, but enough to make the way to the node heap rare.
     pub(crate) const fn batch(self) -> usize {
         match self {
@@ -76,12 +87,21 @@ impl Class {
 #[repr(C, align(64))]
 pub struct Block(core::mem::MaybeUninit<[u8; 64]>);
 
-/// What the first bytes of a chunk say about all of its blocks. Written before any of them is given out, never
-/// again after; so whoever has a block has received the header with it.
+/// What the first bytes of a chunk say about all of its blocks. Written before any of them is given out, and never
+/// again while somebody has one; so whoever has a block has received the header with it.
 #[derive(Clone, Copy)]
 struct ChunkHeader {
     node: u16,
     class: Class,
+}
+
+/// Where the first block of a chunk, behind the header, has room for a number that only the node heap uses.
+const COUNT: usize = 16;
+const _: () = assert!(size_of::<ChunkHeader>() <= COUNT);
+
+/// The chunk that `block` lies in.
+fn chunk_of(block: NonNull<u8>) -> *mut u8 {
+    block.as_ptr().map_addr(|address| address & !(CHUNK - 1))
 }
 
 /// The header of the chunk that `block` lies in.
@@ -90,9 +110,13 @@ struct ChunkHeader {
 ///
 /// `block` is a block of a node heap.
 unsafe fn header_of(block: NonNull<u8>) -> ChunkHeader {
-    let chunk = block.as_ptr().map_addr(|address| address & !(CHUNK - 1));
     // SAFETY: a chunk is aligned to its size and in one mapping with its blocks; its header was written before.
-    unsafe { chunk.cast::<ChunkHeader>().read() }
+    unsafe { chunk_of(block).cast::<ChunkHeader>().read() }
+}
+
+/// The number that stands behind the header of the chunk that `block` lies in.
+fn count_of(block: NonNull<u8>) -> *mut usize {
+    chunk_of(block).wrapping_add(COUNT).cast()
 }
 
 /// What a node heap has done and has, at one moment.
@@ -106,7 +130,7 @@ pub struct NodeStats {
     pub single_allocs: u64,
     /// Blocks freed one by one.
     pub single_frees: u64,
-    /// Blocks of each class cut from pages so far.
+    /// Blocks of each class that pages are cut into.
     pub cut: [u64; 4],
     /// Blocks of each class that are free and here, in no core heap.
     pub free: [u64; 4],
@@ -129,6 +153,8 @@ struct State {
     chunks: Vec<Span>,
     regions: Vec<Pages>,
     next_pages: usize,
+    /// How many requests to leave unanswered before free blocks are looked through again.
+    patience: usize,
     stats: NodeStats,
 }
 
@@ -136,46 +162,50 @@ struct State {
 pub struct NodeHeap {
     node: u16,
     source: Arc<dyn PageSource>,
+    quota: Arc<Quota>,
     state: SpinMutex<State>,
 }
 
 impl NodeHeap {
-    /// An empty heap whose pages `source` supplies from `node`.
-    pub fn new(node: u16, source: Arc<dyn PageSource>) -> Self {
+    /// An empty heap whose pages `source` supplies from `node`, as many as `quota` grants.
+    pub fn new(node: u16, source: Arc<dyn PageSource>, quota: Arc<Quota>) -> Self {
         let shelf = |class: Class| Shelf { depot: Depot::new(class.batch()), spans: Vec::new() };
         let state = SpinMutex::new(State {
             shelves: Class::ALL.map(shelf),
             chunks: Vec::new(),
             regions: Vec::new(),
             next_pages: FIRST_PAGES,
+            patience: 0,
             stats: NodeStats::default(),
         });
-        Self { node, source, state }
+        Self { node, source, quota, state }
     }
 
-    /// A block for a caller that has no core heap. Its contents are arbitrary.
-    pub fn alloc_one(&self, class: Class) -> NonNull<Block> {
+    /// A block for a caller that has no core heap; `None` if there is no memory left. Its contents are arbitrary.
+    pub fn alloc_one(&self, class: Class) -> Option<NonNull<Block>> {
         {
             let mut state = self.state.lock();
-            state.stats.single_allocs += 1;
             if let Some(block) = state.shelves[class as usize].depot.take_one() {
-                return block.cast();
+                state.stats.single_allocs += 1;
+                return Some(block.cast());
             }
         }
         let mut magazine = Magazine::new(class.batch());
-        self.fetch(class, &mut magazine);
+        if !self.fetch(class, &mut magazine) {
+            return None;
+        }
         let block = magazine.pop();
-        // SAFETY: the blocks were fetched for this very class, and go back to it.
-        let empty = unsafe { self.state.lock().shelves[class as usize].depot.put(magazine) };
+        let empty = {
+            let mut state = self.state.lock();
+            state.stats.single_allocs += 1;
+            // SAFETY: the blocks were fetched for this very class, and go back to it.
+            unsafe { state.shelves[class as usize].depot.put(magazine) }
+        };
         // The lock is not held any more.
         drop(empty);
-        match block {
-            Some(block) => block.cast(),
-            None => unreachable!("a fetched magazine is never empty"),
-        }
+        block.map(NonNull::cast)
     }
 
-    #[cfg(test)]
     /// Frees a block for a caller that has no core heap.
     ///
     /// # Safety
@@ -188,8 +218,9 @@ impl NodeHeap {
         unsafe { state.shelves[class as usize].depot.put_one(block.cast()) };
     }
 
-    /// Fills `magazine`, which is an empty one of this class, or exchanges it: between one block and a batch.
-    pub(crate) fn fetch(&self, class: Class, magazine: &mut Magazine) {
+    /// Fills `magazine`, which is an empty one of this class, or exchanges it: between one block and a batch. `false`
+    /// if there is no memory left.
+    pub(crate) fn fetch(&self, class: Class, magazine: &mut Magazine) -> bool {
         let (start, blocks) = loop {
             let chunk = {
                 let mut state = self.state.lock();
@@ -197,7 +228,7 @@ impl NodeHeap {
                 let shelf = &mut shelves[class as usize];
                 if shelf.depot.exchange(magazine) {
                     stats.fetched += 1;
-                    return;
+                    return true;
                 }
                 if let Some(span) = Span::cut(&mut shelf.spans, class.size(), class.batch()) {
                     let (start, blocks) = span.into_parts();
@@ -211,11 +242,13 @@ impl NodeHeap {
             // another core do the same meanwhile, there is more than needed, which is no harm.
             match chunk {
                 Some(chunk) => self.open(class, chunk),
-                None => self.grow(class),
+                None if self.grow() || self.regain() => {}
+                None => return false,
             }
         };
         // SAFETY: the blocks were just cut from memory that nothing uses, and are of this size.
         unsafe { magazine.fill(start, class.size(), blocks) }
+        true
     }
 
     /// Takes the blocks of a magazine back from a core heap. Returns an empty one for it if there is one at hand.
@@ -233,29 +266,76 @@ impl NodeHeap {
     /// Makes an unused chunk one of blocks of `class`.
     fn open(&self, class: Class, chunk: Span) {
         let (start, _) = chunk.into_parts();
-        // SAFETY: the chunk was just cut from the unused ones and starts at a multiple of its size; the first block
-        // after the header is inside of it.
+        // SAFETY: the chunk was just cut from the unused ones, so that nobody has a block of it, and starts at a multiple
+        // of its size; the first block after the header is inside of it.
         let first = unsafe {
             start.cast().write(ChunkHeader { node: self.node, class });
             start.byte_add(class.size())
         };
-        let blocks = CHUNK / class.size() - 1;
-        self.state.lock().shelves[class as usize].spans.push(Span::new(first, blocks));
+        self.state.lock().shelves[class as usize].spans.push(Span::new(first, class.in_chunk()));
     }
 
-    /// Gets pages, fewer than wanted if need be; gives up if there are none for a single chunk.
+    /// Gets pages, fewer than wanted if need be; `false` if there are none for a single chunk.
     #[cold]
-    fn grow(&self, class: Class) {
+    fn grow(&self) -> bool {
         let wanted = self.state.lock().next_pages;
-        let Some(pages) = pages_or_fewer(&*self.source, wanted, CHUNK, CHUNK, Some(self.node)) else {
-            alloc::alloc::handle_alloc_error(block_layout(class))
+        let Some(granted) = self.quota.take(wanted, CHUNK) else { return false };
+        let Some(pages) = pages_or_fewer(&*self.source, granted, CHUNK, CHUNK, Some(self.node)) else {
+            self.quota.put(granted);
+            // Who asks next does not ask for much.
+            self.state.lock().next_pages = CHUNK;
+            return false;
         };
+        self.quota.put(granted.saturating_sub(pages.bytes));
         let mut state = self.state.lock();
         state.next_pages = (pages.bytes * 2).min(MOST_PAGES);
         state.stats.bytes += pages.bytes as u64;
         state.stats.huge_bytes += if pages.huge { pages.bytes as u64 } else { 0 };
         state.chunks.push(Span::new(pages.ptr, pages.bytes / CHUNK));
         state.regions.push(pages);
+        true
+    }
+
+    /// Makes unused chunks of those whose blocks are all free and here: so what one class has used up serves the others
+    /// when it is free again. `false` if there are none.
+    ///
+    /// That takes a look at all free blocks. Should it be in vain, it is paid for by so many requests to follow.
+    #[cold]
+    fn regain(&self) -> bool {
+        let mut state = self.state.lock();
+        let State { shelves, chunks, patience, stats, .. } = &mut *state;
+        if let Some(less) = patience.checked_sub(1) {
+            *patience = less;
+            return false;
+        }
+        let (mut looked_at, mut regained) = (0, false);
+        for (class, shelf) in Class::ALL.into_iter().zip(shelves) {
+            if shelf.depot.len() < class.in_chunk() {
+                continue;
+            }
+            looked_at += shelf.depot.len();
+            // SAFETY: the blocks are in chunks of this node, whose numbers are used under its lock only.
+            unsafe {
+                shelf.depot.blocks().for_each(|block| *count_of(block) = 0);
+                shelf.depot.blocks().for_each(|block| *count_of(block) += 1);
+            }
+            shelf.depot.retain(|block| {
+                // SAFETY: as above.
+                let stays = unsafe { *count_of(block) } != class.in_chunk();
+                // Each chunk once: with its first block.
+                if !stays && block.addr().get() % CHUNK == class.size() {
+                    // SAFETY: a chunk begins a block before its first one.
+                    chunks.push(Span::new(unsafe { block.byte_sub(class.size()) }, 1));
+                    stats.cut[class as usize] -= class.in_chunk() as u64;
+                    regained = true;
+                }
+                stays
+            });
+        }
+        if !regained {
+            *patience = looked_at / LOOKED_AT_PER_REQUEST;
+        }
+        regained
     }
 
     /// What the heap has done and has.
@@ -277,24 +357,32 @@ impl Drop for NodeHeap {
     }
 }
 
-const fn block_layout(class: Class) -> Layout {
-    match Layout::from_size_align(class.size(), align_of::<Block>()) {
-        Ok(layout) => layout,
-        Err(_) => panic!("class sizes are valid layouts"),
-    }
-}
-
 /// The node heaps of a machine.
 pub struct Heaps {
     /// Each on lines of its own, as each has a lock.
     nodes: Box<[Padded<NodeHeap>]>,
+    quota: Arc<Quota>,
 }
 
 impl Heaps {
-    /// Empty heaps for `nodes` nodes (0 is taken as 1), whose pages `source` supplies.
-    pub fn new(nodes: usize, source: Arc<dyn PageSource>) -> Arc<Self> {
-        let node = |node| Padded(NodeHeap::new(node as u16, source.clone()));
-        Arc::new(Self { nodes: (0..nodes.clamp(1, 1 << 16)).map(node).collect() })
+    /// Empty heaps for `nodes` nodes (0 is taken as 1), whose pages `source` supplies: together no more than `limit`
+    /// bytes, if there is a limit.
+    pub fn new(nodes: usize, source: Arc<dyn PageSource>, limit: Option<u64>) -> Arc<Self> {
+        let quota = Arc::new(Quota::new(limit));
+        let node = |node| Padded(NodeHeap::new(node as u16, source.clone(), quota.clone()));
+        let nodes = (0..nodes.clamp(1, 1 << 16)).map(node).collect();
+        Arc::new(Self { nodes, quota })
+    }
+
+    /// How many bytes of pages there may be, and how many requests were refused.
+    pub fn quota(&self) -> &Quota {
+        &self.quota
+    }
+
+    /// All node heaps, that of `node` first.
+    fn from(&self, node: u16) -> impl Iterator<Item = &NodeHeap> {
+        let (before, rest) = self.nodes.split_at(usize::from(node));
+        rest.iter().chain(before).map(|node| &node.0)
     }
 
     /// How many nodes there are.
@@ -307,12 +395,25 @@ impl Heaps {
         &self.nodes[usize::from(node)].0
     }
 
-    /// A block from `node`, for a caller that has no core heap.
-    pub fn alloc_one(&self, node: u16, class: Class) -> NonNull<Block> {
-        self.node(node).alloc_one(class)
+    /// A block from `node`, or from another one if there is no memory left, for a caller that has no core heap. `None`
+    /// if no node has any.
+    pub fn alloc_one(&self, node: u16, class: Class) -> Option<NonNull<Block>> {
+        let block = self.from(node).find_map(|node| node.alloc_one(class));
+        if block.is_none() {
+            self.quota.refuse();
+        }
+        block
     }
 
-    #[cfg(test)]
+    /// As [`NodeHeap::fetch`] at `node`, or at another one if there is no memory left.
+    pub(crate) fn fetch(&self, node: u16, class: Class, magazine: &mut Magazine) -> bool {
+        let fetched = self.from(node).any(|node| node.fetch(class, magazine));
+        if !fetched {
+            self.quota.refuse();
+        }
+        fetched
+    }
+
     /// Frees a block of any node, for a caller that has no core heap.
     ///
     /// # Safety
@@ -389,7 +490,7 @@ mod tests {
     use super::*;
 
     fn heaps(nodes: usize) -> Arc<Heaps> {
-        Heaps::new(nodes, Arc::new(GlobalPages))
+        Heaps::new(nodes, Arc::new(GlobalPages), None)
     }
 
     #[test]
@@ -409,7 +510,7 @@ mod tests {
         let mut blocks = Vec::new();
         for round in 0..2 {
             for (index, class) in Class::ALL.into_iter().cycle().take(10_000).enumerate() {
-                let block = heaps.alloc_one(0, class);
+                let block = heaps.alloc_one(0, class).unwrap();
                 assert!(block.addr().get().is_multiple_of(64));
                 // SAFETY: the block is ours and that long.
                 unsafe { block.cast::<u8>().write_bytes(index as u8, class.size()) };
@@ -436,7 +537,7 @@ mod tests {
     fn blocks_find_their_node_and_are_left_alone() {
         let heaps = heaps(3);
         for (node, class) in [(2, Class::B64), (0, Class::B512), (1, Class::B64)] {
-            let block = heaps.alloc_one(node, class);
+            let block = heaps.alloc_one(node, class).unwrap();
             let mark = 0x78 + node as u8;
             // SAFETY: the block is ours until it is freed; after that only this thread knows the heap.
             unsafe {
@@ -456,7 +557,7 @@ mod tests {
         let batch = Class::B64.batch();
         let mut magazine = Magazine::new(batch);
         for index in 0..batch {
-            let block = heaps.alloc_one([1, 2, 1, 0][index % 4], Class::B64);
+            let block = heaps.alloc_one([1, 2, 1, 0][index % 4], Class::B64).unwrap();
             // SAFETY: the block was just allocated, and nobody else uses it; the magazine has this batch.
             assert!(unsafe { magazine.push(block.cast(), batch) });
         }
@@ -469,7 +570,7 @@ mod tests {
             // Each block went home.
             let mut magazine = Magazine::new(batch);
             while heaps.node(node).stats().free[0] != 0 {
-                heaps.node(node).fetch(Class::B64, &mut magazine);
+                assert!(heaps.node(node).fetch(Class::B64, &mut magazine));
                 while let Some(block) = magazine.pop() {
                     // SAFETY: the block comes from a node heap.
                     assert_eq!(unsafe { header_of(block) }.node, node);
@@ -485,7 +586,7 @@ mod tests {
             let mut magazines = Vec::new();
             for _ in 0..3 {
                 let mut magazine = Magazine::new(class.batch());
-                heaps.node(0).fetch(class, &mut magazine);
+                assert!(heaps.node(0).fetch(class, &mut magazine));
                 magazines.push((magazine.blocks().as_ptr(), magazine.blocks().to_vec(), magazine));
             }
             let mut known: Vec<_> = magazines
@@ -499,12 +600,12 @@ mod tests {
             // The arrays come back with the same blocks, the last first.
             while let Some((array, blocks)) = known.pop() {
                 let mut magazine = Magazine::new(class.batch());
-                heaps.node(0).fetch(class, &mut magazine);
+                assert!(heaps.node(0).fetch(class, &mut magazine));
                 assert_eq!((magazine.blocks().as_ptr(), magazine.blocks()), (array, &*blocks));
             }
             // For what is given back next, there is an empty array.
             let mut magazine = Magazine::new(class.batch());
-            heaps.node(0).fetch(class, &mut magazine);
+            assert!(heaps.node(0).fetch(class, &mut magazine));
             // SAFETY: blocks of this class and from these heaps, given back once.
             assert!(unsafe { heaps.put(class, magazine) }.is_some_and(|empty| empty.len() == 0));
         }
@@ -524,8 +625,8 @@ mod tests {
                 unsafe { GlobalPages.release(pages) }
             }
         }
-        let heap = NodeHeap::new(0, Arc::new(Poor));
-        (0..2000).for_each(|_| _ = heap.alloc_one(Class::B64));
+        let heap = NodeHeap::new(0, Arc::new(Poor), Arc::new(Quota::new(None)));
+        (0..2000).for_each(|_| assert!(heap.alloc_one(Class::B64).is_some()));
         assert_eq!(heap.stats().bytes, 2 * CHUNK as u64);
     }
 }

@@ -49,7 +49,7 @@ pub unsafe trait PageSource: Send + Sync {
     unsafe fn release(&self, pages: Pages);
 }
 
-/// `bytes` bytes of `source`, or half of that and so on down to `least` where it has no more. From the size of a huge
+/// `bytes` bytes of `source`, or half of that (in multiples of `least`) and so on down to `least` where it has no more. From the size of a huge
 /// page on, huge pages are asked for.
 pub(crate) fn pages_or_fewer(
     source: &dyn PageSource,
@@ -62,7 +62,7 @@ pub(crate) fn pages_or_fewer(
         let huge = bytes >= HUGE_PAGE;
         let align = if huge { align.max(HUGE_PAGE) } else { align };
         match source.pages(bytes, align, node, huge) {
-            None if bytes > least => bytes = least.max(bytes / 2),
+            None if bytes > least => bytes = least.max(bytes / 2 / least * least),
             pages => return pages,
         }
     }

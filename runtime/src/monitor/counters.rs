@@ -76,17 +76,26 @@ pub struct Allocation {
     pub page_bytes: u64,
     /// Bytes of these that lie on huge pages, as far as the platform knows.
     pub huge_page_bytes: u64,
+    /// How many bytes of pages there may be, if there is a limit; see
+    /// [`Builder::memory_limit`](crate::Builder::memory_limit).
+    pub page_limit: Option<u64>,
+    /// Tasks that were not spawned because there was no memory for them.
+    pub refused: u64,
 }
 
 impl Allocation {
     pub(crate) fn of(heaps: &Heaps, descriptors: u64) -> Self {
         let stats = heaps.stats();
+        // What is freed singly was given back unused.
+        let single = stats.single_allocs - stats.single_frees;
         Self {
-            core: descriptors.saturating_sub(stats.single_allocs),
+            core: descriptors.saturating_sub(single),
             node_batches: stats.fetched,
-            node_single: stats.single_allocs,
+            node_single: single,
             page_bytes: stats.bytes,
             huge_page_bytes: stats.huge_bytes,
+            page_limit: heaps.quota().limit(),
+            refused: heaps.quota().refused(),
         }
     }
 }

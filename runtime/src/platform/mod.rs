@@ -69,6 +69,12 @@ pub trait Platform: Send + Sync + 'static {
     /// Where memory comes from.
     fn pages(&self) -> Arc<dyn PageSource>;
 
+    /// How many bytes of memory this process may use, if the platform knows. Unless told otherwise, a runtime takes up
+    /// to half of that for tasks ([`Builder::memory_limit`](crate::Builder::memory_limit)).
+    fn memory(&self) -> Option<u64> {
+        None
+    }
+
     /// Nanoseconds since some fixed moment.
     fn now(&self) -> u64;
 

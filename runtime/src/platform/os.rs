@@ -49,6 +49,12 @@ pub fn pin_current_thread(os_id: usize) -> bool {
     system::pin(os_id)
 }
 
+/// How many bytes of memory this process may use: what the machine has, or less where a control group (of a container,
+/// say) grants less. `None` where the system does not say.
+pub fn memory() -> Option<u64> {
+    system::memory()
+}
+
 /// `bytes` bytes of zeroed memory at a multiple of `align`, on `node` (an index of [`Topology`]) and in huge pages if
 /// that is asked for and possible. Nothing is touched, so memory is taken only as it comes into use.
 ///
@@ -183,6 +189,38 @@ mod system {
         nodes
     }
 
+    pub(super) fn memory() -> Option<u64> {
+        // SAFETY: the calls only read constants of the system.
+        let [pages, page] =
+            [libc::_SC_PHYS_PAGES, libc::_SC_PAGESIZE].map(|name| unsafe { libc::sysconf(name) });
+        let physical =
+            u64::try_from(pages).ok().zip(u64::try_from(page).ok()).map(|(pages, page)| pages * page);
+        let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+        physical.into_iter().chain(granted(Path::new("/sys/fs/cgroup"), &groups)).min()
+    }
+
+    /// The least that the control groups of `/proc/self/cgroup`, below `root`, grant: each counts, and those above it.
+    pub(super) fn granted(root: &Path, groups: &str) -> Option<u64> {
+        let limits = groups.lines().flat_map(|line| {
+            // Number, controllers, path. Version 2 has no controllers here, version 1 a hierarchy for each.
+            let mut parts = line.splitn(3, ':').skip(1);
+            let (controllers, path) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+            let (root, file) = if controllers.is_empty() {
+                (root.to_path_buf(), "memory.max")
+            } else if controllers.split(',').any(|controller| controller == "memory") {
+                (root.join("memory"), "memory.limit_in_bytes")
+            } else {
+                return Vec::new();
+            };
+            let group = Path::new(path.trim_start_matches('/'));
+            // Without a limit the file says "max", or a number that no machine has.
+            let limit =
+                |group: &Path| fs::read_to_string(root.join(group).join(file)).ok()?.trim().parse().ok();
+            group.ancestors().filter_map(limit).collect::<Vec<u64>>()
+        });
+        limits.min()
+    }
+
     /// Whether the kernel gives huge pages to whoever asks for them by `madvise`.
     fn huge_pages_exist() -> bool {
         static EXIST: OnceLock<bool> = OnceLock::new();
@@ -283,6 +321,10 @@ mod system {
         false
     }
 
+    pub(super) fn memory() -> Option<u64> {
+        None
+    }
+
     pub(super) fn nodes() -> &'static [Node] {
         &[]
     }
@@ -352,6 +394,28 @@ mod tests {
         assert!(page_alloc(64, 3, None, true).is_none());
         assert!(page_alloc(usize::MAX, 64, None, true).is_none());
         assert!(page_alloc(usize::MAX / 2, 64, None, true).is_none());
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn the_least_grant_of_all_groups_counts() {
+        let root = std::env::temp_dir().join(std::format!("xtasking-groups-{}", std::process::id()));
+        let write = |file: &str, text: &str| {
+            let file = root.join(file);
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            std::fs::write(file, text).unwrap();
+        };
+        write("outer/memory.max", "4096000\n");
+        write("outer/inner/memory.max", "max\n");
+        write("memory/old/memory.limit_in_bytes", "9223372036854771712\n");
+        write("memory/memory.limit_in_bytes", "8192000\n");
+        let granted = |groups| system::granted(&root, groups);
+        assert_eq!(granted("0::/outer/inner\n"), Some(4_096_000));
+        assert_eq!(granted("5:cpu,memory:/old\n1:name=systemd:/outer\n"), Some(8_192_000));
+        assert_eq!(granted("5:memory:/old\n0::/outer/inner/unknown\n"), Some(4_096_000));
+        assert_eq!([granted("0::/\n"), granted(""), granted("1:cpu:/outer\nnonsense")], [None; 3]);
+        std::fs::remove_dir_all(&root).unwrap();
+        assert!(memory().is_some_and(|bytes| bytes >= 1 << 20));
     }
 
     #[cfg(target_os = "linux")]

@@ -167,6 +167,10 @@ impl Platform for Threads {
         Arc::new(OsPages)
     }
 
+    fn memory(&self) -> Option<u64> {
+        os::memory()
+    }
+
     fn now(&self) -> u64 {
         self.began.elapsed().as_nanos() as u64
     }

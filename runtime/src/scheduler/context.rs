@@ -44,6 +44,8 @@ pub struct Context {
     /// Units of cost beyond one a task, of the tasks in the rings.
     pub(super) extra_load: u64,
     pub(super) retired: VecDeque<Retired>,
+    /// Tasks that were refused for lack of memory, as this worker knew when it last gave back what it had.
+    pub(super) refused: u64,
 }
 
 // SAFETY: the tasks in the rings are all `Send`, and descriptors belong to whoever runs them, on any thread.
@@ -80,6 +82,7 @@ impl Context {
             bursts: 0,
             extra_load: 0,
             retired: VecDeque::new(),
+            refused: 0,
             shared,
         }
     }

@@ -128,6 +128,12 @@ impl Driver {
         if cx.has_garbage() {
             cx.reclaim();
         }
+        // Others may lack what this worker keeps to itself.
+        let refused = cx.shared.heaps.quota().refused();
+        if refused != cx.refused {
+            cx.refused = refused;
+            cx.heap.flush();
+        }
         match cx.shared.phase.load(Relaxed) {
             phase::OPEN => Progress::Idle,
             phase::STOPPED => Progress::Stopped,

@@ -57,9 +57,18 @@ impl Spawn for &mut Context {
         &self.shared
     }
 
+    fn on_worker(&self) -> Option<usize> {
+        Some(self.index)
+    }
+
     #[inline(always)]
-    fn allocate(&mut self, class: SizeClass) -> NonNull<Task> {
-        self.heap.alloc(class).cast()
+    fn allocate(&mut self, class: SizeClass) -> Option<NonNull<Task>> {
+        self.heap.alloc(class).map(NonNull::cast)
+    }
+
+    unsafe fn give_back(&mut self, class: SizeClass, task: NonNull<Task>) {
+        // SAFETY: by the caller's promise.
+        unsafe { self.heap.free(class, task.cast()) };
     }
 
     #[inline(always)]
@@ -119,8 +128,17 @@ impl Spawn for &Runtime {
         Runtime::shared(self)
     }
 
-    fn allocate(&mut self, class: SizeClass) -> NonNull<Task> {
-        Runtime::shared(self).heaps.alloc_one(0, class).cast()
+    fn on_worker(&self) -> Option<usize> {
+        None
+    }
+
+    fn allocate(&mut self, class: SizeClass) -> Option<NonNull<Task>> {
+        Runtime::shared(self).heaps.alloc_one(0, class).map(NonNull::cast)
+    }
+
+    unsafe fn give_back(&mut self, class: SizeClass, task: NonNull<Task>) {
+        // SAFETY: by the caller's promise.
+        unsafe { Runtime::shared(self).heaps.free_one(class, task.cast()) };
     }
 
     fn admit(&mut self, options: &Options) -> Meta {

@@ -191,6 +191,7 @@ pub struct Builder {
     workers: Option<usize>,
     distance: usize,
     counting: bool,
+    memory_limit: Option<u64>,
     platform: Option<Arc<dyn Platform>>,
     hook: Box<dyn Fn(Failure) + Send + Sync>,
     watchdog: Option<(Duration, Hook)>,
@@ -209,6 +210,7 @@ impl Default for Builder {
             workers: None,
             distance: DEFAULT_DISTANCE,
             counting: false,
+            memory_limit: None,
             platform: None,
             hook: Box::new(report),
             watchdog: None,
@@ -243,13 +245,26 @@ impl Builder {
         self
     }
 
+    /// How many bytes of memory the descriptors of all tasks may take together, in pages of at least 64 KiB. A task that
+    /// there is no room for is not spawned: its handle says [`JoinError::OutOfMemory`](crate::JoinError::OutOfMemory),
+    /// or the hook of [`on_failure`](Self::on_failure) is told. Without this it is half of what the process may use, as
+    /// far as the platform says ([`Platform::memory`]).
+    ///
+    /// A worker may keep up to 56 KiB of free descriptors to itself, so less than 1 MiB, and 128 KiB for each worker,
+    /// makes little sense.
+    pub fn memory_limit(mut self, bytes: u64) -> Self {
+        self.memory_limit = Some(bytes);
+        self
+    }
+
     /// What the runtime runs on; threads of the operating system without this.
     pub fn platform(mut self, platform: impl Platform) -> Self {
         self.platform = Some(Arc::new(platform));
         self
     }
 
-    /// Who is told when a task fails that nobody waits for; without this the standard error stream.
+    /// Who is told when a task fails that nobody waits for; without this the standard error stream. It spawns no tasks
+    /// of this runtime: there may be no memory for them, of which it would be told again.
     pub fn on_failure(mut self, hook: impl Fn(Failure) + Send + Sync + 'static) -> Self {
         self.hook = Box::new(hook);
         self
@@ -288,7 +303,8 @@ impl Builder {
         let (platform, workers) = self.choose_platform()?;
         let realm = Realm::new().ok_or(BuildError::TooManyRuntimes)?;
         let topology = platform.topology();
-        let heaps = Heaps::new(topology.nodes, platform.pages());
+        let limit = self.memory_limit.or_else(|| platform.memory().map(|bytes| bytes / 2));
+        let heaps = Heaps::new(topology.nodes, platform.pages(), limit);
         let seat = |worker| Seat {
             inbox: Inbox::new(),
             asleep: Padded(AtomicBool::new(false)),

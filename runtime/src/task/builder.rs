@@ -42,9 +42,19 @@ pub(crate) mod sealed {
     pub trait Spawn {
         #[doc(hidden)]
         fn shared(&self) -> &Arc<Shared>;
-        /// A descriptor of that size class, uninitialised.
+        /// Index of the worker that the spawner runs on, if it is a task.
         #[doc(hidden)]
-        fn allocate(&mut self, class: SizeClass) -> NonNull<Task>;
+        fn on_worker(&self) -> Option<usize>;
+        /// A descriptor of that size class, uninitialised; `None` if there is no memory left.
+        #[doc(hidden)]
+        fn allocate(&mut self, class: SizeClass) -> Option<NonNull<Task>>;
+        /// Gives a descriptor back.
+        ///
+        /// # Safety
+        ///
+        /// It was allocated by this spawner in this class, and nobody uses it.
+        #[doc(hidden)]
+        unsafe fn give_back(&mut self, class: SizeClass, task: NonNull<Task>);
         /// Counts one more started task and says which epoch it belongs to.
         #[doc(hidden)]
         fn admit(&mut self, options: &Options) -> Meta;
@@ -140,7 +150,8 @@ impl<P: Spawner, A> TaskBuilder<P, A> {
         self
     }
 
-    /// Spawns the task; nobody waits for it. If it panics, the runtime's hook is told.
+    /// Spawns the task; nobody waits for it. If it panics, the runtime's hook is told, and so it is, at once, if there
+    /// is no memory for the task ([`JoinError::OutOfMemory`](super::JoinError::OutOfMemory)): its body is dropped then.
     ///
     /// # Panics
     ///
@@ -154,7 +165,8 @@ impl<P: Spawner, A> TaskBuilder<P, A> {
         self.access.launch(self.order, body, Detached);
     }
 
-    /// Spawns the task and returns a handle that waits for its result.
+    /// Spawns the task and returns a handle that waits for its result. If there is no memory for the task, the handle
+    /// says so at once ([`JoinError::OutOfMemory`](super::JoinError::OutOfMemory)).
     ///
     /// # Panics
     ///

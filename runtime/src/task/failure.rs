@@ -16,6 +16,9 @@ pub enum JoinError {
     Poisoned,
     /// A link led it to an object of another runtime, whose tasks nothing keeps apart from those of this one.
     Foreign,
+    /// There was no memory for its descriptor: the limit of [`Builder::memory_limit`](crate::Builder::memory_limit) is
+    /// reached, or the platform has no more. The spawn failed before anything else happened; the body was dropped.
+    OutOfMemory,
     /// Who was to complete it was dropped without doing so.
     Abandoned,
     /// The wait would block a worker of the runtime that has to do the work; await the handle, or spawn a
@@ -42,6 +45,7 @@ impl fmt::Display for JoinError {
             Self::Cancelled => f.write_str("the task was cancelled before it started"),
             Self::Poisoned => f.write_str("an object of the task is poisoned by an earlier panic"),
             Self::Foreign => f.write_str("an object of the task belongs to another runtime"),
+            Self::OutOfMemory => f.write_str("there was no memory left to spawn the task"),
             Self::Abandoned => f.write_str("the task's result was never delivered"),
             Self::WouldBlock => f.write_str("a worker cannot wait for a task of its own runtime"),
         }
@@ -55,13 +59,18 @@ impl core::error::Error for JoinError {}
 pub struct Failure {
     /// What happened.
     pub error: JoinError,
-    /// Index of the worker on which it happened.
-    pub worker: usize,
+    /// Index of the worker on which it happened; `None` if a thread outside the runtime could not spawn the task.
+    pub worker: Option<usize>,
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "a task that nobody waits for failed on worker {}: {}", self.worker, self.error)
+        match self.worker {
+            Some(worker) => {
+                write!(f, "a task that nobody waits for failed on worker {worker}: {}", self.error)
+            }
+            None => write!(f, "a task that nobody waits for failed outside of the runtime: {}", self.error),
+        }
     }
 }
 

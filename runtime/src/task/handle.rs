@@ -9,6 +9,7 @@
 //! Who may touch what: `result` belongs to the completer until DONE, then to the handle. `waker` belongs to the
 //! handle while WAKER is not set, and to the completer once it has set DONE and found WAKER.
 
+use super::Spawner;
 use super::failure::{Failure, JoinError};
 use crate::scheduler::{Context, Shared};
 use crate::sync::{AcqRel, Acquire, AtomicU32, Relaxed, UnsafeCell};
@@ -178,6 +179,16 @@ pub trait Sink<R>: Send + 'static {
     fn start(&self) -> bool;
     /// Delivers the outcome.
     fn complete(self, outcome: Outcome<R>, cx: &mut Context);
+    /// Says that the task could not be spawned.
+    fn refuse(self, spawner: &impl Spawner);
+}
+
+/// A spawn that there is no memory for: it fails before the task has started, so that nothing else knows of it.
+#[cold]
+#[inline(never)]
+pub(crate) fn refuse<R, K: Sink<R>>(spawner: &impl Spawner, body: impl Sized, sink: K) {
+    super::quietly(|| drop(body));
+    sink.refuse(spawner);
 }
 
 impl<R: Send + 'static> Sink<R> for Promise<R> {
@@ -190,6 +201,12 @@ impl<R: Send + 'static> Sink<R> for Promise<R> {
         if let Some(packet) = self.packet.take() {
             // With the handle gone the result is dropped here; a waker is not ours either.
             super::quietly(move || Self::deliver(&packet, outcome));
+        }
+    }
+
+    fn refuse(mut self, _: &impl Spawner) {
+        if let Some(packet) = self.packet.take() {
+            Self::deliver(&packet, Err(JoinError::OutOfMemory));
         }
     }
 }
@@ -209,16 +226,26 @@ impl<R> Sink<R> for Detached {
             cx.report(error);
         }
     }
+
+    fn refuse(self, spawner: &impl Spawner) {
+        spawner.shared().report(JoinError::OutOfMemory, spawner.on_worker());
+    }
 }
 
 impl Context {
     #[cold]
     pub(crate) fn report(&self, error: JoinError) {
+        self.shared().report(error, Some(self.worker()));
+    }
+}
+
+impl Shared {
+    #[cold]
+    pub(crate) fn report(&self, error: JoinError, worker: Option<usize>) {
         // Work that is cancelled by a shutdown was asked for.
         if !matches!(error, JoinError::Cancelled) {
-            let failure = Failure { error, worker: self.worker() };
             // A panic of the hook itself must not take the worker down; there is nobody left to tell.
-            super::quietly(|| (self.shared().hook)(failure));
+            super::quietly(|| (self.hook)(Failure { error, worker }));
         }
     }
 }

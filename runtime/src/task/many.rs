@@ -9,12 +9,20 @@
 //! runs; afterwards each home is told to hand its object on. The envoys of one task enter all their pools as one
 //! step (see `Spawn::enlist`), so that any two tasks stand in the same order in all the pools where they meet:
 //! nobody waits in a circle (two-phase enqueue, as in behaviour-oriented concurrency).
+//!
+//! The spawner links the envoys of a task to each other. One that has claimed its object waits, and goes home again with
+//! the message that the task is done. So all memory that a task will ever need is there before anything is sent: a
+//! spawn may fail, but nobody who holds an object ever lacks the memory to let it go.
+//!
+//! ```text
+//! envoy:  spawner ─ enlist ─▶ home: holds ─ pending ─▶ task, granted ─ back home ─▶ home: hands on, frees the envoy
+//! ```
 
 use super::access::Target;
 use super::builder::{Options, Order};
 use super::once::{describe_nothing, enter, leave, locate_nothing};
 use super::{
-    JoinError, Meta, Payload, Sink, Spawner, Task, VTable, class_of, guarded, is_too_large, quietly,
+    JoinError, Meta, Payload, Sink, Spawner, Task, VTable, class_of, guarded, is_too_large, quietly, refuse,
 };
 use crate::monitor::Description;
 use crate::object::{Reference, Turn};
@@ -58,6 +66,8 @@ struct Control {
     /// Envoys that have not arrived yet.
     pending: AtomicU32,
     options: Options,
+    /// The first of the envoys, which are the granted task's.
+    envoys: Option<NonNull<Task>>,
 }
 
 /// The objects of a task.
@@ -80,6 +90,8 @@ struct Many<const N: usize, F, K> {
 struct Envoy {
     task: NonNull<Task>,
     target: Reference,
+    /// The next envoy of the same task.
+    next: Option<NonNull<Task>>,
 }
 
 /// Spawns a task with several objects.
@@ -119,8 +131,27 @@ where
     let envoys = indices[..different].iter().filter(sequenced).count();
 
     let class = const { class_of::<Many<N, F, K>>() };
-    let task = order.spawner.allocate(class);
+    let Some(task) = order.spawner.allocate(class) else { return refuse(&order.spawner, body, sink) };
+    let mut route = [(usize::MAX, task); N];
+    let route = &mut route[..envoys];
+    if !allocate_envoys(&mut order.spawner, route) {
+        // SAFETY: allocated above, and not used.
+        unsafe { order.spawner.give_back(class, task) };
+        return refuse(&order.spawner, body, sink);
+    }
     let meta = order.spawner.admit(&order.options);
+    // In the order of their names, not of their addresses: a simulation replays.
+    let mut named = indices;
+    named[..different].sort_unstable();
+    let chosen = named[..different].iter().filter(sequenced);
+    let mut next = None;
+    for (slot, &index) in route.iter_mut().rev().zip(chosen.rev()) {
+        let target = targets[usize::from(index)].reference;
+        slot.0 = target.home();
+        // SAFETY: a fresh block for an envoy.
+        unsafe { make_envoy(&mut order, slot.1, Envoy { task, target, next }) };
+        next = Some(slot.1);
+    }
     // SAFETY: a fresh block of a class that holds this body.
     unsafe {
         task.as_ptr().write(Task {
@@ -136,7 +167,8 @@ where
             fetch: targets[0].fetch(),
             meta,
         });
-        let control = Control { pending: AtomicU32::new(envoys as u32), options: order.options };
+        let pending = AtomicU32::new(envoys as u32);
+        let control = Control { pending, options: order.options, envoys: next };
         let claims = Claims { control, targets, order: indices, different: different as u8 };
         Task::body::<Many<N, F, K>>(task).write(Many { claims, run: body, sink });
     }
@@ -146,17 +178,22 @@ where
         // SAFETY: the task was just made for this spawner, and is complete.
         return unsafe { order.spawner.send(task, &order.options, None, meta, fetch) };
     }
-    let mut route = [(usize::MAX, task); N];
-    // In the order of their names, not of their addresses: a simulation replays.
-    let mut named = indices;
-    named[..different].sort_unstable();
-    let chosen = named[..different].iter().filter(sequenced);
-    for (slot, &index) in route.iter_mut().zip(chosen) {
-        let target = targets[usize::from(index)].reference;
-        *slot = (target.home(), envoy(&mut order, task, target));
-    }
     // SAFETY: as many envoys were just made for this spawner, and are complete.
-    unsafe { order.spawner.enlist(&mut route[..envoys]) };
+    unsafe { order.spawner.enlist(route) };
+}
+
+/// Allocates an envoy for each place of the route, or none: `false` if there is not memory enough.
+fn allocate_envoys<P: Spawner>(spawner: &mut P, route: &mut [(usize, NonNull<Task>)]) -> bool {
+    let class = const { class_of::<Envoy>() };
+    for at in 0..route.len() {
+        let Some(envoy) = spawner.allocate(class) else {
+            // SAFETY: the ones before were allocated here, and are not used.
+            route[..at].iter().for_each(|&(_, envoy)| unsafe { spawner.give_back(class, envoy) });
+            return false;
+        };
+        route[at].1 = envoy;
+    }
+    true
 }
 
 /// Indices of the different objects in address order, and how many there are.
@@ -178,25 +215,27 @@ fn in_address_order<const N: usize>(targets: &[Target; N]) -> ([u8; N], usize) {
     (order, different)
 }
 
-/// The same messenger serves both ways: to claim an object for a task, and to hand it on at its home.
-fn envoy<P: Spawner>(order: &mut Order<P>, task: NonNull<Task>, target: Reference) -> NonNull<Task> {
-    let class = const { class_of::<Envoy>() };
+/// Makes a messenger that goes both ways: to claim an object for a task, and to hand it on at its home.
+///
+/// # Safety
+///
+/// `block` is a fresh one of the class for an [`Envoy`].
+unsafe fn make_envoy<P: Spawner>(order: &mut Order<P>, block: NonNull<Task>, envoy: Envoy) {
     // All envoys have one priority: with several, two tasks could overtake each other in one pool and not in
-    // another.
-    let options = Options { priority: Some(crate::Priority::Normal), ..Options::default() };
-    let envoy = order.spawner.allocate(class);
+    // another. They belong to the operation that their task belongs to.
+    let priority = Some(crate::Priority::Normal);
+    let options = Options { priority, operation: order.options.operation, ..Options::default() };
     let meta = order.spawner.admit(&options).protocol();
-    // SAFETY: a fresh block of a class that holds this body.
+    // SAFETY: by the caller's promise.
     unsafe {
-        envoy.as_ptr().write(Task {
+        block.as_ptr().write(Task {
             vtable: &VTable { run: claim, locate: locate_nothing, cancel: claim, describe: describe_nothing },
             next: AtomicPtr::new(core::ptr::null_mut()),
-            fetch: target.fetch(crate::Part::HEAD),
+            fetch: envoy.target.fetch(crate::Part::HEAD),
             meta,
         });
-        Task::body::<Envoy>(envoy).write(Envoy { task, target });
+        Task::body::<Envoy>(block).write(envoy);
     }
-    envoy
 }
 
 /// An envoy's turn at its object's home.
@@ -204,31 +243,29 @@ unsafe fn claim(task: NonNull<Task>, cx: &mut Context) {
     // SAFETY: the task is an envoy of this worker; its own task has not run, so the object is alive, and the
     // control block is there.
     unsafe {
-        let Envoy { task: many, target } = Task::body::<Envoy>(task).read();
-        let meta = task.as_ref().meta;
+        let &Envoy { task: many, target, .. } = &*Task::body::<Envoy>(task);
         let header = target.header();
-        if !meta.has_baton() {
+        if !task.as_ref().meta.has_baton() {
             if header.turn(cx.at_rest) != Turn::Now {
                 return header.defer(task);
             }
             header.hold();
         }
-        cx.free::<Envoy>(task);
         let control = Task::body::<Control>(many);
         let options = (*control).options;
-        // AcqRel: the last envoy comes after all that the other homes did to their objects (their Release).
+        // AcqRel: the last envoy comes after all that the other homes did to their objects and envoys (their Release).
+        // From here on the envoy is the granted task's, wherever that runs.
         if (*control).pending.fetch_sub(1, AcqRel) == 1 {
             cx.send_granted(many, &options);
         }
-        cx.finished(meta.epoch());
     }
 }
 
-/// A message from a finished task: hand its object on.
+/// An envoy that comes home from a finished task: hands its object on.
 unsafe fn release(task: NonNull<Task>, cx: &mut Context) {
-    // SAFETY: a message to this worker, whose epoch keeps the object alive.
+    // SAFETY: an envoy of this worker, whose epoch keeps the object alive.
     unsafe {
-        let Envoy { target, .. } = Task::body::<Envoy>(task).read();
+        let target = (*Task::body::<Envoy>(task)).target;
         let meta = task.as_ref().meta;
         cx.free::<Envoy>(task);
         cx.hand_on(target.header());
@@ -247,30 +284,24 @@ impl<const N: usize> Claims<N> {
     ///
     /// The task was granted its objects and has left them.
     unsafe fn hand_on(&self, cx: &mut Context) {
-        let different = &self.order[..usize::from(self.different)];
-        let named = (0..N as u8).filter(|index| different.contains(index));
-        let targets = named.map(|index| self.targets[usize::from(index)]);
-        for target in targets.filter(|target| target.reference.primitive().is_sequenced()) {
-            let home = cx.home_of(target.reference);
-            if home == cx.worker() {
-                // SAFETY: at home, and held by this task.
-                unsafe { cx.hand_on(target.reference.header()) };
-            } else {
-                let message = envoy(
-                    &mut Order { spawner: &mut *cx, options: Options::default() },
-                    NonNull::dangling(),
-                    target.reference,
-                );
-                // SAFETY: the message is not sent yet.
-                unsafe {
-                    (*message.as_ptr()).vtable = &VTable {
+        let mut rest = self.control.envoys;
+        while let Some(envoy) = rest {
+            // SAFETY: all envoys have arrived and are this task's alone; what was granted is held, and alive.
+            unsafe {
+                let &Envoy { target, next, .. } = &*Task::body::<Envoy>(envoy);
+                rest = next;
+                let home = cx.home_of(target);
+                if home == cx.worker() {
+                    release(envoy, cx);
+                } else {
+                    (*envoy.as_ptr()).vtable = &VTable {
                         run: release,
                         locate: locate_nothing,
                         cancel: release,
                         describe: describe_nothing,
-                    }
-                };
-                cx.send_to(message, home);
+                    };
+                    cx.send_to(envoy, home);
+                }
             }
         }
     }

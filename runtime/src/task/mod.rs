@@ -20,5 +20,5 @@ pub use visit::{Step, Visit};
 pub(crate) use access::MOST_OBJECTS;
 pub(crate) use descriptor::{Meta, Task, VTable, class_of, is_too_large};
 pub(crate) use guard::{Aftermath, Payload, catch, guarded, quietly};
-pub(crate) use handle::{Sink, pair};
+pub(crate) use handle::{Sink, pair, refuse};
 pub(crate) use once::{describe_nothing, locate_nothing};

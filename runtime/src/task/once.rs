@@ -2,9 +2,11 @@
 
 use super::access::{Grant, Target, Writes, Written, value_of};
 use super::builder::Order;
+use super::handle::Detached;
 use super::visit::{Entering, enter_to_read, fail};
 use super::{
     JoinError, Meta, Payload, Sink, Spawner, Task, VTable, catch, class_of, guarded, is_too_large, quietly,
+    refuse,
 };
 use crate::annotation::Part;
 use crate::monitor::Description;
@@ -66,6 +68,10 @@ impl<M: Modify> Sink<(M, M::Output)> for GoOn {
             }
             Err(error) => cx.report(error),
         }
+    }
+
+    fn refuse(self, spawner: &impl Spawner) {
+        Sink::<()>::refuse(Detached, spawner);
     }
 }
 
@@ -178,7 +184,7 @@ where
     K: Sink<B::Result>,
 {
     let class = const { class_of::<Once<B, K>>() };
-    let task = order.spawner.allocate(class);
+    let Some(task) = order.spawner.allocate(class) else { return refuse(&order.spawner, body, sink) };
     let meta = order.spawner.admit(&order.options);
     let mut fetch = target.fetch();
     if B::LOCATES {
@@ -457,7 +463,7 @@ where
     R: 'static,
 {
     let class = const { class_of::<Bare<F, K>>() };
-    let task = order.spawner.allocate(class);
+    let Some(task) = order.spawner.allocate(class) else { return refuse(&order.spawner, body, sink) };
     let meta = order.spawner.admit(&order.options);
     // SAFETY: a fresh block of a class that holds this body.
     unsafe {

@@ -5,6 +5,7 @@ use super::builder::Order;
 use super::once::{enter, leave};
 use super::{
     JoinError, Meta, Payload, Sink, Spawner, Task, VTable, catch, class_of, guarded, is_too_large, quietly,
+    refuse,
 };
 use crate::annotation::{Part, Place};
 use crate::monitor::{Counter, Counters, Description};
@@ -213,7 +214,7 @@ where
     K: Sink<V::Result>,
 {
     let class = const { class_of::<Body<V, K>>() };
-    let task = order.spawner.allocate(class);
+    let Some(task) = order.spawner.allocate(class) else { return refuse(&order.spawner, visit, sink) };
     let meta = order.spawner.admit(&order.options);
     let fetch = fetch_for::<V>(target.reference, target.part);
     // SAFETY: a fresh block of a class that holds this body.

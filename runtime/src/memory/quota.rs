@@ -1,0 +1,106 @@
+//! How many bytes of pages all heaps of a runtime may take together.
+//!
+//! It is asked only where pages are, which is seldom, so that a limit costs nothing where blocks are allocated. Bytes
+//! are reserved before they are asked for and given back if there are none: heaps that grow at the same time never
+//! take more than the limit between them.
+
+use crate::sync::{AtomicU64, Relaxed};
+
+/// A number of bytes, some of them taken.
+pub(crate) struct Quota {
+    limit: Option<u64>,
+    taken: AtomicU64,
+    refused: AtomicU64,
+}
+
+impl Quota {
+    /// Nothing is taken yet; without a limit everything may be.
+    pub const fn new(limit: Option<u64>) -> Self {
+        Self { limit, taken: AtomicU64::new(0), refused: AtomicU64::new(0) }
+    }
+
+    /// The limit.
+    pub const fn limit(&self) -> Option<u64> {
+        self.limit
+    }
+
+    /// Takes `wanted` bytes, or what is left in whole `units`; `None` if that is not even one of them.
+    pub fn take(&self, wanted: usize, unit: usize) -> Option<usize> {
+        // Relaxed, here and below: nothing but the number itself hangs on it.
+        let mut taken = self.taken.load(Relaxed);
+        loop {
+            let left = self.limit.map_or(u64::MAX, |limit| limit.saturating_sub(taken));
+            let bytes = usize::try_from(left).unwrap_or(usize::MAX).min(wanted) / unit * unit;
+            if bytes == 0 {
+                return None;
+            }
+            match self.taken.compare_exchange_weak(taken, taken + bytes as u64, Relaxed, Relaxed) {
+                Ok(_) => return Some(bytes),
+                Err(now) => taken = now,
+            }
+        }
+    }
+
+    /// Gives back bytes that were taken.
+    pub fn put(&self, bytes: usize) {
+        self.taken.fetch_sub(bytes as u64, Relaxed);
+    }
+
+    /// Counts a request for a block that nothing was left for.
+    pub fn refuse(&self) {
+        self.refused.fetch_add(1, Relaxed);
+    }
+
+    /// Requests that nothing was left for.
+    #[inline]
+    pub fn refused(&self) -> u64 {
+        self.refused.load(Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const UNIT: usize = 64 << 10;
+
+    #[test]
+    fn what_is_left_is_given_in_whole_units() {
+        let quota = Quota::new(Some(5 * UNIT as u64 - 1));
+        assert_eq!(quota.take(3 * UNIT, UNIT), Some(3 * UNIT));
+        assert_eq!(quota.take(3 * UNIT, UNIT), Some(UNIT));
+        assert_eq!(quota.take(3 * UNIT, UNIT), None);
+        quota.put(2 * UNIT);
+        assert_eq!(quota.take(UNIT, UNIT), Some(UNIT));
+    }
+
+    #[test]
+    fn without_a_limit_nothing_is_refused() {
+        let quota = Quota::new(None);
+        (0..10).for_each(|_| assert_eq!(quota.take(1 << 40, UNIT), Some(1 << 40)));
+        assert_eq!((quota.limit(), quota.refused()), (None, 0));
+    }
+
+    #[cfg(feature = "std")]
+    #[test]
+    fn those_who_take_at_the_same_time_stay_within_the_limit() {
+        const UNITS: usize = if cfg!(miri) { 200 } else { 20_000 };
+        let quota = Quota::new(Some((UNITS * UNIT) as u64));
+        let taken: usize = std::thread::scope(|scope| {
+            let takers = [1, 2, 3, 5].map(|many| {
+                let quota = &quota;
+                scope.spawn(move || {
+                    let (mut kept, mut tries) = (0, 0);
+                    while let Some(bytes) = quota.take(many * UNIT, UNIT) {
+                        tries += 1;
+                        // Now and then there turn out to be no pages.
+                        if tries % 3 == 0 { quota.put(bytes) } else { kept += bytes }
+                    }
+                    kept
+                })
+            });
+            takers.map(|taker| taker.join().unwrap()).iter().sum()
+        });
+        assert_eq!(taken, UNITS * UNIT);
+    }
+}
