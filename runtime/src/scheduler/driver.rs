@@ -148,6 +148,10 @@ impl Driver {
     fn sleep(&mut self) {
         let cx = &mut self.cx;
         cx.leave_garbage();
+        if cx.refused != 0 {
+            // Memory has been short before: while this worker sleeps, others can use what it has.
+            cx.heap.flush();
+        }
         cx.say_idle(false);
         cx.shared.epochs.go_offline(&cx.ledger.0);
         cx.epoch = crate::memory::OFFLINE;

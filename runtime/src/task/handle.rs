@@ -183,12 +183,13 @@ pub trait Sink<R>: Send + 'static {
     fn refuse(self, spawner: &impl Spawner);
 }
 
-/// A spawn that there is no memory for: it fails before the task has started, so that nothing else knows of it.
+/// A spawn that there is no memory for: it fails before the task has started, so that nothing else knows of it. The
+/// spawner comes by value: a reference would keep it in memory on the way that others take, too.
 #[cold]
 #[inline(never)]
-pub(crate) fn refuse<R, K: Sink<R>>(spawner: &impl Spawner, body: impl Sized, sink: K) {
+pub(crate) fn refuse<R, K: Sink<R>>(spawner: impl Spawner, body: impl Sized, sink: K) {
     super::quietly(|| drop(body));
-    sink.refuse(spawner);
+    sink.refuse(&spawner);
 }
 
 impl<R: Send + 'static> Sink<R> for Promise<R> {

@@ -184,7 +184,7 @@ where
     K: Sink<B::Result>,
 {
     let class = const { class_of::<Once<B, K>>() };
-    let Some(task) = order.spawner.allocate(class) else { return refuse(&order.spawner, body, sink) };
+    let Some(task) = order.spawner.allocate(class) else { return refuse(order.spawner, body, sink) };
     let meta = order.spawner.admit(&order.options);
     let mut fetch = target.fetch();
     if B::LOCATES {
@@ -463,7 +463,7 @@ where
     R: 'static,
 {
     let class = const { class_of::<Bare<F, K>>() };
-    let Some(task) = order.spawner.allocate(class) else { return refuse(&order.spawner, body, sink) };
+    let Some(task) = order.spawner.allocate(class) else { return refuse(order.spawner, body, sink) };
     let meta = order.spawner.admit(&order.options);
     // SAFETY: a fresh block of a class that holds this body.
     unsafe {

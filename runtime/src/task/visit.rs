@@ -214,7 +214,7 @@ where
     K: Sink<V::Result>,
 {
     let class = const { class_of::<Body<V, K>>() };
-    let Some(task) = order.spawner.allocate(class) else { return refuse(&order.spawner, visit, sink) };
+    let Some(task) = order.spawner.allocate(class) else { return refuse(order.spawner, visit, sink) };
     let meta = order.spawner.admit(&order.options);
     let fetch = fetch_for::<V>(target.reference, target.part);
     // SAFETY: a fresh block of a class that holds this body.

@@ -1,0 +1,503 @@
+//! Memory that runs out: spawns fail one by one, and nothing else does.
+
+mod common;
+
+use common::{Dropped, Random, Setting, on_all, watchdog};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
+use std::task::Waker;
+use xtasking::platform::{Platform, Simulation, Threads, Topology, WouldBlock};
+use xtasking::{
+    Arena, Builder, Context, Driver, GlobalPages, Handle, JoinError, Link, Modify, Object, PageSource, Pages,
+    Plain, Promise, Runtime, Sequencing, Shutdown, SpinLatch, Step, Version, Versioned, Visit, Word, Written,
+};
+
+const MIB: u64 = 1 << 20;
+
+/// A runtime with a limit, and how often its hook was told that there was no memory.
+fn limited(setting: Setting, limit: u64) -> (Runtime, Arc<AtomicUsize>) {
+    counted(setting.builder().memory_limit(limit))
+}
+
+fn counted(builder: Builder) -> (Runtime, Arc<AtomicUsize>) {
+    let refused = Arc::new(AtomicUsize::new(0));
+    let heard = refused.clone();
+    let rt = builder.counters(true).on_failure(move |failure| {
+        assert!(matches!(failure.error, JoinError::OutOfMemory), "{failure}");
+        heard.fetch_add(1, SeqCst);
+    });
+    (rt.build().unwrap(), refused)
+}
+
+/// Whether a task was refused, given that nothing else can become of it.
+fn is_refused<R: std::fmt::Debug>(outcome: &Result<R, JoinError>) -> bool {
+    match outcome {
+        Ok(_) => false,
+        Err(JoinError::OutOfMemory) => true,
+        Err(other) => panic!("{other}"),
+    }
+}
+
+/// Fulfils a promise when the last clone is gone.
+struct Last(Option<Promise<()>>);
+
+impl Drop for Last {
+    fn drop(&mut self) {
+        self.0.take().expect("dropped once").fulfil(());
+    }
+}
+
+/// Tasks that spawn two of themselves each, until they are told to stop.
+struct Flood {
+    stop: AtomicBool,
+    attempts: AtomicUsize,
+    ran: AtomicUsize,
+    dropped: Arc<AtomicUsize>,
+}
+
+impl Flood {
+    fn new() -> Arc<Self> {
+        let (attempts, ran, dropped) = Default::default();
+        Arc::new(Self { stop: AtomicBool::new(false), attempts, ran, dropped })
+    }
+
+    /// What a task of the flood carries, and loses whether it runs or not.
+    fn attempt(self: &Arc<Self>) -> (Arc<Self>, Dropped) {
+        self.attempts.fetch_add(1, SeqCst);
+        (self.clone(), Dropped(self.dropped.clone()))
+    }
+
+    fn run(self: Arc<Self>, cx: &mut Context, last: Arc<Last>) {
+        self.ran.fetch_add(1, SeqCst);
+        for _ in 0..2 {
+            if !self.stop.load(SeqCst) && !cx.is_shutting_down() {
+                let ((flood, load), last) = (self.attempt(), last.clone());
+                cx.task(()).spawn(move |(), cx| {
+                    drop(load);
+                    flood.run(cx, last);
+                });
+            }
+        }
+    }
+
+    /// Starts it; the handle waits for its end.
+    fn start(self: &Arc<Self>, rt: &Runtime) -> Handle<()> {
+        let (promise, end) = rt.promise();
+        let (flood, load) = self.attempt();
+        let last = Arc::new(Last(Some(promise)));
+        rt.task(()).spawn(move |(), cx| {
+            drop(load);
+            flood.run(cx, last);
+        });
+        end
+    }
+
+    /// Every body was either run or refused, and dropped.
+    fn check(&self, refused: usize) {
+        let attempts = self.attempts.load(SeqCst);
+        assert_eq!((self.ran.load(SeqCst) + refused, self.dropped.load(SeqCst)), (attempts, attempts));
+    }
+}
+
+/// A number of tasks with so large a body is spawned and runs, as soon as all workers have given back what they had.
+fn spawn_all<const BYTES: usize>(rt: &Runtime, count: usize) {
+    for _ in 0..10_000 {
+        let tasks = (0..count).map(|number| {
+            let load = [number as u8; BYTES];
+            rt.task(()).submit(move |(), _| load.iter().map(|byte| u64::from(*byte)).sum::<u64>())
+        });
+        let outcomes: Vec<_> = tasks.collect::<Vec<_>>().into_iter().map(Handle::join).collect();
+        if outcomes.iter().filter(|outcome| is_refused(outcome)).count() == 0 {
+            return;
+        }
+        pass_time(rt);
+    }
+    panic!("{count} tasks of {BYTES} bytes are refused for ever");
+}
+
+#[test]
+fn an_endless_spawner_meets_the_limit() {
+    on_all(|setting| {
+        const LIMIT: u64 = 2 * MIB;
+        let flood = Flood::new();
+        let (stop, refused) = (flood.clone(), Arc::new(AtomicUsize::new(0)));
+        let heard = refused.clone();
+        let rt = setting.builder().memory_limit(LIMIT).counters(true).on_failure(move |failure| {
+            assert!(matches!(failure.error, JoinError::OutOfMemory), "{failure}");
+            if heard.fetch_add(1, SeqCst) == 3000 {
+                stop.stop.store(true, SeqCst);
+            }
+        });
+        let rt = rt.build().unwrap();
+        let sum = rt.plain(0u64).build();
+        for _ in 0..2 {
+            refused.store(0, SeqCst);
+            let end = flood.start(&rt);
+            // Meanwhile others spawn, too, with and without success.
+            let mut added = 0;
+            for number in 0..100 {
+                let task = rt.task(sum.write()).submit(move |sum, _| *sum += number);
+                added += if is_refused(&task.join()) { 0 } else { number };
+            }
+            end.join().unwrap();
+            assert!(refused.load(SeqCst) > 3000);
+            flood.check(refused.load(SeqCst));
+            // The memory serves tasks of all sizes again, as much of it as before.
+            spawn_all::<8>(&rt, 1000);
+            spawn_all::<60>(&rt, 1000);
+            spawn_all::<200>(&rt, 1000);
+            spawn_all::<400>(&rt, 1000);
+            let total = rt.task(sum.write()).submit(|sum, _| std::mem::take(sum)).join().unwrap();
+            assert_eq!(total, added);
+            let counters = rt.counters().unwrap();
+            assert_eq!(counters.allocations.page_limit, Some(LIMIT));
+            assert!(counters.allocations.page_bytes <= LIMIT, "{counters:?}");
+            assert!(counters.allocations.refused >= 3000);
+            for counter in [&flood.attempts, &flood.ran, &flood.dropped] {
+                counter.store(0, SeqCst);
+            }
+            flood.stop.store(false, SeqCst);
+        }
+    });
+}
+
+#[test]
+fn a_flood_that_is_cancelled_ends() {
+    on_all(|setting| {
+        for how in [Shutdown::Cancel, Shutdown::Drain] {
+            let flood = Flood::new();
+            let (rt, refused) = limited(setting, 2 * MIB);
+            let end = flood.start(&rt);
+            let task = rt.task(()).submit(|(), _| ()).join();
+            is_refused(&task);
+            let waiting = rt.task(()).submit(|(), _| ());
+            rt.shutdown(how);
+            end.join().unwrap();
+            match waiting.join() {
+                Ok(()) | Err(JoinError::OutOfMemory) => {}
+                Err(JoinError::Cancelled) => assert_eq!(how, Shutdown::Cancel),
+                Err(other) => panic!("{other}"),
+            }
+            let attempts = flood.attempts.load(SeqCst);
+            assert_eq!(flood.dropped.load(SeqCst), attempts);
+            if how == Shutdown::Drain {
+                flood.check(refused.load(SeqCst));
+            }
+        }
+    });
+}
+
+/// Tasks that add one to each of some objects, spawned by other tasks, far more than there is memory for.
+struct Adders {
+    objects: Vec<Object<Plain<u64>>>,
+    /// How often each object was added to.
+    added: Arc<[AtomicU64; 6]>,
+    /// The end of all these tasks.
+    _last: Last,
+}
+
+impl Adders {
+    /// Spawns a task with one to four objects.
+    fn spawn(self: &Arc<Self>, random: &mut Random, cx: &mut Context) {
+        let first = random.below(self.objects.len());
+        let number = move |step: usize| (first + step) % 6;
+        let object = |step: usize| self.objects[number(step)].write();
+        let adders = self.clone();
+        let added = move |steps: std::ops::Range<usize>| {
+            steps.for_each(|step| _ = adders.added[number(step)].fetch_add(1, SeqCst));
+        };
+        match random.below(4) {
+            0 => cx.task(object(0)).spawn(move |a, _| {
+                *a += 1;
+                added(0..1);
+            }),
+            1 => cx.task((object(0), object(1))).spawn(move |(a, b), _| {
+                (*a, *b) = (*a + 1, *b + 1);
+                added(0..2);
+            }),
+            2 => cx.task((object(2), object(0), object(1))).spawn(move |(a, b, c), _| {
+                (*a, *b, *c) = (*a + 1, *b + 1, *c + 1);
+                added(0..3);
+            }),
+            _ => cx.task((object(1), object(0), object(3), object(2))).spawn(move |(a, b, c, d), _| {
+                (*a, *b, *c, *d) = (*a + 1, *b + 1, *c + 1, *d + 1);
+                added(0..4);
+            }),
+        }
+    }
+}
+
+/// Lets time pass for all workers.
+fn pass_time(rt: &Runtime) {
+    for core in 0..rt.workers() {
+        let _ = rt.task(()).core(core as u16).submit(|(), _| ()).join();
+    }
+}
+
+/// Runs floods of tasks with several objects. In the end all have been added to as often as they should, and none is
+/// held for ever.
+fn add_to_several(rt: &Runtime, rounds: usize, each: usize) {
+    let objects: Vec<_> = (0..6)
+        .map(|number| match number % 3 {
+            2 => rt.plain(0u64).pin(SpinLatch).build(),
+            _ => rt.plain(0u64).pin(Sequencing).build(),
+        })
+        .collect();
+    let added: Arc<[AtomicU64; 6]> = Arc::default();
+    for round in 0..rounds {
+        let (promise, end) = rt.promise();
+        let _last = Last(Some(promise));
+        let adders = Arc::new(Adders { objects: objects.clone(), added: added.clone(), _last });
+        for spawner in 0..rt.workers().max(2) {
+            let adders = adders.clone();
+            let task = rt.task(()).core(spawner as u16).submit(move |(), cx| {
+                let mut random = Random::new((round * 100 + spawner) as u64);
+                (0..each).for_each(|_| adders.spawn(&mut random, cx));
+            });
+            is_refused(&task.join());
+        }
+        drop(adders);
+        end.join().unwrap();
+        for (object, added) in objects.iter().zip(&*added) {
+            loop {
+                match rt.task(object.read()).submit(|value, _| *value).join() {
+                    Ok(value) => break assert_eq!(value, added.load(SeqCst)),
+                    outcome => assert!(is_refused(&outcome)),
+                }
+                pass_time(rt);
+            }
+        }
+    }
+    assert!(added.iter().all(|added| added.load(SeqCst) > 0), "nothing was spawned: {added:?}");
+}
+
+#[test]
+fn objects_are_handed_on_however_little_memory_there_is() {
+    on_all(|setting| {
+        let (rt, refused) = limited(setting, 2 * MIB);
+        add_to_several(&rt, 3, 8000);
+        assert!(refused.load(SeqCst) > 0, "there was memory enough");
+        rt.shutdown(Shutdown::Drain);
+    });
+}
+
+/// A node with a word.
+struct Node(Word);
+
+// SAFETY: what changes is a word.
+unsafe impl Version for Node {}
+
+struct Look(Arc<AtomicUsize>, #[expect(dead_code, reason = "dropped")] Dropped);
+
+impl Visit for Look {
+    type Target = Node;
+    type Output = u64;
+    fn read(&self, _: Link<Node>, node: &Node) -> Step<Node, u64> {
+        Step::End(node.0.get())
+    }
+    fn then(self, _: u64, _: &mut Context) {
+        self.0.fetch_add(1, SeqCst);
+    }
+}
+
+struct Add(Arc<AtomicUsize>, #[expect(dead_code, reason = "dropped")] Dropped);
+
+impl Modify for Add {
+    type Target = Node;
+    type Output = ();
+    fn write(&mut self, _: Link<Node>, node: Written<'_, Node>, _: &mut Context) {
+        node.0.set(node.0.get() + 1, node.token());
+    }
+    fn then(self, (): (), _: &mut Context) {
+        self.0.fetch_add(1, SeqCst);
+    }
+}
+
+/// What tasks of every kind touch and count.
+#[derive(Clone)]
+struct Kinds {
+    link: Link<Node>,
+    object: Object<Versioned<Node>>,
+    ran: Arc<AtomicUsize>,
+    dropped: Arc<AtomicUsize>,
+    handles: Arc<Mutex<Vec<Handle<()>>>>,
+}
+
+impl Kinds {
+    fn body(&self) -> (Arc<AtomicUsize>, Dropped) {
+        (self.ran.clone(), Dropped(self.dropped.clone()))
+    }
+}
+
+/// Spawns one task of each kind.
+macro_rules! spawn_kinds {
+    ($spawner:expr, $kinds:expr) => {{
+        let (spawner, kinds): (_, &Kinds) = ($spawner, $kinds);
+        let (ran, load) = kinds.body();
+        spawner.task(kinds.link.read()).visit(Look(ran, load));
+        let (ran, load) = kinds.body();
+        spawner.task(kinds.link.write()).modify(Add(ran, load));
+        let (ran, load) = kinds.body();
+        spawner.task(kinds.object.read()).read_then(
+            |node| node.0.get(),
+            move |_, _| {
+                drop(load);
+                ran.fetch_add(1, SeqCst);
+            },
+        );
+        let (ran, load) = kinds.body();
+        // Too large for a descriptor.
+        let ones = [1u8; 600];
+        let handle = spawner.task(kinds.object.write()).submit(move |node, _| {
+            drop(load);
+            node.0.set(node.0.get() + u64::from(ones[17]), node.token());
+            ran.fetch_add(1, SeqCst);
+        });
+        kinds.handles.lock().unwrap().push(handle);
+    }};
+}
+
+#[test]
+fn every_kind_of_spawn_is_refused_alike() {
+    const EACH: usize = 10_000;
+    on_all(|setting| {
+        for inside in [false, true] {
+            let (rt, refused) = limited(setting, 2 * MIB);
+            let arena = Arena::new(&rt);
+            let link = arena.alloc_outside(Node(Word::new(0)));
+            let object = rt.versioned(Node(Word::new(0))).build();
+            let (ran, dropped, handles) = Default::default();
+            let kinds = Kinds { link, object, ran, dropped, handles };
+            if inside {
+                let kinds = kinds.clone();
+                let spawner = rt.task(()).submit(move |(), cx| {
+                    for _ in 0..EACH {
+                        spawn_kinds!(&mut *cx, &kinds);
+                    }
+                });
+                spawner.join().unwrap();
+            } else {
+                for _ in 0..EACH {
+                    spawn_kinds!(&rt, &kinds);
+                }
+            }
+            let handles = std::mem::take(&mut *kinds.handles.lock().unwrap());
+            let unwritten = handles.into_iter().map(Handle::join).filter(is_refused).count();
+            let written = loop {
+                match rt.task(kinds.object.read()).submit(|node, _| node.0.get()).join() {
+                    Ok(value) => break value as usize,
+                    outcome => assert!(is_refused(&outcome)),
+                }
+                pass_time(&rt);
+            };
+            rt.shutdown(Shutdown::Drain);
+            let refused = refused.load(SeqCst);
+            // On threads, tasks from outside may be run as fast as they come.
+            let some = inside || matches!(setting, Setting::Simulation { .. });
+            assert!(!some || refused > 0 && unwritten > 0, "there was memory enough");
+            assert_eq!(written, EACH - unwritten);
+            assert_eq!(kinds.ran.load(SeqCst) + refused + unwritten, 4 * EACH);
+            assert_eq!(kinds.dropped.load(SeqCst), 4 * EACH);
+        }
+    });
+}
+
+/// A platform whose pages run out now and then, by chance, and always from some moment on.
+struct Poor<P> {
+    below: P,
+    pages: Arc<PoorPages>,
+}
+
+struct PoorPages {
+    random: Mutex<Random>,
+    /// Refused of 100.
+    share: usize,
+    left: AtomicUsize,
+}
+
+// SAFETY: all is done by a source that keeps the rules.
+unsafe impl PageSource for PoorPages {
+    fn pages(&self, bytes: usize, align: usize, node: Option<u16>, huge: bool) -> Option<Pages> {
+        if self.random.lock().unwrap().below(100) < self.share {
+            return None;
+        }
+        self.left.fetch_update(SeqCst, SeqCst, |left| left.checked_sub(bytes)).ok()?;
+        GlobalPages.pages(bytes, align, node, huge)
+    }
+
+    unsafe fn release(&self, pages: Pages) {
+        // SAFETY: by the caller's promise; it came from there.
+        unsafe { GlobalPages.release(pages) };
+    }
+}
+
+impl<P: Platform> Platform for Poor<P> {
+    fn topology(&self) -> Topology {
+        self.below.topology()
+    }
+    fn start(&self, worker: Driver) -> Result<(), &'static str> {
+        self.below.start(worker)
+    }
+    fn park(&self, worker: usize) {
+        self.below.park(worker);
+    }
+    fn wake(&self, worker: usize) {
+        self.below.wake(worker);
+    }
+    fn join(&self) {
+        self.below.join();
+    }
+    fn block(&self, ready: &mut dyn FnMut(&Waker) -> bool) -> Result<(), WouldBlock> {
+        self.below.block(ready)
+    }
+    fn pages(&self) -> Arc<dyn PageSource> {
+        self.pages.clone()
+    }
+    fn now(&self) -> u64 {
+        self.below.now()
+    }
+}
+
+#[test]
+fn a_source_that_fails_now_and_then_fails_spawns_alone() {
+    for seed in 0..12 {
+        let _watched = watchdog();
+        let random = Mutex::new(Random::new(seed));
+        let left = AtomicUsize::new((1 + seed as usize % 2) << 20);
+        let pages = Arc::new(PoorPages { random, share: [0, 50, 90][seed as usize % 3], left });
+        let workers = 1 + seed as usize % 4;
+        let builder = Runtime::builder().workers(workers);
+        let (rt, refused) = counted(match seed % 2 {
+            0 => builder.platform(Poor { below: Simulation::with_nodes(workers, 2, seed), pages }),
+            _ => builder.platform(Poor { below: Threads::new(workers), pages }),
+        });
+        add_to_several(&rt, 3, 8000);
+        spawn_all::<400>(&rt, 200);
+        assert!(refused.load(SeqCst) > 0, "there was memory enough");
+        let allocations = rt.counters().unwrap().allocations;
+        assert!(allocations.page_bytes <= 2 * MIB && allocations.refused >= refused.load(SeqCst) as u64);
+        rt.shutdown(Shutdown::Drain);
+    }
+}
+
+#[test]
+fn without_room_for_a_single_page_every_spawn_is_refused() {
+    on_all(|setting| {
+        let (rt, refused) = limited(setting, 65_535);
+        rt.task(()).spawn(|(), _| unreachable!("there is no memory"));
+        assert!(is_refused(&rt.task(()).submit(|(), _| ()).join()));
+        let object = rt.plain(0).build();
+        assert!(is_refused(&rt.task((object.write(), rt.plain(1).build().read())).submit(|_, _| ()).join()));
+        assert_eq!(refused.load(SeqCst), 1);
+        rt.shutdown(Shutdown::Drain);
+    });
+}
+
+#[test]
+fn a_limit_follows_from_what_the_process_may_use() {
+    let rt = Setting::Threads { workers: 1 }.builder().counters(true).build().unwrap();
+    let limit = rt.counters().unwrap().allocations.page_limit;
+    assert_eq!(limit, Threads::new(1).memory().map(|bytes| bytes / 2));
+    let rt = Setting::Simulation { cores: 1, seed: 1 }.builder().counters(true).build().unwrap();
+    assert_eq!(rt.counters().unwrap().allocations.page_limit, None);
+}
