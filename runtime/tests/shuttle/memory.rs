@@ -1,0 +1,150 @@
+//! Nothing is freed while a task can reach it, and everything in the end.
+
+use crate::common::Dropped;
+use crate::platform::{pause, runtime, wait_a_little};
+use crate::schedules::explore;
+use shuttle::thread;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use xtasking::{Arena, Context, Link, Part, Promise, Sequencing, SpinLatch, Step, Version, Visit, Word};
+
+#[test]
+fn an_object_outlives_the_tasks_that_wait_for_it() {
+    explore(|mut random| {
+        let rt = Arc::new(runtime(2));
+        let freed = Arc::new(AtomicUsize::new(0));
+        let object = rt.plain((Dropped(freed.clone()), 0)).pin(Sequencing).build();
+        let latched = rt.plain(Dropped(freed.clone())).pin(SpinLatch).build();
+        let (spawner, seen) = (rt.clone(), freed.clone());
+        let (other, held) = (object.clone(), latched.clone());
+        let outside = thread::spawn(move || {
+            let task = spawner.task((other.write(), held.write())).submit(move |(value, _), _| {
+                pause();
+                value.1 += 1;
+                assert_eq!(seen.load(Relaxed), 0);
+            });
+            drop((other, held));
+            task.join().unwrap();
+        });
+        let freed_by_now = freed.clone();
+        let task = rt.task(object.write()).submit(move |value, cx| {
+            value.1 += 1;
+            assert_eq!(freed_by_now.load(Relaxed), 0);
+            cx.task(()).core(1).spawn(|(), _| pause());
+        });
+        wait_a_little(&mut random, 50);
+        drop(object);
+        drop(latched);
+        task.join().unwrap();
+        outside.join().unwrap();
+        drop(Arc::into_inner(rt).expect("the thread is gone"));
+        assert_eq!(freed.load(Relaxed), 2);
+    });
+}
+
+#[test]
+fn sleeping_workers_leave_no_garbage() {
+    explore(|_| {
+        let rt = runtime(2);
+        let freed = Arc::new(AtomicUsize::new(0));
+        for _ in 0..2 {
+            let object = rt.plain(Dropped(freed.clone())).build();
+            rt.task(object.write()).spawn(|_, _| ());
+            let kept = rt.plain(object).build();
+            rt.task(kept.write()).submit(|_, _| ()).join().unwrap();
+        }
+        // Nobody spawns any more; the last worker to fall asleep frees what is left.
+        while freed.load(Relaxed) < 2 {
+            thread::yield_now();
+        }
+    });
+}
+
+/// A node of a list that knows when it is gone.
+struct Node {
+    next: Word,
+    is_alive: AtomicBool,
+    freed: Arc<AtomicUsize>,
+}
+
+// SAFETY: what changes after publication is a word or atomic.
+unsafe impl Version for Node {}
+
+impl Node {
+    fn new(next: Option<Link<Self>>, freed: &Arc<AtomicUsize>) -> Self {
+        let next = Word::new(next.map_or(0, Link::to_word));
+        Self { next, is_alive: AtomicBool::new(true), freed: freed.clone() }
+    }
+
+    fn next(&self) -> Option<Link<Self>> {
+        // SAFETY: `next` only ever holds 0 and words of links to nodes.
+        unsafe { Link::from_word(self.next.get()) }
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        self.is_alive.store(false, Relaxed);
+        self.freed.fetch_add(1, Relaxed);
+    }
+}
+
+/// Goes to the end of the list; says whether all nodes on the way were alive.
+struct Walk(Promise<bool>);
+
+impl Visit for Walk {
+    type Target = Node;
+    type Output = bool;
+
+    fn read(&self, _: Link<Node>, node: &Node) -> Step<Node, bool> {
+        match node.next() {
+            _ if !node.is_alive.load(Relaxed) => Step::End(false),
+            Some(next) => Step::Go(next, Part::HEAD),
+            None => Step::End(true),
+        }
+    }
+
+    fn then(self, alive: bool, _: &mut Context) {
+        self.0.fulfil(alive);
+    }
+}
+
+#[test]
+fn a_node_outlives_the_walks_that_may_reach_it() {
+    const REMOVED: usize = 3;
+    explore(|_| {
+        let rt = Arc::new(runtime(2));
+        let freed = Arc::new(AtomicUsize::new(0));
+        let arena = Arena::new(&rt);
+        let last = arena.alloc_outside(Node::new(None, &freed));
+        let mut nodes = vec![last];
+        for _ in 0..=REMOVED {
+            nodes.push(arena.alloc_outside(Node::new(nodes.last().copied(), &freed)));
+        }
+        let head = nodes.pop().expect("there are some");
+        let walker = rt.clone();
+        let walks = thread::spawn(move || {
+            for core in 0..4 {
+                let (promise, arrived) = walker.promise();
+                walker.task(head.read()).core(core).visit(Walk(promise));
+                assert!(arrived.join().unwrap(), "a walk came to a node that was freed");
+            }
+        });
+        for core in 0..REMOVED as u16 {
+            let second = nodes.pop().expect("the last one stays");
+            let arena = arena.clone();
+            let removed =
+                rt.task((head.write(), second.write())).core(core).submit(move |(head, node), cx| {
+                    head.next.set(node.next.get(), head.token());
+                    // SAFETY: only the head linked to it, threads outside do not follow links, and it is retired here only.
+                    unsafe { arena.retire(second, cx) };
+                });
+            removed.join().unwrap();
+        }
+        walks.join().unwrap();
+        drop(Arc::into_inner(rt).expect("the thread is gone"));
+        assert_eq!(freed.load(Relaxed), REMOVED);
+        // SAFETY: the runtime is gone, and nobody else follows links.
+        unsafe { arena.dispose() };
+    });
+}

@@ -1,0 +1,121 @@
+//! A platform whose workers are threads of the checker.
+
+use crate::common::Random;
+use shuttle::thread::{self, JoinHandle, Thread};
+use std::mem;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::task::{Wake, Waker};
+use std::time::Duration;
+use xtasking::platform::{Platform, Topology, WouldBlock};
+use xtasking::{Builder, Driver, GlobalPages, PageSource, Runtime};
+
+/// A thread a worker. What it keeps for itself is never touched across a point where another thread may go on, so the
+/// locks of the standard library do.
+struct CheckedThreads {
+    threads: Arc<[OnceLock<Thread>]>,
+    joins: Mutex<Vec<JoinHandle<()>>>,
+    clock: AtomicU64,
+}
+
+/// A runtime in the making with that many workers.
+pub fn builder(workers: usize) -> Builder {
+    let threads = (0..workers).map(|_| OnceLock::new()).collect();
+    let platform = CheckedThreads { threads, joins: Mutex::default(), clock: AtomicU64::new(0) };
+    Runtime::builder().platform(platform).prefetch_distance(2)
+}
+
+/// A runtime with that many workers.
+pub fn runtime(workers: usize) -> Runtime {
+    builder(workers).build().expect("a runtime of a few workers")
+}
+
+/// A point where another thread may go on, in the middle of a body.
+pub fn pause() {
+    thread::sleep(Duration::ZERO);
+}
+
+/// Runs a body on some threads, each with its number, and waits for them.
+pub fn on_threads(count: usize, body: impl Fn(usize) + Clone + Send + 'static) {
+    let bodies = (0..count).map(|number| (number, body.clone()));
+    let threads: Vec<_> = bodies.map(|(number, body)| thread::spawn(move || body(number))).collect();
+    threads.into_iter().for_each(|thread| thread.join().expect("a thread ends"));
+}
+
+/// Unwinds as a panic does, without a word: the checker takes each panic that it hears of for a failure.
+pub fn unwind() -> ! {
+    std::panic::resume_unwind(Box::new("provoked"))
+}
+
+/// Lets some time go by: a number of points where other threads may go on.
+pub fn wait_a_little(random: &mut Random, most: usize) {
+    (0..random.below(most)).for_each(|_| pause());
+}
+
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+impl CheckedThreads {
+    fn is_worker(&self, thread: &Thread) -> bool {
+        self.threads.iter().filter_map(OnceLock::get).any(|worker| worker.id() == thread.id())
+    }
+}
+
+impl Platform for CheckedThreads {
+    fn topology(&self) -> Topology {
+        Topology::uniform(self.threads.len(), 1)
+    }
+
+    fn start(&self, driver: Driver) -> Result<(), &'static str> {
+        let threads = self.threads.clone();
+        let thread = thread::spawn(move || {
+            let _ = threads[driver.worker()].set(thread::current());
+            driver.run();
+        });
+        self.joins.lock().unwrap_or_else(PoisonError::into_inner).push(thread);
+        Ok(())
+    }
+
+    fn park(&self, _: usize) {
+        thread::park();
+    }
+
+    fn wake(&self, worker: usize) {
+        // A thread that is not there yet has not looked for tasks yet.
+        if let Some(thread) = self.threads[worker].get() {
+            thread.unpark();
+        }
+    }
+
+    fn join(&self) {
+        let threads = mem::take(&mut *self.joins.lock().unwrap_or_else(PoisonError::into_inner));
+        for thread in threads {
+            thread.join().expect("a worker ends");
+        }
+    }
+
+    fn block(&self, ready: &mut dyn FnMut(&Waker) -> bool) -> Result<(), WouldBlock> {
+        let current = thread::current();
+        if self.is_worker(&current) {
+            return Err(WouldBlock);
+        }
+        let waker = Waker::from(Arc::new(Unpark(current)));
+        while !ready(&waker) {
+            thread::park();
+        }
+        Ok(())
+    }
+
+    fn pages(&self) -> Arc<dyn PageSource> {
+        Arc::new(GlobalPages)
+    }
+
+    fn now(&self) -> u64 {
+        self.clock.fetch_add(1, Relaxed)
+    }
+}
