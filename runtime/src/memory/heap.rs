@@ -1,15 +1,14 @@
 //! The heap of a core: where task descriptors come from and go to, without a lock or an atomic instruction.
 //!
 //! For each class a core has a *magazine*, an array of at most one batch of free blocks, whose last block, which is
-//! still in the cache, is used first; and perhaps a spare one. An empty magazine is swapped for a full spare, a full
-//! one becomes the spare, and only if that does not help a magazine is exchanged with the node heap. So a core that
-//! frees what others allocate keeps at most two batches of a class and passes on the rest, and a core that hovers
+//! still in the cache, is used first; and perhaps a spare one. An empty magazine gets the blocks of a full spare, a full
+//! one gives its own to the spare, and only if that does not help the spare is exchanged with the node heap. So a core
+//! that frees what others allocate keeps at most two batches of a class and passes on the rest, and a core that hovers
 //! around a boundary does not move batches to and fro.
 
-use super::magazine::Magazine;
+use super::magazine::{Inline, Magazine};
 pub use super::node_heap::{Block, Class, Heaps};
 use alloc::sync::Arc;
-use core::mem::{replace, swap};
 use core::ptr::NonNull;
 
 /// What a core heap had to do with its node, at one moment. What it did alone is not counted: it is the tasks that
@@ -27,7 +26,7 @@ pub struct CoreStats {
 /// The heap of one core.
 pub struct CoreHeap {
     /// The magazines in use, one of each class.
-    loaded: [Magazine; 4],
+    loaded: [Magazine<Inline>; 4],
     /// One more of each class, if it was needed already: either full or empty.
     spares: [Option<Magazine>; 4],
     heaps: Arc<Heaps>,
@@ -39,7 +38,7 @@ impl CoreHeap {
     /// An empty heap for a core on `node`, which must be one of `heaps`.
     pub fn new(heaps: Arc<Heaps>, node: u16) -> Self {
         assert!(usize::from(node) < heaps.nodes(), "node {node} has no heap");
-        let loaded = Class::ALL.map(|class| Magazine::new(class.batch()));
+        let loaded = Class::ALL.map(|_| Magazine::inline());
         Self { loaded, spares: Default::default(), heaps, node, stats: CoreStats::default() }
     }
 
@@ -76,16 +75,16 @@ impl CoreHeap {
     #[cold]
     #[inline(never)]
     fn refill(&mut self, class: Class) -> Option<NonNull<Block>> {
-        let loaded = &mut self.loaded[class as usize];
-        if let Some(spare) = self.spares[class as usize].as_mut().filter(|spare| spare.len() != 0) {
-            swap(loaded, spare);
+        let (loaded, spare) = (&mut self.loaded[class as usize], &mut self.spares[class as usize]);
+        let spare = spare.get_or_insert_with(|| Magazine::new(class.batch()));
+        if spare.len() != 0 {
             self.stats.spares_used += 1;
-        } else {
-            if !self.heaps.fetch(self.node, class, loaded) {
-                return None;
-            }
+        } else if self.heaps.fetch(self.node, class, spare) {
             self.stats.fetched += 1;
+        } else {
+            return None;
         }
+        loaded.exchange(spare);
         loaded.prefetch();
         loaded.pop().map(NonNull::cast)
     }
@@ -107,24 +106,23 @@ impl CoreHeap {
             }
             empty => empty,
         };
-        let empty = empty.unwrap_or_else(|| Magazine::new(class.batch()));
-        *spare = Some(replace(loaded, empty));
+        loaded.exchange(spare.insert(empty.unwrap_or_else(|| Magazine::new(class.batch()))));
         // SAFETY: the caller's promise; all magazines of a class hold one of its batches.
         let taken = unsafe { loaded.push(block.cast(), class.batch()) };
         debug_assert!(taken, "the magazine is empty");
     }
 
-    /// Gives all free blocks back to their nodes: when others may lack them.
+    /// Gives all free blocks back to their nodes: when others may lack them, and in the end.
     #[cold]
     pub fn flush(&mut self) {
         for class in Class::ALL {
-            for magazine in [Some(&mut self.loaded[class as usize]), self.spares[class as usize].as_mut()] {
-                if let Some(magazine) = magazine.filter(|magazine| magazine.len() != 0) {
-                    let full = replace(magazine, Magazine::new(class.batch()));
-                    self.stats.returned += 1;
-                    // SAFETY: whatever was freed here is of this class and these heaps.
-                    drop(unsafe { self.heaps.put(class, full) });
-                }
+            let mut last = Magazine::new(class.batch());
+            self.loaded[class as usize].exchange(&mut last);
+            let spare = self.spares[class as usize].take();
+            for magazine in [Some(last), spare].into_iter().flatten().filter(|magazine| magazine.len() != 0) {
+                self.stats.returned += 1;
+                // SAFETY: whatever was freed here is of this class and these heaps.
+                drop(unsafe { self.heaps.put(class, magazine) });
             }
         }
     }
@@ -153,16 +151,7 @@ impl CoreHeap {
 
 impl Drop for CoreHeap {
     fn drop(&mut self) {
-        for class in Class::ALL {
-            // Nothing is put into what stands in for the magazine.
-            let loaded = replace(&mut self.loaded[class as usize], Magazine::new(0));
-            let spare = self.spares[class as usize].take();
-            for magazine in [Some(loaded), spare].into_iter().flatten().filter(|magazine| magazine.len() != 0)
-            {
-                // SAFETY: whatever was freed here is of this class and these heaps.
-                drop(unsafe { self.heaps.put(class, magazine) });
-            }
-        }
+        self.flush();
     }
 }
 

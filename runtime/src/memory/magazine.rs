@@ -4,24 +4,47 @@
 use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
+use core::borrow::BorrowMut;
 use core::mem::{replace, swap};
 use core::ptr::NonNull;
 
 /// How many pops before its own a block is prefetched.
 const AHEAD: usize = 3;
 
+/// An array that can be handed over.
+pub(crate) type Boxed = Box<[NonNull<u8>]>;
+/// An array for batches of up to `BATCH` blocks that lies in its holder: to a core's heap it is one step less away.
+pub(crate) type Inline = [NonNull<u8>; AHEAD + BATCH];
+/// The most blocks in a batch.
+pub(crate) const BATCH: usize = 128;
+
 /// Up to a batch of free blocks of one size, that are the holder's alone.
 ///
 /// Dropping it frees the array and forgets the blocks.
-pub(crate) struct Magazine {
+pub(crate) struct Magazine<W = Boxed> {
     /// The blocks from the word `AHEAD` on, so that a prefetch finds something below the first ones too: the words
-    /// before hold the array's own address.
-    words: Box<[NonNull<u8>]>,
+    /// before hold some valid address.
+    words: W,
     len: usize,
 }
 
 // SAFETY: the magazine owns its blocks, and memory does not care which thread uses it.
-unsafe impl Send for Magazine {}
+unsafe impl<W> Send for Magazine<W> {}
+
+impl Magazine<Inline> {
+    /// An empty magazine.
+    pub fn inline() -> Self {
+        static SOMEWHERE: u8 = 0;
+        Self { words: [NonNull::from(&SOMEWHERE); AHEAD + BATCH], len: 0 }
+    }
+
+    /// Exchanges the blocks for those of another magazine, which is for batches that fit.
+    pub fn exchange(&mut self, other: &mut Magazine) {
+        let words = AHEAD..AHEAD + self.len.max(other.len);
+        self.words[words.clone()].swap_with_slice(&mut other.words[words]);
+        swap(&mut self.len, &mut other.len);
+    }
+}
 
 impl Magazine {
     /// An empty magazine for batches of `batch` blocks.
@@ -31,20 +54,22 @@ impl Magazine {
         words[..AHEAD].fill(own);
         Self { words, len: 0 }
     }
+}
 
+impl<W: BorrowMut<[NonNull<u8>]>> Magazine<W> {
     /// How many blocks are here.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// How many blocks are here when it is full.
+    /// How many blocks there is room for.
     fn batch(&self) -> usize {
-        self.words.len() - AHEAD
+        self.words.borrow().len() - AHEAD
     }
 
     /// The blocks; the last one is popped first.
     pub fn blocks(&self) -> &[NonNull<u8>] {
-        &self.words[AHEAD..][..self.len]
+        &self.words.borrow()[AHEAD..][..self.len]
     }
 
     /// The block pushed last, if there is any; prefetches one that comes soon.
@@ -52,9 +77,9 @@ impl Magazine {
     pub fn pop(&mut self) -> Option<NonNull<u8>> {
         let len = self.len.checked_sub(1)?;
         self.len = len;
+        let words = self.words.borrow();
         // SAFETY: there were `len + 1` blocks, so the array has at least `AHEAD + len + 1` words.
-        let (ahead, block) =
-            unsafe { (*self.words.get_unchecked(len), *self.words.get_unchecked(AHEAD + len)) };
+        let (ahead, block) = unsafe { (*words.get_unchecked(len), *words.get_unchecked(AHEAD + len)) };
         prefetch(ahead);
         Some(block)
     }
@@ -63,25 +88,27 @@ impl Magazine {
     ///
     /// # Safety
     ///
-    /// `block` is free and becomes the magazine's, which is one for batches of `batch` blocks like it. (The magazine
-    /// knows that number too, but the caller's may be a constant.)
+    /// `block` is free and becomes the magazine's, which is one for batches of `batch` blocks like it. (The caller's
+    /// number may be a constant, and less than there is room for.)
     #[inline(always)]
     pub unsafe fn push(&mut self, block: NonNull<u8>, batch: usize) -> bool {
-        debug_assert_eq!(batch, self.batch());
+        debug_assert!(batch <= self.batch());
         if self.len == batch {
             return false;
         }
         // SAFETY: there are fewer than `batch` blocks, and by the caller's promise the array has `AHEAD + batch` words.
-        unsafe { *self.words.get_unchecked_mut(AHEAD + self.len) = block };
+        unsafe { *self.words.borrow_mut().get_unchecked_mut(AHEAD + self.len) = block };
         self.len += 1;
         true
     }
 
     /// Prefetches the blocks that the next pops, doing so for later ones, would come too late for.
     pub fn prefetch(&self) {
-        self.words[self.len..].iter().take(AHEAD).for_each(|block| prefetch(*block));
+        self.words.borrow()[self.len..].iter().take(AHEAD).for_each(|block| prefetch(*block));
     }
+}
 
+impl Magazine {
     /// Fills the magazine, which is empty, with `len` blocks that lie side by side, every `stride` bytes; the one at
     /// `start` is popped first.
     ///

@@ -9,7 +9,7 @@
 //! When no more pages can be had, chunks whose blocks are all free and here may become chunks of another class; what
 //! is left then is what other nodes have. If there is nothing at all, a request is refused.
 
-use super::magazine::{Depot, Magazine};
+use super::magazine::{BATCH, Depot, Magazine};
 use super::pages::{PageSource, Pages, Span, pages_or_fewer};
 use super::quota::Quota;
 use crate::sync::{Padded, SpinMutex};
@@ -73,7 +73,7 @@ impl Class {
     /// Blocks in a batch: a page of them, but enough to make the way to the node heap rare.
     pub(crate) const fn batch(self) -> usize {
         match self {
-            Self::B64 => 128,
+            Self::B64 => BATCH,
             Self::B128 => 64,
             Self::B256 | Self::B512 => 16,
         }
