@@ -200,6 +200,23 @@ fn sequenced_writers_of_a_versioned_object_keep_their_order() {
     });
 }
 
+/// Where all tasks are sequenced, that is so for reads in two halves, too: for the first half of each.
+#[test]
+fn sequenced_reads_in_two_halves_keep_their_order() {
+    on_all(|setting| {
+        let rt = setting.build();
+        let object = rt.versioned(Counted::default()).pin(Sequencing).build();
+        let reads = (0..100).map(|number| {
+            let write = rt.task(object.write()).core(number as u16);
+            write.spawn(move |counted, _| counted.next.set(number + 1, counted.token()));
+            let read = rt.task(object.read()).core(number as u16 + 1);
+            read.submit_read(|counted| counted.next.get(), |next, _| next)
+        });
+        let reads: Vec<_> = reads.collect();
+        assert!(reads.into_iter().map(|read| read.join().unwrap()).eq(1..=100));
+    });
+}
+
 /// What waits at a held object runs in the order of its arrival, however long the holder takes.
 #[test]
 fn tasks_deferred_at_a_held_object_keep_their_order() {
