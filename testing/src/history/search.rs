@@ -57,6 +57,28 @@ impl<S> Place<S> {
 ///
 /// If there is none; then the longest order that explains a part of them, as positions.
 pub fn search<E: Event>(spans: &[Span<E>], cut: u64, initial: &E::State) -> Result<(), Vec<usize>> {
+    search_for(spans, cut, initial, |_| true)
+}
+
+/// All states that orders of spans, which have all ended, can end in.
+pub fn outcomes<E: Event>(spans: &[Span<E>], initial: &E::State) -> HashSet<E::State> {
+    let mut outcomes = HashSet::new();
+    let collect = |outcome: &E::State| {
+        outcomes.insert(outcome.clone());
+        false
+    };
+    // Never ends early, and so has seen all.
+    let _ = search_for(spans, u64::MAX - 1, initial, collect);
+    outcomes
+}
+
+/// As [`search`], for an order that ends in one of some states.
+fn search_for<E: Event>(
+    spans: &[Span<E>],
+    cut: u64,
+    initial: &E::State,
+    mut is_goal: impl FnMut(&E::State) -> bool,
+) -> Result<(), Vec<usize>> {
     let start = Place { from: 0, done: 0, state: initial.clone() };
     let Some(candidates) = start.candidates(spans, cut) else { return Ok(()) };
     let mut tried = HashSet::from([start.clone()]);
@@ -73,7 +95,12 @@ pub fn search<E: Event>(spans: &[Span<E>], cut: u64, initial: &E::State) -> Resu
         if !tried.insert(next.clone()) {
             continue;
         }
-        let Some(candidates) = next.candidates(spans, cut) else { return Ok(()) };
+        let Some(candidates) = next.candidates(spans, cut) else {
+            if is_goal(&next.state) {
+                return Ok(());
+            }
+            continue;
+        };
         steps.push((next, candidates));
         order.push(at);
         if order.len() > longest.len() {

@@ -2,21 +2,23 @@
 //! what can be left out.
 //!
 //! Only such operations are left out without which a history that *has* an order would still have one: all that come
-//! later, and looks. So the short history is a failure of the same program, not one that shortening made.
+//! later, looks, and those before a moment of rest at which only one state is possible. So the short history is a
+//! failure of the same program, not one that shortening made.
 
-use super::search::search;
+use super::search::{outcomes, search};
 use super::{Event, Span};
 use std::fmt::{self, Debug, Display, Formatter};
 
 /// A history without an order that explains it.
 pub struct Unexplained<E: Event> {
-    /// As short as possible, by their beginnings.
+    /// What is shown of it, by beginnings.
     pub spans: Vec<Span<E>>,
     /// What has ended by then does not fit.
     pub cut: u64,
     /// The longest order that explains a part of it, as positions.
     pub order: Vec<usize>,
-    initial: E::State,
+    /// What the part held before.
+    pub initial: E::State,
 }
 
 impl<E: Event> Unexplained<E> {
@@ -27,18 +29,32 @@ impl<E: Event> Unexplained<E> {
         // What explains a history explains its beginnings, too.
         let cut = ends[ends.partition_point(|&end| search(&spans, end, initial).is_ok())];
         spans.retain(|span| span.begun <= cut);
+        let initial = forget(&mut spans, initial);
         let mut at = 0;
         while at < spans.len() {
             let without = [&spans[..at], &spans[at + 1..]].concat();
-            if spans[at].event.only_looks() && search(&without, cut, initial).is_err() {
+            if spans[at].event.only_looks() && search(&without, cut, &initial).is_err() {
                 spans = without;
             } else {
                 at += 1;
             }
         }
-        let order = search(&spans, cut, initial).expect_err("shortening keeps the failure");
-        Self { spans, cut, order, initial: initial.clone() }
+        let order = search(&spans, cut, &initial).expect_err("shortening keeps the failure");
+        Self { spans, cut, order, initial }
     }
+}
+
+/// Leaves out the longest beginning that ends in one state only, with nothing going on; returns this state.
+fn forget<E: Event>(spans: &mut Vec<Span<E>>, initial: &E::State) -> E::State {
+    let is_rest = |at: &usize| spans[..*at].iter().all(|span| span.ended <= spans[*at].begun);
+    for at in (1..spans.len()).rev().filter(is_rest) {
+        let outcomes = outcomes(&spans[..at], initial);
+        if outcomes.len() == 1 {
+            spans.drain(..at);
+            return outcomes.into_iter().next().expect("there is one");
+        }
+    }
+    initial.clone()
 }
 
 impl<E: Event> Display for Unexplained<E> {
@@ -55,7 +71,7 @@ impl<E: Event> Display for Unexplained<E> {
             state = self.spans[at].event.apply(&state).expect("an order that fits");
             writeln!(f, "  then {state:?}")?;
         }
-        writeln!(f, "what none of these orders has room for:")?;
+        writeln!(f, "and what it has no room for:")?;
         for at in (0..self.spans.len()).filter(|at| !self.order.contains(at)) {
             line(f, "?", at)?;
             writeln!(f)?;

@@ -137,6 +137,19 @@ fn what_does_not_fit_is_shown_with_little_else() {
     assert!(explain(&unexplained.spans, &0).is_err());
 }
 
+#[test]
+fn what_came_before_a_moment_of_rest_is_forgotten() {
+    let number = |at| if at == 30 { 29 } else { at };
+    let one_by_one: Vec<_> =
+        (0..50).map(|at| Span { event: Counted(number(at)), begun: 2 * at, ended: 2 * at + 1 }).collect();
+    let unexplained = explain(&one_by_one, &0).unwrap_err();
+    assert_eq!((unexplained.spans.as_slice(), unexplained.initial), (&one_by_one[30..31], 30));
+    // Two outcomes: what follows may fit one of them.
+    let race = history(&[(0, 9, Wrote(1)), (1, 9, Wrote(2)), (10, 11, Saw(3))]);
+    let unexplained = explain(&race, &0).unwrap_err();
+    assert_eq!((unexplained.spans, unexplained.initial), (race, 0));
+}
+
 /// What has begun but not ended may have happened already: leaving it out would make up a failure.
 #[test]
 fn what_is_still_going_on_may_count() {
