@@ -110,7 +110,15 @@ mod tests {
 
     #[test]
     fn values_come_back() {
-        assert_eq!(<f64 as Value>::from_word(Value::to_word(-0.5f64)), -0.5);
-        assert_eq!(<i32 as Value>::from_word(Value::to_word(-7i32)), -7);
+        fn come_back<V: Value + PartialEq + core::fmt::Debug>(values: &[V]) {
+            for &value in values {
+                assert_eq!(V::from_word(value.to_word()), value);
+            }
+        }
+        come_back(&[-0.5f64, f64::INFINITY]);
+        come_back(&[i64::MIN, -7, i64::MAX]);
+        come_back(&[i8::MIN, -7, i8::MAX]);
+        come_back(&[0u8, u8::MAX]);
+        come_back(&[()]);
     }
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;
-use xtasking::{Context, Handle, LegalFor, OptimisticLatched, Promise, Runtime, Versioned};
+use xtasking::{Context, Handle, JoinError, LegalFor, OptimisticLatched, Promise, Runtime, Versioned};
 use xtasking_index::{Layout, Tree, Write, Wrote, carry};
 
 /// One of many sequences of operations. Its keys are its own, so that it knows what each operation must find; they
@@ -213,6 +213,23 @@ fn batches<L: Layout>(
         assert_eq!(client.remove_many(keys).unwrap(), gone);
     }
     map
+}
+
+#[test]
+fn a_client_in_a_task_would_block() {
+    for setting in [Setting::Threads { workers: 2 }, Setting::Simulation { cores: 2, seed: 1 }] {
+        let _watched = watchdog();
+        let rt = Arc::new(setting.build());
+        let tree = Tree::<u64, u64, Hinted512>::new(&rt);
+        let (inner, runtime) = (tree.clone(), rt.clone());
+        let refused = rt.task(()).submit(move |(), _| {
+            let client = inner.client(&runtime);
+            let one = matches!(client.insert(1, 1), Err(JoinError::WouldBlock));
+            one && matches!(client.insert_many(vec![(1, 1), (2, 2)]), Err(JoinError::WouldBlock))
+        });
+        assert!(refused.join().unwrap());
+        assert_eq!(tree.client(&rt).scan(0, usize::MAX).unwrap(), [], "nothing was begun");
+    }
 }
 
 #[test]

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 use xtasking::{
-    Arena, Handle, JoinError, OptimisticLatched, OptimisticSequenced, Runtime, Sequencing, Shutdown,
+    Arena, Failure, Handle, JoinError, OptimisticLatched, OptimisticSequenced, Runtime, Sequencing, Shutdown,
 };
 
 fn threads(workers: usize) -> Runtime {
@@ -220,4 +220,25 @@ fn links_of_another_runtime_are_refused_where_nothing_would_keep_tasks_apart() {
         }
         home.task((sequenced.write(), in_turn.write())).submit(|_, _| ()).join().unwrap();
     });
+}
+
+#[test]
+fn each_failure_says_what_happened() {
+    silence_tasks();
+    let rt = Setting::Simulation { cores: 1, seed: 1 }.build();
+    let panicked = rt.task(()).submit(|(), _| panic!("provoked")).join();
+    let says = |result: Result<(), JoinError>, text: &str| {
+        let error = result.expect_err(text);
+        assert_eq!(error.to_string(), text);
+        assert_eq!(format!("{error:?}"), text);
+    };
+    says(panicked, "the task panicked: provoked");
+    says(Err(JoinError::Cancelled), "the task was cancelled before it started");
+    says(Err(JoinError::Poisoned), "an object of the task is poisoned by an earlier panic");
+    says(Err(JoinError::Foreign), "an object of the task belongs to another runtime");
+    says(Err(JoinError::Abandoned), "the task's result was never delivered");
+    says(Err(JoinError::WouldBlock), "a worker cannot wait for a task of its own runtime");
+    let failure = Failure { error: JoinError::Poisoned, worker: 3 };
+    let text = "a task that nobody waits for failed on worker 3: an object of the task is poisoned by an earlier panic";
+    assert_eq!(failure.to_string(), text);
 }

@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::task::{Context as PollContext, Poll, Wake, Waker};
 use std::thread;
 use xtasking::{
-    Handle, JoinError, OptimisticLatched, OptimisticSequenced, Promise, Runtime, Sequencing, SpinLatch,
+    Arena, Handle, JoinError, OptimisticLatched, OptimisticSequenced, Primitive, Promise, Runtime,
+    Sequencing, SpinLatch,
 };
 
 fn threads(workers: usize) -> Runtime {
@@ -285,4 +286,23 @@ fn promises_are_kept_or_broken() {
         assert!(!handle.cancel() && handle.is_finished());
         assert!(matches!(handle.join(), Err(JoinError::Cancelled)));
     });
+}
+
+#[test]
+fn handles_say_what_they_stand_for() {
+    let rt = Setting::Simulation { cores: 3, seed: 1 }.build();
+    let object = rt.plain(0).pin(SpinLatch).build();
+    assert_eq!(format!("{rt:?}"), "Runtime { workers: 3, .. }");
+    assert_eq!(
+        format!("{object:?}"),
+        format!("Object {{ primitive: SpinLatch, home: {}, .. }}", object.home())
+    );
+    let (promise, handle) = rt.promise();
+    assert_eq!(format!("{handle:?}"), "Handle { finished: false, .. }");
+    promise.fulfil(1);
+    assert_eq!(format!("{handle:?}"), "Handle { finished: true, .. }");
+    let arena = Arena::with_primitive(&rt, Sequencing);
+    let link = arena.alloc_outside(Pair::default());
+    assert_eq!(format!("{link:?}"), format!("Link({:#x})", link.to_word()));
+    assert_eq!(arena.primitive(), Primitive::Sequencing);
 }

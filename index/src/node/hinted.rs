@@ -262,7 +262,8 @@ enum Beyond {
 // SAFETY: all of a node is words, which are atomic.
 unsafe impl<const WORDS: usize> Version for Hinted<WORDS> {}
 
-impl<const WORDS: usize> Layout for Hinted<WORDS> {
+// SAFETY: the words of links hold nothing else, from the first writing on, and each is read and written whole.
+unsafe impl<const WORDS: usize> Layout for Hinted<WORDS> {
     const CAPACITY: usize = Self::BLOCKS * ENTRIES;
     const FIRST: Part = Part::lines(0, Self::HINT_LINES as u16);
     const ALL: Part = Part::lines(0, ((WORDS * 8 + HEADER) / LINE) as u16);

@@ -216,7 +216,12 @@ impl core::error::Error for Broken {}
 /// are final.
 ///
 /// **Unpublished** nodes are changed through `&mut self`.
-pub trait Layout: Version + Sized {
+///
+/// # Safety
+///
+/// The tree follows what a node gives out as the link of a child or of a right neighbour. Even where a writer is at
+/// work, that is 0 or a word that was put there as such a link.
+pub unsafe trait Layout: Version + Sized {
     /// How many entries always fit.
     const CAPACITY: usize;
     /// What must have been fetched before [`locate`](Self::locate) looks.

@@ -141,7 +141,8 @@ impl<const WORDS: usize> Sorted<WORDS> {
 // SAFETY: all of a node is words, which are atomic.
 unsafe impl<const WORDS: usize> Version for Sorted<WORDS> {}
 
-impl<const WORDS: usize> Layout for Sorted<WORDS> {
+// SAFETY: the words of links hold nothing else, from the first writing on, and each is read and written whole.
+unsafe impl<const WORDS: usize> Layout for Sorted<WORDS> {
     const CAPACITY: usize = Self::MOST;
     const FIRST: Part = Self::ALL;
     const ALL: Part = Part::lines(0, ((WORDS * 8 + HEADER) / LINE) as u16);

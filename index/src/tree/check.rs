@@ -177,3 +177,79 @@ unsafe fn check_level<L: Layout>(
     report.defects.extend(known.into_iter().map(|(key, _)| Defect::Entry { level: level + 1, key }));
     (below, entries)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::node::{Hinted, Sorted, words};
+    use xtasking::platform::Simulation;
+    use xtasking::{Arena, Runtime, WriteToken};
+
+    /// What a check of a level says, where the level above has these entries.
+    fn defects<L: Layout>(level: u64, first: Link<L>, above: &[(u64, Link<L>)]) -> Vec<Defect> {
+        let mut report = Report::default();
+        let above: Vec<_> = above.iter().map(|&(key, link)| (key, link.to_word())).collect();
+        // SAFETY: nobody else knows the nodes.
+        unsafe { check_level(&mut report, level, first, &above) };
+        report.defects
+    }
+
+    fn faults_are_found<L: Layout>() {
+        let rt = Runtime::builder().platform(Simulation::new(1, 1)).build().unwrap();
+        let arena = Arena::<L>::new(&rt);
+        let leaf = |low, key, next: Option<(u64, u64)>| {
+            let mut leaf = L::new(0, low);
+            leaf.fill(&[(key, 1)], next);
+            arena.alloc_outside(leaf)
+        };
+        let right = leaf(10, 11, None);
+        let left = leaf(0, 1, Some((10, right.to_word())));
+        let above = [(0, left), (10, right)];
+        assert_eq!(defects(0, left, &above), []);
+
+        let wrong = leaf(0, 1, Some((9, right.to_word())));
+        assert_eq!(
+            defects(0, wrong, &[(0, wrong), (10, right)]),
+            [Defect::Gap { level: 0, high: 9, low: 10 }]
+        );
+        // A node without a neighbour has no end, whatever its words say: the node itself reports that.
+        let wrong = leaf(0, 1, Some((9, 0)));
+        let found = defects(0, wrong, &[(0, wrong)]);
+        assert!(matches!(found[..], [Defect::Node { level: 0, low: 0, .. }]), "{found:?}");
+        assert_eq!(defects(1, left, &[(0, left)])[0], Defect::Level { expected: 1, found: 0 });
+        assert_eq!(defects(0, left.with_mark(2), &[])[0], Defect::Level { expected: 0, found: 0 });
+        let above = [(0, left), (9, right)];
+        assert_eq!(defects(0, left, &above), [Defect::Entry { level: 1, key: 9 }]);
+        let wrong = leaf(0, 10, Some((10, right.to_word())));
+        let found = defects(0, wrong, &[(0, wrong), (10, right)]);
+        assert!(matches!(found[..], [Defect::Node { level: 0, low: 0, .. }]), "{found:?}");
+
+        // SAFETY: nobody else knows the nodes.
+        let (token, right_token) = unsafe { (WriteToken::assume(), WriteToken::assume()) };
+        // SAFETY: no node is freed here.
+        let (node, neighbour) = unsafe { (left.follow(), right.follow()) };
+        assert!(node.absorb(left.to_word(), neighbour, &token, &right_token));
+        assert_eq!(defects(0, left, &[(0, left)]), []);
+        assert!(defects(0, right, &[]).contains(&Defect::Dead { level: 0 }));
+    }
+
+    #[test]
+    fn each_fault_of_a_level_is_found() {
+        faults_are_found::<Hinted<{ words(512) }>>();
+        faults_are_found::<Sorted<{ words(512) }>>();
+    }
+
+    #[test]
+    fn a_defect_says_where_it_is() {
+        let texts = [
+            (Defect::Level { expected: 1, found: 0 }, "a node of level 0 is linked at level 1"),
+            (Defect::Dead { level: 2 }, "a dead node can be reached at level 2"),
+            (Defect::Gap { level: 0, high: 9, low: 10 }, "at level 0 a node from key 10 follows one up to 9"),
+            (Defect::Entry { level: 1, key: 9 }, "the entry 9 at level 1 names no node that begins there"),
+            (Defect::End { level: 0 }, "level 0 does not end with its last node"),
+        ];
+        for (defect, text) in texts {
+            assert_eq!(defect.to_string(), text);
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! Walks and changes of nodes that do not go as they should, or do not fit into a task's descriptor.
+
+mod common;
+
+use common::{Gate, Pair, Setting, on_all, silence_tasks};
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
+use xtasking::{
+    Arena, Context, Handle, JoinError, Link, Modify, OptimisticLatched, OptimisticSequenced, Part, Runtime,
+    Shutdown, SpinLatch, Step, Visit, Written,
+};
+
+/// A runtime, and what its hook has heard.
+fn overheard(setting: Setting) -> (Runtime, Arc<Mutex<Vec<String>>>) {
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let hear = heard.clone();
+    let hook = move |failure: xtasking::Failure| hear.lock().unwrap().push(failure.error.to_string());
+    (setting.builder().on_failure(hook).build().unwrap(), heard)
+}
+
+/// Sets a node's first word, and panics on request.
+struct Set {
+    fails_in: &'static str,
+}
+
+impl Modify for Set {
+    type Target = Pair;
+    type Output = ();
+
+    fn write(&mut self, _: Link<Pair>, node: Written<'_, Pair>, _: &mut Context) {
+        node.0.set(1, node.token());
+        assert_ne!(self.fails_in, "write", "provoked");
+    }
+
+    fn then(self, (): (), _: &mut Context) {
+        assert_ne!(self.fails_in, "then", "provoked");
+    }
+}
+
+/// Finds a node's first word.
+struct Get(Arc<AtomicUsize>);
+
+impl Visit for Get {
+    type Target = Pair;
+    type Output = u64;
+
+    fn read(&self, _: Link<Pair>, node: &Pair) -> Step<Pair, u64> {
+        Step::End(node.0.get())
+    }
+
+    fn then(self, found: u64, _: &mut Context) {
+        self.0.fetch_add(found as usize, SeqCst);
+    }
+}
+
+#[test]
+fn a_change_that_panics_afterwards_leaves_a_sound_node() {
+    silence_tasks();
+    on_all(|setting| {
+        let (rt, heard) = overheard(setting);
+        let node = Arena::<Pair>::new(&rt).alloc_outside(Pair::default());
+        rt.task(node.write()).modify(Set { fails_in: "then" });
+        let found = rt.task(node.write()).submit(|node, _| node.0.get());
+        assert!(found.join().is_ok_and(|word| word <= 1), "nothing is poisoned");
+        rt.shutdown(Shutdown::Drain);
+        let heard = heard.lock().unwrap();
+        assert!(heard.len() == 1 && heard[0].contains("provoked"), "{heard:?}");
+    });
+}
+
+#[test]
+fn a_node_that_was_left_half_written_refuses_everybody() {
+    silence_tasks();
+    on_all(|setting| {
+        let (rt, heard) = overheard(setting);
+        let latched = Arena::<Pair>::with_primitive(&rt, OptimisticLatched).alloc_outside(Pair::default());
+        let sequenced =
+            Arena::<Pair>::with_primitive(&rt, OptimisticSequenced).alloc_outside(Pair::default());
+        let alone = Arena::<Pair>::with_primitive(&rt, SpinLatch).alloc_outside(Pair::default());
+        for node in [latched, sequenced, alone] {
+            let failed: Handle<()> = rt.task(node.write()).submit(|node, _| {
+                node.0.set(9, node.token());
+                panic!("provoked");
+            });
+            assert!(matches!(failed.join(), Err(JoinError::Panicked(_))));
+            let found = Arc::new(AtomicUsize::new(0));
+            rt.task(node.write()).modify(Set { fails_in: "" });
+            rt.task(node.read()).visit(Get(found.clone()));
+            let read = rt.task(node.read()).submit_read(|node| node.0.get(), |word, _| word);
+            assert!(matches!(read.join(), Err(JoinError::Poisoned)));
+            assert!(matches!(rt.task(node.read()).submit(|_, _| ()).join(), Err(JoinError::Poisoned)));
+            assert_eq!(found.load(SeqCst), 0);
+        }
+        rt.shutdown(Shutdown::Drain);
+        let heard = heard.lock().unwrap();
+        assert_eq!(heard.len(), 6, "{heard:?}");
+        assert!(heard.iter().all(|text| text.contains("poisoned")), "{heard:?}");
+    });
+}
+
+/// Never makes sense of a node.
+struct Lost {
+    readings: Arc<AtomicUsize>,
+}
+
+impl Visit for Lost {
+    type Target = Pair;
+    type Output = ();
+
+    fn read(&self, _: Link<Pair>, _: &Pair) -> Step<Pair, ()> {
+        self.readings.fetch_add(1, SeqCst);
+        Step::Again
+    }
+
+    fn then(self, (): (), _: &mut Context) {
+        unreachable!("nothing was found");
+    }
+}
+
+#[test]
+fn a_walk_that_finds_no_sense_where_nobody_writes_is_given_up() {
+    on_all(|setting| {
+        let (rt, heard) = overheard(setting);
+        let node = Arena::<Pair>::new(&rt).alloc_outside(Pair::default());
+        let readings = Arc::new(AtomicUsize::new(0));
+        rt.task(node.read()).visit(Lost { readings: readings.clone() });
+        rt.shutdown(Shutdown::Drain);
+        assert!(readings.load(SeqCst) > 1, "it was tried again");
+        assert_eq!(*heard.lock().unwrap(), ["the task's result was never delivered"]);
+    });
+}
+
+/// Counts how often it is asked what it will touch; as large as its ballast.
+struct Asked<B> {
+    asked: Arc<AtomicUsize>,
+    gate: Gate,
+    _ballast: B,
+}
+
+impl<B: Send + 'static> Visit for Asked<B> {
+    type Target = Pair;
+    type Output = ();
+    const LOCATES: bool = true;
+
+    fn locate(&self, _: Link<Pair>, _: &Pair) -> Part {
+        self.asked.fetch_add(1, SeqCst);
+        Part::NONE
+    }
+
+    fn read(&self, _: Link<Pair>, _: &Pair) -> Step<Pair, ()> {
+        Step::End(())
+    }
+
+    fn then(self, (): (), _: &mut Context) {
+        self.gate.pass();
+    }
+}
+
+impl<B: Send + 'static> Modify for Asked<B> {
+    type Target = Pair;
+    type Output = ();
+    const LOCATES: bool = true;
+
+    fn locate(&self, _: Link<Pair>, _: &Pair) -> Part {
+        self.asked.fetch_add(1, SeqCst);
+        Part::NONE
+    }
+
+    fn write(&mut self, _: Link<Pair>, _: Written<'_, Pair>, _: &mut Context) {}
+
+    fn then(self, (): (), _: &mut Context) {
+        self.gate.pass();
+    }
+}
+
+/// How often so many walks and changes, spawned at once, are asked what they will touch.
+fn asked<B: Copy + Send + 'static>(setting: Setting, ballast: B) -> [usize; 2] {
+    const EACH: usize = 50;
+    let rt = setting.build();
+    let node = Arena::<Pair>::with_primitive(&rt, SpinLatch).alloc_outside(Pair::default());
+    let (gate, all) = Gate::new(&rt, 2 * EACH);
+    let (walks, changes) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let (asked_walks, asked_changes) = (walks.clone(), changes.clone());
+    rt.task(()).spawn(move |(), cx| {
+        for _ in 0..EACH {
+            let body = |asked: &Arc<AtomicUsize>| Asked {
+                asked: asked.clone(),
+                gate: gate.clone(),
+                _ballast: ballast,
+            };
+            cx.task(node.read()).visit(body(&asked_walks));
+            cx.task(node.write()).modify(body(&asked_changes));
+        }
+    });
+    all.join().unwrap();
+    [walks, changes].map(|count| count.load(SeqCst))
+}
+
+#[test]
+fn large_walks_and_changes_are_asked_what_they_will_touch_as_small_ones_are() {
+    let setting = Setting::Simulation { cores: 1, seed: 1 };
+    let small = asked(setting, ());
+    assert!(small.iter().all(|&count| count > 0), "{small:?}");
+    assert_eq!(asked(setting, [0u64; 100]), small);
+}
