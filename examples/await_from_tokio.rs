@@ -2,6 +2,8 @@
 //!
 //! `cargo run --release -p xtasking-examples --example await_from_tokio`
 
+#![forbid(unsafe_code)]
+
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::sync::Arc;

@@ -3,6 +3,8 @@
 //!
 //! `cargo run --release -p xtasking-examples --example bank`
 
+#![forbid(unsafe_code)]
+
 use std::thread;
 use xtasking::{Frequency, JoinError, Object, Plain, Runtime, SpinLatch};
 

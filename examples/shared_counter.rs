@@ -3,6 +3,8 @@
 //!
 //! `cargo run --release -p xtasking-examples --example shared_counter`
 
+#![forbid(unsafe_code)]
+
 use xtasking::{Handle, Runtime};
 
 const TASKS: u64 = 100_000;

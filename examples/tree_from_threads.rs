@@ -2,6 +2,8 @@
 //!
 //! `cargo run --release -p xtasking-examples --example tree_from_threads`
 
+#![forbid(unsafe_code)]
+
 use std::thread;
 use xtasking::{JoinError, Runtime};
 use xtasking_index::Tree;

@@ -1,6 +1,8 @@
 //! The project's pages are included here, so that the tests compile and run their code. The programs to copy from stand
 //! beside this folder.
 
+#![forbid(unsafe_code)]
+
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]
 mod readme {}

@@ -14,6 +14,8 @@
 //! | [`failure`] | why there is no result, and the exit codes |
 //! | [`suggestion`] | "did you mean …?" |
 
+#![deny(unsafe_code)]
+
 pub mod cli;
 pub mod contenders;
 pub mod experiment;

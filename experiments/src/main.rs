@@ -1,5 +1,7 @@
 //! The program `xtasking`: see the library beside it.
 
+#![forbid(unsafe_code)]
+
 use clap::Parser;
 use std::process::ExitCode;
 use xtasking_experiments::cli::Cli;

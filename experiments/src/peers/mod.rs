@@ -15,4 +15,5 @@ pub mod congee;
 pub mod map;
 pub mod scc;
 pub mod skiplist;
+#[allow(unsafe_code, reason = "what the runtime does for a tree, done by hand")]
 pub mod threads;

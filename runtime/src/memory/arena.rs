@@ -407,6 +407,19 @@ mod tests {
     }
 
     #[test]
+    fn what_shards_leave_in_part_is_joined() {
+        let slots = slots(1024, 64, 2);
+        // SAFETY: there is only this thread, and every slot is freed once.
+        unsafe {
+            let all: Vec<_> = (0..50).map(|_| slots.alloc_on(0)).collect();
+            all.into_iter().enumerate().for_each(|(index, slot)| slots.free_on(index % 2, slot));
+            slots.flush(0);
+            slots.flush(1);
+        }
+        assert_eq!((slots.stats().live, slots.shared.0.lock().depot.len()), (0, 50));
+    }
+
+    #[test]
     fn one_allocates_another_frees() {
         let slots = slots(1024, 64, 2);
         let (sender, receiver) = sync_channel::<Vec<Sent>>(4);
