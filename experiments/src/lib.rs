@@ -5,6 +5,7 @@
 //! | [`cli`] | the command line and the options that all experiments share |
 //! | [`ycsb`] | the YCSB experiment: workloads, requests, checks, and the order in which things are run |
 //! | [`tasks`] | the tasks experiment: what the runtime itself costs |
+//! | [`soak`] | the soak test: load and abuse, every result checked |
 //! | [`experiment`] | what every experiment does |
 //! | [`contenders`] | what takes part in YCSB, by name |
 //! | [`peers`] | the indexes of others, behind one trait |
@@ -24,6 +25,7 @@ pub mod machine;
 pub mod peers;
 pub mod progress;
 pub mod report;
+pub mod soak;
 pub mod suggestion;
 pub mod tasks;
 pub mod ycsb;

@@ -38,6 +38,11 @@ impl Progress {
         self.bar.inc(1);
     }
 
+    /// So many steps are done, of all that there are.
+    pub fn advance_to(&self, steps: u64) {
+        self.bar.set_position(steps.min(self.bar.length().unwrap_or(steps)));
+    }
+
     /// How many steps are done.
     pub fn position(&self) -> u64 {
         self.bar.position()

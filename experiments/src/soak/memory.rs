@@ -1,0 +1,85 @@
+//! How much memory the process has, from round to round.
+
+use crate::ycsb::plan::Wrong;
+use std::fmt;
+use std::fs;
+
+/// What the process has in memory, in bytes, if the system tells.
+fn resident() -> Option<u64> {
+    let text = fs::read_to_string("/proc/self/status").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
+}
+
+/// Rounds differ; the largest of so many sets the bound for all others.
+const WARM_UP: usize = 8;
+/// What the allocators of the process may keep beyond that, in bytes: far less than a leak comes to in some minutes.
+const SLACK: u64 = 64 << 20;
+
+/// Watches memory between rounds, when no runtime is there.
+#[derive(Default)]
+pub(super) struct Growth {
+    rounds: usize,
+    first: u64,
+    bound: u64,
+    last: u64,
+}
+
+impl Growth {
+    /// A round is over.
+    pub(super) fn check(&mut self) -> Result<(), Wrong> {
+        self.check_against(resident().unwrap_or(0))
+    }
+
+    fn check_against(&mut self, resident: u64) -> Result<(), Wrong> {
+        if self.rounds == 0 {
+            self.first = resident;
+        }
+        self.rounds += 1;
+        self.last = resident;
+        if self.rounds <= WARM_UP {
+            self.bound = self.bound.max(resident + SLACK);
+        } else if resident > self.bound {
+            let text = format!("{} of memory are in use after round {}", mebibytes(resident), self.rounds);
+            return Err(Wrong::new(format!("{text}; {} are the bound", mebibytes(self.bound))));
+        }
+        Ok(())
+    }
+}
+
+fn mebibytes(bytes: u64) -> String {
+    format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20))
+}
+
+impl fmt::Display for Growth {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.last == 0 {
+            return f.write_str("resident memory was not checked: this system does not tell");
+        }
+        write!(
+            f,
+            "resident memory between rounds: {} at first, {} at last",
+            mebibytes(self.first),
+            mebibytes(self.last)
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_that_only_grows_is_noticed() {
+        let mut growth = Growth::default();
+        let sizes = (0..).map(|round| (100 << 20) + round * (1 << 20));
+        let round = sizes.take(1000).position(|resident| growth.check_against(resident).is_err());
+        assert_eq!(round, Some(WARM_UP + 64));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn there_is_memory() {
+        assert!(resident().unwrap() > 1 << 20);
+    }
+}
