@@ -28,8 +28,13 @@ impl Progress {
 
     /// One measurement is made; only who asked for it is told.
     pub fn measured(&self, what: &str, value: f64, unit: &str) {
+        self.tell(|| format!("{what}: {value:.4} {unit}"));
+    }
+
+    /// Something to tell; only who asked for it is told.
+    pub fn tell(&self, text: impl FnOnce() -> String) {
         if self.verbose {
-            self.bar.suspend(|| eprintln!("{what}: {value:.4} {unit}"));
+            self.bar.suspend(|| eprintln!("{}", text()));
         }
     }
 

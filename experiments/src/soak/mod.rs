@@ -68,7 +68,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
         let wrong = |wrong| Failure::Wrong { context: format!("soak (again with: {repeat})"), wrong };
         let outcome = Round::new(seed, options.workers, &vigil).and_then(Round::run).map_err(wrong)?;
         growth.check().map_err(wrong)?;
-        progress.measured(&format!("round {number}, {}", outcome.ending), outcome.tasks as f64, "tasks");
+        progress.tell(|| format!("round {number}, {}: {outcome}", outcome.ending));
         progress.advance_to(began.elapsed().as_secs());
         sum += outcome;
         number += 1;
