@@ -481,6 +481,25 @@ fn a_source_that_fails_now_and_then_fails_spawns_alone() {
 }
 
 #[test]
+fn an_arena_says_that_there_are_no_pages() {
+    let (random, left) = (Mutex::new(Random::new(1)), AtomicUsize::new(3 << 20));
+    let pages = Arc::new(PoorPages { random, share: 0, left });
+    let rt = Runtime::builder().platform(Poor { below: Simulation::new(2, 1), pages }).build().unwrap();
+    let arena = Arena::new(&rt);
+    let inner = arena.clone();
+    let filled = rt.task(()).submit(move |(), cx| {
+        std::iter::from_fn(|| Some(inner.try_reserve(cx)?.fill(Node(Word::new(1))))).count()
+    });
+    let filled = filled.join().unwrap();
+    assert!(arena.try_reserve_outside().is_none());
+    let stats = arena.stats();
+    assert!(stats.live == filled && filled > 1000 && filled * stats.node_bytes <= stats.bytes);
+    drop(rt);
+    // SAFETY: no link is followed any more.
+    unsafe { arena.dispose() };
+}
+
+#[test]
 fn without_room_for_a_single_page_every_spawn_is_refused() {
     on_all(|setting| {
         let (rt, refused) = limited(setting, 65_535);

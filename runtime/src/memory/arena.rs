@@ -123,23 +123,27 @@ impl Slots {
         Self { shards: (0..shards).map(shard).collect(), stride, batch, layout, node, source, shared }
     }
 
+    /// What slots are fit for.
+    pub fn layout(&self) -> Layout {
+        self.layout
+    }
+
     /// Bytes from one slot to the next.
     pub fn slot_bytes(&self) -> usize {
         self.stride
     }
 
-    /// A slot, by way of `shard`: the one freed last there, if there is one. Its contents are arbitrary.
-    ///
-    /// Fails as the global allocator does when there is no memory left.
+    /// A slot, by way of `shard`: the one freed last there, if there is one; `None` if there is no memory left. Its
+    /// contents are arbitrary.
     ///
     /// # Safety
     ///
     /// No other thread uses the shard meanwhile, and if another did before, that happened before this.
     #[inline]
-    pub unsafe fn alloc_on(&self, shard: usize) -> NonNull<u8> {
+    pub unsafe fn alloc_on(&self, shard: usize) -> Option<NonNull<u8>> {
         let shard = &self.shards[shard].0;
         match shard.magazine.pop().or_else(|| shard.bump(self.stride)) {
-            Some(slot) => slot,
+            Some(slot) => Some(slot),
             None => self.refill(shard),
         }
     }
@@ -160,20 +164,22 @@ impl Slots {
         }
     }
 
-    /// A slot for a thread that has no shard. Its contents are arbitrary.
-    pub fn alloc_shared(&self) -> NonNull<u8> {
+    /// A slot for a thread that has no shard; `None` if there is no memory left. Its contents are arbitrary.
+    pub fn alloc_shared(&self) -> Option<NonNull<u8>> {
         loop {
             {
                 let mut shared = self.shared.0.lock();
                 if let Some(slot) = shared.depot.take_one() {
-                    return slot;
+                    return Some(slot);
                 }
                 if let Some(span) = Span::cut(&mut shared.spans, self.stride, 1) {
                     shared.cut += 1;
-                    return span.into_parts().0;
+                    return Some(span.into_parts().0);
                 }
             }
-            self.grow();
+            if !self.grow() {
+                return None;
+            }
         }
     }
 
@@ -211,10 +217,10 @@ impl Slots {
     /// A slot for a shard with neither list nor run.
     #[cold]
     #[inline(never)]
-    fn refill(&self, shard: &Shard) -> NonNull<u8> {
+    fn refill(&self, shard: &Shard) -> Option<NonNull<u8>> {
         loop {
             if let Some(slot) = shard.magazine.pop().or_else(|| shard.bump(self.stride)) {
-                return slot;
+                return Some(slot);
             }
             if shard.magazine.use_spare() {
                 continue;
@@ -229,7 +235,9 @@ impl Slots {
                 shard.fresh_left.store(slots, Relaxed);
             } else {
                 drop(shared);
-                self.grow();
+                if !self.grow() {
+                    return None;
+                }
             }
         }
     }
@@ -251,14 +259,14 @@ impl Slots {
         debug_assert!(taken, "the list was just emptied");
     }
 
-    /// Gets a region, outside of the lock as it enters the kernel. Should another thread do so meanwhile, there is
-    /// more than needed, which is no harm.
+    /// Gets a region, outside of the lock as it enters the kernel; `false` if there is none for a single slot. Should
+    /// another thread do so meanwhile, there is more than needed, which is no harm.
     #[cold]
-    fn grow(&self) {
+    fn grow(&self) -> bool {
         let wanted = self.shared.0.lock().next_region;
         let least = self.stride.next_multiple_of(MOST_ALIGN);
         let Some(pages) = pages_or_fewer(&*self.source, wanted, least, MOST_ALIGN, self.node) else {
-            alloc::alloc::handle_alloc_error(self.layout)
+            return false;
         };
         let mut shared = self.shared.0.lock();
         shared.next_region = (pages.bytes * 2).min(MOST_REGION).max(self.stride * self.batch);
@@ -266,6 +274,7 @@ impl Slots {
         shared.stats.huge_bytes += if pages.huge { pages.bytes } else { 0 };
         shared.spans.push(Span::new(pages.ptr, pages.bytes / self.stride));
         shared.regions.push(pages);
+        true
     }
 
     /// What is here.
@@ -336,10 +345,10 @@ mod tests {
             for _ in 0..2 {
                 for index in 0..count {
                     let slot = if index % 7 == 0 {
-                        slots.alloc_shared()
+                        slots.alloc_shared().unwrap()
                     } else {
                         // SAFETY: there is only this thread.
-                        unsafe { slots.alloc_on(0) }
+                        unsafe { slots.alloc_on(0).unwrap() }
                     };
                     assert!(slot.addr().get().is_multiple_of(align));
                     // SAFETY: the slot is ours and that long.
@@ -368,11 +377,11 @@ mod tests {
         let slots = slots(1024, 64, 1);
         // SAFETY: there is only this thread, and every slot is freed once.
         unsafe {
-            let (a, b) = (slots.alloc_on(0), slots.alloc_on(0));
+            let (a, b) = (slots.alloc_on(0).unwrap(), slots.alloc_on(0).unwrap());
             assert_eq!(a.byte_add(1024), b);
             slots.free_on(0, a);
             slots.free_on(0, b);
-            assert_eq!((slots.alloc_on(0), slots.alloc_on(0)), (b, a));
+            assert_eq!((slots.alloc_on(0).unwrap(), slots.alloc_on(0).unwrap()), (b, a));
         }
         assert_eq!(slots.stats().live, 2);
     }
@@ -381,7 +390,7 @@ mod tests {
     fn regions_double() {
         let slots = slots(1024, 64, 1);
         // SAFETY: there is only this thread.
-        let alloc = |count: usize| (0..count).for_each(|_| _ = unsafe { slots.alloc_on(0) });
+        let alloc = |count: usize| (0..count).for_each(|_| _ = unsafe { slots.alloc_on(0).unwrap() });
         for (count, megabytes) in [(1, 2), (2047, 2), (1, 6), (4095, 6), (1, 14)] {
             alloc(count);
             assert_eq!(slots.stats().bytes, megabytes << 20);
@@ -394,7 +403,7 @@ mod tests {
         let slots = slots(1024, 64, 2);
         // SAFETY: there is only this thread, and every slot is freed once.
         unsafe {
-            let all: Vec<_> = (0..200).map(|_| slots.alloc_on(0)).collect();
+            let all: Vec<_> = (0..200).map(|_| slots.alloc_on(0).unwrap()).collect();
             all.into_iter().for_each(|slot| slots.free_on(1, slot));
             assert_eq!(slots.stats().free, 256);
             slots.flush(0);
@@ -430,7 +439,7 @@ mod tests {
                     let all = (0..100).map(|index| {
                         // SAFETY: this thread alone uses shard 0; the slot is ours and holds two words.
                         unsafe {
-                            let slot = slots.alloc_on(0);
+                            let slot = slots.alloc_on(0).unwrap();
                             slot.cast::<[usize; 2]>().write([round, index]);
                             Sent(slot)
                         }
@@ -470,10 +479,10 @@ mod tests {
                         let bits = (random >> 33) as usize;
                         let external = bits & 7 == 0;
                         let slot = if external {
-                            slots.alloc_shared()
+                            slots.alloc_shared().unwrap()
                         } else {
                             // SAFETY: this thread alone uses shard `me`.
-                            unsafe { slots.alloc_on(me) }
+                            unsafe { slots.alloc_on(me).unwrap() }
                         };
                         let mark = slot.addr().get() as u8 ^ (slot.addr().get() >> 8) as u8;
                         // SAFETY: the slot is ours and that long.

@@ -629,4 +629,82 @@ mod tests {
         (0..2000).for_each(|_| assert!(heap.alloc_one(Class::B64).is_some()));
         assert_eq!(heap.stats().bytes, 2 * CHUNK as u64);
     }
+
+    /// All blocks of a class that there are.
+    fn drain(heaps: &Heaps, class: Class) -> Vec<NonNull<Block>> {
+        core::iter::from_fn(|| heaps.alloc_one(0, class)).collect()
+    }
+
+    /// Frees blocks.
+    fn free(heaps: &Heaps, class: Class, blocks: impl IntoIterator<Item = NonNull<Block>>) {
+        // SAFETY: the tests free blocks of this class that they have allocated, once.
+        blocks.into_iter().for_each(|block| unsafe { heaps.free_one(class, block) });
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "too slow; the limit is thousands of blocks away")]
+    fn nodes_share_the_limit_and_what_they_have() {
+        let heaps = Heaps::new(3, Arc::new(GlobalPages), Some(7 * CHUNK as u64 - 1));
+        let other = heaps.alloc_one(2, Class::B64).unwrap();
+        let blocks = drain(&heaps, Class::B64);
+        // The first pages are four chunks, so there are two for the others.
+        assert_eq!((heaps.stats().bytes, heaps.quota().refused()), (6 * CHUNK as u64, 1));
+        assert_eq!(blocks.len() + 1, 6 * Class::B64.in_chunk());
+        assert!((0..3).all(|node| heaps.alloc_one(node, Class::B64).is_none()));
+        free(&heaps, Class::B64, [other]);
+        let mut magazine = Magazine::new(Class::B64.batch());
+        assert!(heaps.fetch(1, Class::B64, &mut magazine) && magazine.pop() == Some(other.cast()));
+        assert!(!heaps.fetch(1, Class::B64, &mut magazine));
+        assert_eq!(heaps.quota().refused(), 5);
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "too slow; the limit is thousands of blocks away")]
+    fn what_one_class_has_used_up_serves_the_others_when_it_is_free() {
+        let heaps = Heaps::new(1, Arc::new(GlobalPages), Some(8 * CHUNK as u64));
+        for (one, other) in [(Class::B64, Class::B512), (Class::B512, Class::B128), (Class::B128, Class::B64)]
+        {
+            let mut blocks = drain(&heaps, one);
+            assert_eq!(
+                (blocks.len(), heaps.stats().cut[one as usize]),
+                (8 * one.in_chunk(), blocks.len() as u64)
+            );
+            assert!(heaps.alloc_one(0, other).is_none());
+            // One block of one chunk is in use, and stays as it is.
+            let kept = blocks.swap_remove(5 * one.in_chunk() + 3);
+            // SAFETY: the block is ours and that long.
+            unsafe { kept.cast::<u8>().write_bytes(7, one.size()) };
+            free(&heaps, one, blocks);
+            let others = drain(&heaps, other);
+            assert_eq!(others.len(), 7 * other.in_chunk());
+            for block in &others {
+                // SAFETY: the block is ours and that long.
+                unsafe { block.cast::<u8>().write_bytes(8, other.size()) };
+            }
+            // SAFETY: the block is ours, and wholly written.
+            let bytes = unsafe { core::slice::from_raw_parts(kept.as_ptr().cast::<u8>(), one.size()) };
+            assert!(bytes.iter().all(|byte| *byte == 7));
+            let rest = drain(&heaps, one);
+            assert_eq!(rest.len(), one.in_chunk() - 1);
+            free(&heaps, other, others);
+            free(&heaps, one, rest.into_iter().chain([kept]));
+            let stats = heaps.stats();
+            assert_eq!((stats.cut, stats.bytes), (stats.free, 8 * CHUNK as u64));
+        }
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "too slow; the limit is thousands of blocks away")]
+    fn looking_in_vain_is_seldom_and_not_for_ever() {
+        let heaps = Heaps::new(1, Arc::new(GlobalPages), Some(4 * CHUNK as u64));
+        let mut blocks = drain(&heaps, Class::B64);
+        let kept: Vec<_> =
+            (0..4).rev().map(|chunk| blocks.swap_remove(chunk * Class::B64.in_chunk())).collect();
+        free(&heaps, Class::B64, blocks);
+        // Each chunk has a block in use.
+        assert!(heaps.alloc_one(0, Class::B256).is_none());
+        free(&heaps, Class::B64, kept);
+        let requests = (1..).find(|_| heaps.alloc_one(0, Class::B256).is_some());
+        assert_eq!(requests, Some(4 * (Class::B64.in_chunk() - 1) / LOOKED_AT_PER_REQUEST + 1));
+    }
 }

@@ -17,6 +17,10 @@ use core::ptr::NonNull;
 /// Nodes of one type, by the million: NUMA-aware, on huge pages where the platform has them, allocated without a lock
 /// on workers, and freed when no task can reach them any more.
 ///
+/// Nodes do not count towards the limit of [`Builder::memory_limit`](crate::Builder::memory_limit), which is for tasks.
+/// Where the platform has no more pages, [`try_reserve`](Self::try_reserve) says so, and everything else that makes a
+/// node ends the process, as the global allocator does.
+///
 /// Clones share the arena. Dropping it drops no nodes and keeps their memory: links may still be followed. A data
 /// structure that is done with its nodes says so by [`dispose`](Self::dispose).
 pub struct Arena<T> {
@@ -86,11 +90,20 @@ impl<T: Version> Arena<T> {
     ///
     /// If the task belongs to another runtime.
     pub fn reserve(&self, cx: &mut Context) -> Reserved<'_, T> {
+        self.try_reserve(cx).unwrap_or_else(|| self.give_up())
+    }
+
+    /// As [`reserve`](Self::reserve); `None` if there is no memory left.
+    ///
+    /// # Panics
+    ///
+    /// If the task belongs to another runtime.
+    pub fn try_reserve(&self, cx: &mut Context) -> Option<Reserved<'_, T>> {
         self.check(cx);
         let home = cx.worker();
         // SAFETY: a shard belongs to the worker of its index, which is this thread.
-        let slot = unsafe { self.inner.slots.alloc_on(home) };
-        self.reserved(slot, home as u16)
+        let slot = unsafe { self.inner.slots.alloc_on(home) }?;
+        Some(self.reserved(slot, home as u16))
     }
 
     /// A new node, from a thread outside the runtime. Homes are dealt in turn.
@@ -100,8 +113,19 @@ impl<T: Version> Arena<T> {
 
     /// As [`reserve`](Self::reserve), from a thread outside the runtime.
     pub fn reserve_outside(&self) -> Reserved<'_, T> {
-        let slot = self.inner.slots.alloc_shared();
-        self.reserved(slot, self.inner.shared.next_home(None))
+        self.try_reserve_outside().unwrap_or_else(|| self.give_up())
+    }
+
+    /// As [`reserve_outside`](Self::reserve_outside); `None` if there is no memory left.
+    pub fn try_reserve_outside(&self) -> Option<Reserved<'_, T>> {
+        let slot = self.inner.slots.alloc_shared()?;
+        Some(self.reserved(slot, self.inner.shared.next_home(None)))
+    }
+
+    /// There is no memory for a node, and the caller cannot do without.
+    #[cold]
+    fn give_up(&self) -> ! {
+        alloc::alloc::handle_alloc_error(self.inner.slots.layout())
     }
 
     fn reserved(&self, slot: NonNull<u8>, home: u16) -> Reserved<'_, T> {
