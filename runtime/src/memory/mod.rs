@@ -1,6 +1,7 @@
 //! Memory: descriptors (core heap → node heap → pages), bulk memory for objects, and reclamation.
 
 mod arena;
+mod chunk;
 mod epoch;
 mod heap;
 mod lists;

@@ -9,7 +9,9 @@
 //! When no more pages can be had, chunks whose blocks are all free and here may become chunks of another class; what
 //! is left then is what other nodes have. If there is nothing at all, a request is refused.
 
-use super::magazine::{BATCH, Depot, Magazine};
+pub use super::chunk::Class;
+use super::chunk::{CHUNK, ChunkHeader, header_of, take_whole_chunks};
+use super::magazine::{Depot, Magazine};
 use super::pages::{PageSource, Pages, Span, pages_or_fewer};
 use super::quota::Quota;
 use crate::sync::{Padded, SpinMutex};
@@ -18,8 +20,6 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ptr::NonNull;
 
-/// Size and alignment of a chunk.
-pub(crate) const CHUNK: usize = 64 << 10;
 /// Bytes of the first pages of a heap; each further time it asks for twice as many.
 const FIRST_PAGES: usize = 256 << 10;
 /// Bytes that a heap asks for at most.
@@ -28,96 +28,12 @@ const MOST_PAGES: usize = 16 << 20;
 /// How many free blocks may be looked at in vain for each request that is refused without a look.
 const LOOKED_AT_PER_REQUEST: usize = 16;
 
-/// A size of blocks.
-#[derive(Default, Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[repr(u8)]
-pub enum Class {
-    /// 64 bytes.
-    #[default]
-    B64,
-    /// 128 bytes.
-    B128,
-    /// 256 bytes.
-    B256,
-    /// 512 bytes.
-    B512,
-}
-
-impl Class {
-    /// All classes, smallest first.
-    pub const ALL: [Self; 4] = [Self::B64, Self::B128, Self::B256, Self::B512];
-
-    /// The smallest class whose blocks hold `bytes` bytes; `None` if there is none.
-    #[inline(always)]
-    pub const fn for_size(bytes: usize) -> Option<Self> {
-        match bytes {
-            0..=64 => Some(Self::B64),
-            65..=128 => Some(Self::B128),
-            129..=256 => Some(Self::B256),
-            257..=512 => Some(Self::B512),
-            _ => None,
-        }
-    }
-
-    /// Bytes of a block of this class.
-    #[inline(always)]
-    pub const fn size(self) -> usize {
-        64 << self as usize
-    }
-
-    /// Blocks in a chunk: all of it but for the first, its header.
-    const fn in_chunk(self) -> usize {
-        CHUNK / self.size() - 1
-    }
-
-    /// Blocks in a batch: a page of them, but enough to make the way to the node heap rare.
-    pub(crate) const fn batch(self) -> usize {
-        match self {
-            Self::B64 => BATCH,
-            Self::B128 => 64,
-            Self::B256 | Self::B512 => 16,
-        }
-    }
-}
-
 /// The start of a block of memory of some [`Class`], aligned to a cache line.
 ///
 /// The heap never touches a block: it is zero at first, and later what the last owner left.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Block(core::mem::MaybeUninit<[u8; 64]>);
-
-/// What the first bytes of a chunk say about all of its blocks. Written before any of them is given out, and never
-/// again while somebody has one; so whoever has a block has received the header with it.
-#[derive(Clone, Copy)]
-struct ChunkHeader {
-    node: u16,
-    class: Class,
-}
-
-/// Where the first block of a chunk, behind the header, has room for a number that only the node heap uses.
-const COUNT: usize = 16;
-const _: () = assert!(size_of::<ChunkHeader>() <= COUNT);
-
-/// The chunk that `block` lies in.
-fn chunk_of(block: NonNull<u8>) -> *mut u8 {
-    block.as_ptr().map_addr(|address| address & !(CHUNK - 1))
-}
-
-/// The header of the chunk that `block` lies in.
-///
-/// # Safety
-///
-/// `block` is a block of a node heap.
-unsafe fn header_of(block: NonNull<u8>) -> ChunkHeader {
-    // SAFETY: a chunk is aligned to its size and in one mapping with its blocks; its header was written before.
-    unsafe { chunk_of(block).cast::<ChunkHeader>().read() }
-}
-
-/// The number that stands behind the header of the chunk that `block` lies in.
-fn count_of(block: NonNull<u8>) -> *mut usize {
-    chunk_of(block).wrapping_add(COUNT).cast()
-}
 
 /// What a node heap has done and has, at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -314,23 +230,10 @@ impl NodeHeap {
                 continue;
             }
             looked_at += shelf.depot.len();
-            // SAFETY: the blocks are in chunks of this node, whose numbers are used under its lock only.
-            unsafe {
-                shelf.depot.blocks().for_each(|block| *count_of(block) = 0);
-                shelf.depot.blocks().for_each(|block| *count_of(block) += 1);
-            }
-            shelf.depot.retain(|block| {
-                // SAFETY: as above.
-                let stays = unsafe { *count_of(block) } != class.in_chunk();
-                // Each chunk once: with its first block.
-                if !stays && block.addr().get() % CHUNK == class.size() {
-                    // SAFETY: a chunk begins a block before its first one.
-                    chunks.push(Span::new(unsafe { block.byte_sub(class.size()) }, 1));
-                    stats.cut[class as usize] -= class.in_chunk() as u64;
-                    regained = true;
-                }
-                stays
-            });
+            // SAFETY: the blocks are free, and in chunks of this node, which uses their numbers under its lock only.
+            let whole = unsafe { take_whole_chunks(class, &mut shelf.depot, chunks) };
+            stats.cut[class as usize] -= (whole * class.in_chunk()) as u64;
+            regained |= whole != 0;
         }
         if !regained {
             *patience = looked_at / LOOKED_AT_PER_REQUEST;
