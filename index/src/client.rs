@@ -14,8 +14,9 @@ use xtasking::{Context, Handle, JoinError, Promise, Runtime};
 /// # Errors
 ///
 /// Every call fails with [`JoinError::WouldBlock`] on a worker of the same runtime, which cannot wait for its own work
-/// (use the tree's own operations there), and with [`JoinError::Poisoned`] or [`JoinError::Abandoned`] where a node was
-/// left half-written by a panic.
+/// (use the tree's own operations there), with [`JoinError::Poisoned`] or [`JoinError::Abandoned`] where a node was left
+/// half-written by a panic, and with [`JoinError::Abandoned`] where there was no memory for one of an operation's tasks.
+/// In this last case a change may have been made all the same; the tree stays in order.
 pub struct Client<'a, K, V, L: Layout = DefaultLayout> {
     tree: Tree<K, V, L>,
     rt: &'a Runtime,

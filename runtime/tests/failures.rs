@@ -238,7 +238,7 @@ fn each_failure_says_what_happened() {
     says(Err(JoinError::Foreign), "an object of the task belongs to another runtime");
     says(Err(JoinError::Abandoned), "the task's result was never delivered");
     says(Err(JoinError::WouldBlock), "a worker cannot wait for a task of its own runtime");
-    let failure = Failure { error: JoinError::Poisoned, worker: 3 };
+    let failure = Failure { error: JoinError::Poisoned, worker: Some(3) };
     let text = "a task that nobody waits for failed on worker 3: an object of the task is poisoned by an earlier panic";
     assert_eq!(failure.to_string(), text);
 }
