@@ -195,7 +195,9 @@ impl Context {
             Some(mut task) => {
                 // SAFETY: the deferred task belongs to this worker.
                 let meta = unsafe {
-                    task.as_mut().meta.take_baton();
+                    if !cfg!(fault = "baton-forgotten") {
+                        task.as_mut().meta.take_baton();
+                    }
                     task.as_ref().meta
                 };
                 self.push_urgent(task, meta);

@@ -405,7 +405,9 @@ impl<const N: usize, K> After<N, K> {
             for (target, _) in self.claims.targets.iter().zip(G::IN_PLACE).filter(|(_, in_place)| *in_place) {
                 target.reference.header().latch.poison();
             }
-            self.claims.leave();
+            if !cfg!(fault = "latch-kept-on-panic") {
+                self.claims.leave();
+            }
             self.finish(Err(JoinError::panicked(payload)), cx);
         }
     }

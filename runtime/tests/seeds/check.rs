@@ -1,0 +1,214 @@
+//! What is noted while a program runs, and what must be true of it in the end.
+
+use crate::plan::{End, Task, Touch};
+use crate::world::{World, number};
+use std::mem;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
+use xtasking::{Handle, JoinError, Primitive, Runtime};
+
+/// Takes a lock; a check that failed under it has failed already.
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What became of a task with a handle.
+struct Outcome {
+    task: usize,
+    /// Its handle was told that the cancellation came in time.
+    cancelled_in_time: bool,
+    result: Result<(), JoinError>,
+}
+
+/// Notes of a program.
+pub struct Ledger {
+    /// How often each task's body began.
+    runs: Box<[AtomicUsize]>,
+    /// The tasks that were spawned.
+    spawned: Mutex<Vec<Task>>,
+    /// Of tasks that nobody has waited for yet: the number, whether a cancellation came in time, the handle.
+    handles: Mutex<Vec<(usize, bool, Handle<()>)>>,
+    outcomes: Mutex<Vec<Outcome>>,
+    /// How often each object was written.
+    written: Box<[AtomicU64]>,
+    /// For each object the spawner and number of each task of normal priority that wrote it.
+    line: Box<[Mutex<Vec<(Option<usize>, usize)>>]>,
+}
+
+/// What the runtime's hook was told about tasks without a handle.
+#[derive(Default)]
+pub struct Told {
+    panicked: AtomicUsize,
+    poisoned: AtomicUsize,
+    abandoned: AtomicUsize,
+}
+
+impl Told {
+    /// Notes a failure.
+    pub fn note(&self, error: &JoinError) {
+        let count = match error {
+            JoinError::Panicked(payload) => {
+                if payload.message() != "provoked" {
+                    // Nobody expects it: the sums will not agree.
+                    eprintln!("{error}");
+                }
+                &self.panicked
+            }
+            JoinError::Poisoned => &self.poisoned,
+            JoinError::Abandoned => &self.abandoned,
+            other => panic!("the hook is told: {other}"),
+        };
+        count.fetch_add(1, Relaxed);
+    }
+}
+
+impl Ledger {
+    pub fn new(tasks: usize, objects: usize) -> Self {
+        Self {
+            runs: (0..tasks).map(|_| AtomicUsize::new(0)).collect(),
+            spawned: Mutex::default(),
+            handles: Mutex::default(),
+            outcomes: Mutex::default(),
+            written: (0..objects).map(|_| AtomicU64::new(0)).collect(),
+            line: (0..objects).map(|_| Mutex::default()).collect(),
+        }
+    }
+
+    pub fn spawned(&self, task: &Task) {
+        lock(&self.spawned).push(task.clone());
+    }
+
+    pub fn begins(&self, task: usize) {
+        self.runs[task].fetch_add(1, Relaxed);
+    }
+
+    pub fn has_written(&self, object: usize) {
+        self.written[object].fetch_add(1, Relaxed);
+    }
+
+    pub fn stands_in_line(&self, object: usize, by: Option<usize>, task: usize) {
+        lock(&self.line[object]).push((by, task));
+    }
+
+    /// Keeps a task's handle, and cancels it if the program says so.
+    pub fn keeps(&self, task: usize, handle: Handle<()>, cancelled: bool) {
+        let in_time = cancelled && handle.cancel();
+        lock(&self.handles).push((task, in_time, handle));
+    }
+}
+
+impl Ledger {
+    /// Waits for the task whose handle was kept last. `false`: there is none.
+    pub fn wait_for_one(&self) -> bool {
+        let Some((task, cancelled_in_time, handle)) = lock(&self.handles).pop() else { return false };
+        let outcome = Outcome { task, cancelled_in_time, result: handle.join() };
+        lock(&self.outcomes).push(outcome);
+        true
+    }
+}
+
+/// A walk that finds its first node senseless more often than this is ended: it is tried so often without entering, and
+/// once inside.
+const SENSELESS: u8 = 4;
+
+fn is_poisoning(end: End) -> bool {
+    end != End::Returns
+}
+
+/// Checks what became of each task when the runtime is gone. `cancelled`: what had not started was dropped.
+pub fn check(ledger: &Ledger, told: &Told, roots: usize, cancelled: bool) {
+    while ledger.wait_for_one() {}
+    let runs = |task: &Task| ledger.runs[task.number].load(Relaxed);
+    let mut spawned = mem::take(&mut *lock(&ledger.spawned));
+    spawned.sort_by_key(|task| task.number);
+    assert!(ledger.runs.iter().all(|runs| runs.load(Relaxed) <= 1), "a task ran twice");
+    let ran_on = |task: &&Task| runs(task) == 1 && task.end != End::PanicsAtOnce;
+    let follow_ups: usize = spawned.iter().filter(ran_on).map(|task| task.follow_ups.len()).sum();
+    assert_eq!(spawned.len(), roots + follow_ups, "each task that runs spawns its follow-ups, once");
+    let ran: usize = spawned.iter().map(runs).sum();
+    assert_eq!(
+        ran,
+        ledger.runs.iter().map(|runs| runs.load(Relaxed)).sum(),
+        "a task ran that nobody spawned"
+    );
+
+    let has_panics = spawned.iter().any(|task| runs(task) == 1 && is_poisoning(task.end));
+    let outcomes = mem::take(&mut *lock(&ledger.outcomes));
+    for Outcome { task, cancelled_in_time, result } in &outcomes {
+        let at = spawned.binary_search_by_key(task, |task| task.number).expect("it was spawned");
+        let (task, ran) = (&spawned[at], runs(&spawned[at]) == 1);
+        let is_right = match result {
+            Ok(()) => ran && task.end == End::Returns && !cancelled_in_time,
+            Err(JoinError::Panicked(why)) => {
+                ran && is_poisoning(task.end) && why.message() == "provoked" && !cancelled_in_time
+            }
+            Err(JoinError::Cancelled) => !ran && (*cancelled_in_time || cancelled),
+            Err(JoinError::Poisoned) => !ran && has_panics && !cancelled_in_time,
+            Err(_) => false,
+        };
+        assert!(is_right, "{result:?}, ran: {ran}, cancelled in time: {cancelled_in_time}: {task:?}");
+    }
+
+    let has_handle = |task: &Task| outcomes.iter().any(|outcome| outcome.task == task.number);
+    let (mut panicked, mut poisoned, mut abandoned) = (0, 0, 0);
+    for task in spawned.iter().filter(|task| !has_handle(task)) {
+        let ran = runs(task) == 1;
+        match task.touch {
+            _ if ran && is_poisoning(task.end) => panicked += 1,
+            _ if ran => {}
+            Touch::Visit { again, .. } if again > SENSELESS => abandoned += 1,
+            Touch::Nothing | Touch::Visit { .. } | Touch::Modify { .. } => {
+                assert!(cancelled, "nothing keeps it from running: {task:?}");
+            }
+            _ => poisoned += 1,
+        }
+    }
+    let [told_panicked, told_poisoned, told_abandoned] =
+        [&told.panicked, &told.poisoned, &told.abandoned].map(|count| count.load(Relaxed));
+    assert_eq!(told_panicked, panicked);
+    if cancelled {
+        assert!(told_poisoned <= poisoned && told_abandoned <= abandoned);
+    } else {
+        assert!(poisoned == 0 || has_panics, "tasks did not run, and no object is poisoned");
+        assert_eq!((told_poisoned, told_abandoned), (poisoned, abandoned));
+    }
+}
+
+/// Checks what the program has left in its objects, and in which order it came there.
+pub fn check_objects(rt: &Runtime, world: &World) {
+    macro_rules! check_each {
+        ($($class:ident: |$value:ident| $halves:expr;)+) => {$(
+            for (at, object) in world.$class.iter().enumerate() {
+                let halves = loop {
+                    match rt.task(object.read()).submit(|$value, _| $halves).join() {
+                        // The body that did it is gone, but on threads perhaps not yet what comes after it.
+                        Err(JoinError::Poisoned) => object.clear_poison(),
+                        result => break result.unwrap(),
+                    }
+                };
+                check_object(&world.ledger, number::$class(at), halves, object.primitive());
+            }
+        )+};
+    }
+    check_each! {
+        plain: |halves| *halves;
+        shared: |halves| *halves;
+        copied: |halves| *halves;
+        versioned: |pair| [pair.0.get(), pair.1.get()];
+    }
+    for (at, node) in world.nodes.iter().enumerate() {
+        let halves = rt.task((node.write(),)).submit(|(pair,), _| [pair.0.get(), pair.1.get()]).join();
+        check_object(&world.ledger, number::node(at), halves.unwrap(), Primitive::OptimisticSequenced);
+    }
+}
+
+fn check_object(ledger: &Ledger, object: usize, halves: [u64; 2], primitive: Primitive) {
+    assert_eq!(halves, [ledger.written[object].load(Relaxed); 2], "object {object}: a write is lost or torn");
+    if matches!(primitive, Primitive::Sequencing | Primitive::OptimisticSequenced) {
+        let line = lock(&ledger.line[object]);
+        for (at, (by, task)) in line.iter().enumerate() {
+            let overtaken = line[..at].iter().find(|(other, before)| other == by && before > task);
+            assert_eq!(overtaken, None, "object {object}: task {task} of {by:?} came too late");
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! Random programs on virtual cores: a seed gives the program, the number of cores and their interleaving.
+//!
+//! Where the order of tasks is promised, an oracle that runs them one after another knows the result (`ordered`). Where
+//! it is not, invariants do (`world`): no task runs twice, each runs unless it was cancelled or its object poisoned,
+//! every handle says which, no write is lost, and what one spawner sends to a sequenced object keeps its order.
+//!
+//! ```text
+//! cargo test -p xtasking --test seeds                             some thousand programs
+//! XTASKING_SEEDS=100000 cargo test -p xtasking --test seeds       the first so many of each kind
+//! XTASKING_SEED=1234 cargo test -p xtasking --test seeds NAME     one program, which a failure has named
+//! ```
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod check;
+mod ordered;
+mod plan;
+mod world;
+
+use common::{Setting, watchdog_of};
+use std::env;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::time::Duration;
+
+/// Runs a body with each seed below `count`, or as the environment says; a failure says how to see it again.
+fn each_seed(count: u64, body: impl Fn(u64)) {
+    let number = |name| env::var(name).ok().map(|text| text.parse().expect("the variable is a number"));
+    let seeds = match number("XTASKING_SEED") {
+        Some(seed) => seed..seed + 1,
+        None => 0..number("XTASKING_SEEDS").unwrap_or(count),
+    };
+    for seed in seeds {
+        let _watched = watchdog_of(Duration::from_secs(60));
+        if let Err(failure) = catch_unwind(AssertUnwindSafe(|| body(seed))) {
+            let thread = std::thread::current();
+            let test = thread.name().unwrap_or_default();
+            eprintln!("to see it again: XTASKING_SEED={seed} cargo test -p xtasking --test seeds {test}");
+            resume_unwind(failure);
+        }
+    }
+}
+
+/// Virtual cores for a program: 1 to 16.
+fn cores(seed: u64) -> Setting {
+    Setting::Simulation { cores: 1 + (seed % 16) as usize, seed: seed / 16 }
+}
+
+/// A few of the programs again, at the mercy of the operating system.
+fn each_seed_on_threads(count: u64, body: impl Fn(u64, Setting)) {
+    for workers in [1, 2, 4] {
+        each_seed(count, |seed| body(seed, Setting::Threads { workers }));
+    }
+}
