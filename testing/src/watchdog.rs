@@ -17,8 +17,13 @@ pub fn watchdog() -> Watchdog {
 
 /// As [`watchdog`], with a time of its own.
 pub fn watchdog_of(time: Duration) -> Watchdog {
+    watchdog_called(thread::current().name().unwrap_or("a test").to_owned(), time)
+}
+
+/// As [`watchdog_of`], with a name for what it watches.
+pub fn watchdog_called(test: String, time: Duration) -> Watchdog {
     let done = Arc::new(AtomicBool::new(false));
-    let (seen, test) = (done.clone(), thread::current().name().unwrap_or("a test").to_owned());
+    let seen = done.clone();
     thread::spawn(move || {
         let end = Instant::now() + time;
         while Instant::now() < end {

@@ -420,7 +420,7 @@ mod tests {
         let slots = slots(1024, 64, 2);
         // SAFETY: there is only this thread, and every slot is freed once.
         unsafe {
-            let all: Vec<_> = (0..50).map(|_| slots.alloc_on(0)).collect();
+            let all: Vec<_> = (0..50).map(|_| slots.alloc_on(0).unwrap()).collect();
             all.into_iter().enumerate().for_each(|(index, slot)| slots.free_on(index % 2, slot));
             slots.flush(0);
             slots.flush(1);

@@ -3,7 +3,7 @@
 use crate::plan::{End, Task, Touch};
 use crate::world::{World, number};
 use std::mem;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 use xtasking::{Handle, JoinError, Primitive, Runtime};
 
@@ -29,6 +29,8 @@ pub struct Ledger {
     /// Of tasks that nobody has waited for yet: the number, whether a cancellation came in time, the handle.
     handles: Mutex<Vec<(usize, bool, Handle<()>)>>,
     outcomes: Mutex<Vec<Outcome>>,
+    /// Whether a body has panicked that wrote the object in place.
+    spoilt: Box<[AtomicBool]>,
     /// How often each object was written.
     written: Box<[AtomicU64]>,
     /// For each object the spawner and number of each task of normal priority that wrote it.
@@ -69,6 +71,7 @@ impl Ledger {
             spawned: Mutex::default(),
             handles: Mutex::default(),
             outcomes: Mutex::default(),
+            spoilt: (0..objects).map(|_| AtomicBool::new(false)).collect(),
             written: (0..objects).map(|_| AtomicU64::new(0)).collect(),
             line: (0..objects).map(|_| Mutex::default()).collect(),
         }
@@ -80,6 +83,12 @@ impl Ledger {
 
     pub fn begins(&self, task: usize) {
         self.runs[task].fetch_add(1, Relaxed);
+    }
+
+    /// A body holds an object that it writes in place, and may be about to panic.
+    pub fn enters(&self, object: usize, will_panic: bool) {
+        let spoilt = self.spoilt[object].swap(will_panic, Relaxed);
+        assert!(!spoilt, "object {object} is written after a panic");
     }
 
     pub fn has_written(&self, object: usize) {

@@ -18,24 +18,28 @@ mod ordered;
 mod plan;
 mod world;
 
-use common::{Setting, watchdog_of};
+use common::{Setting, watchdog_called};
 use std::env;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::Duration;
 
+/// A program takes milliseconds; after this time it will not end.
+const HANGS: Duration = Duration::from_secs(30);
+
 /// Runs a body with each seed below `count`, or as the environment says; a failure says how to see it again.
 fn each_seed(count: u64, body: impl Fn(u64)) {
+    let thread = std::thread::current();
+    let test = thread.name().unwrap_or_default();
     let number = |name| env::var(name).ok().map(|text| text.parse().expect("the variable is a number"));
     let seeds = match number("XTASKING_SEED") {
         Some(seed) => seed..seed + 1,
         None => 0..number("XTASKING_SEEDS").unwrap_or(count),
     };
     for seed in seeds {
-        let _watched = watchdog_of(Duration::from_secs(60));
+        let again = format!("XTASKING_SEED={seed} cargo test -p xtasking --test seeds {test}");
+        let _watched = watchdog_called(again.clone(), HANGS);
         if let Err(failure) = catch_unwind(AssertUnwindSafe(|| body(seed))) {
-            let thread = std::thread::current();
-            let test = thread.name().unwrap_or_default();
-            eprintln!("to see it again: XTASKING_SEED={seed} cargo test -p xtasking --test seeds {test}");
+            eprintln!("to see it again: {again}");
             resume_unwind(failure);
         }
     }

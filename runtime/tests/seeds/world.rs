@@ -121,19 +121,23 @@ impl Body {
 
     /// The body runs: it writes these objects, and reads others.
     fn run(self, cx: &mut Context, written: &[usize], act: impl FnOnce()) {
-        self.world.ledger.begins(self.task.number);
+        let ledger = &self.world.ledger;
+        // What a snapshot's writer has done to its copy is lost with it if it panics.
+        let is_copy = |object: &usize| (number::copied(0)..number::versioned(0)).contains(object);
+        for &object in written.iter().filter(|object| !is_copy(object)) {
+            ledger.enters(object, self.task.end != End::Returns);
+        }
+        ledger.begins(self.task.number);
         if self.task.end == End::PanicsAtOnce {
             unwind();
         }
         act();
         for &object in written {
-            // What a snapshot's writer has done to its copy is lost with it.
-            let is_copy = (number::copied(0)..number::versioned(0)).contains(&object);
-            if !is_copy || self.task.end == End::Returns {
-                self.world.ledger.has_written(object);
+            if !is_copy(&object) || self.task.end == End::Returns {
+                ledger.has_written(object);
             }
             if self.priority() == Priority::Normal {
-                self.world.ledger.stands_in_line(object, self.by.number, self.task.number);
+                ledger.stands_in_line(object, self.by.number, self.task.number);
             }
         }
         self.go_on(cx);
