@@ -47,6 +47,8 @@ extern crate alloc;
 
 mod annotation;
 mod memory;
+#[cfg(all(test, model = "loom"))]
+mod model;
 mod monitor;
 mod object;
 pub mod platform;

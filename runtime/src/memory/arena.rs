@@ -299,7 +299,7 @@ impl Drop for Slots {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(any(model = "loom", model = "shuttle"))))]
 mod tests {
     use super::super::pages::GlobalPages;
     use super::*;

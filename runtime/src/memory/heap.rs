@@ -155,7 +155,7 @@ impl Drop for CoreHeap {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(any(model = "loom", model = "shuttle"))))]
 mod tests {
     use super::super::pages::GlobalPages;
     use super::*;

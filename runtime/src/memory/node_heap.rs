@@ -387,7 +387,7 @@ impl Heaps {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(any(model = "loom", model = "shuttle"))))]
 mod tests {
     use super::super::pages::GlobalPages;
     use super::*;

@@ -15,7 +15,7 @@ pub(crate) struct Quota {
 
 impl Quota {
     /// Nothing is taken yet; without a limit everything may be.
-    pub const fn new(limit: Option<u64>) -> Self {
+    pub fn new(limit: Option<u64>) -> Self {
         Self { limit, taken: AtomicU64::new(0), refused: AtomicU64::new(0) }
     }
 

@@ -15,7 +15,7 @@ use crate::task::{Meta, Task, VTable, describe_nothing, locate_nothing};
 use alloc::boxed::Box;
 use core::ptr::{NonNull, null_mut};
 
-pub(super) struct Backlog {
+pub(crate) struct Backlog {
     tail: Padded<AtomicPtr<Task>>,
     head: UnsafeCell<*mut Task>,
     /// From a box, which it goes back into.
@@ -59,9 +59,10 @@ impl Backlog {
         unsafe { task.as_ref() }.next.store(null_mut(), Relaxed);
         // Acquire, with the Release of the push before: that node is initialised. Release, for the push after.
         let before = self.tail.0.swap(task.as_ptr(), AcqRel);
-        // SAFETY: a node leaves the list only after its `next` was set, so the one before is still there.
         // Release pairs with the Acquire of `take`.
-        unsafe { (*before).next.store(task.as_ptr(), Release) };
+        let order = if cfg!(fault = "backlog-published-early") { Relaxed } else { Release };
+        // SAFETY: a node leaves the list only after its `next` was set, so the one before is still there.
+        unsafe { (*before).next.store(task.as_ptr(), order) };
     }
 
     /// Whether there is a first task, which the taker then sees with all that its pusher did before.

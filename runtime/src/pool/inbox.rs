@@ -87,13 +87,19 @@ impl Inbox {
     pub unsafe fn push(&self, task: NonNull<Task>) {
         let Entry { tail, limit } = &self.entry.0;
         // Relaxed: whoever pushed into the backlog before, or told the caller so, has raised it before.
-        if self.backlogged.0.load(Relaxed) == 0 {
+        if self.backlogged.0.load(Relaxed) == 0 || cfg!(fault = "inbox-ring-overtakes-backlog") {
             let mut position = tail.load(Relaxed);
             // Acquire pairs with the Release of `look_again`, handing on what it saw.
             while position < limit.load(Acquire) || self.look_again(position) {
                 // SeqCst: with the load of the sleep state that follows every push, either the pusher sees that the
                 // worker goes to sleep, or the worker sees this task (`Shared::push` and `Driver::sleep`).
-                match tail.compare_exchange_weak(position, position + 1, SeqCst, Relaxed) {
+                let taken = if cfg!(fault = "inbox-place-taken-twice") {
+                    tail.store(position + 1, SeqCst);
+                    Ok(position)
+                } else {
+                    tail.compare_exchange_weak(position, position + 1, SeqCst, Relaxed)
+                };
+                match taken {
                     Ok(_) => {
                         let filled = task.as_ptr().map_addr(|address| address | lap(position));
                         // Release pairs with the Acquire of `take`.
@@ -139,7 +145,8 @@ impl Inbox {
         loop {
             let head = self.head.0.load(Relaxed);
             // Acquire pairs with the Release of `push`.
-            let filled = self.place(head).load(Acquire);
+            let order = if cfg!(fault = "inbox-taken-without-acquire") { Relaxed } else { Acquire };
+            let filled = self.place(head).load(order);
             if filled.addr() & LAP == lap(head) {
                 // Only as far as this line of places goes, which is here. Perhaps an old task, or none: nothing depends
                 // on it.
@@ -158,7 +165,7 @@ impl Inbox {
                 return None;
             }
             // Acquire, and what `has_first` has acquired: what the task's pusher had put into the ring before is seen.
-            if self.entry.0.tail.load(Acquire) == head {
+            if self.entry.0.tail.load(Acquire) == head || cfg!(fault = "inbox-backlog-overtakes-ring") {
                 // SAFETY: one thread takes.
                 return unsafe { self.take_back() };
             }
@@ -190,7 +197,7 @@ impl Inbox {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(any(model = "loom", model = "shuttle"))))]
 mod tests {
     use super::*;
     use crate::object::Fetch;

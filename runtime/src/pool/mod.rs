@@ -5,5 +5,7 @@ mod backlog;
 mod inbox;
 mod ring;
 
+#[cfg(all(test, model = "loom"))]
+pub(crate) use backlog::Backlog;
 pub(crate) use inbox::Inbox;
 pub(crate) use ring::Ring;

@@ -162,7 +162,7 @@ impl Driver {
         let last = cx.shared.awake.fetch_sub(1, SeqCst) == 1;
         let garbage = last && cx.shared.has_orphans.load(SeqCst);
         // SAFETY: this is the inbox's worker.
-        let tasks = unsafe { cx.inbox().may_have_tasks() };
+        let tasks = !cfg!(fault = "sleep-without-second-look") && unsafe { cx.inbox().may_have_tasks() };
         if cx.shared.phase() != phase::OPEN {
             // Of the workers that finish last, each having counted its tasks before its fence, one sees all the counts.
             fence(SeqCst);

@@ -1,6 +1,6 @@
 //! A small lock for the runtime's own slow paths. Nothing on the path of a task takes one.
 
-use super::{Acquire, AtomicBool, Backoff, Relaxed, Release, UnsafeCell};
+use super::{Acquire, AtomicBool, Backoff, MODEL, Relaxed, Release, UnsafeCell};
 use core::ops::{Deref, DerefMut};
 
 /// A spinning mutual exclusion lock that works without an operating system.
@@ -22,9 +22,11 @@ impl<T> SpinMutex<T> {
 
     pub fn lock(&self) -> Guard<'_, T> {
         let mut backoff = Backoff::new();
-        // Acquire pairs with the Release of the guard that unlocked last.
-        while self.locked.swap(true, Acquire) {
-            while self.locked.load(Relaxed) {
+        // Acquire pairs with the Release of the guard that unlocked last. An attempt that fails writes nothing.
+        while self.locked.compare_exchange(false, true, Acquire, Relaxed).is_err() {
+            backoff.wait();
+            // Under a model checker only an attempt is sure to see the newest value.
+            while !MODEL && self.locked.load(Relaxed) {
                 backoff.wait();
             }
         }
@@ -55,6 +57,7 @@ impl<T> DerefMut for Guard<'_, T> {
 impl<T> Drop for Guard<'_, T> {
     fn drop(&mut self) {
         // Release pairs with the Acquire of the next `lock`.
-        self.mutex.locked.store(false, Release);
+        let order = if cfg!(fault = "mutex-without-release") { Relaxed } else { Release };
+        self.mutex.locked.store(false, order);
     }
 }

@@ -101,7 +101,7 @@ impl<R> Handle<R> {
         let packet = &*self.packet;
         // Acquire pairs with the Release of `deliver`, here and below: the result is there after DONE.
         let mut state = packet.state.load(Acquire);
-        if state & DONE == 0 && state & WAKER != 0 {
+        if state & DONE == 0 && state & WAKER != 0 && !cfg!(fault = "handle-keeps-waker") {
             // Takes the waker back, unless the completer was faster.
             state = packet.state.fetch_and(!WAKER, Acquire) & !WAKER;
         }
@@ -154,7 +154,9 @@ impl<R> Promise<R> {
         // SAFETY: before DONE the result belongs to the completer, of which there is one.
         packet.result.with_mut(|result| unsafe { *result = Some(outcome) });
         // Release (of AcqRel) pairs with the Acquires of `poll_outcome`; Acquire with its Release of the waker.
-        let state = packet.state.fetch_or(DONE, AcqRel);
+        let early = if cfg!(fault = "handle-wakes-lost") { packet.state.load(Acquire) } else { WAKER };
+        let order = if cfg!(fault = "handle-delivered-early") { Acquire } else { AcqRel };
+        let state = packet.state.fetch_or(DONE, order) & early;
         if state & WAKER != 0 {
             // SAFETY: the waker was set before DONE, so the handle will not touch it again... but by `fetch_and`
             // on WAKER alone, after which it sees DONE and leaves the slot to us.

@@ -27,7 +27,7 @@ use super::{
 use crate::monitor::Description;
 use crate::object::{Reference, Turn};
 use crate::scheduler::Context;
-use crate::sync::{AcqRel, AtomicPtr, AtomicU32};
+use crate::sync::{AcqRel, Acquire, AtomicPtr, AtomicU32, Release};
 use alloc::boxed::Box;
 use core::any::type_name;
 use core::ptr::NonNull;
@@ -255,7 +255,15 @@ unsafe fn claim(task: NonNull<Task>, cx: &mut Context) {
         let options = (*control).options;
         // AcqRel: the last envoy comes after all that the other homes did to their objects and envoys (their Release).
         // From here on the envoy is the granted task's, wherever that runs.
-        if (*control).pending.fetch_sub(1, AcqRel) == 1 {
+        let pending = &(*control).pending;
+        let before = if cfg!(fault = "grant-counted-twice") {
+            let before = pending.load(Acquire);
+            pending.store(before - 1, Release);
+            before
+        } else {
+            pending.fetch_sub(1, AcqRel)
+        };
+        if before == 1 {
             cx.send_granted(many, &options);
         }
     }

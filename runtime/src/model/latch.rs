@@ -1,0 +1,170 @@
+//! Latches keep their holders apart, hand over what was written under them, and let everybody in in the end.
+
+use super::{Watched, model};
+use crate::sync::global::AtomicU64;
+use crate::sync::{LatchWord, Relaxed, SpinMutex};
+use loom::thread;
+use std::sync::Arc;
+
+/// A latch and what it protects.
+struct Latched {
+    latch: LatchWord,
+    data: Watched,
+}
+
+fn latched() -> Arc<Latched> {
+    Arc::new(Latched { latch: LatchWord::new(), data: Watched::new(0) })
+}
+
+#[test]
+fn a_spin_latch_lets_one_in_at_a_time() {
+    let enter = |here: &Latched| {
+        here.latch.lock();
+        here.data.add(1);
+        here.latch.unlock();
+    };
+    model(3, move || {
+        let here = latched();
+        let there = here.clone();
+        let other = thread::spawn(move || (0..2).for_each(|_| enter(&there)));
+        (0..2).for_each(|_| enter(&here));
+        other.join().unwrap();
+        assert_eq!(here.data.get(), 4);
+    });
+    model(1, move || {
+        let here = latched();
+        let others = [here.clone(), here.clone()].map(|there| thread::spawn(move || enter(&there)));
+        enter(&here);
+        others.into_iter().for_each(|other| other.join().unwrap());
+        assert_eq!(here.data.get(), 3);
+    });
+}
+
+#[test]
+fn a_poisoned_latch_still_lets_one_in_at_a_time() {
+    model(3, || {
+        let here = latched();
+        let there = here.clone();
+        let other = thread::spawn(move || {
+            there.latch.lock();
+            there.latch.poison();
+            there.data.add(1);
+            there.latch.unlock();
+        });
+        here.latch.lock();
+        here.data.add(1);
+        here.latch.unlock();
+        here.latch.clear_poison();
+        other.join().unwrap();
+        assert_eq!(here.data.get(), 2);
+    });
+}
+
+#[test]
+fn a_reader_and_a_writer_take_turns_at_a_reader_writer_latch() {
+    model(3, || {
+        let here = latched();
+        let there = here.clone();
+        let writer = thread::spawn(move || {
+            for _ in 0..2 {
+                there.latch.lock_exclusive();
+                there.data.add(1);
+                there.latch.unlock_exclusive();
+            }
+        });
+        let mut before = 0;
+        for _ in 0..2 {
+            here.latch.lock_shared();
+            let seen = here.data.get();
+            here.latch.unlock_shared();
+            assert!(before <= seen);
+            before = seen;
+        }
+        writer.join().unwrap();
+        // The mark of a waiting writer has gone with it, else nobody could read any more.
+        here.latch.lock_shared();
+        assert_eq!(here.data.get(), 2);
+    });
+}
+
+#[test]
+fn readers_and_writers_of_a_reader_writer_latch_do_not_meet() {
+    model(1, || {
+        let here = latched();
+        let there = here.clone();
+        let writer = thread::spawn(move || {
+            there.latch.lock_exclusive();
+            there.data.add(1);
+            there.latch.unlock_exclusive();
+        });
+        let there = here.clone();
+        let reader = thread::spawn(move || {
+            there.latch.lock_shared();
+            let seen = there.data.get();
+            there.latch.unlock_shared();
+            assert!(seen <= 1);
+        });
+        here.latch.lock_shared();
+        let seen = here.data.get();
+        here.latch.unlock_shared();
+        assert!(seen <= 1);
+        writer.join().unwrap();
+        reader.join().unwrap();
+        assert_eq!(here.data.get(), 1);
+    });
+}
+
+#[test]
+fn two_writers_and_a_reader_all_get_into_a_reader_writer_latch() {
+    model(1, || {
+        let here = latched();
+        let writers = [here.clone(), here.clone()].map(|there| {
+            thread::spawn(move || {
+                there.latch.lock_exclusive();
+                there.data.add(1);
+                there.latch.unlock_exclusive();
+            })
+        });
+        here.latch.lock_shared();
+        assert!(here.data.get() <= 2);
+        here.latch.unlock_shared();
+        writers.into_iter().for_each(|writer| writer.join().unwrap());
+        assert_eq!(here.data.get(), 2);
+        // The mark of a waiting writer has gone with the last one, else nobody could read any more.
+        here.latch.lock_shared();
+    });
+}
+
+#[test]
+fn readers_share_a_reader_writer_latch() {
+    let together = Arc::new(AtomicU64::new(0));
+    let seen = together.clone();
+    model(2, move || {
+        let here = latched();
+        let inside = Arc::new(AtomicU64::new(0));
+        let (there, also_inside) = (here.clone(), inside.clone());
+        let other = thread::spawn(move || {
+            there.latch.lock_shared();
+            also_inside.fetch_add(1, Relaxed);
+            there.latch.unlock_shared();
+            also_inside.fetch_sub(1, Relaxed);
+        });
+        here.latch.lock_shared();
+        seen.fetch_max(1 + inside.load(Relaxed), Relaxed);
+        here.latch.unlock_shared();
+        other.join().unwrap();
+    });
+    assert_eq!(together.load(Relaxed), 2, "in some execution both readers are inside");
+}
+
+#[test]
+fn a_spin_mutex_hands_its_value_on() {
+    model(3, || {
+        let mutex = Arc::new(SpinMutex::new(0));
+        let there = mutex.clone();
+        let other = thread::spawn(move || (0..2).for_each(|_| *there.lock() += 1));
+        (0..2).for_each(|_| *mutex.lock() += 1);
+        other.join().unwrap();
+        assert_eq!(*mutex.lock(), 4);
+    });
+}

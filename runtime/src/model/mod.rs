@@ -1,0 +1,87 @@
+//! Models for loom: every lock-free or fenced piece of the runtime, run through all executions that its orderings allow.
+//!
+//! Built only by `--cfg 'model="loom"'` (see [`sync`](crate::sync)); `.ci/loom` runs them. What runs is the shipped code:
+//! loom stands in for the atomics, cells and yields below it, and nothing else is replaced.
+//!
+//! | file | piece |
+//! |---|---|
+//! | `latch` | spin latch, reader/writer latch, the runtime's own lock |
+//! | `version` | optimistic readers beside sequenced and latched writers; links |
+//! | `inbox` | the ring of an inbox, its backlog, and the order between them |
+//! | `sleep` | a push beside a worker that falls asleep; garbage that nobody is awake for; the end of a runtime |
+//! | `handle` | a result beside who waits for it, cancels it or throws it away |
+//! | `epoch` | retired objects beside the tasks that have found them |
+//! | `grant` | tasks with several objects |
+//! | `heap` | blocks that move between two cores |
+//!
+//! # Bounds
+//!
+//! Executions grow exponentially with what a model does, so each is small (two or three threads, a few steps each, rings
+//! of two places) and its threads are preempted a bounded number of times; the bound stands with each model. Within the
+//! bound loom goes through *every* execution: each order of steps, and each old value that a load may still see.
+//! `LOOM_MAX_PREEMPTIONS` sets another bound for all models, where there is more time.
+//!
+//! What loom cannot see: it orders a little more than the language around `SeqCst` accesses (see `sync/model.rs`) and
+//! around `unpark`. Values of plain memory are seen by it only in cells, which is why models keep their data in
+//! [`Watched`].
+
+mod epoch;
+mod grant;
+mod handle;
+mod heap;
+mod inbox;
+mod latch;
+mod platform;
+mod sleep;
+mod version;
+
+use crate::sync::global::AtomicU64;
+use crate::sync::{Relaxed, UnsafeCell};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Steps of one execution; whoever needs more goes round in circles.
+const MOST_STEPS: usize = 20_000;
+
+/// Goes through all executions of `run` in which threads are preempted up to that often, and says how many there were.
+fn model(preemptions: usize, run: impl Fn() + Send + Sync + 'static) {
+    let began = Instant::now();
+    let count = Arc::new(AtomicU64::new(0));
+    let counted = count.clone();
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = builder.preemption_bound.or(Some(preemptions));
+    builder.max_branches = builder.max_branches.max(MOST_STEPS);
+    builder.check(move || {
+        counted.fetch_add(1, Relaxed);
+        run();
+    });
+    println!("{} executions in {:.1} s", count.load(Relaxed), began.elapsed().as_secs_f64());
+}
+
+/// A number in plain memory that loom watches: it fails the model if two threads touch it and nothing orders them.
+#[derive(Default)]
+struct Watched(UnsafeCell<u64>);
+
+// SAFETY: loom checks that accesses are ordered, which is what models use this for; under loom only one thread of a
+// model runs at a time, whatever the model does.
+unsafe impl Sync for Watched {}
+
+impl Watched {
+    fn new(value: u64) -> Self {
+        Self(UnsafeCell::new(value))
+    }
+
+    fn get(&self) -> u64 {
+        // SAFETY: loom has checked that nobody writes meanwhile.
+        self.0.with(|value| unsafe { *value })
+    }
+
+    fn set(&self, new: u64) {
+        // SAFETY: loom has checked that nobody else is here.
+        self.0.with_mut(|value| unsafe { *value = new });
+    }
+
+    fn add(&self, more: u64) {
+        self.set(self.get() + more);
+    }
+}
