@@ -193,7 +193,7 @@ impl Slots {
         unsafe { self.shared.0.lock().depot.put_one(slot) };
     }
 
-    #[cfg(test)]
+    #[cfg(all(test, not(any(model = "loom", model = "shuttle"))))]
     /// Gives all that a shard has set aside to the others, as when its worker retires.
     ///
     /// # Safety

@@ -127,19 +127,19 @@ impl CoreHeap {
         }
     }
 
-    #[cfg(test)]
+    #[cfg(all(test, not(any(model = "loom", model = "shuttle"))))]
     /// The heaps below this one.
     pub fn heaps(&self) -> &Arc<Heaps> {
         &self.heaps
     }
 
-    #[cfg(test)]
+    #[cfg(all(test, not(any(model = "loom", model = "shuttle"))))]
     /// What this heap had to do with its node.
     pub fn stats(&self) -> CoreStats {
         self.stats
     }
 
-    #[cfg(test)]
+    #[cfg(all(test, not(any(model = "loom", model = "shuttle"))))]
     /// Free blocks of each class that are here.
     pub fn free_blocks(&self) -> [usize; 4] {
         Class::ALL.map(|class| {

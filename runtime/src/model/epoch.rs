@@ -70,6 +70,35 @@ impl House {
         Retired { epoch: retired, freed }
     }
 
+    /// A task of the reader's finds the object and waits in a pool. Meanwhile the object is unlinked, and reader and
+    /// writer go on to the next epoch: another one, and only the ledgers keep the object.
+    fn let_a_task_find_the_object_and_wait(&self) -> Waiting {
+        let begun = self.announce(READER, 0);
+        let slot = slot(begun);
+        self.ledgers[READER].start(slot);
+        assert!(self.is_found());
+        let epoch = self.announce(WRITER, 0);
+        let retired = self.unlink();
+        assert!(!self.reclaim(retired));
+        self.announce(READER, begun);
+        self.announce(WRITER, epoch);
+        Waiting { slot, retired }
+    }
+
+    /// A task of that slot has found the object and waits. The object is retired, and reader and writer go on: it is
+    /// freed only when the task has run.
+    fn keep_until_the_task_has_run(&self, slot: u8) {
+        let retired = self.unlink();
+        let go_on = || {
+            self.announce(READER, 0);
+            self.announce(WRITER, 0);
+            self.reclaim(retired)
+        };
+        assert!(!(0..4).any(|_| go_on()), "the object was freed while a task that has found it waits");
+        self.ledgers[READER].finish(slot);
+        assert!((0..4).any(|_| go_on()), "nothing reaches the object, and it is not freed");
+    }
+
     fn is_found(&self) -> bool {
         self.link.load(Acquire) == 1
     }
@@ -78,6 +107,12 @@ impl House {
     fn look(&self) {
         assert_eq!(self.object.get(), 0, "the object was freed");
     }
+}
+
+/// A task that waits, and the epoch in which what it has found was retired.
+struct Waiting {
+    slot: u8,
+    retired: u64,
 }
 
 /// What has become of the object.
@@ -96,7 +131,7 @@ impl Retired {
 
 #[test]
 fn what_a_waiting_task_has_found_is_not_freed() {
-    model(2, || {
+    model(4, || {
         let house = House::new();
         let there = house.clone();
         let reader = thread::spawn(move || {
@@ -121,61 +156,51 @@ fn what_a_waiting_task_has_found_is_not_freed() {
 
 #[test]
 fn what_a_follow_up_was_told_of_is_not_freed() {
-    model(2, || {
+    model(3, || {
         let house = House::new();
-        let there = house.clone();
+        let waiting = house.let_a_task_find_the_object_and_wait();
+        let (there, slot) = (house.clone(), waiting.slot);
         let reader = thread::spawn(move || {
+            // The task runs, and has a follow-up of the same operation.
             let ledger = &there.ledgers[READER];
-            let epoch = there.announce(READER, 0);
-            let slot = slot(epoch);
-            ledger.start(slot);
-            let found = there.is_found();
-            // The task waits in a pool, runs, and has a follow-up of the same operation.
-            there.announce(READER, epoch);
             ledger.start(slot);
             ledger.finish(slot);
-            if found {
-                there.look();
-            }
+            there.look();
             ledger.finish(slot);
             there.sleep(READER);
         });
-        let retired = house.retire();
+        let freed = house.reclaim(waiting.retired);
+        house.sleep(WRITER);
         reader.join().unwrap();
-        retired.is_freed_in_the_end(&house);
+        Retired { epoch: waiting.retired, freed }.is_freed_in_the_end(&house);
     });
 }
 
 #[test]
 fn what_a_follow_up_on_another_worker_was_told_of_is_not_freed() {
-    model(2, || {
+    model(3, || {
         let house = House::new();
+        let known = house.announce(OTHER, 0);
+        let waiting = house.let_a_task_find_the_object_and_wait();
+        house.announce(OTHER, known);
         let sent = Arc::new(AtomicBool::new(false));
-        let (there, send) = (house.clone(), sent.clone());
-        let epoch = house.announce(READER, 0);
-        house.announce(OTHER, 0);
-        let slot = slot(epoch);
+        let (there, send, slot) = (house.clone(), sent.clone(), waiting.slot);
         let reader = thread::spawn(move || {
             let ledger = &there.ledgers[READER];
             ledger.start(slot);
-            if there.is_found() {
-                ledger.start(slot);
-                send.store(true, Release);
-            }
+            send.store(true, Release);
             ledger.finish(slot);
             there.sleep(READER);
         });
         let there = house.clone();
         let other = thread::spawn(move || {
-            let epoch = there.announce(OTHER, epoch);
             if sent.load(Acquire) {
                 there.look();
                 there.ledgers[OTHER].finish(slot);
             }
-            there.announce(OTHER, epoch);
             there.sleep(OTHER);
         });
-        house.retire();
+        house.reclaim(waiting.retired);
         reader.join().unwrap();
         other.join().unwrap();
     });
@@ -183,7 +208,7 @@ fn what_a_follow_up_on_another_worker_was_told_of_is_not_freed() {
 
 #[test]
 fn what_a_task_from_outside_finds_is_not_freed() {
-    model(2, || {
+    model(4, || {
         let house = House::new();
         let there = house.clone();
         let reader = thread::spawn(move || {
@@ -199,6 +224,40 @@ fn what_a_task_from_outside_finds_is_not_freed() {
         let retired = house.retire();
         reader.join().unwrap();
         retired.is_freed_in_the_end(&house);
+    });
+}
+
+#[test]
+fn a_worker_that_wakes_up_begins_in_no_settled_epoch() {
+    model(3, || {
+        let house = House::new();
+        let there = house.clone();
+        let reader = thread::spawn(move || there.announce(READER, 0));
+        house.announce(WRITER, 0);
+        for _ in 0..2 {
+            house.epochs.advance(house.ledgers.iter());
+            house.announce(WRITER, 0);
+        }
+        let slot = slot(reader.join().unwrap());
+        house.ledgers[READER].start(slot);
+        house.keep_until_the_task_has_run(slot);
+    });
+}
+
+#[test]
+fn a_task_from_outside_begins_in_no_settled_epoch() {
+    model(3, || {
+        let house = House::new();
+        let there = house.clone();
+        let outside = thread::spawn(move || there.epochs.start_external());
+        house.announce(WRITER, 0);
+        for _ in 0..3 {
+            house.epochs.advance(house.ledgers.iter());
+            house.announce(WRITER, 0);
+        }
+        let slot = outside.join().unwrap();
+        house.announce(READER, 0);
+        house.keep_until_the_task_has_run(slot);
     });
 }
 

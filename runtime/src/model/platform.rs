@@ -73,6 +73,10 @@ impl Platform for Cores {
     }
 
     fn block(&self, ready: &mut dyn FnMut(&Waker) -> bool) -> Result<(), WouldBlock> {
+        if std::thread::panicking() {
+            // The runtime is dropped by a model that failed: one panic is enough.
+            return Err(WouldBlock);
+        }
         let bell = Arc::new(Bell(Notify::new()));
         let waker = bell.clone().into();
         while !ready(&waker) {
