@@ -27,6 +27,7 @@ fn processor_time() -> Duration {
 
 #[cfg(unix)]
 #[test]
+#[cfg_attr(any(sanitizer = "address", sanitizer = "thread"), ignore = "a sanitizer takes its own time")]
 fn a_sleeping_runtime_uses_no_processor() {
     let _alone = alone();
     for (workers, seconds, watched) in [(1, 1, false), (2, 5, false), (2, 5, true), (8, 1, false)] {
@@ -51,6 +52,7 @@ fn a_sleeping_runtime_uses_no_processor() {
 }
 
 #[test]
+#[cfg_attr(any(sanitizer = "address", sanitizer = "thread"), ignore = "a sanitizer takes its own time")]
 fn a_sleeping_runtime_wakes_promptly() {
     let _alone = alone();
     let _watched = watchdog();

@@ -20,4 +20,4 @@ pub use panics::silence_tasks;
 pub use random::Random;
 pub use setting::{Blame, Setting, on_each};
 pub use signals::{Dropped, Flag, Gate};
-pub use watchdog::{Watchdog, eventually, watchdog, watchdog_called, watchdog_of};
+pub use watchdog::{PATIENCE, Watchdog, eventually, watchdog, watchdog_called, watchdog_of};

@@ -6,6 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;
 use std::time::{Duration, Instant};
 
+/// How many times longer things may take than usual: a sanitizer slows everything down.
+pub const PATIENCE: u32 = if cfg!(any(sanitizer = "address", sanitizer = "thread")) { 8 } else { 1 };
+
 /// Ends the process if it is not dropped in time.
 #[must_use]
 pub struct Watchdog(Arc<AtomicBool>);
@@ -22,6 +25,7 @@ pub fn watchdog_of(time: Duration) -> Watchdog {
 
 /// As [`watchdog_of`], with a name for what it watches.
 pub fn watchdog_called(test: String, time: Duration) -> Watchdog {
+    let time = time * PATIENCE;
     let done = Arc::new(AtomicBool::new(false));
     let seen = done.clone();
     thread::spawn(move || {
@@ -53,7 +57,7 @@ impl Drop for Watchdog {
 ///
 /// If it does not within some seconds.
 pub fn eventually(what: &str, mut is_true: impl FnMut() -> bool) {
-    let end = Instant::now() + Duration::from_secs(10);
+    let end = Instant::now() + Duration::from_secs(10) * PATIENCE;
     while !is_true() {
         assert!(Instant::now() < end, "never: {what}");
         thread::yield_now();

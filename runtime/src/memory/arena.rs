@@ -6,7 +6,8 @@
 //! Regions come in huge pages where there are any, since such objects are reached at random, and stay until the
 //! whole is dropped.
 
-use super::lists::{ListDepot, ListMagazine};
+use super::forbidden;
+use super::lists::{LINKS, ListDepot, ListMagazine};
 use super::pages::{HUGE_PAGE, PageSource, Pages, Span, pages_or_fewer};
 use crate::sync::{AtomicUsize, Padded, Relaxed, SpinMutex};
 use alloc::boxed::Box;
@@ -142,10 +143,11 @@ impl Slots {
     #[inline]
     pub unsafe fn alloc_on(&self, shard: usize) -> Option<NonNull<u8>> {
         let shard = &self.shards[shard].0;
-        match shard.magazine.pop().or_else(|| shard.bump(self.stride)) {
+        let slot = match shard.magazine.pop().or_else(|| shard.bump(self.stride)) {
             Some(slot) => Some(slot),
             None => self.refill(shard),
-        }
+        };
+        slot.inspect(|slot| self.allow(*slot))
     }
 
     /// Frees a slot, wherever it was allocated, by way of `shard`.
@@ -157,6 +159,7 @@ impl Slots {
     #[inline]
     pub unsafe fn free_on(&self, shard: usize, slot: NonNull<u8>) {
         let shard = &self.shards[shard].0;
+        self.forbid(slot);
         // SAFETY: the caller's promise.
         if !unsafe { shard.magazine.push(slot) } {
             // SAFETY: the same promise; the slot was not taken.
@@ -166,6 +169,10 @@ impl Slots {
 
     /// A slot for a thread that has no shard; `None` if there is no memory left. Its contents are arbitrary.
     pub fn alloc_shared(&self) -> Option<NonNull<u8>> {
+        self.take_shared().inspect(|slot| self.allow(*slot))
+    }
+
+    fn take_shared(&self) -> Option<NonNull<u8>> {
         loop {
             {
                 let mut shared = self.shared.0.lock();
@@ -189,8 +196,22 @@ impl Slots {
     ///
     /// The slot comes from here, was not freed yet, and is no longer used.
     pub unsafe fn free_shared(&self, slot: NonNull<u8>) {
+        self.forbid(slot);
         // SAFETY: the caller's promise.
         unsafe { self.shared.0.lock().depot.put_one(slot) };
+    }
+
+    /// The slot is free, and nobody touches it but for its links.
+    #[inline(always)]
+    fn forbid(&self, slot: NonNull<u8>) {
+        // SAFETY: a slot is longer than its links.
+        forbidden::forbid(unsafe { slot.byte_add(LINKS) }, self.stride - LINKS);
+    }
+
+    /// The slot is no longer free.
+    #[inline(always)]
+    fn allow(&self, slot: NonNull<u8>) {
+        forbidden::allow(slot, self.stride);
     }
 
     #[cfg(all(test, not(any(model = "loom", model = "shuttle"))))]
@@ -293,6 +314,7 @@ impl Slots {
 impl Drop for Slots {
     fn drop(&mut self) {
         for pages in self.shared.0.lock().regions.drain(..) {
+            forbidden::allow(pages.ptr, pages.bytes);
             // SAFETY: the pages came from this source; their slots may be used no longer than this value lives.
             unsafe { self.source.release(pages) };
         }

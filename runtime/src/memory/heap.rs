@@ -6,6 +6,7 @@
 //! that frees what others allocate keeps at most two batches of a class and passes on the rest, and a core that hovers
 //! around a boundary does not move batches to and fro.
 
+use super::forbidden::{allow, forbid};
 use super::magazine::{Inline, Magazine};
 pub use super::node_heap::{Block, Class, Heaps};
 use alloc::sync::Arc;
@@ -46,10 +47,11 @@ impl CoreHeap {
     /// arbitrary.
     #[inline(always)]
     pub fn alloc(&mut self, class: Class) -> Option<NonNull<Block>> {
-        match self.loaded[class as usize].pop() {
+        let block = match self.loaded[class as usize].pop() {
             Some(block) => Some(block.cast()),
             None => self.refill(class),
-        }
+        };
+        block.inspect(|block| allow(block.cast(), class.size()))
     }
 
     /// Frees a block, wherever it was allocated.
@@ -65,6 +67,7 @@ impl CoreHeap {
             unsafe { Heaps::is_of(class, block) },
             "a block is freed in the class that it was allocated in"
         );
+        forbid(block.cast(), class.size());
         // SAFETY: the caller's promise; all magazines of a class hold one of its batches.
         if !unsafe { self.loaded[class as usize].push(block.cast(), class.batch()) } {
             // SAFETY: the same promise; the block was not taken.

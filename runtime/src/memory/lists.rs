@@ -7,6 +7,8 @@ use core::ptr::{NonNull, null_mut};
 
 /// Where a free block links to the next in its list.
 const NEXT: usize = 8;
+/// Bytes at the start of a free block that lists use.
+pub(super) const LINKS: usize = 16;
 
 /// The block that follows the free block `block` in its list.
 ///

@@ -3,6 +3,7 @@
 mod arena;
 mod chunk;
 mod epoch;
+mod forbidden;
 mod heap;
 mod lists;
 mod magazine;

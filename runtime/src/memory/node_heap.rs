@@ -11,6 +11,7 @@
 
 pub use super::chunk::Class;
 use super::chunk::{CHUNK, ChunkHeader, header_of, take_whole_chunks};
+use super::forbidden::{allow, forbid};
 use super::magazine::{Depot, Magazine};
 use super::pages::{PageSource, Pages, Span, pages_or_fewer};
 use super::quota::Quota;
@@ -99,6 +100,10 @@ impl NodeHeap {
 
     /// A block for a caller that has no core heap; `None` if there is no memory left. Its contents are arbitrary.
     pub fn alloc_one(&self, class: Class) -> Option<NonNull<Block>> {
+        self.take_one(class).inspect(|block| allow(block.cast(), class.size()))
+    }
+
+    fn take_one(&self, class: Class) -> Option<NonNull<Block>> {
         {
             let mut state = self.state.lock();
             if let Some(block) = state.shelves[class as usize].depot.take_one() {
@@ -130,6 +135,7 @@ impl NodeHeap {
     pub unsafe fn free_one(&self, class: Class, block: NonNull<Block>) {
         let mut state = self.state.lock();
         state.stats.single_frees += 1;
+        forbid(block.cast(), class.size());
         // SAFETY: the caller's promise.
         unsafe { state.shelves[class as usize].depot.put_one(block.cast()) };
     }
@@ -254,6 +260,7 @@ impl NodeHeap {
 impl Drop for NodeHeap {
     fn drop(&mut self) {
         for pages in self.state.lock().regions.drain(..) {
+            allow(pages.ptr, pages.bytes);
             // SAFETY: the pages came from this source. Who uses a block keeps its heap, so there are no users left.
             unsafe { self.source.release(pages) };
         }

@@ -84,10 +84,10 @@ impl Workload {
         }
     }
 
-    /// Takes over properties, the later ones before the earlier ones. The error says what to write instead.
+    /// Takes over properties, the later ones before the earlier ones. The error says in one line what to write instead.
     pub fn apply(&mut self, properties: &[Property]) -> Result<(), String> {
         for property in properties {
-            self.set(&property.name, property.value.trim())?;
+            self.set(&property.name, property.value.trim()).map_err(|message| in_one_line(&message))?;
         }
         Ok(())
     }
@@ -219,6 +219,15 @@ impl Mix {
     }
 }
 
+/// A message that may cite names and values, which an escape can give line feeds.
+fn in_one_line(message: &str) -> String {
+    let shown = |character: char| match character {
+        _ if character.is_control() => character.escape_default().to_string(),
+        _ => character.to_string(),
+    };
+    message.chars().map(shown).collect()
+}
+
 fn count(name: &str, value: &str) -> Result<u64, String> {
     value.parse().map_err(|_| format!("{name} is '{value}'; write a whole number"))
 }
@@ -291,6 +300,8 @@ mod tests {
             ("scanproportion=0.95\ninsertproportion=0.05", "add up to 2,"),
             ("recordcount=many", "whole number"),
             ("recordcount=-1", "whole number"),
+            ("recordcount=1\\n2", "'1\\n2'; write a whole number"),
+            ("record\\ncount=1", "unknown property 'record\\ncount'"),
             ("requestdistribution=hotspot", "choose one of uniform, zipfian, latest"),
             ("zipfianconstant=1", "between 0 and 1"),
             ("minscanlength=0", "1 <= minscanlength"),

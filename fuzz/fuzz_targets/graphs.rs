@@ -1,0 +1,275 @@
+//! Graphs of tasks, in a simulation, against running them one after another.
+//!
+//! What is promised of sequenced objects is the order: each must end as if the tasks of its spawner had run as they
+//! were spawned. What is promised of all others is that nothing gets lost: tasks add to them, and the sums must be
+//! right. Every handle is resolved, and a task that was cancelled in time has done nothing.
+
+#![no_main]
+
+use arbitrary::Arbitrary;
+use libfuzzer_sys::fuzz_target;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use xtasking::platform::Simulation;
+use xtasking::{
+    Context, Handle, JoinError, Object, OptimisticSequenced, Plain, Priority, ReaderWriterLatch, Runtime,
+    Sequencing, Shared, Shutdown, Snapshot, Spawner, SpinLatch, TaskBuilder,
+};
+
+/// Sequenced objects, whose order is checked.
+const SEQUENCED: usize = 5;
+
+/// What a task touches besides sequenced objects.
+#[derive(Arbitrary, Clone, Copy, Debug, PartialEq)]
+enum Beside {
+    Nothing,
+    Latched,
+    SharedRead,
+    SharedWrite,
+    Snapshot,
+}
+
+#[derive(Arbitrary, Clone, Debug)]
+struct Task {
+    /// A bit for each sequenced object; of those, three at most.
+    sequenced: u8,
+    beside: Beside,
+    /// A priority other than normal, with which it has no sequenced objects: their order would not be promised.
+    priority: Option<bool>,
+    /// The worker to run on, where its objects do not say.
+    core: Option<u8>,
+    /// How many follow-ups come after it, each spawned by the one before.
+    follow_ups: u8,
+    /// Its handle asks that it does not start.
+    cancelled: bool,
+}
+
+impl Task {
+    fn sequenced(&self) -> Vec<usize> {
+        match self.priority {
+            Some(_) => Vec::new(),
+            None => (0..SEQUENCED).filter(|index| self.sequenced >> index & 1 == 1).take(3).collect(),
+        }
+    }
+
+    fn follow_ups(&self) -> u8 {
+        self.follow_ups % 4
+    }
+}
+
+/// How the runtime ends.
+#[derive(Arbitrary, Clone, Copy, Debug, PartialEq)]
+enum End {
+    /// All tasks were waited for.
+    Joined,
+    /// It runs those that are left.
+    Drained,
+    /// It drops those that are left.
+    Cancelled,
+}
+
+#[derive(Arbitrary, Debug)]
+struct Input {
+    cores: u8,
+    two_nodes: bool,
+    seed: u16,
+    distance: u8,
+    /// The spawner is a task, not a thread outside.
+    inside: bool,
+    end: End,
+    tasks: Vec<Task>,
+}
+
+/// Changes objects so that the result depends on the order of all tasks on each of them.
+fn mix(objects: &mut [&mut u64], task: usize) {
+    let sum = objects.iter().fold(task as u64 + 1, |sum, object| sum.wrapping_mul(31).wrapping_add(**object));
+    objects.iter_mut().enumerate().for_each(|(index, object)| **object = sum ^ (index as u64) << 40);
+}
+
+/// What tasks share.
+#[derive(Clone)]
+struct Objects {
+    sequenced: Vec<Object<Plain<u64>>>,
+    latched: Object<Plain<u64>>,
+    shared: Object<Shared<u64>>,
+    snapshot: Object<Snapshot<[u64; 2]>>,
+    followed: Object<Plain<u64>>,
+    /// Bodies that have run, and their follow-ups.
+    ran: Arc<[AtomicU64; 2]>,
+}
+
+impl Objects {
+    fn new(rt: &Runtime) -> Self {
+        Self {
+            sequenced: (0..SEQUENCED).map(|_| rt.plain(0).pin(Sequencing).build()).collect(),
+            latched: rt.plain(0).pin(SpinLatch).build(),
+            shared: rt.shared_reads(0).pin(ReaderWriterLatch).build(),
+            snapshot: rt.snapshot([0; 2]).pin(OptimisticSequenced).build(),
+            followed: rt.plain(0).build(),
+            ran: Arc::default(),
+        }
+    }
+
+    fn sequenced<const N: usize>(&self, task: &Task) -> [&Object<Plain<u64>>; N] {
+        let chosen = task.sequenced();
+        std::array::from_fn(|index| &self.sequenced[chosen[index]])
+    }
+
+    /// Spawns the first of as many follow-ups as are left.
+    fn follow(self, left: u8, cx: &mut Context) {
+        if left > 0 {
+            let followed = self.followed.clone();
+            cx.task(followed.write()).spawn(move |count, cx| {
+                *count += 1;
+                self.ran[1].fetch_add(1, SeqCst);
+                self.follow(left - 1, cx);
+            });
+        }
+    }
+}
+
+fn annotated<P: Spawner, A>(builder: TaskBuilder<P, A>, task: &Task) -> TaskBuilder<P, A> {
+    let builder = match task.core {
+        Some(core) => builder.core(core.into()),
+        None => builder,
+    };
+    match task.priority {
+        Some(high) => builder.priority(if high { Priority::High } else { Priority::Low }),
+        None => builder,
+    }
+}
+
+/// Spawns a task on that many sequenced objects and what is beside.
+macro_rules! submit {
+    ($at:ident, $task:ident, $number:ident, $objects:ident, [$($name:ident)*] $($last:ident: $access:expr => $change:expr)?) => {{
+        let [$($name),*] = $objects.sequenced($task);
+        let (same, left) = ($objects.clone(), $task.follow_ups());
+        let builder = annotated($at.task(($($name.write(),)* $($access,)?)), $task);
+        builder.submit(move |($($name,)* $($last,)?), cx| {
+            mix(&mut [$($name),*], $number);
+            $($change;)?
+            same.ran[0].fetch_add(1, SeqCst);
+            same.follow(left, cx);
+        })
+    }};
+}
+
+macro_rules! submit_with {
+    ($at:ident, $task:ident, $number:ident, $objects:ident, $names:tt) => {
+        match $task.beside {
+            Beside::Nothing => submit!($at, $task, $number, $objects, $names),
+            Beside::Latched => {
+                submit!($at, $task, $number, $objects, $names sum: $objects.latched.write() => *sum += 1)
+            }
+            Beside::SharedRead => {
+                submit!($at, $task, $number, $objects, $names sum: $objects.shared.read() => assert!(*sum < 1 << 20))
+            }
+            Beside::SharedWrite => {
+                submit!($at, $task, $number, $objects, $names sum: $objects.shared.write() => *sum += 1)
+            }
+            Beside::Snapshot => submit!($at, $task, $number, $objects, $names sum: $objects.snapshot.write() => {
+                assert_eq!(sum[0], sum[1]);
+                sum.iter_mut().for_each(|half| *half += 1);
+            }),
+        }
+    };
+}
+
+/// Spawns all tasks, from a runtime or a context.
+macro_rules! submit_all {
+    ($at:ident, $tasks:ident, $objects:ident) => {{
+        let submit = |(number, task): (usize, &Task)| -> Handle<()> {
+            match task.sequenced().len() {
+                0 => submit_with!($at, task, number, $objects, []),
+                1 => submit_with!($at, task, number, $objects, [a]),
+                2 => submit_with!($at, task, number, $objects, [a b]),
+                _ => submit_with!($at, task, number, $objects, [a b c]),
+            }
+        };
+        $tasks.iter().enumerate().map(submit).collect::<Vec<_>>()
+    }};
+}
+
+/// What the tasks that were not cancelled leave when they run one after another.
+fn one_after_another(tasks: &[Task], cancelled: &[bool]) -> Vec<u64> {
+    let mut all = vec![0; SEQUENCED];
+    for (number, task) in tasks.iter().enumerate().filter(|(number, _)| !cancelled[*number]) {
+        let mut copies: Vec<_> = task.sequenced().iter().map(|&index| all[index]).collect();
+        mix(&mut copies.iter_mut().collect::<Vec<_>>(), number);
+        task.sequenced().iter().zip(copies).for_each(|(&index, value)| all[index] = value);
+    }
+    all
+}
+
+fuzz_target!(|input: Input| {
+    let (cores, nodes) = (1 + usize::from(input.cores % 16), 1 + usize::from(input.two_nodes));
+    let rt = Runtime::builder()
+        .platform(Simulation::with_nodes(cores, nodes, input.seed.into()))
+        .prefetch_distance(input.distance.into())
+        .build()
+        .expect("a runtime of a few workers");
+    let objects = Objects::new(&rt);
+    let tasks = &input.tasks;
+    let handles = if input.inside {
+        let (tasks, objects) = (tasks.clone(), objects.clone());
+        rt.task(()).submit(move |(), cx| submit_all!(cx, tasks, objects)).join().unwrap()
+    } else {
+        let rt = &rt;
+        submit_all!(rt, tasks, objects)
+    };
+    let cancelled: Vec<bool> =
+        handles.iter().zip(tasks).map(|(handle, task)| task.cancelled && handle.cancel()).collect();
+    let ran = objects.ran.clone();
+    let expected = one_after_another(tasks, &cancelled);
+    // These stand behind the others.
+    let last: Vec<_> =
+        objects.sequenced.iter().map(|object| rt.task(object.read()).submit(|value, _| *value)).collect();
+
+    let check = |outcomes: Vec<Result<(), JoinError>>, shut_down: bool| {
+        for (outcome, &cancelled) in outcomes.iter().zip(&cancelled) {
+            match outcome {
+                Ok(()) => assert!(!cancelled, "a task that was cancelled has run"),
+                Err(JoinError::Cancelled) => assert!(cancelled || shut_down, "a task was not run"),
+                Err(error) => panic!("{error}"),
+            }
+        }
+        outcomes.iter().filter(|outcome| outcome.is_ok()).count() as u64
+    };
+    let join = |handles: Vec<Handle<()>>| handles.into_iter().map(Handle::join).collect::<Vec<_>>();
+    let kept = |beside| {
+        let kept =
+            tasks.iter().zip(&cancelled).filter(|(task, cancelled)| task.beside == beside && !**cancelled);
+        kept.count() as u64
+    };
+    match input.end {
+        End::Joined => {
+            check(join(handles), false);
+            assert_eq!(
+                rt.task(objects.latched.read()).submit(|sum, _| *sum).join().unwrap(),
+                kept(Beside::Latched)
+            );
+            assert_eq!(
+                rt.task(objects.shared.read()).submit(|sum, _| *sum).join().unwrap(),
+                kept(Beside::SharedWrite)
+            );
+            let snapshot = rt.task(objects.snapshot.read()).submit(|sum, _| *sum).join().unwrap();
+            assert_eq!(snapshot, [kept(Beside::Snapshot); 2]);
+            assert!(last.into_iter().map(|value| value.join().unwrap()).eq(expected));
+            rt.shutdown(Shutdown::Drain);
+        }
+        End::Drained => {
+            rt.shutdown(Shutdown::Drain);
+            check(join(handles), false);
+            assert!(last.into_iter().map(|value| value.join().unwrap()).eq(expected));
+        }
+        End::Cancelled => {
+            rt.shutdown(Shutdown::Cancel);
+            let done = check(join(handles), true);
+            assert_eq!(ran[0].load(SeqCst), done);
+            return;
+        }
+    }
+    let kept = || tasks.iter().zip(&cancelled).filter(|(_, cancelled)| !**cancelled).map(|(task, _)| task);
+    assert_eq!(ran[0].load(SeqCst), kept().count() as u64);
+    assert_eq!(ran[1].load(SeqCst), kept().map(|task| u64::from(task.follow_ups())).sum());
+});
