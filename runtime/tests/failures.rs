@@ -198,10 +198,13 @@ fn links_of_another_runtime_are_refused_where_nothing_would_keep_tasks_apart() {
     silence_tasks();
     on_all(|setting| {
         let (home, other) = (setting.build(), setting.build());
-        let sequenced =
-            Arena::<Pair>::with_primitive(&home, OptimisticSequenced).alloc_outside(Pair::default());
-        let in_turn = Arena::<Pair>::with_primitive(&home, Sequencing).alloc_outside(Pair::default());
-        let latched = Arena::<Pair>::with_primitive(&home, OptimisticLatched).alloc_outside(Pair::default());
+        let arenas = [
+            Arena::<Pair>::with_primitive(&home, OptimisticSequenced),
+            Arena::with_primitive(&home, Sequencing),
+            Arena::with_primitive(&home, OptimisticLatched),
+        ];
+        let [sequenced, in_turn, latched] =
+            arenas.each_ref().map(|arena| arena.alloc_outside(Pair::default()));
         let refused =
             |result: Result<(), JoinError>| assert!(matches!(result, Err(JoinError::Foreign)), "{result:?}");
         refused(other.task(sequenced.write()).submit(|_, _| ()).join());
@@ -219,6 +222,8 @@ fn links_of_another_runtime_are_refused_where_nothing_would_keep_tasks_apart() {
             home.task(link.write()).submit(|pair, _| pair.0.set(2, pair.token())).join().unwrap();
         }
         home.task((sequenced.write(), in_turn.write())).submit(|_, _| ()).join().unwrap();
+        // SAFETY: no link is followed any more.
+        arenas.into_iter().for_each(|arena| unsafe { arena.dispose() });
     });
 }
 

@@ -140,6 +140,8 @@ fn a_retired_node_waits_for_older_operations() {
         done.set();
         in_time(&rt, "the node is freed", || drops.load(SeqCst) == 1);
         in_time(&rt, "its place is free", || arena.stats().live == 0);
+        // SAFETY: no link is followed any more.
+        unsafe { arena.dispose() };
     }
 }
 
@@ -174,6 +176,8 @@ fn operations_that_follow_each_other_hold_nothing_up() {
         in_time(&rt, "the nodes are freed", || drops.load(SeqCst) == 100);
         done.set();
         all.join().unwrap();
+        // SAFETY: no link is followed any more.
+        unsafe { arena.dispose() };
     });
 }
 
@@ -210,6 +214,8 @@ fn memory_is_bounded_over_many_rounds() {
         let counters = rt.counters().unwrap();
         let all = (NODES * usize::from(rounds)) as u64;
         assert_eq!((counters.retired, counters.reclaimed), (all, all));
+        // SAFETY: no link is followed any more.
+        unsafe { arena.dispose() };
     });
 }
 
@@ -231,6 +237,8 @@ fn sleeping_workers_hold_nothing_up() {
         // Nothing else is done.
         eventually("the node is freed", || drops.load(SeqCst) == usize::from(round));
     }
+    // SAFETY: no link is followed any more.
+    unsafe { arena.dispose() };
 }
 
 #[test]
@@ -266,6 +274,9 @@ fn an_arena_of_another_runtime_is_refused() {
     let (one, two) = (Setting::Threads { workers: 1 }.build(), Setting::Threads { workers: 1 }.build());
     let drops = Arc::new(AtomicUsize::new(0));
     let arena = Arena::new(&one);
-    let alloc = two.task(()).submit(move |(), cx| _ = arena.alloc(node(1, &drops), cx));
+    let same = arena.clone();
+    let alloc = two.task(()).submit(move |(), cx| _ = same.alloc(node(1, &drops), cx));
     assert!(alloc.join().is_err());
+    // SAFETY: it has no node.
+    unsafe { arena.dispose() };
 }

@@ -247,6 +247,8 @@ fn a_busy_worker_reclaims_as_fast_as_it_retires() {
         most = most.max(arena.stats().live);
     }
     assert!(most > 0 && most < 10_000, "{most} nodes wait to be freed");
+    // SAFETY: no link is followed any more.
+    unsafe { arena.dispose() };
 }
 
 #[test]
@@ -297,6 +299,8 @@ fn a_panic_in_the_drop_of_the_payload_of_a_locate_harms_nobody() {
     });
     eventually("all walks end", || ended.load(SeqCst) == 20);
     assert_works(rt);
+    // SAFETY: no link is followed any more.
+    unsafe { arena.dispose() };
 }
 
 #[test]

@@ -263,6 +263,8 @@ fn prefetch_at(setting: Setting, distance: usize) -> u64 {
             break;
         }
     }
+    // SAFETY: all walks have ended.
+    unsafe { arena.dispose() };
     rt.counters().unwrap().prefetches
 }
 

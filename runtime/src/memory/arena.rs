@@ -455,7 +455,7 @@ mod tests {
         let slots = slots(1024, 64, 2);
         let (sender, receiver) = sync_channel::<Vec<Sent>>(4);
         thread::scope(|scope| {
-            scope.spawn(|| {
+            let allocating = scope.spawn(|| {
                 let sender = sender;
                 for round in 0..20_000 / SCALE {
                     let all = (0..100).map(|index| {
@@ -469,7 +469,7 @@ mod tests {
                     sender.send(all.collect()).unwrap();
                 }
             });
-            scope.spawn(|| {
+            let freeing = scope.spawn(|| {
                 for (round, all) in receiver.into_iter().enumerate() {
                     for (index, Sent(slot)) in all.into_iter().enumerate() {
                         // SAFETY: the slot was sent to us alone and is freed once; only this thread uses shard 1.
@@ -480,6 +480,8 @@ mod tests {
                     }
                 }
             });
+            // ThreadSanitizer does not see that a scope waits.
+            [allocating, freeing].map(|thread| thread.join().unwrap());
         });
         // 700 slots under way and less than five batches in shards: the first region is enough.
         assert_eq!((slots.stats().live, slots.stats().bytes), (0, FIRST_REGION));
