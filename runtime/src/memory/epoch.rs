@@ -168,13 +168,13 @@ impl Epochs {
         let slot = usize::from(slot(epoch));
         let all = ledgers.chain(core::iter::once(&self.external.0));
         // Acquire pairs with the Release of `finish`.
-        let finished = || all.clone().map(|ledger| ledger.finished[slot].load(Acquire)).sum::<u64>();
-        let started = || all.clone().map(|ledger| ledger.started[slot].load(SeqCst)).sum::<u64>();
+        let count_finished = || all.clone().map(|ledger| ledger.finished[slot].load(Acquire)).sum::<u64>();
+        let mut finished = count_finished();
+        let started: u64 = all.clone().map(|ledger| ledger.started[slot].load(SeqCst)).sum();
         if cfg!(fault = "epoch-starts-counted-first") {
-            started() == finished()
-        } else {
-            finished() == started()
+            finished = count_finished();
         }
+        finished == started
     }
 
     /// Whether no task at all is left, given that none is started from outside any more. (A task of one epoch can start

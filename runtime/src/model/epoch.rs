@@ -123,7 +123,7 @@ struct Retired {
 
 impl Retired {
     /// Everybody sleeps and nothing runs: the object is freed within a few steps of the epoch.
-    fn is_freed_in_the_end(self, house: &House) {
+    fn assert_freed_in_the_end(self, house: &House) {
         let freed = self.freed || (0..3).any(|_| house.reclaim(self.epoch));
         assert!(freed, "nothing reaches the object, and it is not freed");
     }
@@ -150,7 +150,7 @@ fn what_a_waiting_task_has_found_is_not_freed() {
         });
         let retired = house.retire();
         reader.join().unwrap();
-        retired.is_freed_in_the_end(&house);
+        retired.assert_freed_in_the_end(&house);
     });
 }
 
@@ -172,7 +172,7 @@ fn what_a_follow_up_was_told_of_is_not_freed() {
         let freed = house.reclaim(waiting.retired);
         house.sleep(WRITER);
         reader.join().unwrap();
-        Retired { epoch: waiting.retired, freed }.is_freed_in_the_end(&house);
+        Retired { epoch: waiting.retired, freed }.assert_freed_in_the_end(&house);
     });
 }
 
@@ -223,7 +223,7 @@ fn what_a_task_from_outside_finds_is_not_freed() {
         });
         let retired = house.retire();
         reader.join().unwrap();
-        retired.is_freed_in_the_end(&house);
+        retired.assert_freed_in_the_end(&house);
     });
 }
 
