@@ -1,6 +1,6 @@
 //! What is noted while a program runs, and what must be true of it in the end.
 
-use crate::plan::{End, Task, Touch};
+use crate::plan::{Ending, Task, Touch};
 use crate::world::{World, number};
 use std::mem;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -11,6 +11,9 @@ use xtasking::{Handle, JoinError, Primitive, Runtime};
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+/// A task's spawner, and its number.
+type InLine = (Option<usize>, usize);
 
 /// What became of a task with a handle.
 struct Outcome {
@@ -33,8 +36,8 @@ pub struct Ledger {
     spoilt: Box<[AtomicBool]>,
     /// How often each object was written.
     written: Box<[AtomicU64]>,
-    /// For each object the spawner and number of each task of normal priority that wrote it.
-    line: Box<[Mutex<Vec<(Option<usize>, usize)>>]>,
+    /// For each object the tasks of normal priority that wrote it.
+    line: Box<[Mutex<Vec<InLine>>]>,
 }
 
 /// What the runtime's hook was told about tasks without a handle.
@@ -120,8 +123,8 @@ impl Ledger {
 /// once inside.
 const SENSELESS: u8 = 4;
 
-fn is_poisoning(end: End) -> bool {
-    end != End::Returns
+fn is_poisoning(end: Ending) -> bool {
+    end != Ending::Returns
 }
 
 /// Checks what became of each task when the runtime is gone. `cancelled`: what had not started was dropped.
@@ -131,7 +134,7 @@ pub fn check(ledger: &Ledger, told: &Told, roots: usize, cancelled: bool) {
     let mut spawned = mem::take(&mut *lock(&ledger.spawned));
     spawned.sort_by_key(|task| task.number);
     assert!(ledger.runs.iter().all(|runs| runs.load(Relaxed) <= 1), "a task ran twice");
-    let ran_on = |task: &&Task| runs(task) == 1 && task.end != End::PanicsAtOnce;
+    let ran_on = |task: &&Task| runs(task) == 1 && task.end != Ending::PanicsAtOnce;
     let follow_ups: usize = spawned.iter().filter(ran_on).map(|task| task.follow_ups.len()).sum();
     assert_eq!(spawned.len(), roots + follow_ups, "each task that runs spawns its follow-ups, once");
     let ran: usize = spawned.iter().map(runs).sum();
@@ -147,7 +150,7 @@ pub fn check(ledger: &Ledger, told: &Told, roots: usize, cancelled: bool) {
         let at = spawned.binary_search_by_key(task, |task| task.number).expect("it was spawned");
         let (task, ran) = (&spawned[at], runs(&spawned[at]) == 1);
         let is_right = match result {
-            Ok(()) => ran && task.end == End::Returns && !cancelled_in_time,
+            Ok(()) => ran && task.end == Ending::Returns && !cancelled_in_time,
             Err(JoinError::Panicked(why)) => {
                 ran && is_poisoning(task.end) && why.message() == "provoked" && !cancelled_in_time
             }

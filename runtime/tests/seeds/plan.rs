@@ -75,7 +75,7 @@ pub enum Touch {
 
 /// How a body ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum Ending {
     Returns,
     PanicsAtOnce,
     PanicsAtTheEnd,
@@ -94,7 +94,7 @@ pub struct Task {
     pub submitted: bool,
     /// Is cancelled as soon as it is spawned.
     pub cancelled: bool,
-    pub end: End,
+    pub end: Ending,
     pub follow_ups: Vec<Task>,
 }
 
@@ -115,9 +115,9 @@ fn task(random: &mut Random, depth: usize, panics: bool, count: &mut usize) -> T
     *count += 1;
     let touch = touch(random);
     let end = match random.below(16) {
-        0 if panics => End::PanicsAtOnce,
-        1 if panics => End::PanicsAtTheEnd,
-        _ => End::Returns,
+        0 if panics => Ending::PanicsAtOnce,
+        1 if panics => Ending::PanicsAtTheEnd,
+        _ => Ending::Returns,
     };
     let mut follow_ups = Vec::new();
     let most = if depth < 3 { random.below(4) } else { 0 };

@@ -3,7 +3,7 @@
 use crate::check::{Ledger, check, check_objects};
 use crate::common::{Pair, Random, Setting};
 use crate::plan::{COPIED, NODES, PLAIN, SHARED, VERSIONED};
-use crate::plan::{End, OBJECTS, Task, Touch, program};
+use crate::plan::{Ending, OBJECTS, Task, Touch, program};
 use crate::{cores, each_seed, each_seed_on_threads};
 use std::array;
 use std::sync::Arc;
@@ -125,15 +125,15 @@ impl Body {
         // What a snapshot's writer has done to its copy is lost with it if it panics.
         let is_copy = |object: &usize| (number::copied(0)..number::versioned(0)).contains(object);
         for &object in written.iter().filter(|object| !is_copy(object)) {
-            ledger.enters(object, self.task.end != End::Returns);
+            ledger.enters(object, self.task.end != Ending::Returns);
         }
         ledger.begins(self.task.number);
-        if self.task.end == End::PanicsAtOnce {
+        if self.task.end == Ending::PanicsAtOnce {
             unwind();
         }
         act();
         for &object in written {
-            if !is_copy(&object) || self.task.end == End::Returns {
+            if !is_copy(&object) || self.task.end == Ending::Returns {
                 ledger.has_written(object);
             }
             if self.priority() == Priority::Normal {
@@ -149,7 +149,7 @@ impl Body {
         for task in &self.task.follow_ups {
             spawn(&mut *cx, task.clone(), parent, &self.world, &self.open);
         }
-        if self.task.end == End::PanicsAtTheEnd {
+        if self.task.end == Ending::PanicsAtTheEnd {
             unwind();
         }
     }
