@@ -48,7 +48,8 @@ impl Word {
         self.0.load(Relaxed)
     }
 
-    /// Sets the word as the object's writer.
+    /// Sets the word as the writer of the object that it lies in. The token of another object would do for the compiler,
+    /// and the word would be whole, but optimistic readers would not notice that it has changed.
     #[inline(always)]
     pub fn set(&self, value: u64, _: &WriteToken<'_>) {
         self.0.store(value, Relaxed);
