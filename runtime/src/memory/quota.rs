@@ -20,7 +20,7 @@ impl Quota {
     }
 
     /// The limit.
-    pub const fn limit(&self) -> Option<u64> {
+    pub fn limit(&self) -> Option<u64> {
         self.limit
     }
 
