@@ -84,7 +84,7 @@ mod tests {
     #[cfg(feature = "std")]
     #[test]
     fn those_who_take_at_the_same_time_stay_within_the_limit() {
-        const UNITS: usize = if cfg!(miri) { 200 } else { 20_000 };
+        const UNITS: usize = if cfg!(miri) { 200 } else { 5_000_000 };
         let quota = Quota::new(Some((UNITS * UNIT) as u64));
         let taken: usize = std::thread::scope(|scope| {
             let takers = [1, 2, 3, 5].map(|many| {
