@@ -69,15 +69,19 @@ impl Words {
         Self { entry: entry(money).map(Word::new), books: books.clone() }
     }
 
-    /// The numbers, which may be torn for an optimistic reader.
-    pub(super) fn get(&self) -> Entry {
-        self.entry.each_ref().map(Word::get)
+    /// The numbers, which may be torn for an optimistic reader: the more so if others get the chance to run in between.
+    pub(super) fn get(&self, pause: bool) -> Entry {
+        let money = self.entry[0].get();
+        if pause {
+            thread::yield_now();
+        }
+        [money, self.entry[1].get(), self.entry[2].get()]
     }
 }
 
 impl Drop for Words {
     fn drop(&mut self) {
-        close(self.get(), &self.books);
+        close(self.get(false), &self.books);
         self.books.accounts.end();
     }
 }
@@ -143,13 +147,13 @@ impl Writable for &mut Entry {
 
 impl Readable for &Words {
     fn read(&self) -> Entry {
-        self.get()
+        self.get(false)
     }
 }
 
 impl Readable for Written<'_, Words> {
     fn read(&self) -> Entry {
-        self.get()
+        self.get(false)
     }
 }
 

@@ -90,7 +90,8 @@ pub(super) fn spawn(
         5 => {
             let Thing::Versioned(object) = population.any(random) else { return None };
             let task = annotated(rt.task(object.read()), random);
-            Some(task.submit_read(|words| words.get(), move |entry, _| job.look(&entry)))
+            let pauses = job.pauses;
+            Some(task.submit_read(move |words| words.get(pauses), move |entry, _| job.look(&entry)))
         }
         6 => {
             let (from, to) = population.two_to_write(random)?;
@@ -156,11 +157,12 @@ impl Drop for Chain {
 /// Starts a task that hops between workers until the runtime ends.
 pub(super) fn chain(rt: &Runtime, random: &mut Random, books: &Arc<Books>) {
     fn hop(cx: &mut Context, mut random: Random, chain: Chain) {
-        if !cx.is_shutting_down() {
-            let task = cx.task(()).begin_operation();
-            let task = annotated(task, &mut random);
-            task.spawn(move |(), cx| hop(cx, random, chain));
+        if cx.is_shutting_down() {
+            return drop(chain);
         }
+        let task = cx.task(()).begin_operation();
+        let task = annotated(task, &mut random);
+        task.spawn(move |(), cx| hop(cx, random, chain));
     }
     books.chains.begin();
     let (chain, random) = (Chain(books.clone()), Random::new(random.below(u64::MAX), &[]));

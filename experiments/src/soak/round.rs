@@ -83,10 +83,14 @@ pub(super) struct Round<'a> {
 
 /// The most tasks that wait or run at once, follow-ups aside.
 const IN_FLIGHT: u64 = 4000;
-/// Bytes that the descriptors of so many tasks, 512 bytes each, may take, with what the workers' heaps keep.
-const DESCRIPTORS: u64 = 64 << 20;
-/// How long the books may take to close when the runtime has ended.
-const CLOSES: Duration = Duration::from_secs(30);
+/// Bytes that the descriptors of so many tasks may take, some times more than they need…
+const DESCRIPTORS: u64 = 8 << 20;
+/// …with what the heap of each worker keeps.
+const DESCRIPTORS_EACH: u64 = 1 << 18;
+/// One round in so many is as many times longer: so long that what leaks in it becomes too much.
+const LONG: u64 = 16;
+/// How long it may take until nothing is on its way any more.
+const SETTLES: Duration = Duration::from_secs(30);
 /// A task that runs that long is told of; its bodies take microseconds.
 const OVERRUN: Duration = Duration::from_secs(10);
 
@@ -127,7 +131,8 @@ impl<'a> Round<'a> {
 
     /// Spawns tasks, while a thread tends the tree.
     fn work_beside(&mut self, tree: &Grove) -> Result<(), Wrong> {
-        let steps = 1000 + self.random.below(30_000);
+        let length = if self.random.below(LONG) == 0 { LONG } else { 1 };
+        let steps = length * (1000 + self.random.below(30_000));
         let stream = Random::new(self.random.below(u64::MAX), &[]);
         let Self { random, rt, books, handles, population, outcome, vigil } = self;
         let (rt, vigil) = (&*rt, *vigil);
@@ -158,8 +163,9 @@ impl<'a> Round<'a> {
         for handle in self.handles.drain(..) {
             judge(handle.join(), &self.books, &mut self.outcome)?;
         }
-        while self.books.bodies.open() > 0 {
-            thread::sleep(Duration::from_micros(100));
+        if !settles(self.vigil, || self.books.bodies.open() == 0) {
+            let open = self.books.bodies.open();
+            return Err(Wrong::new(format!("{open} bodies neither ran nor were dropped")));
         }
         self.population.clear_poison();
         Ok(())
@@ -181,8 +187,9 @@ impl<'a> Round<'a> {
         let counters = self.rt.counters().ok_or_else(|| Wrong::new("the counters are off"))?;
         let bytes = counters.allocations.page_bytes;
         self.outcome.descriptors = bytes;
-        if bytes > DESCRIPTORS {
-            return Err(Wrong::new(format!("descriptors take {bytes} bytes; {DESCRIPTORS} are the bound")));
+        let bound = DESCRIPTORS + DESCRIPTORS_EACH * self.rt.workers() as u64;
+        if bytes > bound {
+            return Err(Wrong::new(format!("descriptors take {bytes} bytes; {bound} are the bound")));
         }
         Ok(())
     }
@@ -216,10 +223,8 @@ impl<'a> Round<'a> {
             judge(handle.join(), &books, &mut outcome)?;
         }
         drop(population);
-        let end = Instant::now() + CLOSES;
-        while !books.is_closed() && Instant::now() < end {
-            thread::sleep(Duration::from_micros(100));
-        }
+        // Whatever is still open after that, the books tell.
+        settles(vigil, || books.is_closed());
         books.close()?;
         if matches!(ending, Ending::Drain | Ending::Drop) {
             forest::inspect(&tree, planted)?;
@@ -234,6 +239,19 @@ impl<'a> Round<'a> {
 
 /// Keys from here on are put into the tree by operations that nobody waits for.
 const KEPT: u64 = 1 << 32;
+
+/// Waits until something becomes true; whether it does in time.
+fn settles(vigil: &Vigil, is_true: impl Fn() -> bool) -> bool {
+    let end = Instant::now() + SETTLES;
+    while !is_true() {
+        vigil.alive();
+        if Instant::now() > end {
+            return false;
+        }
+        thread::sleep(Duration::from_micros(100));
+    }
+    true
+}
 
 /// Does to a handle what users do: keeps, drops or cancels it.
 fn abuse(handle: Option<Handle<()>>, random: &mut Random) -> Option<Handle<()>> {
