@@ -135,7 +135,7 @@ impl NodeHeap {
     pub unsafe fn free_one(&self, class: Class, block: NonNull<Block>) {
         let mut state = self.state.lock();
         state.stats.single_frees += 1;
-        super::forbidden::forbid(block.cast(), class.size());
+        forbid(block.cast(), class.size());
         // SAFETY: the caller's promise.
         unsafe { state.shelves[class as usize].depot.put_one(block.cast()) };
     }
