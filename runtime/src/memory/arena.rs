@@ -481,7 +481,9 @@ mod tests {
                 }
             });
             // ThreadSanitizer does not see that a scope waits.
-            [allocating, freeing].map(|thread| thread.join().unwrap());
+            for thread in [allocating, freeing] {
+                thread.join().unwrap();
+            }
         });
         // 700 slots under way and less than five batches in shards: the first region is enough.
         assert_eq!((slots.stats().live, slots.stats().bytes), (0, FIRST_REGION));
