@@ -7,7 +7,8 @@
 //! - *ranked* (probabilistic concurrency testing): the thread of the highest rank goes on, and at a few points, chosen
 //!   beforehand, falls to the lowest. It finds what needs few, but certain, switches.
 //!
-//! Nothing is carried from one schedule to the next, so a seed is all that is needed to see one again.
+//! Nothing is carried from one schedule to the next, so a seed is all that is needed to see one again. (Only the order in
+//! which several latches are taken is not in it: that is the order of addresses.)
 
 use crate::common::Random;
 use shuttle::scheduler::{Schedule, Scheduler, Task, TaskId};
