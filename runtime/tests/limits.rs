@@ -168,7 +168,7 @@ fn a_flood_that_is_cancelled_ends() {
             let flood = Flood::new();
             let (rt, refused) = limited(setting, 2 * MIB);
             let end = flood.start(&rt);
-            while refused.load(SeqCst) < 100 {
+            while rt.counters().unwrap().allocations.refused < 100 {
                 pass_time(&rt);
             }
             let waiting = rt.task(()).submit(|(), _| ());
@@ -511,6 +511,29 @@ fn without_room_for_a_single_page_every_spawn_is_refused() {
         assert_eq!(refused.load(SeqCst), 1);
         rt.shutdown(Shutdown::Drain);
     });
+}
+
+/// There are 127 descriptors of the largest size, and each of the workers may keep 32 of them.
+#[test]
+fn what_workers_keep_to_themselves_comes_back_when_others_lack_it() {
+    for seed in 0..10 {
+        let _watched = watchdog();
+        let (rt, _) = limited(Setting::Simulation { cores: 8, seed }, 128 << 10);
+        // One of the two chunks is for small tasks.
+        pass_time(&rt);
+        for number in 0..600 {
+            let spawned = (0..50).any(|_| {
+                let load = [number as u8; 400];
+                let task = rt.task(()).core(number).submit(move |(), _| assert_eq!(load[7], number as u8));
+                let refused = is_refused(&task.join());
+                if refused {
+                    pass_time(&rt);
+                }
+                !refused
+            });
+            assert!(spawned, "all descriptors are kept by workers that have nothing to do");
+        }
+    }
 }
 
 #[test]

@@ -525,19 +525,25 @@ mod tests {
 
     #[test]
     fn growth_falls_back_to_less() {
-        /// Supplies no more than a chunk at once.
-        struct Poor;
+        /// Supplies no more than a chunk at once, and nothing at first.
+        struct Poor(crate::sync::AtomicBool);
         // SAFETY: what it supplies is what `GlobalPages` does.
         unsafe impl PageSource for Poor {
             fn pages(&self, bytes: usize, align: usize, node: Option<u16>, huge: bool) -> Option<Pages> {
-                (bytes <= CHUNK).then(|| GlobalPages.pages(bytes, align, node, huge))?
+                if bytes > CHUNK || !self.0.swap(true, crate::sync::Relaxed) {
+                    return None;
+                }
+                GlobalPages.pages(bytes, align, node, huge)
             }
             unsafe fn release(&self, pages: Pages) {
                 // SAFETY: it came from `GlobalPages`.
                 unsafe { GlobalPages.release(pages) }
             }
         }
-        let heap = NodeHeap::new(0, Arc::new(Poor), Arc::new(Quota::new(None)));
+        // What could not be had does not count.
+        let quota = Arc::new(Quota::new(Some(2 * CHUNK as u64)));
+        let heap = NodeHeap::new(0, Arc::new(Poor(crate::sync::AtomicBool::new(false))), quota);
+        assert!(heap.alloc_one(Class::B64).is_none());
         (0..2000).for_each(|_| assert!(heap.alloc_one(Class::B64).is_some()));
         assert_eq!(heap.stats().bytes, 2 * CHUNK as u64);
     }
