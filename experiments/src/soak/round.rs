@@ -203,7 +203,9 @@ impl<'a> Round<'a> {
         let planted = self.random.below(100);
         (0..planted).for_each(|key| tree.insert(&self.rt, KEPT + key, key, |_, _| ()));
         let ending = Ending::ALL[self.random.below(4) as usize];
-        thread::sleep(Duration::from_micros(self.random.below(3000)));
+        if self.random.below(2) == 0 {
+            thread::sleep(Duration::from_micros(self.random.below(3000)));
+        }
         let Self { rt, books, handles, population, mut outcome, vigil, .. } = self;
         vigil.alive();
         match ending {
