@@ -80,6 +80,7 @@ fn handles_are_awaited_in_tokio_on_one_thread() {
 }
 
 #[test]
+#[cfg_attr(sanitizer = "thread", ignore = "tokio's own locks are in compiled code of std, unseen")]
 fn handles_are_awaited_in_tokio_on_several_threads() {
     let _watched = watchdog();
     let rt = Arc::new(threads(2));
