@@ -166,7 +166,7 @@ fn a_flood_that_is_cancelled_ends() {
     on_all(|setting| {
         for how in [Shutdown::Cancel, Shutdown::Drain] {
             let flood = Flood::new();
-            let (rt, refused) = limited(setting, 2 * MIB);
+            let (rt, refused) = limited(setting, MIB);
             let end = flood.start(&rt);
             while rt.counters().unwrap().allocations.refused < 100 {
                 pass_time(&rt);
