@@ -21,9 +21,9 @@
 //! bound loom goes through *every* execution: each order of steps, and each old value that a load may still see.
 //! `LOOM_MAX_PREEMPTIONS` sets another bound for all models, where there is more time.
 //!
-//! What loom cannot see: it orders a little more than the language around `SeqCst` accesses (see `sync/model.rs`) and
-//! around `unpark`. Values of plain memory are seen by it only in cells, which is why models keep their data in
-//! [`Watched`].
+//! What loom cannot see: it orders a little more than the language around `SeqCst` accesses (see `sync/model.rs`), so
+//! that a weaker store right after one, such as that of a task into its place of an inbox, is ordered anyway. Values of
+//! plain memory are seen by it only in cells, which is why models keep their data in [`Watched`].
 
 mod epoch;
 mod grant;

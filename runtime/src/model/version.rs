@@ -1,8 +1,9 @@
 //! Optimistic readers accept nothing that does not belong together, whoever writes.
 
-use super::model;
+use super::platform::standing;
+use super::{Watched, model};
 use crate::sync::{AtomicU64, LatchWord, Relaxed};
-use crate::{Word, WriteToken};
+use crate::{Arena, LinkCell, Version, Word, WriteToken};
 use loom::thread;
 use std::sync::Arc;
 
@@ -110,5 +111,26 @@ fn a_validated_read_sees_all_that_its_writer_did_before() {
             assert_eq!(told.load(Relaxed), 1, "a version was seen without what came before it");
         }
         writer.join().unwrap();
+    });
+}
+
+#[test]
+fn a_link_is_found_with_its_node() {
+    struct Node(Watched);
+    // SAFETY: a node never changes after its publication.
+    unsafe impl Version for Node {}
+    model(3, || {
+        let (runtime, _drivers) = standing(1);
+        let arena = Arena::new(&runtime);
+        let root = Arc::new(LinkCell::new(arena.alloc_outside(Node(Watched::new(0)))));
+        let (there, nodes) = (root.clone(), arena.clone());
+        let writer = thread::spawn(move || there.set(nodes.alloc_outside(Node(Watched::new(1)))));
+        // SAFETY: nodes stay until the arena is disposed of.
+        assert!(unsafe { root.get().follow() }.0.get() <= 1);
+        writer.join().unwrap();
+        // SAFETY: as above.
+        assert_eq!(unsafe { root.get().follow() }.0.get(), 1);
+        // SAFETY: no link is followed any more.
+        unsafe { arena.dispose() };
     });
 }
