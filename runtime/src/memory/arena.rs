@@ -481,9 +481,7 @@ mod tests {
                 }
             });
             // ThreadSanitizer does not see that a scope waits.
-            for thread in [allocating, freeing] {
-                thread.join().unwrap();
-            }
+            [allocating, freeing].into_iter().for_each(|thread| thread.join().unwrap());
         });
         // 700 slots under way and less than five batches in shards: the first region is enough.
         assert_eq!((slots.stats().live, slots.stats().bytes), (0, FIRST_REGION));
