@@ -222,7 +222,8 @@ fn links_of_another_runtime_are_refused_where_nothing_would_keep_tasks_apart() {
             home.task(link.write()).submit(|pair, _| pair.0.set(2, pair.token())).join().unwrap();
         }
         home.task((sequenced.write(), in_turn.write())).submit(|_, _| ()).join().unwrap();
-        // SAFETY: no link is followed any more.
+        drop((home, other));
+        // SAFETY: no task is left that could follow a link.
         arenas.into_iter().for_each(|arena| unsafe { arena.dispose() });
     });
 }
