@@ -187,7 +187,7 @@ fn every_fault_is_caught() {
         (InsertIsLost, "D", "are there"),
         (InsertIsReportedTwice, "D", "already there"),
         (InsertAddsForeignKey, "D", "never inserted"),
-        (ScanIsMisordered, "E", "after key"),
+        (ScanIsMisordered, "E", "the scan that begins here"),
         (ScanIsShort, "E", "does not end there"),
         (ScanIsEmpty, "E", "gave 0 of"),
         (ScansLeaveOneOut, "E", "left out a key"),

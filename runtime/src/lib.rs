@@ -37,6 +37,7 @@
 //! | `memory` | heaps for descriptors, bulk memory, epochs |
 //! | `monitor` | counters, watchdog |
 //! | `platform` | what the runtime asks of an operating system; threads and simulation |
+//! | `model` | the lock-free pieces, each run through all executions by a model checker; in no other build |
 
 #![cfg_attr(not(feature = "std"), no_std)]
 

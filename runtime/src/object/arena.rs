@@ -159,7 +159,8 @@ impl<T: Version> Arena<T> {
     ///
     /// # Safety
     ///
-    /// No link to a node of this arena is followed any more.
+    /// No link to a node of this arena is followed any more. That a task's handle is resolved does not say so: a task with
+    /// several objects gives them back afterwards. That its runtime has ended does.
     pub unsafe fn dispose(self) {
         // Ordered by the count of owners.
         self.inner.disposed.store(true, Relaxed);
