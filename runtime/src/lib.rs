@@ -37,6 +37,7 @@
 //! | `memory` | heaps for descriptors, bulk memory, epochs |
 //! | `monitor` | counters, watchdog |
 //! | `platform` | what the runtime asks of an operating system; threads and simulation |
+//! | `planted` | faults that the checks must notice; in no other build |
 //! | `model` | the lock-free pieces, each run through all executions by a model checker; in no other build |
 
 #![cfg_attr(not(feature = "std"), no_std)]
@@ -45,6 +46,9 @@
 compile_error!("xtasking packs object references into 64-bit words with 48-bit addresses");
 
 extern crate alloc;
+
+#[macro_use]
+mod planted;
 
 mod annotation;
 mod memory;

@@ -20,7 +20,7 @@ use crate::sync::{Acquire, AtomicU64, Padded, Relaxed, Release, SeqCst, fence};
 /// How many epochs can be unsettled at a time.
 pub(crate) const SLOTS: usize = 8;
 /// In an epoch that is so much older than the global one nobody begins any more.
-const BEGUN_NO_MORE: u64 = if cfg!(fault = "epoch-freed-early") { 1 } else { 2 };
+const BEGUN_NO_MORE: u64 = 2;
 /// Announced by a worker that sleeps.
 pub(crate) const OFFLINE: u64 = u64::MAX;
 
@@ -97,7 +97,7 @@ impl Epochs {
             // Pairs with the fence of `retirement`: who unlinks something that we still find afterwards sees this
             // epoch.
             fence(SeqCst);
-            if self.global.0.load(SeqCst) == epoch || cfg!(fault = "epoch-announced-unchecked") {
+            if self.global.0.load(SeqCst) == epoch || planted!("epoch-announced-unchecked") {
                 return epoch;
             }
         }
@@ -115,7 +115,7 @@ impl Epochs {
             let slot = slot(epoch);
             self.external.0.started[usize::from(slot)].fetch_add(1, SeqCst);
             // Nobody looks whether an epoch is empty before the global one is two further (SeqCst, with `settle`).
-            if self.global.0.load(SeqCst) <= epoch + 1 || cfg!(fault = "epoch-outsider-unchecked") {
+            if self.global.0.load(SeqCst) <= epoch + 1 || planted!("epoch-outsider-unchecked") {
                 // As in `announce_new`.
                 fence(SeqCst);
                 return slot;
@@ -156,7 +156,8 @@ impl Epochs {
     fn settle<'a>(&'a self, ledgers: impl Iterator<Item = &'a Ledger> + Clone) {
         let epoch = self.global.0.load(SeqCst);
         let mut next = self.settled() + 1;
-        while next + BEGUN_NO_MORE <= epoch && self.is_empty(next, ledgers.clone()) {
+        let begun_no_more = if planted!("epoch-freed-early") { 1 } else { BEGUN_NO_MORE };
+        while next + begun_no_more <= epoch && self.is_empty(next, ledgers.clone()) {
             // Release pairs with the Acquire of `settled`, handing on what the Acquires of `is_empty` saw.
             self.settled.fetch_max(next, Release);
             next += 1;
@@ -171,7 +172,7 @@ impl Epochs {
         let count_finished = || all.clone().map(|ledger| ledger.finished[slot].load(Acquire)).sum::<u64>();
         let mut finished = count_finished();
         let started: u64 = all.clone().map(|ledger| ledger.started[slot].load(SeqCst)).sum();
-        if cfg!(fault = "epoch-starts-counted-first") {
+        if planted!("epoch-starts-counted-first") {
             finished = count_finished();
         }
         finished == started
@@ -181,12 +182,12 @@ impl Epochs {
     /// one of another: so it is the sums over all epochs that have to agree.)
     pub fn is_quiescent<'a>(&'a self, ledgers: impl Iterator<Item = &'a Ledger> + Clone) -> bool {
         let all = ledgers.chain(core::iter::once(&self.external.0));
-        if cfg!(fault = "starts-counted-before-ends") {
+        if planted!("starts-counted-before-ends") {
             let started: u64 = all.clone().map(Ledger::started).sum();
             return all.map(Ledger::finished).sum::<u64>() == started;
         }
         let finished: u64 = all.clone().map(Ledger::finished).sum();
-        if cfg!(fault = "drain-forgets-follow-ups") && finished >= self.external_starts() {
+        if planted!("drain-forgets-follow-ups") && finished >= self.external_starts() {
             return true;
         }
         let started: u64 = all.map(Ledger::started).sum();

@@ -188,7 +188,7 @@ impl Depot {
     /// there is none; `false` if there are no blocks at all.
     pub fn exchange(&mut self, magazine: &mut Magazine) -> bool {
         debug_assert!(magazine.len == 0 && magazine.batch() == self.loose.batch());
-        if cfg!(fault = "magazine-given-twice")
+        if planted!("magazine-given-twice")
             && let Some(full) = self.full.last()
         {
             *magazine = Magazine { words: full.words.clone(), len: full.len };

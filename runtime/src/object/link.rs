@@ -141,7 +141,7 @@ impl<T> LinkCell<T> {
     /// Publishes another link. Writers have to be kept apart, best by writing only while holding some node.
     pub fn set(&self, link: Link<T>) {
         // Release pairs with the Acquire of `get`.
-        let order = if cfg!(fault = "link-published-early") { Relaxed } else { Release };
+        let order = if planted!("link-published-early") { Relaxed } else { Release };
         self.word.store(link.to_word(), order);
     }
 }

@@ -130,7 +130,7 @@ impl<C: Class> Drop for Object<C> {
         // AcqRel: the last owner comes after all that the others did with their handles, spawns above all.
         if owned.owners.fetch_sub(1, AcqRel) == 1 {
             let shared = owned.shared.clone();
-            let epoch = if cfg!(fault = "object-freed-at-once") { 0 } else { shared.epochs.retirement() };
+            let epoch = if planted!("object-freed-at-once") { 0 } else { shared.epochs.retirement() };
             let owner: Arc<dyn Reclaim> = Arc::new(Dropper::<C>(PhantomData));
             let home = self.home();
             shared.adopt([Retired { epoch, object: self.owned().cast(), owner }].into_iter());

@@ -60,7 +60,7 @@ impl Backlog {
         // Acquire, with the Release of the push before: that node is initialised. Release, for the push after.
         let before = self.tail.0.swap(task.as_ptr(), AcqRel);
         // Release pairs with the Acquire of `take`.
-        let order = if cfg!(fault = "backlog-published-early") { Relaxed } else { Release };
+        let order = if planted!("backlog-published-early") { Relaxed } else { Release };
         // SAFETY: a node leaves the list only after its `next` was set, so the one before is still there.
         unsafe { (*before).next.store(task.as_ptr(), order) };
     }

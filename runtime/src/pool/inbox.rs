@@ -87,13 +87,13 @@ impl Inbox {
     pub unsafe fn push(&self, task: NonNull<Task>) {
         let Entry { tail, limit } = &self.entry.0;
         // Relaxed: whoever pushed into the backlog before, or told the caller so, has raised it before.
-        if self.backlogged.0.load(Relaxed) == 0 || cfg!(fault = "inbox-ring-overtakes-backlog") {
+        if self.backlogged.0.load(Relaxed) == 0 || planted!("inbox-ring-overtakes-backlog") {
             let mut position = tail.load(Relaxed);
             // Acquire pairs with the Release of `look_again`, handing on what it saw.
             while position < limit.load(Acquire) || self.look_again(position) {
                 // SeqCst: with the load of the sleep state that follows every push, either the pusher sees that the
                 // worker goes to sleep, or the worker sees this task (`Shared::push` and `Driver::sleep`).
-                let taken = if cfg!(fault = "inbox-place-taken-twice") {
+                let taken = if planted!("inbox-place-taken-twice") {
                     tail.store(position + 1, SeqCst);
                     Ok(position)
                 } else {
@@ -145,7 +145,7 @@ impl Inbox {
         loop {
             let head = self.head.0.load(Relaxed);
             // Acquire pairs with the Release of `push`.
-            let order = if cfg!(fault = "inbox-taken-without-acquire") { Relaxed } else { Acquire };
+            let order = if planted!("inbox-taken-without-acquire") { Relaxed } else { Acquire };
             let filled = self.place(head).load(order);
             if filled.addr() & LAP == lap(head) {
                 // Only as far as this line of places goes, which is here. Perhaps an old task, or none: nothing depends
@@ -165,7 +165,7 @@ impl Inbox {
                 return None;
             }
             // Acquire, and what `has_first` has acquired: what the task's pusher had put into the ring before is seen.
-            if self.entry.0.tail.load(Acquire) == head || cfg!(fault = "inbox-backlog-overtakes-ring") {
+            if self.entry.0.tail.load(Acquire) == head || planted!("inbox-backlog-overtakes-ring") {
                 // SAFETY: one thread takes.
                 return unsafe { self.take_back() };
             }

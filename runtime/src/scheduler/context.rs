@@ -195,7 +195,7 @@ impl Context {
             Some(mut task) => {
                 // SAFETY: the deferred task belongs to this worker.
                 let meta = unsafe {
-                    if !cfg!(fault = "baton-forgotten") {
+                    if !planted!("baton-forgotten") {
                         task.as_mut().meta.take_baton();
                     }
                     task.as_ref().meta

@@ -5,7 +5,7 @@ use super::{Context, Shared};
 use crate::annotation::Priority;
 use crate::pool::Ring;
 use crate::sync::{Relaxed, SeqCst, fence, under_model, yield_now};
-use crate::task::{Task, catch};
+use crate::task::{Task, catch, discard};
 use alloc::sync::Arc;
 use core::ptr::NonNull;
 
@@ -103,8 +103,7 @@ impl Driver {
                 outcome = match cx.aftermath.take() {
                     Some(after) => catch(|| after(payload, cx)),
                     None => {
-                        // Its drop may panic, too.
-                        core::mem::forget(payload);
+                        discard(payload);
                         Ok(())
                     }
                 };
@@ -162,7 +161,7 @@ impl Driver {
         let last = cx.shared.awake.fetch_sub(1, SeqCst) == 1;
         let garbage = last && cx.shared.has_orphans.load(SeqCst);
         // SAFETY: this is the inbox's worker.
-        let tasks = !cfg!(fault = "sleep-without-second-look") && unsafe { cx.inbox().may_have_tasks() };
+        let tasks = !planted!("sleep-without-second-look") && unsafe { cx.inbox().may_have_tasks() };
         if cx.shared.phase() != phase::OPEN {
             // Of the workers that finish last, each having counted its tasks before its fence, one sees all the counts.
             fence(SeqCst);

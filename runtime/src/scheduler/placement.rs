@@ -34,7 +34,7 @@ impl Shared {
         // Stable: the tasks for one home stay in the order of their names.
         tasks.sort_by_key(|&(home, _)| home);
         let mut locks = [const { None }; crate::task::MOST_OBJECTS];
-        if tasks.len() > 1 && !cfg!(fault = "grant-without-two-phase") {
+        if tasks.len() > 1 && !planted!("grant-without-two-phase") {
             let mut last = usize::MAX;
             for (lock, &(home, _)) in locks.iter_mut().zip(tasks.iter()) {
                 if home != last {
@@ -105,7 +105,7 @@ impl Spawn for &mut Context {
         // What this worker spawns for itself later must come later: its own ring must not overtake its inbox.
         let own = tasks.iter().rev().find(|&&(home, _)| home == self.index);
         if let Some(&(_, task)) = own
-            && !cfg!(fault = "own-ring-overtakes-inbox")
+            && !planted!("own-ring-overtakes-inbox")
         {
             self.receive(Some(task));
         }

@@ -16,7 +16,7 @@ impl Context {
     ///
     /// The object was unlinked: no task that begins an operation from now on will find it. `owner` can free it.
     pub(crate) unsafe fn retire(&mut self, object: NonNull<u8>, owner: Arc<dyn Reclaim>) {
-        let epoch = if cfg!(fault = "node-freed-at-once") { 0 } else { self.shared.epochs.retirement() };
+        let epoch = if planted!("node-freed-at-once") { 0 } else { self.shared.epochs.retirement() };
         self.retired.push_back(Retired { epoch, object, owner });
         self.counters.0.retired.add(1);
     }

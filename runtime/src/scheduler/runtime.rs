@@ -132,7 +132,7 @@ impl Runtime {
         shared.wake_all();
         let waited = shared.platform.block(&mut |waker| {
             *shared.drained.lock() = Some(waker.clone());
-            shared.epochs.is_quiescent(shared.ledgers()) || cfg!(fault = "stopped-before-quiescent")
+            shared.epochs.is_quiescent(shared.ledgers()) || planted!("stopped-before-quiescent")
         });
         if waited.is_ok() {
             shared.phase.store(phase::STOPPED, SeqCst);

@@ -87,7 +87,7 @@ impl Shared {
         // SAFETY: by the caller's promise.
         unsafe { seat.inbox.push(task) };
         // SeqCst, as the inbox's own: see `Driver::sleep`.
-        if !cfg!(fault = "wake-forgotten") && seat.asleep.0.load(SeqCst) {
+        if !planted!("wake-forgotten") && seat.asleep.0.load(SeqCst) {
             self.wake(worker);
         }
     }
@@ -175,7 +175,7 @@ impl Shared {
 
     /// Has somebody look at the orphans if all workers sleep.
     pub(crate) fn wake_for_garbage(&self, worker: usize) {
-        if !cfg!(fault = "garbage-left-to-sleepers") && self.awake.load(SeqCst) == 0 {
+        if !planted!("garbage-left-to-sleepers") && self.awake.load(SeqCst) == 0 {
             self.wake(worker);
         }
     }

@@ -64,7 +64,7 @@ impl LatchWord {
     fn try_lock(&self) -> bool {
         let word = self.0.load(Relaxed);
         // Acquire pairs with the Release of `unlock` and `end_write`: this holder sees the last one's writes.
-        let order = if cfg!(fault = "latch-without-acquire") { Relaxed } else { Acquire };
+        let order = if planted!("latch-without-acquire") { Relaxed } else { Acquire };
         word & WRITER == 0 && self.0.compare_exchange(word, word | WRITER, order, Relaxed).is_ok()
     }
 
@@ -105,7 +105,7 @@ impl LatchWord {
             if word & WRITER == 0 && word < READER {
                 // Takes WAITING away as well; another waiting writer will set it again.
                 // Acquire pairs with the Releases of `unlock_shared` and `unlock_exclusive`.
-                let kept = if cfg!(fault = "latch-writer-waits-for-ever") { word } else { word & !WAITING };
+                let kept = if planted!("latch-writer-waits-for-ever") { word } else { word & !WAITING };
                 let taken = kept | WRITER;
                 if self.0.compare_exchange_weak(word, taken, Acquire, Relaxed).is_ok() {
                     return waited;
@@ -138,10 +138,10 @@ impl LatchWord {
     pub fn validate(&self, stamp: Stamp) -> bool {
         // Pairs with the Release fence of `begin_write`: whoever saw a word of a later write sees here that the
         // version is odd or has moved on.
-        if !cfg!(fault = "version-without-acquire-fence") {
+        if !planted!("version-without-acquire-fence") {
             fence(Acquire);
         }
-        cfg!(fault = "version-without-recheck") || self.0.load(Relaxed) == stamp.0
+        planted!("version-without-recheck") || self.0.load(Relaxed) == stamp.0
     }
 
     /// Makes the version odd. The caller is the only writer: by its latch (`lock`), or by running at home.
@@ -149,7 +149,7 @@ impl LatchWord {
     pub fn begin_write(&self) {
         self.0.store(self.0.load(Relaxed) | WRITER, Relaxed);
         // Pairs with the Acquire fence of `validate`.
-        if !cfg!(fault = "version-without-release-fence") {
+        if !planted!("version-without-release-fence") {
             fence(Release);
         }
     }
@@ -159,7 +159,7 @@ impl LatchWord {
     pub fn end_write(&self) {
         let word = self.0.load(Relaxed);
         // Release pairs with the Acquires of `begin_read` and `lock`.
-        let order = if cfg!(fault = "version-released-before-publish") { Relaxed } else { Release };
+        let order = if planted!("version-released-before-publish") { Relaxed } else { Release };
         self.0.store((word & !WRITER).wrapping_add(VERSION_STEP), order);
     }
 }

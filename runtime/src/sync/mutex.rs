@@ -57,7 +57,7 @@ impl<T> DerefMut for Guard<'_, T> {
 impl<T> Drop for Guard<'_, T> {
     fn drop(&mut self) {
         // Release pairs with the Acquire of the next `lock`.
-        let order = if cfg!(fault = "mutex-without-release") { Relaxed } else { Release };
+        let order = if planted!("mutex-without-release") { Relaxed } else { Release };
         self.mutex.locked.store(false, order);
     }
 }

@@ -56,8 +56,15 @@ impl<S> Drop for Guard<S> {
 /// Runs application code whose panic nobody can be told of, such as the drop of what it left behind.
 pub(crate) fn quietly(run: impl FnOnce()) {
     if let Err(payload) = catch(run) {
-        // Its drop may panic as well.
-        core::mem::forget(payload);
+        discard(payload);
+    }
+}
+
+/// Throws away what a panic carries. Its drop may panic as well; what that carries is forgotten, as it may go on like
+/// this for ever.
+pub(crate) fn discard(payload: Payload) {
+    if let Err(another) = catch(|| drop(payload)) {
+        core::mem::forget(another);
     }
 }
 

@@ -101,7 +101,7 @@ impl<R> Handle<R> {
         let packet = &*self.packet;
         // Acquire pairs with the Release of `deliver`, here and below: the result is there after DONE.
         let mut state = packet.state.load(Acquire);
-        if state & DONE == 0 && state & WAKER != 0 && !cfg!(fault = "handle-keeps-waker") {
+        if state & DONE == 0 && state & WAKER != 0 && !planted!("handle-keeps-waker") {
             // Takes the waker back, unless the completer was faster.
             state = packet.state.fetch_and(!WAKER, Acquire) & !WAKER;
         }
@@ -154,8 +154,8 @@ impl<R> Promise<R> {
         // SAFETY: before DONE the result belongs to the completer, of which there is one.
         packet.result.with_mut(|result| unsafe { *result = Some(outcome) });
         // Release (of AcqRel) pairs with the Acquires of `poll_outcome`; Acquire with its Release of the waker.
-        let early = if cfg!(fault = "handle-wakes-lost") { packet.state.load(Acquire) } else { WAKER };
-        let order = if cfg!(fault = "handle-delivered-early") { Acquire } else { AcqRel };
+        let early = if planted!("handle-wakes-lost") { packet.state.load(Acquire) } else { WAKER };
+        let order = if planted!("handle-delivered-early") { Acquire } else { AcqRel };
         let state = packet.state.fetch_or(DONE, order) & early;
         if state & WAKER != 0 {
             // SAFETY: the waker was set before DONE, so the handle will not touch it again... but by `fetch_and`
@@ -199,7 +199,7 @@ impl<R: Send + 'static> Sink<R> for Promise<R> {
         // One word alone decides between start and cancel: no other data hangs on it.
         let packet = self.packet.as_ref();
         let may_start = |packet: &Arc<Packet<R>>| packet.state.fetch_or(STARTED, Relaxed) & CANCELLED == 0;
-        packet.is_none_or(may_start) || cfg!(fault = "cancelled-task-runs")
+        packet.is_none_or(may_start) || planted!("cancelled-task-runs")
     }
 
     fn complete(mut self, outcome: Outcome<R>, _: &mut Context) {

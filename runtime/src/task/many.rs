@@ -256,7 +256,7 @@ unsafe fn claim(task: NonNull<Task>, cx: &mut Context) {
         // AcqRel: the last envoy comes after all that the other homes did to their objects and envoys (their Release).
         // From here on the envoy is the granted task's, wherever that runs.
         let pending = &(*control).pending;
-        let before = if cfg!(fault = "grant-counted-twice") {
+        let before = if planted!("grant-counted-twice") {
             let before = pending.load(Acquire);
             pending.store(before - 1, Release);
             before
@@ -413,7 +413,7 @@ impl<const N: usize, K> After<N, K> {
             for (target, _) in self.claims.targets.iter().zip(G::IN_PLACE).filter(|(_, in_place)| *in_place) {
                 target.reference.header().latch.poison();
             }
-            if !cfg!(fault = "latch-kept-on-panic") {
+            if !planted!("latch-kept-on-panic") {
                 self.claims.leave();
             }
             self.finish(Err(JoinError::panicked(payload)), cx);

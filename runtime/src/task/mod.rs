@@ -19,6 +19,6 @@ pub use visit::{Step, Visit};
 
 pub(crate) use access::MOST_OBJECTS;
 pub(crate) use descriptor::{Meta, Task, VTable, class_of, is_too_large};
-pub(crate) use guard::{Aftermath, Payload, catch, guarded, quietly};
+pub(crate) use guard::{Aftermath, Payload, catch, discard, guarded, quietly};
 pub(crate) use handle::{Sink, pair, refuse};
 pub(crate) use once::{describe_nothing, locate_nothing};

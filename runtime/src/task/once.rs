@@ -310,13 +310,13 @@ unsafe fn run<B: Body, K: Sink<B::Result>>(task: NonNull<Task>, cx: &mut Context
         let mut local = B::Grant::copy(value);
         let view = B::Grant::view(value, &mut local);
         let (result, after) = guarded(cx, after, After::panicked::<B>, |_, cx| body.run(view, cx));
-        if cfg!(fault = "snapshot-published-after-leaving") {
+        if planted!("snapshot-published-after-leaving") {
             leave(header, primitive, B::Grant::WRITE);
         }
         if B::Grant::WRITE {
             B::Grant::publish(value, local);
         }
-        if !cfg!(fault = "snapshot-published-after-leaving") {
+        if !planted!("snapshot-published-after-leaving") {
             leave(header, primitive, B::Grant::WRITE);
         }
         after.finish(Ok(result), cx);
@@ -357,7 +357,7 @@ impl<K> After<K> {
         // SAFETY: the task's epoch keeps the object alive: it is not finished yet.
         unsafe {
             let header = self.target.header();
-            if B::Grant::IN_PLACE && !cfg!(fault = "poison-forgotten") {
+            if B::Grant::IN_PLACE && !planted!("poison-forgotten") {
                 header.latch.poison();
             }
             leave(header, self.target.primitive(), B::Grant::WRITE);

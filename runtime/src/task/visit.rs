@@ -358,7 +358,7 @@ unsafe fn finish<V: Reading, K: Sink<V::Result>>(
     };
     let error = match output {
         Ok(_) if !sink.start() => JoinError::Cancelled,
-        Ok(_) if cfg!(fault = "follow-up-lost-on-retry") && meta.attempts() > 0 => JoinError::Abandoned,
+        Ok(_) if planted!("follow-up-lost-on-retry") && meta.attempts() > 0 => JoinError::Abandoned,
         Ok(output) => {
             let then = |_: &_, cx: &mut Context| visit.then(output, cx);
             let (result, (sink, meta)) = guarded(cx, (sink, meta), fail::<K, V::Result>, then);
