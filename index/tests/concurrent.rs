@@ -159,20 +159,9 @@ fn threads_and_tasks<L: Layout, P: LegalFor<Versioned<L>>>(primitive: P, workers
         .map(|number| start(&rt, &tree, (number, STRIPES), (200, 150), workers as u64))
         .collect();
     let mut all = BTreeMap::new();
-    thread::scope(|scope| {
-        let threads: Vec<_> = (0..THREADS)
-            .map(|number| {
-                scope.spawn({
-                    let rt = &rt;
-                    let tree = &tree;
-                    move || batches(rt, tree, number, STRIPES)
-                })
-            })
-            .collect();
-        for thread in threads {
-            all.extend(thread.join().expect("a plain thread"));
-        }
-    });
+    let (shared_rt, shared_tree) = (&rt, &tree);
+    let threads = (0..THREADS).map(|number| move || batches(shared_rt, shared_tree, number, STRIPES));
+    side_by_side(threads).into_iter().for_each(|map| all.extend(map));
     for handle in handles {
         all.extend(handle.join().expect("a lane of tasks"));
     }
@@ -325,7 +314,7 @@ fn readers_beside<L: Layout, P: LegalFor<Versioned<L>>>(primitive: P, workers: u
     }
     let stop = Stop::default();
     thread::scope(|scope| {
-        scope.spawn(|| read_stable(&rt, &tree, &stable, &stop));
+        let reader = scope.spawn(|| read_stable(&rt, &tree, &stable, &stop));
         // A failure here must stop the readers, too.
         let client = tree.client(&rt);
         let changes = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
@@ -337,6 +326,7 @@ fn readers_beside<L: Layout, P: LegalFor<Versioned<L>>>(primitive: P, workers: u
             }
         }));
         stop.now();
+        reader.join().unwrap();
         changes.unwrap();
     });
     assert_eq!(tree.client(&rt).count().unwrap(), stable.len() as u64);

@@ -4,8 +4,7 @@
 mod common;
 
 use common::*;
-use std::sync::{Arc, Mutex};
-use std::thread;
+use std::sync::Arc;
 use xtasking::{Context, LegalFor, OptimisticLatched, Promise, Runtime, Versioned};
 use xtasking_index::{Client, Layout, Tree, Write, Wrote};
 use xtasking_testing::history::{self, Clock, Span};
@@ -213,11 +212,8 @@ fn one_history<L: Layout, P: LegalFor<Versioned<L>>>(primitive: P, setting: Sett
             handle
         })
         .collect();
-    let history = Mutex::new(Vec::new());
-    if !setting.is_simulation() {
-        by_threads(&rt, &tree, &clock, &history, seed);
-    }
-    let mut history = history.into_inner().unwrap();
+    let mut history =
+        if setting.is_simulation() { History::new() } else { by_threads(&rt, &tree, &clock, seed) };
     for lane in lanes {
         history.extend(lane.join().expect("a lane of tasks"));
     }
@@ -227,30 +223,21 @@ fn one_history<L: Layout, P: LegalFor<Versioned<L>>>(primitive: P, setting: Sett
 }
 
 /// Two plain threads that take part.
-fn by_threads<L: Layout>(
-    rt: &Runtime,
-    tree: &Tree<u64, u64, L>,
-    clock: &Clock,
-    history: &Mutex<History>,
-    seed: u64,
-) {
-    thread::scope(|scope| {
-        for number in 0..2 {
-            scope.spawn(move || {
-                let client = tree.client(rt);
-                let mut random = Random(seed * 2 + number);
-                let mut own = Vec::new();
-                for _ in 0..24 {
-                    let choice = choose(&mut random);
-                    let begun = clock.tick();
-                    let events = by_client(&client, choice);
-                    let ended = clock.tick();
-                    own.extend(events.into_iter().map(|(key, event)| (key, Span { event, begun, ended })));
-                }
-                history.lock().unwrap().extend(own);
-            });
+fn by_threads<L: Layout>(rt: &Runtime, tree: &Tree<u64, u64, L>, clock: &Clock, seed: u64) -> History {
+    let by_thread = |number| {
+        let client = tree.client(rt);
+        let mut random = Random(seed * 2 + number);
+        let mut own = History::new();
+        for _ in 0..24 {
+            let choice = choose(&mut random);
+            let begun = clock.tick();
+            let events = by_client(&client, choice);
+            let ended = clock.tick();
+            own.extend(events.into_iter().map(|(key, event)| (key, Span { event, begun, ended })));
         }
-    });
+        own
+    };
+    side_by_side((0..2).map(|number| move || by_thread(number))).concat()
 }
 
 fn histories<L: Layout, P: LegalFor<Versioned<L>> + Copy>(primitive: P, setting: Setting, seeds: u64) {

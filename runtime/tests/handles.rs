@@ -306,4 +306,6 @@ fn handles_say_what_they_stand_for() {
     let link = arena.alloc_outside(Pair::default());
     assert_eq!(format!("{link:?}"), format!("Link({:#x})", link.to_word()));
     assert_eq!(arena.primitive(), Primitive::Sequencing);
+    // SAFETY: no link is followed.
+    unsafe { arena.dispose() };
 }

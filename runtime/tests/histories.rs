@@ -5,7 +5,7 @@ mod common;
 
 use common::*;
 use std::any::type_name;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::thread;
 use xtasking::{
     AccessSet, Class, Context, Handle, JoinError, Object, OptimisticLatched, OptimisticSequenced, Plain,
@@ -460,21 +460,11 @@ fn one_history<S: Subject>(rt: &Runtime, subjects: Arc<[S]>, setting: Setting, s
             handle
         })
         .collect();
-    let history = Mutex::new(Vec::new());
-    let run = |seed| {
-        let own = by_thread(rt, &subjects, &clock, seed, 6);
-        history.lock().unwrap().extend(own);
-    };
-    let run = &run;
-    if setting.is_simulation() {
-        // Only one thread may wait.
-        run(seed * 100 + 50);
-    } else {
-        thread::scope(|scope| {
-            (50..52).for_each(|number| drop(scope.spawn(move || run(seed * 100 + number))))
-        });
-    }
-    let mut history = history.into_inner().unwrap();
+    // In a simulation one thread, so that the seed alone decides.
+    let threads = 50..if setting.is_simulation() { 51 } else { 52 };
+    let (subjects, clock) = (&subjects, &clock);
+    let run = threads.map(|number| move || by_thread(rt, subjects, clock, seed * 100 + number, 6));
+    let mut history = side_by_side(run).concat();
     for lane in lanes {
         history.extend(lane.join().expect("a lane of tasks"));
     }

@@ -57,13 +57,16 @@ fn a_change_that_panics_afterwards_leaves_a_sound_node() {
     silence_tasks();
     on_all(|setting| {
         let (rt, heard) = overheard(setting);
-        let node = Arena::<Pair>::new(&rt).alloc_outside(Pair::default());
+        let arena = Arena::new(&rt);
+        let node = arena.alloc_outside(Pair::default());
         rt.task(node.write()).modify(Set { fails: true });
         let found = rt.task(node.write()).submit(|node, _| node.0.get());
         assert!(found.join().is_ok_and(|word| word <= 1), "nothing is poisoned");
         rt.shutdown(Shutdown::Drain);
         let heard = heard.lock().unwrap();
         assert!(heard.len() == 1 && heard[0].contains("provoked"), "{heard:?}");
+        // SAFETY: the runtime has ended, so no link is followed any more.
+        unsafe { arena.dispose() };
     });
 }
 
@@ -72,11 +75,12 @@ fn a_node_that_was_left_half_written_refuses_everybody() {
     silence_tasks();
     on_all(|setting| {
         let (rt, heard) = overheard(setting);
-        let latched = Arena::<Pair>::with_primitive(&rt, OptimisticLatched).alloc_outside(Pair::default());
-        let sequenced =
-            Arena::<Pair>::with_primitive(&rt, OptimisticSequenced).alloc_outside(Pair::default());
-        let alone = Arena::<Pair>::with_primitive(&rt, SpinLatch).alloc_outside(Pair::default());
-        for node in [latched, sequenced, alone] {
+        let arenas = [
+            Arena::with_primitive(&rt, OptimisticLatched),
+            Arena::with_primitive(&rt, OptimisticSequenced),
+            Arena::with_primitive(&rt, SpinLatch),
+        ];
+        for node in arenas.each_ref().map(|arena| arena.alloc_outside(Pair::default())) {
             let failed: Handle<()> = rt.task(node.write()).submit(|node, _| {
                 node.0.set(9, node.token());
                 panic!("provoked");
@@ -94,6 +98,8 @@ fn a_node_that_was_left_half_written_refuses_everybody() {
         let heard = heard.lock().unwrap();
         assert_eq!(heard.len(), 6, "{heard:?}");
         assert!(heard.iter().all(|text| text.contains("poisoned")), "{heard:?}");
+        // SAFETY: the runtime has ended, so no link is followed any more.
+        arenas.into_iter().for_each(|arena| unsafe { arena.dispose() });
     });
 }
 
@@ -120,12 +126,15 @@ impl Visit for Lost {
 fn a_walk_that_finds_no_sense_where_nobody_writes_is_given_up() {
     on_all(|setting| {
         let (rt, heard) = overheard(setting);
-        let node = Arena::<Pair>::new(&rt).alloc_outside(Pair::default());
+        let arena = Arena::new(&rt);
+        let node = arena.alloc_outside(Pair::default());
         let readings = Arc::new(AtomicUsize::new(0));
         rt.task(node.read()).visit(Lost { readings: readings.clone() });
         rt.shutdown(Shutdown::Drain);
         assert!(readings.load(SeqCst) > 1, "it was tried again");
         assert_eq!(*heard.lock().unwrap(), ["the task's result was never delivered"]);
+        // SAFETY: the runtime has ended, so no link is followed any more.
+        unsafe { arena.dispose() };
     });
 }
 
@@ -176,7 +185,8 @@ impl<B: Send + 'static> Modify for Asked<B> {
 fn asked<B: Copy + Send + 'static>(setting: Setting, ballast: B) -> [usize; 2] {
     const EACH: usize = 50;
     let rt = setting.build();
-    let node = Arena::<Pair>::with_primitive(&rt, SpinLatch).alloc_outside(Pair::default());
+    let arena = Arena::with_primitive(&rt, SpinLatch);
+    let node = arena.alloc_outside(Pair::default());
     let (gate, all) = Gate::new(&rt, 2 * EACH);
     let (walks, changes) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let (asked_walks, asked_changes) = (walks.clone(), changes.clone());
@@ -192,6 +202,9 @@ fn asked<B: Copy + Send + 'static>(setting: Setting, ballast: B) -> [usize; 2] {
         }
     });
     all.join().unwrap();
+    drop(rt);
+    // SAFETY: the runtime has ended, so no link is followed any more.
+    unsafe { arena.dispose() };
     [walks, changes].map(|count| count.load(SeqCst))
 }
 

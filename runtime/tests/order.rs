@@ -3,10 +3,9 @@
 
 mod common;
 
-use common::{Flag, Gate, Quad, Setting, on_all, on_each, silence_tasks};
+use common::{Flag, Gate, Quad, Setting, on_all, on_each, side_by_side, silence_tasks};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use std::thread;
 use xtasking::{
     Class, Context, JoinError, Object, OptimisticSequenced, Plain, Priority, Promise, Runtime, Sequencing,
     Shared, Snapshot, Spawner, SpinLatch, Version, Versioned, Word,
@@ -107,13 +106,15 @@ fn each_spawner_is_served_in_its_order() {
                 }
             });
         }
-        thread::scope(|scope| {
-            for who in inside..inside + outside {
-                let (rt, objects, gate) = (&rt, &objects, &gate);
-                let spawn = move || (0..each).for_each(|number| spawn!(rt, objects, who, number, gate));
-                if matches!(setting, Setting::Threads { .. }) { drop(scope.spawn(spawn)) } else { spawn() }
-            }
+        let spawns = (inside..inside + outside).map(|who| {
+            let (rt, objects, gate) = (&rt, &objects, &gate);
+            move || (0..each).for_each(|number| spawn!(rt, objects, who, number, gate))
         });
+        if setting.is_simulation() {
+            spawns.for_each(|spawn| spawn());
+        } else {
+            side_by_side(spawns);
+        }
         all.join().unwrap();
         let [a, b] = objects.logs(&rt);
         check(&a, inside + outside, each);

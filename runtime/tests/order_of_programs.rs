@@ -5,7 +5,6 @@ mod common;
 
 use common::*;
 use std::sync::{Arc, Mutex};
-use std::thread;
 use xtasking::{
     Context, Handle, Object, OptimisticSequenced, Plain, Priority, Runtime, Sequencing, Shared, Shutdown,
     Snapshot, Spawner, SpinLatch, TaskBuilder, Versioned,
@@ -193,12 +192,8 @@ fn run(setting: Setting, seed: u64) {
             rt.task(()).submit(|(), _| ()).join().unwrap();
         });
     } else {
-        thread::scope(|scope| {
-            for who in outside {
-                let (rt, world, random) = (&rt, &world, random(who));
-                scope.spawn(move || from_outside(rt, world, who, random));
-            }
-        });
+        let (rt, world, random) = (&rt, &world, &random);
+        side_by_side(outside.map(|who| move || from_outside(rt, world, who, random(who))));
     }
     let how = if seed.is_multiple_of(3) { Shutdown::Cancel } else { Shutdown::Drain };
     rt.shutdown(how);

@@ -225,6 +225,9 @@ fn walks_and_writes_to_nodes_are_told_of_by_their_types() {
     for overrun in told.all() {
         assert_eq!((overrun.task, overrun.objects[0].address), ("watchdog::Slow", node.address()));
     }
+    drop(rt);
+    // SAFETY: the runtime has ended, so no link is followed any more.
+    unsafe { arena.dispose() };
 }
 
 #[test]

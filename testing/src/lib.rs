@@ -3,6 +3,7 @@
 //! | module | what is in it |
 //! |---|---|
 //! | `setting` | the platforms and numbers of workers that tests run on |
+//! | `threads` | plain threads that do something at the same time |
 //! | `watchdog` | turns a hang into a failure |
 //! | `signals` | how tests and their tasks wait for each other |
 //! | `random` | numbers that follow from a seed |
@@ -14,10 +15,12 @@ mod panics;
 mod random;
 mod setting;
 mod signals;
+mod threads;
 mod watchdog;
 
 pub use panics::silence_tasks;
 pub use random::Random;
 pub use setting::{Blame, Setting, on_each};
 pub use signals::{Dropped, Flag, Gate};
+pub use threads::side_by_side;
 pub use watchdog::{PATIENCE, Watchdog, eventually, watchdog, watchdog_called, watchdog_of};

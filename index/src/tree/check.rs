@@ -231,6 +231,8 @@ mod tests {
         assert!(node.absorb(left.to_word(), neighbour, &token, &right_token));
         assert_eq!(defects(0, left, &[(0, left)]), []);
         assert!(defects(0, right, &[]).contains(&Defect::Dead { level: 0 }));
+        // SAFETY: no link is followed any more.
+        unsafe { arena.dispose() };
     }
 
     #[test]

@@ -6,6 +6,7 @@
 
 use crate::scheduler::Context;
 use alloc::boxed::Box;
+use alloc::string::String;
 use core::any::Any;
 use core::mem::ManuallyDrop;
 
@@ -60,10 +61,13 @@ pub(crate) fn quietly(run: impl FnOnce()) {
     }
 }
 
-/// Throws away what a panic carries. Its drop may panic as well; what that carries is forgotten, as it may go on like
-/// this for ever.
+/// Throws away what a panic carries. Its drop may panic as well; what that carries is forgotten unless it is a text, as
+/// it may go on like this for ever.
 pub(crate) fn discard(payload: Payload) {
-    if let Err(another) = catch(|| drop(payload)) {
+    if let Err(another) = catch(|| drop(payload))
+        && !another.is::<&'static str>()
+        && !another.is::<String>()
+    {
         core::mem::forget(another);
     }
 }
