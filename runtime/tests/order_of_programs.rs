@@ -96,13 +96,13 @@ fn spawn(
     macro_rules! submit {
         ($access:expr, at $($at:expr),+ $(; $panics:ident)?) => {{
             for at in [$($at),+] {
-                world.spawned[at].lock().unwrap().push(ticket);
+                lock(&world.spawned[at]).push(ticket);
             }
             let world = world.clone();
             let task = anywhere(spawner.task($access), random).priority(ticket.priority);
             let handle = task.submit(move |_, _| {
                 for at in [$($at),+] {
-                    world.ran[at].lock().unwrap().push(ticket);
+                    lock(&world.ran[at]).push(ticket);
                 }
                 $(assert!(!$panics, "provoked: it changes no order");)?
             });
@@ -162,7 +162,7 @@ fn from_outside(rt: &Runtime, world: &Arc<World>, who: usize, mut random: Random
     for number in 0..EACH {
         let (ticket, handle) = spawn(rt, world, who, number, &mut random);
         if random.below(6) == 0 && handle.cancel() {
-            world.cancelled.lock().unwrap().push(ticket);
+            lock(&world.cancelled).push(ticket);
         }
     }
 }
@@ -201,10 +201,10 @@ fn run(setting: Setting, seed: u64) {
 }
 
 fn check(world: &World, how: Shutdown) {
-    let logs = world.ran.each_ref().map(|log| log.lock().unwrap().clone());
-    let cancelled = world.cancelled.lock().unwrap();
+    let logs = world.ran.each_ref().map(|log| lock(log).clone());
+    let cancelled = lock(&world.cancelled);
     for (at, ran) in logs.iter().enumerate() {
-        let spawned = world.spawned[at].lock().unwrap();
+        let spawned = lock(&world.spawned[at]);
         for (spawner, line) in (0..3 * OF_A_KIND).flat_map(|spawner| PRIORITIES.map(|line| (spawner, line))) {
             let in_line = |log: &[Ticket]| -> Vec<Ticket> {
                 log.iter().copied().filter(|ticket| ticket.stands_in(spawner, line)).collect()

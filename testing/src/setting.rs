@@ -1,6 +1,6 @@
 //! The platforms and numbers of workers that tests run on.
 
-use crate::watchdog;
+use crate::{PATIENCE, watchdog};
 use std::fmt::Debug;
 use std::thread;
 use xtasking::platform::Simulation;
@@ -24,16 +24,18 @@ pub enum Setting {
 }
 
 impl Setting {
-    /// Every number of threads that is worth a test on a small machine.
+    /// Every number of threads that is worth a test on a small machine; under a sanitizer, few and many.
     pub fn threads() -> impl Iterator<Item = Self> {
-        [1, 2, 4, 8].into_iter().map(|workers| Self::Threads { workers })
+        let all: &[usize] = if PATIENCE > 1 { &[2, 8] } else { &[1, 2, 4, 8] };
+        all.iter().map(|&workers| Self::Threads { workers })
     }
 
-    /// Every number of virtual cores that is worth a test, each with these seeds.
+    /// Every number of virtual cores that is worth a test, each with these seeds; under a sanitizer, which learns little
+    /// from a single thread, one of each.
     pub fn simulations(seeds: &[u64]) -> impl Iterator<Item = Self> {
-        [1, 2, 4, 16]
-            .into_iter()
-            .flat_map(move |cores| seeds.iter().map(move |&seed| Self::Simulation { cores, seed }))
+        let (all, seeds): (&[usize], _) =
+            if PATIENCE > 1 { (&[4], &seeds[..1]) } else { (&[1, 2, 4, 16], seeds) };
+        all.iter().flat_map(move |&cores| seeds.iter().map(move |&seed| Self::Simulation { cores, seed }))
     }
 
     /// A builder of a runtime of this kind.

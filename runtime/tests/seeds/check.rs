@@ -1,16 +1,12 @@
 //! What is noted while a program runs, and what must be true of it in the end.
 
+use crate::common::lock;
 use crate::plan::{Ending, Task, Touch};
 use crate::world::{World, number};
 use std::mem;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
-use std::sync::{Mutex, PoisonError};
 use xtasking::{Handle, JoinError, Primitive, Runtime};
-
-/// Takes a lock; a check that failed under it has failed already.
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// A task's spawner, and its number.
 type InLine = (Option<usize>, usize);
