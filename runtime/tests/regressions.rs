@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Dropped, Flag, Pair, Setting, eventually, silence_tasks, watchdog, watchdog_of};
+use common::{Dropped, Flag, Pair, Setting, eventually, side_by_side, silence_tasks, watchdog, watchdog_of};
 use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
 use std::sync::Arc;
@@ -56,15 +56,13 @@ fn a_deferred_read_hands_its_object_on() {
 fn no_wake_up_is_lost_between_two_pushers() {
     let _watched = watchdog();
     let rt = threads(3);
-    thread::scope(|scope| {
-        for _ in 0..2 {
-            scope.spawn(|| {
-                for _ in 0..200_000 {
-                    rt.task(()).core(0).submit(|(), _| ()).join().unwrap();
-                }
-            });
+    side_by_side((0..2).map(|_| {
+        || {
+            for _ in 0..200_000 {
+                rt.task(()).core(0).submit(|(), _| ()).join().unwrap();
+            }
         }
-    });
+    }));
 }
 
 #[test]

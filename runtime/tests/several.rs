@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Gate, Random, Setting, on_all, on_each, silence_tasks};
+use common::{Gate, Random, Setting, on_all, on_each, side_by_side, silence_tasks};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread;
 use xtasking::{
@@ -161,26 +161,26 @@ fn no_money_is_made_or_lost() {
         assert_eq!(total, 13 * START);
         let (spawners, each) = (6, 100);
         let (gate, all) = Gate::new(&rt, 2 * spawners * each);
-        thread::scope(|scope| {
-            for spawner in 0..spawners {
-                let (rt, bank, gate) = (&rt, &bank, &gate);
-                let outside = move || {
-                    let mut random = Random::new(spawner as u64);
-                    (0..each).for_each(|_| bank.transfer(rt, &mut random, gate));
-                };
-                // A simulation is of one thread, and should be the same each time.
-                if matches!(setting, Setting::Threads { .. }) {
-                    drop(scope.spawn(outside))
-                } else {
-                    outside()
-                }
-                let (bank, gate) = (bank.clone(), gate.clone());
-                rt.task(()).core(spawner as u16).spawn(move |(), cx| {
-                    let mut random = Random::new(1000 + spawner as u64);
-                    (0..each).for_each(|_| bank.transfer(&mut *cx, &mut random, &gate));
-                });
+        for spawner in 0..spawners {
+            let (bank, gate) = (bank.clone(), gate.clone());
+            rt.task(()).core(spawner as u16).spawn(move |(), cx| {
+                let mut random = Random::new(1000 + spawner as u64);
+                (0..each).for_each(|_| bank.transfer(&mut *cx, &mut random, &gate));
+            });
+        }
+        let outside = (0..spawners).map(|spawner| {
+            let (rt, bank, gate) = (&rt, &bank, &gate);
+            move || {
+                let mut random = Random::new(spawner as u64);
+                (0..each).for_each(|_| bank.transfer(rt, &mut random, gate));
             }
         });
+        if setting.is_simulation() {
+            // One thread, so that it is the same each time.
+            outside.for_each(|spawn| spawn());
+        } else {
+            side_by_side(outside);
+        }
         all.join().unwrap();
         assert_eq!(bank.sum(&rt), total);
     });

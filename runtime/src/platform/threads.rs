@@ -4,13 +4,13 @@ use super::os::{self, OsPages};
 use super::{Platform, Topology, WouldBlock};
 use crate::memory::PageSource;
 use crate::scheduler::Driver;
-use crate::sync::{Relaxed, global};
+use crate::sync::{Acquire, AtomicBool, Relaxed, Release, global};
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::sync::Arc;
 use core::cell::Cell;
 use core::task::Waker;
-use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::Wake;
 use std::thread::{JoinHandle, Thread};
 use std::time::{Duration, Instant};
@@ -30,8 +30,8 @@ pub struct Threads {
     workers: usize,
     threads: Arc<[OnceLock<Thread>]>,
     joins: Mutex<Vec<JoinHandle<()>>>,
-    /// The watcher is to return; it sleeps at the condition.
-    unwatched: Arc<(Mutex<bool>, Condvar)>,
+    /// The watcher is to return.
+    unwatched: Arc<AtomicBool>,
     pin: bool,
     began: Instant,
 }
@@ -118,11 +118,11 @@ impl Platform for Threads {
     }
 
     fn join(&self) {
-        let (unwatched, sleeps) = &*self.unwatched;
-        *lock(unwatched) = true;
-        sleeps.notify_all();
+        // Release pairs with the Acquire of the watcher; it looks again when it is woken.
+        self.unwatched.store(true, Release);
         let threads = core::mem::take(&mut *lock(&self.joins));
         for thread in threads {
+            thread.thread().unpark();
             // A worker never unwinds: bodies are caught one by one. The last handle of a runtime may be dropped on
             // one of its own threads, which cannot wait for itself.
             if thread.thread().id() != std::thread::current().id() {
@@ -134,12 +134,16 @@ impl Platform for Threads {
     fn watch(&self, every: Duration, mut look: Box<dyn FnMut() -> bool + Send>) -> Result<(), &'static str> {
         let unwatched = self.unwatched.clone();
         self.spawn("xtasking-watchdog".into(), move || {
-            let (unwatched, sleeps) = &*unwatched;
-            loop {
-                let awaited = sleeps.wait_timeout_while(lock(unwatched), every, |unwatched| !*unwatched);
-                // Nothing panics under this lock.
-                let over = awaited.is_ok_and(|(unwatched, _)| *unwatched);
-                if over || !look() {
+            let mut slept_since = Instant::now();
+            // Acquire pairs with the Release of `join`.
+            while !unwatched.load(Acquire) {
+                let left = every.saturating_sub(slept_since.elapsed());
+                if !left.is_zero() {
+                    // May return early.
+                    std::thread::park_timeout(left);
+                } else if look() {
+                    slept_since = Instant::now();
+                } else {
                     return;
                 }
             }
