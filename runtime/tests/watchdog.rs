@@ -80,7 +80,7 @@ fn each_doubling_of_the_time_is_told_again() {
     for pair in told.windows(2) {
         assert!(pair[1].running > 2 * pair[0].running, "{told:?}");
     }
-    assert!(told.len() == 3 && told.iter().all(|overrun| overrun.objects.is_empty()), "{told:?}");
+    assert!(told.len() >= 3 && told.iter().all(|overrun| overrun.objects.is_empty()), "{told:?}");
 }
 
 /// Each is far below the bound, all of them together are far above.
