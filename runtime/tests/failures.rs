@@ -3,7 +3,8 @@
 mod common;
 
 use common::{
-    Dropped, Flag, Gate, Pair, Setting, eventually, on_all, on_each, silence_tasks, watchdog, watchdog_of,
+    Dropped, Flag, Gate, Pair, Setting, eventually, lock, on_all, on_each, silence_tasks, watchdog,
+    watchdog_of,
 };
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -51,7 +52,7 @@ fn failures_that_nobody_waits_for_reach_the_hook() {
         let heard = Arc::new(Mutex::new(Vec::new()));
         let hear = heard.clone();
         let rt = setting.builder().on_failure(move |failure| {
-            let mut heard = hear.lock().unwrap();
+            let mut heard = lock(&hear);
             heard.push(failure.error.to_string());
             assert!(failure.worker.is_some_and(|worker| worker < 16));
             drop(heard);
@@ -65,7 +66,7 @@ fn failures_that_nobody_waits_for_reach_the_hook() {
         drop(rt.task(()).submit(|(), _| panic!("provoked: two")));
         assert!(rt.task(object.read()).submit(|_, _| ()).join().is_err());
         rt.shutdown(Shutdown::Drain);
-        let heard = heard.lock().unwrap();
+        let heard = lock(&heard);
         assert_eq!(heard.len(), 2, "{heard:?}");
         assert!(heard[0].contains("provoked: one") && heard[1].contains("poisoned"), "{heard:?}");
     });

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Gate, Pair, Setting, on_all, silence_tasks};
+use common::{Gate, Pair, Setting, lock, on_all, silence_tasks};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use xtasking::{
@@ -14,7 +14,7 @@ use xtasking::{
 fn overheard(setting: Setting) -> (Runtime, Arc<Mutex<Vec<String>>>) {
     let heard = Arc::new(Mutex::new(Vec::new()));
     let hear = heard.clone();
-    let hook = move |failure: xtasking::Failure| hear.lock().unwrap().push(failure.error.to_string());
+    let hook = move |failure: xtasking::Failure| lock(&hear).push(failure.error.to_string());
     (setting.builder().on_failure(hook).build().unwrap(), heard)
 }
 
@@ -63,7 +63,7 @@ fn a_change_that_panics_afterwards_leaves_a_sound_node() {
         let found = rt.task(node.write()).submit(|node, _| node.0.get());
         assert!(found.join().is_ok_and(|word| word <= 1), "nothing is poisoned");
         rt.shutdown(Shutdown::Drain);
-        let heard = heard.lock().unwrap();
+        let heard = lock(&heard);
         assert!(heard.len() == 1 && heard[0].contains("provoked"), "{heard:?}");
         // SAFETY: the runtime has ended, so no link is followed any more.
         unsafe { arena.dispose() };
@@ -95,7 +95,7 @@ fn a_node_that_was_left_half_written_refuses_everybody() {
             assert_eq!(found.load(SeqCst), 0);
         }
         rt.shutdown(Shutdown::Drain);
-        let heard = heard.lock().unwrap();
+        let heard = lock(&heard);
         assert_eq!(heard.len(), 6, "{heard:?}");
         assert!(heard.iter().all(|text| text.contains("poisoned")), "{heard:?}");
         // SAFETY: the runtime has ended, so no link is followed any more.
@@ -132,7 +132,7 @@ fn a_walk_that_finds_no_sense_where_nobody_writes_is_given_up() {
         rt.task(node.read()).visit(Lost { readings: readings.clone() });
         rt.shutdown(Shutdown::Drain);
         assert!(readings.load(SeqCst) > 1, "it was tried again");
-        assert_eq!(*heard.lock().unwrap(), ["the task's result was never delivered"]);
+        assert_eq!(*lock(&heard), ["the task's result was never delivered"]);
         // SAFETY: the runtime has ended, so no link is followed any more.
         unsafe { arena.dispose() };
     });

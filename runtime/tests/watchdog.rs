@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Flag, Pair, Setting, eventually, silence_tasks, watchdog};
+use common::{Flag, Pair, Setting, eventually, lock, silence_tasks, watchdog};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -21,7 +21,7 @@ struct Told(Arc<Mutex<Vec<Overrun>>>);
 
 impl Told {
     fn all(&self) -> Vec<Overrun> {
-        self.0.lock().unwrap().clone()
+        lock(&self.0).clone()
     }
 
     /// Waits for the first report of a task and returns it.
@@ -33,7 +33,7 @@ impl Told {
 
     fn hook(&self) -> impl Fn(Overrun) + Send + Sync + 'static {
         let told = self.clone();
-        move |overrun| told.0.lock().unwrap().push(overrun)
+        move |overrun| lock(&told.0).push(overrun)
     }
 }
 
