@@ -1,6 +1,7 @@
 //! Arrays of free blocks, after the magazines of Bonwick's and Adams's vmem: a whole array moves by one pointer, and
 //! nobody touches a free block's memory until somebody allocates it, in whatever cache it may be.
 
+use crate::sync::global::AtomicU64;
 use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -34,8 +35,9 @@ unsafe impl<W> Send for Magazine<W> {}
 impl Magazine<Inline> {
     /// An empty magazine.
     pub fn inline() -> Self {
-        static SOMEWHERE: u8 = 0;
-        Self { words: [NonNull::from(&SOMEWHERE); AHEAD + BATCH], len: 0 }
+        // Writable memory, as it is fetched for writing.
+        static SOMEWHERE: AtomicU64 = AtomicU64::new(0);
+        Self { words: [NonNull::from(&SOMEWHERE).cast(); AHEAD + BATCH], len: 0 }
     }
 
     /// Exchanges the blocks for those of another magazine, which is for batches that fit.
