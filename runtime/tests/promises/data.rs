@@ -46,6 +46,7 @@ fn main() {
     #[cfg(refused = "snapshot_bits")]
     let value = true;
     #[cfg(refused = "snapshot_link")]
+    // SAFETY: a word of no node, which is never followed.
     let value = unsafe { xtasking::Link::<u64>::from_word(64) }.unwrap();
     #[cfg(not(any(refused = "snapshot_pointer", refused = "snapshot_bits", refused = "snapshot_link")))]
     let value = 1u64;
