@@ -1,10 +1,9 @@
 //! The heap of a core: where task descriptors come from and go to, without a lock or an atomic instruction.
 //!
-//! For each class a core has a *magazine*, an array of at most one batch of free blocks, whose last block, which is
-//! still in the cache, is used first; and perhaps a spare one. An empty magazine gets the blocks of a full spare, a full
-//! one gives its own to the spare, and only if that does not help the spare is exchanged with the node heap. So a core
-//! that frees what others allocate keeps at most two batches of a class and passes on the rest, and a core that hovers
-//! around a boundary does not move batches to and fro.
+//! For each class a core has a *magazine*, an array of at most two batches of free blocks, whose last block, which is
+//! still in the cache, is used first. An empty magazine gets a batch from the node heap, a full one gives it the batch
+//! that it would use last. So a core that frees what others allocate keeps at most two batches of a class and passes on
+//! the rest, and a core that hovers around a boundary does not move batches to and fro.
 
 use super::forbidden::{allow, forbid};
 use super::magazine::{Inline, Magazine};
@@ -16,8 +15,6 @@ use core::ptr::NonNull;
 /// were spawned, less these few.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CoreStats {
-    /// Times that an empty magazine was replaced by the spare one.
-    pub spares_used: u64,
     /// Batches, full or not, taken from the node.
     pub fetched: u64,
     /// Batches given back to nodes.
@@ -26,10 +23,10 @@ pub struct CoreStats {
 
 /// The heap of one core.
 pub struct CoreHeap {
-    /// The magazines in use, one of each class.
+    /// The free blocks of each class.
     loaded: [Magazine<Inline>; 4],
-    /// One more of each class, if it was needed already: either full or empty.
-    spares: [Option<Magazine>; 4],
+    /// An empty array for a batch of each class, if there was one already: batches come and go in such.
+    carriers: [Option<Magazine>; 4],
     heaps: Arc<Heaps>,
     node: u16,
     stats: CoreStats,
@@ -40,7 +37,7 @@ impl CoreHeap {
     pub fn new(heaps: Arc<Heaps>, node: u16) -> Self {
         assert!(usize::from(node) < heaps.nodes(), "node {node} has no heap");
         let loaded = Class::ALL.map(|_| Magazine::inline());
-        Self { loaded, spares: Default::default(), heaps, node, stats: CoreStats::default() }
+        Self { loaded, carriers: Default::default(), heaps, node, stats: CoreStats::default() }
     }
 
     /// A block of `class`, the one freed last if there is one; `None` if there is no memory left. Its contents are
@@ -68,8 +65,8 @@ impl CoreHeap {
             "a block is freed in the class that it was allocated in"
         );
         forbid(block.cast(), class.size());
-        // SAFETY: the caller's promise; all magazines of a class hold one of its batches.
-        if !unsafe { self.loaded[class as usize].push(block.cast(), class.batch()) } {
+        // SAFETY: the caller's promise; two batches of any class have room.
+        if !unsafe { self.loaded[class as usize].push(block.cast(), 2 * class.batch()) } {
             // SAFETY: the same promise; the block was not taken.
             unsafe { self.overflow(class, block) }
         }
@@ -78,16 +75,13 @@ impl CoreHeap {
     #[cold]
     #[inline(never)]
     fn refill(&mut self, class: Class) -> Option<NonNull<Block>> {
-        let (loaded, spare) = (&mut self.loaded[class as usize], &mut self.spares[class as usize]);
-        let spare = spare.get_or_insert_with(|| Magazine::new(class.batch()));
-        if spare.len() != 0 {
-            self.stats.spares_used += 1;
-        } else if self.heaps.fetch(self.node, class, spare) {
-            self.stats.fetched += 1;
-        } else {
+        let loaded = &mut self.loaded[class as usize];
+        let carrier = self.carriers[class as usize].get_or_insert_with(|| Magazine::new(class.batch()));
+        if !self.heaps.fetch(self.node, class, carrier) {
             return None;
         }
-        loaded.exchange(spare);
+        self.stats.fetched += 1;
+        loaded.take(carrier);
         loaded.prefetch();
         loaded.pop().map(NonNull::cast)
     }
@@ -100,32 +94,28 @@ impl CoreHeap {
     #[cold]
     #[inline(never)]
     unsafe fn overflow(&mut self, class: Class, block: NonNull<Block>) {
-        let (loaded, spare) = (&mut self.loaded[class as usize], &mut self.spares[class as usize]);
-        let empty = match spare.take() {
-            Some(full) if full.len() != 0 => {
-                self.stats.returned += 1;
-                // SAFETY: whatever was freed here is of this class and these heaps.
-                unsafe { self.heaps.put(class, full) }
-            }
-            empty => empty,
-        };
-        loaded.exchange(spare.insert(empty.unwrap_or_else(|| Magazine::new(class.batch()))));
-        // SAFETY: the caller's promise; all magazines of a class hold one of its batches.
-        let taken = unsafe { loaded.push(block.cast(), class.batch()) };
-        debug_assert!(taken, "the magazine is empty");
+        self.shed(class);
+        // SAFETY: the caller's promise; two batches of any class have room.
+        let taken = unsafe { self.loaded[class as usize].push(block.cast(), 2 * class.batch()) };
+        debug_assert!(taken, "the magazine is not full any more");
+    }
+
+    /// Gives a batch of free blocks, or all if there are fewer, back to their nodes.
+    fn shed(&mut self, class: Class) {
+        let carrier = &mut self.carriers[class as usize];
+        let mut batch = carrier.take().unwrap_or_else(|| Magazine::new(class.batch()));
+        self.loaded[class as usize].shed(&mut batch);
+        self.stats.returned += 1;
+        // SAFETY: whatever was freed here is of this class and these heaps.
+        *carrier = unsafe { self.heaps.put(class, batch) };
     }
 
     /// Gives all free blocks back to their nodes: when others may lack them, and in the end.
     #[cold]
     pub fn flush(&mut self) {
         for class in Class::ALL {
-            let mut last = Magazine::new(class.batch());
-            self.loaded[class as usize].exchange(&mut last);
-            let spare = self.spares[class as usize].take();
-            for magazine in [Some(last), spare].into_iter().flatten().filter(|magazine| magazine.len() != 0) {
-                self.stats.returned += 1;
-                // SAFETY: whatever was freed here is of this class and these heaps.
-                drop(unsafe { self.heaps.put(class, magazine) });
+            while self.loaded[class as usize].len() != 0 {
+                self.shed(class);
             }
         }
     }
@@ -145,10 +135,7 @@ impl CoreHeap {
     #[cfg(all(test, not(any(model = "loom", model = "shuttle"))))]
     /// Free blocks of each class that are here.
     pub fn free_blocks(&self) -> [usize; 4] {
-        Class::ALL.map(|class| {
-            let spare = self.spares[class as usize].as_ref().map_or(0, Magazine::len);
-            self.loaded[class as usize].len() + spare
-        })
+        Class::ALL.map(|class| self.loaded[class as usize].len())
     }
 }
 
@@ -213,7 +200,7 @@ mod tests {
         let class = Class::B128;
         let batch = class.batch();
         let blocks: Vec<_> = (0..4 * batch).map(|_| heap.alloc(class).unwrap()).collect();
-        assert_eq!(heap.stats(), CoreStats { fetched: 4, ..CoreStats::default() });
+        assert_eq!(heap.stats(), CoreStats { fetched: 4, returned: 0 });
         for (freed, block) in blocks.into_iter().enumerate() {
             // SAFETY: the block is ours, and freed once.
             unsafe { heap.free(class, block) };

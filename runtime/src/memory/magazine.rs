@@ -14,12 +14,13 @@ const AHEAD: usize = 3;
 
 /// An array that can be handed over.
 pub(crate) type Boxed = Box<[NonNull<u8>]>;
-/// An array for batches of up to `BATCH` blocks that lies in its holder: to a core's heap it is one step less away.
-pub(crate) type Inline = [NonNull<u8>; AHEAD + BATCH];
+/// An array for two batches of up to `BATCH` blocks that lies in its holder: to a core's heap it is one step less away.
+pub(crate) type Inline = [NonNull<u8>; AHEAD + 2 * BATCH];
 /// The most blocks in a batch.
 pub(crate) const BATCH: usize = 128;
 
-/// Up to a batch of free blocks of one size, that are the holder's alone.
+/// Free blocks of one size, that are the holder's alone: up to a batch in an array that can be handed over, up to two in
+/// one that cannot.
 ///
 /// Dropping it frees the array and forgets the blocks.
 pub(crate) struct Magazine<W = Boxed> {
@@ -37,14 +38,24 @@ impl Magazine<Inline> {
     pub fn inline() -> Self {
         // Writable memory, as it is fetched for writing.
         static SOMEWHERE: AtomicU64 = AtomicU64::new(0);
-        Self { words: [NonNull::from(&SOMEWHERE).cast(); AHEAD + BATCH], len: 0 }
+        Self { words: [NonNull::from(&SOMEWHERE).cast(); AHEAD + 2 * BATCH], len: 0 }
     }
 
-    /// Exchanges the blocks for those of another magazine, which is for batches that fit.
-    pub fn exchange(&mut self, other: &mut Magazine) {
-        let words = AHEAD..AHEAD + self.len.max(other.len);
-        self.words[words.clone()].swap_with_slice(&mut other.words[words]);
-        swap(&mut self.len, &mut other.len);
+    /// Takes all blocks of `other`; there are none here.
+    pub fn take(&mut self, other: &mut Magazine) {
+        debug_assert_eq!(self.len, 0, "what is filled is empty");
+        self.len = replace(&mut other.len, 0);
+        self.words[AHEAD..][..self.len].copy_from_slice(&other.words[AHEAD..][..self.len]);
+    }
+
+    /// Gives to `other`, which is empty, the blocks that would be popped last, as many as it has room for.
+    pub fn shed(&mut self, other: &mut Magazine) {
+        debug_assert_eq!(other.len, 0, "what is filled is empty");
+        other.len = self.len.min(other.capacity());
+        let blocks = &mut self.words[AHEAD..][..self.len];
+        other.words[AHEAD..][..other.len].copy_from_slice(&blocks[..other.len]);
+        blocks.copy_within(other.len.., 0);
+        self.len -= other.len;
     }
 }
 
@@ -65,7 +76,7 @@ impl<W: BorrowMut<[NonNull<u8>]>> Magazine<W> {
     }
 
     /// How many blocks there is room for.
-    fn batch(&self) -> usize {
+    fn capacity(&self) -> usize {
         self.words.borrow().len() - AHEAD
     }
 
@@ -90,15 +101,15 @@ impl<W: BorrowMut<[NonNull<u8>]>> Magazine<W> {
     ///
     /// # Safety
     ///
-    /// `block` is free and becomes the magazine's, which is one for batches of `batch` blocks like it. (The caller's
-    /// number may be a constant, and less than there is room for.)
+    /// `block` is free and becomes the magazine's, which is full with `most` blocks and has room for as many. (The
+    /// caller's number may be a constant, and less than there is room for.)
     #[inline(always)]
-    pub unsafe fn push(&mut self, block: NonNull<u8>, batch: usize) -> bool {
-        debug_assert!(batch <= self.batch());
-        if self.len == batch {
+    pub unsafe fn push(&mut self, block: NonNull<u8>, most: usize) -> bool {
+        debug_assert!(self.len <= most && most <= self.capacity());
+        if self.len == most {
             return false;
         }
-        // SAFETY: there are fewer than `batch` blocks, and by the caller's promise the array has `AHEAD + batch` words.
+        // SAFETY: there are fewer than `most` blocks, and by the caller's promise the array has `AHEAD + most` words.
         unsafe { *self.words.borrow_mut().get_unchecked_mut(AHEAD + self.len) = block };
         self.len += 1;
         true
@@ -128,7 +139,7 @@ impl Magazine {
 
     /// Moves the blocks that are `wanted` to `other`, which is an empty magazine of the same batch.
     pub fn split(&mut self, other: &mut Self, wanted: impl Fn(NonNull<u8>) -> bool) {
-        debug_assert!(other.len == 0 && other.batch() == self.batch());
+        debug_assert!(other.len == 0 && other.capacity() == self.capacity());
         for index in AHEAD..AHEAD + replace(&mut self.len, 0) {
             let block = self.words[index];
             let to = if wanted(block) { &mut *other } else { &mut *self };
@@ -150,7 +161,7 @@ impl Magazine {
 
     /// Moves as many blocks as there is room for to `other`.
     fn pour(&mut self, other: &mut Self) {
-        let count = self.len.min(other.batch() - other.len);
+        let count = self.len.min(other.capacity() - other.len);
         self.len -= count;
         other.words[AHEAD + other.len..][..count].copy_from_slice(&self.words[AHEAD + self.len..][..count]);
         other.len += count;
@@ -189,7 +200,7 @@ impl Depot {
     /// Exchanges `magazine`, which is an empty one for this depot's batches, for a full one, or the loose blocks if
     /// there is none; `false` if there are no blocks at all.
     pub fn exchange(&mut self, magazine: &mut Magazine) -> bool {
-        debug_assert!(magazine.len == 0 && magazine.batch() == self.loose.batch());
+        debug_assert!(magazine.len == 0 && magazine.capacity() == self.loose.capacity());
         if planted!("magazine-given-twice")
             && let Some(full) = self.full.last()
         {
@@ -215,7 +226,7 @@ impl Depot {
         // From the end: what comes to stand there has been looked at.
         for index in (0..self.full.len()).rev() {
             self.full[index].retain(&mut stays);
-            if self.full[index].len < self.loose.batch() {
+            if self.full[index].len < self.loose.capacity() {
                 let rest = self.full.swap_remove(index);
                 // SAFETY: the blocks are this depot's own, and so is the magazine.
                 let empty = unsafe { self.put(rest) };
@@ -230,12 +241,12 @@ impl Depot {
     ///
     /// The blocks are of this depot's size, and the magazine for its batches.
     pub unsafe fn put(&mut self, mut magazine: Magazine) -> Option<Magazine> {
-        if magazine.len < magazine.batch() {
+        if magazine.len < magazine.capacity() {
             if self.loose.len < magazine.len {
                 swap(&mut self.loose, &mut magazine);
             }
             magazine.pour(&mut self.loose);
-            if self.loose.len < self.loose.batch() {
+            if self.loose.len < self.loose.capacity() {
                 return Some(magazine);
             }
             // What is left is less than a batch again.
@@ -259,7 +270,7 @@ impl Depot {
     ///
     /// `block` is free, of this depot's size, and becomes the depot's.
     pub unsafe fn put_one(&mut self, block: NonNull<u8>) {
-        let batch = self.loose.batch();
+        let batch = self.loose.capacity();
         // SAFETY: the caller's promise; the batch is the magazine's own.
         let taken = unsafe { self.loose.push(block, batch) };
         debug_assert!(taken, "there is less than a batch of loose blocks");
@@ -271,7 +282,7 @@ impl Depot {
 
     /// How many blocks are here.
     pub fn len(&self) -> usize {
-        self.full.len() * self.loose.batch() + self.loose.len
+        self.full.len() * self.loose.capacity() + self.loose.len
     }
 }
 
