@@ -16,13 +16,11 @@ use xtasking::{
 use xtasking_index::node::words;
 use xtasking_index::{Hinted, Layout, Sorted, Tree};
 
-/// Both layouts, in the smallest nodes, which split and merge soonest, and in larger ones.
+/// Both layouts, in the smallest nodes, which split and merge soonest.
 #[derive(Arbitrary, Clone, Copy, Debug)]
 enum Nodes {
-    Hinted512,
-    Hinted1024,
-    Sorted512,
-    Sorted1024,
+    Hinted,
+    Sorted,
 }
 
 #[derive(Arbitrary, Clone, Copy, Debug)]
@@ -235,8 +233,6 @@ fn on_nodes<L: Layout>(input: &Input) {
 }
 
 fuzz_target!(|input: Input| match input.nodes {
-    Nodes::Hinted512 => on_nodes::<Hinted<{ words(512) }>>(&input),
-    Nodes::Hinted1024 => on_nodes::<Hinted<{ words(1024) }>>(&input),
-    Nodes::Sorted512 => on_nodes::<Sorted<{ words(512) }>>(&input),
-    Nodes::Sorted1024 => on_nodes::<Sorted<{ words(1024) }>>(&input),
+    Nodes::Hinted => on_nodes::<Hinted<{ words(512) }>>(&input),
+    Nodes::Sorted => on_nodes::<Sorted<{ words(512) }>>(&input),
 });

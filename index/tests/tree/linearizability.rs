@@ -1,9 +1,8 @@
 //! Histories of operations that overlap, each key's explained by an order in which each takes effect at one moment
 //! between its beginning and its end.
 
-mod common;
-
-use common::*;
+use crate::common::*;
+use crate::with_all_primitives;
 use std::sync::Arc;
 use xtasking::{Context, LegalFor, OptimisticLatched, Promise, Runtime, Versioned};
 use xtasking_index::{Client, Layout, Tree, Write, Wrote};

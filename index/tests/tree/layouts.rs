@@ -1,8 +1,7 @@
 //! Bulk loading, in all layouts and with all primitives, and all operations on what it built.
 
-mod common;
-
-use common::*;
+use crate::common::*;
+use crate::with_primitives;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use xtasking::{LegalFor, OptimisticLatched, Versioned};
 use xtasking_index::{Hinted, Layout, Sorted, Tree};
@@ -88,25 +87,25 @@ fn many<L: Layout>() {
 }
 
 macro_rules! on_layouts {
-    ($($name:ident: $layout:ty;)+) => {$(
+    ($($name:ident: $layout:ty, $primitives:tt;)+) => {$(
         #[test]
         fn $name() {
             let _watched = watchdog();
-            with_all_primitives!(sizes::<$layout>());
+            with_primitives!($primitives, sizes::<$layout>());
             many::<$layout>();
         }
     )+};
 }
 
 on_layouts! {
-    hinted_512_is_loaded: Hinted512;
-    hinted_1024_is_loaded: Hinted1024;
-    hinted_2048_is_loaded: Hinted2048;
-    hinted_4096_is_loaded: Hinted4096;
-    sorted_512_is_loaded: Sorted512;
-    sorted_1024_is_loaded: Sorted1024;
-    sorted_2048_is_loaded: Sorted2048;
-    sorted_4096_is_loaded: Sorted4096;
+    hinted_512_is_loaded: Hinted512, [OptimisticLatched, OptimisticSequenced, SpinLatch, ReaderWriterLatch, Sequencing];
+    hinted_1024_is_loaded: Hinted1024, [OptimisticLatched, SpinLatch];
+    hinted_2048_is_loaded: Hinted2048, [OptimisticLatched];
+    hinted_4096_is_loaded: Hinted4096, [OptimisticLatched];
+    sorted_512_is_loaded: Sorted512, [OptimisticLatched, OptimisticSequenced, SpinLatch, ReaderWriterLatch, Sequencing];
+    sorted_1024_is_loaded: Sorted1024, [OptimisticLatched];
+    sorted_2048_is_loaded: Sorted2048, [OptimisticLatched];
+    sorted_4096_is_loaded: Sorted4096, [OptimisticLatched];
 }
 
 /// Entries up to and including the greatest key, in every position that it can have in a leaf.

@@ -1,8 +1,7 @@
 //! Many operations at once, from tasks and from plain threads, with an oracle for each of those who begin them.
 
-mod common;
-
-use common::*;
+use crate::common::*;
+use crate::with_all_primitives;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};

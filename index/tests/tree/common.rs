@@ -1,7 +1,5 @@
 //! What the index's tests share beyond `xtasking_testing`: layouts, primitives, and checks of a whole tree.
 
-#![allow(dead_code, reason = "each test file uses its part")]
-
 use xtasking::Runtime;
 use xtasking_index::node::words;
 use xtasking_index::{Hinted, Key, Layout, Report, Sorted, Tree, Value};
@@ -18,17 +16,27 @@ pub type Sorted1024 = Sorted<{ words(1024) }>;
 pub type Sorted2048 = Sorted<{ words(2048) }>;
 pub type Sorted4096 = Sorted<{ words(4096) }>;
 
-/// Calls a function that is generic over a primitive and a layout, `f(primitive, layout's marker, …)`, for all
-/// primitives.
+/// Calls a function that is generic over a layout and a primitive, `f(primitive, …)`, for some primitives. One primitive
+/// does to nodes of all sizes the same, so not every layout needs every primitive; and each pair takes long to compile.
+#[macro_export]
+macro_rules! with_primitives {
+    ([$($primitive:ident),+], $call:ident::<$layout:ty>$arguments:tt) => {{
+        $($crate::with_primitives!(@ $primitive, $call, $layout, $arguments);)+
+    }};
+    (@ $primitive:ident, $call:ident, $layout:ty, ($($argument:expr),*)) => {
+        $call::<$layout, _>(xtasking::$primitive, $($argument),*)
+    };
+}
+
+/// The same for all primitives.
 #[macro_export]
 macro_rules! with_all_primitives {
-    ($call:ident::<$layout:ty>($($argument:expr),*)) => {{
-        $call::<$layout, _>(xtasking::OptimisticLatched, $($argument),*);
-        $call::<$layout, _>(xtasking::OptimisticSequenced, $($argument),*);
-        $call::<$layout, _>(xtasking::SpinLatch, $($argument),*);
-        $call::<$layout, _>(xtasking::ReaderWriterLatch, $($argument),*);
-        $call::<$layout, _>(xtasking::Sequencing, $($argument),*);
-    }};
+    ($($call:tt)+) => {
+        $crate::with_primitives!(
+            [OptimisticLatched, OptimisticSequenced, SpinLatch, ReaderWriterLatch, Sequencing],
+            $($call)+
+        )
+    };
 }
 
 /// Checks a tree that nobody changes: nothing may be broken. (Nodes that their parents do not know of yet are counted,

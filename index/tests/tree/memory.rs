@@ -1,8 +1,7 @@
 //! Memory: removed nodes are freed, and a dropped tree is.
 
-mod common;
-
-use common::*;
+use crate::common::*;
+use crate::with_all_primitives;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::task::Waker;
