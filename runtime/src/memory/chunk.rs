@@ -56,7 +56,7 @@ impl Class {
     pub(crate) const fn batch(self) -> usize {
         match self {
             Self::B64 => BATCH,
-            Self::B128 => 64,
+            Self::B128 => BATCH / 2,
             Self::B256 | Self::B512 => 16,
         }
     }

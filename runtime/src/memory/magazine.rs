@@ -2,6 +2,7 @@
 //! nobody touches a free block's memory until somebody allocates it, in whatever cache it may be.
 
 use crate::sync::global::AtomicU64;
+use crate::sync::under_model;
 use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -16,8 +17,8 @@ const AHEAD: usize = 3;
 pub(crate) type Boxed = Box<[NonNull<u8>]>;
 /// An array for two batches of up to `BATCH` blocks that lies in its holder: to a core's heap it is one step less away.
 pub(crate) type Inline = [NonNull<u8>; AHEAD + 2 * BATCH];
-/// The most blocks in a batch.
-pub(crate) const BATCH: usize = 128;
+/// The most blocks in a batch. (Loom's threads have small stacks.)
+pub(crate) const BATCH: usize = under_model(128, 16) as usize;
 
 /// Free blocks of one size, that are the holder's alone: up to a batch in an array that can be handed over, up to two in
 /// one that cannot.
