@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Dropped, Random, Setting, on_all, watchdog};
+use common::{Dropped, Random, Setting, lock, on_all, watchdog};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::task::Waker;
@@ -361,7 +361,7 @@ macro_rules! spawn_kinds {
             node.0.set(node.0.get() + u64::from(ones[17]), node.token());
             ran.fetch_add(1, SeqCst);
         });
-        kinds.handles.lock().unwrap().push(handle);
+        lock(&kinds.handles).push(handle);
     }};
 }
 
@@ -389,7 +389,7 @@ fn every_kind_of_spawn_is_refused_alike() {
                     spawn_kinds!(&rt, &kinds);
                 }
             }
-            let handles = std::mem::take(&mut *kinds.handles.lock().unwrap());
+            let handles = std::mem::take(&mut *lock(&kinds.handles));
             let unwritten = handles.into_iter().map(Handle::join).filter(is_refused).count();
             let written = loop {
                 match rt.task(kinds.object.read()).submit(|node, _| node.0.get()).join() {
@@ -428,7 +428,7 @@ struct PoorPages {
 // SAFETY: all is done by a source that keeps the rules.
 unsafe impl PageSource for PoorPages {
     fn pages(&self, bytes: usize, align: usize, node: Option<u16>, huge: bool) -> Option<Pages> {
-        if self.random.lock().unwrap().below(100) < self.share {
+        if lock(&self.random).below(100) < self.share {
             return None;
         }
         self.left.fetch_update(SeqCst, SeqCst, |left| left.checked_sub(bytes)).ok()?;

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Flag, Gate, Quad, Setting, on_all, on_each, watchdog};
+use common::{Flag, Gate, Quad, Setting, lock, on_all, on_each, watchdog};
 use std::sync::{Arc, Mutex};
 use xtasking::platform::Simulation;
 use xtasking::{
@@ -19,7 +19,7 @@ fn order_of(setting: Setting, priorities: &[Priority]) -> Vec<usize> {
     rt.task(()).core(0).spawn(move |(), cx| {
         for (index, priority) in all.into_iter().enumerate() {
             let seen = seen.clone();
-            cx.task(()).priority(priority).spawn(move |(), _| seen.lock().unwrap().push(index));
+            cx.task(()).priority(priority).spawn(move |(), _| lock(&seen).push(index));
         }
     });
     rt.shutdown(Shutdown::Drain);
@@ -78,14 +78,14 @@ fn a_follow_up_is_as_urgent_as_its_parent() {
     for (name, priority) in [("low", Priority::Low), ("high", Priority::High)] {
         let order = order.clone();
         rt.task(()).priority(priority).spawn(move |(), cx| {
-            let (again, log) = (order.clone(), move |text| order.lock().unwrap().push((name, text)));
+            let (again, log) = (order.clone(), move |text| lock(&order).push((name, text)));
             log("parent");
-            cx.task(()).spawn(move |(), _| again.lock().unwrap().push((name, "child")));
+            cx.task(()).spawn(move |(), _| lock(&again).push((name, "child")));
         });
     }
     drop(rt);
     let expected = [("high", "parent"), ("high", "child"), ("low", "parent"), ("low", "child")];
-    assert_eq!(*order.lock().unwrap(), expected);
+    assert_eq!(*lock(&order), expected);
 }
 
 #[test]
@@ -211,7 +211,7 @@ impl Visit for Walk {
     }
 
     fn then(self, sum: u64, _: &mut xtasking::Context) {
-        self.found.lock().unwrap().push(sum);
+        lock(&self.found).push(sum);
         self.gate.pass();
     }
 }
@@ -250,7 +250,7 @@ fn prefetch_at(setting: Setting, distance: usize) -> u64 {
     many.join().unwrap();
     all.join().unwrap();
     rt.task(()).submit(|(), _| ()).join().unwrap();
-    assert_eq!(*found.lock().unwrap(), [(LENGTH * (LENGTH - 1) / 2) as u64; 50]);
+    assert_eq!(*lock(&found), [(LENGTH * (LENGTH - 1) / 2) as u64; 50]);
     // Wait for all before the sums are read.
     loop {
         let words = objects.iter().map(|object| rt.task(object.read()).submit(|words, _| words[31]));

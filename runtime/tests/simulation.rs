@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Pair, Random, Setting, watchdog};
+use common::{Pair, Random, Setting, lock, watchdog};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 use xtasking::platform::{Platform, Simulation, Threads};
@@ -26,10 +26,10 @@ fn trace(cores: usize, seed: u64, several: bool, shutdown: Shutdown) -> Vec<(usi
     for number in 0..200 {
         let log = trace.clone();
         let note = move |cx: &mut Context| {
-            log.lock().unwrap().push((number, cx.worker()));
+            lock(&log).push((number, cx.worker()));
             let log = log.clone();
             cx.task(()).core(number as u16 / 3).spawn(move |(), cx| {
-                log.lock().unwrap().push((number + 1000, cx.worker()));
+                lock(&log).push((number + 1000, cx.worker()));
             });
         };
         let (a, b) = (random.below(6), 1 + random.below(5));
