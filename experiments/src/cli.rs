@@ -1,7 +1,7 @@
 //! The command line: which experiment, and the options that all of them share.
 
 use crate::failure::Failure;
-use crate::{soak, tasks, ycsb};
+use crate::{fib, soak, tasks, ycsb};
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 
@@ -20,6 +20,7 @@ pub struct Cli {
 enum Command {
     Ycsb(ycsb::Options),
     Tasks(tasks::Options),
+    Fib(fib::Options),
     Soak(soak::Options),
 }
 
@@ -101,6 +102,7 @@ impl Cli {
         match self.command {
             Some(Command::Ycsb(options)) => ycsb::run(&options),
             Some(Command::Tasks(options)) => tasks::run(&options),
+            Some(Command::Fib(options)) => fib::run(&options),
             Some(Command::Soak(options)) => soak::run(&options),
             None => Self::parse_from(["xtasking", "ycsb"]).run(),
         }

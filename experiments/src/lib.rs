@@ -5,6 +5,7 @@
 //! | [`cli`] | the command line and the options that all experiments share |
 //! | [`ycsb`] | the YCSB experiment: workloads, requests, checks, and the order in which things are run |
 //! | [`tasks`] | the tasks experiment: what the runtime itself costs |
+//! | [`fib`] | the fork–join experiment: what a fork and its join cost |
 //! | [`soak`] | the soak test: load and abuse, every result checked |
 //! | [`experiment`] | what every experiment does |
 //! | [`contenders`] | what takes part in YCSB, by name |
@@ -21,6 +22,7 @@ pub mod cli;
 pub mod contenders;
 pub mod experiment;
 pub mod failure;
+pub mod fib;
 pub mod machine;
 pub mod peers;
 pub mod progress;

@@ -127,6 +127,14 @@ fn huge_pages() -> Option<String> {
     rest.split_once(']').map(|(choice, _)| choice.to_string())
 }
 
+/// Pins the calling thread as this runtime pins its workers: one a core, unless there are more workers than cores.
+pub fn pin(index: usize, workers: usize) {
+    let cores = core_affinity::get_core_ids().unwrap_or_default();
+    if workers <= cores.len() {
+        core_affinity::set_for_current(cores[index % cores.len()]);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -11,9 +11,40 @@ pub fn closest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         .map(|(_, candidate)| candidate)
 }
 
+/// Those of a list that take part, as places in it: the first, and those asked for, in their order.
+pub fn take_part(noun: &str, known: &[&str], against: &[String]) -> Result<Vec<usize>, String> {
+    let mut selected = vec![0];
+    for name in against {
+        let place = known.iter().position(|known| known == name).ok_or_else(|| {
+            let meant = closest(name, known.iter().copied());
+            let meant = meant.map(|name| format!("did you mean '{name}'? ")).unwrap_or_default();
+            format!("--against: unknown {noun} '{name}'; {meant}known are {}", known.join(", "))
+        })?;
+        if !selected.contains(&place) {
+            selected.push(place);
+        }
+    }
+    Ok(selected)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::closest;
+    use super::{closest, take_part};
+
+    #[test]
+    fn the_first_always_takes_part() {
+        let select = |against: &[&str]| {
+            let against: Vec<_> = against.iter().map(|name| name.to_string()).collect();
+            take_part("contender", &["xtasking", "rayon", "tokio"], &against)
+        };
+        assert_eq!(select(&[]), Ok(vec![0]));
+        assert_eq!(select(&["tokio", "xtasking", "tokio"]), Ok(vec![0, 2]));
+        let error = select(&["rayn"]).unwrap_err();
+        assert!(
+            error.contains("unknown contender 'rayn'; did you mean 'rayon'? known are xtasking, "),
+            "{error}"
+        );
+    }
 
     #[test]
     fn only_close_words_are_suggested() {

@@ -31,6 +31,7 @@
 //! | `annotation` | what a task says: priority, place, part of an object |
 //! | `object` | what it says it about: classes, primitives, handles, links and arenas |
 //! | `task` | descriptors, bodies, handles |
+//! | `fork` | joins: work that a task divides and waits for |
 //! | `sync` | the shim for atomics, and the latch word that the primitives work on |
 //! | `pool` | ring and inbox |
 //! | `scheduler` | placement, the worker loop, the runtime |
@@ -51,6 +52,7 @@ extern crate alloc;
 mod planted;
 
 mod annotation;
+mod fork;
 mod memory;
 #[cfg(all(test, model = "loom"))]
 mod model;
@@ -63,6 +65,7 @@ mod sync;
 mod task;
 
 pub use annotation::{Frequency, LINE, Part, Place, Priority};
+pub use fork::{Divide, Fork, Over, Scope};
 pub use memory::{GlobalPages, PageSource, Pages};
 pub use monitor::{Allocation, Overrun, Snapshot as Counters, Touched};
 pub use object::{

@@ -100,26 +100,9 @@ pub fn select(against: Option<&[String]>) -> Result<Vec<&'static Entry>, String>
     let Some(against) = against else {
         return Ok(ALL.iter().filter(|entry| entry.by_default || entry.name == first.name).collect());
     };
-    let mut selected = vec![first];
-    for name in against {
-        let entry = ALL.iter().find(|entry| entry.name == name).ok_or_else(|| unknown(name))?;
-        if selected.iter().all(|selected| selected.name != entry.name) {
-            selected.push(entry);
-        }
-    }
-    Ok(selected)
-}
-
-fn unknown(name: &str) -> String {
-    let names = ALL.iter().map(|entry| entry.name);
-    let meant = match crate::suggestion::closest(name, names.clone()) {
-        Some(closest) => format!("did you mean '{closest}'? "),
-        None => String::new(),
-    };
-    format!(
-        "--against: unknown contender '{name}'; {meant}known are {}",
-        names.collect::<Vec<_>>().join(", ")
-    )
+    let names: Vec<_> = ALL.iter().map(|entry| entry.name).collect();
+    let places = crate::suggestion::take_part("contender", &names, against)?;
+    Ok(places.into_iter().map(|place| &ALL[place]).collect())
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 
 use super::cases::Who;
 use crate::failure::Failure;
+use crate::machine::pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -59,13 +60,5 @@ impl Stage {
     /// Lets all idle workers fall asleep, and what was dropped be freed, before somebody else's turn.
     pub(super) fn settle(&self) {
         thread::sleep(Duration::from_millis(2));
-    }
-}
-
-/// Pins the calling thread as this runtime pins its workers: one a core, unless there are more workers than cores.
-pub(super) fn pin(index: usize, workers: usize) {
-    let cores = core_affinity::get_core_ids().unwrap_or_default();
-    if workers <= cores.len() {
-        core_affinity::set_for_current(cores[index % cores.len()]);
     }
 }

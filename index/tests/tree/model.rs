@@ -121,9 +121,10 @@ fn agree<K, L, P>(
     assert_eq!(report.entries, 0);
 }
 
-/// How many operations a phase has: enough for a few levels of nodes of that size.
+/// How many operations a phase has: enough for a few levels of nodes of that size. (A sanitizer learns little from the one
+/// thread of a simulation.)
 fn rounds<L: Layout>() -> u64 {
-    (L::CAPACITY as u64 * 12).clamp(500, 1200)
+    (L::CAPACITY as u64 * 12).clamp(500, 1200) / u64::from(PATIENCE)
 }
 
 fn few_keys<L: Layout, P: LegalFor<Versioned<L>>>(primitive: P, cores: usize, seed: u64) {
@@ -230,7 +231,7 @@ fn batches_agree<L: Layout, P: LegalFor<Versioned<L>>>(primitive: P, cores: usiz
     let client = tree.client(&rt);
     let mut map = BTreeMap::new();
     assert_eq!(client.get_many(Vec::new()).unwrap(), []);
-    for round in 0..24 {
+    for round in 0..24 / u64::from(PATIENCE) {
         let mut keys: Vec<u64> = (0..1500).collect();
         random.shuffle(&mut keys);
         keys.truncate(1 + random.below(600) as usize);
@@ -277,7 +278,7 @@ fn operations() -> impl Strategy<Value = Vec<(Operation, u8, u64)>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 40 / PATIENCE, failure_persistence: None, ..ProptestConfig::default() })]
 
     /// A failure is shrunk to few operations. Keys are few, and so that their ends are reached.
     #[test]

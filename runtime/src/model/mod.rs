@@ -11,6 +11,7 @@
 //! | `sleep` | a push beside a worker that falls asleep; garbage that nobody is awake for; the end of a runtime |
 //! | `handle` | a result beside who waits for it, cancels it or throws it away |
 //! | `epoch` | retired objects beside the tasks that have found them |
+//! | `fork` | halves of joins beside those who take them |
 //! | `grant` | tasks with several objects |
 //! | `heap` | blocks that move between two cores |
 //!
@@ -26,6 +27,7 @@
 //! plain memory are seen by it only in cells, which is why models keep their data in [`Watched`].
 
 mod epoch;
+mod fork;
 mod grant;
 mod handle;
 mod heap;

@@ -26,6 +26,7 @@ pub(crate) struct Counters {
     pub versioned_retries: Counter,
     pub latch_waits: Counter,
     pub prefetches: Counter,
+    pub steals: Counter,
     pub sleeps: Counter,
     pub retired: Counter,
     pub reclaimed: Counter,
@@ -52,6 +53,8 @@ pub struct Snapshot {
     pub latch_waits: u64,
     /// Cache lines fetched ahead.
     pub prefetches: u64,
+    /// Halves of joins that a worker took from another one because it had nothing to do.
+    pub steals: u64,
     /// Times that a worker went to sleep.
     pub sleeps: u64,
     /// Objects retired.

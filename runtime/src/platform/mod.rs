@@ -78,6 +78,18 @@ pub trait Platform: Send + Sync + 'static {
     /// Nanoseconds since some fixed moment.
     fn now(&self) -> u64;
 
+    /// Lets another worker go on, in the midst of a task, where workers share the caller's thread, as those of a simulation
+    /// do. If `waiting`, the caller has nothing else to do. Returns whether any did.
+    fn interleave(&self, waiting: bool) -> bool {
+        let _ = waiting;
+        false
+    }
+
+    /// How often an idle worker looks into its own pool before it looks for work that others have.
+    fn patience(&self) -> u32 {
+        0
+    }
+
     /// Whether there are more workers than cores, so that an idle worker had better sleep at once.
     fn is_oversubscribed(&self) -> bool {
         false

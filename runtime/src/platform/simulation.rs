@@ -213,6 +213,14 @@ impl Platform for Simulation {
         Arc::new(GlobalPages)
     }
 
+    fn interleave(&self, waiting: bool) -> bool {
+        (waiting || self.state.lock().next().is_multiple_of(2)) && self.step()
+    }
+
+    fn patience(&self) -> u32 {
+        0
+    }
+
     fn now(&self) -> u64 {
         self.steps.load(Relaxed)
     }

@@ -33,6 +33,7 @@ pub struct Threads {
     /// The watcher is to return.
     unwatched: Arc<AtomicBool>,
     pin: bool,
+    stack: usize,
     began: Instant,
 }
 
@@ -43,6 +44,7 @@ impl Threads {
         Self {
             number: NEXT.fetch_add(1, Relaxed),
             pin: workers <= topology.cores.len(),
+            stack: DEFAULT_STACK,
             workers,
             threads: (0..workers).map(|_| OnceLock::new()).collect(),
             joins: Mutex::new(Vec::new()),
@@ -59,6 +61,15 @@ impl Threads {
         self
     }
 
+    /// How many bytes of stack each worker has; 8 MiB without this, of which only what is used takes memory. It bounds how
+    /// deep tasks may recur: whoever exceeds it ends the process. (A [join](crate::Fork::join) needs no more stack than its
+    /// two functions would if they were called.)
+    #[must_use]
+    pub fn stack_size(mut self, bytes: usize) -> Self {
+        self.stack = bytes;
+        self
+    }
+
     /// How many workers make sense on this machine: one for each core that this process may use, or fewer where a
     /// quota grants less.
     pub fn suggested_workers() -> usize {
@@ -69,12 +80,19 @@ impl Threads {
     fn spawn(&self, name: String, body: impl FnOnce() + Send + 'static) -> Result<(), &'static str> {
         let thread = std::thread::Builder::new()
             .name(name)
+            .stack_size(self.stack)
             .spawn(body)
             .map_err(|_| "the operating system refuses to start another thread")?;
         lock(&self.joins).push(thread);
         Ok(())
     }
 }
+
+/// As much as the first thread of a process commonly has.
+const DEFAULT_STACK: usize = 8 << 20;
+
+/// An idle worker expects a task from another one, or an answer, before it says that it is hungry: some microseconds.
+const LOOKS_AT_HOME: u32 = 256;
 
 /// Nothing panics under the locks here, and nothing would be half done if it did.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -177,6 +195,10 @@ impl Platform for Threads {
 
     fn now(&self) -> u64 {
         self.began.elapsed().as_nanos() as u64
+    }
+
+    fn patience(&self) -> u32 {
+        if self.is_oversubscribed() { 0 } else { LOOKS_AT_HOME }
     }
 
     fn is_oversubscribed(&self) -> bool {

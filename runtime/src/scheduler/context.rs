@@ -3,6 +3,7 @@
 use super::driver::unusual;
 use super::shared::{Seat, Shared};
 use crate::annotation::Priority;
+use crate::fork::Forks;
 use crate::memory::{CoreHeap, Ledger, Retired};
 use crate::monitor::Counters;
 use crate::object::{AtRest, Fetch, Header, Reference};
@@ -32,13 +33,19 @@ pub struct Context {
     /// Why tasks are not just run: see `unusual` in the driver.
     pub(super) unusual: u8,
     /// The task that runs: what its follow-ups inherit.
-    pub(super) current: Meta,
+    pub(crate) current: Meta,
+    /// The worker's jobs: second halves of joins.
+    pub(crate) forks: Forks,
     /// What the guard of a body that unwound has left to do.
     pub(crate) aftermath: Option<Aftermath>,
     /// The epoch that was announced last, in which operations begin.
     pub(super) epoch: u64,
     /// Others were told that this worker has nothing to do.
     pub(super) idle: bool,
+    /// This worker is counted as a hungry one.
+    pub(super) hungry: bool,
+    /// How often it has found nothing since it last found something.
+    pub(crate) idle_looks: u32,
     /// Counts bursts, for what happens now and then.
     pub(super) bursts: u64,
     /// Units of cost beyond one a task, of the tasks in the rings.
@@ -47,9 +54,6 @@ pub struct Context {
     /// Tasks that were refused for lack of memory, as this worker knew when it last gave back what it had.
     pub(super) refused: u64,
 }
-
-// SAFETY: the tasks in the rings are all `Send`, and descriptors belong to whoever runs them, on any thread.
-unsafe impl Send for Context {}
 
 impl Drop for Context {
     fn drop(&mut self) {
@@ -76,9 +80,12 @@ impl Context {
             counting: shared.counting,
             unusual: if shared.watchdog.is_some() { unusual::WATCHED } else { 0 },
             current: Meta::new(0, Priority::Normal, 0),
+            forks: seat.forks.own(),
             aftermath: None,
             epoch: 0,
             idle: false,
+            hungry: false,
+            idle_looks: 0,
             bursts: 0,
             extra_load: 0,
             retired: VecDeque::new(),
@@ -113,7 +120,7 @@ impl Context {
         &self.shared
     }
 
-    pub(super) fn seat(&self) -> &Seat {
+    pub(crate) fn seat(&self) -> &Seat {
         &self.shared.seats[self.index]
     }
 
@@ -121,6 +128,19 @@ impl Context {
     pub(super) fn say_idle(&mut self, idle: bool) {
         self.idle = idle;
         self.seat().idle.store(idle, Relaxed);
+    }
+
+    /// Counts this worker among the hungry, or not any more.
+    pub(super) fn say_hungry(&mut self, hungry: bool) {
+        if self.hungry != hungry {
+            self.hungry = hungry;
+            if hungry {
+                self.shared.hungry.0.fetch_add(1, Relaxed);
+                self.ask_all();
+            } else {
+                self.shared.hungry.0.fetch_sub(1, Relaxed);
+            }
+        }
     }
 
     pub(super) fn inbox(&self) -> &Inbox {

@@ -15,6 +15,11 @@ pub struct Driver {
     cx: Context,
 }
 
+// SAFETY: the tasks in the rings are all `Send`, and descriptors belong to whoever runs them, on any thread; between two
+// steps there is no join. (A context itself must not go anywhere: a task might exchange that of another runtime for its
+// own.)
+unsafe impl Send for Driver {}
+
 /// What a worker did in one step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
@@ -90,8 +95,8 @@ impl Driver {
             // For good: nothing is spawned any more when that is over.
             cx.unusual |= unusual::CANCELLING;
         }
-        if cx.idle && cx.ready != 0 {
-            cx.say_idle(false);
+        if cx.idle_looks != 0 && cx.ready != 0 {
+            cx.begin_work();
         }
         let mut ran = 0;
         while cx.ready != 0 && ran < most {
@@ -124,6 +129,13 @@ impl Driver {
         if !cx.idle {
             cx.say_idle(true);
         }
+        cx.idle_looks = cx.idle_looks.saturating_add(1);
+        if cx.idle_looks > cx.shared.platform.patience() {
+            cx.say_hungry(true);
+            if cx.help_somebody() {
+                return Progress::Ran(1);
+            }
+        }
         if cx.has_garbage() {
             cx.reclaim();
         }
@@ -152,6 +164,7 @@ impl Driver {
             cx.heap.flush();
         }
         cx.say_idle(false);
+        cx.say_hungry(true);
         cx.shared.epochs.go_offline(&cx.ledger.0);
         cx.epoch = crate::memory::OFFLINE;
         // SeqCst, with `Shared::push`: of its change to the inbox and its look at the flag on one side, and this
@@ -162,12 +175,15 @@ impl Driver {
         let garbage = last && cx.shared.has_orphans.load(SeqCst);
         // SAFETY: this is the inbox's worker.
         let tasks = !planted!("sleep-without-second-look") && unsafe { cx.inbox().may_have_tasks() };
+        // With the one in `Context::offer`.
+        fence(SeqCst);
+        let work = cx.sees_offer();
         if cx.shared.phase() != phase::OPEN {
             // Of the workers that finish last, each having counted its tasks before its fence, one sees all the counts.
             fence(SeqCst);
             cx.shared.tell_if_drained();
         }
-        if !garbage && !tasks && cx.shared.phase() != phase::STOPPED {
+        if !garbage && !tasks && !work && cx.shared.phase() != phase::STOPPED {
             cx.counters.0.sleeps.add(1);
             while cx.seat().asleep.0.load(SeqCst) {
                 cx.shared.platform.park(cx.index);
@@ -263,6 +279,14 @@ impl Context {
         if let Some(watchdog) = &self.shared.watchdog {
             watchdog.end(self.index);
         }
+    }
+
+    /// Says that this worker, which had nothing to do, has something.
+    #[cold]
+    pub(crate) fn begin_work(&mut self) {
+        self.idle_looks = 0;
+        self.say_idle(false);
+        self.say_hungry(false);
     }
 
     /// Publishes the load, for those who look for the least loaded worker.

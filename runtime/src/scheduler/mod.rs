@@ -10,4 +10,4 @@ mod shared;
 pub use context::Context;
 pub use driver::{Driver, Progress};
 pub use runtime::{BuildError, Builder, Runtime, Shutdown};
-pub(crate) use shared::Shared;
+pub(crate) use shared::{Seat, Shared};

@@ -2,6 +2,7 @@
 
 use super::shared::{Seat, phase};
 use super::{Driver, Shared};
+use crate::fork::{ForkStack, Hatch};
 use crate::memory::{Epochs, Heaps};
 use crate::monitor::{Allocation, Hook, Overrun, Snapshot, Watchdog};
 use crate::object::{
@@ -10,7 +11,7 @@ use crate::object::{
 };
 use crate::platform::{Platform, Topology};
 use crate::pool::Inbox;
-use crate::sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Padded, SeqCst, SpinMutex};
+use crate::sync::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Padded, SeqCst, SpinMutex};
 use crate::task::{Failure, Handle, Promise, TaskBuilder, pair};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -175,6 +176,7 @@ impl Shared {
             sum.versioned_retries += counters.versioned_retries.get();
             sum.latch_waits += counters.latch_waits.get();
             sum.prefetches += counters.prefetches.get();
+            sum.steals += counters.steals.get();
             sum.sleeps += counters.sleeps.get();
             sum.retired += counters.retired.get();
             sum.reclaimed += counters.reclaimed.get();
@@ -310,6 +312,9 @@ impl Builder {
             asleep: Padded(AtomicBool::new(false)),
             idle: AtomicBool::new(false),
             load: AtomicU64::new(0),
+            forks: ForkStack::new(),
+            offer: Hatch::default(),
+            wanted: AtomicPtr::default(),
             enlisting: SpinMutex::new(()),
             ledger: Arc::new(Padded::default()),
             counters: Arc::new(Padded::default()),
@@ -327,6 +332,7 @@ impl Builder {
             orphans: SpinMutex::new(Some(Vec::new())),
             drivers: AtomicUsize::new(workers),
             awake: AtomicUsize::new(workers),
+            hungry: Padded(AtomicUsize::new(0)),
             has_orphans: AtomicBool::new(false),
             turn: AtomicUsize::new(0),
             at_rest: AtRest::of(&realm),

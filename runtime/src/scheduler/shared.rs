@@ -1,12 +1,13 @@
 //! What all workers of a runtime share, and the seat that each of them has in it.
 
+use crate::fork::{ForkStack, Hatch, Job};
 use crate::memory::{Epochs, Heaps, Ledger, Retired};
 use crate::monitor::{Counters, Watchdog};
 use crate::object::{AtRest, Realm};
 use crate::platform::Platform;
 use crate::pool::Inbox;
 use crate::sync::{
-    AcqRel, AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Padded, Relaxed, SeqCst, SpinMutex,
+    AcqRel, AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Padded, Relaxed, SeqCst, SpinMutex,
 };
 use crate::task::{Failure, Task};
 use alloc::boxed::Box;
@@ -37,6 +38,12 @@ pub(crate) struct Seat {
     /// How much waits in the worker's pool, in units of cost: written by the worker now and then, raised by those who
     /// choose it for its small load.
     pub(crate) load: AtomicU64,
+    /// Jobs of the worker's that others may ask for.
+    pub(crate) forks: ForkStack,
+    /// A job for whoever has nothing to do.
+    pub(crate) offer: Hatch,
+    /// A job that this worker has taken and whose owner waits: it wants a part of it back.
+    pub(crate) wanted: AtomicPtr<Job>,
     /// Held while a task with several objects enters the pools of its homes.
     pub(crate) enlisting: SpinMutex<()>,
     pub(crate) ledger: Arc<Padded<Ledger>>,
@@ -62,6 +69,8 @@ pub struct Shared {
     pub(crate) drivers: AtomicUsize,
     /// Workers that do not sleep.
     pub(crate) awake: AtomicUsize,
+    /// Workers that have had nothing to do for a while, asleep or not.
+    pub(crate) hungry: Padded<AtomicUsize>,
     pub(crate) has_orphans: AtomicBool,
     /// Whose turn it is to get an object or an unplaced task from outside; only roughly counted.
     pub(crate) turn: AtomicUsize,
@@ -97,6 +106,29 @@ impl Shared {
         // Whoever clears the flag wakes; the worker sets it again before it sleeps again.
         if self.seats[worker].asleep.0.swap(false, SeqCst) {
             self.platform.wake(worker);
+        }
+    }
+
+    pub(crate) fn is_anybody_hungry(&self) -> bool {
+        self.hungry.0.load(Relaxed) != 0
+    }
+
+    /// The same, for one who is counted as such.
+    pub(crate) fn is_anybody_else_hungry(&self) -> bool {
+        self.hungry.0.load(Relaxed) > 1
+    }
+
+    /// Wakes somebody for a job that `worker` offers, unless somebody is looking for work or nobody sleeps.
+    #[cold]
+    pub(crate) fn wake_for_work(&self, worker: usize) {
+        if self.awake.load(Relaxed) == self.seats.len()
+            || self.seats.iter().any(|seat| seat.idle.load(Relaxed))
+        {
+            return;
+        }
+        let mut others = (1..self.seats.len()).map(|distance| (worker + distance) % self.seats.len());
+        if let Some(asleep) = others.find(|&other| self.seats[other].asleep.0.load(Relaxed)) {
+            self.wake(asleep);
         }
     }
 

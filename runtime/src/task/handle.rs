@@ -97,7 +97,7 @@ impl<R> Handle<R> {
         }
     }
 
-    fn poll_outcome(&mut self, waker: &Waker) -> Option<Outcome<R>> {
+    pub(crate) fn poll_outcome(&mut self, waker: &Waker) -> Option<Outcome<R>> {
         let packet = &*self.packet;
         // Acquire pairs with the Release of `deliver`, here and below: the result is there after DONE.
         let mut state = packet.state.load(Acquire);

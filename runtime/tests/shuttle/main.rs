@@ -19,6 +19,7 @@ mod common;
 
 mod ends;
 mod failures;
+mod forks;
 mod handles;
 mod memory;
 mod platform;

@@ -1,6 +1,7 @@
 //! What a message between two cores costs at least: two threads that do nothing but wait for each other's word.
 
-use crate::tasks::stage::{Stage, pin};
+use crate::machine::pin;
+use crate::tasks::stage::Stage;
 use crate::tasks::tally::expect;
 use crate::ycsb::plan::Wrong;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,36 +1,15 @@
-//! The program as it is called.
+//! The experiment `ycsb`.
 
+use crate::{passes, refused, text, xtasking};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output};
-
-fn xtasking(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_xtasking")).args(arguments).output().expect("the program was built")
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).unwrap()
-}
+use std::process::Output;
 
 /// A run small enough for a test.
 fn small(arguments: &[&str]) -> Output {
     let common = ["ycsb", "--records", "2k", "--operations", "3k", "--repetitions", "2"];
     xtasking(&[&common, arguments].concat())
-}
-
-fn passes(output: &Output) -> String {
-    assert!(output.status.success(), "{}{}", text(&output.stdout), text(&output.stderr));
-    text(&output.stdout)
-}
-
-/// Checks that it ends before any work, with one line that names the reason.
-fn refused(output: &Output, reason: &str) {
-    let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
-    assert_eq!(output.status.code(), Some(2), "{stdout}{stderr}");
-    assert!(stderr.contains(reason), "'{reason}' is not in: {stderr}");
-    assert_eq!(stderr.lines().count(), 1, "{stderr}");
-    assert_eq!(stdout, "");
 }
 
 #[test]
@@ -125,12 +104,12 @@ fn property_files_and_overrides() {
     for words in ["1000 records · 2000 operations", "│ mine ", "mean nothing here: fieldcount"] {
         assert!(stdout.contains(words), "'{words}' is not in: {stdout}");
     }
-    refused(&xtasking(&["ycsb", "-P", file]), "workload mine: the proportions add up to 0.3");
+    refused(&["ycsb", "-P", file], "workload mine: the proportions add up to 0.3");
     fs::write(&path, "=1").unwrap();
-    refused(&xtasking(&["ycsb", "-P", file]), "line 1: there is no name");
+    refused(&["ycsb", "-P", file], "line 1: there is no name");
     fs::write(&path, [0xff, 0xfe]).unwrap();
-    refused(&xtasking(&["ycsb", "-P", file]), "UTF-8");
-    refused(&xtasking(&["ycsb", "-P", "no/such/file"]), "cannot read workload file no/such/file");
+    refused(&["ycsb", "-P", file], "UTF-8");
+    refused(&["ycsb", "-P", "no/such/file"], "cannot read workload file no/such/file");
 }
 
 #[test]
@@ -155,7 +134,7 @@ fn what_cannot_work_is_refused_in_one_line() {
         (&["--json", "no/such/directory/file.json"], "cannot write no/such/directory/file.json"),
         (&["--plot", "/"], "cannot write /"),
     ] {
-        refused(&xtasking(&[&["ycsb"], arguments].concat()), reason);
+        refused(&[&["ycsb"], arguments].concat(), reason);
     }
 }
 

@@ -1,25 +1,12 @@
-//! The experiment `tasks` as it is called.
+//! The experiment `tasks`.
 
+use crate::{passes, refused, xtasking};
 use serde_json::Value;
 use std::fs;
-use std::process::{Command, Output};
+use std::process::Output;
 
 fn tasks(arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_xtasking"));
-    command.arg("tasks").args(arguments).output().expect("the program was built")
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).unwrap()
-}
-
-/// Checks that it ends before any work, with one line that names the reason.
-fn refused(arguments: &[&str], reason: &str) {
-    let output = tasks(arguments);
-    let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
-    assert_eq!(output.status.code(), Some(2), "{stdout}{stderr}");
-    assert!(stderr.contains(reason), "'{reason}' is not in: {stderr}");
-    assert_eq!((stderr.lines().count(), stdout.as_str()), (1, ""), "{stderr}");
+    xtasking(&[&["tasks"], arguments].concat())
 }
 
 #[test]
@@ -40,8 +27,7 @@ fn every_case_runs_and_is_checked() {
         "--plot",
         plot.to_str().unwrap(),
     ]);
-    let stdout = text(&output.stdout);
-    assert!(output.status.success(), "{stdout}{}", text(&output.stderr));
+    let stdout = passes(&output);
     for words in
         ["machine ", "│ round trip ", "skipped: tokio on round trip", "descriptors of spawn-run local"]
     {
@@ -69,14 +55,14 @@ fn every_case_runs_and_is_checked() {
 fn cases_and_peers_can_be_chosen() {
     let output =
         tasks(&["round", "chain", "--quick", "--tasks", "10k", "--workers", "2", "--against", "rayon"]);
-    let stdout = text(&output.stdout);
-    assert!(output.status.success(), "{stdout}{}", text(&output.stderr));
+    let stdout = passes(&output);
     assert!(stdout.contains("│ spawn chain ") && stdout.contains("│ round trip "), "{stdout}");
     assert!(!stdout.contains("│ external ") && !stdout.contains("tokio"), "{stdout}");
 }
 
 #[test]
 fn what_cannot_work_is_refused_in_one_line() {
+    let refused = |arguments: &[&str], reason| refused(&[&["tasks"], arguments].concat(), reason);
     refused(&["--against", "rayn"], "--against: unknown implementation 'rayn'; did you mean 'rayon'?");
     refused(&["--against", "xyz"], "known are xtasking, atomics, rayon, tokio");
     refused(&["rond trip"], "did you mean 'round trip'?");

@@ -1,0 +1,180 @@
+//! Who takes part: this runtime, the plain function, and those who fork otherwise, written as their users would.
+
+use crate::failure::Failure;
+use crate::machine::pin;
+use std::fmt::Display;
+use std::num::NonZero;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use xtasking::{Fork, Runtime};
+
+/// Computes Fibonacci numbers.
+pub(super) type Fibonacci = Box<dyn Fn(u32) -> u64>;
+
+/// A contender that can be asked for by name.
+pub(super) struct Entry {
+    pub(super) name: &'static str,
+    /// What it is, in one line.
+    pub(super) about: &'static str,
+    /// How much smaller its number is, because a fork costs it so much more.
+    pub(super) less: u32,
+    /// Whether it can use several workers.
+    pub(super) is_parallel: bool,
+    /// Starts it with a number of workers.
+    pub(super) start: fn(usize) -> Result<Fibonacci, Failure>,
+}
+
+/// All contenders. The first always takes part, and ratios are those to it.
+pub(super) static ALL: &[Entry] = &[
+    Entry {
+        name: "xtasking",
+        about: "lazy joins of this runtime",
+        less: 0,
+        is_parallel: true,
+        start: xtasking,
+    },
+    Entry {
+        name: "plain",
+        about: "the function alone, without a fork",
+        less: 0,
+        is_parallel: false,
+        start: plain,
+    },
+    Entry { name: "chili", about: "joins by heartbeat", less: 0, is_parallel: true, start: chili },
+    Entry { name: "rayon", about: "joins of a pool that steals", less: 0, is_parallel: true, start: rayon },
+    Entry {
+        name: "rayon-scope",
+        about: "a scope and a spawn for each join",
+        less: 6,
+        is_parallel: true,
+        start: rayon_scope,
+    },
+    Entry {
+        name: "tokio",
+        about: "a spawned future for each join",
+        less: 8,
+        is_parallel: true,
+        start: tokio,
+    },
+    Entry { name: "threads", about: "a thread for each join", less: 20, is_parallel: false, start: threads },
+];
+
+fn refused(name: &str, workers: usize, error: &dyn Display) -> Failure {
+    Failure::Usage(format!("--workers: {name} cannot start {workers} workers: {error}"))
+}
+
+fn xtasking(workers: usize) -> Result<Fibonacci, Failure> {
+    fn fib(n: u32, mut cx: Fork<'_>) -> u64 {
+        if n < 2 {
+            return n.into();
+        }
+        let (a, b) = cx.join(move |cx| fib(n - 1, cx), move |cx| fib(n - 2, cx));
+        a + b
+    }
+    let rt = Runtime::builder().workers(workers).build();
+    let rt = rt.map_err(|error| refused("xtasking", workers, &error))?;
+    Ok(Box::new(move |n| rt.run(|cx| fib(n, cx)).expect("it does not panic")))
+}
+
+fn plain(_: usize) -> Result<Fibonacci, Failure> {
+    fn fib(n: u32) -> u64 {
+        if n < 2 { n.into() } else { fib(n - 1) + fib(n - 2) }
+    }
+    Ok(Box::new(|n| fib(std::hint::black_box(n))))
+}
+
+fn chili(workers: usize) -> Result<Fibonacci, Failure> {
+    fn fib(n: u32, scope: &mut chili::Scope<'_>) -> u64 {
+        if n < 2 {
+            return n.into();
+        }
+        let (a, b) = scope.join(move |scope| fib(n - 1, scope), move |scope| fib(n - 2, scope));
+        a + b
+    }
+    // Its calling thread works as well; it starts no other for one worker.
+    let config = chili::Config { thread_count: NonZero::new(workers), ..chili::Config::default() };
+    let pool = chili::ThreadPool::with_config(config);
+    Ok(Box::new(move |n| fib(n, &mut pool.scope())))
+}
+
+fn rayon_pool(workers: usize) -> Result<rayon::ThreadPool, Failure> {
+    let builder = rayon::ThreadPoolBuilder::new().num_threads(workers);
+    let builder = builder.start_handler(move |index| pin(index, workers));
+    builder.build().map_err(|error| refused("rayon", workers, &error))
+}
+
+fn rayon(workers: usize) -> Result<Fibonacci, Failure> {
+    fn fib(n: u32) -> u64 {
+        if n < 2 {
+            return n.into();
+        }
+        let (a, b) = rayon::join(move || fib(n - 1), move || fib(n - 2));
+        a + b
+    }
+    let pool = rayon_pool(workers)?;
+    Ok(Box::new(move |n| pool.install(|| fib(n))))
+}
+
+fn rayon_scope(workers: usize) -> Result<Fibonacci, Failure> {
+    fn fib(n: u32) -> u64 {
+        if n < 2 {
+            return n.into();
+        }
+        let mut b = 0;
+        let a = rayon::scope(|scope| {
+            scope.spawn(|_| b = fib(n - 2));
+            fib(n - 1)
+        });
+        a + b
+    }
+    let pool = rayon_pool(workers)?;
+    Ok(Box::new(move |n| pool.install(|| fib(n))))
+}
+
+fn tokio(workers: usize) -> Result<Fibonacci, Failure> {
+    fn fib(n: u32) -> Pin<Box<dyn Future<Output = u64> + Send>> {
+        Box::pin(async move {
+            if n < 2 {
+                return n.into();
+            }
+            let b = tokio::spawn(fib(n - 2));
+            fib(n - 1).await + b.await.expect("it does not panic")
+        })
+    }
+    let index = AtomicUsize::new(0);
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    builder.worker_threads(workers);
+    builder.on_thread_start(move || pin(index.fetch_add(1, Ordering::Relaxed), workers));
+    let pool = builder.build().map_err(|error| refused("tokio", workers, &error))?;
+    Ok(Box::new(move |n| pool.block_on(async { tokio::spawn(fib(n)).await.expect("it does not panic") })))
+}
+
+fn threads(_: usize) -> Result<Fibonacci, Failure> {
+    fn fib(n: u32) -> u64 {
+        if n < 2 {
+            return n.into();
+        }
+        thread::scope(|scope| {
+            let b = scope.spawn(|| fib(n - 2));
+            fib(n - 1) + b.join().expect("it does not panic")
+        })
+    }
+    Ok(Box::new(fib))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_of_them_compute_the_same() {
+        for entry in ALL {
+            for workers in [1, 2] {
+                let fibonacci = (entry.start)(workers).unwrap();
+                let found: Vec<_> = (0..13).map(&*fibonacci).collect();
+                assert_eq!(found, [0, 1, 1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144], "{}", entry.name);
+            }
+        }
+    }
+}

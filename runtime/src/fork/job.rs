@@ -1,0 +1,223 @@
+//! The second half of a join: it lies on its owner's fork stack, and so out of the way of the function that waits for it.
+
+use super::{Fork, Hatch};
+use crate::sync::{Acquire, AtomicBool, AtomicUsize, Relaxed, Release};
+use crate::task::{Meta, Payload, catch};
+use core::marker::PhantomData;
+use core::mem::{ManuallyDrop, MaybeUninit, align_of, size_of};
+use core::ptr::{NonNull, addr_of_mut};
+
+/// A job, whatever it does. It belongs to its owner, on whose fork stack it is; then perhaps to a thief, until it is
+/// done.
+#[repr(C, align(128))]
+pub(crate) struct Job {
+    /// Runs the body and leaves its result, or drops it.
+    run: unsafe fn(NonNull<Job>, Option<Fork<'_>>),
+    room: Room,
+    /// Written when the job is lent; most never are.
+    lent: MaybeUninit<Lent>,
+}
+
+/// Room for a body, or for its result; or else for the address of both.
+type Room = MaybeUninit<[u128; 4]>;
+
+/// What owner and thief have to agree on.
+pub(crate) struct Lent {
+    /// The job was run. Whoever runs it sets this last, and does not touch it any more.
+    done: AtomicBool,
+    /// The worker that took it, or [`NOBODY`].
+    thief: AtomicUsize,
+    /// For the owner, who waits: a part of this job, which the thief has no time for yet.
+    pub part: Hatch,
+    /// What tasks that are spawned in the job inherit.
+    pub meta: Meta,
+    /// The job of whose `part` this is one, or none if it was offered to all.
+    pub part_of: Option<NonNull<Job>>,
+}
+
+const NOBODY: usize = usize::MAX;
+
+impl Job {
+    /// Makes the job one that can be lent.
+    ///
+    /// # Safety
+    ///
+    /// It is the caller's, and nobody else's.
+    pub unsafe fn prepare(job: NonNull<Self>, meta: Meta, part_of: Option<NonNull<Self>>) {
+        let lent = Lent {
+            done: AtomicBool::new(false),
+            thief: AtomicUsize::new(NOBODY),
+            part: Hatch::default(),
+            meta,
+            part_of,
+        };
+        // SAFETY: by the caller's promise nobody else looks at it.
+        unsafe { addr_of_mut!((*job.as_ptr()).lent).write(MaybeUninit::new(lent)) };
+    }
+
+    /// What was agreed on.
+    ///
+    /// # Safety
+    ///
+    /// The job was prepared, and is not gone before `'a` is over.
+    pub unsafe fn lent<'a>(job: NonNull<Self>) -> &'a Lent {
+        // SAFETY: by the caller's promise; nobody writes to it any more, but by atomics. The other fields are left alone.
+        unsafe { (*addr_of_mut!((*job.as_ptr()).lent)).assume_init_ref() }
+    }
+
+    /// Runs the body, or drops it.
+    ///
+    /// # Safety
+    ///
+    /// The job is the caller's, with its body.
+    pub unsafe fn run_body(job: NonNull<Self>, cx: Option<Fork<'_>>) {
+        // SAFETY: by the caller's promise.
+        unsafe {
+            let run = addr_of_mut!((*job.as_ptr()).run).read();
+            run(job, cx);
+        }
+    }
+
+    /// The result of a body that returns nothing.
+    ///
+    /// # Safety
+    ///
+    /// The job is the caller's, was written as one that [fits](Half::FITS) and has such a body, which was run.
+    pub unsafe fn take_unit(job: NonNull<Self>) -> Result<(), Payload> {
+        // SAFETY: by the caller's promise.
+        unsafe { addr_of_mut!((*job.as_ptr()).room).cast::<Result<(), Payload>>().read() }
+    }
+
+    /// Runs the body for its owner and says so.
+    ///
+    /// # Safety
+    ///
+    /// The caller took the job. It does not touch it afterwards: the owner goes on.
+    pub unsafe fn run(job: NonNull<Self>, cx: Fork<'_>) {
+        // SAFETY: by the caller's promise.
+        unsafe {
+            Self::lent(job).thief.store(cx.worker(), Relaxed);
+            Self::run_body(job, Some(cx));
+            // Release pairs with the Acquire of `is_done`: the owner sees the result.
+            let order = if planted!("job-done-early") { Relaxed } else { Release };
+            Self::lent(job).done.store(true, order);
+        }
+    }
+}
+
+impl Lent {
+    /// Whether the job was run: then it is its owner's alone.
+    pub fn is_done(&self) -> bool {
+        // Acquire pairs with the Release of `Job::run`.
+        self.done.load(Acquire)
+    }
+
+    /// Who took the job, as soon as that is known.
+    pub fn thief(&self) -> Option<usize> {
+        Some(self.thief.load(Relaxed)).filter(|&thief| thief != NOBODY)
+    }
+}
+
+/// A body, and after it was run by a thief its result. It is written and read through pointers to these.
+#[allow(dead_code, reason = "the fields stand for their sizes")]
+pub(crate) union Content<B, R> {
+    body: ManuallyDrop<B>,
+    result: ManuallyDrop<Result<R, Payload>>,
+}
+
+/// What is known of a job where it was forked: the types.
+pub(crate) struct Half<B, R> {
+    job: NonNull<Job>,
+    types: PhantomData<(B, R)>,
+}
+
+impl<B, R> Clone for Half<B, R> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<B, R> Copy for Half<B, R> {}
+
+impl<R, B: FnOnce(Fork<'_>) -> R> Half<B, R> {
+    /// Whether all of it has room in a job.
+    pub const FITS: bool =
+        size_of::<Content<B, R>>() <= size_of::<Room>() && align_of::<Content<B, R>>() <= align_of::<Room>();
+
+    /// Writes a job. What has no room in it is in `frame`, which stays where it is until the job is over.
+    ///
+    /// # Safety
+    ///
+    /// `job` is a slot that is the caller's alone.
+    #[inline(always)]
+    pub unsafe fn write(job: NonNull<Job>, body: B, frame: &mut MaybeUninit<Content<B, R>>) -> Self {
+        // SAFETY: by the caller's promise. A union's fields begin where it does.
+        unsafe {
+            addr_of_mut!((*job.as_ptr()).run).write(Self::run);
+            let room = addr_of_mut!((*job.as_ptr()).room);
+            let content = if Self::FITS {
+                room.cast::<Content<B, R>>()
+            } else {
+                room.cast::<*mut Content<B, R>>().write(frame.as_mut_ptr());
+                frame.as_mut_ptr()
+            };
+            content.cast::<B>().write(body);
+        }
+        Self { job, types: PhantomData }
+    }
+
+    #[inline(always)]
+    pub fn job(self) -> NonNull<Job> {
+        self.job
+    }
+
+    /// # Safety
+    ///
+    /// `job` was written by [`write`](Self::write), with these types, and is not over.
+    #[inline(always)]
+    unsafe fn content(job: NonNull<Job>) -> *mut Content<B, R> {
+        // SAFETY: as written there.
+        unsafe {
+            let room = addr_of_mut!((*job.as_ptr()).room);
+            if Self::FITS { room.cast() } else { room.cast::<*mut Content<B, R>>().read() }
+        }
+    }
+
+    /// Runs the body and leaves its result, or drops it.
+    ///
+    /// # Safety
+    ///
+    /// As for [`content`](Self::content); the job is the caller's, and was not run.
+    unsafe fn run(job: NonNull<Job>, cx: Option<Fork<'_>>) {
+        // SAFETY: by the caller's promise; until the job is done nobody else touches it. (But where its owner runs it, its
+        // body may use the slot for other jobs meanwhile.)
+        unsafe {
+            let content = Self::content(job);
+            let body = content.cast::<B>().read();
+            let Some(cx) = cx else { return drop(body) };
+            let result = catch(|| body(cx));
+            content.cast::<Result<R, Payload>>().write(result);
+        }
+    }
+
+    /// The body.
+    ///
+    /// # Safety
+    ///
+    /// The job is the caller's, and the body was not taken before.
+    #[inline(always)]
+    pub unsafe fn take_body(self) -> B {
+        // SAFETY: by the caller's promise.
+        unsafe { Self::content(self.job).cast::<B>().read() }
+    }
+
+    /// What a thief has left.
+    ///
+    /// # Safety
+    ///
+    /// The job is done, and the result was not taken before.
+    pub unsafe fn take_result(self) -> Result<R, Payload> {
+        // SAFETY: by the caller's promise.
+        unsafe { Self::content(self.job).cast::<Result<R, Payload>>().read() }
+    }
+}

@@ -1,0 +1,207 @@
+//! How work gets from those who have it to those who have none.
+//!
+//! Who is *hungry* asks all others: a word that each worker's next join looks at. That join puts its worker's oldest job
+//! into the hatch of its seat; an idle worker takes what it finds in any hatch, and asks again for the others that are
+//! hungry. Who waits for a job that was taken names it at the thief's seat and asks, and the thief puts a part of it into
+//! a hatch of the job itself.
+
+use super::job::{Job, Lent};
+use super::{Fork, Top};
+use crate::scheduler::{Context, Seat};
+use crate::sync::{Backoff, Relaxed, SeqCst, fence};
+use core::ptr::{NonNull, null_mut};
+
+impl Context {
+    /// Gives to those who are hungry, as far as there is anything, in the midst of a task.
+    ///
+    /// # Safety
+    ///
+    /// The caller is at `top`.
+    #[cold]
+    #[inline(never)]
+    pub(super) unsafe fn feed(&mut self, top: Top) {
+        if !self.forks.was_asked() {
+            return;
+        }
+        // SAFETY: by the caller's promise.
+        unsafe {
+            self.answer(top);
+            self.offer(top);
+        }
+        self.shared().platform.interleave(false);
+    }
+
+    /// Offers a job to all, unless one is offered already.
+    ///
+    /// # Safety
+    ///
+    /// The caller is at `top`.
+    unsafe fn offer(&mut self, top: Top) {
+        if !self.seat().offer.is_empty() {
+            return;
+        }
+        // SAFETY: by the caller's promise.
+        if let Some((job, meta)) = unsafe { self.forks.lend(top, None, self.current) } {
+            // SAFETY: the job was this worker's own, and in no hatch.
+            unsafe { Job::prepare(job, meta, None) };
+            self.seat().offer.put(job);
+            // With the one in `Driver::sleep`: either this worker sees that another one sleeps, or that one sees
+            // the offer before it does.
+            fence(SeqCst);
+            self.shared().wake_for_work(self.worker());
+        } else if self.shared().is_anybody_hungry() {
+            self.seat().forks.ask();
+        }
+    }
+
+    /// Gives a part of a job that was taken to its owner, who waits for it and has asked.
+    ///
+    /// # Safety
+    ///
+    /// The caller is at `top`.
+    unsafe fn answer(&mut self, top: Top) {
+        // Nothing is ordered by this word: what it names is only compared with what this worker is at, and has itself
+        // taken. Other jobs may be long over and are not touched.
+        let Some(asked) = NonNull::new(self.seat().wanted.load(Relaxed)) else { return };
+        if self.forks.is_at(asked) {
+            // SAFETY: this worker took the job, and is not done with it.
+            let hatch = &unsafe { Job::lent(asked) }.part;
+            if hatch.is_empty()
+                // SAFETY: by the caller's promise.
+                && let Some((part, meta)) = unsafe { self.forks.lend(top, Some(asked), self.current) }
+            {
+                // SAFETY: the part was this worker's own, and in no hatch.
+                unsafe { Job::prepare(part, meta, Some(asked)) };
+                hatch.put(part);
+            }
+        }
+        // Who still waits asks again.
+        self.seat().wanted.store(null_mut(), Relaxed);
+    }
+
+    /// Takes back a job of this worker's that was popped and found lent. `false`: somebody has taken and run it; this
+    /// worker has waited for that, and helped with it if it may.
+    ///
+    /// # Safety
+    ///
+    /// The job stood at `at`, where the caller is now.
+    #[cold]
+    #[inline(never)]
+    pub(super) unsafe fn take_back(&mut self, job: NonNull<Job>, at: Top, may_help: bool) -> bool {
+        self.forks.settle(at);
+        // SAFETY: what was lent was prepared, and the job is in a frame below this one.
+        let lent = unsafe { Job::lent(job) };
+        let back = match lent.part_of {
+            None => {
+                let back = self.seat().offer.take_back(job);
+                if back && self.shared().is_anybody_hungry() {
+                    // They are still waiting for an offer.
+                    self.seat().forks.ask();
+                }
+                back
+            }
+            // SAFETY: this worker is at that job, of which this one is a part.
+            Some(whole) => unsafe { Job::lent(whole) }.part.take_back(job),
+        };
+        if !back {
+            // SAFETY: by the caller's promise; until the job is done its slot is in use.
+            unsafe {
+                let top = at.next();
+                self.forks.settle(top);
+                self.wait_for(job, lent, top, may_help);
+            }
+            self.forks.settle(at);
+        }
+        back
+    }
+
+    /// Waits until a thief has done a job, and works on parts of it meanwhile.
+    ///
+    /// # Safety
+    ///
+    /// The caller is at `top`.
+    unsafe fn wait_for(&mut self, job: NonNull<Job>, lent: &Lent, top: Top, may_help: bool) {
+        let mut backoff = Backoff::new();
+        while !lent.is_done() {
+            if self.forks.was_asked() {
+                // SAFETY: by the caller's promise.
+                unsafe {
+                    self.answer(top);
+                    self.offer(top);
+                }
+            }
+            if may_help {
+                if let Some(part) = lent.part.take() {
+                    // SAFETY: taken, and by the caller's promise.
+                    unsafe { self.run_taken(part, top) };
+                    backoff = Backoff::new();
+                    continue;
+                }
+                if let Some(thief) = lent.thief() {
+                    // Another one may be asking there at the moment.
+                    let seat = &self.shared().seats[thief];
+                    if seat.wanted.load(Relaxed).is_null()
+                        && seat.wanted.compare_exchange(null_mut(), job.as_ptr(), Relaxed, Relaxed).is_ok()
+                    {
+                        seat.forks.ask();
+                    }
+                }
+            }
+            if !self.shared().platform.interleave(true) {
+                backoff.wait();
+            }
+        }
+    }
+
+    /// Looks for an offered job, and runs it. Whether there was any.
+    pub(crate) fn help_somebody(&mut self) -> bool {
+        let offered = |seat: &Seat| {
+            let job = seat.offer.take();
+            if job.is_some() && self.shared().is_anybody_else_hungry() {
+                seat.forks.ask();
+            }
+            job
+        };
+        let Some(job) = self.others().find_map(offered) else { return false };
+        self.begin_work();
+        self.counters().steals.add(1);
+        let bottom = self.forks.bottom();
+        // SAFETY: taken, and this worker is in no join.
+        unsafe { self.run_taken(job, bottom) };
+        // Where there was work there may be more.
+        self.idle_looks = self.shared().platform.patience();
+        true
+    }
+
+    /// Asks all others for work.
+    pub(crate) fn ask_all(&self) {
+        self.others().for_each(|seat| seat.forks.ask());
+    }
+
+    /// Whether there is an offered job.
+    pub(crate) fn sees_offer(&self) -> bool {
+        self.others().any(|other| !other.offer.is_empty())
+    }
+
+    /// The seats of the other workers, from the next one on.
+    fn others(&self) -> impl Iterator<Item = &Seat> {
+        let (before, from) = self.shared().seats.split_at(self.worker());
+        from[1..].iter().chain(before)
+    }
+
+    /// Runs a job.
+    ///
+    /// # Safety
+    ///
+    /// This worker has taken the job, and the caller is at `top`.
+    unsafe fn run_taken(&mut self, job: NonNull<Job>, top: Top) {
+        let (forks, meta) = (self.forks, self.current);
+        forks.open(top, job, meta, self);
+        // SAFETY: the job was prepared before it was offered.
+        unsafe {
+            self.current = Job::lent(job).meta;
+            Job::run(job, Fork::at(top, forks));
+        }
+        self.current = forks.close();
+    }
+}

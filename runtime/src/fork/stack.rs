@@ -1,0 +1,265 @@
+//! The jobs of a worker that nobody else has, and whose parts they are.
+
+use super::Job;
+use crate::scheduler::Context;
+use crate::sync::{AtomicUsize, Relaxed, UnsafeCell, under_model};
+use crate::task::Meta;
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::mem::{MaybeUninit, replace};
+use core::ptr::{NonNull, null_mut};
+
+/// So many joins may be nested for the second halves of all of them to be offered. What is nested deeper runs as if
+/// nobody else were there.
+pub(crate) const DEEPEST: usize = under_model(2046, 14) as usize;
+/// The last slot is never in use for long: a join writes its second half first and then looks where it is.
+const SLOTS: usize = DEEPEST + 1;
+
+/// The fork stack of a worker, where others see it: they can ask for work.
+pub(crate) struct ForkStack(NonNull<Whole>);
+
+// SAFETY: others only use the limit, which is atomic; the rest is the worker's own.
+unsafe impl Send for ForkStack {}
+// SAFETY: as above.
+unsafe impl Sync for ForkStack {}
+
+#[repr(C)]
+struct Whole {
+    head: Head,
+    slots: [MaybeUninit<Job>; SLOTS],
+}
+
+/// What every join looks at: first of all.
+#[repr(C, align(128))]
+struct Head {
+    /// The top from which on a join does something unusual: the end, or 0 if somebody has asked for work.
+    limit: AtomicUsize,
+    own: UnsafeCell<Own>,
+}
+
+/// What only the worker itself looks at.
+///
+/// The stack consists of *segments*: one for the task that the worker runs, and one for each job that it took while it
+/// waited in the one before.
+///
+/// ```text
+///         outer base       start     base             top
+///  | lent |  its own       | lent    |  its own       |
+///  | the task's segment    | segment of a taken job   |
+/// ```
+/// In each segment the oldest are lent first, so a base tells all there is to know. The top is known to the function that
+/// is at it; writing it down would cost more than the rest of a join.
+struct Own {
+    /// From here on the jobs of the topmost segment are the worker's own; what is below is lent.
+    base: Top,
+    /// The worker's context, while it is in a join.
+    cx: *mut Context,
+    taken: Vec<Segment>,
+}
+
+/// A job that the worker has taken.
+struct Segment {
+    job: NonNull<Job>,
+    start: Top,
+    /// The base of the segment below, what is inherited there, and the way to the context.
+    outer_base: Top,
+    outer_meta: Meta,
+    outer_cx: *mut Context,
+}
+
+/// A place in the stack: where the next job goes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Top(NonNull<Job>);
+
+impl Top {
+    /// The slot here.
+    #[inline(always)]
+    pub fn slot(self) -> NonNull<Job> {
+        self.0
+    }
+
+    /// Where the job below this place is.
+    ///
+    /// # Safety
+    ///
+    /// There is one: this is not the lowest place.
+    pub unsafe fn previous(self) -> Self {
+        // SAFETY: by the caller's promise the slot is inside of the array.
+        Self(unsafe { self.0.sub(1) })
+    }
+
+    /// Where the next job goes when there is one here.
+    ///
+    /// # Safety
+    ///
+    /// This is not the end, and a place in a stack that is not gone.
+    #[inline(always)]
+    pub unsafe fn next(self) -> Self {
+        // SAFETY: by the caller's promise the slot is inside of the array.
+        Self(unsafe { self.0.add(1) })
+    }
+}
+
+impl ForkStack {
+    pub fn new() -> Self {
+        let whole = NonNull::from(Box::leak(Box::<Whole>::new_uninit())).cast::<Whole>();
+        let stack = Forks(whole);
+        let own = Own { base: stack.bottom(), cx: null_mut(), taken: Vec::new() };
+        let head = Head { limit: AtomicUsize::new(stack.end()), own: UnsafeCell::new(own) };
+        // SAFETY: nobody else knows of it yet.
+        unsafe { whole.cast::<Head>().write(head) };
+        Self(whole)
+    }
+
+    /// Asks the worker for work: its next join will look who needs some.
+    pub fn ask(&self) {
+        // Only a hint: what is needed is said elsewhere.
+        // SAFETY: the head is there as long as this is.
+        unsafe { self.0.cast::<Head>().as_ref() }.limit.store(0, Relaxed);
+    }
+
+    /// For the worker itself.
+    pub fn own(&self) -> Forks {
+        Forks(self.0)
+    }
+}
+
+impl Drop for ForkStack {
+    fn drop(&mut self) {
+        // SAFETY: made in `new`, and nobody is in a join any more. Slots have no destructors.
+        unsafe {
+            self.0.cast::<Head>().drop_in_place();
+            drop(Box::from_raw(self.0.cast::<MaybeUninit<Whole>>().as_ptr()));
+        }
+    }
+}
+
+/// A fork stack, as its worker sees it.
+///
+/// Its methods are for that worker alone, and one at a time. (There is no reference to what they touch in between.)
+#[derive(Clone, Copy)]
+pub(crate) struct Forks(NonNull<Whole>);
+
+impl Forks {
+    #[inline(always)]
+    fn head(&self) -> &Head {
+        // SAFETY: whoever has this has the stack as well, through the runtime's shared part.
+        unsafe { self.0.cast::<Head>().as_ref() }
+    }
+
+    #[inline(always)]
+    fn with<R>(&self, act: impl FnOnce(&mut Own) -> R) -> R {
+        // SAFETY: called by the worker only, and no `act` calls others.
+        self.head().own.with_mut(|own| act(unsafe { &mut *own }))
+    }
+
+    /// The lowest slot.
+    pub fn bottom(&self) -> Top {
+        // SAFETY: inside of the allocation.
+        Top(unsafe { self.0.cast::<Head>().add(1).cast() })
+    }
+
+    fn end(&self) -> usize {
+        self.bottom().0.addr().get() + SLOTS * size_of::<Job>()
+    }
+
+    /// Whether a join that has pushed its job, so that `top` is the top, does something unusual.
+    #[inline(always)]
+    pub fn is_unusual(&self, top: Top) -> bool {
+        top.0.addr().get() >= self.head().limit.load(Relaxed)
+    }
+
+    /// Whether the last slot is there.
+    pub fn is_last(&self, at: Top) -> bool {
+        at.0.addr().get() + size_of::<Job>() == self.end()
+    }
+
+    /// Whether somebody has asked for work; forgets it.
+    pub fn was_asked(&self) -> bool {
+        let limit = &self.head().limit;
+        // Who asks after this asks again.
+        limit.load(Relaxed) == 0 && limit.swap(self.end(), Relaxed) == 0
+    }
+
+    /// A task of the worker with that context begins to fork. There is no job.
+    #[inline(always)]
+    pub fn begin(&self, cx: *mut Context) -> Top {
+        self.with(|own| {
+            own.cx = cx;
+            own.base
+        })
+    }
+
+    /// The context of the worker, which is in a join.
+    #[inline(always)]
+    pub fn context(&self) -> *mut Context {
+        self.with(|own| own.cx)
+    }
+
+    /// Whether the job that was popped at `at` is still the worker's own.
+    #[inline(always)]
+    pub fn has(&self, at: Top) -> bool {
+        self.with(|own| at >= own.base)
+    }
+
+    /// Says that what is below `top` is lent, and nothing else.
+    pub fn settle(&self, top: Top) {
+        self.with(|own| own.base = top);
+    }
+
+    /// Begins a segment at `top` for a job that was taken, while tasks spawned here inherit `meta`. Until it ends the
+    /// context is used by way of `cx`.
+    pub fn open(&self, top: Top, job: NonNull<Job>, meta: Meta, cx: *mut Context) {
+        self.with(|own| {
+            let (outer_base, outer_cx) = (replace(&mut own.base, top), replace(&mut own.cx, cx));
+            own.taken.push(Segment { job, start: top, outer_base, outer_meta: meta, outer_cx });
+        });
+    }
+
+    /// Ends the topmost segment, which is empty again. Returns what tasks inherit from now on.
+    pub fn close(&self) -> Meta {
+        self.with(|own| {
+            let Some(segment) = own.taken.pop() else { unreachable!("what is closed was opened") };
+            (own.base, own.cx) = (segment.outer_base, segment.outer_cx);
+            segment.outer_meta
+        })
+    }
+
+    /// Whether the worker has taken that job and is not done with it.
+    pub fn is_at(&self, job: NonNull<Job>) -> bool {
+        self.with(|own| own.taken.iter().any(|segment| segment.job == job))
+    }
+
+    /// The oldest job that is the worker's own, of all or of those in `part_of`, which it has taken; and what tasks in it
+    /// inherit. (That is `meta` in the topmost segment, which ends at `top`.) It is lent from now on.
+    ///
+    /// # Safety
+    ///
+    /// The caller is at `top`.
+    pub unsafe fn lend(
+        &self,
+        top: Top,
+        part_of: Option<NonNull<Job>>,
+        meta: Meta,
+    ) -> Option<(NonNull<Job>, Meta)> {
+        self.with(|own| {
+            let first = match part_of {
+                None => 0,
+                Some(job) => 1 + own.taken.iter().position(|segment| segment.job == job)?,
+            };
+            for number in first..=own.taken.len() {
+                let (base, end, meta) = match own.taken.get_mut(number) {
+                    Some(above) => (&mut above.outer_base, above.start, above.outer_meta),
+                    None => (&mut own.base, top, meta),
+                };
+                if *base < end {
+                    let job = base.slot();
+                    // SAFETY: below the top, and so not the end.
+                    *base = unsafe { base.next() };
+                    return Some((job, meta));
+                }
+            }
+            None
+        })
+    }
+}

@@ -1,0 +1,68 @@
+//! Second halves of joins beside those who take them: each is run once, sees what was before it, and is seen.
+
+use super::platform::standing;
+use super::{Watched, model};
+use crate::{Driver, Fork, Handle};
+use loom::thread;
+use std::sync::Arc;
+
+/// Has a task run on the first worker beside the second one, which makes so many steps, and returns what it returns.
+fn beside_a_thief<R: Send + 'static>(steps: usize, body: impl FnOnce(Fork<'_>) -> R + Send + 'static) -> R {
+    let (runtime, drivers) = standing(2);
+    let [mut owner, mut thief]: [Driver; 2] = drivers.try_into().ok().unwrap();
+    // It has asked for work, and so the join looks for somebody who wants its second half.
+    thief.step(8);
+    let handle: Handle<R> = runtime.task(()).core(0).submit(move |(), cx| body(cx.fork()));
+    let other = thread::spawn(move || {
+        (0..steps).for_each(|_| _ = thief.step(8));
+        thief
+    });
+    owner.step(8);
+    let mut thief = other.join().unwrap();
+    // The ends of a runtime with both of its workers.
+    for _ in 0..4 {
+        owner.step(8);
+        thief.step(8);
+    }
+    assert!(handle.is_finished());
+    handle.join().unwrap()
+}
+
+#[test]
+fn a_half_is_run_once_by_its_owner_or_a_thief() {
+    model(3, || {
+        let (before, during) = (Arc::new(Watched::new(0)), Arc::new(Watched::new(0)));
+        let there = (before.clone(), during.clone());
+        let result = beside_a_thief(2, move |mut cx| {
+            before.set(1);
+            let ((), seen) = cx.join(
+                |_| (),
+                |_| {
+                    during.add(1);
+                    before.get()
+                },
+            );
+            (seen, during.get())
+        });
+        assert_eq!(result, (1, 1));
+        assert_eq!((there.0.get(), there.1.get()), (1, 1));
+    });
+}
+
+#[test]
+fn who_waits_for_a_half_takes_a_part_of_it() {
+    model(2, || {
+        let parts = Arc::new([Watched::new(0), Watched::new(0), Watched::new(0)]);
+        let sum = beside_a_thief(2, move |mut cx| {
+            let count = |index: usize| parts[index].add(1);
+            cx.join(
+                |_| count(0),
+                |mut cx: Fork<'_>| {
+                    cx.join(|mut cx| _ = cx.join(|_| count(1), |_| ()), |_| count(2));
+                },
+            );
+            parts.iter().map(Watched::get).sum::<u64>()
+        });
+        assert_eq!(sum, 3);
+    });
+}

@@ -1,0 +1,110 @@
+//! A half that another worker may run takes along only what may be elsewhere, and what outlives the join.
+//!
+//! refused stays: error[E0277]: `Rc<i32>` cannot be sent between threads safely
+//! refused result: error[E0277]: `Rc<i32>` cannot be sent between threads safely
+//! refused both: error[E0499]: cannot borrow `numbers` as mutable more than once at a time
+//! refused outer: error[E0499]: cannot borrow `cx` as mutable more than once at a time
+//! refused context: error[E0505]: cannot move out of `cx` because it is borrowed
+//! refused kept: error[E0521]: borrowed data escapes outside of closure
+//! refused entered: error[E0277]: `NonNull<
+//! refused piece: error[E0597]: `own` does not live long enough
+//! refused scope: error[E0521]: borrowed data escapes outside of closure
+//! refused over: error[E0277]: `Rc<i32>` cannot be sent between threads safely
+
+use std::rc::Rc;
+use xtasking::{Fork, Runtime};
+
+fn main() {
+    let rt = Runtime::new().unwrap();
+    let mut numbers = [1, 2];
+
+    rt.run(|mut cx| {
+        // What must stay on its thread may be in the half that does.
+        let stays = Rc::new(1);
+        #[cfg(not(refused = "stays"))]
+        cx.join(|_| stays.clone(), |_| 2);
+        #[cfg(refused = "stays")]
+        cx.join(|_| 2, |_| *stays);
+        #[cfg(not(refused = "result"))]
+        cx.join(|_| Rc::new(1), |_| 2);
+        #[cfg(refused = "result")]
+        cx.join(|_| 2, |_| Rc::new(1));
+    })
+    .unwrap();
+
+    rt.run(|mut cx| {
+        let (left, right) = numbers.split_at_mut(1);
+        #[cfg(not(refused = "both"))]
+        cx.join(|_| left[0] += 1, |_| right[0] += 1);
+        #[cfg(refused = "both")]
+        cx.join(|_| numbers[0] += 1, |_| numbers[1] += 1);
+    })
+    .unwrap();
+
+    rt.run(|mut cx| {
+        #[cfg(not(refused = "outer"))]
+        cx.join(|mut cx| _ = cx.join(|_| (), |_| ()), |_| ());
+        #[cfg(refused = "outer")]
+        cx.join(|_| _ = cx.join(|_| (), |_| ()), |_| ());
+    })
+    .unwrap();
+
+    rt.task(()).spawn(|(), cx| {
+        let mut fork = cx.fork();
+        #[cfg(refused = "context")]
+        drop(cx);
+        fork.join(|_| (), |_| ());
+        #[cfg(not(refused = "context"))]
+        assert_eq!(cx.workers(), 1);
+    });
+
+    let mut kept: Option<Fork<'_>> = None;
+    rt.run(|mut cx| {
+        cx.join(
+            |_cx| {
+                #[cfg(refused = "kept")]
+                {
+                    kept = Some(_cx);
+                }
+            },
+            |_| (),
+        );
+    })
+    .unwrap();
+    drop(kept.take());
+
+    let other = Runtime::new().unwrap();
+    rt.run(|mut cx| {
+        #[cfg(refused = "entered")]
+        let inner = &mut cx;
+        #[cfg(not(refused = "entered"))]
+        let inner = cx.worker();
+        // A thread of another runtime.
+        _ = other.run(|_| _ = inner);
+        cx.join(|_| (), |_| ());
+    })
+    .unwrap();
+
+    let lent = 7;
+    rt.scope(|scope| {
+        let own = 7;
+        #[cfg(not(refused = "piece"))]
+        scope.spawn(move |_| assert_eq!(lent, own));
+        #[cfg(refused = "piece")]
+        scope.spawn(|_| assert_eq!(lent, own));
+        #[cfg(refused = "scope")]
+        std::thread::spawn(move || drop(scope));
+    })
+    .unwrap();
+
+    rt.run(|mut cx| {
+        let stays = Rc::new(1);
+        let stays = || *stays;
+        #[cfg(refused = "over")]
+        cx.over(0..7).for_each(|_| _ = stays());
+        #[cfg(not(refused = "over"))]
+        (0..7).for_each(|_| _ = stays());
+        cx.over(0..7).for_each(|_| ());
+    })
+    .unwrap();
+}
