@@ -3,7 +3,7 @@
 //! refused in_body: error[E0728]: `await` is only allowed inside `async` functions and blocks
 //! refused spawned: error[E0308]: mismatched types
 //! refused block: error: lifetime may not live long enough
-//! refused closure: error[E0308]: mismatched types
+//! refused closure: error: future cannot be sent between threads safely
 //! refused kept: error[E0521]: borrowed data escapes outside of closure
 
 use std::future::ready;

@@ -1,15 +1,15 @@
 //! A half that another worker may run takes along only what may be elsewhere, and what outlives the join.
 //!
-//! refused stays: error[E0277]: `Rc<i32>` cannot be sent between threads safely
-//! refused result: error[E0277]: `Rc<i32>` cannot be sent between threads safely
+//! refused stays: error[E0277]: `Rc<i32>` cannot be shared between threads safely
+//! refused result: error[E0277]: `Rc<{integer}>` cannot be sent between threads safely
 //! refused both: error[E0499]: cannot borrow `numbers` as mutable more than once at a time
 //! refused outer: error[E0499]: cannot borrow `cx` as mutable more than once at a time
 //! refused context: error[E0505]: cannot move out of `cx` because it is borrowed
 //! refused kept: error[E0521]: borrowed data escapes outside of closure
-//! refused entered: error[E0277]: `NonNull<
-//! refused piece: error[E0597]: `own` does not live long enough
-//! refused scope: error[E0521]: borrowed data escapes outside of closure
-//! refused over: error[E0277]: `Rc<i32>` cannot be sent between threads safely
+//! refused entered: error[E0277]: `NonNull<xtasking::fork::stack::Whole>` cannot be sent between threads safely
+//! refused piece: error[E0373]: closure may outlive the current function, but it borrows `own`
+//! refused scope: error[E0277]: `NonNull<xtasking::fork::stack::Whole>` cannot be sent between threads safely
+//! refused over: error[E0277]: `Rc<i32>` cannot be shared between threads safely
 
 use std::rc::Rc;
 use xtasking::{Fork, Runtime};
@@ -58,8 +58,8 @@ fn main() {
         assert_eq!(cx.workers(), 1);
     });
 
-    let mut kept: Option<Fork<'_>> = None;
     rt.run(|mut cx| {
+        let mut kept: Option<Fork<'_>> = None;
         cx.join(
             |_cx| {
                 #[cfg(refused = "kept")]
@@ -69,9 +69,9 @@ fn main() {
             },
             |_| (),
         );
+        drop(kept.take());
     })
     .unwrap();
-    drop(kept.take());
 
     let other = Runtime::new().unwrap();
     rt.run(|mut cx| {
@@ -80,7 +80,7 @@ fn main() {
         #[cfg(not(refused = "entered"))]
         let inner = cx.worker();
         // A thread of another runtime.
-        _ = other.run(|_| _ = inner);
+        _ = other.run(|_| drop(inner));
         cx.join(|_| (), |_| ());
     })
     .unwrap();
