@@ -6,6 +6,13 @@ use crate::machine::Machine;
 use crate::progress::Progress;
 use crate::report::{Measurement, Parameters, Report};
 
+/// Who takes turns with how many workers, and how often, in a line for people.
+pub fn turns(noun: &str, names: &[&str], worker_counts: &[usize], repetitions: usize) -> String {
+    let workers = worker_counts.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
+    let times = if repetitions == 1 { "repetition" } else { "repetitions" };
+    format!("{noun} {} · workers {workers} · {repetitions} {times}", names.join(", "))
+}
+
 /// An experiment whose options have been checked and completed.
 pub trait Experiment {
     /// The name of the subcommand.

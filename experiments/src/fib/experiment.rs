@@ -3,6 +3,7 @@
 
 use super::Options;
 use super::contenders::{self, Entry, Fibonacci};
+use crate::experiment::turns;
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::report::{Measurement, Parameters, Summary};
@@ -98,15 +99,8 @@ impl crate::experiment::Experiment for Experiment {
 
     fn describe(&self) -> String {
         let names: Vec<_> = self.contenders.iter().map(|entry| entry.name).collect();
-        format!(
-            "fib of {} · {} joins\nimplementations {} · workers {} · {} {}",
-            self.number,
-            joins(self.number),
-            names.join(", "),
-            self.worker_counts.iter().map(usize::to_string).collect::<Vec<_>>().join(", "),
-            self.repetitions,
-            if self.repetitions == 1 { "repetition" } else { "repetitions" }
-        )
+        let turns = turns("implementations", &names, &self.worker_counts, self.repetitions);
+        format!("fib of {} · {} joins\n{turns}", self.number, joins(self.number))
     }
 
     fn parameters(&self) -> Parameters {

@@ -3,6 +3,7 @@
 use super::Options;
 use super::cases::{self, Case, Span, Who};
 use super::runner;
+use crate::experiment::turns;
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::report::{Measurement, Parameters};
@@ -59,16 +60,9 @@ impl crate::experiment::Experiment for Experiment {
 
     fn describe(&self) -> String {
         let names: Vec<_> = self.implementations.iter().map(|who| who.name()).collect();
-        format!(
-            "tasks {} cases · up to {} tasks each · seed {}\nimplementations {} · workers {} · {} {}",
-            self.cases.len(),
-            self.tasks,
-            self.seed,
-            names.join(", "),
-            self.worker_counts.iter().map(usize::to_string).collect::<Vec<_>>().join(", "),
-            self.repetitions,
-            if self.repetitions == 1 { "repetition" } else { "repetitions" }
-        )
+        let turns = turns("implementations", &names, &self.worker_counts, self.repetitions);
+        let (cases, tasks, seed) = (self.cases.len(), self.tasks, self.seed);
+        format!("tasks {cases} cases · up to {tasks} tasks each · seed {seed}\n{turns}")
     }
 
     fn parameters(&self) -> Parameters {

@@ -7,6 +7,7 @@ use super::runner;
 use super::workload::properties::{self, Property};
 use super::workload::{STANDARD, Workload, standard};
 use crate::contenders::{self, CANNOT_INSERT, Entry, Prefetch, Settings};
+use crate::experiment::turns;
 use crate::failure::Failure;
 use crate::machine;
 use crate::progress::Progress;
@@ -204,15 +205,12 @@ impl crate::experiment::Experiment for Experiment {
         let properties: Vec<_> =
             self.properties.iter().map(|property| format!("{}={}", property.name, property.value)).collect();
         let mut text = format!(
-            "workloads {} · {} records · {} operations · seed {}\ncontenders {} · workers {} · {} {}",
+            "workloads {} · {} records · {} operations · seed {}\n{}",
             self.case_names().join(", "),
             self.records,
             self.operations,
             self.seed,
-            names.join(", "),
-            self.worker_counts.iter().map(usize::to_string).collect::<Vec<_>>().join(", "),
-            self.repetitions,
-            if self.repetitions == 1 { "repetition" } else { "repetitions" }
+            turns("contenders", &names, &self.worker_counts, self.repetitions)
         );
         if !properties.is_empty() {
             text += &format!("\nproperties {}", properties.join(", "));

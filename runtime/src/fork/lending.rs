@@ -122,6 +122,7 @@ impl Context {
     /// The caller is at `top`.
     unsafe fn wait_for(&mut self, job: NonNull<Job>, lent: &Lent, top: Top, may_help: bool) {
         let mut backoff = Backoff::new();
+        let mut asked = None;
         while !lent.is_done() {
             if self.forks.was_asked() {
                 // SAFETY: by the caller's promise.
@@ -144,12 +145,18 @@ impl Context {
                         && seat.wanted.compare_exchange(null_mut(), job.as_ptr(), Relaxed, Relaxed).is_ok()
                     {
                         seat.forks.ask();
+                        asked = Some(thief);
                     }
                 }
             }
             if !self.shared().platform.interleave(true) {
                 backoff.wait();
             }
+        }
+        if let Some(thief) = asked {
+            // Others may have to ask there.
+            let wanted = &self.shared().seats[thief].wanted;
+            _ = wanted.compare_exchange(job.as_ptr(), null_mut(), Relaxed, Relaxed);
         }
     }
 
