@@ -1,7 +1,7 @@
 //! The command line: which experiment, and the options that all of them share.
 
 use crate::failure::Failure;
-use crate::{fib, soak, tasks, ycsb};
+use crate::{cholesky, fib, soak, tasks, ycsb};
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 
@@ -21,6 +21,7 @@ enum Command {
     Ycsb(ycsb::Options),
     Tasks(tasks::Options),
     Fib(fib::Options),
+    Cholesky(cholesky::Options),
     Soak(soak::Options),
 }
 
@@ -103,6 +104,7 @@ impl Cli {
             Some(Command::Ycsb(options)) => ycsb::run(&options),
             Some(Command::Tasks(options)) => tasks::run(&options),
             Some(Command::Fib(options)) => fib::run(&options),
+            Some(Command::Cholesky(options)) => cholesky::run(&options),
             Some(Command::Soak(options)) => soak::run(&options),
             None => Self::parse_from(["xtasking", "ycsb"]).run(),
         }

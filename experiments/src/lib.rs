@@ -6,6 +6,7 @@
 //! | [`ycsb`] | the YCSB experiment: workloads, requests, checks, and the order in which things are run |
 //! | [`tasks`] | the tasks experiment: what the runtime itself costs |
 //! | [`fib`] | the fork–join experiment: what a fork and its join cost |
+//! | [`cholesky`] | tasks that depend on each other: a matrix taken apart by tiles |
 //! | [`soak`] | the soak test: load and abuse, every result checked |
 //! | [`experiment`] | what every experiment does |
 //! | [`contenders`] | what takes part in YCSB, by name |
@@ -18,6 +19,7 @@
 
 #![deny(unsafe_code)]
 
+pub mod cholesky;
 pub mod cli;
 pub mod contenders;
 pub mod experiment;

@@ -1,5 +1,6 @@
 //! The program as it is called.
 
+mod cholesky;
 mod fib;
 mod soak;
 mod tasks;

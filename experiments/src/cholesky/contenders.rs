@@ -1,0 +1,198 @@
+//! Who takes part. All use the same kernels; what differs is who says what may run when.
+
+use super::kernels::{divide, factorise, subtract_product};
+use super::tiles::{Lower, Tile};
+use crate::failure::Failure;
+use crate::machine::pin;
+use rayon::prelude::*;
+use std::mem::take;
+use xtasking::{JoinError, Object, Runtime, Sequencing, Shared};
+
+/// Takes a matrix apart.
+pub(super) type Factoriser = Box<dyn Fn(Lower) -> Lower>;
+
+/// A contender that can be asked for by name.
+pub(super) struct Entry {
+    pub(super) name: &'static str,
+    /// What it is, in one line.
+    pub(super) about: &'static str,
+    /// Whether it can use several workers.
+    pub(super) is_parallel: bool,
+    /// Starts it with a number of workers.
+    pub(super) start: fn(usize) -> Result<Factoriser, Failure>,
+}
+
+/// All contenders. The first always takes part, and ratios are those to it.
+pub(super) static ALL: &[Entry] = &[
+    Entry {
+        name: "xtasking",
+        about: "a task for each step, annotated with its tiles, in the order of the sequential program",
+        is_parallel: true,
+        start: tasks,
+    },
+    Entry {
+        name: "xtasking-joins",
+        about: "column by column, each step over all tiles at once, by joins of this runtime",
+        is_parallel: true,
+        start: joins,
+    },
+    Entry { name: "plain", about: "the sequential program", is_parallel: false, start: plain },
+    Entry {
+        name: "rayon",
+        about: "column by column, each step over all tiles at once, by rayon",
+        is_parallel: true,
+        start: rayon,
+    },
+];
+
+fn refused(name: &str, workers: usize, error: &dyn std::fmt::Display) -> Failure {
+    Failure::Usage(format!("--workers: {name} cannot start {workers} workers: {error}"))
+}
+
+fn plain(_: usize) -> Result<Factoriser, Failure> {
+    Ok(Box::new(|mut matrix| {
+        for k in 0..matrix.count() {
+            factorise(&mut matrix.rows[k][k]);
+            let (done, below) = matrix.rows.split_at_mut(k + 1);
+            for row in &mut *below {
+                divide(&mut row[k], &done[k][k]);
+            }
+            for y in 0..below.len() {
+                let (above, row) = below.split_at_mut(y);
+                let (left, right) = row[0].split_at_mut(k + 1);
+                let panel = above.iter().map(|row| &row[k]).chain([&left[k]]);
+                for (tile, other) in right.iter_mut().zip(panel) {
+                    subtract_product(tile, &left[k], other);
+                }
+            }
+        }
+        matrix
+    }))
+}
+
+fn tasks(workers: usize) -> Result<Factoriser, Failure> {
+    let rt = Runtime::builder().workers(workers).build();
+    let rt = rt.map_err(|error| refused("xtasking", workers, &error))?;
+    Ok(Box::new(move |matrix| spawn_all(&rt, matrix).expect("no kernel panics, and there is memory")))
+}
+
+/// Spawns all tasks in the order of the sequential program. They run in that order at each tile; what has no tile in common
+/// runs side by side.
+fn spawn_all(rt: &Runtime, matrix: Lower) -> Result<Lower, JoinError> {
+    let object = |tile: Tile| rt.shared_reads(tile).pin(Sequencing).build();
+    let rows: Vec<Vec<Object<Shared<Tile>>>> =
+        matrix.rows.into_iter().map(|row| row.into_iter().map(object).collect()).collect();
+    for k in 0..rows.len() {
+        let factor = &rows[k][k];
+        rt.task((factor.write(),)).spawn(|(tile,), _| factorise(tile));
+        for row in &rows[k + 1..] {
+            rt.task((row[k].write(), factor.read())).spawn(|(tile, factor), _| divide(tile, factor));
+        }
+        for (y, row) in rows.iter().enumerate().skip(k + 1) {
+            let left = &row[k];
+            for (tile, other) in row[k + 1..y].iter().zip(&rows[k + 1..]) {
+                rt.task((tile.write(), left.read(), other[k].read()))
+                    .spawn(|(tile, left, right), _| subtract_product(tile, left, right));
+            }
+            rt.task((row[y].write(), left.read()))
+                .spawn(|(tile, left), _| subtract_product(tile, left, left));
+        }
+    }
+    // In line behind all that is done to a tile.
+    let taken = |tile: Object<Shared<Tile>>| rt.task((tile.write(),)).submit(|(tile,), _| take(tile));
+    let taken: Vec<Vec<_>> = rows.into_iter().map(|row| row.into_iter().map(taken).collect()).collect();
+    let joined = |row: Vec<xtasking::Handle<Tile>>| row.into_iter().map(|tile| tile.join()).collect();
+    Ok(Lower { rows: taken.into_iter().map(joined).collect::<Result<_, _>>()? })
+}
+
+/// A tile that is to be updated, and where it is below the panel.
+type Update<'a> = (&'a mut Tile, usize, usize);
+
+/// Column by column: takes the panel below a factor out, works on it and then on all that is right of it.
+fn by_columns(
+    mut matrix: Lower,
+    on_panel: impl Fn(&mut [Tile], &Tile),
+    on_rest: impl Fn(&mut [Update<'_>], &[Tile]),
+) -> Lower {
+    for k in 0..matrix.count() {
+        factorise(&mut matrix.rows[k][k]);
+        let (done, below) = matrix.rows.split_at_mut(k + 1);
+        let mut panel: Vec<Tile> = below.iter_mut().map(|row| take(&mut row[k])).collect();
+        on_panel(&mut panel, &done[k][k]);
+        let mut updates: Vec<Update<'_>> = Vec::new();
+        for (y, row) in below.iter_mut().enumerate() {
+            updates.extend(row[k + 1..].iter_mut().enumerate().map(|(x, tile)| (tile, y, x)));
+        }
+        on_rest(&mut updates, &panel);
+        below.iter_mut().zip(panel).for_each(|(row, tile)| row[k] = tile);
+    }
+    matrix
+}
+
+fn update(update: &mut Update<'_>, panel: &[Tile]) {
+    let (tile, y, x) = update;
+    subtract_product(tile, &panel[*y], &panel[*x]);
+}
+
+fn joins(workers: usize) -> Result<Factoriser, Failure> {
+    let rt = Runtime::builder().workers(workers).build();
+    let rt = rt.map_err(|error| refused("xtasking", workers, &error))?;
+    Ok(Box::new(move |matrix| {
+        let factor = rt.run(|mut cx| {
+            let cx = std::cell::RefCell::new(&mut cx);
+            by_columns(
+                matrix,
+                |panel, factor| cx.borrow_mut().over(panel).grain(1).for_each(|tile| divide(tile, factor)),
+                |updates, panel| cx.borrow_mut().over(updates).grain(1).for_each(|one| update(one, panel)),
+            )
+        });
+        factor.expect("no kernel panics")
+    }))
+}
+
+fn rayon(workers: usize) -> Result<Factoriser, Failure> {
+    let builder = rayon::ThreadPoolBuilder::new().num_threads(workers);
+    let builder = builder.start_handler(move |index| pin(index, workers));
+    let pool = builder.build().map_err(|error| refused("rayon", workers, &error))?;
+    Ok(Box::new(move |matrix| {
+        pool.install(|| {
+            by_columns(
+                matrix,
+                |panel, factor| panel.par_iter_mut().for_each(|tile| divide(tile, factor)),
+                |updates, panel| updates.par_iter_mut().for_each(|one| update(one, panel)),
+            )
+        })
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_of_them_take_a_matrix_apart() {
+        for (order, tile) in [(8, 8), (24, 8), (60, 5)] {
+            let matrix = Lower::random(order, tile, 7);
+            for entry in ALL {
+                for workers in [1, 2, 4] {
+                    let factoriser = (entry.start)(workers).unwrap();
+                    assert!(
+                        factoriser(matrix.clone()).check(&matrix).is_ok(),
+                        "{} {order} {tile}",
+                        entry.name
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_wrong_factor_is_noticed() {
+        let matrix = Lower::random(24, 8, 7);
+        let mut factor = (ALL[0].start)(1).unwrap()(matrix.clone());
+        factor.rows[2][1][5] += 1e-9;
+        assert!(factor.check(&matrix).is_err());
+        factor.rows[2][1][5] = f64::NAN;
+        assert!(factor.check(&matrix).is_err());
+    }
+}

@@ -1,0 +1,28 @@
+//! The command line of the experiment.
+
+use super::contenders;
+use crate::cli::Common;
+use clap::Args;
+
+/// A matrix taken apart by tasks on its tiles, in milliseconds: what many short tasks that depend on each other cost.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = after_help())]
+pub struct Options {
+    /// Rows and columns of the matrix, a multiple of all tiles' [default: 1024; with --quick, 256]
+    #[arg(long, value_name = "N")]
+    pub order: Option<usize>,
+
+    /// Rows and columns of the tiles [default: 128,64,32,16]
+    #[arg(long, value_name = "N,…", value_delimiter = ',')]
+    pub tiles: Option<Vec<usize>>,
+
+    /// What all experiments share.
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// The names for `--against`.
+fn after_help() -> String {
+    let peers = contenders::ALL.iter().map(|entry| format!("\n  {:<20} {}", entry.name, entry.about));
+    format!("Implementations, of which the first always takes part:{}", peers.collect::<String>())
+}
