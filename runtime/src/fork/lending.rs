@@ -176,7 +176,7 @@ impl Context {
         // SAFETY: taken, and this worker is in no join.
         unsafe { self.run_taken(job, bottom) };
         // Where there was work there may be more.
-        self.idle_looks = self.shared().platform.patience();
+        self.idle_looks = self.patience;
         true
     }
 

@@ -44,6 +44,8 @@ pub struct Context {
     pub(super) idle: bool,
     /// This worker is counted as a hungry one.
     pub(super) hungry: bool,
+    /// How often it looks into its own pool before it looks for work that others have.
+    pub(crate) patience: u32,
     /// How often it has found nothing since it last found something.
     pub(crate) idle_looks: u32,
     /// Counts bursts, for what happens now and then.
@@ -85,6 +87,7 @@ impl Context {
             epoch: 0,
             idle: false,
             hungry: false,
+            patience: shared.platform.patience(),
             idle_looks: 0,
             bursts: 0,
             extra_load: 0,

@@ -37,6 +37,9 @@ const BURST: usize = 32;
 const LOOKS: u32 = under_model(2000, 1) as u32;
 /// The first of these looks follow each other at once: a reply that is on its way is worth it, and a pause is long.
 const EAGER_LOOKS: u32 = under_model(500, 0) as u32;
+/// An idle worker looks into its own pool so often for once that it looks what others offer: that takes longer, and who
+/// waits for work must not wait for its core as well.
+const LOOK_AROUND: u32 = 8;
 /// Tasks run between looks ahead.
 const LOOK_EVERY: usize = 8;
 /// Every that many bursts a lower priority goes first (ageing), and garbage is looked at.
@@ -130,7 +133,7 @@ impl Driver {
             cx.say_idle(true);
         }
         cx.idle_looks = cx.idle_looks.saturating_add(1);
-        if cx.idle_looks > cx.shared.platform.patience() {
+        if cx.idle_looks.saturating_sub(cx.patience) % LOOK_AROUND == 1 {
             cx.say_hungry(true);
             if cx.help_somebody() {
                 return Progress::Ran(1);
