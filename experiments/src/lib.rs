@@ -9,6 +9,7 @@
 //! | [`cholesky`] | tasks that depend on each other: a matrix taken apart by tiles |
 //! | [`soak`] | the soak test: load and abuse, every result checked |
 //! | [`experiment`] | what every experiment does |
+//! | [`lineup`] | contenders that take turns with some numbers of workers |
 //! | [`contenders`] | what takes part in YCSB, by name |
 //! | [`peers`] | the indexes of others, behind one trait |
 //! | [`report`] | results as a table, as JSON and as a drawing |
@@ -25,6 +26,7 @@ pub mod contenders;
 pub mod experiment;
 pub mod failure;
 pub mod fib;
+pub mod lineup;
 pub mod machine;
 pub mod peers;
 pub mod progress;

@@ -3,7 +3,7 @@
 use super::kernels::{divide, factorise, subtract_product};
 use super::tiles::{Lower, Tile};
 use crate::failure::Failure;
-use crate::machine::pin;
+use crate::lineup::{start_own, start_rayon};
 use rayon::prelude::*;
 use std::mem::take;
 use xtasking::{JoinError, Object, Runtime, Sequencing, Shared};
@@ -11,16 +11,7 @@ use xtasking::{JoinError, Object, Runtime, Sequencing, Shared};
 /// Takes a matrix apart.
 pub(super) type Factoriser = Box<dyn Fn(Lower) -> Lower>;
 
-/// A contender that can be asked for by name.
-pub(super) struct Entry {
-    pub(super) name: &'static str,
-    /// What it is, in one line.
-    pub(super) about: &'static str,
-    /// Whether it can use several workers.
-    pub(super) is_parallel: bool,
-    /// Starts it with a number of workers.
-    pub(super) start: fn(usize) -> Result<Factoriser, Failure>,
-}
+pub(super) type Entry = crate::lineup::Entry<Factoriser>;
 
 /// All contenders. The first always takes part, and ratios are those to it.
 pub(super) static ALL: &[Entry] = &[
@@ -29,25 +20,24 @@ pub(super) static ALL: &[Entry] = &[
         about: "a task for each step, annotated with its tiles, in the order of the sequential program",
         is_parallel: true,
         start: tasks,
+        more: (),
     },
     Entry {
         name: "xtasking-joins",
         about: "column by column, each step over all tiles at once, by joins of this runtime",
         is_parallel: true,
         start: joins,
+        more: (),
     },
-    Entry { name: "plain", about: "the sequential program", is_parallel: false, start: plain },
+    Entry { name: "plain", about: "the sequential program", is_parallel: false, start: plain, more: () },
     Entry {
         name: "rayon",
         about: "column by column, each step over all tiles at once, by rayon",
         is_parallel: true,
         start: rayon,
+        more: (),
     },
 ];
-
-fn refused(name: &str, workers: usize, error: &dyn std::fmt::Display) -> Failure {
-    Failure::Usage(format!("--workers: {name} cannot start {workers} workers: {error}"))
-}
 
 fn plain(_: usize) -> Result<Factoriser, Failure> {
     Ok(Box::new(|mut matrix| {
@@ -71,8 +61,7 @@ fn plain(_: usize) -> Result<Factoriser, Failure> {
 }
 
 fn tasks(workers: usize) -> Result<Factoriser, Failure> {
-    let rt = Runtime::builder().workers(workers).build();
-    let rt = rt.map_err(|error| refused("xtasking", workers, &error))?;
+    let rt = start_own(workers)?;
     Ok(Box::new(move |matrix| spawn_all(&rt, matrix).expect("no kernel panics, and there is memory")))
 }
 
@@ -135,8 +124,7 @@ fn update(update: &mut Update<'_>, panel: &[Tile]) {
 }
 
 fn joins(workers: usize) -> Result<Factoriser, Failure> {
-    let rt = Runtime::builder().workers(workers).build();
-    let rt = rt.map_err(|error| refused("xtasking", workers, &error))?;
+    let rt = start_own(workers)?;
     Ok(Box::new(move |matrix| {
         let factor = rt.run(|mut cx| {
             let cx = std::cell::RefCell::new(&mut cx);
@@ -151,9 +139,7 @@ fn joins(workers: usize) -> Result<Factoriser, Failure> {
 }
 
 fn rayon(workers: usize) -> Result<Factoriser, Failure> {
-    let builder = rayon::ThreadPoolBuilder::new().num_threads(workers);
-    let builder = builder.start_handler(move |index| pin(index, workers));
-    let pool = builder.build().map_err(|error| refused("rayon", workers, &error))?;
+    let pool = start_rayon(workers)?;
     Ok(Box::new(move |matrix| {
         pool.install(|| {
             by_columns(

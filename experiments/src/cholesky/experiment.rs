@@ -1,14 +1,12 @@
-//! The options, checked and completed, and the turns: in every repetition all contenders take the same matrix apart, one
-//! after another, so that whatever else the machine is doing meets them all alike.
+//! The options, checked and completed, and what one turn is.
 
 use super::Options;
-use super::contenders::{self, Entry};
+use super::contenders::{self, Entry, Factoriser};
 use super::tiles::Lower;
-use crate::experiment::turns;
 use crate::failure::Failure;
+use crate::lineup::Lineup;
 use crate::progress::Progress;
-use crate::report::{Measurement, Parameters, Summary};
-use crate::suggestion::take_part;
+use crate::report::{Measurement, Parameters};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -16,9 +14,7 @@ use std::time::{Duration, Instant};
 pub(super) struct Experiment {
     order: usize,
     tiles: Vec<usize>,
-    contenders: Vec<&'static Entry>,
-    worker_counts: Vec<usize>,
-    repetitions: usize,
+    lineup: Lineup<Factoriser>,
     seed: u64,
 }
 
@@ -28,14 +24,6 @@ const GREATEST: usize = 16_384;
 const MOST_ROWS: usize = 512;
 
 const UNIT: &str = "ms";
-
-/// All repetitions of one contender with one kind of tiles.
-struct Row {
-    tile: usize,
-    entry: &'static Entry,
-    workers: usize,
-    milliseconds: Vec<f64>,
-}
 
 impl Experiment {
     /// Checks and completes the options.
@@ -54,35 +42,13 @@ impl Experiment {
                 return Err(Failure::Usage(text));
             }
         }
-        let names: Vec<_> = contenders::ALL.iter().map(|entry| entry.name).collect();
-        let contenders = match &common.against {
-            None => contenders::ALL.iter().collect(),
-            Some(against) => {
-                let places = take_part("implementation", &names, against).map_err(Failure::Usage)?;
-                places.into_iter().map(|place| &contenders::ALL[place]).collect()
-            }
-        };
-        let (worker_counts, repetitions) = (common.worker_counts()?, common.repetition_count()?);
-        common.check_outputs()?;
-        Ok(Self { order, tiles, contenders, worker_counts, repetitions, seed: common.seed })
-    }
-
-    fn rows(&self) -> Vec<Row> {
-        let mut rows = Vec::new();
-        for &tile in &self.tiles {
-            for &workers in &self.worker_counts {
-                for &entry in self.contenders.iter().filter(|entry| workers == 1 || entry.is_parallel) {
-                    rows.push(Row { tile, entry, workers, milliseconds: Vec::new() });
-                }
-            }
-        }
-        rows
+        Ok(Self { order, tiles, lineup: Lineup::new(contenders::ALL, common)?, seed: common.seed })
     }
 
     /// One turn: milliseconds.
-    fn once(&self, row: &Row, context: &str) -> Result<f64, Failure> {
-        let run = (row.entry.start)(row.workers)?;
-        let matrix = Lower::random(self.order, row.tile, self.seed);
+    fn once(&self, tile: usize, entry: &Entry, workers: usize, context: &str) -> Result<f64, Failure> {
+        let run = (entry.start)(workers)?;
+        let matrix = Lower::random(self.order, tile, self.seed);
         let input = matrix.clone();
         // Threads start; idle ones fall asleep.
         thread::sleep(Duration::from_millis(2));
@@ -98,49 +64,30 @@ impl crate::experiment::Experiment for Experiment {
     const NAME: &'static str = "cholesky";
 
     fn describe(&self) -> String {
-        let names: Vec<_> = self.contenders.iter().map(|entry| entry.name).collect();
-        let turns = turns("implementations", &names, &self.worker_counts, self.repetitions);
         let tiles = self.tiles.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
-        format!("cholesky of order {} · tiles {tiles} · seed {}\n{turns}", self.order, self.seed)
+        let (order, seed) = (self.order, self.seed);
+        format!("cholesky of order {order} · tiles {tiles} · seed {seed}\n{}", self.lineup.describe())
     }
 
     fn parameters(&self) -> Parameters {
         let mut parameters = Parameters::default();
         parameters.add("order", self.order);
         parameters.add("tiles", self.tiles.clone());
-        parameters.add("workers", self.worker_counts.clone());
-        parameters.add("repetitions", self.repetitions);
+        self.lineup.add_to(&mut parameters);
         parameters.add("seed", self.seed);
         parameters
     }
 
     fn steps(&self) -> u64 {
-        (self.rows().len() * self.repetitions) as u64
+        self.lineup.steps(self.tiles.len())
     }
 
     fn measure(&self, progress: &Progress) -> Result<Vec<Measurement>, Failure> {
-        let mut rows = self.rows();
-        for _ in 0..self.repetitions {
-            for row in &mut rows {
-                let noun = if row.workers == 1 { "worker" } else { "workers" };
-                let context =
-                    format!("{} on tiles of {} with {} {noun}", row.entry.name, row.tile, row.workers);
-                progress.begin(context.clone());
-                let milliseconds = self.once(row, &context)?;
-                progress.measured(&context, milliseconds, UNIT);
-                row.milliseconds.push(milliseconds);
-                progress.advance();
-            }
-        }
-        let measurement = |row: Row| Measurement {
-            case: format!("tiles of {}", row.tile),
-            implementation: row.entry.name.to_string(),
-            workers: row.workers,
-            unit: UNIT,
-            summary: Summary::of(row.milliseconds),
-            checked: true,
+        let cases: Vec<_> = self.tiles.iter().map(|tile| format!("tiles of {tile}")).collect();
+        let once = |case: usize, entry: &Entry, workers, context: &str| {
+            self.once(self.tiles[case], entry, workers, context)
         };
-        Ok(rows.into_iter().map(measurement).collect())
+        self.lineup.measure(progress, UNIT, &cases, once)
     }
 
     fn notes(&self) -> Vec<String> {

@@ -2,11 +2,12 @@
 
 use super::contenders;
 use crate::cli::Common;
+use crate::lineup::help;
 use clap::Args;
 
 /// A matrix taken apart by tasks on its tiles, in milliseconds: what many short tasks that depend on each other cost.
 #[derive(Clone, Debug, Args)]
-#[command(after_help = after_help())]
+#[command(after_help = help(contenders::ALL))]
 pub struct Options {
     /// Rows and columns of the matrix, a multiple of all tiles' [default: 1024; with --quick, 256]
     #[arg(long, value_name = "N")]
@@ -19,10 +20,4 @@ pub struct Options {
     /// What all experiments share.
     #[command(flatten)]
     pub common: Common,
-}
-
-/// The names for `--against`.
-fn after_help() -> String {
-    let peers = contenders::ALL.iter().map(|entry| format!("\n  {:<20} {}", entry.name, entry.about));
-    format!("Implementations, of which the first always takes part:{}", peers.collect::<String>())
 }

@@ -1,68 +1,66 @@
 //! Who takes part: this runtime, the plain function, and those who fork otherwise, written as their users would.
 
 use crate::failure::Failure;
-use crate::machine::pin;
-use std::fmt::Display;
+use crate::lineup::{start_own, start_rayon, start_tokio};
 use std::num::NonZero;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
-use xtasking::{Fork, Runtime};
+use xtasking::Fork;
 
 /// Computes Fibonacci numbers.
 pub(super) type Fibonacci = Box<dyn Fn(u32) -> u64>;
 
-/// A contender that can be asked for by name.
-pub(super) struct Entry {
-    pub(super) name: &'static str,
-    /// What it is, in one line.
-    pub(super) about: &'static str,
-    /// How much smaller its number is, because a fork costs it so much more.
-    pub(super) less: u32,
-    /// Whether it can use several workers.
-    pub(super) is_parallel: bool,
-    /// Starts it with a number of workers.
-    pub(super) start: fn(usize) -> Result<Fibonacci, Failure>,
-}
+/// How much smaller a contender's number is, because a fork costs it so much more.
+pub(super) struct Less(pub(super) u32);
+
+pub(super) type Entry = crate::lineup::Entry<Fibonacci, Less>;
 
 /// All contenders. The first always takes part, and ratios are those to it.
 pub(super) static ALL: &[Entry] = &[
     Entry {
         name: "xtasking",
         about: "lazy joins of this runtime",
-        less: 0,
+        more: Less(0),
         is_parallel: true,
         start: xtasking,
     },
     Entry {
         name: "plain",
         about: "the function alone, without a fork",
-        less: 0,
+        more: Less(0),
         is_parallel: false,
         start: plain,
     },
-    Entry { name: "chili", about: "joins by heartbeat", less: 0, is_parallel: true, start: chili },
-    Entry { name: "rayon", about: "joins of a pool that steals", less: 0, is_parallel: true, start: rayon },
+    Entry { name: "chili", about: "joins by heartbeat", more: Less(0), is_parallel: true, start: chili },
+    Entry {
+        name: "rayon",
+        about: "joins of a pool that steals",
+        more: Less(0),
+        is_parallel: true,
+        start: rayon,
+    },
     Entry {
         name: "rayon-scope",
         about: "a scope and a spawn for each join",
-        less: 6,
+        more: Less(6),
         is_parallel: true,
         start: rayon_scope,
     },
     Entry {
         name: "tokio",
         about: "a spawned future for each join",
-        less: 8,
+        more: Less(8),
         is_parallel: true,
         start: tokio,
     },
-    Entry { name: "threads", about: "a thread for each join", less: 20, is_parallel: false, start: threads },
+    Entry {
+        name: "threads",
+        about: "a thread for each join",
+        more: Less(20),
+        is_parallel: false,
+        start: threads,
+    },
 ];
-
-fn refused(name: &str, workers: usize, error: &dyn Display) -> Failure {
-    Failure::Usage(format!("--workers: {name} cannot start {workers} workers: {error}"))
-}
 
 fn xtasking(workers: usize) -> Result<Fibonacci, Failure> {
     fn fib(n: u32, mut cx: Fork<'_>) -> u64 {
@@ -72,8 +70,7 @@ fn xtasking(workers: usize) -> Result<Fibonacci, Failure> {
         let (a, b) = cx.join(move |cx| fib(n - 1, cx), move |cx| fib(n - 2, cx));
         a + b
     }
-    let rt = Runtime::builder().workers(workers).build();
-    let rt = rt.map_err(|error| refused("xtasking", workers, &error))?;
+    let rt = start_own(workers)?;
     Ok(Box::new(move |n| rt.run(|cx| fib(n, cx)).expect("it does not panic")))
 }
 
@@ -98,12 +95,6 @@ fn chili(workers: usize) -> Result<Fibonacci, Failure> {
     Ok(Box::new(move |n| fib(n, &mut pool.scope())))
 }
 
-fn rayon_pool(workers: usize) -> Result<rayon::ThreadPool, Failure> {
-    let builder = rayon::ThreadPoolBuilder::new().num_threads(workers);
-    let builder = builder.start_handler(move |index| pin(index, workers));
-    builder.build().map_err(|error| refused("rayon", workers, &error))
-}
-
 fn rayon(workers: usize) -> Result<Fibonacci, Failure> {
     fn fib(n: u32) -> u64 {
         if n < 2 {
@@ -112,7 +103,7 @@ fn rayon(workers: usize) -> Result<Fibonacci, Failure> {
         let (a, b) = rayon::join(move || fib(n - 1), move || fib(n - 2));
         a + b
     }
-    let pool = rayon_pool(workers)?;
+    let pool = start_rayon(workers)?;
     Ok(Box::new(move |n| pool.install(|| fib(n))))
 }
 
@@ -128,7 +119,7 @@ fn rayon_scope(workers: usize) -> Result<Fibonacci, Failure> {
         });
         a + b
     }
-    let pool = rayon_pool(workers)?;
+    let pool = start_rayon(workers)?;
     Ok(Box::new(move |n| pool.install(|| fib(n))))
 }
 
@@ -142,11 +133,7 @@ fn tokio(workers: usize) -> Result<Fibonacci, Failure> {
             fib(n - 1).await + b.await.expect("it does not panic")
         })
     }
-    let index = AtomicUsize::new(0);
-    let mut builder = tokio::runtime::Builder::new_multi_thread();
-    builder.worker_threads(workers);
-    builder.on_thread_start(move || pin(index.fetch_add(1, Ordering::Relaxed), workers));
-    let pool = builder.build().map_err(|error| refused("tokio", workers, &error))?;
+    let pool = start_tokio(workers)?;
     Ok(Box::new(move |n| pool.block_on(async { tokio::spawn(fib(n)).await.expect("it does not panic") })))
 }
 

@@ -2,11 +2,12 @@
 
 use super::contenders;
 use crate::cli::Common;
+use crate::lineup::help;
 use clap::Args;
 
 /// What a fork and its join cost: Fibonacci numbers by nothing else, in nanoseconds a join.
 #[derive(Clone, Debug, Args)]
-#[command(after_help = after_help())]
+#[command(after_help = help(contenders::ALL))]
 pub struct Options {
     /// Which Fibonacci number; those that fork eagerly compute a smaller one [default: 35; with --quick, 25]
     #[arg(long, value_name = "N")]
@@ -15,10 +16,4 @@ pub struct Options {
     /// What all experiments share.
     #[command(flatten)]
     pub common: Common,
-}
-
-/// The names for `--against`.
-fn after_help() -> String {
-    let peers = contenders::ALL.iter().map(|entry| format!("\n  {:<20} {}", entry.name, entry.about));
-    format!("Implementations, of which the first always takes part:{}", peers.collect::<String>())
 }

@@ -3,8 +3,7 @@
 
 use super::cases::Who;
 use crate::failure::Failure;
-use crate::machine::pin;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use crate::lineup::{start_own, start_rayon, start_tokio};
 use std::thread;
 use std::time::Duration;
 use xtasking::Runtime;
@@ -22,28 +21,12 @@ pub(super) struct Stage {
 impl Stage {
     /// Starts those that take part.
     pub(super) fn new(workers: usize, seed: u64, who: &[Who]) -> Result<Self, Failure> {
-        let refused = |name: &str, error: &dyn std::fmt::Display| {
-            Failure::Usage(format!("--workers: {name} cannot start {workers} workers: {error}"))
-        };
-        let own = Runtime::builder().workers(workers).build().map_err(|error| refused("xtasking", &error))?;
-        let rayon = || {
-            let builder = rayon::ThreadPoolBuilder::new().num_threads(workers);
-            let builder = builder.start_handler(move |index| pin(index, workers));
-            builder.build().map_err(|error| refused("rayon", &error))
-        };
-        let tokio = || {
-            let index = AtomicUsize::new(0);
-            let mut builder = tokio::runtime::Builder::new_multi_thread();
-            builder.worker_threads(workers);
-            builder.on_thread_start(move || pin(index.fetch_add(1, Ordering::Relaxed), workers));
-            builder.build().map_err(|error| refused("tokio", &error))
-        };
         Ok(Self {
             workers,
             seed,
-            own,
-            rayon: who.contains(&Who::Rayon).then(rayon).transpose()?,
-            tokio: who.contains(&Who::Tokio).then(tokio).transpose()?,
+            own: start_own(workers)?,
+            rayon: who.contains(&Who::Rayon).then(|| start_rayon(workers)).transpose()?,
+            tokio: who.contains(&Who::Tokio).then(|| start_tokio(workers)).transpose()?,
         })
     }
 

@@ -3,6 +3,7 @@
 //! refused kept: error[E0277]: `NonNull<xtasking::fork::stack::Whole>` cannot be sent between threads safely
 //! refused returned: error[E0277]: `NonNull<xtasking::fork::stack::Whole>` cannot be sent between threads safely
 //! refused thread: error[E0277]: `NonNull<xtasking::fork::stack::Whole>` cannot be sent between threads safely
+//! refused local: error[E0521]: borrowed data escapes outside of closure
 //! refused builder: error[E0277]: `NonNull<xtasking::fork::stack::Whole>` cannot be sent between threads safely
 //! refused made: error[E0624]: associated function `new` is private
 //! refused copied: error[E0599]: no method named `clone` found for mutable reference `&mut xtasking::Context`
@@ -39,6 +40,13 @@ fn main() {
         #[cfg(not(any(refused = "made", refused = "copied")))]
         let second = cx;
         assert_eq!(second.workers(), 1);
+    });
+    rt.task(()).spawn(|(), cx| {
+        thread_local!(static KEPT: std::cell::Cell<Option<&'static mut Context>> = const { std::cell::Cell::new(None) });
+        #[cfg(refused = "local")]
+        KEPT.set(Some(cx));
+        #[cfg(not(refused = "local"))]
+        KEPT.set((cx.workers() == 0).then(|| unreachable!("a runtime has workers")));
     });
     #[cfg(refused = "builder")]
     rt.task(()).submit(|(), cx| cx.task(()));
