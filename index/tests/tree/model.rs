@@ -219,6 +219,7 @@ fn signed_keys_agree() {
     for seed in [130, 230, 330] {
         with_primitives!([OptimisticLatched, OptimisticSequenced], signed_keys::<Hinted512>(16, seed));
         with_primitives!([SpinLatch, Sequencing], signed_keys::<Sorted512>(16, seed));
+        with_primitives!([OptimisticLatched], signed_keys::<Hinted1024>(16, seed));
     }
 }
 
