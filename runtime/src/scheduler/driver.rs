@@ -39,7 +39,7 @@ const LOOKS: u32 = under_model(2000, 1) as u32;
 const EAGER_LOOKS: u32 = under_model(500, 0) as u32;
 /// An idle worker looks into its own pool so often for once that it looks what others offer: that takes longer, and who
 /// waits for work must not wait for its core as well.
-const LOOK_AROUND: u32 = 8;
+const LOOK_AROUND: u32 = under_model(8, 1) as u32;
 /// Tasks run between looks ahead.
 const LOOK_EVERY: usize = 8;
 /// Every that many bursts a lower priority goes first (ageing), and garbage is looked at.
@@ -132,8 +132,8 @@ impl Driver {
         if !cx.idle {
             cx.say_idle(true);
         }
-        cx.idle_looks = cx.idle_looks.saturating_add(1);
-        if cx.idle_looks.saturating_sub(cx.patience) % LOOK_AROUND == 1 {
+        cx.idle_looks = cx.idle_looks.wrapping_add(1);
+        if cx.idle_looks > cx.patience && (cx.idle_looks - cx.patience - 1).is_multiple_of(LOOK_AROUND) {
             cx.say_hungry(true);
             if cx.help_somebody() {
                 return Progress::Ran(1);
