@@ -1,6 +1,6 @@
-//! A worker, as the tasks that run on it see it.
+//! A pool with all that is needed to run its tasks, and the worker that does, as these tasks see it.
 
-use super::driver::unusual;
+use super::burst::unusual;
 use super::shared::{Seat, Shared};
 use crate::annotation::Priority;
 use crate::fork::Forks;
@@ -109,7 +109,7 @@ impl Context {
         self.index
     }
 
-    /// Number of workers.
+    /// Number of workers, or rather pools: as many as there can be workers.
     pub fn workers(&self) -> usize {
         self.shared.seats.len()
     }
@@ -144,6 +144,12 @@ impl Context {
                 self.shared.hungry.0.fetch_sub(1, Relaxed);
             }
         }
+    }
+
+    /// The worker goes on with another pool, which takes over what was told to others about the worker.
+    pub(super) fn pass_on_hunger(&mut self, next: &mut Self) {
+        next.hungry = core::mem::take(&mut self.hungry);
+        next.idle_looks = core::mem::take(&mut self.idle_looks);
     }
 
     pub(super) fn inbox(&self) -> &Inbox {

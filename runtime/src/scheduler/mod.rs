@@ -1,11 +1,13 @@
 //! Where tasks go and how workers run them.
 
+mod burst;
 mod context;
 mod driver;
 mod placement;
 mod reclaim;
 mod runtime;
 mod shared;
+mod staff;
 
 pub use context::Context;
 pub use driver::{Driver, Progress};

@@ -1,8 +1,9 @@
 //! The runtime as its users hold it.
 
 use super::shared::{Seat, phase};
-use super::{Driver, Shared};
-use crate::fork::{ForkStack, Hatch};
+use super::staff::Staff;
+use super::{Context, Shared};
+use crate::fork::ForkStack;
 use crate::memory::{Epochs, Heaps};
 use crate::monitor::{Allocation, Hook, Overrun, Snapshot, Watchdog};
 use crate::object::{
@@ -11,7 +12,9 @@ use crate::object::{
 };
 use crate::platform::{Platform, Topology};
 use crate::pool::Inbox;
-use crate::sync::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Padded, SeqCst, SpinMutex};
+use crate::sync::{
+    AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Hatch, Padded, SeqCst, SpinMutex,
+};
 use crate::task::{Failure, Handle, Promise, TaskBuilder, pair};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -101,7 +104,7 @@ impl Runtime {
         self.shared.platform.block(&mut |_| true).is_ok()
     }
 
-    /// Number of workers.
+    /// Number of workers, or rather pools: as many as there can be workers ([`Builder::most_workers`]).
     pub fn workers(&self) -> usize {
         self.shared.seats.len()
     }
@@ -139,6 +142,7 @@ impl Runtime {
             shared.phase.store(phase::STOPPED, SeqCst);
             shared.wake_all();
             shared.platform.join();
+            shared.clear_rest();
         } else {
             // On a worker: the last of them to find that nothing is left stops them all.
             shared.stop_when_drained.store(true, SeqCst);
@@ -191,6 +195,7 @@ impl Shared {
 #[must_use]
 pub struct Builder {
     workers: Option<usize>,
+    most_workers: Option<usize>,
     distance: usize,
     counting: bool,
     memory_limit: Option<u64>,
@@ -210,6 +215,7 @@ impl Default for Builder {
     fn default() -> Self {
         Self {
             workers: None,
+            most_workers: None,
             distance: DEFAULT_DISTANCE,
             counting: false,
             memory_limit: None,
@@ -229,9 +235,18 @@ fn report(failure: Failure) {
 }
 
 impl Builder {
-    /// Number of workers; one for each core of the platform without this.
+    /// Number of workers to begin with; one for each core of the platform without this.
     pub fn workers(mut self, workers: usize) -> Self {
         self.workers = Some(workers);
+        self
+    }
+
+    /// Up to how many workers the runtime may be [resized](Runtime::resize); as many as it begins with without this.
+    ///
+    /// There are as many pools. Objects have their homes in pools, and [cores](crate::TaskBuilder::core) are counted by
+    /// them; a worker looks after several if there are fewer workers.
+    pub fn most_workers(mut self, workers: usize) -> Self {
+        self.most_workers = Some(workers);
         self
     }
 
@@ -302,12 +317,14 @@ impl Builder {
     /// If the number of workers is 0 or too large, or the platform cannot start them, or not [watch](Self::watchdog)
     /// them.
     pub fn build(self) -> Result<Runtime, BuildError> {
-        let (platform, workers) = self.choose_platform()?;
+        let (platform, workers, most) = self.choose_platform()?;
         let realm = Realm::new().ok_or(BuildError::TooManyRuntimes)?;
         let topology = platform.topology();
         let limit = self.memory_limit.or_else(|| platform.memory().map(|bytes| bytes / 2));
         let heaps = Heaps::new(topology.nodes, platform.pages(), limit);
         let seat = |worker| Seat {
+            keeper: AtomicUsize::new(worker),
+            rest: Hatch::default(),
             inbox: Inbox::new(),
             asleep: Padded(AtomicBool::new(false)),
             idle: AtomicBool::new(false),
@@ -321,7 +338,8 @@ impl Builder {
             node: topology.node_of(worker),
         };
         let shared = Arc::new(Shared {
-            seats: (0..workers).map(seat).collect(),
+            seats: (0..most).map(seat).collect(),
+            staff: Staff::new(workers, most),
             nodes: topology.nodes,
             platform: platform.clone(),
             heaps,
@@ -330,8 +348,8 @@ impl Builder {
             stop_when_drained: AtomicBool::new(false),
             drained: SpinMutex::new(None),
             orphans: SpinMutex::new(Some(Vec::new())),
-            drivers: AtomicUsize::new(workers),
-            awake: AtomicUsize::new(workers),
+            pools: AtomicUsize::new(most),
+            awake: AtomicUsize::new(most),
             hungry: Padded(AtomicUsize::new(0)),
             has_orphans: AtomicBool::new(false),
             turn: AtomicUsize::new(0),
@@ -340,7 +358,7 @@ impl Builder {
             distance: self.distance.min(FARTHEST),
             counting: self.counting,
             hook: self.hook,
-            watchdog: self.watchdog.map(|(bound, hook)| Watchdog::new(workers, bound, hook)),
+            watchdog: self.watchdog.map(|(bound, hook)| Watchdog::new(most, bound, hook)),
         });
         let runtime = Runtime { shared: shared.clone(), stopped: false };
         if let Some(watchdog) = &shared.watchdog {
@@ -349,24 +367,31 @@ impl Builder {
                 .watch(watchdog.period(), Box::new(move || watched.watch()))
                 .map_err(BuildError::Platform)?;
         }
-        for worker in 0..workers {
-            platform.start(Driver::new(worker, shared.clone())).map_err(BuildError::Platform)?;
-        }
+        (0..most).for_each(|pool| shared.put_to_rest(Box::new(Context::new(pool, shared.clone()))));
+        shared.employ(workers)?;
         Ok(runtime)
     }
 
-    fn choose_platform(&self) -> Result<(Arc<dyn Platform>, usize), BuildError> {
-        let wanted = |default: usize| match self.workers.unwrap_or(default) {
-            0 => Err(BuildError::NoWorkers),
-            workers if workers > MAX_HOMES => Err(BuildError::TooManyWorkers(workers)),
-            workers => Ok(workers),
+    /// The platform, how many workers begin, and how many there can be.
+    fn choose_platform(&self) -> Result<(Arc<dyn Platform>, usize, usize), BuildError> {
+        let wanted = |default: usize| {
+            let workers = self.workers.unwrap_or(default);
+            let most = self.most_workers.unwrap_or(workers).max(workers);
+            match workers {
+                0 => Err(BuildError::NoWorkers),
+                _ if most > MAX_HOMES => Err(BuildError::TooManyWorkers(most)),
+                _ => Ok((workers, most)),
+            }
         };
         match &self.platform {
-            Some(platform) => Ok((platform.clone(), wanted(platform.topology().cores.len())?)),
+            Some(platform) => {
+                let (workers, most) = wanted(platform.topology().cores.len())?;
+                Ok((platform.clone(), workers, most))
+            }
             #[cfg(feature = "std")]
             None => {
-                let workers = wanted(crate::platform::Threads::suggested_workers())?;
-                Ok((Arc::new(crate::platform::Threads::new(workers)), workers))
+                let (workers, most) = wanted(crate::platform::Threads::suggested_workers())?;
+                Ok((Arc::new(crate::platform::Threads::new(most)), workers, most))
             }
             #[cfg(not(feature = "std"))]
             None => Err(BuildError::Platform("without std a platform has to be given")),
@@ -379,7 +404,8 @@ impl Builder {
 pub enum BuildError {
     /// A runtime needs at least one worker.
     NoWorkers,
-    /// More workers than objects can have homes.
+    /// More workers than there can be: objects have only so many homes, and a runtime has the number of pools that it was
+    /// built with ([`Builder::most_workers`]).
     TooManyWorkers(usize),
     /// 65536 runtimes are there already, or objects of theirs.
     TooManyRuntimes,
@@ -392,7 +418,10 @@ impl fmt::Display for BuildError {
         match self {
             Self::NoWorkers => f.write_str("a runtime needs at least one worker"),
             Self::TooManyWorkers(workers) => {
-                write!(f, "{workers} workers are more than the {MAX_HOMES} that objects can have as homes")
+                write!(
+                    f,
+                    "{workers} workers are more than the runtime can have (at most {MAX_HOMES}, if built for them)"
+                )
             }
             Self::TooManyRuntimes => f.write_str("there are too many runtimes in this process"),
             Self::Platform(why) => f.write_str(why),
