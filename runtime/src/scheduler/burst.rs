@@ -2,11 +2,12 @@
 
 use super::Context;
 use super::driver::Progress;
+use super::free::{FREE, RINGS};
 use super::shared::phase;
 use crate::annotation::Priority;
 use crate::pool::Ring;
 use crate::sync::{Relaxed, under_model};
-use crate::task::{Task, catch, discard};
+use crate::task::{Payload, Task, catch, discard};
 use core::ptr::NonNull;
 
 /// An idle worker looks into its own pool so often for once that it looks what others offer: that takes longer, and who
@@ -31,6 +32,10 @@ impl Context {
     pub(super) fn work(&mut self, most: usize) -> usize {
         self.epoch = self.shared.epochs.announce(&self.ledger.0, self.epoch);
         self.receive(None);
+        if self.collects {
+            self.nested = 0;
+            self.collect(self.bursts.is_multiple_of(AGEING));
+        }
         if self.shared.phase.load(Relaxed) == phase::CANCELLING {
             // For good: nothing is spawned any more when that is over.
             self.unusual |= unusual::CANCELLING;
@@ -42,23 +47,29 @@ impl Context {
         while self.ready != 0 && ran < most {
             // One catch for many tasks: what has to be done about a panic is left in `aftermath` by the guard that it
             // passed.
-            let mut outcome = catch(|| self.burst(most, &mut ran));
-            // What is done about a panic may run application code, which may panic as well.
-            while let Err(payload) = outcome {
-                outcome = match self.aftermath.take() {
-                    Some(after) => catch(|| after(payload, self)),
-                    None => {
-                        discard(payload);
-                        Ok(())
-                    }
-                };
-                self.ran_watched();
-            }
+            let outcome = catch(|| self.burst(most, &mut ran));
+            self.settle(outcome);
         }
         if ran > 0 {
             self.after_burst();
         }
         ran
+    }
+
+    /// Does what is to be done about a panic of a task, if there was any.
+    #[inline]
+    pub(super) fn settle(&mut self, mut outcome: Result<(), Payload>) {
+        // That may run application code, which may panic as well.
+        while let Err(payload) = outcome {
+            outcome = match self.aftermath.take() {
+                Some(after) => catch(|| after(payload, self)),
+                None => {
+                    discard(payload);
+                    Ok(())
+                }
+            };
+            self.ran_watched();
+        }
     }
 
     /// There was nothing to do: looks around, and does what is done now and then.
@@ -73,6 +84,9 @@ impl Context {
             && (self.idle_looks - self.patience - 1).is_multiple_of(LOOK_AROUND)
         {
             self.say_hungry(true);
+            if self.steal() {
+                return Progress::Ran(0);
+            }
             if self.help_somebody() {
                 return Progress::Ran(1);
             }
@@ -100,6 +114,9 @@ impl Context {
     /// is left, or a more urgent one turns up. `ran` may be up to a group of tasks too high after a panic.
     #[inline(always)]
     fn burst(&mut self, most: usize, ran: &mut usize) {
+        if self.ready & FREE != 0 && self.is_turn_of_free() {
+            return self.free_burst(most, ran);
+        }
         let (level, most) = self.choose_level(*ran, most);
         let more_urgent = (1 << level) - 1;
         loop {
@@ -135,7 +152,7 @@ impl Context {
     /// The level to run now, and up to which count.
     #[inline(always)]
     fn choose_level(&mut self, ran: usize, most: usize) -> (usize, usize) {
-        let first = self.ready.trailing_zeros() as usize % Priority::COUNT;
+        let first = (self.ready & RINGS).trailing_zeros() as usize % Priority::COUNT;
         self.bursts += 1;
         if self.bursts.is_multiple_of(AGEING) { self.aged_level(first, ran, most) } else { (first, most) }
     }
@@ -146,7 +163,7 @@ impl Context {
         if self.has_garbage() {
             self.reclaim();
         }
-        let lowest = 7 - self.ready.leading_zeros() as usize;
+        let lowest = 7 - (self.ready & RINGS).leading_zeros() as usize;
         let low_turn = self.bursts.is_multiple_of(2 * AGEING);
         let aged = if low_turn || self.ready & 2 == 0 { lowest } else { 1 };
         if aged == first { (first, most) } else { (aged, ran + 1) }
@@ -156,7 +173,7 @@ impl Context {
     ///
     /// The task belongs to this worker.
     #[inline(always)]
-    unsafe fn run_task(&mut self, task: NonNull<Task>) {
+    pub(super) unsafe fn run_task(&mut self, task: NonNull<Task>) {
         // SAFETY: by the caller's promise.
         unsafe {
             let (vtable, meta) = (task.as_ref().vtable, task.as_ref().meta);
@@ -189,6 +206,9 @@ impl Context {
 
     /// Publishes the load, for those who look for the least loaded worker.
     fn after_burst(&mut self) {
+        if self.collects {
+            self.see_who_sleeps();
+        }
         let tasks: usize = self.rings.iter().map(Ring::len).sum();
         self.seat().load.store(tasks as u64 + self.extra_load, Relaxed);
     }

@@ -13,6 +13,7 @@
 
 use super::shared::phase;
 use super::{Context, Shared};
+use crate::pool::Pool;
 use crate::sync::{Relaxed, SeqCst, fence, under_model, yield_now};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -101,13 +102,30 @@ impl Driver {
         if self.shared.staff.plan() != self.plan && !self.look_at_plan() {
             return Progress::Stopped;
         }
-        match &mut self.held {
+        let progress = match &mut self.held {
             Some(cx) if self.keeps.len() == 1 => match cx.work(most) {
                 0 => cx.idle(),
-                ran => Progress::Ran(ran),
+                ran => return Progress::Ran(ran),
             },
             _ => self.step_round(most),
+        };
+        if progress == Progress::Idle && self.take_over() { Progress::Ran(0) } else { progress }
+    }
+
+    /// Takes over a whole pool that waits for a keeper who is at work elsewhere, where pools may be stolen.
+    fn take_over(&mut self) -> bool {
+        if self.shared.pool != Pool::WorkStealing || !self.shared.staff.is_short() {
+            return false;
         }
+        let Some(pool) = self.shared.find_waiting(self.worker) else { return false };
+        let Some(mut taken) = self.shared.become_keeper(pool, self.worker) else { return false };
+        if let Some(mut held) = self.held.take() {
+            held.pass_on_hunger(&mut taken);
+            self.put_down(held);
+        }
+        taken.counters().steals.add(1);
+        self.held = Some(taken);
+        true
     }
 
     /// Goes from pool to pool until one has tasks.
@@ -148,10 +166,18 @@ impl Driver {
         let pool = cx.index;
         cx.say_idle(false);
         cx.say_hungry(false);
+        let has_tasks = cx.has_tasks();
+        let may_be_stolen = self.shared.pool == Pool::WorkStealing;
+        // SeqCst, with `Shared::push`: who pushes sees this, or is seen below.
+        cx.seat().asleep.0.store(may_be_stolen, SeqCst);
         self.shared.put_to_rest(cx);
         let keeper = self.shared.keeper(pool);
         if keeper != self.worker {
             self.shared.platform.wake(keeper);
+        }
+        if may_be_stolen && (has_tasks || self.shared.seats[pool].inbox.seems_to_have_tasks()) {
+            // Somebody may take it over.
+            self.shared.wake_for_work(pool);
         }
     }
 
@@ -237,14 +263,14 @@ impl Context {
         let tasks = !planted!("sleep-without-second-look") && unsafe { self.inbox().may_have_tasks() };
         // With the one in `Context::offer`.
         fence(SeqCst);
-        let work = self.sees_offer();
+        let work = self.sees_offer() || self.sees_parcel() || self.has_arrivals();
         if self.shared.phase() != phase::OPEN {
             // Of the workers that finish last, each having counted its tasks before its fence, one sees all the counts.
             fence(SeqCst);
             self.shared.tell_if_drained();
         }
         // It may just have come from another keeper, who had not run all of its tasks.
-        let left = self.ready != 0 && !planted!("sleep-with-tasks-left");
+        let left = self.has_tasks() && !planted!("sleep-with-tasks-left");
         let found_something = garbage || tasks || left || work || self.shared.phase() == phase::STOPPED;
         if !found_something {
             self.counters.0.sleeps.add(1);

@@ -3,6 +3,7 @@
 mod burst;
 mod context;
 mod driver;
+mod free;
 mod placement;
 mod reclaim;
 mod runtime;

@@ -11,7 +11,7 @@ use crate::object::{
     Version, Versioned,
 };
 use crate::platform::{Platform, Topology};
-use crate::pool::Inbox;
+use crate::pool::{Inbox, Lane, Pool};
 use crate::sync::{
     AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Hatch, Padded, SeqCst, SpinMutex,
 };
@@ -109,6 +109,11 @@ impl Runtime {
         self.shared.seats.len()
     }
 
+    /// The kind of its pools.
+    pub fn pool(&self) -> Pool {
+        self.shared.pool
+    }
+
     /// What the runtime runs on.
     pub fn topology(&self) -> Topology {
         self.shared.platform.topology()
@@ -196,6 +201,7 @@ impl Shared {
 pub struct Builder {
     workers: Option<usize>,
     most_workers: Option<usize>,
+    pool: Pool,
     distance: usize,
     counting: bool,
     memory_limit: Option<u64>,
@@ -216,6 +222,7 @@ impl Default for Builder {
         Self {
             workers: None,
             most_workers: None,
+            pool: Pool::default(),
             distance: DEFAULT_DISTANCE,
             counting: false,
             memory_limit: None,
@@ -247,6 +254,12 @@ impl Builder {
     /// them; a worker looks after several if there are fewer workers.
     pub fn most_workers(mut self, workers: usize) -> Self {
         self.most_workers = Some(workers);
+        self
+    }
+
+    /// How tasks that are bound to nothing find a worker; [`Pool::Local`] without this.
+    pub fn pool(mut self, pool: Pool) -> Self {
+        self.pool = pool;
         self
     }
 
@@ -322,6 +335,13 @@ impl Builder {
         let topology = platform.topology();
         let limit = self.memory_limit.or_else(|| platform.memory().map(|bytes| bytes / 2));
         let heaps = Heaps::new(topology.nodes, platform.pages(), limit);
+        let lanes = |worker| match self.pool {
+            Pool::XQueue(links) => {
+                let sources = links.to(worker, most).len();
+                (0..sources).map(|_| Lane::one_of(sources)).collect()
+            }
+            _ => Box::default(),
+        };
         let seat = |worker| Seat {
             keeper: AtomicUsize::new(worker),
             rest: Hatch::default(),
@@ -331,6 +351,8 @@ impl Builder {
             load: AtomicU64::new(0),
             forks: ForkStack::new(),
             offer: Hatch::default(),
+            parcel: Hatch::default(),
+            lanes: lanes(worker),
             wanted: AtomicPtr::default(),
             enlisting: SpinMutex::new(()),
             ledger: Arc::new(Padded::default()),
@@ -340,6 +362,7 @@ impl Builder {
         let shared = Arc::new(Shared {
             seats: (0..most).map(seat).collect(),
             staff: Staff::new(workers, most),
+            pool: self.pool,
             nodes: topology.nodes,
             platform: platform.clone(),
             heaps,

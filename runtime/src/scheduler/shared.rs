@@ -6,7 +6,7 @@ use crate::memory::{Epochs, Heaps, Ledger, Retired};
 use crate::monitor::{Counters, Watchdog};
 use crate::object::{AtRest, Realm};
 use crate::platform::Platform;
-use crate::pool::Inbox;
+use crate::pool::{Inbox, Lane, Parcel, Pool};
 use crate::sync::{
     AcqRel, AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Hatch, Padded, Relaxed, SeqCst,
     SpinMutex,
@@ -37,7 +37,8 @@ pub(crate) struct Seat {
     /// The pool itself, while nobody has it in its hands.
     pub(crate) rest: Hatch<Context>,
     pub(crate) inbox: Inbox,
-    /// The worker sleeps, or is about to.
+    /// Somebody has to be woken for this pool: its worker sleeps, or is about to; or it is at rest, where pools may be
+    /// stolen.
     pub(crate) asleep: Padded<AtomicBool>,
     /// The worker is awake and has found nothing to do. Whoever makes use of that clears it.
     pub(crate) idle: AtomicBool,
@@ -48,6 +49,10 @@ pub(crate) struct Seat {
     pub(crate) forks: ForkStack,
     /// A job for whoever has nothing to do.
     pub(crate) offer: Hatch<Job>,
+    /// Tasks for whoever has nothing to do.
+    pub(crate) parcel: Hatch<Parcel>,
+    /// What leads from others to this worker.
+    pub(crate) lanes: Box<[Arc<Lane>]>,
     /// A job that this worker has taken and whose owner waits: it wants a part of it back.
     pub(crate) wanted: AtomicPtr<Job>,
     /// Held while a task with several objects enters the pools of its homes.
@@ -60,6 +65,7 @@ pub(crate) struct Seat {
 pub struct Shared {
     pub(crate) seats: Box<[Seat]>,
     pub(crate) staff: Staff,
+    pub(crate) pool: Pool,
     pub(crate) nodes: usize,
     pub(crate) platform: Arc<dyn Platform>,
     pub(crate) heaps: Arc<Heaps>,
@@ -113,6 +119,10 @@ impl Shared {
         // Whoever clears the flag wakes; the worker sets it again before it sleeps again.
         if self.seats[worker].asleep.0.swap(false, SeqCst) {
             self.platform.wake(self.keeper(worker));
+            if self.pool == Pool::WorkStealing && !self.seats[worker].rest.is_empty() {
+                // Its keeper may be at work elsewhere for long, and somebody else have nothing to do.
+                self.wake_for_work(worker);
+            }
         }
     }
 
@@ -134,7 +144,8 @@ impl Shared {
             return;
         }
         let mut others = (1..self.seats.len()).map(|distance| (worker + distance) % self.seats.len());
-        if let Some(asleep) = others.find(|&other| self.seats[other].asleep.0.load(Relaxed)) {
+        let sleeps = |seat: &Seat| seat.asleep.0.load(Relaxed) && seat.rest.is_empty();
+        if let Some(asleep) = others.find(|&other| sleeps(&self.seats[other])) {
             self.wake(asleep);
         }
     }

@@ -1,7 +1,7 @@
 //! Which workers run, and who keeps which pool.
 
 use super::{BuildError, Context, Driver, Runtime, Shared};
-use crate::sync::{AtomicU64, Relaxed, SeqCst, SpinMutex, fence};
+use crate::sync::{AtomicBool, AtomicU64, Relaxed, SeqCst, SpinMutex, fence};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec;
@@ -11,6 +11,8 @@ use core::ptr::NonNull;
 pub(crate) struct Staff {
     /// Counts the changes of the plan: who keeps what. Written under the lock.
     plan: AtomicU64,
+    /// There are more pools than workers; only a hint.
+    is_short: AtomicBool,
     roster: SpinMutex<Roster>,
 }
 
@@ -24,7 +26,7 @@ struct Roster {
 impl Staff {
     pub fn new(wanted: usize, most: usize) -> Self {
         let roster = Roster { wanted, present: vec![false; most].into() };
-        Self { plan: AtomicU64::new(0), roster: SpinMutex::new(roster) }
+        Self { plan: AtomicU64::new(0), is_short: AtomicBool::new(false), roster: SpinMutex::new(roster) }
     }
 
     /// The number of the plan.
@@ -33,6 +35,11 @@ impl Staff {
         // Relaxed: what it stands for is looked up under the lock. A worker that is about to sleep has a fence before,
         // and is woken after the change.
         self.plan.load(Relaxed)
+    }
+
+    /// Whether there are more pools than workers.
+    pub fn is_short(&self) -> bool {
+        self.is_short.load(Relaxed)
     }
 
     /// The number of the plan, and whether it has any use for that worker.
@@ -59,7 +66,35 @@ impl Shared {
     /// Takes a pool that is at rest: it is in the caller's hands.
     pub(super) fn take_from_rest(&self, pool: usize) -> Option<Box<Context>> {
         // SAFETY: put there by `put_to_rest`, and taken by one alone.
-        self.seats[pool].rest.take().map(|cx| unsafe { Box::from_raw(cx.as_ptr()) })
+        let taken = self.seats[pool].rest.take().map(|cx| unsafe { Box::from_raw(cx.as_ptr()) });
+        if taken.is_some() {
+            self.seats[pool].asleep.0.store(false, Relaxed);
+        }
+        taken
+    }
+
+    /// A pool at rest that seems to have tasks, and whose keeper is not that worker.
+    pub(super) fn find_waiting(&self, worker: usize) -> Option<usize> {
+        let seems_to_wait = |pool: &usize| {
+            let seat = &self.seats[*pool];
+            !seat.rest.is_empty()
+                && seat.keeper.load(Relaxed) != worker
+                && (seat.load.load(Relaxed) > 0 || seat.inbox.seems_to_have_tasks())
+        };
+        (0..self.seats.len()).map(|distance| (worker + distance) % self.seats.len()).find(seems_to_wait)
+    }
+
+    /// Makes a worker the keeper of a pool that is at rest, and puts it into its hands.
+    pub(super) fn become_keeper(&self, pool: usize, worker: usize) -> Option<Box<Context>> {
+        // Whoever is to keep it by now has not looked yet, or will not find it at rest.
+        let roster = self.staff.roster.lock();
+        if worker >= roster.wanted {
+            return None;
+        }
+        let taken = self.take_from_rest(pool)?;
+        self.seats[pool].keeper.store(worker, SeqCst);
+        self.staff.plan.fetch_add(1, SeqCst);
+        Some(taken)
     }
 
     /// Puts a pool to rest, between two tasks. Its keeper has to hear of it.
@@ -78,6 +113,7 @@ impl Shared {
     fn plan_with(&self, workers: usize) -> Box<[usize]> {
         let mut roster = self.staff.roster.lock();
         roster.wanted = workers;
+        self.staff.is_short.store(workers < self.seats.len(), Relaxed);
         for (pool, seat) in self.seats.iter().enumerate() {
             seat.keeper.store(if pool < workers { pool } else { pool % workers }, SeqCst);
         }

@@ -79,6 +79,9 @@ pub(crate) mod sealed {
         /// As for [`send`](Self::send), for each of the tasks.
         #[doc(hidden)]
         unsafe fn enlist(&mut self, tasks: &mut [(usize, NonNull<Task>)]);
+        /// What a task that is bound to nothing is marked with.
+        #[doc(hidden)]
+        fn free_mark(&self) -> u64;
         /// Whether the spawner is a task.
         const IN_TASK: bool;
     }
