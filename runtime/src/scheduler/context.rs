@@ -39,8 +39,8 @@ pub struct Context {
     pub(crate) forks: Forks,
     /// Tasks that are bound to nothing.
     pub(super) free: Free,
-    /// What such tasks are marked with.
-    pub(super) free_mark: u64,
+    /// They do not lie among the others.
+    pub(super) frees: bool,
     /// Others may send such tasks by lanes.
     pub(super) collects: bool,
     /// How many tasks run within each other; or `IN_JOIN`.
@@ -93,7 +93,7 @@ impl Context {
             current: Meta::new(0, Priority::Normal, 0),
             forks: seat.forks.own(),
             free: Free::of(&shared, index),
-            free_mark: if shared.pool == Pool::Local { 0 } else { Meta::FREE },
+            frees: shared.pool != Pool::Local,
             collects: matches!(shared.pool, Pool::XQueue(_)),
             nested: 0,
             aftermath: None,
@@ -196,11 +196,14 @@ impl Context {
         target.home() % self.shared.seats.len()
     }
 
-    /// Puts a task into a ring of this worker.
+    /// Puts a task into this worker's pool.
     #[inline(always)]
     pub(crate) fn push_here(&mut self, task: NonNull<Task>, meta: Meta, fetch: Fetch) {
-        if meta.is_particular() && self.push_particular(task, meta) {
-            return;
+        if meta.is_particular() {
+            if meta.is_free() {
+                return self.push_free(task, meta);
+            }
+            self.extra_load += meta.cost();
         }
         let level = meta.level();
         debug_assert!(level < Priority::COUNT);

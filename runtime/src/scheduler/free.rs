@@ -2,7 +2,7 @@
 
 use super::{Context, Shared};
 use crate::annotation::Priority;
-use crate::object::prefetch;
+use crate::object::{Fetch, prefetch};
 use crate::pool::{Deque, Entry, Exit, Lanes, Links, Pool};
 use crate::sync::{Relaxed, SeqCst, fence};
 use crate::task::{Meta, Task, catch};
@@ -99,15 +99,18 @@ impl Context {
     /// Said by a task that may be in a join: nothing runs within it.
     pub(crate) const IN_JOIN: u8 = 1 << 7;
 
-    /// Puts a task somewhere that is not like others: it costs more, or is bound to nothing.
+    /// Puts a task that is bound to nothing where it belongs.
     #[inline(never)]
-    pub(super) fn push_particular(&mut self, task: NonNull<Task>, meta: Meta) -> bool {
+    pub(super) fn push_free(&mut self, task: NonNull<Task>, meta: Meta) {
         self.extra_load += meta.cost();
-        if !meta.is_free() || meta.level() != Priority::Normal as usize {
-            return false;
-        }
+        let level = meta.level();
         match &mut self.free {
-            Free::Among => return false,
+            Free::Stealing(_) | Free::Dealt(_) if level != Priority::Normal as usize => {
+                self.rings[level].push(task, Fetch::NONE);
+                self.ready |= 1 << level;
+            }
+            // Elsewhere there are none.
+            Free::Among => unreachable!("a task is bound to nothing, in a pool where that does not matter"),
             Free::Stealing(deque) => {
                 deque.push(task);
                 self.ready |= FREE;
@@ -115,7 +118,6 @@ impl Context {
             }
             Free::Dealt(_) => self.deal(task),
         }
-        true
     }
 
     /// Lets others have some of its tasks, if it has two or somebody waits for any, and there are none that they could

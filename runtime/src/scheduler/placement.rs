@@ -83,8 +83,13 @@ impl Spawn for &mut Context {
     }
 
     #[inline(always)]
-    fn free_mark(&self) -> u64 {
-        self.free_mark
+    unsafe fn send_bare(&mut self, task: NonNull<Task>, options: &Options, meta: Meta) {
+        if self.frees && matches!(options.place, Place::Here) {
+            self.push_free(task, meta);
+        } else {
+            // SAFETY: by the caller's promise.
+            unsafe { self.send(task, options, None, meta, Fetch::NONE) };
+        }
     }
 
     #[inline(always)]
@@ -154,9 +159,14 @@ impl Spawn for &Runtime {
         Meta::new(epoch, options.priority.unwrap_or_default(), options.cost)
     }
 
-    fn free_mark(&self) -> u64 {
-        // What has come to a worker by itself is not dealt out again.
-        if Runtime::shared(self).pool == Pool::WorkStealing { Meta::FREE } else { 0 }
+    unsafe fn send_bare(&mut self, mut task: NonNull<Task>, options: &Options, meta: Meta) {
+        // What is dealt out to a worker is not dealt out again.
+        if Runtime::shared(self).pool == Pool::WorkStealing && matches!(options.place, Place::Here) {
+            // SAFETY: by the caller's promise the task is its own.
+            unsafe { task.as_mut().meta = meta.free() };
+        }
+        // SAFETY: by the caller's promise.
+        unsafe { self.send(task, options, None, meta, Fetch::NONE) };
     }
 
     unsafe fn send(

@@ -79,9 +79,13 @@ pub(crate) mod sealed {
         /// As for [`send`](Self::send), for each of the tasks.
         #[doc(hidden)]
         unsafe fn enlist(&mut self, tasks: &mut [(usize, NonNull<Task>)]);
-        /// What a task that is bound to nothing is marked with.
+        /// As [`send`](Self::send), for a task without objects: it is bound to nothing, unless the options say so.
+        ///
+        /// # Safety
+        ///
+        /// As there.
         #[doc(hidden)]
-        fn free_mark(&self) -> u64;
+        unsafe fn send_bare(&mut self, task: NonNull<Task>, options: &Options, meta: Meta);
         /// Whether the spawner is a task.
         const IN_TASK: bool;
     }

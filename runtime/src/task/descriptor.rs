@@ -47,7 +47,7 @@ pub struct VTable {
 /// bits  8..16  priority
 /// bits 16..24  flags
 /// bits 24..32  failed optimistic attempts
-/// bit  47      bound to nothing, in a pool where that matters
+/// bit  47      bound to nothing
 /// bits 48..64  units of cost beyond one
 /// ```
 #[derive(Clone, Copy)]
@@ -61,6 +61,8 @@ const PROTOCOL: u64 = 1 << 17;
 const INHERITED: u64 = 0xffff;
 const ONE_ATTEMPT: u64 = 1 << 24;
 const COST_SHIFT: u32 = 48;
+/// The task is bound to nothing, and waits in an inbox of a pool where that matters.
+const FREE: u64 = 1 << (COST_SHIFT - 1);
 
 impl Meta {
     #[inline(always)]
@@ -102,17 +104,13 @@ impl Meta {
         self.0 >> COST_SHIFT
     }
 
-    /// The mark of a task that is bound to nothing.
-    pub(crate) const FREE: u64 = 1 << (COST_SHIFT - 1);
-
-    /// The same with that mark, or none (0).
-    #[inline(always)]
-    pub(crate) fn marked(self, mark: u64) -> Self {
-        Self(self.0 | mark)
+    /// The same, of a task that is bound to nothing.
+    pub(crate) fn free(self) -> Self {
+        Self(self.0 | FREE)
     }
 
     pub(crate) fn is_free(self) -> bool {
-        self.0 & Self::FREE != 0
+        self.0 & FREE != 0
     }
 
     /// Whether it costs more than others, or is bound to nothing.

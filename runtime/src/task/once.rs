@@ -8,7 +8,7 @@ use super::{
     JoinError, Meta, Payload, Sink, Spawner, Task, VTable, catch, class_of, guarded, is_too_large, quietly,
     refuse,
 };
-use crate::annotation::{Part, Place};
+use crate::annotation::Part;
 use crate::monitor::Description;
 use crate::object::{Class, Fetch, Header, Link, Primitive, Reference, Turn, Version, Versioned};
 use crate::scheduler::Context;
@@ -469,10 +469,7 @@ where
 {
     let class = const { class_of::<Bare<F, K>>() };
     let Some(task) = order.spawner.allocate(class) else { return refuse(order.spawner, body, sink) };
-    let mut meta = order.spawner.admit(&order.options);
-    if let Place::Here = order.options.place {
-        meta = meta.marked(order.spawner.free_mark());
-    }
+    let meta = order.spawner.admit(&order.options);
     // SAFETY: a fresh block of a class that holds this body.
     unsafe {
         task.as_ptr().write(Task {
@@ -491,7 +488,7 @@ where
         Task::body::<Bare<F, K>>(task).write(Bare { run: body, sink });
     }
     // SAFETY: the task was just made for this spawner, and is complete.
-    unsafe { order.spawner.send(task, &order.options, None, meta, Fetch::NONE) };
+    unsafe { order.spawner.send_bare(task, &order.options, meta) };
 }
 
 pub(crate) unsafe fn locate_nothing(_: NonNull<Task>) -> Fetch {
