@@ -356,7 +356,7 @@ fn a_platform_that_cannot_watch_says_so() {
     };
     let simulation = Simulation::new(2, 1);
     let why = refusal(Runtime::builder().platform(simulation));
-    assert_eq!(why, "a simulation has no watchdog: on its clock every task takes one step");
+    assert_eq!(why, "a simulation has no watchdog: nobody can look while a task runs");
     let why = refusal(Runtime::builder().platform(Without(Simulation::new(2, 1))));
     assert_eq!(why, "this platform has no watchdog");
     Runtime::builder().platform(Without(Simulation::new(2, 1))).build().unwrap();

@@ -112,6 +112,7 @@ impl Context {
             }
             self.forks.settle(at);
         }
+        self.shared().platform.got_back(job.as_ptr().addr());
         back
     }
 
@@ -210,6 +211,7 @@ impl Context {
             self.current = Job::lent(job).meta;
             Job::run(job, Fork::at(top, forks));
         }
+        self.shared().platform.ran_for_another(job.as_ptr().addr());
         self.current = forks.close();
     }
 }

@@ -10,7 +10,7 @@ mod simulation;
 mod threads;
 mod topology;
 
-pub use simulation::Simulation;
+pub use simulation::{Clocks, CoreTime, Costs, Simulation};
 #[cfg(feature = "std")]
 pub use threads::Threads;
 pub use topology::{CoreInfo, Topology};
@@ -83,6 +83,18 @@ pub trait Platform: Send + Sync + 'static {
     fn interleave(&self, waiting: bool) -> bool {
         let _ = waiting;
         false
+    }
+
+    /// The calling worker has run a part of another one's task, which that one will [get back](Self::got_back). Until then
+    /// the number names the part. Of use to platforms on which each worker has a clock of its own.
+    fn ran_for_another(&self, part: usize) {
+        let _ = part;
+    }
+
+    /// The calling worker goes on with a part of its task that it had offered to others: one of them has
+    /// [run](Self::ran_for_another) it, or none has taken it.
+    fn got_back(&self, part: usize) {
+        let _ = part;
     }
 
     /// How often an idle worker looks into its own pool before it looks for work that others have.

@@ -192,6 +192,12 @@ impl Inbox {
         self.entry.0.tail.load(Relaxed) != self.head.0.load(Relaxed)
     }
 
+    /// How many tasks were pushed and not taken; exact if nobody does either meanwhile.
+    pub fn len(&self) -> usize {
+        let in_ring = self.entry.0.tail.load(Relaxed).saturating_sub(self.head.0.load(Relaxed));
+        (in_ring + self.backlogged.0.load(Relaxed)) as usize
+    }
+
     /// Whether anything was pushed that the taker has not taken; exact in the total order of `SeqCst` operations.
     ///
     /// # Safety

@@ -36,6 +36,12 @@ impl Lane {
         Arc::new(Self { places, hint: AtomicBool::new(false) })
     }
 
+    /// Whether there seems to be something.
+    #[inline]
+    pub fn has_hint(&self) -> bool {
+        self.hint.load(Relaxed)
+    }
+
     fn place(&self, position: usize) -> &AtomicPtr<Task> {
         &self.places[position & (self.places.len() - 1)]
     }
@@ -86,7 +92,7 @@ impl Exit {
     /// Whether there seems to be something.
     #[inline]
     pub fn has_hint(&self) -> bool {
-        self.lane.hint.load(Relaxed)
+        self.lane.has_hint()
     }
 
     /// Whether there is something.

@@ -62,6 +62,8 @@ pub struct Context {
     /// Units of cost beyond one a task, of the tasks in the rings.
     pub(super) extra_load: u64,
     pub(super) retired: VecDeque<Retired>,
+    /// In a simulation with clocks: so many of the tasks in the inbox have arrived by the worker's.
+    pub(super) arrived: Option<usize>,
     /// Tasks that were refused for lack of memory, as this worker knew when it last gave back what it had.
     pub(super) refused: u64,
 }
@@ -105,6 +107,7 @@ impl Context {
             bursts: 0,
             extra_load: 0,
             retired: VecDeque::new(),
+            arrived: None,
             refused: 0,
             shared,
         }
@@ -258,22 +261,36 @@ impl Context {
 
     /// Moves what others have sent into the rings, up to `until` if given (which is waited for), else what is there.
     pub(super) fn receive(&mut self, until: Option<NonNull<Task>>) {
+        if self.arrived.is_some() && until.is_none() {
+            return self.receive_arrived();
+        }
         let mut backoff = crate::sync::Backoff::new();
         loop {
-            // SAFETY: this is the inbox's worker.
-            match unsafe { self.inbox().take() } {
-                Some(task) => {
-                    // SAFETY: a task from the inbox belongs to this worker.
-                    let (meta, fetch) = unsafe { (task.as_ref().meta, task.as_ref().fetch) };
-                    self.push_here(task, meta, fetch);
-                    if until == Some(task) {
-                        return;
-                    }
-                }
+            match self.receive_one() {
+                Some(task) if until == Some(task) => return,
+                Some(_) => {}
                 None if until.is_none() => return,
                 None => backoff.wait(),
             }
         }
+    }
+
+    #[cold]
+    fn receive_arrived(&mut self) {
+        while let Some(left) = self.arrived.filter(|&left| left > 0) {
+            self.arrived = self.receive_one().map(|_| left - 1).or(Some(0));
+        }
+    }
+
+    /// Moves one task from the inbox into its ring.
+    #[inline(always)]
+    fn receive_one(&mut self) -> Option<NonNull<Task>> {
+        // SAFETY: this is the inbox's worker.
+        let task = unsafe { self.inbox().take() }?;
+        // SAFETY: a task from the inbox belongs to this worker.
+        let (meta, fetch) = unsafe { (task.as_ref().meta, task.as_ref().fetch) };
+        self.push_here(task, meta, fetch);
+        Some(task)
     }
 
     #[inline(always)]

@@ -23,9 +23,9 @@ use alloc::vec::Vec;
 /// [`step`](Self::step).
 pub struct Driver {
     worker: usize,
-    shared: Arc<Shared>,
+    pub(super) shared: Arc<Shared>,
     /// The pool in its hands.
-    held: Option<Box<Context>>,
+    pub(super) held: Option<Box<Context>>,
     /// The pools that it keeps, as of the plan of that number.
     keeps: Vec<usize>,
     plan: u64,

@@ -9,8 +9,10 @@ mod reclaim;
 mod runtime;
 mod shared;
 mod staff;
+mod tally;
 
 pub use context::Context;
 pub use driver::{Driver, Progress};
 pub use runtime::{BuildError, Builder, Runtime, Shutdown};
 pub(crate) use shared::{Seat, Shared};
+pub(crate) use tally::Tally;

@@ -1,0 +1,73 @@
+//! A worker as a simulation sees it that has a clock for each: what it has done, and how much has reached it.
+
+use super::{Driver, Progress, Shared};
+use alloc::sync::Arc;
+
+/// What a worker has counted.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Tally {
+    pub started: u64,
+    pub finished: u64,
+    pub remote_spawns: u64,
+    pub steals: u64,
+    /// Failed optimistic reads, and waits at latches.
+    pub retries: u64,
+}
+
+impl Tally {
+    /// What was counted since `before`.
+    pub fn since(&self, before: &Self) -> Self {
+        Self {
+            started: self.started - before.started,
+            finished: self.finished - before.finished,
+            remote_spawns: self.remote_spawns - before.remote_spawns,
+            steals: self.steals - before.steals,
+            retries: self.retries - before.retries,
+        }
+    }
+}
+
+impl Driver {
+    /// What was counted in the worker's own pool so far.
+    pub(crate) fn tally(&self) -> Tally {
+        let seat = &self.shared.seats[self.worker()];
+        let (ledger, counters) = (&seat.ledger.0, &seat.counters.0);
+        let retries = [&counters.snapshot_retries, &counters.versioned_retries, &counters.latch_waits];
+        Tally {
+            started: ledger.started(),
+            finished: ledger.finished(),
+            remote_spawns: counters.remote_spawns.get(),
+            steals: counters.steals.get(),
+            retries: retries.into_iter().map(|counter| counter.get()).sum(),
+        }
+    }
+
+    /// The annotated cost of the task that ran last, in multiples of a small task.
+    pub(crate) fn annotated_cost(&self) -> u64 {
+        1 + self.held.as_ref().map_or(0, |cx| cx.current.cost())
+    }
+
+    /// Whether there are tasks in the pool that is in the worker's hands.
+    pub(crate) fn has_ready_tasks(&self) -> bool {
+        self.held.as_ref().is_some_and(|cx| cx.has_tasks())
+    }
+
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    /// Runs a task, having taken no more than that many tasks from the inbox.
+    pub(crate) fn step_receiving(&mut self, tasks: usize) -> Progress {
+        if let Some(cx) = &mut self.held {
+            cx.arrived = Some(tasks);
+        }
+        self.step(1)
+    }
+
+    /// Has the worker look at what others offer when it next finds nothing, and not only after some more looks.
+    pub(crate) fn look_around_next(&mut self) {
+        if let Some(cx) = &mut self.held {
+            cx.idle_looks = cx.patience;
+        }
+    }
+}
