@@ -293,3 +293,19 @@ fn the_clock_of_the_platform_is_the_one_of_the_core() {
     assert!(clocks.cores().is_empty());
     assert_eq!(format!("{clocks:?}"), "Clocks { makespan: 0, .. }");
 }
+
+/// Threads that wait for the same cores take turns at driving them: two at once would lose a core.
+#[test]
+fn several_threads_may_wait_at_once() {
+    let _watched = common::watchdog();
+    for seed in 0..20 {
+        let (rt, clocks) = simulate(4, seed, COSTS);
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| (0..200).for_each(|_| rt.task(()).submit(|(), _| ()).join().unwrap()));
+            }
+        });
+        drop(rt);
+        assert_eq!(clocks.cores().iter().map(|core| core.busy).sum::<u64>(), 800 * 11);
+    }
+}

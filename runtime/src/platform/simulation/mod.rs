@@ -198,7 +198,7 @@ impl Simulation {
     fn try_drive(&self) -> Option<Driving<'_>> {
         // Acquire pairs with the Release of the drop: what the cores did under another thread is seen.
         let taken = self.driving.compare_exchange(0, this_thread(), Acquire, Relaxed);
-        taken.is_ok().then_some(Driving(self))
+        taken.is_ok().then(|| Driving(self))
     }
 
     /// Drives until the runtime has stopped, and lets go of its workers.
