@@ -7,6 +7,7 @@
 //! | [`tasks`] | the tasks experiment: what the runtime itself costs |
 //! | [`fib`] | the fork–join experiment: what a fork and its join cost |
 //! | [`cholesky`] | tasks that depend on each other: a matrix taken apart by tiles |
+//! | [`granularity`] | how small tasks may be: records aggregated by tasks of 10 to 10 million |
 //! | [`soak`] | the soak test: load and abuse, every result checked |
 //! | [`experiment`] | what every experiment does |
 //! | [`lineup`] | contenders that take turns with some numbers of workers |
@@ -26,6 +27,7 @@ pub mod contenders;
 pub mod experiment;
 pub mod failure;
 pub mod fib;
+pub mod granularity;
 pub mod lineup;
 pub mod machine;
 pub mod peers;

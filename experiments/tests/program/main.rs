@@ -2,6 +2,7 @@
 
 mod cholesky;
 mod fib;
+mod granularity;
 mod soak;
 mod tasks;
 mod ycsb;

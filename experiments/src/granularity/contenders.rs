@@ -1,0 +1,167 @@
+//! Who takes part: this runtime, a plain loop, and those who spawn otherwise, written as their users would.
+
+use super::lanes::{self, BATCH, note, take_least};
+use super::records::{Records, least, parts};
+use crate::failure::Failure;
+use crate::lineup::{start_own, start_rayon, start_tokio};
+use rayon::prelude::*;
+
+/// The least value of some records, by tasks of so many each.
+pub(super) type Aggregator = Box<dyn Fn(Records, usize) -> u64>;
+
+pub(super) type Entry = crate::lineup::Entry<Aggregator>;
+
+/// All contenders. The first always takes part, and ratios are those to it.
+pub(super) static ALL: &[Entry] = &[
+    Entry {
+        name: "xtasking",
+        about: "every worker spawns tasks for itself",
+        is_parallel: true,
+        start: local,
+        more: (),
+    },
+    Entry {
+        name: "xtasking-remote",
+        about: "every worker spawns tasks for the others in turn",
+        is_parallel: true,
+        start: remote,
+        more: (),
+    },
+    Entry {
+        name: "xtasking-joins",
+        about: "joins of this runtime, down to so many records",
+        is_parallel: true,
+        start: joins,
+        more: (),
+    },
+    Entry { name: "plain", about: "one loop, without a task", is_parallel: false, start: plain, more: () },
+    Entry {
+        name: "rayon",
+        about: "a parallel iterator over pieces of so many records, which rayon takes several of at a time",
+        is_parallel: true,
+        start: rayon,
+        more: (),
+    },
+    Entry {
+        name: "rayon-spawn",
+        about: "a job of rayon's for each so many records",
+        is_parallel: true,
+        start: rayon_spawn,
+        more: (),
+    },
+    Entry {
+        name: "tokio",
+        about: "a spawned future for each so many records",
+        is_parallel: true,
+        start: tokio,
+        more: (),
+    },
+];
+
+fn local(workers: usize) -> Result<Aggregator, Failure> {
+    own(workers, lanes::local(workers))
+}
+
+fn remote(workers: usize) -> Result<Aggregator, Failure> {
+    own(workers, lanes::remote(workers))
+}
+
+fn own(workers: usize, ways: Vec<(usize, Option<usize>)>) -> Result<Aggregator, Failure> {
+    let rt = start_own(workers)?;
+    Ok(Box::new(move |records, grain| {
+        lanes::aggregate(&rt, &ways, records, grain).expect("there is memory for a few tasks")
+    }))
+}
+
+fn joins(workers: usize) -> Result<Aggregator, Failure> {
+    let rt = start_own(workers)?;
+    Ok(Box::new(move |records, grain| {
+        let found = rt.run(|mut cx| {
+            let piece = |index: usize| &records[index * grain..records.len().min((index + 1) * grain)];
+            let pieces = cx.over(0..records.len().div_ceil(grain)).grain(1);
+            pieces.reduce(|| u64::MAX, |found, index| found.min(least(piece(index))), u64::min)
+        });
+        found.expect("it does not panic")
+    }))
+}
+
+fn plain(_: usize) -> Result<Aggregator, Failure> {
+    Ok(Box::new(|records, _| least(records)))
+}
+
+fn rayon(workers: usize) -> Result<Aggregator, Failure> {
+    let pool = start_rayon(workers)?;
+    Ok(Box::new(move |records, grain| {
+        pool.install(|| records.par_chunks(grain).map(least).min().unwrap_or(u64::MAX))
+    }))
+}
+
+fn rayon_spawn(workers: usize) -> Result<Aggregator, Failure> {
+    /// A batch at a time.
+    fn spawn_all(part: Records, grain: usize) {
+        for batch in part.chunks(grain * BATCH) {
+            rayon::scope(|scope| {
+                for records in batch.chunks(grain) {
+                    scope.spawn(move |_| note(rayon::current_thread_index().unwrap_or(0), least(records)));
+                }
+            });
+        }
+    }
+    let pool = start_rayon(workers)?;
+    Ok(Box::new(move |records, grain| {
+        pool.scope(|scope| {
+            parts(records, grain, workers).for_each(|part| scope.spawn(move |_| spawn_all(part, grain)));
+        });
+        take_least()
+    }))
+}
+
+fn tokio(workers: usize) -> Result<Aggregator, Failure> {
+    /// A batch at a time.
+    async fn spawn_all(part: Records, grain: usize) -> u64 {
+        let mut found = u64::MAX;
+        for batch in part.chunks(grain * BATCH) {
+            let spawn = |records| tokio::spawn(async move { least(records) });
+            let spawned: Vec<_> = batch.chunks(grain).map(spawn).collect();
+            for task in spawned {
+                found = found.min(task.await.expect("it does not panic"));
+            }
+        }
+        found
+    }
+    let pool = start_tokio(workers)?;
+    Ok(Box::new(move |records, grain| {
+        pool.block_on(async {
+            let all: Vec<_> =
+                parts(records, grain, workers).map(|part| tokio::spawn(spawn_all(part, grain))).collect();
+            let mut found = u64::MAX;
+            for part in all {
+                found = found.min(part.await.expect("it does not panic"));
+            }
+            found
+        })
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::records::make;
+    use super::*;
+
+    /// In one test: what workers note is one place for all.
+    #[test]
+    fn all_of_them_find_the_least() {
+        for (count, seed) in [(1, 1), (999, 2), (40_001, 3)] {
+            let records = make(count, seed);
+            for entry in ALL {
+                for workers in [1, 2, 3] {
+                    let aggregator = (entry.start)(workers).unwrap();
+                    for grain in [1, 10, 700, 100_000] {
+                        let found = aggregator(records, grain);
+                        assert_eq!(found, least(records), "{} {workers} {count} {grain}", entry.name);
+                    }
+                }
+            }
+        }
+    }
+}
