@@ -1,6 +1,6 @@
 //! Who takes part: this runtime, a plain loop, and those who spawn otherwise, written as their users would.
 
-use super::lanes::{self, BATCH, note, take_least};
+use super::lanes::{self, BATCH, Way, note, take_least};
 use super::records::{Records, least, parts};
 use crate::failure::Failure;
 use crate::lineup::{start_own, start_rayon, start_tokio};
@@ -36,6 +36,13 @@ pub(super) static ALL: &[Entry] = &[
     },
     Entry { name: "plain", about: "one loop, without a task", is_parallel: false, start: plain, more: () },
     Entry {
+        name: "plain-pieces",
+        about: "a loop for each so many records, without a task: what cutting alone costs",
+        is_parallel: false,
+        start: plain_pieces,
+        more: (),
+    },
+    Entry {
         name: "rayon",
         about: "a parallel iterator over pieces of so many records, which rayon takes several of at a time",
         is_parallel: true,
@@ -66,7 +73,7 @@ fn remote(workers: usize) -> Result<Aggregator, Failure> {
     own(workers, lanes::remote(workers))
 }
 
-fn own(workers: usize, ways: Vec<(usize, Option<usize>)>) -> Result<Aggregator, Failure> {
+fn own(workers: usize, ways: Vec<Way>) -> Result<Aggregator, Failure> {
     let rt = start_own(workers)?;
     Ok(Box::new(move |records, grain| {
         lanes::aggregate(&rt, &ways, records, grain).expect("there is memory for a few tasks")
@@ -87,6 +94,10 @@ fn joins(workers: usize) -> Result<Aggregator, Failure> {
 
 fn plain(_: usize) -> Result<Aggregator, Failure> {
     Ok(Box::new(|records, _| least(records)))
+}
+
+fn plain_pieces(_: usize) -> Result<Aggregator, Failure> {
+    Ok(Box::new(|records, grain| records.chunks(grain).map(least).min().unwrap_or(u64::MAX)))
 }
 
 fn rayon(workers: usize) -> Result<Aggregator, Failure> {

@@ -49,7 +49,7 @@ struct Lane {
 }
 
 impl Lane {
-    fn task<'a>(cx: &'a mut Context, target: Option<usize>) -> TaskBuilder<&'a mut Context, ()> {
+    fn task(cx: &mut Context, target: Option<usize>) -> TaskBuilder<&mut Context, ()> {
         match target {
             None => cx.task(()),
             Some(core) => cx.task(()).core(core as u16),
@@ -81,7 +81,7 @@ impl Lane {
 }
 
 /// The worker that a lane begins at, and the one that its tasks go to, if that is another one.
-type Way = (usize, Option<usize>);
+pub(super) type Way = (usize, Option<usize>);
 
 /// Every worker spawns its own tasks.
 pub(super) fn local(workers: usize) -> Vec<Way> {
