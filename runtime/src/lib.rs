@@ -30,7 +30,7 @@
 //! |---|---|
 //! | `annotation` | what a task says: priority, place, part of an object |
 //! | `object` | what it says it about: classes, primitives, handles, links and arenas |
-//! | `task` | descriptors, bodies, handles |
+//! | `task` | descriptors, bodies, handles, groups |
 //! | `fork` | joins: work that a task divides and waits for |
 //! | `sync` | the shim for atomics, and the latch word that the primitives work on |
 //! | `pool` | ring and inbox |
@@ -77,6 +77,7 @@ pub use object::{
 pub use pool::{Links, Pool};
 pub use scheduler::{BuildError, Builder, Context, Driver, Progress, Runtime, Shutdown};
 pub use task::{
-    Access, AccessSet, Failure, Handle, JoinError, Modify, PanicPayload, Promise, Read, ReadLink, RuntimeId,
-    Spawner, Step, TaskBuilder, Visit, Write, WriteLink, Written,
+    Access, AccessSet, After, Alone, Failure, Group, Handle, Immediate, JoinError, Membership, Modify, Of,
+    PanicPayload, Promise, Read, ReadLink, RuntimeId, Spawner, Step, TaskBuilder, Visit, Write, WriteLink,
+    Written,
 };

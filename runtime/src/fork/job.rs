@@ -2,7 +2,7 @@
 
 use super::Fork;
 use crate::sync::{Acquire, AtomicBool, AtomicUsize, Hatch, Relaxed, Release};
-use crate::task::{Meta, Payload, catch};
+use crate::task::{Meta, Payload, Tally, catch};
 use core::marker::PhantomData;
 use core::mem::{ManuallyDrop, MaybeUninit, align_of, size_of};
 use core::ptr::{NonNull, addr_of_mut};
@@ -31,6 +31,8 @@ pub(crate) struct Lent {
     pub part: Hatch<Job>,
     /// What tasks that are spawned in the job inherit.
     pub meta: Meta,
+    /// The group of which the task is a member whose work this is; its ticket keeps it.
+    pub group: Option<NonNull<Tally>>,
     /// The job of whose `part` this is one, or none if it was offered to all.
     pub part_of: Option<NonNull<Job>>,
 }
@@ -43,12 +45,18 @@ impl Job {
     /// # Safety
     ///
     /// It is the caller's, and nobody else's.
-    pub unsafe fn prepare(job: NonNull<Self>, meta: Meta, part_of: Option<NonNull<Self>>) {
+    pub unsafe fn prepare(
+        job: NonNull<Self>,
+        meta: Meta,
+        group: Option<NonNull<Tally>>,
+        part_of: Option<NonNull<Self>>,
+    ) {
         let lent = Lent {
             done: AtomicBool::new(false),
             thief: AtomicUsize::new(NOBODY),
             part: Hatch::default(),
             meta,
+            group,
             part_of,
         };
         // SAFETY: by the caller's promise nobody else looks at it.

@@ -43,7 +43,7 @@ impl Context {
         // SAFETY: by the caller's promise.
         if let Some((job, meta)) = unsafe { self.forks.lend(top, None, self.current) } {
             // SAFETY: the job was this worker's own, and in no hatch.
-            unsafe { Job::prepare(job, meta, None) };
+            unsafe { Job::prepare(job, meta, self.groups.current(), None) };
             self.seat().offer.put(job);
             // With the one in `Driver::sleep`: either this worker sees that another one sleeps, or that one sees
             // the offer before it does.
@@ -71,7 +71,7 @@ impl Context {
                 && let Some((part, meta)) = unsafe { self.forks.lend(top, Some(asked), self.current) }
             {
                 // SAFETY: the part was this worker's own, and in no hatch.
-                unsafe { Job::prepare(part, meta, Some(asked)) };
+                unsafe { Job::prepare(part, meta, self.groups.current(), Some(asked)) };
                 hatch.put(part);
             }
         }
@@ -209,7 +209,9 @@ impl Context {
         // SAFETY: the job was prepared before it was offered.
         unsafe {
             self.current = Job::lent(job).meta;
+            let group = self.groups.set_current(Job::lent(job).group);
             Job::run(job, Fork::at(top, forks));
+            self.groups.set_current(group);
         }
         self.shared().platform.ran_for_another(job.as_ptr().addr());
         self.current = forks.close();

@@ -74,11 +74,20 @@ pub(crate) struct Epochs {
     /// All epochs up to this one are settled.
     settled: AtomicU64,
     external: Padded<Ledger>,
+    /// Tasks that wait to begin in whatever epoch it will be then: started, and finished when they are counted there.
+    waits_begun: AtomicU64,
+    waits_ended: AtomicU64,
 }
 
 impl Epochs {
     pub fn new() -> Self {
-        Self { global: Padded(AtomicU64::new(1)), settled: AtomicU64::new(0), external: Padded::default() }
+        Self {
+            global: Padded(AtomicU64::new(1)),
+            settled: AtomicU64::new(0),
+            external: Padded::default(),
+            waits_begun: AtomicU64::new(0),
+            waits_ended: AtomicU64::new(0),
+        }
     }
 
     /// Announces the current epoch for a worker, between tasks; `known` is what it announced before.
@@ -122,6 +131,17 @@ impl Epochs {
             }
             self.external.0.finished[usize::from(slot)].fetch_add(1, SeqCst);
         }
+    }
+
+    /// Counts a task that will begin later. Whoever calls this is a task, or keeps the runtime from ending.
+    pub fn begin_wait(&self) {
+        self.waits_begun.fetch_add(1, SeqCst);
+    }
+
+    /// It has begun, and was counted as started in its epoch.
+    pub fn end_wait(&self) {
+        // SeqCst pairs with `is_quiescent`: who counts this end sees the start before it.
+        self.waits_ended.fetch_add(1, SeqCst);
     }
 
     /// The epoch for an object that has just been unlinked.
@@ -186,12 +206,13 @@ impl Epochs {
             let started: u64 = all.clone().map(Ledger::started).sum();
             return all.map(Ledger::finished).sum::<u64>() == started;
         }
-        let finished: u64 = all.clone().map(Ledger::finished).sum();
+        let mut finished = self.waits_ended.load(SeqCst);
+        finished += all.clone().map(Ledger::finished).sum::<u64>();
         if planted!("drain-forgets-follow-ups") && finished >= self.external_starts() {
             return true;
         }
         let started: u64 = all.map(Ledger::started).sum();
-        finished == started
+        finished == started + self.waits_begun.load(SeqCst)
     }
 
     /// Tasks started from outside so far.

@@ -88,6 +88,7 @@ impl Context {
                 return Progress::Ran(0);
             }
             if self.help_somebody() {
+                self.leave_groups();
                 return Progress::Ran(1);
             }
         }
@@ -204,8 +205,16 @@ impl Context {
         self.say_hungry(false);
     }
 
-    /// Publishes the load, for those who look for the least loaded worker.
+    /// Says which members of groups are over.
+    fn leave_groups(&mut self) {
+        if self.groups.have_tickets() {
+            self.give_tickets_back();
+        }
+    }
+
+    /// Publishes the load, for those who look for the least loaded worker, and the ends of groups.
     fn after_burst(&mut self) {
+        self.leave_groups();
         if self.collects {
             self.see_who_sleeps();
         }

@@ -10,7 +10,7 @@ use crate::monitor::Counters;
 use crate::object::{AtRest, Fetch, Header, Reference};
 use crate::pool::{Inbox, Pool, Ring};
 use crate::sync::{Padded, Relaxed};
-use crate::task::{Aftermath, Meta, Task, TaskBuilder, class_of};
+use crate::task::{Aftermath, Groups, Meta, Task, TaskBuilder, class_of};
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use core::ptr::NonNull;
@@ -45,6 +45,8 @@ pub struct Context {
     pub(super) collects: bool,
     /// How many tasks run within each other; or `IN_JOIN`.
     pub(crate) nested: u8,
+    /// The groups of the tasks that it spawns and runs.
+    pub(crate) groups: Groups,
     /// What the guard of a body that unwound has left to do.
     pub(crate) aftermath: Option<Aftermath>,
     /// The epoch that was announced last, in which operations begin.
@@ -98,6 +100,7 @@ impl Context {
             frees: shared.pool != Pool::Local,
             collects: matches!(shared.pool, Pool::XQueue(_)),
             nested: 0,
+            groups: Groups::default(),
             aftermath: None,
             epoch: 0,
             idle: false,

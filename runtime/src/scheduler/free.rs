@@ -204,10 +204,12 @@ impl Context {
             return;
         }
         let (meta, nested) = (self.current, self.nested);
+        let group = self.groups.set_current(None);
         self.nested += 1;
         // SAFETY: the task was given up to this pool, and has not been put anywhere.
         let outcome = catch(|| unsafe { self.run_task(task) });
         self.settle(outcome);
+        self.groups.set_current(group);
         (self.current, self.nested) = (meta, nested);
     }
 

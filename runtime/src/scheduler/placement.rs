@@ -1,12 +1,12 @@
 //! Where a spawned task goes: its object's home if it is sequenced there, else where its annotation says, else here.
 
 use super::{Context, Runtime, Shared};
-use crate::annotation::Place;
+use crate::annotation::{Place, Priority};
 use crate::memory::{SizeClass, slot};
 use crate::object::Fetch;
 use crate::pool::Pool;
 use crate::task::builder::{Options, sealed::Spawn};
-use crate::task::{Meta, Task};
+use crate::task::{Meta, Tally, Task};
 use alloc::sync::Arc;
 use core::ptr::NonNull;
 
@@ -60,6 +60,16 @@ impl Spawn for &mut Context {
 
     fn on_worker(&self) -> Option<usize> {
         Some(self.index)
+    }
+
+    fn priority(&self) -> Priority {
+        self.current.priority()
+    }
+
+    #[inline(always)]
+    unsafe fn draw_ticket(&mut self, tally: NonNull<Tally>) {
+        // SAFETY: by the caller's promise.
+        unsafe { Context::draw_ticket(self, tally) };
     }
 
     #[inline(always)]
@@ -143,6 +153,15 @@ impl Spawn for &Runtime {
 
     fn on_worker(&self) -> Option<usize> {
         None
+    }
+
+    fn priority(&self) -> Priority {
+        Priority::default()
+    }
+
+    unsafe fn draw_ticket(&mut self, tally: NonNull<Tally>) {
+        // SAFETY: by the caller's promise.
+        unsafe { tally.as_ref() }.draw(1, Runtime::shared(self));
     }
 
     fn allocate(&mut self, class: SizeClass) -> Option<NonNull<Task>> {

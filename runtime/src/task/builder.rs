@@ -1,10 +1,11 @@
 //! The builder of a task: `rt.task(objects).priority(…).spawn(body)`.
 
 use super::access::ReadLink;
-use super::handle::{self, Detached, Handle, Promise};
+use super::group::{After, Alone, Beside, Group, Immediate, Membership, Of, Tally};
+use super::handle::{self, Handle, Promise};
 use super::once::{self, Modify, Modifying};
 use super::visit::{self, ReadThen, Visit};
-use super::{Access, AccessSet, Meta, Task, access::Reads, access::WriteLink};
+use super::{Access, AccessSet, JoinError, Meta, Task, access::Reads, access::WriteLink};
 use crate::annotation::{Place, Priority};
 use crate::memory::SizeClass;
 use crate::object::{Fetch, Version, Versioned};
@@ -33,7 +34,7 @@ impl<T: sealed::Spawn> Spawner for T {}
 pub struct RuntimeId(usize);
 
 pub(crate) mod sealed {
-    use super::{Arc, Fetch, Meta, NonNull, Options, Shared, SizeClass, Task};
+    use super::{Arc, Fetch, Meta, NonNull, Options, Priority, Shared, SizeClass, Tally, Task};
 
     /// What a spawner does; only the runtime has any.
     ///
@@ -45,6 +46,9 @@ pub(crate) mod sealed {
         /// Index of the worker that the spawner runs on, if it is a task.
         #[doc(hidden)]
         fn on_worker(&self) -> Option<usize>;
+        /// The priority of tasks that are told of none.
+        #[doc(hidden)]
+        fn priority(&self) -> Priority;
         /// A descriptor of that size class, uninitialised; `None` if there is no memory left.
         #[doc(hidden)]
         fn allocate(&mut self, class: SizeClass) -> Option<NonNull<Task>>;
@@ -55,6 +59,13 @@ pub(crate) mod sealed {
         /// It was allocated by this spawner in this class, and nobody uses it.
         #[doc(hidden)]
         unsafe fn give_back(&mut self, class: SizeClass, task: NonNull<Task>);
+        /// Draws a ticket of a group.
+        ///
+        /// # Safety
+        ///
+        /// Somebody has a ticket of the group meanwhile.
+        #[doc(hidden)]
+        unsafe fn draw_ticket(&mut self, tally: NonNull<Tally>);
         /// Counts one more started task and says which epoch it belongs to.
         #[doc(hidden)]
         fn admit(&mut self, options: &Options) -> Meta;
@@ -107,17 +118,99 @@ pub struct Order<P> {
 }
 
 /// A task in the making; made by [`Runtime::task`](crate::Runtime::task) and [`Context::task`].
+///
+/// `P` is who spawns it, `A` what it touches and `M` whether it belongs to a [`Group`].
 #[must_use = "a task is spawned by one of the builder's last methods"]
-pub struct TaskBuilder<P, A> {
+pub struct TaskBuilder<P, A, M = Alone> {
     order: Order<P>,
     access: A,
+    group: M,
 }
 
 impl<P: Spawner, A> TaskBuilder<P, A> {
     pub(crate) fn new(spawner: P, access: A) -> Self {
-        Self { order: Order { spawner, options: Options::default() }, access }
+        Self { order: Order { spawner, options: Options::default() }, access, group: Alone }
     }
 
+    /// Makes the task a member of a group, which is not over before it is.
+    ///
+    /// # Panics
+    ///
+    /// When it is spawned, if the group belongs to another runtime.
+    #[inline(always)]
+    pub fn of(self, group: &Group) -> TaskBuilder<P, A, Of<'_>> {
+        TaskBuilder { order: self.order, access: self.access, group: Of::group(group) }
+    }
+}
+
+impl<P: Immediate, A> TaskBuilder<P, A> {
+    /// Has the task wait, unspawned, until a group is over. It is not told what became of the members; their first
+    /// failure goes to the runtime's hook. (Without objects [`then`](TaskBuilder::then) tells it.)
+    ///
+    /// All that it needs is there when it is spawned, so it comes whatever happens until then. While it waits it counts as
+    /// a task with these objects: none that is retired meanwhile is freed. A shutdown waits for it, or cancels it when
+    /// the group is over.
+    ///
+    /// ```
+    /// use xtasking::Runtime;
+    ///
+    /// let rt = Runtime::builder().workers(2).build()?;
+    /// let (parts, sum) = ([1, 2, 3].map(|part| rt.plain(part).build()), rt.plain(0u64).build());
+    /// let group = rt.group();
+    /// for part in &parts {
+    ///     rt.task(part.write()).of(&group).spawn(|part, _| *part *= 10);
+    /// }
+    /// let [a, b, c] = &parts;
+    /// let task = rt.task((a.read(), b.read(), c.read(), sum.write())).after(group);
+    /// let handle = task.submit(|(a, b, c, sum), _| {
+    ///     *sum = a + b + c;
+    ///     *sum
+    /// });
+    /// assert_eq!(handle.join()?, 60);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the group belongs to another runtime.
+    pub fn after(self, group: Group) -> TaskBuilder<After<P>, A> {
+        let Order { spawner, options } = self.order;
+        let order = Order { spawner: After::new(spawner, group), options };
+        TaskBuilder { order, access: self.access, group: Alone }
+    }
+}
+
+impl<'c, A> TaskBuilder<&'c mut Context, A> {
+    /// Makes the task a member of the group that the running task is a member of.
+    ///
+    /// # Panics
+    ///
+    /// If the running task is a member of none.
+    #[inline(always)]
+    pub fn as_sibling(self) -> TaskBuilder<&'c mut Context, A, Of<'c>> {
+        let tally = self.order.spawner.groups.current().expect("the running task is a member of a group");
+        // SAFETY: the running task has a ticket as long as it runs, and so as the context is borrowed.
+        let group = unsafe { Of::tally(tally) };
+        TaskBuilder { order: self.order, access: self.access, group }
+    }
+}
+
+impl<P: Immediate> TaskBuilder<After<P>, ()> {
+    /// Spawns the task, which waits until the group is over and is told the first failure of a member. As
+    /// [`Group::then`], with annotations.
+    pub fn then<F>(mut self, body: F)
+    where
+        F: FnOnce(Result<(), JoinError>, &mut Context) + Send + 'static,
+    {
+        let outcome = self.order.spawner.ask_for_outcome();
+        self.spawn(move |(), cx| {
+            let failure = outcome.lock().take();
+            body(failure.map_or(Ok(()), Err), cx);
+        });
+    }
+}
+
+impl<P: Spawner, A, M: Membership> TaskBuilder<P, A, M> {
     /// How urgent the task is; without it, as its parent.
     #[inline(always)]
     pub fn priority(mut self, priority: Priority) -> Self {
@@ -164,12 +257,13 @@ impl<P: Spawner, A> TaskBuilder<P, A> {
     ///
     /// If the same object is named twice, once for writing.
     #[inline(always)]
-    pub fn spawn<F>(self, body: F)
+    pub fn spawn<F>(mut self, body: F)
     where
         A: AccessSet,
         F: for<'v> FnOnce(A::View<'v>, &mut Context) + Send + 'static,
     {
-        self.access.launch(self.order, body, Detached);
+        let sink = self.group.enter(&mut self.order.spawner);
+        self.access.launch(self.order, body, sink);
     }
 
     /// Spawns the task and returns a handle that waits for its result. If there is no memory for the task, the handle
@@ -178,21 +272,22 @@ impl<P: Spawner, A> TaskBuilder<P, A> {
     /// # Panics
     ///
     /// If the same object is named twice, once for writing.
-    pub fn submit<F, R>(self, body: F) -> Handle<R>
+    pub fn submit<F, R>(mut self, body: F) -> Handle<R>
     where
         A: AccessSet,
         F: for<'v> FnOnce(A::View<'v>, &mut Context) -> R + Send + 'static,
         R: Send + 'static,
     {
         let (handle, completion) = handle::pair(self.order.spawner.shared().clone());
-        self.access.launch(self.order, body, completion);
+        let sink = Beside(completion, self.group.enter(&mut self.order.spawner));
+        self.access.launch(self.order, body, sink);
         handle
     }
 
     /// Spawns an optimistic read: `read` may see the object while it changes and may run several times, until what it
     /// saw belonged together; then `then` runs once, holding nothing, with its result.
     #[inline(always)]
-    pub fn read_then<T, F, G, O>(self, read: F, then: G)
+    pub fn read_then<T, F, G, O>(mut self, read: F, then: G)
     where
         T: Version,
         A: Access<Grant = Reads<Versioned<T>>>,
@@ -200,11 +295,12 @@ impl<P: Spawner, A> TaskBuilder<P, A> {
         G: FnOnce(O, &mut Context) + Send + 'static,
         O: 'static,
     {
-        visit::launch(self.order, self.access.order(), ReadThen::new(read, then), Detached);
+        let sink = self.group.enter(&mut self.order.spawner);
+        visit::launch(self.order, self.access.order(), ReadThen::new(read, then), sink);
     }
 
     /// As [`read_then`](Self::read_then), with a handle for the result of `then`.
-    pub fn submit_read<T, F, G, O, R>(self, read: F, then: G) -> Handle<R>
+    pub fn submit_read<T, F, G, O, R>(mut self, read: F, then: G) -> Handle<R>
     where
         T: Version,
         A: Access<Grant = Reads<Versioned<T>>>,
@@ -214,23 +310,26 @@ impl<P: Spawner, A> TaskBuilder<P, A> {
         R: Send + 'static,
     {
         let (handle, completion): (_, Promise<R>) = handle::pair(self.order.spawner.shared().clone());
-        visit::launch(self.order, self.access.order(), ReadThen::new(read, then), completion);
+        let sink = Beside(completion, self.group.enter(&mut self.order.spawner));
+        visit::launch(self.order, self.access.order(), ReadThen::new(read, then), sink);
         handle
     }
 }
 
-impl<P: Spawner, T: Version> TaskBuilder<P, ReadLink<T>> {
+impl<P: Spawner, T: Version, M: Membership> TaskBuilder<P, ReadLink<T>, M> {
     /// Spawns one optimistic visit to a node.
     #[inline(always)]
-    pub fn visit<V: Visit<Target = T>>(self, visit: V) {
-        visit::launch(self.order, self.access.order(), visit::Visiting(visit), Detached);
+    pub fn visit<V: Visit<Target = T>>(mut self, visit: V) {
+        let sink = self.group.enter(&mut self.order.spawner);
+        visit::launch(self.order, self.access.order(), visit::Visiting(visit), sink);
     }
 }
 
-impl<P: Spawner, T: Version> TaskBuilder<P, WriteLink<T>> {
+impl<P: Spawner, T: Version, M: Membership> TaskBuilder<P, WriteLink<T>, M> {
     /// Spawns one write to a node.
     #[inline(always)]
-    pub fn modify<M: Modify<Target = T>>(self, modify: M) {
-        once::launch(self.order, self.access.order(), Modifying { modify, link: self.access.0 }, once::GoOn);
+    pub fn modify<W: Modify<Target = T>>(mut self, modify: W) {
+        let sink = once::GoOn(self.group.enter(&mut self.order.spawner));
+        once::launch(self.order, self.access.order(), Modifying { modify, link: self.access.0 }, sink);
     }
 }

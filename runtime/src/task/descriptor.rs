@@ -98,6 +98,10 @@ impl Meta {
         usize::from((self.0 >> 8) as u8)
     }
 
+    pub(crate) fn priority(self) -> Priority {
+        [Priority::High, Priority::Normal, Priority::Low][self.level()]
+    }
+
     /// Units of cost beyond one.
     #[inline(always)]
     pub(crate) fn cost(self) -> u64 {

@@ -141,9 +141,14 @@ impl<R> core::fmt::Debug for Handle<R> {
 
 impl<R> Promise<R> {
     /// Delivers the result.
-    pub fn fulfil(mut self, result: R) {
+    pub fn fulfil(self, result: R) {
+        self.settle(Ok(result));
+    }
+
+    /// Delivers an outcome.
+    pub(crate) fn settle(mut self, outcome: Outcome<R>) {
         if let Some(packet) = self.packet.take() {
-            Self::deliver(&packet, Ok(result));
+            Self::deliver(&packet, outcome);
         }
     }
 
@@ -178,7 +183,7 @@ impl<R> Drop for Promise<R> {
 /// Where a task's outcome goes: to its handle, or nowhere (`Detached`).
 pub trait Sink<R>: Send + 'static {
     /// Called once before the body runs; `false` means that the task was cancelled meanwhile.
-    fn start(&self) -> bool;
+    fn start(&self, cx: &mut Context) -> bool;
     /// Delivers the outcome.
     fn complete(self, outcome: Outcome<R>, cx: &mut Context);
     /// Says that the task could not be spawned.
@@ -195,33 +200,29 @@ pub(crate) fn refuse<R, K: Sink<R>>(spawner: impl Spawner, body: impl Sized, sin
 }
 
 impl<R: Send + 'static> Sink<R> for Promise<R> {
-    fn start(&self) -> bool {
+    fn start(&self, _: &mut Context) -> bool {
         // One word alone decides between start and cancel: no other data hangs on it.
         let packet = self.packet.as_ref();
         let may_start = |packet: &Arc<Packet<R>>| packet.state.fetch_or(STARTED, Relaxed) & CANCELLED == 0;
         packet.is_none_or(may_start) || planted!("cancelled-task-runs")
     }
 
-    fn complete(mut self, outcome: Outcome<R>, _: &mut Context) {
-        if let Some(packet) = self.packet.take() {
-            // With the handle gone the result is dropped here; a waker is not ours either.
-            super::quietly(move || Self::deliver(&packet, outcome));
-        }
+    fn complete(self, outcome: Outcome<R>, _: &mut Context) {
+        // With the handle gone the result is dropped here; a waker is not ours either.
+        super::quietly(move || self.settle(outcome));
     }
 
-    fn refuse(mut self, _: &impl Spawner) {
-        if let Some(packet) = self.packet.take() {
-            Self::deliver(&packet, Err(JoinError::OutOfMemory));
-        }
+    fn refuse(self, _: &impl Spawner) {
+        self.settle(Err(JoinError::OutOfMemory));
     }
 }
 
 /// Nobody waits: failures go to the runtime's hook.
-pub(crate) struct Detached;
+pub struct Detached;
 
 impl<R> Sink<R> for Detached {
     #[inline(always)]
-    fn start(&self) -> bool {
+    fn start(&self, _: &mut Context) -> bool {
         true
     }
 

@@ -336,7 +336,7 @@ where
     // SAFETY: alive and granted, as above; entered before the body and left after it; different where written, as the
     // spawn has checked.
     unsafe {
-        if !after.sink.start() {
+        if !after.sink.start(cx) {
             quietly(|| drop(run));
             return after.finish(Err(JoinError::Cancelled), cx);
         }

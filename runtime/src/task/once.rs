@@ -2,7 +2,6 @@
 
 use super::access::{Grant, Target, Writes, Written, value_of};
 use super::builder::Order;
-use super::handle::Detached;
 use super::visit::{Entering, enter_to_read, fail};
 use super::{
     JoinError, Meta, Payload, Sink, Spawner, Task, VTable, catch, class_of, guarded, is_too_large, quietly,
@@ -48,30 +47,26 @@ pub trait Modify: Send + Sized + 'static {
     fn then(self, output: Self::Output, cx: &mut Context);
 }
 
-/// Where the outcome of a [`Modify`] goes: to its own second half.
-pub(crate) struct GoOn;
+/// Where the outcome of a [`Modify`] goes: to its own second half, and what becomes of that to another one.
+pub(crate) struct GoOn<D>(pub D);
 
-impl<M: Modify> Sink<(M, M::Output)> for GoOn {
+impl<M: Modify, D: Sink<()>> Sink<(M, M::Output)> for GoOn<D> {
     #[inline(always)]
-    fn start(&self) -> bool {
-        true
+    fn start(&self, cx: &mut Context) -> bool {
+        self.0.start(cx)
     }
 
     #[inline(always)]
     fn complete(self, outcome: Result<(M, M::Output), JoinError>, cx: &mut Context) {
-        match outcome {
-            Ok((modify, output)) => {
-                // Caught here: what the caller has left to do must not be skipped.
-                if let Err(payload) = catch(|| modify.then(output, cx)) {
-                    cx.report(JoinError::panicked(payload));
-                }
-            }
-            Err(error) => cx.report(error),
-        }
+        // Caught here: what the caller has left to do must not be skipped.
+        let then =
+            |(modify, output): (M, M::Output)| catch(|| modify.then(output, cx)).map_err(JoinError::panicked);
+        let outcome = outcome.and_then(then);
+        self.0.complete(outcome, cx);
     }
 
     fn refuse(self, spawner: &impl Spawner) {
-        Sink::<()>::refuse(Detached, spawner);
+        self.0.refuse(spawner);
     }
 }
 
@@ -296,7 +291,7 @@ unsafe fn run<B: Body, K: Sink<B::Result>>(task: NonNull<Task>, cx: &mut Context
         let Once { body, sink, .. } = once.read();
         cx.free::<Once<B, K>>(task);
         let after = After { target, sink, meta };
-        if !after.sink.start() {
+        if !after.sink.start(cx) {
             quietly(|| drop(body));
             return after.finish(Err(JoinError::Cancelled), cx);
         }
@@ -397,7 +392,7 @@ unsafe fn run_on_copy<B: Body, K: Sink<B::Result>>(task: NonNull<Task>, cx: &mut
         let Once { body, sink, .. } = once.read();
         cx.free::<Once<B, K>>(task);
         let failure = match copy {
-            _ if !sink.start() => JoinError::Cancelled,
+            _ if !sink.start(cx) => JoinError::Cancelled,
             None => JoinError::Poisoned,
             Some(mut local) => {
                 let view = B::Grant::view(value, &mut local);
@@ -515,7 +510,7 @@ where
         cx.free::<Bare<F, K>>(task);
         moved
     };
-    if !sink.start() {
+    if !sink.start(cx) {
         quietly(|| drop(run));
         sink.complete(Err(JoinError::Cancelled), cx);
         return cx.finished(meta.epoch());

@@ -357,7 +357,7 @@ unsafe fn finish<V: Reading, K: Sink<V::Result>>(
         moved
     };
     let error = match output {
-        Ok(_) if !sink.start() => JoinError::Cancelled,
+        Ok(_) if !sink.start(cx) => JoinError::Cancelled,
         Ok(_) if planted!("follow-up-lost-on-retry") && meta.attempts() > 0 => JoinError::Abandoned,
         Ok(output) => {
             let then = |_: &_, cx: &mut Context| visit.then(output, cx);

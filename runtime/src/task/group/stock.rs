@@ -1,0 +1,124 @@
+//! The tickets that a worker has in hand.
+
+use super::tally::Tally;
+use crate::scheduler::Context;
+use crate::sync::under_model;
+use core::ptr::NonNull;
+
+/// Tickets drawn at once: so many that a burst hardly ever needs more. They cost nothing.
+const MANY: u64 = under_model(1 << 16, 2);
+
+/// A worker's groups: the one whose tickets it has, and the one whose member it runs.
+#[derive(Default)]
+pub(crate) struct Groups {
+    /// Whose tickets these are; it may be long over if there are none.
+    stocked: Option<NonNull<Tally>>,
+    tickets: u64,
+    /// The group of the running task, if it is a member and has begun.
+    current: Option<NonNull<Tally>>,
+}
+
+impl Groups {
+    /// Whether there are tickets to be given back.
+    #[inline(always)]
+    pub(crate) fn have_tickets(&self) -> bool {
+        self.tickets != 0
+    }
+
+    /// The group of the running task.
+    pub(crate) fn current(&self) -> Option<NonNull<Tally>> {
+        self.current
+    }
+
+    /// Says whose member the running task is; returns whose the last one was.
+    #[inline(always)]
+    pub(crate) fn set_current(&mut self, group: Option<NonNull<Tally>>) -> Option<NonNull<Tally>> {
+        core::mem::replace(&mut self.current, group)
+    }
+
+    #[inline(always)]
+    fn take(&mut self, tally: NonNull<Tally>) -> bool {
+        let has = self.stocked == Some(tally) && self.tickets != 0;
+        if has {
+            self.tickets -= 1;
+        }
+        has
+    }
+
+    #[inline(always)]
+    fn put(&mut self, tally: NonNull<Tally>) -> bool {
+        let same = self.stocked == Some(tally);
+        if same {
+            self.tickets += 1;
+        }
+        same
+    }
+
+    /// Gives all tickets back. If those were the last, the group is over and the caller has to end it.
+    fn give_back(&mut self) -> Option<NonNull<Tally>> {
+        let (tally, count) = (self.stocked?, core::mem::take(&mut self.tickets));
+        // SAFETY: the tickets keep the tally, if there are any.
+        (count != 0 && unsafe { tally.as_ref() }.give_back(count)).then_some(tally)
+    }
+}
+
+impl Context {
+    /// Draws a ticket.
+    ///
+    /// # Safety
+    ///
+    /// Somebody has a ticket of the group meanwhile.
+    #[inline(always)]
+    pub(crate) unsafe fn draw_ticket(&mut self, tally: NonNull<Tally>) {
+        if !self.groups.take(tally) {
+            // SAFETY: by the caller's promise.
+            unsafe { self.fill_stock(tally) };
+        }
+    }
+
+    /// # Safety
+    ///
+    /// As for [`draw_ticket`](Self::draw_ticket).
+    #[cold]
+    #[inline(never)]
+    unsafe fn fill_stock(&mut self, tally: NonNull<Tally>) {
+        // SAFETY: by the caller's promise.
+        unsafe { tally.as_ref() }.draw(MANY, self.shared());
+        self.give_tickets_back();
+        self.groups.stocked = Some(tally);
+        self.groups.tickets = MANY - 1;
+    }
+
+    /// Takes the ticket of a member that is over.
+    ///
+    /// # Safety
+    ///
+    /// The caller has it, and gives it up.
+    #[inline(always)]
+    pub(crate) unsafe fn take_ticket(&mut self, tally: NonNull<Tally>) {
+        if !self.groups.put(tally) {
+            self.stock_another(tally);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn stock_another(&mut self, tally: NonNull<Tally>) {
+        self.give_tickets_back();
+        self.groups.stocked = Some(tally);
+        self.groups.tickets = 1;
+    }
+
+    /// Gives back the tickets of the stock, and ends the group if they were the last.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn give_tickets_back(&mut self) {
+        if let Some(tally) = self.groups.give_back() {
+            // SAFETY: given back the last one.
+            let waiting = unsafe { Tally::end(tally, self.shared(), Some(self.worker())) };
+            if let Some(waiting) = waiting {
+                waiting.send(&mut { self });
+            }
+        }
+    }
+}
