@@ -195,7 +195,7 @@ impl<'c, A> TaskBuilder<&'c mut Context, A> {
     }
 }
 
-impl<P: Immediate> TaskBuilder<After<P>, ()> {
+impl<P: Immediate, M: Membership> TaskBuilder<After<P>, (), M> {
     /// Spawns the task, which waits until the group is over and is told the first failure of a member. As
     /// [`Group::then`], with annotations.
     pub fn then<F>(mut self, body: F)

@@ -37,7 +37,7 @@ pub(super) enum Waiting {
 impl<P: Immediate> After<P> {
     pub(crate) fn new(spawner: P, group: Group) -> Self {
         let same = Arc::ptr_eq(&group.shared, spawner.shared());
-        assert!(same, "a task waits for a group of another runtime");
+        assert!(same, "a group is used by a task of another runtime");
         Self { spawner, tally: group.into_parts().0, outcome: None, is_free: false }
     }
 

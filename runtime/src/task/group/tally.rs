@@ -47,7 +47,7 @@ impl Tally {
     ///
     /// If the group belongs to another runtime.
     pub(crate) fn draw(&self, count: u64, shared: &Arc<Shared>) {
-        assert!(self.runtime == Arc::as_ptr(shared).addr(), "a group has a member of another runtime");
+        assert!(self.runtime == Arc::as_ptr(shared).addr(), "a group is used by a task of another runtime");
         // Nothing is ordered by this: the caller's own ticket keeps the group from being over.
         self.tickets.fetch_add(count, Relaxed);
     }
