@@ -14,6 +14,7 @@
 //! | `epoch` | retired objects beside the tasks that have found them |
 //! | `fork` | halves of joins beside those who take them |
 //! | `grant` | tasks with several objects |
+//! | `group` | tickets of the members of a group, and what comes after them |
 //! | `heap` | blocks that move between two cores |
 //!
 //! # Bounds
@@ -30,6 +31,7 @@
 mod epoch;
 mod fork;
 mod grant;
+mod group;
 mod handle;
 mod heap;
 mod inbox;

@@ -12,7 +12,7 @@ use core::ptr::NonNull;
 
 impl Shared {
     /// The worker that a place names; `None` stands for "here".
-    fn worker_for(&self, options: &Options, home: Option<usize>) -> Option<usize> {
+    fn worker_for(&self, options: Options, home: Option<usize>) -> Option<usize> {
         let workers = self.seats.len();
         match (home, options.place) {
             (Some(home), _) => Some(home % workers),
@@ -113,7 +113,7 @@ impl Spawn for &mut Context {
     ) {
         let worker = match (home, options.place) {
             (None, Place::Here) => self.index,
-            _ => self.shared.worker_for(options, home).unwrap_or(self.index),
+            _ => self.shared.worker_for(*options, home).unwrap_or(self.index),
         };
         if worker == self.index { self.push_here(task, meta, fetch) } else { self.send_to(task, worker) }
     }
@@ -136,7 +136,7 @@ impl Spawn for &mut Context {
 impl Context {
     /// Sends a task on its way that was granted all its objects.
     pub(crate) fn send_granted(&mut self, task: NonNull<Task>, options: &Options) {
-        match self.shared.worker_for(options, None) {
+        match self.shared.worker_for(*options, None) {
             Some(worker) if worker != self.index => self.send_to(task, worker),
             // SAFETY: the task belongs to this worker.
             _ => self.push_urgent(task, unsafe { task.as_ref().meta }),
@@ -197,7 +197,7 @@ impl Spawn for &Runtime {
         _: Fetch,
     ) {
         let shared = Runtime::shared(self);
-        let worker = shared.worker_for(options, home).unwrap_or_else(|| shared.next_for_task());
+        let worker = shared.worker_for(*options, home).unwrap_or_else(|| shared.next_for_task());
         // SAFETY: by the caller's promise.
         unsafe { shared.push(worker, task) };
     }

@@ -128,6 +128,7 @@ pub struct TaskBuilder<P, A, M = Alone> {
 }
 
 impl<P: Spawner, A> TaskBuilder<P, A> {
+    #[inline(always)]
     pub(crate) fn new(spawner: P, access: A) -> Self {
         Self { order: Order { spawner, options: Options::default() }, access, group: Alone }
     }
@@ -257,13 +258,12 @@ impl<P: Spawner, A, M: Membership> TaskBuilder<P, A, M> {
     ///
     /// If the same object is named twice, once for writing.
     #[inline(always)]
-    pub fn spawn<F>(mut self, body: F)
+    pub fn spawn<F>(self, body: F)
     where
         A: AccessSet,
         F: for<'v> FnOnce(A::View<'v>, &mut Context) + Send + 'static,
     {
-        let sink = self.group.enter(&mut self.order.spawner);
-        self.access.launch(self.order, body, sink);
+        self.access.launch(self.order, body, self.group.sink());
     }
 
     /// Spawns the task and returns a handle that waits for its result. If there is no memory for the task, the handle
@@ -272,22 +272,21 @@ impl<P: Spawner, A, M: Membership> TaskBuilder<P, A, M> {
     /// # Panics
     ///
     /// If the same object is named twice, once for writing.
-    pub fn submit<F, R>(mut self, body: F) -> Handle<R>
+    pub fn submit<F, R>(self, body: F) -> Handle<R>
     where
         A: AccessSet,
         F: for<'v> FnOnce(A::View<'v>, &mut Context) -> R + Send + 'static,
         R: Send + 'static,
     {
         let (handle, completion) = handle::pair(self.order.spawner.shared().clone());
-        let sink = Beside(completion, self.group.enter(&mut self.order.spawner));
-        self.access.launch(self.order, body, sink);
+        self.access.launch(self.order, body, Beside(completion, self.group.sink()));
         handle
     }
 
     /// Spawns an optimistic read: `read` may see the object while it changes and may run several times, until what it
     /// saw belonged together; then `then` runs once, holding nothing, with its result.
     #[inline(always)]
-    pub fn read_then<T, F, G, O>(mut self, read: F, then: G)
+    pub fn read_then<T, F, G, O>(self, read: F, then: G)
     where
         T: Version,
         A: Access<Grant = Reads<Versioned<T>>>,
@@ -295,12 +294,12 @@ impl<P: Spawner, A, M: Membership> TaskBuilder<P, A, M> {
         G: FnOnce(O, &mut Context) + Send + 'static,
         O: 'static,
     {
-        let sink = self.group.enter(&mut self.order.spawner);
+        let sink = self.group.sink();
         visit::launch(self.order, self.access.order(), ReadThen::new(read, then), sink);
     }
 
     /// As [`read_then`](Self::read_then), with a handle for the result of `then`.
-    pub fn submit_read<T, F, G, O, R>(mut self, read: F, then: G) -> Handle<R>
+    pub fn submit_read<T, F, G, O, R>(self, read: F, then: G) -> Handle<R>
     where
         T: Version,
         A: Access<Grant = Reads<Versioned<T>>>,
@@ -310,7 +309,7 @@ impl<P: Spawner, A, M: Membership> TaskBuilder<P, A, M> {
         R: Send + 'static,
     {
         let (handle, completion): (_, Promise<R>) = handle::pair(self.order.spawner.shared().clone());
-        let sink = Beside(completion, self.group.enter(&mut self.order.spawner));
+        let sink = Beside(completion, self.group.sink());
         visit::launch(self.order, self.access.order(), ReadThen::new(read, then), sink);
         handle
     }
@@ -319,17 +318,16 @@ impl<P: Spawner, A, M: Membership> TaskBuilder<P, A, M> {
 impl<P: Spawner, T: Version, M: Membership> TaskBuilder<P, ReadLink<T>, M> {
     /// Spawns one optimistic visit to a node.
     #[inline(always)]
-    pub fn visit<V: Visit<Target = T>>(mut self, visit: V) {
-        let sink = self.group.enter(&mut self.order.spawner);
-        visit::launch(self.order, self.access.order(), visit::Visiting(visit), sink);
+    pub fn visit<V: Visit<Target = T>>(self, visit: V) {
+        visit::launch(self.order, self.access.order(), visit::Visiting(visit), self.group.sink());
     }
 }
 
 impl<P: Spawner, T: Version, M: Membership> TaskBuilder<P, WriteLink<T>, M> {
     /// Spawns one write to a node.
     #[inline(always)]
-    pub fn modify<W: Modify<Target = T>>(mut self, modify: W) {
-        let sink = once::GoOn(self.group.enter(&mut self.order.spawner));
-        once::launch(self.order, self.access.order(), Modifying { modify, link: self.access.0 }, sink);
+    pub fn modify<W: Modify<Target = T>>(self, modify: W) {
+        let body = Modifying { modify, link: self.access.0 };
+        once::launch(self.order, self.access.order(), body, once::GoOn(self.group.sink()));
     }
 }

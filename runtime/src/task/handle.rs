@@ -180,8 +180,13 @@ impl<R> Drop for Promise<R> {
     }
 }
 
-/// Where a task's outcome goes: to its handle, or nowhere (`Detached`).
+/// Where a task's outcome goes: to its handle, its group, or nowhere (`Detached`).
 pub trait Sink<R>: Send + 'static {
+    /// Called once before the task is sent, if it is.
+    #[inline(always)]
+    fn enter(&self, spawner: &mut impl Spawner) {
+        let _ = spawner;
+    }
     /// Called once before the body runs; `false` means that the task was cancelled meanwhile.
     fn start(&self, cx: &mut Context) -> bool;
     /// Delivers the outcome.

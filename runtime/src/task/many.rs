@@ -139,6 +139,7 @@ where
         unsafe { order.spawner.give_back(class, task) };
         return refuse(order.spawner, body, sink);
     }
+    sink.enter(&mut order.spawner);
     let meta = order.spawner.admit(&order.options);
     // In the order of their names, not of their addresses: a simulation replays.
     let mut named = indices;

@@ -52,6 +52,11 @@ pub(crate) struct GoOn<D>(pub D);
 
 impl<M: Modify, D: Sink<()>> Sink<(M, M::Output)> for GoOn<D> {
     #[inline(always)]
+    fn enter(&self, spawner: &mut impl Spawner) {
+        self.0.enter(spawner);
+    }
+
+    #[inline(always)]
     fn start(&self, cx: &mut Context) -> bool {
         self.0.start(cx)
     }
@@ -180,6 +185,7 @@ where
 {
     let class = const { class_of::<Once<B, K>>() };
     let Some(task) = order.spawner.allocate(class) else { return refuse(order.spawner, body, sink) };
+    sink.enter(&mut order.spawner);
     let meta = order.spawner.admit(&order.options);
     let mut fetch = target.fetch();
     if B::LOCATES {
@@ -464,6 +470,7 @@ where
 {
     let class = const { class_of::<Bare<F, K>>() };
     let Some(task) = order.spawner.allocate(class) else { return refuse(order.spawner, body, sink) };
+    sink.enter(&mut order.spawner);
     let meta = order.spawner.admit(&order.options);
     // SAFETY: a fresh block of a class that holds this body.
     unsafe {

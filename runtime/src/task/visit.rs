@@ -215,6 +215,7 @@ where
 {
     let class = const { class_of::<Body<V, K>>() };
     let Some(task) = order.spawner.allocate(class) else { return refuse(order.spawner, visit, sink) };
+    sink.enter(&mut order.spawner);
     let meta = order.spawner.admit(&order.options);
     let fetch = fetch_for::<V>(target.reference, target.part);
     // SAFETY: a fresh block of a class that holds this body.

@@ -6,7 +6,6 @@ use crate::scheduler::Context;
 use crate::task::handle::Detached;
 use crate::task::{JoinError, Sink, Spawner};
 use core::marker::PhantomData;
-use core::mem::ManuallyDrop;
 use core::ptr::NonNull;
 
 /// Whether a task belongs to a group.
@@ -14,8 +13,9 @@ pub trait Membership: sealed::Sealed {
     /// Who is told that the task is over.
     #[doc(hidden)]
     type Sink: Sink<()>;
+    /// For a spawn, during which somebody has a ticket of the group.
     #[doc(hidden)]
-    fn enter<P: Spawner>(self, spawner: &mut P) -> Self::Sink;
+    fn sink(self) -> Self::Sink;
 }
 
 mod sealed {
@@ -40,7 +40,7 @@ impl Membership for Alone {
     type Sink = Detached;
 
     #[inline(always)]
-    fn enter<P: Spawner>(self, _: &mut P) -> Detached {
+    fn sink(self) -> Detached {
         Detached
     }
 }
@@ -62,14 +62,12 @@ impl Membership for Of<'_> {
     type Sink = Member;
 
     #[inline(always)]
-    fn enter<P: Spawner>(self, spawner: &mut P) -> Member {
-        // SAFETY: somebody has a ticket, as `self` says.
-        unsafe { spawner.draw_ticket(self.tally) };
+    fn sink(self) -> Member {
         Member { tally: self.tally }
     }
 }
 
-/// A member's ticket; failures go to the group.
+/// A member's ticket, as soon as the task is sent; failures go to the group.
 pub struct Member {
     tally: NonNull<Tally>,
 }
@@ -77,16 +75,13 @@ pub struct Member {
 // SAFETY: the tally is shared by atomics.
 unsafe impl Send for Member {}
 
-impl Member {
-    /// # Safety
-    ///
-    /// The ticket is to be given back in another way than by a drop.
-    unsafe fn into_tally(self) -> NonNull<Tally> {
-        ManuallyDrop::new(self).tally
-    }
-}
-
 impl Sink<()> for Member {
+    #[inline(always)]
+    fn enter(&self, spawner: &mut impl Spawner) {
+        // SAFETY: during the spawn somebody has a ticket.
+        unsafe { spawner.draw_ticket(self.tally) };
+    }
+
     #[inline(always)]
     fn start(&self, cx: &mut Context) -> bool {
         cx.groups.set_current(Some(self.tally));
@@ -96,30 +91,19 @@ impl Sink<()> for Member {
     #[inline(always)]
     fn complete(self, outcome: Result<(), JoinError>, cx: &mut Context) {
         cx.groups.set_current(None);
-        // SAFETY: the ticket goes into the stock; until then the tally is there.
+        // SAFETY: the task has its ticket, which goes into the stock.
         unsafe {
-            let tally = self.into_tally();
             if let Err(error) = outcome {
-                tally.as_ref().fail(error, cx.shared(), Some(cx.worker()));
+                self.tally.as_ref().fail(error, cx.shared(), Some(cx.worker()));
             }
-            cx.take_ticket(tally);
+            cx.take_ticket(self.tally);
         }
     }
 
     fn refuse(self, spawner: &impl Spawner) {
-        // SAFETY: this has a ticket.
+        // SAFETY: during the spawn somebody has a ticket.
         let tally = unsafe { self.tally.as_ref() };
         tally.fail(JoinError::OutOfMemory, spawner.shared(), spawner.on_worker());
-    }
-}
-
-impl Drop for Member {
-    /// The task could not be spawned.
-    #[cold]
-    fn drop(&mut self) {
-        // SAFETY: this has a ticket.
-        let last = unsafe { self.tally.as_ref() }.give_back(1);
-        debug_assert!(!last, "whoever spawns a member has a ticket meanwhile");
     }
 }
 
@@ -127,6 +111,11 @@ impl Drop for Member {
 pub(crate) struct Beside<K, D>(pub K, pub D);
 
 impl<R, K: Sink<R>, D: Sink<()>> Sink<R> for Beside<K, D> {
+    #[inline(always)]
+    fn enter(&self, spawner: &mut impl Spawner) {
+        self.1.enter(spawner);
+    }
+
     #[inline(always)]
     fn start(&self, cx: &mut Context) -> bool {
         // Both in any case.

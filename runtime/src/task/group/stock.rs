@@ -3,19 +3,24 @@
 use super::tally::Tally;
 use crate::scheduler::Context;
 use crate::sync::under_model;
-use core::ptr::NonNull;
+use core::ptr::{NonNull, null_mut};
 
 /// Tickets drawn at once: so many that a burst hardly ever needs more. They cost nothing.
 const MANY: u64 = under_model(1 << 16, 2);
 
 /// A worker's groups: the one whose tickets it has, and the one whose member it runs.
-#[derive(Default)]
 pub(crate) struct Groups {
-    /// Whose tickets these are; it may be long over if there are none.
-    stocked: Option<NonNull<Tally>>,
+    /// Whose tickets these are; it may be long over if there are none. (A pointer that may be null is compared at once.)
+    stocked: *mut Tally,
     tickets: u64,
     /// The group of the running task, if it is a member and has begun.
     current: Option<NonNull<Tally>>,
+}
+
+impl Default for Groups {
+    fn default() -> Self {
+        Self { stocked: null_mut(), tickets: 0, current: None }
+    }
 }
 
 impl Groups {
@@ -38,25 +43,25 @@ impl Groups {
 
     #[inline(always)]
     fn take(&mut self, tally: NonNull<Tally>) -> bool {
-        let has = self.stocked == Some(tally) && self.tickets != 0;
-        if has {
-            self.tickets -= 1;
+        if self.stocked != tally.as_ptr() || self.tickets == 0 {
+            return false;
         }
-        has
+        self.tickets -= 1;
+        true
     }
 
     #[inline(always)]
     fn put(&mut self, tally: NonNull<Tally>) -> bool {
-        let same = self.stocked == Some(tally);
-        if same {
-            self.tickets += 1;
+        if self.stocked != tally.as_ptr() {
+            return false;
         }
-        same
+        self.tickets += 1;
+        true
     }
 
     /// Gives all tickets back. If those were the last, the group is over and the caller has to end it.
     fn give_back(&mut self) -> Option<NonNull<Tally>> {
-        let (tally, count) = (self.stocked?, core::mem::take(&mut self.tickets));
+        let (tally, count) = (NonNull::new(self.stocked)?, core::mem::take(&mut self.tickets));
         // SAFETY: the tickets keep the tally, if there are any.
         (count != 0 && unsafe { tally.as_ref() }.give_back(count)).then_some(tally)
     }
@@ -85,7 +90,7 @@ impl Context {
         // SAFETY: by the caller's promise.
         unsafe { tally.as_ref() }.draw(MANY, self.shared());
         self.give_tickets_back();
-        self.groups.stocked = Some(tally);
+        self.groups.stocked = tally.as_ptr();
         self.groups.tickets = MANY - 1;
     }
 
@@ -105,7 +110,7 @@ impl Context {
     #[inline(never)]
     fn stock_another(&mut self, tally: NonNull<Tally>) {
         self.give_tickets_back();
-        self.groups.stocked = Some(tally);
+        self.groups.stocked = tally.as_ptr();
         self.groups.tickets = 1;
     }
 
