@@ -78,6 +78,6 @@ pub use pool::{Links, Pool};
 pub use scheduler::{BuildError, Builder, Context, Driver, Progress, Runtime, Shutdown};
 pub use task::{
     Access, AccessSet, After, Alone, Failure, Group, Handle, Immediate, JoinError, Membership, Modify, Of,
-    PanicPayload, Promise, Read, ReadLink, RuntimeId, Spawner, Step, TaskBuilder, Visit, Write, WriteLink,
-    Written,
+    PanicPayload, Promise, Read, ReadLink, RuntimeId, SetError, SetId, Spawner, Step, TaskBuilder, TaskSets,
+    Visit, Write, WriteLink, Written,
 };

@@ -57,7 +57,7 @@ fn a_member_on_each(runtime: &Runtime, group: &Group, seen: &Arc<Seen>) {
 
 #[test]
 fn a_continuation_comes_once_and_sees_what_members_did() {
-    model(2, || {
+    model(3, || {
         let ((), seen) = beside_two_workers(a_member_on_each, |runtime, group, seen| {
             let seen = seen.clone();
             group.then(runtime, move |outcome, _cx| {
@@ -72,7 +72,7 @@ fn a_continuation_comes_once_and_sees_what_members_did() {
 
 #[test]
 fn who_waits_sees_what_members_did() {
-    model(2, || {
+    model(3, || {
         let (handle, seen) = beside_two_workers(a_member_on_each, |_, group, seen| {
             let handle = group.handle();
             if handle.is_finished() {
@@ -93,7 +93,7 @@ fn who_waits_sees_what_members_did() {
 
 #[test]
 fn members_that_members_spawn_on_another_worker_are_waited_for() {
-    model(2, || {
+    model(3, || {
         let fill = |runtime: &Runtime, group: &Group, seen: &Arc<Seen>| {
             let seen = seen.clone();
             runtime.task(()).core(0).of(group).spawn(move |(), cx| {
@@ -116,7 +116,7 @@ fn members_that_members_spawn_on_another_worker_are_waited_for() {
 
 #[test]
 fn a_worker_that_goes_from_group_to_group_ends_both() {
-    model(2, || {
+    model(3, || {
         let other = Arc::new(Watched::default());
         let ends = Arc::new(AtomicU64::new(0));
         let (there, ended) = (other.clone(), ends.clone());

@@ -11,6 +11,7 @@ mod threads;
 mod topology;
 
 pub use simulation::{Clocks, CoreTime, Costs, Simulation};
+pub(crate) use simulation::this_thread;
 #[cfg(feature = "std")]
 pub use threads::Threads;
 pub use topology::{CoreInfo, Topology};

@@ -5,7 +5,7 @@ use super::group::{After, Alone, Beside, Group, Immediate, Membership, Of, Tally
 use super::handle::{self, Handle, Promise};
 use super::once::{self, Modify, Modifying};
 use super::visit::{self, ReadThen, Visit};
-use super::{Access, AccessSet, JoinError, Meta, Task, access::Reads, access::WriteLink};
+use super::{Access, AccessSet, JoinError, Meta, Sink, Task, access::Reads, access::WriteLink};
 use crate::annotation::{Place, Priority};
 use crate::memory::SizeClass;
 use crate::object::{Fetch, Version, Versioned};
@@ -264,6 +264,16 @@ impl<P: Spawner, A, M: Membership> TaskBuilder<P, A, M> {
         F: for<'v> FnOnce(A::View<'v>, &mut Context) + Send + 'static,
     {
         self.access.launch(self.order, body, self.group.sink());
+    }
+
+    /// Spawns the task, and has that sink told.
+    pub(crate) fn spawn_into<F, K>(self, body: F, sink: K)
+    where
+        A: AccessSet,
+        F: for<'v> FnOnce(A::View<'v>, &mut Context) + Send + 'static,
+        K: Sink<()>,
+    {
+        self.access.launch(self.order, body, Beside(sink, self.group.sink()));
     }
 
     /// Spawns the task and returns a handle that waits for its result. If there is no memory for the task, the handle

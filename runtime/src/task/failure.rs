@@ -1,6 +1,8 @@
 //! What can become of a task besides a result.
 
 use super::guard::Payload;
+use crate::scheduler::Shared;
+use crate::sync::SpinMutex;
 use alloc::boxed::Box;
 use core::any::Any;
 use core::fmt;
@@ -59,7 +61,8 @@ impl core::error::Error for JoinError {}
 pub struct Failure {
     /// What happened.
     pub error: JoinError,
-    /// Index of the worker on which it happened; `None` if a thread outside the runtime could not spawn the task.
+    /// Index of the worker on which it happened; `None` if a thread outside the runtime could not spawn the task, or is
+    /// the one that nobody waits for the task any more.
     pub worker: Option<usize>,
 }
 
@@ -71,6 +74,28 @@ impl fmt::Display for Failure {
             }
             None => write!(f, "a task that nobody waits for failed outside of the runtime: {}", self.error),
         }
+    }
+}
+
+/// The first of several failures, for one who waits for all of them.
+#[derive(Default)]
+pub(crate) struct FirstFailure(SpinMutex<Option<JoinError>>);
+
+impl FirstFailure {
+    /// Keeps the failure if it is the first; others are told to the hook.
+    #[cold]
+    pub fn note(&self, error: JoinError, shared: &Shared, worker: Option<usize>) {
+        let mut first = self.0.lock();
+        if first.is_none() {
+            *first = Some(error);
+        } else {
+            drop(first);
+            shared.report(error, worker);
+        }
+    }
+
+    pub fn take(&self) -> Option<JoinError> {
+        self.0.lock().take()
     }
 }
 

@@ -9,6 +9,7 @@ mod guard;
 mod handle;
 mod many;
 mod once;
+mod sets;
 mod visit;
 
 pub use access::{Access, AccessSet, Read, ReadLink, Write, WriteLink, Written};
@@ -17,6 +18,7 @@ pub use failure::{Failure, JoinError, PanicPayload};
 pub use group::{After, Alone, Group, Immediate, Membership, Of};
 pub use handle::{Handle, Promise};
 pub use once::Modify;
+pub use sets::{SetError, SetId, TaskSets};
 pub use visit::{Step, Visit};
 
 pub(crate) use access::MOST_OBJECTS;

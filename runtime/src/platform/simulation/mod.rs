@@ -229,7 +229,7 @@ impl Drop for Driving<'_> {
 
 /// A number other than 0 that the threads which live now do not share.
 #[cfg(feature = "std")]
-fn this_thread() -> usize {
+pub(crate) fn this_thread() -> usize {
     std::thread_local! {
         static HERE: u8 = const { 0 };
     }
@@ -238,7 +238,7 @@ fn this_thread() -> usize {
 
 /// Without an operating system there is one thread.
 #[cfg(not(feature = "std"))]
-fn this_thread() -> usize {
+pub(crate) fn this_thread() -> usize {
     1
 }
 

@@ -3,6 +3,7 @@
 use super::after::Waiting;
 use crate::scheduler::Shared;
 use crate::sync::{AcqRel, Acquire, AtomicU64, Relaxed, Release, SpinMutex, UnsafeCell};
+use crate::task::failure::FirstFailure;
 use crate::task::{JoinError, Promise, quietly};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -13,7 +14,7 @@ pub struct Tally {
     tickets: AtomicU64,
     /// Belongs to the group until it gives its ticket back, then to whoever gives back the last.
     end: UnsafeCell<End>,
-    failure: SpinMutex<Option<JoinError>>,
+    failure: FirstFailure,
     /// The address of the runtime.
     runtime: usize,
 }
@@ -35,7 +36,7 @@ impl Tally {
         let tally = Self {
             tickets: AtomicU64::new(1),
             end: UnsafeCell::new(End::Nothing),
-            failure: SpinMutex::new(None),
+            failure: FirstFailure::default(),
             runtime: Arc::as_ptr(shared).addr(),
         };
         NonNull::from(Box::leak(Box::new(tally)))
@@ -70,15 +71,8 @@ impl Tally {
     }
 
     /// Notes a failure of a member, which has its ticket still: the first is kept, and the others are told to the hook.
-    #[cold]
     pub(super) fn fail(&self, error: JoinError, shared: &Shared, worker: Option<usize>) {
-        let mut first = self.failure.lock();
-        if first.is_none() {
-            *first = Some(error);
-        } else {
-            drop(first);
-            shared.report(error, worker);
-        }
+        self.failure.note(error, shared, worker);
     }
 
     /// Says what comes when the group is over, other than a task, and gives the group's ticket back.
@@ -121,7 +115,7 @@ impl Tally {
     ) -> Option<Waiting> {
         // SAFETY: made from a box by `new`; there is no ticket left, so nobody else knows of it.
         let tally = unsafe { Box::from_raw(tally.as_ptr()) };
-        let failure = tally.failure.lock().take();
+        let failure = tally.failure.take();
         // SAFETY: as above.
         let end = tally.end.with_mut(|end| unsafe { core::mem::replace(&mut *end, End::Nothing) });
         let (waiting, untold) = match end {
