@@ -15,7 +15,8 @@
 //! | `fork` | halves of joins beside those who take them |
 //! | `grant` | tasks with several objects |
 //! | `group` | tickets of the members of a group, and what comes after them |
-//! | `heap` | blocks that move between two cores |
+//! | `heap` | blocks that move between two cores
+//! | `sets` | functions of a set beside who waits for them |
 //!
 //! # Bounds
 //!
@@ -37,6 +38,7 @@ mod heap;
 mod inbox;
 mod latch;
 mod platform;
+mod sets;
 mod sleep;
 mod staff;
 mod version;

@@ -20,6 +20,7 @@ mod common;
 mod ends;
 mod failures;
 mod forks;
+mod groups;
 mod handles;
 mod memory;
 mod platform;

@@ -89,7 +89,15 @@ impl<F: FnOnce() + Send + 'static> Set<F> {
         let index = from.iter().chain(before).find_map(|Padded(lane)| {
             // Not only by the addition: the counter must not overflow.
             let may_have = lane.next.load(Relaxed) < lane.end;
-            may_have.then(|| lane.next.fetch_add(1, Relaxed)).filter(|&index| index < lane.end)
+            let take = || {
+                if planted!("function-taken-twice") {
+                    let index = lane.next.load(Relaxed);
+                    lane.next.store(index + 1, Relaxed);
+                    return index;
+                }
+                lane.next.fetch_add(1, Relaxed)
+            };
+            may_have.then(take).filter(|&index| index < lane.end)
         })?;
         // SAFETY: this index was handed out once, here. What the function owns was handed over with the set.
         self.bodies[index].with_mut(|body| unsafe { (*body).take() })
@@ -212,11 +220,12 @@ impl<F: FnOnce() + Send + 'static> Runner<F> {
         if let Some(body) = body {
             set.run(body, Some(worker));
             let over = &set.lanes[*lane].0.over;
-            // SeqCst: as in `look`.
-            over.store(over.load(Relaxed) + 1, SeqCst);
+            // SeqCst: as in `look`. Also Release, with the loads of `is_over`: who waits sees what the function did.
+            let order = if planted!("set-over-early") { Relaxed } else { SeqCst };
+            over.store(over.load(Relaxed) + 1, order);
         }
         let has_more = found && set.has_more(*lane);
-        if !has_more {
+        if !has_more && !planted!("set-wakes-nobody") {
             set.look();
         }
         has_more

@@ -1,0 +1,56 @@
+//! A set of functions beside who waits for it: each is run once, and whoever ends it wakes the other.
+
+use super::platform::{running, standing};
+use super::{Watched, model};
+use crate::TaskSets;
+use loom::thread;
+use std::sync::Arc;
+
+fn watched<const N: usize>() -> Arc<[Watched; N]> {
+    Arc::new([(); N].map(|()| Watched::default()))
+}
+
+/// Functions that count, each at a place of its own.
+fn counting<const N: usize>(
+    places: &Arc<[Watched; N]>,
+) -> impl Iterator<Item = impl FnOnce() + Send + 'static> {
+    let places = places.clone();
+    (0..N).map(move |at| {
+        let places = places.clone();
+        move || places[at].add(1)
+    })
+}
+
+#[test]
+fn a_function_is_run_once_by_a_worker_or_who_waits() {
+    model(3, || {
+        let (runtime, drivers) = standing(1);
+        let pool = TaskSets::new(&runtime);
+        let places = watched::<2>();
+        let set = pool.enqueue_many(counting(&places));
+        let worker = drivers.into_iter().next().map(|mut driver| {
+            thread::spawn(move || {
+                // All of it, so that whoever waits does not wait for ever.
+                (0..4).for_each(|_| _ = driver.step(8));
+                driver
+            })
+        });
+        pool.wait(set).unwrap();
+        assert_eq!(places.each_ref().map(Watched::get), [1, 1]);
+        let mut driver = worker.unwrap().join().unwrap();
+        (0..4).for_each(|_| _ = driver.step(8));
+        drop(driver);
+    });
+}
+
+#[test]
+fn who_waits_is_woken_by_the_last() {
+    model(2, || {
+        let runtime = running(1);
+        let pool = TaskSets::new(&runtime);
+        let places = watched::<1>();
+        // Were the wake lost, this would wait for ever, which loom reports.
+        pool.enqueue_and_wait(counting(&places)).unwrap();
+        assert_eq!(places[0].get(), 1);
+    });
+}
