@@ -3,10 +3,10 @@
 //! refused closed: error[E0382]: borrow of moved value: `one`
 //! refused twice: error[E0382]: use of moved value: `two`
 //! refused gone: error[E0505]: cannot move out of `three` because it is borrowed
-//! refused outside: error[E0599]: no method named `as_sibling` found for struct `TaskBuilder<P, A, M>` in the current scope
-//! refused sibling: error[E0599]: no method named `after` found for struct `TaskBuilder<P, A, M>` in the current scope
-//! refused later: error[E0599]: no method named `as_sibling` found for struct `TaskBuilder<P, A, M>` in the current scope
-//! refused chain: error[E0599]: the method `after` exists for struct `TaskBuilder<After<&Runtime>, ()>`, but its trait bounds were not satisfied
+//! refused outside: error[E0599]: no method named `as_sibling` found
+//! refused sibling: error[E0599]: no method named `after` found
+//! refused later: error[E0599]: no method named `as_sibling` found
+//! refused chain: error[E0599]: the method `after` exists
 //! refused stays: error[E0277]: `Rc<i32>` cannot be sent between threads safely
 //! refused borrowed: error[E0597]: `own` does not live long enough
 
