@@ -137,9 +137,10 @@ impl<P: Spawner, A> TaskBuilder<P, A> {
     ///
     /// # Panics
     ///
-    /// When it is spawned, if the group belongs to another runtime.
+    /// If the group belongs to another runtime.
     #[inline(always)]
     pub fn of(self, group: &Group) -> TaskBuilder<P, A, Of<'_>> {
+        group.check(self.order.spawner.shared());
         TaskBuilder { order: self.order, access: self.access, group: Of::group(group) }
     }
 }

@@ -36,8 +36,7 @@ pub(super) enum Waiting {
 
 impl<P: Immediate> After<P> {
     pub(crate) fn new(spawner: P, group: Group) -> Self {
-        let same = Arc::ptr_eq(&group.shared, spawner.shared());
-        assert!(same, "a group is used by a task of another runtime");
+        group.check(spawner.shared());
         Self { spawner, tally: group.into_parts().0, outcome: None, is_free: false }
     }
 

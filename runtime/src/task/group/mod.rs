@@ -101,7 +101,7 @@ impl Context {
 
 impl Group {
     fn new(shared: Arc<Shared>) -> Self {
-        Self { tally: Tally::new(&shared), shared }
+        Self { tally: Tally::new(), shared }
     }
 
     /// Spawns a task when the group is over, and tells it the first failure of a member. Nothing waits meanwhile, and a
@@ -163,6 +163,14 @@ impl Group {
     /// [continuation](Self::then) does it.
     pub fn wait(self) -> Result<(), JoinError> {
         self.handle().join()
+    }
+
+    /// # Panics
+    ///
+    /// If the group belongs to another runtime.
+    #[inline(always)]
+    pub(crate) fn check(&self, shared: &Arc<Shared>) {
+        assert!(Arc::ptr_eq(&self.shared, shared), "a group is used by a task of another runtime");
     }
 
     /// Gives up the group, but not its ticket.

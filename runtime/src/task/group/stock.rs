@@ -88,7 +88,7 @@ impl Context {
     #[inline(never)]
     unsafe fn fill_stock(&mut self, tally: NonNull<Tally>) {
         // SAFETY: by the caller's promise.
-        unsafe { tally.as_ref() }.draw(MANY - u64::from(planted!("group-ended-early")), self.shared());
+        unsafe { tally.as_ref() }.draw(MANY - u64::from(planted!("group-ended-early")));
         self.give_tickets_back();
         self.groups.stocked = tally.as_ptr();
         self.groups.tickets = MANY - 1;

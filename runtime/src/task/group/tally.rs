@@ -15,8 +15,6 @@ pub struct Tally {
     /// Belongs to the group until it gives its ticket back, then to whoever gives back the last.
     end: UnsafeCell<End>,
     failure: FirstFailure,
-    /// The address of the runtime.
-    runtime: usize,
 }
 
 /// What comes when a group is over.
@@ -32,23 +30,17 @@ pub(crate) type Outcome = SpinMutex<Option<JoinError>>;
 
 impl Tally {
     /// Of a new group, which has the only ticket.
-    pub(super) fn new(shared: &Arc<Shared>) -> NonNull<Self> {
+    pub(super) fn new() -> NonNull<Self> {
         let tally = Self {
             tickets: AtomicU64::new(1),
             end: UnsafeCell::new(End::Nothing),
             failure: FirstFailure::default(),
-            runtime: Arc::as_ptr(shared).addr(),
         };
         NonNull::from(Box::leak(Box::new(tally)))
     }
 
     /// Draws tickets. The caller has one, or borrows from one who has.
-    ///
-    /// # Panics
-    ///
-    /// If the group belongs to another runtime.
-    pub(crate) fn draw(&self, count: u64, shared: &Arc<Shared>) {
-        assert!(self.runtime == Arc::as_ptr(shared).addr(), "a group is used by a task of another runtime");
+    pub(crate) fn draw(&self, count: u64) {
         // Nothing is ordered by this: the caller's own ticket keeps the group from being over.
         self.tickets.fetch_add(count, Relaxed);
     }
