@@ -151,7 +151,7 @@ impl Group {
         let (handle, promise) = handle::pair(self.shared.clone());
         let (tally, shared) = self.into_parts();
         // SAFETY: the group's own ticket, which is given up here.
-        unsafe { Tally::close(tally, tally::End::Promise(promise), &*shared) };
+        unsafe { Tally::close(tally, tally::End::Promise(promise), &shared) };
         handle
     }
 
