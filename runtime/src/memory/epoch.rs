@@ -135,12 +135,18 @@ impl Epochs {
 
     /// Counts a task that will begin later. Whoever calls this is a task, or keeps the runtime from ending.
     pub fn begin_wait(&self) {
+        if planted!("drain-forgets-continuations") {
+            self.waits_ended.fetch_add(1, SeqCst);
+        }
         self.waits_begun.fetch_add(1, SeqCst);
     }
 
     /// It has begun, and was counted as started in its epoch.
     pub fn end_wait(&self) {
         // SeqCst pairs with `is_quiescent`: who counts this end sees the start before it.
+        if planted!("drain-forgets-continuations") {
+            return;
+        }
         self.waits_ended.fetch_add(1, SeqCst);
     }
 

@@ -108,7 +108,7 @@ impl Group {
     /// task may ask for this as well as a thread outside.
     ///
     /// It takes the place, and unless told otherwise the priority, that any task has that is spawned by `spawner`, and
-    /// begins an operation of its own. All that it needs is there when this returns, so it comes whatever happens until
+    /// [begins an operation](crate::TaskBuilder::begin_operation) of its own. All that it needs is there when this returns, so it comes whatever happens until
     /// then: unless there is no memory for it right now, of which the runtime's hook is told. If the runtime is
     /// [cancelled](crate::Shutdown::Cancel) it is dropped, as all tasks are that have not begun.
     ///
