@@ -4,7 +4,12 @@ use std::panic;
 use std::sync::Once;
 
 /// How the message of a panic begins that a test provokes, in a body or by a wrong spawn.
-const PROVOKED: [&str; 2] = ["provoked", "a task names the same object twice"];
+const PROVOKED: [&str; 4] = [
+    "provoked",
+    "a task names the same object twice",
+    "a group is used by a task of another runtime",
+    "a task of no group has no siblings",
+];
 
 /// Keeps the messages of panics that a test provokes out of its output; others are shown as ever.
 pub fn silence_tasks() {

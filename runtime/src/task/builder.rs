@@ -190,7 +190,7 @@ impl<'c, A> TaskBuilder<&'c mut Context, A> {
     /// If the running task is a member of none.
     #[inline(always)]
     pub fn as_sibling(self) -> TaskBuilder<&'c mut Context, A, Of<'c>> {
-        let tally = self.order.spawner.groups.current().expect("the running task is a member of a group");
+        let tally = self.order.spawner.groups.current().expect("a task of no group has no siblings");
         // SAFETY: the running task has a ticket as long as it runs, and so as the context is borrowed.
         let group = unsafe { Of::tally(tally) };
         TaskBuilder { order: self.order, access: self.access, group }
