@@ -10,8 +10,8 @@ mod simulation;
 mod threads;
 mod topology;
 
-pub use simulation::{Clocks, CoreTime, Costs, Simulation};
 pub(crate) use simulation::this_thread;
+pub use simulation::{Clocks, CoreTime, Costs, Simulation};
 #[cfg(feature = "std")]
 pub use threads::Threads;
 pub use topology::{CoreInfo, Topology};
