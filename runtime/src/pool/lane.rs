@@ -95,11 +95,6 @@ impl Exit {
         self.lane.has_hint()
     }
 
-    /// Whether there is something.
-    pub fn has_task(&self) -> bool {
-        !self.lane.place(self.position).load(Relaxed).is_null()
-    }
-
     /// Takes the oldest task.
     pub fn pop(&mut self) -> Option<NonNull<Task>> {
         let place = self.lane.place(self.position);

@@ -34,7 +34,12 @@ impl Context {
         self.receive(None);
         if self.collects {
             self.nested = 0;
-            self.collect(self.bursts.is_multiple_of(AGEING));
+            // Hints may be lost.
+            self.collect(if self.idle_looks == 0 {
+                self.bursts.is_multiple_of(AGEING)
+            } else {
+                self.idle_looks % LOOK_AROUND == 0
+            });
         }
         if self.shared.phase.load(Relaxed) == phase::CANCELLING {
             // For good: nothing is spawned any more when that is over.

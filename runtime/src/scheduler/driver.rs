@@ -263,13 +263,14 @@ impl Context {
         let tasks = !planted!("sleep-without-second-look") && unsafe { self.inbox().may_have_tasks() };
         // With the one in `Context::offer`.
         fence(SeqCst);
-        let work = self.sees_offer() || self.sees_parcel() || self.has_arrivals();
+        self.collect(!planted!("lane-left-to-hints"));
+        let work = self.sees_offer() || self.sees_parcel();
         if self.shared.phase() != phase::OPEN {
             // Of the workers that finish last, each having counted its tasks before its fence, one sees all the counts.
             fence(SeqCst);
             self.shared.tell_if_drained();
         }
-        // It may just have come from another keeper, who had not run all of its tasks.
+        // From lanes, or from another keeper who had not run all of them.
         let left = self.has_tasks() && !planted!("sleep-with-tasks-left");
         let found_something = garbage || tasks || left || work || self.shared.phase() == phase::STOPPED;
         if !found_something {

@@ -223,14 +223,6 @@ impl Context {
         }
     }
 
-    /// Whether others have sent anything, all ways looked into.
-    pub(super) fn has_arrivals(&self) -> bool {
-        match &self.free {
-            Free::Dealt(dealer) => dealer.lanes.exits.iter().any(Exit::has_task),
-            _ => false,
-        }
-    }
-
     /// Whether these tasks go before those in the rings.
     #[inline]
     pub(super) fn is_turn_of_free(&self) -> bool {
