@@ -4,7 +4,7 @@ use crate::{PATIENCE, watchdog};
 use std::fmt::Debug;
 use std::thread;
 use xtasking::platform::Simulation;
-use xtasking::{Builder, Runtime};
+use xtasking::{Builder, Links, Pool, Runtime};
 
 /// A platform with a number of workers.
 #[derive(Clone, Copy, Debug)]
@@ -40,9 +40,10 @@ impl Setting {
 
     /// A builder of a runtime of this kind.
     pub fn builder(self) -> Builder {
+        let builder = Runtime::builder().pool(pool());
         match self {
-            Self::Threads { workers } => Runtime::builder().workers(workers),
-            Self::Simulation { cores, seed } => Runtime::builder().platform(Simulation::new(cores, seed)),
+            Self::Threads { workers } => builder.workers(workers),
+            Self::Simulation { cores, seed } => builder.platform(Simulation::new(cores, seed)),
         }
     }
 
@@ -66,6 +67,20 @@ impl Setting {
             Self::Threads { workers } => workers as u64,
             Self::Simulation { cores, seed } => seed * 100 + cores as u64,
         }
+    }
+}
+
+/// The pool that tests run on which do not choose one themselves: as `XTASKING_TEST_POOL` says.
+fn pool() -> Pool {
+    let Ok(name) = std::env::var("XTASKING_TEST_POOL") else { return Pool::default() };
+    match &name[..] {
+        "local" => Pool::Local,
+        "stealing" => Pool::WorkStealing,
+        "xqueue-next" => Pool::XQueue(Links::Next),
+        "xqueue-neighbours" => Pool::XQueue(Links::Neighbours),
+        "xqueue-all" => Pool::XQueue(Links::All),
+        "xqueue-hypercube" => Pool::XQueue(Links::Hypercube),
+        _ => panic!("XTASKING_TEST_POOL names no pool: {name}"),
     }
 }
 

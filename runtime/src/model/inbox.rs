@@ -23,7 +23,7 @@ unsafe fn never(_: NonNull<Task>, _: &mut Context) {
     unreachable!("models take tasks but do not run them");
 }
 
-fn numbered(number: u64) -> NonNull<Task> {
+pub(super) fn numbered(number: u64) -> NonNull<Task> {
     let vtable = &VTable { run: never, locate: locate_nothing, cancel: never, describe: describe_nothing };
     let meta = Meta::new(0, Priority::Normal, 0);
     let task = Task { vtable, next: AtomicPtr::new(null_mut()), fetch: Fetch::NONE, meta };
@@ -33,7 +33,7 @@ fn numbered(number: u64) -> NonNull<Task> {
 }
 
 /// The number of a task that was taken; frees it.
-fn number(task: NonNull<Task>) -> u64 {
+pub(super) fn number(task: NonNull<Task>) -> u64 {
     // SAFETY: `numbered` made the task, and who has taken it owns it.
     let node = unsafe { Box::from_raw(task.cast::<Numbered>().as_ptr()) };
     node.number.get()

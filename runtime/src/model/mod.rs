@@ -8,6 +8,7 @@
 //! | `latch` | spin latch, reader/writer latch, the runtime's own lock |
 //! | `version` | optimistic readers beside sequenced and latched writers; links |
 //! | `inbox` | the ring of an inbox, its backlog, and the order between them |
+//! | `lane` | a ring between two workers; what is dealt out beside a worker that falls asleep |
 //! | `sleep` | a push beside a worker that falls asleep; garbage that nobody is awake for; the end of a runtime |
 //! | `staff` | pools that get another keeper |
 //! | `handle` | a result beside who waits for it, cancels it or throws it away |
@@ -36,6 +37,7 @@ mod group;
 mod handle;
 mod heap;
 mod inbox;
+mod lane;
 mod latch;
 mod platform;
 mod sets;

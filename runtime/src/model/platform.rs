@@ -2,7 +2,7 @@
 
 use crate::memory::{GlobalPages, PageSource};
 use crate::platform::{Platform, Topology, WouldBlock};
-use crate::{Driver, Runtime};
+use crate::{Driver, Pool, Runtime};
 use core::task::Waker;
 use loom::sync::Notify;
 use loom::thread::{self, JoinHandle};
@@ -26,22 +26,27 @@ struct Cores {
 
 /// A runtime whose workers are threads of the model, until it is dropped.
 pub(super) fn running(workers: usize) -> Runtime {
-    build(workers, true).0
+    running_with(workers, Pool::Local)
+}
+
+/// The same with pools of that kind.
+pub(super) fn running_with(workers: usize, pool: Pool) -> Runtime {
+    build(workers, true, pool).0
 }
 
 /// A runtime whose workers the model drives itself, by the steps of these drivers.
 pub(super) fn standing(workers: usize) -> (Runtime, Vec<Driver>) {
-    let (runtime, places) = build(workers, false);
+    let (runtime, places) = build(workers, false, Pool::Local);
     let drivers = core::mem::take(&mut places.lock().unwrap().standing);
     (runtime, drivers)
 }
 
-fn build(workers: usize, run: bool) -> (Runtime, Arc<Mutex<Workers>>) {
+fn build(workers: usize, run: bool, pool: Pool) -> (Runtime, Arc<Mutex<Workers>>) {
     let places = Arc::new(Mutex::new(Workers::default()));
     let beds = (0..workers).map(|_| Notify::new()).collect();
     let cores = Cores { run, workers: places.clone(), beds };
-    let runtime = Runtime::builder().platform(cores).workers(workers).prefetch_distance(0).build().unwrap();
-    (runtime, places)
+    let builder = Runtime::builder().platform(cores).workers(workers).pool(pool);
+    (builder.prefetch_distance(0).build().unwrap(), places)
 }
 
 impl Platform for Cores {

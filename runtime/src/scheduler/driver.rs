@@ -263,7 +263,7 @@ impl Context {
         let tasks = !planted!("sleep-without-second-look") && unsafe { self.inbox().may_have_tasks() };
         // With the one in `Context::offer`.
         fence(SeqCst);
-        self.collect(!planted!("lane-left-to-hints"));
+        self.collect(true);
         let work = self.sees_offer() || self.sees_parcel();
         if self.shared.phase() != phase::OPEN {
             // Of the workers that finish last, each having counted its tasks before its fence, one sees all the counts.

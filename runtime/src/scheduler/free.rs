@@ -238,6 +238,9 @@ impl Context {
     pub(super) fn free_burst(&mut self, most: usize, ran: &mut usize) {
         self.bursts += 1;
         let ages = self.bursts.is_multiple_of(AGEING);
+        if ages && self.has_garbage() {
+            self.reclaim();
+        }
         let others = self.ready & RINGS;
         let group = if others & HIGH != 0 { 1 } else { GROUP };
         for _ in 0..group.min(most - *ran) {
