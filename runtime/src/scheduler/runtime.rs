@@ -306,7 +306,7 @@ impl Builder {
         let realm = Realm::new().ok_or(BuildError::TooManyRuntimes)?;
         let topology = platform.topology();
         let limit = self.memory_limit.or_else(|| platform.memory().map(|bytes| bytes / 2));
-        let heaps = Heaps::new(topology.nodes, platform.pages(), limit);
+        let heaps = Heaps::new(topology.nodes, platform.pages(), limit, 0);
         let seat = |worker| Seat {
             inbox: Inbox::new(),
             asleep: Padded(AtomicBool::new(false)),
