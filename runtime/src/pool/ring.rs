@@ -29,6 +29,8 @@ struct Slot {
 #[repr(align(64))]
 pub(crate) struct Ring {
     slots: Box<[MaybeUninit<Slot>]>,
+    /// The tail may go up to here before somebody has to look, as far as is known; in an observed ring, nowhere.
+    limit: u64,
     head: u64,
     tail: u64,
     fetched: u64,
@@ -42,11 +44,32 @@ const FIRST_CAPACITY: usize = 256;
 const CACHED: u64 = 256;
 /// Positions count up from here for ever (and down, for tasks put before all others): they never wrap.
 const MIDDLE: u64 = 1 << 62;
+/// The limit of a ring that always wants to be asked.
+const OBSERVED: u64 = 0;
 
 impl Ring {
-    pub fn new() -> Self {
+    /// An empty ring. One that is `observed` never has room, so that whoever pushes calls
+    /// [`make_room`](Self::make_room) each time.
+    pub fn new(observed: bool) -> Self {
         let slots = vec![MaybeUninit::uninit(); FIRST_CAPACITY].into();
-        Self { slots, head: MIDDLE, tail: MIDDLE, fetched: MIDDLE, located: MIDDLE, plain: MIDDLE }
+        let limit = if observed { OBSERVED } else { MIDDLE + FIRST_CAPACITY as u64 };
+        Self { slots, limit, head: MIDDLE, tail: MIDDLE, fetched: MIDDLE, located: MIDDLE, plain: MIDDLE }
+    }
+
+    /// Whether a task can be pushed, with nothing to be done before.
+    #[inline(always)]
+    pub fn has_room(&self) -> bool {
+        self.tail < self.limit
+    }
+
+    /// Sees to it that there is a slot for one more task.
+    pub fn make_room(&mut self) {
+        if self.len() == self.slots.len() {
+            self.grow();
+        }
+        if self.limit != OBSERVED {
+            self.limit = self.head + self.slots.len() as u64;
+        }
     }
 
     #[inline(always)]
@@ -66,11 +89,10 @@ impl Ring {
         unsafe { self.slots.get_unchecked_mut(index) }
     }
 
+    /// Puts a task behind all others. There is room, or was made.
     #[inline(always)]
     pub fn push(&mut self, task: NonNull<Task>, fetch: Fetch) {
-        if self.len() == self.slots.len() {
-            self.grow();
-        }
+        debug_assert!(self.len() < self.slots.len());
         *self.place(self.tail) = MaybeUninit::new(Slot { task, fetch });
         self.tail += 1;
         if !fetch.is_none() {
@@ -78,12 +100,12 @@ impl Ring {
         }
     }
 
-    /// Puts a task before all others; it is not fetched.
+    /// Puts a task before all others; it is not fetched. There is room, or was made.
     pub fn push_front(&mut self, task: NonNull<Task>) {
-        if self.len() == self.slots.len() {
-            self.grow();
-        }
+        debug_assert!(self.len() < self.slots.len());
         self.head -= 1;
+        // There is one place less at the other end.
+        self.limit = self.limit.min(self.head + self.slots.len() as u64);
         *self.place(self.head) = MaybeUninit::new(Slot { task, fetch: Fetch::NONE });
     }
 
@@ -144,8 +166,6 @@ impl Ring {
         lines
     }
 
-    #[cold]
-    #[inline(never)]
     fn grow(&mut self) {
         let mut slots = vec![MaybeUninit::uninit(); self.slots.len() * 2].into_boxed_slice();
         for position in self.head..self.tail {

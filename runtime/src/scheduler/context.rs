@@ -74,7 +74,7 @@ impl Context {
             index,
             ledger: seat.ledger.clone(),
             counters: seat.counters.clone(),
-            rings: core::array::from_fn(|_| Ring::new()),
+            rings: core::array::from_fn(|_| Ring::new(false)),
             ready: 0,
             heap: CoreHeap::new(shared.heaps.clone(), seat.node),
             distance: shared.distance as u64,
@@ -181,13 +181,25 @@ impl Context {
         let level = meta.level();
         debug_assert!(level < Priority::COUNT);
         // SAFETY: the level is that of a priority, of which each has a ring.
+        if !unsafe { self.rings.get_unchecked_mut(level) }.has_room() {
+            self.make_room(task, level);
+        }
+        // SAFETY: as above.
         unsafe { self.rings.get_unchecked_mut(level) }.push(task, fetch);
         self.ready |= 1 << level;
+    }
+
+    /// Prepares a ring for a task that comes into it.
+    #[cold]
+    #[inline(never)]
+    fn make_room(&mut self, _task: NonNull<Task>, level: usize) {
+        self.rings[level].make_room();
     }
 
     /// Puts a task that holds an object before all others, whatever its priority: others wait for the object.
     pub(super) fn push_urgent(&mut self, task: NonNull<Task>, meta: Meta) {
         self.extra_load += meta.cost();
+        self.make_room(task, Priority::High as usize);
         self.rings[Priority::High as usize].push_front(task);
         self.ready |= 1 << Priority::High as u8;
     }
