@@ -197,6 +197,10 @@ impl Platform for Threads {
         self.began.elapsed().as_nanos() as u64
     }
 
+    fn is_real_time(&self) -> bool {
+        true
+    }
+
     fn patience(&self) -> u32 {
         if self.is_oversubscribed() { 0 } else { LOOKS_AT_HOME }
     }

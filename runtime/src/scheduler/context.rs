@@ -1,6 +1,7 @@
 //! A worker, as the tasks that run on it see it.
 
 use super::driver::unusual;
+use super::observed::Observing;
 use super::shared::{Seat, Shared};
 use crate::annotation::Priority;
 use crate::fork::Forks;
@@ -10,6 +11,7 @@ use crate::object::{AtRest, Fetch, Header, Reference};
 use crate::pool::{Inbox, Ring};
 use crate::sync::{Padded, Relaxed};
 use crate::task::{Aftermath, Meta, Task, TaskBuilder, class_of};
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use core::ptr::NonNull;
@@ -55,6 +57,8 @@ pub struct Context {
     pub(super) retired: VecDeque<Retired>,
     /// Tasks that were refused for lack of memory, as this worker knew when it last gave back what it had.
     pub(super) refused: u64,
+    /// If tasks are observed.
+    pub(super) observing: Option<Box<Observing>>,
 }
 
 impl Drop for Context {
@@ -70,17 +74,20 @@ impl Context {
 
     pub(super) fn new(index: usize, shared: Arc<Shared>) -> Self {
         let seat = &shared.seats[index];
+        let observing = shared.observer.as_ref().map(|observer| Box::new(Observing::new(observer, index)));
+        let watched = if shared.watchdog.is_some() { unusual::WATCHED } else { 0 };
+        let observed = if observing.is_some() { unusual::OBSERVED } else { 0 };
         Self {
             index,
             ledger: seat.ledger.clone(),
             counters: seat.counters.clone(),
-            rings: core::array::from_fn(|_| Ring::new(false)),
+            rings: core::array::from_fn(|_| Ring::new(observing.is_some())),
             ready: 0,
             heap: CoreHeap::new(shared.heaps.clone(), seat.node),
             distance: shared.distance as u64,
             at_rest: shared.at_rest,
             counting: shared.counting,
-            unusual: if shared.watchdog.is_some() { unusual::WATCHED } else { 0 },
+            unusual: watched | observed,
             current: Meta::new(0, Priority::Normal, 0),
             forks: seat.forks.own(),
             aftermath: None,
@@ -93,6 +100,7 @@ impl Context {
             extra_load: 0,
             retired: VecDeque::new(),
             refused: 0,
+            observing,
             shared,
         }
     }
@@ -189,11 +197,15 @@ impl Context {
         self.ready |= 1 << level;
     }
 
-    /// Prepares a ring for a task that comes into it.
+    /// Prepares a ring for a task that comes into it, and notes that it does.
     #[cold]
     #[inline(never)]
-    fn make_room(&mut self, _task: NonNull<Task>, level: usize) {
+    fn make_room(&mut self, task: NonNull<Task>, level: usize) {
         self.rings[level].make_room();
+        if let Some(observing) = &self.observing {
+            // SAFETY: the task belongs to this worker.
+            unsafe { observing.queue(task) };
+        }
     }
 
     /// Puts a task that holds an object before all others, whatever its priority: others wait for the object.
@@ -216,7 +228,12 @@ impl Context {
     pub(crate) fn send_to(&mut self, task: NonNull<Task>, worker: usize) {
         self.counters.0.remote_spawns.add(1);
         // SAFETY: the task belongs to this worker, which gives it up.
-        unsafe { self.shared.push(worker, task) };
+        unsafe {
+            if let Some(observing) = &self.observing {
+                observing.put(task);
+            }
+            self.shared.push(worker, task);
+        }
     }
 
     /// Hands a held object to the task that has waited longest for it, or lets it go.

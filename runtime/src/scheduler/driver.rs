@@ -51,6 +51,8 @@ pub(super) mod unusual {
     pub const CANCELLING: u8 = 1;
     /// The watchdog is told what runs.
     pub const WATCHED: u8 = 2;
+    /// Tasks are counted and their times taken.
+    pub const OBSERVED: u8 = 4;
 }
 
 impl Driver {
@@ -115,7 +117,7 @@ impl Driver {
                         Ok(())
                     }
                 };
-                cx.ran_watched();
+                cx.ran_unusually();
             }
         }
         if ran > 0 {
@@ -188,9 +190,11 @@ impl Driver {
         }
         if !garbage && !tasks && !work && cx.shared.phase() != phase::STOPPED {
             cx.counters.0.sleeps.add(1);
-            while cx.seat().asleep.0.load(SeqCst) {
-                cx.shared.platform.park(cx.index);
-            }
+            cx.observe_sleep(|cx| {
+                while cx.seat().asleep.0.load(SeqCst) {
+                    cx.shared.platform.park(cx.index);
+                }
+            });
         } else {
             // Others have to finish first: with more workers than cores they need this one's.
             yield_now();
@@ -276,9 +280,10 @@ impl Context {
         }
     }
 
-    /// The task that the watchdog knows of is over, with all that it has left to be done.
+    /// The task that the watchdog and the observer know of is over, with all that it has left to be done.
     #[cold]
-    fn ran_watched(&self) {
+    fn ran_unusually(&mut self) {
+        self.end_observed();
         if let Some(watchdog) = &self.shared.watchdog {
             watchdog.end(self.index);
         }
@@ -299,7 +304,7 @@ impl Context {
     }
 }
 
-/// Cancels a task, or runs it under the eyes of the watchdog.
+/// Cancels a task, or runs it under the eyes of the watchdog and the observer.
 ///
 /// # Safety
 ///
@@ -310,13 +315,16 @@ unsafe fn run_unusual(task: NonNull<Task>, cx: &mut Context) {
     // SAFETY: by the caller's promise; described while it is still there.
     unsafe {
         let vtable = task.as_ref().vtable;
+        let described = (cx.shared.watchdog.is_some() || cx.keeps_events()).then(|| (vtable.describe)(task));
+        cx.begin_observed(task, described.filter(|_| cx.keeps_events()));
         if cx.unusual & unusual::CANCELLING != 0 {
-            return (vtable.cancel)(task, cx);
+            (vtable.cancel)(task, cx);
+        } else {
+            if let (Some(watchdog), Some(described)) = (&cx.shared.watchdog, described) {
+                watchdog.begin(cx.index, described, cx.shared.platform.now());
+            }
+            (vtable.run)(task, cx);
         }
-        if let Some(watchdog) = &cx.shared.watchdog {
-            watchdog.begin(cx.index, (vtable.describe)(task), cx.shared.platform.now());
-        }
-        (vtable.run)(task, cx);
-        cx.ran_watched();
+        cx.ran_unusually();
     }
 }

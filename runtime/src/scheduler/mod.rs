@@ -2,6 +2,9 @@
 
 mod context;
 mod driver;
+#[cfg(feature = "std")]
+mod export;
+mod observed;
 mod placement;
 mod reclaim;
 mod runtime;

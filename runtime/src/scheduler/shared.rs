@@ -2,7 +2,7 @@
 
 use crate::fork::{ForkStack, Hatch, Job};
 use crate::memory::{Epochs, Heaps, Ledger, Retired};
-use crate::monitor::{Counters, Watchdog};
+use crate::monitor::{Counters, Observer, Watchdog};
 use crate::object::{AtRest, Realm};
 use crate::platform::Platform;
 use crate::pool::Inbox;
@@ -82,6 +82,7 @@ pub struct Shared {
     pub(crate) counting: bool,
     pub(crate) hook: Box<dyn Fn(Failure) + Send + Sync>,
     pub(crate) watchdog: Option<Watchdog>,
+    pub(crate) observer: Option<Arc<Observer>>,
 }
 
 impl Shared {
@@ -228,6 +229,8 @@ impl Shared {
                 // SAFETY: no worker is left, so no task is.
                 unsafe { retired.free(None) };
             }
+            #[cfg(feature = "std")]
+            self.export();
         }
     }
 }
