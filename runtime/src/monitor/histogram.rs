@@ -4,7 +4,6 @@
 //! `FINE`-th of what is in it, whatever its size (as in HdrHistogram).
 
 use super::Counter;
-use crate::sync::{AtomicU64, Relaxed};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::fmt;
@@ -20,7 +19,7 @@ const BUCKETS: usize = ((64 - FINE_BITS as usize) + 1) * FINE as usize;
 #[inline]
 fn bucket_of(value: u64) -> usize {
     // Bits that are too many for the value's bucket to tell.
-    let coarse = (u64::BITS - value.leading_zeros()).saturating_sub(FINE_BITS + 1);
+    let coarse = (value | (2 * FINE - 1)).ilog2() - FINE_BITS;
     (u64::from(coarse) * FINE + (value >> coarse)) as usize
 }
 
@@ -34,16 +33,11 @@ fn greatest_of(bucket: usize) -> u64 {
 }
 
 /// What one worker counts.
-pub(crate) struct Buckets {
-    counts: Box<[AtomicU64]>,
-    sum: Counter,
-    greatest: AtomicU64,
-}
+pub(crate) struct Buckets(Box<[Counter; BUCKETS]>);
 
 impl Default for Buckets {
     fn default() -> Self {
-        let counts = (0..BUCKETS).map(|_| AtomicU64::new(0)).collect();
-        Self { counts, sum: Counter::default(), greatest: AtomicU64::new(0) }
+        Self(Box::new(core::array::from_fn(|_| Counter::default())))
     }
 }
 
@@ -51,24 +45,17 @@ impl Buckets {
     /// Counts a value. Only the owner does.
     #[inline]
     pub fn record(&self, value: u64) {
-        let count = &self.counts[bucket_of(value)];
-        count.store(count.load(Relaxed) + 1, Relaxed);
-        self.sum.add(value);
-        if value > self.greatest.load(Relaxed) {
-            self.greatest.store(value, Relaxed);
-        }
+        self.0[bucket_of(value)].add(1);
     }
 
     /// All that was counted so far, its values in nanoseconds, of which one here makes `scale`.
     pub fn read(&self, scale: f64) -> Histogram {
-        let nanoseconds = |value: u64| (value as f64 * scale) as u64;
-        let counted = self.counts.iter().map(|count| count.load(Relaxed)).enumerate();
+        let counted = self.0.iter().map(Counter::get).enumerate();
         let buckets = counted.filter(|&(_, count)| count != 0).map(|(bucket, count)| Bucket {
-            up_to: Duration::from_nanos(nanoseconds(greatest_of(bucket))),
+            up_to: Duration::from_nanos((greatest_of(bucket) as f64 * scale) as u64),
             count,
         });
-        let max = Duration::from_nanos(nanoseconds(self.greatest.load(Relaxed)));
-        Histogram { buckets: buckets.collect(), sum: Duration::from_nanos(nanoseconds(self.sum.get())), max }
+        Histogram { buckets: buckets.collect() }
     }
 }
 
@@ -79,10 +66,6 @@ impl Buckets {
 pub struct Histogram {
     /// What was counted, the shortest times first; times that did not occur are left out.
     pub buckets: Vec<Bucket>,
-    /// All times together.
-    pub sum: Duration,
-    /// The longest time.
-    pub max: Duration,
 }
 
 /// Times that are taken for the same.
@@ -102,10 +85,15 @@ impl Histogram {
         self.buckets.iter().map(|bucket| bucket.count).sum()
     }
 
+    /// The longest time; zero if nothing was counted.
+    pub fn max(&self) -> Duration {
+        self.buckets.last().map_or(Duration::ZERO, |bucket| bucket.up_to)
+    }
+
     /// The mean; zero if nothing was counted.
     pub fn mean(&self) -> Duration {
-        let mean = self.sum.as_nanos().checked_div(u128::from(self.count()));
-        Duration::from_nanos(mean.unwrap_or(0) as u64)
+        let times = self.buckets.iter().map(|bucket| bucket.up_to.as_nanos() * u128::from(bucket.count));
+        Duration::from_nanos(times.sum::<u128>().checked_div(u128::from(self.count())).unwrap_or(0) as u64)
     }
 
     /// The time that `percent` of all do not exceed: 50 gives the median. Zero if nothing was counted.
@@ -117,7 +105,7 @@ impl Histogram {
         for bucket in &self.buckets {
             seen += bucket.count;
             if seen as f64 >= wanted || seen == count {
-                return bucket.up_to.min(self.max);
+                return bucket.up_to;
             }
         }
         Duration::ZERO
@@ -134,8 +122,6 @@ impl Histogram {
             same
         });
         self.buckets = all;
-        self.sum += other.sum;
-        self.max = self.max.max(other.max);
     }
 }
 
@@ -143,7 +129,7 @@ impl Histogram {
 impl fmt::Display for Histogram {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [median, most] = [50.0, 99.0].map(|percent| self.percentile(percent));
-        write!(f, "p50 {median:.1?}, p99 {most:.1?}, max {:.1?}", self.max)
+        write!(f, "p50 {median:.1?}, p99 {most:.1?}, max {:.1?}", self.max())
     }
 }
 
@@ -156,7 +142,7 @@ impl From<&Histogram> for hdrhistogram::Histogram<u64> {
             Err(error) => unreachable!("three figures are allowed: {error}"),
         };
         for bucket in &from.buckets {
-            let value = bucket.up_to.min(from.max).as_nanos() as u64;
+            let value = bucket.up_to.as_nanos() as u64;
             if to.record_n(value, bucket.count).is_err() {
                 unreachable!("it grows by itself");
             }
@@ -197,18 +183,17 @@ mod tests {
     #[test]
     fn percentiles_are_right_but_for_the_width_of_a_bucket() {
         let all = times(1..=100_000);
-        assert_eq!((all.count(), all.sum, all.max), (100_000, ns(5_000_050_000), ns(100_000)));
-        assert_eq!(all.mean(), ns(50_000));
-        for percent in [1, 10, 25, 50, 75, 90, 99] {
-            let (exact, told) = (percent * 1000, all.percentile(percent as f64).as_nanos() as u64);
-            assert!((exact..=exact + exact / FINE + 1).contains(&told), "p{percent} is {told}");
-        }
-        assert_eq!(
-            [0.0, 100.0, 200.0].map(|percent| all.percentile(percent)),
-            [ns(1), ns(100_000), ns(100_000)]
-        );
+        let near = |told: Duration, exact: u64| {
+            let told = told.as_nanos() as u64;
+            assert!((exact..=exact + exact / FINE + 1).contains(&told), "{told} for {exact}");
+        };
+        assert_eq!(all.count(), 100_000);
+        near(all.mean(), 50_000);
+        near(all.max(), 100_000);
+        [1, 10, 25, 50, 75, 90, 99].map(|percent| near(all.percentile(percent as f64), percent * 1000));
+        assert_eq!([0.0, 100.0, 200.0].map(|percent| all.percentile(percent)), [ns(1), all.max(), all.max()]);
         let nothing = times([]);
-        assert_eq!((nothing.percentile(50.0), nothing.mean()), (Duration::ZERO, Duration::ZERO));
+        assert_eq!([nothing.percentile(50.0), nothing.mean(), nothing.max()], [Duration::ZERO; 3]);
     }
 
     #[test]
@@ -217,7 +202,7 @@ mod tests {
         merged.merge(&times([5, 2, 1_000_000]));
         assert_eq!(merged, times([1, 5, 5, 1000, 77, 5, 2, 1_000_000]));
         assert_eq!(merged.buckets[2], Bucket { up_to: ns(5), count: 3 });
-        let text = alloc::format!("{}", times(vec![1500; 10]));
+        let text = alloc::format!("{}", times(vec![1535; 10]));
         assert_eq!(text, "p50 1.5µs, p99 1.5µs, max 1.5µs");
     }
 

@@ -27,8 +27,8 @@ pub(crate) struct Lead {
     pub queued: u64,
     /// The worker that spawned it, or [`OUTSIDE`].
     pub by: u32,
-    /// How often it has begun to run.
-    pub runs: u32,
+    /// It has begun to run, and is there for the second time at least.
+    pub has_run: bool,
 }
 
 const _: () = assert!(size_of::<Lead>() <= LEAD && align_of::<Lead>() <= LEAD);
@@ -56,10 +56,6 @@ pub(crate) struct Record {
     pub spawned: Counter,
     /// Tasks that came into its pool.
     pub queued: Counter,
-    /// Tasks that it took out of its pool, to run them or to drop them.
-    pub runs: Counter,
-    /// Tasks that came to their end here.
-    pub finished: Counter,
     /// Time in tasks, and in halves of joins that it has taken from others while it had no task.
     pub busy: Counter,
     /// Time asleep.
@@ -79,7 +75,7 @@ pub(crate) struct Record {
 /// See the module's documentation.
 pub(crate) struct Observer {
     pub clock: Clock,
-    pub records: Box<[Padded<Record>]>,
+    pub records: Box<[Arc<Padded<Record>>]>,
     /// Tasks that were spawned by threads that are no workers.
     pub spawned_outside: AtomicU64,
     pub asked: Observation,
@@ -95,14 +91,10 @@ impl Observer {
         let record = |_| Record { events: (asked.events > 0).then_some(()).map(events), ..Record::default() };
         Some(Self {
             clock: Clock::new(platform.clone()),
-            records: (0..workers).map(record).map(Padded).collect(),
+            records: (0..workers).map(record).map(Padded).map(Arc::new).collect(),
             spawned_outside: AtomicU64::new(0),
             asked,
         })
-    }
-
-    pub fn record(&self, worker: usize) -> &Record {
-        &self.records[worker].0
     }
 
     /// Notes when a task is put somewhere: into a pool, or on its way to one. Returns whether that is the first time.
@@ -110,19 +102,19 @@ impl Observer {
     /// # Safety
     ///
     /// The task is one of this runtime's, no message of its own, and the caller's alone.
+    #[inline]
     pub unsafe fn stamp(&self, mut task: NonNull<Task>, by: u32) -> bool {
         let now = self.clock.now().max(1);
         // SAFETY: by the caller's promise.
         unsafe {
-            let first = !task.as_ref().meta.is_stamped();
-            if first {
+            if !task.as_ref().meta.is_stamped() {
                 task.as_mut().meta.stamp();
-                task.byte_sub(LEAD).cast().write(Lead { spawned: now, queued: now, by, runs: 0 });
-            } else {
-                let lead = Lead::of(task);
-                lead.queued = if lead.queued == 0 { now } else { lead.queued };
+                task.byte_sub(LEAD).cast().write(Lead { spawned: now, queued: now, by, has_run: false });
+                return true;
             }
-            first
+            let lead = Lead::of(task);
+            lead.queued = if lead.queued == 0 { now } else { lead.queued };
+            false
         }
     }
 
@@ -145,8 +137,6 @@ impl Observer {
     /// # Safety
     ///
     /// As for [`stamp`](Self::stamp).
-    #[cold]
-    #[inline(never)]
     pub unsafe fn stamp_outside(&self, task: NonNull<Task>) {
         // SAFETY: by the caller's promise.
         if unsafe { self.stamp(task, OUTSIDE) } {

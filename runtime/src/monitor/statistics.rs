@@ -46,7 +46,7 @@ pub struct WorkerStatistics {
     /// How often a task has come into its pool. One that is put back to be run again, or goes from worker to worker, comes
     /// several times.
     pub queued: u64,
-    /// How often it has taken a task out of its pool.
+    /// How often it has run a task from its pool, or dropped one that was cancelled.
     pub runs: u64,
     /// Tasks that have finished here.
     pub finished: u64,
@@ -78,7 +78,7 @@ impl Statistics {
 }
 
 impl WorkerStatistics {
-    /// Tasks in its pool.
+    /// Tasks in its pool, with the one that runs.
     pub fn occupancy(&self) -> u64 {
         self.queued.saturating_sub(self.runs)
     }
@@ -91,8 +91,6 @@ impl Observer {
         let ticks = self.clock.now().saturating_sub(self.clock.began());
         let elapsed = Duration::from_nanos((ticks as f64 * scale) as u64);
         let mut all = Statistics { elapsed, counters, ..Statistics::default() };
-        // Ends first: a task that ends meanwhile has been spawned before.
-        all.finished = self.records.iter().map(|record| record.0.finished.get()).sum();
         let both = self.records.iter().zip(others);
         all.workers = both
             .map(|(record, (steals, sleeps))| WorkerStatistics {
@@ -103,12 +101,14 @@ impl Observer {
             })
             .collect();
         for worker in &all.workers {
-            all.spawned += worker.spawned;
+            all.finished += worker.finished;
             all.waiting.merge(&worker.waiting);
             all.running.merge(&worker.running);
             all.completion.merge(&worker.completion);
         }
-        all.spawned += self.spawned_outside.load(Relaxed);
+        // After the ends: a task that has ended has been spawned before.
+        let spawned = self.records.iter().map(|record| record.0.spawned.get());
+        all.spawned = self.spawned_outside.load(Relaxed) + spawned.sum::<u64>();
         all
     }
 
@@ -124,16 +124,17 @@ impl Observer {
 
 impl Record {
     fn statistics(&self, scale: f64) -> WorkerStatistics {
+        // Runs first: what has run has come before.
+        let (running, completion) = (self.running.read(scale), self.completion.read(scale));
         WorkerStatistics {
             asleep: Duration::from_nanos((self.asleep.get() as f64 * scale) as u64),
             spawned: self.spawned.get(),
-            // Runs first: what is run meanwhile has come before.
-            runs: self.runs.get(),
             queued: self.queued.get(),
-            finished: self.finished.get(),
+            runs: running.count(),
+            finished: completion.count(),
             waiting: self.waiting.read(scale),
-            running: self.running.read(scale),
-            completion: self.completion.read(scale),
+            running,
+            completion,
             ..WorkerStatistics::default()
         }
     }

@@ -34,7 +34,13 @@ impl Clock {
     /// The time, in ticks. On another core it may be a few ticks behind.
     #[inline]
     pub fn now(&self) -> u64 {
-        if self.counts { counter::read() } else { self.platform.now() }
+        if self.counts { counter::read() } else { self.look() }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn look(&self) -> u64 {
+        self.platform.now()
     }
 
     /// The time at which this clock was made, in ticks.

@@ -63,6 +63,7 @@ impl Ring {
     }
 
     /// Sees to it that there is a slot for one more task.
+    #[inline]
     pub fn make_room(&mut self) {
         if self.len() == self.slots.len() {
             self.grow();
@@ -166,6 +167,8 @@ impl Ring {
         lines
     }
 
+    #[cold]
+    #[inline(never)]
     fn grow(&mut self) {
         let mut slots = vec![MaybeUninit::uninit(); self.slots.len() * 2].into_boxed_slice();
         for position in self.head..self.tail {

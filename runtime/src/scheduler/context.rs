@@ -201,10 +201,10 @@ impl Context {
     #[cold]
     #[inline(never)]
     fn make_room(&mut self, task: NonNull<Task>, level: usize) {
-        self.rings[level].make_room();
-        if let Some(observing) = &self.observing {
+        match &self.observing {
+            None => self.rings[level].make_room(),
             // SAFETY: the task belongs to this worker.
-            unsafe { observing.queue(task) };
+            Some(observing) => unsafe { observing.queue(task, &mut self.rings[level]) },
         }
     }
 
@@ -230,7 +230,7 @@ impl Context {
         // SAFETY: the task belongs to this worker, which gives it up.
         unsafe {
             if let Some(observing) = &self.observing {
-                observing.put(task);
+                observing.put_elsewhere(task);
             }
             self.shared.push(worker, task);
         }

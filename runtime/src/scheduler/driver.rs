@@ -117,7 +117,8 @@ impl Driver {
                         Ok(())
                     }
                 };
-                cx.ran_unusually();
+                cx.ran_watched();
+                cx.end_unwound();
             }
         }
         if ran > 0 {
@@ -280,10 +281,9 @@ impl Context {
         }
     }
 
-    /// The task that the watchdog and the observer know of is over, with all that it has left to be done.
+    /// The task that the watchdog knows of is over, with all that it has left to be done.
     #[cold]
-    fn ran_unusually(&mut self) {
-        self.end_observed();
+    fn ran_watched(&self) {
         if let Some(watchdog) = &self.shared.watchdog {
             watchdog.end(self.index);
         }
@@ -312,19 +312,40 @@ impl Context {
 #[cold]
 #[inline(never)]
 unsafe fn run_unusual(task: NonNull<Task>, cx: &mut Context) {
+    // SAFETY: by the caller's promise.
+    unsafe {
+        match cx.unusual {
+            unusual::OBSERVED => run_observed(task, cx),
+            _ => cx.run_in_sight(task, |task, cx| cancel_or_watch(task, cx)),
+        }
+    }
+}
+
+/// Where tasks are observed, all of them are: so this is not cold.
+///
+/// # Safety
+///
+/// The task belongs to this worker.
+#[inline(never)]
+unsafe fn run_observed(task: NonNull<Task>, cx: &mut Context) {
+    // SAFETY: by the caller's promise.
+    unsafe { cx.run_in_sight(task, |task, cx| (task.as_ref().vtable.run)(task, cx)) };
+}
+
+/// # Safety
+///
+/// The task belongs to this worker.
+unsafe fn cancel_or_watch(task: NonNull<Task>, cx: &mut Context) {
     // SAFETY: by the caller's promise; described while it is still there.
     unsafe {
         let vtable = task.as_ref().vtable;
-        let described = (cx.shared.watchdog.is_some() || cx.keeps_events()).then(|| (vtable.describe)(task));
-        cx.begin_observed(task, described.filter(|_| cx.keeps_events()));
         if cx.unusual & unusual::CANCELLING != 0 {
-            (vtable.cancel)(task, cx);
-        } else {
-            if let (Some(watchdog), Some(described)) = (&cx.shared.watchdog, described) {
-                watchdog.begin(cx.index, described, cx.shared.platform.now());
-            }
-            (vtable.run)(task, cx);
+            return (vtable.cancel)(task, cx);
         }
-        cx.ran_unusually();
+        if let Some(watchdog) = &cx.shared.watchdog {
+            watchdog.begin(cx.index, (vtable.describe)(task), cx.shared.platform.now());
+        }
+        (vtable.run)(task, cx);
+        cx.ran_watched();
     }
 }

@@ -6,7 +6,7 @@
 use super::Context;
 use crate::monitor::{Description, Event, Lead, Observer, Ran, Record, What};
 use crate::pool::Ring;
-use crate::sync::Relaxed;
+use crate::sync::{Padded, Relaxed};
 use crate::task::Task;
 use alloc::sync::Arc;
 use core::ptr::NonNull;
@@ -14,40 +14,61 @@ use core::ptr::NonNull;
 /// A worker's part in observing its runtime.
 pub(crate) struct Observing {
     observer: Arc<Observer>,
-    worker: usize,
+    record: Arc<Padded<Record>>,
+    worker: u32,
+    /// Events are kept.
+    keeps_events: bool,
     /// The burst in which the last run ended, and when.
-    last: (u64, u64),
-    /// The run that is not over.
-    run: Option<Run>,
+    burst: u64,
+    ended: u64,
+    /// What else an event says of the run that goes on.
+    details: Option<Details>,
+    /// The run that unwound, until what it has left is done.
+    unwound: Option<Run>,
 }
 
-/// The run of a task that goes on.
+/// The run of a task.
+#[derive(Clone, Copy)]
 struct Run {
     /// When it began.
     begin: u64,
     /// When the task was spawned.
     spawned: u64,
-    /// When the task was put into the pool, and by whom it was spawned, for the timeline.
-    queued: u64,
-    by: u32,
-    /// Where the end of the task is counted, and how many ends there are already.
+    /// Where the end of the task is counted, and how many ends there were before.
     slot: u8,
     finished: u64,
-    /// Times that the worker's tasks have waited at latches.
+}
+
+/// What only a timeline needs.
+struct Details {
+    description: Description,
+    /// When the task came to where it waited.
+    queued: u64,
+    /// Who spawned it.
+    by: u32,
+    /// Times that the worker's tasks have waited at latches, before.
     latch_waits: u64,
     /// Tasks left in the pool.
     depth: usize,
-    /// For the timeline.
-    description: Option<Description>,
 }
 
 impl Observing {
     pub fn new(observer: &Arc<Observer>, worker: usize) -> Self {
-        Self { observer: observer.clone(), worker, last: (0, 0), run: None }
+        let record = observer.records[worker].clone();
+        Self {
+            observer: observer.clone(),
+            keeps_events: record.0.events.is_some(),
+            record,
+            worker: worker as u32,
+            burst: 0,
+            ended: 0,
+            details: None,
+            unwound: None,
+        }
     }
 
-    fn record(&self) -> &Record {
-        self.observer.record(self.worker)
+    fn now(&self) -> u64 {
+        self.observer.clock.now()
     }
 
     /// Notes that the worker spawns a task, or puts it somewhere again; not of messages of the runtime's own. Whether it
@@ -56,140 +77,204 @@ impl Observing {
     /// # Safety
     ///
     /// The task belongs to this worker.
-    #[cold]
-    #[inline(never)]
+    #[inline]
     pub unsafe fn put(&self, task: NonNull<Task>) -> bool {
         // SAFETY: by the caller's promise.
         unsafe {
             if task.as_ref().meta.is_protocol() {
                 return false;
             }
-            if self.observer.stamp(task, self.worker as u32) {
-                self.record().spawned.add(1);
+            if self.observer.stamp(task, self.worker) {
+                self.record.0.spawned.add(1);
             }
         }
         true
     }
 
-    /// Notes that a task comes into the worker's pool.
+    /// The same, out of the way of the others.
     ///
     /// # Safety
     ///
     /// As for [`put`](Self::put).
-    pub unsafe fn queue(&self, task: NonNull<Task>) {
+    #[cold]
+    #[inline(never)]
+    pub unsafe fn put_elsewhere(&self, task: NonNull<Task>) {
+        // SAFETY: by the caller's promise.
+        unsafe { self.put(task) };
+    }
+
+    /// Notes that a task comes into the worker's pool, where it makes room for it.
+    ///
+    /// # Safety
+    ///
+    /// As for [`put`](Self::put).
+    #[inline(never)]
+    pub unsafe fn queue(&self, task: NonNull<Task>, ring: &mut Ring) {
+        ring.make_room();
         // SAFETY: by the caller's promise.
         if unsafe { self.put(task) } {
-            self.record().queued.add(1);
+            self.record.0.queued.add(1);
         }
     }
 
-    fn keep(&self, what: What, begin: u64, end: u64) {
-        if let Some(events) = &self.record().events {
-            events.lock().push(Event { what, begin, end });
+    fn keep(&self, event: Event) {
+        if let Some(events) = &self.record.0.events {
+            events.lock().push(event);
         }
     }
 }
 
 impl Context {
-    /// Whether somebody wants to know the names of tasks.
-    pub(super) fn keeps_events(&self) -> bool {
-        self.observing.as_ref().is_some_and(|observing| observing.record().events.is_some())
-    }
-
-    /// A task begins to run, or to be dropped.
+    /// Runs or cancels a task, as `run` does, and takes its time.
     ///
     /// # Safety
     ///
     /// It belongs to this worker, and is no message of the runtime's own.
-    pub(super) unsafe fn begin_observed(&mut self, task: NonNull<Task>, description: Option<Description>) {
-        let Some(observing) = &mut self.observing else { return };
-        let record = observing.observer.record(observing.worker);
-        let begin = match observing.last {
-            (burst, end) if burst == self.bursts => end,
-            _ => observing.observer.clock.now(),
-        };
-        // SAFETY: by the caller's promise; it was stamped when it came into the pool.
-        let (lead, slot) = unsafe { (Lead::of(task), task.as_ref().meta.epoch()) };
-        record.runs.add(1);
-        record.since.store(begin, Relaxed);
-        if lead.runs == 0 {
-            record.waiting.record(begin.saturating_sub(lead.spawned));
-        }
-        lead.runs = lead.runs.saturating_add(1);
-        let depth = if description.is_some() { self.rings.iter().map(Ring::len).sum() } else { 0 };
-        observing.run = Some(Run {
-            begin,
-            spawned: lead.spawned,
-            queued: core::mem::take(&mut lead.queued),
-            by: lead.by,
-            slot,
-            finished: self.ledger.0.finished_in(slot),
-            latch_waits: self.counters.0.latch_waits.get(),
-            depth,
-            description,
-        });
+    #[inline(always)]
+    pub(super) unsafe fn run_in_sight(
+        &mut self,
+        task: NonNull<Task>,
+        run: impl FnOnce(NonNull<Task>, &mut Self),
+    ) {
+        // SAFETY: by the caller's promise.
+        let begun = unsafe { self.begin(task) };
+        let cx: *mut Self = self;
+        let guard = Unwinding { begun, cx };
+        // SAFETY: derived from the exclusive borrow above, which is not used otherwise meanwhile.
+        run(task, unsafe { &mut *cx });
+        core::mem::forget(guard);
+        self.end(begun);
     }
 
-    /// The run that began is over, with all that it has left to be done; if there was any.
-    pub(super) fn end_observed(&mut self) {
-        let Some(observing) = &mut self.observing else { return };
-        let Some(run) = observing.run.take() else { return };
-        let end = observing.observer.clock.now();
-        observing.last = (self.bursts, end);
-        let record = observing.record();
+    /// # Safety
+    ///
+    /// As for [`run_in_sight`](Self::run_in_sight).
+    #[inline(always)]
+    unsafe fn begin(&mut self, task: NonNull<Task>) -> Option<Run> {
+        let observing = self.observing.as_ref()?;
+        let begin = if observing.burst == self.bursts { observing.ended } else { observing.now() };
+        // SAFETY: by the caller's promise; it was stamped when it came into the pool.
+        let (lead, slot) = unsafe { (Lead::of(task), task.as_ref().meta.epoch()) };
+        let record = &observing.record.0;
+        record.since.store(begin, Relaxed);
+        if !lead.has_run {
+            record.waiting.record(begin.saturating_sub(lead.spawned));
+        }
+        let run = Run { begin, spawned: lead.spawned, slot, finished: self.ledger.0.finished_in(slot) };
+        if observing.keeps_events {
+            // SAFETY: by the caller's promise.
+            unsafe { self.note_details(task, lead) };
+        }
+        lead.has_run = true;
+        lead.queued = 0;
+        Some(run)
+    }
+
+    /// # Safety
+    ///
+    /// As for [`run_in_sight`](Self::run_in_sight).
+    #[inline(never)]
+    unsafe fn note_details(&mut self, task: NonNull<Task>, lead: &Lead) {
+        let latch_waits = self.counters.0.latch_waits.get();
+        let depth = self.rings.iter().map(Ring::len).sum();
+        // SAFETY: by the caller's promise.
+        let description = unsafe { (task.as_ref().vtable.describe)(task) };
+        if let Some(observing) = &mut self.observing {
+            let Lead { queued, by, .. } = *lead;
+            observing.details = Some(Details { description, queued, by, latch_waits, depth });
+        }
+    }
+
+    /// The run is over, with all that it has left to be done.
+    #[inline(always)]
+    fn end(&mut self, begun: Option<Run>) {
+        let (Some(observing), Some(run)) = (&mut self.observing, begun) else { return };
+        let Run { begin, spawned, slot, finished } = run;
         // On a virtual clock a task begins and ends at the same moment.
-        let time = end.saturating_sub(run.begin).max(1);
+        let end = observing.now().max(begin + 1);
+        observing.burst = self.bursts;
+        observing.ended = end;
+        let record = &observing.record.0;
         record.since.store(0, Relaxed);
-        record.busy.add(time);
-        record.running.record(time);
-        let finished = self.ledger.0.finished_in(run.slot) != run.finished;
+        record.busy.add(end - begin);
+        record.running.record(end - begin);
+        let finished = self.ledger.0.finished_in(slot) != finished;
         if finished {
-            record.finished.add(1);
-            record.completion.record((run.begin + time).saturating_sub(run.spawned));
+            record.completion.record(end.saturating_sub(spawned));
         }
-        if let Some(description) = run.description {
-            let latch_waits = self.counters.0.latch_waits.get() - run.latch_waits;
-            let ran = Ran {
-                description,
-                spawned: run.spawned,
-                by: run.by,
-                waited: run.begin.saturating_sub(run.queued),
-                latch_waits,
-                finished,
-                depth: run.depth,
-            };
-            observing.keep(What::Task(ran), run.begin, run.begin + time);
+        if observing.keeps_events {
+            self.keep_run(&run, end, finished);
         }
+    }
+
+    #[inline(never)]
+    fn keep_run(&mut self, run: &Run, end: u64, finished: bool) {
+        let Some(observing) = &mut self.observing else { return };
+        let Some(Details { description, queued, by, latch_waits, depth }) = observing.details.take() else {
+            return;
+        };
+        let ran = Ran {
+            description,
+            spawned: run.spawned,
+            by,
+            waited: run.begin.saturating_sub(queued),
+            latch_waits: self.counters.0.latch_waits.get() - latch_waits,
+            finished,
+            depth,
+        };
+        observing.keep(Event { what: What::Task(ran), begin: run.begin, end });
+    }
+
+    /// What a run that unwound has left is done.
+    pub(super) fn end_unwound(&mut self) {
+        let unwound = self.observing.as_mut().and_then(|observing| observing.unwound.take());
+        self.end(unwound);
     }
 
     /// Notes what the worker does with a half of a join that it has taken from another one. If `idle`, it has no task, and
     /// this is what it is busy with.
-    pub(crate) fn observe_half<R>(&mut self, idle: bool, run: impl FnOnce(&mut Self) -> R) -> R {
+    pub(crate) fn observe_half(&mut self, idle: bool, run: impl FnOnce(&mut Self)) {
         let Some(observing) = &self.observing else { return run(self) };
-        let begin = observing.observer.clock.now();
+        let begin = observing.now();
         if idle {
-            observing.record().since.store(begin, Relaxed);
+            observing.record.0.since.store(begin, Relaxed);
         }
-        let result = run(self);
+        run(self);
         if let Some(observing) = &self.observing {
-            let time = observing.observer.clock.now().saturating_sub(begin).max(1);
+            let end = observing.now().max(begin + 1);
             if idle {
-                observing.record().since.store(0, Relaxed);
-                observing.record().busy.add(time);
+                observing.record.0.since.store(0, Relaxed);
+                observing.record.0.busy.add(end - begin);
             }
-            observing.keep(What::Half, begin, begin + time);
+            observing.keep(Event { what: What::Half, begin, end });
         }
-        result
     }
 
     /// Notes that the worker sleeps.
     pub(super) fn observe_sleep(&mut self, sleep: impl FnOnce(&mut Self)) {
-        let clock = |cx: &Self| cx.observing.as_ref().map(|observing| observing.observer.clock.now());
-        let begin = clock(self);
+        let now = |cx: &Self| cx.observing.as_ref().map(|observing| observing.now());
+        let begin = now(self);
         sleep(self);
-        if let (Some(observing), Some(begin), Some(end)) = (&self.observing, begin, clock(self)) {
-            observing.record().asleep.add(end.saturating_sub(begin));
-            observing.keep(What::Sleep, begin, end);
+        if let (Some(observing), Some(begin), Some(end)) = (&self.observing, begin, now(self)) {
+            observing.record.0.asleep.add(end.saturating_sub(begin));
+            observing.keep(Event { what: What::Sleep, begin, end: end.max(begin) });
+        }
+    }
+}
+
+/// A run that unwinds is not over yet.
+struct Unwinding {
+    begun: Option<Run>,
+    cx: *mut Context,
+}
+
+impl Drop for Unwinding {
+    /// Only while unwinding: otherwise it is forgotten.
+    #[cold]
+    fn drop(&mut self) {
+        // SAFETY: the context is that of `run_in_sight`, whose task does not use it any more.
+        if let Some(observing) = unsafe { &mut (*self.cx).observing } {
+            observing.unwound = self.begun;
         }
     }
 }
