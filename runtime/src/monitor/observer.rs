@@ -78,6 +78,7 @@ pub(crate) struct Observer {
     pub records: Box<[Arc<Padded<Record>>]>,
     /// Tasks that were spawned by threads that are no workers.
     pub spawned_outside: AtomicU64,
+    #[cfg(feature = "std")]
     pub asked: Observation,
 }
 
@@ -93,6 +94,7 @@ impl Observer {
             clock: Clock::new(platform.clone()),
             records: (0..workers).map(record).map(Padded).map(Arc::new).collect(),
             spawned_outside: AtomicU64::new(0),
+            #[cfg(feature = "std")]
             asked,
         })
     }

@@ -1,13 +1,14 @@
 //! What the workers did and when, for a picture: the last events of each, as a file that Perfetto opens.
 
 use super::observer::OUTSIDE;
-use super::{Description, Observer};
+use super::{Observer, Touched};
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::fmt;
 
 /// Something that a worker did, in ticks of the observer's clock.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(crate) struct Event {
     pub what: What,
     pub begin: u64,
@@ -15,7 +16,7 @@ pub(crate) struct Event {
 }
 
 /// What a worker can do.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(crate) enum What {
     /// It ran a task.
     Task(Ran),
@@ -26,9 +27,12 @@ pub(crate) enum What {
 }
 
 /// The run of a task.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(crate) struct Ran {
-    pub description: Description,
+    pub name: &'static str,
+    /// Its first object, and the others: few tasks have several.
+    pub object: Option<Touched>,
+    pub others: Box<[Touched]>,
     /// When the task was spawned, and by which worker.
     pub spawned: u64,
     pub by: u32,
@@ -52,7 +56,7 @@ pub(crate) struct Events {
 impl Events {
     /// Keeps up to `most` events.
     pub fn new(most: usize) -> Self {
-        Self { kept: VecDeque::new(), most, dropped: 0 }
+        Self { kept: VecDeque::with_capacity(most), most, dropped: 0 }
     }
 
     pub fn push(&mut self, event: Event) {
@@ -96,7 +100,7 @@ impl Timeline {
         for record in &observer.records {
             let events = record.0.events.as_ref()?.lock();
             dropped += events.dropped;
-            tracks.push(events.kept.iter().copied().collect());
+            tracks.push(events.kept.iter().cloned().collect());
         }
         Some(Self { tracks, dropped, began: observer.clock.began(), scale: observer.clock.scale() })
     }
@@ -122,11 +126,11 @@ impl Timeline {
 
     fn write_task(&self, f: &mut fmt::Formatter<'_>, tid: usize, event: &Event, ran: &Ran) -> fmt::Result {
         let (begin, time) = (self.time(event.begin), self.span(event.end - event.begin));
-        let name = Quoted(ran.description.task);
+        let name = Quoted(ran.name);
         write!(f, r#"{{"ph":"X","cat":"task","name":{name},"pid":1,"tid":{tid},"ts":{begin},"dur":{time},"#)?;
         write!(f, r#""args":{{"waited µs":{},"latch waits":{}"#, self.span(ran.waited), ran.latch_waits)?;
         write!(f, r#","put back":{}"#, !ran.finished)?;
-        for (number, object) in ran.description.objects.iter().flatten().enumerate() {
+        for (number, object) in ran.object.iter().chain(&ran.others).enumerate() {
             write!(f, r#","object {number}":{}"#, Quoted(object))?;
         }
         f.write_str("}}")?;

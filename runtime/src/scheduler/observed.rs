@@ -21,8 +21,8 @@ pub(crate) struct Observing {
     /// The burst in which the last run ended, and when.
     burst: u64,
     ended: u64,
-    /// What else an event says of the run that goes on.
-    details: Option<Details>,
+    /// What is kept of the run that goes on, as far as is known; of waits at latches it has those before.
+    ran: Option<Ran>,
     /// The run that unwound, until what it has left is done.
     unwound: Option<Run>,
 }
@@ -39,19 +39,6 @@ struct Run {
     finished: u64,
 }
 
-/// What only a timeline needs.
-struct Details {
-    description: Description,
-    /// When the task came to where it waited.
-    queued: u64,
-    /// Who spawned it.
-    by: u32,
-    /// Times that the worker's tasks have waited at latches, before.
-    latch_waits: u64,
-    /// Tasks left in the pool.
-    depth: usize,
-}
-
 impl Observing {
     pub fn new(observer: &Arc<Observer>, worker: usize) -> Self {
         let record = observer.records[worker].clone();
@@ -62,7 +49,7 @@ impl Observing {
             worker: worker as u32,
             burst: 0,
             ended: 0,
-            details: None,
+            ran: None,
             unwound: None,
         }
     }
@@ -163,7 +150,7 @@ impl Context {
         let run = Run { begin, spawned: lead.spawned, slot, finished: self.ledger.0.finished_in(slot) };
         if observing.keeps_events {
             // SAFETY: by the caller's promise.
-            unsafe { self.note_details(task, lead) };
+            unsafe { self.describe(task, lead, begin) };
         }
         lead.has_run = true;
         lead.queued = 0;
@@ -174,15 +161,22 @@ impl Context {
     ///
     /// As for [`run_in_sight`](Self::run_in_sight).
     #[inline(never)]
-    unsafe fn note_details(&mut self, task: NonNull<Task>, lead: &Lead) {
-        let latch_waits = self.counters.0.latch_waits.get();
-        let depth = self.rings.iter().map(Ring::len).sum();
+    unsafe fn describe(&mut self, task: NonNull<Task>, lead: &Lead, begin: u64) {
+        let Some(observing) = &mut self.observing else { return };
         // SAFETY: by the caller's promise.
-        let description = unsafe { (task.as_ref().vtable.describe)(task) };
-        if let Some(observing) = &mut self.observing {
-            let Lead { queued, by, .. } = *lead;
-            observing.details = Some(Details { description, queued, by, latch_waits, depth });
-        }
+        let Description { task: name, objects } = unsafe { (task.as_ref().vtable.describe)(task) };
+        let mut objects = objects.into_iter().flatten();
+        observing.ran = Some(Ran {
+            name,
+            object: objects.next(),
+            others: objects.collect(),
+            spawned: lead.spawned,
+            by: lead.by,
+            waited: begin.saturating_sub(lead.queued),
+            latch_waits: self.counters.0.latch_waits.get(),
+            finished: false,
+            depth: self.rings.iter().map(Ring::len).sum(),
+        });
     }
 
     /// The run is over, with all that it has left to be done.
@@ -203,26 +197,16 @@ impl Context {
             record.completion.record(end.saturating_sub(spawned));
         }
         if observing.keeps_events {
-            self.keep_run(&run, end, finished);
+            self.keep_run(begin, end, finished);
         }
     }
 
     #[inline(never)]
-    fn keep_run(&mut self, run: &Run, end: u64, finished: bool) {
+    fn keep_run(&mut self, begin: u64, end: u64, finished: bool) {
         let Some(observing) = &mut self.observing else { return };
-        let Some(Details { description, queued, by, latch_waits, depth }) = observing.details.take() else {
-            return;
-        };
-        let ran = Ran {
-            description,
-            spawned: run.spawned,
-            by,
-            waited: run.begin.saturating_sub(queued),
-            latch_waits: self.counters.0.latch_waits.get() - latch_waits,
-            finished,
-            depth,
-        };
-        observing.keep(Event { what: What::Task(ran), begin: run.begin, end });
+        let Some(ran) = observing.ran.take() else { return };
+        let latch_waits = self.counters.0.latch_waits.get() - ran.latch_waits;
+        observing.keep(Event { what: What::Task(Ran { latch_waits, finished, ..ran }), begin, end });
     }
 
     /// What a run that unwound has left is done.
