@@ -4,6 +4,8 @@ mod counters;
 mod histogram;
 mod observation;
 mod observer;
+#[cfg(feature = "tracing")]
+pub(crate) mod spans;
 mod statistics;
 mod timeline;
 mod watchdog;

@@ -77,6 +77,10 @@ impl Context {
         let observing = shared.observer.as_ref().map(|observer| Box::new(Observing::new(observer, index)));
         let watched = if shared.watchdog.is_some() { unusual::WATCHED } else { 0 };
         let observed = if observing.is_some() { unusual::OBSERVED } else { 0 };
+        #[cfg(feature = "tracing")]
+        let traced = if shared.spans { unusual::TRACED } else { 0 };
+        #[cfg(not(feature = "tracing"))]
+        let traced = 0;
         Self {
             index,
             ledger: seat.ledger.clone(),
@@ -87,7 +91,7 @@ impl Context {
             distance: shared.distance as u64,
             at_rest: shared.at_rest,
             counting: shared.counting,
-            unusual: watched | observed,
+            unusual: watched | observed | traced,
             current: Meta::new(0, Priority::Normal, 0),
             forks: seat.forks.own(),
             aftermath: None,

@@ -53,6 +53,9 @@ pub(super) mod unusual {
     pub const WATCHED: u8 = 2;
     /// Tasks are counted and their times taken.
     pub const OBSERVED: u8 = 4;
+    /// Each run has a span.
+    #[cfg(feature = "tracing")]
+    pub const TRACED: u8 = 8;
 }
 
 impl Driver {
@@ -342,6 +345,9 @@ unsafe fn cancel_or_watch(task: NonNull<Task>, cx: &mut Context) {
         if cx.unusual & unusual::CANCELLING != 0 {
             return (vtable.cancel)(task, cx);
         }
+        #[cfg(feature = "tracing")]
+        let _span = (cx.unusual & unusual::TRACED != 0)
+            .then(|| crate::monitor::spans::enter(cx.index, || (vtable.describe)(task)));
         if let Some(watchdog) = &cx.shared.watchdog {
             watchdog.begin(cx.index, (vtable.describe)(task), cx.shared.platform.now());
         }

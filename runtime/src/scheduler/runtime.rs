@@ -221,6 +221,8 @@ pub struct Builder {
     hook: Box<dyn Fn(Failure) + Send + Sync>,
     watchdog: Option<(Duration, Hook)>,
     observation: Observation,
+    #[cfg(feature = "tracing")]
+    spans: bool,
 }
 
 /// Tasks between a fetch and the task that it is for, unless set: the lines of that many tasks are about what a core
@@ -241,6 +243,8 @@ impl Default for Builder {
             hook: Box::new(report),
             watchdog: None,
             observation: Observation::default(),
+            #[cfg(feature = "tracing")]
+            spans: false,
         }
     }
 }
@@ -300,6 +304,14 @@ impl Builder {
     /// process's second runtime, to one with `-2` in its name.
     pub fn timeline(mut self, events: usize) -> Self {
         self.observation.events = events;
+        self
+    }
+
+    /// Whether each run of a task has a span of the crate `tracing`, of level `INFO` and target `xtasking`, with the task's
+    /// name, the worker and the objects; off without this, and then it costs nothing. It takes the feature `tracing`.
+    #[cfg(feature = "tracing")]
+    pub fn tracing(mut self, on: bool) -> Self {
+        self.spans = on;
         self
     }
 
@@ -404,6 +416,8 @@ impl Builder {
             hook: self.hook,
             watchdog: self.watchdog.map(|(bound, hook)| Watchdog::new(workers, bound, hook)),
             observer,
+            #[cfg(feature = "tracing")]
+            spans: self.spans,
         });
         let runtime = Runtime { shared: shared.clone(), stopped: false };
         if let Some(watchdog) = &shared.watchdog {

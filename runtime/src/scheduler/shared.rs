@@ -83,6 +83,8 @@ pub struct Shared {
     pub(crate) hook: Box<dyn Fn(Failure) + Send + Sync>,
     pub(crate) watchdog: Option<Watchdog>,
     pub(crate) observer: Option<Arc<Observer>>,
+    #[cfg(feature = "tracing")]
+    pub(crate) spans: bool,
 }
 
 impl Shared {
