@@ -106,16 +106,19 @@ impl Observer {
     /// The task is one of this runtime's, no message of its own, and the caller's alone.
     #[inline]
     pub unsafe fn stamp(&self, mut task: NonNull<Task>, by: u32) -> bool {
-        let now = self.clock.now().max(1);
+        let now = || self.clock.now().max(1);
         // SAFETY: by the caller's promise.
         unsafe {
             if !task.as_ref().meta.is_stamped() {
+                let now = now();
                 task.as_mut().meta.stamp();
                 task.byte_sub(LEAD).cast().write(Lead { spawned: now, queued: now, by, has_run: false });
                 return true;
             }
             let lead = Lead::of(task);
-            lead.queued = if lead.queued == 0 { now } else { lead.queued };
+            if lead.queued == 0 {
+                lead.queued = now();
+            }
             false
         }
     }

@@ -106,7 +106,7 @@ impl Observer {
             all.running.merge(&worker.running);
             all.completion.merge(&worker.completion);
         }
-        // After the ends: a task that has ended has been spawned before.
+        // After the ends: of a task that has ended the spawn is seen, too, as a rule.
         let spawned = self.records.iter().map(|record| record.0.spawned.get());
         all.spawned = self.spawned_outside.load(Relaxed) + spawned.sum::<u64>();
         all
