@@ -181,20 +181,22 @@ fn times_are_those_of_the_clock() {
     assert!(statistics.completion.max() >= slack && statistics.elapsed >= slack, "{statistics}");
 }
 
-/// A worker that is at a task for long is not taken for an idle one.
+/// A worker that is at a task for long is not taken for an idle one, and one that sleeps for long is asleep.
 #[test]
-fn the_present_task_counts() {
+fn the_present_counts() {
     let _watched = watchdog();
-    let rt = observed(Setting::Threads { workers: 1 });
+    let rt = observed(Setting::Threads { workers: 2 });
     let (promise, end) = rt.promise::<()>();
     let flag = common::Flag::default();
     let go_on = flag.clone();
-    rt.task(()).spawn(move |(), _| {
+    rt.task(()).core(0).spawn(move |(), _| {
         go_on.wait();
         promise.fulfil(());
     });
     eventually("a busy worker", || rt.statistics().unwrap().workers[0].busy > Duration::from_millis(5));
-    assert_eq!(rt.statistics().unwrap().running.count(), 0);
+    eventually("a sleeper", || rt.statistics().unwrap().workers[1].asleep > Duration::from_millis(5));
+    let [first, second] = &rt.statistics().unwrap().workers[..] else { unreachable!() };
+    assert_eq!((first.running.count(), second.busy), (0, Duration::ZERO));
     flag.set();
     end.join().unwrap();
 }

@@ -61,7 +61,9 @@ pub(crate) struct Record {
     /// Time asleep.
     pub asleep: Counter,
     /// Since when it has been busy with what it does now, or 0.
-    pub since: AtomicU64,
+    pub busy_since: AtomicU64,
+    /// Since when it has been asleep, or 0.
+    pub asleep_since: AtomicU64,
     /// From the spawn of a task to its first run.
     pub waiting: Buckets,
     /// From the beginning of a run to its end.

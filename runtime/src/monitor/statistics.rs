@@ -1,7 +1,7 @@
 //! What a runtime tells of itself in numbers.
 
-use super::{Histogram, Observer, Record, Snapshot};
-use crate::sync::Relaxed;
+use super::{Counter, Histogram, Observer, Record, Snapshot};
+use crate::sync::{AtomicU64, Relaxed};
 use alloc::vec::Vec;
 use core::fmt;
 use core::time::Duration;
@@ -94,7 +94,8 @@ impl Observer {
         let both = self.records.iter().zip(others);
         all.workers = both
             .map(|(record, (steals, sleeps))| WorkerStatistics {
-                busy: self.busy(&record.0, scale).min(elapsed),
+                busy: self.time(&record.0.busy, &record.0.busy_since, scale).min(elapsed),
+                asleep: self.time(&record.0.asleep, &record.0.asleep_since, scale).min(elapsed),
                 steals,
                 sleeps,
                 ..record.0.statistics(scale)
@@ -112,13 +113,14 @@ impl Observer {
         all
     }
 
-    /// With what the worker is at.
-    fn busy(&self, record: &Record, scale: f64) -> Duration {
-        let now_at = match record.since.load(Relaxed) {
+    /// Time that has been counted, and what has passed since the moment that is named, if any is.
+    fn time(&self, counted: &Counter, since: &AtomicU64, scale: f64) -> Duration {
+        let counted = counted.get();
+        let now_at = match since.load(Relaxed) {
             0 => 0,
             since => self.clock.now().saturating_sub(since),
         };
-        Duration::from_nanos(((record.busy.get() + now_at) as f64 * scale) as u64)
+        Duration::from_nanos(((counted + now_at) as f64 * scale) as u64)
     }
 }
 
@@ -127,7 +129,6 @@ impl Record {
         // Runs first: what has run has come before.
         let (running, completion) = (self.running.read(scale), self.completion.read(scale));
         WorkerStatistics {
-            asleep: Duration::from_nanos((self.asleep.get() as f64 * scale) as u64),
             spawned: self.spawned.get(),
             queued: self.queued.get(),
             runs: running.count(),

@@ -143,7 +143,7 @@ impl Context {
         // SAFETY: by the caller's promise; it was stamped when it came into the pool.
         let (lead, slot) = unsafe { (Lead::of(task), task.as_ref().meta.epoch()) };
         let record = &observing.record.0;
-        record.since.store(begin, Relaxed);
+        record.busy_since.store(begin, Relaxed);
         if !lead.has_run {
             record.waiting.record(begin.saturating_sub(lead.spawned));
         }
@@ -189,7 +189,7 @@ impl Context {
         observing.burst = self.bursts;
         observing.ended = end;
         let record = &observing.record.0;
-        record.since.store(0, Relaxed);
+        record.busy_since.store(0, Relaxed);
         record.busy.add(end - begin);
         record.running.record(end - begin);
         let finished = self.ledger.0.finished_in(slot) != finished;
@@ -221,13 +221,13 @@ impl Context {
         let Some(observing) = &self.observing else { return run(self) };
         let begin = observing.now();
         if idle {
-            observing.record.0.since.store(begin, Relaxed);
+            observing.record.0.busy_since.store(begin, Relaxed);
         }
         run(self);
         if let Some(observing) = &self.observing {
             let end = observing.now().max(begin + 1);
             if idle {
-                observing.record.0.since.store(0, Relaxed);
+                observing.record.0.busy_since.store(0, Relaxed);
                 observing.record.0.busy.add(end - begin);
             }
             observing.keep(Event { what: What::Half, begin, end });
@@ -236,12 +236,15 @@ impl Context {
 
     /// Notes that the worker sleeps.
     pub(super) fn observe_sleep(&mut self, sleep: impl FnOnce(&mut Self)) {
-        let now = |cx: &Self| cx.observing.as_ref().map(|observing| observing.now());
-        let begin = now(self);
+        let Some(observing) = &self.observing else { return sleep(self) };
+        let begin = observing.now();
+        observing.record.0.asleep_since.store(begin, Relaxed);
         sleep(self);
-        if let (Some(observing), Some(begin), Some(end)) = (&self.observing, begin, now(self)) {
-            observing.record.0.asleep.add(end.saturating_sub(begin));
-            observing.keep(Event { what: What::Sleep, begin, end: end.max(begin) });
+        if let Some(observing) = &self.observing {
+            let end = observing.now().max(begin);
+            observing.record.0.asleep_since.store(0, Relaxed);
+            observing.record.0.asleep.add(end - begin);
+            observing.keep(Event { what: What::Sleep, begin, end });
         }
     }
 }
