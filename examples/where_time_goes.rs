@@ -31,6 +31,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     // Tasks of a sequenced object run at its home, which is one worker.
     let one = add_up(1, None)?;
     let many = add_up(64, std::env::args().nth(1))?;
-    println!("By λ, one object keeps one of two workers busy ({one:.2}), many keep both ({many:.2}).");
+    println!(
+        "λ of one object, all of whose tasks run on one of two workers: {one:.2}; of many objects: {many:.2}"
+    );
     Ok(())
 }

@@ -257,6 +257,12 @@ mod tests {
         assert_eq!(format!("{} {}", Microseconds(5), Microseconds(1_234_567)), "0.005 1234.567");
     }
 
+    /// As the documentation of the builder says.
+    #[test]
+    fn an_event_is_small() {
+        assert!(size_of::<Event>() <= 120, "{}", size_of::<Event>());
+    }
+
     #[test]
     fn the_oldest_events_are_dropped() {
         let mut events = Events::new(3);

@@ -319,7 +319,7 @@ unsafe fn run_unusual(task: NonNull<Task>, cx: &mut Context) {
     unsafe {
         match cx.unusual {
             unusual::OBSERVED => run_observed(task, cx),
-            _ => cx.run_in_sight(task, |task, cx| cancel_or_watch(task, cx)),
+            _ => run_otherwise(task, cx),
         }
     }
 }
@@ -333,6 +333,16 @@ unsafe fn run_unusual(task: NonNull<Task>, cx: &mut Context) {
 unsafe fn run_observed(task: NonNull<Task>, cx: &mut Context) {
     // SAFETY: by the caller's promise.
     unsafe { cx.run_in_sight(task, |task, cx| (task.as_ref().vtable.run)(task, cx)) };
+}
+
+/// # Safety
+///
+/// The task belongs to this worker.
+#[cold]
+#[inline(never)]
+unsafe fn run_otherwise(task: NonNull<Task>, cx: &mut Context) {
+    // SAFETY: by the caller's promise.
+    unsafe { cx.run_in_sight(task, |task, cx| cancel_or_watch(task, cx)) };
 }
 
 /// # Safety

@@ -265,3 +265,36 @@ impl Drop for Unwinding {
         }
     }
 }
+
+#[cfg(all(test, not(any(model = "loom", model = "shuttle"))))]
+mod tests {
+    use crate::platform::Simulation;
+    use crate::{Runtime, Sequencing, Shutdown};
+
+    #[test]
+    fn what_a_shutdown_cancels_has_finished_as_well() {
+        for seed in 0..10 {
+            let builder = Runtime::builder().platform(Simulation::new(3, seed)).timeline(10);
+            let rt = builder.build().unwrap();
+            let objects = [(); 3].map(|()| rt.plain(0u64).pin(Sequencing).build());
+            for index in 0..90 {
+                let [a, b, c] = [0, 1, 2].map(|next| &objects[(index + next) % 3]);
+                rt.task((a.write(), b.write())).spawn(|_, _| ());
+                let c = c.clone();
+                rt.task(()).spawn(move |(), cx| cx.task(c.write()).spawn(|_, _| ()));
+                if index == 45 {
+                    rt.task(()).submit(|(), _| ()).join().unwrap();
+                }
+            }
+            // The runtime is gone then.
+            let shared = rt.shared().clone();
+            rt.shutdown(Shutdown::Cancel);
+            let statistics = shared.statistics().unwrap();
+            let finished = statistics.finished;
+            assert!((182..271).contains(&finished) && statistics.spawned == finished, "{statistics}");
+            assert_eq!((statistics.waiting.count(), statistics.occupancy()), (finished, 0));
+            let in_pools = |worker: &crate::WorkerStatistics| worker.occupancy();
+            assert_eq!(statistics.workers.iter().map(in_pools).sum::<u64>(), 0);
+        }
+    }
+}

@@ -278,9 +278,10 @@ impl Builder {
 
     /// Whether [`Runtime::statistics`] counts tasks and takes their times; off without this, and then it costs nothing.
     ///
-    /// On, it costs some 30 ns a task, and each descriptor takes 64 bytes more. The environment variable
-    /// `XTASKING_STATISTICS=1` turns it on in any runtime of a program with the feature `std`, and has the summary written
-    /// to the standard error stream when the runtime ends.
+    /// On, it costs some 40 ns a task (of which two looks at the processor's clock take half), and 64 bytes for each
+    /// descriptor, which count for the [limit](Self::memory_limit). The environment variable `XTASKING_STATISTICS=1` turns
+    /// it on in any runtime of a program with the feature `std`, and has the summary written to the standard error stream
+    /// when the runtime ends.
     ///
     /// ```
     /// use xtasking::Runtime;
@@ -298,8 +299,8 @@ impl Builder {
     /// How many events of each worker [`Runtime::timeline`] has: the last ones. 0, as without this, keeps none and costs
     /// nothing.
     ///
-    /// Else it takes about 350 bytes an event, and beyond what [statistics](Self::statistics) cost, which come with it, some
-    /// 50 ns a task. With the feature `std` the environment variable `XTASKING_TIMELINE=FILE` turns it on in any runtime,
+    /// Else it takes 120 bytes an event, and beyond what [statistics](Self::statistics) cost, which come with it, some
+    /// 100 ns a task. With the feature `std` the environment variable `XTASKING_TIMELINE=FILE` turns it on in any runtime,
     /// with 32768 events of each worker, and has the timeline written to that file when the runtime ends: of the
     /// process's second runtime, to one with `-2` in its name.
     pub fn timeline(mut self, events: usize) -> Self {
