@@ -178,3 +178,43 @@ impl Ring {
         self.slots = slots;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::collections::VecDeque;
+
+    /// Against a queue that is known to be right: both ends, and sizes around each capacity.
+    #[test]
+    fn a_ring_that_grows_keeps_its_order() {
+        // A ring of tasks that name nothing to fetch does not touch them.
+        let task = |number: usize| NonNull::without_provenance(core::num::NonZero::new(number + 1).unwrap());
+        for observed in [false, true] {
+            let (mut ring, mut queue) = (Ring::new(observed), VecDeque::new());
+            let (mut random, mut asked) = (1u64, 0);
+            for number in 0..20_000 {
+                random = random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+                // It fills and empties by turns, and more each time.
+                let fills = number / 500 % 2 == 0 || number % 2 == 0;
+                if fills && (random >> 33).is_multiple_of(8) {
+                    ring.make_room();
+                    ring.push_front(task(number));
+                    queue.push_front(task(number));
+                } else if fills {
+                    if !ring.has_room() {
+                        ring.make_room();
+                        asked += 1;
+                    }
+                    ring.push(task(number), Fetch::NONE);
+                    queue.push_back(task(number));
+                } else if let Some(first) = queue.pop_front() {
+                    assert_eq!(ring.pop(), first);
+                }
+                assert_eq!(ring.len(), queue.len());
+            }
+            assert!(if observed { asked > 10_000 } else { asked < 200 }, "asked {asked} times");
+            queue.into_iter().for_each(|first| assert_eq!(ring.pop(), first));
+            assert!(ring.is_empty());
+        }
+    }
+}
