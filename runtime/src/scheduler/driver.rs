@@ -194,11 +194,11 @@ impl Driver {
         }
         if !garbage && !tasks && !work && cx.shared.phase() != phase::STOPPED {
             cx.counters.0.sleeps.add(1);
-            cx.observe_sleep(|cx| {
-                while cx.seat().asleep.0.load(SeqCst) {
-                    cx.shared.platform.park(cx.index);
-                }
-            });
+            cx.observe_sleep();
+            while cx.seat().asleep.0.load(SeqCst) {
+                cx.shared.platform.park(cx.index);
+            }
+            cx.observe_waking();
         } else {
             // Others have to finish first: with more workers than cores they need this one's.
             yield_now();

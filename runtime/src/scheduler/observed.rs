@@ -234,16 +234,22 @@ impl Context {
         }
     }
 
-    /// Notes that the worker sleeps.
-    pub(super) fn observe_sleep(&mut self, sleep: impl FnOnce(&mut Self)) {
-        let Some(observing) = &self.observing else { return sleep(self) };
-        let begin = observing.now();
-        observing.record.0.asleep_since.store(begin, Relaxed);
-        sleep(self);
+    /// Notes that the worker falls asleep.
+    pub(super) fn observe_sleep(&self) {
         if let Some(observing) = &self.observing {
+            observing.record.0.asleep_since.store(observing.now(), Relaxed);
+        }
+    }
+
+    /// Notes that the worker is awake again, if it has slept.
+    pub(super) fn observe_waking(&self) {
+        let Some(observing) = &self.observing else { return };
+        let record = &observing.record.0;
+        let begin = record.asleep_since.load(Relaxed);
+        if begin != 0 {
             let end = observing.now().max(begin);
-            observing.record.0.asleep_since.store(0, Relaxed);
-            observing.record.0.asleep.add(end - begin);
+            record.asleep_since.store(0, Relaxed);
+            record.asleep.add(end - begin);
             observing.keep(Event { what: What::Sleep, begin, end });
         }
     }
