@@ -77,6 +77,7 @@ pub use object::{
     ReaderWriterLatch, Reserved, Sequencing, Shared, SharedReads, Snapshot, SpinLatch, Version, Versioned,
     Word, WriteToken,
 };
+pub use pool::{Links, Pool};
 pub use scheduler::{BuildError, Builder, Context, Driver, Progress, Runtime, Shutdown};
 pub use task::{
     Access, AccessSet, Failure, Handle, JoinError, Modify, PanicPayload, Promise, Read, ReadLink, RuntimeId,

@@ -7,8 +7,8 @@ use std::thread;
 use std::time::Duration;
 use xtasking::platform::Simulation;
 use xtasking::{
-    Arena, Context, JoinError, Link, OptimisticLatched, Part, Runtime, Sequencing, SpinLatch, Statistics,
-    Step, Visit,
+    Arena, Context, JoinError, Link, Links, OptimisticLatched, Part, Pool, Runtime, Sequencing, SpinLatch,
+    Statistics, Step, Visit,
 };
 
 fn observed(setting: Setting) -> Runtime {
@@ -21,11 +21,13 @@ fn settled(rt: &Runtime, tasks: u64) -> Statistics {
     for more in 0.. {
         let statistics = rt.statistics().unwrap();
         assert!(statistics.spawned <= tasks + more, "{statistics}");
-        if statistics.finished == tasks + more && statistics.occupancy() == 0 {
-            return statistics;
+        if statistics.finished == tasks + more {
+            // All of it is one moment's only now that nothing happens any more.
+            return rt.statistics().unwrap();
         }
-        // In a simulation work is done while somebody waits.
+        // In a simulation work is done while somebody waits; else it is left alone.
         rt.task(()).submit(|(), _| ()).join().unwrap();
+        thread::sleep(Duration::from_micros(10 * more));
     }
     unreachable!()
 }
@@ -88,6 +90,45 @@ fn each_task_is_counted_once() {
             statistics.workers.iter().all(|worker| worker.busy + worker.asleep <= 2 * statistics.elapsed)
         );
     });
+}
+
+/// Tasks may go from pool to pool, and run within each other.
+#[test]
+fn in_each_kind_of_pool_each_task_is_counted_once() {
+    let _watched = watchdog();
+    silence_tasks();
+    fn calls(cx: &mut Context, number: u32) {
+        if number >= 2 {
+            for less in 1..=2 {
+                cx.task(()).spawn(move |(), cx| calls(cx, number - less));
+            }
+        }
+        assert!(number != 14, "on purpose");
+    }
+    let pools = [Pool::Local, Pool::WorkStealing, Pool::XQueue(Links::Next), Pool::XQueue(Links::All)];
+    for pool in pools {
+        on_all(|setting| {
+            let builder = setting.builder().timeline(100_000).on_failure(drop);
+            let rt = builder.pool(pool).build().unwrap();
+            rt.task(()).spawn(|(), cx| calls(cx, 17));
+            // More than the queues of a worker hold.
+            rt.task(()).spawn(|(), cx| (0..10_000).for_each(|_| cx.task(()).spawn(|(), _| ())));
+            // Fibonacci's function of 18 is 2584, and there are so many calls.
+            let statistics = settled(&rt, 2 * 2584 - 1 + 10_001);
+            let all = statistics.finished;
+            assert_eq!((statistics.waiting.count(), statistics.running.count()), (all, all), "{statistics}");
+            let moved = sum(&statistics, |worker| worker.queued) - sum(&statistics, |worker| worker.given);
+            assert_eq!((statistics.completion.count(), moved), (all, all), "{statistics}");
+            assert!(statistics.workers.iter().all(|worker| worker.occupancy() == 0), "{statistics}");
+            // The time of a task within another one counts once.
+            assert!(
+                statistics.workers.iter().all(|worker| worker.busy <= statistics.elapsed),
+                "{statistics}"
+            );
+            let timeline = rt.timeline().unwrap();
+            assert!(timeline.dropped() == 0 && timeline.events() as u64 >= all, "{timeline:?}");
+        });
+    }
 }
 
 /// A walk over nodes that are not kept in the cache, and so are met one after the other.

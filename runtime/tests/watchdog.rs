@@ -296,8 +296,9 @@ fn the_watcher_ends_with_its_runtime() {
         eventually("a watcher", || watchers() == 1);
         let began = Instant::now();
         rt.shutdown(end);
-        assert_eq!(watchers(), 0, "it was joined");
         assert!(began.elapsed() < Duration::from_millis(500), "it was not woken");
+        // A thread that has been joined may be listed for a moment still.
+        eventually("no watcher", || watchers() == 0);
     }
     // Dropped by a task of its own, where nobody can wait.
     let rt = Arc::new(builder().build().unwrap());

@@ -1,7 +1,7 @@
 //! The second half of a join: it lies on its owner's fork stack, and so out of the way of the function that waits for it.
 
-use super::{Fork, Hatch};
-use crate::sync::{Acquire, AtomicBool, AtomicUsize, Relaxed, Release};
+use super::Fork;
+use crate::sync::{Acquire, AtomicBool, AtomicUsize, Hatch, Relaxed, Release};
 use crate::task::{Meta, Payload, catch};
 use core::marker::PhantomData;
 use core::mem::{ManuallyDrop, MaybeUninit, align_of, size_of};
@@ -28,7 +28,7 @@ pub(crate) struct Lent {
     /// The worker that took it, or [`NOBODY`].
     thief: AtomicUsize,
     /// For the owner, who waits: a part of this job, which the thief has no time for yet.
-    pub part: Hatch,
+    pub part: Hatch<Job>,
     /// What tasks that are spawned in the job inherit.
     pub meta: Meta,
     /// The job of whose `part` this is one, or none if it was offered to all.

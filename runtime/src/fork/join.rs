@@ -22,6 +22,7 @@ impl Context {
     #[inline(always)]
     pub fn fork(&mut self) -> Fork<'_> {
         let forks = self.forks;
+        self.nested |= Self::IN_JOIN;
         // A task runs in no join, so there are no jobs.
         Fork { top: forks.begin(self), forks, cx: PhantomData }
     }

@@ -203,6 +203,7 @@ impl Context {
     /// This worker has taken the job, and the caller is at `top`.
     unsafe fn run_taken(&mut self, job: NonNull<Job>, top: Top) {
         let (forks, meta) = (self.forks, self.current);
+        self.nested |= Self::IN_JOIN;
         forks.open(top, job, meta, self);
         // SAFETY: the job was prepared before it was offered.
         unsafe {

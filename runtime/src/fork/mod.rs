@@ -11,7 +11,6 @@
 //! it waits for, and needs no more stack than if it had run all by itself: see Wagner and Calder, "Leapfrogging", 1993.
 
 mod divide;
-mod hatch;
 mod job;
 mod join;
 mod lending;
@@ -21,7 +20,6 @@ mod scope;
 mod stack;
 
 pub use divide::Divide;
-pub(crate) use hatch::Hatch;
 pub(crate) use job::Job;
 pub use join::Fork;
 pub use over::Over;

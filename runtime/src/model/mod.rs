@@ -9,6 +9,7 @@
 //! | `version` | optimistic readers beside sequenced and latched writers; links |
 //! | `inbox` | the ring of an inbox, its backlog, and the order between them |
 //! | `sleep` | a push beside a worker that falls asleep; garbage that nobody is awake for; the end of a runtime |
+//! | `staff` | pools that get another keeper |
 //! | `handle` | a result beside who waits for it, cancels it or throws it away |
 //! | `epoch` | retired objects beside the tasks that have found them |
 //! | `fork` | halves of joins beside those who take them |
@@ -35,6 +36,7 @@ mod inbox;
 mod latch;
 mod platform;
 mod sleep;
+mod staff;
 mod version;
 
 use crate::sync::global::AtomicU64;

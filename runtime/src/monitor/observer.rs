@@ -56,6 +56,8 @@ pub(crate) struct Record {
     pub spawned: Counter,
     /// Tasks that came into its pool.
     pub queued: Counter,
+    /// Tasks of its pool that others took over; they write it.
+    pub given: AtomicU64,
     /// Time in tasks, and in halves of joins that it has taken from others while it had no task.
     pub busy: Counter,
     /// Time asleep.

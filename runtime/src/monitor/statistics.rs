@@ -46,6 +46,8 @@ pub struct WorkerStatistics {
     /// How often a task has come into its pool. One that is put back to be run again, or goes from worker to worker, comes
     /// several times.
     pub queued: u64,
+    /// Tasks of its pool that other workers took over.
+    pub given: u64,
     /// How often it has run a task from its pool, or dropped one that was cancelled.
     pub runs: u64,
     /// Tasks that have finished here.
@@ -80,7 +82,7 @@ impl Statistics {
 impl WorkerStatistics {
     /// Tasks in its pool, with the one that runs.
     pub fn occupancy(&self) -> u64 {
-        self.queued.saturating_sub(self.runs)
+        self.queued.saturating_sub(self.runs + self.given)
     }
 }
 
@@ -126,11 +128,13 @@ impl Observer {
 
 impl Record {
     fn statistics(&self, scale: f64) -> WorkerStatistics {
-        // Runs first: what has run has come before.
-        let (running, completion) = (self.running.read(scale), self.completion.read(scale));
+        // In this order: what has ended has run before, and what has run has come before.
+        let completion = self.completion.read(scale);
+        let running = self.running.read(scale);
         WorkerStatistics {
             spawned: self.spawned.get(),
             queued: self.queued.get(),
+            given: self.given.load(Relaxed),
             runs: running.count(),
             finished: completion.count(),
             waiting: self.waiting.read(scale),

@@ -146,7 +146,13 @@ impl Platform for Simulation {
     }
 
     fn start(&self, worker: Driver) -> Result<(), &'static str> {
-        self.state.lock().cores.push(Some(worker));
+        let cores = &mut self.state.lock().cores;
+        // A worker of that number that has been told to go is away for its last step, or was never there.
+        let core = worker.worker();
+        if core >= cores.len() {
+            cores.resize_with(core + 1, || None);
+        }
+        cores[core] = Some(worker);
         Ok(())
     }
 

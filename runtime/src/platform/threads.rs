@@ -4,13 +4,13 @@ use super::os::{self, OsPages};
 use super::{Platform, Topology, WouldBlock};
 use crate::memory::PageSource;
 use crate::scheduler::Driver;
-use crate::sync::{Acquire, AtomicBool, Relaxed, Release, global};
+use crate::sync::{Acquire, AtomicBool, AtomicUsize, Relaxed, Release, global};
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::sync::Arc;
 use core::cell::Cell;
 use core::task::Waker;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::Wake;
 use std::thread::{JoinHandle, Thread};
 use std::time::{Duration, Instant};
@@ -28,7 +28,10 @@ pub struct Threads {
     number: u64,
     topology: Topology,
     workers: usize,
-    threads: Arc<[OnceLock<Thread>]>,
+    /// The thread of each worker that is there, or was.
+    threads: Arc<[Mutex<Option<Thread>>]>,
+    /// How many workers there are now.
+    running: Arc<AtomicUsize>,
     joins: Mutex<Vec<JoinHandle<()>>>,
     /// The watcher is to return.
     unwatched: Arc<AtomicBool>,
@@ -38,7 +41,7 @@ pub struct Threads {
 }
 
 impl Threads {
-    /// A platform for that many workers. Each is pinned to a core of its own; with more workers than cores none is.
+    /// A platform for up to that many workers. Each is pinned to a core of its own; with more workers than cores none is.
     pub fn new(workers: usize) -> Self {
         let topology = os::topology();
         Self {
@@ -46,7 +49,8 @@ impl Threads {
             pin: workers <= topology.cores.len(),
             stack: DEFAULT_STACK,
             workers,
-            threads: (0..workers).map(|_| OnceLock::new()).collect(),
+            threads: (0..workers).map(|_| Mutex::default()).collect(),
+            running: Arc::default(),
             joins: Mutex::new(Vec::new()),
             unwatched: Arc::default(),
             began: Instant::now(),
@@ -83,7 +87,9 @@ impl Threads {
             .stack_size(self.stack)
             .spawn(body)
             .map_err(|_| "the operating system refuses to start another thread")?;
-        lock(&self.joins).push(thread);
+        let mut joins = lock(&self.joins);
+        joins.retain(|thread| !thread.is_finished());
+        joins.push(thread);
         Ok(())
     }
 }
@@ -112,16 +118,20 @@ impl Platform for Threads {
         let number = self.number;
         let core = self.pin.then(|| self.topology.cores[worker % self.topology.cores.len()].os_id);
         let threads = self.threads.clone();
+        let running = self.running.clone();
         let body = move || {
             WORKS_FOR.set(number);
-            let _ = threads[worker].set(std::thread::current());
+            *lock(&threads[worker]) = Some(std::thread::current());
             if let Some(core) = core {
                 // Where pinning is not possible the scheduler's choice has to do.
                 os::pin_current_thread(core);
             }
             driver.run();
+            running.fetch_sub(1, Relaxed);
         };
+        self.running.fetch_add(1, Relaxed);
         self.spawn(alloc::format!("xtasking-{worker}"), body)
+            .inspect_err(|_| _ = self.running.fetch_sub(1, Relaxed))
     }
 
     fn park(&self, _: usize) {
@@ -130,7 +140,8 @@ impl Platform for Threads {
 
     fn wake(&self, worker: usize) {
         // A thread that is not there yet has not looked for tasks yet; one that could not be started never will.
-        if let Some(thread) = self.threads.get(worker).and_then(OnceLock::get) {
+        let thread = self.threads.get(worker).and_then(|thread| lock(thread).clone());
+        if let Some(thread) = thread {
             thread.unpark();
         }
     }
@@ -202,10 +213,10 @@ impl Platform for Threads {
     }
 
     fn patience(&self) -> u32 {
-        if self.is_oversubscribed() { 0 } else { LOOKS_AT_HOME }
+        if self.workers > self.topology.cores.len() { 0 } else { LOOKS_AT_HOME }
     }
 
     fn is_oversubscribed(&self) -> bool {
-        self.workers > self.topology.cores.len()
+        self.running.load(Relaxed) > self.topology.cores.len()
     }
 }

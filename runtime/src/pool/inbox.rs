@@ -215,6 +215,11 @@ impl Inbox {
         Some(task)
     }
 
+    /// Whether somebody else, who looks in passing, sees any tasks here.
+    pub fn seems_to_have_tasks(&self) -> bool {
+        self.entry.0.tail.load(Relaxed) != self.head.0.load(Relaxed)
+    }
+
     /// Whether anything was pushed that the taker has not taken; exact in the total order of `SeqCst` operations.
     ///
     /// # Safety

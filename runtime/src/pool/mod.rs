@@ -1,11 +1,18 @@
 //! Pools: the tasks ready for one worker. A ring for each priority holds what the worker spawns for itself, an
-//! inbox what others send.
+//! inbox what others send. Tasks that are bound to nothing may lie elsewhere, where others get at them: in a deque, or in
+//! lanes.
 
 mod backlog;
+mod choice;
+mod deque;
 mod inbox;
+mod lane;
 mod ring;
 
 #[cfg(all(test, model = "loom"))]
 pub(crate) use backlog::Backlog;
+pub use choice::{Links, Pool};
+pub(crate) use deque::{Deque, Parcel};
 pub(crate) use inbox::Inbox;
+pub(crate) use lane::{Entry, Exit, Lane, Lanes};
 pub(crate) use ring::Ring;

@@ -1,6 +1,7 @@
-//! A worker, as the tasks that run on it see it.
+//! A pool with all that is needed to run its tasks, and the worker that does, as these tasks see it.
 
-use super::driver::unusual;
+use super::burst::unusual;
+use super::free::Free;
 use super::observed::Observing;
 use super::shared::{Seat, Shared};
 use crate::annotation::Priority;
@@ -8,7 +9,7 @@ use crate::fork::Forks;
 use crate::memory::{CoreHeap, Ledger, Retired};
 use crate::monitor::Counters;
 use crate::object::{AtRest, Fetch, Header, Reference};
-use crate::pool::{Inbox, Ring};
+use crate::pool::{Inbox, Pool, Ring};
 use crate::sync::{Padded, Relaxed};
 use crate::task::{Aftermath, Meta, Task, TaskBuilder, class_of};
 use alloc::boxed::Box;
@@ -25,7 +26,7 @@ pub struct Context {
     pub(super) ledger: Arc<Padded<Ledger>>,
     pub(super) counters: Arc<Padded<Counters>>,
     pub(super) rings: [Ring; Priority::COUNT],
-    /// A bit for each ring that may have tasks, the highest priority lowest.
+    /// A bit for each ring that may have tasks, the highest priority lowest, and one for tasks that are bound to nothing.
     pub(super) ready: u8,
     pub(super) heap: CoreHeap,
     pub(super) distance: u64,
@@ -38,6 +39,14 @@ pub struct Context {
     pub(crate) current: Meta,
     /// The worker's jobs: second halves of joins.
     pub(crate) forks: Forks,
+    /// Tasks that are bound to nothing.
+    pub(super) free: Free,
+    /// What such tasks are marked with.
+    pub(super) free_mark: u64,
+    /// Others may send such tasks by lanes.
+    pub(super) collects: bool,
+    /// How many tasks run within each other; or `IN_JOIN`.
+    pub(crate) nested: u8,
     /// What the guard of a body that unwound has left to do.
     pub(crate) aftermath: Option<Aftermath>,
     /// The epoch that was announced last, in which operations begin.
@@ -94,6 +103,10 @@ impl Context {
             unusual: watched | observed | traced,
             current: Meta::new(0, Priority::Normal, 0),
             forks: seat.forks.own(),
+            free: Free::of(&shared, index),
+            free_mark: if shared.pool == Pool::Local { 0 } else { Meta::FREE },
+            collects: matches!(shared.pool, Pool::XQueue(_)),
+            nested: 0,
             aftermath: None,
             epoch: 0,
             idle: false,
@@ -121,7 +134,7 @@ impl Context {
         self.index
     }
 
-    /// Number of workers.
+    /// Number of workers, or rather pools: as many as there can be workers.
     pub fn workers(&self) -> usize {
         self.shared.seats.len()
     }
@@ -158,6 +171,17 @@ impl Context {
         }
     }
 
+    /// Whether it has tasks to run that it knows of.
+    pub(super) fn has_tasks(&self) -> bool {
+        self.ready != 0
+    }
+
+    /// The worker goes on with another pool, which takes over what was told to others about the worker.
+    pub(super) fn pass_on_hunger(&mut self, next: &mut Self) {
+        next.hungry = core::mem::take(&mut self.hungry);
+        next.idle_looks = core::mem::take(&mut self.idle_looks);
+    }
+
     pub(super) fn inbox(&self) -> &Inbox {
         &self.seat().inbox
     }
@@ -187,8 +211,8 @@ impl Context {
     /// Puts a task into a ring of this worker.
     #[inline(always)]
     pub(crate) fn push_here(&mut self, task: NonNull<Task>, meta: Meta, fetch: Fetch) {
-        if meta.cost() != 0 {
-            self.extra_load += meta.cost();
+        if meta.is_particular() && self.push_particular(task, meta) {
+            return;
         }
         let level = meta.level();
         debug_assert!(level < Priority::COUNT);

@@ -1,21 +1,39 @@
-//! The worker loop: what a platform drives.
+//! A worker: what a platform drives.
+//!
+//! There are as many [pools](Context) as there can be workers, and each pool has a *keeper*, the worker that looks after
+//! it. With all workers at work each keeps one pool, has it in its hands from beginning to end, and nobody else ever
+//! sees it. When there are fewer (see [`Runtime::resize`](super::Runtime::resize)), a worker keeps several and goes from
+//! one to the next; those that it has not in its hands *rest* at their seats, where whoever becomes their keeper finds
+//! them.
+//!
+//! Whoever has a pool in its hands may run its tasks, and puts it down again between two of them. The rest follows from
+//! three rules. Only what lies in a worker's hands is asleep, so a pool at rest has a keeper who is awake, or who is
+//! called by the one that puts it down. Only a pool at rest gets another keeper, unless all workers are told to look who
+//! keeps what. And no worker that has not looked falls asleep.
 
 use super::shared::phase;
 use super::{Context, Shared};
-use crate::annotation::Priority;
-use crate::pool::Ring;
+use crate::pool::Pool;
 use crate::sync::{Relaxed, SeqCst, fence, under_model, yield_now};
-use crate::task::{Task, catch, discard};
+use alloc::boxed::Box;
 use alloc::sync::Arc;
-use core::ptr::NonNull;
+use alloc::vec::Vec;
 
 /// A worker, ready to be driven by its platform: a thread calls [`run`](Self::run), a simulation
 /// [`step`](Self::step).
 pub struct Driver {
-    cx: Context,
+    worker: usize,
+    shared: Arc<Shared>,
+    /// The pool in its hands.
+    held: Option<Box<Context>>,
+    /// The pools that it keeps, as of the plan of that number.
+    keeps: Vec<usize>,
+    plan: u64,
+    /// Which of them is next.
+    turn: usize,
 }
 
-// SAFETY: the tasks in the rings are all `Send`, and descriptors belong to whoever runs them, on any thread; between two
+// SAFETY: the tasks in the pools are all `Send`, and descriptors belong to whoever runs them, on any thread; between two
 // steps there is no join. (A context itself must not go anywhere: a task might exchange that of another runtime for its
 // own.)
 unsafe impl Send for Driver {}
@@ -27,7 +45,7 @@ pub enum Progress {
     Ran(usize),
     /// It found nothing to run.
     Idle,
-    /// The runtime is stopped and the worker should return.
+    /// The worker is to return: the runtime is stopped, or has been [resized](crate::Runtime::resize) to fewer workers.
     Stopped,
 }
 
@@ -37,50 +55,35 @@ const BURST: usize = 32;
 const LOOKS: u32 = under_model(2000, 1) as u32;
 /// The first of these looks follow each other at once: a reply that is on its way is worth it, and a pause is long.
 const EAGER_LOOKS: u32 = under_model(500, 0) as u32;
-/// An idle worker looks into its own pool so often for once that it looks what others offer: that takes longer, and who
-/// waits for work must not wait for its core as well.
-const LOOK_AROUND: u32 = under_model(8, 1) as u32;
-/// Tasks run between looks ahead.
-const LOOK_EVERY: usize = 8;
-/// Every that many bursts a lower priority goes first (ageing), and garbage is looked at.
-const AGEING: u64 = 8;
-
-/// Why a worker looks at a task before it runs it: bits of one word, so that all of them together cost one branch.
-pub(super) mod unusual {
-    /// The runtime is being shut down and drops what has not started.
-    pub const CANCELLING: u8 = 1;
-    /// The watchdog is told what runs.
-    pub const WATCHED: u8 = 2;
-    /// Tasks are counted and their times taken.
-    pub const OBSERVED: u8 = 4;
-    /// Each run has a span.
-    #[cfg(feature = "tracing")]
-    pub const TRACED: u8 = 8;
-}
 
 impl Driver {
-    pub(crate) fn new(index: usize, shared: Arc<Shared>) -> Self {
-        Self { cx: Context::new(index, shared) }
+    pub(super) fn new(worker: usize, shared: Arc<Shared>) -> Self {
+        let mut driver = Self { worker, shared, held: None, keeps: Vec::new(), plan: 0, turn: 0 };
+        driver.look_at_plan();
+        if let [pool] = driver.keeps[..] {
+            driver.take_up(pool);
+        }
+        driver
     }
 
     /// Index of the worker.
     pub fn worker(&self) -> usize {
-        self.cx.index
+        self.worker
     }
 
     /// Whether every task of the runtime that was spawned has run.
     pub(crate) fn finds_nothing_left(&self) -> bool {
-        self.cx.shared.epochs.is_quiescent(self.cx.shared.ledgers())
+        self.shared.epochs.is_quiescent(self.shared.ledgers())
     }
 
-    /// Drives the worker until the runtime stops.
+    /// Drives the worker until the runtime stops, or has no use for it any more.
     pub fn run(mut self) {
         let mut idle = 0;
         loop {
             match self.step(BURST) {
                 Progress::Ran(_) => idle = 0,
                 Progress::Stopped => return,
-                Progress::Idle if idle < LOOKS && !self.cx.shared.platform.is_oversubscribed() => {
+                Progress::Idle if idle < LOOKS && !self.shared.platform.is_oversubscribed() => {
                     idle += 1;
                     if idle > EAGER_LOOKS {
                         core::hint::spin_loop();
@@ -96,272 +99,204 @@ impl Driver {
 
     /// Runs up to `most` tasks.
     pub fn step(&mut self, most: usize) -> Progress {
-        let cx = &mut self.cx;
-        cx.epoch = cx.shared.epochs.announce(&cx.ledger.0, cx.epoch);
-        cx.receive(None);
-        if cx.shared.phase.load(Relaxed) == phase::CANCELLING {
-            // For good: nothing is spawned any more when that is over.
-            cx.unusual |= unusual::CANCELLING;
+        if self.shared.staff.plan() != self.plan && !self.look_at_plan() {
+            return Progress::Stopped;
         }
-        if cx.idle_looks != 0 && cx.ready != 0 {
-            cx.begin_work();
-        }
-        let mut ran = 0;
-        while cx.ready != 0 && ran < most {
-            // One catch for many tasks: what has to be done about a panic is left in `aftermath` by the guard that it
-            // passed.
-            let mut outcome = catch(|| cx.burst(most, &mut ran));
-            // What is done about a panic may run application code, which may panic as well.
-            while let Err(payload) = outcome {
-                outcome = match cx.aftermath.take() {
-                    Some(after) => catch(|| after(payload, cx)),
-                    None => {
-                        discard(payload);
-                        Ok(())
-                    }
-                };
-                cx.ran_watched();
-                cx.end_unwound();
-            }
-        }
-        if ran > 0 {
-            cx.after_burst();
-            return Progress::Ran(ran);
-        }
-        self.idle()
+        let progress = match &mut self.held {
+            Some(cx) if self.keeps.len() == 1 => match cx.work(most) {
+                0 => cx.idle(),
+                ran => return Progress::Ran(ran),
+            },
+            _ => self.step_round(most),
+        };
+        if progress == Progress::Idle && self.take_over() { Progress::Ran(0) } else { progress }
     }
 
-    #[cold]
-    fn idle(&mut self) -> Progress {
-        let cx = &mut self.cx;
-        cx.seat().load.store(0, Relaxed);
-        if !cx.idle {
-            cx.say_idle(true);
+    /// Takes over a whole pool that waits for a keeper who is at work elsewhere, where pools may be stolen.
+    fn take_over(&mut self) -> bool {
+        if self.shared.pool != Pool::WorkStealing || !self.shared.staff.is_short() {
+            return false;
         }
-        cx.idle_looks = cx.idle_looks.wrapping_add(1);
-        if cx.idle_looks > cx.patience && (cx.idle_looks - cx.patience - 1).is_multiple_of(LOOK_AROUND) {
-            cx.say_hungry(true);
-            if cx.help_somebody() {
-                return Progress::Ran(1);
+        let Some(pool) = self.shared.find_waiting(self.worker) else { return false };
+        let Some(mut taken) = self.shared.become_keeper(pool, self.worker) else { return false };
+        if let Some(mut held) = self.held.take() {
+            held.pass_on_hunger(&mut taken);
+            self.put_down(held);
+        }
+        taken.counters().steals.add(1);
+        self.held = Some(taken);
+        true
+    }
+
+    /// Goes from pool to pool until one has tasks.
+    fn step_round(&mut self, most: usize) -> Progress {
+        for _ in 0..self.keeps.len() {
+            self.turn = (self.turn + 1) % self.keeps.len();
+            if let Some(cx) = self.take_up(self.keeps[self.turn]) {
+                let ran = cx.work(most);
+                if ran > 0 {
+                    return Progress::Ran(ran);
+                }
             }
         }
-        if cx.has_garbage() {
-            cx.reclaim();
-        }
-        // Others may lack what this worker keeps to itself.
-        let refused = cx.shared.heaps.quota().refused();
-        if refused != cx.refused {
-            cx.refused = refused;
-            cx.heap.flush();
-        }
-        match cx.shared.phase.load(Relaxed) {
-            phase::OPEN => Progress::Idle,
-            phase::STOPPED => Progress::Stopped,
-            _ => {
-                cx.shared.tell_if_drained();
-                Progress::Idle
-            }
+        // So that the last one is not always the same.
+        self.turn += 1;
+        match &mut self.held {
+            Some(cx) => cx.idle(),
+            None if self.shared.phase.load(Relaxed) == phase::STOPPED => Progress::Stopped,
+            None => Progress::Idle,
         }
     }
 
-    /// Sleeps until somebody sends a task or shuts down.
-    fn sleep(&mut self) {
-        let cx = &mut self.cx;
-        cx.leave_garbage();
-        if cx.refused != 0 {
-            // Memory has been short before: while this worker sleeps, others can use what it has.
-            cx.heap.flush();
+    /// Takes a pool into its hands in place of the one there. `None` if it is in the hands of somebody else.
+    fn take_up(&mut self, pool: usize) -> Option<&mut Context> {
+        if self.held.as_ref().is_none_or(|held| held.index != pool) {
+            let mut taken = self.shared.take_from_rest(pool)?;
+            if let Some(mut held) = self.held.take() {
+                held.pass_on_hunger(&mut taken);
+                self.put_down(held);
+            }
+            self.held = Some(taken);
         }
+        self.held.as_deref_mut()
+    }
+
+    /// Puts a pool to rest, and tells its keeper if that is another worker.
+    fn put_down(&self, mut cx: Box<Context>) {
+        let pool = cx.index;
         cx.say_idle(false);
-        cx.say_hungry(true);
-        cx.shared.epochs.go_offline(&cx.ledger.0);
-        cx.epoch = crate::memory::OFFLINE;
-        // SeqCst, with `Shared::push`: of its change to the inbox and its look at the flag on one side, and this
-        // store and look at the inbox on the other, one side's second sees the other's first.
-        cx.seat().asleep.0.store(true, SeqCst);
-        // The last to fall asleep takes care of what the others left, or what was dropped outside meanwhile.
-        let last = cx.shared.awake.fetch_sub(1, SeqCst) == 1;
-        let garbage = last && cx.shared.has_orphans.load(SeqCst);
-        // SAFETY: this is the inbox's worker.
-        let tasks = !planted!("sleep-without-second-look") && unsafe { cx.inbox().may_have_tasks() };
-        // With the one in `Context::offer`.
-        fence(SeqCst);
-        let work = cx.sees_offer();
-        if cx.shared.phase() != phase::OPEN {
-            // Of the workers that finish last, each having counted its tasks before its fence, one sees all the counts.
-            fence(SeqCst);
-            cx.shared.tell_if_drained();
+        cx.say_hungry(false);
+        let has_tasks = cx.has_tasks();
+        let may_be_stolen = self.shared.pool == Pool::WorkStealing;
+        // SeqCst, with `Shared::push`: who pushes sees this, or is seen below.
+        cx.seat().asleep.0.store(may_be_stolen, SeqCst);
+        self.shared.put_to_rest(cx);
+        let keeper = self.shared.keeper(pool);
+        if keeper != self.worker {
+            self.shared.platform.wake(keeper);
         }
-        if !garbage && !tasks && !work && cx.shared.phase() != phase::STOPPED {
-            cx.counters.0.sleeps.add(1);
-            cx.observe_sleep();
-            while cx.seat().asleep.0.load(SeqCst) {
-                cx.shared.platform.park(cx.index);
+        if may_be_stolen && (has_tasks || self.shared.seats[pool].inbox.seems_to_have_tasks()) {
+            // Somebody may take it over.
+            self.shared.wake_for_work(pool);
+        }
+    }
+
+    /// Learns what it keeps, and lets go of the rest. `false`: there is no use for it any more.
+    #[cold]
+    fn look_at_plan(&mut self) -> bool {
+        let (plan, wanted) = self.shared.staff.look(self.worker);
+        self.plan = plan;
+        self.keeps.clear();
+        if wanted {
+            let pools = 0..self.shared.seats.len();
+            self.keeps.extend(pools.filter(|&pool| self.shared.keeper(pool) == self.worker));
+        }
+        if let Some(held) = self.held.take() {
+            if self.keeps.contains(&held.index) {
+                self.held = Some(held);
+            } else {
+                self.put_down(held);
             }
-            cx.observe_waking();
-        } else {
+        }
+        // Its pools are with their keepers, so that it can go. Perhaps it is wanted again meanwhile.
+        wanted || !self.shared.staff.leave(self.worker)
+    }
+
+    /// Sleeps until somebody sends a task, offers work, or calls.
+    fn sleep(&mut self) {
+        let mut pools: Vec<_> = self.held.take().into_iter().collect();
+        for &pool in &self.keeps {
+            pools.extend(self.shared.take_from_rest(pool));
+        }
+        let mut found_something = false;
+        for cx in &mut pools {
+            found_something |= cx.fall_asleep();
+        }
+        // Pairs with the one in `Shared::put_to_rest`: either a pool of this worker's is seen to be at rest, or whoever
+        // puts it there sees who keeps it, and wakes that one.
+        fence(SeqCst);
+        if found_something || self.is_called(pools.len()) {
             // Others have to finish first: with more workers than cores they need this one's.
             yield_now();
+        } else {
+            while pools.iter().all(|cx| cx.is_asleep()) && !self.is_called(pools.len()) {
+                self.shared.platform.park(self.worker);
+            }
         }
-        cx.seat().asleep.0.store(false, SeqCst);
-        cx.shared.awake.fetch_add(1, SeqCst);
+        for cx in &mut pools {
+            cx.wake_up();
+        }
+        let kept = pools.pop();
+        pools.into_iter().for_each(|cx| self.put_down(cx));
+        self.held = kept;
+    }
+
+    /// Whether a worker that holds so many pools has to look at something else than these.
+    fn is_called(&self, holds: usize) -> bool {
+        let at_rest = || self.keeps.iter().any(|&pool| !self.shared.seats[pool].rest.is_empty());
+        let stopped = || self.shared.phase() == phase::STOPPED;
+        self.shared.staff.plan() != self.plan
+            || holds < self.keeps.len() && at_rest()
+            || holds == 0 && stopped()
     }
 }
 
 impl Context {
-    /// Runs tasks of one priority, the highest that has any (but now and then a lower one), until `ran` is `most`, none
-    /// is left, or a more urgent one turns up. `ran` may be up to a group of tasks too high after a panic.
-    #[inline(always)]
-    fn burst(&mut self, most: usize, ran: &mut usize) {
-        let (level, most) = self.choose_level(*ran, most);
-        let more_urgent = (1 << level) - 1;
-        loop {
-            let ring = &mut self.rings[level];
-            if ring.is_empty() {
-                self.ready &= !(1 << level);
-                return;
-            }
-            if self.distance > 0 {
-                let lines = ring.look_ahead(self.distance);
-                if self.counting {
-                    self.counters.0.prefetches.add(lines);
-                }
-            }
-            // One look serves several tasks; in a short queue it is soon out of date.
-            let group = (ring.len() / 4).clamp(1, LOOK_EVERY).min(most - *ran);
-            *ran += group;
-            for left in (0..group).rev() {
-                let task = self.rings[level].pop();
-                // SAFETY: a task from the ring belongs to this worker.
-                unsafe { self.run_task(task) };
-                if self.ready & more_urgent != 0 {
-                    *ran -= left;
-                    return;
-                }
-            }
-            if *ran == most {
-                return;
-            }
+    /// Does what is done before sleeping, and says that this pool is asleep. Whether something has come meanwhile.
+    fn fall_asleep(&mut self) -> bool {
+        self.leave_garbage();
+        if self.refused != 0 {
+            // Memory has been short before: while this worker sleeps, others can use what it has.
+            self.heap.flush();
         }
-    }
-
-    /// The level to run now, and up to which count.
-    #[inline(always)]
-    fn choose_level(&mut self, ran: usize, most: usize) -> (usize, usize) {
-        let first = self.ready.trailing_zeros() as usize % Priority::COUNT;
-        self.bursts += 1;
-        if self.bursts.is_multiple_of(AGEING) { self.aged_level(first, ran, most) } else { (first, most) }
-    }
-
-    /// Ageing: one task of a lower priority goes first; those that have any take turns, so that none starves.
-    #[cold]
-    fn aged_level(&mut self, first: usize, ran: usize, most: usize) -> (usize, usize) {
-        if self.has_garbage() {
-            self.reclaim();
-        }
-        let lowest = 7 - self.ready.leading_zeros() as usize;
-        let low_turn = self.bursts.is_multiple_of(2 * AGEING);
-        let aged = if low_turn || self.ready & 2 == 0 { lowest } else { 1 };
-        if aged == first { (first, most) } else { (aged, ran + 1) }
-    }
-
-    /// # Safety
-    ///
-    /// The task belongs to this worker.
-    #[inline(always)]
-    unsafe fn run_task(&mut self, task: NonNull<Task>) {
-        // SAFETY: by the caller's promise.
-        unsafe {
-            let (vtable, meta) = (task.as_ref().vtable, task.as_ref().meta);
-            self.current = meta;
-            if meta.cost() != 0 {
-                self.extra_load -= meta.cost();
-            }
-            if self.unusual != 0 && !meta.is_protocol() {
-                return run_unusual(task, self);
-            }
-            (vtable.run)(task, self);
-        }
-    }
-
-    /// The task that the watchdog knows of is over, with all that it has left to be done.
-    #[cold]
-    fn ran_watched(&self) {
-        if let Some(watchdog) = &self.shared.watchdog {
-            watchdog.end(self.index);
-        }
-    }
-
-    /// Says that this worker, which had nothing to do, has something.
-    #[cold]
-    pub(crate) fn begin_work(&mut self) {
-        self.idle_looks = 0;
         self.say_idle(false);
-        self.say_hungry(false);
+        self.say_hungry(true);
+        self.shared.epochs.go_offline(&self.ledger.0);
+        self.epoch = crate::memory::OFFLINE;
+        // SeqCst, with `Shared::push`: of its change to the inbox and its look at the flag on one side, and this
+        // store and look at the inbox on the other, one side's second sees the other's first.
+        self.seat().asleep.0.store(true, SeqCst);
+        // The last to fall asleep takes care of what the others left, or what was dropped outside meanwhile.
+        let last = self.shared.awake.fetch_sub(1, SeqCst) == 1;
+        let garbage = last && self.shared.has_orphans.load(SeqCst);
+        // SAFETY: this is the inbox's worker.
+        let tasks = !planted!("sleep-without-second-look") && unsafe { self.inbox().may_have_tasks() };
+        // With the one in `Context::offer`.
+        fence(SeqCst);
+        let work = self.sees_offer() || self.sees_parcel() || self.has_arrivals();
+        if self.shared.phase() != phase::OPEN {
+            // Of the workers that finish last, each having counted its tasks before its fence, one sees all the counts.
+            fence(SeqCst);
+            self.shared.tell_if_drained();
+        }
+        // It may just have come from another keeper, who had not run all of its tasks.
+        let left = self.has_tasks() && !planted!("sleep-with-tasks-left");
+        let found_something = garbage || tasks || left || work || self.shared.phase() == phase::STOPPED;
+        if !found_something {
+            self.counters.0.sleeps.add(1);
+            self.observe_sleep();
+        }
+        found_something
     }
 
-    /// Publishes the load, for those who look for the least loaded worker.
-    fn after_burst(&mut self) {
-        let tasks: usize = self.rings.iter().map(Ring::len).sum();
-        self.seat().load.store(tasks as u64 + self.extra_load, Relaxed);
+    /// Whether nobody has woken this pool since it fell asleep.
+    fn is_asleep(&self) -> bool {
+        self.seat().asleep.0.load(SeqCst)
+    }
+
+    fn wake_up(&mut self) {
+        self.observe_waking();
+        self.seat().asleep.0.store(false, SeqCst);
+        self.shared.awake.fetch_add(1, SeqCst);
     }
 }
 
-/// Cancels a task, or runs it under the eyes of the watchdog and the observer.
-///
-/// # Safety
-///
-/// The task belongs to this worker.
-#[cold]
-#[inline(never)]
-unsafe fn run_unusual(task: NonNull<Task>, cx: &mut Context) {
-    // SAFETY: by the caller's promise.
-    unsafe {
-        match cx.unusual {
-            unusual::OBSERVED => run_observed(task, cx),
-            _ => run_otherwise(task, cx),
+impl Drop for Driver {
+    /// Between the end of a runtime and that of its workers a pool may be put to rest of which its keeper knew nothing.
+    fn drop(&mut self) {
+        self.held = None;
+        if self.shared.phase() == phase::STOPPED {
+            self.shared.clear_rest();
         }
-    }
-}
-
-/// Where tasks are observed, all of them are: so this is not cold.
-///
-/// # Safety
-///
-/// The task belongs to this worker.
-#[inline(never)]
-unsafe fn run_observed(task: NonNull<Task>, cx: &mut Context) {
-    // SAFETY: by the caller's promise.
-    unsafe { cx.run_in_sight(task, |task, cx| (task.as_ref().vtable.run)(task, cx)) };
-}
-
-/// # Safety
-///
-/// The task belongs to this worker.
-#[cold]
-#[inline(never)]
-unsafe fn run_otherwise(task: NonNull<Task>, cx: &mut Context) {
-    // SAFETY: by the caller's promise.
-    unsafe { cx.run_in_sight(task, |task, cx| cancel_or_watch(task, cx)) };
-}
-
-/// # Safety
-///
-/// The task belongs to this worker.
-unsafe fn cancel_or_watch(task: NonNull<Task>, cx: &mut Context) {
-    // SAFETY: by the caller's promise; described while it is still there.
-    unsafe {
-        let vtable = task.as_ref().vtable;
-        if cx.unusual & unusual::CANCELLING != 0 {
-            return (vtable.cancel)(task, cx);
-        }
-        #[cfg(feature = "tracing")]
-        let _span = (cx.unusual & unusual::TRACED != 0)
-            .then(|| crate::monitor::spans::enter(cx.index, || (vtable.describe)(task)));
-        if let Some(watchdog) = &cx.shared.watchdog {
-            watchdog.begin(cx.index, (vtable.describe)(task), cx.shared.platform.now());
-        }
-        (vtable.run)(task, cx);
-        cx.ran_watched();
     }
 }

@@ -1,14 +1,17 @@
 //! Where tasks go and how workers run them.
 
+mod burst;
 mod context;
 mod driver;
 #[cfg(feature = "std")]
 mod export;
+mod free;
 mod observed;
 mod placement;
 mod reclaim;
 mod runtime;
 mod shared;
+mod staff;
 
 pub use context::Context;
 pub use driver::{Driver, Progress};

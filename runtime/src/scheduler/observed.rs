@@ -4,6 +4,7 @@
 //! counts for the second.
 
 use super::Context;
+use crate::memory::SLOTS;
 use crate::monitor::{Description, Event, Lead, Observer, Ran, Record, What};
 use crate::pool::Ring;
 use crate::sync::{Padded, Relaxed};
@@ -25,6 +26,24 @@ pub(crate) struct Observing {
     ran: Option<Ran>,
     /// The run that unwound, until what it has left is done.
     unwound: Option<Run>,
+    /// Time that runs within other runs have taken, and tasks that ended in them, by slot.
+    within: Within,
+}
+
+/// See [`Observing`].
+#[derive(Clone, Copy, Default)]
+struct Within {
+    time: u64,
+    finished: [u64; SLOTS],
+}
+
+/// What is known of a run while another one goes on within it.
+pub(super) struct Outer {
+    ran: Option<Ran>,
+    busy_since: u64,
+    began: u64,
+    within: Within,
+    finished: [u64; SLOTS],
 }
 
 /// The run of a task.
@@ -37,6 +56,8 @@ struct Run {
     /// Where the end of the task is counted, and how many ends there were before.
     slot: u8,
     finished: u64,
+    /// What runs within others had taken before.
+    within: u64,
 }
 
 impl Observing {
@@ -51,6 +72,7 @@ impl Observing {
             ended: 0,
             ran: None,
             unwound: None,
+            within: Within::default(),
         }
     }
 
@@ -147,7 +169,9 @@ impl Context {
         if !lead.has_run {
             record.waiting.record(begin.saturating_sub(lead.spawned));
         }
-        let run = Run { begin, spawned: lead.spawned, slot, finished: self.ledger.0.finished_in(slot) };
+        let Within { time: within, finished } = &observing.within;
+        let finished = self.ledger.0.finished_in(slot) - finished[usize::from(slot) % SLOTS];
+        let run = Run { begin, spawned: lead.spawned, slot, finished, within: *within };
         if observing.keeps_events {
             // SAFETY: by the caller's promise.
             unsafe { self.describe(task, lead, begin) };
@@ -183,16 +207,18 @@ impl Context {
     #[inline(always)]
     fn end(&mut self, begun: Option<Run>) {
         let (Some(observing), Some(run)) = (&mut self.observing, begun) else { return };
-        let Run { begin, spawned, slot, finished } = run;
+        let Run { begin, spawned, slot, finished, within } = run;
         // On a virtual clock a task begins and ends at the same moment.
         let end = observing.now().max(begin + 1);
         observing.burst = self.bursts;
         observing.ended = end;
         let record = &observing.record.0;
         record.busy_since.store(0, Relaxed);
-        record.busy.add(end - begin);
-        record.running.record(end - begin);
-        let finished = self.ledger.0.finished_in(slot) != finished;
+        let time = (end - begin).saturating_sub(observing.within.time - within).max(1);
+        record.busy.add(time);
+        record.running.record(time);
+        let ended_within = observing.within.finished[usize::from(slot) % SLOTS];
+        let finished = self.ledger.0.finished_in(slot) - ended_within != finished;
         if finished {
             record.completion.record(end.saturating_sub(spawned));
         }
@@ -213,6 +239,57 @@ impl Context {
     pub(super) fn end_unwound(&mut self) {
         let unwound = self.observing.as_mut().and_then(|observing| observing.unwound.take());
         self.end(unwound);
+    }
+
+    /// Notes that a task is put where it waits for any worker, or is on its way to one.
+    pub(super) fn observe_put(&self, task: NonNull<Task>) {
+        if let Some(observing) = &self.observing {
+            // SAFETY: the task belongs to this worker.
+            unsafe { observing.put_elsewhere(task) };
+        }
+    }
+
+    /// Notes that so many tasks came into the pool, which were put somewhere before.
+    pub(super) fn observe_queued(&self, tasks: usize) {
+        if let Some(observing) = &self.observing {
+            observing.record.0.queued.add(tasks as u64);
+        }
+    }
+
+    /// Notes that so many tasks came into the pool from that of another worker.
+    pub(super) fn observe_stolen(&self, tasks: usize, from: usize) {
+        self.observe_queued(tasks);
+        if let Some(observing) = &self.observing {
+            observing.observer.records[from].0.given.fetch_add(tasks as u64, Relaxed);
+        }
+    }
+
+    /// Another task is about to run within the one that runs.
+    pub(super) fn observe_outer(&mut self) -> Option<Outer> {
+        let finished = core::array::from_fn(|slot| self.ledger.0.finished_in(slot as u8));
+        let observing = self.observing.as_mut()?;
+        Some(Outer {
+            ran: observing.ran.take(),
+            busy_since: observing.record.0.busy_since.load(Relaxed),
+            began: observing.now(),
+            within: observing.within,
+            finished,
+        })
+    }
+
+    /// That task is over: its time is not that of the one around it, and neither is its end.
+    pub(super) fn observe_return(&mut self, outer: Option<Outer>) {
+        let finished: [u64; SLOTS] = core::array::from_fn(|slot| self.ledger.0.finished_in(slot as u8));
+        let (Some(observing), Some(outer)) = (&mut self.observing, outer) else { return };
+        observing.ran = outer.ran;
+        observing.record.0.busy_since.store(outer.busy_since, Relaxed);
+        let time = observing.now().saturating_sub(outer.began);
+        observing.within = Within {
+            time: outer.within.time + time,
+            finished: core::array::from_fn(|slot| {
+                outer.within.finished[slot] + finished[slot] - outer.finished[slot]
+            }),
+        };
     }
 
     /// Notes what the worker does with a half of a join that it has taken from another one. If `idle`, it has no task, and

@@ -4,6 +4,7 @@ use super::{Context, Runtime, Shared};
 use crate::annotation::Place;
 use crate::memory::{SizeClass, slot};
 use crate::object::Fetch;
+use crate::pool::Pool;
 use crate::task::builder::{Options, sealed::Spawn};
 use crate::task::{Meta, Task};
 use alloc::sync::Arc;
@@ -82,6 +83,11 @@ impl Spawn for &mut Context {
     }
 
     #[inline(always)]
+    fn free_mark(&self) -> u64 {
+        self.free_mark
+    }
+
+    #[inline(always)]
     unsafe fn send(
         &mut self,
         task: NonNull<Task>,
@@ -153,6 +159,11 @@ impl Spawn for &Runtime {
     fn admit(&mut self, options: &Options) -> Meta {
         let epoch = Runtime::shared(self).epochs.start_external();
         Meta::new(epoch, options.priority.unwrap_or_default(), options.cost)
+    }
+
+    fn free_mark(&self) -> u64 {
+        // What has come to a worker by itself is not dealt out again.
+        if Runtime::shared(self).pool == Pool::WorkStealing { Meta::FREE } else { 0 }
     }
 
     unsafe fn send(

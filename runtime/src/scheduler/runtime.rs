@@ -1,8 +1,9 @@
 //! The runtime as its users hold it.
 
 use super::shared::{Seat, phase};
-use super::{Driver, Shared};
-use crate::fork::{ForkStack, Hatch};
+use super::staff::Staff;
+use super::{Context, Shared};
+use crate::fork::ForkStack;
 use crate::memory::{Epochs, Heaps};
 use crate::monitor::{
     Allocation, Hook, LEAD, Observation, Observer, Overrun, Snapshot, Statistics, Timeline, Watchdog,
@@ -12,8 +13,10 @@ use crate::object::{
     Version, Versioned,
 };
 use crate::platform::{Platform, Topology};
-use crate::pool::Inbox;
-use crate::sync::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Padded, SeqCst, SpinMutex};
+use crate::pool::{Inbox, Lane, Pool};
+use crate::sync::{
+    AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Hatch, Padded, SeqCst, SpinMutex,
+};
 use crate::task::{Failure, Handle, Promise, TaskBuilder, pair};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -103,9 +106,14 @@ impl Runtime {
         self.shared.platform.block(&mut |_| true).is_ok()
     }
 
-    /// Number of workers.
+    /// Number of workers, or rather pools: as many as there can be workers ([`Builder::most_workers`]).
     pub fn workers(&self) -> usize {
         self.shared.seats.len()
+    }
+
+    /// The kind of its pools.
+    pub fn pool(&self) -> Pool {
+        self.shared.pool
     }
 
     /// What the runtime runs on.
@@ -156,6 +164,7 @@ impl Runtime {
             shared.phase.store(phase::STOPPED, SeqCst);
             shared.wake_all();
             shared.platform.join();
+            shared.clear_rest();
         } else {
             // On a worker: the last of them to find that nothing is left stops them all.
             shared.stop_when_drained.store(true, SeqCst);
@@ -214,6 +223,8 @@ impl Shared {
 #[must_use]
 pub struct Builder {
     workers: Option<usize>,
+    most_workers: Option<usize>,
+    pool: Pool,
     distance: usize,
     counting: bool,
     memory_limit: Option<u64>,
@@ -236,6 +247,8 @@ impl Default for Builder {
     fn default() -> Self {
         Self {
             workers: None,
+            most_workers: None,
+            pool: Pool::default(),
             distance: DEFAULT_DISTANCE,
             counting: false,
             memory_limit: None,
@@ -258,9 +271,24 @@ fn report(failure: Failure) {
 }
 
 impl Builder {
-    /// Number of workers; one for each core of the platform without this.
+    /// Number of workers to begin with; one for each core of the platform without this.
     pub fn workers(mut self, workers: usize) -> Self {
         self.workers = Some(workers);
+        self
+    }
+
+    /// Up to how many workers the runtime may be [resized](Runtime::resize); as many as it begins with without this.
+    ///
+    /// There are as many pools. Objects have their homes in pools, and [cores](crate::TaskBuilder::core) are counted by
+    /// them; a worker looks after several if there are fewer workers.
+    pub fn most_workers(mut self, workers: usize) -> Self {
+        self.most_workers = Some(workers);
+        self
+    }
+
+    /// How tasks that are bound to nothing find a worker; [`Pool::Local`] without this.
+    pub fn pool(mut self, pool: Pool) -> Self {
+        self.pool = pool;
         self
     }
 
@@ -371,7 +399,7 @@ impl Builder {
     /// If the number of workers is 0 or too large, or the platform cannot start them, or not [watch](Self::watchdog)
     /// them.
     pub fn build(self) -> Result<Runtime, BuildError> {
-        let (platform, workers) = self.choose_platform()?;
+        let (platform, workers, most) = self.choose_platform()?;
         let realm = Realm::new().ok_or(BuildError::TooManyRuntimes)?;
         let topology = platform.topology();
         let limit = self.memory_limit.or_else(|| platform.memory().map(|bytes| bytes / 2));
@@ -379,16 +407,27 @@ impl Builder {
         let observation = self.observation.with_environment();
         #[cfg(not(feature = "std"))]
         let observation = self.observation;
-        let observer = Observer::new(workers, &platform, observation).map(Arc::new);
+        let observer = Observer::new(most, &platform, observation).map(Arc::new);
         let lead = if observer.is_some() { LEAD } else { 0 };
         let heaps = Heaps::new(topology.nodes, platform.pages(), limit, lead);
+        let lanes = |worker| match self.pool {
+            Pool::XQueue(links) => {
+                let sources = links.to(worker, most).len();
+                (0..sources).map(|_| Lane::one_of(sources)).collect()
+            }
+            _ => Box::default(),
+        };
         let seat = |worker| Seat {
+            keeper: AtomicUsize::new(worker),
+            rest: Hatch::default(),
             inbox: Inbox::new(observer.clone()),
             asleep: Padded(AtomicBool::new(false)),
             idle: AtomicBool::new(false),
             load: AtomicU64::new(0),
             forks: ForkStack::new(),
             offer: Hatch::default(),
+            parcel: Hatch::default(),
+            lanes: lanes(worker),
             wanted: AtomicPtr::default(),
             enlisting: SpinMutex::new(()),
             ledger: Arc::new(Padded::default()),
@@ -396,7 +435,9 @@ impl Builder {
             node: topology.node_of(worker),
         };
         let shared = Arc::new(Shared {
-            seats: (0..workers).map(seat).collect(),
+            seats: (0..most).map(seat).collect(),
+            staff: Staff::new(workers, most),
+            pool: self.pool,
             nodes: topology.nodes,
             platform: platform.clone(),
             heaps,
@@ -405,8 +446,8 @@ impl Builder {
             stop_when_drained: AtomicBool::new(false),
             drained: SpinMutex::new(None),
             orphans: SpinMutex::new(Some(Vec::new())),
-            drivers: AtomicUsize::new(workers),
-            awake: AtomicUsize::new(workers),
+            pools: AtomicUsize::new(most),
+            awake: AtomicUsize::new(most),
             hungry: Padded(AtomicUsize::new(0)),
             has_orphans: AtomicBool::new(false),
             turn: AtomicUsize::new(0),
@@ -415,7 +456,7 @@ impl Builder {
             distance: self.distance.min(FARTHEST),
             counting: self.counting,
             hook: self.hook,
-            watchdog: self.watchdog.map(|(bound, hook)| Watchdog::new(workers, bound, hook)),
+            watchdog: self.watchdog.map(|(bound, hook)| Watchdog::new(most, bound, hook)),
             observer,
             #[cfg(feature = "tracing")]
             spans: self.spans,
@@ -427,24 +468,31 @@ impl Builder {
                 .watch(watchdog.period(), Box::new(move || watched.watch()))
                 .map_err(BuildError::Platform)?;
         }
-        for worker in 0..workers {
-            platform.start(Driver::new(worker, shared.clone())).map_err(BuildError::Platform)?;
-        }
+        (0..most).for_each(|pool| shared.put_to_rest(Box::new(Context::new(pool, shared.clone()))));
+        shared.employ(workers)?;
         Ok(runtime)
     }
 
-    fn choose_platform(&self) -> Result<(Arc<dyn Platform>, usize), BuildError> {
-        let wanted = |default: usize| match self.workers.unwrap_or(default) {
-            0 => Err(BuildError::NoWorkers),
-            workers if workers > MAX_HOMES => Err(BuildError::TooManyWorkers(workers)),
-            workers => Ok(workers),
+    /// The platform, how many workers begin, and how many there can be.
+    fn choose_platform(&self) -> Result<(Arc<dyn Platform>, usize, usize), BuildError> {
+        let wanted = |default: usize| {
+            let workers = self.workers.unwrap_or(default);
+            let most = self.most_workers.unwrap_or(workers).max(workers);
+            match workers {
+                0 => Err(BuildError::NoWorkers),
+                _ if most > MAX_HOMES => Err(BuildError::TooManyWorkers(most)),
+                _ => Ok((workers, most)),
+            }
         };
         match &self.platform {
-            Some(platform) => Ok((platform.clone(), wanted(platform.topology().cores.len())?)),
+            Some(platform) => {
+                let (workers, most) = wanted(platform.topology().cores.len())?;
+                Ok((platform.clone(), workers, most))
+            }
             #[cfg(feature = "std")]
             None => {
-                let workers = wanted(crate::platform::Threads::suggested_workers())?;
-                Ok((Arc::new(crate::platform::Threads::new(workers)), workers))
+                let (workers, most) = wanted(crate::platform::Threads::suggested_workers())?;
+                Ok((Arc::new(crate::platform::Threads::new(most)), workers, most))
             }
             #[cfg(not(feature = "std"))]
             None => Err(BuildError::Platform("without std a platform has to be given")),
@@ -457,7 +505,8 @@ impl Builder {
 pub enum BuildError {
     /// A runtime needs at least one worker.
     NoWorkers,
-    /// More workers than objects can have homes.
+    /// More workers than there can be: objects have only so many homes, and a runtime has the number of pools that it was
+    /// built with ([`Builder::most_workers`]).
     TooManyWorkers(usize),
     /// 65536 runtimes are there already, or objects of theirs.
     TooManyRuntimes,
@@ -470,7 +519,10 @@ impl fmt::Display for BuildError {
         match self {
             Self::NoWorkers => f.write_str("a runtime needs at least one worker"),
             Self::TooManyWorkers(workers) => {
-                write!(f, "{workers} workers are more than the {MAX_HOMES} that objects can have as homes")
+                write!(
+                    f,
+                    "{workers} workers are more than the runtime can have (at most {MAX_HOMES}, if built for them)"
+                )
             }
             Self::TooManyRuntimes => f.write_str("there are too many runtimes in this process"),
             Self::Platform(why) => f.write_str(why),

@@ -1,13 +1,15 @@
 //! What all workers of a runtime share, and the seat that each of them has in it.
 
-use crate::fork::{ForkStack, Hatch, Job};
+use super::{Context, staff::Staff};
+use crate::fork::{ForkStack, Job};
 use crate::memory::{Epochs, Heaps, Ledger, Retired};
 use crate::monitor::{Counters, Observer, Watchdog};
 use crate::object::{AtRest, Realm};
 use crate::platform::Platform;
-use crate::pool::Inbox;
+use crate::pool::{Inbox, Lane, Parcel, Pool};
 use crate::sync::{
-    AcqRel, AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Padded, Relaxed, SeqCst, SpinMutex,
+    AcqRel, AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Hatch, Padded, Relaxed, SeqCst,
+    SpinMutex,
 };
 use crate::task::{Failure, Task};
 use alloc::boxed::Box;
@@ -28,10 +30,15 @@ pub(crate) mod phase {
     pub const STOPPED: u32 = 3;
 }
 
-/// A worker's place, as others see it.
+/// A pool's place, as others see it. (Where there is no resizing "its worker" is always the same.)
 pub(crate) struct Seat {
+    /// The worker that looks after the pool. Changed under the lock of the staff's roster.
+    pub(crate) keeper: AtomicUsize,
+    /// The pool itself, while nobody has it in its hands.
+    pub(crate) rest: Hatch<Context>,
     pub(crate) inbox: Inbox,
-    /// The worker sleeps, or is about to.
+    /// Somebody has to be woken for this pool: its worker sleeps, or is about to; or it is at rest, where pools may be
+    /// stolen.
     pub(crate) asleep: Padded<AtomicBool>,
     /// The worker is awake and has found nothing to do. Whoever makes use of that clears it.
     pub(crate) idle: AtomicBool,
@@ -41,7 +48,11 @@ pub(crate) struct Seat {
     /// Jobs of the worker's that others may ask for.
     pub(crate) forks: ForkStack,
     /// A job for whoever has nothing to do.
-    pub(crate) offer: Hatch,
+    pub(crate) offer: Hatch<Job>,
+    /// Tasks for whoever has nothing to do.
+    pub(crate) parcel: Hatch<Parcel>,
+    /// What leads from others to this worker.
+    pub(crate) lanes: Box<[Arc<Lane>]>,
     /// A job that this worker has taken and whose owner waits: it wants a part of it back.
     pub(crate) wanted: AtomicPtr<Job>,
     /// Held while a task with several objects enters the pools of its homes.
@@ -53,6 +64,8 @@ pub(crate) struct Seat {
 
 pub struct Shared {
     pub(crate) seats: Box<[Seat]>,
+    pub(crate) staff: Staff,
+    pub(crate) pool: Pool,
     pub(crate) nodes: usize,
     pub(crate) platform: Arc<dyn Platform>,
     pub(crate) heaps: Arc<Heaps>,
@@ -65,9 +78,9 @@ pub struct Shared {
     /// Retired objects whose worker went to sleep, or that were dropped by a thread that is no worker.
     /// `None` when the last worker is gone: then nothing can reach an object, and it is freed at once.
     pub(crate) orphans: SpinMutex<Option<Vec<Retired>>>,
-    /// Workers that are not gone yet.
-    pub(crate) drivers: AtomicUsize,
-    /// Workers that do not sleep.
+    /// Pools that are not gone yet.
+    pub(crate) pools: AtomicUsize,
+    /// Pools that do not sleep.
     pub(crate) awake: AtomicUsize,
     /// Workers that have had nothing to do for a while, asleep or not.
     pub(crate) hungry: Padded<AtomicUsize>,
@@ -108,7 +121,11 @@ impl Shared {
     pub(crate) fn wake(&self, worker: usize) {
         // Whoever clears the flag wakes; the worker sets it again before it sleeps again.
         if self.seats[worker].asleep.0.swap(false, SeqCst) {
-            self.platform.wake(worker);
+            self.platform.wake(self.keeper(worker));
+            if self.pool == Pool::WorkStealing && !self.seats[worker].rest.is_empty() {
+                // Its keeper may be at work elsewhere for long, and somebody else have nothing to do.
+                self.wake_for_work(worker);
+            }
         }
     }
 
@@ -130,15 +147,22 @@ impl Shared {
             return;
         }
         let mut others = (1..self.seats.len()).map(|distance| (worker + distance) % self.seats.len());
-        if let Some(asleep) = others.find(|&other| self.seats[other].asleep.0.load(Relaxed)) {
+        let sleeps = |seat: &Seat| seat.asleep.0.load(Relaxed) && seat.rest.is_empty();
+        if let Some(asleep) = others.find(|&other| sleeps(&self.seats[other])) {
             self.wake(asleep);
         }
     }
 
     pub(crate) fn wake_all(&self) {
-        for worker in 0..self.seats.len() {
-            self.seats[worker].asleep.0.store(false, SeqCst);
-            self.platform.wake(worker);
+        for (worker, seat) in self.seats.iter().enumerate() {
+            seat.asleep.0.store(false, SeqCst);
+            if planted!("pools-woken-one-by-one") {
+                self.platform.wake(worker);
+            }
+        }
+        // After that, as any of them may hold any pool.
+        if !planted!("pools-woken-one-by-one") {
+            (0..self.seats.len()).for_each(|worker| self.platform.wake(worker));
         }
     }
 
@@ -223,9 +247,9 @@ impl Shared {
         self.phase() != phase::STOPPED
     }
 
-    /// A worker is gone; the last one frees all that was left.
+    /// A pool is gone; with the last one all that was left is freed.
     pub(crate) fn leave(&self) {
-        if self.drivers.fetch_sub(1, AcqRel) == 1 {
+        if self.pools.fetch_sub(1, AcqRel) == 1 {
             let orphans = self.orphans.lock().take();
             for retired in orphans.into_iter().flatten() {
                 // SAFETY: no worker is left, so no task is.

@@ -12,6 +12,7 @@
 mod backoff;
 #[cfg(not(model = "loom"))]
 mod cell;
+mod hatch;
 mod latch;
 mod mutex;
 #[cfg_attr(not(any(model = "loom", model = "shuttle")), path = "shipped.rs")]
@@ -22,6 +23,7 @@ pub use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst
 pub use source::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, fence};
 
 pub(crate) use backoff::Backoff;
+pub(crate) use hatch::Hatch;
 pub(crate) use latch::{LatchWord, Stamp};
 pub(crate) use mutex::SpinMutex;
 pub(crate) use source::{MODEL, UnsafeCell, yield_now};

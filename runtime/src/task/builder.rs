@@ -86,6 +86,9 @@ pub(crate) mod sealed {
         /// The caller owns the task, which was admitted here and whose descriptor is complete.
         #[doc(hidden)]
         unsafe fn note(&mut self, task: NonNull<Task>);
+        /// What a task that is bound to nothing is marked with.
+        #[doc(hidden)]
+        fn free_mark(&self) -> u64;
         /// Whether the spawner is a task.
         const IN_TASK: bool;
     }

@@ -47,6 +47,7 @@ pub struct VTable {
 /// bits  8..16  priority
 /// bits 16..24  flags
 /// bits 24..32  failed optimistic attempts
+/// bit  47      bound to nothing, in a pool where that matters
 /// bits 48..64  units of cost beyond one
 /// ```
 #[derive(Clone, Copy)]
@@ -101,6 +102,25 @@ impl Meta {
     #[inline(always)]
     pub(crate) fn cost(self) -> u64 {
         self.0 >> COST_SHIFT
+    }
+
+    /// The mark of a task that is bound to nothing.
+    pub(crate) const FREE: u64 = 1 << (COST_SHIFT - 1);
+
+    /// The same with that mark, or none (0).
+    #[inline(always)]
+    pub(crate) fn marked(self, mark: u64) -> Self {
+        Self(self.0 | mark)
+    }
+
+    pub(crate) fn is_free(self) -> bool {
+        self.0 & Self::FREE != 0
+    }
+
+    /// Whether it costs more than others, or is bound to nothing.
+    #[inline(always)]
+    pub(crate) fn is_particular(self) -> bool {
+        self.0 >> (COST_SHIFT - 1) != 0
     }
 
     #[inline(always)]

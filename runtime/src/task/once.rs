@@ -8,7 +8,7 @@ use super::{
     JoinError, Meta, Payload, Sink, Spawner, Task, VTable, catch, class_of, guarded, is_too_large, quietly,
     refuse,
 };
-use crate::annotation::Part;
+use crate::annotation::{Part, Place};
 use crate::monitor::Description;
 use crate::object::{Class, Fetch, Header, Link, Primitive, Reference, Turn, Version, Versioned};
 use crate::scheduler::Context;
@@ -469,7 +469,10 @@ where
 {
     let class = const { class_of::<Bare<F, K>>() };
     let Some(task) = order.spawner.allocate(class) else { return refuse(order.spawner, body, sink) };
-    let meta = order.spawner.admit(&order.options);
+    let mut meta = order.spawner.admit(&order.options);
+    if let Place::Here = order.options.place {
+        meta = meta.marked(order.spawner.free_mark());
+    }
     // SAFETY: a fresh block of a class that holds this body.
     unsafe {
         task.as_ptr().write(Task {

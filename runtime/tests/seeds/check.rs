@@ -1,6 +1,6 @@
 //! What is noted while a program runs, and what must be true of it in the end.
 
-use crate::common::lock;
+use crate::common::{Setting, lock};
 use crate::plan::{Ending, Task, Touch};
 use crate::world::{World, number};
 use std::mem;
@@ -115,16 +115,21 @@ impl Ledger {
     }
 }
 
-/// A walk that finds its first node senseless more often than this is ended: it is tried so often without entering, and
-/// once inside.
-const SENSELESS: u8 = 4;
+/// How often a walk may find its first node senseless and is not ended for that: it is tried so often without entering,
+/// and once inside. Where tasks run side by side, some of these tries may end before the walk has seen anything.
+fn senseless(setting: Setting) -> u8 {
+    match setting {
+        Setting::Threads { workers } if workers > 1 => 0,
+        _ => 4,
+    }
+}
 
 fn is_poisoning(end: Ending) -> bool {
     end != Ending::Returns
 }
 
 /// Checks what became of each task when the runtime is gone. `cancelled`: what had not started was dropped.
-pub fn check(ledger: &Ledger, told: &Told, roots: usize, cancelled: bool) {
+pub fn check(ledger: &Ledger, told: &Told, roots: usize, cancelled: bool, setting: Setting) {
     while ledger.wait_for_one() {}
     let runs = |task: &Task| ledger.runs[task.number].load(Relaxed);
     let mut spawned = mem::take(&mut *lock(&ledger.spawned));
@@ -164,7 +169,7 @@ pub fn check(ledger: &Ledger, told: &Told, roots: usize, cancelled: bool) {
         match task.touch {
             _ if ran && is_poisoning(task.end) => panicked += 1,
             _ if ran => {}
-            Touch::Visit { again, .. } if again > SENSELESS => abandoned += 1,
+            Touch::Visit { again, .. } if again > senseless(setting) => abandoned += 1,
             Touch::Nothing | Touch::Visit { .. } | Touch::Modify { .. } => {
                 assert!(cancelled, "nothing keeps it from running: {task:?}");
             }

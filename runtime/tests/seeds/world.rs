@@ -328,13 +328,13 @@ fn run(seed: u64, setting: Setting) {
         world.ledger.wait_for_one();
         rt.shutdown(how);
         assert!(all_gone.is_finished(), "a task is left after the end");
-        check(&world.ledger, &told, roots, how == Shutdown::Cancel);
+        check(&world.ledger, &told, roots, how == Shutdown::Cancel, setting);
     } else {
         // The promise is dropped with the last body.
         assert!(matches!(all_gone.join(), Err(JoinError::Abandoned)));
         check_objects(&rt, &world);
         rt.shutdown(Shutdown::Drain);
-        check(&world.ledger, &told, roots, false);
+        check(&world.ledger, &told, roots, false, setting);
     }
     drop(world);
     // SAFETY: the runtime is gone, and with it all who follow links.

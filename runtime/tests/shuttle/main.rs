@@ -24,6 +24,7 @@ mod handles;
 mod memory;
 mod platform;
 mod primitives;
+mod resize;
 mod schedules;
 mod several;
 mod spawning;

@@ -4,7 +4,7 @@ use crate::common::Random;
 use shuttle::thread::{self, JoinHandle, Thread};
 use std::mem;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Wake, Waker};
 use std::time::Duration;
 use xtasking::platform::{Platform, Topology, WouldBlock};
@@ -13,14 +13,14 @@ use xtasking::{Builder, Driver, GlobalPages, PageSource, Runtime};
 /// A thread a worker. What it keeps for itself is never touched across a point where another thread may go on, so the
 /// locks of the standard library do.
 struct CheckedThreads {
-    threads: Arc<[OnceLock<Thread>]>,
+    threads: Arc<[Mutex<Option<Thread>>]>,
     joins: Mutex<Vec<JoinHandle<()>>>,
     clock: AtomicU64,
 }
 
 /// A runtime in the making with that many workers.
 pub fn builder(workers: usize) -> Builder {
-    let threads = (0..workers).map(|_| OnceLock::new()).collect();
+    let threads = (0..workers).map(|_| Mutex::default()).collect();
     let platform = CheckedThreads { threads, joins: Mutex::default(), clock: AtomicU64::new(0) };
     Runtime::builder().platform(platform).prefetch_distance(2)
 }
@@ -52,6 +52,11 @@ pub fn wait_a_little(random: &mut Random, most: usize) {
     (0..random.below(most)).for_each(|_| pause());
 }
 
+/// Nothing panics under the locks here.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 struct Unpark(Thread);
 
 impl Wake for Unpark {
@@ -62,7 +67,9 @@ impl Wake for Unpark {
 
 impl CheckedThreads {
     fn is_worker(&self, thread: &Thread) -> bool {
-        self.threads.iter().filter_map(OnceLock::get).any(|worker| worker.id() == thread.id())
+        self.threads
+            .iter()
+            .any(|worker| lock(worker).as_ref().is_some_and(|worker| worker.id() == thread.id()))
     }
 }
 
@@ -74,10 +81,11 @@ impl Platform for CheckedThreads {
     fn start(&self, driver: Driver) -> Result<(), &'static str> {
         let threads = self.threads.clone();
         let thread = thread::spawn(move || {
-            let _ = threads[driver.worker()].set(thread::current());
+            let this = thread::current();
+            *lock(&threads[driver.worker()]) = Some(this);
             driver.run();
         });
-        self.joins.lock().unwrap_or_else(PoisonError::into_inner).push(thread);
+        lock(&self.joins).push(thread);
         Ok(())
     }
 
@@ -87,13 +95,14 @@ impl Platform for CheckedThreads {
 
     fn wake(&self, worker: usize) {
         // A thread that is not there yet has not looked for tasks yet.
-        if let Some(thread) = self.threads[worker].get() {
+        let thread = lock(&self.threads[worker]).clone();
+        if let Some(thread) = thread {
             thread.unpark();
         }
     }
 
     fn join(&self) {
-        let threads = mem::take(&mut *self.joins.lock().unwrap_or_else(PoisonError::into_inner));
+        let threads = mem::take(&mut *lock(&self.joins));
         for thread in threads {
             thread.join().expect("a worker ends");
         }

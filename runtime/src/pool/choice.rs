@@ -1,0 +1,110 @@
+//! Which pool a runtime has.
+
+use alloc::vec::Vec;
+
+/// How tasks that are bound to nothing find a worker; chosen by [`Builder::pool`](crate::Builder::pool).
+///
+/// These are tasks without objects, place, or priority of their own. All others go where their annotations say, on every
+/// pool, and stay there: where an object is at home, or where it was fetched to, is worth more than an even load.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Pool {
+    /// They run where they were spawned, first in, first out. Nothing is moved, so nothing is paid for it; whoever wants
+    /// them elsewhere says so.
+    #[default]
+    Local,
+    /// They run where they were spawned, last in, first out, unless a worker with nothing to do takes the oldest of them. A
+    /// worker keeps most of them in a deque that nobody else sees, and a few in a place from where they can be taken, all
+    /// at once. A worker with nothing to do also takes over whole pools that wait for their turn (where there are more
+    /// pools than workers), with all objects that are at home there.
+    WorkStealing,
+    /// They are dealt out as they are spawned: to the spawning worker and those that it is linked to, in turn, by rings
+    /// between two workers each, without any atomic read-modify-write instruction. Where a ring is full the task runs at
+    /// once, within the spawn. (In the midst of a join, and where too many tasks run within each other, it goes to the
+    /// spawning worker's own queue, which has no bound.)
+    ///
+    /// After XQueue, the queues of XTask.
+    XQueue(Links),
+}
+
+/// Who deals out tasks to whom, besides to themselves, in [`Pool::XQueue`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Links {
+    /// To the next worker: XQueue's first version.
+    Next,
+    /// To the next one and the one before: version 2.
+    Neighbours,
+    /// To all: version N. There are as many rings as pairs of workers.
+    All,
+    /// To those whose number differs in one binary digit: a few links each, a few steps from each to each.
+    Hypercube,
+}
+
+impl Links {
+    /// Whom a worker deals out to, of so many.
+    pub(crate) fn from(self, worker: usize, workers: usize) -> Vec<usize> {
+        let next = (worker + 1) % workers;
+        let previous = (worker + workers - 1) % workers;
+        let mut targets: Vec<usize> = match self {
+            Self::Next => [next].into(),
+            Self::Neighbours => [next, previous].into(),
+            // From the next one on, so that not all begin with the same.
+            Self::All => (1..workers).map(|distance| (worker + distance) % workers).collect(),
+            Self::Hypercube => {
+                let digits = usize::BITS - (workers - 1).leading_zeros();
+                (0..digits).map(|digit| worker ^ 1 << digit).filter(|&other| other < workers).collect()
+            }
+        };
+        targets.dedup();
+        targets.retain(|&target| target != worker);
+        targets
+    }
+
+    /// Who deals out to a worker.
+    pub(crate) fn to(self, worker: usize, workers: usize) -> Vec<usize> {
+        (0..workers).filter(|&other| self.from(other, workers).contains(&worker)).collect()
+    }
+}
+
+#[cfg(all(test, not(any(model = "loom", model = "shuttle"))))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_lead_to_others_once_each() {
+        for workers in 1..20 {
+            for links in [Links::Next, Links::Neighbours, Links::All, Links::Hypercube] {
+                for worker in 0..workers {
+                    let targets = links.from(worker, workers);
+                    assert!(targets.iter().all(|&target| target != worker && target < workers));
+                    let mut once = targets.clone();
+                    once.sort_unstable();
+                    once.dedup();
+                    assert_eq!(once.len(), targets.len(), "{links:?}, {worker} of {workers}");
+                    assert!(targets.iter().all(|&target| links.to(target, workers).contains(&worker)));
+                }
+            }
+        }
+    }
+
+    /// A task can get from each to each, or there would be workers that nobody helps.
+    #[test]
+    fn all_workers_are_reached() {
+        for workers in 1..20 {
+            for links in [Links::Next, Links::Neighbours, Links::All, Links::Hypercube] {
+                let mut reached = alloc::vec![false; workers];
+                let mut open = alloc::vec![0];
+                while let Some(worker) = open.pop() {
+                    if !core::mem::replace(&mut reached[worker], true) {
+                        open.extend(links.from(worker, workers));
+                    }
+                }
+                assert!(reached.iter().all(|&reached| reached), "{links:?} of {workers}");
+            }
+        }
+        assert_eq!(Links::Hypercube.from(5, 8), [4, 7, 1]);
+        assert_eq!(Links::Next.from(7, 8), [0]);
+        assert_eq!(Links::Neighbours.from(0, 2), [1]);
+        assert_eq!(Links::All.from(2, 4), [3, 0, 1]);
+    }
+}

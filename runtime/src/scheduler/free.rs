@@ -1,0 +1,323 @@
+//! Tasks that are bound to nothing, in pools where these may go elsewhere: see [`Pool`](crate::Pool).
+
+use super::{Context, Shared};
+use crate::annotation::Priority;
+use crate::object::prefetch;
+use crate::pool::{Deque, Entry, Exit, Lanes, Links, Pool};
+use crate::sync::{Relaxed, SeqCst, fence};
+use crate::task::{Meta, Task, catch};
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use core::ptr::NonNull;
+
+/// The bit of `Context::ready` for these tasks.
+pub(super) const FREE: u8 = 1 << Priority::COUNT;
+/// The bits of the rings.
+pub(super) const RINGS: u8 = FREE - 1;
+const HIGH: u8 = 1 << Priority::High as u8;
+const NORMAL: u8 = 1 << Priority::Normal as u8;
+/// Every that many bursts it is the other way round who goes first: the rings or these tasks. (Neither divides the number
+/// that ages the rings, nor is divided by it.)
+const AGEING: u64 = 11;
+/// So many of these tasks run before it is looked what else there is.
+const GROUP: usize = 8;
+/// So many tasks run within each other's spawns at most.
+const DEEPEST: u8 = 64;
+/// After so many tasks for other workers it is looked whether these sleep.
+const SENT_UNSEEN: u32 = 64;
+
+/// A worker's tasks that are bound to nothing.
+pub(super) enum Free {
+    /// They lie among the others.
+    Among,
+    /// See [`Pool::WorkStealing`].
+    Stealing(Deque),
+    /// See [`Pool::XQueue`].
+    Dealt(Box<Dealer>),
+}
+
+/// Deals out tasks.
+pub(super) struct Dealer {
+    lanes: Lanes,
+    /// The worker's own, in order.
+    own: VecDeque<NonNull<Task>>,
+    /// Whose turn it is: an entry, or the worker itself.
+    turn: usize,
+    /// The exit to begin with.
+    first: usize,
+    /// Tasks that went to others since it was last seen that these do not sleep.
+    sent: u32,
+    /// From here on its own queue is full.
+    most: usize,
+}
+
+impl Free {
+    pub fn of(shared: &Shared, worker: usize) -> Self {
+        match shared.pool {
+            Pool::Local => Self::Among,
+            Pool::WorkStealing => Self::Stealing(Deque::new()),
+            Pool::XQueue(links) => Self::Dealt(Box::new(Dealer::new(shared, links, worker))),
+        }
+    }
+}
+
+impl Dealer {
+    fn new(shared: &Shared, links: Links, worker: usize) -> Self {
+        let workers = shared.seats.len();
+        let entries = links.from(worker, workers).into_iter().map(|target| {
+            let lane = links.to(target, workers).iter().position(|&source| source == worker);
+            let lane = lane.map(|lane| shared.seats[target].lanes[lane].clone());
+            Entry::new(lane.expect("links have two ends"), target)
+        });
+        let exits = shared.seats[worker].lanes.iter().map(|lane| Exit::new(lane.clone()));
+        let lanes = Lanes { entries: entries.collect(), exits: exits.collect() };
+        Self { lanes, own: VecDeque::new(), turn: 0, first: 0, sent: 0, most: OWN }
+    }
+
+    /// Moves what others have sent to the worker's own: of those that say that there is something, or of all. A few of
+    /// each, so that they come in turn.
+    fn collect(&mut self, all: bool) -> usize {
+        let before = self.own.len();
+        let exits = self.lanes.exits.len();
+        for index in 0..exits {
+            let exit = &mut self.lanes.exits[(self.first + index) % exits];
+            if all || exit.has_hint() {
+                for _ in 0..GROUP {
+                    let Some(task) = exit.pop() else { break };
+                    prefetch(task.as_ptr() as u64);
+                    self.own.push_back(task);
+                }
+            }
+        }
+        self.first = self.first.wrapping_add(1);
+        self.own.len() - before
+    }
+}
+
+/// So many tasks the worker's own queue holds before it counts as full, like a ring.
+const OWN: usize = crate::sync::under_model(4096, 2) as usize;
+
+impl Context {
+    /// Said by a task that may be in a join: nothing runs within it.
+    pub(crate) const IN_JOIN: u8 = 1 << 7;
+
+    /// Puts a task somewhere that is not like others: it costs more, or is bound to nothing.
+    #[inline(never)]
+    pub(super) fn push_particular(&mut self, task: NonNull<Task>, meta: Meta) -> bool {
+        self.extra_load += meta.cost();
+        if !meta.is_free() || meta.level() != Priority::Normal as usize {
+            return false;
+        }
+        if matches!(self.free, Free::Among) {
+            return false;
+        }
+        self.observe_put(task);
+        match &mut self.free {
+            Free::Among => {}
+            Free::Stealing(deque) => {
+                deque.push(task);
+                self.observe_queued(1);
+                self.ready |= FREE;
+                self.share();
+            }
+            Free::Dealt(_) => self.deal(task),
+        }
+        true
+    }
+
+    /// Lets others have some of its tasks, if it has two or somebody waits for any, and there are none that they could
+    /// have already.
+    #[inline]
+    fn share(&mut self) {
+        let Free::Stealing(deque) = &mut self.free else { return };
+        let hatch = &self.shared.seats[self.index].parcel;
+        let has_enough = deque.len() > 1 || deque.len() == 1 && self.shared.is_anybody_hungry();
+        if has_enough && self.shared.seats.len() > 1 && hatch.is_empty() {
+            deque.share(hatch);
+            // With the one in `Context::fall_asleep`: either this worker sees that another one sleeps, or that one sees
+            // the parcel before it does.
+            fence(SeqCst);
+            self.shared.wake_for_work(self.index);
+        }
+    }
+
+    /// Gives a task to whoever's turn it is.
+    fn deal(&mut self, task: NonNull<Task>) {
+        let Free::Dealt(dealer) = &mut self.free else { return };
+        let entries = dealer.lanes.entries.len();
+        let turn = dealer.turn;
+        dealer.turn = if turn >= entries { 0 } else { turn + 1 };
+        let has_room = match dealer.lanes.entries.get_mut(turn) {
+            Some(entry) => {
+                let has_room = entry.push(task);
+                if has_room {
+                    let target = entry.target;
+                    dealer.sent += 1;
+                    let unseen = dealer.sent >= SENT_UNSEEN;
+                    self.counters.0.remote_spawns.add(1);
+                    if self.shared.seats[target].asleep.0.load(Relaxed) {
+                        self.shared.wake(target);
+                    }
+                    if unseen {
+                        self.see_who_sleeps();
+                    }
+                }
+                has_room
+            }
+            None if dealer.own.len() < dealer.most => {
+                dealer.own.push_back(task);
+                self.ready |= FREE;
+                self.observe_queued(1);
+                true
+            }
+            None => false,
+        };
+        if !has_room {
+            self.run_within(task);
+        }
+    }
+
+    /// Wakes those who fell asleep while tasks were on their way to them. Between two tasks, and now and then in a long
+    /// one: a fence for each task would cost more than the rest.
+    pub(super) fn see_who_sleeps(&mut self) {
+        let Free::Dealt(dealer) = &mut self.free else { return };
+        if dealer.sent == 0 {
+            return;
+        }
+        dealer.sent = 0;
+        if planted!("lane-leads-to-sleeper") {
+            return;
+        }
+        // With the one in `Context::fall_asleep`: either this worker sees that the other one sleeps, or that one sees the
+        // task before it does.
+        fence(SeqCst);
+        if self.shared.awake.load(Relaxed) < self.shared.seats.len() {
+            for entry in &dealer.lanes.entries {
+                if self.shared.seats[entry.target].asleep.0.load(Relaxed) {
+                    self.shared.wake(entry.target);
+                }
+            }
+        }
+    }
+
+    /// Runs a task within another one's spawn; or keeps it for later where that must not be.
+    fn run_within(&mut self, task: NonNull<Task>) {
+        self.observe_queued(1);
+        if self.nested >= DEEPEST {
+            if let Free::Dealt(dealer) = &mut self.free {
+                dealer.own.push_back(task);
+                self.ready |= FREE;
+            }
+            return;
+        }
+        let (meta, nested) = (self.current, self.nested);
+        self.nested += 1;
+        // SAFETY: the task was given up to this pool, and has not been put anywhere.
+        let outer = self.observe_outer();
+        let outcome = catch(|| unsafe { self.run_task(task) });
+        self.settle(outcome);
+        self.observe_return(outer);
+        (self.current, self.nested) = (meta, nested);
+    }
+
+    /// Looks what others have sent.
+    pub(super) fn collect(&mut self, all: bool) {
+        if let Free::Dealt(dealer) = &mut self.free {
+            let collected = dealer.collect(all);
+            if !dealer.own.is_empty() {
+                self.ready |= FREE;
+            }
+            if self.observing.is_some() {
+                self.observe_queued(collected);
+            }
+        }
+    }
+
+    /// Whether others have sent anything, all ways looked into.
+    pub(super) fn has_arrivals(&self) -> bool {
+        match &self.free {
+            Free::Dealt(dealer) => dealer.lanes.exits.iter().any(Exit::has_task),
+            _ => false,
+        }
+    }
+
+    /// Whether these tasks go before those in the rings.
+    #[inline]
+    pub(super) fn is_turn_of_free(&self) -> bool {
+        let rings = self.ready & RINGS;
+        if rings == 0 {
+            return true;
+        }
+        let first = rings & HIGH == 0 && (rings & NORMAL == 0 || self.bursts.is_multiple_of(2));
+        first != self.bursts.is_multiple_of(AGEING)
+    }
+
+    /// Runs some of these tasks.
+    pub(super) fn free_burst(&mut self, most: usize, ran: &mut usize) {
+        self.bursts += 1;
+        let ages = self.bursts.is_multiple_of(AGEING);
+        let others = self.ready & RINGS;
+        let group = if others & HIGH != 0 { 1 } else { GROUP };
+        for _ in 0..group.min(most - *ran) {
+            let task = match &mut self.free {
+                Free::Among => None,
+                // The oldest now and then: it may wait for long below a chain of others.
+                Free::Stealing(deque) => {
+                    let seat = &self.shared.seats[self.index];
+                    if ages {
+                        deque.take_from(&seat.parcel);
+                        deque.pop_oldest()
+                    } else {
+                        deque.pop().or_else(|| {
+                            deque.take_from(&seat.parcel);
+                            deque.pop()
+                        })
+                    }
+                }
+                Free::Dealt(dealer) => dealer.own.pop_front(),
+            };
+            let Some(task) = task else {
+                self.ready &= !FREE;
+                return;
+            };
+            *ran += 1;
+            // SAFETY: a task of this pool's own belongs to this worker.
+            unsafe { self.run_task(task) };
+            if self.ready & RINGS & !others & (HIGH | NORMAL) != 0 {
+                return;
+            }
+        }
+        self.share();
+    }
+
+    /// Takes tasks over that somebody has too many of. Whether there were any.
+    pub(crate) fn steal(&mut self) -> bool {
+        if !matches!(self.free, Free::Stealing(_)) {
+            return false;
+        }
+        let shared = self.shared.clone();
+        let (before, from) = shared.seats.split_at(self.index);
+        let Free::Stealing(deque) = &mut self.free else { return false };
+        let others = (self.index + 1..).zip(&from[1..]).chain((0..).zip(before));
+        let taken =
+            others.map(|(from, seat)| (from, deque.take_from(&seat.parcel))).find(|taken| taken.1 > 0);
+        if let Some((from, tasks)) = taken {
+            self.observe_stolen(tasks, from);
+            self.ready |= FREE;
+            self.begin_work();
+            self.counters().steals.add(1);
+            // Where there was work there may be more.
+            self.idle_looks = self.patience;
+            self.share();
+        }
+        taken.is_some()
+    }
+
+    /// Whether somebody has tasks to be taken.
+    pub(super) fn sees_parcel(&self) -> bool {
+        let is_other = |seat: &usize| *seat != self.index;
+        let has_parcel = |seat: usize| !self.shared.seats[seat].parcel.is_empty();
+        matches!(self.free, Free::Stealing(_))
+            && (0..self.shared.seats.len()).filter(is_other).any(has_parcel)
+    }
+}

@@ -1,0 +1,281 @@
+//! Pools that can be chosen: tasks that are bound to nothing get to those who have nothing to do, run once, and leave
+//! all others where they belong.
+
+mod common;
+
+use common::{Flag, Gate, Setting, eventually, on_each, silence_tasks, watchdog};
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
+use xtasking::{Context, Links, Pool, Priority, Runtime, Sequencing, Shutdown};
+
+const POOLS: [Pool; 6] = [
+    Pool::Local,
+    Pool::WorkStealing,
+    Pool::XQueue(Links::Next),
+    Pool::XQueue(Links::Neighbours),
+    Pool::XQueue(Links::All),
+    Pool::XQueue(Links::Hypercube),
+];
+
+/// Each pool on both platforms.
+fn on_pools(pools: &[Pool], body: impl Fn(Setting, &dyn Fn() -> Runtime)) {
+    for &pool in pools {
+        on_each(Setting::threads().chain(Setting::simulations(&[1, 7])), |setting| {
+            body(setting, &|| setting.builder().pool(pool).counters(true).build().unwrap());
+        });
+    }
+}
+
+/// A tree of tasks: as many as Fibonacci's function has calls.
+fn calls(cx: &mut Context, number: u32, ran: Arc<AtomicUsize>) {
+    ran.fetch_add(1, Relaxed);
+    if number >= 2 {
+        for less in 1..=2 {
+            let ran = ran.clone();
+            cx.task(()).spawn(move |(), cx| calls(cx, number - less, ran));
+        }
+    }
+}
+
+#[test]
+fn every_task_runs_once() {
+    on_pools(&POOLS, |_, build| {
+        let rt = build();
+        let ran = Arc::new(AtomicUsize::new(0));
+        let root = ran.clone();
+        rt.task(()).spawn(move |(), cx| calls(cx, 15, root));
+        for _ in 0..1000 {
+            let ran = ran.clone();
+            rt.task(()).spawn(move |(), _| _ = ran.fetch_add(1, Relaxed));
+        }
+        rt.shutdown(Shutdown::Drain);
+        assert_eq!(ran.load(Relaxed), 1973 + 1000);
+    });
+}
+
+/// More than all rings hold, from one task: none is lost, whoever runs it.
+#[test]
+fn what_no_queue_has_room_for_runs_all_the_same() {
+    on_pools(&POOLS, |_, build| {
+        let rt = build();
+        let ran = Arc::new(AtomicUsize::new(0));
+        let counted = ran.clone();
+        rt.task(()).spawn(move |(), cx| {
+            for _ in 0..20_000 {
+                let ran = counted.clone();
+                cx.task(()).spawn(move |(), _| _ = ran.fetch_add(1, Relaxed));
+            }
+        });
+        rt.shutdown(Shutdown::Drain);
+        assert_eq!(ran.load(Relaxed), 20_000);
+    });
+}
+
+/// A chain that is run within its own spawns as far as queues are full needs no more stack for that.
+#[test]
+fn chains_without_end_need_no_stack() {
+    fn fill(cx: &mut Context, chains: usize, left: usize, ran: Arc<AtomicUsize>) {
+        ran.fetch_add(1, Relaxed);
+        if left > 0 {
+            for _ in 0..chains {
+                let ran = ran.clone();
+                cx.task(()).spawn(move |(), cx| fill(cx, 1, left - 1, ran));
+            }
+        }
+    }
+    on_pools(&[Pool::XQueue(Links::All), Pool::WorkStealing], |_, build| {
+        let rt = build();
+        let ran = Arc::new(AtomicUsize::new(0));
+        let first = ran.clone();
+        rt.task(()).spawn(move |(), cx| fill(cx, 6_000, 20, first));
+        rt.shutdown(Shutdown::Drain);
+        assert_eq!(ran.load(Relaxed), 1 + 6_000 * 20);
+    });
+}
+
+/// One task spawns and then goes on: what it has spawned is run by others meanwhile.
+#[test]
+fn who_has_nothing_to_do_gets_tasks_of_one_who_is_at_work() {
+    for pool in &POOLS[1..] {
+        let _watched = watchdog();
+        let rt = Runtime::builder().workers(4).pool(*pool).build().unwrap();
+        let (done, ran) = (Flag::default(), Arc::new(AtomicUsize::new(0)));
+        let finished = done.clone();
+        let by = Arc::new(Mutex::new(HashSet::new()));
+        let workers = by.clone();
+        let task = rt.task(()).submit(move |(), cx| {
+            for _ in 0..64 {
+                let (ran, by) = (ran.clone(), by.clone());
+                cx.task(()).spawn(move |(), cx| {
+                    by.lock().unwrap().insert(cx.worker());
+                    ran.fetch_add(1, Relaxed);
+                });
+            }
+            // With its own worker kept busy, somebody else has to run them (and half of them with links to one side).
+            let enough = if *pool == Pool::WorkStealing { 1 } else { 16 };
+            eventually("others run some", || ran.load(Relaxed) >= enough);
+            finished.set();
+            cx.worker()
+        });
+        done.wait();
+        let own = task.join().unwrap();
+        drop(rt);
+        assert!(workers.lock().unwrap().iter().any(|&worker| worker != own), "{pool:?}");
+    }
+}
+
+/// Workers that sleep are woken for what is dealt out or laid open to them.
+#[test]
+fn sleepers_are_woken_for_tasks_of_others() {
+    for pool in &POOLS[1..] {
+        let _watched = watchdog();
+        let rt = Runtime::builder().workers(2).pool(*pool).counters(true).build().unwrap();
+        for _ in 0..50 {
+            let sleeps = rt.counters().unwrap().sleeps;
+            eventually("both sleep", || rt.counters().unwrap().sleeps > sleeps || sleeps >= 2);
+            let (gate, all) = Gate::new(&rt, 2);
+            rt.task(()).core(0).spawn(move |(), cx| {
+                let there = Flag::default();
+                for _ in 0..4 {
+                    let (there, gate) = (there.clone(), gate.clone());
+                    cx.task(()).spawn(move |(), cx| {
+                        if cx.worker() == 1 && !there.is_set() {
+                            there.set();
+                            gate.pass();
+                        }
+                    });
+                }
+                // The other one comes, though this worker does nothing about it any more.
+                there.wait();
+                gate.pass();
+            });
+            all.join().unwrap();
+        }
+    }
+}
+
+/// Tasks with objects, places and priorities run where these say.
+#[test]
+fn what_is_bound_stays_where_it_belongs() {
+    on_pools(&POOLS, |_, build| {
+        let rt = build();
+        let home = rt.plain(()).pin(Sequencing).build();
+        let at = home.home();
+        let (gate, all) = Gate::new(&rt, 3 * 200);
+        for number in 0..200u16 {
+            let passed = gate.clone();
+            rt.task(home.write()).spawn(move |_, cx| {
+                assert_eq!(cx.worker(), at);
+                passed.pass();
+            });
+            let (workers, passed) = (rt.workers(), gate.clone());
+            rt.task(()).core(number).spawn(move |(), cx| {
+                assert_eq!(cx.worker(), usize::from(number) % workers);
+                let here = cx.worker();
+                let urgent = passed.clone();
+                cx.task(()).priority(Priority::High).spawn(move |(), cx| {
+                    assert_eq!(cx.worker(), here);
+                    urgent.pass();
+                });
+                passed.pass();
+            });
+        }
+        all.join().unwrap();
+    });
+}
+
+/// Neither those nor others wait for ever, whatever else has no end.
+#[test]
+fn nothing_starves() {
+    fn again(cx: &mut Context, bound: bool, stop: Flag) {
+        if !stop.is_set() {
+            let place = cx.worker() as u16;
+            let task = cx.task(());
+            let task = if bound { task.core(place) } else { task };
+            task.spawn(move |(), cx| again(cx, bound, stop));
+        }
+    }
+    on_pools(&POOLS, |_, build| {
+        for bound in [true, false] {
+            let rt = build();
+            let stop = Flag::default();
+            for worker in 0..rt.workers() {
+                let stop = stop.clone();
+                rt.task(()).core(worker as u16).spawn(move |(), cx| again(cx, bound, stop));
+            }
+            for place in [None, Some(0)] {
+                for priority in [Priority::High, Priority::Normal, Priority::Low] {
+                    let (gate, all) = Gate::new(&rt, 10);
+                    for _ in 0..10 {
+                        let gate = gate.clone();
+                        rt.task(()).core(0).spawn(move |(), cx| {
+                            let task = cx.task(()).priority(priority);
+                            let task = if let Some(place) = place { task.core(place) } else { task };
+                            task.spawn(move |(), _| gate.pass());
+                        });
+                    }
+                    all.join().unwrap();
+                }
+            }
+            stop.set();
+        }
+    });
+}
+
+/// A panic of a task that runs within another one's spawn ends that task alone.
+#[test]
+fn a_panic_within_a_spawn_is_its_own() {
+    silence_tasks();
+    on_pools(&[Pool::XQueue(Links::All), Pool::WorkStealing], |_, build| {
+        let rt = build();
+        let (panicked, after) = rt
+            .task(())
+            .submit(|(), cx| {
+                let handles: Vec<_> = (0..12_000)
+                    .map(|number: u32| cx.task(()).submit(move |(), _| assert!(number % 3 != 0, "provoked")))
+                    .collect();
+                (handles, 7)
+            })
+            .join()
+            .unwrap();
+        assert_eq!(after, 7);
+        let failed = panicked.into_iter().filter_map(|handle| handle.join().err());
+        assert_eq!(failed.count(), 4000);
+    });
+}
+
+/// What had not started is cancelled, wherever it lies.
+#[test]
+fn cancelling_resolves_what_lies_anywhere() {
+    on_pools(&POOLS, |_, build| {
+        let rt = build();
+        let task = rt
+            .task(())
+            .submit(|(), cx| (0..1000).map(|_| cx.task(()).submit(|(), _| ())).collect::<Vec<_>>());
+        let handles = task.join().unwrap();
+        rt.shutdown(Shutdown::Cancel);
+        assert!(handles.iter().all(|handle| handle.is_finished()));
+    });
+}
+
+/// Idle workers take over pools that wait for a worker who is at work for long.
+#[test]
+fn a_waiting_pool_is_taken_over_with_its_objects() {
+    let _watched = watchdog();
+    let builder = Runtime::builder().workers(2).most_workers(8).pool(Pool::WorkStealing);
+    let rt = builder.build().unwrap();
+    let objects: Vec<_> = (0..8).map(|_| rt.plain(0).pin(Sequencing).build()).collect();
+    for round in 0..20 {
+        // Whoever takes this is away until all others have run.
+        let stop = Flag::default();
+        let hold = stop.clone();
+        let held = rt.task(()).core(round % 8).submit(move |(), _| hold.wait());
+        let others = objects.iter().filter(|object| object.home() != usize::from(round % 8));
+        let tasks: Vec<_> =
+            others.map(|object| rt.task(object.write()).submit(|count, _| *count += 1)).collect();
+        tasks.into_iter().for_each(|task| task.join().unwrap());
+        stop.set();
+        held.join().unwrap();
+    }
+}

@@ -1,0 +1,262 @@
+//! A runtime is resized while it runs: nothing is lost, nothing runs twice, no order changes, and no more workers run
+//! than were asked for.
+
+mod common;
+
+use common::{Flag, PATIENCE, Setting, eventually, on_each, watchdog};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use xtasking::{BuildError, Builder, Context, Object, Plain, Runtime, Sequencing, Shutdown};
+
+const MOST: usize = 8;
+
+/// Runtimes of up to eight workers that begin with one.
+fn on_both(body: impl Fn(Setting, fn(Setting) -> Builder)) {
+    let threads = [Setting::Threads { workers: 1 }];
+    let simulations = [1, 2, 3].map(|seed| Setting::Simulation { cores: MOST, seed });
+    on_each(threads.into_iter().chain(simulations), |setting| {
+        body(setting, |setting| setting.builder().workers(1).most_workers(MOST));
+    });
+}
+
+#[test]
+fn as_many_workers_run_as_were_asked_for() {
+    on_both(|setting, builder| {
+        let rt = builder(setting).build().unwrap();
+        assert_eq!((rt.workers(), rt.running_workers()), (MOST, 1));
+        for workers in [8, 3, 5, 1, 2, 8, 8, 7, 1] {
+            rt.resize(workers).unwrap();
+            eventually("as many run as were asked for", || {
+                // Virtual workers get nowhere unless somebody waits.
+                rt.task(()).submit(|(), _| ()).join().unwrap();
+                rt.running_workers() == workers
+            });
+        }
+    });
+}
+
+#[test]
+fn a_size_that_cannot_be_is_refused() {
+    on_both(|setting, builder| {
+        let rt = builder(setting).build().unwrap();
+        assert_eq!(rt.resize(0), Err(BuildError::NoWorkers));
+        assert_eq!(rt.resize(MOST + 1), Err(BuildError::TooManyWorkers(MOST + 1)));
+        assert_eq!(rt.running_workers(), 1);
+    });
+    let rt = Runtime::builder().workers(2).build().unwrap();
+    assert_eq!(rt.resize(3), Err(BuildError::TooManyWorkers(3)), "resizing has to be asked for");
+    rt.resize(1).unwrap();
+}
+
+/// Tasks sent to each pool run, whoever looks after it, also when all workers have been asleep.
+#[test]
+fn every_pool_is_served_at_every_size() {
+    on_both(|setting, builder| {
+        let rt = builder(setting).build().unwrap();
+        for workers in [1, 8, 2, 4, 1] {
+            rt.resize(workers).unwrap();
+            for round in 0..3 {
+                for core in 0..MOST as u16 {
+                    let worker = rt.task(()).core(core).submit(|(), cx| cx.worker()).join();
+                    assert_eq!(worker.unwrap(), usize::from(core), "{workers} workers, round {round}");
+                }
+                let objects: Vec<_> = (0..MOST).map(|_| rt.plain(0).pin(Sequencing).build()).collect();
+                for object in &objects {
+                    rt.task(object.write()).spawn(|count, _| *count += 1);
+                    let count = rt.task(object.read()).submit(|count, _| *count).join();
+                    assert_eq!(count.unwrap(), 1);
+                }
+            }
+        }
+    });
+}
+
+/// Entries: who, and that one's number in line.
+type Log = Vec<(usize, usize)>;
+
+/// Spawners that write numbers in order to sequenced objects, and follow-ups that hop over all pools.
+struct Load {
+    logs: Vec<Object<Plain<Log>>>,
+    ran: Arc<AtomicUsize>,
+}
+
+const SPAWNERS: usize = 3;
+
+impl Load {
+    fn new(rt: &Runtime) -> Self {
+        let logs = (0..5).map(|_| rt.plain(Vec::new()).pin(Sequencing).build()).collect();
+        Self { logs, ran: Arc::default() }
+    }
+
+    /// One round of one spawner: an entry in each log, and a few tasks that go elsewhere.
+    fn spawn(&self, rt: &Runtime, who: usize, number: usize) {
+        fn hop(cx: &mut Context, hops: u16, ran: Arc<AtomicUsize>) {
+            ran.fetch_add(1, Relaxed);
+            if hops > 0 {
+                cx.task(()).core(hops * 5).spawn(move |(), cx| hop(cx, hops - 1, ran));
+            }
+        }
+        for log in &self.logs {
+            rt.task(log.write()).spawn(move |log, _| log.push((who, number)));
+        }
+        let both = (self.logs[number % 5].read(), self.logs[(number + 1) % 5].read());
+        let (first, second) = (self.ran.clone(), self.ran.clone());
+        rt.task(both).spawn(move |_, _| _ = first.fetch_add(1, Relaxed));
+        rt.task(()).spawn(move |(), cx| hop(cx, 3, second));
+    }
+
+    /// All of the rounds have left their traces, once and in order.
+    fn check(&self, rt: &Runtime, rounds: &[usize; SPAWNERS]) {
+        for log in &self.logs {
+            let log = rt.task(log.read()).submit(|log, _| log.clone()).join().unwrap();
+            for (who, &rounds) in rounds.iter().enumerate() {
+                let numbers = log.iter().filter(|entry| entry.0 == who).map(|entry| entry.1);
+                assert!(numbers.eq(0..rounds), "spawner {who}");
+            }
+        }
+        eventually("all that was spawned has run", || {
+            rt.task(()).submit(|(), _| ()).join().unwrap();
+            self.ran.load(Relaxed) == 5 * rounds.iter().sum::<usize>()
+        });
+    }
+}
+
+/// 1 → 8 → 2 → 4 under load, a thousand times.
+#[test]
+fn resizing_under_load_loses_nothing_and_keeps_the_order() {
+    let times = 1000 / PATIENCE as usize;
+    let _watched = watchdog();
+    let rt = Runtime::builder().workers(1).most_workers(MOST).build().unwrap();
+    let load = Load::new(&rt);
+    let done = AtomicBool::new(false);
+    let mut rounds = [0; SPAWNERS];
+    thread::scope(|scope| {
+        let spawners: Vec<_> = (0..SPAWNERS)
+            .map(|who| {
+                let (rt, load, done) = (&rt, &load, &done);
+                scope.spawn(move || {
+                    let mut round = 0;
+                    while !done.load(Relaxed) {
+                        load.spawn(rt, who, round);
+                        round += 1;
+                        if round % 8 == 0 {
+                            // Not faster than they run.
+                            rt.task(load.logs[0].read()).submit(|_, _| ()).join().unwrap();
+                        }
+                    }
+                    round
+                })
+            })
+            .collect();
+        for _ in 0..times {
+            for workers in [8, 2, 4, 1] {
+                rt.resize(workers).unwrap();
+                rt.task(()).submit(|(), _| ()).join().unwrap();
+            }
+        }
+        done.store(true, Relaxed);
+        for (rounds, spawner) in rounds.iter_mut().zip(spawners) {
+            *rounds = spawner.join().unwrap();
+        }
+    });
+    load.check(&rt, &rounds);
+    assert!(rounds.iter().all(|&rounds| rounds > 0));
+}
+
+#[test]
+fn resizing_virtual_workers_loses_nothing_and_keeps_the_order() {
+    for seed in 0..20 {
+        let _watched = watchdog();
+        let setting = Setting::Simulation { cores: MOST, seed };
+        let rt = setting.builder().workers(1).most_workers(MOST).build().unwrap();
+        let load = Load::new(&rt);
+        let mut round = 0;
+        for _ in 0..50 / PATIENCE as usize {
+            for workers in [8, 2, 4, 1] {
+                for _ in 0..3 {
+                    (0..SPAWNERS).for_each(|who| load.spawn(&rt, who, round));
+                    round += 1;
+                }
+                rt.resize(workers).unwrap();
+                // Some of it runs at this size.
+                rt.task(()).core((round % MOST) as u16).submit(|(), _| ()).join().unwrap();
+            }
+        }
+        load.check(&rt, &[round; SPAWNERS]);
+    }
+}
+
+/// Workers that were told to finish are at their tasks still; when more are wanted again these stay, and nobody new
+/// comes beside them.
+#[test]
+fn never_more_run_than_were_asked_for_at_any_time() {
+    let _watched = watchdog();
+    let rt = Runtime::builder().workers(4).most_workers(4).build().unwrap();
+    let (now, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let run = |count: usize| {
+        let tasks = (0..count).map(|number| {
+            let (now, most) = (now.clone(), most.clone());
+            rt.task(()).core(number as u16).submit(move |(), _| {
+                most.fetch_max(now.fetch_add(1, Relaxed) + 1, Relaxed);
+                thread::yield_now();
+                now.fetch_sub(1, Relaxed);
+            })
+        });
+        tasks.collect::<Vec<_>>().into_iter().for_each(|task| task.join().unwrap());
+    };
+    run(400);
+    for workers in [2, 3, 1, 4, 2] {
+        // All are busy when they are told.
+        let hold = Flag::default();
+        for core in 0..4 {
+            let hold = hold.clone();
+            rt.task(()).core(core).spawn(move |(), _| hold.wait());
+        }
+        rt.resize(1).unwrap();
+        rt.resize(workers).unwrap();
+        hold.set();
+        eventually("as many run as were asked for", || rt.running_workers() == workers);
+        most.store(0, Relaxed);
+        run(400);
+        assert!(most.load(Relaxed) <= workers, "{} run at once", most.load(Relaxed));
+    }
+}
+
+/// A task resizes the runtime that it belongs to, and a runtime ends with pools that were handed on.
+#[test]
+fn a_task_may_resize_its_own_runtime_and_drop_it() {
+    on_both(|setting, builder| {
+        for how in [Some(Shutdown::Drain), Some(Shutdown::Cancel), None] {
+            let rt = Arc::new(builder(setting).build().unwrap());
+            let ran = Arc::new(Mutex::new(0));
+            let tasks: Vec<_> = (0..20)
+                .map(|number| {
+                    let (weak, ran) = (Arc::downgrade(&rt), ran.clone());
+                    let body = move |(), cx: &mut Context| {
+                        if let Some(rt) = weak.upgrade() {
+                            rt.resize(number * 3 % MOST + 1).unwrap();
+                        }
+                        cx.task(()).core(number as u16 + 1).spawn(move |(), _| *ran.lock().unwrap() += 1);
+                    };
+                    rt.task(()).core(number as u16).submit(body)
+                })
+                .collect();
+            match how {
+                None => drop(rt),
+                Some(how) => {
+                    if how == Shutdown::Drain {
+                        tasks.into_iter().for_each(|task| task.join().unwrap());
+                    }
+                    // A task may hold the runtime for a moment; then it is the one that drops it.
+                    if let Ok(rt) = Arc::try_unwrap(rt) {
+                        rt.shutdown(how);
+                    }
+                }
+            }
+            if how == Some(Shutdown::Drain) {
+                eventually("all follow-ups have run", || *ran.lock().unwrap() == 20);
+            }
+        }
+    });
+}
