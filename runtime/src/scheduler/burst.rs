@@ -62,8 +62,17 @@ impl Context {
     }
 
     /// Does what is to be done about a panic of a task, if there was any.
-    #[inline]
-    pub(super) fn settle(&mut self, mut outcome: Result<(), Payload>) {
+    #[inline(always)]
+    pub(super) fn settle(&mut self, outcome: Result<(), Payload>) {
+        if let Err(payload) = outcome {
+            self.settle_panic(payload);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn settle_panic(&mut self, payload: Payload) {
+        let mut outcome = Err(payload);
         // That may run application code, which may panic as well.
         while let Err(payload) = outcome {
             outcome = match self.aftermath.take() {
