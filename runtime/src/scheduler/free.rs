@@ -212,8 +212,8 @@ impl Context {
         }
         let (meta, nested) = (self.current, self.nested);
         self.nested += 1;
-        // SAFETY: the task was given up to this pool, and has not been put anywhere.
         let outer = self.observe_outer();
+        // SAFETY: the task was given up to this pool, and has not been put anywhere.
         let outcome = catch(|| unsafe { self.run_task(task) });
         self.settle(outcome);
         self.observe_return(outer);
