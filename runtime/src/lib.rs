@@ -36,7 +36,7 @@
 //! | `pool` | ring and inbox |
 //! | `scheduler` | placement, the worker loop, the runtime |
 //! | `memory` | heaps for descriptors, bulk memory, epochs |
-//! | `monitor` | counters, watchdog |
+//! | `monitor` | counters, statistics, timeline, watchdog |
 //! | `platform` | what the runtime asks of an operating system; threads and simulation |
 //! | `planted` | faults that the checks must notice; in no other build |
 //! | `model` | the lock-free pieces, each run through all executions by a model checker; in no other build |
@@ -67,7 +67,10 @@ mod task;
 pub use annotation::{Frequency, LINE, Part, Place, Priority};
 pub use fork::{Divide, Fork, Over, Scope};
 pub use memory::{GlobalPages, PageSource, Pages};
-pub use monitor::{Allocation, Overrun, Snapshot as Counters, Touched};
+pub use monitor::{
+    Allocation, Bucket, Histogram, Overrun, Snapshot as Counters, Statistics, Timeline, Touched,
+    WorkerStatistics,
+};
 pub use object::{
     Arena, ArenaStats, Class, Exclusive, Isolation, IsolationFor, LegalFor, Link, LinkCell, Object,
     ObjectBuilder, OptimisticLatched, OptimisticReads, OptimisticSequenced, Plain, Primitive,

@@ -135,7 +135,7 @@ impl Context {
             if may_help {
                 if let Some(part) = lent.part.take() {
                     // SAFETY: taken, and by the caller's promise.
-                    unsafe { self.run_taken(part, top) };
+                    self.observe_half(false, |cx| unsafe { cx.run_taken(part, top) });
                     backoff = Backoff::new();
                     continue;
                 }
@@ -175,7 +175,7 @@ impl Context {
         self.counters().steals.add(1);
         let bottom = self.forks.bottom();
         // SAFETY: taken, and this worker is in no join.
-        unsafe { self.run_taken(job, bottom) };
+        self.observe_half(true, |cx| unsafe { cx.run_taken(job, bottom) });
         // Where there was work there may be more.
         self.idle_looks = self.patience;
         true

@@ -1,6 +1,7 @@
 //! What pages are cut into: *chunks*, each for blocks of one class, and aligned to their size.
 //!
-//! A chunk's first block is its header. A block finds it by masking its own address.
+//! A chunk's first block is its header. A block finds it by masking its own address. Before each block there may be a
+//! *lead*: bytes that its user has besides, so many for all blocks of a heap.
 
 use super::magazine::{BATCH, Depot};
 use super::pages::Span;
@@ -47,9 +48,19 @@ impl Class {
         64 << self as usize
     }
 
-    /// Blocks in a chunk: all of it but for the first, its header.
-    pub(crate) const fn in_chunk(self) -> usize {
-        CHUNK / self.size() - 1
+    /// Bytes from one block to the next, with a lead of so many bytes before each.
+    pub(crate) const fn stride(self, lead: usize) -> usize {
+        lead + self.size()
+    }
+
+    /// Blocks in a chunk, with a lead of so many bytes before each: all of it but for the first, its header.
+    pub(crate) const fn in_chunk(self, lead: usize) -> usize {
+        CHUNK / self.stride(lead) - 1
+    }
+
+    /// Where the first block of a chunk lies, behind the header and its own lead.
+    pub(crate) const fn first(self, lead: usize) -> usize {
+        self.stride(lead) + lead
     }
 
     /// Blocks in a batch: a page of them, but enough to make the way to the node heap rare.
@@ -99,8 +110,14 @@ fn count_of(block: NonNull<u8>) -> *mut usize {
 ///
 /// # Safety
 ///
-/// The depot's blocks are of this class and in chunks whose numbers nobody else uses meanwhile.
-pub(super) unsafe fn take_whole_chunks(class: Class, depot: &mut Depot, unused: &mut Vec<Span>) -> usize {
+/// The depot's blocks are of this class, with leads of so many bytes, and in chunks whose numbers nobody else uses
+/// meanwhile.
+pub(super) unsafe fn take_whole_chunks(
+    class: Class,
+    lead: usize,
+    depot: &mut Depot,
+    unused: &mut Vec<Span>,
+) -> usize {
     let before = unused.len();
     // SAFETY: by the caller's promise; the number is in the chunk's first block, which is no depot's.
     unsafe {
@@ -109,11 +126,11 @@ pub(super) unsafe fn take_whole_chunks(class: Class, depot: &mut Depot, unused: 
     }
     depot.retain(|block| {
         // SAFETY: as above.
-        let stays = unsafe { *count_of(block) } != class.in_chunk();
+        let stays = unsafe { *count_of(block) } != class.in_chunk(lead);
         // Each chunk once: with its first block.
-        if !stays && block.addr().get() % CHUNK == class.size() {
-            // SAFETY: a chunk begins a block before its first one.
-            unused.push(Span::new(unsafe { block.byte_sub(class.size()) }, 1));
+        if !stays && block.addr().get() % CHUNK == class.first(lead) {
+            // SAFETY: a chunk begins so far before its first block.
+            unused.push(Span::new(unsafe { block.byte_sub(class.first(lead)) }, 1));
         }
         stays
     });

@@ -56,6 +56,11 @@ impl Ledger {
         counter.store(counter.load(Relaxed) + 1, Release);
     }
 
+    /// Tasks of that slot that the owner has finished, as it knows itself.
+    pub fn finished_in(&self, slot: u8) -> u64 {
+        self.finished[usize::from(slot) % SLOTS].load(Relaxed)
+    }
+
     /// All tasks started so far.
     pub fn started(&self) -> u64 {
         self.started.iter().map(|counter| counter.load(SeqCst)).sum()

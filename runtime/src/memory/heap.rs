@@ -157,7 +157,7 @@ mod tests {
     const SCALE: usize = if cfg!(miri) { 2000 } else { 1 };
 
     fn heaps(nodes: usize) -> Arc<Heaps> {
-        Heaps::new(nodes, Arc::new(GlobalPages), None)
+        Heaps::new(nodes, Arc::new(GlobalPages), None, 0)
     }
 
     /// Nobody holds a block any more: all that were ever cut are back in their node's heap.

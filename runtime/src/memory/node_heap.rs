@@ -78,14 +78,18 @@ struct State {
 /// The heap of one node.
 pub struct NodeHeap {
     node: u16,
+    /// Bytes before each block that its user has besides.
+    lead: usize,
     source: Arc<dyn PageSource>,
     quota: Arc<Quota>,
     state: SpinMutex<State>,
 }
 
 impl NodeHeap {
-    /// An empty heap whose pages `source` supplies from `node`, as many as `quota` grants.
-    pub fn new(node: u16, source: Arc<dyn PageSource>, quota: Arc<Quota>) -> Self {
+    /// An empty heap whose pages `source` supplies from `node`, as many as `quota` grants. Before each of its blocks
+    /// there are `lead` bytes besides, a multiple of a cache line.
+    pub fn new(node: u16, source: Arc<dyn PageSource>, quota: Arc<Quota>, lead: usize) -> Self {
+        debug_assert!(lead.is_multiple_of(align_of::<Block>()), "blocks begin with a cache line");
         let shelf = |class: Class| Shelf { depot: Depot::new(class.batch()), spans: Vec::new() };
         let state = SpinMutex::new(State {
             shelves: Class::ALL.map(shelf),
@@ -95,7 +99,7 @@ impl NodeHeap {
             patience: 0,
             stats: NodeStats::default(),
         });
-        Self { node, source, quota, state }
+        Self { node, lead, source, quota, state }
     }
 
     /// A block for a caller that has no core heap; `None` if there is no memory left. Its contents are arbitrary.
@@ -152,7 +156,7 @@ impl NodeHeap {
                     stats.fetched += 1;
                     return true;
                 }
-                if let Some(span) = Span::cut(&mut shelf.spans, class.size(), class.batch()) {
+                if let Some(span) = Span::cut(&mut shelf.spans, class.stride(self.lead), class.batch()) {
                     let (start, blocks) = span.into_parts();
                     stats.fetched += 1;
                     stats.cut[class as usize] += blocks as u64;
@@ -168,8 +172,8 @@ impl NodeHeap {
                 None => return false,
             }
         };
-        // SAFETY: the blocks were just cut from memory that nothing uses, and are of this size.
-        unsafe { magazine.fill(start, class.size(), blocks) }
+        // SAFETY: the blocks were just cut from memory that nothing uses, and lie so far from each other.
+        unsafe { magazine.fill(start, class.stride(self.lead), blocks) }
         true
     }
 
@@ -188,13 +192,15 @@ impl NodeHeap {
     /// Makes an unused chunk one of blocks of `class`.
     fn open(&self, class: Class, chunk: Span) {
         let (start, _) = chunk.into_parts();
+        // What is before a block of this class may be where there was one of another.
+        allow(start, CHUNK);
         // SAFETY: the chunk was just cut from the unused ones, so that nobody has a block of it, and starts at a multiple
         // of its size; the first block after the header is inside of it.
         let first = unsafe {
             start.cast().write(ChunkHeader { node: self.node, class });
-            start.byte_add(class.size())
+            start.byte_add(class.first(self.lead))
         };
-        self.state.lock().shelves[class as usize].spans.push(Span::new(first, class.in_chunk()));
+        self.state.lock().shelves[class as usize].spans.push(Span::new(first, class.in_chunk(self.lead)));
     }
 
     /// Gets pages, fewer than wanted if need be; `false` if there are none for a single chunk.
@@ -232,13 +238,13 @@ impl NodeHeap {
         }
         let (mut looked_at, mut regained) = (0, false);
         for (class, shelf) in Class::ALL.into_iter().zip(shelves) {
-            if shelf.depot.len() < class.in_chunk() {
+            if shelf.depot.len() < class.in_chunk(self.lead) {
                 continue;
             }
             looked_at += shelf.depot.len();
             // SAFETY: the blocks are free, and in chunks of this node, which uses their numbers under its lock only.
-            let whole = unsafe { take_whole_chunks(class, &mut shelf.depot, chunks) };
-            stats.cut[class as usize] -= (whole * class.in_chunk()) as u64;
+            let whole = unsafe { take_whole_chunks(class, self.lead, &mut shelf.depot, chunks) };
+            stats.cut[class as usize] -= (whole * class.in_chunk(self.lead)) as u64;
             regained |= whole != 0;
         }
         if !regained {
@@ -276,10 +282,10 @@ pub struct Heaps {
 
 impl Heaps {
     /// Empty heaps for `nodes` nodes (0 is taken as 1), whose pages `source` supplies: together no more than `limit`
-    /// bytes, if there is a limit.
-    pub fn new(nodes: usize, source: Arc<dyn PageSource>, limit: Option<u64>) -> Arc<Self> {
+    /// bytes, if there is a limit. Before each block there are `lead` bytes besides, a multiple of a cache line.
+    pub fn new(nodes: usize, source: Arc<dyn PageSource>, limit: Option<u64>, lead: usize) -> Arc<Self> {
         let quota = Arc::new(Quota::new(limit));
-        let node = |node| Padded(NodeHeap::new(node as u16, source.clone(), quota.clone()));
+        let node = |node| Padded(NodeHeap::new(node as u16, source.clone(), quota.clone(), lead));
         let nodes = (0..nodes.clamp(1, 1 << 16)).map(node).collect();
         Arc::new(Self { nodes, quota })
     }

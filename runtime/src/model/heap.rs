@@ -51,7 +51,7 @@ fn assert_whole(heaps: &Heaps) {
 #[test]
 fn two_cores_of_a_node_never_hold_the_same_block() {
     model(2, || {
-        let heaps = Heaps::new(1, Arc::new(GlobalPages), None);
+        let heaps = Heaps::new(1, Arc::new(GlobalPages), None, 0);
         let there = heaps.clone();
         let other = thread::spawn(move || take_and_free(&there, 1));
         take_and_free(&heaps, 2);
@@ -63,7 +63,7 @@ fn two_cores_of_a_node_never_hold_the_same_block() {
 #[test]
 fn blocks_freed_on_another_core_come_home() {
     model(2, || {
-        let heaps = Heaps::new(1, Arc::new(GlobalPages), None);
+        let heaps = Heaps::new(1, Arc::new(GlobalPages), None, 0);
         let sent = Arc::new(SpinMutex::new(Vec::new()));
         let (there, send) = (heaps.clone(), sent.clone());
         let other = thread::spawn(move || {

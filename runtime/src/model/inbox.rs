@@ -79,7 +79,7 @@ fn assert_in_order(taken: &[u64]) {
 #[test]
 fn what_one_pushes_is_taken_in_that_order_also_by_way_of_the_backlog() {
     model(3, || {
-        let inbox = Arc::new(Inbox::new());
+        let inbox = Arc::new(Inbox::new(None));
         let there = inbox.clone();
         // Two find a place in the ring; the third does so or not.
         let pusher = thread::spawn(move || (0..4).for_each(|number| push(&there, number)));
@@ -92,7 +92,7 @@ fn what_one_pushes_is_taken_in_that_order_also_by_way_of_the_backlog() {
 #[test]
 fn two_pushers_beside_the_taker_lose_nothing_and_keep_their_order() {
     model(2, || {
-        let inbox = Arc::new(Inbox::new());
+        let inbox = Arc::new(Inbox::new(None));
         let pushers = [0, 1].map(|pusher| {
             let there = inbox.clone();
             thread::spawn(move || (0..2).for_each(|number| push(&there, pusher * 10 + number)))
@@ -110,7 +110,7 @@ fn two_pushers_beside_the_taker_lose_nothing_and_keep_their_order() {
 #[test]
 fn who_knows_of_a_push_pushes_after_it() {
     model(2, || {
-        let inbox = Arc::new(Inbox::new());
+        let inbox = Arc::new(Inbox::new(None));
         // The ring is full: what comes next goes into the backlog, or into places that are free by then.
         (0..2).for_each(|number| push(&inbox, number));
         let told = Arc::new(AtomicBool::new(false));
@@ -139,7 +139,7 @@ fn who_knows_of_a_push_pushes_after_it() {
 #[test]
 fn an_inbox_that_was_pushed_to_does_not_look_empty() {
     model(3, || {
-        let inbox = Arc::new(Inbox::new());
+        let inbox = Arc::new(Inbox::new(None));
         let told = Arc::new(AtomicBool::new(false));
         let (there, tell) = (inbox.clone(), told.clone());
         let pusher = thread::spawn(move || {

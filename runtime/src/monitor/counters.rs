@@ -35,6 +35,7 @@ pub(crate) struct Counters {
 /// What a runtime has done since it began, summed over its workers; see
 /// [`Runtime::counters`](crate::Runtime::counters).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Snapshot {
     /// Tasks that have finished (run, cancelled or failed), the runtime's own messages included.
@@ -67,6 +68,7 @@ pub struct Snapshot {
 
 /// Allocations of descriptors by level; what is not counted in one of the lower ones was served by a core's own heap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Allocation {
     /// Served by the core's heap.

@@ -3,6 +3,7 @@
 //! Two platforms come with the runtime: [`Threads`] of the operating system, and a [`Simulation`] of virtual cores in
 //! one thread, whose interleaving comes from a seed.
 
+mod clock;
 #[cfg(feature = "std")]
 mod os;
 mod simulation;
@@ -10,6 +11,7 @@ mod simulation;
 mod threads;
 mod topology;
 
+pub(crate) use clock::Clock;
 pub(crate) use simulation::this_thread;
 pub use simulation::{Clocks, CoreTime, Costs, Simulation};
 #[cfg(feature = "std")]
@@ -78,6 +80,12 @@ pub trait Platform: Send + Sync + 'static {
 
     /// Nanoseconds since some fixed moment.
     fn now(&self) -> u64;
+
+    /// Whether [`now`](Self::now) is the time of the machine, so that a counter of the processor's may stand in for it where
+    /// it is read often.
+    fn is_real_time(&self) -> bool {
+        false
+    }
 
     /// Lets another worker go on, in the midst of a task, where workers share the caller's thread, as those of a simulation
     /// do. If `waiting`, the caller has nothing else to do. Returns whether any did.

@@ -208,6 +208,10 @@ impl Platform for Threads {
         self.began.elapsed().as_nanos() as u64
     }
 
+    fn is_real_time(&self) -> bool {
+        true
+    }
+
     fn patience(&self) -> u32 {
         if self.workers > self.topology.cores.len() { 0 } else { LOOKS_AT_HOME }
     }

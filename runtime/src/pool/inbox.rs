@@ -17,10 +17,12 @@
 //! task in the backlog. Nobody waits for anybody.
 
 use super::backlog::Backlog;
+use crate::monitor::Observer;
 use crate::object::prefetch;
 use crate::sync::{Acquire, AtomicPtr, AtomicU64, Padded, Relaxed, Release, SeqCst, under_model};
 use crate::task::Task;
 use alloc::boxed::Box;
+use alloc::sync::Arc;
 use core::ptr::NonNull;
 
 /// Places of the ring.
@@ -44,6 +46,7 @@ pub(crate) struct Inbox {
     head: Padded<AtomicU64>,
     lines: Box<[Line]>,
     backlog: Backlog,
+    observer: Option<Arc<Observer>>,
 }
 
 struct Entry {
@@ -60,14 +63,17 @@ fn lap(position: u64) -> usize {
 }
 
 impl Inbox {
-    pub fn new() -> Self {
-        let entry = Entry { tail: AtomicU64::new(0), limit: AtomicU64::new(PLACES) };
+    /// An empty inbox. With an observer each pusher finds it full at first, and so comes by where that is told.
+    pub fn new(observer: Option<Arc<Observer>>) -> Self {
+        let limit = if observer.is_some() { 0 } else { PLACES };
+        let entry = Entry { tail: AtomicU64::new(0), limit: AtomicU64::new(limit) };
         Self {
             entry: Padded(entry),
             backlogged: Padded(AtomicU64::new(0)),
             head: Padded(AtomicU64::new(0)),
             lines: (0..PLACES / LINE_PLACES).map(|_| Line(Default::default())).collect(),
             backlog: Backlog::new(),
+            observer,
         }
     }
 
@@ -90,46 +96,68 @@ impl Inbox {
         if self.backlogged.0.load(Relaxed) == 0 || planted!("inbox-ring-overtakes-backlog") {
             let mut position = tail.load(Relaxed);
             // Acquire pairs with the Release of `look_again`, handing on what it saw.
-            while position < limit.load(Acquire) || self.look_again(position) {
-                // SeqCst: with the load of the sleep state that follows every push, either the pusher sees that the
-                // worker goes to sleep, or the worker sees this task (`Shared::push` and `Driver::sleep`).
-                let taken = if planted!("inbox-place-taken-twice") {
-                    tail.store(position + 1, SeqCst);
-                    Ok(position)
-                } else {
-                    tail.compare_exchange_weak(position, position + 1, SeqCst, Relaxed)
-                };
-                match taken {
-                    Ok(_) => {
-                        let filled = task.as_ptr().map_addr(|address| address | lap(position));
-                        // Release pairs with the Acquire of `take`.
-                        return self.place(position).store(filled, Release);
-                    }
+            while position < limit.load(Acquire) {
+                match self.fill(position, task) {
+                    Ok(()) => return,
                     Err(now) => position = now,
                 }
             }
         }
         // SAFETY: by the caller's promise.
-        unsafe { self.push_back(task) };
+        unsafe { self.push_unusually(task) };
+    }
+
+    /// Takes a place and fills it, or says where the tail is now.
+    #[inline(always)]
+    fn fill(&self, position: u64, task: NonNull<Task>) -> Result<(), u64> {
+        let tail = &self.entry.0.tail;
+        // SeqCst: with the load of the sleep state that follows every push, either the pusher sees that the worker goes
+        // to sleep, or the worker sees this task (`Shared::push` and `Driver::sleep`).
+        if planted!("inbox-place-taken-twice") {
+            tail.store(position + 1, SeqCst);
+        } else {
+            tail.compare_exchange_weak(position, position + 1, SeqCst, Relaxed)?;
+        }
+        let filled = task.as_ptr().map_addr(|address| address | lap(position));
+        // Release pairs with the Acquire of `take`.
+        self.place(position).store(filled, Release);
+        Ok(())
     }
 
     /// Looks how far the taker is. Whether there is a place for `position`.
-    #[cold]
     fn look_again(&self, position: u64) -> bool {
         // Acquire pairs with the Release of `take`: the place's old task has been read.
         let limit = self.head.0.load(Acquire) + PLACES;
-        // Somebody else may know better; less is right, too.
-        self.entry.0.limit.store(limit, Release);
+        if self.observer.is_none() {
+            // Somebody else may know better; less is right, too.
+            self.entry.0.limit.store(limit, Release);
+        }
         position < limit
     }
 
+    /// Pushes a task where the ring seems full, or the backlog is in use, or all tasks are looked at.
+    ///
     /// # Safety
     ///
     /// As for [`push`](Self::push).
     #[cold]
     #[inline(never)]
-    unsafe fn push_back(&self, task: NonNull<Task>) {
-        // Before the task is there: it is zero only when nobody's task is left. SeqCst as in `push`.
+    unsafe fn push_unusually(&self, task: NonNull<Task>) {
+        if let Some(observer) = &self.observer {
+            // SAFETY: by the caller's promise.
+            unsafe { observer.stamp_on_arrival(task) };
+        }
+        // As in `push`.
+        if self.backlogged.0.load(Relaxed) == 0 || planted!("inbox-ring-overtakes-backlog") {
+            let mut position = self.entry.0.tail.load(Relaxed);
+            while self.look_again(position) {
+                match self.fill(position, task) {
+                    Ok(()) => return,
+                    Err(now) => position = now,
+                }
+            }
+        }
+        // Before the task is there: it is zero only when nobody's task is left. SeqCst as in `fill`.
         self.backlogged.0.fetch_add(1, SeqCst);
         // SAFETY: by the caller's promise.
         unsafe { self.backlog.push(task) };
@@ -246,7 +274,7 @@ mod tests {
 
     #[test]
     fn first_in_first_out_and_empty_in_between() {
-        let inbox = Inbox::new();
+        let inbox = Inbox::new(None);
         assert!(!may_have_tasks(&inbox));
         for round in 0..100 {
             (0..round).for_each(|number| push(&inbox, number));
@@ -260,7 +288,7 @@ mod tests {
     #[test]
     fn what_the_ring_cannot_hold_comes_after_what_it_holds() {
         const MANY: u16 = 3 * PLACES as u16;
-        let inbox = Inbox::new();
+        let inbox = Inbox::new(None);
         (0..MANY).for_each(|number| push(&inbox, number));
         assert_eq!(inbox.backlogged.0.load(Relaxed), u64::from(MANY) - PLACES);
         // With room in the ring again, but older tasks in the backlog.
@@ -283,7 +311,7 @@ mod tests {
     #[test]
     fn pushers_in_parallel_lose_nothing_and_keep_their_order() {
         const EACH: u16 = if cfg!(miri) { 300 } else { 20_000 };
-        let inbox = Inbox::new();
+        let inbox = Inbox::new(None);
         let mut backlogged = 0;
         for pause in [0, 1, 5000] {
             std::thread::scope(|scope| {

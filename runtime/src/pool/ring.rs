@@ -29,6 +29,8 @@ struct Slot {
 #[repr(align(64))]
 pub(crate) struct Ring {
     slots: Box<[MaybeUninit<Slot>]>,
+    /// The tail may go up to here before somebody has to look, as far as is known; in an observed ring, nowhere.
+    limit: u64,
     head: u64,
     tail: u64,
     fetched: u64,
@@ -42,11 +44,33 @@ const FIRST_CAPACITY: usize = 256;
 const CACHED: u64 = 256;
 /// Positions count up from here for ever (and down, for tasks put before all others): they never wrap.
 const MIDDLE: u64 = 1 << 62;
+/// The limit of a ring that always wants to be asked.
+const OBSERVED: u64 = 0;
 
 impl Ring {
-    pub fn new() -> Self {
+    /// An empty ring. One that is `observed` never has room, so that whoever pushes calls
+    /// [`make_room`](Self::make_room) each time.
+    pub fn new(observed: bool) -> Self {
         let slots = vec![MaybeUninit::uninit(); FIRST_CAPACITY].into();
-        Self { slots, head: MIDDLE, tail: MIDDLE, fetched: MIDDLE, located: MIDDLE, plain: MIDDLE }
+        let limit = if observed { OBSERVED } else { MIDDLE + FIRST_CAPACITY as u64 };
+        Self { slots, limit, head: MIDDLE, tail: MIDDLE, fetched: MIDDLE, located: MIDDLE, plain: MIDDLE }
+    }
+
+    /// Whether a task can be pushed, with nothing to be done before.
+    #[inline(always)]
+    pub fn has_room(&self) -> bool {
+        self.tail < self.limit
+    }
+
+    /// Sees to it that there is a slot for one more task.
+    #[inline]
+    pub fn make_room(&mut self) {
+        if self.len() == self.slots.len() {
+            self.grow();
+        }
+        if self.limit != OBSERVED {
+            self.limit = self.head + self.slots.len() as u64;
+        }
     }
 
     #[inline(always)]
@@ -66,11 +90,10 @@ impl Ring {
         unsafe { self.slots.get_unchecked_mut(index) }
     }
 
+    /// Puts a task behind all others. There is room, or was made.
     #[inline(always)]
     pub fn push(&mut self, task: NonNull<Task>, fetch: Fetch) {
-        if self.len() == self.slots.len() {
-            self.grow();
-        }
+        debug_assert!(self.len() < self.slots.len());
         *self.place(self.tail) = MaybeUninit::new(Slot { task, fetch });
         self.tail += 1;
         if !fetch.is_none() {
@@ -78,12 +101,12 @@ impl Ring {
         }
     }
 
-    /// Puts a task before all others; it is not fetched.
+    /// Puts a task before all others; it is not fetched. There is room, or was made.
     pub fn push_front(&mut self, task: NonNull<Task>) {
-        if self.len() == self.slots.len() {
-            self.grow();
-        }
+        debug_assert!(self.len() < self.slots.len());
         self.head -= 1;
+        // There is one place less at the other end.
+        self.limit = self.limit.min(self.head + self.slots.len() as u64);
         *self.place(self.head) = MaybeUninit::new(Slot { task, fetch: Fetch::NONE });
     }
 
@@ -153,5 +176,45 @@ impl Ring {
             slots[index] = *self.place(position);
         }
         self.slots = slots;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::collections::VecDeque;
+
+    /// Against a queue that is known to be right: both ends, and sizes around each capacity.
+    #[test]
+    fn a_ring_that_grows_keeps_its_order() {
+        // A ring of tasks that name nothing to fetch does not touch them.
+        let task = |number: usize| NonNull::without_provenance(core::num::NonZero::new(number + 1).unwrap());
+        for observed in [false, true] {
+            let (mut ring, mut queue) = (Ring::new(observed), VecDeque::new());
+            let (mut random, mut asked) = (1u64, 0);
+            for number in 0..20_000 {
+                random = random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+                // It fills and empties by turns, and more each time.
+                let fills = number / 500 % 2 == 0 || number % 2 == 0;
+                if fills && (random >> 33).is_multiple_of(8) {
+                    ring.make_room();
+                    ring.push_front(task(number));
+                    queue.push_front(task(number));
+                } else if fills {
+                    if !ring.has_room() {
+                        ring.make_room();
+                        asked += 1;
+                    }
+                    ring.push(task(number), Fetch::NONE);
+                    queue.push_back(task(number));
+                } else if let Some(first) = queue.pop_front() {
+                    assert_eq!(ring.pop(), first);
+                }
+                assert_eq!(ring.len(), queue.len());
+            }
+            assert!(if observed { asked > 10_000 } else { asked < 200 }, "asked {asked} times");
+            queue.into_iter().for_each(|first| assert_eq!(ring.pop(), first));
+            assert!(ring.is_empty());
+        }
     }
 }

@@ -24,6 +24,11 @@ pub(super) mod unusual {
     pub const CANCELLING: u8 = 1;
     /// The watchdog is told what runs.
     pub const WATCHED: u8 = 2;
+    /// Tasks are counted and their times taken.
+    pub const OBSERVED: u8 = 4;
+    /// Each run has a span.
+    #[cfg(feature = "tracing")]
+    pub const TRACED: u8 = 8;
 }
 
 impl Context {
@@ -62,8 +67,17 @@ impl Context {
     }
 
     /// Does what is to be done about a panic of a task, if there was any.
-    #[inline]
-    pub(super) fn settle(&mut self, mut outcome: Result<(), Payload>) {
+    #[inline(always)]
+    pub(super) fn settle(&mut self, outcome: Result<(), Payload>) {
+        if let Err(payload) = outcome {
+            self.settle_panic(payload);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn settle_panic(&mut self, payload: Payload) {
+        let mut outcome = Err(payload);
         // That may run application code, which may panic as well.
         while let Err(payload) = outcome {
             outcome = match self.aftermath.take() {
@@ -74,6 +88,7 @@ impl Context {
                 }
             };
             self.ran_watched();
+            self.end_unwound();
         }
     }
 
@@ -228,7 +243,7 @@ impl Context {
     }
 }
 
-/// Cancels a task, or runs it under the eyes of the watchdog.
+/// Cancels a task, or runs it under the eyes of the watchdog and the observer.
 ///
 /// # Safety
 ///
@@ -236,12 +251,49 @@ impl Context {
 #[cold]
 #[inline(never)]
 unsafe fn run_unusual(task: NonNull<Task>, cx: &mut Context) {
+    // SAFETY: by the caller's promise.
+    unsafe {
+        match cx.unusual {
+            unusual::OBSERVED => run_observed(task, cx),
+            _ => run_otherwise(task, cx),
+        }
+    }
+}
+
+/// Where tasks are observed, all of them are: so this is not cold.
+///
+/// # Safety
+///
+/// The task belongs to this worker.
+#[inline(never)]
+unsafe fn run_observed(task: NonNull<Task>, cx: &mut Context) {
+    // SAFETY: by the caller's promise.
+    unsafe { cx.run_in_sight(task, |task, cx| (task.as_ref().vtable.run)(task, cx)) };
+}
+
+/// # Safety
+///
+/// The task belongs to this worker.
+#[cold]
+#[inline(never)]
+unsafe fn run_otherwise(task: NonNull<Task>, cx: &mut Context) {
+    // SAFETY: by the caller's promise.
+    unsafe { cx.run_in_sight(task, |task, cx| cancel_or_watch(task, cx)) };
+}
+
+/// # Safety
+///
+/// The task belongs to this worker.
+unsafe fn cancel_or_watch(task: NonNull<Task>, cx: &mut Context) {
     // SAFETY: by the caller's promise; described while it is still there.
     unsafe {
         let vtable = task.as_ref().vtable;
         if cx.unusual & unusual::CANCELLING != 0 {
             return (vtable.cancel)(task, cx);
         }
+        #[cfg(feature = "tracing")]
+        let _span = (cx.unusual & unusual::TRACED != 0)
+            .then(|| crate::monitor::spans::enter(cx.index, || (vtable.describe)(task)));
         if let Some(watchdog) = &cx.shared.watchdog {
             watchdog.begin(cx.index, (vtable.describe)(task), cx.shared.platform.now());
         }

@@ -2,6 +2,7 @@
 
 use super::burst::unusual;
 use super::free::Free;
+use super::observed::Observing;
 use super::shared::{Seat, Shared};
 use crate::annotation::Priority;
 use crate::fork::Forks;
@@ -11,6 +12,7 @@ use crate::object::{AtRest, Fetch, Header, Reference};
 use crate::pool::{Inbox, Pool, Ring};
 use crate::sync::{Padded, Relaxed};
 use crate::task::{Aftermath, Groups, Meta, Task, TaskBuilder, class_of};
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use core::ptr::NonNull;
@@ -68,6 +70,8 @@ pub struct Context {
     pub(super) arrived: Option<usize>,
     /// Tasks that were refused for lack of memory, as this worker knew when it last gave back what it had.
     pub(super) refused: u64,
+    /// If tasks are observed.
+    pub(super) observing: Option<Box<Observing>>,
 }
 
 impl Drop for Context {
@@ -83,17 +87,24 @@ impl Context {
 
     pub(super) fn new(index: usize, shared: Arc<Shared>) -> Self {
         let seat = &shared.seats[index];
+        let observing = shared.observer.as_ref().map(|observer| Box::new(Observing::new(observer, index)));
+        let watched = if shared.watchdog.is_some() { unusual::WATCHED } else { 0 };
+        let observed = if observing.is_some() { unusual::OBSERVED } else { 0 };
+        #[cfg(feature = "tracing")]
+        let traced = if shared.spans { unusual::TRACED } else { 0 };
+        #[cfg(not(feature = "tracing"))]
+        let traced = 0;
         Self {
             index,
             ledger: seat.ledger.clone(),
             counters: seat.counters.clone(),
-            rings: core::array::from_fn(|_| Ring::new()),
+            rings: core::array::from_fn(|_| Ring::new(observing.is_some())),
             ready: 0,
             heap: CoreHeap::new(shared.heaps.clone(), seat.node),
             distance: shared.distance as u64,
             at_rest: shared.at_rest,
             counting: shared.counting,
-            unusual: if shared.watchdog.is_some() { unusual::WATCHED } else { 0 },
+            unusual: watched | observed | traced,
             current: Meta::new(0, Priority::Normal, 0),
             forks: seat.forks.own(),
             free: Free::of(&shared, index),
@@ -112,6 +123,7 @@ impl Context {
             retired: VecDeque::new(),
             arrived: None,
             refused: 0,
+            observing,
             shared,
         }
     }
@@ -214,13 +226,29 @@ impl Context {
         let level = meta.level();
         debug_assert!(level < Priority::COUNT);
         // SAFETY: the level is that of a priority, of which each has a ring.
+        if !unsafe { self.rings.get_unchecked_mut(level) }.has_room() {
+            self.make_room(task, level);
+        }
+        // SAFETY: as above.
         unsafe { self.rings.get_unchecked_mut(level) }.push(task, fetch);
         self.ready |= 1 << level;
+    }
+
+    /// Prepares a ring for a task that comes into it, and notes that it does.
+    #[cold]
+    #[inline(never)]
+    fn make_room(&mut self, task: NonNull<Task>, level: usize) {
+        match &self.observing {
+            None => self.rings[level].make_room(),
+            // SAFETY: the task belongs to this worker.
+            Some(observing) => unsafe { observing.queue(task, &mut self.rings[level]) },
+        }
     }
 
     /// Puts a task that holds an object before all others, whatever its priority: others wait for the object.
     pub(super) fn push_urgent(&mut self, task: NonNull<Task>, meta: Meta) {
         self.extra_load += meta.cost();
+        self.make_room(task, Priority::High as usize);
         self.rings[Priority::High as usize].push_front(task);
         self.ready |= 1 << Priority::High as u8;
     }
@@ -237,7 +265,12 @@ impl Context {
     pub(crate) fn send_to(&mut self, task: NonNull<Task>, worker: usize) {
         self.counters.0.remote_spawns.add(1);
         // SAFETY: the task belongs to this worker, which gives it up.
-        unsafe { self.shared.push(worker, task) };
+        unsafe {
+            if let Some(observing) = &self.observing {
+                observing.put_elsewhere(task);
+            }
+            self.shared.push(worker, task);
+        }
     }
 
     /// Hands a held object to the task that has waited longest for it, or lets it go.

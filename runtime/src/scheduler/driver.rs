@@ -275,6 +275,7 @@ impl Context {
         let found_something = garbage || tasks || left || work || self.shared.phase() == phase::STOPPED;
         if !found_something {
             self.counters.0.sleeps.add(1);
+            self.observe_sleep();
         }
         found_something
     }
@@ -285,6 +286,7 @@ impl Context {
     }
 
     fn wake_up(&mut self) {
+        self.observe_waking();
         self.seat().asleep.0.store(false, SeqCst);
         self.shared.awake.fetch_add(1, SeqCst);
     }

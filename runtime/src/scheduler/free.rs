@@ -76,7 +76,8 @@ impl Dealer {
 
     /// Moves what others have sent to the worker's own: of those that say that there is something, or of all. A few of
     /// each, so that they come in turn.
-    fn collect(&mut self, all: bool) {
+    fn collect(&mut self, all: bool) -> usize {
+        let before = self.own.len();
         let exits = self.lanes.exits.len();
         for index in 0..exits {
             let exit = &mut self.lanes.exits[(self.first + index) % exits];
@@ -89,6 +90,7 @@ impl Dealer {
             }
         }
         self.first = self.first.wrapping_add(1);
+        self.own.len() - before
     }
 }
 
@@ -102,17 +104,17 @@ impl Context {
     /// Puts a task that is bound to nothing where it belongs.
     #[inline(never)]
     pub(super) fn push_free(&mut self, task: NonNull<Task>, meta: Meta) {
+        if meta.level() != Priority::Normal as usize {
+            return self.push_here(task, meta.bound(), Fetch::NONE);
+        }
         self.extra_load += meta.cost();
-        let level = meta.level();
+        self.observe_put(task);
         match &mut self.free {
-            Free::Stealing(_) | Free::Dealt(_) if level != Priority::Normal as usize => {
-                self.rings[level].push(task, Fetch::NONE);
-                self.ready |= 1 << level;
-            }
             // Elsewhere there are none.
             Free::Among => unreachable!("a task is bound to nothing, in a pool where that does not matter"),
             Free::Stealing(deque) => {
                 deque.push(task);
+                self.observe_queued(1);
                 self.ready |= FREE;
                 self.share();
             }
@@ -162,6 +164,7 @@ impl Context {
             None if dealer.own.len() < dealer.most => {
                 dealer.own.push_back(task);
                 self.ready |= FREE;
+                self.observe_queued(1);
                 true
             }
             None => false,
@@ -196,6 +199,7 @@ impl Context {
 
     /// Runs a task within another one's spawn; or keeps it for later where that must not be.
     fn run_within(&mut self, task: NonNull<Task>) {
+        self.observe_queued(1);
         if self.nested >= DEEPEST {
             if let Free::Dealt(dealer) = &mut self.free {
                 dealer.own.push_back(task);
@@ -206,19 +210,24 @@ impl Context {
         let (meta, nested) = (self.current, self.nested);
         let group = self.groups.set_current(None);
         self.nested += 1;
+        let outer = self.observe_outer();
         // SAFETY: the task was given up to this pool, and has not been put anywhere.
         let outcome = catch(|| unsafe { self.run_task(task) });
         self.settle(outcome);
         self.groups.set_current(group);
+        self.observe_return(outer);
         (self.current, self.nested) = (meta, nested);
     }
 
     /// Looks what others have sent.
     pub(super) fn collect(&mut self, all: bool) {
         if let Free::Dealt(dealer) = &mut self.free {
-            dealer.collect(all);
+            let collected = dealer.collect(all);
             if !dealer.own.is_empty() {
                 self.ready |= FREE;
+            }
+            if self.observing.is_some() {
+                self.observe_queued(collected);
             }
         }
     }
@@ -283,8 +292,11 @@ impl Context {
         let shared = self.shared.clone();
         let (before, from) = shared.seats.split_at(self.index);
         let Free::Stealing(deque) = &mut self.free else { return false };
-        let taken = from[1..].iter().chain(before).any(|seat| deque.take_from(&seat.parcel) > 0);
-        if taken {
+        let others = (self.index + 1..).zip(&from[1..]).chain((0..).zip(before));
+        let taken =
+            others.map(|(from, seat)| (from, deque.take_from(&seat.parcel))).find(|taken| taken.1 > 0);
+        if let Some((from, tasks)) = taken {
+            self.observe_stolen(tasks, from);
             self.ready |= FREE;
             self.begin_work();
             self.counters().steals.add(1);
@@ -292,7 +304,7 @@ impl Context {
             self.idle_looks = self.patience;
             self.share();
         }
-        taken
+        taken.is_some()
     }
 
     /// Whether somebody has tasks to be taken.

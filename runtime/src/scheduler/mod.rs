@@ -3,7 +3,10 @@
 mod burst;
 mod context;
 mod driver;
+#[cfg(feature = "std")]
+mod export;
 mod free;
+mod observed;
 mod placement;
 mod reclaim;
 mod runtime;

@@ -131,6 +131,13 @@ impl Spawn for &mut Context {
             self.receive(Some(task));
         }
     }
+
+    unsafe fn note(&mut self, task: NonNull<Task>) {
+        if let Some(observing) = &self.observing {
+            // SAFETY: by the caller's promise.
+            unsafe { observing.put(task) };
+        }
+    }
 }
 
 impl Context {
@@ -205,5 +212,12 @@ impl Spawn for &Runtime {
     unsafe fn enlist(&mut self, tasks: &mut [(usize, NonNull<Task>)]) {
         // SAFETY: by the caller's promise.
         unsafe { Runtime::shared(self).enlist(tasks) };
+    }
+
+    unsafe fn note(&mut self, task: NonNull<Task>) {
+        if let Some(observer) = &Runtime::shared(self).observer {
+            // SAFETY: by the caller's promise.
+            unsafe { observer.stamp_outside(task) };
+        }
     }
 }

@@ -3,7 +3,7 @@
 use super::{Context, staff::Staff};
 use crate::fork::{ForkStack, Job};
 use crate::memory::{Epochs, Heaps, Ledger, Retired};
-use crate::monitor::{Counters, Watchdog};
+use crate::monitor::{Counters, Observer, Watchdog};
 use crate::object::{AtRest, Realm};
 use crate::platform::Platform;
 use crate::pool::{Inbox, Lane, Parcel, Pool};
@@ -95,6 +95,9 @@ pub struct Shared {
     pub(crate) counting: bool,
     pub(crate) hook: Box<dyn Fn(Failure) + Send + Sync>,
     pub(crate) watchdog: Option<Watchdog>,
+    pub(crate) observer: Option<Arc<Observer>>,
+    #[cfg(feature = "tracing")]
+    pub(crate) spans: bool,
 }
 
 impl Shared {
@@ -252,6 +255,8 @@ impl Shared {
                 // SAFETY: no worker is left, so no task is.
                 unsafe { retired.free(None) };
             }
+            #[cfg(feature = "std")]
+            self.export();
         }
     }
 }

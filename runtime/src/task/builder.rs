@@ -90,6 +90,13 @@ pub(crate) mod sealed {
         /// As for [`send`](Self::send), for each of the tasks.
         #[doc(hidden)]
         unsafe fn enlist(&mut self, tasks: &mut [(usize, NonNull<Task>)]);
+        /// Notes that a task was spawned that goes into no pool for now, if tasks are observed.
+        ///
+        /// # Safety
+        ///
+        /// The caller owns the task, which was admitted here and whose descriptor is complete.
+        #[doc(hidden)]
+        unsafe fn note(&mut self, task: NonNull<Task>);
         /// As [`send`](Self::send), for a task without objects: it is bound to nothing, unless the options say so.
         ///
         /// # Safety

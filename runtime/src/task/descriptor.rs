@@ -58,6 +58,8 @@ pub struct Meta(u64);
 const BATON: u64 = 1 << 16;
 /// The task belongs to the runtime's own protocol: it runs even while others are cancelled.
 const PROTOCOL: u64 = 1 << 17;
+/// The task's block says when it was spawned: see `monitor::observer`.
+const STAMPED: u64 = 1 << 18;
 const INHERITED: u64 = 0xffff;
 const ONE_ATTEMPT: u64 = 1 << 24;
 const COST_SHIFT: u32 = 48;
@@ -113,6 +115,11 @@ impl Meta {
         Self(self.0 | FREE)
     }
 
+    /// The same without that.
+    pub(crate) fn bound(self) -> Self {
+        Self(self.0 & !FREE)
+    }
+
     pub(crate) fn is_free(self) -> bool {
         self.0 & FREE != 0
     }
@@ -142,6 +149,14 @@ impl Meta {
 
     pub(crate) fn protocol(self) -> Self {
         Self(self.0 | PROTOCOL)
+    }
+
+    pub(crate) fn is_stamped(self) -> bool {
+        self.0 & STAMPED != 0
+    }
+
+    pub(crate) fn stamp(&mut self) {
+        self.0 |= STAMPED;
     }
 
     /// Failed optimistic attempts.

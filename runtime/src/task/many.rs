@@ -179,8 +179,11 @@ where
         // SAFETY: the task was just made for this spawner, and is complete.
         return unsafe { order.spawner.send(task, &order.options, None, meta, fetch) };
     }
-    // SAFETY: as many envoys were just made for this spawner, and are complete.
-    unsafe { order.spawner.enlist(route) };
+    // SAFETY: the task and as many envoys were just made for this spawner, and are complete.
+    unsafe {
+        order.spawner.note(task);
+        order.spawner.enlist(route);
+    }
 }
 
 /// Allocates an envoy for each place of the route, or none: `false` if there is not memory enough.

@@ -4,7 +4,7 @@ use super::super::pages::GlobalPages;
 use super::*;
 
 fn heaps(nodes: usize) -> Arc<Heaps> {
-    Heaps::new(nodes, Arc::new(GlobalPages), None)
+    Heaps::new(nodes, Arc::new(GlobalPages), None, 0)
 }
 
 #[test]
@@ -146,7 +146,7 @@ fn growth_falls_back_to_less() {
     }
     // What could not be had does not count.
     let quota = Arc::new(Quota::new(Some(2 * CHUNK as u64)));
-    let heap = NodeHeap::new(0, Arc::new(Poor(crate::sync::AtomicBool::new(false))), quota);
+    let heap = NodeHeap::new(0, Arc::new(Poor(crate::sync::AtomicBool::new(false))), quota, 0);
     assert!(heap.alloc_one(Class::B64).is_none());
     (0..2000).for_each(|_| assert!(heap.alloc_one(Class::B64).is_some()));
     assert_eq!(heap.stats().bytes, 2 * CHUNK as u64);
@@ -166,12 +166,12 @@ fn free(heaps: &Heaps, class: Class, blocks: impl IntoIterator<Item = NonNull<Bl
 #[test]
 #[cfg_attr(miri, ignore = "too slow; the limit is thousands of blocks away")]
 fn nodes_share_the_limit_and_what_they_have() {
-    let heaps = Heaps::new(3, Arc::new(GlobalPages), Some(7 * CHUNK as u64 - 1));
+    let heaps = Heaps::new(3, Arc::new(GlobalPages), Some(7 * CHUNK as u64 - 1), 0);
     let other = heaps.alloc_one(2, Class::B64).unwrap();
     let blocks = drain(&heaps, Class::B64);
     // The first pages are four chunks, so there are two for the others.
     assert_eq!((heaps.stats().bytes, heaps.quota().refused()), (6 * CHUNK as u64, 1));
-    assert_eq!(blocks.len() + 1, 6 * Class::B64.in_chunk());
+    assert_eq!(blocks.len() + 1, 6 * Class::B64.in_chunk(0));
     assert!((0..3).all(|node| heaps.alloc_one(node, Class::B64).is_none()));
     free(&heaps, Class::B64, [other]);
     let mut magazine = Magazine::new(Class::B64.batch());
@@ -183,30 +183,33 @@ fn nodes_share_the_limit_and_what_they_have() {
 #[test]
 #[cfg_attr(miri, ignore = "too slow; the limit is thousands of blocks away")]
 fn what_one_class_has_used_up_serves_the_others_when_it_is_free() {
-    let heaps = Heaps::new(1, Arc::new(GlobalPages), Some(8 * CHUNK as u64));
-    for (one, other) in [(Class::B64, Class::B512), (Class::B512, Class::B128), (Class::B128, Class::B64)] {
+    let classes = [(Class::B64, Class::B512), (Class::B512, Class::B128), (Class::B128, Class::B64)];
+    for (lead, (one, other)) in [0, 64, 128].into_iter().flat_map(|lead| classes.map(|pair| (lead, pair))) {
+        let heaps = Heaps::new(1, Arc::new(GlobalPages), Some(8 * CHUNK as u64), lead);
         let mut blocks = drain(&heaps, one);
         assert_eq!(
             (blocks.len(), heaps.stats().cut[one as usize]),
-            (8 * one.in_chunk(), blocks.len() as u64)
+            (8 * one.in_chunk(lead), blocks.len() as u64)
         );
         assert!(heaps.alloc_one(0, other).is_none());
         // One block of one chunk is in use, and stays as it is.
-        let kept = blocks.swap_remove(5 * one.in_chunk() + 3);
-        // SAFETY: the block is ours and that long.
-        unsafe { kept.cast::<u8>().write_bytes(7, one.size()) };
+        let kept = blocks.swap_remove(5 * one.in_chunk(lead) + 3);
+        // SAFETY: the block is ours, with its lead, and that long.
+        unsafe { kept.cast::<u8>().byte_sub(lead).write_bytes(7, one.stride(lead)) };
         free(&heaps, one, blocks);
         let others = drain(&heaps, other);
-        assert_eq!(others.len(), 7 * other.in_chunk());
+        assert_eq!(others.len(), 7 * other.in_chunk(lead));
         for block in &others {
-            // SAFETY: the block is ours and that long.
-            unsafe { block.cast::<u8>().write_bytes(8, other.size()) };
+            // SAFETY: the block is ours, with its lead, and that long.
+            unsafe { block.cast::<u8>().byte_sub(lead).write_bytes(8, other.stride(lead)) };
         }
         // SAFETY: the block is ours, and wholly written.
-        let bytes = unsafe { core::slice::from_raw_parts(kept.as_ptr().cast::<u8>(), one.size()) };
+        let bytes = unsafe {
+            core::slice::from_raw_parts(kept.as_ptr().cast::<u8>().byte_sub(lead), one.stride(lead))
+        };
         assert!(bytes.iter().all(|byte| *byte == 7));
         let rest = drain(&heaps, one);
-        assert_eq!(rest.len(), one.in_chunk() - 1);
+        assert_eq!(rest.len(), one.in_chunk(lead) - 1);
         free(&heaps, other, others);
         free(&heaps, one, rest.into_iter().chain([kept]));
         let stats = heaps.stats();
@@ -217,13 +220,13 @@ fn what_one_class_has_used_up_serves_the_others_when_it_is_free() {
 #[test]
 #[cfg_attr(miri, ignore = "too slow; the limit is thousands of blocks away")]
 fn looking_in_vain_is_seldom_and_not_for_ever() {
-    let heaps = Heaps::new(1, Arc::new(GlobalPages), Some(4 * CHUNK as u64));
+    let heaps = Heaps::new(1, Arc::new(GlobalPages), Some(4 * CHUNK as u64), 0);
     let mut blocks = drain(&heaps, Class::B64);
-    let kept: Vec<_> = (0..4).rev().map(|chunk| blocks.swap_remove(chunk * Class::B64.in_chunk())).collect();
+    let kept: Vec<_> = (0..4).rev().map(|chunk| blocks.swap_remove(chunk * Class::B64.in_chunk(0))).collect();
     free(&heaps, Class::B64, blocks);
     // Each chunk has a block in use.
     assert!(heaps.alloc_one(0, Class::B256).is_none());
     free(&heaps, Class::B64, kept);
     let requests = (1..).find(|_| heaps.alloc_one(0, Class::B256).is_some());
-    assert_eq!(requests, Some(4 * (Class::B64.in_chunk() - 1) / LOOKED_AT_PER_REQUEST + 1));
+    assert_eq!(requests, Some(4 * (Class::B64.in_chunk(0) - 1) / LOOKED_AT_PER_REQUEST + 1));
 }

@@ -145,6 +145,11 @@ impl<P: Spawner> Spawn for After<P> {
         });
     }
 
+    unsafe fn note(&mut self, task: NonNull<Task>) {
+        // SAFETY: by the caller's promise.
+        unsafe { self.spawner.note(task) };
+    }
+
     unsafe fn send_bare(&mut self, task: NonNull<Task>, options: &Options, meta: Meta) {
         // SAFETY: by the caller's promise.
         unsafe { self.send(task, options, None, meta, Fetch::NONE) };

@@ -1,0 +1,218 @@
+//! How long things take, by the number of times: buckets that one worker fills and anybody reads.
+//!
+//! Up to [`FINE`] there is a bucket for each value, and then as many for each doubling: so a bucket is never wider than a
+//! `FINE`-th of what is in it, whatever its size (as in HdrHistogram).
+
+use super::Counter;
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::fmt;
+use core::time::Duration;
+
+/// Buckets for each doubling.
+const FINE: u64 = 1 << FINE_BITS;
+const FINE_BITS: u32 = 5;
+/// Of all values of 64 bits.
+const BUCKETS: usize = ((64 - FINE_BITS as usize) + 1) * FINE as usize;
+
+/// The bucket that a value belongs to.
+#[inline]
+fn bucket_of(value: u64) -> usize {
+    // Bits that are too many for the value's bucket to tell.
+    let coarse = (value | (2 * FINE - 1)).ilog2() - FINE_BITS;
+    (u64::from(coarse) * FINE + (value >> coarse)) as usize
+}
+
+/// The greatest value of a bucket.
+fn greatest_of(bucket: usize) -> u64 {
+    let bucket = bucket as u64;
+    let coarse = (bucket / FINE).saturating_sub(1);
+    let rest = bucket - coarse * FINE;
+    // Of the last bucket this is 2^64 less 1.
+    (u128::from(rest + 1) << coarse).wrapping_sub(1) as u64
+}
+
+/// What one worker counts.
+pub(crate) struct Buckets(Box<[Counter; BUCKETS]>);
+
+impl Default for Buckets {
+    fn default() -> Self {
+        Self(Box::new(core::array::from_fn(|_| Counter::default())))
+    }
+}
+
+impl Buckets {
+    /// Counts a value. Only the owner does.
+    #[inline]
+    pub fn record(&self, value: u64) {
+        self.0[bucket_of(value)].add(1);
+    }
+
+    /// All that was counted so far, its values in nanoseconds, of which one here makes `scale`.
+    pub fn read(&self, scale: f64) -> Histogram {
+        let counted = self.0.iter().map(Counter::get).enumerate();
+        let buckets = counted.filter(|&(_, count)| count != 0).map(|(bucket, count)| Bucket {
+            up_to: Duration::from_nanos((greatest_of(bucket) as f64 * scale) as u64),
+            count,
+        });
+        Histogram { buckets: buckets.collect() }
+    }
+}
+
+/// How often something took how long, with an error of 3% at most.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
+pub struct Histogram {
+    /// What was counted, the shortest times first; times that did not occur are left out.
+    pub buckets: Vec<Bucket>,
+}
+
+/// Times that are taken for the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
+pub struct Bucket {
+    /// The longest time that belongs here.
+    pub up_to: Duration,
+    /// How often such times occurred.
+    pub count: u64,
+}
+
+impl Histogram {
+    /// How many times were counted.
+    pub fn count(&self) -> u64 {
+        self.buckets.iter().map(|bucket| bucket.count).sum()
+    }
+
+    /// The longest time; zero if nothing was counted.
+    pub fn max(&self) -> Duration {
+        self.buckets.last().map_or(Duration::ZERO, |bucket| bucket.up_to)
+    }
+
+    /// The mean; zero if nothing was counted.
+    pub fn mean(&self) -> Duration {
+        let times = self.buckets.iter().map(|bucket| bucket.up_to.as_nanos() * u128::from(bucket.count));
+        Duration::from_nanos(times.sum::<u128>().checked_div(u128::from(self.count())).unwrap_or(0) as u64)
+    }
+
+    /// The time that `percent` of all do not exceed: 50 gives the median. Zero if nothing was counted.
+    pub fn percentile(&self, percent: f64) -> Duration {
+        // At least one, and never more than there are, whatever the number.
+        let count = self.count();
+        let wanted = count as f64 * percent / 100.0;
+        let mut seen = 0;
+        for bucket in &self.buckets {
+            seen += bucket.count;
+            if seen as f64 >= wanted || seen == count {
+                return bucket.up_to;
+            }
+        }
+        Duration::ZERO
+    }
+
+    /// Adds what another one has counted.
+    pub fn merge(&mut self, other: &Self) {
+        let mut all = core::mem::take(&mut self.buckets);
+        all.extend_from_slice(&other.buckets);
+        all.sort_by_key(|bucket| bucket.up_to);
+        all.dedup_by(|next, kept| {
+            let same = next.up_to == kept.up_to;
+            kept.count += if same { next.count } else { 0 };
+            same
+        });
+        self.buckets = all;
+    }
+}
+
+/// Median, 99th percentile and greatest.
+impl fmt::Display for Histogram {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [median, most] = [50.0, 99.0].map(|percent| self.percentile(percent));
+        write!(f, "p50 {median:.1?}, p99 {most:.1?}, max {:.1?}", self.max())
+    }
+}
+
+/// In nanoseconds, with three significant figures.
+#[cfg(feature = "hdrhistogram")]
+impl From<&Histogram> for hdrhistogram::Histogram<u64> {
+    fn from(from: &Histogram) -> Self {
+        let mut to = match Self::new(3) {
+            Ok(to) => to,
+            Err(error) => unreachable!("three figures are allowed: {error}"),
+        };
+        for bucket in &from.buckets {
+            let value = bucket.up_to.as_nanos() as u64;
+            if to.record_n(value, bucket.count).is_err() {
+                unreachable!("it grows by itself");
+            }
+        }
+        to
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+
+    fn times(values: impl IntoIterator<Item = u64>) -> Histogram {
+        let buckets = Buckets::default();
+        values.into_iter().for_each(|value| buckets.record(value));
+        buckets.read(1.0)
+    }
+
+    const fn ns(nanoseconds: u64) -> Duration {
+        Duration::from_nanos(nanoseconds)
+    }
+
+    #[test]
+    fn each_value_has_a_bucket_that_is_not_wide() {
+        let powers = (0..64).flat_map(|bit| [1 << bit, (1 << bit) - 1, (1 << bit) + 1, 3 << bit >> 1]);
+        for value in powers.chain(0..5000).chain([u64::MAX]) {
+            let bucket = bucket_of(value);
+            assert!(bucket < BUCKETS);
+            let (least, greatest) =
+                (bucket.checked_sub(1).map_or(0, |one| greatest_of(one) + 1), greatest_of(bucket));
+            assert!((least..=greatest).contains(&value), "{value} in {least}..={greatest}");
+            assert!(greatest - least <= greatest / FINE, "{least}..={greatest} is wide");
+        }
+        assert_eq!(bucket_of(u64::MAX), BUCKETS - 1);
+    }
+
+    #[test]
+    fn percentiles_are_right_but_for_the_width_of_a_bucket() {
+        let all = times(1..=100_000);
+        let near = |told: Duration, exact: u64| {
+            let told = told.as_nanos() as u64;
+            assert!((exact..=exact + exact / FINE + 1).contains(&told), "{told} for {exact}");
+        };
+        assert_eq!(all.count(), 100_000);
+        near(all.mean(), 50_000);
+        near(all.max(), 100_000);
+        for percent in [1, 10, 25, 50, 75, 90, 99] {
+            near(all.percentile(percent as f64), percent * 1000);
+        }
+        assert_eq!([0.0, 100.0, 200.0].map(|percent| all.percentile(percent)), [ns(1), all.max(), all.max()]);
+        let nothing = times([]);
+        assert_eq!([nothing.percentile(50.0), nothing.mean(), nothing.max()], [Duration::ZERO; 3]);
+    }
+
+    #[test]
+    fn what_is_merged_is_as_if_it_had_been_counted_together() {
+        let mut merged = times([1, 5, 5, 1000, 77]);
+        merged.merge(&times([5, 2, 1_000_000]));
+        assert_eq!(merged, times([1, 5, 5, 1000, 77, 5, 2, 1_000_000]));
+        assert_eq!(merged.buckets[2], Bucket { up_to: ns(5), count: 3 });
+        let text = alloc::format!("{}", times(vec![1535; 10]));
+        assert_eq!(text, "p50 1.5µs, p99 1.5µs, max 1.5µs");
+    }
+
+    #[cfg(feature = "hdrhistogram")]
+    #[test]
+    fn the_crate_of_that_name_takes_it_over() {
+        let hdr = hdrhistogram::Histogram::from(&times(1..=10_000));
+        assert_eq!(hdr.len(), 10_000);
+        assert!((4990..=5200).contains(&hdr.value_at_quantile(0.5)), "{}", hdr.value_at_quantile(0.5));
+    }
+}

@@ -1,0 +1,32 @@
+//! Spans of the crate `tracing`, one for each run of a task.
+
+use super::{Description, Touched};
+use core::fmt;
+use tracing::span::EnteredSpan;
+use tracing::{Level, enabled, span};
+
+/// Where the spans say that they come from.
+const TARGET: &str = "xtasking";
+
+/// Enters the span of a task that begins to run, if somebody wants it.
+pub(crate) fn enter(worker: usize, describe: impl FnOnce() -> Description) -> Option<EnteredSpan> {
+    // The text is written only then.
+    if !enabled!(target: TARGET, Level::INFO) {
+        return None;
+    }
+    let Description { task, objects } = describe();
+    let span = span!(target: TARGET, Level::INFO, "task", task, worker, objects = %Objects(&objects));
+    Some(span.entered())
+}
+
+/// The objects of a task, in words.
+struct Objects<'a>(&'a [Option<Touched>]);
+
+impl fmt::Display for Objects<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, object) in self.0.iter().flatten().enumerate() {
+            write!(f, "{}{object}", if index == 0 { "" } else { ", " })?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,273 @@
+//! What the workers did and when, for a picture: the last events of each, as a file that Perfetto opens.
+
+use super::observer::OUTSIDE;
+use super::{Observer, Touched};
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use core::fmt;
+
+/// Something that a worker did, in ticks of the observer's clock.
+#[derive(Clone)]
+pub(crate) struct Event {
+    pub what: What,
+    pub begin: u64,
+    pub end: u64,
+}
+
+/// What a worker can do.
+#[derive(Clone)]
+pub(crate) enum What {
+    /// It ran a task.
+    Task(Ran),
+    /// It ran a half of a join that it had taken from another worker.
+    Half,
+    /// It slept.
+    Sleep,
+}
+
+/// The run of a task.
+#[derive(Clone)]
+pub(crate) struct Ran {
+    pub name: &'static str,
+    /// Its first object, and the others: few tasks have several.
+    pub object: Option<Touched>,
+    pub others: Box<[Touched]>,
+    /// When the task was spawned, and by which worker.
+    pub spawned: u64,
+    pub by: u32,
+    /// How long it had waited in the pool.
+    pub waited: u64,
+    /// How often it had to wait at a latch.
+    pub latch_waits: u64,
+    /// It came to its end, and was not put back.
+    pub finished: bool,
+    /// How many tasks were in the pool when it began.
+    pub depth: usize,
+}
+
+/// The last events of a worker.
+pub(crate) struct Events {
+    kept: VecDeque<Event>,
+    most: usize,
+    dropped: u64,
+}
+
+impl Events {
+    /// Keeps up to `most` events.
+    pub fn new(most: usize) -> Self {
+        Self { kept: VecDeque::with_capacity(most), most, dropped: 0 }
+    }
+
+    pub fn push(&mut self, event: Event) {
+        if self.kept.len() == self.most {
+            self.kept.pop_front();
+            self.dropped += 1;
+        }
+        self.kept.push_back(event);
+    }
+}
+
+/// What the workers of a runtime did last, and when; see [`Runtime::timeline`](crate::Runtime::timeline).
+///
+/// As a text it is what [Perfetto](https://ui.perfetto.dev) opens: a JSON file in the Trace Event Format, with a track
+/// for each worker, on which there are its tasks (name, objects, waits, whether it was put back to be run again), halves
+/// of joins that it took from others, and sleeps; arrows from where a task was spawned to where it ran; and a curve for
+/// the length of each pool.
+///
+/// ```
+/// use std::io::Write;
+/// use xtasking::{Runtime, Shutdown};
+///
+/// let rt = Runtime::builder().workers(2).timeline(1000).build()?;
+/// rt.task(()).submit(|(), _| ()).join()?;
+/// let mut file = Vec::new();
+/// write!(file, "{}", rt.timeline().expect("asked for"))?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Timeline {
+    tracks: Vec<Vec<Event>>,
+    dropped: u64,
+    began: u64,
+    scale: f64,
+}
+
+impl Timeline {
+    pub(crate) fn of(observer: &Observer) -> Option<Self> {
+        let mut dropped = 0;
+        let mut tracks = Vec::new();
+        for record in &observer.records {
+            let events = record.0.events.as_ref()?.lock();
+            dropped += events.dropped;
+            tracks.push(events.kept.iter().cloned().collect());
+        }
+        Some(Self { tracks, dropped, began: observer.clock.began(), scale: observer.clock.scale() })
+    }
+
+    /// How many events are in it.
+    pub fn events(&self) -> usize {
+        self.tracks.iter().map(Vec::len).sum()
+    }
+
+    /// How many older events were dropped, because there was no room for more.
+    pub fn dropped(&self) -> u64 {
+        self.dropped
+    }
+
+    /// A time since the beginning, in microseconds.
+    fn time(&self, ticks: u64) -> Microseconds {
+        self.span(ticks.saturating_sub(self.began))
+    }
+
+    fn span(&self, ticks: u64) -> Microseconds {
+        Microseconds((ticks as f64 * self.scale) as u64)
+    }
+
+    fn write_task(&self, f: &mut fmt::Formatter<'_>, tid: usize, event: &Event, ran: &Ran) -> fmt::Result {
+        let (begin, time) = (self.time(event.begin), self.span(event.end - event.begin));
+        let name = Quoted(ran.name);
+        write!(f, r#"{{"ph":"X","cat":"task","name":{name},"pid":1,"tid":{tid},"ts":{begin},"dur":{time},"#)?;
+        write!(f, r#""args":{{"waited µs":{},"latch waits":{}"#, self.span(ran.waited), ran.latch_waits)?;
+        write!(f, r#","put back":{}"#, !ran.finished)?;
+        for (number, object) in ran.object.iter().chain(&ran.others).enumerate() {
+            write!(f, r#","object {number}":{}"#, Quoted(object))?;
+        }
+        f.write_str("}}")?;
+        let pool = tid - 1;
+        write!(
+            f,
+            ",\n{{\"ph\":\"C\",\"name\":\"pool {pool}\",\"pid\":1,\"ts\":{begin},\"args\":{{\"tasks\":{}}}}}",
+            ran.depth
+        )
+    }
+
+    /// An arrow from the spawn of a task to its run.
+    fn write_arrow(
+        &self,
+        f: &mut fmt::Formatter<'_>,
+        id: usize,
+        tid: usize,
+        event: &Event,
+        ran: &Ran,
+    ) -> fmt::Result {
+        let (from, to) = (self.time(ran.spawned), self.time(event.begin));
+        let spawner = ran.by as usize + 1;
+        let common = format_args!(r#""cat":"spawn","name":"spawn","id":{id},"pid":1"#);
+        write!(f, ",\n{{\"ph\":\"s\",{common},\"tid\":{spawner},\"ts\":{from}}}")?;
+        write!(f, ",\n{{\"ph\":\"f\",\"bp\":\"e\",{common},\"tid\":{tid},\"ts\":{to}}}")
+    }
+}
+
+impl fmt::Display for Timeline {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            r#"{{"displayTimeUnit":"ns","otherData":{{"events dropped":{}}},"traceEvents":["#,
+            self.dropped
+        )?;
+        f.write_str("\n{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":1,\"args\":{\"name\":\"xtasking\"}}")?;
+        let mut id = 0;
+        for (worker, events) in self.tracks.iter().enumerate() {
+            // Thread 0 would be the process itself.
+            let tid = worker + 1;
+            write!(f, ",\n{{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":1,\"tid\":{tid},")?;
+            write!(f, "\"args\":{{\"name\":\"worker {worker}\"}}}}")?;
+            for event in events {
+                f.write_str(",\n")?;
+                let name = match &event.what {
+                    What::Task(ran) => {
+                        self.write_task(f, tid, event, ran)?;
+                        if ran.by != OUTSIDE {
+                            id += 1;
+                            self.write_arrow(f, id, tid, event, ran)?;
+                        }
+                        continue;
+                    }
+                    What::Half => "half of a join, stolen",
+                    What::Sleep => "sleep",
+                };
+                let (begin, time) = (self.time(event.begin), self.span(event.end - event.begin));
+                write!(f, r#"{{"ph":"X","cat":"worker","name":"{name}","pid":1,"tid":{tid},"#)?;
+                write!(f, r#""ts":{begin},"dur":{time}}}"#)?;
+            }
+        }
+        f.write_str("\n]}\n")
+    }
+}
+
+impl fmt::Debug for Timeline {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Timeline")
+            .field("events", &self.events())
+            .field("dropped", &self.dropped)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Nanoseconds, written as microseconds.
+struct Microseconds(u64);
+
+impl fmt::Display for Microseconds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{:03}", self.0 / 1000, self.0 % 1000)
+    }
+}
+
+/// A text as JSON has it.
+struct Quoted<T>(T);
+
+impl<T: fmt::Display> fmt::Display for Quoted<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use fmt::Write;
+        f.write_char('"')?;
+        write!(Escaping(f), "{}", self.0)?;
+        f.write_char('"')
+    }
+}
+
+/// Writes what may stand between quotes.
+struct Escaping<'a, 'f>(&'a mut fmt::Formatter<'f>);
+
+impl fmt::Write for Escaping<'_, '_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        for part in text.split_inclusive(|char: char| matches!(char, '"' | '\\' | '\0'..='\x1f')) {
+            let last = part.chars().next_back().filter(|char| matches!(char, '"' | '\\' | '\0'..='\x1f'));
+            let Some(last) = last else {
+                self.0.write_str(part)?;
+                continue;
+            };
+            // All of these are one byte long.
+            self.0.write_str(&part[..part.len() - 1])?;
+            write!(self.0, "\\u{:04x}", u32::from(last))?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::format;
+
+    #[test]
+    fn texts_are_quoted() {
+        assert_eq!(format!("{}", Quoted("a::{{closure}}")), r#""a::{{closure}}""#);
+        assert_eq!(format!("{}", Quoted("\"a\\b\nµ\"")), r#""\u0022a\u005cb\u000aµ\u0022""#);
+        assert_eq!(format!("{} {}", Microseconds(5), Microseconds(1_234_567)), "0.005 1234.567");
+    }
+
+    /// As the documentation of the builder says.
+    #[test]
+    fn an_event_is_small() {
+        assert!(size_of::<Event>() <= 120, "{}", size_of::<Event>());
+    }
+
+    #[test]
+    fn the_oldest_events_are_dropped() {
+        let mut events = Events::new(3);
+        (0..10).for_each(|begin| events.push(Event { what: What::Sleep, begin, end: begin }));
+        assert_eq!(events.kept.iter().map(|event| event.begin).collect::<Vec<_>>(), [7, 8, 9]);
+        assert_eq!(events.dropped, 7);
+    }
+}
