@@ -11,6 +11,7 @@
 //! | [`soak`] | the soak test: load and abuse, every result checked |
 //! | [`experiment`] | what every experiment does |
 //! | [`lineup`] | contenders that take turns with some numbers of workers |
+//! | [`outside`] | contenders that are programs of their own |
 //! | [`contenders`] | what takes part in YCSB, by name |
 //! | [`peers`] | the indexes of others, behind one trait |
 //! | [`report`] | results as a table, as JSON and as a drawing |
@@ -30,6 +31,7 @@ pub mod fib;
 pub mod granularity;
 pub mod lineup;
 pub mod machine;
+pub mod outside;
 pub mod peers;
 pub mod progress;
 pub mod report;

@@ -4,6 +4,7 @@
 use crate::cli::Common;
 use crate::failure::Failure;
 use crate::machine::pin;
+use crate::outside;
 use crate::progress::Progress;
 use crate::report::{Measurement, Parameters, Summary};
 use crate::suggestion::take_part;
@@ -24,10 +25,24 @@ pub struct Entry<C: 'static, More: 'static = ()> {
     pub more: More,
 }
 
+/// A contender that is a program of its own. It takes part only where it is asked for, and only if it is there.
+pub struct Outside<C: 'static, More: 'static = ()> {
+    /// The name of the program.
+    pub program: &'static str,
+    /// Everything else.
+    pub entry: Entry<C, More>,
+}
+
 /// The names for `--against`, for the command line's help.
-pub fn help<C, More>(all: &[Entry<C, More>]) -> String {
-    let peers = all.iter().map(|entry| format!("\n  {:<20} {}", entry.name, entry.about));
-    format!("Implementations, of which the first always takes part:{}", peers.collect::<String>())
+pub fn help<C, More>(all: &[Entry<C, More>], outside: &[Outside<C, More>]) -> String {
+    let line = |entry: &Entry<C, More>| format!("\n  {:<20} {}", entry.name, entry.about);
+    let mut text = "Implementations, of which the first always takes part:".to_string();
+    text.extend(all.iter().map(line));
+    if !outside.is_empty() {
+        text.push_str("\n\nOnly if asked for, and only if peers/build has built them:");
+        text.extend(outside.iter().map(|outside| line(&outside.entry)));
+    }
+    text
 }
 
 /// Who takes part, with how many workers, and how often.
@@ -36,6 +51,8 @@ pub struct Lineup<C: 'static, More: 'static = ()> {
     pub contenders: Vec<&'static Entry<C, More>>,
     worker_counts: Vec<usize>,
     repetitions: usize,
+    /// A line for each that was asked for and is not there.
+    skipped: Vec<String>,
 }
 
 /// All repetitions of one contender in one case.
@@ -47,25 +64,45 @@ struct Row<C: 'static, More: 'static> {
 }
 
 impl<C, More> Lineup<C, More> {
-    /// Checks and completes the common options. The first of `all` always takes part, and ratios are those to it.
-    pub fn new(all: &'static [Entry<C, More>], common: &Common) -> Result<Self, Failure> {
-        let names: Vec<_> = all.iter().map(|entry| entry.name).collect();
+    /// Checks and completes the common options. The first of `all` always takes part, and ratios are those to it. Those
+    /// `outside` take part only if they are asked for.
+    pub fn new(
+        all: &'static [Entry<C, More>],
+        outside: &'static [Outside<C, More>],
+        common: &Common,
+    ) -> Result<Self, Failure> {
+        let mut skipped = Vec::new();
         let contenders = match &common.against {
             None => all.iter().collect(),
             Some(against) => {
+                let names = all.iter().chain(outside.iter().map(|outside| &outside.entry));
+                let names: Vec<_> = names.map(|entry| entry.name).collect();
                 let places = take_part("implementation", &names, against).map_err(Failure::Usage)?;
-                places.into_iter().map(|place| &all[place]).collect()
+                let mut contenders = Vec::new();
+                for place in places {
+                    let Some(outside) = place.checked_sub(all.len()).map(|place| &outside[place]) else {
+                        contenders.push(&all[place]);
+                        continue;
+                    };
+                    match outside::find(outside.program) {
+                        Ok(_) => contenders.push(&outside.entry),
+                        Err(missing) => skipped.push(format!("skipped {}: {missing}", outside.entry.name)),
+                    }
+                }
+                contenders
             }
         };
         let (worker_counts, repetitions) = (common.worker_counts()?, common.repetition_count()?);
         common.check_outputs()?;
-        Ok(Self { contenders, worker_counts, repetitions })
+        Ok(Self { contenders, worker_counts, repetitions, skipped })
     }
 
-    /// A line for people.
+    /// A line for people, and one for each that was skipped.
     pub fn describe(&self) -> String {
         let names: Vec<_> = self.contenders.iter().map(|entry| entry.name).collect();
-        crate::experiment::turns("implementations", &names, &self.worker_counts, self.repetitions)
+        let turns =
+            crate::experiment::turns("implementations", &names, &self.worker_counts, self.repetitions);
+        [turns].iter().chain(&self.skipped).map(String::as_str).collect::<Vec<_>>().join("\n")
     }
 
     /// What programs are told.

@@ -3,13 +3,15 @@
 use super::kernels::{divide, factorise, subtract_product};
 use super::tiles::{Lower, Tile};
 use crate::failure::Failure;
-use crate::lineup::{start_own, start_rayon};
+use crate::lineup::{Outside, start_own, start_rayon};
+use crate::outside::{self, Contender, Contender::Here};
 use rayon::prelude::*;
 use std::mem::take;
 use xtasking::{JoinError, Object, Runtime, Sequencing, Shared};
 
-/// Takes a matrix apart.
-pub(super) type Factoriser = Box<dyn Fn(Lower) -> Lower>;
+/// Takes a matrix apart. A program makes its own matrix, from the order, the tiles' and the seed, and multiplies the result
+/// out: what it hands over is the greatest number by which that differs.
+pub(super) type Factoriser = Contender<Box<dyn Fn(Lower) -> Lower>>;
 
 pub(super) type Entry = crate::lineup::Entry<Factoriser>;
 
@@ -39,8 +41,52 @@ pub(super) static ALL: &[Entry] = &[
     },
 ];
 
+/// Those that need more than Rust. They have the same kernels, written in C++.
+pub(super) static OUTSIDE: &[Outside<Factoriser>] = &[
+    Outside {
+        program: "openmp",
+        entry: Entry {
+            name: "plain-cpp",
+            about: "the sequential program, as the C++ compiler builds it",
+            is_parallel: false,
+            start: |workers| outside::start("openmp", "cholesky-plain", workers),
+            more: (),
+        },
+    },
+    Outside {
+        program: "openmp",
+        entry: Entry {
+            name: "openmp",
+            about: "a task of OpenMP for each step, which depends on its tiles",
+            is_parallel: true,
+            start: |workers| outside::start("openmp", "cholesky", workers),
+            more: (),
+        },
+    },
+    Outside {
+        program: "tbb",
+        entry: Entry {
+            name: "tbb",
+            about: "a task of oneTBB for each step, spawned by the last that it waits for; counted by hand",
+            is_parallel: true,
+            start: |workers| outside::start("tbb", "cholesky", workers),
+            more: (),
+        },
+    },
+    Outside {
+        program: "tbb",
+        entry: Entry {
+            name: "tbb-graph",
+            about: "a node of oneTBB's flow graph for each step",
+            is_parallel: true,
+            start: |workers| outside::start("tbb", "cholesky-graph", workers),
+            more: (),
+        },
+    },
+];
+
 fn plain(_: usize) -> Result<Factoriser, Failure> {
-    Ok(Box::new(|mut matrix| {
+    Ok(Here(Box::new(|mut matrix| {
         for k in 0..matrix.count() {
             factorise(&mut matrix.rows[k][k]);
             let (done, below) = matrix.rows.split_at_mut(k + 1);
@@ -57,12 +103,12 @@ fn plain(_: usize) -> Result<Factoriser, Failure> {
             }
         }
         matrix
-    }))
+    })))
 }
 
 fn tasks(workers: usize) -> Result<Factoriser, Failure> {
     let rt = start_own(workers)?;
-    Ok(Box::new(move |matrix| spawn_all(&rt, matrix).expect("no kernel panics, and there is memory")))
+    Ok(Here(Box::new(move |matrix| spawn_all(&rt, matrix).expect("no kernel panics, and there is memory"))))
 }
 
 /// Spawns all tasks in the order of the sequential program. They run in that order at each tile; what has no tile in common
@@ -125,7 +171,7 @@ fn update(update: &mut Update<'_>, panel: &[Tile]) {
 
 fn joins(workers: usize) -> Result<Factoriser, Failure> {
     let rt = start_own(workers)?;
-    Ok(Box::new(move |matrix| {
+    Ok(Here(Box::new(move |matrix| {
         let factor = rt.run(|mut cx| {
             let cx = std::cell::RefCell::new(&mut cx);
             by_columns(
@@ -135,12 +181,12 @@ fn joins(workers: usize) -> Result<Factoriser, Failure> {
             )
         });
         factor.expect("no kernel panics")
-    }))
+    })))
 }
 
 fn rayon(workers: usize) -> Result<Factoriser, Failure> {
     let pool = start_rayon(workers)?;
-    Ok(Box::new(move |matrix| {
+    Ok(Here(Box::new(move |matrix| {
         pool.install(|| {
             by_columns(
                 matrix,
@@ -148,7 +194,7 @@ fn rayon(workers: usize) -> Result<Factoriser, Failure> {
                 |updates, panel| updates.par_iter_mut().for_each(|one| update(one, panel)),
             )
         })
-    }))
+    })))
 }
 
 #[cfg(test)]
@@ -161,7 +207,7 @@ mod tests {
             let matrix = Lower::random(order, tile, 7);
             for entry in ALL {
                 for workers in [1, 2, 4] {
-                    let factoriser = (entry.start)(workers).unwrap();
+                    let Here(factoriser) = (entry.start)(workers).unwrap() else { panic!("{}", entry.name) };
                     assert!(
                         factoriser(matrix.clone()).check(&matrix).is_ok(),
                         "{} {order} {tile}",
@@ -175,7 +221,8 @@ mod tests {
     #[test]
     fn a_wrong_factor_is_noticed() {
         let matrix = Lower::random(24, 8, 7);
-        let mut factor = (ALL[0].start)(1).unwrap()(matrix.clone());
+        let Here(factoriser) = (ALL[0].start)(1).unwrap() else { panic!("it is a program") };
+        let mut factor = factoriser(matrix.clone());
         factor.rows[2][1][5] += 1e-9;
         assert!(factor.check(&matrix).is_err());
         factor.rows[2][1][5] = f64::NAN;

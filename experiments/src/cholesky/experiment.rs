@@ -2,11 +2,13 @@
 
 use super::Options;
 use super::contenders::{self, Entry, Factoriser};
-use super::tiles::Lower;
+use super::tiles::{Lower, bound};
 use crate::failure::Failure;
 use crate::lineup::Lineup;
+use crate::outside::Contender;
 use crate::progress::Progress;
 use crate::report::{Measurement, Parameters};
+use crate::ycsb::plan::Wrong;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -25,6 +27,15 @@ const MOST_ROWS: usize = 512;
 
 const UNIT: &str = "ms";
 
+/// Checks by how much the product of a program's factor differs; it says a great number where there is none.
+fn check_residual(off: f64, order: usize) -> Result<(), Wrong> {
+    let bound = bound(order);
+    if off > bound {
+        return Err(Wrong::new(format!("the product differs by {off}; rounding explains {bound}")));
+    }
+    Ok(())
+}
+
 impl Experiment {
     /// Checks and completes the options.
     pub(super) fn new(options: &Options) -> Result<Self, Failure> {
@@ -42,20 +53,32 @@ impl Experiment {
                 return Err(Failure::Usage(text));
             }
         }
-        Ok(Self { order, tiles, lineup: Lineup::new(contenders::ALL, common)?, seed: common.seed })
+        Ok(Self {
+            order,
+            tiles,
+            lineup: Lineup::new(contenders::ALL, contenders::OUTSIDE, common)?,
+            seed: common.seed,
+        })
     }
 
     /// One turn: milliseconds.
     fn once(&self, tile: usize, entry: &Entry, workers: usize, context: &str) -> Result<f64, Failure> {
-        let run = (entry.start)(workers)?;
-        let matrix = Lower::random(self.order, tile, self.seed);
-        let input = matrix.clone();
-        // Threads start; idle ones fall asleep.
-        thread::sleep(Duration::from_millis(2));
-        let began = Instant::now();
-        let factor = run(input);
-        let time = began.elapsed();
-        factor.check(&matrix).map_err(|wrong| Failure::Wrong { context: context.to_string(), wrong })?;
+        let (time, checked) = match (entry.start)(workers)? {
+            Contender::Here(run) => {
+                let matrix = Lower::random(self.order, tile, self.seed);
+                let input = matrix.clone();
+                // Threads start; idle ones fall asleep.
+                thread::sleep(Duration::from_millis(2));
+                let began = Instant::now();
+                let factor = run(input);
+                (began.elapsed(), factor.check(&matrix))
+            }
+            Contender::Outside(program) => {
+                let outcome = program.run(&[self.order as u64, tile as u64, self.seed], context)?;
+                (outcome.time, check_residual(outcome.result, self.order))
+            }
+        };
+        checked.map_err(|wrong| Failure::Wrong { context: context.to_string(), wrong })?;
         Ok(time.as_secs_f64() * 1e3)
     }
 }

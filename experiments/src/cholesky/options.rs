@@ -7,7 +7,7 @@ use clap::Args;
 
 /// A matrix taken apart by tasks on its tiles, in milliseconds: what many short tasks that depend on each other cost.
 #[derive(Clone, Debug, Args)]
-#[command(after_help = help(contenders::ALL))]
+#[command(after_help = help(contenders::ALL, contenders::OUTSIDE))]
 pub struct Options {
     /// Rows and columns of the matrix, a multiple of all tiles' [default: 1024; with --quick, 256]
     #[arg(long, value_name = "N")]

@@ -5,6 +5,12 @@ use crate::ycsb::plan::Wrong;
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
+/// By how much rounding may make a number of a product differ from that of a matrix of some order.
+pub(super) fn bound(order: usize) -> f64 {
+    // Each number is a sum of so many products, of about the size of the greatest number, which is on the diagonal.
+    (order * order) as f64 * f64::EPSILON
+}
+
 /// A square tile, row by row.
 pub(super) type Tile = Box<[f64]>;
 
@@ -46,9 +52,7 @@ impl Lower {
     pub(super) fn check(&self, matrix: &Self) -> Result<(), Wrong> {
         let count = matrix.count();
         let tile = matrix.rows[0][0].len().isqrt();
-        // Each number is a sum of so many products, of about the size of the greatest number, which is on the diagonal.
-        let order = (count * tile) as f64;
-        let bound = order * order * f64::EPSILON;
+        let bound = bound(count * tile);
         for y in 0..count {
             for x in 0..=y {
                 let mut rest = matrix.rows[y][x].clone();

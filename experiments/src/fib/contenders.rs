@@ -1,14 +1,15 @@
 //! Who takes part: this runtime, the plain function, and those who fork otherwise, written as their users would.
 
 use crate::failure::Failure;
-use crate::lineup::{start_own, start_rayon, start_tokio};
+use crate::lineup::{Outside, start_own, start_rayon, start_tokio};
+use crate::outside::{self, Contender, Contender::Here};
 use std::num::NonZero;
 use std::pin::Pin;
 use std::thread;
 use xtasking::Fork;
 
 /// Computes Fibonacci numbers.
-pub(super) type Fibonacci = Box<dyn Fn(u32) -> u64>;
+pub(super) type Fibonacci = Contender<Box<dyn Fn(u32) -> u64>>;
 
 /// How much smaller a contender's number is, because a fork costs it so much more.
 pub(super) struct Less(pub(super) u32);
@@ -62,6 +63,40 @@ pub(super) static ALL: &[Entry] = &[
     },
 ];
 
+/// Those that need more than Rust.
+pub(super) static OUTSIDE: &[Outside<Fibonacci, Less>] = &[
+    Outside {
+        program: "tbb",
+        entry: Entry {
+            name: "tbb",
+            about: "parallel_invoke of oneTBB",
+            more: Less(0),
+            is_parallel: true,
+            start: |workers| outside::start("tbb", "fib", workers),
+        },
+    },
+    Outside {
+        program: "tbb",
+        entry: Entry {
+            name: "tbb-group",
+            about: "a task_group of oneTBB for each join",
+            more: Less(0),
+            is_parallel: true,
+            start: |workers| outside::start("tbb", "fib-group", workers),
+        },
+    },
+    Outside {
+        program: "openmp",
+        entry: Entry {
+            name: "openmp",
+            about: "a task of OpenMP for each join",
+            more: Less(6),
+            is_parallel: true,
+            start: |workers| outside::start("openmp", "fib", workers),
+        },
+    },
+];
+
 fn xtasking(workers: usize) -> Result<Fibonacci, Failure> {
     fn fib(n: u32, mut cx: Fork<'_>) -> u64 {
         if n < 2 {
@@ -71,14 +106,14 @@ fn xtasking(workers: usize) -> Result<Fibonacci, Failure> {
         a + b
     }
     let rt = start_own(workers)?;
-    Ok(Box::new(move |n| rt.run(|cx| fib(n, cx)).expect("it does not panic")))
+    Ok(Here(Box::new(move |n| rt.run(|cx| fib(n, cx)).expect("it does not panic"))))
 }
 
 fn plain(_: usize) -> Result<Fibonacci, Failure> {
     fn fib(n: u32) -> u64 {
         if n < 2 { n.into() } else { fib(n - 1) + fib(n - 2) }
     }
-    Ok(Box::new(|n| fib(std::hint::black_box(n))))
+    Ok(Here(Box::new(|n| fib(std::hint::black_box(n)))))
 }
 
 fn chili(workers: usize) -> Result<Fibonacci, Failure> {
@@ -92,7 +127,7 @@ fn chili(workers: usize) -> Result<Fibonacci, Failure> {
     // Its calling thread works as well; it starts no other for one worker.
     let config = chili::Config { thread_count: NonZero::new(workers), ..chili::Config::default() };
     let pool = chili::ThreadPool::with_config(config);
-    Ok(Box::new(move |n| fib(n, &mut pool.scope())))
+    Ok(Here(Box::new(move |n| fib(n, &mut pool.scope()))))
 }
 
 fn rayon(workers: usize) -> Result<Fibonacci, Failure> {
@@ -104,7 +139,7 @@ fn rayon(workers: usize) -> Result<Fibonacci, Failure> {
         a + b
     }
     let pool = start_rayon(workers)?;
-    Ok(Box::new(move |n| pool.install(|| fib(n))))
+    Ok(Here(Box::new(move |n| pool.install(|| fib(n)))))
 }
 
 fn rayon_scope(workers: usize) -> Result<Fibonacci, Failure> {
@@ -120,7 +155,7 @@ fn rayon_scope(workers: usize) -> Result<Fibonacci, Failure> {
         a + b
     }
     let pool = start_rayon(workers)?;
-    Ok(Box::new(move |n| pool.install(|| fib(n))))
+    Ok(Here(Box::new(move |n| pool.install(|| fib(n)))))
 }
 
 fn tokio(workers: usize) -> Result<Fibonacci, Failure> {
@@ -134,7 +169,9 @@ fn tokio(workers: usize) -> Result<Fibonacci, Failure> {
         })
     }
     let pool = start_tokio(workers)?;
-    Ok(Box::new(move |n| pool.block_on(async { tokio::spawn(fib(n)).await.expect("it does not panic") })))
+    Ok(Here(Box::new(move |n| {
+        pool.block_on(async { tokio::spawn(fib(n)).await.expect("it does not panic") })
+    })))
 }
 
 fn threads(_: usize) -> Result<Fibonacci, Failure> {
@@ -147,7 +184,7 @@ fn threads(_: usize) -> Result<Fibonacci, Failure> {
             fib(n - 1) + b.join().expect("it does not panic")
         })
     }
-    Ok(Box::new(fib))
+    Ok(Here(Box::new(fib)))
 }
 
 #[cfg(test)]
@@ -158,7 +195,7 @@ mod tests {
     fn all_of_them_compute_the_same() {
         for entry in ALL {
             for workers in [1, 2] {
-                let fibonacci = (entry.start)(workers).unwrap();
+                let Here(fibonacci) = (entry.start)(workers).unwrap() else { panic!("{}", entry.name) };
                 let found: Vec<_> = (0..13).map(&*fibonacci).collect();
                 assert_eq!(found, [0, 1, 1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144], "{}", entry.name);
             }

@@ -4,6 +4,7 @@ use super::Options;
 use super::contenders::{self, Entry, Fibonacci, Less};
 use crate::failure::Failure;
 use crate::lineup::Lineup;
+use crate::outside::Contender;
 use crate::progress::Progress;
 use crate::report::{Measurement, Parameters};
 use crate::ycsb::plan::Wrong;
@@ -41,20 +42,27 @@ impl Experiment {
         if !(LEAST..=GREATEST).contains(&number) {
             return Err(Failure::Usage(format!("--number is {number}; choose {LEAST} to {GREATEST}")));
         }
-        Ok(Self { number, lineup: Lineup::new(contenders::ALL, common)? })
+        Ok(Self { number, lineup: Lineup::new(contenders::ALL, contenders::OUTSIDE, common)? })
     }
 
     /// One turn: nanoseconds a join.
     fn once(&self, entry: &Entry, workers: usize, context: &str) -> Result<f64, Failure> {
         let number = self.number - entry.more.0;
-        let run = (entry.start)(workers)?;
-        // Threads start, caches and stacks are touched.
-        run(number.min(15));
-        // Idle workers sleep, as they would where nobody has forked for a while.
-        thread::sleep(Duration::from_millis(2));
-        let began = Instant::now();
-        let found = run(number);
-        let time = began.elapsed();
+        let (time, found) = match (entry.start)(workers)? {
+            Contender::Here(run) => {
+                // Threads start, caches and stacks are touched.
+                run(number.min(15));
+                // Idle workers sleep, as they would where nobody has forked for a while.
+                thread::sleep(Duration::from_millis(2));
+                let began = Instant::now();
+                let found = run(number);
+                (began.elapsed(), found)
+            }
+            Contender::Outside(program) => {
+                let outcome = program.run(&[number.into()], context)?;
+                (outcome.time, outcome.result)
+            }
+        };
         if found != fibonacci(number) {
             let wrong =
                 Wrong::new(format!("Fibonacci number {number}: {found} instead of {}", fibonacci(number)));

@@ -7,7 +7,7 @@ use clap::Args;
 
 /// What a fork and its join cost: Fibonacci numbers by nothing else, in nanoseconds a join.
 #[derive(Clone, Debug, Args)]
-#[command(after_help = help(contenders::ALL))]
+#[command(after_help = help(contenders::ALL, contenders::OUTSIDE))]
 pub struct Options {
     /// Which Fibonacci number; those that fork eagerly compute a smaller one [default: 35; with --quick, 25]
     #[arg(long, value_name = "N")]

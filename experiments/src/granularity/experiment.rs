@@ -60,7 +60,7 @@ impl Experiment {
             let text = format!("--grains: {grain} does not do; choose 1 to {records}, which is all records");
             return Err(Failure::Usage(text));
         }
-        let lineup = Lineup::new(contenders::ALL, common)?;
+        let lineup = Lineup::new(contenders::ALL, &[], common)?;
         Ok(Self { size, records, grains, lineup, seed: common.seed, flatness: RefCell::default() })
     }
 

@@ -8,7 +8,7 @@ use clap::Args;
 /// How small tasks may be: the least of many records by tasks of 10 to 10 million of them, in millions of records a
 /// second.
 #[derive(Clone, Debug, Args)]
-#[command(after_help = help(contenders::ALL))]
+#[command(after_help = help(contenders::ALL, &[]))]
 pub struct Options {
     /// MiB of records, which take 16 bytes each [default: 640; with --quick, 32]
     #[arg(long, value_name = "MIB")]

@@ -3,6 +3,7 @@
 mod cholesky;
 mod fib;
 mod granularity;
+mod outside;
 mod soak;
 mod tasks;
 mod ycsb;

@@ -1,0 +1,106 @@
+//! Peers that are programs of their own, with small scripts in their place.
+
+use crate::{passes, text};
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+/// Runs the program where the peers are in this folder.
+fn xtasking(folder: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_xtasking"));
+    command.args(arguments).env("XTASKING_PEERS", folder).output().expect("the program was built")
+}
+
+#[test]
+fn what_is_not_built_is_skipped_with_a_line_that_says_how_to_build_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let fib = ["fib", "--number", "22"];
+    let cholesky = ["cholesky", "--order", "64", "--tiles", "16"];
+    for experiment in [&fib[..], &cholesky] {
+        let against = ["--quick", "--workers", "1", "--against", "plain,openmp,tbb"];
+        let stdout = passes(&xtasking(folder.path(), &[experiment, &against].concat()));
+        for name in ["tbb", "openmp"] {
+            let path = folder.path().join(name);
+            let line = format!(
+                "skipped {name}: there is no {}; 'bash peers/build {name}' builds it",
+                path.display()
+            );
+            assert!(stdout.lines().any(|found| found.starts_with(&line)), "'{line}' is not in: {stdout}");
+            assert!(!stdout.contains(&format!("┆ {name} ")), "{stdout}");
+        }
+        assert!(stdout.contains("┆ plain "), "{stdout}");
+    }
+}
+
+#[cfg(unix)]
+mod scripts {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    /// A folder with a peer `openmp` that does this.
+    fn peer(script: &str) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("openmp");
+        fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        folder
+    }
+
+    /// Prints what a peer prints that has computed this with the number of threads that it was told last.
+    fn prints(case: &str, threads: &str, result: &str) -> String {
+        format!(
+            r#"echo '{{"case": "{case}", "implementation": "openmp", "threads": '{threads}', "nanoseconds": 9860000, "result": {result}}}'"#
+        )
+    }
+
+    fn fib(folder: &Path) -> Output {
+        xtasking(folder, &["fib", "--quick", "--number", "22", "--workers", "1,2", "--against", "openmp"])
+    }
+
+    fn cholesky(folder: &Path) -> Output {
+        let size = ["--order", "64", "--tiles", "16", "--workers", "2", "--seed", "7"];
+        xtasking(folder, &[&["cholesky", "--quick", "--against", "openmp"], &size[..]].concat())
+    }
+
+    /// Checks that a wrong result was noticed, and is explained.
+    fn wrong(output: &Output, reason: &str) {
+        let stderr = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{}{stderr}", text(&output.stdout));
+        assert!(stderr.starts_with("error: wrong result of openmp on "), "{stderr}");
+        assert!(stderr.contains(reason), "'{reason}' is not in: {stderr}");
+    }
+
+    #[test]
+    fn a_peer_measures_itself() {
+        // Number 16, as a task costs it much, has 1596 joins.
+        let folder = peer(&format!("[ \"$1 $2\" = 'fib 16' ] && {}", prints("fib", "$3", "987")));
+        let stdout = passes(&fib(folder.path()));
+        assert_eq!(stdout.matches("┆ openmp         ┆ 6178 ┆").count(), 2, "{stdout}");
+        let told = "[ \"$*\" = 'cholesky 64 16 7 2' ]";
+        let folder = peer(&format!("{told} && {}", prints("cholesky", "$5", "1e-13")));
+        let stdout = passes(&cholesky(folder.path()));
+        assert!(stdout.contains("┆ openmp         ┆ 9.86 ┆"), "{stdout}");
+    }
+
+    #[test]
+    fn wrong_results_of_peers_are_noticed() {
+        let folder = peer(&prints("fib", "$3", "988"));
+        wrong(&fib(folder.path()), "Fibonacci number 16: 988 instead of 987");
+        let folder = peer(&prints("cholesky", "$5", "1e-3"));
+        wrong(&cholesky(folder.path()), "the product differs by 0.001; rounding explains");
+        let folder = peer(&prints("fib", "5", "987"));
+        wrong(&fib(folder.path()), "did something else");
+        let folder = peer("echo nothing; echo it is broken >&2");
+        wrong(&fib(folder.path()), "printed 'nothing'");
+        let folder = peer("echo it is broken >&2; exit 3");
+        wrong(&fib(folder.path()), "ended with exit status: 3: it is broken");
+    }
+
+    #[test]
+    fn who_is_not_asked_for_does_not_take_part() {
+        let folder = peer("exit 3");
+        let stdout =
+            passes(&xtasking(folder.path(), &["fib", "--quick", "--number", "22", "--workers", "1"]));
+        assert!(!stdout.contains("openmp"), "{stdout}");
+    }
+}
