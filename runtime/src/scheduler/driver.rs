@@ -55,11 +55,16 @@ const BURST: usize = 32;
 const LOOKS: u32 = under_model(2000, 1) as u32;
 /// The first of these looks follow each other at once: a reply that is on its way is worth it, and a pause is long.
 const EAGER_LOOKS: u32 = under_model(500, 0) as u32;
+/// The number of no plan.
+const UNKNOWN: u64 = u64::MAX;
 
 impl Driver {
     pub(super) fn new(worker: usize, shared: Arc<Shared>) -> Self {
         let mut driver = Self { worker, shared, held: None, keeps: Vec::new(), plan: 0, turn: 0 };
-        driver.look_at_plan();
+        if !driver.learn_plan() {
+            // The plan has changed meanwhile. It looks again, and goes, when it is there.
+            driver.plan = UNKNOWN;
+        }
         if let [pool] = driver.keeps[..] {
             driver.take_up(pool);
         }
@@ -181,9 +186,8 @@ impl Driver {
         }
     }
 
-    /// Learns what it keeps, and lets go of the rest. `false`: there is no use for it any more.
-    #[cold]
-    fn look_at_plan(&mut self) -> bool {
+    /// Learns what it keeps. Whether there is any use for it.
+    fn learn_plan(&mut self) -> bool {
         let (plan, wanted) = self.shared.staff.look(self.worker);
         self.plan = plan;
         self.keeps.clear();
@@ -191,6 +195,13 @@ impl Driver {
             let pools = 0..self.shared.seats.len();
             self.keeps.extend(pools.filter(|&pool| self.shared.keeper(pool) == self.worker));
         }
+        wanted
+    }
+
+    /// Learns what it keeps, and lets go of the rest. `false`: there is no use for it any more.
+    #[cold]
+    fn look_at_plan(&mut self) -> bool {
+        let wanted = self.learn_plan();
         if let Some(held) = self.held.take() {
             if self.keeps.contains(&held.index) {
                 self.held = Some(held);
