@@ -7,6 +7,7 @@
 //! | [`tasks`] | the tasks experiment: what the runtime itself costs |
 //! | [`fib`] | the fork–join experiment: what a fork and its join cost |
 //! | [`cholesky`] | tasks that depend on each other: a matrix taken apart by tiles |
+//! | [`pools`] | eager tasks on every pool, on threads and on virtual cores |
 //! | [`granularity`] | how small tasks may be: records aggregated by tasks of 10 to 10 million |
 //! | [`soak`] | the soak test: load and abuse, every result checked |
 //! | [`experiment`] | what every experiment does |
@@ -33,6 +34,7 @@ pub mod lineup;
 pub mod machine;
 pub mod outside;
 pub mod peers;
+pub mod pools;
 pub mod progress;
 pub mod report;
 pub mod soak;

@@ -8,6 +8,7 @@ use crate::outside;
 use crate::progress::Progress;
 use crate::report::{Measurement, Parameters, Summary};
 use crate::suggestion::take_part;
+use std::cell::Cell;
 use std::fmt::Display;
 use xtasking::Runtime;
 
@@ -97,6 +98,11 @@ impl<C, More> Lineup<C, More> {
         Ok(Self { contenders, worker_counts, repetitions, skipped })
     }
 
+    /// With how many workers.
+    pub fn worker_counts(&self) -> &[usize] {
+        &self.worker_counts
+    }
+
     /// A line for people, and one for each that was skipped.
     pub fn describe(&self) -> String {
         let names: Vec<_> = self.contenders.iter().map(|entry| entry.name).collect();
@@ -157,6 +163,7 @@ impl<C, More> Lineup<C, More> {
             unit,
             summary: Summary::of(row.numbers),
             checked: true,
+            details: Vec::new(),
         };
         Ok(rows.into_iter().map(measurement).collect())
     }
@@ -184,6 +191,19 @@ pub fn start_tokio(workers: usize) -> Result<tokio::runtime::Runtime, Failure> {
     let index = std::sync::atomic::AtomicUsize::new(0);
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     builder.worker_threads(workers);
-    builder.on_thread_start(move || pin(index.fetch_add(1, std::sync::atomic::Ordering::Relaxed), workers));
+    builder.on_thread_start(move || {
+        let index = index.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        TOKIO_WORKER.set(index);
+        pin(index, workers);
+    });
     builder.build().map_err(|error| cannot_start("tokio", workers, &error))
+}
+
+thread_local! {
+    static TOKIO_WORKER: Cell<usize> = const { Cell::new(0) };
+}
+
+/// The number of the worker of tokio's that calls this.
+pub fn tokio_worker() -> usize {
+    TOKIO_WORKER.get()
 }

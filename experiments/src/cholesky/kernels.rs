@@ -24,7 +24,7 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
 }
 
 /// A tile on the diagonal becomes its own lower factor; what is above its diagonal becomes 0.
-pub(super) fn factorise(tile: &mut [f64]) {
+pub(crate) fn factorise(tile: &mut [f64]) {
     let n = order(tile);
     for row in 0..n {
         let (above, current) = tile.split_at_mut(row * n);
@@ -39,7 +39,7 @@ pub(super) fn factorise(tile: &mut [f64]) {
 }
 
 /// A tile below the diagonal becomes that of the result: it is divided by the transpose of its column's `factor`.
-pub(super) fn divide(tile: &mut [f64], factor: &[f64]) {
+pub(crate) fn divide(tile: &mut [f64], factor: &[f64]) {
     let n = order(tile);
     for row in tile.chunks_exact_mut(n) {
         for (column, factor) in factor.chunks_exact(n).enumerate() {
@@ -49,7 +49,7 @@ pub(super) fn divide(tile: &mut [f64], factor: &[f64]) {
 }
 
 /// Takes the product of one tile and the transpose of another away from a third.
-pub(super) fn subtract_product(tile: &mut [f64], left: &[f64], right: &[f64]) {
+pub(crate) fn subtract_product(tile: &mut [f64], left: &[f64], right: &[f64]) {
     let n = order(tile);
     for (row, left) in tile.chunks_exact_mut(n).zip(left.chunks_exact(n)) {
         for (value, right) in row.iter_mut().zip(right.chunks_exact(n)) {

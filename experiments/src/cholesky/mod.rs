@@ -13,9 +13,9 @@
 
 mod contenders;
 mod experiment;
-mod kernels;
+pub(crate) mod kernels;
 mod options;
-mod tiles;
+pub(crate) mod tiles;
 
 pub use options::Options;
 

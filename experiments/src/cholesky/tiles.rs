@@ -12,17 +12,17 @@ pub(super) fn bound(order: usize) -> f64 {
 }
 
 /// A square tile, row by row.
-pub(super) type Tile = Box<[f64]>;
+pub(crate) type Tile = Box<[f64]>;
 
 /// The lower half of a symmetric matrix, the diagonal included: row by row, each with its tiles from the left.
 #[derive(Clone)]
-pub(super) struct Lower {
-    pub(super) rows: Vec<Vec<Tile>>,
+pub(crate) struct Lower {
+    pub(crate) rows: Vec<Vec<Tile>>,
 }
 
 impl Lower {
     /// A random matrix that has a factor: its diagonal outweighs the rest of its row.
-    pub(super) fn random(order: usize, tile: usize, seed: u64) -> Self {
+    pub(crate) fn random(order: usize, tile: usize, seed: u64) -> Self {
         let mut random = SplitMix64::seed_from_u64(seed);
         // From -1 to 1.
         let mut number = move || (random.next_u64() >> 11) as f64 / (1u64 << 52) as f64 - 1.0;
@@ -44,12 +44,12 @@ impl Lower {
     }
 
     /// How many rows of tiles there are.
-    pub(super) fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.rows.len()
     }
 
     /// Checks that this, times its own transpose, is `matrix`: no number is farther off than rounding explains.
-    pub(super) fn check(&self, matrix: &Self) -> Result<(), Wrong> {
+    pub(crate) fn check(&self, matrix: &Self) -> Result<(), Wrong> {
         let count = matrix.count();
         let tile = matrix.rows[0][0].len().isqrt();
         let bound = bound(count * tile);

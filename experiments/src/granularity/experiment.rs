@@ -195,6 +195,7 @@ mod tests {
             unit: UNIT,
             summary: Summary::of(vec![rate]),
             checked: true,
+            details: Vec::new(),
         };
         let results: Vec<_> = [50.0, 80.0, 100.0, 1.0].into_iter().enumerate().map(result).collect();
         let line = experiment.flatness(&results, "it", 2).unwrap();

@@ -15,3 +15,8 @@ impl Serialize for Parameters {
         serializer.collect_map(self.0.iter().map(|(name, value)| (name, value)))
     }
 }
+
+/// Pairs as a map.
+pub(super) fn as_map<S: Serializer>(pairs: &[(&'static str, f64)], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(pairs.iter().copied())
+}

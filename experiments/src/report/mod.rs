@@ -61,6 +61,9 @@ pub struct Measurement {
     pub summary: Summary,
     /// Whether all results were checked; a wrong one ends the experiment without a report.
     pub checked: bool,
+    /// What else was found, by name.
+    #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "json::as_map")]
+    pub details: Vec<(&'static str, f64)>,
 }
 
 impl Report {
@@ -90,10 +93,12 @@ impl Report {
         Ok(())
     }
 
-    /// How one measurement compares with the first implementation of the same case and workers.
+    /// How one measurement compares with the first implementation of the same case, workers and unit.
     fn ratio(&self, measurement: &Measurement) -> Option<f64> {
-        let same =
-            |other: &&Measurement| other.case == measurement.case && other.workers == measurement.workers;
+        let same = |other: &&Measurement| {
+            (&other.case, other.workers, other.unit)
+                == (&measurement.case, measurement.workers, measurement.unit)
+        };
         let first = self.results.first()?;
         let base =
             self.results.iter().filter(same).find(|other| other.implementation == first.implementation)?;

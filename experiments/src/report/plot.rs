@@ -1,4 +1,4 @@
-//! The report as a drawing: a panel for every number of workers, in it a group of bars for every case, one bar for every
+//! The report as a drawing: a panel for every number of workers (and unit, if there are several), in it a group of bars for every case, one bar for every
 //! implementation, and the spread of its repetitions as a thin line.
 
 use super::{Measurement, Report, table};
@@ -32,7 +32,7 @@ type Outcome = Result<(), Box<dyn Error>>;
 /// What is drawn, each in the order in which it comes.
 #[derive(Default)]
 struct Axes<'a> {
-    workers: Vec<usize>,
+    panels: Vec<(usize, &'a str)>,
     cases: Vec<&'a str>,
     implementations: Vec<&'a str>,
 }
@@ -41,7 +41,7 @@ impl<'a> Axes<'a> {
     fn of(report: &'a Report) -> Self {
         let mut axes = Self::default();
         for result in &report.results {
-            add(&mut axes.workers, result.workers);
+            add(&mut axes.panels, (result.workers, result.unit));
             add(&mut axes.cases, &result.case);
             add(&mut axes.implementations, &result.implementation);
         }
@@ -52,7 +52,7 @@ impl<'a> Axes<'a> {
         // Bars wide enough to read the number above each.
         let bars = (self.cases.len() * (self.implementations.len() + 1)) as u32;
         let width = (bars * 36 + 120).clamp(640, 4000);
-        (width, TITLE_HEIGHT + PANEL_HEIGHT * self.workers.len().max(1) as u32)
+        (width, TITLE_HEIGHT + PANEL_HEIGHT * self.panels.len().max(1) as u32)
     }
 
     /// From where to where the bar of a measurement goes, in groups, and its colour.
@@ -90,9 +90,8 @@ pub(super) fn render(report: &Report) -> Result<String, Box<dyn Error>> {
         root.fill(&WHITE)?;
         let (top, bottom) = root.split_vertically(TITLE_HEIGHT);
         title(&top, report, &axes)?;
-        for (area, &workers) in bottom.split_evenly((axes.workers.len().max(1), 1)).iter().zip(&axes.workers)
-        {
-            panel(area, report, &axes, workers)?;
+        for (area, &of) in bottom.split_evenly((axes.panels.len().max(1), 1)).iter().zip(&axes.panels) {
+            panel(area, report, &axes, of)?;
         }
         root.present()?;
     }
@@ -120,9 +119,9 @@ fn title(area: &Area, report: &Report, axes: &Axes) -> Outcome {
     Ok(())
 }
 
-/// The bars of one number of workers.
-fn panel(area: &Area, report: &Report, axes: &Axes, workers: usize) -> Outcome {
-    let results = || report.results.iter().filter(|result| result.workers == workers);
+/// The bars of one number of workers and one unit.
+fn panel(area: &Area, report: &Report, axes: &Axes, (workers, unit): (usize, &str)) -> Outcome {
+    let results = || report.results.iter().filter(|result| (result.workers, result.unit) == (workers, unit));
     let greatest = results().map(|result| result.summary.max).fold(0.0, f64::max);
     // Some room above for the number of the highest bar; something to divide by if all are zero.
     let top = if greatest > 0.0 { greatest * 1.12 } else { 1.0 };
@@ -139,7 +138,7 @@ fn panel(area: &Area, report: &Report, axes: &Axes, workers: usize) -> Outcome {
         .x_labels(0)
         .y_labels(6)
         .y_label_formatter(&|number| tick(*number))
-        .y_desc(results().next().map_or("", |first| first.unit))
+        .y_desc(unit)
         .light_line_style(TRANSPARENT)
         .bold_line_style(INK.mix(0.12))
         .axis_style(INK.mix(0.6))
@@ -188,6 +187,7 @@ mod tests {
             unit: "Mops/s",
             summary: Summary::of(vec![median * 0.95, median, median * 1.02]),
             checked: true,
+            details: Vec::new(),
         });
         Report {
             experiment: "ycsb",

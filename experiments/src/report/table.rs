@@ -7,13 +7,14 @@ use comfy_table::{CellAlignment, ContentArrangement, Table};
 /// Renders the results: one line for every implementation of every case.
 pub(super) fn render(report: &Report) -> String {
     let Some(first) = report.results.first() else { return "no results".to_string() };
+    let has_units = report.results.iter().any(|result| result.unit != first.unit);
     let mut table = Table::new();
     table.load_style(UTF8_FULL_CONDENSED).set_content_arrangement(ContentArrangement::Disabled);
     table.set_header([
         "case".to_string(),
         "workers".to_string(),
         "implementation".to_string(),
-        first.unit.to_string(),
+        if has_units { "median" } else { first.unit }.to_string(),
         "min – max".to_string(),
         format!("vs {}", first.implementation),
     ]);
@@ -24,6 +25,7 @@ pub(super) fn render(report: &Report) -> String {
     for result in &report.results {
         // The case and the workers stand once, where they change.
         let group = (&result.case, result.workers);
+        let unit = if has_units { format!(" {}", result.unit) } else { String::new() };
         let (case, workers) = match previous.replace(group) == Some(group) {
             true => (String::new(), String::new()),
             false => (result.case.clone(), result.workers.to_string()),
@@ -33,7 +35,7 @@ pub(super) fn render(report: &Report) -> String {
             case,
             workers,
             result.implementation.clone(),
-            number(summary.median),
+            number(summary.median) + &unit,
             format!("{} – {}", number(summary.min), number(summary.max)),
             report.ratio(result).map_or_else(|| "–".to_string(), |ratio| format!("{ratio:.2}×")),
         ]);

@@ -86,6 +86,7 @@ fn summarise(experiment: &Experiment, rows: Vec<Row>) -> Vec<Measurement> {
                 unit: UNIT,
                 summary: Summary::of(row.nanoseconds.clone()),
                 checked: true,
+                details: Vec::new(),
             });
         }
     }

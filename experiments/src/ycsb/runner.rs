@@ -196,6 +196,7 @@ fn summarise(experiment: &Experiment, samples: Vec<Sample>) -> Vec<Measurement> 
                         unit: UNIT,
                         summary: Summary::of(mops),
                         checked: true,
+                        details: Vec::new(),
                     });
                 }
             }
