@@ -155,7 +155,7 @@ impl Experiment {
         for &cores in &options.cores {
             within("--cores", cores, &(1..=MOST_CORES))?;
         }
-        let rows = options.virtual_rows.unwrap_or(either(24, 128) as usize);
+        let rows = options.virtual_rows.unwrap_or(either(12, 64) as usize);
         Ok(Self {
             cases: select_cases(&options.cases)?,
             tasks: within("--tasks", tasks, &TASKS)?,
@@ -165,7 +165,7 @@ impl Experiment {
             cores: options.cores.clone(),
             virtual_number: within(
                 "--virtual-number",
-                options.virtual_number.unwrap_or(either(20, 30)),
+                options.virtual_number.unwrap_or(either(15, 25)),
                 &VIRTUAL_NUMBERS,
             )?,
             virtual_rows: within("--virtual-rows", rows, &(1..=MOST_ROWS))?,

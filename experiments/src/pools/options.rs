@@ -33,11 +33,11 @@ pub struct Options {
     #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "24,48,192")]
     pub cores: Vec<usize>,
 
-    /// Which Fibonacci number on virtual cores [default: 30; with --quick, 20]
+    /// Which Fibonacci number on virtual cores [default: 25; with --quick, 15]
     #[arg(long, value_name = "N")]
     pub virtual_number: Option<u32>,
 
-    /// Rows of tiles on virtual cores [default: 128; with --quick, 24]
+    /// Rows of tiles on virtual cores [default: 64; with --quick, 12]
     #[arg(long, value_name = "N")]
     pub virtual_rows: Option<usize>,
 

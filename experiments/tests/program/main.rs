@@ -4,6 +4,7 @@ mod cholesky;
 mod fib;
 mod granularity;
 mod outside;
+mod pools;
 mod soak;
 mod tasks;
 mod ycsb;
