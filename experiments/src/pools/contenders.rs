@@ -108,13 +108,13 @@ pub(super) static ALL: &[Entry] = &[
 /// So long it takes until idle workers sleep, as they would where nobody has spawned for a while.
 const REST: Duration = Duration::from_millis(2);
 
-/// Has the first task run in a rayon's or tokio's place or in a worker of this runtime.
+/// The body of the first task.
 fn begin<C: Crew>(work: &Work) -> impl FnOnce(C::At<'_>) + Send + use<C> {
     let work = work.clone();
     move |at| work.begin::<C>(at)
 }
 
-/// As above, with the workers noting how long they are busy.
+/// The same, where workers note how long they are busy.
 fn begin_timed<C: Crew>(work: &Work) -> impl FnOnce(C::At<'_>) + Send + use<C> {
     let work = work.clone();
     move |at| Timed::<C>::run(at, |at| work.begin::<Timed<C>>(at))

@@ -96,7 +96,7 @@ pub(super) struct Experiment {
     notes: RefCell<Vec<String>>,
 }
 
-/// A Fibonacci number's tasks, on threads and on virtual cores: a minute or so at least beyond.
+/// Beyond these it takes minutes.
 const NUMBERS: std::ops::RangeInclusive<u32> = 10..=42;
 const VIRTUAL_NUMBERS: std::ops::RangeInclusive<u32> = 5..=35;
 const TASKS: std::ops::RangeInclusive<u64> = 1_000..=50_000_000;
