@@ -62,9 +62,10 @@ fn what_no_queue_has_room_for_runs_all_the_same() {
         let ran = Arc::new(AtomicUsize::new(0));
         let counted = ran.clone();
         rt.task(()).spawn(move |(), cx| {
-            for _ in 0..20_000 {
+            for number in 0..20_000 {
                 let ran = counted.clone();
-                cx.task(()).spawn(move |(), _| _ = ran.fetch_add(1, Relaxed));
+                // Some cost more than others, wherever they run.
+                cx.task(()).cost(number % 5).spawn(move |(), _| _ = ran.fetch_add(1, Relaxed));
             }
         });
         rt.shutdown(Shutdown::Drain);

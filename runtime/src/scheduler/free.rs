@@ -43,6 +43,7 @@ pub(super) struct Dealer {
     own: VecDeque<NonNull<Task>>,
     /// Whose turn it is: an entry, or the worker itself.
     turn: usize,
+    rounds: usize,
     /// The exit to begin with.
     first: usize,
     /// Tasks that went to others since it was last seen that these do not sleep.
@@ -71,7 +72,7 @@ impl Dealer {
         });
         let exits = shared.seats[worker].lanes.iter().map(|lane| Exit::new(lane.clone()));
         let lanes = Lanes { entries: entries.collect(), exits: exits.collect() };
-        Self { lanes, own: VecDeque::new(), turn: 0, first: 0, sent: 0, most: OWN }
+        Self { lanes, own: VecDeque::new(), turn: 0, rounds: 0, first: 0, sent: 0, most: OWN }
     }
 
     /// Moves what others have sent to the worker's own: of those that say that there is something, or of all. A few of
@@ -107,7 +108,6 @@ impl Context {
         if meta.level() != Priority::Normal as usize {
             return self.push_here(task, meta.bound(), Fetch::NONE);
         }
-        self.extra_load += meta.cost();
         self.observe_put(task);
         match &mut self.free {
             // Elsewhere there are none.
@@ -142,8 +142,12 @@ impl Context {
     fn deal(&mut self, task: NonNull<Task>) {
         let Free::Dealt(dealer) = &mut self.free else { return };
         let entries = dealer.lanes.entries.len();
-        let turn = dealer.turn;
-        dealer.turn = if turn >= entries { 0 } else { turn + 1 };
+        let turn = (dealer.turn + dealer.rounds) % (entries + 1);
+        dealer.turn += 1;
+        if dealer.turn > entries {
+            // Each round begins one later: where tasks come in pairs, say, one of each pair would else always go to the same.
+            (dealer.turn, dealer.rounds) = (0, (dealer.rounds + 1) % (entries + 1));
+        }
         let has_room = match dealer.lanes.entries.get_mut(turn) {
             Some(entry) => {
                 let has_room = entry.push(task);
@@ -212,11 +216,24 @@ impl Context {
         self.nested += 1;
         let outer = self.observe_outer();
         // SAFETY: the task was given up to this pool, and has not been put anywhere.
-        let outcome = catch(|| unsafe { self.run_task(task) });
+        let outcome = catch(|| unsafe { self.run_free(task) });
         self.settle(outcome);
         self.groups.set_current(group);
         self.observe_return(outer);
         (self.current, self.nested) = (meta, nested);
+    }
+
+    /// Runs a task that is bound to nothing. Only now is it clear whose load it is.
+    ///
+    /// # Safety
+    ///
+    /// The task belongs to this worker.
+    unsafe fn run_free(&mut self, task: NonNull<Task>) {
+        // SAFETY: by the caller's promise.
+        unsafe {
+            self.extra_load += task.as_ref().meta.cost();
+            self.run_task(task);
+        }
     }
 
     /// Looks what others have sent.
@@ -276,7 +293,7 @@ impl Context {
             };
             *ran += 1;
             // SAFETY: a task of this pool's own belongs to this worker.
-            unsafe { self.run_task(task) };
+            unsafe { self.run_free(task) };
             if self.ready & RINGS & !others & (HIGH | NORMAL) != 0 {
                 return;
             }

@@ -146,20 +146,18 @@ impl Simulation {
         loop {
             let next = timeline.lock().next();
             let Some(core) = next else { break };
-            if self.step_core(timeline, core, false) {
+            if self.step_core(timeline, core) {
                 return true;
             }
         }
         let idle = timeline.lock().idle_cores();
-        idle.into_iter().any(|core| self.step_core(timeline, core, false))
+        idle.into_iter().any(|core| self.step_core(timeline, core))
     }
 
-    /// A core, which is not in the midst of a step, runs one task; `steal`: or else what others offer.
-    fn step_core(&self, timeline: &SpinMutex<Timeline>, core: usize, steal: bool) -> bool {
+    /// A core, which is not in the midst of a step, runs one task, or else takes what others offer.
+    fn step_core(&self, timeline: &SpinMutex<Timeline>, core: usize) -> bool {
         let Some(mut driver) = self.state.lock().cores[core].take() else { return false };
-        if steal {
-            driver.look_around_next();
-        }
+        driver.look_around_next();
         let (was_idle, arrived) = {
             let mut timeline = timeline.lock();
             (timeline.is_idle(core), timeline.begin(core, driver.tally()))
@@ -179,11 +177,11 @@ impl Simulation {
         loop {
             let behind = timeline.lock().next_behind();
             let Some(core) = behind else { break };
-            ran |= self.step_core(timeline, core, false);
+            ran |= self.step_core(timeline, core);
         }
         let thief = timeline.lock().thief();
         if let Some(thief) = thief {
-            ran |= self.step_core(timeline, thief, true);
+            ran |= self.step_core(timeline, thief);
         }
         timeline.lock().ask();
         ran
