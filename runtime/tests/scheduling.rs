@@ -307,7 +307,7 @@ fn nothing_is_fetched_that_no_annotation_names() {
 #[test]
 fn counters_say_what_happened() {
     on_all(|setting| {
-        let rt = setting.builder().counters(true).build().unwrap();
+        let rt = setting.builder().pool(Pool::Local).counters(true).build().unwrap();
         let workers = rt.workers();
         let before = rt.counters().unwrap();
         assert_eq!((before.external_spawns, before.tasks), (0, 0));

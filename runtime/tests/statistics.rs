@@ -11,8 +11,9 @@ use xtasking::{
     SpinLatch, Statistics, Step, Visit,
 };
 
+/// With pools that do not move tasks, so that each is counted in one of them.
 fn observed(setting: Setting) -> Runtime {
-    setting.builder().statistics(true).on_failure(drop).build().unwrap()
+    setting.builder().pool(Pool::Local).statistics(true).on_failure(drop).build().unwrap()
 }
 
 /// Waits until everything has run that was spawned, and returns the statistics of that moment: those of `tasks` tasks

@@ -40,11 +40,12 @@ impl Context {
         if self.collects {
             self.nested = 0;
             // Hints may be lost.
-            self.collect(if self.idle_looks == 0 {
-                self.bursts.is_multiple_of(AGEING)
+            let (count, every) = if self.idle_looks == 0 {
+                (self.bursts, AGEING)
             } else {
-                self.idle_looks % LOOK_AROUND == 0
-            });
+                (self.idle_looks.into(), LOOK_AROUND.into())
+            };
+            self.collect(count.is_multiple_of(every));
         }
         if self.shared.phase.load(Relaxed) == phase::CANCELLING {
             // For good: nothing is spawned any more when that is over.
