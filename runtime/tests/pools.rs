@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{Flag, Gate, Setting, eventually, on_each, silence_tasks, watchdog};
+use common::{Flag, Gate, Setting, eventually, lock, on_each, silence_tasks, watchdog};
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
@@ -109,7 +109,7 @@ fn who_has_nothing_to_do_gets_tasks_of_one_who_is_at_work() {
             for _ in 0..64 {
                 let (ran, by) = (ran.clone(), by.clone());
                 cx.task(()).spawn(move |(), cx| {
-                    by.lock().unwrap().insert(cx.worker());
+                    lock(&by).insert(cx.worker());
                     ran.fetch_add(1, Relaxed);
                 });
             }
@@ -122,7 +122,7 @@ fn who_has_nothing_to_do_gets_tasks_of_one_who_is_at_work() {
         done.wait();
         let own = task.join().unwrap();
         drop(rt);
-        assert!(workers.lock().unwrap().iter().any(|&worker| worker != own), "{pool:?}");
+        assert!(lock(&workers).iter().any(|&worker| worker != own), "{pool:?}");
     }
 }
 

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{Flag, PATIENCE, Setting, eventually, on_each, watchdog};
+use common::{Flag, PATIENCE, Setting, eventually, lock, on_each, watchdog};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -237,7 +237,7 @@ fn a_task_may_resize_its_own_runtime_and_drop_it() {
                         if let Some(rt) = weak.upgrade() {
                             rt.resize(number * 3 % MOST + 1).unwrap();
                         }
-                        cx.task(()).core(number as u16 + 1).spawn(move |(), _| *ran.lock().unwrap() += 1);
+                        cx.task(()).core(number as u16 + 1).spawn(move |(), _| *lock(&ran) += 1);
                     };
                     rt.task(()).core(number as u16).submit(body)
                 })
@@ -255,7 +255,7 @@ fn a_task_may_resize_its_own_runtime_and_drop_it() {
                 }
             }
             if how == Some(Shutdown::Drain) {
-                eventually("all follow-ups have run", || *ran.lock().unwrap() == 20);
+                eventually("all follow-ups have run", || *lock(&ran) == 20);
             }
         }
     });

@@ -4,13 +4,12 @@ use super::os::{self, OsPages};
 use super::{Platform, Topology, WouldBlock};
 use crate::memory::PageSource;
 use crate::scheduler::Driver;
-use crate::sync::{Acquire, AtomicBool, AtomicUsize, Relaxed, Release, global};
+use crate::sync::{Acquire, AtomicBool, AtomicUsize, Relaxed, Release, SpinMutex, global};
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::sync::Arc;
 use core::cell::Cell;
 use core::task::Waker;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::Wake;
 use std::thread::{JoinHandle, Thread};
 use std::time::{Duration, Instant};
@@ -29,10 +28,10 @@ pub struct Threads {
     topology: Topology,
     workers: usize,
     /// The thread of each worker that is there, or was.
-    threads: Arc<[Mutex<Option<Thread>>]>,
+    threads: Arc<[SpinMutex<Option<Thread>>]>,
     /// How many workers there are now.
     running: Arc<AtomicUsize>,
-    joins: Mutex<Vec<JoinHandle<()>>>,
+    joins: SpinMutex<Vec<JoinHandle<()>>>,
     /// The watcher is to return.
     unwatched: Arc<AtomicBool>,
     pin: bool,
@@ -49,9 +48,9 @@ impl Threads {
             pin: workers <= topology.cores.len(),
             stack: DEFAULT_STACK,
             workers,
-            threads: (0..workers).map(|_| Mutex::default()).collect(),
+            threads: (0..workers).map(|_| SpinMutex::new(None)).collect(),
             running: Arc::default(),
-            joins: Mutex::new(Vec::new()),
+            joins: SpinMutex::new(Vec::new()),
             unwatched: Arc::default(),
             began: Instant::now(),
             topology,
@@ -87,7 +86,7 @@ impl Threads {
             .stack_size(self.stack)
             .spawn(body)
             .map_err(|_| "the operating system refuses to start another thread")?;
-        let mut joins = lock(&self.joins);
+        let mut joins = self.joins.lock();
         joins.retain(|thread| !thread.is_finished());
         joins.push(thread);
         Ok(())
@@ -99,11 +98,6 @@ const DEFAULT_STACK: usize = 8 << 20;
 
 /// An idle worker expects a task from another one, or an answer, before it says that it is hungry: some microseconds.
 const LOOKS_AT_HOME: u32 = 256;
-
-/// Nothing panics under the locks here, and nothing would be half done if it did.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 impl Platform for Threads {
     fn topology(&self) -> Topology {
@@ -121,7 +115,7 @@ impl Platform for Threads {
         let running = self.running.clone();
         let body = move || {
             WORKS_FOR.set(number);
-            *lock(&threads[worker]) = Some(std::thread::current());
+            *threads[worker].lock() = Some(std::thread::current());
             if let Some(core) = core {
                 // Where pinning is not possible the scheduler's choice has to do.
                 os::pin_current_thread(core);
@@ -140,7 +134,7 @@ impl Platform for Threads {
 
     fn wake(&self, worker: usize) {
         // A thread that is not there yet has not looked for tasks yet; one that could not be started never will.
-        let thread = self.threads.get(worker).and_then(|thread| lock(thread).clone());
+        let thread = self.threads.get(worker).and_then(|thread| thread.lock().clone());
         if let Some(thread) = thread {
             thread.unpark();
         }
@@ -149,7 +143,7 @@ impl Platform for Threads {
     fn join(&self) {
         // Release pairs with the Acquire of the watcher; it looks again when it is woken.
         self.unwatched.store(true, Release);
-        let threads = core::mem::take(&mut *lock(&self.joins));
+        let threads = core::mem::take(&mut *self.joins.lock());
         for thread in threads {
             thread.thread().unpark();
             // A worker never unwinds: bodies are caught one by one. The last handle of a runtime may be dropped on
