@@ -3,10 +3,11 @@
 
 mod common;
 
-use common::{Flag, PATIENCE, Setting, eventually, lock, on_each, watchdog};
+use common::{Flag, PATIENCE, Setting, eventually, lock, on_each, watchdog, watchdog_of};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::Duration;
 use xtasking::{BuildError, Builder, Context, Object, Plain, Runtime, Sequencing, Shutdown};
 
 const MOST: usize = 8;
@@ -126,7 +127,8 @@ impl Load {
 #[test]
 fn resizing_under_load_loses_nothing_and_keeps_the_order() {
     let times = 1000 / PATIENCE as usize;
-    let _watched = watchdog();
+    // It takes a few seconds.
+    let _watched = watchdog_of(Duration::from_secs(20));
     let rt = Runtime::builder().workers(1).most_workers(MOST).build().unwrap();
     let load = Load::new(&rt);
     let done = AtomicBool::new(false);
