@@ -154,16 +154,9 @@ impl Shared {
     }
 
     pub(crate) fn wake_all(&self) {
-        for (worker, seat) in self.seats.iter().enumerate() {
-            seat.asleep.0.store(false, SeqCst);
-            if planted!("pools-woken-one-by-one") {
-                self.platform.wake(worker);
-            }
-        }
+        self.seats.iter().for_each(|seat| seat.asleep.0.store(false, SeqCst));
         // After that, as any of them may hold any pool.
-        if !planted!("pools-woken-one-by-one") {
-            (0..self.seats.len()).for_each(|worker| self.platform.wake(worker));
-        }
+        (0..self.seats.len()).for_each(|worker| self.platform.wake(worker));
     }
 
     pub(crate) fn ledgers(&self) -> impl Iterator<Item = &Ledger> + Clone {
