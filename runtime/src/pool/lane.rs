@@ -12,7 +12,6 @@ use crate::sync::{Acquire, AtomicBool, AtomicPtr, Relaxed, Release, under_model}
 use crate::task::Task;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
-use alloc::vec::Vec;
 use core::ptr::{NonNull, null_mut};
 
 /// Tasks that a worker's lanes hold together, about.
@@ -107,10 +106,4 @@ impl Exit {
         self.position = self.position.wrapping_add(1);
         Some(task)
     }
-}
-
-/// All lanes of one worker.
-pub(crate) struct Lanes {
-    pub entries: Vec<Entry>,
-    pub exits: Vec<Exit>,
 }

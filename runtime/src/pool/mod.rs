@@ -14,5 +14,5 @@ pub(crate) use backlog::Backlog;
 pub use choice::{Links, Pool};
 pub(crate) use deque::{Deque, Parcel};
 pub(crate) use inbox::Inbox;
-pub(crate) use lane::{Entry, Exit, Lane, Lanes};
+pub(crate) use lane::{Entry, Exit, Lane};
 pub(crate) use ring::Ring;

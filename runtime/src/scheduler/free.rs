@@ -3,11 +3,12 @@
 use super::{Context, Shared};
 use crate::annotation::Priority;
 use crate::object::{Fetch, prefetch};
-use crate::pool::{Deque, Entry, Exit, Lanes, Links, Pool};
-use crate::sync::{Relaxed, SeqCst, fence};
+use crate::pool::{Deque, Entry, Exit, Links, Pool};
+use crate::sync::{Relaxed, SeqCst, fence, under_model};
 use crate::task::{Meta, Task, catch};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 use core::ptr::NonNull;
 
 /// The bit of `Context::ready` for these tasks.
@@ -23,6 +24,8 @@ const AGEING: u64 = 11;
 const GROUP: usize = 8;
 /// So many tasks run within each other's spawns at most.
 const DEEPEST: u8 = 64;
+/// So many tasks a worker's own queue holds before it counts as full, like a ring.
+const OWN: usize = under_model(4096, 2) as usize;
 /// After so many tasks for other workers it is looked whether these sleep.
 const SENT_UNSEEN: u32 = 64;
 
@@ -38,18 +41,17 @@ pub(super) enum Free {
 
 /// Deals out tasks.
 pub(super) struct Dealer {
-    lanes: Lanes,
+    entries: Vec<Entry>,
+    exits: Vec<Exit>,
     /// The worker's own, in order.
     own: VecDeque<NonNull<Task>>,
-    /// Whose turn it is: an entry, or the worker itself.
+    /// Whose turn it is: an entry, or the worker itself. Each round begins one later.
     turn: usize,
     rounds: usize,
     /// The exit to begin with.
     first: usize,
     /// Tasks that went to others since it was last seen that these do not sleep.
     sent: u32,
-    /// From here on its own queue is full.
-    most: usize,
 }
 
 impl Free {
@@ -71,17 +73,17 @@ impl Dealer {
             Entry::new(lane.expect("links have two ends"), target)
         });
         let exits = shared.seats[worker].lanes.iter().map(|lane| Exit::new(lane.clone()));
-        let lanes = Lanes { entries: entries.collect(), exits: exits.collect() };
-        Self { lanes, own: VecDeque::new(), turn: 0, rounds: 0, first: 0, sent: 0, most: OWN }
+        let (entries, exits) = (entries.collect(), exits.collect());
+        Self { entries, exits, own: VecDeque::new(), turn: 0, rounds: 0, first: 0, sent: 0 }
     }
 
     /// Moves what others have sent to the worker's own: of those that say that there is something, or of all. A few of
     /// each, so that they come in turn.
     fn collect(&mut self, all: bool) -> usize {
         let before = self.own.len();
-        let exits = self.lanes.exits.len();
+        let exits = self.exits.len();
         for index in 0..exits {
-            let exit = &mut self.lanes.exits[(self.first + index) % exits];
+            let exit = &mut self.exits[(self.first + index) % exits];
             if all || exit.has_hint() {
                 for _ in 0..GROUP {
                     let Some(task) = exit.pop() else { break };
@@ -94,9 +96,6 @@ impl Dealer {
         self.own.len() - before
     }
 }
-
-/// So many tasks the worker's own queue holds before it counts as full, like a ring.
-const OWN: usize = crate::sync::under_model(4096, 2) as usize;
 
 impl Context {
     /// Said by a task that may be in a join: nothing runs within it.
@@ -141,14 +140,14 @@ impl Context {
     /// Gives a task to whoever's turn it is.
     fn deal(&mut self, task: NonNull<Task>) {
         let Free::Dealt(dealer) = &mut self.free else { return };
-        let entries = dealer.lanes.entries.len();
+        let entries = dealer.entries.len();
         let turn = (dealer.turn + dealer.rounds) % (entries + 1);
         dealer.turn += 1;
         if dealer.turn > entries {
             // Each round begins one later: where tasks come in pairs, say, one of each pair would else always go to the same.
             (dealer.turn, dealer.rounds) = (0, (dealer.rounds + 1) % (entries + 1));
         }
-        let has_room = match dealer.lanes.entries.get_mut(turn) {
+        let has_room = match dealer.entries.get_mut(turn) {
             Some(entry) => {
                 let has_room = entry.push(task);
                 if has_room {
@@ -165,7 +164,7 @@ impl Context {
                 }
                 has_room
             }
-            None if dealer.own.len() < dealer.most => {
+            None if dealer.own.len() < OWN => {
                 dealer.own.push_back(task);
                 self.ready |= FREE;
                 self.observe_queued(1);
@@ -193,7 +192,7 @@ impl Context {
         // task before it does.
         fence(SeqCst);
         if self.shared.awake.load(Relaxed) < self.shared.seats.len() {
-            for entry in &dealer.lanes.entries {
+            for entry in &dealer.entries {
                 if self.shared.seats[entry.target].asleep.0.load(Relaxed) {
                     self.shared.wake(entry.target);
                 }
