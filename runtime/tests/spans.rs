@@ -45,7 +45,7 @@ impl Subscriber for Noting {
 }
 
 fn a_task(_: &mut u64, cx: &mut Context) {
-    cx.task(()).core(1).spawn(|(), _| panic!("on purpose"));
+    cx.task(()).core(1).spawn(|(), _| panic!("provoked"));
 }
 
 #[test]

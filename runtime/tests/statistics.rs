@@ -69,7 +69,7 @@ fn each_task_is_counted_once() {
             rt.task(copied.write()).spawn(|value, _| *value += 1);
             rt.task(versioned.read()).read_then(|pair| pair.0.get(), |_, _| ());
             rt.task(latched.write()).spawn(|value, _| *value += 1);
-            rt.task(()).spawn(|(), _| panic!("on purpose"));
+            rt.task(()).spawn(|(), _| panic!("provoked"));
             let cancelled = rt.task(()).submit(|(), _| ());
             cancelled.cancel();
             tasks += 15;
@@ -104,7 +104,7 @@ fn in_each_kind_of_pool_each_task_is_counted_once() {
                 cx.task(()).spawn(move |(), cx| calls(cx, number - less));
             }
         }
-        assert!(number != 7, "on purpose");
+        assert!(number != 7, "provoked");
     }
     let pools = [Pool::Local, Pool::WorkStealing, Pool::XQueue(Links::Next), Pool::XQueue(Links::All)];
     for pool in pools {
@@ -281,6 +281,30 @@ fn what_was_refused_was_not_spawned() {
     let statistics = rt.statistics().unwrap();
     assert!(refused > 0 && refused == statistics.counters.allocations.refused);
     assert_eq!((statistics.spawned, statistics.finished), (20_000 - refused, 20_000 - refused));
+}
+
+/// Who has joined tasks finds them in the statistics, and in the timeline, at once.
+#[test]
+fn what_was_joined_has_been_noted() {
+    let _watched = watchdog();
+    silence_tasks();
+    on_all(|setting| {
+        let rt = setting.builder().timeline(1000).on_failure(drop).build().unwrap();
+        let objects = [(); 2].map(|()| rt.plain(0u64).build());
+        for joined in (1..).step_by(4).take(60) {
+            let [a, b] = &objects;
+            rt.task(()).submit(|(), _| ()).join().unwrap();
+            rt.task(a.write()).submit(|a, _| *a += 1).join().unwrap();
+            rt.task((a.read(), b.write())).submit(|(a, b), _| *b += *a).join().unwrap();
+            rt.task(()).submit(|(), _| panic!("provoked")).join().unwrap_err();
+            let statistics = rt.statistics().unwrap();
+            let Statistics { spawned, finished, .. } = statistics;
+            assert_eq!((spawned, finished), (joined + 3, joined + 3));
+            assert_eq!(statistics.waiting.count(), finished);
+        }
+        let told = rt.timeline().unwrap().to_string();
+        assert_eq!(told.matches(r#""put back":false"#).count(), 240);
+    });
 }
 
 #[test]

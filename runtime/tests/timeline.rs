@@ -48,7 +48,7 @@ fn there_is_an_event_for_each_run_of_a_task() {
         for _ in 0..20 {
             rt.task(()).spawn(named_task);
             rt.task((a.write(), b.read())).spawn(|_, _| ());
-            rt.task(a.write()).spawn(|_, _| panic!("on purpose"));
+            rt.task(a.write()).spawn(|_, _| panic!("provoked"));
         }
         settle(&rt);
         let timeline = rt.timeline().unwrap();

@@ -22,10 +22,10 @@ pub(crate) struct Observing {
     /// The burst in which the last run ended, and when.
     burst: u64,
     ended: u64,
-    /// What is kept of the run that goes on, as far as is known; of waits at latches it has those before.
+    /// The run that goes on; if it unwinds, until what it has left is done.
+    run: Option<Run>,
+    /// What is kept of it, as far as is known; of waits at latches it has those before.
     ran: Option<Ran>,
-    /// The run that unwound, until what it has left is done.
-    unwound: Option<Run>,
     /// Time that runs within other runs have taken, and tasks that ended in them, by slot.
     within: Within,
 }
@@ -39,6 +39,7 @@ struct Within {
 
 /// What is known of a run while another one goes on within it.
 pub(super) struct Outer {
+    run: Option<Run>,
     ran: Option<Ran>,
     busy_since: u64,
     began: u64,
@@ -70,8 +71,8 @@ impl Observing {
             worker: worker as u32,
             burst: 0,
             ended: 0,
+            run: None,
             ran: None,
-            unwound: None,
             within: Within::default(),
         }
     }
@@ -146,21 +147,17 @@ impl Context {
         run: impl FnOnce(NonNull<Task>, &mut Self),
     ) {
         // SAFETY: by the caller's promise.
-        let begun = unsafe { self.begin(task) };
-        let cx: *mut Self = self;
-        let guard = Unwinding { begun, cx };
-        // SAFETY: derived from the exclusive borrow above, which is not used otherwise meanwhile.
-        run(task, unsafe { &mut *cx });
-        core::mem::forget(guard);
-        self.end(begun);
+        unsafe { self.begin(task) };
+        run(task, self);
+        self.end(false);
     }
 
     /// # Safety
     ///
     /// As for [`run_in_sight`](Self::run_in_sight).
     #[inline(always)]
-    unsafe fn begin(&mut self, task: NonNull<Task>) -> Option<Run> {
-        let observing = self.observing.as_ref()?;
+    unsafe fn begin(&mut self, task: NonNull<Task>) {
+        let Some(observing) = &mut self.observing else { return };
         let begin = if observing.burst == self.bursts { observing.ended } else { observing.now() };
         // SAFETY: by the caller's promise; it was stamped when it came into the pool.
         let (lead, slot) = unsafe { (Lead::of(task), task.as_ref().meta.epoch()) };
@@ -171,14 +168,13 @@ impl Context {
         }
         let Within { time: within, finished } = &observing.within;
         let finished = self.ledger.0.finished_in(slot) - finished[usize::from(slot) % SLOTS];
-        let run = Run { begin, spawned: lead.spawned, slot, finished, within: *within };
+        observing.run = Some(Run { begin, spawned: lead.spawned, slot, finished, within: *within });
         if observing.keeps_events {
             // SAFETY: by the caller's promise.
             unsafe { self.describe(task, lead, begin) };
         }
         lead.has_run = true;
         lead.queued = 0;
-        Some(run)
     }
 
     /// # Safety
@@ -203,11 +199,12 @@ impl Context {
         });
     }
 
-    /// The run is over, with all that it has left to be done.
+    /// The run is over, unless that was noted: with all that it has left to be done, or, if `told`, but that the handle of
+    /// its task is about to be told.
     #[inline(always)]
-    fn end(&mut self, begun: Option<Run>) {
-        let (Some(observing), Some(run)) = (&mut self.observing, begun) else { return };
-        let Run { begin, spawned, slot, finished, within } = run;
+    fn end(&mut self, told: bool) {
+        let Some(observing) = &mut self.observing else { return };
+        let Some(Run { begin, spawned, slot, finished, within }) = observing.run.take() else { return };
         // On a virtual clock a task begins and ends at the same moment.
         let end = observing.now().max(begin + 1);
         observing.burst = self.bursts;
@@ -218,7 +215,7 @@ impl Context {
         record.busy.add(time);
         record.running.record(time);
         let ended_within = observing.within.finished[usize::from(slot) % SLOTS];
-        let finished = self.ledger.0.finished_in(slot) - ended_within != finished;
+        let finished = told || self.ledger.0.finished_in(slot) - ended_within != finished;
         if finished {
             record.completion.record(end.saturating_sub(spawned));
         }
@@ -237,8 +234,21 @@ impl Context {
 
     /// What a run that unwound has left is done.
     pub(super) fn end_unwound(&mut self) {
-        let unwound = self.observing.as_mut().and_then(|observing| observing.unwound.take());
-        self.end(unwound);
+        self.end(false);
+    }
+
+    /// The handle of the task that runs is about to be told: who has joined it finds it in the statistics.
+    #[inline]
+    pub(crate) fn observe_result(&mut self) {
+        if self.observing.is_some() {
+            self.end_told();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn end_told(&mut self) {
+        self.end(true);
     }
 
     /// Notes that a task is put where it waits for any worker, or is on its way to one.
@@ -269,6 +279,7 @@ impl Context {
         let finished = core::array::from_fn(|slot| self.ledger.0.finished_in(slot as u8));
         let observing = self.observing.as_mut()?;
         Some(Outer {
+            run: observing.run.take(),
             ran: observing.ran.take(),
             busy_since: observing.record.0.busy_since.load(Relaxed),
             began: observing.now(),
@@ -281,6 +292,7 @@ impl Context {
     pub(super) fn observe_return(&mut self, outer: Option<Outer>) {
         let finished: [u64; SLOTS] = core::array::from_fn(|slot| self.ledger.0.finished_in(slot as u8));
         let (Some(observing), Some(outer)) = (&mut self.observing, outer) else { return };
+        observing.run = outer.run;
         observing.ran = outer.ran;
         observing.record.0.busy_since.store(outer.busy_since, Relaxed);
         let time = observing.now().saturating_sub(outer.began);
@@ -328,23 +340,6 @@ impl Context {
             record.asleep_since.store(0, Relaxed);
             record.asleep.add(end - begin);
             observing.keep(Event { what: What::Sleep, begin, end });
-        }
-    }
-}
-
-/// A run that unwinds is not over yet.
-struct Unwinding {
-    begun: Option<Run>,
-    cx: *mut Context,
-}
-
-impl Drop for Unwinding {
-    /// Only while unwinding: otherwise it is forgotten.
-    #[cold]
-    fn drop(&mut self) {
-        // SAFETY: the context is that of `run_in_sight`, whose task does not use it any more.
-        if let Some(observing) = unsafe { &mut (*self.cx).observing } {
-            observing.unwound = self.begun;
         }
     }
 }

@@ -129,14 +129,16 @@ impl Runtime {
     /// What its tasks and workers have done so far, and how long that took; `None` unless that was asked for
     /// ([`Builder::statistics`], [`Builder::timeline`]).
     ///
-    /// It may be asked for at any time; what happens meanwhile may be in one number and not yet in another.
+    /// It may be asked for at any time; what happens meanwhile may be in one number and not yet in another. A task that was
+    /// joined is in all of them.
     pub fn statistics(&self) -> Option<Statistics> {
         self.shared.statistics()
     }
 
     /// What the workers did last, and when; `None` unless that was asked for ([`Builder::timeline`]).
     ///
-    /// It may be asked for at any time; a worker that has something to note waits while its events are copied.
+    /// It may be asked for at any time; a worker that has something to note waits while its events are copied. A task that
+    /// was joined is among them.
     pub fn timeline(&self) -> Option<Timeline> {
         self.shared.observer.as_ref().and_then(|observer| Timeline::of(observer))
     }

@@ -212,7 +212,8 @@ impl<R: Send + 'static> Sink<R> for Promise<R> {
         packet.is_none_or(may_start) || planted!("cancelled-task-runs")
     }
 
-    fn complete(self, outcome: Outcome<R>, _: &mut Context) {
+    fn complete(self, outcome: Outcome<R>, cx: &mut Context) {
+        cx.observe_result();
         // With the handle gone the result is dropped here; a waker is not ours either.
         super::quietly(move || self.settle(outcome));
     }
