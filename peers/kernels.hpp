@@ -28,6 +28,27 @@ inline double dot(const double *a, const double *b, std::size_t length) {
     return sum + rest;
 }
 
+// Rows that are multiplied with one at the same time: what is read of that one serves all of them.
+constexpr std::size_t ROWS = 4;
+
+// The scalar products of a row with each of some rows, which lie behind each other.
+inline void dots(const double *row, const double *rows, std::size_t n, double *products) {
+    // The even and the odd ones each have a sum of their own: a vector.
+    double sums[ROWS][2] = {};
+    std::size_t at = 0;
+    for (; at + 2 <= n; at += 2) {
+        for (std::size_t index = 0; index < ROWS; index++) {
+            for (std::size_t lane = 0; lane < 2; lane++) {
+                sums[index][lane] += row[at + lane] * rows[index * n + at + lane];
+            }
+        }
+    }
+    for (std::size_t index = 0; index < ROWS; index++) {
+        double last = at < n ? row[at] * rows[index * n + at] : 0;
+        products[index] = sums[index][0] + sums[index][1] + last;
+    }
+}
+
 // A tile on the diagonal becomes its own lower factor; what is above its diagonal becomes 0.
 inline void factorise(double *tile, std::size_t n) {
     for (std::size_t row = 0; row < n; row++) {
@@ -57,8 +78,17 @@ inline void divide(double *__restrict tile, const double *__restrict factor, std
 // Takes the product of one tile and the transpose of another, which may be the same, away from a third.
 inline void subtract_product(double *__restrict tile, const double *left, const double *right, std::size_t n) {
     for (std::size_t y = 0; y < n; y++) {
-        for (std::size_t x = 0; x < n; x++) {
-            tile[y * n + x] -= dot(left + y * n, right + x * n, n);
+        double *row = tile + y * n;
+        std::size_t x = 0;
+        for (; x + ROWS <= n; x += ROWS) {
+            double products[ROWS];
+            dots(left + y * n, right + x * n, n, products);
+            for (std::size_t index = 0; index < ROWS; index++) {
+                row[x + index] -= products[index];
+            }
+        }
+        for (; x < n; x++) {
+            row[x] -= dot(left + y * n, right + x * n, n);
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Who takes part. All use the same kernels; what differs is who says what may run when.
 
+use super::flow;
 use super::kernels::{divide, factorise, subtract_product};
 use super::tiles::{Lower, Tile};
 use crate::failure::Failure;
@@ -22,6 +23,13 @@ pub(super) static ALL: &[Entry] = &[
         about: "a task for each step, annotated with its tiles, in the order of the sequential program",
         is_parallel: true,
         start: tasks,
+        more: (),
+    },
+    Entry {
+        name: "xtasking-flow",
+        about: "a task for each step at its tile, spawned when the other tiles it needs are finished",
+        is_parallel: true,
+        start: flow,
         more: (),
     },
     Entry {
@@ -138,6 +146,13 @@ fn spawn_all(rt: &Runtime, matrix: Lower) -> Result<Lower, JoinError> {
     let taken: Vec<Vec<_>> = rows.into_iter().map(|row| row.into_iter().map(taken).collect()).collect();
     let joined = |row: Vec<xtasking::Handle<Tile>>| row.into_iter().map(|tile| tile.join()).collect();
     Ok(Lower { rows: taken.into_iter().map(joined).collect::<Result<_, _>>()? })
+}
+
+fn flow(workers: usize) -> Result<Factoriser, Failure> {
+    let rt = start_own(workers)?;
+    Ok(Here(Box::new(move |matrix| {
+        flow::factor(&rt, matrix).expect("no kernel panics, and there is memory")
+    })))
 }
 
 /// A tile that is to be updated, and where it is below the panel.

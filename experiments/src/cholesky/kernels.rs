@@ -23,6 +23,32 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
     sums.iter().sum::<f64>() + rest
 }
 
+/// Rows that are multiplied with one at the same time: what is read of that one serves all of them.
+const ROWS: usize = 4;
+
+/// The scalar products of a row with each of some rows, which lie behind each other.
+fn dots(row: &[f64], rows: &[f64]) -> [f64; ROWS] {
+    let n = row.len();
+    let rows = &rows[..ROWS * n];
+    // The even and the odd ones each have a sum of their own: a vector.
+    let mut sums = [[0.0; 2]; ROWS];
+    let mut at = 0;
+    while at + 2 <= n {
+        for index in 0..ROWS {
+            for lane in 0..2 {
+                sums[index][lane] += row[at + lane] * rows[index * n + at + lane];
+            }
+        }
+        at += 2;
+    }
+    let mut products = [0.0; ROWS];
+    for index in 0..ROWS {
+        let last = if at < n { row[at] * rows[index * n + at] } else { 0.0 };
+        products[index] = sums[index][0] + sums[index][1] + last;
+    }
+    products
+}
+
 /// A tile on the diagonal becomes its own lower factor; what is above its diagonal becomes 0.
 pub(crate) fn factorise(tile: &mut [f64]) {
     let n = order(tile);
@@ -51,9 +77,19 @@ pub(crate) fn divide(tile: &mut [f64], factor: &[f64]) {
 /// Takes the product of one tile and the transpose of another away from a third.
 pub(crate) fn subtract_product(tile: &mut [f64], left: &[f64], right: &[f64]) {
     let n = order(tile);
-    for (row, left) in tile.chunks_exact_mut(n).zip(left.chunks_exact(n)) {
-        for (value, right) in row.iter_mut().zip(right.chunks_exact(n)) {
-            *value -= dot(left, right);
+    for y in 0..n {
+        let (row, left) = (&mut tile[y * n..][..n], &left[y * n..][..n]);
+        let mut x = 0;
+        while x + ROWS <= n {
+            let products = dots(left, &right[x * n..]);
+            for index in 0..ROWS {
+                row[x + index] -= products[index];
+            }
+            x += ROWS;
+        }
+        while x < n {
+            row[x] -= dot(left, &right[x * n..][..n]);
+            x += 1;
         }
     }
 }
@@ -89,7 +125,11 @@ mod tests {
     fn rows_of_any_length_are_multiplied() {
         for length in 0..20 {
             let row: Vec<f64> = (0..length).map(f64::from).collect();
-            assert_eq!(dot(&row, &row), row.iter().map(|value| value * value).sum::<f64>());
+            let product = row.iter().map(|value| value * value).sum::<f64>();
+            assert_eq!(dot(&row, &row), product);
+            let rows: Vec<f64> =
+                (0..ROWS).flat_map(|index| row.iter().map(move |value| value * index as f64)).collect();
+            assert_eq!(dots(&row, &rows), [0.0, product, 2.0 * product, 3.0 * product]);
         }
     }
 }

@@ -13,6 +13,7 @@
 
 mod contenders;
 mod experiment;
+mod flow;
 pub(crate) mod kernels;
 mod options;
 pub(crate) mod tiles;
