@@ -8,7 +8,7 @@ use crate::lineup::{Outside, start_own, start_rayon};
 use crate::outside::{self, Contender, Contender::Here};
 use rayon::prelude::*;
 use std::mem::take;
-use xtasking::{JoinError, Object, Runtime, Sequencing, Shared};
+use xtasking::{Context, Handle, Object, Sequencing, Shared};
 
 /// Takes a matrix apart. A program makes its own matrix, from the order, the tiles' and the seed, and multiplies the result
 /// out: what it hands over is the greatest number by which that differs.
@@ -116,36 +116,39 @@ fn plain(_: usize) -> Result<Factoriser, Failure> {
 
 fn tasks(workers: usize) -> Result<Factoriser, Failure> {
     let rt = start_own(workers)?;
-    Ok(Here(Box::new(move |matrix| spawn_all(&rt, matrix).expect("no kernel panics, and there is memory"))))
+    Ok(Here(Box::new(move |matrix| {
+        let object = |tile: Tile| rt.shared_reads(tile).pin(Sequencing).build();
+        let rows: Vec<Vec<_>> =
+            matrix.rows.into_iter().map(|row| row.into_iter().map(object).collect()).collect();
+        let spawned = rt.task(()).submit(move |(), cx| spawn_all(cx, &rows)).join();
+        let joined = |row: Vec<Handle<Tile>>| row.into_iter().map(Handle::join).collect::<Result<_, _>>();
+        let rows = spawned.and_then(|rows| rows.into_iter().map(joined).collect());
+        Lower { rows: rows.expect("no kernel panics, and there is memory") }
+    })))
 }
 
 /// Spawns all tasks in the order of the sequential program. They run in that order at each tile; what has no tile in common
-/// runs side by side.
-fn spawn_all(rt: &Runtime, matrix: Lower) -> Result<Lower, JoinError> {
-    let object = |tile: Tile| rt.shared_reads(tile).pin(Sequencing).build();
-    let rows: Vec<Vec<Object<Shared<Tile>>>> =
-        matrix.rows.into_iter().map(|row| row.into_iter().map(object).collect()).collect();
+/// runs side by side. The handles are for what becomes of the tiles.
+fn spawn_all(cx: &mut Context, rows: &[Vec<Object<Shared<Tile>>>]) -> Vec<Vec<Handle<Tile>>> {
     for k in 0..rows.len() {
         let factor = &rows[k][k];
-        rt.task((factor.write(),)).spawn(|(tile,), _| factorise(tile));
+        cx.task((factor.write(),)).spawn(|(tile,), _| factorise(tile));
         for row in &rows[k + 1..] {
-            rt.task((row[k].write(), factor.read())).spawn(|(tile, factor), _| divide(tile, factor));
+            cx.task((row[k].write(), factor.read())).spawn(|(tile, factor), _| divide(tile, factor));
         }
         for (y, row) in rows.iter().enumerate().skip(k + 1) {
             let left = &row[k];
             for (tile, other) in row[k + 1..y].iter().zip(&rows[k + 1..]) {
-                rt.task((tile.write(), left.read(), other[k].read()))
+                cx.task((tile.write(), left.read(), other[k].read()))
                     .spawn(|(tile, left, right), _| subtract_product(tile, left, right));
             }
-            rt.task((row[y].write(), left.read()))
+            cx.task((row[y].write(), left.read()))
                 .spawn(|(tile, left), _| subtract_product(tile, left, left));
         }
     }
     // In line behind all that is done to a tile.
-    let taken = |tile: Object<Shared<Tile>>| rt.task((tile.write(),)).submit(|(tile,), _| take(tile));
-    let taken: Vec<Vec<_>> = rows.into_iter().map(|row| row.into_iter().map(taken).collect()).collect();
-    let joined = |row: Vec<xtasking::Handle<Tile>>| row.into_iter().map(|tile| tile.join()).collect();
-    Ok(Lower { rows: taken.into_iter().map(joined).collect::<Result<_, _>>()? })
+    let mut taken = |tile: &Object<Shared<Tile>>| cx.task((tile.write(),)).submit(|(tile,), _| take(tile));
+    rows.iter().map(|row| row.iter().map(&mut taken).collect()).collect()
 }
 
 fn flow(workers: usize) -> Result<Factoriser, Failure> {
