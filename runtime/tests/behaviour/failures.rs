@@ -1,8 +1,6 @@
 //! Panics: who is told, and that all else goes on.
 
-mod common;
-
-use common::{
+use crate::common::{
     Dropped, Flag, Gate, Pair, Setting, eventually, lock, on_all, on_each, silence_tasks, watchdog,
     watchdog_of,
 };

@@ -1,9 +1,8 @@
 //! Histories of operations on objects, by tasks and plain threads at once: each is explained by an order in which every
 //! task takes effect at one moment between its spawn and its result.
 
-mod common;
-
-use common::*;
+use crate::common::*;
+use crate::every_primitive;
 use std::any::type_name;
 use std::sync::Arc;
 use std::thread;

@@ -1,8 +1,6 @@
 //! Walks and changes of nodes that do not go as they should, or do not fit into a task's descriptor.
 
-mod common;
-
-use common::{Gate, Pair, Setting, lock, on_all, silence_tasks};
+use crate::common::{Gate, Pair, Setting, lock, on_all, silence_tasks};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use xtasking::{

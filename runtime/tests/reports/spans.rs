@@ -1,8 +1,6 @@
 //! Spans for the crate `tracing`: one for each run of a task, entered while it runs.
 
-mod common;
-
-use common::{Setting, lock, silence_tasks, watchdog};
+use crate::common::{Setting, lock, silence_tasks, watchdog};
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex};
 use tracing::field::{Field, Visit};
@@ -66,8 +64,8 @@ fn each_task_has_a_span_that_is_left_whatever_happens() {
                 return;
             }
             let noted = lock(&noting.0);
-            let first = format!("task task=\"spans::a_task\" worker=0 objects={touched}");
-            let second = "task task=\"spans::a_task::{{closure}}\" worker=1 objects=";
+            let first = format!("task task=\"reports::spans::a_task\" worker=0 objects={touched}");
+            let second = "task task=\"reports::spans::a_task::{{closure}}\" worker=1 objects=";
             assert_eq!(*noted, [&*first, "enter", "exit", second, "enter", "exit"]);
         });
         assert!(on || lock(&noting.0).is_empty());

@@ -1,8 +1,6 @@
 //! Statistics: what was spawned is counted once, whatever becomes of it, and times are those of the clock.
 
-mod common;
-
-use common::{Pair, Setting, eventually, on_all, silence_tasks, watchdog};
+use crate::common::{Pair, Setting, eventually, on_all, silence_tasks, watchdog};
 use std::thread;
 use std::time::Duration;
 use xtasking::platform::Simulation;
@@ -228,7 +226,7 @@ fn the_present_counts() {
     let _watched = watchdog();
     let rt = observed(Setting::Threads { workers: 2 });
     let (promise, end) = rt.promise::<()>();
-    let flag = common::Flag::default();
+    let flag = crate::common::Flag::default();
     let go_on = flag.clone();
     rt.task(()).core(0).spawn(move |(), _| {
         go_on.wait();

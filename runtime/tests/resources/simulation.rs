@@ -1,8 +1,6 @@
 //! The simulation replays, and says what is wrong; builders refuse what cannot be.
 
-mod common;
-
-use common::{Pair, Random, Setting, lock, watchdog};
+use crate::common::{Pair, Random, Setting, lock, watchdog};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 use xtasking::platform::{Platform, Simulation, Threads};

@@ -1,9 +1,7 @@
 //! Pools that can be chosen: tasks that are bound to nothing get to those who have nothing to do, run once, and leave
 //! all others where they belong.
 
-mod common;
-
-use common::{Flag, Gate, Setting, eventually, lock, on_each, silence_tasks, watchdog};
+use crate::common::{Flag, Gate, Setting, eventually, lock, on_each, silence_tasks, watchdog};
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};

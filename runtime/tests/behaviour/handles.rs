@@ -1,8 +1,6 @@
 //! Handles, promises and cancellation.
 
-mod common;
-
-use common::{Flag, Gate, Pair, Setting, eventually, on_all, silence_tasks, watchdog};
+use crate::common::{Flag, Gate, Pair, Setting, eventually, on_all, silence_tasks, watchdog};
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;

@@ -1,8 +1,6 @@
 //! A simulation with costs: what its clocks say is what can be computed by hand.
 
-mod common;
-
-use common::{Random, lock};
+use crate::common::{Random, lock};
 use std::sync::{Arc, Mutex};
 use xtasking::platform::{Clocks, CoreTime, Costs, Platform, Simulation};
 use xtasking::{Fork, Priority, Runtime, Sequencing};
@@ -297,7 +295,7 @@ fn the_clock_of_the_platform_is_the_one_of_the_core() {
 /// Threads that wait for the same cores take turns at driving them: two at once would lose a core.
 #[test]
 fn several_threads_may_wait_at_once() {
-    let _watched = common::watchdog();
+    let _watched = crate::common::watchdog();
     for seed in 0..20 {
         let (rt, clocks) = simulate(4, seed, COSTS);
         std::thread::scope(|scope| {

@@ -1,8 +1,6 @@
 //! Joins: their results, panics and ends, and that others take part.
 
-mod common;
-
-use common::{Dropped, Setting, on_all, on_each, silence_tasks, watchdog};
+use crate::common::{Dropped, Setting, on_all, on_each, silence_tasks, watchdog};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -279,7 +277,7 @@ fn a_run_within_a_task_is_refused() {
 fn many_runs_at_once() {
     on_each(Setting::threads(), |setting| {
         let rt = setting.build();
-        common::side_by_side((0..4).map(|_| {
+        crate::common::side_by_side((0..4).map(|_| {
             || {
                 for _ in 0..20 {
                     assert_eq!(rt.run(|cx| fib(14, cx)).unwrap(), 377);

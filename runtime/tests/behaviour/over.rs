@@ -1,8 +1,6 @@
 //! The same for each of many items.
 
-mod common;
-
-use common::{Dropped, on_all, silence_tasks};
+use crate::common::{Dropped, on_all, silence_tasks};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use xtasking::JoinError;

@@ -1,8 +1,6 @@
 //! What tasks can reach stays; everything else goes, once, and soon.
 
-mod common;
-
-use common::{Dropped, Flag, Gate, Setting, eventually, on_all, on_each, watchdog};
+use crate::common::{Dropped, Flag, Gate, Setting, eventually, on_all, on_each, watchdog};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::thread;

@@ -1,9 +1,7 @@
 //! Random programs, from many seeds: whatever tasks they spawn, from wherever, those in line at an object run in the
 //! order that is promised.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use std::sync::{Arc, Mutex};
 use xtasking::{
     Context, Handle, Object, OptimisticSequenced, Plain, Priority, Runtime, Sequencing, Shared, Shutdown,

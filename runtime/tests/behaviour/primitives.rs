@@ -1,8 +1,7 @@
 //! Each class with each of its primitives: no lost update, no torn reading, nobody starves.
 
-mod common;
-
-use common::{Flag, Gate, Quad, Setting, eventually, on_all, on_each, silence_tasks, watchdog};
+use crate::common::{Flag, Gate, Quad, Setting, eventually, on_all, on_each, silence_tasks, watchdog};
+use crate::every_primitive;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::thread;

@@ -1,9 +1,8 @@
 //! Tasks spawned by one spawner run on each sequenced object in the order of their spawns: what is promised, case by
 //! case. See `order_of_programs` for all of it at once.
 
-mod common;
-
-use common::{Flag, Gate, Quad, Setting, on_all, on_each, side_by_side, silence_tasks};
+use crate::common::{Flag, Gate, Quad, Setting, on_all, on_each, side_by_side, silence_tasks};
+use crate::every_primitive;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use xtasking::{
@@ -245,7 +244,7 @@ fn tasks_deferred_at_a_held_object_keep_their_order() {
             let arrived = arrived.clone();
             rt.task(()).core(a.home() as u16).spawn(move |(), _| _ = arrived.fetch_add(1, SeqCst));
         }
-        common::eventually("all have been met at the home", || arrived.load(SeqCst) == 100);
+        crate::common::eventually("all have been met at the home", || arrived.load(SeqCst) == 100);
         go.set();
         let seen = rt.task(a.read()).submit(|a, _| a.clone()).join().unwrap();
         assert_eq!(seen, (0..100).collect::<Vec<_>>());

@@ -1,8 +1,6 @@
 //! The end of a runtime: everything runs or is cancelled, every handle is resolved, everything is dropped once.
 
-mod common;
-
-use common::{Dropped, Flag, Pair, Setting, eventually, on_all, on_each, silence_tasks, watchdog};
+use crate::common::{Dropped, Flag, Pair, Setting, eventually, on_all, on_each, silence_tasks, watchdog};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Weak};
 use std::thread;

@@ -1,8 +1,6 @@
 //! The watchdog: whoever runs too long is told of, rightly, and nobody else is.
 
-mod common;
-
-use common::{Flag, Pair, Setting, eventually, lock, silence_tasks, watchdog};
+use crate::common::{Flag, Pair, Setting, eventually, lock, silence_tasks, watchdog};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -60,7 +58,8 @@ fn a_task_that_runs_too_long_is_told_of_while_it_runs() {
         cx.worker()
     });
     let worker = task.join().unwrap();
-    let overrun = told.of("watchdog::a_task_that_runs_too_long_is_told_of_while_it_runs::{{closure}}");
+    let overrun =
+        told.of("reports::watchdog::a_task_that_runs_too_long_is_told_of_while_it_runs::{{closure}}");
     assert_eq!(overrun.worker, worker);
     assert!(overrun.running > BOUND && overrun.running < Duration::from_secs(5), "{overrun}");
     let [touched] = overrun.objects[..] else { panic!("{overrun}") };
@@ -119,7 +118,7 @@ fn a_follow_up_is_told_of_by_its_own_name() {
     let all = told.all();
     assert!(!all.is_empty());
     for overrun in all {
-        assert_eq!((overrun.task, overrun.worker), ("watchdog::a_named_function", 1));
+        assert_eq!((overrun.task, overrun.worker), ("reports::watchdog::a_named_function", 1));
     }
 }
 
@@ -139,7 +138,7 @@ fn all_objects_of_a_task_are_told() {
         ballast.len()
     });
     assert_eq!(task.join().unwrap(), 1000);
-    let overrun = told.of("watchdog::all_objects_of_a_task_are_told::{{closure}}");
+    let overrun = told.of("reports::watchdog::all_objects_of_a_task_are_told::{{closure}}");
     let objects: Vec<_> = overrun.objects.iter().map(|object| (object.data, object.address)).collect();
     let pair = std::any::type_name::<Pair>();
     let (string, bytes) = ("alloc::string::String", "[u16; 3]");
@@ -223,7 +222,7 @@ fn walks_and_writes_to_nodes_are_told_of_by_their_types() {
         go_on.set();
     }
     for overrun in told.all() {
-        assert_eq!((overrun.task, overrun.objects[0].address), ("watchdog::Slow", node.address()));
+        assert_eq!((overrun.task, overrun.objects[0].address), ("reports::watchdog::Slow", node.address()));
     }
     drop(rt);
     // SAFETY: the runtime has ended, so no link is followed any more.
@@ -282,9 +281,10 @@ fn the_watcher_ends_with_its_runtime() {
     const ALONE: &str = "XTASKING_TEST_ALONE";
     if std::env::var_os(ALONE).is_none() {
         let mut child = std::process::Command::new(std::env::current_exe().unwrap());
-        let output =
-            child.args(["--exact", "the_watcher_ends_with_its_runtime"]).env(ALONE, "").output().unwrap();
-        return assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+        child.args(["--exact", "watchdog::the_watcher_ends_with_its_runtime"]).env(ALONE, "");
+        let output = child.output().unwrap();
+        let told = String::from_utf8_lossy(&output.stdout);
+        return assert!(output.status.success() && told.contains("1 passed"), "{told}");
     }
     let _watched = watchdog();
     // The system keeps 15 bytes of "xtasking-watchdog".

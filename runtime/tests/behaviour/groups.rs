@@ -1,8 +1,6 @@
 //! Groups: each end is noticed, once, when all members are over, whatever becomes of them.
 
-mod common;
-
-use common::{
+use crate::common::{
     Dropped, Flag, Pair, Random, Setting, eventually, lock, on_all, side_by_side, silence_tasks, watchdog,
 };
 use std::panic::{AssertUnwindSafe, catch_unwind};

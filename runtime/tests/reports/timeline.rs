@@ -1,8 +1,6 @@
 //! The timeline: a file that Perfetto opens, with an event for each task, unless there is no room for it.
 
-mod common;
-
-use common::{Setting, eventually, on_all, silence_tasks, watchdog};
+use crate::common::{Setting, eventually, on_all, silence_tasks, watchdog};
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 use std::process::Command;
@@ -56,7 +54,10 @@ fn there_is_an_event_for_each_run_of_a_task() {
         let tasks = of_kind(&all, "X", "task");
         assert_eq!((tasks.len() as u64, timeline.dropped()), (rt.statistics().unwrap().running.count(), 0));
         let called = |name: &str| tasks.iter().filter(|task| task["name"] == name).count();
-        assert_eq!((called("timeline::named_task"), called("timeline::a_follow_up")), (20, 80));
+        assert_eq!(
+            (called("reports::timeline::named_task"), called("reports::timeline::a_follow_up")),
+            (20, 80)
+        );
         let both: Vec<_> = tasks.iter().filter(|task| task["args"]["object 1"].is_string()).collect();
         assert_eq!(both.len(), 20);
         for task in both {
@@ -88,7 +89,8 @@ fn arrows_lead_from_the_spawn_to_the_run() {
             let found = of_kind(&all, "X", "task").into_iter().filter(|task| task["name"] == name);
             found.map(|task| (task["tid"].as_u64().unwrap(), time(task, "ts"), time(task, "dur"))).collect()
         };
-        let (parents, children) = (runs("timeline::named_task"), runs("timeline::a_follow_up"));
+        let (parents, children) =
+            (runs("reports::timeline::named_task"), runs("reports::timeline::a_follow_up"));
         let ends = of_kind(&all, "f", "spawn").into_iter().map(|end| (end["id"].as_u64().unwrap(), end));
         let ends: HashMap<_, _> = ends.collect();
         let begins = of_kind(&all, "s", "spawn");
@@ -177,7 +179,7 @@ fn the_environment_asks_for_both_without_a_change_of_code() {
     let directory = std::env::temp_dir().join(format!("xtasking-timeline-{}", std::process::id()));
     std::fs::create_dir_all(&directory).unwrap();
     let mut program = Command::new(std::env::current_exe().unwrap());
-    program.args(["--exact", "program", "--ignored", "--nocapture"]);
+    program.args(["--exact", "timeline::program", "--ignored", "--nocapture"]);
     program.env("XTASKING_TIMELINE", directory.join("run.json")).env("XTASKING_STATISTICS", "1");
     let output = program.output().unwrap();
     let told = String::from_utf8(output.stderr).unwrap();

@@ -1,8 +1,8 @@
 //! Faults that were found once, each in its smallest form.
 
-mod common;
-
-use common::{Dropped, Flag, Pair, Setting, eventually, side_by_side, silence_tasks, watchdog, watchdog_of};
+use crate::common::{
+    Dropped, Flag, Pair, Setting, eventually, side_by_side, silence_tasks, watchdog, watchdog_of,
+};
 use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
 use std::sync::Arc;

@@ -1,8 +1,6 @@
 //! Sets of functions: what a thread pool promises, and what GeckoDB's got wrong.
 
-mod common;
-
-use common::{
+use crate::common::{
     Dropped, Flag, Setting, eventually, lock, on_all, on_each, side_by_side, silence_tasks, watchdog,
 };
 use std::collections::HashSet;

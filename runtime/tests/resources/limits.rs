@@ -1,8 +1,6 @@
 //! Memory that runs out: spawns fail one by one, and nothing else does.
 
-mod common;
-
-use common::{Dropped, Random, Setting, lock, on_all, watchdog};
+use crate::common::{Dropped, Random, Setting, lock, on_all, watchdog};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::task::Waker;

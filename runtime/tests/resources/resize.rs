@@ -1,9 +1,7 @@
 //! A runtime is resized while it runs: nothing is lost, nothing runs twice, no order changes, and no more workers run
 //! than were asked for.
 
-mod common;
-
-use common::{Flag, PATIENCE, Setting, eventually, lock, on_each, watchdog, watchdog_of};
+use crate::common::{Flag, PATIENCE, Setting, eventually, lock, on_each, watchdog, watchdog_of};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::thread;

@@ -1,8 +1,6 @@
 //! Priorities, placement, prefetching, and the counters that tell of them.
 
-mod common;
-
-use common::{Flag, Gate, Quad, Setting, lock, on_all, on_each, watchdog};
+use crate::common::{Flag, Gate, Quad, Setting, lock, on_all, on_each, watchdog};
 use std::sync::{Arc, Mutex};
 use xtasking::platform::Simulation;
 use xtasking::{
@@ -324,7 +322,7 @@ fn counters_say_what_happened() {
         // A task is counted a moment after its handle was told.
         let counters = || rt.counters().unwrap();
         if matches!(setting, Setting::Threads { .. }) {
-            common::eventually("all are counted", || counters().tasks == 102);
+            crate::common::eventually("all are counted", || counters().tasks == 102);
         }
         let after = counters();
         let remote = if workers == 1 { 0 } else { 25 };
@@ -342,8 +340,8 @@ fn sleeps_are_counted() {
     let _watched = watchdog();
     let rt = Setting::Threads { workers: 2 }.builder().counters(true).build().unwrap();
     let sleeps = || rt.counters().unwrap().sleeps;
-    common::eventually("both sleep", || sleeps() >= 2);
+    crate::common::eventually("both sleep", || sleeps() >= 2);
     let before = sleeps();
     rt.task(()).submit(|(), _| ()).join().unwrap();
-    common::eventually("it sleeps again", || sleeps() > before);
+    crate::common::eventually("it sleeps again", || sleeps() > before);
 }

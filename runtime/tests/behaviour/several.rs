@@ -1,8 +1,6 @@
 //! Tasks with several objects: granted at once, whole, in order.
 
-mod common;
-
-use common::{Gate, Random, Setting, on_all, on_each, side_by_side, silence_tasks};
+use crate::common::{Gate, Random, Setting, on_all, on_each, side_by_side, silence_tasks};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread;
 use xtasking::{
