@@ -22,5 +22,5 @@ pub use panics::silence_tasks;
 pub use random::Random;
 pub use setting::{Blame, Setting, on_each};
 pub use signals::{Dropped, Flag, Gate};
-pub use threads::{lock, side_by_side};
+pub use threads::{let_others_in, lock, side_by_side};
 pub use watchdog::{PATIENCE, Watchdog, eventually, watchdog, watchdog_called, watchdog_of};

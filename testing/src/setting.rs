@@ -1,5 +1,6 @@
 //! The platforms and numbers of workers that tests run on.
 
+use crate::threads::drives;
 use crate::{PATIENCE, watchdog};
 use std::fmt::Debug;
 use std::thread;
@@ -100,6 +101,8 @@ pub fn on_each(settings: impl Iterator<Item = Setting>, body: impl Fn(Setting)) 
     for setting in settings {
         let _watched = watchdog();
         let _blame = Blame(setting);
+        drives(setting.is_simulation());
         body(setting);
+        drives(false);
     }
 }

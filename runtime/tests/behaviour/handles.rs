@@ -1,6 +1,6 @@
 //! Handles, promises and cancellation.
 
-use crate::common::{Flag, Gate, Pair, Setting, eventually, on_all, silence_tasks, watchdog};
+use crate::common::{Flag, Gate, Pair, Setting, eventually, let_others_in, on_all, silence_tasks, watchdog};
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
@@ -131,7 +131,7 @@ fn a_task_is_cancelled_before_its_start_or_not_at_all() {
         for round in 0..200 {
             let seen = ran.clone();
             let task = rt.task(()).submit(move |(), _| _ = seen.fetch_add(1, SeqCst));
-            (0..round % 10).for_each(|_| thread::yield_now());
+            (0..round % 10).for_each(|_| let_others_in());
             let in_time = task.cancel();
             cancelled += usize::from(in_time);
             assert_eq!(matches!(task.join(), Err(JoinError::Cancelled)), in_time);

@@ -5,7 +5,6 @@ use crate::common::*;
 use crate::every_primitive;
 use std::any::type_name;
 use std::sync::Arc;
-use std::thread;
 use xtasking::{
     AccessSet, Class, Context, Handle, JoinError, Object, OptimisticLatched, OptimisticSequenced, Plain,
     Promise, Read, ReaderWriterLatch, Runtime, Sequencing, Shared, Snapshot, Spawner, SpinLatch, TaskBuilder,
@@ -48,7 +47,7 @@ views! {
 fn look(view: &impl Readable) -> Words {
     [0, 1, 2, 3].map(|at| {
         if at == 2 {
-            thread::yield_now();
+            let_others_in();
         }
         view.word(at)
     })
@@ -58,7 +57,7 @@ fn look(view: &impl Readable) -> Words {
 fn set(view: &mut impl Writable, value: u64) {
     for at in 0..4 {
         if at == 2 {
-            thread::yield_now();
+            let_others_in();
         }
         view.set(at, value);
     }

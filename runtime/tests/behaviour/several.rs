@@ -1,8 +1,7 @@
 //! Tasks with several objects: granted at once, whole, in order.
 
-use crate::common::{Gate, Random, Setting, on_all, on_each, side_by_side, silence_tasks};
+use crate::common::{Gate, Random, Setting, let_others_in, on_all, on_each, side_by_side, silence_tasks};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::thread;
 use xtasking::{
     Class, JoinError, Object, OptimisticLatched, OptimisticSequenced, Plain, ReaderWriterLatch, Runtime,
     Sequencing, Shared, Snapshot, Spawner, SpinLatch, Version, Versioned, Word, Written,
@@ -195,7 +194,7 @@ macro_rules! audit {
                 ($from:ident, $to:ident) => {
                     $rt.task(($from.write(), $to.write())).core(core).spawn(move |(mut from, mut to), _| {
                         from.add(-round);
-                        thread::yield_now();
+                        let_others_in();
                         to.add(round);
                     })
                 };

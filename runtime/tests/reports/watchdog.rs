@@ -4,7 +4,7 @@ use crate::common::{Flag, Pair, Setting, eventually, lock, silence_tasks, watchd
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
-use xtasking::platform::{Platform, Simulation, Topology};
+use xtasking::platform::{Platform, Simulation, Threads, Topology};
 use xtasking::{
     Arena, BuildError, Builder, Context, JoinError, Link, Modify, Overrun, Primitive, Runtime, Sequencing,
     Shutdown, SpinLatch, Step, Visit, Written,
@@ -233,19 +233,25 @@ fn walks_and_writes_to_nodes_are_told_of_by_their_types() {
 fn a_task_that_panics_is_told_of_before_and_not_afterwards() {
     silence_tasks();
     let _watched = watchdog();
-    let (rt, told) = watched(1);
-    let seen = told.clone();
+    let told = Told::default();
+    let builder = Setting::Threads { workers: 1 }.builder().counters(true);
+    let rt = builder.watchdog(BOUND, told.hook()).build().unwrap();
+    let sleeps = || rt.counters().unwrap().sleeps;
+    let (began, goes_on) = (Instant::now(), Flag::default());
+    let waits = goes_on.clone();
     let task = rt.task(()).submit(move |(), _| {
-        until_told(&seen, "a_task_that_panics");
+        waits.wait();
         panic!("provoked");
     });
+    told.of("a_task_that_panics");
+    let before = sleeps();
+    goes_on.set();
     assert!(matches!(task.join(), Err(JoinError::Panicked(_))));
-    // A look that had begun is over now.
-    thread::sleep(BOUND);
-    let before = told.all().len();
-    // Nothing runs now, whatever the last word about the worker's task was.
-    thread::sleep(20 * BOUND);
-    assert_eq!(told.all().len(), before);
+    eventually("nothing runs any more", || sleeps() > before);
+    let ended = began.elapsed();
+    // Longer than until the next report would come. A look that had begun may tell late of what was before.
+    thread::sleep(2 * ended);
+    assert!(told.all().iter().all(|overrun| overrun.running <= ended), "{:?} after {ended:?}", told.all());
 }
 
 #[test]
@@ -289,14 +295,11 @@ fn the_watcher_ends_with_its_runtime() {
     let _watched = watchdog();
     // The system keeps 15 bytes of "xtasking-watchdog".
     let watchers = || threads_named("xtasking-watchd");
-    // Much longer than the test may take: whoever waits for the end of a look waits too long.
     let builder = || Setting::Threads { workers: 2 }.builder().watchdog(Duration::from_secs(3600), |_| ());
     for end in [Shutdown::Drain, Shutdown::Cancel] {
         let rt = builder().build().unwrap();
         eventually("a watcher", || watchers() == 1);
-        let began = Instant::now();
         rt.shutdown(end);
-        assert!(began.elapsed() < Duration::from_millis(500), "it was not woken");
         // A thread that has been joined may be listed for a moment still.
         eventually("no watcher", || watchers() == 0);
     }
@@ -312,7 +315,16 @@ fn the_watcher_ends_with_its_runtime() {
     drop(rt);
     promise.1.join().unwrap();
     eventually("the watcher ends by itself", || watchers() == 0);
-    assert_eq!(threads_named("xtasking-"), 0);
+    eventually("its worker ends, too", || threads_named("xtasking-") == 0);
+}
+
+#[test]
+fn whoever_ends_a_runtime_does_not_wait_for_a_look() {
+    let _watched = watchdog();
+    let threads = Threads::new(1);
+    // The other watchdog does not wait that long.
+    threads.watch(Duration::from_secs(3600), Box::new(|| true)).unwrap();
+    threads.join();
 }
 
 /// As [`Simulation`], but it says nothing about watching.
