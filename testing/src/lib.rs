@@ -20,7 +20,7 @@ mod watchdog;
 
 pub use panics::silence_tasks;
 pub use random::Random;
-pub use setting::{Blame, Setting, on_each};
+pub use setting::{Blame, Setting, on_each, on_each_unwatched};
 pub use signals::{Dropped, Flag, Gate};
 pub use threads::{let_others_in, lock, side_by_side};
 pub use watchdog::{PATIENCE, Watchdog, eventually, watchdog, watchdog_called, watchdog_of};

@@ -488,6 +488,7 @@ where
 fn of_all_objects(setting: Setting, seeds: u64) {
     let rt = setting.build();
     for seed in 0..seeds {
+        let _watched = watchdog();
         every_primitive!(&rt, of_an_object, setting, seed + 100 * setting.seed());
     }
 }
@@ -496,6 +497,7 @@ fn of_all_objects(setting: Setting, seeds: u64) {
 fn of_pairs(setting: Setting, seeds: u64) {
     let rt = &setting.build();
     for seed in (0..seeds).map(|seed| seed + 100 * setting.seed()) {
+        let _watched = watchdog();
         macro_rules! each {
             ($($left:ident $one:ident, $right:ident $other:ident;)+) => {$(
                 of_a_pair(rt, (new!($left $one), new!($right $other)), setting, seed);
@@ -532,20 +534,20 @@ fn of_pairs(setting: Setting, seeds: u64) {
 
 #[test]
 fn operations_on_an_object_have_an_order_on_threads() {
-    on_each(Setting::threads(), |setting| of_all_objects(setting, 6));
+    on_each_unwatched(Setting::threads(), |setting| of_all_objects(setting, 6));
 }
 
 #[test]
 fn operations_on_an_object_have_an_order_in_a_simulation() {
-    on_each(Setting::simulations(&[1]), |setting| of_all_objects(setting, 30));
+    on_each_unwatched(Setting::simulations(&[1]), |setting| of_all_objects(setting, 30));
 }
 
 #[test]
 fn operations_on_a_pair_of_objects_have_an_order_on_threads() {
-    on_each(Setting::threads(), |setting| of_pairs(setting, 4));
+    on_each_unwatched(Setting::threads(), |setting| of_pairs(setting, 4));
 }
 
 #[test]
 fn operations_on_a_pair_of_objects_have_an_order_in_a_simulation() {
-    on_each(Setting::simulations(&[1]), |setting| of_pairs(setting, 30));
+    on_each_unwatched(Setting::simulations(&[1]), |setting| of_pairs(setting, 30));
 }
