@@ -1,7 +1,7 @@
 //! What tasks and objects are promised to do, on threads and on virtual cores: it holds in every pool, so the checks run
 //! all of this in several.
 //!
-//! The tests of the runtime are few programs, as linking takes longer than most of them run:
+//! The tests of the runtime are few programs, as building one takes longer than most of its tests:
 //!
 //! | program | what is in it |
 //! |---|---|
