@@ -80,7 +80,7 @@ pub use object::{
 pub use pool::{Links, Pool};
 pub use scheduler::{BuildError, Builder, Context, Driver, Progress, Runtime, Shutdown};
 pub use task::{
-    Access, AccessSet, After, Alone, Failure, Group, Handle, Immediate, JoinError, Membership, Modify, Of,
-    PanicPayload, Promise, Read, ReadLink, RuntimeId, SetError, SetId, Spawner, Step, TaskBuilder, TaskSets,
-    Visit, Write, WriteLink, Written,
+    Access, AccessSet, After, Alone, Failure, Group, Handle, Immediate, JoinError, Managed, Membership,
+    Modify, Of, PanicPayload, Promise, Read, ReadLink, RuntimeId, SetError, SetId, Spawner, Step,
+    TaskBuilder, Visit, Write, WriteLink, Written,
 };

@@ -2,7 +2,7 @@
 
 use super::platform::{running, standing};
 use super::{Watched, model};
-use crate::TaskSets;
+use crate::Managed;
 use loom::thread;
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ fn counting<const N: usize>(
 fn a_function_is_run_once_by_a_worker_or_who_waits() {
     model(3, || {
         let (runtime, drivers) = standing(1);
-        let pool = TaskSets::new(&runtime);
+        let pool = Managed::new(&runtime);
         let places = watched::<2>();
         let set = pool.enqueue_many(counting(&places));
         let worker = drivers.into_iter().next().map(|mut driver| {
@@ -47,7 +47,7 @@ fn a_function_is_run_once_by_a_worker_or_who_waits() {
 fn who_waits_is_woken_by_the_last() {
     model(2, || {
         let runtime = running(1);
-        let pool = TaskSets::new(&runtime);
+        let pool = Managed::new(&runtime);
         let places = watched::<1>();
         // Were the wake lost, this would wait for ever, which loom reports.
         pool.enqueue_and_wait(counting(&places)).unwrap();

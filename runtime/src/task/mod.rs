@@ -18,7 +18,7 @@ pub use failure::{Failure, JoinError, PanicPayload};
 pub use group::{After, Alone, Group, Immediate, Membership, Of};
 pub use handle::{Handle, Promise};
 pub use once::Modify;
-pub use sets::{SetError, SetId, TaskSets};
+pub use sets::{Managed, SetError, SetId};
 pub use visit::{Step, Visit};
 
 pub(crate) use access::MOST_OBJECTS;

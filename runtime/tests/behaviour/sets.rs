@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use xtasking::{JoinError, Runtime, SetError, SetId, Shutdown, TaskSets};
+use xtasking::{JoinError, Managed, Runtime, SetError, SetId, Shutdown};
 
 fn threads(workers: usize) -> Runtime {
     Setting::Threads { workers }.build()
@@ -43,7 +43,7 @@ fn occupy(rt: &Runtime) -> Flag {
 fn every_function_of_a_set_runs_once() {
     on_all(|setting| {
         let rt = setting.build();
-        let pool = TaskSets::new(&rt);
+        let pool = Managed::new(&rt);
         for many in [0, 1, 2, 7, 500] {
             let count = Arc::new(AtomicUsize::new(0));
             let set = pool.enqueue_many(counting(&count, many));
@@ -65,7 +65,7 @@ fn every_function_of_a_set_runs_once() {
         });
         assert_eq!(count.load(SeqCst), 1);
         pool.wait(one).unwrap();
-        assert_eq!(format!("{pool:?}"), "TaskSets { sets: 0, .. }");
+        assert_eq!(format!("{pool:?}"), "Managed { sets: 0, .. }");
     });
 }
 
@@ -74,7 +74,7 @@ fn workers_run_what_nobody_waits_for() {
     on_all(|setting| {
         let rt = setting.build();
         let (ran, dropped) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
-        let pool = TaskSets::new(&rt);
+        let pool = Managed::new(&rt);
         for round in 0..20 {
             let set = pool.enqueue_many(counting(&ran, 10));
             if round % 2 == 0 {
@@ -96,7 +96,7 @@ fn who_waits_runs_all_that_the_workers_do_not() {
     let _watched = watchdog();
     for workers in [1, 2] {
         let rt = threads(workers);
-        let pool = TaskSets::new(&rt);
+        let pool = Managed::new(&rt);
         let go = occupy(&rt);
         let count = Arc::new(AtomicUsize::new(0));
         let (first, second) = (pool.enqueue_many(counting(&count, 100)), pool.enqueue(|| ()));
@@ -124,7 +124,7 @@ fn who_waits_runs_all_that_the_workers_do_not() {
 fn a_task_may_wait_for_a_set() {
     on_all(|setting| {
         let rt = Arc::new(setting.build());
-        let pool = Arc::new(TaskSets::new(rt.clone()));
+        let pool = Arc::new(Managed::new(rt.clone()));
         let count = Arc::new(AtomicUsize::new(0));
         let (there, counted) = (pool.clone(), count.clone());
         let waited = rt.task(()).submit(move |(), _| {
@@ -163,7 +163,7 @@ fn a_task_may_wait_for_a_set() {
 fn a_function_that_waits_for_its_own_set_is_told_so() {
     on_all(|setting| {
         let rt = Arc::new(setting.build());
-        let pool = Arc::new(TaskSets::new(rt.clone()));
+        let pool = Arc::new(Managed::new(rt.clone()));
         let told = Arc::new(AtomicUsize::new(0));
         let id = Arc::new(Mutex::new(None::<SetId>));
         let wait = || {
@@ -194,7 +194,7 @@ fn a_function_that_waits_for_its_own_set_is_told_so() {
 fn ids_are_never_mixed_up() {
     let _watched = watchdog();
     let rt = threads(2);
-    let pool = TaskSets::new(&rt);
+    let pool = Managed::new(&rt);
     let total = Arc::new(AtomicUsize::new(0));
     let use_sets = || {
         let mut seen = HashSet::new();
@@ -233,7 +233,7 @@ fn ids_are_never_mixed_up() {
 fn one_set_is_waited_for_once() {
     let _watched = watchdog();
     let rt = threads(1);
-    let pool = TaskSets::new(&rt);
+    let pool = Managed::new(&rt);
     let (inside, go, waiting) = (Flag::default(), Flag::default(), Flag::default());
     let blocked = || {
         let (inside, go, waiting) = (inside.clone(), go.clone(), waiting.clone());
@@ -274,7 +274,7 @@ fn the_first_panic_is_told_to_who_waits_and_the_others_to_the_hook() {
             hear.fetch_add(1, SeqCst);
         });
         let rt = rt.build().unwrap();
-        let pool = TaskSets::new(&rt);
+        let pool = Managed::new(&rt);
         let ran = Arc::new(AtomicUsize::new(0));
         let bodies = |fail: usize| {
             let ran = ran.clone();
@@ -308,7 +308,7 @@ fn a_cancelled_runtime_drops_what_has_not_begun() {
     on_all(|setting| {
         let rt = setting.build();
         let (ran, dropped) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
-        let pool = TaskSets::new(&rt);
+        let pool = Managed::new(&rt);
         let sets = [0, 1, 100].map(|many| {
             pool.enqueue_many((0..many).map(|_| {
                 let (ran, owned) = (ran.clone(), Dropped(dropped.clone()));
@@ -335,7 +335,7 @@ fn a_set_without_memory_says_so_or_runs_all_the_same() {
             let hear = refused.clone();
             let builder = setting.builder().memory_limit(1 << 20);
             let rt = Arc::new(builder.on_failure(move |_| _ = hear.fetch_add(1, SeqCst)).build().unwrap());
-            let pool = Arc::new(TaskSets::new(rt.clone()));
+            let pool = Arc::new(Managed::new(rt.clone()));
             let (count, later) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
             let before = pool.enqueue_many(counting(&later, 100));
             let (there, counted) = (pool.clone(), count.clone());

@@ -11,7 +11,7 @@
 //! refused borrowed: error[E0597]: `own` does not live long enough
 
 use std::rc::Rc;
-use xtasking::{Runtime, TaskSets};
+use xtasking::{Runtime, Managed};
 
 fn main() {
     let rt = Runtime::new().unwrap();
@@ -52,7 +52,7 @@ fn main() {
 
     // A function of a set may run anywhere, and outlive whoever enqueued it.
     let own = 1;
-    let (stays, pool) = (Rc::new(1), TaskSets::new(&rt));
+    let (stays, pool) = (Rc::new(1), Managed::new(&rt));
     #[cfg(refused = "stays")]
     pool.enqueue({
         let stays = stays.clone();

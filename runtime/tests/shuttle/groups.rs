@@ -7,7 +7,7 @@ use shuttle::future::block_on;
 use std::future::IntoFuture;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use xtasking::{Context, Group, Handle, JoinError, Runtime, SetError, Shutdown, TaskSets};
+use xtasking::{Context, Group, Handle, JoinError, Managed, Runtime, SetError, Shutdown};
 
 /// A tree of members: each spawns two more on other workers, so many levels deep.
 fn grow(levels: u16, ran: Arc<AtomicUsize>, cx: &mut Context) {
@@ -128,7 +128,7 @@ fn a_member_that_fails_is_over() {
 fn every_function_of_a_set_runs_once_whoever_takes_it() {
     explore(|_| {
         let rt = Arc::new(runtime(2));
-        let pool = Arc::new(TaskSets::new(rt.clone()));
+        let pool = Arc::new(Managed::new(rt.clone()));
         on_threads(2, {
             let pool = pool.clone();
             move |_| {
@@ -153,7 +153,7 @@ fn every_function_of_a_set_runs_once_whoever_takes_it() {
 fn a_task_that_waits_for_a_set_goes_on() {
     explore(|_| {
         let rt = Arc::new(runtime(2));
-        let pool = Arc::new(TaskSets::new(rt.clone()));
+        let pool = Arc::new(Managed::new(rt.clone()));
         let ran = Arc::new(AtomicUsize::new(0));
         let (there, counted) = (pool.clone(), ran.clone());
         let task = rt.task(()).submit(move |(), _| {

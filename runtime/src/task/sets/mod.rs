@@ -25,10 +25,10 @@ use slotmap::{DefaultKey, Key, KeyData, SlotMap};
 /// ```
 /// use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 /// use std::sync::Arc;
-/// use xtasking::{Runtime, SetError, TaskSets};
+/// use xtasking::{Runtime, SetError, Managed};
 ///
 /// let rt = Runtime::builder().workers(2).build()?;
-/// let pool = TaskSets::new(&rt);
+/// let pool = Managed::new(&rt);
 /// let sum = Arc::new(AtomicU32::new(0));
 /// let add = |number| {
 ///     let sum = sum.clone();
@@ -42,7 +42,7 @@ use slotmap::{DefaultKey, Key, KeyData, SlotMap};
 /// assert!(matches!(pool.wait(one), Err(SetError::Stale)));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct TaskSets<R> {
+pub struct Managed<R> {
     runtime: R,
     sets: SpinMutex<SlotMap<DefaultKey, Entry>>,
 }
@@ -57,7 +57,7 @@ struct Entry {
 /// Names a set: plain data, that can be stored and sent anywhere.
 ///
 /// It is good for one wait, and says [`SetError::Stale`] from then on, whatever other sets there are. (A place is used
-/// again; only after 2³¹ sets in one place an id might be taken for a new one.) It means nothing to other [`TaskSets`].
+/// again; only after 2³¹ sets in one place an id might be taken for a new one.) It means nothing to other [`Managed`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SetId(DefaultKey);
 
@@ -104,7 +104,7 @@ impl fmt::Display for SetError {
 
 impl core::error::Error for SetError {}
 
-impl<R: Deref<Target = Runtime>> TaskSets<R> {
+impl<R: Deref<Target = Runtime>> Managed<R> {
     /// Sets that run on the workers of that runtime; so far there are none.
     pub fn new(runtime: R) -> Self {
         Self { runtime, sets: SpinMutex::default() }
@@ -251,8 +251,8 @@ impl<R: Deref<Target = Runtime>> TaskSets<R> {
     }
 }
 
-impl<R> fmt::Debug for TaskSets<R> {
+impl<R> fmt::Debug for Managed<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TaskSets").field("sets", &self.sets.lock().len()).finish_non_exhaustive()
+        f.debug_struct("Managed").field("sets", &self.sets.lock().len()).finish_non_exhaustive()
     }
 }
