@@ -36,7 +36,7 @@
 //! | `pool` | ring and inbox |
 //! | `scheduler` | placement, the worker loop, the runtime |
 //! | `memory` | heaps for descriptors, bulk memory, epochs |
-//! | `monitor` | counters, statistics, timeline, watchdog |
+//! | `monitor` | counters, statistics, advice, timeline, watchdog |
 //! | `platform` | what the runtime asks of an operating system; threads and simulation |
 //! | `planted` | faults that the checks must notice; in no other build |
 //! | `model` | the lock-free pieces, each run through all executions by a model checker; in no other build |
@@ -68,8 +68,8 @@ pub use annotation::{Frequency, LINE, Part, Place, Priority};
 pub use fork::{Divide, Fork, Over, Scope};
 pub use memory::{GlobalPages, PageSource, Pages};
 pub use monitor::{
-    Allocation, Bucket, Histogram, Overrun, Snapshot as Counters, Statistics, Timeline, Touched,
-    WorkerStatistics,
+    Advice, Allocation, Bucket, Histogram, Overrun, Reason, Snapshot as Counters, Statistics, Timeline,
+    Touched, WorkerStatistics,
 };
 pub use object::{
     Arena, ArenaStats, Class, Exclusive, Isolation, IsolationFor, LegalFor, Link, LinkCell, Object,

@@ -92,8 +92,12 @@ impl Histogram {
 
     /// The mean; zero if nothing was counted.
     pub fn mean(&self) -> Duration {
-        let times = self.buckets.iter().map(|bucket| bucket.up_to.as_nanos() * u128::from(bucket.count));
-        Duration::from_nanos(times.sum::<u128>().checked_div(u128::from(self.count())).unwrap_or(0) as u64)
+        Duration::from_nanos(self.sum().checked_div(u128::from(self.count())).unwrap_or(0) as u64)
+    }
+
+    /// All times together, in nanoseconds.
+    pub(super) fn sum(&self) -> u128 {
+        self.buckets.iter().map(|bucket| bucket.up_to.as_nanos() * u128::from(bucket.count)).sum()
     }
 
     /// The time that `percent` of all do not exceed: 50 gives the median. Zero if nothing was counted.

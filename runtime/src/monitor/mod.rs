@@ -1,5 +1,7 @@
 //! What the runtime counts and tells about itself.
 
+mod advice;
+mod adviser;
 mod counters;
 mod histogram;
 mod observation;
@@ -10,6 +12,9 @@ mod statistics;
 mod timeline;
 mod watchdog;
 
+pub(crate) use advice::Reading;
+pub use advice::{Advice, Reason};
+pub(crate) use adviser::Adviser;
 pub use counters::{Allocation, Snapshot};
 pub(crate) use counters::{Counter, Counters};
 pub use histogram::{Bucket, Histogram};

@@ -16,6 +16,8 @@ use core::time::Duration;
 pub struct Statistics {
     /// How long the runtime has been there.
     pub elapsed: Duration,
+    /// How many workers are to run at the moment: the pools of others are looked after by these.
+    pub size: usize,
     /// Tasks that were spawned, from wherever.
     pub spawned: u64,
     /// Tasks that have finished: run, cancelled or failed.
@@ -87,12 +89,17 @@ impl WorkerStatistics {
 }
 
 impl Observer {
-    /// What was noted so far. `others` are counters of each worker: steals and sleeps.
-    pub fn statistics(&self, counters: Snapshot, others: impl Iterator<Item = (u64, u64)>) -> Statistics {
+    /// What was noted so far. `size` is how many workers are to run, `others` are counters of each: steals and sleeps.
+    pub fn statistics(
+        &self,
+        size: usize,
+        counters: Snapshot,
+        others: impl Iterator<Item = (u64, u64)>,
+    ) -> Statistics {
         let scale = self.clock.scale();
         let ticks = self.clock.now().saturating_sub(self.clock.began());
         let elapsed = Duration::from_nanos((ticks as f64 * scale) as u64);
-        let mut all = Statistics { elapsed, counters, ..Statistics::default() };
+        let mut all = Statistics { elapsed, size, counters, ..Statistics::default() };
         let both = self.records.iter().zip(others);
         all.workers = both
             .map(|(record, (steals, sleeps))| WorkerStatistics {

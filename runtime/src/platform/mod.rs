@@ -43,7 +43,7 @@ pub trait Platform: Send + Sync + 'static {
     /// Wakes a worker, or keeps it from going to sleep.
     fn wake(&self, worker: usize);
 
-    /// Waits for all workers to return, which have been told to stop, and for the watcher.
+    /// Waits for all workers to return, which have been told to stop, and for the watchers.
     fn join(&self);
 
     /// In place of [`join`](Self::join) where a runtime is dropped by one of its own tasks, which cannot wait: the workers
@@ -51,15 +51,16 @@ pub trait Platform: Send + Sync + 'static {
     fn leave(&self) {}
 
     /// Calls `look` about once in each span of time, beside the workers, until it returns false or
-    /// [`join`](Self::join) is called. Asked for once, at the start, and only by those who want a
-    /// [watchdog](crate::Builder::watchdog).
+    /// [`join`](Self::join) is called. Asked for at the start, and only by those who want a
+    /// [watchdog](crate::Builder::watchdog), or a runtime that [resizes itself](crate::Builder::follow_advice) and so may
+    /// start workers in such a call; once for each.
     ///
     /// # Errors
     ///
     /// If that is not possible; the text says why. So says a platform that does not implement this.
     fn watch(&self, every: Duration, look: Box<dyn FnMut() -> bool + Send>) -> Result<(), &'static str> {
         let _ = (every, look);
-        Err("this platform has no watchdog")
+        Err("this platform has no watchers")
     }
 
     /// Blocks the caller until `ready` returns true: looks again when the waker it passes is woken.

@@ -32,7 +32,7 @@ pub struct Threads {
     /// How many workers there are now.
     running: Arc<AtomicUsize>,
     joins: SpinMutex<Vec<JoinHandle<()>>>,
-    /// The watcher is to return.
+    /// The watchers are to return.
     unwatched: Arc<AtomicBool>,
     pin: bool,
     stack: usize,
@@ -143,20 +143,26 @@ impl Platform for Threads {
     fn join(&self) {
         // Release pairs with the Acquire of the watcher; it looks again when it is woken.
         self.unwatched.store(true, Release);
-        let threads = core::mem::take(&mut *self.joins.lock());
-        for thread in threads {
-            thread.thread().unpark();
-            // A worker never unwinds: bodies are caught one by one. The last handle of a runtime may be dropped on
-            // one of its own threads, which cannot wait for itself.
-            if thread.thread().id() != std::thread::current().id() {
-                let _ = thread.join();
+        loop {
+            let threads = core::mem::take(&mut *self.joins.lock());
+            if threads.is_empty() {
+                return;
             }
+            for thread in threads {
+                thread.thread().unpark();
+                // A worker never unwinds: bodies are caught one by one. The last handle of a runtime may be dropped on
+                // one of its own threads, which cannot wait for itself.
+                if thread.thread().id() != std::thread::current().id() {
+                    let _ = thread.join();
+                }
+            }
+            // A watcher may have started workers meanwhile; with the watchers gone, nobody does.
         }
     }
 
     fn watch(&self, every: Duration, mut look: Box<dyn FnMut() -> bool + Send>) -> Result<(), &'static str> {
         let unwatched = self.unwatched.clone();
-        self.spawn("xtasking-watchdog".into(), move || {
+        self.spawn("xtasking-watch".into(), move || {
             let mut slept_since = Instant::now();
             // Acquire pairs with the Release of `join`.
             while !unwatched.load(Acquire) {

@@ -5,6 +5,7 @@ mod context;
 mod driver;
 #[cfg(feature = "std")]
 mod export;
+mod follow;
 mod free;
 mod observed;
 mod placement;

@@ -1,5 +1,6 @@
 //! The runtime as its users hold it.
 
+use super::follow::{Follow, Follower};
 use super::shared::{Seat, phase};
 use super::staff::Staff;
 use super::{Context, Shared};
@@ -22,6 +23,7 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
+use core::ops::RangeInclusive;
 use core::time::Duration;
 
 /// A runtime: workers, their pools, and what they know about objects.
@@ -217,7 +219,8 @@ impl Shared {
     pub(super) fn statistics(&self) -> Option<Statistics> {
         let counters = self.seats.iter().map(|seat| &seat.counters.0);
         let others = counters.map(|counters| (counters.steals.get(), counters.sleeps.get()));
-        self.observer.as_ref().map(|observer| observer.statistics(self.snapshot(), others))
+        let observer = self.observer.as_ref()?;
+        Some(observer.statistics(self.staff.wanted(), self.snapshot(), others))
     }
 }
 
@@ -234,6 +237,7 @@ pub struct Builder {
     hook: Box<dyn Fn(Failure) + Send + Sync>,
     watchdog: Option<(Duration, Hook)>,
     observation: Observation,
+    follow: Option<Follow>,
     #[cfg(feature = "tracing")]
     spans: bool,
 }
@@ -258,6 +262,7 @@ impl Default for Builder {
             hook: Box::new(report),
             watchdog: None,
             observation: Observation::default(),
+            follow: None,
             #[cfg(feature = "tracing")]
             spans: false,
         }
@@ -394,21 +399,47 @@ impl Builder {
         self
     }
 
+    /// The runtime is to resize itself: it looks at its [statistics](Self::statistics), which come with this, once in each
+    /// span of time, but no more often than once a millisecond, and has as many workers from then on as the load is worth,
+    /// within these bounds. [`Runtime::advice`] says the last reason.
+    ///
+    /// Some tens of milliseconds are a good time: long beside the tasks, and short beside the changes of the load. The upper
+    /// bound is also one for [`most_workers`](Self::most_workers). More workers than cores do not help, unless tasks block,
+    /// which they should not. Without this, which costs nothing then, no thread is there for it;
+    /// [`Managed::follow`](crate::Managed::follow) does the same when it is called.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use xtasking::Runtime;
+    ///
+    /// let rt = Runtime::builder().workers(1).follow_advice(Duration::from_millis(50), 1..=4).build()?;
+    /// rt.task(()).spawn(|(), _| ());
+    /// if let Some(advice) = rt.advice() {
+    ///     println!("{advice}");
+    /// }
+    /// # Ok::<(), xtasking::BuildError>(())
+    /// ```
+    pub fn follow_advice(mut self, every: Duration, workers: RangeInclusive<usize>) -> Self {
+        self.follow = Some(Follow { every, within: workers });
+        self
+    }
+
     /// Starts the workers.
     ///
     /// # Errors
     ///
     /// If the number of workers is 0 or too large, or the platform cannot start them, or not [watch](Self::watchdog)
-    /// them.
+    /// them, also in order to [follow advice](Self::follow_advice).
     pub fn build(self) -> Result<Runtime, BuildError> {
         let (platform, workers, most) = self.choose_platform()?;
         let realm = Realm::new().ok_or(BuildError::TooManyRuntimes)?;
         let topology = platform.topology();
         let limit = self.memory_limit.or_else(|| platform.memory().map(|bytes| bytes / 2));
         #[cfg(feature = "std")]
-        let observation = self.observation.with_environment();
+        let mut observation = self.observation.with_environment();
         #[cfg(not(feature = "std"))]
-        let observation = self.observation;
+        let mut observation = self.observation;
+        observation.statistics |= self.follow.is_some();
         let observer = Observer::new(most, &platform, observation).map(Arc::new);
         let lead = if observer.is_some() { LEAD } else { 0 };
         let heaps = Heaps::new(topology.nodes, platform.pages(), limit, lead);
@@ -460,6 +491,7 @@ impl Builder {
             hook: self.hook,
             watchdog: self.watchdog.map(|(bound, hook)| Watchdog::new(most, bound, hook)),
             observer,
+            follower: self.follow.map(|asked| Follower::new(asked, workers, platform.now())),
             #[cfg(feature = "tracing")]
             spans: self.spans,
         });
@@ -472,6 +504,13 @@ impl Builder {
         }
         (0..most).for_each(|pool| shared.put_to_rest(Box::new(Context::new(pool, shared.clone()))));
         shared.employ(workers)?;
+        if let Some(follower) = &shared.follower {
+            // Only now: nobody else resizes it before it is there.
+            let followed = shared.clone();
+            platform
+                .watch(follower.period(), Box::new(move || followed.follow()))
+                .map_err(BuildError::Platform)?;
+        }
         Ok(runtime)
     }
 
@@ -479,7 +518,8 @@ impl Builder {
     fn choose_platform(&self) -> Result<(Arc<dyn Platform>, usize, usize), BuildError> {
         let wanted = |default: usize| {
             let workers = self.workers.unwrap_or(default);
-            let most = self.most_workers.unwrap_or(workers).max(workers);
+            let followed = self.follow.as_ref().map_or(1, |asked| *asked.within.end());
+            let most = self.most_workers.unwrap_or(workers).max(workers).max(followed);
             match workers {
                 0 => Err(BuildError::NoWorkers),
                 _ if most > MAX_HOMES => Err(BuildError::TooManyWorkers(most)),

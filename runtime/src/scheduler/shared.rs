@@ -1,6 +1,6 @@
 //! What all workers of a runtime share, and the seat that each of them has in it.
 
-use super::{Context, staff::Staff};
+use super::{Context, follow::Follower, staff::Staff};
 use crate::fork::{ForkStack, Job};
 use crate::memory::{Epochs, Heaps, Ledger, Retired};
 use crate::monitor::{Counters, Observer, Watchdog};
@@ -96,6 +96,7 @@ pub struct Shared {
     pub(crate) hook: Box<dyn Fn(Failure) + Send + Sync>,
     pub(crate) watchdog: Option<Watchdog>,
     pub(crate) observer: Option<Arc<Observer>>,
+    pub(crate) follower: Option<Follower>,
     #[cfg(feature = "tracing")]
     pub(crate) spans: bool,
 }

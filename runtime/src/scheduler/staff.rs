@@ -42,6 +42,11 @@ impl Staff {
         self.is_short.load(Relaxed)
     }
 
+    /// How many workers are to run.
+    pub fn wanted(&self) -> usize {
+        self.roster.lock().wanted
+    }
+
     /// The number of the plan, and whether it has any use for that worker.
     pub fn look(&self, worker: usize) -> (u64, bool) {
         let roster = self.roster.lock();

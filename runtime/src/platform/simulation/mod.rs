@@ -286,7 +286,7 @@ impl Platform for Simulation {
 
     /// Refuses: a task runs as a whole, so that nobody could look meanwhile.
     fn watch(&self, _: Duration, _: Box<dyn FnMut() -> bool + Send>) -> Result<(), &'static str> {
-        Err("a simulation has no watchdog: nobody can look while a task runs")
+        Err("a simulation has no watchers: nobody can look while a task runs")
     }
 
     /// # Panics

@@ -1,8 +1,10 @@
-//! Sets of plain functions, each with an id to wait for: what a thread pool offers, on the workers of a runtime.
+//! A runtime as a managed pool: sets of plain functions, each with an id to wait for, on workers whose number may change.
 
 mod set;
+mod size;
 
 use self::set::{Help, Set};
+use self::size::Advising;
 use super::JoinError;
 use crate::scheduler::Runtime;
 use crate::sync::SpinMutex;
@@ -12,23 +14,32 @@ use core::fmt;
 use core::ops::Deref;
 use slotmap::{DefaultKey, Key, KeyData, SlotMap};
 
-/// Sets of functions that run on the workers of a runtime, in no particular order, and are waited for by ids.
+/// A runtime as a managed pool: what a thread pool offers, on the workers of a runtime, in one place.
+///
+/// | | |
+/// |---|---|
+/// | functions | [`enqueue`](Self::enqueue), [`enqueue_many`](Self::enqueue_many), [`enqueue_and_wait`](Self::enqueue_and_wait) |
+/// | waiting | [`wait`](Self::wait), [`wait_all`](Self::wait_all), [`is_over`](Self::is_over), [`forget`](Self::forget) |
+/// | workers | [`size`](Self::size), [`resize`](Self::resize) |
+/// | watching them | [`statistics`](Self::statistics) |
+/// | advice on their number | [`suggest`](Self::suggest), [`follow`](Self::follow), [`within`](Self::within) |
 ///
 /// This is for code that is written for a thread pool, and knows neither annotations nor objects; tasks are waited for
-/// together as a [`Group`](crate::Group). `R` is a reference to a runtime, or an `Arc` of one.
+/// together as a [`Group`](crate::Group). `R` is a reference to a runtime, or an `Arc` of one. A runtime may have several;
+/// each knows its own sets, and the workers are the same.
 ///
-/// Who waits takes part: it runs functions of the set that it waits for, and of no other, until none is left that
-/// nobody has begun. So a function may run on a thread outside of the runtime, and a wait goes on even if all workers are
-/// busy for long. A function that panics keeps no other from running; the wait says the first panic, and the runtime's
-/// hook is told of others.
+/// Functions are enqueued as sets, run in no particular order, and are waited for by ids. Who waits takes part: it runs
+/// functions of the set that it waits for, and of no other, until none is left that nobody has begun. So a function may
+/// run on a thread outside of the runtime, and a wait goes on even if all workers are busy for long. A function that
+/// panics keeps no other from running; the wait says the first panic, and the runtime's hook is told of others.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 /// use std::sync::Arc;
-/// use xtasking::{Runtime, SetError, Managed};
+/// use xtasking::{Runtime, SetError};
 ///
 /// let rt = Runtime::builder().workers(2).build()?;
-/// let pool = Managed::new(&rt);
+/// let pool = rt.managed();
 /// let sum = Arc::new(AtomicU32::new(0));
 /// let add = |number| {
 ///     let sum = sum.clone();
@@ -45,6 +56,7 @@ use slotmap::{DefaultKey, Key, KeyData, SlotMap};
 pub struct Managed<R> {
     runtime: R,
     sets: SpinMutex<SlotMap<DefaultKey, Entry>>,
+    advising: Advising,
 }
 
 /// A set that was not waited for to its end.
@@ -57,7 +69,7 @@ struct Entry {
 /// Names a set: plain data, that can be stored and sent anywhere.
 ///
 /// It is good for one wait, and says [`SetError::Stale`] from then on, whatever other sets there are. (A place is used
-/// again; only after 2³¹ sets in one place an id might be taken for a new one.) It means nothing to other [`Managed`].
+/// again; only after 2³¹ sets in one place an id might be taken for a new one.) It means nothing to another [`Managed`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SetId(DefaultKey);
 
@@ -105,9 +117,10 @@ impl fmt::Display for SetError {
 impl core::error::Error for SetError {}
 
 impl<R: Deref<Target = Runtime>> Managed<R> {
-    /// Sets that run on the workers of that runtime; so far there are none.
+    /// That runtime as a managed pool; so far there are no sets.
     pub fn new(runtime: R) -> Self {
-        Self { runtime, sets: SpinMutex::default() }
+        let advising = size::advising(&runtime, size::allowed(&runtime));
+        Self { runtime, sets: SpinMutex::default(), advising }
     }
 
     /// A set of one function.

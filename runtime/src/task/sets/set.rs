@@ -76,7 +76,8 @@ impl<F: FnOnce() + Send + 'static> Set<F> {
         })
     }
 
-    /// Sends the runners on their way.
+    /// Sends the runners on their way. Here alone it is said how urgent a set is: a runner goes on as a follow-up of itself,
+    /// and so it stays as urgent as it was.
     pub fn send(set: &Arc<Self>, runtime: &Runtime) {
         for lane in 0..set.lanes.len() {
             runtime.task(()).spawn_into(run_a_function_of_a_set, Runner { set: set.clone(), lane });

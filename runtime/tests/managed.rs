@@ -1,0 +1,514 @@
+//! A managed pool: its size, advice on it, and who follows that; and faults of a pool itself that are not to come back.
+//!
+//! GeckoDB's pool had these, each with its test here or elsewhere:
+//!
+//! | fault | test |
+//! |---|---|
+//! | idle threads and waiters always spin | `idle.rs`: `a_sleeping_runtime_uses_no_processor`, `who_waits_for_a_set_uses_no_processor` |
+//! | two enqueuers claim one slot, and spin for ever when all are busy | `sets.rs`: `ids_are_never_mixed_up` |
+//! | who enqueues and waits runs exactly one task | `sets.rs`: `who_waits_runs_all_that_the_workers_do_not` |
+//! | a pool of one deadlocks if a task waits | `sets.rs`: `a_task_may_wait_for_a_set` |
+//! | a pool of none, and a set of none, underflow | `nothing_is_a_number_like_others` |
+//! | threads above a shrunk size are never joined | `workers_that_are_too_many_end` |
+//! | and yet their records are freed | `what_ended_workers_did_still_counts` |
+//! | statistics are not atomic | `statistics_never_go_back_and_add_up_in_the_end` |
+
+mod common;
+
+use common::{Dropped, Flag, eventually, lock, on_all, side_by_side, watchdog};
+use std::cell::RefCell;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
+use std::task::Waker;
+use std::thread;
+use std::time::{Duration, Instant};
+use xtasking::platform::{Platform, Simulation, Topology, WouldBlock};
+use xtasking::{
+    Advice, BuildError, Builder, Driver, Managed, PageSource, Reason, Runtime, SetError, Shutdown, Statistics,
+};
+
+/// Threads that have more to do than their number, as long as this is there: each task waits a little, so that more
+/// workers do more on a machine of any size.
+struct Load {
+    ends: Arc<AtomicBool>,
+    ended: Arc<AtomicUsize>,
+    begun: usize,
+}
+
+impl Load {
+    fn new(rt: &Runtime) -> Self {
+        let (ends, ended) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+        fn go_on(cx: &mut xtasking::Context, ends: Arc<AtomicBool>, ended: Arc<AtomicUsize>) {
+            thread::sleep(Duration::from_micros(200));
+            if ends.load(SeqCst) {
+                ended.fetch_add(1, SeqCst);
+            } else {
+                cx.task(()).spawn(move |(), cx| go_on(cx, ends, ended));
+            }
+        }
+        let begun = 4 * rt.workers();
+        for number in 0..begun {
+            let (ends, ended) = (ends.clone(), ended.clone());
+            rt.task(()).core(number as u16).spawn(move |(), cx| go_on(cx, ends, ended));
+        }
+        Self { ends, ended, begun }
+    }
+
+    fn end(self) {
+        self.ends.store(true, SeqCst);
+        eventually("the end of the load", || self.ended.load(SeqCst) == self.begun);
+    }
+}
+
+impl Drop for Load {
+    /// Also when a test fails.
+    fn drop(&mut self) {
+        self.ends.store(true, SeqCst);
+    }
+}
+
+fn managed(builder: Builder) -> Managed<Arc<Runtime>> {
+    Managed::new(Arc::new(builder.statistics(true).build().unwrap()))
+}
+
+fn threads() -> Builder {
+    Runtime::builder().workers(1).most_workers(4)
+}
+
+#[test]
+fn it_is_all_in_one_place() {
+    let _watched = watchdog();
+    let rt = threads().statistics(true).build().unwrap();
+    let pool = rt.managed();
+    assert_eq!(pool.size(), 1);
+    pool.resize(3).unwrap();
+    assert_eq!((pool.size(), pool.statistics().unwrap().size), (3, 3));
+    let ran = Arc::new(AtomicUsize::new(0));
+    let count = || {
+        let ran = ran.clone();
+        move || _ = ran.fetch_add(1, SeqCst)
+    };
+    let (one, many) = (pool.enqueue(count()), pool.enqueue_many((0..10).map(|_| count())));
+    pool.wait(many).unwrap();
+    pool.enqueue_and_wait([count()]).unwrap();
+    pool.wait_all().unwrap();
+    assert_eq!(ran.load(SeqCst), 12);
+    assert!(matches!(pool.wait(one), Err(SetError::Stale)));
+    let advice = pool.suggest().unwrap();
+    assert_eq!(advice.size, 3);
+    assert!(advice.to_string().contains("(now 3)"), "{advice}");
+}
+
+#[test]
+fn without_statistics_there_is_no_advice() {
+    on_all(|setting| {
+        let rt = setting.build();
+        let pool = rt.managed();
+        pool.enqueue_and_wait([|| ()]).unwrap();
+        assert_eq!((pool.suggest(), pool.follow(), rt.advice()), (None, Ok(None), None));
+        assert!(pool.statistics().is_none());
+        assert_eq!(pool.size(), rt.workers());
+    });
+}
+
+#[test]
+fn the_size_follows_the_load_when_asked() {
+    let _watched = watchdog();
+    let pool = managed(threads()).within(1..=4);
+    let follow_until = |size: usize| {
+        eventually("a size that suits the load", || {
+            thread::sleep(Duration::from_millis(5));
+            let before = pool.size();
+            let advice = pool.follow().unwrap().unwrap();
+            assert_eq!((advice.size, advice.workers), (before, pool.size()), "{advice}");
+            assert!((1..=4).contains(&advice.workers), "{advice}");
+            pool.size() == size
+        });
+    };
+    follow_until(1);
+    for _ in 0..2 {
+        let load = Load::new(pool.runtime());
+        follow_until(4);
+        load.end();
+        follow_until(1);
+    }
+}
+
+#[test]
+fn bounds_that_were_given_are_kept() {
+    let _watched = watchdog();
+    let pool = managed(threads()).within(2..=3);
+    let load = Load::new(pool.runtime());
+    let follow_until = |size: usize| {
+        eventually("the bound", || {
+            thread::sleep(Duration::from_millis(2));
+            pool.follow().unwrap();
+            assert!((1..=3).contains(&pool.size()));
+            pool.size() == size
+        });
+    };
+    follow_until(3);
+    load.end();
+    follow_until(2);
+    for _ in 0..10 {
+        thread::sleep(Duration::from_millis(1));
+        assert_eq!(pool.follow().unwrap().unwrap().workers, 2);
+    }
+    // Others than these there cannot be.
+    let pool = pool.within(7..=9);
+    thread::sleep(Duration::from_millis(1));
+    let advice = pool.follow().unwrap().unwrap();
+    assert_eq!((advice.workers, advice.reason), (4, Reason::AtLeast));
+}
+
+/// Virtual cores of which all take a step within the same tick of the clock. (Those of a simulation take turns.)
+struct AtOnce {
+    simulation: Simulation,
+    clock: Arc<Mutex<Clock>>,
+}
+
+#[derive(Default)]
+struct Clock {
+    time: u64,
+    /// The simulation's time, as of the last change.
+    steps: u64,
+    workers: u64,
+}
+
+impl Platform for AtOnce {
+    fn topology(&self) -> Topology {
+        self.simulation.topology()
+    }
+    fn start(&self, worker: Driver) -> Result<(), &'static str> {
+        self.simulation.start(worker)
+    }
+    fn park(&self, worker: usize) {
+        self.simulation.park(worker);
+    }
+    fn wake(&self, worker: usize) {
+        self.simulation.wake(worker);
+    }
+    fn join(&self) {
+        self.simulation.join();
+    }
+    fn block(&self, ready: &mut dyn FnMut(&Waker) -> bool) -> Result<(), WouldBlock> {
+        self.simulation.block(ready)
+    }
+    fn pages(&self) -> Arc<dyn PageSource> {
+        self.simulation.pages()
+    }
+    fn now(&self) -> u64 {
+        let (clock, steps) = (lock(&self.clock), self.simulation.now());
+        clock.time + (steps - clock.steps) / clock.workers
+    }
+}
+
+/// A pool of up to eight virtual workers, and all advice that it has followed.
+struct Virtual {
+    pool: Managed<Arc<Runtime>>,
+    clock: Arc<Mutex<Clock>>,
+    advice: Vec<Advice>,
+}
+
+impl Virtual {
+    fn new(seed: u64) -> Self {
+        let clock = Arc::new(Mutex::new(Clock { workers: 1, ..Clock::default() }));
+        let platform = AtOnce { simulation: Simulation::new(8, seed), clock: clock.clone() };
+        let pool = managed(Runtime::builder().platform(platform).workers(1).most_workers(8));
+        Self { pool, clock, advice: Vec::new() }
+    }
+
+    /// Some spans of time, in each of which so many tasks come at a time, ten times, and it rests for so long.
+    fn run(&mut self, spans: usize, tasks: u16, rest: u64) {
+        for _ in 0..spans {
+            for _ in 0..10 {
+                let rt = self.pool.runtime();
+                let tasks: Vec<_> =
+                    (0..tasks).map(|core| rt.task(()).core(core).submit(|(), _| ())).collect();
+                tasks.into_iter().for_each(|task| task.join().unwrap());
+            }
+            lock(&self.clock).time += rest;
+            self.advice.push(self.pool.follow().unwrap().unwrap());
+            // From now on so many take their steps at once.
+            let elapsed = self.pool.statistics().unwrap().elapsed.as_nanos() as u64;
+            let mut clock = lock(&self.clock);
+            let steps = clock.steps + (elapsed - clock.time) * clock.workers;
+            *clock = Clock { time: elapsed, steps, workers: self.pool.size() as u64 };
+        }
+    }
+}
+
+#[test]
+fn virtual_workers_come_and_go_with_the_load() {
+    for seed in 0..5 {
+        let _watched = watchdog();
+        let advice = || {
+            let mut pool = Virtual::new(seed);
+            // Many at once; then one at a time, now and then; and again.
+            pool.run(20, 80, 0);
+            pool.run(20, 1, 500);
+            pool.run(20, 80, 0);
+            pool.advice
+        };
+        let advice: Vec<Advice> = advice();
+        let sizes: Vec<_> = advice.iter().map(|advice| advice.workers).collect();
+        for advice in &advice {
+            eprintln!("{advice}");
+        }
+        assert!(sizes[5..20].iter().all(|&size| size == 8), "{sizes:?}");
+        assert!(sizes[25..40].iter().all(|&size| size == 1), "{sizes:?}");
+        assert!(sizes[45..].iter().all(|&size| size == 8), "{sizes:?}");
+        // Up, down and up, and never back.
+        assert!(sizes[..20].is_sorted() && sizes[20..40].iter().rev().is_sorted() && sizes[40..].is_sorted());
+    }
+}
+
+/// The virtual cores of a simulation take turns, so that more of them do not do more.
+#[test]
+fn virtual_workers_that_have_no_effect_are_taken_back() {
+    for seed in 0..4 {
+        let _watched = watchdog();
+        let pool = managed(Runtime::builder().platform(Simulation::new(8, seed)).workers(1).most_workers(8));
+        let advices: Vec<_> = (0..60)
+            .map(|_| {
+                let tasks: Vec<_> =
+                    (0..400).map(|core| pool.runtime().task(()).core(core).submit(|(), _| ())).collect();
+                tasks.into_iter().for_each(|task| task.join().unwrap());
+                pool.follow().unwrap().unwrap()
+            })
+            .collect();
+        let changes = advices.iter().filter(|advice| advice.workers != advice.size).count();
+        let vain = advices.iter().filter(|advice| advice.reason == Reason::Vain).count();
+        assert!((1..=5).contains(&vain) && changes <= 2 * vain + 1, "{vain} of {changes}: {advices:#?}");
+        assert_eq!(pool.size(), 1);
+    }
+}
+
+#[test]
+fn a_runtime_follows_by_itself_if_asked() {
+    let _watched = watchdog();
+    let rt = Runtime::builder().workers(1).follow_advice(Duration::from_millis(2), 1..=4).build().unwrap();
+    assert_eq!((rt.workers(), rt.statistics().unwrap().size), (4, 1));
+    for _ in 0..2 {
+        let load = Load::new(&rt);
+        eventually("all at work", || rt.running_workers() == 4);
+        assert_eq!(rt.advice().unwrap().most.min(4), 4);
+        load.end();
+        eventually("one is left", || rt.running_workers() == 1);
+        let advice = rt.advice().unwrap();
+        assert!(advice.workers == 1, "{advice}");
+    }
+}
+
+/// While it starts workers and tells others to go.
+#[test]
+fn a_runtime_that_follows_may_end_at_any_time() {
+    let _watched = watchdog();
+    for round in 0..60u64 {
+        let (hook, ran) = (Arc::new(()), Arc::new(AtomicUsize::new(0)));
+        let held = hook.clone();
+        let builder = Runtime::builder().workers(1 + round as usize % 4);
+        let builder = builder.follow_advice(Duration::ZERO, 1..=4);
+        let rt = builder.on_failure(move |_| _ = &held).build().unwrap();
+        for core in 0..200 {
+            let ran = ran.clone();
+            rt.task(()).core(core).spawn(move |(), _| {
+                thread::sleep(Duration::from_micros(20));
+                ran.fetch_add(1, SeqCst);
+            });
+        }
+        thread::sleep(Duration::from_micros(round * 100));
+        if round % 3 == 0 {
+            rt.shutdown(Shutdown::Cancel);
+            assert!(ran.load(SeqCst) <= 200);
+        } else {
+            rt.shutdown(Shutdown::Drain);
+            assert_eq!(ran.load(SeqCst), 200);
+        }
+        assert_eq!(Arc::strong_count(&hook), 1, "somebody is left");
+    }
+}
+
+/// However seldom it looks.
+#[test]
+fn who_follows_ends_with_the_runtime() {
+    let _watched = watchdog();
+    let hook = Arc::new(());
+    let builder = || {
+        let held = hook.clone();
+        let builder = Runtime::builder().workers(2).follow_advice(Duration::from_secs(3600), 1..=2);
+        builder.on_failure(move |_| _ = &held)
+    };
+    let rt = builder().build().unwrap();
+    thread::sleep(Duration::from_millis(1));
+    assert_eq!(rt.advice(), None, "it is not time yet");
+    let began = Instant::now();
+    drop(rt);
+    assert!(began.elapsed() < Duration::from_millis(500), "it was not woken");
+    assert_eq!(Arc::strong_count(&hook), 1);
+    // Dropped by a task of its own, where nobody can wait.
+    let rt = Arc::new(builder().build().unwrap());
+    let last = rt.clone();
+    rt.task(()).spawn(move |(), _| {
+        eventually("the other is gone", || Arc::strong_count(&last) == 1);
+        drop(last);
+    });
+    drop(rt);
+    eventually("nobody is left", || Arc::strong_count(&hook) == 1);
+}
+
+#[test]
+fn a_simulation_does_not_follow_by_itself() {
+    let builder = Runtime::builder().platform(Simulation::new(2, 1));
+    let refused = builder.follow_advice(Duration::from_millis(1), 1..=2).build();
+    assert!(matches!(refused, Err(BuildError::Platform(why)) if why.contains("no watchers")));
+}
+
+/// GeckoDB's pool of no threads underflowed.
+#[test]
+fn nothing_is_a_number_like_others() {
+    let _watched = watchdog();
+    assert_eq!(Runtime::builder().workers(0).build().unwrap_err(), BuildError::NoWorkers);
+    let pool = managed(threads());
+    assert_eq!(pool.resize(0), Err(BuildError::NoWorkers));
+    let nothing = pool.enqueue_many([(); 0].map(|()| || ()));
+    assert!(pool.is_over(nothing).unwrap());
+    pool.wait(nothing).unwrap();
+    pool.enqueue_and_wait([(); 0].map(|()| || ())).unwrap();
+    pool.wait_all().unwrap();
+    let pool = pool.within(0..=0);
+    thread::sleep(Duration::from_millis(1));
+    assert_eq!(pool.follow().unwrap().unwrap().workers, 1);
+    let rt = Runtime::builder().workers(1).follow_advice(Duration::ZERO, 0..=0).build().unwrap();
+    eventually("advice", || rt.advice().is_some());
+    assert_eq!((rt.advice().unwrap().workers, rt.running_workers(), rt.workers()), (1, 1, 1));
+}
+
+std::thread_local! {
+    /// Dropped with the thread.
+    static THREAD: RefCell<Option<Dropped>> = const { RefCell::new(None) };
+}
+
+/// GeckoDB's threads beyond the size of a pool that had shrunk were there for ever.
+#[test]
+fn workers_that_are_too_many_end() {
+    let _watched = watchdog();
+    let rt = Runtime::builder().workers(4).build().unwrap();
+    let pool = rt.managed();
+    let (marked, ended) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    for size in [2, 4, 1, 3] {
+        let (all, before) = (pool.size(), ended.load(SeqCst));
+        // Each worker is at one of these at the same time.
+        let go = Flag::default();
+        marked.store(0, SeqCst);
+        for core in 0..all {
+            let (go, marked, ended) = (go.clone(), marked.clone(), ended.clone());
+            rt.task(()).core(core as u16).spawn(move |(), _| {
+                THREAD.with_borrow_mut(|mark| _ = mark.get_or_insert_with(|| Dropped(ended)));
+                marked.fetch_add(1, SeqCst);
+                go.wait();
+            });
+        }
+        eventually("all are marked", || marked.load(SeqCst) == all);
+        go.set();
+        pool.resize(size).unwrap();
+        let gone = all.saturating_sub(size);
+        eventually("those that are too many are gone", || ended.load(SeqCst) == before + gone);
+        assert_eq!(rt.running_workers(), size);
+    }
+    drop(rt);
+    // The first four, and three of those that came later; of the last three, two have not been marked.
+    assert_eq!(ended.load(SeqCst), 2 + 3 + 1);
+}
+
+fn of_all(statistics: &Statistics, of: impl Fn(&xtasking::WorkerStatistics) -> u64) -> u64 {
+    statistics.workers.iter().map(of).sum()
+}
+
+/// GeckoDB freed the record of a thread that was to end, which still wrote it.
+#[test]
+fn what_ended_workers_did_still_counts() {
+    on_all(|setting| {
+        let rt = setting.builder().statistics(true).build().unwrap();
+        let most = rt.workers();
+        let mut tasks = 0;
+        for size in [most, 1, most, 1, most.div_ceil(2)] {
+            rt.managed().resize(size).unwrap();
+            let handles: Vec<_> =
+                (0..20 * most).map(|core| rt.task(()).core(core as u16).submit(|(), _| ())).collect();
+            tasks += handles.len() as u64;
+            handles.into_iter().for_each(|task| task.join().unwrap());
+            eventually("all is noted", || rt.statistics().unwrap().finished == tasks);
+            let statistics = rt.statistics().unwrap();
+            assert_eq!((statistics.size, statistics.workers.len(), statistics.spawned), (size, most, tasks));
+            assert!(statistics.workers.iter().all(|worker| worker.occupancy() == 0), "{statistics}");
+            assert_eq!(of_all(&statistics, |worker| worker.runs), statistics.running.count());
+        }
+    });
+}
+
+/// GeckoDB's statistics were written and read by several threads without any order.
+#[test]
+fn statistics_never_go_back_and_add_up_in_the_end() {
+    const EACH: usize = 3000;
+    let _watched = watchdog();
+    let pool = managed(Runtime::builder().workers(2).most_workers(4));
+    let done = AtomicUsize::new(0);
+    let enqueue = || {
+        for round in 0..EACH / 10 {
+            let set = pool.enqueue_many((0..10).map(|_| || ()));
+            if round % 3 == 0 {
+                pool.forget(set).unwrap();
+            } else {
+                pool.wait(set).unwrap();
+            }
+            if round % 50 == 0 {
+                pool.resize(1 + round / 50 % 4).unwrap();
+            }
+        }
+        done.fetch_add(1, SeqCst);
+    };
+    let watch = || {
+        let mut last = pool.statistics().unwrap();
+        while done.load(SeqCst) < 2 {
+            let now = pool.statistics().unwrap();
+            let numbers = |statistics: &Statistics| {
+                let of = |of: fn(&xtasking::WorkerStatistics) -> u64| of_all(statistics, of);
+                [
+                    statistics.spawned,
+                    statistics.finished,
+                    statistics.waiting.count(),
+                    statistics.running.count(),
+                    of(|worker| worker.queued),
+                    of(|worker| worker.sleeps),
+                    of(|worker| worker.runs),
+                ]
+            };
+            assert!(last.elapsed <= now.elapsed);
+            assert!(numbers(&last).iter().zip(numbers(&now)).all(|(before, now)| *before <= now), "{now}");
+            // What has ended was spawned.
+            assert!(now.finished <= pool.statistics().unwrap().spawned, "{now}");
+            last = now;
+        }
+    };
+    side_by_side([&enqueue as &(dyn Fn() + Sync), &enqueue, &watch]);
+    let rt = pool.runtime();
+    eventually("nothing is left", || rt.statistics().unwrap().occupancy() == 0);
+    let end = rt.statistics().unwrap();
+    assert_eq!((end.finished, end.completion.count()), (end.spawned, end.spawned));
+    assert_eq!((end.waiting.count(), end.running.count()), (end.spawned, end.spawned));
+    assert_eq!(of_all(&end, |worker| worker.queued) - of_all(&end, |worker| worker.given), end.spawned);
+    // A task for each function, but for those that were run by who waits, and one that finds nothing for each of up to four
+    // runners of a set.
+    assert!(end.spawned <= 2 * (EACH + 4 * EACH / 10) as u64 && end.spawned >= 2 * EACH as u64 / 3, "{end}");
+}
+
+#[cfg(feature = "serde")]
+#[test]
+fn advice_is_plain_data() {
+    let (before, mut now) = (Statistics::default(), Statistics::default());
+    now.elapsed = Duration::from_secs(3);
+    let advice = Advice::between(&before, &now, 1..=3);
+    let json = serde_json::to_string(&advice).unwrap();
+    assert_eq!(serde_json::from_str::<Advice>(&json).unwrap(), advice);
+}
