@@ -3,10 +3,10 @@
 mod common;
 
 use common::{Setting, watchdog};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
-use xtasking::{Context, Promise, Shutdown};
+use xtasking::{Context, Promise, Runtime, Shutdown};
 
 /// These tests measure the whole process, so one runs at a time.
 fn alone() -> MutexGuard<'static, ()> {
@@ -127,6 +127,31 @@ fn a_runtime_that_waits_for_its_last_task_uses_no_processor() {
     let used = processor_time() - before;
     assert!(last.is_finished());
     assert!(used < Duration::from_millis(50), "three idle workers used {used:?}");
+}
+
+/// GeckoDB's waiters spin, as its idle threads do.
+#[cfg(unix)]
+#[test]
+#[cfg_attr(any(sanitizer = "address", sanitizer = "thread"), ignore = "a sanitizer takes its own time")]
+fn who_waits_for_a_set_uses_no_processor() {
+    let _alone = alone();
+    let _watched = watchdog();
+    let rt = Runtime::builder().workers(4).follow_advice(Duration::from_millis(200), 1..=4).build().unwrap();
+    let pool = rt.managed();
+    let (begun, begins) = mpsc::channel();
+    let nap = pool.enqueue(move || {
+        begun.send(()).unwrap();
+        thread::sleep(Duration::from_secs(2));
+    });
+    // By a worker, or else who waits would have it.
+    begins.recv().unwrap();
+    let before = processor_time();
+    thread::scope(|scope| {
+        scope.spawn(|| pool.wait(nap).unwrap());
+        scope.spawn(|| pool.wait_all().unwrap());
+    });
+    let used = processor_time() - before;
+    assert!(used < Duration::from_millis(60), "two who wait, and three idle workers, used {used:?}");
 }
 
 /// The workers that finish last tell of it, however close they are.

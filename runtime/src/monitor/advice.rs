@@ -7,6 +7,9 @@
 //! number of tasks that would be at work if there were always a worker for them. If they come at random, it is
 //! distributed by Poisson's law around its mean, whatever times they take; and the mean is measured.
 //!
+//! Tasks that come many at a time are another matter: then the workers have nothing to do for most of the time, and are
+//! too few for the rest. It shows in how long tasks wait; that grows less as there are more workers.
+//!
 //! Two prices make two numbers, and between them there is no reason to change anything: so noise has no effect.
 
 use super::Statistics;
@@ -19,6 +22,11 @@ use core::time::Duration;
 const ENOUGH: f64 = 0.80;
 /// A worker is one too many if the others suffice at least this often.
 const PLENTY: f64 = 0.95;
+/// Tasks wait for too long if that is more than so many times what they take: with one worker, and tasks at random, that
+/// says the same as above.
+const LONG: u128 = 4;
+/// Of fewer workers tasks must not wait for longer than this.
+const SHORT: u128 = 2;
 
 /// How many workers a runtime should have, and why; see [`Managed::suggest`](crate::Managed::suggest).
 ///
@@ -43,6 +51,8 @@ pub struct Advice {
     pub waiting: u64,
     /// How long a task kept a worker busy, in the mean.
     pub running: Duration,
+    /// How long tasks had waited that began in that time, in the mean.
+    pub waited: Duration,
     /// How many workers were busy, in the mean: the load that they carried.
     pub busy: f64,
     /// How many workers the load was worth in the mean (in Erlangs): those that were busy and, if they all were, those that
@@ -65,6 +75,8 @@ pub enum Reason {
     Enough,
     /// More: all were busy, and the load is worth more.
     Saturated,
+    /// More: tasks waited for long, though not all were busy all the time.
+    Slow,
     /// Fewer: the load is worth less.
     Spare,
     /// The load is worth more, but there must not be.
@@ -72,7 +84,7 @@ pub enum Reason {
     /// The load is worth less, but there must not be fewer.
     AtLeast,
     /// Tasks wait, although workers had nothing to do: they wait for each other, or for places where others run, or have
-    /// only just come. More workers would not help.
+    /// only just come.
     Uneven,
     /// The load is worth less, but has been so for a short time only.
     Lull,
@@ -125,6 +137,7 @@ impl Advice {
             finished,
             waiting: 0,
             running: Duration::ZERO,
+            waited: Duration::ZERO,
             busy: 0.0,
             load: 0.0,
             least: *allowed.start(),
@@ -144,12 +157,22 @@ impl Advice {
         let left = in_spans(running, span) * waiting as f64;
         let is_saturated = workers_for(busy, ENOUGH, size + 1) > size;
         let load = if is_saturated { busy + left } else { busy };
-        let least = workers_for(load, ENOUGH, usize::MAX);
-        let most = workers_for(load, PLENTY, usize::MAX);
+        let waited = now.mean_wait_since(before);
+        // Unless one waits at any time, in the mean, it does not matter.
+        let matters = now.waited.saturating_sub(before.waited) >= span.as_nanos();
+        // With more workers they wait for less, in proportion.
+        let to_wait_for = |times: u128| match times * running.as_nanos() {
+            each if each > 0 && matters => {
+                (size as u128 * waited.as_nanos()).div_ceil(each).min(MAX_HOMES as u128) as usize
+            }
+            _ => 0,
+        };
+        let least = workers_for(load, ENOUGH, usize::MAX).max(to_wait_for(LONG));
+        let most = workers_for(load, PLENTY, usize::MAX).max(to_wait_for(SHORT));
         let wanted = size.clamp(least, most);
         let workers = wanted.clamp(*allowed.start(), *allowed.end());
         let reason = if workers > size && wanted > size {
-            Reason::Saturated
+            if is_saturated { Reason::Saturated } else { Reason::Slow }
         } else if workers < size && wanted < size {
             Reason::Spare
         } else if workers < wanted {
@@ -161,7 +184,7 @@ impl Advice {
         } else {
             Reason::Enough
         };
-        Self { workers, reason, waiting, running, busy, load, least, most, ..nothing }
+        Self { workers, reason, waiting, running, waited, busy, load, least, most, ..nothing }
     }
 
     /// The same, but as many workers as there are.
@@ -173,12 +196,25 @@ impl Advice {
 impl fmt::Display for Advice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
-            workers, size, span, finished, spawned, waiting, running, busy, load, least, most, ..
+            workers,
+            size,
+            span,
+            finished,
+            spawned,
+            waiting,
+            running,
+            waited,
+            busy,
+            load,
+            least,
+            most,
+            ..
         } = self;
         let why = match self.reason {
             Reason::Unknown => "nothing is known",
             Reason::Enough => "enough, and not too many",
             Reason::Saturated => "they were busy, and there was more",
+            Reason::Slow => "tasks waited for long",
             Reason::Spare => "some had too little to do",
             Reason::AtMost => "more are not allowed",
             Reason::AtLeast => "fewer are not allowed",
@@ -193,7 +229,7 @@ impl fmt::Display for Advice {
         )?;
         write!(
             f,
-            "in {span:.1?} {spawned} tasks came and {finished} finished, {running:.1?} each, {waiting} wait"
+            "in {span:.1?} {spawned} tasks came and {finished} finished, {running:.1?} each after {waited:.1?}, {waiting} wait"
         )
     }
 }
@@ -225,14 +261,15 @@ impl Reading {
         }
     }
 
-    pub fn finished_since(&self, before: &Self) -> u64 {
+    fn finished_since(&self, before: &Self) -> u64 {
         self.finished.saturating_sub(before.finished)
     }
 
-    /// How long tasks waited that have begun since then, in the mean, in nanoseconds.
-    pub fn mean_wait_since(&self, before: &Self) -> u128 {
+    /// How long tasks waited that have begun since then, in the mean.
+    fn mean_wait_since(&self, before: &Self) -> Duration {
         let begun = self.begun.saturating_sub(before.begun);
-        self.waited.saturating_sub(before.waited) / u128::from(begun.max(1))
+        let waited = self.waited.saturating_sub(before.waited);
+        Duration::from_nanos((waited / u128::from(begun.max(1))) as u64)
     }
 }
 
@@ -353,6 +390,30 @@ mod tests {
         assert_eq!([bounded(1, 0.1), bounded(9, 2.0)], [(Reason::AtLeast, 3), (Reason::Spare, 4)]);
     }
 
+    /// They come many at a time.
+    #[test]
+    fn who_waits_for_long_is_worth_more_workers() {
+        let told = |size, busy, waited: u32| {
+            let (before, now) = second(size, busy, 0);
+            let begun = 100;
+            let waited = begun * (waited * Duration::from_millis(10)).as_nanos() as u64;
+            let now = Reading { begun, waited: u128::from(waited), ..now };
+            let advice = Advice::of(&before, &now, &(1..=8));
+            (advice.reason, advice.workers)
+        };
+        assert_eq!(told(1, 0.5, 4), (Reason::Enough, 1));
+        assert_eq!(told(1, 0.5, 12), (Reason::Slow, 3));
+        // With these they wait for four times as long as they take, and stay.
+        assert_eq!(told(3, 0.5, 4), (Reason::Enough, 3));
+        assert_eq!(told(6, 0.5, 2), (Reason::Enough, 6));
+        assert_eq!(told(8, 0.5, 1), (Reason::Spare, 4));
+        assert_eq!(told(8, 0.5, 10), (Reason::AtMost, 8));
+        // There are hardly any.
+        let (before, now) = second(1, 0.05, 0);
+        let now = Reading { begun: 5, waited: 900_000_000, ..now };
+        assert_eq!(Advice::of(&before, &now, &(1..=8)).reason, Reason::Enough);
+    }
+
     #[test]
     fn what_cannot_be_known_changes_nothing() {
         let (before, now) = second(5, 0.0, 0);
@@ -412,7 +473,7 @@ mod tests {
         assert_eq!(
             text,
             "4 workers (now 1): they were busy, and there was more; 1.00 busy, a load of 3.00 for 4 to 6; \
-             in 1.0s 301 tasks came and 100 finished, 10.0ms each, 200 wait"
+             in 1.0s 301 tasks came and 100 finished, 10.0ms each after 0.0ns, 200 wait"
         );
     }
 }

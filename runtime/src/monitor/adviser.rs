@@ -17,8 +17,10 @@ const FIRST_HOLD: u32 = 4;
 const LONGEST_HOLD: u32 = 64;
 /// Workers as busy as this could not have done more.
 const BUSY: f64 = 0.95;
-/// By how much more tasks must finish than before, if there are twice as many workers or more; if fewer were added, half of
-/// what was expected is enough.
+/// There is as much to do as before if workers are busy for this share of the time that they were.
+const STILL: f64 = 0.75;
+/// Workers that were added have an effect if this share more tasks finish than before (or half of the share of workers that
+/// were added, if that is less), or if tasks wait for twice this share less.
 const EFFECT: f64 = 0.1;
 
 /// See the module's documentation.
@@ -35,13 +37,11 @@ pub(crate) struct Adviser {
     next_hold: u32,
 }
 
-/// More workers were asked for, because those there could not have done more.
+/// More workers were asked for, so that more is done, or sooner.
 struct Trial {
     workers: usize,
-    /// What they, and fewer, have done before.
+    /// What there was to be done before, and how fewer did it.
     before: Advice,
-    /// How long tasks waited that began then, in the mean, in nanoseconds.
-    wait: u128,
 }
 
 impl Adviser {
@@ -63,7 +63,6 @@ impl Adviser {
             // Somebody else has looked later, and asks earlier.
             return advice;
         }
-        let wait = now.mean_wait_since(&self.last);
         self.last = now;
         if advice.reason == Reason::Unknown {
             return advice;
@@ -71,7 +70,7 @@ impl Adviser {
         self.hold = self.hold.saturating_sub(1);
         let trial = self.trial.take().filter(|trial| trial.workers == advice.size);
         if let Some(trial) = trial {
-            if trial.is_vain(&advice, wait) {
+            if trial.is_vain(&advice) {
                 self.hold = self.next_hold;
                 self.next_hold = (2 * self.next_hold).min(LONGEST_HOLD);
                 return Advice { workers: trial.before.size, reason: Reason::Vain, ..advice };
@@ -89,11 +88,12 @@ impl Adviser {
                 (self.lulls, advice.workers) = (0, core::mem::take(&mut self.would_do));
                 advice
             }
-            Reason::Saturated if self.hold > 0 && may_stay => advice.keep(Reason::Held),
-            Reason::Saturated => {
-                let is_full = advice.busy >= BUSY * advice.size as f64;
+            Reason::Saturated | Reason::Slow if self.hold > 0 && may_stay => advice.keep(Reason::Held),
+            Reason::Saturated | Reason::Slow => {
+                // If some could have done more, the load alone is the reason, and not that more is expected to be done.
+                let is_judged = advice.reason == Reason::Slow || advice.busy >= BUSY * advice.size as f64;
                 self.trial =
-                    (is_full && may_stay).then_some(Trial { workers: advice.workers, before: advice, wait });
+                    (is_judged && may_stay).then_some(Trial { workers: advice.workers, before: advice });
                 advice
             }
             _ => advice,
@@ -102,14 +102,15 @@ impl Adviser {
 }
 
 impl Trial {
-    /// Whether the workers that were added had no effect: there is as much to do as before, no more of it is done, and
-    /// nothing waits for a shorter time.
-    fn is_vain(&self, now: &Advice, wait: u128) -> bool {
+    /// Whether the workers that were added had no effect: there is as much to do as before, no more of it is done, and it
+    /// waits for as long.
+    fn is_vain(&self, now: &Advice) -> bool {
         let before = &self.before;
         let rate = |advice: &Advice| advice.finished as f64 / advice.span.as_secs_f64();
         let added = (self.workers - before.size) as f64 / before.size as f64;
-        let effect = EFFECT.min(added / 2.0);
-        now.busy >= BUSY * before.busy && rate(now) < (1.0 + effect) * rate(before) && 2 * wait >= self.wait
+        now.busy >= STILL * before.busy
+            && rate(now) < (1.0 + EFFECT.min(added / 2.0)) * rate(before)
+            && now.waited.as_secs_f64() >= (1.0 - 2.0 * EFFECT) * before.waited.as_secs_f64()
     }
 }
 
