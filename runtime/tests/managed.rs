@@ -360,6 +360,19 @@ fn a_simulation_does_not_follow_by_itself() {
     assert!(matches!(refused, Err(BuildError::Platform(why)) if why.contains("no watchers")));
 }
 
+#[test]
+fn bounds_that_cannot_be_are_bounded() {
+    let _watched = watchdog();
+    let builder = || Runtime::builder().workers(2);
+    for (from, to, workers, most) in [(9, 0, 2, 2), (9, 3, 3, 3), (1, 1, 1, 2), (3, 3, 3, 3)] {
+        let rt = builder().follow_advice(Duration::ZERO, from..=to).build().unwrap();
+        assert_eq!(rt.workers(), most);
+        eventually("advice", || rt.running_workers() == workers && rt.advice().is_some());
+    }
+    let refused = builder().follow_advice(Duration::ZERO, 1..=usize::MAX).build();
+    assert_eq!(refused.unwrap_err(), BuildError::TooManyWorkers(usize::MAX));
+}
+
 /// GeckoDB's pool of no threads underflowed.
 #[test]
 fn nothing_is_a_number_like_others() {

@@ -223,14 +223,12 @@ impl fmt::Display for Advice {
             Reason::Vain => "more had no effect",
             Reason::Held => "more had no effect lately",
         };
+        write!(f, "{workers} workers (now {size}): {why}; {busy:.2} busy, a load of {load:.2} for {least} ")?;
         write!(
             f,
-            "{workers} workers (now {size}): {why}; {busy:.2} busy, a load of {load:.2} for {least} to {most}; "
+            "to {most}; in {span:.1?} {spawned} tasks came and {finished} finished, {running:.1?} each "
         )?;
-        write!(
-            f,
-            "in {span:.1?} {spawned} tasks came and {finished} finished, {running:.1?} each after {waited:.1?}, {waiting} wait"
-        )
+        write!(f, "after {waited:.1?}, {waiting} wait")
     }
 }
 

@@ -45,8 +45,10 @@ struct Trial {
 }
 
 impl Adviser {
-    /// One for a runtime that is to have so many workers; the first span of time begins with that reading.
-    pub fn new(within: RangeInclusive<usize>, from: Reading) -> Self {
+    /// One for a runtime that is to have so many workers, as far as it can have that many; the first span of time begins
+    /// with that reading.
+    pub fn new(within: RangeInclusive<usize>, most: usize, from: Reading) -> Self {
+        let within = (*within.start()).min(most)..=(*within.end()).min(most);
         Self { within, last: from, lulls: 0, would_do: 0, trial: None, hold: 0, next_hold: FIRST_HOLD }
     }
 
@@ -140,7 +142,7 @@ mod tests {
                 workers: [WorkerStatistics::default()].into(),
                 ..Statistics::default()
             };
-            let adviser = Adviser::new(1..=8, Reading::of(&statistics));
+            let adviser = Adviser::new(1..=9, 8, Reading::of(&statistics));
             Self { statistics, waiting: 0.0, parallel, adviser, sizes: Vec::new(), noise: 1 }
         }
 

@@ -33,10 +33,11 @@ const SHORTEST: Duration = Duration::from_millis(1);
 const LONGEST: Duration = Duration::from_secs(1);
 
 impl Follower {
-    pub fn new(asked: Follow, workers: usize, now: u64) -> Self {
+    /// One for a runtime that begins with so many workers, and can have so many at most.
+    pub fn new(asked: Follow, workers: usize, most: usize, now: u64) -> Self {
         let every = asked.every.max(SHORTEST);
         let from = Reading { size: workers, ..Reading::default() };
-        let adviser = Adviser::new(asked.within, from);
+        let adviser = Adviser::new(asked.within, most, from);
         let state = State { adviser, advice: None, next: after(now, every) };
         Self { every, state: SpinMutex::new(state) }
     }

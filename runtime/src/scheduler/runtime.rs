@@ -491,7 +491,7 @@ impl Builder {
             hook: self.hook,
             watchdog: self.watchdog.map(|(bound, hook)| Watchdog::new(most, bound, hook)),
             observer,
-            follower: self.follow.map(|asked| Follower::new(asked, workers, platform.now())),
+            follower: self.follow.map(|asked| Follower::new(asked, workers, most, platform.now())),
             #[cfg(feature = "tracing")]
             spans: self.spans,
         });

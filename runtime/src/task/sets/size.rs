@@ -11,14 +11,14 @@ pub(super) type Advising = SpinMutex<Option<Adviser>>;
 
 /// An adviser whose first span of time begins now.
 pub(super) fn advising(runtime: &Runtime, within: RangeInclusive<usize>) -> Advising {
-    let adviser = |statistics| Adviser::new(within, Reading::of(&statistics));
+    let adviser = |statistics| Adviser::new(within, runtime.workers(), Reading::of(&statistics));
     SpinMutex::new(runtime.statistics().map(adviser))
 }
 
 /// As many workers as a runtime may be advised to have, unless others are said.
 pub(super) fn allowed(runtime: &Runtime) -> RangeInclusive<usize> {
     // Tasks do not block, so that there is nothing for others to do.
-    1..=runtime.workers().min(runtime.topology().cores.len()).max(1)
+    1..=runtime.topology().cores.len()
 }
 
 impl<R: Deref<Target = Runtime>> Managed<R> {
@@ -28,9 +28,7 @@ impl<R: Deref<Target = Runtime>> Managed<R> {
     /// There are never fewer than one, and never more than the runtime [can have](crate::Builder::most_workers).
     #[must_use]
     pub fn within(self, workers: RangeInclusive<usize>) -> Self {
-        let most = (*workers.end()).min(self.runtime.workers());
-        let advising = advising(&self.runtime, (*workers.start()).min(most)..=most);
-        Self { advising, ..self }
+        Self { advising: advising(&self.runtime, workers), ..self }
     }
 
     /// The runtime, for all that it offers besides.
