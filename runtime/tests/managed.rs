@@ -22,7 +22,7 @@ use std::sync::{Arc, Mutex};
 use std::task::Waker;
 use std::thread;
 use std::time::Duration;
-use xtasking::platform::{Platform, Simulation, Topology, WouldBlock};
+use xtasking::platform::{Platform, Simulation, Threads, Topology, WouldBlock};
 use xtasking::{
     Advice, BuildError, Builder, Driver, Managed, PageSource, Reason, Runtime, SetError, Shutdown, Statistics,
 };
@@ -323,6 +323,59 @@ fn a_runtime_that_follows_may_end_at_any_time() {
             rt.shutdown(Shutdown::Drain);
             assert_eq!(ran.load(SeqCst), 200);
         }
+        assert_eq!(Arc::strong_count(&hook), 1, "somebody is left");
+    }
+}
+
+/// As [`Threads`], but it takes its time to start more than one worker.
+struct Slow(Threads, Arc<AtomicUsize>);
+
+impl Platform for Slow {
+    fn topology(&self) -> Topology {
+        self.0.topology()
+    }
+    fn start(&self, worker: Driver) -> Result<(), &'static str> {
+        if self.1.fetch_add(1, SeqCst) > 0 {
+            thread::sleep(Duration::from_millis(20));
+        }
+        self.0.start(worker)
+    }
+    fn park(&self, worker: usize) {
+        self.0.park(worker);
+    }
+    fn wake(&self, worker: usize) {
+        self.0.wake(worker);
+    }
+    fn join(&self) {
+        self.0.join();
+    }
+    fn watch(&self, every: Duration, look: Box<dyn FnMut() -> bool + Send>) -> Result<(), &'static str> {
+        self.0.watch(every, look)
+    }
+    fn block(&self, ready: &mut dyn FnMut(&Waker) -> bool) -> Result<(), WouldBlock> {
+        self.0.block(ready)
+    }
+    fn pages(&self) -> Arc<dyn PageSource> {
+        self.0.pages()
+    }
+    fn now(&self) -> u64 {
+        self.0.now()
+    }
+}
+
+#[test]
+fn a_worker_that_starts_too_late_is_waited_for() {
+    let _watched = watchdog();
+    for how in [Shutdown::Cancel, Shutdown::Drain].repeat(5) {
+        let (hook, starts) = (Arc::new(()), Arc::new(AtomicUsize::new(0)));
+        let held = hook.clone();
+        let builder = Runtime::builder().platform(Slow(Threads::new(4), starts.clone())).workers(1);
+        let builder = builder.follow_advice(Duration::ZERO, 1..=4).on_failure(move |_| _ = &held);
+        let rt = builder.build().unwrap();
+        let load = Load::new(&rt);
+        eventually("another one starts", || starts.load(SeqCst) > 1);
+        drop(load);
+        rt.shutdown(how);
         assert_eq!(Arc::strong_count(&hook), 1, "somebody is left");
     }
 }
