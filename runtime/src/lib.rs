@@ -77,7 +77,7 @@ pub use object::{
     ReaderWriterLatch, Reserved, Sequencing, Shared, SharedReads, Snapshot, SpinLatch, Version, Versioned,
     Word, WriteToken,
 };
-pub use pool::{Links, Pool};
+pub use pool::{Links, Pool, Ranking};
 pub use scheduler::{BuildError, Builder, Context, Driver, Progress, Runtime, Shutdown};
 pub use task::{
     Access, AccessSet, After, Alone, Failure, Group, Handle, Immediate, JoinError, Managed, Membership,

@@ -5,7 +5,7 @@ use crate::{PATIENCE, watchdog};
 use std::fmt::Debug;
 use std::thread;
 use xtasking::platform::Simulation;
-use xtasking::{Builder, Links, Pool, Runtime};
+use xtasking::{Builder, Links, Pool, Ranking, Runtime};
 
 /// A platform with a number of workers.
 #[derive(Clone, Copy, Debug)]
@@ -81,6 +81,8 @@ fn pool() -> Pool {
         "xqueue-neighbours" => Pool::XQueue(Links::Neighbours),
         "xqueue-all" => Pool::XQueue(Links::All),
         "xqueue-hypercube" => Pool::XQueue(Links::Hypercube),
+        "ranked-exact" => Pool::Ranked(Ranking::Exact),
+        "ranked-relaxed" => Pool::Ranked(Ranking::Relaxed),
         _ => panic!("XTASKING_TEST_POOL names no pool: {name}"),
     }
 }

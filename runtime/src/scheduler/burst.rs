@@ -2,11 +2,11 @@
 
 use super::Context;
 use super::driver::Progress;
-use super::free::{FREE, RINGS};
+use super::free::{FREE, Free, RINGS};
 use super::shared::phase;
 use crate::annotation::Priority;
 use crate::pool::Ring;
-use crate::sync::{Relaxed, under_model};
+use crate::sync::{Relaxed, SeqCst, fence, under_model};
 use crate::task::{Payload, Task, catch, discard};
 use core::ptr::NonNull;
 
@@ -224,6 +224,11 @@ impl Context {
         self.idle_looks = 0;
         self.say_idle(false);
         self.say_hungry(false);
+        if let Free::Ranked { .. } = self.free {
+            // With the one in `Shared::push_ranked`: whoever still sees this worker look for work has put the task where it
+            // will be seen when this worker has taken another one.
+            fence(SeqCst);
+        }
     }
 
     /// Says which members of groups are over.

@@ -43,7 +43,7 @@ pub struct Context {
     pub(super) free: Free,
     /// They do not lie among the others.
     pub(super) frees: bool,
-    /// Others may send such tasks by lanes.
+    /// Others may have left such tasks: in lanes, or in the queue of all.
     pub(super) collects: bool,
     /// How many tasks run within each other; or `IN_JOIN`.
     pub(crate) nested: u8,
@@ -109,7 +109,7 @@ impl Context {
             forks: seat.forks.own(),
             free: Free::of(&shared, index),
             frees: shared.pool != Pool::Local,
-            collects: matches!(shared.pool, Pool::XQueue(_)),
+            collects: matches!(shared.pool, Pool::XQueue(_) | Pool::Ranked(_)),
             nested: 0,
             groups: Groups::default(),
             aftermath: None,

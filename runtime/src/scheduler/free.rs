@@ -37,6 +37,11 @@ pub(super) enum Free {
     Stealing(Deque),
     /// See [`Pool::XQueue`].
     Dealt(Box<Dealer>),
+    /// They lie in a queue that all share. See [`Pool::Ranked`].
+    Ranked {
+        /// Where to look first.
+        random: u64,
+    },
 }
 
 /// Deals out tasks.
@@ -60,6 +65,7 @@ impl Free {
             Pool::Local => Self::Among,
             Pool::WorkStealing => Self::Stealing(Deque::new()),
             Pool::XQueue(links) => Self::Dealt(Box::new(Dealer::new(shared, links, worker))),
+            Pool::Ranked(_) => Self::Ranked { random: (worker as u64) << 32 },
         }
     }
 }
@@ -104,13 +110,20 @@ impl Context {
     /// Puts a task that is bound to nothing where it belongs.
     #[inline(never)]
     pub(super) fn push_free(&mut self, task: NonNull<Task>, meta: Meta) {
+        if let Free::Ranked { .. } = self.free
+            && meta.goes_by_rank()
+        {
+            return self.push_ranked(task, meta);
+        }
         if meta.level() != Priority::Normal as usize {
             return self.push_here(task, meta.bound(), Fetch::NONE);
         }
         self.observe_put(task);
         match &mut self.free {
             // Elsewhere there are none.
-            Free::Among => unreachable!("a task is bound to nothing, in a pool where that does not matter"),
+            Free::Among | Free::Ranked { .. } => {
+                unreachable!("a task is bound to nothing, in a pool where that does not matter")
+            }
             Free::Stealing(deque) => {
                 deque.push(task);
                 self.observe_queued(1);
@@ -245,6 +258,8 @@ impl Context {
             if self.observing.is_some() {
                 self.observe_queued(collected);
             }
+        } else if !(all && planted!("ranked-without-second-look")) && self.sees_ranked() {
+            self.ready |= FREE;
         }
     }
 
@@ -285,6 +300,7 @@ impl Context {
                     }
                 }
                 Free::Dealt(dealer) => dealer.own.pop_front(),
+                Free::Ranked { .. } => self.pop_ranked(),
             };
             let Some(task) = task else {
                 self.ready &= !FREE;

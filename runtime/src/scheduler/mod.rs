@@ -9,6 +9,7 @@ mod follow;
 mod free;
 mod observed;
 mod placement;
+mod ranked;
 mod reclaim;
 mod runtime;
 mod shared;

@@ -89,7 +89,7 @@ impl Spawn for &mut Context {
             meta = meta.in_epoch(slot(self.epoch));
         }
         self.ledger.0.start(meta.epoch());
-        meta
+        options.rank_of(meta)
     }
 
     #[inline(always)]
@@ -182,14 +182,24 @@ impl Spawn for &Runtime {
 
     fn admit(&mut self, options: &Options) -> Meta {
         let epoch = Runtime::shared(self).epochs.start_external();
-        Meta::new(epoch, options.priority.unwrap_or_default(), options.cost)
+        options.rank_of(Meta::new(epoch, options.priority.unwrap_or_default(), options.cost))
     }
 
     unsafe fn send_bare(&mut self, mut task: NonNull<Task>, options: &Options, meta: Meta) {
-        // What is dealt out to a worker is not dealt out again.
-        if Runtime::shared(self).pool == Pool::WorkStealing && matches!(options.place, Place::Here) {
-            // SAFETY: by the caller's promise the task is its own.
-            unsafe { task.as_mut().meta = meta.free() };
+        let shared = Runtime::shared(self);
+        if matches!(options.place, Place::Here) {
+            if let Some(queue) = shared.ranked.as_ref().filter(|_| meta.goes_by_rank()) {
+                // SAFETY: by the caller's promise.
+                return unsafe {
+                    self.note(task);
+                    shared.push_ranked(queue, task, meta.rank(), 0);
+                };
+            }
+            // What is dealt out to a worker is not dealt out again.
+            if shared.pool == Pool::WorkStealing {
+                // SAFETY: by the caller's promise the task is its own.
+                unsafe { task.as_mut().meta = meta.free() };
+            }
         }
         // SAFETY: by the caller's promise.
         unsafe { self.send(task, options, None, meta, Fetch::NONE) };

@@ -14,7 +14,7 @@ use crate::object::{
     Version, Versioned,
 };
 use crate::platform::{Platform, Topology};
-use crate::pool::{Inbox, Lane, Pool};
+use crate::pool::{Inbox, Lane, Pool, Ranked};
 use crate::sync::{
     AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Hatch, Padded, SeqCst, SpinMutex,
 };
@@ -471,6 +471,7 @@ impl Builder {
             seats: (0..most).map(seat).collect(),
             staff: Staff::new(workers, most),
             pool: self.pool,
+            ranked: Ranked::of_pool(self.pool, most),
             nodes: topology.nodes,
             platform: platform.clone(),
             heaps,

@@ -6,7 +6,7 @@ use crate::memory::{Epochs, Heaps, Ledger, Retired};
 use crate::monitor::{Counters, Observer, Watchdog};
 use crate::object::{AtRest, Realm};
 use crate::platform::Platform;
-use crate::pool::{Inbox, Lane, Parcel, Pool};
+use crate::pool::{Inbox, Lane, Parcel, Pool, Ranked};
 use crate::sync::{
     AcqRel, AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Hatch, Padded, Relaxed, SeqCst,
     SpinMutex,
@@ -66,6 +66,8 @@ pub struct Shared {
     pub(crate) seats: Box<[Seat]>,
     pub(crate) staff: Staff,
     pub(crate) pool: Pool,
+    /// The tasks that are bound to nothing, in pools of that kind.
+    pub(crate) ranked: Option<Ranked>,
     pub(crate) nodes: usize,
     pub(crate) platform: Arc<dyn Platform>,
     pub(crate) heaps: Arc<Heaps>,
@@ -139,7 +141,8 @@ impl Shared {
         self.hungry.0.load(Relaxed) > 1
     }
 
-    /// Wakes somebody for a job that `worker` offers, unless somebody is looking for work or nobody sleeps.
+    /// Wakes somebody for work that `worker` offers, unless somebody is looking for work or nobody sleeps. That worker comes
+    /// last: it may be that nobody in particular offers it.
     #[cold]
     pub(crate) fn wake_for_work(&self, worker: usize) {
         if self.awake.load(Relaxed) == self.seats.len()
@@ -147,7 +150,7 @@ impl Shared {
         {
             return;
         }
-        let mut others = (1..self.seats.len()).map(|distance| (worker + distance) % self.seats.len());
+        let mut others = (1..=self.seats.len()).map(|distance| (worker + distance) % self.seats.len());
         let sleeps = |seat: &Seat| seat.asleep.0.load(Relaxed) && seat.rest.is_empty();
         if let Some(asleep) = others.find(|&other| sleeps(&self.seats[other])) {
             self.wake(asleep);

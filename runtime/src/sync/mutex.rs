@@ -32,6 +32,14 @@ impl<T> SpinMutex<T> {
         }
         Guard { mutex: self }
     }
+
+    /// The value, if nobody has it.
+    pub fn try_lock(&self) -> Option<Guard<'_, T>> {
+        // Acquire as above.
+        let locks =
+            !self.locked.load(Relaxed) && self.locked.compare_exchange(false, true, Acquire, Relaxed).is_ok();
+        locks.then(|| Guard { mutex: self })
+    }
 }
 
 /// Unlocks when dropped.

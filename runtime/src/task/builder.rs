@@ -115,6 +115,7 @@ pub struct Options {
     pub(crate) priority: Option<Priority>,
     pub(crate) place: Place,
     pub(crate) cost: u16,
+    pub(crate) rank: Option<u16>,
     pub(crate) operation: bool,
 }
 
@@ -224,6 +225,38 @@ impl<P: Spawner, A, M: Membership> TaskBuilder<P, A, M> {
     #[inline(always)]
     pub fn priority(mut self, priority: Priority) -> Self {
         self.order.options.priority = Some(priority);
+        self
+    }
+
+    /// How urgent the task is, as a number: 0 is the most urgent, [`Ranking::LAST`](crate::Ranking::LAST) the least (and
+    /// so is what is greater). A task without a rank has [`Ranking::MIDDLE`](crate::Ranking::MIDDLE); a rank is not
+    /// inherited.
+    ///
+    /// It is obeyed in a pool of the kind [`Pool::Ranked`](crate::Pool::Ranked), by tasks without objects and place.
+    /// Elsewhere a rank below the middle one stands for [`Priority::High`], the middle one for [`Priority::Normal`], and one
+    /// above for [`Priority::Low`], so that the task is on the right side of those that have none. A
+    /// [priority](Self::priority) that is said as well has the last word.
+    ///
+    /// ```
+    /// use std::sync::{Arc, Mutex};
+    /// use xtasking::{Pool, Ranking, Runtime};
+    ///
+    /// let rt = Runtime::builder().workers(1).pool(Pool::Ranked(Ranking::Exact)).build()?;
+    /// let order = Arc::new(Mutex::new(Vec::new()));
+    /// let noted = order.clone();
+    /// rt.task(()).spawn(move |(), cx| {
+    ///     for deadline in [30, 10, 20] {
+    ///         let noted = noted.clone();
+    ///         cx.task(()).rank(deadline).spawn(move |(), _| noted.lock().unwrap().push(deadline));
+    ///     }
+    /// });
+    /// drop(rt);
+    /// assert_eq!(*order.lock().unwrap(), [10, 20, 30]);
+    /// # Ok::<(), xtasking::BuildError>(())
+    /// ```
+    #[inline(always)]
+    pub fn rank(mut self, rank: u16) -> Self {
+        self.order.options.rank = Some(rank);
         self
     }
 

@@ -14,8 +14,10 @@ use crate::annotation::Priority;
 use crate::memory::SizeClass;
 use crate::monitor::Description;
 use crate::object::Fetch;
+use crate::pool::Ranking;
 use crate::scheduler::Context;
 use crate::sync::AtomicPtr;
+use core::cmp::Ordering;
 use core::mem::{align_of, size_of};
 use core::ptr::NonNull;
 
@@ -47,6 +49,7 @@ pub struct VTable {
 /// bits  8..16  priority
 /// bits 16..24  flags
 /// bits 24..32  failed optimistic attempts
+/// bits 32..47  rank, as its difference (exclusive or) from the middle one
 /// bit  47      bound to nothing
 /// bits 48..64  units of cost beyond one
 /// ```
@@ -63,6 +66,7 @@ const STAMPED: u64 = 1 << 18;
 const INHERITED: u64 = 0xffff;
 const ONE_ATTEMPT: u64 = 1 << 24;
 const COST_SHIFT: u32 = 48;
+const RANK_SHIFT: u32 = 32;
 /// The task is bound to nothing, and waits in an inbox of a pool where that matters.
 const FREE: u64 = 1 << (COST_SHIFT - 1);
 
@@ -102,6 +106,35 @@ impl Meta {
 
     pub(crate) fn priority(self) -> Priority {
         [Priority::High, Priority::Normal, Priority::Low][self.level()]
+    }
+
+    /// The same, of a task of that rank: among tasks that are not ranked it is as urgent as tasks without a rank, or more
+    /// or less so.
+    #[inline(always)]
+    pub(crate) fn ranked(self, rank: u16) -> Self {
+        let priority = match rank.cmp(&Ranking::MIDDLE) {
+            Ordering::Less => Priority::High,
+            Ordering::Equal => Priority::Normal,
+            Ordering::Greater => Priority::Low,
+        };
+        let rank = u64::from(rank.min(Ranking::LAST) ^ Ranking::MIDDLE);
+        Self(self.at(priority).0 | rank << RANK_SHIFT)
+    }
+
+    /// The same, in the ring of that priority.
+    #[inline(always)]
+    pub(crate) fn at(self, priority: Priority) -> Self {
+        Self(self.0 & !0xff00 | (priority as u64) << 8)
+    }
+
+    /// Whether a rank says how urgent the task is, its own or the middle one, and no priority.
+    pub(crate) fn goes_by_rank(self) -> bool {
+        self.level() == Priority::Normal as usize || self.rank() != Ranking::MIDDLE
+    }
+
+    /// The rank; the middle one unless the task was told of another.
+    pub(crate) fn rank(self) -> u16 {
+        (self.0 >> RANK_SHIFT) as u16 & Ranking::LAST ^ Ranking::MIDDLE
     }
 
     /// Units of cost beyond one.

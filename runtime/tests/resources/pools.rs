@@ -5,15 +5,17 @@ use crate::common::{Flag, Gate, Setting, eventually, lock, on_each, silence_task
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
-use xtasking::{Context, Links, Pool, Priority, Runtime, Sequencing, Shutdown};
+use xtasking::{Context, Links, Pool, Priority, Ranking, Runtime, Sequencing, Shutdown};
 
-const POOLS: [Pool; 6] = [
+const POOLS: [Pool; 8] = [
     Pool::Local,
     Pool::WorkStealing,
     Pool::XQueue(Links::Next),
     Pool::XQueue(Links::Neighbours),
     Pool::XQueue(Links::All),
     Pool::XQueue(Links::Hypercube),
+    Pool::Ranked(Ranking::Exact),
+    Pool::Ranked(Ranking::Relaxed),
 ];
 
 /// Each pool on both platforms.

@@ -25,6 +25,7 @@ mod handles;
 mod memory;
 mod platform;
 mod primitives;
+mod ranks;
 mod resize;
 mod schedules;
 mod several;

@@ -127,7 +127,7 @@ impl<P: Spawner> Spawn for After<P> {
             return self.spawner.admit(options);
         }
         self.shared().epochs.begin_wait();
-        Meta::new(0, options.priority.unwrap_or(self.priority()), options.cost)
+        options.rank_of(Meta::new(0, options.priority.unwrap_or(self.priority()), options.cost))
     }
 
     unsafe fn send(
