@@ -1,7 +1,7 @@
 //! The command line: which experiment, and the options that all of them share.
 
 use crate::failure::Failure;
-use crate::{cholesky, fib, granularity, pools, soak, tasks, ycsb};
+use crate::{cholesky, fib, granularity, managed, pools, soak, tasks, ycsb};
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 
@@ -23,6 +23,7 @@ enum Command {
     Fib(fib::Options),
     Cholesky(cholesky::Options),
     Granularity(granularity::Options),
+    Managed(managed::Options),
     Pools(pools::Options),
     Soak(soak::Options),
 }
@@ -108,6 +109,7 @@ impl Cli {
             Some(Command::Fib(options)) => fib::run(&options),
             Some(Command::Cholesky(options)) => cholesky::run(&options),
             Some(Command::Granularity(options)) => granularity::run(&options),
+            Some(Command::Managed(options)) => managed::run(&options),
             Some(Command::Pools(options)) => pools::run(&options),
             Some(Command::Soak(options)) => soak::run(&options),
             None => Self::parse_from(["xtasking", "ycsb"]).run(),

@@ -9,6 +9,7 @@
 //! | [`cholesky`] | tasks that depend on each other: a matrix taken apart by tiles |
 //! | [`pools`] | eager tasks on every pool, on threads and on virtual cores |
 //! | [`granularity`] | how small tasks may be: records aggregated by tasks of 10 to 10 million |
+//! | [`managed`] | requests with ranks, served by pools with one queue |
 //! | [`soak`] | the soak test: load and abuse, every result checked |
 //! | [`experiment`] | what every experiment does |
 //! | [`lineup`] | contenders that take turns with some numbers of workers |
@@ -32,6 +33,7 @@ pub mod fib;
 pub mod granularity;
 pub mod lineup;
 pub mod machine;
+pub mod managed;
 pub mod outside;
 pub mod peers;
 pub mod pools;

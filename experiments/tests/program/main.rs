@@ -3,6 +3,7 @@
 mod cholesky;
 mod fib;
 mod granularity;
+mod managed;
 mod outside;
 mod pools;
 mod soak;

@@ -1,0 +1,24 @@
+//! The command line of the experiment.
+
+use super::contenders;
+use crate::cli::{Common, parse_count};
+use crate::lineup::help;
+use clap::Args;
+
+/// Requests with ranks, served by pools of workers with one queue: what each costs, how long it waits, and how much of the
+/// time workers are at work.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = help(contenders::ALL, &[]))]
+pub struct Options {
+    /// Requests [default: 10000; with --quick, 1000]; ten times as many where they do nothing
+    #[arg(long, value_name = "N", value_parser = parse_count)]
+    pub requests: Option<u64>,
+
+    /// Microseconds that serving a request takes
+    #[arg(long, value_name = "µS", default_value_t = 10)]
+    pub work: u32,
+
+    /// What all experiments share.
+    #[command(flatten)]
+    pub common: Common,
+}

@@ -1,0 +1,37 @@
+//! The experiment `managed`.
+
+use crate::{passes, refused, xtasking};
+use serde_json::Value;
+use std::fs;
+
+#[test]
+fn all_contenders_serve_every_request() {
+    let directory = tempfile::tempdir().unwrap();
+    let json = directory.path().join("report.json");
+    let json = json.to_str().unwrap();
+    let arguments =
+        ["managed", "--quick", "--requests", "200", "--work", "5", "--workers", "1,2,4", "--json", json];
+    let output = xtasking(&arguments);
+    let stdout = passes(&output);
+    for words in
+        ["managed: 200 requests of 5µs", "│ occupancy ", "│ until begun ", "every request was served once"]
+    {
+        assert!(stdout.contains(words), "'{words}' is not in: {stdout}");
+    }
+    let report: Value = serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap();
+    let results = report["results"].as_array().unwrap();
+    let of = |name: &str| results.iter().filter(|result| result["implementation"] == name).count();
+    let names = ["xtasking-exact", "xtasking-relaxed", "mutex-heap", "skiplist", "threads"];
+    assert_eq!(names.map(of), [6 * 3; 5]);
+    for result in results {
+        assert_eq!(result["checked"], true, "{result}");
+    }
+}
+
+#[test]
+fn what_cannot_work_is_refused_in_one_line() {
+    let refused = |arguments: &[&str], reason| refused(&[&["managed"], arguments].concat(), reason);
+    refused(&["--requests", "0"], "--requests is 0; choose 1 to 10000000");
+    refused(&["--work", "0"], "--work is 0; choose 1 to 1000000 µs");
+    refused(&["--against", "skip"], "unknown implementation 'skip'");
+}
