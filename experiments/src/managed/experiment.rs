@@ -50,19 +50,25 @@ fn occupancy(served: &Served, workers: usize) -> f64 {
 }
 
 const CASES: [Case; 6] = [
-    Case { name: "nothing to do", unit: "ns", works: false, held: false, answer: per_request },
-    Case { name: "nothing to do, all there", unit: "ns", works: false, held: true, answer: per_request },
-    Case { name: "work", unit: "ns", works: true, held: false, answer: per_request },
-    Case { name: "occupancy", unit: "%", works: true, held: true, answer: occupancy },
+    Case { name: "nothing to do in ns", unit: "ns", works: false, held: false, answer: per_request },
     Case {
-        name: "until begun",
+        name: "nothing to do, all there, in ns",
+        unit: "ns",
+        works: false,
+        held: true,
+        answer: per_request,
+    },
+    Case { name: "work in ns", unit: "ns", works: true, held: false, answer: per_request },
+    Case { name: "occupancy in %", unit: "%", works: true, held: true, answer: occupancy },
+    Case {
+        name: "until begun in µs",
         unit: "µs",
         works: true,
         held: false,
         answer: |served, _| served.waiting / 1e3,
     },
     Case {
-        name: "until done",
+        name: "until done in µs",
         unit: "µs",
         works: true,
         held: false,
@@ -142,7 +148,8 @@ impl crate::experiment::Experiment for Experiment {
             "all there, occupancy: what is in a queue was submitted before the first was served".to_string(),
             "occupancy: the time in requests, of all workers' time until the last was done; more is better"
                 .to_string(),
-            "until begun, until done: from the submission of each, in the mean".to_string(),
+            "until begun, until done: from the submission of each, in the mean; who submits to threads waits for them"
+                .to_string(),
         ]
     }
 
