@@ -252,19 +252,115 @@ fn the_queue_and_the_workers_own_tasks_do_not_starve_each_other() {
     });
 }
 
+/// The last of all tasks holds an object, or waits for two of which another one holds one, while there is no end of more
+/// urgent tasks, in the queue and beside it: whoever wants the object next, however urgently, waits a while and no longer.
+#[test]
+fn no_task_keeps_an_object_from_more_urgent_ones_for_ever() {
+    const ROUNDS: usize = 10;
+    fn again(cx: &mut Context, rank: Option<u16>, stop: Flag) {
+        if !stop.is_set() {
+            let place = cx.worker() as u16;
+            let task = cx.task(());
+            let task = match rank {
+                Some(rank) => task.rank(rank),
+                None => task.core(place).priority(Priority::High),
+            };
+            task.spawn(move |(), cx| again(cx, rank, stop));
+        }
+    }
+    on_rankings(&RANKINGS, |_, _, build| {
+        let rt = build();
+        let stop = Flag::default();
+        for worker in 0..rt.workers() {
+            for rank in [Some(0), Some(0), None] {
+                let stop = stop.clone();
+                rt.task(()).core(worker as u16).spawn(move |(), cx| again(cx, rank, stop));
+            }
+        }
+        let objects = [(); 3].map(|()| rt.plain(0).pin(Sequencing).build());
+        for round in 0..ROUNDS {
+            let [a, b, c] = [0, 1, 2].map(|next| &objects[(round + next) % 3]);
+            let mut tasks = Vec::new();
+            // The first waits for no one, the second for the first and the third for both.
+            for (first, second) in [(a, b), (b, c), (c, a)] {
+                let task = rt.task((first.write(), second.write())).rank(LAST);
+                tasks.push(task.submit(|(first, second), _| (*first, *second) = (*first + 1, *second + 1)));
+            }
+            tasks.push(rt.task(a.write()).rank(LAST).submit(|count, _| *count += 1));
+            tasks.extend(
+                [a, b, c].map(|object| rt.task(object.write()).rank(0).submit(|count, _| *count += 1)),
+            );
+            tasks.into_iter().for_each(|task| task.join().unwrap());
+        }
+        stop.set();
+        let counts = objects.each_ref().map(|object| rt.task(object.read()).submit(|count, _| *count).join());
+        assert_eq!(counts.map(Result::unwrap).iter().sum::<usize>(), ROUNDS * 10);
+    });
+}
+
+/// A task that waits for a group has its rank when the group is over, which the worker says after some tasks at most.
+#[test]
+fn a_task_that_waits_for_a_group_keeps_its_rank() {
+    with_one_worker(Pool::Ranked(Ranking::Exact), |rt| {
+        let order = order_of(rt, |cx, order| {
+            let group = cx.group();
+            let note = |rank| {
+                let order = order.clone();
+                move |(): (), _: &mut Context| order.lock().unwrap().push(rank)
+            };
+            (0..100).for_each(|_| cx.task(()).rank(30).spawn(note(30)));
+            cx.task(()).rank(10).spawn(note(10));
+            cx.task(()).rank(0).of(&group).spawn(note(0));
+            cx.task(()).rank(20).after(group).spawn(note(20));
+        });
+        assert_eq!((order.len(), &order[..2], order.last()), (103, &[0, 10][..], Some(&30)));
+    });
+}
+
 /// A runtime is resized: whoever is there looks after the queue.
 #[test]
 fn any_number_of_workers_empties_the_queue() {
+    const MOST: usize = 4;
+    for ranking in RANKINGS {
+        let simulations = [1, 7].map(|seed| Setting::Simulation { cores: MOST, seed });
+        on_each(simulations.into_iter().chain([Setting::Threads { workers: MOST }]), |setting| {
+            let builder = setting.builder().workers(1).most_workers(MOST).pool(Pool::Ranked(ranking));
+            let rt = builder.build().unwrap();
+            for round in 0..40 {
+                // Some come into the queue before, some while workers come and go.
+                let submit = |rank| rt.task(()).rank(rank).submit(move |(), _| rank);
+                let mut tasks: Vec<_> = (0..50).map(submit).collect();
+                rt.resize(round * 3 % MOST + 1).unwrap();
+                tasks.extend((50..100).map(submit));
+                let ranks = tasks.into_iter().map(|task| task.join().unwrap());
+                assert!(ranks.eq(0..100));
+            }
+        });
+    }
+}
+
+/// Of many pools, all are looked after by one worker, which is at a task; the others have gone.
+#[test]
+fn a_task_of_the_queue_that_waits_for_others_holds_up_none_of_them() {
     for ranking in RANKINGS {
         let _watched = watchdog();
-        let builder = Runtime::builder().workers(4).pool(Pool::Ranked(ranking));
+        let builder = Runtime::builder().workers(4).most_workers(8).pool(Pool::Ranked(ranking));
         let rt = builder.build().unwrap();
-        for round in 0..40 {
-            rt.resize(round % 4 + 1).unwrap();
-            let tasks: Vec<_> =
-                (0..100).map(|rank| rt.task(()).rank(rank).submit(move |(), _| rank)).collect();
-            let ranks = tasks.into_iter().map(|task| task.join().unwrap());
-            assert!(ranks.eq(0..100));
+        for workers in [2, 8, 3, 2] {
+            rt.resize(workers).unwrap();
+            eventually("as many run as were asked for", || rt.running_workers() == workers);
+            let (begun, go) = (Flag::default(), Flag::default());
+            let (begins, goes) = (begun.clone(), go.clone());
+            let waits = rt.task(()).rank(0).submit(move |(), _| {
+                begins.set();
+                goes.wait();
+            });
+            begun.wait();
+            // Those who are left sleep by now, or will.
+            let others: Vec<_> = (0..100).map(|rank| rt.task(()).rank(rank).submit(|(), _| ())).collect();
+            others.into_iter().for_each(|task| task.join().unwrap());
+            go.set();
+            waits.join().unwrap();
         }
     }
 }

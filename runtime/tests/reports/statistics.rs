@@ -5,8 +5,8 @@ use std::thread;
 use std::time::Duration;
 use xtasking::platform::Simulation;
 use xtasking::{
-    Arena, Context, JoinError, Link, Links, OptimisticLatched, Part, Pool, Priority, Runtime, Sequencing,
-    SpinLatch, Statistics, Step, Visit,
+    Arena, Context, JoinError, Link, Links, OptimisticLatched, Part, Pool, Priority, Ranking, Runtime,
+    Sequencing, SpinLatch, Statistics, Step, Visit,
 };
 
 /// With pools that do not move tasks, so that each is counted in one of them.
@@ -105,7 +105,7 @@ fn in_each_kind_of_pool_each_task_is_counted_once() {
         assert!(number != 7, "provoked");
     }
     let pools = [Pool::Local, Pool::WorkStealing, Pool::XQueue(Links::Next), Pool::XQueue(Links::All)];
-    for pool in pools {
+    for pool in pools.into_iter().chain([Ranking::Exact, Ranking::Relaxed].map(Pool::Ranked)) {
         on_all(|setting| {
             let builder = setting.builder().timeline(100_000).on_failure(drop);
             let rt = builder.pool(pool).build().unwrap();

@@ -28,7 +28,9 @@ pub struct After<P: Spawner> {
 pub(super) enum Waiting {
     /// It goes where these say, or to this home if there is one.
     Ready(NonNull<Task>, Options, Option<usize>),
-    /// It goes where these say, and is of no epoch yet.
+    /// It has no objects, and is bound to nothing unless these say so.
+    Bare(NonNull<Task>, Options),
+    /// The same, of no epoch yet.
     Free(NonNull<Task>, Options),
     /// As many envoys go to their homes.
     Envoys([(usize, NonNull<Task>); MOST_OBJECTS], usize),
@@ -78,6 +80,7 @@ impl Waiting {
                     let &Task { meta, fetch, .. } = task.as_ref();
                     spawner.send(task, &options, home, meta, fetch);
                 }
+                Self::Bare(task, options) => spawner.send_bare(task, &options, task.as_ref().meta),
                 Self::Free(mut task, options) => {
                     let begun = Options { operation: true, ..options };
                     let meta = task.as_ref().meta.in_epoch(spawner.admit(&begun).epoch());
@@ -138,11 +141,7 @@ impl<P: Spawner> Spawn for After<P> {
         _: Meta,
         _: Fetch,
     ) {
-        self.leave(if self.is_free {
-            Waiting::Free(task, *options)
-        } else {
-            Waiting::Ready(task, *options, home)
-        });
+        self.leave(Waiting::Ready(task, *options, home));
     }
 
     unsafe fn note(&mut self, task: NonNull<Task>) {
@@ -150,9 +149,9 @@ impl<P: Spawner> Spawn for After<P> {
         unsafe { self.spawner.note(task) };
     }
 
-    unsafe fn send_bare(&mut self, task: NonNull<Task>, options: &Options, meta: Meta) {
-        // SAFETY: by the caller's promise.
-        unsafe { self.send(task, options, None, meta, Fetch::NONE) };
+    unsafe fn send_bare(&mut self, task: NonNull<Task>, options: &Options, _: Meta) {
+        let waiting = if self.is_free { Waiting::Free } else { Waiting::Bare };
+        self.leave(waiting(task, *options));
     }
 
     unsafe fn enlist(&mut self, tasks: &mut [(usize, NonNull<Task>)]) {
