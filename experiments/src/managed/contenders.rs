@@ -4,11 +4,24 @@ use super::load::Load;
 use super::threads::{MutexHeap, Queue, SkipList, ThreadPerRequest, Threads};
 use crate::failure::Failure;
 use crate::lineup::cannot_start;
+use std::rc::Rc;
 use std::sync::Arc;
-use xtasking::{Pool, Ranking, Runtime};
+use std::thread;
+use xtasking::{Pool, Ranking, Runtime, Statistics};
 
-/// Takes a request, to be served by and by.
-pub(super) type Submit = Box<dyn Fn(&Arc<Load>, usize)>;
+/// Who serves requests.
+pub(super) struct Server {
+    /// Takes a request, to be served by and by.
+    pub submit: Box<dyn Fn(&Arc<Load>, usize)>,
+    /// What it tells of itself, if it does.
+    pub statistics: Box<dyn Fn() -> Option<Statistics>>,
+}
+
+impl Server {
+    fn new(submit: impl Fn(&Arc<Load>, usize) + 'static) -> Self {
+        Self { submit: Box::new(submit), statistics: Box::new(|| None) }
+    }
+}
 
 /// What else is known of a contender.
 pub(super) struct Kind {
@@ -18,7 +31,7 @@ pub(super) struct Kind {
     pub exact: bool,
 }
 
-pub(super) type Entry = crate::lineup::Entry<Submit, Kind>;
+pub(super) type Entry = crate::lineup::Entry<Server, Kind>;
 
 /// All contenders. The first always takes part, and ratios are those to it.
 pub(super) static ALL: &[Entry] = &[
@@ -26,15 +39,22 @@ pub(super) static ALL: &[Entry] = &[
         name: "xtasking-exact",
         about: "ranked tasks of this runtime, exactly in order",
         is_parallel: true,
-        start: |workers| own(workers, Ranking::Exact),
+        start: |workers| own(workers, Ranking::Exact, false),
         more: Kind { queues: true, exact: true },
     },
     Entry {
         name: "xtasking-relaxed",
         about: "ranked tasks of this runtime, nearly in order",
         is_parallel: true,
-        start: |workers| own(workers, Ranking::Relaxed),
+        start: |workers| own(workers, Ranking::Relaxed, false),
         more: Kind { queues: true, exact: false },
+    },
+    Entry {
+        name: "xtasking-observed",
+        about: "as xtasking-exact, with statistics, which say how long requests wait",
+        is_parallel: true,
+        start: |workers| own(workers, Ranking::Exact, true),
+        more: Kind { queues: true, exact: true },
     },
     Entry {
         name: "mutex-heap",
@@ -56,25 +76,37 @@ pub(super) static ALL: &[Entry] = &[
         is_parallel: true,
         start: |workers| {
             let threads = ThreadPerRequest::new(workers);
-            Ok(Box::new(move |load, number| threads.submit(load, number)))
+            Ok(Server::new(move |load, number| threads.submit(load, number)))
         },
         more: Kind { queues: false, exact: false },
     },
 ];
 
-fn own(workers: usize, ranking: Ranking) -> Result<Submit, Failure> {
-    let built = Runtime::builder().workers(workers).pool(Pool::Ranked(ranking)).build();
-    let rt = built.map_err(|error| cannot_start("xtasking", workers, &error))?;
-    Ok(Box::new(move |load, number| {
+fn own(workers: usize, ranking: Ranking, observed: bool) -> Result<Server, Failure> {
+    let builder = Runtime::builder().workers(workers).pool(Pool::Ranked(ranking)).statistics(observed);
+    let rt = Rc::new(builder.build().map_err(|error| cannot_start("xtasking", workers, &error))?);
+    let serving = rt.clone();
+    let submit = move |load: &Arc<Load>, number| {
         let (rank, load) = (load.rank(number), load.clone());
-        rt.task(()).rank(rank).spawn(move |(), _| load.serve(number));
-    }))
+        serving.task(()).rank(rank).spawn(move |(), _| load.serve(number));
+    };
+    // A request is counted a little after it has been served.
+    let settled = move || {
+        loop {
+            let statistics = rt.statistics()?;
+            if statistics.occupancy() == 0 {
+                return Some(statistics);
+            }
+            thread::yield_now();
+        }
+    };
+    Ok(Server { submit: Box::new(submit), statistics: Box::new(settled) })
 }
 
-fn plain<Q: Queue + Default>(workers: usize) -> Result<Submit, Failure> {
+fn plain<Q: Queue + Default>(workers: usize) -> Result<Server, Failure> {
     let pool =
         Threads::<Q>::start(workers).map_err(|error| cannot_start("a pool of threads", workers, &error))?;
-    Ok(Box::new(move |load, number| pool.submit(load, number)))
+    Ok(Server::new(move |load, number| pool.submit(load, number)))
 }
 
 #[cfg(test)]
@@ -85,11 +117,11 @@ mod tests {
     fn all_of_them_serve_all_requests() {
         for entry in ALL {
             for workers in [1, 2, 4] {
-                let submit = (entry.start)(workers).unwrap();
+                let server = (entry.start)(workers).unwrap();
                 let load = Arc::new(Load::new(300, if entry.more.queues { workers } else { 0 }, 50));
-                let served = load.run(|number| submit(&load, number)).unwrap();
+                let served = load.run(entry.more.queues, |number| (server.submit)(&load, number)).unwrap();
                 assert_eq!(served.order.len(), 300, "{}", entry.name);
-                assert!(served.waiting <= served.completion);
+                assert!(served.waiting.percentile(50.0) <= served.completion.percentile(50.0));
                 if workers == 1 && entry.more.exact {
                     assert!(served.order.is_sorted(), "{}", entry.name);
                 }

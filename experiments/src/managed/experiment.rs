@@ -1,23 +1,27 @@
 //! The options, checked and completed, and what one turn is.
 
 use super::Options;
-use super::contenders::{self, Entry, Kind, Submit};
+use super::contenders::{self, Entry, Kind, Server};
 use super::load::{Load, Served, rounds_of};
+use crate::cli::Common;
 use crate::failure::Failure;
 use crate::lineup::Lineup;
 use crate::progress::Progress;
 use crate::report::{Measurement, Parameters};
 use crate::ycsb::plan::Wrong;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
+use xtasking::Statistics;
 
 /// An experiment that can be run.
 pub(super) struct Experiment {
     requests: usize,
     work: Duration,
     rounds: u64,
-    lineup: Lineup<Submit, Kind>,
+    lineup: Lineup<Server, Kind>,
 }
 
 /// Requests and their times are kept.
@@ -29,52 +33,88 @@ const WARMING: usize = 200;
 /// Nobody waits longer.
 const LONGEST: u32 = 1_000_000;
 
-/// A case: what is asked, in which unit, and what of a load's end is the answer.
-struct Case {
-    name: &'static str,
-    unit: &'static str,
+/// What is known when a turn is over.
+struct Ended {
+    served: Served,
+    /// What the server tells of itself, if it does; then it has the last word.
+    statistics: Option<Statistics>,
+    workers: usize,
+}
+
+impl Ended {
+    /// Microseconds of the makespan for each request.
+    fn per_request(&self) -> f64 {
+        micros(self.served.makespan) / self.served.order.len() as f64
+    }
+
+    /// How much of all workers' time was spent in requests.
+    fn occupancy(&self) -> f64 {
+        100.0 * self.served.busy.as_secs_f64() / (self.served.makespan.as_secs_f64() * self.workers as f64)
+    }
+
+    /// Microseconds that `percent` of the requests did not wait longer than before they were begun.
+    fn waiting(&self, percent: f64) -> f64 {
+        micros(match &self.statistics {
+            Some(statistics) => statistics.waiting.percentile(percent),
+            None => self.served.waiting.percentile(percent),
+        })
+    }
+
+    /// The same until they were done.
+    fn completion(&self, percent: f64) -> f64 {
+        micros(match &self.statistics {
+            Some(statistics) => statistics.completion.percentile(percent),
+            None => self.served.completion.percentile(percent),
+        })
+    }
+}
+
+fn micros(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e6
+}
+
+/// One turn answers some questions.
+struct Turn {
     /// Requests do something.
     works: bool,
     /// All are submitted before the first is served, where that is possible.
     held: bool,
-    answer: fn(&Served, usize) -> f64,
+    unit: &'static str,
+    cases: &'static [(&'static str, fn(&Ended) -> f64)],
 }
 
-/// Nanoseconds of the makespan for each request.
-fn per_request(served: &Served, _: usize) -> f64 {
-    served.makespan.as_secs_f64() * 1e9 / served.order.len() as f64
-}
-
-fn occupancy(served: &Served, workers: usize) -> f64 {
-    100.0 * served.busy.as_secs_f64() / (served.makespan.as_secs_f64() * workers as f64)
-}
-
-const CASES: [Case; 6] = [
-    Case { name: "nothing to do in ns", unit: "ns", works: false, held: false, answer: per_request },
-    Case {
-        name: "nothing to do, all there, in ns",
+const TURNS: [Turn; 4] = [
+    Turn {
+        works: false,
+        held: false,
         unit: "ns",
+        cases: &[("nothing to do in ns", |ended| ended.per_request() * 1e3)],
+    },
+    Turn {
         works: false,
         held: true,
-        answer: per_request,
+        unit: "ns",
+        cases: &[("nothing to do, all there, in ns", |ended| ended.per_request() * 1e3)],
     },
-    Case { name: "work in ns", unit: "ns", works: true, held: false, answer: per_request },
-    Case { name: "occupancy in %", unit: "%", works: true, held: true, answer: occupancy },
-    Case {
-        name: "until begun in µs",
-        unit: "µs",
+    Turn { works: true, held: true, unit: "%", cases: &[("occupancy in %", Ended::occupancy)] },
+    Turn {
         works: true,
         held: false,
-        answer: |served, _| served.waiting / 1e3,
-    },
-    Case {
-        name: "until done in µs",
         unit: "µs",
-        works: true,
-        held: false,
-        answer: |served, _| served.completion / 1e3,
+        cases: &[
+            ("work in µs", Ended::per_request),
+            ("until begun, p50 in µs", |ended| ended.waiting(50.0)),
+            ("until begun, p99", |ended| ended.waiting(99.0)),
+            ("until begun, max", |ended| ended.waiting(100.0)),
+            ("until done, p50 in µs", |ended| ended.completion(50.0)),
+            ("until done, p99", |ended| ended.completion(99.0)),
+            ("until done, max", |ended| ended.completion(100.0)),
+        ],
     },
 ];
+
+/// The numbers of workers of a whole run, if none are asked for.
+const WORKERS: [usize; 5] = [1, 4, 8, 16, 32];
 
 impl Experiment {
     /// Checks and completes the options.
@@ -88,29 +128,32 @@ impl Experiment {
             return Err(Failure::Usage(format!("--work is {}; choose 1 to {LONGEST} µs", options.work)));
         }
         let work = Duration::from_micros(options.work.into());
-        let lineup = Lineup::new(contenders::ALL, &[], common)?;
+        let workers = common.workers.clone().or((!common.quick).then(|| WORKERS.to_vec()));
+        let lineup = Lineup::new(contenders::ALL, &[], &Common { workers, ..common.clone() })?;
         Ok(Self { requests: requests as usize, work, rounds: rounds_of(work), lineup })
     }
 
     /// One turn.
-    fn once(&self, case: &Case, entry: &Entry, workers: usize, context: &str) -> Result<f64, Failure> {
+    fn once(&self, turn: &Turn, entry: &Entry, workers: usize, context: &str) -> Result<Ended, Failure> {
         let wrong = |wrong| Failure::Wrong { context: context.to_string(), wrong };
-        let submit = (entry.start)(workers)?;
+        let server = (entry.start)(workers)?;
         let run = |load: Load| {
             let load = Arc::new(load);
-            load.run(|number| submit(&load, number)).map_err(wrong)
+            load.run(entry.more.queues, |number| (server.submit)(&load, number)).map_err(wrong)
         };
-        run(Load::new(WARMING, 0, 0))?;
+        if (server.statistics)().is_none() {
+            run(Load::new(WARMING, 0, 0))?;
+        }
         // Idle workers sleep, as they would where nothing has been asked for a while.
         thread::sleep(Duration::from_millis(2));
-        let holds = if case.held && entry.more.queues { workers } else { 0 };
+        let holds = if turn.held && entry.more.queues { workers } else { 0 };
         let (requests, rounds) =
-            if case.works { (self.requests, self.rounds) } else { (self.requests * MORE, 0) };
+            if turn.works { (self.requests, self.rounds) } else { (self.requests * MORE, 0) };
         let served = run(Load::new(requests, holds, rounds))?;
         if holds == 1 && entry.more.exact && !served.order.is_sorted() {
             return Err(wrong(Wrong::new("a request was begun before a more urgent one")));
         }
-        Ok((case.answer)(&served, workers))
+        Ok(Ended { served, statistics: (server.statistics)(), workers })
     }
 }
 
@@ -130,14 +173,23 @@ impl crate::experiment::Experiment for Experiment {
     }
 
     fn steps(&self) -> u64 {
-        self.lineup.steps(CASES.len())
+        self.lineup.steps(TURNS.iter().map(|turn| turn.cases.len()).sum())
     }
 
     fn measure(&self, progress: &Progress) -> Result<Vec<Measurement>, Failure> {
         let mut results = Vec::new();
-        for case in &CASES {
-            let once = |_, entry: &Entry, workers, context: &str| self.once(case, entry, workers, context);
-            results.extend(self.lineup.measure(progress, case.unit, &[case.name.to_string()], once)?);
+        for turn in &TURNS {
+            let cases: Vec<_> = turn.cases.iter().map(|(name, _)| name.to_string()).collect();
+            // The first case has the turn taken, the others ask the same one.
+            let ended = RefCell::new(BTreeMap::new());
+            let once = |case: usize, entry: &Entry, workers, context: &str| {
+                let mut ended = ended.borrow_mut();
+                if case == 0 {
+                    ended.insert((entry.name, workers), self.once(turn, entry, workers, context)?);
+                }
+                Ok((turn.cases[case].1)(&ended[&(entry.name, workers)]))
+            };
+            results.extend(self.lineup.measure(progress, turn.unit, &cases, once)?);
         }
         Ok(results)
     }
@@ -148,8 +200,9 @@ impl crate::experiment::Experiment for Experiment {
             "all there, occupancy: what is in a queue was submitted before the first was served".to_string(),
             "occupancy: the time in requests, of all workers' time until the last was done; more is better"
                 .to_string(),
-            "until begun, until done: from the submission of each, in the mean; who submits to threads waits for them"
+            "until begun, until done: from the submission of each; for threads from that of the first, since who submits waits"
                 .to_string(),
+            "xtasking-observed: these times are of the runtime's own statistics".to_string(),
         ]
     }
 

@@ -55,11 +55,27 @@ pub(super) struct Served {
     pub makespan: Duration,
     /// The sum of the times of all requests.
     pub busy: Duration,
-    /// Nanoseconds from a request's submission to its beginning, and to its end, in the mean.
-    pub waiting: f64,
-    pub completion: f64,
+    /// From each request's submission to its beginning, and to its end.
+    pub waiting: Times,
+    pub completion: Times,
     /// The ranks in the order in which they were begun.
     pub order: Vec<u16>,
+}
+
+/// Nanoseconds, the least first.
+pub(super) struct Times(Vec<u64>);
+
+impl Times {
+    fn of(mut times: Vec<u64>) -> Self {
+        times.sort_unstable();
+        Self(times)
+    }
+
+    /// The time that `percent` of all do not exceed.
+    pub fn percentile(&self, percent: f64) -> Duration {
+        let rank = (self.0.len() as f64 * percent / 100.0).ceil() as usize;
+        Duration::from_nanos(self.0[rank.clamp(1, self.0.len()) - 1])
+    }
 }
 
 impl Load {
@@ -100,10 +116,12 @@ impl Load {
         }
     }
 
-    /// Submits all requests and waits until they have been served.
-    pub fn run(&self, mut submit: impl FnMut(usize)) -> Result<Served, Wrong> {
+    /// Submits all requests and waits until they have been served. Where they do not `queue`, each waits with the one who
+    /// submits it from the beginning on.
+    pub fn run(&self, queue: bool, mut submit: impl FnMut(usize)) -> Result<Served, Wrong> {
+        let began = self.now();
         for (number, record) in self.records.iter().enumerate() {
-            record.submitted.store(self.now(), Relaxed);
+            record.submitted.store(if queue { self.now() } else { began }, Relaxed);
             submit(number);
             let holds = number + 1 == self.holds;
             while holds && self.records[..self.holds].iter().any(|hold| hold.begun.load(Relaxed) == 0) {
@@ -115,12 +133,12 @@ impl Load {
         while self.left.load(Acquire) > 0 {
             thread::park();
         }
-        self.served(if self.holds > 0 { released } else { self.records[0].submitted.load(Relaxed) })
+        self.served(if self.holds > 0 { released } else { began })
     }
 
     fn served(&self, began: u64) -> Result<Served, Wrong> {
-        let (mut busy, mut waiting, mut completion, mut end) = (0, 0, 0, 0);
-        let mut begun = Vec::new();
+        let (mut busy, mut end) = (0, 0);
+        let (mut begun, mut waiting, mut completion) = (Vec::new(), Vec::new(), Vec::new());
         for (number, record) in self.records.iter().enumerate() {
             let (times, result) = (record.served.load(Relaxed), record.result.load(Relaxed));
             if times != 1 || result != work(number as u64, self.rounds) {
@@ -130,20 +148,33 @@ impl Load {
                 [&record.submitted, &record.begun, &record.ended].map(|time| time.load(Relaxed));
             end = end.max(ends);
             if number >= self.holds {
-                (busy, waiting, completion) =
-                    (busy + ends - begins, waiting + begins - from, completion + ends - from);
+                busy += ends - begins;
+                waiting.push(begins - from);
+                completion.push(ends - from);
                 begun.push((begins, self.rank(number)));
             }
         }
         // Stable: those that began in the same nanosecond stay as they were, which is only wrong where nothing is done.
         begun.sort_by_key(|&(begins, _)| begins);
-        let requests = begun.len() as f64;
         Ok(Served {
             makespan: Duration::from_nanos(end - began),
             busy: Duration::from_nanos(busy),
-            waiting: waiting as f64 / requests,
-            completion: completion as f64 / requests,
+            waiting: Times::of(waiting),
+            completion: Times::of(completion),
             order: begun.into_iter().map(|(_, rank)| rank).collect(),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_times_that_occurred() {
+        let times = Times::of((1..=200).rev().collect());
+        let found = [0.0, 50.0, 99.0, 99.5, 100.0].map(|percent| times.percentile(percent).as_nanos());
+        assert_eq!(found, [1, 100, 198, 199, 200]);
+        assert_eq!(Times::of(vec![7]).percentile(50.0), Duration::from_nanos(7));
     }
 }

@@ -6,7 +6,7 @@ use crate::lineup::help;
 use clap::Args;
 
 /// Requests with ranks, served by pools of workers with one queue: what each costs, how long it waits, and how much of the
-/// time workers are at work.
+/// time workers are at work. With 1, 4, 8, 16 and 32 workers unless others are asked for, or --quick.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = help(contenders::ALL, &[]))]
 pub struct Options {

@@ -13,16 +13,20 @@ fn all_contenders_serve_every_request() {
         ["managed", "--quick", "--requests", "200", "--work", "5", "--workers", "1,2,4", "--json", json];
     let output = xtasking(&arguments);
     let stdout = passes(&output);
-    for words in
-        ["managed: 200 requests of 5µs", "│ occupancy ", "│ until begun ", "every request was served once"]
-    {
+    for words in [
+        "managed: 200 requests of 5µs",
+        "│ occupancy ",
+        "│ until begun, p99 ",
+        "every request was served once",
+    ] {
         assert!(stdout.contains(words), "'{words}' is not in: {stdout}");
     }
     let report: Value = serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap();
     let results = report["results"].as_array().unwrap();
     let of = |name: &str| results.iter().filter(|result| result["implementation"] == name).count();
-    let names = ["xtasking-exact", "xtasking-relaxed", "mutex-heap", "skiplist", "threads"];
-    assert_eq!(names.map(of), [6 * 3; 5]);
+    let names =
+        ["xtasking-exact", "xtasking-relaxed", "xtasking-observed", "mutex-heap", "skiplist", "threads"];
+    assert_eq!(names.map(of), [10 * 3; 6]);
     for result in results {
         assert_eq!(result["checked"], true, "{result}");
     }
