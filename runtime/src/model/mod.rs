@@ -9,6 +9,7 @@
 //! | `version` | optimistic readers beside sequenced and latched writers; links |
 //! | `inbox` | the ring of an inbox, its backlog, and the order between them |
 //! | `lane` | a ring between two workers; what is dealt out beside a worker that falls asleep |
+//! | `ranked` | the queue that all workers share, and workers that fall asleep beside it |
 //! | `sleep` | a push beside a worker that falls asleep; garbage that nobody is awake for; the end of a runtime |
 //! | `staff` | pools that get another keeper |
 //! | `handle` | a result beside who waits for it, cancels it or throws it away |
@@ -16,7 +17,7 @@
 //! | `fork` | halves of joins beside those who take them |
 //! | `grant` | tasks with several objects |
 //! | `group` | tickets of the members of a group, and what comes after them |
-//! | `heap` | blocks that move between two cores
+//! | `heap` | blocks that move between two cores |
 //! | `sets` | functions of a set beside who waits for them |
 //!
 //! # Bounds
@@ -40,6 +41,7 @@ mod inbox;
 mod lane;
 mod latch;
 mod platform;
+mod ranked;
 mod sets;
 mod sleep;
 mod staff;

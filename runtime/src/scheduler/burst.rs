@@ -224,7 +224,9 @@ impl Context {
         self.idle_looks = 0;
         self.say_idle(false);
         self.say_hungry(false);
-        if let Free::Ranked { .. } = self.free {
+        if let Free::Ranked { .. } = self.free
+            && !planted!("ranked-idle-without-fence")
+        {
             // With the one in `Shared::push_ranked`: whoever still sees this worker look for work has put the task where it
             // will be seen when this worker has taken another one.
             fence(SeqCst);

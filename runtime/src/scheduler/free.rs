@@ -274,7 +274,8 @@ impl Context {
         first != self.bursts.is_multiple_of(AGEING)
     }
 
-    /// Runs some of these tasks.
+    /// Runs some of these tasks. (Within the worker's loop it would take registers from the tasks of the rings.)
+    #[inline(never)]
     pub(super) fn free_burst(&mut self, most: usize, ran: &mut usize) {
         self.bursts += 1;
         let ages = self.bursts.is_multiple_of(AGEING);

@@ -49,7 +49,9 @@ impl Shared {
         queue.push(task, rank);
         // With the ones in `Context::fall_asleep` and `Context::begin_work`: either this thread sees that a worker sleeps, or
         // that one sees the task before it does; and whoever is still seen to look for work finds it.
-        fence(SeqCst);
+        if !planted!("ranked-without-fence") {
+            fence(SeqCst);
+        }
         self.wake_for_work(worker);
     }
 }
