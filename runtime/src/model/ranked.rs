@@ -69,7 +69,7 @@ fn a_ranked_task_put_beside_a_worker_that_falls_asleep_is_run() {
 /// The first of two waits for the second, which came when one worker was seen to look for work and the other one slept.
 #[test]
 fn who_has_taken_a_task_has_the_next_one_taken() {
-    model(1, || {
+    model(0, || {
         let runtime = running_with(2, Pool::Ranked(Ranking::Exact));
         let (promise, handle) = runtime.promise();
         let first = runtime.task(()).rank(0).submit(|(), _cx| handle.join().unwrap());
