@@ -9,10 +9,12 @@ use std::sync::Arc;
 use std::thread;
 use xtasking::{Pool, Ranking, Runtime, Statistics};
 
+/// Takes a request, to be served by and by.
+type Submit = Box<dyn Fn(&Arc<Load>, usize)>;
+
 /// Who serves requests.
 pub(super) struct Server {
-    /// Takes a request, to be served by and by.
-    pub submit: Box<dyn Fn(&Arc<Load>, usize)>,
+    pub submit: Submit,
     /// What it tells of itself, if it does.
     pub statistics: Box<dyn Fn() -> Option<Statistics>>,
 }

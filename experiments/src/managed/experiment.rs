@@ -73,6 +73,9 @@ fn micros(time: Duration) -> f64 {
     time.as_secs_f64() * 1e6
 }
 
+/// A question's name, and its answer.
+type Case = (&'static str, fn(&Ended) -> f64);
+
 /// One turn answers some questions.
 struct Turn {
     /// Requests do something.
@@ -80,7 +83,7 @@ struct Turn {
     /// All are submitted before the first is served, where that is possible.
     held: bool,
     unit: &'static str,
-    cases: &'static [(&'static str, fn(&Ended) -> f64)],
+    cases: &'static [Case],
 }
 
 const TURNS: [Turn; 4] = [

@@ -6,7 +6,7 @@
 //! | program | what is in it |
 //! |---|---|
 //! | `behaviour` | tasks, objects, handles, groups, and the end of a runtime |
-//! | `resources` | what a runtime is given: workers, pools of tasks, memory, and virtual cores |
+//! | `resources` | what a runtime is given: workers and their number, pools of tasks, memory, and virtual cores |
 //! | `reports` | what a runtime tells of itself: statistics, the timeline, spans, and who runs too long |
 //! | `idle` | measures its process, so nothing runs beside it |
 //! | `promises` | starts compilers, and is the same however it is compiled |

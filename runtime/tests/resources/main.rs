@@ -1,11 +1,13 @@
-//! What a runtime is given: workers, pools of tasks, memory, and virtual cores. `behaviour` says which programs of tests
+//! What a runtime is given: workers and their number, pools of tasks, memory, and virtual cores. `behaviour` says which programs of tests
 //! there are.
 
 #[path = "../common/mod.rs"]
 mod common;
 
 mod limits;
+mod managed;
 mod pools;
+mod ranks;
 mod resize;
 mod simulation;
 mod virtual_time;

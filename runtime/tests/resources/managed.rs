@@ -13,9 +13,7 @@
 //! | and yet their records are freed | `what_ended_workers_did_still_counts` |
 //! | statistics are not atomic | `statistics_never_go_back_and_add_up_in_the_end` |
 
-mod common;
-
-use common::{Dropped, Flag, eventually, lock, on_all, side_by_side, watchdog};
+use crate::common::{Dropped, Flag, eventually, lock, on_all, side_by_side, watchdog};
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};

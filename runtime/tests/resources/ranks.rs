@@ -1,8 +1,6 @@
 //! Priorities as numbers: in a pool of ranks they are obeyed, exactly or nearly, and in all others they keep a meaning.
 
-mod common;
-
-use common::{Flag, Gate, Random, Setting, eventually, on_each, watchdog};
+use crate::common::{Flag, Gate, Random, Setting, eventually, on_each, watchdog};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use xtasking::{Context, Links, Pool, Priority, Ranking, Runtime, Sequencing, Shutdown};
