@@ -16,13 +16,14 @@
 use crate::common::{Dropped, Flag, eventually, lock, on_all, side_by_side, watchdog};
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Barrier, Mutex};
 use std::task::Waker;
 use std::thread;
 use std::time::Duration;
 use xtasking::platform::{Platform, Simulation, Threads, Topology, WouldBlock};
 use xtasking::{
-    Advice, BuildError, Builder, Driver, Managed, PageSource, Reason, Runtime, SetError, Shutdown, Statistics,
+    Advice, BuildError, Builder, Driver, Managed, PageSource, Pool, Ranking, Reason, Runtime, SetError,
+    Shutdown, Statistics,
 };
 
 /// Threads that have more to do than their number, as long as this is there: each task waits a little, so that more
@@ -95,6 +96,45 @@ fn it_is_all_in_one_place() {
     let advice = pool.suggest().unwrap();
     assert_eq!(advice.size, 3);
     assert!(advice.to_string().contains("(now 3)"), "{advice}");
+}
+
+/// In a pool of ranks sets are as urgent as they say, function by function; in others that does not keep any from running.
+#[test]
+fn sets_have_ranks() {
+    let _watched = watchdog();
+    let pools =
+        [Pool::Ranked(Ranking::Exact), Pool::Ranked(Ranking::Relaxed), Pool::Local, Pool::WorkStealing];
+    for kind in pools {
+        let rt = Runtime::builder().workers(1).pool(kind).build().unwrap();
+        let pool = rt.managed();
+        let order = Arc::new(Mutex::new(Vec::new()));
+        let note = |rank| {
+            let order = order.clone();
+            move || lock(&order).push(rank)
+        };
+        let both = Arc::new(Barrier::new(2));
+        let worker = both.clone();
+        pool.enqueue(move || {
+            worker.wait();
+            worker.wait();
+        });
+        both.wait();
+        let ranks = [40_000, Ranking::MIDDLE, 7, 0];
+        for rank in ranks {
+            pool.enqueue_ranked(rank, [(); 3].map(|()| note(rank)));
+        }
+        both.wait();
+        // Whoever waits takes part, which must not disturb the order here.
+        eventually("all have run", || lock(&order).len() == 12);
+        pool.wait_all().unwrap();
+        let mut expected: Vec<_> = ranks.iter().rev().flat_map(|&rank| [rank; 3]).collect();
+        if matches!(kind, Pool::Local | Pool::WorkStealing) {
+            // They keep three priorities apart, age them, and take the rest as it comes.
+            lock(&order).sort_unstable();
+            expected.sort_unstable();
+        }
+        assert_eq!(*lock(&order), expected, "{kind:?}");
+    }
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod size;
 use self::set::{Help, Set};
 use self::size::Advising;
 use super::JoinError;
+use crate::pool::Ranking;
 use crate::scheduler::Runtime;
 use crate::sync::SpinMutex;
 use alloc::sync::Arc;
@@ -18,7 +19,7 @@ use slotmap::{DefaultKey, Key, KeyData, SlotMap};
 ///
 /// | | |
 /// |---|---|
-/// | functions | [`enqueue`](Self::enqueue), [`enqueue_many`](Self::enqueue_many), [`enqueue_and_wait`](Self::enqueue_and_wait) |
+/// | functions | [`enqueue`](Self::enqueue), [`enqueue_many`](Self::enqueue_many), [`enqueue_ranked`](Self::enqueue_ranked), [`enqueue_and_wait`](Self::enqueue_and_wait) |
 /// | waiting | [`wait`](Self::wait), [`wait_all`](Self::wait_all), [`is_over`](Self::is_over), [`forget`](Self::forget) |
 /// | workers | [`size`](Self::size), [`resize`](Self::resize) |
 /// | watching them | [`statistics`](Self::statistics) |
@@ -28,7 +29,7 @@ use slotmap::{DefaultKey, Key, KeyData, SlotMap};
 /// together as a [`Group`](crate::Group). `R` is a reference to a runtime, or an `Arc` of one. A runtime may have several;
 /// each knows its own sets, and the workers are the same.
 ///
-/// Functions are enqueued as sets, run in no particular order, and are waited for by ids. Who waits takes part: it runs
+/// Functions are enqueued as sets, run in no particular order (unless they have ranks), and are waited for by ids. Who waits takes part: it runs
 /// functions of the set that it waits for, and of no other, until none is left that nobody has begun. So a function may
 /// run on a thread outside of the runtime, and a wait goes on even if all workers are busy for long. A function that
 /// panics keeps no other from running; the wait says the first panic, and the runtime's hook is told of others.
@@ -136,7 +137,45 @@ impl<R: Deref<Target = Runtime>> Managed<R> {
     where
         I: IntoIterator<Item: FnOnce() + Send + 'static>,
     {
-        let set = Set::new(bodies, &self.runtime);
+        self.enqueue_ranked(Ranking::MIDDLE, bodies)
+    }
+
+    /// A set that is as urgent as its [rank](crate::TaskBuilder::rank) says: in a runtime with a [ranked
+    /// pool](crate::Pool::Ranked) its functions come before all those of a greater rank that nobody has begun, whichever
+    /// sets they are of.
+    ///
+    /// ```
+    /// use std::sync::{Arc, Barrier, Mutex};
+    /// use xtasking::{Pool, Ranking, Runtime, Shutdown};
+    ///
+    /// let rt = Runtime::builder().workers(1).pool(Pool::Ranked(Ranking::Exact)).build()?;
+    /// let pool = rt.managed();
+    /// let order = Arc::new(Mutex::new(Vec::new()));
+    /// let note = |name| {
+    ///     let order = order.clone();
+    ///     move || order.lock().unwrap().push(name)
+    /// };
+    /// // The only worker is busy while these come.
+    /// let both = Arc::new(Barrier::new(2));
+    /// let worker = both.clone();
+    /// pool.enqueue(move || {
+    ///     worker.wait();
+    ///     worker.wait();
+    /// });
+    /// both.wait();
+    /// pool.enqueue_ranked(20, [note("report"), note("report")]);
+    /// pool.enqueue_ranked(10, [note("query")]);
+    /// both.wait();
+    /// drop(pool);
+    /// rt.shutdown(Shutdown::Drain);
+    /// assert_eq!(*order.lock().unwrap(), ["query", "report", "report"]);
+    /// # Ok::<(), xtasking::BuildError>(())
+    /// ```
+    pub fn enqueue_ranked<I>(&self, rank: u16, bodies: I) -> SetId
+    where
+        I: IntoIterator<Item: FnOnce() + Send + 'static>,
+    {
+        let set = Set::new(bodies, &self.runtime, rank);
         let id = self.insert(set.clone(), false);
         Set::send(&set, &self.runtime);
         id
@@ -172,7 +211,7 @@ impl<R: Deref<Target = Runtime>> Managed<R> {
     where
         I: IntoIterator<Item: FnOnce() + Send + 'static>,
     {
-        let set = Set::new(bodies, &self.runtime);
+        let set = Set::new(bodies, &self.runtime, Ranking::MIDDLE);
         let id = self.insert(set.clone(), true);
         if self.runtime.may_block() {
             Set::send(&set, &self.runtime);

@@ -31,6 +31,8 @@ pub(super) trait Help: Send + Sync {
 
 pub(super) struct Set<F> {
     shared: Arc<Shared>,
+    /// How urgent its functions are.
+    rank: u16,
     bodies: Box<[UnsafeCell<Option<F>>]>,
     lanes: Box<[Padded<Lane>]>,
     /// Functions over that were run by those who wait.
@@ -57,7 +59,7 @@ struct Lane {
 unsafe impl<F: Send> Sync for Set<F> {}
 
 impl<F: FnOnce() + Send + 'static> Set<F> {
-    pub fn new(bodies: impl IntoIterator<Item = F>, runtime: &Runtime) -> Arc<Self> {
+    pub fn new(bodies: impl IntoIterator<Item = F>, runtime: &Runtime, rank: u16) -> Arc<Self> {
         let bodies: Box<[_]> = bodies.into_iter().map(|body| UnsafeCell::new(Some(body))).collect();
         let (count, lanes) = (bodies.len(), runtime.workers().min(bodies.len()));
         let lane = |lane| {
@@ -66,6 +68,7 @@ impl<F: FnOnce() + Send + 'static> Set<F> {
         };
         Arc::new(Self {
             shared: runtime.shared().clone(),
+            rank,
             bodies,
             lanes: (0..lanes).map(lane).collect(),
             helped: AtomicUsize::new(0),
@@ -76,11 +79,13 @@ impl<F: FnOnce() + Send + 'static> Set<F> {
         })
     }
 
-    /// Sends the runners on their way. Here alone it is said how urgent a set is: a runner goes on as a follow-up of itself,
-    /// and so it stays as urgent as it was.
+    /// Sends the runners on their way.
     pub fn send(set: &Arc<Self>, runtime: &Runtime) {
         for lane in 0..set.lanes.len() {
-            runtime.task(()).spawn_into(run_a_function_of_a_set, Runner { set: set.clone(), lane });
+            runtime
+                .task(())
+                .rank(set.rank)
+                .spawn_into(run_a_function_of_a_set, Runner { set: set.clone(), lane });
         }
     }
 
@@ -243,7 +248,8 @@ impl<F: FnOnce() + Send + 'static> Sink<()> for Runner<F> {
             self.set.abandon(self.lane, || JoinError::Cancelled);
         } else if self.step(cx.worker()) {
             // Nothing that a function has found is used by the next one.
-            cx.task(()).begin_operation().spawn_into(run_a_function_of_a_set, self);
+            let rank = self.set.rank;
+            cx.task(()).rank(rank).begin_operation().spawn_into(run_a_function_of_a_set, self);
         }
     }
 
