@@ -26,8 +26,8 @@ use xtasking::{
     Shutdown, Statistics,
 };
 
-/// Threads that have more to do than their number, as long as this is there: each task waits a little, so that more
-/// workers do more on a machine of any size.
+/// Tasks that keep all workers of a runtime busy as long as this is there. Each waits a little, so that more workers do
+/// more on a machine of any size.
 struct Load {
     ends: Arc<AtomicBool>,
     ended: Arc<AtomicUsize>,
