@@ -65,7 +65,7 @@ impl<R: Deref<Target = Runtime>> Managed<R> {
     /// number has changed by anything but [`follow`](Self::follow) the next advice is not to change it.)
     ///
     /// ```
-    /// use xtasking::{Reason, Runtime};
+    /// use xtasking::Runtime;
     ///
     /// let rt = Runtime::builder().workers(2).statistics(true).build()?;
     /// let pool = rt.managed();
