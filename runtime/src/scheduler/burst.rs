@@ -224,11 +224,9 @@ impl Context {
         self.idle_looks = 0;
         self.say_idle(false);
         self.say_hungry(false);
-        if let Free::Ranked { .. } = self.free
-            && !planted!("ranked-idle-without-fence")
-        {
+        if let Free::Ranked { .. } = self.free {
             // With the one in `Shared::push_ranked`: whoever still sees this worker look for work has put the task where it
-            // will be seen when this worker has taken another one.
+            // will be seen when this worker has taken another one. (From the same heap its lock would do.)
             fence(SeqCst);
         }
     }
