@@ -27,7 +27,7 @@ pub struct Driver {
     /// The pool in its hands.
     pub(super) held: Option<Box<Context>>,
     /// The pools that it keeps, as of the plan of that number.
-    keeps: Vec<usize>,
+    pub(super) keeps: Vec<usize>,
     plan: u64,
     /// Which of them is next.
     turn: usize,
@@ -169,6 +169,8 @@ impl Driver {
     /// Puts a pool to rest, and tells its keeper if that is another worker.
     fn put_down(&self, mut cx: Box<Context>) {
         let pool = cx.index;
+        // Whoever takes it up says anew what has arrived.
+        cx.arrived = None;
         cx.say_idle(false);
         cx.say_hungry(false);
         let has_tasks = cx.has_tasks();

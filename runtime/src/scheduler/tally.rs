@@ -56,10 +56,12 @@ impl Driver {
         &self.shared
     }
 
-    /// Runs a task, having taken no more than that many tasks from the inbox.
+    /// Runs a task, having taken no more than that many tasks from the inbox. (Of a worker with several pools it is not
+    /// known which one is next: it takes what there is.)
     pub(crate) fn step_receiving(&mut self, tasks: usize) -> Progress {
+        let has_one = self.keeps.len() == 1;
         if let Some(cx) = &mut self.held {
-            cx.arrived = Some(tasks);
+            cx.arrived = has_one.then_some(tasks);
         }
         self.step(1)
     }

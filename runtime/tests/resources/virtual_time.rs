@@ -38,6 +38,34 @@ fn equal_tasks_spread_evenly_take_their_share_of_the_time() {
     }
 }
 
+/// Who looks after several pools takes what is there, and nothing is lost.
+#[test]
+fn workers_come_and_go_in_virtual_time() {
+    for seed in 0..20 {
+        let (simulation, clocks) = Simulation::with_costs(8, 1, seed, COSTS);
+        let rt = Runtime::builder().platform(simulation).workers(1).most_workers(8).build().unwrap();
+        let count = rt.plain(0u64).pin(Sequencing).build();
+        let mut random = Random::new(seed);
+        let mut handles = Vec::new();
+        for size in [1, 8, 3, 5, 1, 8] {
+            rt.resize(size).unwrap();
+            for core in 0..80 {
+                let count = count.clone();
+                handles.push(rt.task(()).core(core % 8).submit(move |(), cx| {
+                    cx.task(count.write()).spawn(|count, _| *count += 1);
+                }));
+            }
+            // Some are still on their way when the next ones come.
+            let kept = random.below(handles.len());
+            handles.drain(kept..).for_each(|handle| handle.join().unwrap());
+        }
+        handles.into_iter().for_each(|handle| handle.join().unwrap());
+        // Whoever comes to the object last is the last in line.
+        while rt.task(count.read()).submit(|count, _| *count).join().unwrap() < 480 {}
+        assert!(clocks.makespan() >= 2 * 480 * 10 / 8, "{}", clocks.makespan());
+    }
+}
+
 #[test]
 fn a_lopsided_placement_is_as_lopsided_as_it_is() {
     let (rt, clocks) = simulate(4, 1, COSTS);
