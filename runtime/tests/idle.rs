@@ -67,7 +67,8 @@ fn a_sleeping_runtime_wakes_promptly() {
             })
             .collect();
         times.sort_unstable();
-        assert!(times[10] < Duration::from_millis(10), "{workers} workers: {times:?}");
+        // The system may be busy with others for some of the time.
+        assert!(times[5] < Duration::from_millis(10), "{workers} workers: {times:?}");
         assert!(rt.counters().unwrap().sleeps > 10);
     }
 }

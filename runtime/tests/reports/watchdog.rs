@@ -294,7 +294,6 @@ fn the_watcher_ends_with_its_runtime() {
     }
     let _watched = watchdog();
     let watchers = || threads_named("xtasking-watch");
-    // Much longer than the test may take: whoever waits for the end of a look waits too long.
     let builder = || Setting::Threads { workers: 2 }.builder().watchdog(Duration::from_secs(3600), |_| ());
     for end in [Shutdown::Drain, Shutdown::Cancel] {
         let rt = builder().build().unwrap();
