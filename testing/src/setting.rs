@@ -62,6 +62,12 @@ impl Setting {
         matches!(self, Self::Simulation { .. })
     }
 
+    /// Whether a worker may have nothing to do while another one has a single task. Virtual cores have their turn when there
+    /// is something to do, and with a queue that all share the next one has the task.
+    pub fn may_idle_beside_a_task(self) -> bool {
+        !(self.is_simulation() && matches!(pool(), Pool::Ranked(_)))
+    }
+
     /// A number that differs between settings, for generators.
     pub fn seed(self) -> u64 {
         match self {

@@ -47,10 +47,7 @@ impl Context {
             };
             self.collect(count.is_multiple_of(every));
         }
-        if self.shared.phase.load(Relaxed) == phase::CANCELLING {
-            // For good: nothing is spawned any more when that is over.
-            self.unusual |= unusual::CANCELLING;
-        }
+        self.look_at_phase();
         if self.idle_looks != 0 && self.ready != 0 {
             self.begin_work();
         }
@@ -65,6 +62,15 @@ impl Context {
             self.after_burst();
         }
         ran
+    }
+
+    /// Learns that what has not started is to be dropped.
+    #[inline(always)]
+    pub(super) fn look_at_phase(&mut self) {
+        if self.shared.phase.load(Relaxed) == phase::CANCELLING {
+            // For good: nothing is spawned any more when that is over.
+            self.unusual |= unusual::CANCELLING;
+        }
     }
 
     /// Does what is to be done about a panic of a task, if there was any.

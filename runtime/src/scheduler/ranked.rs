@@ -68,6 +68,8 @@ impl Context {
 
     /// Takes a task from the queue.
     pub(super) fn pop_ranked(&mut self) -> Option<NonNull<Task>> {
+        // The task before may have taken long, and the next one has not been this worker's so far.
+        self.look_at_phase();
         let Free::Ranked { random } = &mut self.free else { return None };
         let queue = self.shared.ranked.as_ref()?;
         let task = queue.pop(random)?;
