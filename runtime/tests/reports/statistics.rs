@@ -324,3 +324,13 @@ fn statistics_are_plain_data() {
     let json = serde_json::to_string(&statistics).unwrap();
     assert_eq!(serde_json::from_str::<Statistics>(&json).unwrap(), statistics);
 }
+
+#[cfg(feature = "serde")]
+#[test]
+fn advice_is_plain_data() {
+    let (before, mut now) = (Statistics::default(), Statistics::default());
+    now.elapsed = Duration::from_secs(3);
+    let advice = xtasking::Advice::between(&before, &now, 1..=3);
+    let json = serde_json::to_string(&advice).unwrap();
+    assert_eq!(serde_json::from_str::<xtasking::Advice>(&json).unwrap(), advice);
+}

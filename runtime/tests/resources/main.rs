@@ -10,4 +10,5 @@ mod pools;
 mod ranks;
 mod resize;
 mod simulation;
+mod virtual_size;
 mod virtual_time;

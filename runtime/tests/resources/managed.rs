@@ -22,8 +22,8 @@ use std::thread;
 use std::time::Duration;
 use xtasking::platform::{Platform, Simulation, Threads, Topology, WouldBlock};
 use xtasking::{
-    Advice, BuildError, Builder, Driver, Managed, PageSource, Pool, Ranking, Reason, Runtime, SetError,
-    Shutdown, Statistics,
+    BuildError, Builder, Driver, Managed, PageSource, Pool, Ranking, Reason, Runtime, SetError, Shutdown,
+    Statistics,
 };
 
 /// Tasks that keep all workers of a runtime busy as long as this is there. Each waits a little, so that more workers do
@@ -66,7 +66,7 @@ impl Drop for Load {
     }
 }
 
-fn managed(builder: Builder) -> Managed<Arc<Runtime>> {
+pub(super) fn managed(builder: Builder) -> Managed<Arc<Runtime>> {
     Managed::new(Arc::new(builder.statistics(true).build().unwrap()))
 }
 
@@ -197,127 +197,6 @@ fn bounds_that_were_given_are_kept() {
     thread::sleep(Duration::from_millis(1));
     let advice = pool.follow().unwrap().unwrap();
     assert_eq!((advice.workers, advice.reason), (4, Reason::AtLeast));
-}
-
-/// Virtual cores of which all take a step within the same tick of the clock. (Those of a simulation take turns.)
-struct AtOnce {
-    simulation: Simulation,
-    clock: Arc<Mutex<Clock>>,
-}
-
-#[derive(Default)]
-struct Clock {
-    time: u64,
-    /// The simulation's time, as of the last change.
-    steps: u64,
-    workers: u64,
-}
-
-impl Platform for AtOnce {
-    fn topology(&self) -> Topology {
-        self.simulation.topology()
-    }
-    fn start(&self, worker: Driver) -> Result<(), &'static str> {
-        self.simulation.start(worker)
-    }
-    fn park(&self, worker: usize) {
-        self.simulation.park(worker);
-    }
-    fn wake(&self, worker: usize) {
-        self.simulation.wake(worker);
-    }
-    fn join(&self) {
-        self.simulation.join();
-    }
-    fn block(&self, ready: &mut dyn FnMut(&Waker) -> bool) -> Result<(), WouldBlock> {
-        self.simulation.block(ready)
-    }
-    fn pages(&self) -> Arc<dyn PageSource> {
-        self.simulation.pages()
-    }
-    fn now(&self) -> u64 {
-        let (clock, steps) = (lock(&self.clock), self.simulation.now());
-        clock.time + (steps - clock.steps) / clock.workers
-    }
-}
-
-/// A pool of up to eight virtual workers, and all advice that it has followed.
-struct Virtual {
-    pool: Managed<Arc<Runtime>>,
-    clock: Arc<Mutex<Clock>>,
-    advice: Vec<Advice>,
-}
-
-impl Virtual {
-    fn new(seed: u64) -> Self {
-        let clock = Arc::new(Mutex::new(Clock { workers: 1, ..Clock::default() }));
-        let platform = AtOnce { simulation: Simulation::new(8, seed), clock: clock.clone() };
-        let pool = managed(Runtime::builder().platform(platform).workers(1).most_workers(8));
-        Self { pool, clock, advice: Vec::new() }
-    }
-
-    /// Some spans of time, in each of which so many tasks come at a time, ten times, and it rests for so long.
-    fn run(&mut self, spans: usize, tasks: u16, rest: u64) {
-        for _ in 0..spans {
-            for _ in 0..10 {
-                let rt = self.pool.runtime();
-                let tasks: Vec<_> =
-                    (0..tasks).map(|core| rt.task(()).core(core).submit(|(), _| ())).collect();
-                tasks.into_iter().for_each(|task| task.join().unwrap());
-            }
-            lock(&self.clock).time += rest;
-            self.advice.push(self.pool.follow().unwrap().unwrap());
-            // From now on so many take their steps at once.
-            let elapsed = self.pool.statistics().unwrap().elapsed.as_nanos() as u64;
-            let mut clock = lock(&self.clock);
-            let steps = clock.steps + (elapsed - clock.time) * clock.workers;
-            *clock = Clock { time: elapsed, steps, workers: self.pool.size() as u64 };
-        }
-    }
-}
-
-#[test]
-fn virtual_workers_come_and_go_with_the_load() {
-    for seed in 0..2 {
-        let _watched = watchdog();
-        let follow = || {
-            let mut pool = Virtual::new(seed);
-            // Many at once; then one at a time, now and then; and again.
-            pool.run(20, 80, 0);
-            pool.run(20, 1, 500);
-            pool.run(20, 80, 0);
-            pool.advice
-        };
-        let advice: Vec<Advice> = follow();
-        assert_eq!(advice, follow(), "it depends on the seed alone");
-        let sizes: Vec<_> = advice.iter().map(|advice| advice.workers).collect();
-        assert!(sizes[5..20].iter().all(|&size| size == 8), "{sizes:?}");
-        assert!(sizes[25..40].iter().all(|&size| size == 1), "{sizes:?}");
-        assert!(sizes[45..].iter().all(|&size| size == 8), "{sizes:?}");
-        // Up, down and up, and never back.
-        assert!(sizes[..20].is_sorted() && sizes[20..40].iter().rev().is_sorted() && sizes[40..].is_sorted());
-    }
-}
-
-/// The virtual cores of a simulation take turns, so that more of them do not do more.
-#[test]
-fn virtual_workers_that_have_no_effect_are_taken_back() {
-    for seed in 0..2 {
-        let _watched = watchdog();
-        let pool = managed(Runtime::builder().platform(Simulation::new(8, seed)).workers(1).most_workers(8));
-        let advices: Vec<_> = (0..60)
-            .map(|_| {
-                let tasks: Vec<_> =
-                    (0..400).map(|core| pool.runtime().task(()).core(core).submit(|(), _| ())).collect();
-                tasks.into_iter().for_each(|task| task.join().unwrap());
-                pool.follow().unwrap().unwrap()
-            })
-            .collect();
-        let changes = advices.iter().filter(|advice| advice.workers != advice.size).count();
-        let vain = advices.iter().filter(|advice| advice.reason == Reason::Vain).count();
-        assert!((1..=5).contains(&vain) && changes <= 2 * vain + 1, "{vain} of {changes}: {advices:#?}");
-        assert_eq!(pool.size(), 1);
-    }
 }
 
 #[test]
@@ -600,14 +479,4 @@ fn statistics_never_go_back_and_add_up_in_the_end() {
     // A task for each function, but for those that were run by who waits, and one that finds nothing for each of up to four
     // runners of a set.
     assert!(end.spawned <= 2 * (EACH + 4 * EACH / 10) as u64 && end.spawned >= 2 * EACH as u64 / 3, "{end}");
-}
-
-#[cfg(feature = "serde")]
-#[test]
-fn advice_is_plain_data() {
-    let (before, mut now) = (Statistics::default(), Statistics::default());
-    now.elapsed = Duration::from_secs(3);
-    let advice = Advice::between(&before, &now, 1..=3);
-    let json = serde_json::to_string(&advice).unwrap();
-    assert_eq!(serde_json::from_str::<Advice>(&json).unwrap(), advice);
 }
