@@ -59,6 +59,12 @@ impl Entry {
         Self { lane, target, position: 0 }
     }
 
+    /// Whether there is a place for one more task.
+    pub fn has_room(&self) -> bool {
+        // Relaxed, as in `push`.
+        self.lane.place(self.position).load(Relaxed).is_null()
+    }
+
     /// Puts a task in. `false`: there is no room.
     pub fn push(&mut self, task: NonNull<Task>) -> bool {
         let place = self.lane.place(self.position);

@@ -5,7 +5,7 @@ use crate::annotation::Priority;
 use crate::object::{Fetch, prefetch};
 use crate::pool::{Deque, Entry, Exit, Links, Pool};
 use crate::sync::{Relaxed, SeqCst, fence, under_model};
-use crate::task::{Meta, Task, catch};
+use crate::task::{Meta, Task, builder::Options, catch};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -83,6 +83,30 @@ impl Dealer {
         Self { entries, exits, own: VecDeque::new(), turn: 0, rounds: 0, first: 0, sent: 0 }
     }
 
+    /// Whose turn it is: the number of an entry, or as many as there are for the worker itself.
+    fn whose_turn(&self) -> usize {
+        let (turn, all) = (self.turn + self.rounds, self.entries.len() + 1);
+        if turn < all { turn } else { turn - all }
+    }
+
+    fn end_turn(&mut self) {
+        let all = self.entries.len() + 1;
+        self.turn += 1;
+        if self.turn == all {
+            // Each round begins one later: where tasks come in pairs, say, one of each pair would else always go to the same.
+            let rounds = self.rounds + 1;
+            (self.turn, self.rounds) = (0, if rounds < all { rounds } else { 0 });
+        }
+    }
+
+    /// Whether there is room for one more task at whose turn it is.
+    fn has_room(&self) -> bool {
+        match self.entries.get(self.whose_turn()) {
+            Some(entry) => entry.has_room(),
+            None => self.own.len() < OWN,
+        }
+    }
+
     /// Moves what others have sent to the worker's own: of those that say that there is something, or of all. A few of
     /// each, so that they come in turn.
     fn collect(&mut self, all: bool) -> usize {
@@ -153,13 +177,8 @@ impl Context {
     /// Gives a task to whoever's turn it is.
     fn deal(&mut self, task: NonNull<Task>) {
         let Free::Dealt(dealer) = &mut self.free else { return };
-        let entries = dealer.entries.len();
-        let turn = (dealer.turn + dealer.rounds) % (entries + 1);
-        dealer.turn += 1;
-        if dealer.turn > entries {
-            // Each round begins one later: where tasks come in pairs, say, one of each pair would else always go to the same.
-            (dealer.turn, dealer.rounds) = (0, (dealer.rounds + 1) % (entries + 1));
-        }
+        let turn = dealer.whose_turn();
+        dealer.end_turn();
         let has_room = match dealer.entries.get_mut(turn) {
             Some(entry) => {
                 let has_room = entry.push(task);
@@ -223,15 +242,36 @@ impl Context {
             }
             return;
         }
+        let outer = self.observe_outer();
+        // SAFETY: the task was given up to this pool, and has not been put anywhere.
+        self.within(|cx| unsafe { cx.run_free(task) });
+        self.observe_return(outer);
+    }
+
+    /// Whether a task that would be dealt out has no room where it would go, so that it is to run within its spawn; then that
+    /// turn is over. Where runs are watched a task must be one that can be named.
+    #[inline(never)]
+    pub(super) fn has_no_room_for(&mut self, options: &Options) -> bool {
+        let is_normal = options.rank.is_none()
+            && options.priority.map_or(self.current.level(), |priority| priority as usize)
+                == Priority::Normal as usize;
+        let Free::Dealt(dealer) = &mut self.free else { return false };
+        if !is_normal || self.nested >= DEEPEST || self.unusual != 0 || dealer.has_room() {
+            return false;
+        }
+        dealer.end_turn();
+        true
+    }
+
+    /// Runs a task within another one's spawn.
+    #[inline(always)]
+    pub(crate) fn within(&mut self, run: impl FnOnce(&mut Self)) {
         let (meta, nested) = (self.current, self.nested);
         let group = self.groups.set_current(None);
         self.nested += 1;
-        let outer = self.observe_outer();
-        // SAFETY: the task was given up to this pool, and has not been put anywhere.
-        let outcome = catch(|| unsafe { self.run_free(task) });
+        let outcome = catch(|| run(self));
         self.settle(outcome);
         self.groups.set_current(group);
-        self.observe_return(outer);
         (self.current, self.nested) = (meta, nested);
     }
 

@@ -93,8 +93,18 @@ impl Spawn for &mut Context {
     }
 
     #[inline(always)]
+    fn may_choose(&self, options: &Options) -> bool {
+        self.frees && matches!(options.place, Place::Here)
+    }
+
+    #[inline]
+    fn at_once(&mut self, options: &Options) -> Option<&mut Context> {
+        self.has_no_room_for(options).then_some(self)
+    }
+
+    #[inline(always)]
     unsafe fn send_bare(&mut self, task: NonNull<Task>, options: &Options, meta: Meta) {
-        if self.frees && matches!(options.place, Place::Here) {
+        if self.may_choose(options) {
             self.push_free(task, meta);
         } else {
             // SAFETY: by the caller's promise.

@@ -1,5 +1,6 @@
 //! Which objects a task touches, and how: what `read()` and `write()` give, and what its body gets for it.
 
+use super::bare;
 use super::many;
 use super::once::{self, Closure};
 use super::{Sink, builder::Order};
@@ -312,7 +313,7 @@ impl AccessSet for () {
         K: Sink<R>,
         R: 'static,
     {
-        once::launch_bare(order, body, sink);
+        bare::launch(order, body, sink);
     }
 }
 

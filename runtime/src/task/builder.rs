@@ -34,7 +34,7 @@ impl<T: sealed::Spawn> Spawner for T {}
 pub struct RuntimeId(usize);
 
 pub(crate) mod sealed {
-    use super::{Arc, Fetch, Meta, NonNull, Options, Priority, Shared, SizeClass, Tally, Task};
+    use super::{Arc, Context, Fetch, Meta, NonNull, Options, Priority, Shared, SizeClass, Tally, Task};
 
     /// What a spawner does; only the runtime has any.
     ///
@@ -104,6 +104,19 @@ pub(crate) mod sealed {
         /// As there.
         #[doc(hidden)]
         unsafe fn send_bare(&mut self, task: NonNull<Task>, options: &Options, meta: Meta);
+        /// Whether a task without objects may go elsewhere than others.
+        #[doc(hidden)]
+        #[inline(always)]
+        fn may_choose(&self, options: &Options) -> bool {
+            let _ = options;
+            true
+        }
+        /// Where to run such a task at once, if it has no room elsewhere. Whoever is told so runs it there and then.
+        #[doc(hidden)]
+        fn at_once(&mut self, options: &Options) -> Option<&mut Context> {
+            let _ = options;
+            None
+        }
         /// Whether the spawner is a task.
         const IN_TASK: bool;
     }

@@ -19,8 +19,9 @@
 //! ```
 
 use super::access::Target;
+use super::bare::{describe_nothing, locate_nothing};
 use super::builder::{Options, Order};
-use super::once::{describe_nothing, enter, leave, locate_nothing};
+use super::once::{enter, leave};
 use super::{
     JoinError, Meta, Payload, Sink, Spawner, Task, VTable, class_of, guarded, is_too_large, quietly, refuse,
 };

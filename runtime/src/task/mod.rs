@@ -1,6 +1,7 @@
 //! Tasks: descriptors, what they run, and what waits for them.
 
 mod access;
+mod bare;
 pub(crate) mod builder;
 mod descriptor;
 mod failure;
@@ -22,8 +23,8 @@ pub use sets::{Managed, SetError, SetId};
 pub use visit::{Step, Visit};
 
 pub(crate) use access::MOST_OBJECTS;
+pub(crate) use bare::{describe_nothing, locate_nothing};
 pub(crate) use descriptor::{Meta, Task, VTable, class_of, is_too_large};
 pub(crate) use group::{Groups, Tally};
 pub(crate) use guard::{Aftermath, Payload, catch, discard, guarded, quietly};
 pub(crate) use handle::{Sink, pair, refuse};
-pub(crate) use once::{describe_nothing, locate_nothing};
