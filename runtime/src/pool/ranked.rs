@@ -5,6 +5,7 @@
 //! Dementiev: "MultiQueues: Simple Relaxed Concurrent Priority Queues", SPAA 2015). What is first in each heap is
 //! published beside it, so that looking takes no lock.
 
+use crate::object::prefetch;
 use crate::sync::{AtomicU64, Padded, Relaxed, SpinMutex};
 use crate::task::Task;
 use alloc::boxed::Box;
@@ -14,6 +15,9 @@ use core::ptr::NonNull;
 
 /// Heaps for each worker, where the order is relaxed: two is what the authors found best.
 const HEAPS_PER_WORKER: usize = 2;
+/// So many of the tasks that come next are fetched by who takes one. With up to so many workers its own next one is likely
+/// to be among them.
+const SOON: usize = 3;
 /// What is published of a heap in which there is nothing.
 const NOTHING: u64 = u64::MAX;
 /// A key is the rank, and below it which of the equals came first. (After 2^49 tasks, years of them, that begins again:
@@ -75,8 +79,14 @@ impl Heap {
 
     fn pop(&self) -> Option<NonNull<Task>> {
         let mut entries = self.entries.lock();
+        // The line of a task that was spawned long ago is in no cache near by. It comes while the heap is put in order...
+        prefetch(entries.peek()?.task.as_ptr() as u64);
         let entry = entries.pop()?;
         self.publish(&entries);
+        // ...and those of the next ones, for whoever takes them, while the task runs.
+        for next in entries.as_slice().iter().take(SOON) {
+            prefetch(next.task.as_ptr() as u64);
+        }
         Some(entry.task)
     }
 }
