@@ -107,6 +107,17 @@ pub trait Platform: Send + Sync + 'static {
         let _ = part;
     }
 
+    /// The calling worker has put a task into the queue that all share ([`Pool::Ranked`](crate::Pool::Ranked)), into the
+    /// heap of that number. Of use to platforms on which each worker has a clock of its own.
+    fn put_into_queue(&self, heap: usize) {
+        let _ = heap;
+    }
+
+    /// The same of one that it has taken out.
+    fn took_from_queue(&self, heap: usize) {
+        let _ = heap;
+    }
+
     /// How often an idle worker looks into its own pool before it looks for work that others have.
     fn patience(&self) -> u32 {
         0

@@ -121,25 +121,36 @@ impl Ranked {
         self.heaps.iter().any(|heap| heap.0.first() != NOTHING)
     }
 
-    pub fn push(&self, task: NonNull<Task>, rank: u16) {
+    /// How many tasks there are, heap by heap.
+    pub fn len(&self) -> usize {
+        self.heaps.iter().map(|heap| heap.0.entries.lock().len()).sum()
+    }
+
+    /// Puts a task into a heap, and returns the number of that.
+    pub fn push(&self, task: NonNull<Task>, rank: u16) -> usize {
         if let [heap] = &*self.heaps {
             let mut entries = heap.0.entries.lock();
             // Under the lock: so they are in the order in which they enter.
             let number = self.came.0.load(Relaxed);
             self.came.0.store(number + 1, Relaxed);
-            return Self::put(&heap.0, &mut entries, task, rank, number);
+            Self::put(&heap.0, &mut entries, task, rank, number);
+            return 0;
         }
         let number = self.came.0.fetch_add(1, Relaxed);
         let mut random = number;
         // Whichever is free; if that many are not, whichever it is.
         for _ in 0..self.heaps.len() {
-            let heap = &self.heaps[below(&mut random, self.heaps.len())].0;
+            let any = below(&mut random, self.heaps.len());
+            let heap = &self.heaps[any].0;
             if let Some(mut entries) = heap.entries.try_lock() {
-                return Self::put(heap, &mut entries, task, rank, number);
+                Self::put(heap, &mut entries, task, rank, number);
+                return any;
             }
         }
-        let heap = &self.heaps[below(&mut random, self.heaps.len())].0;
+        let any = below(&mut random, self.heaps.len());
+        let heap = &self.heaps[any].0;
         Self::put(heap, &mut heap.entries.lock(), task, rank, number);
+        any
     }
 
     fn put(heap: &Heap, entries: &mut BinaryHeap<Entry>, task: NonNull<Task>, rank: u16, number: u64) {
@@ -148,26 +159,29 @@ impl Ranked {
         heap.publish(entries);
     }
 
-    /// Takes the first task, or one of the first. `None`: there was a time, during this call, when each heap had been seen
-    /// to be empty.
-    pub fn pop(&self, random: &mut u64) -> Option<NonNull<Task>> {
-        if let [heap] = &*self.heaps {
-            return if heap.0.first() == NOTHING { None } else { heap.0.pop() };
+    /// Takes the first task, or one of the first, with the number of its heap. `None`: there was a time, during this call,
+    /// when each heap had been seen to be empty.
+    pub fn pop(&self, random: &mut u64) -> Option<(NonNull<Task>, usize)> {
+        if self.heaps.len() == 1 {
+            return self.pop_from(0);
         }
         // Another one may be faster than this one. So may it be each time, but it gets a task then.
         for _ in 0..self.heaps.len() {
             let one = below(random, self.heaps.len());
             // Another one, or two heaps would not be enough for some order.
             let other = (one + 1 + below(random, self.heaps.len() - 1)) % self.heaps.len();
-            let (one, other) = (&self.heaps[one].0, &self.heaps[other].0);
-            let better = if one.first() <= other.first() { one } else { other };
-            if better.first() != NOTHING
-                && let Some(task) = better.pop()
-            {
-                return Some(task);
+            let better = if self.heaps[one].0.first() <= self.heaps[other].0.first() { one } else { other };
+            if let Some(found) = self.pop_from(better) {
+                return Some(found);
             }
         }
-        self.heaps.iter().find_map(|heap| if heap.0.first() == NOTHING { None } else { heap.0.pop() })
+        (0..self.heaps.len()).find_map(|heap| self.pop_from(heap))
+    }
+
+    /// Takes the first task of a heap.
+    fn pop_from(&self, heap: usize) -> Option<(NonNull<Task>, usize)> {
+        let entries = &self.heaps[heap].0;
+        if entries.first() == NOTHING { None } else { Some((entries.pop()?, heap)) }
     }
 }
 
@@ -193,7 +207,7 @@ mod tests {
         NonNull::without_provenance(core::num::NonZero::new((number + 1) * 64).unwrap())
     }
 
-    fn number(task: NonNull<Task>) -> usize {
+    fn number((task, _): (NonNull<Task>, usize)) -> usize {
         task.addr().get() / 64 - 1
     }
 
@@ -201,7 +215,9 @@ mod tests {
     fn one_heap_is_in_order_and_equals_come_first_in_first_out() {
         let queue = Ranked::exact();
         let rank = |number: usize| (number * 7 % 5) as u16;
-        (0..100).for_each(|number| queue.push(task(number), rank(number)));
+        for number in 0..100 {
+            queue.push(task(number), rank(number));
+        }
         let mut expected: Vec<_> = (0..100).collect();
         expected.sort_by_key(|&number| rank(number));
         let mut random = 0;
@@ -215,7 +231,10 @@ mod tests {
         let queue = Ranked::relaxed(8);
         let mut random = 1;
         for round in 1..50 {
-            (0..round).for_each(|number| queue.push(task(number), 0));
+            for number in 0..round {
+                queue.push(task(number), 0);
+            }
+            assert_eq!(queue.len(), round);
             let mut found: Vec<_> = core::iter::from_fn(|| queue.pop(&mut random)).map(number).collect();
             found.sort_unstable();
             assert_eq!(found, (0..round).collect::<Vec<_>>());

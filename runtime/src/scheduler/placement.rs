@@ -200,10 +200,11 @@ impl Spawn for &Runtime {
         if matches!(options.place, Place::Here) {
             if let Some(queue) = shared.ranked.as_ref().filter(|_| meta.goes_by_rank()) {
                 // SAFETY: by the caller's promise.
-                return unsafe {
+                unsafe {
                     self.note(task);
                     shared.push_ranked(queue, task, meta.rank(), 0);
-                };
+                }
+                return;
             }
             // What is dealt out to a worker is not dealt out again.
             if shared.pool == Pool::WorkStealing {

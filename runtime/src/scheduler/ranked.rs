@@ -31,7 +31,7 @@ impl Ranked {
 }
 
 impl Shared {
-    /// Puts a task into the queue, and sees to it that somebody comes for it.
+    /// Puts a task into the queue, and sees to it that somebody comes for it. Returns in which heap the task is.
     ///
     /// # Safety
     ///
@@ -42,17 +42,18 @@ impl Shared {
         mut task: NonNull<Task>,
         rank: u16,
         worker: usize,
-    ) {
+    ) -> usize {
         // Its rank is not for its follow-ups, so neither is the ring that it would have been in.
         // SAFETY: by the caller's promise.
         unsafe { task.as_mut().meta = task.as_ref().meta.at(Priority::Normal) };
-        queue.push(task, rank);
+        let heap = queue.push(task, rank);
         // With the ones in `Context::fall_asleep` and `Context::begin_work`: either this thread sees that a worker sleeps, or
         // that one sees the task before it does; and whoever is still seen to look for work finds it.
         if !planted!("ranked-without-fence") {
             fence(SeqCst);
         }
         self.wake_for_work(worker);
+        heap
     }
 }
 
@@ -62,7 +63,8 @@ impl Context {
         let Some(queue) = &self.shared.ranked else { return };
         self.observe_put(task);
         // SAFETY: the task belongs to this worker, which gives it up.
-        unsafe { self.shared.push_ranked(queue, task, meta.rank(), self.index) };
+        let heap = unsafe { self.shared.push_ranked(queue, task, meta.rank(), self.index) };
+        self.shared.platform.put_into_queue(heap);
         self.ready |= FREE;
     }
 
@@ -72,7 +74,8 @@ impl Context {
         self.look_at_phase();
         let Free::Ranked { random } = &mut self.free else { return None };
         let queue = self.shared.ranked.as_ref()?;
-        let task = queue.pop(random)?;
+        let (task, heap) = queue.pop(random)?;
+        self.shared.platform.took_from_queue(heap);
         self.observe_queued(1);
         // A task may take long, and who put the next one there saw this worker idle and woke nobody.
         if self.shared.awake.load(Relaxed) < self.shared.seats.len() && queue.has_tasks() {

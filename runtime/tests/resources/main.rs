@@ -10,5 +10,6 @@ mod pools;
 mod ranks;
 mod resize;
 mod simulation;
+mod virtual_queue;
 mod virtual_size;
 mod virtual_time;

@@ -15,6 +15,7 @@ const COSTS: Costs = Costs {
     miss: 0,
     look: 1,
     retry: 0,
+    queue: 0,
 };
 
 fn simulate(cores: usize, seed: u64, costs: Costs) -> (Runtime, Clocks) {

@@ -30,11 +30,25 @@ pub struct Costs {
     pub look: u64,
     /// A failed optimistic read, or a wait at a latch.
     pub retry: u64,
+    /// Putting a task into the queue that all cores share ([`Pool::Ranked`](crate::Pool::Ranked)), or taking one out of it,
+    /// besides `local_push` and `task`. For so long it is locked, and other cores that come meanwhile wait, busily; where the
+    /// order is [relaxed](crate::Ranking::Relaxed) each heap has a lock of its own.
+    pub queue: u64,
 }
 
 impl Default for Costs {
     fn default() -> Self {
-        Self { task: 5, unit: 10, local_push: 5, remote_push: 40, steal: 200, miss: 100, look: 20, retry: 20 }
+        Self {
+            task: 5,
+            unit: 10,
+            local_push: 5,
+            remote_push: 40,
+            steal: 200,
+            miss: 100,
+            look: 20,
+            retry: 20,
+            queue: 100,
+        }
     }
 }
 
@@ -75,6 +89,7 @@ mod tests {
         miss: 0,
         look: 0,
         retry: 100_000,
+        queue: 0,
     };
 
     #[test]

@@ -6,6 +6,7 @@
 
 mod clocks;
 mod costs;
+mod lock;
 mod random;
 mod timeline;
 
@@ -42,6 +43,9 @@ use timeline::Timeline;
 /// - A core takes what was sent to it in the order in which it was sent, so that what is late may hold up what comes after
 ///   it. One that spawns a task with several sequenced objects, of which one is its own, waits until all has arrived that
 ///   was sent to it before.
+/// - A core that takes from the queue that all share ([`Pool::Ranked`](crate::Pool::Ranked)) waits for its lock, in virtual
+///   time ([`Costs::queue`]). One that was at work when a task was put there may take it a little too early, by a part of
+///   what it ran then.
 /// - As each task runs as a whole, nobody waits at a latch or reads what is just being written, though tasks on an object
 ///   with a latch may overlap in virtual time.
 /// - Joins take no time: bodies have to [say](Clocks::spend) how long they take. Wherever a task divides its work
@@ -343,6 +347,18 @@ impl Platform for Simulation {
     fn got_back(&self, part: usize) {
         if let Some(timeline) = &self.timeline {
             timeline.lock().job_back(part);
+        }
+    }
+
+    fn put_into_queue(&self, heap: usize) {
+        if let Some(timeline) = &self.timeline {
+            timeline.lock().use_queue(heap);
+        }
+    }
+
+    fn took_from_queue(&self, heap: usize) {
+        if let Some(timeline) = &self.timeline {
+            timeline.lock().take_from_queue(heap);
         }
     }
 

@@ -6,8 +6,9 @@
 //! stands still until something comes for it, and then goes on to the first look after that.
 
 use super::Costs;
+use super::lock::Lock;
 use super::random::Random;
-use crate::pool::Pool;
+use crate::pool::{Pool, Ranked};
 use crate::scheduler::{Driver, Progress, Shared, Tally};
 use alloc::collections::{BTreeMap, BinaryHeap, VecDeque};
 use alloc::sync::Arc;
@@ -35,12 +36,18 @@ pub(super) struct Timeline {
     turn: usize,
     /// When jobs were done that others wait for, or will.
     jobs: BTreeMap<usize, u64>,
+    /// The locks of the queue that all share, one for each of its heaps.
+    locks: Vec<Lock>,
+    /// Since when that queue has not been empty.
+    filled: Option<u64>,
 }
 
 struct Core {
     clock: u64,
     busy: u64,
     state: State,
+    /// It is due since there is something for it in the queue that all share.
+    called: bool,
     /// Since when it has been offering a job to others.
     offered: Option<u64>,
     /// What the worker had counted before its step.
@@ -82,6 +89,8 @@ impl Timeline {
             since_turn: 0,
             turn: 0,
             jobs: BTreeMap::new(),
+            locks: Vec::new(),
+            filled: None,
         }
     }
 
@@ -100,6 +109,7 @@ impl Timeline {
         self.cores.push(Core {
             clock: 0,
             busy: 0,
+            called: false,
             offered: None,
             state: State::Idle,
             before: Tally::default(),
@@ -199,8 +209,12 @@ impl Timeline {
 
     /// A core begins a step. Returns how many tasks it may take from its inbox.
     pub fn begin(&mut self, core: usize, counted: Tally) -> usize {
+        if self.is_idle(core) && self.in_queue() > 0 {
+            // It has a turn though nobody called it, and finds what was not there when its clock stood still.
+            self.cores[core].clock = self.next_look(core, self.least());
+        }
         let it = &mut self.cores[core];
-        (it.state, it.before) = (State::Running, counted);
+        (it.state, it.before, it.called) = (State::Running, counted, false);
         let mut arrived = 0;
         while let Some(&(when, count)) = it.arrivals.front()
             && when <= it.clock
@@ -272,6 +286,63 @@ impl Timeline {
         }
     }
 
+    /// The running core has taken a task out of the queue that all share. If there was none yet by its clock, it has looked
+    /// until then.
+    pub fn take_from_queue(&mut self, heap: usize) {
+        if let (Some(&core), Some(filled)) = (self.running.last(), self.filled) {
+            self.cores[core].clock = self.next_look(core, filled);
+        }
+        if self.in_queue() == 0 {
+            self.filled = None;
+        }
+        self.use_queue(heap);
+    }
+
+    /// The running core puts a task into that queue, or takes one out of it.
+    pub fn use_queue(&mut self, heap: usize) {
+        let Some(&core) = self.running.last() else { return };
+        if heap >= self.locks.len() {
+            self.locks.resize_with(heap + 1, Lock::default);
+        }
+        let (now, past) = (self.cores[core].clock, self.least());
+        let until = self.locks[heap].hold(now, self.costs.queue, past);
+        self.spend(until.saturating_sub(now));
+    }
+
+    /// How many tasks are in that queue.
+    fn in_queue(&self) -> usize {
+        let queue = self.shared.as_ref().and_then(|shared| shared.ranked.as_ref());
+        queue.filter(|queue| queue.has_tasks()).map_or(0, Ranked::len)
+    }
+
+    /// Calls as many idle cores as there are tasks in that queue: those that look first. (Who is at work may be there before
+    /// them.)
+    fn call_to_queue(&mut self, now: u64) {
+        if self.in_queue() > 0 {
+            self.filled.get_or_insert(now);
+        }
+        if !self.cores.iter().any(|core| core.state == State::Idle) {
+            return;
+        }
+        let called = self.cores.iter().filter(|core| core.called).count();
+        for _ in called..self.in_queue() {
+            let count = self.cores.len();
+            let start = self.random.below(count);
+            let around = (0..count).map(|offset| (start + offset) % count);
+            let idle = around.filter(|&core| self.is_idle(core));
+            let Some(core) = idle.min_by_key(|&core| self.next_look(core, now)) else { return };
+            self.set_due(core, self.next_look(core, now));
+            self.cores[core].called = true;
+        }
+    }
+
+    /// The least clock of those that have something to do: nobody does anything before that.
+    fn least(&self) -> u64 {
+        let due = self.due.peek().map(|&Reverse((when, _, _))| when);
+        let running = self.running.iter().map(|&core| self.cores[core].clock);
+        running.chain(due).min().unwrap_or(self.outside)
+    }
+
     /// Whether a core has nothing to do.
     pub fn is_idle(&self, core: usize) -> bool {
         self.cores[core].state == State::Idle
@@ -292,6 +363,9 @@ impl Timeline {
             } else {
                 it.forget(waiting);
             }
+        }
+        if shared.ranked.is_some() {
+            self.call_to_queue(now);
         }
     }
 
