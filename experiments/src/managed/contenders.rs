@@ -1,6 +1,6 @@
 //! Who takes part: this runtime with each of its queues, and pools of plain threads.
 
-use super::load::Load;
+use super::load::Request;
 use super::threads::{MutexHeap, Queue, SkipList, ThreadPerRequest, Threads};
 use crate::failure::Failure;
 use crate::lineup::cannot_start;
@@ -10,7 +10,7 @@ use std::thread;
 use xtasking::{Pool, Ranking, Runtime, Statistics};
 
 /// Takes a request, to be served by and by.
-type Submit = Box<dyn Fn(&Arc<Load>, usize)>;
+type Submit = Box<dyn Fn(Arc<Request>)>;
 
 /// Who serves requests.
 pub(super) struct Server {
@@ -20,7 +20,7 @@ pub(super) struct Server {
 }
 
 impl Server {
-    fn new(submit: impl Fn(&Arc<Load>, usize) + 'static) -> Self {
+    fn new(submit: impl Fn(Arc<Request>) + 'static) -> Self {
         Self { submit: Box::new(submit), statistics: Box::new(|| None) }
     }
 }
@@ -31,6 +31,8 @@ pub(super) struct Kind {
     pub queues: bool,
     /// The most urgent comes first, whatever happens.
     pub exact: bool,
+    /// It runs on virtual cores as well, with that queue.
+    pub simulated: Option<Ranking>,
 }
 
 pub(super) type Entry = crate::lineup::Entry<Server, Kind>;
@@ -42,35 +44,35 @@ pub(super) static ALL: &[Entry] = &[
         about: "ranked tasks of this runtime, exactly in order",
         is_parallel: true,
         start: |workers| own(workers, Ranking::Exact, false),
-        more: Kind { queues: true, exact: true },
+        more: Kind { queues: true, exact: true, simulated: Some(Ranking::Exact) },
     },
     Entry {
         name: "xtasking-relaxed",
         about: "ranked tasks of this runtime, nearly in order",
         is_parallel: true,
         start: |workers| own(workers, Ranking::Relaxed, false),
-        more: Kind { queues: true, exact: false },
+        more: Kind { queues: true, exact: false, simulated: Some(Ranking::Relaxed) },
     },
     Entry {
         name: "xtasking-observed",
         about: "as xtasking-exact, with statistics, which say how long requests wait",
         is_parallel: true,
         start: |workers| own(workers, Ranking::Exact, true),
-        more: Kind { queues: true, exact: true },
+        more: Kind { queues: true, exact: true, simulated: None },
     },
     Entry {
         name: "mutex-heap",
         about: "plain threads around std's heap in a mutex",
         is_parallel: true,
         start: plain::<MutexHeap>,
-        more: Kind { queues: true, exact: true },
+        more: Kind { queues: true, exact: true, simulated: None },
     },
     Entry {
         name: "skiplist",
         about: "plain threads around crossbeam's skip list, which look again and again when it is empty",
         is_parallel: true,
         start: plain::<SkipList>,
-        more: Kind { queues: true, exact: true },
+        more: Kind { queues: true, exact: true, simulated: None },
     },
     Entry {
         name: "threads",
@@ -78,9 +80,9 @@ pub(super) static ALL: &[Entry] = &[
         is_parallel: true,
         start: |workers| {
             let threads = ThreadPerRequest::new(workers);
-            Ok(Server::new(move |load, number| threads.submit(load, number)))
+            Ok(Server::new(move |request| threads.submit(request)))
         },
-        more: Kind { queues: false, exact: false },
+        more: Kind { queues: false, exact: false, simulated: None },
     },
 ];
 
@@ -88,9 +90,8 @@ fn own(workers: usize, ranking: Ranking, observed: bool) -> Result<Server, Failu
     let builder = Runtime::builder().workers(workers).pool(Pool::Ranked(ranking)).statistics(observed);
     let rt = Rc::new(builder.build().map_err(|error| cannot_start("xtasking", workers, &error))?);
     let serving = rt.clone();
-    let submit = move |load: &Arc<Load>, number| {
-        let (rank, load) = (load.rank(number), load.clone());
-        serving.task(()).rank(rank).spawn(move |(), _| load.serve(number));
+    let submit = move |request: Arc<Request>| {
+        serving.task(()).rank(request.rank()).spawn(move |(), _| request.serve());
     };
     // A request is counted a little after it has been served.
     let settled = move || {
@@ -108,20 +109,21 @@ fn own(workers: usize, ranking: Ranking, observed: bool) -> Result<Server, Failu
 fn plain<Q: Queue + Default>(workers: usize) -> Result<Server, Failure> {
     let pool =
         Threads::<Q>::start(workers).map_err(|error| cannot_start("a pool of threads", workers, &error))?;
-    Ok(Server::new(move |load, number| pool.submit(load, number)))
+    Ok(Server::new(move |request| pool.submit(request)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::managed::load::Load;
 
     #[test]
     fn all_of_them_serve_all_requests() {
         for entry in ALL {
             for workers in [1, 2, 4] {
                 let server = (entry.start)(workers).unwrap();
-                let load = Arc::new(Load::new(300, if entry.more.queues { workers } else { 0 }, 50));
-                let served = load.run(entry.more.queues, |number| (server.submit)(&load, number)).unwrap();
+                let load = Load::new(300, if entry.more.queues { workers } else { 0 }, 50);
+                let served = load.run(entry.more.queues, &server.submit).unwrap();
                 assert_eq!(served.order.len(), 300, "{}", entry.name);
                 assert!(served.waiting.percentile(50.0) <= served.completion.percentile(50.0));
                 if workers == 1 && entry.more.exact {

@@ -11,11 +11,13 @@
 //! | `load` | the requests, what serving one is, and what is known when all are served |
 //! | `contenders` | who takes part |
 //! | `threads` | pools of plain threads |
+//! | `simulated` | this runtime on virtual cores |
 
 mod contenders;
 mod experiment;
 mod load;
 mod options;
+mod simulated;
 mod threads;
 
 pub use options::Options;

@@ -14,9 +14,13 @@ pub struct Options {
     #[arg(long, value_name = "N", value_parser = parse_count)]
     pub requests: Option<u64>,
 
-    /// Microseconds that serving a request takes
-    #[arg(long, value_name = "µS", default_value_t = 10)]
-    pub work: u32,
+    /// Microseconds that serving a request takes: occupancy is measured with each of them, all else with the first
+    #[arg(long, value_name = "µS,…", value_delimiter = ',', default_value = "10")]
+    pub work: Vec<u32>,
+
+    /// Numbers of virtual cores, on which occupancy is computed as well
+    #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "4,8,16,32")]
+    pub cores: Vec<usize>,
 
     /// What all experiments share.
     #[command(flatten)]

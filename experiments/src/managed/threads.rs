@@ -1,6 +1,6 @@
 //! Pools of plain threads: workers around a queue, and a thread for each request.
 
-use super::load::Load;
+use super::load::Request;
 use crate::machine::pin;
 use crossbeam_skiplist::SkipMap;
 use std::cmp::Reverse;
@@ -9,14 +9,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::{self, JoinHandle};
 
-/// A request and its load, without anything that orders them.
-pub(super) struct Request(pub Arc<Load>, pub usize);
-
 /// A queue with ranks, from which several threads take.
 pub(super) trait Queue: Send + Sync + 'static {
-    fn push(&self, rank: u16, request: Request);
+    fn push(&self, rank: u16, request: Arc<Request>);
     /// Waits for a request; `None` when the queue is closed and empty.
-    fn pop(&self) -> Option<Request>;
+    fn pop(&self) -> Option<Arc<Request>>;
     fn close(&self);
 }
 
@@ -37,7 +34,7 @@ struct State {
     closed: bool,
 }
 
-struct Entry(Key, Request);
+struct Entry(Key, Arc<Request>);
 
 impl Ord for Entry {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
@@ -62,7 +59,7 @@ impl Eq for Entry {}
 const NOT_POISONED: &str = "nobody panics under the lock";
 
 impl Queue for MutexHeap {
-    fn push(&self, rank: u16, request: Request) {
+    fn push(&self, rank: u16, request: Arc<Request>) {
         let mut state = self.state.lock().expect(NOT_POISONED);
         state.came += 1;
         let key = (rank, state.came);
@@ -71,7 +68,7 @@ impl Queue for MutexHeap {
         self.filled.notify_one();
     }
 
-    fn pop(&self) -> Option<Request> {
+    fn pop(&self) -> Option<Arc<Request>> {
         let mut state = self.state.lock().expect(NOT_POISONED);
         loop {
             if let Some(Reverse(Entry(_, request))) = state.heap.pop() {
@@ -93,21 +90,20 @@ impl Queue for MutexHeap {
 /// A lock-free skip list. There is nothing to wait on, so who finds nothing gives its core away and looks again.
 #[derive(Default)]
 pub(super) struct SkipList {
-    map: SkipMap<Key, Request>,
+    map: SkipMap<Key, Arc<Request>>,
     came: AtomicU64,
     closed: AtomicBool,
 }
 
 impl Queue for SkipList {
-    fn push(&self, rank: u16, request: Request) {
+    fn push(&self, rank: u16, request: Arc<Request>) {
         self.map.insert((rank, self.came.fetch_add(1, Relaxed)), request);
     }
 
-    fn pop(&self) -> Option<Request> {
+    fn pop(&self) -> Option<Arc<Request>> {
         loop {
             if let Some(entry) = self.map.pop_front() {
-                let Request(load, number) = entry.value();
-                return Some(Request(load.clone(), *number));
+                return Some(entry.value().clone());
             }
             if self.closed.load(Relaxed) {
                 return None;
@@ -134,8 +130,8 @@ impl<Q: Queue + Default> Threads<Q> {
             let queue = pool.queue.clone();
             let worker = thread::Builder::new().spawn(move || {
                 pin(index, workers);
-                while let Some(Request(load, number)) = queue.pop() {
-                    load.serve(number);
+                while let Some(request) = queue.pop() {
+                    request.serve();
                 }
             })?;
             pool.workers.push(worker);
@@ -143,8 +139,8 @@ impl<Q: Queue + Default> Threads<Q> {
         Ok(pool)
     }
 
-    pub fn submit(&self, load: &Arc<Load>, number: usize) {
-        self.queue.push(load.rank(number), Request(load.clone(), number));
+    pub fn submit(&self, request: Arc<Request>) {
+        self.queue.push(request.rank(), request);
     }
 }
 
@@ -168,15 +164,15 @@ impl ThreadPerRequest {
         Self { at_once, running: Arc::default() }
     }
 
-    pub fn submit(&self, load: &Arc<Load>, number: usize) {
+    pub fn submit(&self, request: Arc<Request>) {
         let (running, ended) = &*self.running;
         let mut count = running.lock().expect(NOT_POISONED);
         count = ended.wait_while(count, |running| *running >= self.at_once).expect(NOT_POISONED);
         *count += 1;
         drop(count);
-        let (load, state) = (load.clone(), self.running.clone());
+        let state = self.running.clone();
         thread::spawn(move || {
-            load.serve(number);
+            request.serve();
             *state.0.lock().expect(NOT_POISONED) -= 1;
             state.1.notify_one();
         });
