@@ -50,9 +50,10 @@ pub(super) struct Dealer {
     exits: Vec<Exit>,
     /// The worker's own, in order.
     own: VecDeque<NonNull<Task>>,
-    /// Whose turn it is: an entry, or the worker itself. Each round begins one later.
+    /// Whose turn it is: the number of an entry, or as many as there are for the worker itself.
     turn: usize,
-    rounds: usize,
+    /// Turns until this round is over, in which each has one.
+    left: usize,
     /// The exit to begin with.
     first: usize,
     /// Tasks that went to others since it was last seen that these do not sleep.
@@ -79,29 +80,25 @@ impl Dealer {
             Entry::new(lane.expect("links have two ends"), target)
         });
         let exits = shared.seats[worker].lanes.iter().map(|lane| Exit::new(lane.clone()));
-        let (entries, exits) = (entries.collect(), exits.collect());
-        Self { entries, exits, own: VecDeque::new(), turn: 0, rounds: 0, first: 0, sent: 0 }
-    }
-
-    /// Whose turn it is: the number of an entry, or as many as there are for the worker itself.
-    fn whose_turn(&self) -> usize {
-        let (turn, all) = (self.turn + self.rounds, self.entries.len() + 1);
-        if turn < all { turn } else { turn - all }
+        let (entries, exits): (Vec<_>, _) = (entries.collect(), exits.collect());
+        let left = entries.len() + 1;
+        Self { entries, exits, own: VecDeque::new(), turn: 0, left, first: 0, sent: 0 }
     }
 
     fn end_turn(&mut self) {
         let all = self.entries.len() + 1;
-        self.turn += 1;
-        if self.turn == all {
+        let after = |turn: usize| if turn + 1 < all { turn + 1 } else { 0 };
+        self.turn = after(self.turn);
+        self.left -= 1;
+        if self.left == 0 {
             // Each round begins one later: where tasks come in pairs, say, one of each pair would else always go to the same.
-            let rounds = self.rounds + 1;
-            (self.turn, self.rounds) = (0, if rounds < all { rounds } else { 0 });
+            (self.turn, self.left) = (after(self.turn), all);
         }
     }
 
     /// Whether there is room for one more task at whose turn it is.
     fn has_room(&self) -> bool {
-        match self.entries.get(self.whose_turn()) {
+        match self.entries.get(self.turn) {
             Some(entry) => entry.has_room(),
             None => self.own.len() < OWN,
         }
@@ -177,7 +174,7 @@ impl Context {
     /// Gives a task to whoever's turn it is.
     fn deal(&mut self, task: NonNull<Task>) {
         let Free::Dealt(dealer) = &mut self.free else { return };
-        let turn = dealer.whose_turn();
+        let turn = dealer.turn;
         dealer.end_turn();
         let has_room = match dealer.entries.get_mut(turn) {
             Some(entry) => {
