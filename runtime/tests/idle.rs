@@ -3,10 +3,11 @@
 mod common;
 
 use common::{Setting, watchdog};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
-use xtasking::{Context, Promise, Runtime, Shutdown};
+use xtasking::{Context, Fork, Promise, Runtime, Shutdown};
 
 /// These tests measure the whole process, so one runs at a time.
 fn alone() -> MutexGuard<'static, ()> {
@@ -153,6 +154,62 @@ fn who_waits_for_a_set_uses_no_processor() {
     });
     let used = processor_time() - before;
     assert!(used < Duration::from_millis(60), "two who wait, and three idle workers, used {used:?}");
+}
+
+/// Joins here until somebody else has begun something that is divided from this.
+fn join_until(begun: &AtomicBool, mut cx: Fork<'_>) {
+    while !begun.load(Relaxed) {
+        cx.join(|_| (), |_| ());
+    }
+}
+
+#[cfg(unix)]
+#[test]
+#[cfg_attr(any(sanitizer = "address", sanitizer = "thread"), ignore = "a sanitizer takes its own time")]
+fn who_waits_in_a_join_uses_no_processor() {
+    let _alone = alone();
+    let _watched = watchdog();
+    let rt = Setting::Threads { workers: 2 }.build();
+    let begun = AtomicBool::new(false);
+    let nap = || {
+        begun.store(true, Relaxed);
+        let before = processor_time();
+        thread::sleep(Duration::from_secs(1));
+        processor_time() - before
+    };
+    let ((), used) = rt.run(|mut cx| cx.join(|cx| join_until(&begun, cx), |_| nap())).unwrap();
+    assert!(used < Duration::from_millis(50), "who waits in a join used {used:?} in 1 s");
+}
+
+#[test]
+fn who_sleeps_in_a_join_is_woken_for_a_part() {
+    let _alone = alone();
+    let _watched = watchdog();
+    let rt = Setting::Threads { workers: 2 }.build();
+    for round in 0..20 {
+        let (begun, helped) = (AtomicBool::new(false), AtomicBool::new(false));
+        rt.run(|mut cx| {
+            let owner = cx.worker();
+            let divide = |mut cx: Fork<'_>| {
+                begun.store(true, Relaxed);
+                // Long enough for the owner to fall asleep; now and then not.
+                thread::sleep(Duration::from_millis(round % 5 * 5));
+                // Its help is the only end of this.
+                while !helped.load(Relaxed) {
+                    cx.join(
+                        |_| thread::sleep(Duration::from_micros(200)),
+                        |cx: Fork<'_>| {
+                            if cx.worker() == owner {
+                                helped.store(true, Relaxed);
+                            }
+                        },
+                    );
+                }
+            };
+            cx.join(|cx| join_until(&begun, cx), divide);
+        })
+        .unwrap();
+    }
 }
 
 /// The workers that finish last tell of it, however close they are.

@@ -1,7 +1,7 @@
 //! The second half of a join: it lies on its owner's fork stack, and so out of the way of the function that waits for it.
 
 use super::Fork;
-use crate::sync::{Acquire, AtomicBool, AtomicUsize, Hatch, Relaxed, Release};
+use crate::sync::{Acquire, AtomicU32, Hatch, Relaxed, Release};
 use crate::task::{Meta, Payload, Tally, catch};
 use core::marker::PhantomData;
 use core::mem::{ManuallyDrop, MaybeUninit, align_of, size_of};
@@ -23,10 +23,10 @@ type Room = MaybeUninit<[u128; 4]>;
 
 /// What owner and thief have to agree on.
 pub(crate) struct Lent {
-    /// The job was run. Whoever runs it sets this last, and does not touch it any more.
-    done: AtomicBool,
+    /// How far thief and owner are: a [`State`]. One word, so that neither misses what the other one says meanwhile.
+    state: AtomicU32,
     /// The worker that took it, or [`NOBODY`].
-    thief: AtomicUsize,
+    thief: AtomicU32,
     /// For the owner, who waits: a part of this job, which the thief has no time for yet.
     pub part: Hatch<Job>,
     /// What tasks that are spawned in the job inherit.
@@ -37,7 +37,37 @@ pub(crate) struct Lent {
     pub part_of: Option<NonNull<Job>>,
 }
 
-const NOBODY: usize = usize::MAX;
+const NOBODY: u32 = u32::MAX;
+
+/// What is known of a job that is lent.
+///
+/// ```text
+/// bit 0   DONE    the job was run; whoever runs it sets this last, and does not touch it any more
+/// bit 1   WANTED  the owner waits for a part of it; cleared by the thief, when it has given one
+/// bits 2..        1 + the number of the worker that sleeps until either of these changes; 0: it does not
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct State(u32);
+
+const DONE: u32 = 1;
+const WANTED: u32 = 2;
+const SLEEPER: u32 = 4;
+
+impl State {
+    /// The job was run: then it is its owner's alone.
+    pub fn is_done(self) -> bool {
+        self.0 & DONE != 0
+    }
+
+    /// The owner has asked for a part, and was not given any since.
+    pub fn is_wanted(self) -> bool {
+        self.0 & WANTED != 0
+    }
+
+    fn sleeper(self) -> Option<usize> {
+        (self.0 / SLEEPER).checked_sub(1).map(|worker| worker as usize)
+    }
+}
 
 impl Job {
     /// Makes the job one that can be lent.
@@ -52,8 +82,8 @@ impl Job {
         part_of: Option<NonNull<Self>>,
     ) {
         let lent = Lent {
-            done: AtomicBool::new(false),
-            thief: AtomicUsize::new(NOBODY),
+            state: AtomicU32::new(0),
+            thief: AtomicU32::new(NOBODY),
             part: Hatch::default(),
             meta,
             group,
@@ -96,33 +126,66 @@ impl Job {
         unsafe { addr_of_mut!((*job.as_ptr()).room).cast::<Result<(), Payload>>().read() }
     }
 
-    /// Runs the body for its owner and says so.
+    /// Runs the body for its owner and says so. Returns the worker that sleeps until then, if one does: the caller wakes it.
     ///
     /// # Safety
     ///
     /// The caller took the job. It does not touch it afterwards: the owner goes on.
-    pub unsafe fn run(job: NonNull<Self>, cx: Fork<'_>) {
+    #[must_use]
+    pub unsafe fn run(job: NonNull<Self>, cx: Fork<'_>) -> Option<usize> {
         // SAFETY: by the caller's promise.
         unsafe {
-            Self::lent(job).thief.store(cx.worker(), Relaxed);
+            Self::lent(job).thief.store(cx.worker() as u32, Relaxed);
             Self::run_body(job, Some(cx));
-            // Release pairs with the Acquire of `is_done`: the owner sees the result.
+            // Release pairs with the Acquire of `Lent::state`: the owner sees the result.
             let order = if planted!("job-done-early") { Relaxed } else { Release };
-            Self::lent(job).done.store(true, order);
+            // No method of `Lent`: until it returned all of that would be in use, and the owner goes on at once.
+            State(Self::lent(job).state.swap(DONE, order)).sleeper()
         }
     }
 }
 
 impl Lent {
-    /// Whether the job was run: then it is its owner's alone.
-    pub fn is_done(&self) -> bool {
-        // Acquire pairs with the Release of `Job::run`.
-        self.done.load(Acquire)
+    /// How far thief and owner are.
+    pub fn state(&self) -> State {
+        // Acquire pairs with the Releases of `Job::run` and `was_answered`: the owner sees the result, or the part.
+        State(self.state.load(Acquire))
+    }
+
+    /// For the owner: wants a part.
+    pub fn want(&self) {
+        // Only a wish: there is nothing to be ordered after.
+        self.state.fetch_or(WANTED, Relaxed);
+    }
+
+    /// For the thief, who has put a part into the hatch: it was not asked for more. Returns the worker that sleeps until
+    /// then, if one does: the caller wakes it.
+    #[must_use]
+    pub fn was_answered(&self) -> Option<usize> {
+        // Release pairs with the Acquire of `state`. The job is not done, so that nothing else is lost.
+        State(self.state.swap(0, Release)).sleeper()
+    }
+
+    /// For the owner: says that this worker sleeps, unless something has changed since it saw that state. Whoever changes
+    /// it from now on wakes the worker.
+    #[must_use]
+    pub fn fall_asleep(&self, seen: State, worker: usize) -> bool {
+        let asleep = seen.0 | (worker as u32 + 1) * SLEEPER;
+        // What it sleeps for comes with the next look at the state.
+        self.state.compare_exchange(seen.0, asleep, Relaxed, Relaxed).is_ok()
+            || planted!("join-sleeps-without-second-look")
+    }
+
+    /// For the owner: says that it sleeps no more.
+    pub fn wake_up(&self) {
+        // An RMW, so that the next look still pairs with what the thief has said.
+        self.state.fetch_and(DONE | WANTED, Relaxed);
     }
 
     /// Who took the job, as soon as that is known.
     pub fn thief(&self) -> Option<usize> {
-        Some(self.thief.load(Relaxed)).filter(|&thief| thief != NOBODY)
+        let thief = self.thief.load(Relaxed);
+        (thief != NOBODY).then_some(thief as usize)
     }
 }
 

@@ -2,14 +2,18 @@
 //!
 //! Who is *hungry* asks all others: a word that each worker's next join looks at. That join puts its worker's oldest job
 //! into the hatch of its seat; an idle worker takes what it finds in any hatch, and asks again for the others that are
-//! hungry. Who waits for a job that was taken names it at the thief's seat and asks, and the thief puts a part of it into
-//! a hatch of the job itself.
+//! hungry. Who waits for a job that was taken says in it that it wants a part, and asks the thief, who puts one into a hatch
+//! of the job itself.
+//!
+//! Who waits has nothing to give: the youngest of its jobs is lent, so all of them are. It answers when it has something
+//! again. So after a while it *sleeps*, until the job is done or a part of it is there. It does not count as one of those that
+//! are asleep for lack of work: it may run only what it waits for, and is woken by the thief of that job alone.
 
-use super::job::{Job, Lent};
+use super::job::{Job, Lent, State};
 use super::{Fork, Top};
 use crate::scheduler::{Context, Seat};
-use crate::sync::{Backoff, Relaxed, SeqCst, fence};
-use core::ptr::{NonNull, null_mut};
+use crate::sync::{Backoff, SeqCst, fence};
+use core::ptr::NonNull;
 
 impl Context {
     /// Gives to those who are hungry, as far as there is anything, in the midst of a task.
@@ -60,23 +64,35 @@ impl Context {
     ///
     /// The caller is at `top`.
     unsafe fn answer(&mut self, top: Top) {
-        // Nothing is ordered by this word: what it names is only compared with what this worker is at, and has itself
-        // taken. Other jobs may be long over and are not touched.
-        let Some(asked) = NonNull::new(self.seat().wanted.load(Relaxed)) else { return };
-        if self.forks.is_at(asked) {
-            // SAFETY: this worker took the job, and is not done with it.
-            let hatch = &unsafe { Job::lent(asked) }.part;
-            if hatch.is_empty()
-                // SAFETY: by the caller's promise.
-                && let Some((part, meta)) = unsafe { self.forks.lend(top, Some(asked), self.current) }
-            {
-                // SAFETY: the part was this worker's own, and in no hatch.
-                unsafe { Job::prepare(part, meta, self.groups.current(), Some(asked)) };
-                hatch.put(part);
-            }
+        let Some(asked) = self.forks.wanted() else { return };
+        // SAFETY: this worker took the job, and is not done with it.
+        let lent = unsafe { Job::lent(asked) };
+        let mut has_part = !lent.part.is_empty();
+        if !has_part
+            // SAFETY: by the caller's promise.
+            && let Some((part, meta)) = unsafe { self.forks.lend(top, Some(asked), self.current) }
+        {
+            // SAFETY: the part was this worker's own, and in no hatch.
+            unsafe { Job::prepare(part, meta, self.groups.current(), Some(asked)) };
+            lent.part.put(part);
+            has_part = true;
         }
-        // Who still waits asks again.
-        self.seat().wanted.store(null_mut(), Relaxed);
+        if has_part {
+            self.wake_waiting(lent.was_answered());
+        }
+        if self.forks.wanted().is_some() {
+            // The next join has something for that one.
+            self.seat().forks.ask();
+        }
+    }
+
+    /// Wakes a worker that sleeps in a join.
+    fn wake_waiting(&self, worker: Option<usize>) {
+        if let Some(worker) = worker
+            && !planted!("join-wakes-nobody")
+        {
+            self.shared().platform.wake(worker);
+        }
     }
 
     /// Takes back a job of this worker's that was popped and found lent. `false`: somebody has taken and run it; this
@@ -108,7 +124,7 @@ impl Context {
             unsafe {
                 let top = at.next();
                 self.forks.settle(top);
-                self.wait_for(job, lent, top, may_help);
+                self.wait_for(lent, top, may_help);
             }
             self.forks.settle(at);
         }
@@ -121,16 +137,13 @@ impl Context {
     /// # Safety
     ///
     /// The caller is at `top`.
-    unsafe fn wait_for(&mut self, job: NonNull<Job>, lent: &Lent, top: Top, may_help: bool) {
+    unsafe fn wait_for(&mut self, lent: &Lent, top: Top, may_help: bool) {
         let mut backoff = Backoff::new();
-        let mut asked = None;
-        while !lent.is_done() {
-            if self.forks.was_asked() {
-                // SAFETY: by the caller's promise.
-                unsafe {
-                    self.answer(top);
-                    self.offer(top);
-                }
+        debug_assert!(self.forks.is_all_lent(top), "the job that was found lent was the youngest");
+        loop {
+            let seen = lent.state();
+            if seen.is_done() {
+                return;
             }
             if may_help {
                 if let Some(part) = lent.part.take() {
@@ -139,25 +152,33 @@ impl Context {
                     backoff = Backoff::new();
                     continue;
                 }
-                if let Some(thief) = lent.thief() {
-                    // Another one may be asking there at the moment.
-                    let seat = &self.shared().seats[thief];
-                    if seat.wanted.load(Relaxed).is_null()
-                        && seat.wanted.compare_exchange(null_mut(), job.as_ptr(), Relaxed, Relaxed).is_ok()
-                    {
-                        seat.forks.ask();
-                        asked = Some(thief);
-                    }
+                if !seen.is_wanted()
+                    && let Some(thief) = lent.thief()
+                {
+                    lent.want();
+                    self.shared().seats[thief].forks.ask();
                 }
             }
-            if !self.shared().platform.interleave(true) {
+            if self.shared().platform.interleave(true) {
+                continue;
+            }
+            // Only if it was to be given a part: the hatch was empty after that, and whoever fills it changes the state.
+            if backoff.is_long() && seen.is_wanted() == may_help {
+                self.sleep_until_changed(lent, seen);
+                backoff = Backoff::new();
+            } else {
                 backoff.wait();
             }
         }
-        if let Some(thief) = asked {
-            // Others may have to ask there.
-            let wanted = &self.shared().seats[thief].wanted;
-            _ = wanted.compare_exchange(job.as_ptr(), null_mut(), Relaxed, Relaxed);
+    }
+
+    /// Sleeps until the thief of a job has done it or given a part, unless that has happened since `seen`. It may return
+    /// early.
+    #[cold]
+    fn sleep_until_changed(&self, lent: &Lent, seen: State) {
+        if lent.fall_asleep(seen, self.holder) {
+            self.shared().platform.park(self.holder);
+            lent.wake_up();
         }
     }
 
@@ -210,7 +231,8 @@ impl Context {
         unsafe {
             self.current = Job::lent(job).meta;
             let group = self.groups.set_current(Job::lent(job).group);
-            Job::run(job, Fork::at(top, forks));
+            let waiting = Job::run(job, Fork::at(top, forks));
+            self.wake_waiting(waiting);
             self.groups.set_current(group);
         }
         self.shared().platform.ran_for_another(job.as_ptr().addr());

@@ -2,7 +2,7 @@
 
 use super::Job;
 use crate::scheduler::Context;
-use crate::sync::{AtomicUsize, Relaxed, UnsafeCell, under_model};
+use crate::sync::{Acquire, AtomicUsize, Relaxed, Release, UnsafeCell, under_model};
 use crate::task::Meta;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -113,9 +113,9 @@ impl ForkStack {
 
     /// Asks the worker for work: its next join will look who needs some.
     pub fn ask(&self) {
-        // Only a hint: what is needed is said elsewhere.
+        // What is needed is said elsewhere. Release pairs with the Acquire of `was_asked`, which sees it then.
         // SAFETY: the head is there as long as this is.
-        unsafe { self.0.cast::<Head>().as_ref() }.limit.store(0, Relaxed);
+        unsafe { self.0.cast::<Head>().as_ref() }.limit.store(0, Release);
     }
 
     /// For the worker itself.
@@ -177,8 +177,8 @@ impl Forks {
     /// Whether somebody has asked for work; forgets it.
     pub fn was_asked(&self) -> bool {
         let limit = &self.head().limit;
-        // Who asks after this asks again.
-        limit.load(Relaxed) == 0 && limit.swap(self.end(), Relaxed) == 0
+        // Who asks after this asks again. Acquire pairs with the Release of `ask`.
+        limit.load(Relaxed) == 0 && limit.swap(self.end(), Acquire) == 0
     }
 
     /// A task of the worker with that context begins to fork. There is no job.
@@ -225,9 +225,18 @@ impl Forks {
         })
     }
 
-    /// Whether the worker has taken that job and is not done with it.
-    pub fn is_at(&self, job: NonNull<Job>) -> bool {
-        self.with(|own| own.taken.iter().any(|segment| segment.job == job))
+    /// Whether the worker has no job of its own, where the stack ends at `top`.
+    pub fn is_all_lent(&self, top: Top) -> bool {
+        self.with(|own| {
+            own.base == top && own.taken.iter().all(|segment| segment.outer_base == segment.start)
+        })
+    }
+
+    /// A job that the worker has taken and whose owner wants a part of it.
+    pub fn wanted(&self) -> Option<NonNull<Job>> {
+        // SAFETY: called in the midst of these jobs, so that none of them is done, let alone gone.
+        let is_wanted = |job: &NonNull<Job>| unsafe { Job::lent(*job) }.state().is_wanted();
+        self.with(|own| own.taken.iter().map(|segment| segment.job).find(is_wanted))
     }
 
     /// The oldest job that is the worker's own, of all or of those in `part_of`, which it has taken; and what tasks in it

@@ -1,7 +1,9 @@
-//! Second halves of joins beside those who take them: each is run once, sees what was before it, and is seen.
+//! Second halves of joins beside those who take them: each is run once, sees what was before it, and is seen; who sleeps
+//! until then is woken.
 
 use super::platform::standing;
 use super::{Watched, model};
+use crate::sync::yield_now;
 use crate::{Driver, Fork, Handle};
 use loom::thread;
 use std::sync::Arc;
@@ -64,5 +66,46 @@ fn who_waits_for_a_half_takes_a_part_of_it() {
             parts.iter().map(Watched::get).sum::<u64>()
         });
         assert_eq!(sum, 3);
+    });
+}
+
+/// Long enough for who waits meanwhile to ask for a part, and to fall asleep: loom lets it go on where others yield.
+fn take_long() {
+    (0..3).for_each(|_| yield_now());
+}
+
+#[test]
+fn who_sleeps_until_a_half_is_over_is_woken() {
+    model(3, || {
+        let result = beside_a_thief(2, |mut cx| {
+            let ((), done) = cx.join(
+                |_| (),
+                |_| {
+                    take_long();
+                    Watched::new(7)
+                },
+            );
+            done.get()
+        });
+        // Were the end missed, the owner would sleep for ever, which loom reports.
+        assert_eq!(result, 7);
+    });
+}
+
+#[test]
+fn who_sleeps_until_a_half_is_over_is_given_a_part() {
+    model(2, || {
+        let done = Arc::new([Watched::new(0), Watched::new(0)]);
+        let sum = beside_a_thief(2, move |mut cx| {
+            cx.join(
+                |_| (),
+                |mut cx: Fork<'_>| {
+                    take_long();
+                    cx.join(|_| done[0].add(1), |_| done[1].add(1));
+                },
+            );
+            done.iter().map(Watched::get).sum::<u64>()
+        });
+        assert_eq!(sum, 2);
     });
 }

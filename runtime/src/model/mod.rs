@@ -14,7 +14,7 @@
 //! | `staff` | pools that get another keeper |
 //! | `handle` | a result beside who waits for it, cancels it or throws it away |
 //! | `epoch` | retired objects beside the tasks that have found them |
-//! | `fork` | halves of joins beside those who take them |
+//! | `fork` | halves of joins beside those who take them, and owners that sleep meanwhile |
 //! | `grant` | tasks with several objects |
 //! | `group` | tickets of the members of a group, and what comes after them |
 //! | `heap` | blocks that move between two cores |

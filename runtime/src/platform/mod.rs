@@ -37,7 +37,9 @@ pub trait Platform: Send + Sync + 'static {
     /// If that is not possible; the text says why.
     fn start(&self, worker: Driver) -> Result<(), &'static str>;
 
-    /// Puts the calling worker to sleep until [`wake`](Self::wake), which may have come already; may return early.
+    /// Puts the calling worker to sleep until [`wake`](Self::wake), which may have come already; may return early. Called by
+    /// a worker that has nothing to do, and in the midst of a task where that waits for [work](crate::Fork::join) which
+    /// another worker has taken.
     fn park(&self, worker: usize);
 
     /// Wakes a worker, or keeps it from going to sleep.

@@ -22,6 +22,8 @@ use core::ptr::NonNull;
 /// Each task gets it as its last argument.
 pub struct Context {
     pub(super) index: usize,
+    /// The worker that has it in its hands.
+    pub(crate) holder: usize,
     pub(super) shared: Arc<Shared>,
     pub(super) ledger: Arc<Padded<Ledger>>,
     pub(super) counters: Arc<Padded<Counters>>,
@@ -96,6 +98,7 @@ impl Context {
         let traced = 0;
         Self {
             index,
+            holder: index,
             ledger: seat.ledger.clone(),
             counters: seat.counters.clone(),
             rings: core::array::from_fn(|_| Ring::new(observing.is_some())),

@@ -128,6 +128,7 @@ impl Driver {
             held.pass_on_hunger(&mut taken);
             self.put_down(held);
         }
+        taken.holder = self.worker;
         taken.counters().steals.add(1);
         self.held = Some(taken);
         true
@@ -156,7 +157,7 @@ impl Driver {
     /// Takes a pool into its hands in place of the one there. `None` if it is in the hands of somebody else.
     fn take_up(&mut self, pool: usize) -> Option<&mut Context> {
         if self.held.as_ref().is_none_or(|held| held.index != pool) {
-            let mut taken = self.shared.take_from_rest(pool)?;
+            let mut taken = self.take_from_rest(pool)?;
             if let Some(mut held) = self.held.take() {
                 held.pass_on_hunger(&mut taken);
                 self.put_down(held);
@@ -164,6 +165,12 @@ impl Driver {
             self.held = Some(taken);
         }
         self.held.as_deref_mut()
+    }
+
+    fn take_from_rest(&self, pool: usize) -> Option<Box<Context>> {
+        let mut taken = self.shared.take_from_rest(pool)?;
+        taken.holder = self.worker;
+        Some(taken)
     }
 
     /// Puts a pool to rest, and tells its keeper if that is another worker.
@@ -219,7 +226,7 @@ impl Driver {
     fn sleep(&mut self) {
         let mut pools: Vec<_> = self.held.take().into_iter().collect();
         for &pool in &self.keeps {
-            pools.extend(self.shared.take_from_rest(pool));
+            pools.extend(self.take_from_rest(pool));
         }
         let mut found_something = false;
         for cx in &mut pools {

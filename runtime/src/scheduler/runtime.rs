@@ -15,9 +15,7 @@ use crate::object::{
 };
 use crate::platform::{Platform, Topology};
 use crate::pool::{Inbox, Lane, Pool, Ranked};
-use crate::sync::{
-    AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Hatch, Padded, SeqCst, SpinMutex,
-};
+use crate::sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Hatch, Padded, SeqCst, SpinMutex};
 use crate::task::{Failure, Handle, Promise, TaskBuilder, pair};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -461,7 +459,6 @@ impl Builder {
             offer: Hatch::default(),
             parcel: Hatch::default(),
             lanes: lanes(worker),
-            wanted: AtomicPtr::default(),
             enlisting: SpinMutex::new(()),
             ledger: Arc::new(Padded::default()),
             counters: Arc::new(Padded::default()),

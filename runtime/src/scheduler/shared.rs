@@ -8,8 +8,7 @@ use crate::object::{AtRest, Realm};
 use crate::platform::Platform;
 use crate::pool::{Inbox, Lane, Parcel, Pool, Ranked};
 use crate::sync::{
-    AcqRel, AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Hatch, Padded, Relaxed, SeqCst,
-    SpinMutex,
+    AcqRel, AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Hatch, Padded, Relaxed, SeqCst, SpinMutex,
 };
 use crate::task::{Failure, Task};
 use alloc::boxed::Box;
@@ -53,8 +52,6 @@ pub(crate) struct Seat {
     pub(crate) parcel: Hatch<Parcel>,
     /// What leads from others to this worker.
     pub(crate) lanes: Box<[Arc<Lane>]>,
-    /// A job that this worker has taken and whose owner waits: it wants a part of it back.
-    pub(crate) wanted: AtomicPtr<Job>,
     /// Held while a task with several objects enters the pools of its homes.
     pub(crate) enlisting: SpinMutex<()>,
     pub(crate) ledger: Arc<Padded<Ledger>>,

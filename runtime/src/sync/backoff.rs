@@ -1,6 +1,6 @@
 //! Waiting for somebody who is about to be done.
 
-use super::{MODEL, yield_now};
+use super::{MODEL, under_model, yield_now};
 
 /// Spins with growing pauses, then gives the core away between looks.
 ///
@@ -12,6 +12,8 @@ pub(crate) struct Backoff {
 
 /// After 2^6 pauses in a row the holder has probably lost its core.
 const SPIN_ROUNDS: u32 = 6;
+/// So many rounds, most of which yield, take some 100 µs; to wake a thread takes some of these.
+const LONG_ROUNDS: u32 = under_model(500, 1) as u32;
 
 impl Backoff {
     pub const fn new() -> Self {
@@ -24,9 +26,14 @@ impl Backoff {
             for _ in 0..1 << self.round {
                 core::hint::spin_loop();
             }
-            self.round += 1;
         } else {
             yield_now();
         }
+        self.round = self.round.saturating_add(1);
+    }
+
+    /// Whether it has been so long that falling asleep and being woken would take little more.
+    pub const fn is_long(&self) -> bool {
+        self.round >= LONG_ROUNDS
     }
 }

@@ -1,6 +1,6 @@
 //! Joins: each half runs once, wherever, and the join ends when both are over.
 
-use crate::platform::runtime;
+use crate::platform::{pause, runtime};
 use crate::schedules::explore;
 use std::panic::panic_any;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -33,6 +33,33 @@ fn halves_run_once() {
             assert_eq!(leaves.iter().map(|leaf| leaf.load(Relaxed)).sum::<usize>(), counted);
             assert!(leaves.iter().all(|leaf| leaf.load(Relaxed) <= 1), "{leaves:?}");
         }
+    });
+}
+
+/// Halves that take so long that those who wait for them fall asleep, now and then in between as well.
+#[test]
+fn who_sleeps_in_a_join_is_woken() {
+    fn slow(depth: u32, pauses: u64, mut cx: Fork<'_>) -> u64 {
+        let take_long = |which: u64| (0..pauses >> (which * 3) & 7).for_each(|_| pause());
+        if depth == 0 {
+            take_long(0);
+            return 1;
+        }
+        let (left, right) = cx.join(
+            |cx| slow(depth - 1, pauses / 5, cx),
+            |cx| {
+                take_long(1);
+                let leaves = slow(depth - 1, pauses / 3, cx);
+                take_long(2);
+                leaves
+            },
+        );
+        left + right
+    }
+    explore(|mut random| {
+        let rt = runtime(2 + random.below(2));
+        let pauses = random.below(usize::MAX) as u64;
+        assert_eq!(rt.run(|cx| slow(3, pauses, cx)).unwrap(), 8);
     });
 }
 
