@@ -212,6 +212,32 @@ fn who_sleeps_in_a_join_is_woken_for_a_part() {
     }
 }
 
+/// A pool may get another keeper while its worker sleeps in the midst of a task: it is the worker that is woken.
+#[test]
+fn who_sleeps_in_a_join_is_woken_though_the_runtime_is_resized() {
+    let _alone = alone();
+    let _watched = watchdog();
+    for _ in 0..5 {
+        let rt = Setting::Threads { workers: 2 }.build();
+        let (begin, begins) = mpsc::channel();
+        let (resize, resized) = mpsc::channel();
+        let joined = rt.task(()).core(1).submit(move |(), cx| {
+            let begun = &AtomicBool::new(false);
+            let half = move |_: Fork<'_>| {
+                begun.store(true, Relaxed);
+                begin.send(()).unwrap();
+                resized.recv().unwrap();
+                thread::sleep(Duration::from_millis(20));
+            };
+            cx.fork().join(|cx| join_until(begun, cx), half);
+        });
+        begins.recv().unwrap();
+        rt.resize(1).unwrap();
+        resize.send(()).unwrap();
+        joined.join().unwrap();
+    }
+}
+
 /// The workers that finish last tell of it, however close they are.
 #[test]
 fn a_shutdown_is_not_missed() {

@@ -170,7 +170,7 @@ impl Lent {
     /// it from now on wakes the worker.
     #[must_use]
     pub fn fall_asleep(&self, seen: State, worker: usize) -> bool {
-        let asleep = seen.0 | (worker as u32 + 1) * SLEEPER;
+        let asleep = seen.0 + (worker as u32 + 1) * SLEEPER;
         // What it sleeps for comes with the next look at the state.
         self.state.compare_exchange(seen.0, asleep, Relaxed, Relaxed).is_ok()
             || planted!("join-sleeps-without-second-look")

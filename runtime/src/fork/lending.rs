@@ -162,7 +162,7 @@ impl Context {
             if self.shared().platform.interleave(true) {
                 continue;
             }
-            // Only if it was to be given a part: the hatch was empty after that, and whoever fills it changes the state.
+            // Only where a part was asked for before the look into the hatch: who fills it after that changes the state.
             if backoff.is_long() && seen.is_wanted() == may_help {
                 self.sleep_until_changed(lent, seen);
                 backoff = Backoff::new();
