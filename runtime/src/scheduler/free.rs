@@ -5,7 +5,7 @@ use crate::annotation::Priority;
 use crate::object::{Fetch, prefetch};
 use crate::pool::{Deque, Entry, Exit, Links, Pool};
 use crate::sync::{Relaxed, SeqCst, fence, under_model};
-use crate::task::{Meta, Task, builder::Options, catch};
+use crate::task::{Meta, Task, catch};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -245,15 +245,13 @@ impl Context {
         self.observe_return(outer);
     }
 
-    /// Whether a task that would be dealt out has no room where it would go, so that it is to run within its spawn; then that
-    /// turn is over. Where runs are watched a task must be one that can be named.
+    /// Whether a task of which nothing is said would be dealt out and has no room where it would go, so that it is to run
+    /// within its spawn; then that turn is over. Where runs are watched a task must be one that can be named.
     #[inline(never)]
-    pub(super) fn has_no_room_for(&mut self, options: &Options) -> bool {
-        let is_normal = options.rank.is_none()
-            && options.priority.map_or(self.current.level(), |priority| priority as usize)
-                == Priority::Normal as usize;
+    pub(super) fn has_no_room(&mut self) -> bool {
         let Free::Dealt(dealer) = &mut self.free else { return false };
-        if !is_normal || self.nested >= DEEPEST || self.unusual != 0 || dealer.has_room() {
+        let is_usual = self.unusual == 0 && self.current.level() == Priority::Normal as usize;
+        if !is_usual || self.nested >= DEEPEST || dealer.has_room() {
             return false;
         }
         dealer.end_turn();

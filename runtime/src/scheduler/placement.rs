@@ -98,8 +98,8 @@ impl Spawn for &mut Context {
     }
 
     #[inline]
-    fn at_once(&mut self, options: &Options) -> Option<&mut Context> {
-        self.has_no_room_for(options).then_some(self)
+    fn at_once(&mut self) -> Option<&mut Context> {
+        self.has_no_room().then_some(self)
     }
 
     #[inline(always)]

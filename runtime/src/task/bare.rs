@@ -60,8 +60,10 @@ where
     K: Sink<R>,
     R: 'static,
 {
-    if let Some(cx) = order.spawner.at_once(&order.options) {
-        return run_at_once(cx, &order.options, body, sink);
+    if order.options.are_plain()
+        && let Some(cx) = order.spawner.at_once()
+    {
+        return run_at_once(cx, body, sink);
     }
     make::<true, _, N, _, _, _>(order, body, sink);
 }
@@ -120,13 +122,13 @@ unsafe fn describe<N>(_: NonNull<Task>) -> Description {
 }
 
 /// Runs a task within the one that spawns it, without ever making it one that could wait.
-fn run_at_once<F, K, R>(mut cx: &mut Context, options: &Options, body: F, sink: K)
+fn run_at_once<F, K, R>(mut cx: &mut Context, body: F, sink: K)
 where
     F: FnOnce((), &mut Context) -> R + Send + 'static,
     K: Sink<R>,
 {
     sink.enter(&mut cx);
-    let meta = cx.admit(options);
+    let meta = cx.admit(&Options::default());
     cx.within(move |cx| {
         cx.current = meta;
         run_body(body, sink, meta, cx);

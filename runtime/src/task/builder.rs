@@ -111,10 +111,10 @@ pub(crate) mod sealed {
             let _ = options;
             true
         }
-        /// Where to run such a task at once, if it has no room elsewhere. Whoever is told so runs it there and then.
+        /// Where to run such a task at once, if nothing more is said of it and it has no room elsewhere. Whoever is told so
+        /// runs it there and then.
         #[doc(hidden)]
-        fn at_once(&mut self, options: &Options) -> Option<&mut Context> {
-            let _ = options;
+        fn at_once(&mut self) -> Option<&mut Context> {
             None
         }
         /// Whether the spawner is a task.
@@ -130,6 +130,17 @@ pub struct Options {
     pub(crate) cost: u16,
     pub(crate) rank: Option<u16>,
     pub(crate) operation: bool,
+}
+
+impl Options {
+    /// Whether nothing was said.
+    pub(crate) fn are_plain(&self) -> bool {
+        self.priority.is_none()
+            && self.rank.is_none()
+            && self.cost == 0
+            && !self.operation
+            && matches!(self.place, Place::Here)
+    }
 }
 
 /// A spawner and what it was told.
