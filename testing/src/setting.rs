@@ -86,7 +86,7 @@ fn pool() -> Pool {
         "xqueue-next" => Pool::XQueue(Links::Next),
         "xqueue-neighbours" => Pool::XQueue(Links::Neighbours),
         "xqueue-all" => Pool::XQueue(Links::All),
-        "xqueue-hypercube" => Pool::XQueue(Links::Hypercube),
+        "xqueue-kautz" => Pool::XQueue(Links::Kautz),
         "ranked-exact" => Pool::Ranked(Ranking::Exact),
         "ranked-relaxed" => Pool::Ranked(Ranking::Relaxed),
         _ => panic!("XTASKING_TEST_POOL names no pool: {name}"),

@@ -76,10 +76,10 @@ pub(super) static ALL: &[Entry] = &[
         more: ALL_OF_IT,
     },
     Entry {
-        name: "xqueue-hypercube",
-        about: "XQueue, dealing out to those that differ in one binary digit",
+        name: "xqueue-kautz",
+        about: "XQueue, dealing out to log₂ N of N, by Kautz's graph",
         is_parallel: true,
-        start: |workers| Ok(Team { kind: Kind::Own(Pool::XQueue(Links::Hypercube)), workers }),
+        start: |workers| Ok(Team { kind: Kind::Own(Pool::XQueue(Links::Kautz)), workers }),
         more: ALL_OF_IT,
     },
     Entry {

@@ -4,7 +4,7 @@ use crate::{passes, refused, xtasking};
 use serde_json::Value;
 use std::fs;
 
-const POOLS: [&str; 6] = ["stealing", "xqueue", "xqueue-v2", "xqueue-vn", "xqueue-hypercube", "local"];
+const POOLS: [&str; 6] = ["stealing", "xqueue", "xqueue-v2", "xqueue-vn", "xqueue-kautz", "local"];
 
 #[test]
 fn every_pool_does_all_of_it() {

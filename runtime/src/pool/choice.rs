@@ -1,6 +1,6 @@
 //! Which pool a runtime has.
 
-use super::Ranked;
+use super::{Ranked, kautz};
 use alloc::vec::Vec;
 
 /// How tasks that are bound to nothing find a worker; chosen by [`Builder::pool`](crate::Builder::pool).
@@ -67,8 +67,12 @@ pub enum Links {
     Neighbours,
     /// To all: version N. There are as many rings as pairs of workers.
     All,
-    /// To those whose number differs in one binary digit: a few links each, a few steps from each to each.
-    Hypercube,
+    /// To log₂ N of N workers (rounded up), so that there are N·log₂ N rings. They are the links of Kautz's graph, in which
+    /// as many lead to each as from each, and two or three steps from each to each: a hypercube needs log₂ N steps with as
+    /// many links, and is uneven where N is no power of two.
+    ///
+    /// After Imase and Itoh (1981), who have made the graph for any number.
+    Kautz,
 }
 
 impl Links {
@@ -81,10 +85,7 @@ impl Links {
             Self::Neighbours => [next, previous].into(),
             // From the next one on, so that not all begin with the same.
             Self::All => (1..workers).map(|distance| (worker + distance) % workers).collect(),
-            Self::Hypercube => {
-                let digits = usize::BITS - (workers - 1).leading_zeros();
-                (0..digits).map(|digit| worker ^ 1 << digit).filter(|&other| other < workers).collect()
-            }
+            Self::Kautz => kautz::from(worker, workers),
         };
         targets.dedup();
         targets.retain(|&target| target != worker);
@@ -104,7 +105,7 @@ mod tests {
     #[test]
     fn links_lead_to_others_once_each() {
         for workers in 1..20 {
-            for links in [Links::Next, Links::Neighbours, Links::All, Links::Hypercube] {
+            for links in [Links::Next, Links::Neighbours, Links::All, Links::Kautz] {
                 for worker in 0..workers {
                     let targets = links.from(worker, workers);
                     assert!(targets.iter().all(|&target| target != worker && target < workers));
@@ -122,7 +123,7 @@ mod tests {
     #[test]
     fn all_workers_are_reached() {
         for workers in 1..20 {
-            for links in [Links::Next, Links::Neighbours, Links::All, Links::Hypercube] {
+            for links in [Links::Next, Links::Neighbours, Links::All, Links::Kautz] {
                 let mut reached = alloc::vec![false; workers];
                 let mut open = alloc::vec![0];
                 while let Some(worker) = open.pop() {
@@ -133,9 +134,28 @@ mod tests {
                 assert!(reached.iter().all(|&reached| reached), "{links:?} of {workers}");
             }
         }
-        assert_eq!(Links::Hypercube.from(5, 8), [4, 7, 1]);
         assert_eq!(Links::Next.from(7, 8), [0]);
         assert_eq!(Links::Neighbours.from(0, 2), [1]);
         assert_eq!(Links::All.from(2, 4), [3, 0, 1]);
+    }
+
+    /// Who is dealt to by more than others has more to do.
+    #[test]
+    fn all_workers_have_as_many_links_as_lead_to_them() {
+        for workers in (2..130).chain([192, 200, 384]) {
+            for links in [Links::Next, Links::Neighbours, Links::All, Links::Kautz] {
+                let from: Vec<_> = (0..workers).map(|worker| links.from(worker, workers)).collect();
+                let mut to = alloc::vec![0; workers];
+                from.iter().flatten().for_each(|&target| to[target] += 1);
+                let expected = match links {
+                    Links::Next => 1,
+                    Links::Neighbours => 2.min(workers - 1),
+                    Links::All => workers - 1,
+                    Links::Kautz => workers.next_power_of_two().ilog2() as usize,
+                };
+                assert!(from.iter().all(|from| from.len() == expected), "{links:?} of {workers}");
+                assert!(to.iter().all(|&to| to == expected), "{links:?} of {workers}");
+            }
+        }
     }
 }

@@ -6,6 +6,7 @@ mod backlog;
 mod choice;
 mod deque;
 mod inbox;
+mod kautz;
 mod lane;
 mod ranked;
 mod ring;

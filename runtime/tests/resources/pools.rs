@@ -13,7 +13,7 @@ const POOLS: [Pool; 8] = [
     Pool::XQueue(Links::Next),
     Pool::XQueue(Links::Neighbours),
     Pool::XQueue(Links::All),
-    Pool::XQueue(Links::Hypercube),
+    Pool::XQueue(Links::Kautz),
     Pool::Ranked(Ranking::Exact),
     Pool::Ranked(Ranking::Relaxed),
 ];
