@@ -12,7 +12,7 @@ use std::sync::Arc;
 fn pop(queue: &Ranked, random: &mut u64) -> u64 {
     loop {
         match queue.pop(random) {
-            Some(task) => return number(task),
+            Some((task, _)) => return number(task),
             None => yield_now(),
         }
     }
@@ -47,10 +47,10 @@ fn who_knows_of_a_task_finds_it() {
             queue.push(numbered(1), 1);
             let there = queue.clone();
             let other = thread::spawn(move || there.push(numbered(2), 0));
-            let first = queue.pop(&mut 0).map(number);
+            let first = queue.pop(&mut 0).map(|(task, _)| number(task));
             assert!(first.is_some());
             other.join().unwrap();
-            let second = queue.pop(&mut 0).map(number);
+            let second = queue.pop(&mut 0).map(|(task, _)| number(task));
             assert_eq!(first.unwrap() + second.unwrap(), 3);
         });
     }
