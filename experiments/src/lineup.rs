@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::machine::pin;
 use crate::outside;
 use crate::progress::Progress;
-use crate::report::{Measurement, Parameters, Summary};
+use crate::report::{Measurement, Parameters};
 use crate::suggestion::take_part;
 use std::cell::Cell;
 use std::fmt::Display;
@@ -156,14 +156,8 @@ impl<C, More> Lineup<C, More> {
                 progress.advance();
             }
         }
-        let measurement = |row: Row<C, More>| Measurement {
-            case: cases[row.case].clone(),
-            implementation: row.entry.name.to_string(),
-            workers: row.workers,
-            unit,
-            summary: Summary::of(row.numbers),
-            checked: true,
-            details: Vec::new(),
+        let measurement = |row: Row<C, More>| {
+            Measurement::new(cases[row.case].clone(), row.entry.name, row.workers, unit, row.numbers)
         };
         Ok(rows.into_iter().map(measurement).collect())
     }

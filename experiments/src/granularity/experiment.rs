@@ -172,7 +172,6 @@ impl crate::experiment::Experiment for Experiment {
 mod tests {
     use super::*;
     use crate::cli::Common;
-    use crate::report::Summary;
 
     #[test]
     fn flatness_is_that_of_the_large_ones() {
@@ -188,15 +187,8 @@ mod tests {
         };
         let options = Options { size: Some(1), grains: Some(vec![100, 1_000, 10_000, 5]), common };
         let experiment = Experiment::new(&options).unwrap();
-        let result = |(case, rate): (usize, f64)| Measurement {
-            case: case.to_string(),
-            implementation: "it".to_string(),
-            workers: 2,
-            unit: UNIT,
-            summary: Summary::of(vec![rate]),
-            checked: true,
-            details: Vec::new(),
-        };
+        let result =
+            |(case, rate): (usize, f64)| Measurement::new(case.to_string(), "it", 2, UNIT, vec![rate]);
         let results: Vec<_> = [50.0, 80.0, 100.0, 1.0].into_iter().enumerate().map(result).collect();
         let line = experiment.flatness(&results, "it", 2).unwrap();
         assert_eq!(

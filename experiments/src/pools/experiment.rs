@@ -9,7 +9,7 @@ use crate::cholesky::tiles::Lower;
 use crate::failure::Failure;
 use crate::lineup::Lineup;
 use crate::progress::Progress;
-use crate::report::{Measurement, Parameters, Summary};
+use crate::report::{Measurement, Parameters};
 use std::cell::RefCell;
 use std::sync::Arc;
 use xtasking::platform::Costs;
@@ -215,7 +215,7 @@ impl Experiment {
                     if let Some((steals, dealt)) = watched.counted {
                         details.extend([("steals", steals as f64), ("remote_spawns", dealt as f64)]);
                     }
-                    self.found(results, case, entry, workers, imbalance(&watched.busy), details);
+                    self.found(results, case, entry, watched.busy, details);
                     progress.advance();
                 }
             }
@@ -236,12 +236,12 @@ impl Experiment {
                             seen.map_err(|wrong| Failure::Wrong { context: context.clone(), wrong })?;
                         let details = vec![
                             ("virtual_milliseconds", seen.makespan as f64 / 1e6),
-                            ("speed_up", seen.busy as f64 / seen.makespan as f64),
+                            ("speed_up", seen.busy.iter().sum::<u64>() as f64 / seen.makespan as f64),
                             ("steals", seen.steals as f64),
                             ("remote_spawns", seen.remote_spawns as f64),
                         ];
-                        progress.measured(&context, seen.imbalance, LAMBDA);
-                        self.found(results, case, entry, cores, seen.imbalance, details);
+                        progress.measured(&context, imbalance(&seen.busy), LAMBDA);
+                        self.found(results, case, entry, seen.busy, details);
                     }
                     progress.advance();
                 }
@@ -250,29 +250,23 @@ impl Experiment {
         Ok(())
     }
 
-    /// Adds a λ to the results, and what else was found to the notes.
+    /// Adds how long each worker was busy to the results, and what else was found to the notes.
     fn found(
         &self,
         results: &mut Vec<Measurement>,
         case: Case,
         entry: &Entry,
-        workers: usize,
-        lambda: f64,
+        busy: Vec<u64>,
         details: Vec<(&'static str, f64)>,
     ) {
+        let workers = busy.len();
         let more =
             details.iter().map(|(name, number)| format!("{} {}", brief(*number), name.replace('_', " ")));
         let more = more.collect::<Vec<_>>().join(" · ");
         self.notes.borrow_mut().push(format!("{} {workers} {}: {more}", case.name(), entry.name));
-        results.push(Measurement {
-            case: case.name().to_string(),
-            implementation: entry.name.to_string(),
-            workers,
-            unit: LAMBDA,
-            summary: Summary::of(vec![lambda]),
-            checked: true,
-            details,
-        });
+        let lambda = vec![imbalance(&busy)];
+        let found = Measurement::new(case.name(), entry.name, workers, LAMBDA, lambda);
+        results.push(Measurement { details, busy, ..found });
     }
 }
 

@@ -11,12 +11,10 @@ use xtasking::{Context, Pool, Promise, Runtime};
 
 /// What was seen on virtual cores.
 pub(super) struct Seen {
-    /// How much longer the busiest core was busy than all are on average.
-    pub imbalance: f64,
     /// Virtual nanoseconds until the last task was over.
     pub makespan: u64,
-    /// Virtual nanoseconds in which all cores together were busy.
-    pub busy: u64,
+    /// Virtual nanoseconds in which each core was busy.
+    pub busy: Vec<u64>,
     /// Times that a core took tasks over.
     pub steals: u64,
     /// Tasks dealt out to others.
@@ -93,9 +91,8 @@ pub(super) fn simulate(
     work.check(&turn.total(cores))?;
     let counted = rt.counters().expect("they are on");
     Ok(Seen {
-        imbalance: clocks.imbalance(),
         makespan: clocks.makespan(),
-        busy: clocks.cores().iter().map(|core| core.busy).sum(),
+        busy: clocks.cores().iter().map(|core| core.busy).collect(),
         steals: counted.steals,
         remote_spawns: counted.remote_spawns,
     })

@@ -64,6 +64,31 @@ pub struct Measurement {
     /// What else was found, by name.
     #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "json::as_map")]
     pub details: Vec<(&'static str, f64)>,
+    /// How many nanoseconds each worker was busy, if that was seen.
+    #[serde(rename = "busy_ns", skip_serializing_if = "Vec::is_empty")]
+    pub busy: Vec<u64>,
+}
+
+impl Measurement {
+    /// One with nothing but its numbers, of which there must be one at least; all results were checked.
+    pub fn new(
+        case: impl Into<String>,
+        implementation: impl Into<String>,
+        workers: usize,
+        unit: &'static str,
+        numbers: Vec<f64>,
+    ) -> Self {
+        Self {
+            case: case.into(),
+            implementation: implementation.into(),
+            workers,
+            unit,
+            summary: Summary::of(numbers),
+            checked: true,
+            details: Vec::new(),
+            busy: Vec::new(),
+        }
+    }
 }
 
 impl Report {

@@ -43,11 +43,13 @@ pub(super) fn render(report: &Report) -> String {
     table.to_string()
 }
 
-/// Three digits that count, whatever the size.
+/// Two or three digits that count, down to thousandths.
 pub(super) fn number(number: f64) -> String {
     match number.abs() {
         size if size >= 100.0 => format!("{number:.0}"),
         size if size >= 10.0 => format!("{number:.1}"),
-        _ => format!("{number:.2}"),
+        size if size >= 0.1 || size == 0.0 => format!("{number:.2}"),
+        size if size >= 0.01 => format!("{number:.3}"),
+        _ => format!("{number:.4}"),
     }
 }

@@ -7,7 +7,7 @@ use super::own;
 use super::stage::Stage;
 use crate::failure::Failure;
 use crate::progress::Progress;
-use crate::report::{Measurement, Summary};
+use crate::report::Measurement;
 use std::time::Duration;
 
 const UNIT: &str = "ns";
@@ -79,15 +79,13 @@ fn summarise(experiment: &Experiment, rows: Vec<Row>) -> Vec<Measurement> {
     let mut measurements = Vec::new();
     for case in &experiment.cases {
         for row in rows.iter().filter(|row| row.case.name == case.name) {
-            measurements.push(Measurement {
-                case: case.name.to_string(),
-                implementation: row.run.who.name().to_string(),
-                workers: row.workers,
-                unit: UNIT,
-                summary: Summary::of(row.nanoseconds.clone()),
-                checked: true,
-                details: Vec::new(),
-            });
+            measurements.push(Measurement::new(
+                case.name,
+                row.run.who.name(),
+                row.workers,
+                UNIT,
+                row.nanoseconds.clone(),
+            ));
         }
     }
     measurements

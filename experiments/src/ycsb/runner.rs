@@ -10,7 +10,7 @@ use super::workload::Workload;
 use crate::contenders::{Contender, Entry};
 use crate::failure::Failure;
 use crate::progress::Progress;
-use crate::report::{Measurement, Summary};
+use crate::report::Measurement;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -189,15 +189,7 @@ fn summarise(experiment: &Experiment, samples: Vec<Sample>) -> Vec<Measurement> 
                 };
                 let mops: Vec<_> = samples.iter().filter(of_this).map(|sample| sample.mops).collect();
                 if !mops.is_empty() {
-                    measurements.push(Measurement {
-                        case: case.to_string(),
-                        implementation: entry.name.to_string(),
-                        workers,
-                        unit: UNIT,
-                        summary: Summary::of(mops),
-                        checked: true,
-                        details: Vec::new(),
-                    });
+                    measurements.push(Measurement::new(case.to_string(), entry.name, workers, UNIT, mops));
                 }
             }
         }

@@ -43,9 +43,21 @@ fn every_pool_does_all_of_it() {
     for case in ["virtual fib", "virtual cholesky"] {
         assert_eq!(of(case, "λ"), POOLS.repeat(2), "{case}");
     }
+    let load = |result: &Value| {
+        let busy: Vec<_> = result["busy_ns"].as_array()?.iter().map(|busy| busy.as_f64().unwrap()).collect();
+        assert_eq!(result["workers"], busy.len());
+        Some(busy)
+    };
     for result in results {
         assert_eq!(result["checked"], true, "{result}");
         let details = &result["details"];
+        let busy = load(result);
+        assert_eq!(busy.is_some(), result["unit"] == "λ", "{result}");
+        if let Some(busy) = busy {
+            let (most, sum) = (busy.iter().copied().fold(0.0, f64::max), busy.iter().sum::<f64>());
+            let lambda = most * busy.len() as f64 / sum - 1.0;
+            assert!((lambda - result["median"].as_f64().unwrap()).abs() < 1e-9, "{result}");
+        }
         match result["case"].as_str().unwrap() {
             case if case.starts_with("virtual") => {
                 let speed_up = details["speed_up"].as_f64().unwrap();
@@ -55,7 +67,8 @@ fn every_pool_does_all_of_it() {
             _ => assert!(details.is_null(), "{result}"),
         }
     }
-    assert!(fs::read_to_string(plot).unwrap().starts_with("<svg"));
+    let plot = fs::read_to_string(plot).unwrap();
+    assert!(plot.lines().any(|line| line == "virtual cholesky, 12 workers"), "{plot}");
 }
 
 /// Nobody helps on a pool from which no task goes anywhere.

@@ -68,8 +68,8 @@ pub enum Links {
     /// To all: version N. There are as many rings as pairs of workers.
     All,
     /// To log₂ N of N workers (rounded up), so that there are N·log₂ N rings. They are the links of Kautz's graph, in which
-    /// as many lead to each as from each, and two or three steps from each to each: a hypercube needs log₂ N steps with as
-    /// many links, and is uneven where N is no power of two.
+    /// as many lead to each as from each, and it takes few steps from each to each: three for 192 workers. (A hypercube, which
+    /// has as many links, takes log₂ N, and is uneven where N is no power of two.)
     ///
     /// After Imase and Itoh (1981), who have made the graph for any number.
     Kautz,

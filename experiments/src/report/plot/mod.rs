@@ -1,10 +1,16 @@
-//! The report as a drawing: a panel for every number of workers (and unit, if there are several), in it a group of bars for every case, one bar for every
-//! implementation, and the spread of its repetitions as a thin line.
+//! The report as a drawing: a panel for every number of workers (and unit, if there are several), in it a group of bars for
+//! every case, one bar for every implementation, and the spread of its repetitions as a thin line. Below them is how much each
+//! worker had to do, if that was seen.
+
+mod loads;
+mod scale;
 
 use super::{Measurement, Report, table};
+use loads::Loads;
 use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
+use scale::{Scale, tick};
 use std::error::Error;
 
 /// Colours that people who see few of them can tell apart (Okabe and Ito), the strongest contrast first.
@@ -22,7 +28,7 @@ const INK: RGBColor = RGBColor(40, 40, 40);
 const FONT: &str = "sans-serif";
 
 const TITLE_HEIGHT: u32 = 86;
-const PANEL_HEIGHT: u32 = 330;
+const PANEL_HEIGHT: u32 = 280;
 /// How much of a group's width its bars take.
 const FILLING: f64 = 0.84;
 
@@ -86,11 +92,16 @@ pub(super) fn render(report: &Report) -> Result<String, Box<dyn Error>> {
     let mut svg = String::new();
     {
         let axes = Axes::of(report);
-        let root = SVGBackend::with_string(&mut svg, axes.size()).into_drawing_area();
+        let loads = Loads::of(report, &axes.implementations);
+        let (size, below) = (axes.size(), loads.size());
+        let whole = (size.0.max(below.0), size.1 + below.1);
+        let root = SVGBackend::with_string(&mut svg, whole).into_drawing_area();
         root.fill(&WHITE)?;
         let (top, bottom) = root.split_vertically(TITLE_HEIGHT);
+        let (bars, bottom) = bottom.split_vertically(size.1 - TITLE_HEIGHT);
         title(&top, report, &axes)?;
-        for (area, &of) in bottom.split_evenly((axes.panels.len().max(1), 1)).iter().zip(&axes.panels) {
+        loads.draw(&bottom)?;
+        for (area, &of) in bars.split_evenly((axes.panels.len().max(1), 1)).iter().zip(&axes.panels) {
             panel(area, report, &axes, of)?;
         }
         root.present()?;
@@ -122,22 +133,20 @@ fn title(area: &Area, report: &Report, axes: &Axes) -> Outcome {
 /// The bars of one number of workers and one unit.
 fn panel(area: &Area, report: &Report, axes: &Axes, (workers, unit): (usize, &str)) -> Outcome {
     let results = || report.results.iter().filter(|result| (result.workers, result.unit) == (workers, unit));
-    let greatest = results().map(|result| result.summary.max).fold(0.0, f64::max);
-    // Some room above for the number of the highest bar; something to divide by if all are zero.
-    let top = if greatest > 0.0 { greatest * 1.12 } else { 1.0 };
+    let scale = Scale::of(results().flat_map(|result| [result.summary.median, result.summary.max]));
     let mut chart = ChartBuilder::on(area)
         .margin(10)
         .margin_top(30)
         .margin_right(20)
         .x_label_area_size(28)
         .y_label_area_size(56)
-        .build_cartesian_2d(0.0..axes.cases.len() as f64, 0.0..top)?;
+        .build_cartesian_2d(0.0..axes.cases.len() as f64, scale)?;
     chart
         .configure_mesh()
         .disable_x_mesh()
         .x_labels(0)
         .y_labels(6)
-        .y_label_formatter(&|number| tick(*number))
+        .y_label_formatter(&tick)
         .y_desc(unit)
         .light_line_style(TRANSPARENT)
         .bold_line_style(INK.mix(0.12))
@@ -167,27 +176,16 @@ fn panel(area: &Area, report: &Report, axes: &Axes, (workers, unit): (usize, &st
     Ok(())
 }
 
-/// The number at a line of the mesh, without digits that say nothing.
-fn tick(number: f64) -> String {
-    let text = format!("{number:.3}");
-    text.trim_end_matches('0').trim_end_matches('.').to_string()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::machine::Machine;
-    use crate::report::{Parameters, Summary};
+    use crate::report::Parameters;
 
     fn report(results: &[(&str, usize, &str, f64)]) -> Report {
-        let results = results.iter().map(|&(case, workers, implementation, median)| Measurement {
-            case: case.to_string(),
-            implementation: implementation.to_string(),
-            workers,
-            unit: "Mops/s",
-            summary: Summary::of(vec![median * 0.95, median, median * 1.02]),
-            checked: true,
-            details: Vec::new(),
+        let results = results.iter().map(|&(case, workers, implementation, median)| {
+            let numbers = vec![median * 0.95, median, median * 1.02];
+            Measurement::new(case, implementation, workers, "Mops/s", numbers)
         });
         Report {
             experiment: "ycsb",
@@ -219,5 +217,17 @@ mod tests {
     #[test]
     fn nothing_can_be_drawn_too() {
         assert!(render(&report(&[])).unwrap().ends_with("</svg>\n"));
+    }
+
+    #[test]
+    fn the_load_of_each_worker_is_there() {
+        let mut report = report(&[("fib", 3, "one", 2.0), ("fib", 3, "two", 0.0), ("C", 3, "one", 0.5)]);
+        report.results[0].busy = vec![9_000, 0, 0];
+        report.results[1].busy = vec![40, 41, 39];
+        let svg = render(&report).unwrap();
+        assert!(svg.lines().any(|line| line == "fib, 3 workers"), "{svg}");
+        // Nothing is known of the other case.
+        assert!(svg.lines().all(|line| line != "C, 3 workers"), "{svg}");
+        assert_eq!(svg.matches("<polygon").count(), 2);
     }
 }
