@@ -8,7 +8,7 @@ use crate::cli::Common;
 use crate::failure::Failure;
 use crate::lineup::Lineup;
 use crate::progress::Progress;
-use crate::report::{Measurement, Parameters, Summary};
+use crate::report::{Measurement, Parameters};
 use crate::ycsb::plan::Wrong;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -236,15 +236,10 @@ impl Experiment {
                     let seen = simulate(ranking, cores, self.seed, self.requests * MORE, length.time);
                     let seen = seen.map_err(|wrong| Failure::Wrong { context: context.clone(), wrong })?;
                     progress.measured(&context, seen.occupancy, "%");
-                    results.push(Measurement {
-                        case: case.clone(),
-                        implementation: entry.name.to_string(),
-                        workers: cores,
-                        unit: "%",
-                        summary: Summary::of(vec![seen.occupancy]),
-                        checked: true,
-                        details: vec![("virtual_ns_between", seen.otherwise)],
-                    });
+                    let percent = vec![seen.occupancy];
+                    let found = Measurement::new(case.clone(), entry.name, cores, "%", percent);
+                    let details = vec![("virtual_ns_between", seen.otherwise)];
+                    results.push(Measurement { details, ..found });
                     progress.advance();
                 }
             }
