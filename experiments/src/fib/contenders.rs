@@ -102,8 +102,7 @@ fn xtasking(workers: usize) -> Result<Fibonacci, Failure> {
         if n < 2 {
             return n.into();
         }
-        let (a, b) = cx.join(move |cx| fib(n - 1, cx), move |cx| fib(n - 2, cx));
-        a + b
+        cx.join_with(move |cx| fib(n - 1, cx), move |cx| fib(n - 2, cx), |a, b| a + b)
     }
     let rt = start_own(workers)?;
     Ok(Here(Box::new(move |n| rt.run(|cx| fib(n, cx)).expect("it does not panic"))))

@@ -11,18 +11,22 @@ use core::ptr::{NonNull, addr_of_mut};
 /// done.
 #[repr(C, align(128))]
 pub(crate) struct Job {
-    /// Runs the body and leaves its result, or drops it.
-    run: unsafe fn(NonNull<Job>, Option<Fork<'_>>),
+    /// What to do with the body; none while the job is lent.
+    run: Option<Run>,
     room: Room,
     /// Written when the job is lent; most never are.
     lent: MaybeUninit<Lent>,
 }
+
+/// Runs a body and leaves its result, or drops it.
+type Run = unsafe fn(NonNull<Job>, Option<Fork<'_>>);
 
 /// Room for a body, or for its result; or else for the address of both.
 type Room = MaybeUninit<[u128; 4]>;
 
 /// What owner and thief have to agree on.
 pub(crate) struct Lent {
+    run: Run,
     /// How far thief and owner are: a [`State`]. One word, so that neither misses what the other one says meanwhile.
     state: AtomicU32,
     /// The worker that took it, or [`NOBODY`].
@@ -70,34 +74,54 @@ impl State {
 }
 
 impl Job {
-    /// Makes the job one that can be lent.
+    /// Whether the job is not lent.
     ///
     /// # Safety
     ///
-    /// It is the caller's, and nobody else's.
-    pub unsafe fn prepare(
+    /// The caller is the worker on whose stack it was written, and has written nothing else there since.
+    #[inline(always)]
+    pub unsafe fn is_own(job: NonNull<Self>) -> bool {
+        // SAFETY: by the caller's promise; nobody but that worker touches this field.
+        unsafe { (*addr_of_mut!((*job.as_ptr()).run)).is_some() }
+    }
+
+    /// Makes the job one that is lent.
+    ///
+    /// # Safety
+    ///
+    /// It is the caller's own, and nobody else's.
+    pub unsafe fn lend(
         job: NonNull<Self>,
         meta: Meta,
         group: Option<NonNull<Tally>>,
         part_of: Option<NonNull<Self>>,
     ) {
-        let lent = Lent {
-            state: AtomicU32::new(0),
-            thief: AtomicU32::new(NOBODY),
-            part: Hatch::default(),
-            meta,
-            group,
-            part_of,
-        };
-        // SAFETY: by the caller's promise nobody else looks at it.
-        unsafe { addr_of_mut!((*job.as_ptr()).lent).write(MaybeUninit::new(lent)) };
+        // SAFETY: by the caller's promise.
+        unsafe {
+            let Some(run) = (*addr_of_mut!((*job.as_ptr()).run)).take() else {
+                unreachable!("a job is lent once at a time")
+            };
+            let (state, thief) = (AtomicU32::new(0), AtomicU32::new(NOBODY));
+            let lent = Lent { run, state, thief, part: Hatch::default(), meta, group, part_of };
+            addr_of_mut!((*job.as_ptr()).lent).write(MaybeUninit::new(lent));
+        }
+    }
+
+    /// Makes the job one that is not lent any more.
+    ///
+    /// # Safety
+    ///
+    /// The caller has lent it and has it back, and nobody has run it.
+    pub unsafe fn take_back(job: NonNull<Self>) {
+        // SAFETY: by the caller's promise.
+        unsafe { addr_of_mut!((*job.as_ptr()).run).write(Some(Self::lent(job).run)) };
     }
 
     /// What was agreed on.
     ///
     /// # Safety
     ///
-    /// The job was prepared, and is not gone before `'a` is over.
+    /// The job was lent, and is not gone before `'a` is over.
     pub unsafe fn lent<'a>(job: NonNull<Self>) -> &'a Lent {
         // SAFETY: by the caller's promise; nobody writes to it any more, but by atomics. The other fields are left alone.
         unsafe { (*addr_of_mut!((*job.as_ptr()).lent)).assume_init_ref() }
@@ -107,11 +131,11 @@ impl Job {
     ///
     /// # Safety
     ///
-    /// The job is the caller's, with its body.
+    /// The job is the caller's [own](Self::is_own), with its body.
     pub unsafe fn run_body(job: NonNull<Self>, cx: Option<Fork<'_>>) {
         // SAFETY: by the caller's promise.
         unsafe {
-            let run = addr_of_mut!((*job.as_ptr()).run).read();
+            let Some(run) = addr_of_mut!((*job.as_ptr()).run).read() else { unreachable!("it is its own") };
             run(job, cx);
         }
     }
@@ -136,7 +160,7 @@ impl Job {
         // SAFETY: by the caller's promise.
         unsafe {
             Self::lent(job).thief.store(cx.worker() as u32, Relaxed);
-            Self::run_body(job, Some(cx));
+            (Self::lent(job).run)(job, Some(cx));
             // Release pairs with the Acquire of `Lent::state`: the owner sees the result.
             let order = if planted!("job-done-early") { Relaxed } else { Release };
             // No method of `Lent`: until it returned all of that would be in use, and the owner goes on at once.
@@ -224,7 +248,7 @@ impl<R, B: FnOnce(Fork<'_>) -> R> Half<B, R> {
     pub unsafe fn write(job: NonNull<Job>, body: B, frame: &mut MaybeUninit<Content<B, R>>) -> Self {
         // SAFETY: by the caller's promise. A union's fields begin where it does.
         unsafe {
-            addr_of_mut!((*job.as_ptr()).run).write(Self::run);
+            addr_of_mut!((*job.as_ptr()).run).write(Some(Self::run));
             let room = addr_of_mut!((*job.as_ptr()).room);
             let content = if Self::FITS {
                 room.cast::<Content<B, R>>()

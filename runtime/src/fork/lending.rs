@@ -47,7 +47,7 @@ impl Context {
         // SAFETY: by the caller's promise.
         if let Some((job, meta)) = unsafe { self.forks.lend(top, None, self.current) } {
             // SAFETY: the job was this worker's own, and in no hatch.
-            unsafe { Job::prepare(job, meta, self.groups.current(), None) };
+            unsafe { Job::lend(job, meta, self.groups.current(), None) };
             self.seat().offer.put(job);
             // With the one in `Driver::sleep`: either this worker sees that another one sleeps, or that one sees
             // the offer before it does.
@@ -73,7 +73,7 @@ impl Context {
             && let Some((part, meta)) = unsafe { self.forks.lend(top, Some(asked), self.current) }
         {
             // SAFETY: the part was this worker's own, and in no hatch.
-            unsafe { Job::prepare(part, meta, self.groups.current(), Some(asked)) };
+            unsafe { Job::lend(part, meta, self.groups.current(), Some(asked)) };
             lent.part.put(part);
             has_part = true;
         }
@@ -105,7 +105,7 @@ impl Context {
     #[inline(never)]
     pub(super) unsafe fn take_back(&mut self, job: NonNull<Job>, at: Top, may_help: bool) -> bool {
         self.forks.settle(at);
-        // SAFETY: what was lent was prepared, and the job is in a frame below this one.
+        // SAFETY: the job was found lent, and is in a frame below this one.
         let lent = unsafe { Job::lent(job) };
         let back = match lent.part_of {
             None => {
@@ -119,7 +119,10 @@ impl Context {
             // SAFETY: this worker is at that job, of which this one is a part.
             Some(whole) => unsafe { Job::lent(whole) }.part.take_back(job),
         };
-        if !back {
+        if back {
+            // SAFETY: it was lent by this worker, and nobody has taken it.
+            unsafe { Job::take_back(job) };
+        } else {
             // SAFETY: by the caller's promise; until the job is done its slot is in use.
             unsafe {
                 let top = at.next();
@@ -227,11 +230,11 @@ impl Context {
         let (forks, meta) = (self.forks, self.current);
         self.nested |= Self::IN_JOIN;
         forks.open(top, job, meta, self);
-        // SAFETY: the job was prepared before it was offered.
+        // SAFETY: the job was lent before it was offered.
         unsafe {
             self.current = Job::lent(job).meta;
             let group = self.groups.set_current(Job::lent(job).group);
-            let waiting = Job::run(job, Fork::at(top, forks));
+            let waiting = Job::run(job, Fork::at(top));
             self.wake_waiting(waiting);
             self.groups.set_current(group);
         }

@@ -123,9 +123,11 @@ fn gather<S: Divide + Send, T: Send>(
         return piece(items);
     }
     let (left, right) = items.divide(count / 2);
-    let (left, right) =
-        cx.join(|cx| gather(cx, left, grain, piece, combine), |cx| gather(cx, right, grain, piece, combine));
-    combine(left, right)
+    cx.join_with(
+        |cx| gather(cx, left, grain, piece, combine),
+        |cx| gather(cx, right, grain, piece, combine),
+        combine,
+    )
 }
 
 /// Writes what the items are mapped to.

@@ -1,7 +1,7 @@
 //! Any number of pieces of work, which all end before the scope does.
 
 use super::job::Half;
-use super::{Fork, Forks, Job, Top};
+use super::{Fork, Job, Top};
 use crate::scheduler::Runtime;
 use crate::task::{JoinError, Payload, discard, quietly};
 use alloc::boxed::Box;
@@ -10,7 +10,6 @@ use core::mem::MaybeUninit;
 
 /// Where pieces of work are spawned that may use what lives longer; made by [`Fork::scope`].
 pub struct Scope<'scope, 'env: 'scope> {
-    forks: Forks,
     /// Where the first job of this scope is, and where the next one goes.
     start: Top,
     top: Top,
@@ -48,8 +47,8 @@ impl Fork<'_> {
     /// If the function does, or a piece: when all that was begun is over. Pieces that were not begun when the function
     /// panicked are dropped; a piece that panics keeps no other from running.
     pub fn scope<'env, R>(&mut self, body: impl for<'scope> FnOnce(&mut Scope<'scope, 'env>) -> R) -> R {
-        let (forks, top) = self.place();
-        let mut scope = Scope { forks, start: top, top, panic: None, lifetimes: PhantomData };
+        let top = self.place();
+        let mut scope = Scope { start: top, top, panic: None, lifetimes: PhantomData };
         let result = body(&mut scope);
         scope.finish();
         match scope.panic.take() {
@@ -86,26 +85,26 @@ impl<'scope> Scope<'scope, '_> {
     /// A point at which the work of the scope's own function can be divided.
     pub fn fork(&mut self) -> Fork<'_> {
         // SAFETY: this is where we are.
-        unsafe { Fork::at(self.top, self.forks) }
+        unsafe { Fork::at(self.top) }
     }
 
     fn push<B: FnOnce(Fork<'_>) + Send + 'scope>(&mut self, piece: B) {
         debug_assert!(fits(&piece), "a large piece is in a box");
-        let (forks, at) = (self.forks, self.top);
+        let at = self.top;
         // SAFETY: a free place in the stack of this worker, which is not its end; as the piece fits, the frame is not used.
         let piece = unsafe { Half::<B, ()>::write(at.slot(), piece, &mut MaybeUninit::uninit()) };
-        if forks.is_last(at) {
+        if at.is_last() {
             // That slot must not be kept.
             // SAFETY: the job is ours, and we are there.
-            unsafe { Job::run_body(piece.job(), Some(Fork::at(at, forks))) };
+            unsafe { Job::run_body(piece.job(), Some(Fork::at(at))) };
             // SAFETY: it has run.
             return self.note(unsafe { Job::take_unit(piece.job()) });
         }
         // SAFETY: not the last one, so that the next is none behind the end; and that is where we are then.
         unsafe {
             self.top = at.next();
-            if forks.is_unusual(self.top) {
-                (*forks.context()).feed(self.top);
+            if at.is_unusual() {
+                (*at.forks().context()).feed(self.top);
             }
         }
     }
@@ -118,8 +117,10 @@ impl<'scope> Scope<'scope, '_> {
         // SAFETY: above the start, and so not the lowest slot; the piece stood there.
         unsafe {
             self.top = self.top.previous();
-            let (forks, at) = (self.forks, self.top);
-            Some((at, forks.has(at) || (*forks.context()).take_back(at.slot(), at, may_help)))
+            let at = self.top;
+            let is_left =
+                Job::is_own(at.slot()) || (*at.forks().context()).take_back(at.slot(), at, may_help);
+            Some((at, is_left))
         }
     }
 
@@ -138,7 +139,7 @@ impl<'scope> Scope<'scope, '_> {
             // SAFETY: the job is ours, with its body or, if it has run, its result.
             let result = unsafe {
                 if is_left {
-                    Job::run_body(at.slot(), Some(Fork::at(at, self.forks)));
+                    Job::run_body(at.slot(), Some(Fork::at(at)));
                 }
                 Job::take_unit(at.slot())
             };

@@ -1,4 +1,7 @@
 //! The jobs of a worker that nobody else has, and whose parts they are.
+//!
+//! A join is a few instructions, so each word shows that has to be kept over a call. A place in the stack is all that is
+//! handed on: the stack is aligned to its size, so that the address of any place in it leads to its head.
 
 use super::Job;
 use crate::scheduler::Context;
@@ -7,6 +10,7 @@ use crate::task::Meta;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::mem::{MaybeUninit, replace};
+use core::num::NonZero;
 use core::ptr::{NonNull, null_mut};
 
 /// So many joins may be nested for the second halves of all of them to be offered. What is nested deeper runs as if
@@ -23,16 +27,19 @@ unsafe impl Send for ForkStack {}
 // SAFETY: as above.
 unsafe impl Sync for ForkStack {}
 
-#[repr(C)]
+#[cfg_attr(not(any(model = "loom", model = "shuttle")), repr(C, align(262144)))]
+#[cfg_attr(any(model = "loom", model = "shuttle"), repr(C, align(16384)))]
 struct Whole {
     head: Head,
     slots: [MaybeUninit<Job>; SLOTS],
 }
 
+const _: () = assert!(size_of::<Whole>() == align_of::<Whole>(), "the head of a place is found by masking");
+
 /// What every join looks at: first of all.
 #[repr(C, align(128))]
 struct Head {
-    /// The top from which on a join does something unusual: the end, or 0 if somebody has asked for work.
+    /// The place from which on a join does something unusual: the last one, or 0 if somebody has asked for work.
     limit: AtomicUsize,
     own: UnsafeCell<Own>,
 }
@@ -78,6 +85,47 @@ impl Top {
         self.0
     }
 
+    /// The stack that the place is in. (Not of the end, which is behind it.)
+    #[inline(always)]
+    pub fn forks(self) -> Forks {
+        // SAFETY: the stack is aligned to its size, so this is where it begins, which is not null.
+        let begin = |place: NonZero<usize>| unsafe {
+            NonZero::new_unchecked(place.get() & !(size_of::<Whole>() - 1))
+        };
+        Forks(self.0.map_addr(begin).cast())
+    }
+
+    /// Whether a join that has written its job here does something unusual.
+    #[inline(always)]
+    pub fn is_unusual(self) -> bool {
+        self.0.addr().get() >= self.forks().head().limit.load(Relaxed)
+    }
+
+    /// Whether this is the last slot.
+    pub fn is_last(self) -> bool {
+        self.0.addr().get() == self.forks().last()
+    }
+
+    /// The same place, of which the compiler knows nothing.
+    ///
+    /// A function that ends with a join may become a loop, whose next turn is the second half, at the same place. What
+    /// follows from the place would then be computed before the loop and kept over the calls in it, in registers that each
+    /// call has to save: that is more than to compute it anew.
+    #[inline(always)]
+    pub fn anew(self) -> Self {
+        #[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri)))]
+        {
+            let mut place = self.0.as_ptr();
+            // SAFETY: it is no instruction, and leaves the register as it is.
+            unsafe {
+                core::arch::asm!("/* {0} */", inout(reg) place, options(readonly, nostack, preserves_flags));
+                Self(NonNull::new_unchecked(place))
+            }
+        }
+        #[cfg(not(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri))))]
+        self
+    }
+
     /// Where the job below this place is.
     ///
     /// # Safety
@@ -105,7 +153,7 @@ impl ForkStack {
         let whole = NonNull::from(Box::leak(Box::<Whole>::new_uninit())).cast::<Whole>();
         let stack = Forks(whole);
         let own = Own { base: stack.bottom(), cx: null_mut(), taken: Vec::new() };
-        let head = Head { limit: AtomicUsize::new(stack.end()), own: UnsafeCell::new(own) };
+        let head = Head { limit: AtomicUsize::new(stack.last()), own: UnsafeCell::new(own) };
         // SAFETY: nobody else knows of it yet.
         unsafe { whole.cast::<Head>().write(head) };
         Self(whole)
@@ -159,26 +207,16 @@ impl Forks {
         Top(unsafe { self.0.cast::<Head>().add(1).cast() })
     }
 
-    fn end(&self) -> usize {
-        self.bottom().0.addr().get() + SLOTS * size_of::<Job>()
-    }
-
-    /// Whether a join that has pushed its job, so that `top` is the top, does something unusual.
-    #[inline(always)]
-    pub fn is_unusual(&self, top: Top) -> bool {
-        top.0.addr().get() >= self.head().limit.load(Relaxed)
-    }
-
-    /// Whether the last slot is there.
-    pub fn is_last(&self, at: Top) -> bool {
-        at.0.addr().get() + size_of::<Job>() == self.end()
+    /// The address of the last slot.
+    fn last(&self) -> usize {
+        self.bottom().0.addr().get() + (SLOTS - 1) * size_of::<Job>()
     }
 
     /// Whether somebody has asked for work; forgets it.
     pub fn was_asked(&self) -> bool {
         let limit = &self.head().limit;
         // Who asks after this asks again. Acquire pairs with the Release of `ask`.
-        limit.load(Relaxed) == 0 && limit.swap(self.end(), Acquire) == 0
+        limit.load(Relaxed) == 0 && limit.swap(self.last(), Acquire) == 0
     }
 
     /// A task of the worker with that context begins to fork. There is no job.
@@ -194,12 +232,6 @@ impl Forks {
     #[inline(always)]
     pub fn context(&self) -> *mut Context {
         self.with(|own| own.cx)
-    }
-
-    /// Whether the job that was popped at `at` is still the worker's own.
-    #[inline(always)]
-    pub fn has(&self, at: Top) -> bool {
-        self.with(|own| at >= own.base)
     }
 
     /// Says that what is below `top` is lent, and nothing else.

@@ -54,6 +54,30 @@ fn others_take_part() {
     shared_on_all(|rt| assert_eq!(rt.run(|cx| fib(22, cx)).unwrap(), 17711));
 }
 
+/// The same with a function that ends with its join, which the compiler may turn into a loop.
+#[test]
+fn results_are_combined_wherever_halves_ran() {
+    fn fib(n: u64, mut cx: Fork<'_>) -> u64 {
+        if n < 2 {
+            return n;
+        }
+        cx.join_with(|cx| fib(n - 1, cx), |cx| fib(n - 2, cx), |a, b| a + b)
+    }
+    shared_on_all(|rt| {
+        assert_eq!(rt.run(|cx| fib(22, cx)).unwrap(), 17711);
+        // Which one is which is not mixed up on any way.
+        let digits = rt.run(|cx| spell(1, 12, cx)).unwrap();
+        assert_eq!(digits, (1u32 << 12..1 << 13).map(|leaf| format!("{leaf} ")).collect::<String>());
+    });
+    fn spell(node: u32, depth: u32, mut cx: Fork<'_>) -> String {
+        if depth == 0 {
+            return format!("{node} ");
+        }
+        let (left, right) = (2 * node, 2 * node + 1);
+        cx.join_with(|cx| spell(left, depth - 1, cx), |cx| spell(right, depth - 1, cx), |a, b| a + &b)
+    }
+}
+
 #[test]
 fn what_is_borrowed_is_used_in_place() {
     fn sort(numbers: &mut [u64], mut cx: Fork<'_>) {
@@ -241,6 +265,36 @@ fn second_halves_are_dropped_once() {
         rt.run(|cx| failing(9, 0, &|_| false, &ends, cx)).unwrap();
         assert_eq!(ends.load(Relaxed), 512 + 511);
     });
+}
+
+/// What a half leaves behind may panic when it is dropped; the first panic is what counts.
+#[test]
+fn a_half_that_was_not_begun_may_panic_when_it_is_dropped() {
+    struct Bomb;
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            panic!("provoked: dropped");
+        }
+    }
+    silence_tasks();
+    // Alone, so that nobody begins it.
+    let rt = Runtime::builder().workers(1).build().unwrap();
+    let result = rt.run(|mut cx| {
+        let bomb = Bomb;
+        cx.join(
+            |_| panic!("provoked: first"),
+            move |_| {
+                let _bomb = bomb;
+            },
+        );
+    });
+    let Err(JoinError::Panicked(payload)) = result else { panic!("{result:?}") };
+    assert_eq!(payload.message(), "provoked: first");
+    // Where the first half is well, a panic of the second or of what comes after both is one like any other.
+    let combined =
+        rt.run(|mut cx| cx.join_with(|_| 1, |_| 2, |_, _| -> u32 { panic!("provoked: combined") }));
+    assert!(matches!(combined, Err(JoinError::Panicked(_))));
+    assert_eq!(rt.run(|cx| fib(16, cx)).unwrap(), 987);
 }
 
 #[test]
