@@ -6,9 +6,9 @@
 //! refused outer: error[E0499]: cannot borrow `cx` as mutable more than once at a time
 //! refused context: error[E0505]: cannot move out of `cx` because it is borrowed
 //! refused kept: error[E0521]: borrowed data escapes outside of closure
-//! refused entered: error[E0277]: `NonNull<xtasking::fork::stack::Whole>` cannot be sent between threads safely
+//! refused entered: error[E0277]: `NonNull<xtasking::fork::job::Job>` cannot be sent between threads safely
 //! refused piece: error[E0373]: closure may outlive the current function, but it borrows `own`
-//! refused scope: error[E0277]: `NonNull<xtasking::fork::stack::Whole>` cannot be sent between threads safely
+//! refused scope: error[E0277]: `NonNull<xtasking::fork::job::Job>` cannot be sent between threads safely
 //! refused over: error[E0277]: `Rc<i32>` cannot be shared between threads safely
 
 use std::rc::Rc;
