@@ -229,15 +229,16 @@ impl Context {
     unsafe fn run_taken(&mut self, job: NonNull<Job>, top: Top) {
         let (forks, meta) = (self.forks, self.current);
         self.nested |= Self::IN_JOIN;
-        forks.open(top, job, meta, self);
         // SAFETY: the job was lent before it was offered.
-        unsafe {
-            self.current = Job::lent(job).meta;
-            let group = self.groups.set_current(Job::lent(job).group);
-            let waiting = Job::run(job, Fork::at(top));
-            self.wake_waiting(waiting);
-            self.groups.set_current(group);
-        }
+        let lent = unsafe { Job::lent(job) };
+        self.current = lent.meta;
+        let group = self.groups.set_current(lent.group);
+        // Last: from here on the context is used by way of the stack.
+        forks.open(top, job, meta, self);
+        // SAFETY: by the caller's promise.
+        let waiting = unsafe { Job::run(job, Fork::at(top)) };
+        self.wake_waiting(waiting);
+        self.groups.set_current(group);
         self.shared().platform.ran_for_another(job.as_ptr().addr());
         self.current = forks.close();
     }

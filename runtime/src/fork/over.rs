@@ -2,7 +2,6 @@
 
 use super::{Divide, Fork};
 use alloc::vec::Vec;
-use core::iter::zip;
 use core::marker::PhantomData;
 use core::mem::{MaybeUninit, forget, needs_drop};
 use core::ptr::NonNull;
@@ -64,7 +63,7 @@ impl<S: Divide + Send> Over<'_, S> {
     pub fn map<R: Send>(self, map: impl Fn(S::Item) -> R + Sync) -> Vec<R> {
         let count = self.items.count();
         let mut results = Vec::with_capacity(count);
-        let room = &mut results.spare_capacity_mut()[..count];
+        let room = Written::into(&mut results.spare_capacity_mut()[..count]);
         let written = write(self.cx, self.items, room, self.grain, &map).keep();
         // SAFETY: so many were written.
         unsafe { results.set_len(written) };
@@ -134,42 +133,64 @@ fn gather<S: Divide + Send, T: Send>(
 fn write<'r, S: Divide + Send, R: Send>(
     mut cx: Fork<'_>,
     items: S,
-    room: &'r mut [MaybeUninit<R>],
+    mut room: Written<'r, R>,
     grain: usize,
     map: &(impl Fn(S::Item) -> R + Sync),
 ) -> Written<'r, R> {
     let count = items.count();
     if count <= grain {
-        let mut written = Written { start: NonNull::from(&mut *room).cast(), count: 0, room: PhantomData };
-        for (place, item) in zip(room, items) {
-            place.write(map(item));
-            written.count += 1;
-        }
-        return written;
+        items.into_iter().take(room.room).for_each(|item| room.push(map(item)));
+        return room;
     }
     let (left, right) = items.divide(count / 2);
-    let (left_room, right_room) = room.split_at_mut(count / 2);
+    let (left_room, right_room) = room.divide(count / 2);
     let (left, right) =
         cx.join(|cx| write(cx, left, left_room, grain, map), |cx| write(cx, right, right_room, grain, map));
-    left.and(right, count / 2)
+    left.and(right)
 }
 
-/// Results that were written to the beginning of some room. Unless they are kept they are dropped, when a function has
+/// Some room, and the results that were written to its beginning. Unless they are kept they are dropped, when a function has
 /// panicked elsewhere.
 struct Written<'r, R> {
+    /// Of what was the whole room once: so this may stand for more of it again.
     start: NonNull<R>,
     count: usize,
-    room: PhantomData<&'r mut [MaybeUninit<R>]>,
+    room: usize,
+    lifetime: PhantomData<&'r mut [MaybeUninit<R>]>,
 }
 
 // SAFETY: it stands for the results, which are `Send`.
 unsafe impl<R: Send> Send for Written<'_, R> {}
 
-impl<R> Written<'_, R> {
-    /// Both, if this has filled its room of that length, which the next one's follows.
-    fn and(mut self, next: Self, room: usize) -> Self {
+impl<'r, R> Written<'r, R> {
+    fn into(room: &'r mut [MaybeUninit<R>]) -> Self {
+        Self { start: NonNull::from(&mut *room).cast(), count: 0, room: room.len(), lifetime: PhantomData }
+    }
+
+    /// Cuts off the room from that place on. Nothing was written yet.
+    fn divide(mut self, at: usize) -> (Self, Self) {
+        assert!(self.count == 0 && at <= self.room);
+        // SAFETY: within the room.
+        let start = unsafe { self.start.add(at) };
+        let right = Self { start, count: 0, room: self.room - at, lifetime: PhantomData };
+        self.room = at;
+        (self, right)
+    }
+
+    /// Writes one more; what there is no room for is dropped.
+    fn push(&mut self, result: R) {
+        if self.count < self.room {
+            // SAFETY: within the room, which is this one's alone.
+            unsafe { self.start.add(self.count).write(result) };
+            self.count += 1;
+        }
+    }
+
+    /// Both, if this has filled its room, which the next one's follows.
+    fn and(mut self, next: Self) -> Self {
         // An iterator may have fewer items than it says; what it has after a gap is dropped.
-        if self.count == room {
+        if self.count == self.room {
+            self.room += next.room;
             self.count += next.keep();
         }
         self

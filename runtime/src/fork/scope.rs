@@ -94,8 +94,10 @@ impl<'scope> Scope<'scope, '_> {
         // SAFETY: a free place in the stack of this worker, which is not its end; as the piece fits, the frame is not used.
         let piece = unsafe { Half::<B, ()>::write(at.slot(), piece, &mut MaybeUninit::uninit()) };
         if at.is_last() {
-            // That slot must not be kept.
+            // That slot must not be kept, but others may want what is below it.
             // SAFETY: the job is ours, and we are there.
+            unsafe { (*at.forks().context()).feed(at) };
+            // SAFETY: as above.
             unsafe { Job::run_body(piece.job(), Some(Fork::at(at))) };
             // SAFETY: it has run.
             return self.note(unsafe { Job::take_unit(piece.job()) });

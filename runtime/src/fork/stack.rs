@@ -161,9 +161,10 @@ impl ForkStack {
 
     /// Asks the worker for work: its next join will look who needs some.
     pub fn ask(&self) {
-        // What is needed is said elsewhere. Release pairs with the Acquire of `was_asked`, which sees it then.
+        // What is needed is said elsewhere. Release pairs with the Acquire of `was_asked`, which sees it then; an RMW, so that
+        // it sees what those wanted as well who have asked before.
         // SAFETY: the head is there as long as this is.
-        unsafe { self.0.cast::<Head>().as_ref() }.limit.store(0, Release);
+        unsafe { self.0.cast::<Head>().as_ref() }.limit.swap(0, Release);
     }
 
     /// For the worker itself.

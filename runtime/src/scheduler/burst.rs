@@ -102,6 +102,11 @@ impl Context {
     /// There was nothing to do: looks around, and does what is done now and then.
     #[cold]
     pub(super) fn idle(&mut self) -> Progress {
+        if self.groups.have_tickets() {
+            // What came after a group ran at once where it ended, and had to do with groups itself.
+            self.give_tickets_back();
+            return Progress::Ran(0);
+        }
         self.seat().load.store(0, Relaxed);
         if !self.idle {
             self.say_idle(true);

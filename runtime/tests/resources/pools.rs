@@ -224,6 +224,44 @@ fn nothing_starves() {
     });
 }
 
+/// What comes after a group runs within a spawn, or where a burst ends, if queues are full; groups that it begins there end
+/// as well.
+#[test]
+fn groups_within_groups_end_where_queues_are_full() {
+    /// Begins a group whose end begins another one, a few times.
+    fn follow(cx: &mut Context, left: u32, ran: Arc<AtomicUsize>) {
+        ran.fetch_add(1, Relaxed);
+        if left > 0 {
+            let group = cx.group();
+            cx.task(()).of(&group).spawn(|(), _| ());
+            group.then(cx, move |_, cx| follow(cx, left - 1, ran));
+        }
+    }
+    on_pools(&[Pool::XQueue(Links::All)], |_, build| {
+        for others in [0, 1] {
+            let rt = build();
+            let ran = Arc::new(AtomicUsize::new(0));
+            let counted = ran.clone();
+            rt.task(()).spawn(move |(), cx| {
+                // Queues stay full: each of these spawns another one when it is taken out.
+                for _ in 0..40_000 {
+                    cx.task(()).spawn(|(), cx| cx.task(()).spawn(|(), _| ()));
+                }
+                for _ in 0..20 {
+                    follow(cx, 5, counted.clone());
+                    for _ in 0..others {
+                        // A member of another group takes the place of the tickets of the last.
+                        let other = cx.group();
+                        cx.task(()).of(&other).spawn(|(), _| ());
+                    }
+                }
+            });
+            rt.shutdown(Shutdown::Drain);
+            assert_eq!(ran.load(Relaxed), 20 * 6);
+        }
+    });
+}
+
 /// A panic of a task that runs within another one's spawn ends that task alone.
 #[test]
 fn a_panic_within_a_spawn_is_its_own() {

@@ -3,6 +3,7 @@
 use super::tally::Tally;
 use crate::scheduler::Context;
 use crate::sync::under_model;
+use core::mem::replace;
 use core::ptr::{NonNull, null_mut};
 
 /// Tickets drawn at once: so many that a burst hardly ever needs more. They cost nothing.
@@ -38,7 +39,7 @@ impl Groups {
     /// Says whose member the running task is; returns whose the last one was.
     #[inline(always)]
     pub(crate) fn set_current(&mut self, group: Option<NonNull<Tally>>) -> Option<NonNull<Tally>> {
-        core::mem::replace(&mut self.current, group)
+        replace(&mut self.current, group)
     }
 
     #[inline(always)]
@@ -59,11 +60,13 @@ impl Groups {
         true
     }
 
-    /// Gives all tickets back. If those were the last, the group is over and the caller has to end it.
-    fn give_back(&mut self) -> Option<NonNull<Tally>> {
-        let (tally, count) = (NonNull::new(self.stocked)?, core::mem::take(&mut self.tickets));
+    /// Has these tickets instead, and gives the others back. If those were the last, their group is over and the caller has
+    /// to end it.
+    fn restock(&mut self, tally: *mut Tally, tickets: u64) -> Option<NonNull<Tally>> {
+        let (stocked, count) = (replace(&mut self.stocked, tally), replace(&mut self.tickets, tickets));
+        let stocked = NonNull::new(stocked)?;
         // SAFETY: the tickets keep the tally, if there are any.
-        (count != 0 && unsafe { tally.as_ref() }.give_back(count)).then_some(tally)
+        (count != 0 && unsafe { stocked.as_ref() }.give_back(count)).then_some(stocked)
     }
 }
 
@@ -89,9 +92,7 @@ impl Context {
     unsafe fn fill_stock(&mut self, tally: NonNull<Tally>) {
         // SAFETY: by the caller's promise.
         unsafe { tally.as_ref() }.draw(MANY - u64::from(planted!("group-ended-early")));
-        self.give_tickets_back();
-        self.groups.stocked = tally.as_ptr();
-        self.groups.tickets = MANY - 1;
+        self.restock(tally.as_ptr(), MANY - 1);
     }
 
     /// Takes the ticket of a member that is over.
@@ -109,16 +110,20 @@ impl Context {
     #[cold]
     #[inline(never)]
     fn stock_another(&mut self, tally: NonNull<Tally>) {
-        self.give_tickets_back();
-        self.groups.stocked = tally.as_ptr();
-        self.groups.tickets = 1;
+        self.restock(tally.as_ptr(), 1);
     }
 
-    /// Gives back the tickets of the stock, and ends the group if they were the last.
+    /// Gives back the tickets of the stock, and ends the group if they were the last. What comes after it may run at once, so
+    /// that there may be others then.
     #[cold]
     #[inline(never)]
     pub(crate) fn give_tickets_back(&mut self) {
-        if let Some(tally) = self.groups.give_back() {
+        self.restock(null_mut(), 0);
+    }
+
+    /// The same, with others in stock when what comes after the group runs.
+    fn restock(&mut self, tally: *mut Tally, tickets: u64) {
+        if let Some(tally) = self.groups.restock(tally, tickets) {
             // SAFETY: given back the last one.
             let waiting = unsafe { Tally::end(tally, self.shared(), Some(self.worker())) };
             if let Some(waiting) = waiting {
