@@ -267,6 +267,36 @@ fn second_halves_are_dropped_once() {
     });
 }
 
+/// Pieces for which there is no place run at once; meanwhile others take what has one.
+#[test]
+fn who_fills_a_scope_still_gives() {
+    const PLACES: usize = 2046;
+    let setting = Setting::Threads { workers: 2 };
+    if !setting.may_idle_beside_a_task() {
+        return;
+    }
+    let _watched = watchdog();
+    let (rt, full, given) = (setting.build(), AtomicUsize::new(0), AtomicUsize::new(0));
+    let enough = || given.load(Relaxed) >= 5;
+    rt.run(|mut cx| {
+        let own = cx.worker();
+        cx.scope(|scope| {
+            for _ in 0..PLACES + 10_000 {
+                scope.spawn(|cx| {
+                    if cx.worker() == own && !enough() {
+                        full.fetch_add(1, Relaxed);
+                        std::thread::sleep(std::time::Duration::from_millis(1));
+                    } else if full.load(Relaxed) > 0 {
+                        given.fetch_add(1, Relaxed);
+                    }
+                });
+            }
+        });
+    })
+    .unwrap();
+    assert!(enough(), "{} pieces were given while {} ran at once", given.into_inner(), full.into_inner());
+}
+
 /// What a half leaves behind may panic when it is dropped; the first panic is what counts.
 #[test]
 fn a_half_that_was_not_begun_may_panic_when_it_is_dropped() {
