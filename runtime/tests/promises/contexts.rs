@@ -1,10 +1,10 @@
 //! The context is the worker's: a body has it while it runs, and nobody can make one.
 //!
-//! refused kept: error[E0277]: `NonNull<xtasking::fork::job::Job>` cannot be sent between threads safely
-//! refused returned: error[E0277]: `NonNull<xtasking::fork::job::Job>` cannot be sent between threads safely
-//! refused thread: error[E0277]: `NonNull<xtasking::fork::job::Job>` cannot be sent between threads safely
+//! refused kept: error[E0277]: `NonNull<xtasking::fork::stack::Whole>` cannot be sent between threads safely
+//! refused returned: error[E0277]: `NonNull<xtasking::fork::stack::Whole>` cannot be sent between threads safely
+//! refused thread: error[E0277]: `NonNull<xtasking::fork::stack::Whole>` cannot be sent between threads safely
 //! refused local: error[E0521]: borrowed data escapes outside of closure
-//! refused builder: error[E0277]: `NonNull<xtasking::fork::job::Job>` cannot be sent between threads safely
+//! refused builder: error[E0277]: `NonNull<xtasking::fork::stack::Whole>` cannot be sent between threads safely
 //! refused made: error[E0624]: associated function `new` is private
 //! refused copied: error[E0599]: no method named `clone` found for mutable reference `&mut xtasking::Context`
 
