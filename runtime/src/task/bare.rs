@@ -135,17 +135,28 @@ where
     });
 }
 
+/// What is in a task, which is gone then.
+///
+/// # Safety
+///
+/// The task is of this kind and belongs to this worker.
+#[inline(always)]
+unsafe fn take<F, K>(task: NonNull<Task>, cx: &mut Context) -> (Bare<F, K>, Meta) {
+    // SAFETY: by the caller's promise.
+    unsafe {
+        let moved = (Task::body::<Bare<F, K>>(task).read(), task.as_ref().meta);
+        cx.free::<Bare<F, K>>(task);
+        moved
+    }
+}
+
 unsafe fn run<F, K, R>(task: NonNull<Task>, cx: &mut Context)
 where
     F: FnOnce((), &mut Context) -> R + Send + 'static,
     K: Sink<R>,
 {
     // SAFETY: the task is of this kind and belongs to this worker.
-    let (Bare { run, sink }, meta) = unsafe {
-        let moved = (Task::body::<Bare<F, K>>(task).read(), task.as_ref().meta);
-        cx.free::<Bare<F, K>>(task);
-        moved
-    };
+    let (Bare { run, sink }, meta) = unsafe { take::<F, K>(task, cx) };
     run_body(run, sink, meta, cx);
 }
 
@@ -172,11 +183,7 @@ where
     K: Sink<R>,
 {
     // SAFETY: the task is of this kind and belongs to this worker.
-    let (Bare { run, sink }, meta) = unsafe {
-        let moved = (Task::body::<Bare<F, K>>(task).read(), task.as_ref().meta);
-        cx.free::<Bare<F, K>>(task);
-        moved
-    };
+    let (Bare { run, sink }, meta) = unsafe { take::<F, K>(task, cx) };
     quietly(|| drop(run));
     sink.complete(Err(JoinError::Cancelled), cx);
     cx.finished(meta.epoch());
