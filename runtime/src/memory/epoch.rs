@@ -18,7 +18,7 @@
 use crate::sync::{Acquire, AtomicU64, Padded, Relaxed, Release, SeqCst, fence};
 
 /// How many epochs can be unsettled at a time.
-pub(crate) const SLOTS: usize = 8;
+const SLOTS: usize = 8;
 /// In an epoch that is so much older than the global one nobody begins any more.
 const BEGUN_NO_MORE: u64 = 2;
 /// Announced by a worker that sleeps.

@@ -13,7 +13,7 @@ mod quota;
 mod retire;
 
 pub(crate) use arena::Slots;
-pub(crate) use epoch::{Epochs, Ledger, OFFLINE, SLOTS, slot};
+pub(crate) use epoch::{Epochs, Ledger, OFFLINE, slot};
 pub(crate) use heap::CoreHeap;
 pub(crate) use node_heap::{Class as SizeClass, Heaps};
 pub use pages::{GlobalPages, PageSource, Pages};

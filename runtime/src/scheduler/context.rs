@@ -45,6 +45,8 @@ pub struct Context {
     pub(super) free: Free,
     /// They do not lie among the others.
     pub(super) frees: bool,
+    /// So many more of them run within their spawns before it is looked whether there is room for them elsewhere.
+    pub(super) crowded: u8,
     /// Others may have left such tasks: in lanes, or in the queue of all.
     pub(super) collects: bool,
     /// How many tasks run within each other; or `IN_JOIN`.
@@ -112,6 +114,7 @@ impl Context {
             forks: seat.forks.own(),
             free: Free::of(&shared, index),
             frees: shared.pool != Pool::Local,
+            crowded: 0,
             collects: matches!(shared.pool, Pool::XQueue(_) | Pool::Ranked(_)),
             nested: 0,
             groups: Groups::default(),

@@ -26,6 +26,9 @@ const GROUP: usize = 8;
 const DEEPEST: u8 = 64;
 /// So many tasks a worker's own queue holds before it counts as full, like a ring.
 const OWN: usize = under_model(4096, 2) as usize;
+/// When all are full, so many tasks run within their spawns before it is looked again: who makes room does it by reading
+/// and writing what the other end reads and writes. (Fewer than a lane holds, so that none runs empty meanwhile.)
+const BETWEEN_LOOKS: u8 = under_model(32, 1) as u8;
 /// After so many tasks for other workers it is looked whether these sleep.
 const SENT_UNSEEN: u32 = 64;
 
@@ -54,6 +57,8 @@ pub(super) struct Dealer {
     turn: usize,
     /// Turns until this round is over, in which each has one.
     left: usize,
+    /// How many in a row were full at their turn.
+    full: usize,
     /// The exit to begin with.
     first: usize,
     /// Tasks that went to others since it was last seen that these do not sleep.
@@ -82,7 +87,7 @@ impl Dealer {
         let exits = shared.seats[worker].lanes.iter().map(|lane| Exit::new(lane.clone()));
         let (entries, exits): (Vec<_>, _) = (entries.collect(), exits.collect());
         let left = entries.len() + 1;
-        Self { entries, exits, own: VecDeque::new(), turn: 0, left, first: 0, sent: 0 }
+        Self { entries, exits, own: VecDeque::new(), turn: 0, left, full: 0, first: 0, sent: 0 }
     }
 
     fn end_turn(&mut self) {
@@ -96,12 +101,24 @@ impl Dealer {
         }
     }
 
-    /// Whether there is room for one more task at whose turn it is.
-    fn has_room(&self) -> bool {
-        match self.entries.get(self.turn) {
+    /// Whether there is room for one more task at whose turn it is. If there is none, that turn is over.
+    fn has_room(&mut self) -> bool {
+        let has_room = match self.entries.get(self.turn) {
             Some(entry) => entry.has_room(),
             None => self.own.len() < OWN,
+        };
+        if has_room {
+            self.full = 0;
+        } else {
+            self.full += 1;
+            self.end_turn();
         }
+        has_room
+    }
+
+    /// Whether nobody had room when it was last their turn.
+    fn is_full(&self) -> bool {
+        self.full > self.entries.len()
     }
 
     /// Moves what others have sent to the worker's own: of those that say that there is something, or of all. A few of
@@ -246,16 +263,27 @@ impl Context {
     }
 
     /// Whether a task of which nothing is said would be dealt out and has no room where it would go, so that it is to run
-    /// within its spawn; then that turn is over. Where runs are watched a task must be one that can be named.
-    #[inline(never)]
+    /// within its spawn. Where runs are watched a task must be one that can be named.
+    #[inline(always)]
     pub(super) fn has_no_room(&mut self) -> bool {
-        let Free::Dealt(dealer) = &mut self.free else { return false };
-        let is_usual = self.unusual == 0 && self.current.level() == Priority::Normal as usize;
-        if !is_usual || self.nested >= DEEPEST || dealer.has_room() {
+        if self.current.level() != Priority::Normal as usize || self.nested >= DEEPEST || self.unusual != 0 {
             return false;
         }
-        dealer.end_turn();
+        if self.crowded == 0 {
+            return self.finds_no_room();
+        }
+        self.crowded -= 1;
         true
+    }
+
+    #[inline(never)]
+    fn finds_no_room(&mut self) -> bool {
+        let Free::Dealt(dealer) = &mut self.free else { return false };
+        let has_room = dealer.has_room();
+        if dealer.is_full() {
+            self.crowded = BETWEEN_LOOKS;
+        }
+        !has_room
     }
 
     /// Runs a task within another one's spawn.

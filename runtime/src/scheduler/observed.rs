@@ -4,12 +4,12 @@
 //! counts for the second.
 
 use super::Context;
-use crate::memory::SLOTS;
 use crate::monitor::{Description, Event, Lead, Observer, Ran, Record, What};
 use crate::pool::Ring;
 use crate::sync::{Padded, Relaxed};
 use crate::task::Task;
 use alloc::sync::Arc;
+use core::mem::replace;
 use core::ptr::NonNull;
 
 /// A worker's part in observing its runtime.
@@ -22,42 +22,35 @@ pub(crate) struct Observing {
     /// The burst in which the last run ended, and when.
     burst: u64,
     ended: u64,
-    /// The run that goes on; if it unwinds, until what it has left is done.
-    run: Option<Run>,
+    /// The run that goes on, if one does; if it unwinds, until what it has left is done.
+    run: Run,
+    is_running: bool,
     /// What is kept of it, as far as is known; of waits at latches it has those before.
     ran: Option<Ran>,
-    /// Time that runs within other runs have taken, and tasks that ended in them, by slot.
-    within: Within,
-}
-
-/// See [`Observing`].
-#[derive(Clone, Copy, Default)]
-struct Within {
-    time: u64,
-    finished: [u64; SLOTS],
 }
 
 /// What is known of a run while another one goes on within it.
 pub(super) struct Outer {
-    run: Option<Run>,
+    run: Run,
+    is_running: bool,
     ran: Option<Ran>,
     busy_since: u64,
+    /// When the other one began, and how many tasks of this one's slot had ended.
     began: u64,
-    within: Within,
-    finished: [u64; SLOTS],
+    finished: u64,
 }
 
 /// The run of a task.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Run {
     /// When it began.
     begin: u64,
     /// When the task was spawned.
     spawned: u64,
-    /// Where the end of the task is counted, and how many ends there were before.
+    /// Where the end of the task is counted, and how many ends of others there were.
     slot: u8,
     finished: u64,
-    /// What runs within others had taken before.
+    /// The time of those that ran within it.
     within: u64,
 }
 
@@ -71,9 +64,9 @@ impl Observing {
             worker: worker as u32,
             burst: 0,
             ended: 0,
-            run: None,
+            run: Run::default(),
+            is_running: false,
             ran: None,
-            within: Within::default(),
         }
     }
 
@@ -166,9 +159,9 @@ impl Context {
         if !lead.has_run {
             record.waiting.record(begin.saturating_sub(lead.spawned));
         }
-        let Within { time: within, finished } = &observing.within;
-        let finished = self.ledger.0.finished_in(slot) - finished[usize::from(slot) % SLOTS];
-        observing.run = Some(Run { begin, spawned: lead.spawned, slot, finished, within: *within });
+        let finished = self.ledger.0.finished_in(slot);
+        observing.run = Run { begin, spawned: lead.spawned, slot, finished, within: 0 };
+        observing.is_running = true;
         if observing.keeps_events {
             // SAFETY: by the caller's promise.
             unsafe { self.describe(task, lead, begin) };
@@ -204,18 +197,20 @@ impl Context {
     #[inline(always)]
     fn end(&mut self, told: bool) {
         let Some(observing) = &mut self.observing else { return };
-        let Some(Run { begin, spawned, slot, finished, within }) = observing.run.take() else { return };
+        if !replace(&mut observing.is_running, false) {
+            return;
+        }
         // On a virtual clock a task begins and ends at the same moment.
-        let end = observing.now().max(begin + 1);
+        let end = observing.now().max(observing.run.begin + 1);
         observing.burst = self.bursts;
         observing.ended = end;
+        let Run { begin, spawned, slot, finished, within } = observing.run;
         let record = &observing.record.0;
         record.busy_since.store(0, Relaxed);
-        let time = (end - begin).saturating_sub(observing.within.time - within).max(1);
+        let time = (end - begin).saturating_sub(within).max(1);
         record.busy.add(time);
         record.running.record(time);
-        let ended_within = observing.within.finished[usize::from(slot) % SLOTS];
-        let finished = told || self.ledger.0.finished_in(slot) - ended_within != finished;
+        let finished = told || self.ledger.0.finished_in(slot) != finished;
         if finished {
             record.completion.record(end.saturating_sub(spawned));
         }
@@ -276,32 +271,25 @@ impl Context {
 
     /// Another task is about to run within the one that runs.
     pub(super) fn observe_outer(&mut self) -> Option<Outer> {
-        let finished = core::array::from_fn(|slot| self.ledger.0.finished_in(slot as u8));
         let observing = self.observing.as_mut()?;
         Some(Outer {
-            run: observing.run.take(),
+            run: observing.run,
+            is_running: replace(&mut observing.is_running, false),
             ran: observing.ran.take(),
             busy_since: observing.record.0.busy_since.load(Relaxed),
             began: observing.now(),
-            within: observing.within,
-            finished,
+            finished: self.ledger.0.finished_in(observing.run.slot),
         })
     }
 
     /// That task is over: its time is not that of the one around it, and neither is its end.
     pub(super) fn observe_return(&mut self, outer: Option<Outer>) {
-        let finished: [u64; SLOTS] = core::array::from_fn(|slot| self.ledger.0.finished_in(slot as u8));
         let (Some(observing), Some(outer)) = (&mut self.observing, outer) else { return };
-        observing.run = outer.run;
-        observing.ran = outer.ran;
-        observing.record.0.busy_since.store(outer.busy_since, Relaxed);
-        let time = observing.now().saturating_sub(outer.began);
-        observing.within = Within {
-            time: outer.within.time + time,
-            finished: core::array::from_fn(|slot| {
-                outer.within.finished[slot] + finished[slot] - outer.finished[slot]
-            }),
-        };
+        let Outer { mut run, is_running, ran, busy_since, began, finished } = outer;
+        run.within += observing.now().saturating_sub(began);
+        run.finished += self.ledger.0.finished_in(run.slot) - finished;
+        (observing.run, observing.is_running, observing.ran) = (run, is_running, ran);
+        observing.record.0.busy_since.store(busy_since, Relaxed);
     }
 
     /// Notes what the worker does with a half of a join that it has taken from another one. If `idle`, it has no task, and

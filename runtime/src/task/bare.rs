@@ -44,28 +44,40 @@ where
 {
     if !P::IN_TASK {
         make::<true, _, N, _, _, _>(order, body, sink);
-    } else if order.spawner.may_choose(&order.options) {
-        push_from_task::<_, N, _, _, _>(order, body, sink);
-    } else {
+    } else if !order.spawner.may_choose(&order.options) {
         make::<false, _, N, _, _, _>(order, body, sink);
+    } else if order.options.are_plain() {
+        push_plain::<_, N, _, _, _>(order.spawner, body, sink);
+    } else {
+        push_from_task::<_, N, _, _, _>(order, body, sink);
     }
 }
 
 /// The same where the spawner chooses where the task goes. (Out of the way of those who do not.)
 #[inline(never)]
-fn push_from_task<P, N, F, K, R>(mut order: Order<P>, body: F, sink: K)
+fn push_from_task<P, N, F, K, R>(order: Order<P>, body: F, sink: K)
 where
     P: Spawner,
     F: FnOnce((), &mut Context) -> R + Send + 'static,
     K: Sink<R>,
     R: 'static,
 {
-    if order.options.are_plain()
-        && let Some(cx) = order.spawner.at_once()
-    {
-        return run_at_once(cx, body, sink);
-    }
     make::<true, _, N, _, _, _>(order, body, sink);
+}
+
+/// The same of a task of which nothing more is said.
+#[inline(never)]
+fn push_plain<P, N, F, K, R>(mut spawner: P, body: F, sink: K)
+where
+    P: Spawner,
+    F: FnOnce((), &mut Context) -> R + Send + 'static,
+    K: Sink<R>,
+    R: 'static,
+{
+    match spawner.at_once() {
+        Some(cx) => run_at_once(cx, body, sink),
+        None => make::<true, _, N, _, _, _>(Order { spawner, options: Options::default() }, body, sink),
+    }
 }
 
 /// Makes a task, and puts it where the spawner chooses, or where others would go.

@@ -134,6 +134,7 @@ pub struct Options {
 
 impl Options {
     /// Whether nothing was said.
+    #[inline(always)]
     pub(crate) fn are_plain(&self) -> bool {
         self.priority.is_none()
             && self.rank.is_none()
