@@ -4,11 +4,12 @@ use super::flow;
 use super::kernels::{divide, factorise, subtract_product};
 use super::tiles::{Lower, Tile};
 use crate::failure::Failure;
-use crate::lineup::{Outside, start_own, start_rayon};
+use crate::lineup::{Outside, cannot_start, start_own, start_rayon};
 use crate::outside::{self, Contender, Contender::Here};
+use crate::pools::factor;
 use rayon::prelude::*;
 use std::mem::take;
-use xtasking::{Context, Handle, Object, Sequencing, Shared};
+use xtasking::{Context, Handle, Object, Pool, Runtime, Sequencing, Shared};
 
 /// Takes a matrix apart. A program makes its own matrix, from the order, the tiles' and the seed, and multiplies the result
 /// out: what it hands over is the greatest number by which that differs.
@@ -39,12 +40,26 @@ pub(super) static ALL: &[Entry] = &[
         start: joins,
         more: (),
     },
+    Entry {
+        name: "xtasking-graph",
+        about: "a task for each step, spawned by the last that it waits for, which is counted by hand; on a pool that steals",
+        is_parallel: true,
+        start: graph,
+        more: (),
+    },
     Entry { name: "plain", about: "the sequential program", is_parallel: false, start: plain, more: () },
     Entry {
         name: "rayon",
         about: "column by column, each step over all tiles at once, by rayon",
         is_parallel: true,
         start: rayon,
+        more: (),
+    },
+    Entry {
+        name: "rayon-graph",
+        about: "as xtasking-graph, by rayon",
+        is_parallel: true,
+        start: rayon_graph,
         more: (),
     },
 ];
@@ -156,6 +171,17 @@ fn flow(workers: usize) -> Result<Factoriser, Failure> {
     Ok(Here(Box::new(move |matrix| {
         flow::factor(&rt, matrix).expect("no kernel panics, and there is memory")
     })))
+}
+
+fn graph(workers: usize) -> Result<Factoriser, Failure> {
+    let rt = Runtime::builder().workers(workers).pool(Pool::WorkStealing).build();
+    let rt = rt.map_err(|error| cannot_start("xtasking", workers, &error))?;
+    Ok(Here(Box::new(move |matrix| factor::on_own(&rt, matrix))))
+}
+
+fn rayon_graph(workers: usize) -> Result<Factoriser, Failure> {
+    let pool = start_rayon(workers)?;
+    Ok(Here(Box::new(move |matrix| factor::on_rayon(&pool, matrix))))
 }
 
 /// A tile that is to be updated, and where it is below the panel.

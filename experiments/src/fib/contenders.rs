@@ -3,8 +3,11 @@
 use crate::failure::Failure;
 use crate::lineup::{Outside, start_own, start_rayon, start_tokio};
 use crate::outside::{self, Contender, Contender::Here};
+use std::hint::black_box;
+use std::iter;
 use std::num::NonZero;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
 use xtasking::Fork;
 
@@ -31,6 +34,13 @@ pub(super) static ALL: &[Entry] = &[
         more: Less(0),
         is_parallel: false,
         start: plain,
+    },
+    Entry {
+        name: "by-hand",
+        about: "the function alone, on parts that a thread for each worker takes: what the cores have to give",
+        more: Less(0),
+        is_parallel: true,
+        start: by_hand,
     },
     Entry { name: "chili", about: "joins by heartbeat", more: Less(0), is_parallel: true, start: chili },
     Entry {
@@ -108,11 +118,37 @@ fn xtasking(workers: usize) -> Result<Fibonacci, Failure> {
     Ok(Here(Box::new(move |n| rt.run(|cx| fib(n, cx)).expect("it does not panic"))))
 }
 
+fn sequential(n: u32) -> u64 {
+    if n < 2 { n.into() } else { sequential(n - 1) + sequential(n - 2) }
+}
+
 fn plain(_: usize) -> Result<Fibonacci, Failure> {
-    fn fib(n: u32) -> u64 {
-        if n < 2 { n.into() } else { fib(n - 1) + fib(n - 2) }
+    Ok(Here(Box::new(|n| sequential(black_box(n)))))
+}
+
+fn by_hand(workers: usize) -> Result<Fibonacci, Failure> {
+    /// Calls of so many levels are parts or above them.
+    const LEVELS: u32 = 12;
+
+    fn divide(n: u32, levels: u32, parts: &mut Vec<u32>) {
+        if n < 2 || levels == 0 {
+            return parts.push(n);
+        }
+        divide(n - 1, levels - 1, parts);
+        divide(n - 2, levels - 1, parts);
     }
-    Ok(Here(Box::new(|n| fib(std::hint::black_box(n)))))
+    Ok(Here(Box::new(move |n| {
+        let (mut parts, next) = (Vec::new(), AtomicUsize::new(0));
+        divide(n, LEVELS, &mut parts);
+        // Relaxed: numbers are all that they share.
+        let take = || parts.get(next.fetch_add(1, Relaxed));
+        let work = || iter::from_fn(take).map(|&part| sequential(black_box(part))).sum::<u64>();
+        thread::scope(|scope| {
+            let others: Vec<_> = (1..workers).map(|_| scope.spawn(work)).collect();
+            let here = work();
+            here + others.into_iter().map(|other| other.join().expect("it does not panic")).sum::<u64>()
+        })
+    })))
 }
 
 fn chili(workers: usize) -> Result<Fibonacci, Failure> {

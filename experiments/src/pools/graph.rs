@@ -12,6 +12,7 @@ use crate::ycsb::plan::Wrong;
 use std::iter::once;
 use std::mem::take;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, RwLock};
 
 /// A step at a tile: its row, its column, and the column whose tiles are subtracted, or its own in the last step.
@@ -38,6 +39,8 @@ pub(super) struct Graph {
     matrix: Option<Lower>,
     /// Virtual nanoseconds that subtracting a product takes.
     product: u64,
+    /// Whom to tell when all is done.
+    ended: Option<Sender<()>>,
 }
 
 impl Graph {
@@ -60,7 +63,13 @@ impl Graph {
             waits: (0..=x).map(|k| AtomicU8::new(Step { y, x, k }.waits_for())).collect(),
         };
         let places = (0..count).map(|y| (0..=y).map(|x| place(y, x)).collect()).collect();
-        Self { places, matrix: None, product }
+        Self { places, matrix: None, product, ended: None }
+    }
+
+    /// The same, which tells when it is done.
+    pub(super) fn that_tells(self) -> (Self, Receiver<()>) {
+        let (sender, receiver) = channel();
+        (Self { ended: Some(sender), ..self }, receiver)
     }
 
     /// How many there are.
@@ -91,6 +100,10 @@ impl Graph {
             }
         }
         done(C::worker(&at), in_order.into());
+        if let (Some(ended), true) = (&self.ended, step.is_last(self.places.len())) {
+            // Who does not listen does not want to know.
+            let _ = ended.send(());
+        }
     }
 
     fn compute(&self, Step { y, x, k }: Step) {
@@ -114,16 +127,23 @@ impl Graph {
         }
     }
 
-    /// Checks the factor, if it was computed. Whether all steps came in order is in the sum of the traces.
-    pub(super) fn check(&self) -> Result<(), Wrong> {
-        let Some(matrix) = &self.matrix else { return Ok(()) };
+    /// The factor, where all steps are done.
+    pub(super) fn factor(&self) -> Result<Lower, Wrong> {
         let tile = |place: &Place| {
             let mut tile =
                 place.tile.try_write().map_err(|_| Wrong::new("a task has not ended".to_string()))?;
             take(&mut *tile).ok_or_else(|| Wrong::new("a tile is lost".to_string()))
         };
         let rows = self.places.iter().map(|row| row.iter().map(tile).collect());
-        Lower { rows: rows.collect::<Result<_, _>>()? }.check(matrix)
+        Ok(Lower { rows: rows.collect::<Result<_, _>>()? })
+    }
+
+    /// Checks the factor, if it was computed. Whether all steps came in order is in the sum of the traces.
+    pub(super) fn check(&self) -> Result<(), Wrong> {
+        match &self.matrix {
+            Some(matrix) => self.factor()?.check(matrix),
+            None => Ok(()),
+        }
     }
 }
 
@@ -155,6 +175,11 @@ impl Step {
         }
     }
 
+    /// Whether all others come before it, of so many rows.
+    fn is_last(self, count: usize) -> bool {
+        self.k + 1 == count
+    }
+
     /// Virtual nanoseconds, by what a subtraction takes: twice as much as a division, six times as much as a factor.
     fn takes(self, product: u64) -> u64 {
         match (self.k < self.x, self.x == self.y) {
@@ -182,6 +207,7 @@ mod tests {
             for step in steps(count) {
                 let waits = released.iter().filter(|&&next| next == step).count();
                 assert_eq!(waits, usize::from(step.waits_for()), "{step:?} of {count}");
+                assert_eq!(step.is_last(count), step.releases(count).next().is_none(), "{step:?} of {count}");
             }
         }
     }

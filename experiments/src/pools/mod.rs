@@ -10,6 +10,7 @@
 //! | `experiment` | the options, checked and completed before any work, and the turns |
 //! | `work` | what is done: many empty tasks of one spawner, Fibonacci's tree of calls, or a matrix taken apart |
 //! | `graph` | the tasks on a matrix's tiles, and what each of them waits for |
+//! | `factor` | the same for another experiment |
 //! | `crew` | who runs tasks, so that the work is written once |
 //! | `tally` | the traces of tasks |
 //! | `contenders` | the pools and their peers, on threads |
@@ -18,6 +19,7 @@
 mod contenders;
 mod crew;
 mod experiment;
+pub(crate) mod factor;
 mod graph;
 mod options;
 mod simulated;

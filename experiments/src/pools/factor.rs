@@ -1,0 +1,28 @@
+//! A matrix taken apart by the tasks of `graph`, for the experiment that compares ways to do so.
+
+use super::crew::{Own, Rayon};
+use super::graph::Graph;
+use super::tally::Turn;
+use crate::cholesky::tiles::Lower;
+use std::sync::Arc;
+use xtasking::Runtime;
+
+/// By this runtime, on whatever pool it has.
+pub(crate) fn on_own(rt: &Runtime, matrix: Lower) -> Lower {
+    let _turn = Turn::begin();
+    let (graph, ended) = Graph::of(matrix).that_tells();
+    let graph = Arc::new(graph);
+    let first = graph.clone();
+    rt.task(()).spawn(move |(), cx| first.begin::<Own>(cx));
+    ended.recv().expect("the last step tells");
+    graph.factor().expect("all steps are done")
+}
+
+/// By rayon.
+pub(crate) fn on_rayon(pool: &rayon::ThreadPool, matrix: Lower) -> Lower {
+    let _turn = Turn::begin();
+    let graph = Arc::new(Graph::of(matrix));
+    let first = graph.clone();
+    pool.scope(|scope| first.begin::<Rayon>(scope));
+    graph.factor().expect("all steps are done")
+}
