@@ -1,0 +1,141 @@
+//! Sets of CPUs, written as the system writes them.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use std::fmt;
+use std::str::FromStr;
+
+/// A set of CPUs by number; written as a list of ranges, such as `0-3,8`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub struct CpuSet(BTreeSet<u32>);
+
+/// The text is no list of CPUs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotACpuSet(String);
+
+/// No machine has more: a list beyond that is a mistake, and would take all memory.
+const MOST: u32 = 1 << 20;
+
+impl CpuSet {
+    /// Whether the CPU is in it.
+    pub fn contains(&self, cpu: u32) -> bool {
+        self.0.contains(&cpu)
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// All of them, by number.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = u32> {
+        self.0.iter().copied()
+    }
+
+    /// Those that are in both.
+    #[must_use]
+    pub fn and(&self, other: &Self) -> Self {
+        Self(&self.0 & &other.0)
+    }
+
+    /// Whether any is in both.
+    pub fn meets(&self, other: &Self) -> bool {
+        !self.0.is_disjoint(&other.0)
+    }
+}
+
+impl FromIterator<u32> for CpuSet {
+    fn from_iter<I: IntoIterator<Item = u32>>(cpus: I) -> Self {
+        Self(cpus.into_iter().collect())
+    }
+}
+
+impl fmt::Display for CpuSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut cpus = self.iter().peekable();
+        let mut separator = "";
+        while let Some(first) = cpus.next() {
+            let mut last = first;
+            while let Some(next) = cpus.next_if_eq(&(last + 1)) {
+                last = next;
+            }
+            write!(f, "{separator}{first}")?;
+            if last > first {
+                write!(f, "-{last}")?;
+            }
+            separator = ",";
+        }
+        Ok(())
+    }
+}
+
+impl FromStr for CpuSet {
+    type Err = NotACpuSet;
+
+    fn from_str(text: &str) -> Result<Self, NotACpuSet> {
+        let wrong = || NotACpuSet(text.to_string());
+        let number = |text: &str| text.trim().parse().ok().filter(|&number| number < MOST).ok_or_else(wrong);
+        let mut cpus = BTreeSet::new();
+        for part in text.trim().split(',').filter(|part| !part.trim().is_empty()) {
+            let (first, last) = part.split_once('-').unwrap_or((part, part));
+            let (first, last): (u32, u32) = (number(first)?, number(last)?);
+            if first > last {
+                return Err(wrong());
+            }
+            cpus.extend(first..=last);
+        }
+        Ok(Self(cpus))
+    }
+}
+
+impl TryFrom<String> for CpuSet {
+    type Error = NotACpuSet;
+
+    fn try_from(text: String) -> Result<Self, NotACpuSet> {
+        text.parse()
+    }
+}
+
+impl From<CpuSet> for String {
+    fn from(cpus: CpuSet) -> Self {
+        cpus.to_string()
+    }
+}
+
+impl fmt::Display for NotACpuSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` is no list of CPUs such as `0-3,8`", self.0)
+    }
+}
+
+impl std::error::Error for NotACpuSet {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn lists_as_the_system_writes_them() {
+        let set = |text: &str| text.parse::<CpuSet>();
+        assert_eq!(set("0-3,8\n").unwrap(), CpuSet::from_iter([0, 1, 2, 3, 8]));
+        assert!(set("").unwrap().is_empty() && set("\n").unwrap().is_empty());
+        for wrong in ["x", "3-1", "1-", "-1", "0-4294967295", "1;2"] {
+            assert!(set(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read_again(cpus: BTreeSet<u16>) {
+            let set: CpuSet = cpus.into_iter().map(u32::from).collect();
+            prop_assert_eq!(set.to_string().parse::<CpuSet>().unwrap(), set);
+        }
+    }
+}
