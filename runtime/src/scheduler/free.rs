@@ -26,9 +26,9 @@ const GROUP: usize = 8;
 const DEEPEST: u8 = 64;
 /// So many tasks a worker's own queue holds before it counts as full, like a ring.
 const OWN: usize = under_model(4096, 2) as usize;
-/// When all are full, so many tasks run within their spawns before it is looked again: who makes room does it by reading
-/// and writing what the other end reads and writes. (Fewer than a lane holds, so that none runs empty meanwhile.)
-const BETWEEN_LOOKS: u8 = under_model(32, 1) as u8;
+/// When all are full, so many tasks run within their spawns while each is looked at once: a look takes a line from the
+/// worker at the other end. (Fewer than a lane holds, so that none runs empty meanwhile.)
+const BETWEEN_LOOKS: usize = under_model(32, 2) as usize;
 /// After so many tasks for other workers it is looked whether these sleep.
 const SENT_UNSEEN: u32 = 64;
 
@@ -57,8 +57,10 @@ pub(super) struct Dealer {
     turn: usize,
     /// Turns until this round is over, in which each has one.
     left: usize,
-    /// How many in a row were full at their turn.
+    /// How many of this round were full at their turn.
     full: usize,
+    /// All were full for a whole round, and whoever had a turn since then.
+    is_full: bool,
     /// The exit to begin with.
     first: usize,
     /// Tasks that went to others since it was last seen that these do not sleep.
@@ -87,7 +89,17 @@ impl Dealer {
         let exits = shared.seats[worker].lanes.iter().map(|lane| Exit::new(lane.clone()));
         let (entries, exits): (Vec<_>, _) = (entries.collect(), exits.collect());
         let left = entries.len() + 1;
-        Self { entries, exits, own: VecDeque::new(), turn: 0, left, full: 0, first: 0, sent: 0 }
+        Self {
+            entries,
+            exits,
+            own: VecDeque::new(),
+            turn: 0,
+            left,
+            full: 0,
+            is_full: false,
+            first: 0,
+            sent: 0,
+        }
     }
 
     fn end_turn(&mut self) {
@@ -98,6 +110,8 @@ impl Dealer {
         if self.left == 0 {
             // Each round begins one later: where tasks come in pairs, say, one of each pair would else always go to the same.
             (self.turn, self.left) = (after(self.turn), all);
+            self.is_full |= self.full == all;
+            self.full = 0;
         }
     }
 
@@ -108,7 +122,7 @@ impl Dealer {
             None => self.own.len() < OWN,
         };
         if has_room {
-            self.full = 0;
+            self.is_full = false;
         } else {
             self.full += 1;
             self.end_turn();
@@ -116,9 +130,9 @@ impl Dealer {
         has_room
     }
 
-    /// Whether nobody had room when it was last their turn.
-    fn is_full(&self) -> bool {
-        self.full > self.entries.len()
+    /// How many tasks can do without another look.
+    fn crowded(&self) -> u8 {
+        if self.is_full { (BETWEEN_LOOKS / (self.entries.len() + 1)) as u8 } else { 0 }
     }
 
     /// Moves what others have sent to the worker's own: of those that say that there is something, or of all. A few of
@@ -280,9 +294,7 @@ impl Context {
     fn finds_no_room(&mut self) -> bool {
         let Free::Dealt(dealer) = &mut self.free else { return false };
         let has_room = dealer.has_room();
-        if dealer.is_full() {
-            self.crowded = BETWEEN_LOOKS;
-        }
+        self.crowded = dealer.crowded();
         !has_room
     }
 

@@ -126,6 +126,44 @@ fn who_has_nothing_to_do_gets_tasks_of_one_who_is_at_work() {
     }
 }
 
+/// Whoever has found all queues full deals out again when they are not.
+#[test]
+fn queues_that_were_full_are_filled_again() {
+    for links in [Links::Next, Links::All, Links::Kautz] {
+        let _watched = watchdog();
+        let rt = Runtime::builder().workers(2).pool(Pool::XQueue(links)).build().unwrap();
+        let task = rt.task(()).submit(move |(), cx| {
+            let own = cx.worker();
+            let elsewhere = Arc::new(AtomicUsize::new(0));
+            let hold = Flag::default();
+            let spawn = |cx: &mut Context| {
+                let (elsewhere, hold) = (elsewhere.clone(), hold.clone());
+                cx.task(()).spawn(move |(), cx| {
+                    if cx.worker() != own {
+                        hold.wait();
+                        elsewhere.fetch_add(1, Relaxed);
+                    }
+                });
+            };
+            // The other worker holds on, so that its queue fills. Then there is nothing left in it.
+            (0..30_000).for_each(|_| spawn(cx));
+            hold.set();
+            let mut seen = 0;
+            eventually("the other queue is empty", || {
+                let before = std::mem::replace(&mut seen, elsewhere.load(Relaxed));
+                std::thread::sleep(std::time::Duration::from_millis(2));
+                before > 0 && before == seen
+            });
+            let first = elsewhere.load(Relaxed);
+            // Of those to come it gets its share, but for the few before it is looked again.
+            (0..1_000).for_each(|_| spawn(cx));
+            eventually("it gets some again", || elsewhere.load(Relaxed) >= first + 400);
+            first
+        });
+        assert!(task.join().unwrap() > 1_000);
+    }
+}
+
 /// Workers that sleep are woken for what is dealt out or laid open to them.
 #[test]
 fn sleepers_are_woken_for_tasks_of_others() {
