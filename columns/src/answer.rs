@@ -1,0 +1,83 @@
+//! What comes back.
+
+use arrow_array::RecordBatch;
+use std::fmt;
+
+/// Why a request was not served. Others of the same batch are served all the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// There is no column of that name.
+    NoColumn(String),
+    /// The table cannot have a column of that type.
+    Unsupported {
+        /// The column.
+        column: String,
+        /// Its type.
+        data_type: String,
+    },
+    /// A value is not of its column's type, or rows are not those of the table.
+    Mismatch {
+        /// The column.
+        column: String,
+        /// What is wrong.
+        why: String,
+    },
+    /// A column that cannot be null would be.
+    Null(String),
+    /// A sum is greater than its type.
+    Overflow(String),
+    /// A partition was lost in an earlier panic, or the runtime stops; the text says which.
+    Lost(String),
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoColumn(column) => write!(f, "there is no column `{column}`"),
+            Self::Unsupported { column, data_type } => {
+                write!(
+                    f,
+                    "column `{column}` is of type {data_type}; there are columns of Int64, UInt64 and Float64"
+                )
+            }
+            Self::Mismatch { column, why } => write!(f, "column `{column}`: {why}"),
+            Self::Null(column) => write!(f, "column `{column}` cannot be null"),
+            Self::Overflow(column) => write!(f, "the sum of column `{column}` is greater than its type"),
+            Self::Lost(why) => write!(f, "the table cannot be reached: {why}"),
+        }
+    }
+}
+
+impl std::error::Error for Failure {}
+
+/// The answers to a batch.
+#[derive(Clone, Debug)]
+pub struct Answers {
+    pub(crate) changed: Vec<Result<u64, Failure>>,
+    pub(crate) rows: Vec<Result<RecordBatch, Failure>>,
+}
+
+impl Answers {
+    /// How many rows the change of that number has added, changed or removed. An update counts rows that pass, even if they
+    /// had these values.
+    ///
+    /// # Panics
+    ///
+    /// If the batch had no such change.
+    pub fn changed(&self, change: usize) -> &Result<u64, Failure> {
+        &self.changed[change]
+    }
+
+    /// What the query of that number has found.
+    ///
+    /// # Errors
+    ///
+    /// A [`Failure`] if the query was not answered.
+    ///
+    /// # Panics
+    ///
+    /// If the batch had no such query.
+    pub fn rows(&self, query: usize) -> Result<&RecordBatch, Failure> {
+        self.rows[query].as_ref().map_err(Clone::clone)
+    }
+}

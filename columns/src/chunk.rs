@@ -1,0 +1,133 @@
+//! Rows that fit into the first cache, column by column.
+
+use arrow_buffer::MutableBuffer;
+
+/// Bits, one for each row of a chunk.
+#[derive(Clone, Debug)]
+pub(crate) struct Bits(Box<[u64]>);
+
+impl Bits {
+    pub fn new(rows: usize) -> Self {
+        Self(vec![0; rows.div_ceil(64)].into())
+    }
+
+    #[inline(always)]
+    pub fn get(&self, row: usize) -> bool {
+        self.0[row / 64] >> (row % 64) & 1 != 0
+    }
+
+    #[inline(always)]
+    pub fn set(&mut self, row: usize, bit: bool) {
+        let word = &mut self.0[row / 64];
+        *word = *word & !(1 << (row % 64)) | u64::from(bit) << (row % 64);
+    }
+
+    pub fn count(&self) -> usize {
+        self.0.iter().map(|word| word.count_ones() as usize).sum()
+    }
+
+    /// Calls `each` for every bit that is set in both.
+    #[inline(always)]
+    pub fn for_each_of_both(&self, other: &Self, mut each: impl FnMut(usize)) {
+        for (index, (word, other)) in self.0.iter().zip(&other.0).enumerate() {
+            let mut left = word & other;
+            while left != 0 {
+                each(index * 64 + left.trailing_zeros() as usize);
+                left &= left - 1;
+            }
+        }
+    }
+}
+
+/// A column of a chunk, as Arrow has it: words on lines of their own, and bits that say which of them are values.
+#[derive(Debug)]
+pub(crate) struct Column {
+    words: MutableBuffer,
+    pub valid: Bits,
+}
+
+impl Column {
+    fn new(rows: usize) -> Self {
+        Self { words: MutableBuffer::from_len_zeroed(rows * size_of::<u64>()), valid: Bits::new(rows) }
+    }
+
+    #[inline(always)]
+    pub fn words(&self) -> &[u64] {
+        self.words.typed_data()
+    }
+
+    /// The word of a row, if it has a value.
+    #[inline(always)]
+    pub fn get(&self, row: usize) -> Option<u64> {
+        self.valid.get(row).then(|| self.words()[row])
+    }
+
+    pub fn set(&mut self, row: usize, word: Option<u64>) {
+        self.valid.set(row, word.is_some());
+        // A null is a zero, so that equal columns have equal words.
+        self.words.typed_data_mut()[row] = word.unwrap_or(0);
+    }
+}
+
+/// See the module's documentation. Its rows are numbered by 16 bits.
+#[derive(Debug)]
+pub(crate) struct Chunk {
+    pub columns: Box<[Column]>,
+    /// Rows that are there.
+    pub live: Bits,
+    /// Rows that have been used, whether they are still there or not.
+    used: usize,
+    most: usize,
+}
+
+impl Chunk {
+    /// An empty one for so many rows at most.
+    pub fn new(columns: usize, rows: usize) -> Self {
+        assert!(rows <= MOST, "rows are numbered by 16 bits");
+        let columns = (0..columns).map(|_| Column::new(rows)).collect();
+        Self { columns, live: Bits::new(rows), used: 0, most: rows }
+    }
+
+    pub fn is_full(&self) -> bool {
+        self.used == self.most
+    }
+
+    /// Adds a row; returns which it is. There is room.
+    pub fn push(&mut self, words: impl IntoIterator<Item = Option<u64>>) -> usize {
+        let row = self.used;
+        self.used += 1;
+        self.live.set(row, true);
+        self.columns.iter_mut().zip(words).for_each(|(column, word)| column.set(row, word));
+        row
+    }
+
+    pub fn remove(&mut self, row: usize) {
+        self.live.set(row, false);
+    }
+}
+
+/// A chunk has no more rows than that.
+pub(crate) const MOST: usize = 1 << 16;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_come_and_go() {
+        let mut chunk = Chunk::new(2, 100);
+        for row in 0..100u64 {
+            assert!(!chunk.is_full());
+            assert_eq!(chunk.push([Some(row), row.is_multiple_of(3).then_some(7)]), row as usize);
+        }
+        assert!(chunk.is_full() && chunk.live.count() == 100);
+        assert_eq!((chunk.columns[0].get(64), chunk.columns[1].get(64)), (Some(64), None));
+        (0..100).step_by(2).for_each(|row| chunk.remove(row));
+        let mut both = Vec::new();
+        chunk.live.for_each_of_both(&chunk.columns[1].valid, |row| both.push(row));
+        assert!(both.iter().copied().eq((3..100).step_by(6)));
+        chunk.columns[0].set(99, None);
+        assert_eq!((chunk.columns[0].get(99), chunk.columns[0].words()[99]), (None, 0));
+        assert_eq!(chunk.columns[0].words().as_ptr().addr() % 64, 0);
+    }
+}
