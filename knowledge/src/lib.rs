@@ -7,5 +7,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`facts`] | what is known of a machine at one moment, as plain data |
+//! | [`drawing`] | facts as a person sees them: text and SVG |
 
+pub mod drawing;
 pub mod facts;
