@@ -7,5 +7,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`facts`] | what is known of a machine at one moment, as plain data |
+//! | [`system`] | reading it from a system |
 
 pub mod facts;
+pub mod system;
