@@ -208,7 +208,9 @@ fn kinds(survey: &mut Survey<'_>, online: &CpuSet) -> BTreeMap<u32, CoreKind> {
     };
     let mut kinds = BTreeMap::from_iter(of(&fast, CoreKind::Performance));
     kinds.extend(of(&thrifty, CoreKind::Efficiency));
-    if let Some(silent) = without(online, &kinds).filter(|silent| *silent != both.and(online)) {
+    let silent = online.iter().filter(|&cpu| !kinds.contains_key(&cpu) && !both.contains(cpu));
+    let silent: CpuSet = silent.collect();
+    if !silent.is_empty() {
         survey.gap(about, format!("CPUs {silent} are not among those of which a kind is told"));
     }
     kinds
