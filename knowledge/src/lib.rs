@@ -8,6 +8,8 @@
 //! |---|---|
 //! | [`facts`] | what is known of a machine at one moment, as plain data |
 //! | [`drawing`] | facts as a person sees them: text and SVG |
+//! | [`system`] | reading it from a system |
 
 pub mod drawing;
 pub mod facts;
+pub mod system;
