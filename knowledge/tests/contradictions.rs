@@ -42,7 +42,6 @@ fn statistics_alone() {
         "caches",
         "affinity mask",
         "control group of cpuset",
-        "control group of cpuset",
         "control group of cpu",
         "control group of memory",
         "pressure on cpu",
@@ -152,12 +151,11 @@ fn caches_that_do_not_agree() {
     machine.write(&cache(14, "index0/level"), "3\n");
     let path = |cpu, file| format!("`{}`", cache(cpu, file));
     let kind = format!("{} says `Trace`, which is no kind of cache", path(12, "index1/type"));
-    let list = format!("{} is missing", path(13, "index1/shared_cpu_list"));
     let facts = facts(
         &machine,
         &[
             ("caches", &kind),
-            ("caches", &list),
+            ("caches", "CPUs 13 do not tell the `shared_cpu_list` of one, which is left out"),
             ("caches of level 3", "CPUs 16-17 are said to share one, but are not online"),
             ("caches of level 3", "what CPUs 4-7 say about who shares theirs, others contradict"),
             (
@@ -249,6 +247,14 @@ fn masks_that_leave_nothing() {
 }
 
 #[test]
+fn masks_that_leave_nothing_together() {
+    let machine = Machine::named("masked");
+    machine.write("/proc/self/status", "Cpus_allowed_list:\t6-7\n");
+    let why = "the affinity mask allows none of 2-5, and is believed";
+    assert_eq!(facts(&machine, &[("CPUs of the control group", why)]).allowed().to_string(), "6-7");
+}
+
+#[test]
 fn quotas_that_are_none() {
     for (file, text, what) in [
         ("cpu.cfs_quota_us", "0", "quota"),
@@ -280,8 +286,7 @@ fn a_group_outside_of_what_is_mounted() {
     machine.write("/proc/self/cgroup", "0::/../other\n");
     machine.write("/sys/fs/cgroup/cpu.max", "150000 100000\n");
     let why = "the process's group is outside of what is mounted: what is there counts";
-    let about =
-        ["cpuset", "cpuset", "cpu", "memory"].map(|controller| format!("control group of {controller}"));
+    let about = ["cpuset", "cpu", "memory"].map(|controller| format!("control group of {controller}"));
     let facts = facts(&machine, &about.each_ref().map(|about| (about.as_str(), why)));
     assert_eq!(facts.limits.quota.unwrap().cpus, 1.5);
 }

@@ -1,10 +1,9 @@
 //! The caches, each once.
 
 use super::root::Survey;
-use super::sharing::sharing;
-use super::topology::without;
+use super::sharing::{sharing, silent};
 use crate::facts::{Cache, CacheKind, CpuSet};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What one CPU says of one of its caches.
 struct Told {
@@ -16,19 +15,25 @@ struct Told {
 /// All caches of which it is known who shares them.
 pub(super) fn caches(survey: &mut Survey<'_>, online: &CpuSet) -> Vec<Cache> {
     let mut told: BTreeMap<(u8, CacheKind), BTreeMap<u32, Told>> = BTreeMap::new();
-    let mut telling = BTreeMap::new();
+    let mut telling = BTreeSet::new();
+    let mut lacking = BTreeMap::new();
     for cpu in online.iter() {
         let folder = format!("/sys/devices/system/cpu/cpu{cpu}/cache");
         for index in survey.root.numbered(&folder, "index") {
-            telling.insert(cpu, ());
-            let Some((level, kind, cache)) = one(survey, &format!("{folder}/index{index}")) else { continue };
+            telling.insert(cpu);
+            let folder = format!("{folder}/index{index}");
+            let Some((level, kind, cache)) = one(survey, &folder, cpu, &mut lacking) else { continue };
             if told.entry((level, kind)).or_default().insert(cpu, cache).is_some() {
                 survey.gap(about(level), format!("CPU {cpu} names two of a kind, of which one is left out"));
             }
         }
     }
-    if let Some(silent) = without(online, &telling) {
+    if let Some(silent) = silent(online, |cpu| telling.contains(&cpu)) {
         survey.gap("caches", format!("CPUs {silent} do not tell theirs"));
+    }
+    for (file, cpus) in lacking {
+        let cpus: CpuSet = cpus.into_iter().collect();
+        survey.gap("caches", format!("CPUs {cpus} do not tell the `{file}` of one, which is left out"));
     }
     told.into_iter().flat_map(|((level, kind), told)| shared(survey, online, level, kind, told)).collect()
 }
@@ -67,11 +72,22 @@ fn shared(
     shared.groups.into_iter().filter_map(&mut cache).collect()
 }
 
-/// The cache that the folder tells of.
-fn one(survey: &mut Survey<'_>, folder: &str) -> Option<(u8, CacheKind, Told)> {
+/// The cache that a CPU's folder tells of. Some systems make such folders and do not fill them: notes what is lacking.
+fn one(
+    survey: &mut Survey<'_>,
+    folder: &str,
+    cpu: u32,
+    lacking: &mut BTreeMap<&'static str, Vec<u32>>,
+) -> Option<(u8, CacheKind, Told)> {
     let about = "caches";
-    let mut field = |name: &str| survey.needed(about, &format!("{folder}/{name}"));
-    let [level, kind, size, cpus] = ["level", "type", "size", "shared_cpu_list"].map(&mut field);
+    let field = |name: &'static str| {
+        let text = survey.text(about, &format!("{folder}/{name}"));
+        if text.is_none() {
+            lacking.entry(name).or_default().push(cpu);
+        }
+        text
+    };
+    let [level, kind, size, cpus] = ["level", "type", "size", "shared_cpu_list"].map(field);
     let mut parsed = |name: &str, what: &str, text: Option<String>, read: &dyn Fn(&str) -> Option<u64>| {
         survey.understood(about, &format!("{folder}/{name}"), what, &text?, read)
     };

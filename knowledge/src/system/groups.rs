@@ -8,6 +8,9 @@ use super::root::Survey;
 /// The longest path that a system takes.
 const LONGEST: usize = 4096;
 
+/// More trees than there are controllers.
+const MOST_TREES: usize = 64;
+
 /// The groups of one tree that the process is in.
 #[derive(Debug, PartialEq)]
 pub(super) struct Line {
@@ -40,7 +43,7 @@ pub(super) fn lines(survey: &mut Survey<'_>, controller: &str) -> Vec<Line> {
     let Some(mounts) = survey.needed(&about, "/proc/self/mountinfo") else { return Vec::new() };
     let mounts: Vec<_> = mounts.lines().filter_map(mount).collect();
     let mut lines = Vec::new();
-    for group in groups.lines() {
+    for group in groups.lines().take(MOST_TREES) {
         // Number of the tree, controllers, path; version 2 names no controllers here.
         let mut parts = group.splitn(3, ':').skip(1);
         let (Some(controllers), Some(path)) = (parts.next(), parts.next()) else { continue };

@@ -1,6 +1,6 @@
 //! What the process may use: its affinity mask and its control groups.
 
-use super::groups::{Version, lines};
+use super::groups::{Line, Version, lines};
 use super::root::Survey;
 use crate::facts::{CpuSet, Limits, Node, Quota};
 
@@ -10,23 +10,26 @@ const NO_MEMORY_LIMIT: u64 = 1 << 62;
 /// The limits. A mask that leaves nothing out is none.
 pub(super) fn limits(survey: &mut Survey<'_>, online: &CpuSet, nodes: &[Node]) -> Limits {
     let nodes: CpuSet = nodes.iter().map(|node| node.id).collect();
-    let cpus = Mask {
-        plain: "cpuset.cpus",
-        effective: [(Version::One, "cpuset.effective_cpus"), (Version::Two, "cpuset.cpus.effective")],
-    };
-    let mems = Mask {
-        plain: "cpuset.mems",
-        effective: [(Version::One, "cpuset.effective_mems"), (Version::Two, "cpuset.mems.effective")],
-    };
+    let affinity = affinity(survey, online);
+    let groups = lines(survey, "cpuset");
+    let about = "CPUs of the control group";
+    let group = CPUS.read(survey, about, &groups, online).filter(|group| {
+        let meets = affinity.as_ref().is_none_or(|affinity| affinity.meets(group));
+        if !meets {
+            survey.gap(about, format!("the affinity mask allows none of {group}, and is believed"));
+        }
+        meets
+    });
     Limits {
-        affinity: affinity(survey, online),
-        group: cpus.read(survey, "CPUs of the control group", online),
-        nodes: mems.read(survey, "nodes of the control group", &nodes),
+        affinity,
+        group,
+        nodes: MEMORIES.read(survey, "nodes of the control group", &groups, &nodes),
         quota: quota(survey),
         memory: memory(survey),
     }
 }
 
+/// The mask of the process's first thread, which the others have from it unless they change it.
 fn affinity(survey: &mut Survey<'_>, online: &CpuSet) -> Option<CpuSet> {
     let about = "affinity mask";
     let path = "/proc/self/status";
@@ -52,22 +55,31 @@ fn within(survey: &mut Survey<'_>, about: &str, path: &str, mask: &CpuSet, all: 
 struct Mask {
     /// What was asked for. In version 2 it may be empty, and groups further out may allow less.
     plain: &'static str,
-    /// What came of it, with all groups further out taken into account; not all systems tell.
-    effective: [(Version, &'static str); 2],
+    /// What came of it in version 1 and 2, with all groups further out taken into account; not all systems tell.
+    effective: [&'static str; 2],
 }
 
+const CPUS: Mask =
+    Mask { plain: "cpuset.cpus", effective: ["cpuset.effective_cpus", "cpuset.cpus.effective"] };
+const MEMORIES: Mask =
+    Mask { plain: "cpuset.mems", effective: ["cpuset.effective_mems", "cpuset.mems.effective"] };
+
 impl Mask {
-    fn read(&self, survey: &mut Survey<'_>, about: &str, all: &CpuSet) -> Option<CpuSet> {
+    /// What of `all` is left by groups; `None` if that is all of it.
+    fn read(&self, survey: &mut Survey<'_>, about: &str, groups: &[Line], all: &CpuSet) -> Option<CpuSet> {
         let mut left: Option<CpuSet> = None;
-        for line in lines(survey, "cpuset") {
-            let effective = self.effective.iter().find(|(version, _)| *version == line.version);
+        for line in groups {
+            let effective = match line.version {
+                Version::One => self.effective[0],
+                Version::Two => self.effective[1],
+            };
             for folder in &line.folders {
                 let mut mask = |file: &str| {
                     let path = format!("{folder}/{file}");
                     let mask: CpuSet = survey.parsed(about, &path, "list")?;
                     (!mask.is_empty()).then_some((path, mask))
                 };
-                let known = effective.and_then(|(_, file)| mask(file));
+                let known = mask(effective);
                 // Further out, what is effective may leave out what was given to this group alone.
                 let last = known.is_some();
                 let Some((path, mask)) = known.or_else(|| mask(self.plain)) else { continue };
@@ -125,13 +137,13 @@ fn quota_two(survey: &mut Survey<'_>, folder: &str) -> Option<Quota> {
     let about = "quota";
     let source = format!("{folder}/cpu.max");
     let text = survey.text(about, &source)?;
-    let mut words = text.split_whitespace();
-    let time = words.next().unwrap_or_default();
-    if time == "max" {
+    if text.starts_with("max") {
         return None;
     }
-    let read = |text: &str| Some(positive(time)? as f64 / positive(text)? as f64);
-    let cpus = survey.understood(about, &source, "quota", words.next().unwrap_or_default(), read)?;
+    let cpus = survey.understood(about, &source, "quota", &text, |text| {
+        let (time, period) = text.split_once(' ')?;
+        Some(positive(time)? as f64 / positive(period)? as f64)
+    })?;
     Some(Quota { cpus, source })
 }
 

@@ -1,6 +1,7 @@
 //! NUMA nodes and their memory.
 
 use super::root::Survey;
+use super::sharing::silent;
 use crate::facts::{CpuSet, Node};
 use std::collections::BTreeSet;
 
@@ -90,8 +91,7 @@ fn each_cpu_once(survey: &mut Survey<'_>, online: &CpuSet, nodes: &mut [Node]) {
             node.cpus = first.into_iter().collect();
         }
     }
-    let homeless: CpuSet = online.iter().filter(|cpu| !claimed.contains(cpu)).collect();
-    if !homeless.is_empty() {
+    if let Some(homeless) = silent(online, |cpu| claimed.contains(&cpu)) {
         let first = &mut nodes[0];
         survey
             .gap("nodes", format!("none claims CPUs {homeless}: they are taken to be of node {}", first.id));
@@ -107,6 +107,7 @@ fn cross_check(survey: &mut Survey<'_>, nodes: &mut [Node], machine: Memory) {
     let sum = nodes.iter().map(|node| node.memory).try_fold(0_u64, |sum, memory| sum.checked_add(memory?));
     let (Some(sum), Some(total)) = (sum, machine.total) else { return };
     let contradiction = format!("the nodes say {sum} bytes, `/proc/meminfo` says {total}");
+    // Some memory is kept from both; a quarter more or less is none of that.
     if sum / 3 < total / 4 {
         if let [node] = nodes {
             survey.gap(

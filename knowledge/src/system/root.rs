@@ -19,7 +19,8 @@ pub(super) struct Root(PathBuf);
 
 impl Root {
     pub(super) fn new(path: PathBuf) -> Self {
-        Self(path)
+        // Of a folder that is not there, nothing will be read.
+        Self(fs::canonicalize(&path).unwrap_or(path))
     }
 
     /// What the file says; `None` if there is no such file. An error says why it cannot be used.
@@ -67,7 +68,7 @@ impl Root {
                 _ => return Err(outside()),
             }
         }
-        if self.0 != Path::new("/") && !fs::canonicalize(&below)?.starts_with(fs::canonicalize(&self.0)?) {
+        if self.0 != Path::new("/") && !fs::canonicalize(&below)?.starts_with(&self.0) {
             return Err(outside());
         }
         Ok(below)

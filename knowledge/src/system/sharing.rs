@@ -32,6 +32,12 @@ pub(super) fn sharing(said: &BTreeMap<u32, CpuSet>) -> Sharing {
     Sharing { groups, contradicted: contradicted.into_iter().collect() }
 }
 
+/// The CPUs that tell nothing, if there are any.
+pub(super) fn silent(online: &CpuSet, tells: impl Fn(u32) -> bool) -> Option<CpuSet> {
+    let silent: CpuSet = online.iter().filter(|&cpu| !tells(cpu)).collect();
+    (!silent.is_empty()).then_some(silent)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

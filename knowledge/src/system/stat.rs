@@ -4,8 +4,8 @@
 
 use std::collections::BTreeMap;
 
-/// No system has run for so many ticks: sums of fewer do not overflow.
-const MOST_TICKS: u64 = 1 << 56;
+/// No system has run for so many ticks, and the sum over all threads of a process does not overflow.
+const MOST_TICKS: u64 = 1 << 46;
 
 /// What a CPU has spent its time on since the system started.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -16,7 +16,8 @@ pub(super) struct CpuTicks {
     pub(super) nice: u64,
     /// The machine below.
     pub(super) steal: u64,
-    /// Nothing, for lack of work or for waiting for a device.
+    /// Nothing, for lack of work or for waiting for a device. Together, since the system may change its mind about which
+    /// of the two it was.
     pub(super) idle: u64,
 }
 

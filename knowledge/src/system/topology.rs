@@ -2,9 +2,9 @@
 
 use super::Unreadable;
 use super::root::{Survey, brief};
-use super::sharing::sharing;
+use super::sharing::{sharing, silent};
 use crate::facts::{CoreKind, Cpu, CpuSet, Node};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::thread;
 
 const CPUS: &str = "/sys/devices/system/cpu";
@@ -96,7 +96,7 @@ fn packages(survey: &mut Survey<'_>, online: &CpuSet) -> BTreeMap<u32, u32> {
         let number = survey.parsed::<i64>(about, &path, "number").map(u32::try_from);
         packages.extend(number.and_then(Result::ok).map(|package| (cpu, package)));
     }
-    if let Some(silent) = without(online, &packages) {
+    if let Some(silent) = silent(online, |cpu| packages.contains_key(&cpu)) {
         survey.gap(about, format!("CPUs {silent} do not tell theirs, and are taken to be in package 0"));
     }
     packages
@@ -123,7 +123,7 @@ fn cores(survey: &mut Survey<'_>, online: &CpuSet, packages: &BTreeMap<u32, u32>
         survey.gap(about, format!("CPUs {offline} are named as threads of cores, but are not online"));
     }
     said.extend(by_number(survey, online, packages, &said));
-    if let Some(silent) = without(online, &said) {
+    if let Some(silent) = silent(online, |cpu| said.contains_key(&cpu)) {
         survey.gap(
             about,
             format!("CPUs {silent} do not tell theirs, and are taken for one each if no other says so"),
@@ -134,15 +134,15 @@ fn cores(survey: &mut Survey<'_>, online: &CpuSet, packages: &BTreeMap<u32, u32>
         survey.gap(about, format!("what CPUs {} say of their core, others contradict", shared.contradicted));
     }
     let apart = |core: &&CpuSet| {
-        core.iter().any(|cpu| packages.get(&cpu) != core.iter().next().and_then(|first| packages.get(&first)))
+        let told: BTreeSet<_> = core.iter().filter_map(|cpu| packages.get(&cpu)).collect();
+        told.len() > 1
     };
     for core in shared.groups.iter().filter(apart) {
         survey.gap(about, format!("CPUs {core} are said to be one, but are in several packages"));
     }
-    let placed: CpuSet = shared.groups.iter().flat_map(CpuSet::iter).collect();
-    shared
-        .groups
-        .extend(online.iter().filter(|&cpu| !placed.contains(cpu)).map(|cpu| CpuSet::from_iter([cpu])));
+    let placed: BTreeSet<u32> = shared.groups.iter().flat_map(CpuSet::iter).collect();
+    let alone = online.iter().filter(|cpu| !placed.contains(cpu));
+    shared.groups.extend(alone.map(|cpu| CpuSet::from_iter([cpu])));
     shared.groups.sort();
     let numbered = (0..).zip(&shared.groups);
     numbered.flat_map(|(number, core)| core.iter().map(move |cpu| (cpu, number))).collect()
@@ -161,8 +161,8 @@ fn by_number(
             let path = format!("{CPUS}/cpu{cpu}/topology/{name}");
             survey.parsed::<i64>("cores", &path, "number").filter(|&number| number >= 0)
         };
-        if let Some(core) = number("core_id") {
-            cores.entry((packages.get(&cpu), number("die_id"), core)).or_default().push(cpu);
+        if let (Some(package), Some(core)) = (packages.get(&cpu), number("core_id")) {
+            cores.entry((package, number("die_id"), core)).or_default().push(cpu);
         }
     }
     let each = |core: Vec<u32>| {
@@ -185,7 +185,7 @@ fn capacities(survey: &mut Survey<'_>, online: &CpuSet) -> BTreeMap<u32, u16> {
         }
     }
     if !capacities.is_empty()
-        && let Some(silent) = without(online, &capacities)
+        && let Some(silent) = silent(online, |cpu| capacities.contains_key(&cpu))
     {
         survey.gap(about, format!("CPUs {silent} do not tell theirs, though others do"));
     }
@@ -208,16 +208,9 @@ fn kinds(survey: &mut Survey<'_>, online: &CpuSet) -> BTreeMap<u32, CoreKind> {
     };
     let mut kinds = BTreeMap::from_iter(of(&fast, CoreKind::Performance));
     kinds.extend(of(&thrifty, CoreKind::Efficiency));
-    let silent = online.iter().filter(|&cpu| !kinds.contains_key(&cpu) && !both.contains(cpu));
-    let silent: CpuSet = silent.collect();
-    if !silent.is_empty() {
+    let told = |cpu| fast.contains(cpu) || thrifty.contains(cpu);
+    if let Some(silent) = silent(online, told) {
         survey.gap(about, format!("CPUs {silent} are not among those of which a kind is told"));
     }
     kinds
-}
-
-/// The CPUs that say nothing, if there are any.
-pub(super) fn without<T>(online: &CpuSet, said: &BTreeMap<u32, T>) -> Option<CpuSet> {
-    let silent: CpuSet = online.iter().filter(|cpu| !said.contains_key(cpu)).collect();
-    (!silent.is_empty()).then_some(silent)
 }

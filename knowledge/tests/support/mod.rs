@@ -66,6 +66,7 @@ pub fn coherent(facts: &Facts) {
     for [a, b] in facts.caches.windows(2).map(|pair| [&pair[0], &pair[1]]) {
         assert!((a.level, a.kind) != (b.level, b.kind) || !a.cpus.meets(&b.cpus), "{a:?} {b:?}");
     }
+    assert!(!facts.allowed().is_empty());
     let Limits { affinity, group, nodes, quota, .. } = &facts.limits;
     assert!([affinity, group].into_iter().flatten().all(|cpus| cpus.meets(&online) && *cpus != online));
     assert!(nodes.as_ref().is_none_or(|allowed| facts.nodes.iter().any(|node| allowed.contains(node.id))));
