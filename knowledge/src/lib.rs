@@ -11,6 +11,7 @@
 //! | [`drawing`] | facts as a person sees them: text and SVG |
 //! | `questions` | what can be asked of it: [`Knowledge`], [`Request`], [`Suggestion`] |
 //! | `plan` | partitions and their places, and the way from one plan to another: [`Plan`], [`Change`] |
+//! | `placement` | a suggestion as the place of a runtime's workers |
 //! | `register` | what our own runtimes use: [`Register`] |
 //! | `rules` | what follows from the facts |
 //! | `speed` | how fast a worker is beside strangers and beside other threads of its core |
@@ -22,6 +23,7 @@ pub mod drawing;
 pub mod facts;
 mod machine;
 mod pick;
+mod placement;
 mod plan;
 mod questions;
 mod register;
@@ -30,7 +32,7 @@ mod solver;
 mod speed;
 pub mod system;
 
-pub use plan::{Change, Partition, Plan};
+pub use plan::{Bytes, Change, Partition, Plan};
 pub use questions::{
     About, Alternative, Bound, CacheSizes, CacheView, Knowledge, NoPlan, Reason, Request, Sharing,
     Suggestion, Unknown,

@@ -132,7 +132,8 @@ impl fmt::Display for Change {
 }
 
 /// Bytes, written for people.
-pub(crate) struct Bytes(pub u64);
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bytes(pub u64);
 
 impl fmt::Display for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

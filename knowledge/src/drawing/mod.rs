@@ -14,22 +14,20 @@ mod machines;
 pub use svg::svg;
 pub use text::text;
 
-use crate::facts::CpuLoad;
-
-/// Bytes, in the largest unit of which there is one.
-fn bytes(count: u64) -> String {
-    const UNITS: [&str; 6] = ["bytes", "KiB", "MiB", "GiB", "TiB", "PiB"];
-    let power = (count.max(1).ilog2() / 10).min(UNITS.len() as u32 - 1);
-    let unit = 1u64 << (10 * power);
-    let name = UNITS[power as usize];
-    // Hundredths, as far as there are any.
-    let number = (count as f64 / unit as f64 * 100.0).round() / 100.0;
-    format!("{number} {name}")
-}
+use crate::facts::{CpuLoad, CpuSet};
 
 /// So many of something.
 fn count(number: usize, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
+}
+
+/// CPUs by number.
+fn named(cpus: &CpuSet) -> String {
+    match cpus.len() {
+        0 => "no CPU".to_string(),
+        1 => format!("CPU {cpus}"),
+        _ => format!("CPUs {cpus}"),
+    }
 }
 
 /// What a CPU did, in the order in which it is drawn: for this process, for others, for those that give way, and what
@@ -50,9 +48,11 @@ mod tests {
 
     #[test]
     fn numbers_are_short() {
-        assert_eq!([0, 1023, 32 << 10].map(bytes), ["0 bytes", "1023 bytes", "32 KiB"]);
-        assert_eq!([1280 << 10, 3 << 39, u64::MAX].map(bytes), ["1.25 MiB", "1.5 TiB", "16384 PiB"]);
         assert_eq!([count(1, "core", "cores"), count(2, "core", "cores")], ["1 core", "2 cores"]);
+        assert_eq!(
+            ["", "3", "0-1,4"].map(|list| named(&list.parse().unwrap())),
+            ["no CPU", "CPU 3", "CPUs 0-1,4"]
+        );
         assert_eq!([0.0, 0.256, 1.0].map(percent), ["0 %", "26 %", "100 %"]);
     }
 }

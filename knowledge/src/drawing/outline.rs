@@ -1,6 +1,7 @@
 //! A machine as parts within parts: packages, nodes, caches and cores, each by the CPUs that belong to it.
 
-use super::{bytes, count};
+use super::count;
+use crate::Bytes;
 use crate::facts::{Cache, CacheKind, CoreKind, Cpu, CpuSet, Facts, Node};
 use std::collections::BTreeMap;
 
@@ -56,12 +57,14 @@ impl Part {
         for cache in caches {
             part(&cache.cpus, &|part| part.caches.push(cache_name(cache)));
         }
+        // Strength is worth a word only where it differs.
+        let differ = facts.cpus.windows(2).any(|pair| pair[0].capacity != pair[1].capacity);
         for (number, cpus) in groups(facts, |cpu| cpu.core) {
             let first = cpus.iter().next().and_then(|cpu| facts.cpu(cpu));
             let core = Core {
                 number,
                 kind: first.and_then(|cpu| cpu.kind),
-                capacity: first.and_then(|cpu| cpu.capacity),
+                capacity: first.and_then(|cpu| cpu.capacity).filter(|_| differ),
                 allowed: cpus.iter().filter(|&cpu| facts.limits.allow(cpu)).count(),
             };
             part(&cpus, &|part| part.core = Some(core.clone()));
@@ -163,8 +166,8 @@ fn groups(facts: &Facts, of: impl Fn(&Cpu) -> u32) -> BTreeMap<u32, CpuSet> {
 /// A node and its memory.
 pub fn node_name(node: &Node) -> String {
     let memory = match (node.memory, node.free) {
-        (Some(memory), Some(free)) => format!(" ({}, {} free)", bytes(memory), bytes(free)),
-        (Some(memory), None) => format!(" ({})", bytes(memory)),
+        (Some(memory), Some(free)) => format!(" ({}, {} free)", Bytes(memory), Bytes(free)),
+        (Some(memory), None) => format!(" ({})", Bytes(memory)),
         (None, _) => String::new(),
     };
     format!("node {}{memory}", node.id)
@@ -176,5 +179,5 @@ fn cache_name(cache: &Cache) -> String {
         CacheKind::Instruction => "i",
         CacheKind::Unified => "",
     };
-    format!("L{}{kind} {}", cache.level, bytes(cache.size))
+    format!("L{}{kind} {}", cache.level, Bytes(cache.size))
 }

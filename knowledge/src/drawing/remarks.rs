@@ -1,6 +1,7 @@
 //! What is said beside a drawing: limits, distances, pressure, who is registered, and what is not known.
 
-use super::{bytes, count};
+use super::{count, named};
+use crate::Bytes;
 use crate::facts::{CpuSet, Facts, Stall, Stalls};
 
 /// A heading and what stands below it, a line each. Those of which nothing is known are not there.
@@ -22,7 +23,7 @@ pub fn summary(facts: &Facts) -> Vec<String> {
         count(facts.nodes.len(), "node", "nodes"),
     );
     if let Some(memory) = facts.memory {
-        size += &format!(" · {} of memory", bytes(memory));
+        size += &format!(" · {} of memory", Bytes(memory));
     }
     facts.model.iter().cloned().chain([size]).collect()
 }
@@ -46,10 +47,10 @@ fn limits(facts: &Facts) -> Vec<(String, String)> {
     let mut lines = Vec::new();
     let mut add = |name: &str, text: String| lines.push((name.to_string(), text));
     if let Some(cpus) = &limits.affinity {
-        add("affinity mask", format!("CPUs {cpus}"));
+        add("affinity mask", named(cpus));
     }
     if let Some(cpus) = &limits.group {
-        add("control group", format!("CPUs {cpus}"));
+        add("control group", named(cpus));
     }
     if let Some(nodes) = &limits.nodes {
         add("control group", format!("memory of nodes {nodes}"));
@@ -59,14 +60,13 @@ fn limits(facts: &Facts) -> Vec<(String, String)> {
         add("quota", format!("the time of {} {worth}, says {}", quota.cpus, quota.source));
     }
     if let Some(memory) = limits.memory {
-        add("memory", bytes(memory));
+        add("memory", Bytes(memory).to_string());
     }
     let allowed = facts.allowed();
     if allowed.len() < facts.cpus.len() {
         let ids = facts.cpus.iter().map(|cpu| cpu.id);
         let forbidden: CpuSet = ids.filter(|&cpu| !allowed.contains(cpu)).collect();
-        let left = if allowed.is_empty() { "no CPU".to_string() } else { format!("CPUs {allowed}") };
-        add("what is left", format!("{left}; forbidden: CPUs {forbidden}"));
+        add("what is left", format!("{}; forbidden: {}", named(&allowed), named(&forbidden)));
     }
     lines
 }
@@ -104,9 +104,9 @@ fn registered(facts: &Facts) -> Vec<(String, String)> {
         let cpus: CpuSet = registration.cpus.iter().copied().collect();
         let workers = count(registration.cpus.len(), "worker", "workers");
         let memory =
-            registration.memory.iter().map(|(node, size)| format!(", {} on node {node}", bytes(*size)));
+            registration.memory.iter().map(|(node, size)| format!(", {} on node {node}", Bytes(*size)));
         let memory: String = memory.collect();
-        (registration.name.clone(), format!("{workers} on CPUs {cpus}{memory}"))
+        (registration.name.clone(), format!("{workers} on {}{memory}", named(&cpus)))
     };
     facts.registered.iter().map(line).collect()
 }

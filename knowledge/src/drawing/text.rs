@@ -2,7 +2,7 @@
 
 use super::outline::{Part, Run};
 use super::remarks::{remarks, summary};
-use super::{percent, shares};
+use super::{named, percent, shares};
 use crate::facts::{CpuLoad, CpuSet, Facts, Load};
 use std::fmt::Write;
 
@@ -45,12 +45,7 @@ fn branches(part: &Part, before: &str, numbered: bool, lines: &mut Vec<(String, 
     for (index, &run) in runs.iter().enumerate() {
         let is_last = index + 1 == runs.len();
         let (branch, below) = if is_last { ("└─ ", "   ") } else { ("├─ ", "│  ") };
-        let cpus = run.cpus();
-        let cpus = match cpus.len() {
-            _ if !numbered => String::new(),
-            1 => format!("CPU {cpus}"),
-            _ => format!("CPUs {cpus}"),
-        };
+        let cpus = if numbered { named(&run.cpus()) } else { String::new() };
         lines.push((format!("{before}{branch}{}", run.title(numbered)), cpus));
         branches(&run.0[0], &format!("{before}{below}"), numbered && run.0.len() == 1, lines);
     }
@@ -141,11 +136,11 @@ AMD Opteron 8354 <quad>
     fn kinds_of_cores_limits_and_loads() {
         let text = text(&machines::hybrid());
         let expected = "
-└─ package 0 · node 0 (16 GiB) · L3 12 MiB                                              CPUs 0-7
-   ├─ 2 performance cores 0-1, 2 threads each, strength 1024: L2 1.25 MiB · L1d 48 KiB  CPUs 0-3
-   └─ L2 2 MiB                                                                          CPUs 4-7
-      ├─ 2 efficiency cores 2-3, strength 593: L1d 32 KiB                               CPUs 4-5
-      └─ 2 efficiency cores 4-5, strength 593, forbidden: L1d 32 KiB                    CPUs 6-7
+└─ package 0 · node 0 (16 GiB) · L3 12 MiB                                             CPUs 0-7
+   ├─ 2 performance cores 0-1, 2 threads each, strength 1024: L2 1.2 MiB · L1d 48 KiB  CPUs 0-3
+   └─ L2 2 MiB                                                                         CPUs 4-7
+      ├─ 2 efficiency cores 2-3, strength 593: L1d 32 KiB                              CPUs 4-5
+      └─ 2 efficiency cores 4-5, strength 593, forbidden: L1d 32 KiB                   CPUs 6-7
 
 load over 200 ms: █ own  ▓ others  ░ giving way  × taken below  · idle  ! forbidden
     0  ██████████▓▓▓▓▓·····  own 50 %, others 25 %, giving way 0 %, taken below 0 %

@@ -398,8 +398,8 @@ impl Builder {
     /// # }
     /// # Ok::<(), xtasking::BuildError>(())
     /// ```
-    pub fn placement(mut self, placement: Placement) -> Self {
-        self.placement = Some(placement);
+    pub fn placement(mut self, placement: impl Into<Placement>) -> Self {
+        self.placement = Some(placement.into());
         self
     }
 
