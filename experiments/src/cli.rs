@@ -1,7 +1,7 @@
 //! The command line: which experiment, and the options that all of them share.
 
 use crate::failure::Failure;
-use crate::{cholesky, fib, granularity, managed, pools, soak, tasks, ycsb};
+use crate::{cholesky, fib, granularity, inquiry, managed, pools, soak, tasks, ycsb};
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 
@@ -26,6 +26,7 @@ enum Command {
     Managed(managed::Options),
     Pools(pools::Options),
     Soak(soak::Options),
+    Machine(inquiry::Options),
 }
 
 /// The vocabulary that all experiments share.
@@ -112,9 +113,19 @@ impl Cli {
             Some(Command::Managed(options)) => managed::run(&options),
             Some(Command::Pools(options)) => pools::run(&options),
             Some(Command::Soak(options)) => soak::run(&options),
+            Some(Command::Machine(options)) => inquiry::run(&options),
             None => Self::parse_from(["xtasking", "ycsb"]).run(),
         }
     }
+}
+
+/// Bytes: a whole number, or one with a unit such as `MiB`.
+pub fn parse_bytes(text: &str) -> Result<u64, String> {
+    const UNITS: [(&str, u32); 5] = [("KiB", 10), ("MiB", 20), ("GiB", 30), ("TiB", 40), ("B", 0)];
+    let unit = UNITS.iter().find_map(|&(unit, shift)| Some((text.strip_suffix(unit)?, shift)));
+    let (digits, shift) = unit.unwrap_or((text, 0));
+    let number = digits.trim_end().parse::<u64>().ok().and_then(|number| number.checked_mul(1 << shift));
+    number.ok_or_else(|| "write bytes such as 4096, 512MiB or 8GiB".to_string())
 }
 
 /// A whole number, in which `k`, `M` and `G` stand for thousands, millions and billions.
@@ -137,6 +148,17 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn bytes_have_units() {
+        for (text, bytes) in [("7", 7), ("64B", 64), ("3KiB", 3 << 10), ("8GiB", 8 << 30), ("2 TiB", 2 << 40)]
+        {
+            assert_eq!(parse_bytes(text), Ok(bytes));
+        }
+        for text in ["", "GiB", "-1", "1.5GiB", "8GB", "8gib", "99999999TiB", "é"] {
+            assert!(parse_bytes(text).is_err(), "{text}");
+        }
     }
 
     #[test]

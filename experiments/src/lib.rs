@@ -11,6 +11,7 @@
 //! | [`granularity`] | how small tasks may be: records aggregated by tasks of 10 to 10 million |
 //! | [`managed`] | requests with ranks, served by pools with one queue |
 //! | [`soak`] | the soak test: load and abuse, every result checked |
+//! | [`inquiry`] | what the machine is and is doing, and questions about it |
 //! | [`experiment`] | what every experiment does |
 //! | [`lineup`] | contenders that take turns with some numbers of workers |
 //! | [`outside`] | contenders that are programs of their own |
@@ -31,6 +32,7 @@ pub mod experiment;
 pub mod failure;
 pub mod fib;
 pub mod granularity;
+pub mod inquiry;
 pub mod lineup;
 pub mod machine;
 pub mod managed;

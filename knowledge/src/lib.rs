@@ -7,5 +7,34 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`facts`] | what is known of a machine at one moment, as plain data |
+//! | [`system`] | reading it from a system |
+//! | [`drawing`] | facts as a person sees them: text and SVG |
+//! | `questions` | what can be asked of it: [`Knowledge`], [`Request`], [`Suggestion`] |
+//! | `plan` | partitions and their places, and the way from one plan to another: [`Plan`], [`Change`] |
+//! | `placement` | a suggestion as the place of a runtime's workers |
+//! | `register` | what our own runtimes use: [`Register`] |
+//! | `rules` | what follows from the facts |
+//! | `speed` | how fast a worker is beside strangers and beside other threads of its core |
+//! | `machine` | the machine as far as a request may use it |
+//! | `classes`, `solver`, `pick` | alike cores, how many of each get workers, and which |
 
+mod classes;
+pub mod drawing;
 pub mod facts;
+mod machine;
+mod pick;
+mod placement;
+mod plan;
+mod questions;
+mod register;
+mod rules;
+mod solver;
+mod speed;
+pub mod system;
+
+pub use plan::{Bytes, Change, Partition, Plan};
+pub use questions::{
+    About, Alternative, Bound, CacheSizes, CacheView, Knowledge, NoPlan, Reason, Request, Sharing,
+    Suggestion, Unknown,
+};
+pub use register::{Register, Registered};

@@ -77,6 +77,7 @@ pub use object::{
     ReaderWriterLatch, Reserved, Sequencing, Shared, SharedReads, Snapshot, SpinLatch, Version, Versioned,
     Word, WriteToken,
 };
+pub use platform::{Misplaced, Placement, Site};
 pub use pool::{Links, Pool, Ranking};
 pub use scheduler::{BuildError, Builder, Context, Driver, Progress, Runtime, Shutdown};
 pub use task::{

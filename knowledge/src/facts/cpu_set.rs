@@ -81,16 +81,20 @@ impl FromStr for CpuSet {
     fn from_str(text: &str) -> Result<Self, NotACpuSet> {
         let wrong = || NotACpuSet(text.to_string());
         let number = |text: &str| text.trim().parse().ok().filter(|&number| number < MOST).ok_or_else(wrong);
-        let mut cpus = BTreeSet::new();
+        let mut ranges = Vec::new();
         for part in text.trim().split(',').filter(|part| !part.trim().is_empty()) {
             let (first, last) = part.split_once('-').unwrap_or((part, part));
             let (first, last): (u32, u32) = (number(first)?, number(last)?);
             if first > last {
                 return Err(wrong());
             }
-            cpus.extend(first..=last);
+            ranges.push(first..=last);
         }
-        Ok(Self(cpus))
+        // What is named again and again costs as much as what is new.
+        if ranges.iter().map(|range| range.clone().count()).sum::<usize>() > MOST as usize {
+            return Err(wrong());
+        }
+        Ok(Self(ranges.into_iter().flatten().collect()))
     }
 }
 
@@ -126,7 +130,7 @@ mod tests {
         let set = |text: &str| text.parse::<CpuSet>();
         assert_eq!(set("0-3,8\n").unwrap(), CpuSet::from_iter([0, 1, 2, 3, 8]));
         assert!(set("").unwrap().is_empty() && set("\n").unwrap().is_empty());
-        for wrong in ["x", "3-1", "1-", "-1", "0-4294967295", "1;2"] {
+        for wrong in ["x", "3-1", "1-", "-1", "0-4294967295", "1;2", "0-999999,0-999999"] {
             assert!(set(wrong).is_err(), "{wrong}");
         }
     }

@@ -6,6 +6,7 @@
 mod cpu_set;
 mod limits;
 mod load;
+mod symmetric;
 
 pub use cpu_set::{CpuSet, NotACpuSet};
 pub use limits::{Limits, Quota};

@@ -6,12 +6,14 @@
 mod clock;
 #[cfg(feature = "std")]
 mod os;
+mod placement;
 mod simulation;
 #[cfg(feature = "std")]
 mod threads;
 mod topology;
 
 pub(crate) use clock::Clock;
+pub use placement::{Misplaced, Placement, Site};
 pub(crate) use simulation::this_thread;
 pub use simulation::{Clocks, CoreTime, Costs, Simulation};
 #[cfg(feature = "std")]
@@ -30,7 +32,18 @@ pub trait Platform: Send + Sync + 'static {
     /// The cores that workers may run on, and their nodes.
     fn topology(&self) -> Topology;
 
-    /// Starts a worker: something has to drive it from now on, until it stops.
+    /// Index in the [topology](Self::topology) of the node that the platform itself gives that number.
+    fn node_of_number(&self, number: u32) -> Option<u16> {
+        u16::try_from(number).ok().filter(|&node| usize::from(node) < self.topology().nodes)
+    }
+
+    /// Where workers run that were not [placed](crate::Builder::placement) otherwise, and why; `None` if anywhere.
+    fn placement(&self) -> Option<Placement> {
+        None
+    }
+
+    /// Starts a worker: something has to drive it from now on, until it stops; on the [core](Driver::core) that it was told,
+    /// if it was told any.
     ///
     /// # Errors
     ///

@@ -39,6 +39,16 @@ pub fn suggested_workers() -> usize {
     }
 }
 
+/// Index of [`Topology`] of the node that the system gives that number; without nodes all is node 0.
+pub fn node_of_number(number: u32) -> Option<u16> {
+    let nodes = system::nodes();
+    let found = nodes.iter().position(|node| node.os_id == number as usize);
+    found.or_else(|| (nodes.is_empty() && number == 0).then_some(0)).map(|index| index as u16)
+}
+
+/// Whether threads can be bound to cores here.
+pub const BINDS: bool = cfg!(target_os = "linux");
+
 /// The standard library's count, which on Linux takes the quotas of control groups into account.
 fn parallelism() -> usize {
     std::thread::available_parallelism().map_or(1, |count| count.get())

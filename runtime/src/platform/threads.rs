@@ -1,7 +1,7 @@
 //! Workers as threads of the operating system, pinned where it can.
 
 use super::os::{self, OsPages};
-use super::{Platform, Topology, WouldBlock};
+use super::{Placement, Platform, Topology, WouldBlock};
 use crate::memory::PageSource;
 use crate::scheduler::Driver;
 use crate::sync::{Acquire, AtomicBool, AtomicUsize, Relaxed, Release, SpinMutex, global};
@@ -10,6 +10,7 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use core::cell::Cell;
 use core::task::Waker;
+use std::sync::mpsc;
 use std::task::Wake;
 use std::thread::{JoinHandle, Thread};
 use std::time::{Duration, Instant};
@@ -26,6 +27,8 @@ static NEXT: global::AtomicU64 = global::AtomicU64::new(1);
 pub struct Threads {
     number: u64,
     topology: Topology,
+    /// How many workers make sense.
+    suggested: usize,
     workers: usize,
     /// The thread of each worker that is there, or was.
     threads: Arc<[SpinMutex<Option<Thread>>]>,
@@ -45,7 +48,8 @@ impl Threads {
         let topology = os::topology();
         Self {
             number: NEXT.fetch_add(1, Relaxed),
-            pin: workers <= topology.cores.len(),
+            pin: os::BINDS && workers <= topology.cores.len(),
+            suggested: os::suggested_workers(),
             stack: DEFAULT_STACK,
             workers,
             threads: (0..workers).map(|_| SpinMutex::new(None)).collect(),
@@ -57,7 +61,8 @@ impl Threads {
         }
     }
 
-    /// Leaves the placement of threads to the operating system.
+    /// Leaves the placement of threads to the operating system, unless the runtime is [told](crate::Builder::placement)
+    /// where they are to be.
     #[must_use]
     pub fn unpinned(mut self) -> Self {
         self.pin = false;
@@ -77,6 +82,21 @@ impl Threads {
     /// quota grants less.
     pub fn suggested_workers() -> usize {
         os::suggested_workers()
+    }
+
+    /// Where workers run that were told nothing, if they are bound; and why so many, and there.
+    pub(super) fn habit(&self) -> Placement {
+        let cpus = |count: usize| alloc::format!("{count} {}", if count == 1 { "CPU" } else { "CPUs" });
+        let usable = self.topology.cores.len();
+        let why = if self.workers != self.suggested {
+            alloc::format!("asked for, of {} that this process may run on", cpus(usable))
+        } else if self.suggested < usable {
+            let worth = cpus(self.suggested);
+            alloc::format!("a quota leaves {worth} of the {usable} that this process may run on")
+        } else {
+            alloc::format!("{} that this process may run on", cpus(usable))
+        };
+        Placement::new(self.topology.cores.iter().take(self.workers).map(|core| core.os_id as u32), why)
     }
 
     /// Starts a thread that [`join`](Platform::join) waits for.
@@ -104,28 +124,49 @@ impl Platform for Threads {
         self.topology.clone()
     }
 
+    fn node_of_number(&self, number: u32) -> Option<u16> {
+        os::node_of_number(number)
+    }
+
+    fn placement(&self) -> Option<Placement> {
+        self.pin.then(|| self.habit())
+    }
+
     fn start(&self, driver: Driver) -> Result<(), &'static str> {
         let worker = driver.worker();
         if worker >= self.workers {
             return Err("the platform was made for fewer workers");
         }
         let number = self.number;
-        let core = self.pin.then(|| self.topology.cores[worker % self.topology.cores.len()].os_id);
+        let told = driver.core();
+        let core =
+            told.or_else(|| self.pin.then(|| self.topology.cores[worker % self.topology.cores.len()].os_id));
+        // Who was told where to be says whether it is there.
+        let (say, hear) = told.map(|_| mpsc::channel()).unzip();
         let threads = self.threads.clone();
         let running = self.running.clone();
         let body = move || {
             WORKS_FOR.set(number);
             *threads[worker].lock() = Some(std::thread::current());
-            if let Some(core) = core {
-                // Where pinning is not possible the scheduler's choice has to do.
-                os::pin_current_thread(core);
+            // Where nothing was told and binding is not possible, the scheduler's choice has to do.
+            let is_there = core.is_none_or(os::pin_current_thread) || told.is_none();
+            // What a driver holds that does not run is free again before anybody hears of it.
+            let driver = is_there.then_some(driver);
+            if let Some(say) = say {
+                _ = say.send(is_there);
             }
-            driver.run();
+            if let Some(driver) = driver {
+                driver.run();
+            }
             running.fetch_sub(1, Relaxed);
         };
         self.running.fetch_add(1, Relaxed);
         self.spawn(alloc::format!("xtasking-{worker}"), body)
-            .inspect_err(|_| _ = self.running.fetch_sub(1, Relaxed))
+            .inspect_err(|_| _ = self.running.fetch_sub(1, Relaxed))?;
+        match hear.map(|hear| hear.recv()) {
+            None | Some(Ok(true)) => Ok(()),
+            Some(_) => Err("the system refuses to bind a worker to the core that it was told"),
+        }
     }
 
     fn park(&self, _: usize) {
@@ -218,5 +259,23 @@ impl Platform for Threads {
 
     fn is_oversubscribed(&self) -> bool {
         self.running.load(Relaxed) > self.topology.cores.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_habit_says_why() {
+        let why = |usable, suggested, workers| {
+            let threads =
+                Threads { topology: Topology::uniform(usable, 1), suggested, ..Threads::new(workers) };
+            alloc::string::ToString::to_string(&threads.habit())
+        };
+        assert_eq!(why(1, 1, 1), "CPU 0: 1 CPU that this process may run on");
+        assert_eq!(why(8, 8, 8), "CPUs 0-7: 8 CPUs that this process may run on");
+        assert_eq!(why(8, 1, 1), "CPU 0: a quota leaves 1 CPU of the 8 that this process may run on");
+        assert_eq!(why(8, 4, 2), "CPUs 0-1: asked for, of 8 CPUs that this process may run on");
     }
 }

@@ -76,6 +76,11 @@ impl Driver {
         self.worker
     }
 
+    /// The core that the worker was [told](crate::Builder::placement) to run on, by the platform's own number.
+    pub fn core(&self) -> Option<usize> {
+        self.shared.placement.as_ref().map(|placement| placement.sites()[self.worker].cpu as usize)
+    }
+
     /// Whether every task of the runtime that was spawned has run.
     pub(crate) fn finds_nothing_left(&self) -> bool {
         self.shared.epochs.is_quiescent(self.shared.ledgers())
@@ -313,9 +318,12 @@ impl Context {
 }
 
 impl Drop for Driver {
-    /// Between the end of a runtime and that of its workers a pool may be put to rest of which its keeper knew nothing.
+    /// A worker that could not be started may hold a pool, which others will look after. And between the end of a runtime
+    /// and that of its workers a pool may be put to rest of which its keeper knew nothing.
     fn drop(&mut self) {
-        self.held = None;
+        if let Some(cx) = self.held.take() {
+            self.shared.put_to_rest(cx);
+        }
         if self.shared.phase() == phase::STOPPED {
             self.shared.clear_rest();
         }

@@ -1,5 +1,6 @@
 //! Where tasks go and how workers run them.
 
+mod build_error;
 mod burst;
 mod context;
 mod driver;
@@ -16,8 +17,9 @@ mod shared;
 mod staff;
 mod tally;
 
+pub use build_error::BuildError;
 pub use context::Context;
 pub use driver::{Driver, Progress};
-pub use runtime::{BuildError, Builder, Runtime, Shutdown};
+pub use runtime::{Builder, Runtime, Shutdown};
 pub(crate) use shared::{Seat, Shared};
 pub(crate) use tally::Tally;

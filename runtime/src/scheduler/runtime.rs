@@ -3,7 +3,7 @@
 use super::follow::{Follow, Follower};
 use super::shared::{Seat, phase};
 use super::staff::Staff;
-use super::{Context, Shared};
+use super::{BuildError, Context, Shared};
 use crate::fork::ForkStack;
 use crate::memory::{Epochs, Heaps};
 use crate::monitor::{
@@ -13,7 +13,7 @@ use crate::object::{
     AtRest, MAX_HOMES, ObjectBuilder, Plain, Realm, Shared as SharedClass, Snapshot as SnapshotClass,
     Version, Versioned,
 };
-use crate::platform::{Platform, Topology};
+use crate::platform::{Misplaced, Placement, Platform, Topology};
 use crate::pool::{Inbox, Lane, Pool, Ranked};
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Hatch, Padded, SeqCst, SpinMutex};
 use crate::task::{Failure, Handle, Promise, TaskBuilder, pair};
@@ -116,9 +116,19 @@ impl Runtime {
         self.shared.pool
     }
 
-    /// What the runtime runs on.
+    /// What the runtime runs on: the cores where its workers were [placed](Builder::placement), else those of the platform.
     pub fn topology(&self) -> Topology {
-        self.shared.platform.topology()
+        self.shared.topology.clone()
+    }
+
+    /// Where the workers are, and why: a place for each that there can be ([`Builder::most_workers`]), of which the first
+    /// are taken. `None` if nobody has bound them to cores; then they are where the platform puts them.
+    ///
+    /// Where the platform has chosen for lack of a [placement](Builder::placement), it is a wish: if the system refuses to
+    /// bind a thread, that runs unbound.
+    pub fn placement(&self) -> Option<Placement> {
+        let placement = self.shared.placement.clone().or_else(|| self.shared.platform.placement())?;
+        Some(placement.first(self.workers()))
     }
 
     /// What the runtime has done so far; `None` unless counting was asked for ([`Builder::counters`]).
@@ -232,6 +242,7 @@ pub struct Builder {
     counting: bool,
     memory_limit: Option<u64>,
     platform: Option<Arc<dyn Platform>>,
+    placement: Option<Placement>,
     hook: Box<dyn Fn(Failure) + Send + Sync>,
     watchdog: Option<(Duration, Hook)>,
     observation: Observation,
@@ -257,6 +268,7 @@ impl Default for Builder {
             counting: false,
             memory_limit: None,
             platform: None,
+            placement: None,
             hook: Box::new(report),
             watchdog: None,
             observation: Observation::default(),
@@ -276,7 +288,8 @@ fn report(failure: Failure) {
 }
 
 impl Builder {
-    /// Number of workers to begin with; one for each core of the platform without this.
+    /// Number of workers to begin with; without this one for each place of the [placement](Self::placement), or else for
+    /// each core of the platform.
     pub fn workers(mut self, workers: usize) -> Self {
         self.workers = Some(workers);
         self
@@ -367,6 +380,29 @@ impl Builder {
         self
     }
 
+    /// Where the workers are; without this the platform decides, as [`Runtime::placement`] says.
+    ///
+    /// There are as many workers as places. With fewer [asked for](Self::workers) the first places are taken, and the
+    /// runtime may be [resized](Runtime::resize) up to [`most_workers`](Self::most_workers), which has to be said, of them.
+    /// Nodes follow from the places, for memory and for tasks that [name one](crate::TaskBuilder::node).
+    ///
+    /// ```
+    /// use xtasking::{Placement, Runtime};
+    ///
+    /// let cpu = Placement::of_this_process().sites()[0].cpu;
+    /// let placement = Placement::new([cpu], "the others are busy");
+    /// # if cfg!(target_os = "linux") {
+    /// let rt = Runtime::builder().placement(placement).build()?;
+    /// assert_eq!(rt.workers(), 1);
+    /// assert_eq!(rt.placement().expect("just said").why(), "the others are busy");
+    /// # }
+    /// # Ok::<(), xtasking::BuildError>(())
+    /// ```
+    pub fn placement(mut self, placement: impl Into<Placement>) -> Self {
+        self.placement = Some(placement.into());
+        self
+    }
+
     /// Who is told when a task fails that nobody waits for; without this the standard error stream. It spawns no tasks
     /// of this runtime: there may be no memory for them, of which it would be told again.
     pub fn on_failure(mut self, hook: impl Fn(Failure) + Send + Sync + 'static) -> Self {
@@ -426,12 +462,17 @@ impl Builder {
     ///
     /// # Errors
     ///
-    /// If the number of workers is 0 or too large, or the platform cannot start them, or not [watch](Self::watchdog)
-    /// them, also in order to [follow advice](Self::follow_advice).
+    /// If the number of workers is 0 or too large, or they cannot be [where they are to be](Self::placement), or the
+    /// platform cannot start them, or not [watch](Self::watchdog) them, also in order to
+    /// [follow advice](Self::follow_advice).
     pub fn build(self) -> Result<Runtime, BuildError> {
         let (platform, workers, most) = self.choose_platform()?;
         let realm = Realm::new().ok_or(BuildError::TooManyRuntimes)?;
-        let topology = platform.topology();
+        let placement = self.placement.map(|placement| placement.first(most));
+        let topology = match &placement {
+            Some(placement) => placement.topology(&*platform).map_err(BuildError::Misplaced)?,
+            None => platform.topology(),
+        };
         let limit = self.memory_limit.or_else(|| platform.memory().map(|bytes| bytes / 2));
         #[cfg(feature = "std")]
         let mut observation = self.observation.with_environment();
@@ -470,6 +511,8 @@ impl Builder {
             pool: self.pool,
             ranked: Ranked::of_pool(self.pool, most),
             nodes: topology.nodes,
+            topology,
+            placement,
             platform: platform.clone(),
             heaps,
             epochs: Epochs::new(),
@@ -515,12 +558,17 @@ impl Builder {
     /// The platform, how many workers begin, and how many there can be.
     fn choose_platform(&self) -> Result<(Arc<dyn Platform>, usize, usize), BuildError> {
         let wanted = |default: usize| {
-            let workers = self.workers.unwrap_or(default);
+            let places = self.placement.as_ref().map(Placement::workers);
+            let workers = self.workers.or(places).unwrap_or(default);
             let followed = self.follow.as_ref().map_or(1, |asked| *asked.within.end());
             let most = self.most_workers.unwrap_or(workers).max(workers).max(followed);
             match workers {
                 0 => Err(BuildError::NoWorkers),
                 _ if most > MAX_HOMES => Err(BuildError::TooManyWorkers(most)),
+                _ if places.is_some_and(|places| most > places) => {
+                    let places = places.unwrap_or_default();
+                    Err(BuildError::Misplaced(Misplaced::TooFew { workers: most, places }))
+                }
                 _ => Ok((workers, most)),
             }
         };
@@ -539,35 +587,3 @@ impl Builder {
         }
     }
 }
-
-/// Why a runtime could not be built.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BuildError {
-    /// A runtime needs at least one worker.
-    NoWorkers,
-    /// More workers than there can be: objects have only so many homes, and a runtime has the number of pools that it was
-    /// built with ([`Builder::most_workers`]).
-    TooManyWorkers(usize),
-    /// 65536 runtimes are there already, or objects of theirs.
-    TooManyRuntimes,
-    /// The platform could not start a worker, or not watch over them.
-    Platform(&'static str),
-}
-
-impl fmt::Display for BuildError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoWorkers => f.write_str("a runtime needs at least one worker"),
-            Self::TooManyWorkers(workers) => {
-                write!(
-                    f,
-                    "{workers} workers are more than the runtime can have (at most {MAX_HOMES}, if built for them)"
-                )
-            }
-            Self::TooManyRuntimes => f.write_str("there are too many runtimes in this process"),
-            Self::Platform(why) => f.write_str(why),
-        }
-    }
-}
-
-impl core::error::Error for BuildError {}

@@ -5,7 +5,7 @@ use crate::fork::{ForkStack, Job};
 use crate::memory::{Epochs, Heaps, Ledger, Retired};
 use crate::monitor::{Counters, Observer, Watchdog};
 use crate::object::{AtRest, Realm};
-use crate::platform::Platform;
+use crate::platform::{Placement, Platform, Topology};
 use crate::pool::{Inbox, Lane, Parcel, Pool, Ranked};
 use crate::sync::{
     AcqRel, AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Hatch, Padded, Relaxed, SeqCst, SpinMutex,
@@ -66,6 +66,10 @@ pub struct Shared {
     /// The tasks that are bound to nothing, in pools of that kind.
     pub(crate) ranked: Option<Ranked>,
     pub(crate) nodes: usize,
+    /// The cores that workers take, in order.
+    pub(crate) topology: Topology,
+    /// Where the workers are, if that was said: a place for each.
+    pub(crate) placement: Option<Placement>,
     pub(crate) platform: Arc<dyn Platform>,
     pub(crate) heaps: Arc<Heaps>,
     pub(crate) epochs: Epochs,

@@ -6,6 +6,9 @@ mod common;
 
 mod limits;
 mod managed;
+// Elsewhere threads cannot be bound.
+#[cfg(target_os = "linux")]
+mod placement;
 mod pools;
 mod ranks;
 mod resize;

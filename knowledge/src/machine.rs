@@ -1,0 +1,198 @@
+//! The machine as far as a request may use it: cores with their threads, how fast workers are on them, and memory.
+
+use crate::facts::{Facts, Registration};
+use crate::plan::{Partition, Plan};
+use crate::questions::{Bound, Request};
+use crate::rules::{Derived, distance};
+use crate::speed::{self, WHOLE};
+use std::collections::BTreeMap;
+
+/// See the module's documentation.
+#[derive(Clone)]
+pub(crate) struct Machine {
+    /// Cores that have at least one thread that may be used.
+    pub cores: Vec<Core>,
+    /// For each CPU that may be used: which core, and which of its threads.
+    pub places: BTreeMap<u32, (usize, usize)>,
+    /// Memory that may be used, by node.
+    pub memory: BTreeMap<u32, Memory>,
+    /// For each node with CPUs, the nodes with memory that may be used, the nearest first.
+    pub reach: BTreeMap<u32, Vec<u32>>,
+    /// CPUs' worth of time that the process gets at most.
+    pub quota: Option<f64>,
+    /// Whether a core may have more than one worker.
+    siblings: bool,
+    /// What a second busy thread adds to its core.
+    second: u32,
+}
+
+/// A core.
+#[derive(Clone)]
+pub(crate) struct Core {
+    /// The node that it is in.
+    pub node: u32,
+    /// Who has the same number shares a cache with it.
+    pub near: Option<u32>,
+    /// Its threads that may be used, those that get most first.
+    pub threads: Vec<Thread>,
+    /// How much its other threads are busy.
+    pub rest: u32,
+}
+
+/// A CPU.
+#[derive(Clone)]
+pub(crate) struct Thread {
+    /// Its number.
+    pub cpu: u32,
+    /// How much of it one of our workers gets, times its capacity.
+    pub share: u32,
+    /// How much it is busy without us.
+    pub busy: u32,
+}
+
+/// Memory of a node.
+#[derive(Clone)]
+pub(crate) struct Memory {
+    /// Bytes that may be used; `None` is not known, and not limited.
+    pub free: Option<u64>,
+}
+
+impl Machine {
+    /// What `request` may use of it. `others` are the runtimes of ours that are in the way.
+    pub fn new(facts: &Facts, derived: &Derived, others: &[Registration], request: &Request) -> Self {
+        let mut numbers = BTreeMap::<u32, usize>::new();
+        let mut cores = Vec::<Core>::new();
+        for cpu in &facts.cpus {
+            let Some(&share) = derived.share.get(&cpu.id) else { continue };
+            let index = *numbers.entry(cpu.core).or_insert_with(|| {
+                let near = derived.near.get(&cpu.id).copied();
+                cores.push(Core { node: cpu.node, near, threads: Vec::new(), rest: 0 });
+                cores.len() - 1
+            });
+            let capacity = u32::from(cpu.capacity.unwrap_or(1024)).clamp(1, 1024);
+            let share = (share * capacity / 1024).max(1);
+            cores[index].threads.push(Thread { cpu: cpu.id, share, busy: derived.busy[&cpu.id] });
+        }
+        let mut places = BTreeMap::new();
+        for (index, core) in cores.iter_mut().enumerate() {
+            let siblings = derived.siblings.get(&core.threads[0].cpu).map_or(&[][..], Vec::as_slice);
+            let barred = siblings.iter().filter(|cpu| !derived.share.contains_key(cpu));
+            core.rest = barred.map(|cpu| derived.busy[cpu]).sum();
+            core.threads.sort_by_key(|thread| (u32::MAX - thread.share, thread.busy, thread.cpu));
+            places.extend(core.threads.iter().enumerate().map(|(thread, is)| (is.cpu, (index, thread))));
+        }
+        let mut reach = BTreeMap::new();
+        let mut memory = BTreeMap::new();
+        for node in &facts.nodes {
+            if derived.home.values().any(|&home| home == node.id) {
+                let taken = others.iter().flat_map(|other| &other.memory).filter(|part| part.0 == node.id);
+                let taken: u64 = taken.map(|part| part.1).sum();
+                let free = node.free.or(node.memory).map(|free| free.saturating_sub(taken));
+                memory.insert(node.id, Memory { free });
+            }
+        }
+        for node in &facts.nodes {
+            let mut nodes: Vec<_> = (0..facts.nodes.len())
+                .filter(|&other| memory.contains_key(&facts.nodes[other].id))
+                .map(|other| (distance(facts, node, other), facts.nodes[other].id))
+                .collect();
+            nodes.sort_unstable();
+            reach.insert(node.id, nodes.into_iter().map(|node| node.1).collect());
+        }
+        let second = match request.bound {
+            Bound::Compute => speed::SECOND_THREAD,
+            Bound::Memory => 0,
+        };
+        let quota = facts.limits.quota.as_ref().map(|quota| quota.cpus);
+        Self { cores, places, memory, reach, quota, siblings: request.siblings, second }
+    }
+
+    /// How many workers a core may have.
+    pub fn room(&self, core: &Core) -> usize {
+        if self.siblings { core.threads.len() } else { 1 }
+    }
+
+    /// How fast the workers on these threads of a core are.
+    pub fn speeds(&self, core: &Core, mut chosen: impl FnMut(usize) -> bool) -> Vec<u32> {
+        let (mut busy, mut shares) = (core.rest, Vec::new());
+        for (index, thread) in core.threads.iter().enumerate() {
+            if chosen(index) {
+                shares.push(thread.share);
+                busy += WHOLE;
+            } else {
+                busy += thread.busy;
+            }
+        }
+        let beside = speed::beside(busy, self.second);
+        shares.into_iter().map(|share| (share * beside / WHOLE).max(1)).collect()
+    }
+
+    /// How fast each worker is if these CPUs have one; `None` if one of them may not be used.
+    pub fn speeds_on(&self, cpus: impl Iterator<Item = u32> + Clone) -> Option<Vec<u32>> {
+        let mut used = BTreeMap::<usize, Vec<usize>>::new();
+        for cpu in cpus.clone() {
+            let &(core, thread) = self.places.get(&cpu)?;
+            let threads = used.entry(core).or_default();
+            threads.push(thread);
+            if threads.len() > self.room(&self.cores[core]) {
+                return None;
+            }
+        }
+        let mut speeds = BTreeMap::new();
+        for (core, mut threads) in used {
+            threads.sort_unstable();
+            let core = &self.cores[core];
+            let fast = self.speeds(core, |thread| threads.binary_search(&thread).is_ok());
+            speeds.extend(threads.iter().map(|&thread| core.threads[thread].cpu).zip(fast));
+        }
+        cpus.map(|cpu| speeds.get(&cpu).copied()).collect()
+    }
+
+    /// The time that work takes whose partitions have these shares of it and run so fast.
+    pub fn time(&self, parts: impl Iterator<Item = (f64, u32)>) -> f64 {
+        let slowest =
+            parts.map(|(share, speed)| share * f64::from(WHOLE) / f64::from(speed)).fold(0.0, f64::max);
+        slowest.max(self.quota.map_or(0.0, |cpus| 1.0 / cpus))
+    }
+
+    /// The time that a plan would take now; `None` if it cannot be: a CPU or a memory may not be used, two workers have the
+    /// same CPU, there are more than the quota grants, or a node has not the memory.
+    pub fn predict(&self, plan: &Plan) -> Option<f64> {
+        let cpus = || plan.partitions.iter().map(|partition| partition.cpu);
+        if plan.cpus().len() != plan.partitions.len() || plan.partitions.len() > self.granted() {
+            return None;
+        }
+        let known = |partition: &Partition| self.memory.contains_key(&partition.node);
+        if !plan.partitions.iter().all(known) {
+            return None;
+        }
+        let speeds = self.speeds_on(cpus())?;
+        Some(self.time(plan.partitions.iter().map(|partition| partition.weight).zip(speeds)))
+    }
+
+    /// How many workers the quota grants.
+    pub fn granted(&self) -> usize {
+        self.quota.map_or(usize::MAX, |cpus| (cpus.ceil() as usize).max(1))
+    }
+
+    /// The same, but with one worker at most for each core.
+    pub fn of_single_threads(&self) -> Self {
+        Self { siblings: false, ..self.clone() }
+    }
+
+    /// The same, but without these threads.
+    pub fn without(&self, leaves: impl Fn(u32, &Thread) -> bool) -> Self {
+        let mut less = self.clone();
+        less.places.clear();
+        for core in &mut less.cores {
+            let node = core.node;
+            core.rest +=
+                core.threads.extract_if(.., |thread| leaves(node, thread)).map(|gone| gone.busy).sum::<u32>();
+        }
+        less.cores.retain(|core| !core.threads.is_empty());
+        for (index, core) in less.cores.iter().enumerate() {
+            less.places.extend(core.threads.iter().enumerate().map(|(thread, is)| (is.cpu, (index, thread))));
+        }
+        less
+    }
+}

@@ -1,0 +1,72 @@
+//! Which CPUs: the program has said how many of each class.
+
+use crate::classes::Class;
+use crate::facts::CpuSet;
+use crate::machine::{Core, Machine};
+use crate::questions::Sharing;
+use crate::solver::Counts;
+use std::collections::BTreeMap;
+
+/// Cores that share a cache and are alike: those that are left, the last one to be taken first.
+struct Group {
+    cache: Option<u32>,
+    left: Vec<usize>,
+}
+
+/// The CPUs of a solution, by number: by preference of caches, then rather those of `present`.
+pub(crate) fn pick(
+    machine: &Machine,
+    classes: &[Class],
+    counts: &Counts,
+    caches: Sharing,
+    present: &CpuSet,
+) -> Vec<u32> {
+    // How many cores that share a cache have workers.
+    let mut taken = BTreeMap::<u32, usize>::new();
+    let mut cpus = Vec::new();
+    for (class, counts) in classes.iter().zip(counts) {
+        let mut groups = groups(machine, class, caches, present);
+        for (workers, &count) in counts.iter().enumerate().map(|(index, count)| (index + 1, count)).rev() {
+            for _ in 0..count {
+                let Some(core) = next(&mut groups, caches, &taken) else { break };
+                let core: &Core = &machine.cores[core];
+                core.near.into_iter().for_each(|cache| *taken.entry(cache).or_default() += 1);
+                cpus.extend(core.threads[..workers].iter().map(|thread| thread.cpu));
+            }
+        }
+    }
+    cpus.sort_unstable();
+    cpus
+}
+
+/// The cores of a class by the cache that they share, if that matters.
+fn groups(machine: &Machine, class: &Class, caches: Sharing, present: &CpuSet) -> Vec<Group> {
+    let mut groups = BTreeMap::<Option<u32>, Vec<usize>>::new();
+    for &core in &class.cores {
+        let cache = if caches == Sharing::Any { None } else { machine.cores[core].near };
+        groups.entry(cache).or_default().push(core);
+    }
+    let rather = |&core: &usize| {
+        let threads = &machine.cores[core].threads;
+        (threads.iter().any(|thread| present.contains(thread.cpu)), usize::MAX - core)
+    };
+    let mut groups: Vec<_> = groups.into_iter().map(|(cache, left)| Group { cache, left }).collect();
+    groups.iter_mut().for_each(|group| group.left.sort_by_key(rather));
+    // Of groups that are as good, the one with more of the present CPUs, then the first.
+    let presence = |group: &Group| group.left.iter().filter(|core| rather(core).0).count();
+    groups.sort_by_cached_key(|group| usize::MAX - presence(group));
+    groups
+}
+
+/// The core to be taken next.
+fn next(groups: &mut [Group], caches: Sharing, taken: &BTreeMap<u32, usize>) -> Option<usize> {
+    let used = |group: &Group| group.cache.and_then(|cache| taken.get(&cache)).copied().unwrap_or(0);
+    let group =
+        groups.iter_mut().filter(|group| !group.left.is_empty()).min_by_key(|group| match caches {
+            Sharing::Any => (0, 0),
+            // To whom there are most already, or can be.
+            Sharing::Together => (usize::MAX - used(group), usize::MAX - group.left.len()),
+            Sharing::Apart => (used(group), usize::MAX - group.left.len()),
+        })?;
+    group.left.pop()
+}

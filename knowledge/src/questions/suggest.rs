@@ -1,0 +1,218 @@
+//! How many partitions, on which CPUs, in whose memory.
+
+use super::{Bound, Knowledge, NoPlan, Request, Suggestion, alternatives, why};
+use crate::classes::classes;
+use crate::facts::{CpuSet, Facts, Registration};
+use crate::machine::Machine;
+use crate::pick::pick;
+use crate::plan::{Partition, Plan};
+use crate::rules::{Derived, distance};
+use crate::solver::{Program, Rules};
+use std::collections::BTreeMap;
+
+/// A question, and what was found out for it.
+pub(crate) struct Question<'a> {
+    pub facts: &'a Facts,
+    pub request: &'a Request,
+    /// Runtimes of ours that are in the way.
+    pub others: Vec<Registration>,
+    pub derived: Derived,
+    pub machine: Machine,
+    pub present: Option<&'a Plan>,
+}
+
+/// A plan, and which rules had to be given up for it.
+pub(crate) struct Found {
+    pub plan: Plan,
+    /// Workers are spread evenly over the nodes.
+    pub even: bool,
+    /// Each partition lies in the memory nearest to its worker.
+    pub fit: bool,
+}
+
+impl Knowledge {
+    /// Divides `size` bytes into as many partitions as help, each with a CPU and a node.
+    ///
+    /// # Errors
+    ///
+    /// See [`Knowledge::suggest_allocation`].
+    pub fn suggest_partitions(&self, size: u64, bound: Bound) -> Result<Suggestion, NoPlan> {
+        self.suggest_allocation(&Request::new(size, bound), None)
+    }
+
+    /// Divides data and gives each partition a CPU and a node, so that the predicted time is the least; of plans that take
+    /// as long the one with the fewest partitions, then of those the one whose nodes are near to one another, whose caches
+    /// are shared as asked for, and that needs the fewest changes from `present`, in this order.
+    ///
+    /// The time is the largest of all partitions' share of the data divided by the speed of its CPU, and not below the
+    /// time that the quota allows.
+    ///
+    /// # Errors
+    ///
+    /// If no CPU may be used, more partitions are asked for than there may be, or the data does not fit into memory.
+    pub fn suggest_allocation(
+        &self,
+        request: &Request,
+        present: Option<&Plan>,
+    ) -> Result<Suggestion, NoPlan> {
+        let question = Question::new(&self.facts, self.registered(), request, present);
+        let found = question.best(&question.machine, request)?;
+        let why = why::reasons(&question, &found);
+        let alternatives = alternatives::alternatives(&question, &found.plan);
+        let changes = present.map(|present| found.plan.changes_from(present));
+        Ok(Suggestion { plan: found.plan, why, alternatives, changes })
+    }
+
+    /// The time that `plan` would take now, as [`Plan::predicted`]; `None` if it cannot be carried out: one of its CPUs or
+    /// memories may not be used, or it has more workers than are allowed.
+    pub fn predict(&self, request: &Request, plan: &Plan) -> Option<f64> {
+        Question::new(&self.facts, self.registered(), request, None).machine.predict(plan)
+    }
+}
+
+impl<'a> Question<'a> {
+    pub fn new(
+        facts: &'a Facts,
+        registered: Vec<Registration>,
+        request: &'a Request,
+        present: Option<&'a Plan>,
+    ) -> Self {
+        let mut others = registered;
+        others.retain(|other| request.asker.as_ref() != Some(&other.name));
+        let derived = Derived::of(facts, &request.keep, &others);
+        let machine = Machine::new(facts, &derived, &others, request);
+        Self { facts, request, others, derived, machine, present }
+    }
+
+    /// The best plan on `machine`, which may be less than the question's.
+    pub fn best(&self, machine: &Machine, request: &Request) -> Result<Found, NoPlan> {
+        let (fewest, most) = self.counts(machine, request)?;
+        self.memory(machine, request)?;
+        let order = self.order(machine);
+        let classes = classes(machine);
+        let program = Program { machine, classes: &classes, order: &order };
+        let memory = request.bound == Bound::Memory;
+        for (fit, even) in [(true, memory), (true, false), (false, memory)] {
+            let Request { bytes, weighted, .. } = *request;
+            let Some(counts) = program.solve(&Rules { bytes, fewest, most, weighted, even, fit }) else {
+                continue;
+            };
+            let present = self.present.map_or_else(CpuSet::default, Plan::cpus);
+            let cpus = pick(machine, &classes, &counts, request.caches, &present);
+            if let Some(plan) = divide(machine, request, cpus, fit) {
+                return Ok(Found { plan, even, fit });
+            }
+        }
+        Err(self.no_memory(machine, request))
+    }
+
+    fn counts(&self, machine: &Machine, request: &Request) -> Result<(u64, u64), NoPlan> {
+        if machine.cores.is_empty() {
+            return Err(NoPlan::NoCpu {
+                online: self.facts.cpus.iter().map(|cpu| cpu.id).collect(),
+                affinity: self.facts.limits.affinity.clone(),
+                group: self.facts.limits.group.clone(),
+                keep: request.keep.clone(),
+            });
+        }
+        let (fewest, most) = request.counts();
+        if fewest > most {
+            return Err(NoPlan::Contradiction { fewest, most });
+        }
+        let room: usize = machine.cores.iter().map(|core| machine.room(core)).sum();
+        let usable = room.min(machine.granted());
+        if fewest > usable as u64 {
+            let quota = machine.quota.filter(|_| usable < room);
+            return Err(NoPlan::TooFewCpus { wanted: fewest, usable: usable as u64, quota });
+        }
+        Ok((fewest, most))
+    }
+
+    fn memory(&self, machine: &Machine, request: &Request) -> Result<(), NoPlan> {
+        let all =
+            machine.memory.values().try_fold(0_u64, |all, memory| Some(all.saturating_add(memory.free?)));
+        let bounds = [all, self.facts.limits.memory];
+        if machine.memory.is_empty() || bounds.into_iter().flatten().any(|bound| bound < request.bytes) {
+            return Err(self.no_memory(machine, request));
+        }
+        Ok(())
+    }
+
+    fn no_memory(&self, machine: &Machine, request: &Request) -> NoPlan {
+        let free = machine.memory.iter().map(|(&node, memory)| (node, memory.free)).collect();
+        NoPlan::Memory { bytes: request.bytes, free, limit: self.facts.limits.memory }
+    }
+
+    /// Nodes in the order in which they are filled: the strongest, or of several the one that has most workers now, then
+    /// those that are near to it.
+    fn order(&self, machine: &Machine) -> Vec<u32> {
+        let mut strength = BTreeMap::<u32, (u32, usize)>::new();
+        for core in &machine.cores {
+            let here = strength.entry(core.node).or_default();
+            here.0 += machine.speeds(core, |thread| thread == 0)[0];
+            let has_worker = |cpu| self.present.is_some_and(|plan| plan.on(cpu).is_some());
+            here.1 += core.threads.iter().filter(|thread| has_worker(thread.cpu)).count();
+        }
+        let first = strength.iter().max_by_key(|&(&node, &strength)| (strength, u32::MAX - node));
+        let mut order: Vec<u32> = strength.keys().copied().collect();
+        if let Some(first) = first.and_then(|first| self.facts.nodes.iter().find(|node| node.id == *first.0))
+        {
+            let far = |&node: &u32| {
+                let index = self.facts.nodes.iter().position(|other| other.id == node);
+                index.map_or(u32::MAX, |index| distance(self.facts, first, index))
+            };
+            let presence = |node: &u32| usize::MAX - strength[node].1;
+            order.sort_by_key(|node| (far(node), presence(node), *node));
+        }
+        order
+    }
+}
+
+/// Gives each CPU its partition and the partition its memory. `None` if there is no room.
+fn divide(machine: &Machine, request: &Request, cpus: Vec<u32>, fit: bool) -> Option<Plan> {
+    let speeds = machine.speeds_on(cpus.iter().copied())?;
+    let node_of = |cpu: u32| machine.cores[machine.places[&cpu].0].node;
+    let mut workers: Vec<_> = cpus.iter().map(|&cpu| (node_of(cpu), cpu)).zip(speeds).collect();
+    workers.sort_unstable();
+    let weight = |speed: u32| if request.weighted { u64::from(speed) } else { 1 };
+    let whole: u64 = workers.iter().map(|worker| weight(worker.1)).sum();
+    let (mut partitions, mut before, mut low) = (Vec::new(), 0, 0);
+    for &((node, cpu), speed) in &workers {
+        before += weight(speed);
+        let high = (u128::from(request.bytes) * u128::from(before) / u128::from(whole)) as u64;
+        let node = *machine.reach[&node].first()?;
+        partitions.push(Partition { low, high, cpu, node, weight: weight(speed) as f64 / whole as f64 });
+        low = high;
+    }
+    if !fit {
+        spill(machine, &mut partitions, |cpu| &machine.reach[&node_of(cpu)])?;
+    }
+    let parts =
+        partitions.iter().map(|partition| partition.weight).zip(workers.iter().map(|worker| worker.1));
+    let predicted = machine.time(parts);
+    Some(Plan { partitions, predicted })
+}
+
+/// Leaves partitions where they are as long as there is room, and moves the others to the nearest memory that has some.
+/// `None` if there is none.
+fn spill<'a>(
+    machine: &Machine,
+    partitions: &mut [Partition],
+    reach: impl Fn(u32) -> &'a Vec<u32>,
+) -> Option<()> {
+    let mut free: BTreeMap<u32, Option<u64>> =
+        machine.memory.iter().map(|(&node, memory)| (node, memory.free)).collect();
+    let mut take = |node: u32, size: u64| match free.get_mut(&node) {
+        Some(Some(free)) if *free < size => false,
+        Some(free) => {
+            *free = free.map(|free| free - size);
+            true
+        }
+        None => false,
+    };
+    let without: Vec<_> = partitions.iter_mut().filter(|part| !take(part.node, part.size())).collect();
+    for partition in without {
+        partition.node = *reach(partition.cpu).iter().find(|&&node| take(node, partition.size()))?;
+    }
+    Some(())
+}
