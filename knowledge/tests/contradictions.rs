@@ -292,6 +292,15 @@ fn a_group_outside_of_what_is_mounted() {
 }
 
 #[test]
+fn a_controller_that_is_not_mounted() {
+    let machine = Machine::named("container-v2");
+    machine.write("/proc/self/cgroup", "4:cpu,cpuacct:/job\n0::/tenant\n");
+    let why = "it is not mounted: whether there is a limit is not known";
+    let facts = facts(&machine, &[("control group of cpu", why)]);
+    assert_eq!((facts.limits.quota.unwrap().cpus, facts.limits.memory), (4.0, Some(2 * GIB)));
+}
+
+#[test]
 fn pressure_that_makes_no_sense() {
     let machine = Machine::named("eight");
     machine.write("/proc/pressure/io", "some avg10=1e9 avg60=0 avg300=0 total=0\n");

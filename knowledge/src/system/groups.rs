@@ -43,6 +43,7 @@ pub(super) fn lines(survey: &mut Survey<'_>, controller: &str) -> Vec<Line> {
     let Some(mounts) = survey.needed(&about, "/proc/self/mountinfo") else { return Vec::new() };
     let mounts: Vec<_> = mounts.lines().filter_map(mount).collect();
     let mut lines = Vec::new();
+    let mut hidden = false;
     for group in groups.lines().take(MOST_TREES) {
         // Number of the tree, controllers, path; version 2 names no controllers here.
         let mut parts = group.splitn(3, ':').skip(1);
@@ -64,12 +65,15 @@ pub(super) fn lines(survey: &mut Survey<'_>, controller: &str) -> Vec<Line> {
                 (*mount, "")
             }
             // A tree of version 2 often exists beside those of version 1 without a controller.
-            (None, None) => continue,
+            (None, None) => {
+                hidden |= version == Version::One;
+                continue;
+            }
         };
         lines.push(Line { version, folders: folders(&mount.at, inner) });
     }
-    if lines.is_empty() {
-        survey.gap(about, "none is mounted: whether there is a limit is not known");
+    if hidden || lines.is_empty() {
+        survey.gap(about, "it is not mounted: whether there is a limit is not known");
     }
     lines
 }

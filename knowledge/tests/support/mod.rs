@@ -16,15 +16,19 @@
 
 #![allow(dead_code, reason = "each test needs a part")]
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use tempfile::TempDir;
 use xtasking_knowledge::facts::{Cache, CpuSet, Facts, Limits, Node};
 use xtasking_knowledge::system::System;
 
-/// The facts of a machine in `tests/machines`.
-pub fn machine(name: &str) -> Facts {
-    Machine::named(name).facts()
+/// The facts of a machine in `tests/machines`, which are read once: some machines are of thousands of files.
+pub fn machine(name: &'static str) -> Facts {
+    static READ: Mutex<BTreeMap<&str, Facts>> = Mutex::new(BTreeMap::new());
+    let mut read = READ.lock().unwrap_or_else(PoisonError::into_inner);
+    read.entry(name).or_insert_with(|| Machine::named(name).facts()).clone()
 }
 
 /// All descriptions of whole machines.
@@ -101,6 +105,10 @@ impl Machine {
         let path = self.path(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, content).unwrap();
+    }
+
+    pub fn read(&self, path: &str) -> Vec<u8> {
+        fs::read(self.path(path)).unwrap()
     }
 
     /// Takes away a file, or a folder with all that is in it.
