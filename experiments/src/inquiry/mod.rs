@@ -23,8 +23,8 @@ use xtasking_knowledge::{Knowledge, drawing};
 
 /// Shows the machine, or answers a question about it.
 pub fn run(options: &Options) -> Result<(), Failure> {
-    let files = options.json.iter().filter(|path| !is_output(path)).chain(&options.plot);
-    files.map(|path| file::check(path)).collect::<Result<(), _>>()?;
+    let mut files = options.json.iter().filter(|path| !is_output(path)).chain(&options.plot);
+    files.try_for_each(|path| file::check(path))?;
     let facts = look(options)?;
     if let Some(path) = &options.plot {
         file::write(path, drawing::svg(&facts).as_bytes())?;

@@ -9,7 +9,7 @@ use std::fmt::Write;
 /// The machine as lines of text: what it is, its parts within each other, the load of each CPU as a bar, and what limits
 /// this process.
 ///
-/// Lines are about 100 columns wide, and in no need of a font of fixed width but for the bars.
+/// Lines are about 100 columns wide, for a font of fixed width.
 ///
 /// ```
 /// use xtasking_knowledge::drawing;
@@ -98,7 +98,7 @@ fn bar(load: &CpuLoad, width: usize) -> String {
     let mut bar = String::new();
     let (mut sum, mut drawn) = (0.0, 0);
     for (share, (sign, _)) in shares(load).into_iter().zip(SIGNS) {
-        sum += share.max(0.0);
+        sum += share;
         let end = ((sum * width as f64).round() as usize).min(width);
         bar.extend(std::iter::repeat_n(sign, end - drawn));
         drawn = end;
