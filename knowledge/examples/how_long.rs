@@ -23,7 +23,9 @@ fn main() {
     let only = std::env::args().nth(1).and_then(|number| number.parse::<usize>().ok());
     let bytes = 1 << 30;
     let mut number = 0;
-    for (packages, nodes, cores, threads) in [(1, 1, 2, 1), (4, 1, 4, 1), (2, 1, 64, 2), (2, 4, 16, 2), (2, 4, 32, 1)] {
+    for (packages, nodes, cores, threads) in
+        [(1, 1, 2, 1), (4, 1, 4, 1), (2, 1, 64, 2), (2, 4, 16, 2), (2, 4, 32, 1)]
+    {
         let machine = Facts::symmetric(packages, nodes, cores, threads);
         for kind in 0..4 {
             let knowledge = Knowledge::new(Facts { load: loads(&machine, kind), ..machine.clone() });

@@ -14,7 +14,7 @@ pub(crate) struct Class {
 }
 
 /// No more classes than that: the program is to be solved in a fraction of a millisecond.
-const MOST: usize = 48;
+const MOST: usize = 12;
 
 impl Class {
     /// How much workers do together, if a core has so many.

@@ -10,14 +10,18 @@
 //! | `questions` | what can be asked of it: [`Knowledge`], [`Request`], [`Suggestion`] |
 //! | `plan` | partitions and their places, and the way from one plan to another: [`Plan`], [`Change`] |
 //! | `register` | what our own runtimes use: [`Register`] |
+//! | `adviser` | whether the best plan has changed: [`Adviser`] |
 //! | `rules` | what follows from the facts |
 //! | `speed` | how fast a worker is beside strangers and beside other threads of its core |
 //! | `machine` | the machine as far as a request may use it |
 //! | `classes`, `solver`, `pick` | alike cores, how many of each get workers, and which |
 
+mod adviser;
 mod classes;
 pub mod facts;
 mod machine;
+#[cfg(test)]
+mod oracle;
 mod pick;
 mod plan;
 mod questions;
@@ -26,6 +30,7 @@ mod rules;
 mod solver;
 mod speed;
 
+pub use adviser::{Advice, Adviser, Patience};
 pub use plan::{Change, Partition, Plan};
 pub use questions::{
     About, Alternative, Bound, CacheSizes, CacheView, Knowledge, NoPlan, Reason, Request, Sharing,
