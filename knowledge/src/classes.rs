@@ -13,8 +13,8 @@ pub(crate) struct Class {
     pub options: Vec<Vec<u32>>,
 }
 
-/// No more classes than that: the program is to be solved in a fraction of a millisecond.
-const MOST: usize = 48;
+/// No more classes than that, where speeds can be told apart less: the time of the program grows fast with them.
+const MOST: usize = 12;
 
 impl Class {
     /// How much workers do together, if a core has so many.

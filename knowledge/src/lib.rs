@@ -13,15 +13,19 @@
 //! | `plan` | partitions and their places, and the way from one plan to another: [`Plan`], [`Change`] |
 //! | `placement` | a suggestion as the place of a runtime's workers |
 //! | `register` | what our own runtimes use: [`Register`] |
+//! | `adviser` | whether the best plan has changed: [`Adviser`] |
 //! | `rules` | what follows from the facts |
 //! | `speed` | how fast a worker is beside strangers and beside other threads of its core |
 //! | `machine` | the machine as far as a request may use it |
 //! | `classes`, `solver`, `pick` | alike cores, how many of each get workers, and which |
 
+mod adviser;
 mod classes;
 pub mod drawing;
 pub mod facts;
 mod machine;
+#[cfg(test)]
+mod oracle;
 mod pick;
 mod placement;
 mod plan;
@@ -32,6 +36,7 @@ mod solver;
 mod speed;
 pub mod system;
 
+pub use adviser::{Advice, Adviser, Patience};
 pub use plan::{Bytes, Change, Partition, Plan};
 pub use questions::{
     About, Alternative, Bound, CacheSizes, CacheView, Knowledge, NoPlan, Reason, Request, Sharing,

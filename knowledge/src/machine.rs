@@ -33,7 +33,8 @@ pub(crate) struct Core {
     pub node: u32,
     /// Who has the same number shares a cache with it.
     pub near: Option<u32>,
-    /// Its threads that may be used, those that get most first.
+    /// Its threads that may be used, the one that does most alone on its core first: a core with few
+    /// workers has them on the first of these, which is the best choice where a core has two threads.
     pub threads: Vec<Thread>,
     /// How much its other threads are busy.
     pub rest: u32,
@@ -73,12 +74,22 @@ impl Machine {
             let share = (share * capacity / 1024).max(1);
             cores[index].threads.push(Thread { cpu: cpu.id, share, busy: derived.busy[&cpu.id] });
         }
+        let second = match request.bound {
+            Bound::Compute => speed::SECOND_THREAD,
+            Bound::Memory => 0,
+        };
         let mut places = BTreeMap::new();
         for (index, core) in cores.iter_mut().enumerate() {
             let siblings = derived.siblings.get(&core.threads[0].cpu).map_or(&[][..], Vec::as_slice);
             let barred = siblings.iter().filter(|cpu| !derived.share.contains_key(cpu));
             core.rest = barred.map(|cpu| derived.busy[cpu]).sum();
-            core.threads.sort_by_key(|thread| (u32::MAX - thread.share, thread.busy, thread.cpu));
+            // A busy thread may be the better one: where it is left to strangers, it slows the other all the time. So they
+            // are told apart by what a worker does that is alone on the core.
+            let busy = core.rest + core.threads.iter().map(|thread| thread.busy).sum::<u32>();
+            core.threads.sort_by_cached_key(|thread| {
+                let alone = thread.share * speed::beside(busy - thread.busy + WHOLE, second);
+                (u32::MAX - alone, thread.busy, thread.cpu)
+            });
             places.extend(core.threads.iter().enumerate().map(|(thread, is)| (is.cpu, (index, thread))));
         }
         let mut reach = BTreeMap::new();
@@ -99,10 +110,6 @@ impl Machine {
             nodes.sort_unstable();
             reach.insert(node.id, nodes.into_iter().map(|node| node.1).collect());
         }
-        let second = match request.bound {
-            Bound::Compute => speed::SECOND_THREAD,
-            Bound::Memory => 0,
-        };
         let quota = facts.limits.quota.as_ref().map(|quota| quota.cpus);
         Self { cores, places, memory, reach, quota, siblings: request.siblings, second }
     }
@@ -156,7 +163,8 @@ impl Machine {
     }
 
     /// The time that a plan would take now; `None` if it cannot be: a CPU or a memory may not be used, two workers have the
-    /// same CPU, there are more than the quota grants, or a node has not the memory.
+    /// same CPU, or there are more than the quota grants. Whether a node has the memory is not looked at: data that is there
+    /// already is not free.
     pub fn predict(&self, plan: &Plan) -> Option<f64> {
         let cpus = || plan.partitions.iter().map(|partition| partition.cpu);
         if plan.cpus().len() != plan.partitions.len() || plan.partitions.len() > self.granted() {

@@ -9,6 +9,8 @@ use std::collections::BTreeMap;
 
 /// Plans that take longer by more than this part are not near.
 const NEAR: f64 = 0.5;
+/// Times that differ by no more than this part are the same.
+const SAME: f64 = 1e-6;
 
 /// What else could be done than `best`: without disturbed CPUs, without siblings, with equal partitions, on fewer nodes,
 /// with a worker less; and to stay as it is.
@@ -18,7 +20,8 @@ pub(crate) fn alternatives(question: &Question<'_>, best: &Plan) -> Vec<Alternat
         let costs = plan.predicted / best.predicted - 1.0;
         let changes = plan.changes_from(best);
         let known = |other: &Alternative| plan.changes_from(&other.plan).is_empty();
-        if changes.is_empty() || (near && costs > NEAR) || found.iter().any(known) {
+        // What is faster has given up a rule, as that of even spread, which is about fewer CPUs there.
+        if costs < -SAME || changes.is_empty() || (near && costs > NEAR) || found.iter().any(known) {
             return;
         }
         found.push(Alternative { what, plan, costs, changes });

@@ -63,6 +63,12 @@ impl Knowledge {
         Ok(Suggestion { plan: found.plan, why, alternatives, changes })
     }
 
+    /// The best plan alone, for who asks again and again.
+    pub(crate) fn best(&self, request: &Request, present: Option<&Plan>) -> Result<Plan, NoPlan> {
+        let question = Question::new(&self.facts, self.registered(), request, present);
+        question.best(&question.machine, request).map(|found| found.plan)
+    }
+
     /// The time that `plan` would take now, as [`Plan::predicted`]; `None` if it cannot be carried out: one of its CPUs or
     /// memories may not be used, or it has more workers than are allowed.
     pub fn predict(&self, request: &Request, plan: &Plan) -> Option<f64> {

@@ -1,0 +1,122 @@
+//! The program against every plan that there is, on small machines.
+
+use crate::facts::{CpuLoad, Facts, Load, Quota};
+use crate::machine::Machine;
+use crate::questions::{Bound, Knowledge, Request};
+use crate::rules::Derived;
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// The least time of all sets of CPUs that obey the rules, with partitions near to their workers; `even` as in the solver.
+fn least(machine: &Machine, request: &Request, even: bool) -> Option<f64> {
+    let cpus: Vec<u32> = machine.places.keys().copied().collect();
+    let (fewest, most) = request.counts();
+    let sets = (1_u32..1 << cpus.len()).filter_map(|set| {
+        let chosen: Vec<u32> =
+            (0..cpus.len()).filter(|bit| set >> bit & 1 == 1).map(|bit| cpus[bit]).collect();
+        let count = chosen.len() as u64;
+        if count < fewest || count > most || chosen.len() > machine.granted() {
+            return None;
+        }
+        let speeds = machine.speeds_on(chosen.iter().copied())?;
+        let node = |cpu: &u32| machine.cores[machine.places[cpu].0].node;
+        let weight = |speed: u32| if request.weighted { f64::from(speed) } else { 1.0 };
+        let whole: f64 = speeds.iter().map(|&speed| weight(speed)).sum();
+        let mut sizes = BTreeMap::<u32, f64>::new();
+        for (cpu, &speed) in chosen.iter().zip(&speeds) {
+            *sizes.entry(machine.reach[&node(cpu)][0]).or_default() +=
+                weight(speed) / whole * request.bytes as f64;
+        }
+        if sizes
+            .iter()
+            .any(|(node, size)| machine.memory[node].free.is_some_and(|free| *size > free as f64 + 1e-3))
+        {
+            return None;
+        }
+        if even {
+            // A core is usable if its best worker alone is no slower than the slowest of the plan, where that one decides.
+            let slowest = if request.weighted { 0 } else { *speeds.iter().min()? };
+            let mut nodes = BTreeMap::<u32, (usize, usize)>::new();
+            for core in &machine.cores {
+                let usable = machine.speeds(core, |thread| thread == 0)[0] >= slowest;
+                nodes.entry(core.node).or_default().1 += usize::from(usable);
+            }
+            chosen.iter().for_each(|cpu| nodes.entry(node(cpu)).or_default().0 += 1);
+            let most = nodes.values().map(|node| node.0).max()?;
+            if nodes.values().any(|&(workers, cores)| workers + 1 < most && workers < cores) {
+                return None;
+            }
+        }
+        Some(machine.time(speeds.iter().map(|&speed| (weight(speed) / whole, speed))))
+    });
+    sets.min_by(f64::total_cmp)
+}
+
+fn machines() -> impl Strategy<Value = Facts> {
+    let shape = prop_oneof![
+        Just((1, 1, 7, 1)),
+        Just((1, 1, 4, 2)),
+        Just((2, 1, 2, 2)),
+        Just((2, 1, 4, 1)),
+        Just((3, 1, 2, 1)),
+        Just((2, 2, 1, 2)),
+    ];
+    let loads = prop::collection::vec((prop_oneof![Just(0.0), Just(1.0), 0.0..1.0_f64], any::<bool>()), 8);
+    let capacities =
+        prop::collection::vec(prop_oneof![Just(None), Just(Some(1024)), Just(Some(600)), Just(Some(300))], 8);
+    let free = prop::collection::vec(prop_oneof![3 => Just(u64::MAX), 1 => 0..1200_u64], 4);
+    let quota =
+        prop_oneof![3 => Just(None), 1 => (1..80_u32).prop_map(|tenths| Some(f64::from(tenths) / 10.0))];
+    (shape, loads, capacities, free, quota, prop::collection::btree_set(0..8_u32, 1..=8), any::<bool>())
+        .prop_map(|((packages, nodes, cores, threads), loads, capacities, free, quota, mask, masked)| {
+            let mut facts = Facts::symmetric(packages, nodes, cores, threads);
+            let cpus = facts.cpus.iter_mut().map(|cpu| {
+                cpu.capacity = capacities[cpu.core as usize];
+                let (others, competing) = loads[cpu.id as usize];
+                let own = if competing { 1.0 - others } else { 0.0 };
+                CpuLoad { cpu: cpu.id, own, others, ..CpuLoad::default() }
+            });
+            facts.load = Some(Load { span: Duration::from_secs(1), cpus: cpus.collect() });
+            facts.nodes.iter_mut().zip(free).for_each(|(node, free)| node.free = Some(free));
+            facts.limits.quota = quota.map(|cpus| Quota { cpus, source: "cpu.max".into() });
+            facts.limits.affinity = masked.then(|| mask.into_iter().collect());
+            facts
+        })
+}
+
+fn requests() -> impl Strategy<Value = Request> {
+    let fewest = prop_oneof![3 => Just(None), 1 => (1..6_u32).prop_map(Some)];
+    let most = prop_oneof![3 => Just(None), 2 => (1..8_u32).prop_map(Some)];
+    (any::<bool>(), fewest, most, any::<bool>(), any::<bool>()).prop_map(
+        |(memory, fewest, most, weighted, siblings)| {
+            let bound = if memory { Bound::Memory } else { Bound::Compute };
+            Request { fewest, most, weighted, siblings, ..Request::new(1000, bound) }
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #[test]
+    fn no_plan_is_faster(facts in machines(), request in requests()) {
+        let derived = Derived::of(&facts, &request.keep, &[]);
+        let machine = Machine::new(&facts, &derived, &[], &request);
+        let memory = request.bound == Bound::Memory;
+        let expected = least(&machine, &request, memory).or_else(|| least(&machine, &request, false));
+        let answer = Knowledge::new(facts).suggest_allocation(&request, None);
+        match (expected, answer) {
+            (Some(expected), Ok(answer)) => {
+                let found = answer.plan.predicted;
+                prop_assert!((found / expected - 1.0).abs() < 1e-4, "{found} instead of {expected}: {:?}", answer.plan);
+                for other in answer.alternatives {
+                    prop_assert!(other.costs > -1e-4, "{}: {}", other.what, other.costs);
+                }
+            }
+            (Some(expected), Err(error)) => prop_assert!(false, "{error} instead of {expected}"),
+            // Whatever memory there is may be far away.
+            (None, Ok(answer)) => prop_assert!(answer.why.iter().any(|why| why.text.contains("has room"))),
+            (None, Err(_)) => {}
+        }
+    }
+}
