@@ -10,3 +10,7 @@ mod readme {}
 #[cfg(doctest)]
 #[doc = include_str!("../../docs/concepts.md")]
 mod concepts {}
+
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/knowledge.md")]
+mod knowledge {}

@@ -4,6 +4,7 @@ use serde::Serialize;
 use std::fs;
 use std::thread;
 use sysinfo::{CpuRefreshKind, MemoryRefreshKind, RefreshKind, System};
+use xtasking::Placement;
 
 /// The machine, its system and the program.
 #[derive(Clone, Debug, Serialize)]
@@ -12,6 +13,8 @@ pub struct Machine {
     pub cpu: String,
     /// How many logical CPUs this process may use.
     pub cores: usize,
+    /// Where a runtime that is told nothing has its workers, and why.
+    pub habit: String,
     /// How many NUMA nodes there are.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nodes: Option<usize>,
@@ -42,6 +45,7 @@ impl Machine {
         Self {
             cpu: cpu.unwrap_or("unknown processor").to_string(),
             cores: cores(),
+            habit: Placement::of_this_process().to_string(),
             nodes: nodes(),
             caches: caches(),
             memory: system.as_ref().map_or(0, System::total_memory),
@@ -58,11 +62,10 @@ impl Machine {
         let nodes = self.nodes.filter(|nodes| *nodes > 1).map(|nodes| format!(" on {nodes} nodes"));
         let huge_pages = self.huge_pages.as_deref().map(|pages| format!(", huge pages: {pages}"));
         format!(
-            "machine   {}, {} {}{}{caches}\nmemory    {:.1} GiB{}\nsystem    {}\nprogram   xtasking {}, {}",
+            "machine   {}{}{caches}\nworkers   unless told otherwise on {}\nmemory    {:.1} GiB{}\nsystem    {}\nprogram   xtasking {}, {}",
             self.cpu,
-            self.cores,
-            if self.cores == 1 { "core" } else { "cores" },
             nodes.unwrap_or_default(),
+            self.habit,
             self.memory as f64 / GIBIBYTE,
             huge_pages.unwrap_or_default(),
             self.system,
@@ -144,6 +147,6 @@ mod tests {
         let machine = Machine::detect();
         assert!(machine.cores > 0 && machine.memory > 0 && available_memory().is_some());
         assert!(machine.compiler.starts_with("rustc"));
-        assert_eq!(machine.describe().lines().count(), 4);
+        assert_eq!(machine.describe().lines().count(), 5);
     }
 }
