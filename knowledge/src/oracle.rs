@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// The least time of all sets of CPUs that obey the rules, with partitions near to their workers; `even` as in the solver.
+/// The least time of all sets of CPUs that obey the rules of the solver, with partitions near to their workers; `even` as in the solver.
 fn least(machine: &Machine, request: &Request, even: bool) -> Option<f64> {
     let cpus: Vec<u32> = machine.places.keys().copied().collect();
     let (fewest, most) = request.counts();
@@ -17,6 +17,13 @@ fn least(machine: &Machine, request: &Request, even: bool) -> Option<f64> {
             (0..cpus.len()).filter(|bit| set >> bit & 1 == 1).map(|bit| cpus[bit]).collect();
         let count = chosen.len() as u64;
         if count < fewest || count > most || chosen.len() > machine.granted() {
+            return None;
+        }
+        // Of a core's threads the fastest get workers. (A slower one may fit better, where little memory is near.)
+        let are_first = machine.cores.iter().all(|core| {
+            core.threads.iter().map(|thread| chosen.contains(&thread.cpu)).is_sorted_by(|a, b| a >= b)
+        });
+        if !are_first {
             return None;
         }
         let speeds = machine.speeds_on(chosen.iter().copied())?;

@@ -12,6 +12,7 @@
 //!
 //! # What has to hold
 //!
+//! - Of a core's threads the fastest get workers.
 //! - At most one worker for each CPU, no more and no fewer than asked for and than the quota grants.
 //! - Each node's memory holds the partitions of its workers, in proportion to their shares ([`Rules::fit`]).
 //! - Where memory bounds the work, the numbers of workers of two nodes differ by one at most, but for nodes whose usable
