@@ -61,11 +61,15 @@ impl Answers {
     /// How many rows the change of that number has added, changed or removed. An update counts rows that pass, even if they
     /// had these values.
     ///
+    /// # Errors
+    ///
+    /// A [`Failure`] if the change was not made.
+    ///
     /// # Panics
     ///
     /// If the batch had no such change.
-    pub fn changed(&self, change: usize) -> &Result<u64, Failure> {
-        &self.changed[change]
+    pub fn changed(&self, change: usize) -> Result<u64, Failure> {
+        self.changed[change].clone()
     }
 
     /// What the query of that number has found.

@@ -22,8 +22,15 @@ impl Bits {
         *word = *word & !(1 << (row % 64)) | u64::from(bit) << (row % 64);
     }
 
-    pub fn count(&self) -> usize {
-        self.0.iter().map(|word| word.count_ones() as usize).sum()
+    /// The first that is not set, if any word has one.
+    fn first_unset(&self) -> Option<usize> {
+        let word = self.0.iter().position(|&word| word != u64::MAX)?;
+        Some(word * 64 + self.0[word].trailing_ones() as usize)
+    }
+
+    /// Calls `each` for every bit that is set.
+    pub fn for_each(&self, each: impl FnMut(usize)) {
+        self.for_each_of_both(self, each);
     }
 
     /// Calls `each` for every bit that is set in both.
@@ -75,8 +82,8 @@ pub(crate) struct Chunk {
     pub columns: Box<[Column]>,
     /// Rows that are there.
     pub live: Bits,
-    /// Rows that have been used, whether they are still there or not.
-    used: usize,
+    /// How many these are, and how many there can be.
+    len: usize,
     most: usize,
 }
 
@@ -85,23 +92,30 @@ impl Chunk {
     pub fn new(columns: usize, rows: usize) -> Self {
         assert!(rows <= MOST, "rows are numbered by 16 bits");
         let columns = (0..columns).map(|_| Column::new(rows)).collect();
-        Self { columns, live: Bits::new(rows), used: 0, most: rows }
+        Self { columns, live: Bits::new(rows), len: 0, most: rows }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
     }
 
     pub fn is_full(&self) -> bool {
-        self.used == self.most
+        self.len == self.most
     }
 
-    /// Adds a row; returns which it is. There is room.
+    /// Puts a row where none is; returns where. There is room.
     pub fn push(&mut self, words: impl IntoIterator<Item = Option<u64>>) -> usize {
-        let row = self.used;
-        self.used += 1;
+        let row = self.live.first_unset().filter(|&row| row < self.most).expect("there is room");
+        self.len += 1;
         self.live.set(row, true);
         self.columns.iter_mut().zip(words).for_each(|(column, word)| column.set(row, word));
         row
     }
 
+    /// Removes a row that is there.
     pub fn remove(&mut self, row: usize) {
+        debug_assert!(self.live.get(row));
+        self.len -= 1;
         self.live.set(row, false);
     }
 }
@@ -120,12 +134,13 @@ mod tests {
             assert!(!chunk.is_full());
             assert_eq!(chunk.push([Some(row), row.is_multiple_of(3).then_some(7)]), row as usize);
         }
-        assert!(chunk.is_full() && chunk.live.count() == 100);
+        assert!(chunk.is_full());
         assert_eq!((chunk.columns[0].get(64), chunk.columns[1].get(64)), (Some(64), None));
         (0..100).step_by(2).for_each(|row| chunk.remove(row));
         let mut both = Vec::new();
         chunk.live.for_each_of_both(&chunk.columns[1].valid, |row| both.push(row));
         assert!(both.iter().copied().eq((3..100).step_by(6)));
+        assert_eq!([chunk.push([Some(1), None]), chunk.push([Some(2), None])], [0, 2]);
         chunk.columns[0].set(99, None);
         assert_eq!((chunk.columns[0].get(99), chunk.columns[0].words()[99]), (None, 0));
         assert_eq!(chunk.columns[0].words().as_ptr().addr() % 64, 0);

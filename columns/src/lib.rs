@@ -30,7 +30,7 @@
 //! let insert = batch.insert(RecordBatch::try_new(schema, vec![flights, fares])?);
 //! let query = batch.query(Query::rows(Filter::all().equals("flight", 7), ["fare"]));
 //! let answers = table.run(&rt, batch)?;
-//! assert_eq!(answers.changed(insert), &Ok(3));
+//! assert_eq!(answers.changed(insert)?, 3);
 //! assert_eq!(answers.rows(query)?.num_rows(), 2);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

@@ -74,7 +74,7 @@ impl Table {
         &self.columns.schema
     }
 
-    /// Serves a batch, and waits for its answers. From within a task use [`send`](Self::send).
+    /// Serves a batch, and waits for its answers. Whoever cannot block awaits what [`send`](Self::send) gives.
     ///
     /// # Errors
     ///

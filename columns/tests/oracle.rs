@@ -263,7 +263,7 @@ fn check(rt: &Runtime, plan: &Plan) {
         }
         let answers = table.run(rt, batch).unwrap();
         for (change, count) in expected.into_iter().enumerate() {
-            assert_eq!(answers.changed(change), &Ok(count), "change {change}: {:?}", acts[change]);
+            assert_eq!(answers.changed(change), Ok(count), "change {change}: {:?}", acts[change]);
         }
         for (query, asks) in queries.iter().enumerate() {
             let passed: Vec<_> = rows.iter().filter(|row| holds(asks, row)).collect();
@@ -349,9 +349,9 @@ fn wrong_requests_fail_alone() {
     let count = batch.query(Query::rows(Filter::all(), Vec::<String>::new()));
     let answers = table.run(&rt, batch).unwrap();
     assert_eq!(wrong.map(|change| answers.changed(change).is_err()), [true; 5]);
-    assert_eq!(answers.changed(wrong[3]), &Err(Failure::Null("a".into())));
-    assert_eq!(answers.changed(wrong[2]), &Err(Failure::NoColumn("b".into())));
-    assert_eq!(answers.changed(right), &Ok(2));
+    assert_eq!(answers.changed(wrong[3]), Err(Failure::Null("a".into())));
+    assert_eq!(answers.changed(wrong[2]), Err(Failure::NoColumn("b".into())));
+    assert_eq!(answers.changed(right), Ok(2));
     assert!(matches!(answers.rows(first), Err(Failure::Mismatch { .. })));
     assert_eq!(answers.rows(sum), Err(Failure::Overflow("sum(a)".into())));
     assert_eq!(answers.rows(count).unwrap().num_rows(), 2);
@@ -376,7 +376,7 @@ fn changes_see_those_before_them() {
     batch.insert(integers(&schema, [2]));
     let all = batch.query(Query::rows(Filter::all(), ["a"]));
     let answers = table.run(&rt, batch).unwrap();
-    assert_eq!(changes.map(|change| answers.changed(change).clone()), [Ok(1), Ok(2), Ok(3), Ok(0)]);
+    assert_eq!(changes.map(|change| answers.changed(change)), [Ok(1), Ok(2), Ok(3), Ok(0)]);
     let found = answers.rows(all).unwrap().column(0).as_primitive::<Int64Type>().values().to_vec();
     assert_eq!(found.iter().sum::<i64>(), 5);
     assert_eq!(found.len(), 4);

@@ -105,7 +105,7 @@ fn make(partition: &mut Partition, chunk: usize, row: usize, change: &Planned) -
     match change {
         Planned::Insert(_) => true,
         Planned::Delete(_) => {
-            partition.chunks[chunk].remove(row);
+            partition.remove(chunk, row);
             false
         }
         Planned::Set(_, set) => {

@@ -15,6 +15,8 @@ use std::sync::Arc;
 pub(crate) struct Partition {
     kinds: Arc<[Kind]>,
     chunks: Vec<Chunk>,
+    /// All before this one are full.
+    open: usize,
     /// Rows of a chunk.
     rows: usize,
     /// Of each column, since its last row went.
@@ -26,7 +28,8 @@ impl Partition {
     /// An empty one, of chunks of so many rows.
     pub fn new(kinds: Arc<[Kind]>, rows: usize) -> Self {
         let bounds = vec![Bounds::NONE; kinds.len()];
-        Self { kinds, chunks: Vec::new(), rows: rows.clamp(1, MOST), bounds, scan: Scan::default() }
+        let rows = rows.clamp(1, MOST);
+        Self { kinds, chunks: Vec::new(), open: 0, rows, bounds, scan: Scan::default() }
     }
 
     /// Makes all changes, in order; returns how many rows each of them concerned. Of rows that are added each partition
@@ -53,17 +56,29 @@ impl Partition {
         found
     }
 
-    /// A chunk that has room.
+    /// A chunk that has room: what others have left comes first.
     fn open(&mut self) -> usize {
-        if self.chunks.last().is_none_or(Chunk::is_full) {
+        while self.chunks.get(self.open).is_some_and(Chunk::is_full) {
+            self.open += 1;
+        }
+        if self.open == self.chunks.len() {
             self.chunks.push(Chunk::new(self.kinds.len(), self.rows));
         }
-        self.chunks.len() - 1
+        self.open
     }
 
-    /// Chunks whose rows are all gone make room for others.
+    fn remove(&mut self, chunk: usize, row: usize) {
+        self.chunks[chunk].remove(row);
+        self.open = self.open.min(chunk);
+    }
+
+    /// Gives the memory of chunks back whose rows are all gone.
     fn forget_empty_chunks(&mut self) {
-        self.chunks.retain(|chunk| chunk.live.count() > 0);
+        let before = self.chunks.len();
+        self.chunks.retain(|chunk| !chunk.is_empty());
+        if self.chunks.len() < before {
+            self.open = 0;
+        }
         if self.chunks.is_empty() {
             self.bounds.fill(Bounds::NONE);
         }
@@ -73,5 +88,36 @@ impl Partition {
         if let Some(word) = word {
             self.bounds[column].add(self.kinds[column].key(word));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::{Check, Checks, Rows};
+    use arrow_buffer::ScalarBuffer;
+
+    #[test]
+    fn what_rows_leave_is_used_again() {
+        let mut partition = Partition::new([Kind::Unsigned].into(), 64);
+        let insert = |from: u64, count: u64| {
+            let words: ScalarBuffer<u64> = (from..from + count).collect();
+            Planned::Insert(Rows { columns: vec![(words, None)], count: count as usize })
+        };
+        let delete = |low: u64, high: u64| {
+            Planned::Delete(Checks(vec![Check::Keys { column: 0, kind: Kind::Unsigned, low, high }]))
+        };
+        assert_eq!(partition.change(&[insert(0, 640)], |rows| 0..rows), [640]);
+        assert_eq!(partition.chunks.len(), 10);
+        // A little of each chunk goes, and as much comes.
+        for round in 0..20 {
+            let gone: Vec<_> = (0..10).map(|chunk| delete(chunk * 64 + round, chunk * 64 + round)).collect();
+            partition.change(&gone, |rows| 0..rows);
+            assert_eq!(partition.change(&[insert(1000 + round * 10, 10)], |rows| 0..rows), [10]);
+            assert_eq!(partition.chunks.len(), 10);
+        }
+        assert_eq!(partition.change(&[delete(0, 700)], |rows| 0..rows), [440]);
+        assert_eq!(partition.change(&[delete(0, 5000), insert(1, 1)], |rows| 0..rows), [200, 1]);
+        assert_eq!(partition.chunks.len(), 1);
     }
 }

@@ -45,7 +45,7 @@ impl Scan {
         });
         for &query in index.others() {
             passed.clear();
-            chunk.live.for_each_of_both(&chunk.live, |row| passed.push(row as u16));
+            chunk.live.for_each(|row| passed.push(row as u16));
             let all = std::mem::take(passed);
             index.refine(query as usize, chunk, all.iter().copied(), passed);
             each(query as usize, passed);
