@@ -120,7 +120,7 @@ impl Adviser {
         let smooth = match self.smooth.take() {
             Some((before, mut smooth)) => {
                 let half_lives =
-                    at.saturating_sub(before).as_secs_f64() / self.patience.half_life.as_secs_f64();
+                    at.saturating_sub(before).as_secs_f64() / self.patience.half_life.as_secs_f64().max(1e-9);
                 let keep = (-half_lives).exp2();
                 let mix = |old: f64, new: f64| old * keep + new * (1.0 - keep);
                 let cpus = load.cpus.iter().map(|new| match smooth.of(new.cpu) {
