@@ -133,34 +133,29 @@ fn queues_that_were_full_are_filled_again() {
         let _watched = watchdog();
         let rt = Runtime::builder().workers(2).pool(Pool::XQueue(links)).build().unwrap();
         let task = rt.task(()).submit(move |(), cx| {
-            let own = cx.worker();
-            let elsewhere = Arc::new(AtomicUsize::new(0));
-            let hold = Flag::default();
-            let spawn = |cx: &mut Context| {
-                let (elsewhere, hold) = (elsewhere.clone(), hold.clone());
-                cx.task(()).spawn(move |(), cx| {
-                    if cx.worker() != own {
-                        hold.wait();
-                        elsewhere.fetch_add(1, Relaxed);
-                    }
-                });
+            let (own, hold) = (cx.worker(), Flag::default());
+            // How many of so many tasks come to the other worker, which does nothing before the flag is set.
+            let spawn = |cx: &mut Context, tasks: usize| {
+                let elsewhere = Arc::new(AtomicUsize::new(0));
+                for _ in 0..tasks {
+                    let (elsewhere, hold) = (elsewhere.clone(), hold.clone());
+                    cx.task(()).spawn(move |(), cx| {
+                        if cx.worker() != own {
+                            hold.wait();
+                            elsewhere.fetch_add(1, Relaxed);
+                        }
+                    });
+                }
+                elsewhere
             };
-            // The other worker holds on, so that its queue fills. Then there is nothing left in it.
-            (0..30_000).for_each(|_| spawn(cx));
+            let first = spawn(cx, 30_000);
             hold.set();
-            let mut seen = 0;
-            eventually("the other queue is empty", || {
-                let before = std::mem::replace(&mut seen, elsewhere.load(Relaxed));
-                std::thread::sleep(std::time::Duration::from_millis(2));
-                before > 0 && before == seen
-            });
-            let first = elsewhere.load(Relaxed);
-            // Of those to come it gets its share, but for the few before it is looked again.
-            (0..1_000).for_each(|_| spawn(cx));
-            eventually("it gets some again", || elsewhere.load(Relaxed) >= first + 400);
-            first
+            eventually("there is room again", || first.load(Relaxed) >= 2_000);
+            // Of these it gets its half, but for the few before it is looked again.
+            let second = spawn(cx, 1_000);
+            eventually("it gets some again", || second.load(Relaxed) >= 400);
         });
-        assert!(task.join().unwrap() > 1_000);
+        task.join().unwrap();
     }
 }
 
