@@ -52,26 +52,33 @@ pub(crate) struct Entry {
     /// Who is at the other end.
     pub target: usize,
     position: usize,
+    /// It was full, and has not been seen half empty since then.
+    was_full: bool,
 }
 
 impl Entry {
     pub fn new(lane: Arc<Lane>, target: usize) -> Self {
-        Self { lane, target, position: 0 }
+        Self { lane, target, position: 0, was_full: false }
     }
 
-    /// Whether there is a place for one more task.
-    pub fn has_room(&self) -> bool {
-        // Relaxed, as in `push`.
-        self.lane.place(self.position).load(Relaxed).is_null()
+    /// Whether there is a place for one more task. Once it was full there is none until half of it is empty: whoever fills
+    /// one place after the other as they become free has each of their lines taken away by the other end at every task.
+    #[inline]
+    pub fn has_room(&mut self) -> bool {
+        let ahead = if self.was_full { self.lane.places.len() / 2 - 1 } else { 0 };
+        // Places become free in order. Relaxed: a pointer is all that is ever here, and whoever took the last one is done
+        // with the place.
+        let place = self.lane.place(self.position.wrapping_add(ahead));
+        self.was_full = !place.load(Relaxed).is_null();
+        !self.was_full
     }
 
     /// Puts a task in. `false`: there is no room.
     pub fn push(&mut self, task: NonNull<Task>) -> bool {
-        let place = self.lane.place(self.position);
-        // Relaxed: a pointer is all that is ever here, and whoever took the last one is done with the place.
-        if !place.load(Relaxed).is_null() {
+        if !self.has_room() {
             return false;
         }
+        let place = self.lane.place(self.position);
         // Release pairs with the Acquire of `pop`.
         let order = if planted!("lane-filled-early") { Relaxed } else { Release };
         place.store(task.as_ptr(), order);

@@ -117,7 +117,7 @@ impl Dealer {
 
     /// Whether there is room for one more task at whose turn it is. If there is none, that turn is over.
     fn has_room(&mut self) -> bool {
-        let has_room = match self.entries.get(self.turn) {
+        let has_room = match self.entries.get_mut(self.turn) {
             Some(entry) => entry.has_room(),
             None => self.own.len() < OWN,
         };
