@@ -43,7 +43,6 @@ struct Gathered {
     promise: Option<Promise<Answers>>,
 }
 
-#[derive(Default)]
 struct Failed {
     changes: Vec<(usize, Failure)>,
     queries: Vec<(usize, Failure)>,

@@ -10,12 +10,10 @@ use xtasking::Runtime;
 /// By this runtime, on whatever pool it has.
 pub(crate) fn on_own(rt: &Runtime, matrix: Lower) -> Lower {
     let _turn = Turn::begin();
-    let (graph, ended) = Graph::of(matrix).that_tells();
+    let (graph, done) = Graph::of(matrix).that_returns();
     let graph = Arc::new(graph);
-    let first = graph.clone();
-    rt.task(()).spawn(move |(), cx| first.begin::<Own>(cx));
-    ended.recv().expect("the last step tells");
-    graph.factor().expect("all steps are done")
+    rt.task(()).spawn(move |(), cx| graph.begin::<Own>(cx));
+    done.recv().expect("no step is lost").factor().expect("all steps are done")
 }
 
 /// By rayon.

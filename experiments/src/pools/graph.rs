@@ -39,8 +39,8 @@ pub(super) struct Graph {
     matrix: Option<Lower>,
     /// Virtual nanoseconds that subtracting a product takes.
     product: u64,
-    /// Whom to tell when all is done.
-    ended: Option<Sender<()>>,
+    /// To whom it goes when all is done.
+    ended: Option<Sender<Arc<Self>>>,
 }
 
 impl Graph {
@@ -66,8 +66,9 @@ impl Graph {
         Self { places, matrix: None, product, ended: None }
     }
 
-    /// The same, which tells when it is done.
-    pub(super) fn that_tells(self) -> (Self, Receiver<()>) {
+    /// The same, which comes back when it is done. Whoever waits should have no part in it: if a step is lost, it is gone
+    /// with the last one, and nothing comes.
+    pub(super) fn that_returns(self) -> (Self, Receiver<Arc<Self>>) {
         let (sender, receiver) = channel();
         (Self { ended: Some(sender), ..self }, receiver)
     }
@@ -101,8 +102,8 @@ impl Graph {
         }
         done(C::worker(&at), in_order.into());
         if let (Some(ended), true) = (&self.ended, step.is_last(self.places.len())) {
-            // Who does not listen does not want to know.
-            let _ = ended.send(());
+            // Who does not listen does not want it.
+            let _ = ended.send(self.clone());
         }
     }
 
