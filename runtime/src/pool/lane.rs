@@ -65,11 +65,11 @@ impl Entry {
     /// one place after the other as they become free has each of their lines taken away by the other end at every task.
     #[inline]
     pub fn has_room(&mut self) -> bool {
-        let ahead = if self.was_full { self.lane.places.len() / 2 - 1 } else { 0 };
-        // Places become free in order. Relaxed: a pointer is all that is ever here, and whoever took the last one is done
-        // with the place.
-        let place = self.lane.place(self.position.wrapping_add(ahead));
-        self.was_full = !place.load(Relaxed).is_null();
+        // Relaxed: a pointer is all that is ever here, and whoever took the last one is done with the place. The next place
+        // itself is always looked at: that another one is free says nothing of it where stores may be seen out of order.
+        let is_free =
+            |ahead: usize| self.lane.place(self.position.wrapping_add(ahead)).load(Relaxed).is_null();
+        self.was_full = !(is_free(0) && (!self.was_full || is_free(self.lane.places.len() / 2 - 1)));
         !self.was_full
     }
 
