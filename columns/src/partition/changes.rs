@@ -26,7 +26,7 @@ impl Tested {
     /// Whether a change sets what a later one tests.
     fn after(&self, changes: &[Planned], number: usize) -> bool {
         let Planned::Set(_, set) = &changes[number] else { return false };
-        set.iter().any(|&(column, _)| self.0[column] > Some(number))
+        set.iter().any(|(column, _)| self.0[*column] > Some(number))
     }
 }
 
@@ -46,6 +46,10 @@ pub(super) fn to_rows_there(partition: &mut Partition, changes: &[Planned], coun
             let row = usize::from(of_row[0].0);
             for &(_, place) in of_row {
                 let number = numbers[place as usize];
+                let checks = changes[number].checks();
+                if !checks.is_some_and(|checks| checks.hold_exactly(&partition.chunks[chunk], row)) {
+                    continue;
+                }
                 counts[number] += 1;
                 if !make(partition, chunk, row, &changes[number]) {
                     break;
@@ -71,8 +75,8 @@ pub(super) fn to_new_rows(
         for new in takes(rows.count) {
             let chunk = partition.open();
             let row = partition.chunks[chunk].push(rows.row(new));
-            for (column, word) in rows.row(new).enumerate() {
-                partition.note(column, word);
+            for (column, cell) in rows.row(new).enumerate() {
+                partition.note(column, cell.word);
             }
             counts[number] += 1;
             make_all_after(partition, chunk, row, changes, number, counts);
@@ -90,8 +94,7 @@ fn make_all_after(
     counts: &mut [u64],
 ) {
     for (number, change) in changes.iter().enumerate().skip(number + 1) {
-        let columns = &partition.chunks[chunk].columns;
-        if change.checks().is_some_and(|checks| checks.hold(|column| columns[column].get(row))) {
+        if change.checks().is_some_and(|checks| checks.hold(&partition.chunks[chunk], row)) {
             counts[number] += 1;
             if !make(partition, chunk, row, change) {
                 return;
@@ -109,9 +112,9 @@ fn make(partition: &mut Partition, chunk: usize, row: usize, change: &Planned) -
             false
         }
         Planned::Set(_, set) => {
-            for &(column, word) in set {
-                partition.chunks[chunk].columns[column].set(row, word);
-                partition.note(column, word);
+            for (column, entry) in set {
+                partition.chunks[chunk].columns[*column].set(row, entry.cell());
+                partition.note(*column, entry.cell().word);
             }
             true
         }

@@ -51,7 +51,7 @@ impl Partition {
         let mut found: Vec<_> = queries.iter().map(|query| Found::new(&query.gives)).collect();
         let index = Index::new(queries.iter().map(|query| &query.checks), &self.bounds);
         for chunk in &self.chunks {
-            self.scan.pass(&index, chunk, |query, rows| found[query].add(&queries[query].gives, chunk, rows));
+            self.scan.pass(&index, chunk, |query, rows| found[query].add(&queries[query], chunk, rows));
         }
         found
     }
@@ -62,7 +62,7 @@ impl Partition {
             self.open += 1;
         }
         if self.open == self.chunks.len() {
-            self.chunks.push(Chunk::new(self.kinds.len(), self.rows));
+            self.chunks.push(Chunk::new(&self.kinds, self.rows));
         }
         self.open
     }
@@ -94,7 +94,7 @@ impl Partition {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::{Check, Checks, Rows};
+    use crate::plan::{Added, Check, Checks, Rows};
     use arrow_buffer::ScalarBuffer;
 
     #[test]
@@ -102,10 +102,12 @@ mod tests {
         let mut partition = Partition::new([Kind::Unsigned].into(), 64);
         let insert = |from: u64, count: u64| {
             let words: ScalarBuffer<u64> = (from..from + count).collect();
-            Planned::Insert(Rows { columns: vec![(words, None)], count: count as usize })
+            let column = Added { words, nulls: None, texts: None };
+            Planned::Insert(Rows { columns: vec![column], count: count as usize })
         };
         let delete = |low: u64, high: u64| {
-            Planned::Delete(Checks(vec![Check::Keys { column: 0, kind: Kind::Unsigned, low, high }]))
+            let check = Check::Keys { column: 0, kind: Kind::Unsigned, low, high };
+            Planned::Delete(Checks(vec![check], Vec::new()))
         };
         assert_eq!(partition.change(&[insert(0, 640)], |rows| 0..rows), [640]);
         assert_eq!(partition.chunks.len(), 10);
