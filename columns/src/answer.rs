@@ -15,7 +15,7 @@ pub enum Failure {
         /// Its type.
         data_type: String,
     },
-    /// A value is not of its column's type, or rows are not those of the table.
+    /// A value is not of its column's type, or rows are not those of the table, or there is no sum of such a column.
     Mismatch {
         /// The column.
         column: String,
@@ -28,6 +28,8 @@ pub enum Failure {
     Overflow(String),
     /// These are no weights for so many partitions.
     Weights(Vec<f64>, usize),
+    /// The texts of a column that a query has found are longer together than its type can hold: 2 GiB, for `Utf8`.
+    TooLong(String),
     /// A partition was lost in an earlier panic, or the runtime stops; the text says which.
     Lost(String),
 }
@@ -39,7 +41,8 @@ impl fmt::Display for Failure {
             Self::Unsupported { column, data_type } => {
                 write!(
                     f,
-                    "column `{column}` is of type {data_type}; there are columns of Int64, UInt64 and Float64"
+                    "column `{column}` is of type {data_type}; there are columns of numbers and decimals of up to 64 \
+                     bits, booleans, dates, times, timestamps, durations and texts"
                 )
             }
             Self::Mismatch { column, why } => write!(f, "column `{column}`: {why}"),
@@ -49,6 +52,12 @@ impl fmt::Display for Failure {
                 f,
                 "{weights:?} are no weights for {partitions} partitions: each has one, none is negative and not all are 0"
             ),
+            Self::TooLong(column) => {
+                write!(
+                    f,
+                    "the texts of column `{column}` are too long together for one answer; ask for fewer rows"
+                )
+            }
             Self::Lost(why) => write!(f, "the table cannot be reached: {why}"),
         }
     }

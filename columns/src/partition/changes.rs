@@ -31,10 +31,10 @@ pub(crate) fn brought(changes: &[Planned], kinds: &[Kind]) -> Vec<Bounds> {
         match change {
             Planned::Insert(rows) => {
                 for row in 0..rows.count {
-                    rows.row(row).enumerate().for_each(|(column, word)| note(column, word));
+                    rows.row(row).enumerate().for_each(|(column, cell)| note(column, cell.word));
                 }
             }
-            Planned::Set(_, set) => set.iter().for_each(|&(column, word)| note(column, word)),
+            Planned::Set(_, set) => set.iter().for_each(|(column, entry)| note(*column, entry.cell().word)),
             Planned::Delete(_) => {}
         }
     }
@@ -68,7 +68,7 @@ impl Changes {
     /// Whether a change sets what a later one tests.
     fn matters(&self, number: usize) -> bool {
         let Planned::Set(_, set) = &self.all[number] else { return false };
-        set.iter().any(|&(column, _)| self.tested[column] > Some(number))
+        set.iter().any(|(column, _)| self.tested[*column] > Some(number))
     }
 
     /// Changes rows of a chunk that were there before.
@@ -81,6 +81,10 @@ impl Changes {
             let row = usize::from(of_row[0].0);
             for &(_, place) in of_row {
                 let number = self.to_rows[place as usize];
+                let checks = self.all[number].checks();
+                if !checks.is_some_and(|checks| checks.hold_exactly(&partition.chunks[chunk], row)) {
+                    continue;
+                }
                 counts[number] += 1;
                 if !make(partition, chunk, row, &self.all[number]) {
                     break;
@@ -128,8 +132,7 @@ impl Changes {
         counts: &mut [u64],
     ) -> bool {
         for (number, change) in self.all.iter().enumerate().skip(number + 1) {
-            let columns = &partition.chunks[chunk].columns;
-            if change.checks().is_some_and(|checks| checks.hold(|column| columns[column].get(row))) {
+            if change.checks().is_some_and(|checks| checks.hold(&partition.chunks[chunk], row)) {
                 counts[number] += 1;
                 if !make(partition, chunk, row, change) {
                     return false;
@@ -149,8 +152,8 @@ fn make(partition: &mut Partition, chunk: usize, row: usize, change: &Planned) -
             false
         }
         Planned::Set(_, set) => {
-            for &(column, word) in set {
-                partition.chunks[chunk].columns[column].set(row, word);
+            for (column, entry) in set {
+                partition.chunks[chunk].columns[*column].set(row, entry.cell());
             }
             true
         }

@@ -3,10 +3,13 @@
 use crate::answer::Failure;
 use crate::chunk::Chunk;
 use crate::plan::{Asked, Gives, Made};
+use crate::types::{Gathered, Type};
 use crate::value::{Kind, Value};
-use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, RecordBatchOptions, UInt64Array};
-use arrow_buffer::{NullBuffer, ScalarBuffer};
-use std::sync::Arc;
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow_buffer::NullBuffer;
+use arrow_schema::DataType;
+use std::borrow::Cow;
+use std::cmp::Ordering;
 
 /// What a query has found in some chunks, or in some partitions.
 #[derive(Debug)]
@@ -20,13 +23,17 @@ pub(crate) struct Found {
 #[derive(Debug)]
 enum Part {
     Words(Vec<u64>, Vec<bool>),
+    Texts(Gathered, Vec<bool>),
     Count,
+    CountOf(u64),
     /// Whole numbers, and how many there were.
     Whole(i128, u64),
     /// The same of others.
     Float(f64, u64),
     /// The least or the greatest key, and its word.
     Extreme(Option<(u64, u64)>),
+    /// The same of texts: the one that compares so with all others.
+    ExtremeText(Ordering, Option<String>),
 }
 
 impl Found {
@@ -34,44 +41,42 @@ impl Found {
     pub fn new(gives: &Gives) -> Self {
         let part = |made: &Made| match made {
             Made::Count => Part::Count,
+            Made::CountOf(_) => Part::CountOf(0),
             Made::Sum(_, Kind::Float) => Part::Float(0.0, 0),
             Made::Sum(..) => Part::Whole(0, 0),
+            Made::Min(_, Kind::Prefix) => Part::ExtremeText(Ordering::Less, None),
+            Made::Max(_, Kind::Prefix) => Part::ExtremeText(Ordering::Greater, None),
             Made::Min(..) | Made::Max(..) => Part::Extreme(None),
         };
+        let taken = |&(_, kind): &(usize, Kind)| match kind {
+            Kind::Prefix => Part::Texts(Gathered::default(), Vec::new()),
+            _ => Part::Words(Vec::new(), Vec::new()),
+        };
         let columns = match gives {
-            Gives::Rows(columns) => columns.iter().map(|_| Part::Words(Vec::new(), Vec::new())).collect(),
+            Gives::Rows(columns) => columns.iter().map(taken).collect(),
             Gives::Aggregates(made) => made.iter().map(part).collect(),
         };
         Self { rows: 0, columns }
     }
 
-    /// Adds rows of a chunk.
-    pub fn add(&mut self, gives: &Gives, chunk: &Chunk, rows: &[u16]) {
+    /// Adds rows of a chunk whose words pass the query's checks; those of its texts are still to be made.
+    pub fn add(&mut self, asked: &Asked, chunk: &Chunk, rows: &[u16]) {
+        let holds = |row: &u16| asked.checks.hold_exactly(chunk, (*row).into());
+        // As a rule they all pass, and need not be copied.
+        let mut rows = Cow::Borrowed(rows);
+        if !rows.iter().all(holds) {
+            rows.to_mut().retain(holds);
+        }
         self.rows += rows.len() as u64;
-        let words = |column: usize| rows.iter().map(move |&row| chunk.columns[column].get(row.into()));
-        match gives {
+        match &asked.gives {
             Gives::Rows(columns) => {
-                for (part, &column) in self.columns.iter_mut().zip(columns) {
-                    let Part::Words(all, valid) = part else { unreachable!("rows are kept as words") };
-                    all.extend(words(column).map(Option::unwrap_or_default));
-                    valid.extend(words(column).map(|word| word.is_some()));
+                for (part, &(column, _)) in self.columns.iter_mut().zip(columns) {
+                    part.take(chunk, column, &rows);
                 }
             }
             Gives::Aggregates(made) => {
                 for (part, made) in self.columns.iter_mut().zip(made) {
-                    match *made {
-                        Made::Count => {}
-                        Made::Sum(column, kind) => {
-                            words(column).flatten().for_each(|word| part.sum(kind.value(word)));
-                        }
-                        Made::Min(column, kind) => {
-                            words(column).flatten().for_each(|word| part.least(kind.key(word), word));
-                        }
-                        // The greatest has the least complement.
-                        Made::Max(column, kind) => {
-                            words(column).flatten().for_each(|word| part.least(!kind.key(word), word));
-                        }
-                    }
+                    part.fold(chunk, *made, &rows);
                 }
             }
         }
@@ -86,6 +91,11 @@ impl Found {
                     words.extend(more);
                     valid.extend(more_valid);
                 }
+                (Part::Texts(texts, valid), Part::Texts(more, more_valid)) => {
+                    texts.append(&more);
+                    valid.extend(more_valid);
+                }
+                (Part::CountOf(count), Part::CountOf(others)) => *count += others,
                 (Part::Whole(sum, count), Part::Whole(more, others)) => {
                     *sum += more;
                     *count += others;
@@ -95,6 +105,7 @@ impl Found {
                     *count += others;
                 }
                 (part @ Part::Extreme(_), Part::Extreme(Some((key, word)))) => part.least(key, word),
+                (part @ Part::ExtremeText(..), Part::ExtremeText(_, Some(text))) => part.text(&text),
                 _ => {}
             }
         }
@@ -106,26 +117,11 @@ impl Found {
             Gives::Rows(_) => self.rows as usize,
             Gives::Aggregates(_) => 1,
         };
-        let mut columns = Vec::new();
-        for (index, part) in self.columns.into_iter().enumerate() {
-            let field = asked.schema.field(index);
-            let kind = Kind::of(field.data_type()).expect("columns are of such types alone");
-            let one = |word: Option<u64>| array(kind, vec![word.unwrap_or(0)], &[word.is_some()]);
-            columns.push(match part {
-                Part::Words(words, valid) => array(kind, words, &valid),
-                Part::Count => one(Some(self.rows)),
-                Part::Extreme(found) => one(found.map(|(_, word)| word)),
-                Part::Float(sum, count) => one((count > 0).then_some(sum.to_bits())),
-                Part::Whole(sum, count) => {
-                    let fits = match kind {
-                        Kind::Int => i64::try_from(sum).ok().map(i64::cast_unsigned),
-                        _ => u64::try_from(sum).ok(),
-                    };
-                    let word = fits.ok_or_else(|| Failure::Overflow(field.name().clone()))?;
-                    one((count > 0).then_some(word))
-                }
-            });
-        }
+        let parts = self.columns.into_iter().zip(asked.schema.fields());
+        let array = |(part, field): (Part, &std::sync::Arc<arrow_schema::Field>)| {
+            part.array(self.rows, field.data_type(), field.name())
+        };
+        let columns = parts.map(array).collect::<Result<_, _>>()?;
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         let made = RecordBatch::try_new_with_options(asked.schema.clone(), columns, &options);
         Ok(made.expect("columns are those of the schema, and of one length"))
@@ -133,16 +129,53 @@ impl Found {
 }
 
 impl Part {
-    fn sum(&mut self, value: Value) {
-        match (self, value) {
-            (Self::Whole(sum, count), Value::Int(value)) => {
-                (*sum, *count) = (*sum + i128::from(value), *count + 1)
+    /// Takes what rows have in a column.
+    fn take(&mut self, chunk: &Chunk, column: usize, rows: &[u16]) {
+        let column = &chunk.columns[column];
+        let words = || rows.iter().map(|&row| column.get(row.into()));
+        match self {
+            Self::Words(all, valid) => {
+                all.extend(words().map(Option::unwrap_or_default));
+                valid.extend(words().map(|word| word.is_some()));
             }
-            (Self::Whole(sum, count), Value::Unsigned(value)) => {
-                (*sum, *count) = (*sum + i128::from(value), *count + 1);
+            Self::Texts(all, valid) => {
+                rows.iter().for_each(|&row| all.push(column.text(row.into())));
+                valid.extend(words().map(|word| word.is_some()));
             }
-            (Self::Float(sum, count), Value::Float(value)) => (*sum, *count) = (*sum + value, *count + 1),
-            _ => unreachable!("sums are of their column's kind"),
+            _ => unreachable!("rows are taken as words and texts"),
+        }
+    }
+
+    /// Makes what is asked for of rows, and of what there is already.
+    fn fold(&mut self, chunk: &Chunk, made: Made, rows: &[u16]) {
+        let words = |column: usize| rows.iter().filter_map(move |&row| chunk.columns[column].get(row.into()));
+        match made {
+            Made::Count => {}
+            Made::CountOf(column) => {
+                if let Self::CountOf(count) = self {
+                    *count += words(column).count() as u64;
+                }
+            }
+            Made::Sum(column, kind) => words(column).for_each(|word| self.sum(kind, word)),
+            Made::Min(column, Kind::Prefix) | Made::Max(column, Kind::Prefix) => {
+                let column = &chunk.columns[column];
+                let rows = rows.iter().map(|&row| usize::from(row)).filter(|&row| column.valid.get(row));
+                rows.for_each(|row| self.text(column.text(row)));
+            }
+            Made::Min(column, kind) => words(column).for_each(|word| self.least(kind.key(word), word)),
+            // The greatest has the least complement.
+            Made::Max(column, kind) => words(column).for_each(|word| self.least(!kind.key(word), word)),
+        }
+    }
+
+    fn sum(&mut self, kind: Kind, word: u64) {
+        match self {
+            Self::Whole(sum, count) => {
+                let value = if kind == Kind::Int { word.cast_signed().into() } else { i128::from(word) };
+                (*sum, *count) = (*sum + value, *count + 1);
+            }
+            Self::Float(sum, count) => (*sum, *count) = (*sum + f64::from_bits(word), *count + 1),
+            _ => unreachable!("sums are of numbers"),
         }
     }
 
@@ -153,14 +186,46 @@ impl Part {
             *found = Some((key, word));
         }
     }
-}
 
-fn array(kind: Kind, words: Vec<u64>, valid: &[bool]) -> ArrayRef {
-    let nulls = valid.contains(&false).then(|| NullBuffer::from(valid));
-    let words = ScalarBuffer::<u64>::from(words).into_inner();
-    match kind {
-        Kind::Int => Arc::new(Int64Array::new(words.into(), nulls)),
-        Kind::Unsigned => Arc::new(UInt64Array::new(words.into(), nulls)),
-        Kind::Float => Arc::new(Float64Array::new(words.into(), nulls)),
+    fn text(&mut self, text: &str) {
+        if let Self::ExtremeText(wanted, found) = self
+            && found.as_deref().is_none_or(|found| text.cmp(found) == *wanted)
+        {
+            let found = found.get_or_insert_default();
+            found.clear();
+            found.push_str(text);
+        }
+    }
+
+    /// As an array of Arrow, of so many rows that were found.
+    fn array(self, rows: u64, data_type: &DataType, name: &str) -> Result<ArrayRef, Failure> {
+        let is = Type::of(data_type).expect("columns are of such types alone");
+        let nulls = |valid: &[bool]| valid.contains(&false).then(|| NullBuffer::from(valid));
+        let one = |word: Option<u64>| is.array(data_type, vec![word.unwrap_or(0)], nulls(&[word.is_some()]));
+        let texts = |texts: Gathered, valid: &[bool]| {
+            texts.array(data_type, nulls(valid)).ok_or_else(|| Failure::TooLong(name.to_string()))
+        };
+        Ok(match self {
+            Self::Words(words, valid) => is.array(data_type, words, nulls(&valid)),
+            Self::Texts(all, valid) => texts(all, &valid)?,
+            Self::Count => one(Some(rows)),
+            Self::CountOf(count) => one(Some(count)),
+            Self::Extreme(found) => one(found.map(|(_, word)| word)),
+            Self::ExtremeText(_, found) => {
+                let mut all = Gathered::default();
+                all.push(found.as_deref().unwrap_or_default());
+                texts(all, &[found.is_some()])?
+            }
+            Self::Float(sum, count) => one((count > 0).then_some(sum.to_bits())),
+            Self::Whole(sum, count) => {
+                let value = match is {
+                    Type::Unsigned(_) => u64::try_from(sum).map(Value::Unsigned),
+                    _ => i64::try_from(sum).map(Value::Int),
+                };
+                let word = value.ok().and_then(|value| is.word(&value, data_type));
+                let word = word.ok_or_else(|| Failure::Overflow(name.to_string()))?;
+                one((count > 0).then_some(word))
+            }
+        })
     }
 }

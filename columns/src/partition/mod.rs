@@ -9,7 +9,9 @@ pub(crate) use found::Found;
 use crate::chunk::{Bits, Chunk, MOST};
 use crate::plan::Asked;
 use crate::scan::{Bounds, Index, Scan};
+use crate::value::Kind;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// The queries of a batch.
 pub(crate) struct Queries {
@@ -27,8 +29,8 @@ impl Queries {
 
 /// See the module's documentation.
 pub(crate) struct Partition {
-    /// How many columns there are.
-    columns: usize,
+    /// What its columns keep.
+    kinds: Arc<[Kind]>,
     chunks: Vec<Chunk>,
     /// All before this one are full.
     open: usize,
@@ -42,10 +44,10 @@ pub(crate) struct Partition {
 }
 
 impl Partition {
-    /// An empty one of so many columns, and of chunks of so many rows.
-    pub fn new(columns: usize, rows: usize) -> Self {
+    /// An empty one of such columns, and of chunks of so many rows.
+    pub fn new(kinds: Arc<[Kind]>, rows: usize) -> Self {
         let rows = rows.clamp(1, MOST);
-        Self { columns, chunks: Vec::new(), open: 0, rows, guests: 0, next: 0, scan: Scan::default() }
+        Self { kinds, chunks: Vec::new(), open: 0, rows, guests: 0, next: 0, scan: Scan::default() }
     }
 
     /// A batch comes. They come in order.
@@ -106,7 +108,7 @@ impl Partition {
             self.open += 1;
         }
         if self.open == self.chunks.len() {
-            self.chunks.push(Chunk::new(self.columns, self.rows));
+            self.chunks.push(Chunk::new(&self.kinds, self.rows));
         }
         self.open
     }
@@ -129,16 +131,19 @@ impl Partition {
 /// Answers all queries, as far as these rows of a chunk go.
 fn answer(scan: &mut Scan, queries: &Queries, chunk: &Chunk, rows: &Bits, found: &mut [Found]) {
     scan.pass(&queries.index, chunk, rows, |query, rows| {
-        found[query].add(&queries.all[query].gives, chunk, rows);
+        found[query].add(&queries.all[query], chunk, rows);
     });
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::{Check, Checks, Planned, Rows};
-    use crate::value::Kind;
+    use crate::plan::{Added, Check, Checks, Planned, Rows};
     use arrow_buffer::ScalarBuffer;
+
+    fn unsigned() -> Partition {
+        Partition::new([Kind::Unsigned].into(), 64)
+    }
 
     fn change(partition: &mut Partition, changes: &[Planned]) -> Vec<u64> {
         let bounds = [Bounds { least: 0, greatest: 10_000 }];
@@ -148,16 +153,18 @@ mod tests {
 
     fn insert(from: u64, count: u64) -> Planned {
         let words: ScalarBuffer<u64> = (from..from + count).collect();
-        Planned::Insert(Rows { columns: vec![(words, None)], count: count as usize })
+        let column = Added { words, nulls: None, texts: None };
+        Planned::Insert(Rows { columns: vec![column], count: count as usize })
     }
 
     fn delete(low: u64, high: u64) -> Planned {
-        Planned::Delete(Checks(vec![Check::Keys { column: 0, kind: Kind::Unsigned, low, high }]))
+        let check = Check::Keys { column: 0, kind: Kind::Unsigned, low, high };
+        Planned::Delete(Checks(vec![check], Vec::new()))
     }
 
     #[test]
     fn what_rows_leave_is_used_again() {
-        let mut partition = Partition::new(1, 64);
+        let mut partition = unsigned();
         assert_eq!(change(&mut partition, &[insert(0, 640)]), [640]);
         assert_eq!(partition.chunks(), 10);
         // A little of each chunk goes, and as much comes.
@@ -174,7 +181,7 @@ mod tests {
 
     #[test]
     fn chunks_are_given_with_their_rows() {
-        let (mut one, mut other) = (Partition::new(1, 64), Partition::new(1, 64));
+        let (mut one, mut other) = (unsigned(), unsigned());
         change(&mut one, &[insert(0, 640)]);
         change(&mut one, &[delete(600, 609)]);
         assert_eq!(one.give(3, &mut other), 3 * 64 - 10);

@@ -40,7 +40,7 @@ impl Table {
         let columns = Columns::new(schema)?;
         let partitions = partitions.max(1);
         let partition = |core| {
-            let partition = Partition::new(columns.kinds.len(), ROWS);
+            let partition = Partition::new(columns.kinds.clone(), ROWS);
             rt.plain(partition).pin(Sequencing).core(core).build()
         };
         let shares = Shares::new(&vec![1.0; partitions]).expect("shares of equal weight");
