@@ -229,3 +229,44 @@ impl Part {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::partition::Partition;
+    use crate::plan::{Added, Check, Checks, Planned, Rows};
+    use crate::text::Exact;
+    use crate::types::Strings;
+    use arrow_array::StringArray;
+    use arrow_array::cast::AsArray;
+    use arrow_schema::{Field, Schema};
+
+    /// Hashes of different texts are hardly ever equal; here they all are.
+    #[test]
+    fn texts_of_one_hash_are_told_apart() {
+        let mut partition = Partition::new([Kind::Prefix, Kind::Unsigned].into(), 64);
+        let texts = StringArray::from(vec!["a", "b", "a", "c"]);
+        let added = |texts| Added { words: vec![7; 4].into(), nulls: None, texts };
+        let columns = vec![added(Strings::of(&texts)), added(None)];
+        let is = |text: &str| {
+            let check = Check::Keys { column: 1, kind: Kind::Unsigned, low: 7, high: 7 };
+            Checks(vec![check], vec![(0, Exact::Equals(text.into()))])
+        };
+        // Once to rows that are there, and once to those that were just added.
+        let changes = [Planned::Insert(Rows { columns, count: 4 }), Planned::Delete(is("b"))];
+        assert_eq!(partition.change(&changes, |rows| 0..rows), [4, 1]);
+        assert_eq!(partition.change(&[Planned::Delete(is("c"))], |rows| 0..rows), [1]);
+        let schema = Schema::new(vec![Field::new("text", DataType::Utf8, false)]);
+        let ask = |text| Asked {
+            checks: is(text),
+            gives: Gives::Rows(vec![(0, Kind::Prefix)]),
+            schema: schema.clone().into(),
+        };
+        let asked = ["a", "c", "d"].map(ask);
+        let found = partition.answer(&asked).into_iter().zip(&asked).map(|(found, asked)| {
+            let rows = found.finish(asked).expect("texts are short");
+            rows.column(0).as_string::<i32>().iter().flatten().map(str::to_string).collect::<Vec<_>>()
+        });
+        assert_eq!(found.collect::<Vec<_>>(), [vec!["a"; 2], vec![], vec![]]);
+    }
+}
