@@ -4,7 +4,7 @@ use arrow_array::RecordBatch;
 use std::fmt;
 
 /// Why a request was not served. Others of the same batch are served all the same.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Failure {
     /// There is no column of that name.
     NoColumn(String),
@@ -26,6 +26,8 @@ pub enum Failure {
     Null(String),
     /// A sum is greater than its type.
     Overflow(String),
+    /// These are no weights for so many partitions.
+    Weights(Vec<f64>, usize),
     /// The texts of a column that a query has found are longer together than its type can hold: 2 GiB, for `Utf8`.
     TooLong(String),
     /// A partition was lost in an earlier panic, or the runtime stops; the text says which.
@@ -46,6 +48,10 @@ impl fmt::Display for Failure {
             Self::Mismatch { column, why } => write!(f, "column `{column}`: {why}"),
             Self::Null(column) => write!(f, "column `{column}` cannot be null"),
             Self::Overflow(column) => write!(f, "the sum of column `{column}` is greater than its type"),
+            Self::Weights(weights, partitions) => write!(
+                f,
+                "{weights:?} are no weights for {partitions} partitions: each has one, none is negative and not all are 0"
+            ),
             Self::TooLong(column) => {
                 write!(
                     f,

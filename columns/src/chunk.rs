@@ -9,6 +9,9 @@ use arrow_buffer::MutableBuffer;
 pub(crate) struct Bits(Box<[u64]>);
 
 impl Bits {
+    /// How many of them are in a block.
+    pub const BLOCK: usize = u64::BITS as usize;
+
     pub fn new(rows: usize) -> Self {
         Self(vec![0; rows.div_ceil(64)].into())
     }
@@ -22,6 +25,12 @@ impl Bits {
     pub fn set(&mut self, row: usize, bit: bool) {
         let word = &mut self.0[row / 64];
         *word = *word & !(1 << (row % 64)) | u64::from(bit) << (row % 64);
+    }
+
+    /// So many of them at once, the first in the lowest bit.
+    #[inline(always)]
+    pub fn block(&self, block: usize) -> u64 {
+        self.0[block]
     }
 
     /// The first that is not set, if any word has one.
@@ -105,8 +114,16 @@ impl Column {
     }
 }
 
+impl Clone for Column {
+    fn clone(&self) -> Self {
+        let mut words = MutableBuffer::with_capacity(self.words.len());
+        words.extend_from_slice(self.words());
+        Self { words, valid: self.valid.clone(), texts: self.texts.clone() }
+    }
+}
+
 /// See the module's documentation. Its rows are numbered by 16 bits.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Chunk {
     pub columns: Box<[Column]>,
     /// Rows that are there.
@@ -122,6 +139,11 @@ impl Chunk {
         assert!(rows <= MOST, "rows are numbered by 16 bits");
         let columns = kinds.iter().map(|&kind| Column::new(kind, rows)).collect();
         Self { columns, live: Bits::new(rows), len: 0, most: rows }
+    }
+
+    /// How many rows are there.
+    pub fn len(&self) -> usize {
+        self.len
     }
 
     pub fn is_empty(&self) -> bool {

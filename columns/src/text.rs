@@ -23,7 +23,7 @@ pub(crate) fn hash(text: &str) -> u64 {
 }
 
 /// The texts of a column of a chunk.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Texts {
     all: String,
     /// Where each row's begins, and how long it is.
