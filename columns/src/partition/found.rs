@@ -233,8 +233,9 @@ impl Part {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::partition::Partition;
+    use crate::partition::{Changes, Partition, Queries};
     use crate::plan::{Added, Check, Checks, Planned, Rows};
+    use crate::scan::Bounds;
     use crate::text::Exact;
     use crate::types::Strings;
     use arrow_array::StringArray;
@@ -252,21 +253,28 @@ mod tests {
             let check = Check::Keys { column: 1, kind: Kind::Unsigned, low: 7, high: 7 };
             Checks(vec![check], vec![(0, Exact::Equals(text.into()))])
         };
-        // Once to rows that are there, and once to those that were just added.
-        let changes = [Planned::Insert(Rows { columns, count: 4 }), Planned::Delete(is("b"))];
-        assert_eq!(partition.change(&changes, |rows| 0..rows), [4, 1]);
-        assert_eq!(partition.change(&[Planned::Delete(is("c"))], |rows| 0..rows), [1]);
+        let bounds = [Bounds { least: 0, greatest: u64::MAX }; 2];
+        let mut serve = |changes: Vec<Planned>, queries: Vec<Asked>| {
+            let queries = Queries::new(queries, &bounds);
+            let (counts, found) =
+                partition.serve(&Changes::new(changes, &bounds, |rows| [rows].into()), &queries, 0);
+            let texts = found.into_iter().zip(&queries.all).map(|(found, asked)| {
+                let rows = found.finish(asked).expect("texts are short");
+                rows.column(0).as_string::<i32>().iter().flatten().map(str::to_string).collect::<Vec<_>>()
+            });
+            (counts, texts.collect::<Vec<_>>())
+        };
         let schema = Schema::new(vec![Field::new("text", DataType::Utf8, false)]);
         let ask = |text| Asked {
             checks: is(text),
             gives: Gives::Rows(vec![(0, Kind::Prefix)]),
             schema: schema.clone().into(),
         };
-        let asked = ["a", "c", "d"].map(ask);
-        let found = partition.answer(&asked).into_iter().zip(&asked).map(|(found, asked)| {
-            let rows = found.finish(asked).expect("texts are short");
-            rows.column(0).as_string::<i32>().iter().flatten().map(str::to_string).collect::<Vec<_>>()
-        });
-        assert_eq!(found.collect::<Vec<_>>(), [vec!["a"; 2], vec![], vec![]]);
+        // To rows that were just added, and to those that are there.
+        let changes = vec![Planned::Insert(Rows { columns, count: 4 }), Planned::Delete(is("b"))];
+        assert_eq!(serve(changes, vec![ask("a"), ask("b")]), (vec![4, 1], vec![vec!["a".into(); 2], vec![]]));
+        let queries = vec![ask("a"), ask("c"), ask("d")];
+        let found = vec![vec!["a".to_string(); 2], vec![], vec![]];
+        assert_eq!(serve(vec![Planned::Delete(is("c"))], queries), (vec![1], found));
     }
 }
