@@ -215,14 +215,8 @@ impl Columns {
                 Test::IsNotNull => checks.0.push(Check::Null { column, is_null: false }),
                 Test::Equals(value) if is == Type::Text => {
                     let text = self.text(field, value)?;
-                    let hash = text::hash(&text);
-                    let column_of_hashes = column + 1;
-                    checks.0.push(Check::Keys {
-                        column: column_of_hashes,
-                        kind: Kind::Unsigned,
-                        low: hash,
-                        high: hash,
-                    });
+                    let (hashes, kind, hash) = (column + 1, Kind::Unsigned, text::hash(&text));
+                    checks.0.push(Check::Keys { column: hashes, kind, low: hash, high: hash });
                     checks.1.push((column, Exact::Equals(text)));
                 }
                 Test::Between(from, to) if is == Type::Text => {
@@ -235,7 +229,7 @@ impl Columns {
                     let (low, high) = (prefix(&from, 0), prefix(&to, u64::MAX));
                     checks.0.push(Check::Keys { column, kind: is.kind(), low, high });
                     if (&from, &to) != (&Bound::Unbounded, &Bound::Unbounded) {
-                        checks.1.push((column, Exact::between(from, to)));
+                        checks.1.push((column, Exact::Between { from, to, low, high }));
                     }
                 }
                 Test::Equals(value) => {

@@ -80,19 +80,11 @@ impl Texts {
 pub(crate) enum Exact {
     /// It is this text.
     Equals(Arc<str>),
-    /// It lies between these, of which the prefixes are known.
+    /// It lies between these, of which those that there are have these prefixes.
     Between { from: Bound<Arc<str>>, to: Bound<Arc<str>>, low: u64, high: u64 },
 }
 
 impl Exact {
-    pub fn between(from: Bound<Arc<str>>, to: Bound<Arc<str>>) -> Self {
-        let word = |bound: &Bound<Arc<str>>| match bound {
-            Bound::Included(text) | Bound::Excluded(text) => prefix(text),
-            Bound::Unbounded => 0,
-        };
-        Self::Between { low: word(&from), high: word(&to), from, to }
-    }
-
     /// Whether a row of a column passes.
     pub fn holds(&self, column: &Column, row: usize) -> bool {
         match self {

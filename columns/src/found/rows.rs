@@ -83,14 +83,14 @@ pub(super) fn finish(parts: &[Taken], shape: &Shape, most: usize) -> Given {
     let mut room = limits.clone();
     for query in 0..shape.queries {
         if !room.iter_mut().all(|limit| limit.take(parts, of(query))) {
+            cuts.push((Vec::new(), 0));
             room.clone_from(&limits);
-            if let Some(column) =
-                room.iter_mut().find_map(|limit| (!limit.take(parts, of(query))).then_some(limit.column))
-            {
+            let too_long = |limit: &mut Limit| (!limit.take(parts, of(query))).then_some(limit.column);
+            if let Some(column) = room.iter_mut().find_map(too_long) {
+                room.clone_from(&limits);
                 places.push(Err(Failure::TooLong(shape.schema.field(column).name().clone())));
                 continue;
             }
-            cuts.push((Vec::new(), 0));
         }
         let batch = cuts.len() - 1;
         let (all, start) = &mut cuts[batch];
