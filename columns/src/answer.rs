@@ -1,10 +1,11 @@
 //! What comes back.
 
+use crate::found::Given;
 use arrow_array::RecordBatch;
 use std::fmt;
 
 /// Why a request was not served. Others of the same batch are served all the same.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Failure {
     /// There is no column of that name.
     NoColumn(String),
@@ -15,7 +16,7 @@ pub enum Failure {
         /// Its type.
         data_type: String,
     },
-    /// A value is not of its column's type, or rows are not those of the table.
+    /// A value is not of its column's type, or rows are not those of the table, or there is no sum of such a column.
     Mismatch {
         /// The column.
         column: String,
@@ -26,6 +27,10 @@ pub enum Failure {
     Null(String),
     /// A sum is greater than its type.
     Overflow(String),
+    /// These are no weights for so many partitions.
+    Weights(Vec<f64>, usize),
+    /// The texts of a column that a query has found are longer together than its type can hold: 2 GiB, for `Utf8`.
+    TooLong(String),
     /// A partition was lost in an earlier panic, or the runtime stops; the text says which.
     Lost(String),
 }
@@ -37,12 +42,23 @@ impl fmt::Display for Failure {
             Self::Unsupported { column, data_type } => {
                 write!(
                     f,
-                    "column `{column}` is of type {data_type}; there are columns of Int64, UInt64 and Float64"
+                    "column `{column}` is of type {data_type}; there are columns of numbers and decimals of up to 64 \
+                     bits, booleans, dates, times, timestamps, durations and texts"
                 )
             }
             Self::Mismatch { column, why } => write!(f, "column `{column}`: {why}"),
             Self::Null(column) => write!(f, "column `{column}` cannot be null"),
             Self::Overflow(column) => write!(f, "the sum of column `{column}` is greater than its type"),
+            Self::Weights(weights, partitions) => write!(
+                f,
+                "{weights:?} are no weights for {partitions} partitions: each has one, none is negative and not all are 0"
+            ),
+            Self::TooLong(column) => {
+                write!(
+                    f,
+                    "the texts of column `{column}` are too long together for one answer; ask for fewer rows"
+                )
+            }
             Self::Lost(why) => write!(f, "the table cannot be reached: {why}"),
         }
     }
@@ -50,11 +66,14 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// The answers to a batch.
+/// The answers to a batch. What queries have found that give out the same columns is kept together, as long as any part of
+/// it is.
 #[derive(Clone, Debug)]
 pub struct Answers {
     pub(crate) changed: Vec<Result<u64, Failure>>,
-    pub(crate) rows: Vec<Result<RecordBatch, Failure>>,
+    pub(crate) given: Vec<Given>,
+    /// For each query, which of these has its answer, and at which place.
+    pub(crate) places: Vec<Result<(usize, u32), Failure>>,
 }
 
 impl Answers {
@@ -81,7 +100,8 @@ impl Answers {
     /// # Panics
     ///
     /// If the batch had no such query.
-    pub fn rows(&self, query: usize) -> Result<&RecordBatch, Failure> {
-        self.rows[query].as_ref().map_err(Clone::clone)
+    pub fn rows(&self, query: usize) -> Result<RecordBatch, Failure> {
+        let (given, place) = self.places[query].clone()?;
+        self.given[given].rows(place as usize)
     }
 }

@@ -1,5 +1,7 @@
 //! Rows that fit into the first cache, column by column.
 
+use crate::text::Texts;
+use crate::value::Kind;
 use arrow_buffer::MutableBuffer;
 
 /// Bits, one for each row of a chunk.
@@ -7,6 +9,9 @@ use arrow_buffer::MutableBuffer;
 pub(crate) struct Bits(Box<[u64]>);
 
 impl Bits {
+    /// How many of them are in a block.
+    pub const BLOCK: usize = u64::BITS as usize;
+
     pub fn new(rows: usize) -> Self {
         Self(vec![0; rows.div_ceil(64)].into())
     }
@@ -20,6 +25,12 @@ impl Bits {
     pub fn set(&mut self, row: usize, bit: bool) {
         let word = &mut self.0[row / 64];
         *word = *word & !(1 << (row % 64)) | u64::from(bit) << (row % 64);
+    }
+
+    /// So many of them at once, the first in the lowest bit.
+    #[inline(always)]
+    pub fn block(&self, block: usize) -> u64 {
+        self.0[block]
     }
 
     /// The first that is not set, if any word has one.
@@ -46,16 +57,28 @@ impl Bits {
     }
 }
 
+/// What a row has in a column: a word, unless it is null, and the text that it stands for, if the column has texts.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Cell<'a> {
+    pub word: Option<u64>,
+    pub text: &'a str,
+}
+
 /// A column of a chunk, as Arrow has it: words on lines of their own, and bits that say which of them are values.
 #[derive(Debug)]
 pub(crate) struct Column {
     words: MutableBuffer,
     pub valid: Bits,
+    texts: Option<Box<Texts>>,
 }
 
 impl Column {
-    fn new(rows: usize) -> Self {
-        Self { words: MutableBuffer::from_len_zeroed(rows * size_of::<u64>()), valid: Bits::new(rows) }
+    fn new(kind: Kind, rows: usize) -> Self {
+        Self {
+            words: MutableBuffer::from_len_zeroed(rows * size_of::<u64>()),
+            valid: Bits::new(rows),
+            texts: (kind == Kind::Prefix).then(|| Box::new(Texts::new(rows))),
+        }
     }
 
     #[inline(always)]
@@ -69,15 +92,38 @@ impl Column {
         self.valid.get(row).then(|| self.words()[row])
     }
 
-    pub fn set(&mut self, row: usize, word: Option<u64>) {
-        self.valid.set(row, word.is_some());
+    /// The text of a row; an empty one if it is null, or the column has no texts.
+    pub fn text(&self, row: usize) -> &str {
+        self.texts.as_ref().map_or("", |texts| texts.get(row))
+    }
+
+    pub fn set(&mut self, row: usize, cell: Cell) {
+        self.valid.set(row, cell.word.is_some());
         // A null is a zero, so that equal columns have equal words.
-        self.words.typed_data_mut()[row] = word.unwrap_or(0);
+        self.words.typed_data_mut()[row] = cell.word.unwrap_or(0);
+        if let Some(texts) = &mut self.texts {
+            texts.set(row, cell.text);
+        }
+    }
+
+    /// Forgets what a row has beside its word.
+    fn forget(&mut self, row: usize) {
+        if let Some(texts) = &mut self.texts {
+            texts.set(row, "");
+        }
+    }
+}
+
+impl Clone for Column {
+    fn clone(&self) -> Self {
+        let mut words = MutableBuffer::with_capacity(self.words.len());
+        words.extend_from_slice(self.words());
+        Self { words, valid: self.valid.clone(), texts: self.texts.clone() }
     }
 }
 
 /// See the module's documentation. Its rows are numbered by 16 bits.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Chunk {
     pub columns: Box<[Column]>,
     /// Rows that are there.
@@ -88,11 +134,16 @@ pub(crate) struct Chunk {
 }
 
 impl Chunk {
-    /// An empty one for so many rows at most.
-    pub fn new(columns: usize, rows: usize) -> Self {
+    /// An empty one for so many rows at most, of columns of these kinds.
+    pub fn new(kinds: &[Kind], rows: usize) -> Self {
         assert!(rows <= MOST, "rows are numbered by 16 bits");
-        let columns = (0..columns).map(|_| Column::new(rows)).collect();
+        let columns = kinds.iter().map(|&kind| Column::new(kind, rows)).collect();
         Self { columns, live: Bits::new(rows), len: 0, most: rows }
+    }
+
+    /// How many rows are there.
+    pub fn len(&self) -> usize {
+        self.len
     }
 
     pub fn is_empty(&self) -> bool {
@@ -104,11 +155,11 @@ impl Chunk {
     }
 
     /// Puts a row where none is; returns where. There is room.
-    pub fn push(&mut self, words: impl IntoIterator<Item = Option<u64>>) -> usize {
+    pub fn push<'a>(&mut self, cells: impl IntoIterator<Item = Cell<'a>>) -> usize {
         let row = self.live.first_unset().filter(|&row| row < self.most).expect("there is room");
         self.len += 1;
         self.live.set(row, true);
-        self.columns.iter_mut().zip(words).for_each(|(column, word)| column.set(row, word));
+        self.columns.iter_mut().zip(cells).for_each(|(column, cell)| column.set(row, cell));
         row
     }
 
@@ -117,6 +168,7 @@ impl Chunk {
         debug_assert!(self.live.get(row));
         self.len -= 1;
         self.live.set(row, false);
+        self.columns.iter_mut().for_each(|column| column.forget(row));
     }
 }
 
@@ -129,10 +181,13 @@ mod tests {
 
     #[test]
     fn rows_come_and_go() {
-        let mut chunk = Chunk::new(2, 100);
+        let mut chunk = Chunk::new(&[Kind::Unsigned, Kind::Unsigned, Kind::Prefix], 100);
+        let cell = |word| Cell { word, text: "" };
         for row in 0..100u64 {
             assert!(!chunk.is_full());
-            assert_eq!(chunk.push([Some(row), row.is_multiple_of(3).then_some(7)]), row as usize);
+            let cells = [cell(Some(row)), cell(row.is_multiple_of(3).then_some(7))];
+            let text = Cell { word: Some(1), text: &row.to_string() };
+            assert_eq!(chunk.push(cells.into_iter().chain([text])), row as usize);
         }
         assert!(chunk.is_full());
         assert_eq!((chunk.columns[0].get(64), chunk.columns[1].get(64)), (Some(64), None));
@@ -140,8 +195,10 @@ mod tests {
         let mut both = Vec::new();
         chunk.live.for_each_of_both(&chunk.columns[1].valid, |row| both.push(row));
         assert!(both.iter().copied().eq((3..100).step_by(6)));
-        assert_eq!([chunk.push([Some(1), None]), chunk.push([Some(2), None])], [0, 2]);
-        chunk.columns[0].set(99, None);
+        assert_eq!((chunk.columns[2].text(40), chunk.columns[2].text(41)), ("", "41"));
+        let new = |word| [cell(Some(word)), cell(None)];
+        assert_eq!([chunk.push(new(1)), chunk.push(new(2))], [0, 2]);
+        chunk.columns[0].set(99, cell(None));
         assert_eq!((chunk.columns[0].get(99), chunk.columns[0].words()[99]), (None, 0));
         assert_eq!(chunk.columns[0].words().as_ptr().addr() % 64, 0);
     }

@@ -40,19 +40,25 @@
 //! | `table` | a table, its partitions, and the tasks of a batch |
 //! | `request` | what can be asked for and changed |
 //! | `answer` | what comes back |
-//! | `value` | values, and the words that they are kept as |
+//! | `value` | values, and the kinds of words that they are kept as |
+//! | `types` | Arrow's types, as words and texts |
+//! | `text` | texts, and the words that stand for them |
 //! | `plan` | requests, checked against a schema |
 //! | `partition` | a part of the rows, and what a batch does to it |
+//! | `found` | what queries have found, and how it becomes Arrow's |
 //! | `chunk` | rows that fit into the first cache, column by column |
 //! | `scan` | the queries that a row concerns |
 
 mod answer;
 mod chunk;
+mod found;
 mod partition;
 mod plan;
 mod request;
 mod scan;
 mod table;
+mod text;
+mod types;
 mod value;
 
 pub use answer::{Answers, Failure};

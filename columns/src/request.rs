@@ -44,23 +44,26 @@ impl Filter {
 
     /// Those of them where the column lies in that range.
     #[must_use]
-    pub fn between<V: Into<Value> + Copy>(
+    pub fn between<V: Into<Value> + Clone>(
         self,
         column: impl Into<String>,
         range: impl std::ops::RangeBounds<V>,
     ) -> Self {
-        let bound = |bound: Bound<&V>| bound.map(|value| (*value).into());
+        let bound = |bound: Bound<&V>| bound.map(|value| value.clone().into());
         self.and(column, Test::Between(bound(range.start_bound()), bound(range.end_bound())))
     }
 }
 
 /// What is made of the values of many rows. Nulls are left out.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Aggregate {
     /// How many rows there are, whatever is in them: an `Int64`.
     Count,
-    /// The sum of a column, of its type; null if there is no value. A sum of whole numbers that its type cannot hold is a
-    /// [failure](crate::Failure::Overflow).
+    /// How many values a column has: an `Int64`.
+    CountOf(String),
+    /// The sum of a column; null if there is no value. Whole numbers give an `Int64`, those without a sign an `UInt64`,
+    /// others a `Float64`, durations the same, and decimals a `Decimal64` of 18 digits. A sum that does not fit is a
+    /// [failure](crate::Failure::Overflow), unless it is a `Float64`; and there is none of other types.
     Sum(String),
     /// The least value of a column; null if there is none.
     Min(String),
@@ -75,7 +78,7 @@ pub struct Query {
     pub(crate) output: Output,
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Output {
     Rows(Vec<String>),
     Aggregates(Vec<Aggregate>),

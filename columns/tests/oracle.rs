@@ -1,18 +1,19 @@
 //! Against a table that goes through all its rows for each request, one after another.
 
+mod common;
+
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Float64Type, Int64Type, UInt64Type};
-use arrow_array::{Array, ArrayRef, Float64Array, Int64Array, RecordBatch, UInt64Array};
-use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use arrow_array::types::{Decimal64Type, DurationSecondType, Float64Type, Int64Type, UInt64Type};
+use arrow_array::{Array, ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
+use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
+use common::{Row, asked, cell, compare, rows_of, sorted, whole};
 use proptest::prelude::*;
-use std::cmp::Ordering;
 use std::ops::Bound;
 use std::sync::Arc;
 use xtasking::Runtime;
 use xtasking::platform::Simulation;
-use xtasking_columns::{Aggregate, Batch, Change, Failure, Filter, Query, Table, Test, Value};
+use xtasking_columns::{Aggregate, Answers, Batch, Change, Failure, Filter, Query, Table, Test, Value};
 
-type Row = Vec<Option<Value>>;
 /// What a row has to pass, by columns.
 type Asks = Vec<(usize, Ask)>;
 
@@ -32,32 +33,23 @@ enum Ask {
     IsNotNull,
 }
 
-fn compare(a: Value, b: Value) -> Ordering {
-    match (a, b) {
-        (Value::Int(a), Value::Int(b)) => a.cmp(&b),
-        (Value::Unsigned(a), Value::Unsigned(b)) => a.cmp(&b),
-        (Value::Float(a), Value::Float(b)) => a.total_cmp(&b),
-        _ => panic!("values of one column are of one type"),
-    }
-}
-
 impl Ask {
-    fn holds(&self, value: Option<Value>) -> bool {
+    fn holds(&self, value: Option<&Value>) -> bool {
         match (self, value) {
             (Self::IsNull, value) => value.is_none(),
             (_, None) => false,
             (Self::IsNotNull, Some(_)) => true,
-            (Self::Equals(asked), Some(value)) => compare(value, *asked).is_eq(),
+            (Self::Equals(asked), Some(value)) => compare(value, asked).is_eq(),
             (Self::Between(from, to), Some(value)) => {
                 let from = match from {
                     Bound::Unbounded => true,
-                    Bound::Included(from) => compare(value, *from).is_ge(),
-                    Bound::Excluded(from) => compare(value, *from).is_gt(),
+                    Bound::Included(from) => compare(value, from).is_ge(),
+                    Bound::Excluded(from) => compare(value, from).is_gt(),
                 };
                 from && match to {
                     Bound::Unbounded => true,
-                    Bound::Included(to) => compare(value, *to).is_le(),
-                    Bound::Excluded(to) => compare(value, *to).is_lt(),
+                    Bound::Included(to) => compare(value, to).is_le(),
+                    Bound::Excluded(to) => compare(value, to).is_lt(),
                 }
             }
         }
@@ -65,8 +57,8 @@ impl Ask {
 
     fn test(&self) -> Test {
         match self {
-            Self::Equals(value) => Test::Equals(*value),
-            Self::Between(from, to) => Test::Between(*from, *to),
+            Self::Equals(value) => Test::Equals(value.clone()),
+            Self::Between(from, to) => Test::Between(from.clone(), to.clone()),
             Self::IsNull => Test::IsNull,
             Self::IsNotNull => Test::IsNotNull,
         }
@@ -78,7 +70,7 @@ fn filter(asks: &[(usize, Ask)]) -> Filter {
 }
 
 fn holds(asks: &[(usize, Ask)], row: &Row) -> bool {
-    asks.iter().all(|(column, ask)| ask.holds(row[*column]))
+    asks.iter().all(|(column, ask)| ask.holds(row[*column].as_ref()))
 }
 
 /// Does it, and tells how many rows were concerned.
@@ -90,7 +82,7 @@ fn act(rows: &mut Vec<Row>, act: &Act) -> u64 {
         Act::Update(asks, set) => {
             let mut count = 0;
             for row in rows.iter_mut().filter(|row| holds(asks, row)) {
-                set.iter().for_each(|(column, value)| row[*column] = *value);
+                set.iter().for_each(|(column, value)| row[*column] = value.clone());
                 count += 1;
             }
             return count;
@@ -99,64 +91,22 @@ fn act(rows: &mut Vec<Row>, act: &Act) -> u64 {
     before.abs_diff(rows.len()) as u64
 }
 
+/// Rows that are added; texts are of whatever type.
 fn batch_of(schema: &SchemaRef, rows: &[Row]) -> RecordBatch {
-    let column = |(index, field): (usize, &Arc<Field>)| -> ArrayRef {
-        let values = rows.iter().map(|row| row[index]);
-        match field.data_type() {
-            DataType::Int64 => Arc::new(Int64Array::from_iter(values.map(|value| match value {
-                Some(Value::Int(value)) => Some(value),
-                _ => None,
-            }))),
-            DataType::UInt64 => Arc::new(UInt64Array::from_iter(values.map(|value| match value {
-                Some(Value::Unsigned(value)) => Some(value),
-                _ => None,
-            }))),
-            _ => Arc::new(Float64Array::from_iter(values.map(|value| match value {
-                Some(Value::Float(value)) => Some(value),
-                _ => None,
-            }))),
-        }
+    let strings = [DataType::Utf8, DataType::LargeUtf8, DataType::Utf8View];
+    let field = |field: &Arc<Field>| {
+        let data_type = match strings.contains(field.data_type()) {
+            true => strings[rows.len() % 3].clone(),
+            false => field.data_type().clone(),
+        };
+        Field::new(field.name(), data_type, field.is_nullable())
     };
-    RecordBatch::try_new(schema.clone(), schema.fields().iter().enumerate().map(column).collect()).unwrap()
-}
-
-fn rows_of(batch: &RecordBatch) -> Vec<Row> {
-    let value = |array: &ArrayRef, row: usize| {
-        array.is_valid(row).then(|| match array.data_type() {
-            DataType::Int64 => Value::Int(array.as_primitive::<Int64Type>().value(row)),
-            DataType::UInt64 => Value::Unsigned(array.as_primitive::<UInt64Type>().value(row)),
-            _ => Value::Float(array.as_primitive::<Float64Type>().value(row)),
-        })
-    };
-    (0..batch.num_rows()).map(|row| batch.columns().iter().map(|array| value(array, row)).collect()).collect()
-}
-
-/// Rows as texts in order: as their order is not told.
-fn sorted(rows: Vec<Row>) -> Vec<String> {
-    let mut rows: Vec<_> = rows.iter().map(|row| format!("{row:?}")).collect();
-    rows.sort();
-    rows
-}
-
-/// A few different values, so that many are equal, and the ends of what there is.
-fn value(data_type: &DataType) -> BoxedStrategy<Value> {
-    match data_type {
-        DataType::Int64 => {
-            prop_oneof![8 => -6i64..6, 1 => Just(i64::MIN), 1 => Just(i64::MAX)].prop_map(Value::Int).boxed()
-        }
-        DataType::UInt64 => prop_oneof![8 => 0u64..12, 1 => Just(u64::MAX)].prop_map(Value::Unsigned).boxed(),
-        _ => {
-            let ends = prop_oneof![Just(f64::NAN), Just(f64::INFINITY), Just(-0.0), Just(f64::MIN)];
-            prop_oneof![8 => (-6i8..6).prop_map(|half| f64::from(half) / 2.0), 1 => ends]
-                .prop_map(Value::Float)
-                .boxed()
-        }
-    }
+    common::batch(&Schema::new(schema.fields().iter().map(field).collect::<Vec<_>>()), rows)
 }
 
 fn ask(data_type: &DataType) -> BoxedStrategy<Ask> {
     let bound = |data_type| {
-        let value = value(data_type);
+        let value = asked(data_type);
         prop_oneof![
             1 => Just(Bound::Unbounded),
             3 => value.clone().prop_map(Bound::Included),
@@ -164,7 +114,7 @@ fn ask(data_type: &DataType) -> BoxedStrategy<Ask> {
         ]
     };
     prop_oneof![
-        6 => value(data_type).prop_map(Ask::Equals),
+        6 => asked(data_type).prop_map(Ask::Equals),
         4 => (bound(data_type), bound(data_type)).prop_map(|(from, to)| Ask::Between(from, to)),
         1 => Just(Ask::IsNull),
         1 => Just(Ask::IsNotNull),
@@ -187,22 +137,9 @@ fn asks(schema: &SchemaRef) -> BoxedStrategy<Asks> {
 }
 
 fn plan() -> impl Strategy<Value = Plan> {
-    let types = prop_oneof![Just(DataType::Int64), Just(DataType::UInt64), Just(DataType::Float64)];
-    let types = prop::collection::vec((types, any::<bool>()), 1..4);
-    (types, 1..4usize).prop_flat_map(|(types, partitions)| {
-        let field = |(index, (data_type, nullable)): (usize, (DataType, bool))| {
-            Field::new(format!("c{index}"), data_type, nullable)
-        };
-        let schema: SchemaRef = Arc::new(Schema::new(types.into_iter().enumerate().map(field).collect::<Vec<_>>()));
-        let cells: Vec<_> = schema
-            .fields()
-            .iter()
-            .map(|field| {
-                let value = value(field.data_type());
-                let nulls = if field.is_nullable() { 1 } else { 0 };
-                prop_oneof![4 => value.prop_map(Some), nulls => Just(None)].boxed()
-            })
-            .collect();
+    (common::schema(common::types(), 4), 1..4usize).prop_flat_map(|(schema, partitions)| {
+        let schema = Arc::new(schema);
+        let cells: Vec<_> = schema.fields().iter().map(|field| cell(field)).collect();
         let rows = prop::collection::vec(cells.clone(), 0..40);
         let set = (0..cells.len())
             .prop_flat_map(move |column| cells[column].clone().prop_map(move |value| (column, value)));
@@ -222,19 +159,61 @@ fn plan() -> impl Strategy<Value = Plan> {
 
 /// What is asked of the rows that pass, besides the rows themselves.
 fn aggregates(schema: &SchemaRef) -> Vec<Aggregate> {
-    let of =
-        |field: &Arc<Field>| [Aggregate::Min(field.name().clone()), Aggregate::Max(field.name().clone())];
+    let of = |field: &Arc<Field>| {
+        [Aggregate::Min, Aggregate::Max, Aggregate::CountOf].map(|aggregate| aggregate(field.name().clone()))
+    };
     std::iter::once(Aggregate::Count).chain(schema.fields().iter().flat_map(of)).collect()
 }
 
 fn aggregated(rows: &[&Row], columns: usize) -> Row {
     let mut made = vec![Some(Value::Int(rows.len() as i64))];
     for column in 0..columns {
-        let values = || rows.iter().filter_map(|row| row[column]);
-        made.push(values().min_by(|a, b| compare(*a, *b)));
-        made.push(values().max_by(|a, b| compare(*a, *b)));
+        let values = || rows.iter().filter_map(|row| row[column].as_ref());
+        made.push(values().min_by(|a, b| compare(a, b)).cloned());
+        made.push(values().max_by(|a, b| compare(a, b)).cloned());
+        made.push(Some(Value::Int(values().count() as i64)));
     }
     made
+}
+
+/// Whether there are sums of such columns, and the greatest number that they can be, or its negative.
+fn sum_of(data_type: &DataType) -> Option<i128> {
+    match data_type {
+        DataType::Decimal32(..) | DataType::Decimal64(..) => Some(10i128.pow(18) - 1),
+        DataType::UInt8 | DataType::UInt16 | DataType::UInt32 | DataType::UInt64 => Some(u64::MAX.into()),
+        DataType::Float32 | DataType::Float64 => Some(0),
+        DataType::Duration(_) => Some(i64::MAX.into()),
+        _ if data_type.is_integer() => Some(i64::MAX.into()),
+        _ => None,
+    }
+}
+
+/// Checks the answer to a question for the sum of a column of these rows.
+fn check_sum(answers: &Answers, query: usize, data_type: &DataType, values: &[&Value]) {
+    let found = answers.rows(query).map(|found| rows_of(found)[0][0].clone());
+    let Some(most) = sum_of(data_type) else {
+        return assert!(matches!(found, Err(Failure::Mismatch { .. })));
+    };
+    if values.is_empty() {
+        return assert_eq!(found, Ok(None));
+    }
+    if data_type.is_floating() {
+        let sum: f64 =
+            values.iter().map(|value| if let Value::Float(value) = value { *value } else { 0.0 }).sum();
+        // Great numbers may be added in any order, with another sum each time; small ones are exact.
+        if sum.abs() < 1e6 {
+            assert!(matches!(found, Ok(Some(Value::Float(found))) if found == sum), "{found:?} {sum}");
+        }
+        return;
+    }
+    let sum: i128 = values.iter().filter_map(|value| whole(value)).sum();
+    match found {
+        Ok(found) => assert_eq!(found.as_ref().and_then(whole), Some(sum)),
+        Err(failure) => {
+            assert!(sum > most || sum < -most, "{failure}");
+            assert!(matches!(failure, Failure::Overflow(_)));
+        }
+    }
 }
 
 fn check(rt: &Runtime, plan: &Plan) {
@@ -250,7 +229,7 @@ fn check(rt: &Runtime, plan: &Plan) {
                     Act::Insert(new) => Change::Insert(batch_of(&plan.schema, new)),
                     Act::Delete(asks) => Change::Delete(filter(asks)),
                     Act::Update(asks, set) => {
-                        let set = set.iter().map(|(column, value)| (format!("c{column}"), *value));
+                        let set = set.iter().map(|(column, value)| (format!("c{column}"), value.clone()));
                         Change::Update(filter(asks), set.collect())
                     }
                 });
@@ -260,6 +239,8 @@ fn check(rt: &Runtime, plan: &Plan) {
         for asks in queries {
             batch.query(Query::rows(filter(asks), names.clone()));
             batch.query(Query::aggregates(filter(asks), aggregates(&plan.schema)));
+            let some = Aggregate::Sum(names[asks.len() % names.len()].clone());
+            batch.query(Query::aggregates(filter(asks), [some]));
         }
         let answers = table.run(rt, batch).unwrap();
         for (change, count) in expected.into_iter().enumerate() {
@@ -267,10 +248,13 @@ fn check(rt: &Runtime, plan: &Plan) {
         }
         for (query, asks) in queries.iter().enumerate() {
             let passed: Vec<_> = rows.iter().filter(|row| holds(asks, row)).collect();
-            let found = rows_of(answers.rows(2 * query).unwrap());
+            let found = rows_of(answers.rows(3 * query).unwrap());
             assert_eq!(sorted(found), sorted(passed.iter().map(|row| (*row).clone()).collect()), "{asks:?}");
-            let made = rows_of(answers.rows(2 * query + 1).unwrap());
+            let made = rows_of(answers.rows(3 * query + 1).unwrap());
             assert_eq!(sorted(made), sorted(vec![aggregated(&passed, names.len())]), "{asks:?}");
+            let column = asks.len() % names.len();
+            let values: Vec<_> = passed.iter().filter_map(|row| row[column].as_ref()).collect();
+            check_sum(&answers, 3 * query + 2, plan.schema.field(column).data_type(), &values);
         }
     }
 }
@@ -328,8 +312,8 @@ fn large_batches_over_many_chunks() {
 #[test]
 fn wrong_requests_fail_alone() {
     let rt = Runtime::builder().workers(2).build().unwrap();
-    let text = Arc::new(Schema::new(vec![Field::new("name", DataType::Utf8, false)]));
-    assert!(matches!(Table::new(&rt, text, 2), Err(Failure::Unsupported { .. })));
+    let wide = Arc::new(Schema::new(vec![Field::new("price", DataType::Decimal128(20, 2), false)]));
+    assert!(matches!(Table::new(&rt, wide, 2), Err(Failure::Unsupported { .. })));
     let schema = one_column(false);
     let table = Table::new(&rt, schema.clone(), 2).unwrap();
     let mut batch = Batch::new();
@@ -344,7 +328,7 @@ fn wrong_requests_fail_alone() {
         batch.change(Change::Update(Filter::all(), vec![("a".into(), Some(1.5.into()))])),
     ];
     let right = batch.insert(integers(&schema, [i64::MAX, 1]));
-    let first = batch.query(Query::rows(Filter::all().equals("a", 1u64), ["a"]));
+    let first = batch.query(Query::rows(Filter::all().equals("a", 1.0), ["a"]));
     let sum = batch.query(Query::aggregates(Filter::all(), [Aggregate::Sum("a".into())]));
     let count = batch.query(Query::rows(Filter::all(), Vec::<String>::new()));
     let answers = table.run(&rt, batch).unwrap();
@@ -380,4 +364,69 @@ fn changes_see_those_before_them() {
     let found = answers.rows(all).unwrap().column(0).as_primitive::<Int64Type>().values().to_vec();
     assert_eq!(found.iter().sum::<i64>(), 5);
     assert_eq!(found.len(), 4);
+}
+
+/// Types that sums have, and values that columns cannot have.
+#[test]
+fn each_type_keeps_to_its_own() {
+    let rt = Runtime::builder().workers(2).build().unwrap();
+    let columns: [(&str, DataType, ArrayRef); 6] = [
+        ("small", DataType::Int8, Arc::new(arrow_array::Int8Array::from(vec![100, 100]))),
+        ("unsigned", DataType::UInt16, Arc::new(arrow_array::UInt16Array::from(vec![60_000, 60_000]))),
+        ("float", DataType::Float32, Arc::new(arrow_array::Float32Array::from(vec![0.5, 0.25]))),
+        (
+            "time",
+            DataType::Duration(TimeUnit::Second),
+            Arc::new(arrow_array::DurationSecondArray::from(vec![7, 8])),
+        ),
+        (
+            "price",
+            DataType::Decimal32(4, 2),
+            Arc::new(
+                arrow_array::Decimal32Array::from(vec![9999, 1]).with_precision_and_scale(4, 2).unwrap(),
+            ),
+        ),
+        ("name", DataType::Utf8, Arc::new(StringArray::from(vec!["Grace Hopper", "Grace Kelly"]))),
+    ];
+    let fields: Vec<_> = columns.iter().map(|(name, of, _)| Field::new(*name, of.clone(), true)).collect();
+    let schema: SchemaRef = Arc::new(Schema::new(fields));
+    let arrays = columns.iter().map(|(.., array)| array.clone()).collect();
+    let table = Table::new(&rt, schema.clone(), 2).unwrap();
+    let mut batch = Batch::new();
+    batch.insert(RecordBatch::try_new(schema, arrays).unwrap());
+    let set = |column: &str, value: Value| Change::Update(Filter::all(), vec![(column.into(), Some(value))]);
+    let wrong = [
+        set("small", 128.into()),
+        set("unsigned", (-1).into()),
+        set("float", 1e300.into()),
+        set("price", 10_000.into()),
+        set("name", 1.into()),
+        set("small", "1".into()),
+    ];
+    let wrong = wrong.map(|change| batch.change(change));
+    let sums = ["small", "unsigned", "float", "time", "price"].map(|name| Aggregate::Sum(name.into()));
+    let sums = batch.query(Query::aggregates(Filter::all(), sums));
+    let no_sum = batch.query(Query::aggregates(Filter::all(), [Aggregate::Sum("name".into())]));
+    let alike = batch.query(Query::rows(Filter::all().between("name", "Grace H".."Grace I"), ["name"]));
+    let none = batch.query(Query::rows(Filter::all().equals("small", 300), ["name"]));
+    let all = batch.query(Query::rows(Filter::all().between("small", ..300), ["name"]));
+    let wrong_name = batch.query(Query::rows(Filter::all().equals("name", 7), ["name"]));
+    let answers = table.run(&rt, batch).unwrap();
+    for change in wrong {
+        assert!(matches!(answers.changed(change), Err(Failure::Mismatch { .. })), "{change}");
+    }
+    let sums = answers.rows(sums).unwrap();
+    assert_eq!(sums.column(0).as_primitive::<Int64Type>().value(0), 200);
+    assert_eq!(sums.column(1).as_primitive::<UInt64Type>().value(0), 120_000);
+    assert_eq!(sums.column(2).as_primitive::<Float64Type>().value(0), 0.75);
+    assert_eq!(sums.column(3).as_primitive::<DurationSecondType>().value(0), 15);
+    assert_eq!(sums.column(4).as_primitive::<Decimal64Type>().value(0), 10_000);
+    assert_eq!(sums.column(4).data_type(), &DataType::Decimal64(18, 2));
+    let text = answers.rows(no_sum).unwrap_err().to_string();
+    assert_eq!(text, "column `name`: there is no sum of Utf8");
+    assert_eq!(answers.rows(alike).unwrap().column(0).as_string::<i32>().value(0), "Grace Hopper");
+    let rows = [alike, none, all].map(|query| answers.rows(query).unwrap().num_rows());
+    assert_eq!(rows, [1, 0, 2]);
+    let text = answers.rows(wrong_name).unwrap_err().to_string();
+    assert_eq!(text, "column `name`: Int(7) is no value of Utf8");
 }

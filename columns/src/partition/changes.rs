@@ -6,97 +6,140 @@
 
 use super::Partition;
 use crate::plan::Planned;
-use crate::scan::Index;
-use std::ops::Range;
+use crate::scan::{Bounds, Index};
+use crate::value::Kind;
 
-/// For each column the last change that tests it, by which it is clear whether setting it matters to any later one.
-struct Tested(Vec<Option<usize>>);
+/// The changes of a batch.
+pub(crate) struct Changes {
+    all: Vec<Planned>,
+    /// Numbers of those that concern rows that are there, which the index knows by their places here.
+    to_rows: Vec<usize>,
+    index: Index,
+    /// For each column the last change that tests it, by which it is clear whether setting it matters to any later one.
+    tested: Vec<Option<usize>>,
+    /// For each of all where each partition's part of its new rows ends; the first begins at 0.
+    dealt: Vec<Box<[usize]>>,
+}
 
-impl Tested {
-    fn new(changes: &[Planned], columns: usize) -> Self {
-        let mut last = vec![None; columns];
-        for (number, change) in changes.iter().enumerate() {
+/// What changes bring into each of so many columns.
+pub(crate) fn brought(changes: &[Planned], kinds: &[Kind]) -> Vec<Bounds> {
+    let mut bounds = vec![Bounds::NONE; kinds.len()];
+    let mut note = |column: usize, word: Option<u64>| {
+        word.into_iter().for_each(|word| bounds[column].add(kinds[column].key(word)));
+    };
+    for change in changes {
+        match change {
+            Planned::Insert(rows) => {
+                for row in 0..rows.count {
+                    rows.row(row).enumerate().for_each(|(column, cell)| note(column, cell.word));
+                }
+            }
+            Planned::Set(_, set) => set.iter().for_each(|(column, entry)| note(*column, entry.cell().word)),
+            Planned::Delete(_) => {}
+        }
+    }
+    bounds
+}
+
+impl Changes {
+    /// Of these changes, to columns with these bounds. `deal` cuts a number of new rows into the partitions' parts.
+    pub fn new(all: Vec<Planned>, bounds: &[Bounds], mut deal: impl FnMut(usize) -> Box<[usize]>) -> Self {
+        let mut tested = vec![None; bounds.len()];
+        for (number, change) in all.iter().enumerate() {
             for check in change.checks().into_iter().flat_map(|checks| &checks.0) {
-                last[check.column()] = Some(number);
+                tested[check.column()] = Some(number);
             }
         }
-        Self(last)
+        let to_rows = (0..all.len()).filter(|&number| all[number].checks().is_some()).collect();
+        let index = Index::new(all.iter().filter_map(Planned::checks), bounds);
+        let rows = |change: &Planned| match change {
+            Planned::Insert(rows) => deal(rows.count),
+            _ => Box::default(),
+        };
+        let dealt = all.iter().map(rows).collect();
+        Self { all, to_rows, index, tested, dealt }
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.all.len()
     }
 
     /// Whether a change sets what a later one tests.
-    fn after(&self, changes: &[Planned], number: usize) -> bool {
-        let Planned::Set(_, set) = &changes[number] else { return false };
-        set.iter().any(|&(column, _)| self.0[column] > Some(number))
+    fn matters(&self, number: usize) -> bool {
+        let Planned::Set(_, set) = &self.all[number] else { return false };
+        set.iter().any(|(column, _)| self.tested[*column] > Some(number))
     }
-}
 
-/// Changes rows that were there before.
-pub(super) fn to_rows_there(partition: &mut Partition, changes: &[Planned], counts: &mut [u64]) {
-    // Numbers of those changes that concern rows, which the index knows by their places here.
-    let numbers: Vec<usize> =
-        (0..changes.len()).filter(|&number| changes[number].checks().is_some()).collect();
-    if numbers.is_empty() {
-        return;
-    }
-    let index = Index::new(changes.iter().filter_map(Planned::checks), &partition.bounds);
-    let tested = Tested::new(changes, partition.kinds.len());
-    for chunk in 0..partition.chunks.len() {
-        let concerned = partition.scan.by_row(&index, &partition.chunks[chunk]);
+    /// Changes rows of a chunk that were there before.
+    pub(super) fn to_rows_there(&self, partition: &mut Partition, chunk: usize, counts: &mut [u64]) {
+        if self.to_rows.is_empty() {
+            return;
+        }
+        let concerned = partition.scan.by_row(&self.index, &partition.chunks[chunk]);
         for of_row in concerned.chunk_by(|a, b| a.0 == b.0) {
             let row = usize::from(of_row[0].0);
             for &(_, place) in of_row {
-                let number = numbers[place as usize];
+                let number = self.to_rows[place as usize];
+                let checks = self.all[number].checks();
+                if !checks.is_some_and(|checks| checks.hold_exactly(&partition.chunks[chunk], row)) {
+                    continue;
+                }
                 counts[number] += 1;
-                if !make(partition, chunk, row, &changes[number]) {
+                if !make(partition, chunk, row, &self.all[number]) {
                     break;
                 }
-                if tested.after(changes, number) {
-                    make_all_after(partition, chunk, row, changes, number, counts);
+                if self.matters(number) {
+                    self.make_all_after(partition, chunk, row, number, counts);
                     break;
                 }
             }
         }
     }
-}
 
-/// Adds rows, and makes the changes to them that come later.
-pub(super) fn to_new_rows(
-    partition: &mut Partition,
-    changes: &[Planned],
-    takes: impl Fn(usize) -> Range<usize>,
-    counts: &mut [u64],
-) {
-    for (number, change) in changes.iter().enumerate() {
-        let Planned::Insert(rows) = change else { continue };
-        for new in takes(rows.count) {
-            let chunk = partition.open();
-            let row = partition.chunks[chunk].push(rows.row(new));
-            for (column, word) in rows.row(new).enumerate() {
-                partition.note(column, word);
+    /// Adds the rows that the partition of this place takes, and makes the changes to them that come later. Where those are
+    /// that are still there then.
+    pub(super) fn to_new_rows(
+        &self,
+        partition: &mut Partition,
+        place: usize,
+        counts: &mut [u64],
+    ) -> Vec<(usize, u16)> {
+        let mut there = Vec::new();
+        for (number, change) in self.all.iter().enumerate() {
+            let Planned::Insert(rows) = change else { continue };
+            let ends = &self.dealt[number];
+            let begin = if place == 0 { 0 } else { ends[place - 1] };
+            for new in begin..ends[place] {
+                let chunk = partition.open();
+                let row = partition.chunks[chunk].push(rows.row(new));
+                counts[number] += 1;
+                if self.make_all_after(partition, chunk, row, number, counts) {
+                    there.push((chunk, row as u16));
+                }
             }
-            counts[number] += 1;
-            make_all_after(partition, chunk, row, changes, number, counts);
         }
+        there
     }
-}
 
-/// Tests and makes all later changes to a row.
-fn make_all_after(
-    partition: &mut Partition,
-    chunk: usize,
-    row: usize,
-    changes: &[Planned],
-    number: usize,
-    counts: &mut [u64],
-) {
-    for (number, change) in changes.iter().enumerate().skip(number + 1) {
-        let columns = &partition.chunks[chunk].columns;
-        if change.checks().is_some_and(|checks| checks.hold(|column| columns[column].get(row))) {
-            counts[number] += 1;
-            if !make(partition, chunk, row, change) {
-                return;
+    /// Tests and makes all later changes to a row. Whether the row is still there.
+    fn make_all_after(
+        &self,
+        partition: &mut Partition,
+        chunk: usize,
+        row: usize,
+        number: usize,
+        counts: &mut [u64],
+    ) -> bool {
+        for (number, change) in self.all.iter().enumerate().skip(number + 1) {
+            if change.checks().is_some_and(|checks| checks.hold(&partition.chunks[chunk], row)) {
+                counts[number] += 1;
+                if !make(partition, chunk, row, change) {
+                    return false;
+                }
             }
         }
+        true
     }
 }
 
@@ -109,9 +152,8 @@ fn make(partition: &mut Partition, chunk: usize, row: usize, change: &Planned) -
             false
         }
         Planned::Set(_, set) => {
-            for &(column, word) in set {
-                partition.chunks[chunk].columns[column].set(row, word);
-                partition.note(column, word);
+            for (column, entry) in set {
+                partition.chunks[chunk].columns[*column].set(row, entry.cell());
             }
             true
         }

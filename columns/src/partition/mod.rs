@@ -1,59 +1,119 @@
 //! A part of the rows, and what a batch does to it.
 
 mod changes;
-mod found;
 
-pub(crate) use found::Found;
+pub(crate) use changes::{Changes, brought};
 
-use crate::chunk::{Chunk, MOST};
-use crate::plan::{Asked, Planned};
+use crate::chunk::{Bits, Chunk, MOST};
+use crate::found::Found;
+use crate::plan::Questions;
 use crate::scan::{Bounds, Index, Scan};
 use crate::value::Kind;
+use std::collections::BTreeMap;
 use std::sync::Arc;
+
+/// The queries of a batch.
+pub(crate) struct Queries {
+    pub questions: Questions,
+    index: Index,
+}
+
+impl Queries {
+    /// Of these queries, for columns with these bounds.
+    pub fn new(questions: Questions, bounds: &[Bounds]) -> Self {
+        let index = Index::new(questions.all.iter().map(|query| &query.checks), bounds);
+        Self { questions, index }
+    }
+
+    /// Answers all of them, as far as these rows of a chunk go.
+    fn answer(&self, scan: &mut Scan, chunk: &Chunk, rows: &Bits, found: &mut Found) {
+        scan.pass(&self.index, chunk, rows, |query, rows| {
+            let asked = &self.questions.all[query];
+            let holds = |row: &u16| asked.checks.hold_exactly(chunk, (*row).into());
+            // As a rule they all pass, and need not be copied.
+            if rows.iter().all(holds) {
+                found.add(asked, chunk, rows);
+            } else {
+                let rows: Vec<u16> = rows.iter().copied().filter(holds).collect();
+                found.add(asked, chunk, &rows);
+            }
+        });
+    }
+}
 
 /// See the module's documentation.
 pub(crate) struct Partition {
+    /// What its columns keep.
     kinds: Arc<[Kind]>,
     chunks: Vec<Chunk>,
     /// All before this one are full.
     open: usize,
     /// Rows of a chunk.
     rows: usize,
-    /// Of each column, since its last row went.
-    bounds: Vec<Bounds>,
+    /// How many of the last chunks have come from another partition, and are still where that had them in memory.
+    guests: usize,
+    /// The number of the next batch.
+    next: u64,
     scan: Scan,
 }
 
 impl Partition {
-    /// An empty one, of chunks of so many rows.
+    /// An empty one of such columns, and of chunks of so many rows.
     pub fn new(kinds: Arc<[Kind]>, rows: usize) -> Self {
-        let bounds = vec![Bounds::NONE; kinds.len()];
         let rows = rows.clamp(1, MOST);
-        Self { kinds, chunks: Vec::new(), open: 0, rows, bounds, scan: Scan::default() }
+        Self { kinds, chunks: Vec::new(), open: 0, rows, guests: 0, next: 0, scan: Scan::default() }
     }
 
-    /// Makes all changes, in order; returns how many rows each of them concerned. Of rows that are added each partition
-    /// takes the part that `takes` says.
-    pub fn change(
-        &mut self,
-        changes: &[Planned],
-        takes: impl Fn(usize) -> std::ops::Range<usize>,
-    ) -> Vec<u64> {
+    /// A batch comes. They come in order.
+    pub fn come(&mut self, number: u64) {
+        assert_eq!(number, self.next, "batches pass over each partition in order");
+        self.next += 1;
+    }
+
+    /// Makes all changes, in order, and then answers all queries. Tells how many rows each change concerned. Of new rows it
+    /// takes those of its place among the partitions.
+    pub fn serve(&mut self, changes: &Changes, queries: &Queries, place: usize) -> (Vec<u64>, Found) {
         let mut counts = vec![0; changes.len()];
-        changes::to_rows_there(self, changes, &mut counts);
-        changes::to_new_rows(self, changes, takes, &mut counts);
+        let mut found = Found::new(&queries.questions);
+        // Rows have nothing to do with each other, so a chunk is changed and asked while it is in the cache.
+        for chunk in 0..self.chunks.len() {
+            changes.to_rows_there(self, chunk, &mut counts);
+            let Self { chunks, scan, .. } = self;
+            queries.answer(scan, &chunks[chunk], &chunks[chunk].live, &mut found);
+        }
+        let mut new: BTreeMap<usize, Bits> = BTreeMap::new();
+        for (chunk, row) in changes.to_new_rows(self, place, &mut counts) {
+            new.entry(chunk).or_insert_with(|| Bits::new(self.rows)).set(row.into(), true);
+        }
+        for (chunk, rows) in new {
+            queries.answer(&mut self.scan, &self.chunks[chunk], &rows, &mut found);
+        }
         self.forget_empty_chunks();
-        counts
+        (counts, found)
     }
 
-    /// Answers all queries.
-    pub fn answer(&mut self, queries: &[Asked]) -> Vec<Found> {
-        let mut found: Vec<_> = queries.iter().map(|query| Found::new(&query.gives)).collect();
-        let index = Index::new(queries.iter().map(|query| &query.checks), &self.bounds);
-        for chunk in &self.chunks {
-            self.scan.pass(&index, chunk, |query, rows| found[query].add(&queries[query].gives, chunk, rows));
-        }
-        found
+    /// How many chunks it has.
+    pub fn chunks(&self) -> usize {
+        self.chunks.len()
+    }
+
+    /// Gives some chunks, or all if there are fewer, to another partition. How many rows that were.
+    pub fn give(&mut self, chunks: usize, other: &mut Self) -> u64 {
+        let given = self.chunks.split_off(self.chunks.len().saturating_sub(chunks));
+        let rows = given.iter().map(|chunk| chunk.len() as u64).sum();
+        self.guests = self.guests.saturating_sub(given.len());
+        other.guests += given.len();
+        other.chunks.extend(given);
+        self.open = self.open.min(self.chunks.len());
+        rows
+    }
+
+    /// Moves what has come from others into memory of its own, which the worker that does this is the first to touch: so it
+    /// lies on that worker's node.
+    pub fn settle(&mut self) {
+        let first = self.chunks.len() - self.guests;
+        self.chunks[first..].iter_mut().for_each(|chunk| *chunk = chunk.clone());
+        self.guests = 0;
     }
 
     /// A chunk that has room: what others have left comes first.
@@ -62,7 +122,7 @@ impl Partition {
             self.open += 1;
         }
         if self.open == self.chunks.len() {
-            self.chunks.push(Chunk::new(self.kinds.len(), self.rows));
+            self.chunks.push(Chunk::new(&self.kinds, self.rows));
         }
         self.open
     }
@@ -79,45 +139,65 @@ impl Partition {
         if self.chunks.len() < before {
             self.open = 0;
         }
-        if self.chunks.is_empty() {
-            self.bounds.fill(Bounds::NONE);
-        }
-    }
-
-    fn note(&mut self, column: usize, word: Option<u64>) {
-        if let Some(word) = word {
-            self.bounds[column].add(self.kinds[column].key(word));
-        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::{Check, Checks, Rows};
+    use crate::plan::{Added, Check, Checks, Planned, Rows};
     use arrow_buffer::ScalarBuffer;
+
+    fn unsigned() -> Partition {
+        Partition::new([Kind::Unsigned].into(), 64)
+    }
+
+    fn change(partition: &mut Partition, changes: &[Planned]) -> Vec<u64> {
+        let bounds = [Bounds { least: 0, greatest: 10_000 }];
+        let changes = Changes::new(changes.to_vec(), &bounds, |rows| [rows].into());
+        partition.serve(&changes, &Queries::new(Questions::default(), &bounds), 0).0
+    }
+
+    fn insert(from: u64, count: u64) -> Planned {
+        let words: ScalarBuffer<u64> = (from..from + count).collect();
+        let column = Added { words, nulls: None, texts: None };
+        Planned::Insert(Rows { columns: vec![column], count: count as usize })
+    }
+
+    fn delete(low: u64, high: u64) -> Planned {
+        let check = Check::Keys { column: 0, kind: Kind::Unsigned, low, high };
+        Planned::Delete(Checks(vec![check], Vec::new()))
+    }
 
     #[test]
     fn what_rows_leave_is_used_again() {
-        let mut partition = Partition::new([Kind::Unsigned].into(), 64);
-        let insert = |from: u64, count: u64| {
-            let words: ScalarBuffer<u64> = (from..from + count).collect();
-            Planned::Insert(Rows { columns: vec![(words, None)], count: count as usize })
-        };
-        let delete = |low: u64, high: u64| {
-            Planned::Delete(Checks(vec![Check::Keys { column: 0, kind: Kind::Unsigned, low, high }]))
-        };
-        assert_eq!(partition.change(&[insert(0, 640)], |rows| 0..rows), [640]);
-        assert_eq!(partition.chunks.len(), 10);
+        let mut partition = unsigned();
+        assert_eq!(change(&mut partition, &[insert(0, 640)]), [640]);
+        assert_eq!(partition.chunks(), 10);
         // A little of each chunk goes, and as much comes.
         for round in 0..20 {
             let gone: Vec<_> = (0..10).map(|chunk| delete(chunk * 64 + round, chunk * 64 + round)).collect();
-            partition.change(&gone, |rows| 0..rows);
-            assert_eq!(partition.change(&[insert(1000 + round * 10, 10)], |rows| 0..rows), [10]);
-            assert_eq!(partition.chunks.len(), 10);
+            change(&mut partition, &gone);
+            assert_eq!(change(&mut partition, &[insert(1000 + round * 10, 10)]), [10]);
+            assert_eq!(partition.chunks(), 10);
         }
-        assert_eq!(partition.change(&[delete(0, 700)], |rows| 0..rows), [440]);
-        assert_eq!(partition.change(&[delete(0, 5000), insert(1, 1)], |rows| 0..rows), [200, 1]);
-        assert_eq!(partition.chunks.len(), 1);
+        assert_eq!(change(&mut partition, &[delete(0, 700)]), [440]);
+        assert_eq!(change(&mut partition, &[delete(0, 5000), insert(1, 1)]), [200, 1]);
+        assert_eq!(partition.chunks(), 1);
+    }
+
+    #[test]
+    fn chunks_are_given_with_their_rows() {
+        let (mut one, mut other) = (unsigned(), unsigned());
+        change(&mut one, &[insert(0, 640)]);
+        change(&mut one, &[delete(600, 609)]);
+        assert_eq!(one.give(3, &mut other), 3 * 64 - 10);
+        assert_eq!((one.chunks(), other.chunks()), (7, 3));
+        // Both go on with what they have.
+        assert_eq!(change(&mut one, &[insert(2000, 1), delete(0, 1000)]), [1, 7 * 64]);
+        assert_eq!(change(&mut other, &[insert(3000, 20), delete(0, 1000)]), [20, 3 * 64 - 10]);
+        assert_eq!(one.give(100, &mut other), 1);
+        assert_eq!((one.chunks(), other.chunks()), (0, 2));
+        assert_eq!(change(&mut one, &[insert(0, 65)]), [65]);
     }
 }

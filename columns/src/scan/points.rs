@@ -1,28 +1,36 @@
 //! Queries by the one key that they ask for.
 
-/// Groups of queries by key: a hash table, and before it a filter of bits, as most rows concern nobody.
+use crate::chunk::Bits;
+
+/// The keys that are asked for, each of which has a *slot*, a number in order of keys: a hash table, and before it a filter
+/// of bits, as most rows concern nobody.
 #[derive(Debug, Default)]
 pub(super) struct Points {
     /// A bit for each key that is asked for, and for others by chance.
     filter: Box<[u64]>,
-    /// A key, and where its queries are; none for a free slot.
-    slots: Box<[Slot]>,
+    /// Slots by hash, and their keys.
+    table: Box<[Place]>,
+    /// Where the queries of each slot end; those of the first begin at 0.
+    ends: Box<[u32]>,
     queries: Box<[u32]>,
-    /// How far a hash is shifted to become a slot, and a bit of the filter.
-    slot_shift: u32,
+    /// How far a hash is shifted to become a place of the table, and a bit of the filter.
+    place_shift: u32,
     bit_shift: u32,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
-struct Slot {
+#[derive(Clone, Copy, Debug)]
+struct Place {
     key: u64,
-    begin: u32,
-    end: u32,
+    slot: u32,
 }
 
-/// Bits of the filter for each key, and slots.
+impl Place {
+    const FREE: Self = Self { key: 0, slot: u32::MAX };
+}
+
+/// Bits of the filter for each key, and places.
 const BITS: usize = 16;
-const SLOTS: usize = 2;
+const PLACES: usize = 2;
 
 /// Multiplying by it mixes the lower bits of a key into the upper ones. (Knuth, volume 3, section 6.4: 2^64 by the golden
 /// ratio.)
@@ -42,59 +50,93 @@ impl Points {
         }
         pairs.sort_unstable();
         let keys = pairs.chunk_by(|a, b| a.0 == b.0).count();
-        let slots = (keys * SLOTS).next_power_of_two().max(2);
+        let places = (keys * PLACES).next_power_of_two().max(2);
         let bits = (keys * BITS).next_power_of_two().max(64);
         let mut points = Self {
             filter: vec![0; bits / 64].into(),
-            slots: vec![Slot::default(); slots].into(),
+            table: vec![Place::FREE; places].into(),
+            ends: Box::default(),
             queries: pairs.iter().map(|&(_, query)| query).collect(),
-            slot_shift: 64 - slots.ilog2(),
+            place_shift: 64 - places.ilog2(),
             bit_shift: 64 - bits.ilog2(),
         };
-        let mut begin = 0;
+        let mut ends = Vec::with_capacity(keys);
         for group in pairs.chunk_by(|a, b| a.0 == b.0) {
-            let (key, end) = (group[0].0, begin + group.len() as u32);
-            points.enter(Slot { key, begin, end });
-            begin = end;
+            points.enter(Place { key: group[0].0, slot: ends.len() as u32 });
+            ends.push(ends.last().unwrap_or(&0) + group.len() as u32);
         }
+        points.ends = ends.into();
         points
     }
 
-    fn enter(&mut self, slot: Slot) {
-        let hash = hash(slot.key);
+    fn enter(&mut self, entry: Place) {
+        let hash = hash(entry.key);
         let bit = (hash >> self.bit_shift) as usize;
         self.filter[bit / 64] |= 1 << (bit % 64);
-        let mut place = (hash >> self.slot_shift) as usize;
-        while self.slots[place].end > self.slots[place].begin {
-            place = (place + 1) % self.slots.len();
+        let mut place = (hash >> self.place_shift) as usize;
+        while self.table[place].slot != Place::FREE.slot {
+            place = (place + 1) % self.table.len();
         }
-        self.slots[place] = slot;
+        self.table[place] = entry;
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.queries.is_empty()
+    /// How many keys are asked for.
+    pub fn slots(&self) -> usize {
+        self.ends.len()
     }
 
-    /// Who asks for the key. There is somebody who asks for any.
+    /// Who asks for the key of a slot.
+    pub fn queries(&self, slot: u32) -> &[u32] {
+        let slot = slot as usize;
+        let begin = if slot == 0 { 0 } else { self.ends[slot - 1] };
+        &self.queries[begin as usize..self.ends[slot] as usize]
+    }
+
+    /// Calls `each` with a slot and a row for those of the `rows` whose key has a slot. Some key is asked for.
     #[inline(always)]
-    pub fn of(&self, key: u64) -> &[u32] {
-        let hash = hash(key);
-        let bit = (hash >> self.bit_shift) as usize;
-        if self.filter[bit / 64] >> (bit % 64) & 1 == 0 {
-            return &[];
+    pub fn find(
+        &self,
+        words: &[u64],
+        key: impl Fn(u64) -> u64,
+        rows: impl Fn(usize) -> u64,
+        mut each: impl FnMut(u32, u16),
+    ) {
+        for (block, words) in words.chunks(Bits::BLOCK).enumerate() {
+            // Without a branch for each row, which nobody could foresee.
+            let mut left = rows(block) & self.filter(words, &key);
+            while left != 0 {
+                let row = left.trailing_zeros() as usize;
+                left &= left - 1;
+                if let Some(slot) = self.slot(key(words[row])) {
+                    each(slot, (block * Bits::BLOCK + row) as u16);
+                }
+            }
         }
-        self.find(key, hash)
     }
 
-    fn find(&self, key: u64, hash: u64) -> &[u32] {
-        let mut place = (hash >> self.slot_shift) as usize;
+    /// Which of some words have keys that may have slots.
+    #[inline(always)]
+    fn filter(&self, words: &[u64], key: impl Fn(u64) -> u64) -> u64 {
+        let mut maybe = 0;
+        for (row, &word) in words.iter().enumerate() {
+            let bit = hash(key(word)) >> self.bit_shift;
+            maybe |= (self.filter[(bit / 64) as usize] >> (bit % 64) & 1) << row;
+        }
+        maybe
+    }
+
+    fn slot(&self, key: u64) -> Option<u32> {
+        let mut place = (hash(key) >> self.place_shift) as usize;
         loop {
-            // Half of the slots at least are free.
-            let Slot { key: found, begin, end } = self.slots[place];
-            if end == begin || found == key {
-                return &self.queries[begin as usize..end as usize];
+            // Half of the places at least are free.
+            let Place { key: found, slot } = self.table[place];
+            if slot == Place::FREE.slot {
+                return None;
             }
-            place = (place + 1) % self.slots.len();
+            if found == key {
+                return Some(slot);
+            }
+            place = (place + 1) % self.table.len();
         }
     }
 }
@@ -107,17 +149,23 @@ mod tests {
 
     proptest! {
         #[test]
-        fn as_a_map(keys: Vec<(u8, bool)>, others: Vec<u64>) {
+        fn as_a_map(keys: Vec<(u8, bool)>, others: Vec<u64>, hidden: u64) {
             let pairs = keys.iter().enumerate().map(|(query, &(key, up))| {
                 (if up { u64::from(key) << 56 } else { key.into() }, query as u32)
             });
             let mut map = BTreeMap::<u64, Vec<u32>>::new();
             pairs.clone().for_each(|(key, query)| map.entry(key).or_default().push(query));
             let points = Points::new(pairs.collect());
-            prop_assert_eq!(points.is_empty(), keys.is_empty());
-            if !points.is_empty() {
-                for key in map.keys().copied().chain(others).chain([0, u64::MAX]) {
-                    prop_assert_eq!(points.of(key), map.get(&key).map_or(&[][..], Vec::as_slice));
+            prop_assert_eq!(points.slots(), map.len());
+            if points.slots() > 0 {
+                let words: Vec<u64> = map.keys().copied().chain(others).chain([0, u64::MAX]).collect();
+                let mut found = vec![None; words.len()];
+                let rows = |block: usize| if block == 0 { !hidden } else { u64::MAX };
+                points.find(&words, |word| word, rows, |slot, row| found[usize::from(row)] = Some(slot));
+                for (row, (word, slot)) in words.iter().zip(found).enumerate() {
+                    let is_hidden = row < 64 && hidden >> row & 1 != 0;
+                    let expected = map.get(word).filter(|_| !is_hidden);
+                    prop_assert_eq!(slot.map(|slot| points.queries(slot)), expected.map(Vec::as_slice));
                 }
             }
         }

@@ -91,7 +91,7 @@ impl Database for Own {
         for change in 0..batch.changes.len() {
             answers.changed(change).map_err(|error| error.to_string())?;
         }
-        let rows = |query| answers.rows(query).map(digest).map_err(|error| error.to_string());
+        let rows = |query| answers.rows(query).map(|rows| digest(&rows)).map_err(|error| error.to_string());
         (0..batch.queries.len()).map(rows).collect()
     }
 
@@ -102,6 +102,6 @@ impl Database for Own {
         let query = batch.query(query);
         let answers = self.run(batch)?;
         let row = answers.rows(query).map_err(|error| error.to_string())?;
-        Ok(values(row, 0).collect())
+        Ok(values(&row, 0).collect())
     }
 }

@@ -18,6 +18,7 @@ pub struct ObjectBuilder<C: Class> {
     value: C::Target,
     expect: Expectation,
     pinned: Option<Primitive>,
+    core: Option<usize>,
     node: Option<u16>,
     prefetch: usize,
 }
@@ -32,6 +33,7 @@ impl<C: Class> ObjectBuilder<C> {
             value,
             expect: Expectation { isolation: C::ISOLATION, frequency: Frequency::Normal, read_share: 50 },
             pinned: None,
+            core: None,
             node: None,
             prefetch: size_of::<Cell<C>>().min(FETCHED_WHOLE),
         }
@@ -52,6 +54,13 @@ impl<C: Class> ObjectBuilder<C> {
     /// How many of 100 tasks on the object will only read it.
     pub fn read_share(mut self, percent: u8) -> Self {
         self.expect.read_share = percent.min(100);
+        self
+    }
+
+    /// The worker (modulo their number) that should run the object's sequenced tasks: its home. This has the last word over
+    /// [`node`](Self::node).
+    pub fn core(mut self, core: usize) -> Self {
+        self.core = Some(core);
         self
     }
 
@@ -83,7 +92,7 @@ impl<C: Class> ObjectBuilder<C> {
     /// Makes the object.
     pub fn build(self) -> Object<C> {
         let primitive = self.pinned.unwrap_or_else(|| choose(self.expect));
-        let home = self.shared.next_home(self.node);
+        let home = self.shared.home(self.core, self.node);
         // What is frequently used stays in the cache.
         let frequency = self.expect.frequency;
         let lines = if frequency == Frequency::High { 0 } else { self.prefetch.div_ceil(LINE) };
@@ -97,6 +106,11 @@ impl<C: Class> ObjectBuilder<C> {
 }
 
 impl Shared {
+    /// A home for a new object: this worker, or else one of this node.
+    fn home(&self, core: Option<usize>, node: Option<u16>) -> u16 {
+        core.map_or_else(|| self.next_home(node), |core| (core % self.seats.len()) as u16)
+    }
+
     /// A home for a new object: the workers of its node in turn.
     pub(crate) fn next_home(&self, node: Option<u16>) -> u16 {
         let turn = self.next_in_turn();

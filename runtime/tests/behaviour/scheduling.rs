@@ -123,6 +123,10 @@ fn a_sequenced_object_has_the_last_word() {
             let task = rt.task(object.write()).core(core).node(core).submit(|_, cx| cx.worker());
             assert_eq!(task.join().unwrap(), object.home());
         }
+        for core in 0..3 * rt.workers() {
+            let object = rt.plain(0).pin(Sequencing).node(1).core(core).build();
+            assert_eq!(object.home(), core % rt.workers());
+        }
         // Homes are dealt in turn.
         let mut homes: Vec<_> = (0..rt.workers()).map(|_| rt.plain(0).build().home()).collect();
         homes.sort_unstable();

@@ -1,0 +1,153 @@
+//! How long a batch takes, by what is asked for: points, ranges and what lies between.
+//!
+//! `cargo run --release -p xtasking-columns --example how_long`, and with numbers after `--` for more or fewer rows and
+//! requests.
+
+use arrow_array::{ArrayRef, Int64Array, RecordBatch};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use std::error::Error;
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use xtasking::Runtime;
+use xtasking_columns::{Aggregate, Batch, Change, Filter, Query, Table};
+
+/// Of each column the name, and how many values it has.
+const COLUMNS: [(&str, u64); 12] = [
+    ("code", 700_000),
+    ("name", 100_000),
+    ("carrier", 200),
+    ("flight", 5_000),
+    ("origin", 3_000),
+    ("destination", 3_000),
+    ("day", 330),
+    ("class", 5),
+    ("minute", 500_000),
+    ("office", 20_000),
+    ("fare", 100_000),
+    ("flags", 1 << 20),
+];
+
+/// A number that looks as if it came by chance.
+fn mixed(number: u64) -> u64 {
+    let mixed = (number ^ number >> 31).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (mixed ^ mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 16
+}
+
+fn value(row: u64, column: usize) -> i64 {
+    (mixed(row * 16 + column as u64) % COLUMNS[column].1) as i64
+}
+
+fn rows(schema: &SchemaRef, rows: Range<u64>) -> Result<RecordBatch, Box<dyn Error>> {
+    let column = |column| -> ArrayRef {
+        Arc::new(Int64Array::from_iter_values(rows.clone().map(|row| value(row, column))))
+    };
+    Ok(RecordBatch::try_new(schema.clone(), (0..COLUMNS.len()).map(column).collect())?)
+}
+
+/// A value that some row has in a column.
+fn some(column: usize, number: u64) -> i64 {
+    value(mixed(number) % 100_000, column)
+}
+
+fn point(number: u64) -> Query {
+    Query::rows(Filter::all().equals("code", some(0, number)), ["name", "flight", "day", "fare"])
+}
+
+fn range(number: u64) -> Query {
+    let minute = some(8, number);
+    Query::rows(Filter::all().between("minute", minute..minute + 5), ["code", "office"])
+}
+
+fn several(number: u64) -> Query {
+    let day = some(6, number);
+    match number % 4 {
+        0 => {
+            Query::rows(Filter::all().equals("flight", some(3, number)).equals("day", day), ["code", "name"])
+        }
+        1 => Query::rows(
+            Filter::all().equals("name", some(1, number)).between("day", day..day + 7),
+            ["code", "flight", "day"],
+        ),
+        2 => {
+            let minute = some(8, number);
+            let office = Filter::all().equals("office", some(9, number));
+            Query::rows(office.between("minute", minute..minute + 5000), ["code"])
+        }
+        _ => {
+            let route = Filter::all().equals("origin", some(4, number)).between("day", day..day + 30);
+            Query::aggregates(route, [Aggregate::Count, Aggregate::Sum("fare".to_string())])
+        }
+    }
+}
+
+fn half(number: u64) -> Query {
+    if number.is_multiple_of(2) { point(number) } else { several(number / 2) }
+}
+
+fn coarse(number: u64) -> Query {
+    let day = some(6, number);
+    let carrier = Filter::all().equals("carrier", some(2, number)).between("day", day..day + 7);
+    Query::aggregates(carrier, [Aggregate::Count, Aggregate::Sum("fare".to_string())])
+}
+
+type Kind = (&'static str, fn(u64) -> Query, u64);
+const KINDS: [Kind; 6] = [
+    ("points", point, 0),
+    ("points, 1 change in 8", point, 8),
+    ("ranges", range, 0),
+    ("several tests", several, 0),
+    ("mixed, 1 change in 8", half, 8),
+    ("coarse sums", coarse, 0),
+];
+
+fn batch(kind: &Kind, requests: u64, turn: u64) -> Batch {
+    let mut batch = Batch::new();
+    for number in 0..requests {
+        let number = turn * requests + number;
+        if kind.2 > 0 && number.is_multiple_of(kind.2) {
+            let code = Filter::all().equals("code", some(0, number));
+            batch.change(Change::Update(code, vec![("class".to_string(), Some(3.into()))]));
+        } else {
+            batch.query((kind.1)(number));
+        }
+    }
+    batch
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort();
+    times[times.len() / 2]
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut arguments = std::env::args().skip(1).map(|number| number.parse::<u64>());
+    let count = arguments.next().unwrap_or(Ok(500_000))?;
+    let requests = arguments.next().unwrap_or(Ok(4096))?;
+    let turns = arguments.next().unwrap_or(Ok(5))?;
+    let schema: SchemaRef =
+        Arc::new(Schema::new(COLUMNS.map(|(name, _)| Field::new(name, DataType::Int64, false)).to_vec()));
+    println!("{count} rows, {requests} requests, medians of {turns} turns");
+    for workers in [1, std::thread::available_parallelism()?.get()] {
+        let rt = Runtime::builder().workers(workers).build()?;
+        let table = Table::new(&rt, schema.clone(), workers)?;
+        let began = Instant::now();
+        for first in (0..count).step_by(1 << 16) {
+            let mut load = Batch::new();
+            load.insert(rows(&schema, first..count.min(first + (1 << 16)))?);
+            table.run(&rt, load)?;
+        }
+        println!("{workers} workers, loaded in {:.2?}", began.elapsed());
+        for kind in &KINDS {
+            let times = (0..turns).map(|turn| {
+                let batch = batch(kind, requests, turn);
+                let began = Instant::now();
+                table.run(&rt, batch).map(|_| began.elapsed())
+            });
+            let time = median(times.collect::<Result<_, _>>()?);
+            let each = requests as f64 / time.as_secs_f64();
+            println!("  {:<24}{:>10.2?}{each:>12.0} requests a second", kind.0, time);
+        }
+    }
+    Ok(())
+}

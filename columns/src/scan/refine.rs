@@ -1,0 +1,43 @@
+//! Which of some rows of a chunk pass the tests of a query.
+
+use crate::chunk::{Chunk, Column};
+use crate::plan::Check;
+use crate::value::Kind;
+
+/// Leaves those of the rows that pass all tests.
+pub(super) fn refine(checks: &[Check], chunk: &Chunk, rows: &mut Vec<u16>) {
+    for check in checks {
+        let column = &chunk.columns[check.column()];
+        match *check {
+            Check::Keys { kind: Kind::Float, low, high, .. } => {
+                keep_keys(column, rows, |word| (low..=high).contains(&Kind::Float.key(word)));
+            }
+            Check::Keys { low, high, .. } if low > high => rows.clear(),
+            // The keys of whole numbers are their words, moved by the same amount each.
+            Check::Keys { kind, low, high, .. } => {
+                let (low, width) = (low.wrapping_sub(kind.key(0)), high - low);
+                keep_keys(column, rows, |word| word.wrapping_sub(low) <= width);
+            }
+            Check::Null { is_null, .. } => keep(rows, |row| column.valid.get(row) != is_null),
+        }
+    }
+}
+
+/// Leaves those that have a word that passes.
+#[inline(always)]
+fn keep_keys(column: &Column, rows: &mut Vec<u16>, passes: impl Fn(u64) -> bool) {
+    let words = column.words();
+    keep(rows, |row| column.valid.get(row) & passes(words[row]));
+}
+
+/// Leaves those that pass. Which these are nobody can foresee, so there is no branch.
+#[inline(always)]
+fn keep(rows: &mut Vec<u16>, passes: impl Fn(usize) -> bool) {
+    let mut kept = 0;
+    for place in 0..rows.len() {
+        let row = rows[place];
+        rows[kept] = row;
+        kept += usize::from(passes(row.into()));
+    }
+    rows.truncate(kept);
+}

@@ -1,0 +1,61 @@
+//! What the partitions have made of a batch so far.
+
+use crate::answer::{Answers, Failure};
+use crate::found::{self, Found};
+use crate::plan::Questions;
+use xtasking::Promise;
+
+/// Requests that were left out, by their places in the batch.
+#[derive(Default)]
+pub(super) struct Failed {
+    pub changes: Vec<(usize, Failure)>,
+    pub queries: Vec<(usize, Failure)>,
+}
+
+/// See the module's documentation.
+pub(super) struct Gathered {
+    left: usize,
+    changed: Vec<u64>,
+    found: Vec<Found>,
+    failed: Failed,
+    promise: Option<Promise<Answers>>,
+}
+
+impl Gathered {
+    /// Of so many partitions.
+    pub fn new(partitions: usize, failed: Failed, promise: Promise<Answers>) -> Self {
+        Self { left: partitions, changed: Vec::new(), found: Vec::new(), failed, promise: Some(promise) }
+    }
+
+    /// Adds what a partition has made of the batch; the last one's completes it.
+    pub fn add(&mut self, counts: Vec<u64>, found: Found, questions: &Questions) {
+        if self.changed.len() < counts.len() {
+            self.changed.resize(counts.len(), 0);
+        }
+        self.changed.iter_mut().zip(counts).for_each(|(all, more)| *all += more);
+        self.found.push(found);
+        self.left -= 1;
+        if self.left == 0
+            && let Some(promise) = self.promise.take()
+        {
+            let places = questions.all.iter().map(|asked| Ok((asked.shape, asked.place)));
+            let answers = Answers {
+                changed: put_back(self.changed.drain(..).map(Ok), std::mem::take(&mut self.failed.changes)),
+                given: found::finish(questions, std::mem::take(&mut self.found)),
+                places: put_back(places, std::mem::take(&mut self.failed.queries)),
+            };
+            promise.fulfil(answers);
+        }
+    }
+}
+
+/// Puts failures back to their places among the others.
+fn put_back<T>(
+    served: impl Iterator<Item = Result<T, Failure>>,
+    failed: Vec<(usize, Failure)>,
+) -> Vec<Result<T, Failure>> {
+    let mut all: Vec<_> = served.collect();
+    // By place, so that each comes to where it was.
+    failed.into_iter().for_each(|(place, failure)| all.insert(place, Err(failure)));
+    all
+}

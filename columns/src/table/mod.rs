@@ -1,0 +1,121 @@
+//! A table, its partitions, and the tasks of a batch.
+
+mod balance;
+mod gate;
+mod gathered;
+mod shares;
+
+use crate::answer::{Answers, Failure};
+use crate::partition::{Partition, brought};
+use crate::plan::Columns;
+use crate::request::Batch;
+use arrow_schema::SchemaRef;
+use balance::{Balance, Census};
+use gate::{Gate, Parts, Sent};
+use gathered::{Failed, Gathered};
+use shares::Shares;
+use xtasking::{Handle, Runtime, Sequencing};
+
+/// A table: rows in memory, in partitions that are scanned side by side.
+///
+/// Each partition is an [object](xtasking::Object) of the runtime, and a batch is a task on each of them. All batches are
+/// sent by an object of their own, so that they pass over every partition in the same order: each sees all that earlier
+/// ones have changed, and nothing of later ones.
+pub struct Table {
+    columns: Columns,
+    parts: Parts,
+}
+
+/// Rows of a chunk: a column of them takes half of a first cache of 32 KiB.
+const ROWS: usize = 2048;
+
+impl Table {
+    /// An empty table of so many partitions (at least one) with equal shares of the rows. The first belongs to the runtime's
+    /// first worker, and so on.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Unsupported`] for a column of a type that a table cannot have.
+    pub fn new(rt: &Runtime, schema: SchemaRef, partitions: usize) -> Result<Self, Failure> {
+        let columns = Columns::new(schema)?;
+        let partitions = partitions.max(1);
+        let partition = |core| {
+            let partition = Partition::new(columns.kinds.clone(), ROWS);
+            rt.plain(partition).pin(Sequencing).core(core).build()
+        };
+        let shares = Shares::new(&vec![1.0; partitions]).expect("shares of equal weight");
+        let gate = rt.plain(Gate::new(columns.kinds.len(), shares)).pin(Sequencing).build();
+        let partitions = (0..partitions).map(partition).collect();
+        Ok(Self { columns, parts: Parts { partitions, gate } })
+    }
+
+    /// The columns.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.columns.schema
+    }
+
+    /// How many partitions it has.
+    pub fn partitions(&self) -> usize {
+        self.parts.partitions.len()
+    }
+
+    /// Serves a batch, and waits for its answers. Whoever cannot block awaits what [`send`](Self::send) gives.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Lost`] if the runtime stops meanwhile, or on a worker of the same runtime. Whether a single request was
+    /// served is among the answers.
+    pub fn run(&self, rt: &Runtime, batch: Batch) -> Result<Answers, Failure> {
+        self.send(rt, batch).join().map_err(|error| Failure::Lost(error.to_string()))
+    }
+
+    /// Sends a batch on its way. Batches of one thread, or of one task, are served in the order in which they were sent.
+    pub fn send(&self, rt: &Runtime, batch: Batch) -> Handle<Answers> {
+        let (promise, handle) = rt.promise();
+        let (changes, failed_changes) = split(batch.changes.iter().map(|change| self.columns.plan(change)));
+        let (queries, failed_queries) = self.columns.ask(&batch.queries);
+        let failed = Failed { changes: failed_changes, queries: failed_queries };
+        let gathered = Gathered::new(self.partitions(), failed, promise);
+        let gathered = rt.plain(gathered).pin(Sequencing).build();
+        let bounds = brought(&changes, &self.columns.kinds);
+        let sent = Sent { changes, queries, bounds, gathered };
+        let partitions = self.parts.partitions.clone();
+        rt.task(self.parts.gate.write()).spawn(move |gate, cx| {
+            gate.pass(cx, move |gate, cx| gate.send(sent, &partitions, cx));
+        });
+        handle
+    }
+
+    /// Gives each partition a share of the rows in proportion to its weight, those that are there and those that will come.
+    /// The handle tells how many rows were moved.
+    ///
+    /// That may be done at any time: batches that were sent before are served before, later ones afterwards. Rows go by
+    /// whole chunks. A partition of weight 0 keeps none; its worker has nothing to do with the table.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Weights`] if there is not a weight for each partition, if one is negative or no number, or all are 0.
+    pub fn balance(&self, rt: &Runtime, weights: &[f64]) -> Result<Handle<u64>, Failure> {
+        let shares = Shares::new(weights).filter(|_| weights.len() == self.partitions());
+        let shares = shares.ok_or_else(|| Failure::Weights(weights.to_vec(), self.partitions()))?;
+        let (promise, handle) = rt.promise();
+        let census = rt.plain(Census::new(self.partitions())).pin(Sequencing).build();
+        let balance = Balance { parts: self.parts.clone(), shares, census, promise };
+        rt.task(self.parts.gate.write()).spawn(move |gate, cx| {
+            gate.pass(cx, move |gate, cx| balance.begin(gate, cx));
+        });
+        Ok(handle)
+    }
+}
+
+/// Those that are right, and the failures of the others with their places.
+fn split<T>(all: impl Iterator<Item = Result<T, Failure>>) -> (Vec<T>, Vec<(usize, Failure)>) {
+    let (mut right, mut failed) = (Vec::new(), Vec::new());
+    for (place, one) in all.enumerate() {
+        match one {
+            Ok(one) => right.push(one),
+            Err(failure) => failed.push((place, failure)),
+        }
+    }
+    (right, failed)
+}
