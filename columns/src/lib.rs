@@ -47,9 +47,11 @@
 //! | `partition` | a part of the rows, and what a batch does to it |
 //! | `chunk` | rows that fit into the first cache, column by column |
 //! | `scan` | the queries that a row concerns |
+//! | [`load`] | rows from files |
 
 mod answer;
 mod chunk;
+pub mod load;
 mod partition;
 mod plan;
 mod request;
