@@ -1,5 +1,6 @@
 //! What comes back.
 
+use crate::found::Given;
 use arrow_array::RecordBatch;
 use std::fmt;
 
@@ -65,11 +66,14 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// The answers to a batch.
+/// The answers to a batch. What queries have found that give out the same columns is kept together, as long as any part of
+/// it is.
 #[derive(Clone, Debug)]
 pub struct Answers {
     pub(crate) changed: Vec<Result<u64, Failure>>,
-    pub(crate) rows: Vec<Result<RecordBatch, Failure>>,
+    pub(crate) given: Vec<Given>,
+    /// For each query, which of these has its answer, and at which place.
+    pub(crate) places: Vec<Result<(usize, u32), Failure>>,
 }
 
 impl Answers {
@@ -96,7 +100,8 @@ impl Answers {
     /// # Panics
     ///
     /// If the batch had no such query.
-    pub fn rows(&self, query: usize) -> Result<&RecordBatch, Failure> {
-        self.rows[query].as_ref().map_err(Clone::clone)
+    pub fn rows(&self, query: usize) -> Result<RecordBatch, Failure> {
+        let (given, place) = self.places[query].clone()?;
+        self.given[given].rows(place as usize)
     }
 }

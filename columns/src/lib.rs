@@ -45,12 +45,14 @@
 //! | `text` | texts, and the words that stand for them |
 //! | `plan` | requests, checked against a schema |
 //! | `partition` | a part of the rows, and what a batch does to it |
+//! | `found` | what queries have found, and how it becomes Arrow's |
 //! | `chunk` | rows that fit into the first cache, column by column |
 //! | `scan` | the queries that a row concerns |
 //! | [`load`] | rows from files |
 
 mod answer;
 mod chunk;
+mod found;
 pub mod load;
 mod partition;
 mod plan;

@@ -9,6 +9,7 @@ use crate::value::{Kind, Value};
 use arrow_array::{Array, RecordBatch};
 use arrow_buffer::{NullBuffer, ScalarBuffer};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use std::collections::HashMap;
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -18,6 +19,8 @@ pub(crate) struct Columns {
     pub schema: SchemaRef,
     /// What each column of words keeps. All numbers of columns are those of these, unless it is said otherwise.
     pub kinds: Arc<[Kind]>,
+    /// The columns of the schema by their names.
+    names: Arc<HashMap<String, usize, ahash::RandomState>>,
     /// Of each column of the schema: what it is, and which is its column of words. That of a text's hashes comes next to it.
     fields: Arc<[(usize, Type)]>,
 }
@@ -148,8 +151,25 @@ pub(crate) enum Gives {
 #[derive(Clone, Debug)]
 pub(crate) struct Asked {
     pub checks: Checks,
+    /// What it gives out, and its place among those that give out the same.
+    pub shape: usize,
+    pub place: u32,
+}
+
+/// What some queries of a batch give out.
+#[derive(Clone, Debug)]
+pub(crate) struct Shape {
     pub gives: Gives,
     pub schema: SchemaRef,
+    /// How many queries these are.
+    pub queries: usize,
+}
+
+/// The queries of a batch.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Questions {
+    pub all: Vec<Asked>,
+    pub shapes: Vec<Shape>,
 }
 
 impl Columns {
@@ -166,12 +186,15 @@ impl Columns {
                 kinds.push(Kind::Unsigned);
             }
         }
-        Ok(Self { schema, kinds: kinds.into(), fields: fields.into() })
+        let numbers = schema.fields().iter().enumerate();
+        // Of columns with the same name the first is meant, as in Arrow.
+        let names = numbers.rev().map(|(number, field)| (field.name().clone(), number)).collect();
+        Ok(Self { schema, kinds: kinds.into(), names: Arc::new(names), fields: fields.into() })
     }
 
     /// The column of that name, by its number in the schema.
     fn find(&self, name: &str) -> Result<usize, Failure> {
-        self.schema.index_of(name).map_err(|_| Failure::NoColumn(name.to_string()))
+        self.names.get(name).copied().ok_or_else(|| Failure::NoColumn(name.to_string()))
     }
 
     fn mismatch(&self, field: usize, why: String) -> Failure {
@@ -346,10 +369,36 @@ impl Columns {
         Ok(Rows { columns, count: rows.num_rows() })
     }
 
-    /// Checks a query.
-    pub fn ask(&self, query: &Query) -> Result<Asked, Failure> {
-        let checks = self.checks(&query.filter)?;
-        let (gives, fields): (_, Vec<Field>) = match &query.output {
+    /// Checks queries. Those that are wrong are left out; these are told with their places.
+    pub fn ask(&self, queries: &[Query]) -> (Questions, Vec<(usize, Failure)>) {
+        let (mut questions, mut failed) = (Questions::default(), Vec::new());
+        let mut known = HashMap::new();
+        for (number, query) in queries.iter().enumerate() {
+            let mut ask = || {
+                let checks = self.checks(&query.filter)?;
+                let shape = match known.get(&query.output) {
+                    Some(&shape) => shape,
+                    None => {
+                        questions.shapes.push(self.shape(&query.output)?);
+                        known.insert(&query.output, questions.shapes.len() - 1);
+                        questions.shapes.len() - 1
+                    }
+                };
+                let place = &mut questions.shapes[shape].queries;
+                questions.all.push(Asked { checks, shape, place: *place as u32 });
+                *place += 1;
+                Ok(())
+            };
+            if let Err(failure) = ask() {
+                failed.push((number, failure));
+            }
+        }
+        (questions, failed)
+    }
+
+    /// What a query gives out; no query as yet.
+    fn shape(&self, output: &Output) -> Result<Shape, Failure> {
+        let (gives, fields): (_, Vec<Field>) = match output {
             Output::Rows(names) => {
                 let found = names.iter().map(|name| self.find(name)).collect::<Result<Vec<_>, _>>()?;
                 let fields = found.iter().map(|&field| self.schema.field(field).clone()).collect();
@@ -362,7 +411,7 @@ impl Columns {
                 (Gives::Aggregates(made), fields)
             }
         };
-        Ok(Asked { checks, gives, schema: Arc::new(Schema::new(fields)) })
+        Ok(Shape { gives, schema: Arc::new(Schema::new(fields)), queries: 0 })
     }
 
     /// How an aggregate is made, and the column that it becomes.

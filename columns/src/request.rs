@@ -55,7 +55,7 @@ impl Filter {
 }
 
 /// What is made of the values of many rows. Nulls are left out.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Aggregate {
     /// How many rows there are, whatever is in them: an `Int64`.
     Count,
@@ -78,7 +78,7 @@ pub struct Query {
     pub(crate) output: Output,
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Output {
     Rows(Vec<String>),
     Aggregates(Vec<Aggregate>),

@@ -8,6 +8,7 @@ use arrow_array::{
 };
 use arrow_buffer::{ArrowNativeType, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::DataType;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// What a column is. Numbers are of so many bytes, and are kept as words of eight with the same value.
@@ -39,7 +40,7 @@ pub(crate) enum Strings {
 
 /// The texts of some rows, one behind the other.
 #[derive(Debug, Default)]
-pub(crate) struct Gathered {
+pub(crate) struct TextList {
     all: String,
     ends: Vec<usize>,
 }
@@ -207,17 +208,29 @@ impl Strings {
     }
 }
 
-impl Gathered {
+impl TextList {
     pub fn push(&mut self, text: &str) {
         self.all.push_str(text);
         self.ends.push(self.all.len());
     }
 
-    /// Adds those of others behind these.
-    pub fn append(&mut self, other: &Self) {
-        let before = self.all.len();
-        self.all.push_str(&other.all);
-        self.ends.extend(other.ends.iter().map(|end| before + end));
+    pub fn get(&self, row: usize) -> &str {
+        &self.all[self.start(row)..self.ends[row]]
+    }
+
+    /// How long they are together.
+    pub fn bytes(&self) -> usize {
+        self.all.len()
+    }
+
+    /// The same of these rows.
+    pub fn bytes_of(&self, rows: Range<usize>) -> usize {
+        self.start(rows.end) - self.start(rows.start)
+    }
+
+    /// Where the text of a row starts.
+    fn start(&self, row: usize) -> usize {
+        if row == 0 { 0 } else { self.ends[row - 1] }
     }
 
     /// An array of one of Arrow's types of text; `None` if they are too long together for it.

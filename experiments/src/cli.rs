@@ -1,7 +1,7 @@
 //! The command line: which experiment, and the options that all of them share.
 
 use crate::failure::Failure;
-use crate::{cholesky, fib, granularity, inquiry, managed, pools, soak, tasks, ycsb};
+use crate::{cholesky, fib, granularity, inquiry, managed, pools, scan, soak, tasks, ycsb};
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 
@@ -25,6 +25,7 @@ enum Command {
     Granularity(granularity::Options),
     Managed(managed::Options),
     Pools(pools::Options),
+    Scan(scan::Options),
     Soak(soak::Options),
     Machine(inquiry::Options),
 }
@@ -112,6 +113,7 @@ impl Cli {
             Some(Command::Granularity(options)) => granularity::run(&options),
             Some(Command::Managed(options)) => managed::run(&options),
             Some(Command::Pools(options)) => pools::run(&options),
+            Some(Command::Scan(options)) => scan::run(&options),
             Some(Command::Soak(options)) => soak::run(&options),
             Some(Command::Machine(options)) => inquiry::run(&options),
             None => Self::parse_from(["xtasking", "ycsb"]).run(),

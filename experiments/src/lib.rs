@@ -10,6 +10,7 @@
 //! | [`pools`] | eager tasks on every pool, on threads and on virtual cores |
 //! | [`granularity`] | how small tasks may be: records aggregated by tasks of 10 to 10 million |
 //! | [`managed`] | requests with ranks, served by pools with one queue |
+//! | [`scan`] | requests for bookings in batches, beside databases: where sharing a scan wins, and where an index does |
 //! | [`soak`] | the soak test: load and abuse, every result checked |
 //! | [`inquiry`] | what the machine is and is doing, and questions about it |
 //! | [`experiment`] | what every experiment does |
@@ -41,6 +42,7 @@ pub mod peers;
 pub mod pools;
 pub mod progress;
 pub mod report;
+pub mod scan;
 pub mod soak;
 pub mod suggestion;
 pub mod tasks;

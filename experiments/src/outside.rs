@@ -1,15 +1,17 @@
 //! Peers that are programs of their own, as they need more than Rust: `peers/build` makes them, if somebody asks for it.
 //!
-//! Each turn is a process: it starts its threads, does a little to warm up, sleeps until idle threads are asleep, and then
-//! measures itself, as others are measured here.
+//! Most take a turn as a process: it starts its threads, does a little to warm up, sleeps until idle threads are asleep, and
+//! then measures itself, as others are measured here. One that has much to load stays for all turns, and is told of them line
+//! by line ([`Dialogue`]).
 
 use crate::failure::Failure;
 use crate::ycsb::plan::Wrong;
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use std::env;
+use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
 /// A contender that has started, or can.
@@ -88,5 +90,57 @@ impl Program {
             return Err(format!("{path} did something else: '{}'", said.trim()));
         }
         Ok(Outcome { time: Duration::from_nanos(line.nanoseconds), result: line.result })
+    }
+}
+
+/// A program that stays: it is told what to do line by line, and tells what came of it, a line of JSON each. Its errors go to
+/// where this program's go. It ends when this is dropped.
+pub struct Dialogue {
+    path: PathBuf,
+    child: Child,
+    /// Taken when the dialogue is over, so that the program ends by itself.
+    asks: Option<ChildStdin>,
+    answers: BufReader<ChildStdout>,
+}
+
+impl Dialogue {
+    /// Starts a program with these arguments.
+    pub fn start(name: &str, arguments: &[String]) -> Result<Self, Failure> {
+        let path = find(name).map_err(Failure::Usage)?;
+        let mut command = Command::new(&path);
+        command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let child = command.spawn();
+        let mut child =
+            child.map_err(|error| Failure::Usage(format!("{} cannot be run: {error}", path.display())))?;
+        let (asks, answers) = child.stdin.take().zip(child.stdout.take()).expect("both are pipes");
+        Ok(Self { path, child, asks: Some(asks), answers: BufReader::new(answers) })
+    }
+
+    /// Has the program do something, and waits for what comes of it. An error says what it printed instead, or how it ended.
+    pub fn ask<T: DeserializeOwned>(&mut self, what: &impl Serialize) -> Result<T, String> {
+        let mut line = serde_json::to_string(what).map_err(|error| error.to_string())?;
+        line.push('\n');
+        let asks = self.asks.as_mut().expect("the dialogue is over when this is dropped");
+        // Where it does not read any more it has ended, which is seen below.
+        let _ = asks.write_all(line.as_bytes()).and_then(|()| asks.flush());
+        line.clear();
+        let path = self.path.display();
+        let read = self.answers.read_line(&mut line);
+        if read.map_err(|error| format!("{path} cannot be read from: {error}"))? == 0 {
+            return Err(match self.child.wait() {
+                Ok(status) => format!("{path} ended with {status}"),
+                Err(error) => format!("{path} has ended: {error}"),
+            });
+        }
+        serde_json::from_str(&line).map_err(|error| format!("{path} printed '{}': {error}", line.trim()))
+    }
+}
+
+impl Drop for Dialogue {
+    fn drop(&mut self) {
+        self.asks = None;
+        // It may be in the middle of something that nobody waits for any more.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }

@@ -1,13 +1,12 @@
 //! A part of the rows, and what a batch does to it.
 
 mod changes;
-mod found;
 
 pub(crate) use changes::{Changes, brought};
-pub(crate) use found::Found;
 
 use crate::chunk::{Bits, Chunk, MOST};
-use crate::plan::Asked;
+use crate::found::Found;
+use crate::plan::Questions;
 use crate::scan::{Bounds, Index, Scan};
 use crate::value::Kind;
 use std::collections::BTreeMap;
@@ -15,15 +14,30 @@ use std::sync::Arc;
 
 /// The queries of a batch.
 pub(crate) struct Queries {
-    pub all: Vec<Asked>,
+    pub questions: Questions,
     index: Index,
 }
 
 impl Queries {
     /// Of these queries, for columns with these bounds.
-    pub fn new(all: Vec<Asked>, bounds: &[Bounds]) -> Self {
-        let index = Index::new(all.iter().map(|query| &query.checks), bounds);
-        Self { all, index }
+    pub fn new(questions: Questions, bounds: &[Bounds]) -> Self {
+        let index = Index::new(questions.all.iter().map(|query| &query.checks), bounds);
+        Self { questions, index }
+    }
+
+    /// Answers all of them, as far as these rows of a chunk go.
+    fn answer(&self, scan: &mut Scan, chunk: &Chunk, rows: &Bits, found: &mut Found) {
+        scan.pass(&self.index, chunk, rows, |query, rows| {
+            let asked = &self.questions.all[query];
+            let holds = |row: &u16| asked.checks.hold_exactly(chunk, (*row).into());
+            // As a rule they all pass, and need not be copied.
+            if rows.iter().all(holds) {
+                found.add(asked, chunk, rows);
+            } else {
+                let rows: Vec<u16> = rows.iter().copied().filter(holds).collect();
+                found.add(asked, chunk, &rows);
+            }
+        });
     }
 }
 
@@ -58,21 +72,21 @@ impl Partition {
 
     /// Makes all changes, in order, and then answers all queries. Tells how many rows each change concerned. Of new rows it
     /// takes those of its place among the partitions.
-    pub fn serve(&mut self, changes: &Changes, queries: &Queries, place: usize) -> (Vec<u64>, Vec<Found>) {
+    pub fn serve(&mut self, changes: &Changes, queries: &Queries, place: usize) -> (Vec<u64>, Found) {
         let mut counts = vec![0; changes.len()];
-        let mut found: Vec<_> = queries.all.iter().map(|query| Found::new(&query.gives)).collect();
+        let mut found = Found::new(&queries.questions);
         // Rows have nothing to do with each other, so a chunk is changed and asked while it is in the cache.
         for chunk in 0..self.chunks.len() {
             changes.to_rows_there(self, chunk, &mut counts);
             let Self { chunks, scan, .. } = self;
-            answer(scan, queries, &chunks[chunk], &chunks[chunk].live, &mut found);
+            queries.answer(scan, &chunks[chunk], &chunks[chunk].live, &mut found);
         }
         let mut new: BTreeMap<usize, Bits> = BTreeMap::new();
         for (chunk, row) in changes.to_new_rows(self, place, &mut counts) {
             new.entry(chunk).or_insert_with(|| Bits::new(self.rows)).set(row.into(), true);
         }
         for (chunk, rows) in new {
-            answer(&mut self.scan, queries, &self.chunks[chunk], &rows, &mut found);
+            queries.answer(&mut self.scan, &self.chunks[chunk], &rows, &mut found);
         }
         self.forget_empty_chunks();
         (counts, found)
@@ -128,13 +142,6 @@ impl Partition {
     }
 }
 
-/// Answers all queries, as far as these rows of a chunk go.
-fn answer(scan: &mut Scan, queries: &Queries, chunk: &Chunk, rows: &Bits, found: &mut [Found]) {
-    scan.pass(&queries.index, chunk, rows, |query, rows| {
-        found[query].add(&queries.all[query], chunk, rows);
-    });
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -148,7 +155,7 @@ mod tests {
     fn change(partition: &mut Partition, changes: &[Planned]) -> Vec<u64> {
         let bounds = [Bounds { least: 0, greatest: 10_000 }];
         let changes = Changes::new(changes.to_vec(), &bounds, |rows| [rows].into());
-        partition.serve(&changes, &Queries::new(Vec::new(), &bounds), 0).0
+        partition.serve(&changes, &Queries::new(Questions::default(), &bounds), 0).0
     }
 
     fn insert(from: u64, count: u64) -> Planned {

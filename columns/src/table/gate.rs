@@ -3,7 +3,7 @@
 use super::gathered::Gathered;
 use super::shares::Shares;
 use crate::partition::{Changes, Partition, Queries};
-use crate::plan::{Asked, Planned};
+use crate::plan::{Planned, Questions};
 use crate::scan::Bounds;
 use std::sync::Arc;
 use xtasking::{Context, Group, Object, Plain};
@@ -34,7 +34,7 @@ pub(super) type Held = Box<dyn FnOnce(&mut Gate, &mut Context) + Send>;
 /// A batch whose requests were checked. Those that failed are left out.
 pub(super) struct Sent {
     pub changes: Vec<Planned>,
-    pub queries: Vec<Asked>,
+    pub queries: Questions,
     /// Of what the changes bring into each column.
     pub bounds: Vec<Bounds>,
     pub gathered: Object<Plain<Gathered>>,
@@ -69,7 +69,8 @@ impl Gate {
                 let (changes, queries) = &*work;
                 partition.come(number);
                 let (counts, found) = partition.serve(changes, queries, place);
-                cx.task(gathered.write()).spawn(move |gathered, _| gathered.add(counts, found, &work.1));
+                cx.task(gathered.write())
+                    .spawn(move |gathered, _| gathered.add(counts, found, &work.1.questions));
             });
         }
     }

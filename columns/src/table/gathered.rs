@@ -1,7 +1,8 @@
 //! What the partitions have made of a batch so far.
 
 use crate::answer::{Answers, Failure};
-use crate::partition::{Found, Queries};
+use crate::found::{self, Found};
+use crate::plan::Questions;
 use xtasking::Promise;
 
 /// Requests that were left out, by their places in the batch.
@@ -27,25 +28,21 @@ impl Gathered {
     }
 
     /// Adds what a partition has made of the batch; the last one's completes it.
-    pub fn add(&mut self, counts: Vec<u64>, found: Vec<Found>, queries: &Queries) {
+    pub fn add(&mut self, counts: Vec<u64>, found: Found, questions: &Questions) {
         if self.changed.len() < counts.len() {
             self.changed.resize(counts.len(), 0);
         }
         self.changed.iter_mut().zip(counts).for_each(|(all, more)| *all += more);
-        if self.found.is_empty() {
-            self.found = found;
-        } else {
-            self.found.iter_mut().zip(found).for_each(|(all, more)| all.merge(more));
-        }
+        self.found.push(found);
         self.left -= 1;
         if self.left == 0
             && let Some(promise) = self.promise.take()
         {
-            let found = self.found.drain(..).zip(&queries.all);
-            let rows = found.map(|(found, asked)| found.finish(asked));
+            let places = questions.all.iter().map(|asked| Ok((asked.shape, asked.place)));
             let answers = Answers {
                 changed: put_back(self.changed.drain(..).map(Ok), std::mem::take(&mut self.failed.changes)),
-                rows: put_back(rows, std::mem::take(&mut self.failed.queries)),
+                given: found::finish(questions, std::mem::take(&mut self.found)),
+                places: put_back(places, std::mem::take(&mut self.failed.queries)),
             };
             promise.fulfil(answers);
         }

@@ -73,7 +73,7 @@ impl Table {
     pub fn send(&self, rt: &Runtime, batch: Batch) -> Handle<Answers> {
         let (promise, handle) = rt.promise();
         let (changes, failed_changes) = split(batch.changes.iter().map(|change| self.columns.plan(change)));
-        let (queries, failed_queries) = split(batch.queries.iter().map(|query| self.columns.ask(query)));
+        let (queries, failed_queries) = self.columns.ask(&batch.queries);
         let failed = Failed { changes: failed_changes, queries: failed_queries };
         let gathered = Gathered::new(self.partitions(), failed, promise);
         let gathered = rt.plain(gathered).pin(Sequencing).build();

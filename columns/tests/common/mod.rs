@@ -179,7 +179,7 @@ pub fn value_of(array: &dyn Array, row: usize) -> Option<Value> {
 }
 
 /// All rows.
-pub fn rows_of(batch: &RecordBatch) -> Vec<Row> {
+pub fn rows_of(batch: RecordBatch) -> Vec<Row> {
     let row = |row| batch.columns().iter().map(|array| value_of(array, row)).collect();
     (0..batch.num_rows()).map(row).collect()
 }

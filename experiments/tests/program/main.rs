@@ -7,6 +7,7 @@ mod machine;
 mod managed;
 mod outside;
 mod pools;
+mod scan;
 mod soak;
 mod tasks;
 mod ycsb;

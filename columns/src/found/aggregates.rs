@@ -1,0 +1,209 @@
+//! What queries have made of the rows that they have found.
+
+use super::{Given, Slice, batch};
+use crate::answer::Failure;
+use crate::chunk::Chunk;
+use crate::plan::{Made, Shape};
+use crate::text::LONGEST;
+use crate::types::{TextList, Type};
+use crate::value::{Kind, Value};
+use arrow_array::ArrayRef;
+use arrow_buffer::NullBuffer;
+use arrow_schema::{DataType, Field};
+use std::cmp::Ordering;
+
+/// What was made of rows, for each query of a shape.
+#[derive(Debug)]
+pub(super) struct Folded {
+    made: Vec<Made>,
+    rows: Vec<u64>,
+    values: Vec<Values>,
+}
+
+/// One aggregate of each query.
+#[derive(Debug)]
+enum Values {
+    Count,
+    CountOf(Vec<u64>),
+    /// Whole numbers, and how many there were.
+    Whole(Vec<(i128, u64)>),
+    /// The same of others.
+    Float(Vec<(f64, u64)>),
+    /// The least key and its word. The greatest has the least complement.
+    Extreme(Vec<Option<(u64, u64)>>),
+    /// The same of texts: the one that compares so with all others.
+    ExtremeText(Ordering, Vec<Option<String>>),
+}
+
+impl Folded {
+    /// Of no rows as yet.
+    pub fn new(made: &[Made], queries: usize) -> Self {
+        let values = |made: &Made| match made {
+            Made::Count => Values::Count,
+            Made::CountOf(_) => Values::CountOf(vec![0; queries]),
+            Made::Sum(_, Kind::Float) => Values::Float(vec![(0.0, 0); queries]),
+            Made::Sum(..) => Values::Whole(vec![(0, 0); queries]),
+            Made::Min(_, Kind::Prefix) => Values::ExtremeText(Ordering::Less, vec![None; queries]),
+            Made::Max(_, Kind::Prefix) => Values::ExtremeText(Ordering::Greater, vec![None; queries]),
+            Made::Min(..) | Made::Max(..) => Values::Extreme(vec![None; queries]),
+        };
+        Self { made: made.to_vec(), rows: vec![0; queries], values: made.iter().map(values).collect() }
+    }
+
+    /// Adds rows of a chunk that a query has found.
+    pub fn add(&mut self, place: u32, chunk: &Chunk, rows: &[u16]) {
+        let place = place as usize;
+        self.rows[place] += rows.len() as u64;
+        for (values, made) in self.values.iter_mut().zip(&self.made) {
+            values.add(place, *made, chunk, rows);
+        }
+    }
+
+    /// Adds what was made elsewhere.
+    fn merge(&mut self, other: Self) {
+        self.rows.iter_mut().zip(other.rows).for_each(|(all, more)| *all += more);
+        self.values.iter_mut().zip(other.values).for_each(|(all, more)| all.merge(more));
+    }
+}
+
+impl Values {
+    fn add(&mut self, place: usize, made: Made, chunk: &Chunk, rows: &[u16]) {
+        let words = |column: usize| {
+            let column = &chunk.columns[column];
+            rows.iter().filter_map(move |&row| column.get(row.into()))
+        };
+        match (self, made) {
+            (Self::Count, _) => {}
+            (Self::CountOf(counts), Made::CountOf(column)) => counts[place] += words(column).count() as u64,
+            (Self::Whole(sums), Made::Sum(column, kind)) => {
+                let (sum, count) = &mut sums[place];
+                for word in words(column) {
+                    *sum += if kind == Kind::Int { word.cast_signed().into() } else { i128::from(word) };
+                    *count += 1;
+                }
+            }
+            (Self::Float(sums), Made::Sum(column, _)) => {
+                let (sum, count) = &mut sums[place];
+                for word in words(column) {
+                    (*sum, *count) = (*sum + f64::from_bits(word), *count + 1);
+                }
+            }
+            (Self::Extreme(found), Made::Min(column, kind)) => {
+                words(column).for_each(|word| least(&mut found[place], kind.key(word), word));
+            }
+            (Self::Extreme(found), Made::Max(column, kind)) => {
+                words(column).for_each(|word| least(&mut found[place], !kind.key(word), word));
+            }
+            (Self::ExtremeText(wanted, found), Made::Min(column, _) | Made::Max(column, _)) => {
+                let column = &chunk.columns[column];
+                let rows = rows.iter().map(|&row| usize::from(row)).filter(|&row| column.valid.get(row));
+                rows.for_each(|row| extreme(&mut found[place], *wanted, column.text(row)));
+            }
+            _ => unreachable!("values are of what is made"),
+        }
+    }
+
+    fn merge(&mut self, other: Self) {
+        fn each<T>(all: &mut [T], more: Vec<T>, add: impl Fn(&mut T, T)) {
+            all.iter_mut().zip(more).for_each(|(one, more)| add(one, more));
+        }
+        match (self, other) {
+            (Self::Count, Self::Count) => {}
+            (Self::CountOf(all), Self::CountOf(more)) => each(all, more, |one, more| *one += more),
+            (Self::Whole(all), Self::Whole(more)) => {
+                each(all, more, |one, more| *one = (one.0 + more.0, one.1 + more.1));
+            }
+            (Self::Float(all), Self::Float(more)) => {
+                each(all, more, |one, more| *one = (one.0 + more.0, one.1 + more.1));
+            }
+            (Self::Extreme(all), Self::Extreme(more)) => {
+                each(all, more, |one, more| more.into_iter().for_each(|(key, word)| least(one, key, word)));
+            }
+            (Self::ExtremeText(wanted, all), Self::ExtremeText(_, more)) => {
+                each(all, more, |one, more| more.into_iter().for_each(|text| extreme(one, *wanted, &text)));
+            }
+            _ => unreachable!("all partitions make the same of rows"),
+        }
+    }
+}
+
+fn least(found: &mut Option<(u64, u64)>, key: u64, word: u64) {
+    if found.is_none_or(|(least, _)| key < least) {
+        *found = Some((key, word));
+    }
+}
+
+fn extreme(found: &mut Option<String>, wanted: Ordering, text: &str) {
+    if found.as_deref().is_none_or(|found| text.cmp(found) == wanted) {
+        let found = found.get_or_insert_default();
+        found.clear();
+        found.push_str(text);
+    }
+}
+
+/// Puts together what all partitions have made.
+pub(super) fn finish(mut parts: Vec<Folded>, shape: &Shape) -> Given {
+    let mut all = parts.pop().expect("one partition at least");
+    parts.into_iter().for_each(|part| all.merge(part));
+    let mut places: Vec<_> = (0..shape.queries).map(|start| Ok(Slice { batch: 0, start, rows: 1 })).collect();
+    let columns = all.values.into_iter().zip(shape.schema.fields());
+    let columns = columns.map(|(values, field)| array(values, &all.rows, field, &mut places)).collect();
+    Given { batches: vec![batch(shape, columns, shape.queries)], places }
+}
+
+/// A row for each query. Those for which there is none fail.
+fn array(values: Values, rows: &[u64], field: &Field, places: &mut [Result<Slice, Failure>]) -> ArrayRef {
+    let data_type = field.data_type();
+    let is = Type::of(data_type).expect("columns are of such types alone");
+    let words = |found: Vec<Option<u64>>| {
+        let nulls = nulls(found.iter().map(Option::is_some));
+        is.array(data_type, found.into_iter().map(Option::unwrap_or_default).collect(), nulls)
+    };
+    match values {
+        Values::Count => words(rows.iter().map(|&count| Some(count)).collect()),
+        Values::CountOf(counts) => words(counts.into_iter().map(Some).collect()),
+        Values::Extreme(found) => words(found.into_iter().map(|found| found.map(|(_, word)| word)).collect()),
+        Values::Float(sums) => {
+            words(sums.into_iter().map(|(sum, count)| (count > 0).then_some(sum.to_bits())).collect())
+        }
+        Values::Whole(sums) => {
+            let mut all = Vec::with_capacity(sums.len());
+            for ((sum, count), place) in sums.into_iter().zip(places) {
+                let word = whole(sum, data_type);
+                if word.is_none() && place.is_ok() {
+                    *place = Err(Failure::Overflow(field.name().clone()));
+                }
+                all.push(word.filter(|_| count > 0));
+            }
+            words(all)
+        }
+        Values::ExtremeText(_, found) => {
+            let nulls = nulls(found.iter().map(Option::is_some));
+            let mut all = TextList::default();
+            for (text, place) in found.iter().zip(places) {
+                let text = text.as_deref().unwrap_or_default();
+                let fits = *data_type != DataType::Utf8 || all.bytes() + text.len() <= LONGEST;
+                if !fits && place.is_ok() {
+                    *place = Err(Failure::TooLong(field.name().clone()));
+                }
+                all.push(if fits { text } else { "" });
+            }
+            all.array(data_type, nulls).expect("what is too long was left out")
+        }
+    }
+}
+
+fn nulls(valid: impl Iterator<Item = bool>) -> Option<NullBuffer> {
+    let nulls: NullBuffer = valid.collect();
+    Some(nulls).filter(|nulls| nulls.null_count() > 0)
+}
+
+/// The word of a sum, if its type has it.
+fn whole(sum: i128, data_type: &DataType) -> Option<u64> {
+    let is = Type::of(data_type)?;
+    let value = match is {
+        Type::Unsigned(_) => Value::Unsigned(u64::try_from(sum).ok()?),
+        _ => Value::Int(i64::try_from(sum).ok()?),
+    };
+    is.word(&value, data_type)
+}

@@ -1,0 +1,107 @@
+//! The column store of this project as a contender.
+
+use super::arrow::{columns, digest, schema, values};
+use super::bookings::{COLUMNS, Row};
+use super::database::Database;
+use super::requests::{self, Gives};
+use crate::failure::Failure;
+use crate::lineup::{cannot_start, start_own};
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use xtasking::Runtime;
+use xtasking_columns::{Aggregate, Answers, Batch, Change, Filter, Query, Table};
+
+/// A table, with as many partitions as its runtime has workers.
+pub(super) struct Own {
+    rt: Runtime,
+    table: Table,
+    schema: SchemaRef,
+}
+
+impl Own {
+    pub(super) fn start(workers: usize) -> Result<Self, Failure> {
+        let rt = start_own(workers)?;
+        let schema = schema();
+        let table = Table::new(&rt, schema.clone(), workers);
+        let table = table.map_err(|error| cannot_start("xtasking", workers, &error))?;
+        Ok(Self { rt, table, schema })
+    }
+
+    fn insert<'a>(&self, rows: impl Iterator<Item = &'a Row> + Clone) -> Result<Change, String> {
+        let rows = RecordBatch::try_new(self.schema.clone(), columns(rows));
+        rows.map(Change::Insert).map_err(|error| error.to_string())
+    }
+
+    fn run(&self, batch: Batch) -> Result<Answers, String> {
+        self.table.run(&self.rt, batch).map_err(|error| error.to_string())
+    }
+
+    fn change(&self, change: &requests::Change) -> Result<Change, String> {
+        let tests = change.tests().into_iter();
+        let filter =
+            tests.fold(Filter::all(), |filter, (column, value)| filter.equals(COLUMNS[column], value));
+        Ok(match change {
+            requests::Change::Insert(rows) => self.insert(rows.iter())?,
+            requests::Change::Delete { .. } => Change::Delete(filter),
+            _ => {
+                let sets = change.sets().into_iter();
+                Change::Update(
+                    filter,
+                    sets.map(|(column, value)| (COLUMNS[column].to_string(), Some(value.into()))).collect(),
+                )
+            }
+        })
+    }
+}
+
+fn query(query: &requests::Query) -> Query {
+    let equals = query.equals();
+    let filter = equals.fold(Filter::all(), |filter, (column, value)| filter.equals(COLUMNS[column], value));
+    let filter = match query.between() {
+        Some((column, low, high)) => filter.between(COLUMNS[column], low..=high),
+        None => filter,
+    };
+    match query.kind.shape().gives {
+        Gives::Rows(columns) => Query::rows(filter, columns.iter().map(|&column| COLUMNS[column])),
+        Gives::Totals => Query::aggregates(filter, [Aggregate::Count, Aggregate::Sum("fare".to_string())]),
+    }
+}
+
+impl Database for Own {
+    type Answers = Answers;
+
+    fn append(&mut self, rows: &[Row]) -> Result<(), String> {
+        let mut batch = Batch::new();
+        batch.change(self.insert(rows.iter())?);
+        self.run(batch).map(drop)
+    }
+
+    fn serve(&mut self, batch: &requests::Batch) -> Result<Answers, String> {
+        let mut sent = Batch::new();
+        for change in &batch.changes {
+            sent.change(self.change(change)?);
+        }
+        for asked in &batch.queries {
+            sent.query(query(asked));
+        }
+        self.run(sent)
+    }
+
+    fn digests(&self, batch: &requests::Batch, answers: Answers) -> Result<Vec<u64>, String> {
+        for change in 0..batch.changes.len() {
+            answers.changed(change).map_err(|error| error.to_string())?;
+        }
+        let rows = |query| answers.rows(query).map(|rows| digest(&rows)).map_err(|error| error.to_string());
+        (0..batch.queries.len()).map(rows).collect()
+    }
+
+    fn sums(&mut self) -> Result<Vec<i64>, String> {
+        let sums = COLUMNS.map(|name| Aggregate::Sum(name.to_string()));
+        let mut batch = Batch::new();
+        let query = Query::aggregates(Filter::all(), [Aggregate::Count].into_iter().chain(sums));
+        let query = batch.query(query);
+        let answers = self.run(batch)?;
+        let row = answers.rows(query).map_err(|error| error.to_string())?;
+        Ok(values(&row, 0).collect())
+    }
+}
