@@ -89,7 +89,7 @@ impl Adviser {
             None => true,
         };
         let knowledge = Knowledge::new(facts);
-        let best = knowledge.best(&self.request, Some(&self.plan))?;
+        let best = knowledge.best_plan(&self.request, Some(&self.plan))?;
         let Some(present) = knowledge.predict(&self.request, &self.plan) else {
             return Ok(Some(self.advise(best, 1.0)));
         };
@@ -169,7 +169,7 @@ mod tests {
         fn new(cpus: u32) -> Self {
             let facts = Facts::symmetric(1, 1, cpus, 1);
             let request = Request::new(1 << 30, Bound::Compute);
-            let plan = Knowledge::new(facts.clone()).best(&request, None).unwrap();
+            let plan = Knowledge::new(facts.clone()).best_plan(&request, None).unwrap();
             let adviser = Adviser::new(request, plan, Patience::default());
             Self { facts, adviser, now: Duration::ZERO, random: 42 }
         }

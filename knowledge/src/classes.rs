@@ -13,7 +13,7 @@ pub(crate) struct Class {
     pub options: Vec<Vec<u32>>,
 }
 
-/// No more classes than that, where speeds can be told apart less: the time of the program grows fast with them.
+/// The program gets no more classes than that, as far as nodes allow it: its time grows fast with them.
 const MOST: usize = 12;
 
 impl Class {
@@ -28,29 +28,41 @@ impl Class {
     }
 }
 
-/// Sorts cores into classes. Where there would be too many, speeds are told apart in coarser steps.
-pub(crate) fn classes(machine: &Machine) -> Vec<Class> {
-    let exact: Vec<(u32, Vec<Vec<u32>>)> = machine
-        .cores
-        .iter()
-        .map(|core| {
-            let options =
-                (1..=machine.room(core)).map(|workers| machine.speeds(core, |thread| thread < workers));
-            (core.node, options.collect())
-        })
-        .collect();
-    let mut step = 1;
-    loop {
-        let mut classes = BTreeMap::<(u32, Vec<Vec<u32>>), Vec<usize>>::new();
-        for (core, (node, options)) in exact.iter().enumerate() {
-            let coarse = |speed: &u32| (speed.div_ceil(step) * step).max(1);
-            let options = options.iter().map(|speeds| speeds.iter().map(coarse).collect()).collect();
-            classes.entry((*node, options)).or_default().push(core);
+/// Sorts cores into classes.
+pub(crate) fn exact(machine: &Machine) -> Vec<Class> {
+    in_steps(machine, &options(machine), 1)
+}
+
+/// Sorts cores into few classes, for the program: where there would be too many, speeds are told apart in coarser steps.
+pub(crate) fn few(machine: &Machine) -> Vec<Class> {
+    let options = options(machine);
+    let steps = std::iter::once(1).chain((4..=10).map(|exponent| 1 << exponent));
+    let mut classes = Vec::new();
+    for step in steps {
+        classes = in_steps(machine, &options, step);
+        if classes.len() <= MOST {
+            break;
         }
-        if classes.len() <= MOST || step > 1000 {
-            let class = |((node, options), cores)| Class { node, cores, options };
-            return classes.into_iter().map(class).collect();
-        }
-        step = if step == 1 { 16 } else { step * 2 };
     }
+    classes
+}
+
+/// For each core, how fast the workers are if it has one, two and so on.
+fn options(machine: &Machine) -> Vec<Vec<Vec<u32>>> {
+    let options = |core| {
+        let room = 1..=machine.room(core);
+        room.map(|workers| machine.speeds(core, |thread| thread < workers)).collect()
+    };
+    machine.cores.iter().map(options).collect()
+}
+
+fn in_steps(machine: &Machine, options: &[Vec<Vec<u32>>], step: u32) -> Vec<Class> {
+    let mut classes = BTreeMap::<(u32, Vec<Vec<u32>>), Vec<usize>>::new();
+    for (index, (core, options)) in machine.cores.iter().zip(options).enumerate() {
+        let coarse = |speed: &u32| (speed.div_ceil(step) * step).max(1);
+        let options = options.iter().map(|speeds| speeds.iter().map(coarse).collect()).collect();
+        classes.entry((core.node, options)).or_default().push(index);
+    }
+    let class = |((node, options), cores)| Class { node, cores, options };
+    classes.into_iter().map(class).collect()
 }

@@ -17,12 +17,13 @@
 //! | `rules` | what follows from the facts |
 //! | `speed` | how fast a worker is beside strangers and beside other threads of its core |
 //! | `machine` | the machine as far as a request may use it |
-//! | `classes`, `solver`, `pick` | alike cores, how many of each get workers, and which |
+//! | `classes`, `greedy`, `solver`, `pick` | alike cores, how many of each get workers, and which |
 
 mod adviser;
 mod classes;
 pub mod drawing;
 pub mod facts;
+mod greedy;
 mod machine;
 #[cfg(test)]
 mod oracle;

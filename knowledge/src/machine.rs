@@ -66,7 +66,7 @@ impl Machine {
         for cpu in &facts.cpus {
             let Some(&share) = derived.share.get(&cpu.id) else { continue };
             let index = *numbers.entry(cpu.core).or_insert_with(|| {
-                let near = derived.near.get(&cpu.id).copied();
+                let near = derived.topology.near.get(&cpu.id).copied();
                 cores.push(Core { node: cpu.node, near, threads: Vec::new(), rest: 0 });
                 cores.len() - 1
             });
@@ -80,7 +80,7 @@ impl Machine {
         };
         let mut places = BTreeMap::new();
         for (index, core) in cores.iter_mut().enumerate() {
-            let siblings = derived.siblings.get(&core.threads[0].cpu).map_or(&[][..], Vec::as_slice);
+            let siblings = derived.topology.siblings.get(&core.threads[0].cpu).map_or(&[][..], Vec::as_slice);
             let barred = siblings.iter().filter(|cpu| !derived.share.contains_key(cpu));
             core.rest = barred.map(|cpu| derived.busy[cpu]).sum();
             // A busy thread may be the better one: where it is left to strangers, it slows the other all the time. So they
@@ -95,7 +95,7 @@ impl Machine {
         let mut reach = BTreeMap::new();
         let mut memory = BTreeMap::new();
         for node in &facts.nodes {
-            if derived.home.values().any(|&home| home == node.id) {
+            if derived.topology.home.values().any(|&home| home == node.id) {
                 let taken = others.iter().flat_map(|other| &other.memory).filter(|part| part.0 == node.id);
                 let taken: u64 = taken.map(|part| part.1).sum();
                 let free = node.free.or(node.memory).map(|free| free.saturating_sub(taken));

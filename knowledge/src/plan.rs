@@ -2,6 +2,7 @@
 
 use crate::facts::CpuSet;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// Data divided, and a place for each partition.
@@ -91,13 +92,17 @@ impl Plan {
 
     /// What has to be done to get here from `present`: first what goes, then what is changed, then what comes.
     pub fn changes_from(&self, present: &Plan) -> Vec<Change> {
-        let (then, now) = (present.cpus(), self.cpus());
-        let mut changes: Vec<_> =
-            then.iter().filter(|&cpu| !now.contains(cpu)).map(|cpu| Change::Remove { cpu }).collect();
+        let by_cpu = |plan: &'_ Plan| -> BTreeMap<u32, usize> {
+            plan.partitions.iter().enumerate().map(|(index, part)| (part.cpu, index)).collect()
+        };
+        let (then, now) = (by_cpu(present), by_cpu(self));
+        let gone = then.keys().filter(|cpu| !now.contains_key(cpu));
+        let mut changes: Vec<_> = gone.map(|&cpu| Change::Remove { cpu }).collect();
         let mut added = Vec::new();
         for partition in &self.partitions {
             let (cpu, node, size) = (partition.cpu, partition.node, partition.size());
-            if let Some(before) = then.contains(cpu).then(|| present.on(cpu)).flatten() {
+            if let Some(&before) = then.get(&cpu) {
+                let before = &present.partitions[before];
                 if before.node != node {
                     changes.push(Change::Migrate { cpu, from: before.node, to: node });
                 }

@@ -48,7 +48,14 @@ fn cpus(question: &Question<'_>) -> Reason {
     let all = question.facts.cpus.len();
     let mut text = format!("{} of {} may be used", question.machine.places.len(), many(all, "CPU"));
     let barred = |bar: Bar| -> CpuSet {
-        question.derived.barred.iter().filter(|barred| barred.1 == bar).map(|barred| barred.0).collect()
+        question
+            .derived
+            .topology
+            .barred
+            .iter()
+            .filter(|barred| barred.1 == bar)
+            .map(|barred| barred.0)
+            .collect()
     };
     for (bar, why) in [
         (Bar::Affinity, "are outside of the affinity mask"),
