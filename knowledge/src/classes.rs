@@ -1,7 +1,6 @@
 //! Cores of a node that are alike, counted: an integer program over single CPUs would try them in every order.
 
-use crate::machine::Machine;
-use std::collections::BTreeMap;
+use crate::machine::{Machine, Workers};
 
 /// Cores that are alike.
 pub(crate) struct Class {
@@ -9,8 +8,8 @@ pub(crate) struct Class {
     pub node: u32,
     /// Which cores of the machine.
     pub cores: Vec<usize>,
-    /// How fast the workers are if a core has one, two and so on.
-    pub options: Vec<Vec<u32>>,
+    /// What workers do if a core has one, two and so on.
+    pub options: Vec<Workers>,
 }
 
 /// The program gets no more classes than that, as far as nodes allow it: its time grows fast with them.
@@ -19,12 +18,12 @@ const MOST: usize = 12;
 impl Class {
     /// How much workers do together, if a core has so many.
     pub fn sum(&self, workers: usize) -> u32 {
-        self.options[workers - 1].iter().sum()
+        self.options[workers - 1].sum
     }
 
     /// How much the slowest of them does.
     pub fn slowest(&self, workers: usize) -> u32 {
-        self.options[workers - 1].iter().copied().min().unwrap_or(0)
+        self.options[workers - 1].slowest
     }
 }
 
@@ -47,22 +46,23 @@ pub(crate) fn few(machine: &Machine) -> Vec<Class> {
     classes
 }
 
-/// For each core, how fast the workers are if it has one, two and so on.
-fn options(machine: &Machine) -> Vec<Vec<Vec<u32>>> {
-    let options = |core| {
-        let room = 1..=machine.room(core);
-        room.map(|workers| machine.speeds(core, |thread| thread < workers)).collect()
-    };
+/// For each core, what its workers do if there is one, two and so on.
+fn options(machine: &Machine) -> Vec<Vec<Workers>> {
+    let options = |core| (1..=machine.room(core)).map(|workers| machine.workers(core, workers)).collect();
     machine.cores.iter().map(options).collect()
 }
 
-fn in_steps(machine: &Machine, options: &[Vec<Vec<u32>>], step: u32) -> Vec<Class> {
-    let mut classes = BTreeMap::<(u32, Vec<Vec<u32>>), Vec<usize>>::new();
-    for (index, (core, options)) in machine.cores.iter().zip(options).enumerate() {
-        let coarse = |speed: &u32| (speed.div_ceil(step) * step).max(1);
-        let options = options.iter().map(|speeds| speeds.iter().map(coarse).collect()).collect();
-        classes.entry((core.node, options)).or_default().push(index);
-    }
-    let class = |((node, options), cores)| Class { node, cores, options };
-    classes.into_iter().map(class).collect()
+fn in_steps(machine: &Machine, options: &[Vec<Workers>], step: u32) -> Vec<Class> {
+    let coarse = |speed: u32| (speed.div_ceil(step) * step).max(1);
+    let coarse = |of: &Workers| Workers { sum: coarse(of.sum), slowest: coarse(of.slowest) };
+    let coarse = |options: &Vec<Workers>| -> Vec<Workers> { options.iter().map(coarse).collect() };
+    let mut cores: Vec<_> =
+        machine.cores.iter().map(|core| core.node).zip(options.iter().map(coarse)).zip(0..).collect();
+    cores.sort_unstable();
+    let class = |alike: &[((u32, Vec<Workers>), usize)]| Class {
+        node: alike[0].0.0,
+        cores: alike.iter().map(|core| core.1).collect(),
+        options: alike[0].0.1.clone(),
+    };
+    cores.chunk_by(|one, other| one.0 == other.0).map(class).collect()
 }

@@ -20,6 +20,7 @@
 //! | `classes`, `greedy`, `solver`, `pick` | alike cores, how many of each get workers, and which |
 
 mod adviser;
+mod by_cpu;
 mod classes;
 pub mod drawing;
 pub mod facts;

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 /// The least time of all sets of CPUs that obey the rules of the solver, with partitions near to their workers; `even` as in the solver.
 fn least(machine: &Machine, request: &Request, even: bool) -> Option<f64> {
-    let cpus: Vec<u32> = machine.places.keys().copied().collect();
+    let cpus: Vec<u32> = machine.places.cpus().collect();
     let (fewest, most) = request.counts();
     let sets = (1_u32..1 << cpus.len()).filter_map(|set| {
         let chosen: Vec<u32> =
@@ -30,7 +30,7 @@ fn least(machine: &Machine, request: &Request, even: bool) -> Option<f64> {
             return None;
         }
         let speeds = machine.speeds_on(chosen.iter().copied())?;
-        let node = |cpu: &u32| machine.cores[machine.places[cpu].0].node;
+        let node = |cpu: &u32| machine.cores[machine.places[*cpu].0].node;
         let weight = |speed: u32| if request.weighted { f64::from(speed) } else { 1.0 };
         let whole: f64 = speeds.iter().map(|&speed| weight(speed)).sum();
         let mut sizes = BTreeMap::<u32, f64>::new();

@@ -1,8 +1,8 @@
 //! Plans: which partition of the data is worked on where.
 
+use crate::by_cpu::ByCpu;
 use crate::facts::CpuSet;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 use std::fmt;
 
 /// Data divided, and a place for each partition.
@@ -92,17 +92,15 @@ impl Plan {
 
     /// What has to be done to get here from `present`: first what goes, then what is changed, then what comes.
     pub fn changes_from(&self, present: &Plan) -> Vec<Change> {
-        let by_cpu = |plan: &'_ Plan| -> BTreeMap<u32, usize> {
-            plan.partitions.iter().enumerate().map(|(index, part)| (part.cpu, index)).collect()
-        };
-        let (then, now) = (by_cpu(present), by_cpu(self));
-        let gone = then.keys().filter(|cpu| !now.contains_key(cpu));
-        let mut changes: Vec<_> = gone.map(|&cpu| Change::Remove { cpu }).collect();
+        let [then, now] = [present, self].map(|plan| -> ByCpu<&Partition> {
+            plan.partitions.iter().map(|partition| (partition.cpu, partition)).collect()
+        });
+        let gone = then.cpus().filter(|&cpu| !now.contains(cpu));
+        let mut changes: Vec<_> = gone.map(|cpu| Change::Remove { cpu }).collect();
         let mut added = Vec::new();
         for partition in &self.partitions {
             let (cpu, node, size) = (partition.cpu, partition.node, partition.size());
-            if let Some(&before) = then.get(&cpu) {
-                let before = &present.partitions[before];
+            if let Some(before) = then.get(cpu) {
                 if before.node != node {
                     changes.push(Change::Migrate { cpu, from: before.node, to: node });
                 }

@@ -1,6 +1,7 @@
 //! What follows from the facts: by rules, once for each machine, who may be used, who shares a core or a cache and which
 //! memory is near; and for each question, what is left of each CPU.
 
+use crate::by_cpu::ByCpu;
 use crate::facts::{CacheKind, CpuSet, Facts, Limits, Node, Registration};
 use crate::speed;
 use ascent::aggregators::{max, min};
@@ -145,9 +146,9 @@ impl Topology {
 pub(crate) struct Derived {
     pub topology: Arc<Topology>,
     /// For each CPU that may be used, what it gives to one more worker.
-    pub share: BTreeMap<u32, u32>,
+    pub share: ByCpu<u32>,
     /// For each CPU, how much it is busy without us.
-    pub busy: BTreeMap<u32, u32>,
+    pub busy: ByCpu<u32>,
 }
 
 impl Derived {

@@ -165,7 +165,7 @@ impl Question<'_> {
         let mut strength = BTreeMap::<u32, (u32, usize)>::new();
         for core in &machine.cores {
             let here = strength.entry(core.node).or_default();
-            here.0 += machine.speeds(core, |thread| thread == 0)[0];
+            here.0 += machine.workers(core, 1).sum;
             here.1 += core.threads.iter().filter(|thread| present.contains(thread.cpu)).count();
         }
         let first = strength.iter().max_by_key(|&(&node, &strength)| (strength, u32::MAX - node));
@@ -186,7 +186,7 @@ impl Question<'_> {
 /// Gives each CPU its partition and the partition its memory. `None` if there is no room.
 fn divide(machine: &Machine, request: &Request, cpus: Vec<u32>, fit: bool) -> Option<Plan> {
     let speeds = machine.speeds_on(cpus.iter().copied())?;
-    let node_of = |cpu: u32| machine.cores[machine.places[&cpu].0].node;
+    let node_of = |cpu: u32| machine.cores[machine.places[cpu].0].node;
     let mut workers: Vec<_> = cpus.iter().map(|&cpu| (node_of(cpu), cpu)).zip(speeds).collect();
     workers.sort_unstable();
     let weight = |speed: u32| if request.weighted { u64::from(speed) } else { 1 };
