@@ -10,6 +10,7 @@ use crate::plan::{Partition, Plan};
 use crate::rules::{Derived, distance};
 use crate::solver::{Program, Rules};
 use std::cell::OnceCell;
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 /// A question, and what was found out for it.
@@ -158,8 +159,8 @@ impl Question<'_> {
         NoPlan::Memory { bytes: request.bytes, free, limit: self.facts.limits.memory }
     }
 
-    /// Nodes in the order in which they are filled: the strongest, or of several the one that has most workers now, then
-    /// those that are near to it.
+    /// Nodes in the order in which they are filled: those first that are nearest to memory that may be used; of these the
+    /// strongest, or of several the one that has most workers now, then those that are near to it.
     fn order(&self, machine: &Machine) -> Vec<u32> {
         let present = self.present.map_or_else(CpuSet::default, Plan::cpus);
         let mut strength = BTreeMap::<u32, (u32, usize)>::new();
@@ -168,16 +169,22 @@ impl Question<'_> {
             here.0 += machine.workers(core, 1).sum;
             here.1 += core.threads.iter().filter(|thread| present.contains(thread.cpu)).count();
         }
-        let first = strength.iter().max_by_key(|&(&node, &strength)| (strength, u32::MAX - node));
+        let far = |from: u32, to: u32| {
+            let index = |id| self.facts.nodes.iter().position(|node| node.id == id);
+            let (Some(from), Some(to)) = (index(from), index(to)) else { return u32::MAX };
+            distance(self.facts, &self.facts.nodes[from], to)
+        };
+        // How much farther it is to memory than to the node's own.
+        let abroad = |node: u32| {
+            let home = machine.reach.get(&node).and_then(|reach| reach.first());
+            home.map_or(u32::MAX, |&home| far(node, home).saturating_sub(far(node, node)))
+        };
+        let first =
+            strength.iter().max_by_key(|&(&node, &here)| (Reverse(abroad(node)), here, Reverse(node)));
         let mut order: Vec<u32> = strength.keys().copied().collect();
-        if let Some(first) = first.and_then(|first| self.facts.nodes.iter().find(|node| node.id == *first.0))
-        {
-            let far = |&node: &u32| {
-                let index = self.facts.nodes.iter().position(|other| other.id == node);
-                index.map_or(u32::MAX, |index| distance(self.facts, first, index))
-            };
-            let presence = |node: &u32| usize::MAX - strength[node].1;
-            order.sort_by_key(|node| (far(node), presence(node), *node));
+        if let Some((&first, _)) = first {
+            let presence = |node| Reverse(strength[&node].1);
+            order.sort_by_cached_key(|&node| (abroad(node), far(first, node), presence(node), node));
         }
         order
     }
