@@ -14,6 +14,7 @@
 //! | `placement` | a suggestion as the place of a runtime's workers |
 //! | `register` | what our own runtimes use: [`Register`] |
 //! | `adviser` | whether the best plan has changed: [`Adviser`] |
+//! | `subscription` | being told so: [`Subscription`] |
 //! | `rules` | what follows from the facts |
 //! | `speed` | how fast a worker is beside strangers and beside other threads of its core |
 //! | `machine` | the machine as far as a request may use it |
@@ -36,6 +37,7 @@ mod register;
 mod rules;
 mod solver;
 mod speed;
+mod subscription;
 pub mod system;
 
 pub use adviser::{Advice, Adviser, Patience};
@@ -45,3 +47,4 @@ pub use questions::{
     Suggestion, Unknown,
 };
 pub use register::{Register, Registered};
+pub use subscription::{Subscription, Trouble};
