@@ -247,7 +247,7 @@ mod tests {
     #[test]
     fn of_whom_nothing_is_seen_stays_as_it_was() {
         let mut world = World::new(2);
-        world.run(5, |cpu| f64::from(cpu), 0.0);
+        world.run(5, f64::from, 0.0);
         let plan = world.adviser.plan().clone();
         assert!(plan.on(1).unwrap().weight < 0.4);
         // For longer than it takes to be calm.

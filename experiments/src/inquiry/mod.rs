@@ -4,14 +4,17 @@
 //! |---|---|
 //! | `options` | the command line |
 //! | `answer` | questions and their answers, for people and for programs |
+//! | `vigil` | what changes, told as it does |
 
 mod answer;
 mod options;
+mod vigil;
 
 pub use options::Options;
 
 use crate::failure::Failure;
 use crate::report::file;
+use options::Question;
 use serde::Serialize;
 use std::path::Path;
 use std::thread;
@@ -25,7 +28,8 @@ use xtasking_knowledge::{Knowledge, drawing};
 pub fn run(options: &Options) -> Result<(), Failure> {
     let mut files = options.json.iter().filter(|path| !is_output(path)).chain(&options.plot);
     files.try_for_each(|path| file::check(path))?;
-    let facts = look(options)?;
+    let system = options.root.as_ref().map_or_else(System::here, System::below);
+    let facts = look(options, &system)?;
     if let Some(path) = &options.plot {
         file::write(path, drawing::svg(&facts).as_bytes())?;
     }
@@ -37,7 +41,8 @@ pub fn run(options: &Options) -> Result<(), Failure> {
                 habit.map(|habit| format!("\na runtime that is told nothing has workers on {habit}\n"));
             hand_over(options, &facts, || drawing::text(&facts) + &habit.unwrap_or_default())
         }
-        Some(question) => {
+        Some(Question::Watch(vigil)) => vigil::run(options, vigil, &system, facts),
+        Some(Question::Once(question)) => {
             let answer = answer::to(question, &Knowledge::new(facts))?;
             hand_over(options, &answer, || answer.to_string())
         }
@@ -66,8 +71,7 @@ fn is_output(path: &Path) -> bool {
 }
 
 /// The facts, and the load if there is anything to be seen of it.
-fn look(options: &Options) -> Result<Facts, Failure> {
-    let system = options.root.as_ref().map_or_else(System::here, System::below);
+fn look(options: &Options, system: &System) -> Result<Facts, Failure> {
     let mut facts = system.facts().map_err(|error| {
         let root = options.root.as_ref().map(|root| format!("--root {}: ", root.display()));
         Failure::Usage(format!("{}{error}", root.unwrap_or_default()))
@@ -76,7 +80,7 @@ fn look(options: &Options) -> Result<Facts, Failure> {
     let default = if options.root.is_none() { 200 } else { 0 };
     let span = Duration::from_millis(options.span.unwrap_or(default));
     if !span.is_zero() {
-        match watch(&system, span) {
+        match watch(system, span) {
             Ok(load) => facts.load = Some(load),
             Err(error) => facts.gaps.push(Gap { about: "load".to_string(), why: error.to_string() }),
         }

@@ -31,9 +31,19 @@ pub struct Options {
     pub plot: Option<PathBuf>,
 }
 
-/// What can be asked.
+/// What can be asked, once or again and again.
 #[derive(Clone, Debug, Subcommand)]
 pub enum Question {
+    /// Once.
+    #[command(flatten)]
+    Once(Once),
+    /// An allocation, and whenever the best plan has changed since
+    Watch(Vigil),
+}
+
+/// What can be asked.
+#[derive(Clone, Debug, Subcommand)]
+pub enum Once {
     /// How much data the caches of a level hold
     Cache {
         /// 1 is the nearest to a core
@@ -47,6 +57,22 @@ pub enum Question {
     },
     /// The same, with more to say about it
     Allocation(Allocation),
+}
+
+/// What is asked again and again.
+#[derive(Clone, Debug, Args)]
+pub struct Vigil {
+    /// What is asked.
+    #[command(flatten)]
+    pub allocation: Allocation,
+
+    /// For how long [default: until interrupted]
+    #[arg(long, value_name = "N")]
+    pub seconds: Option<u32>,
+
+    /// The milliseconds between looks; shares of less than 100 are rough
+    #[arg(long, value_name = "MS", default_value_t = 250, value_parser = clap::value_parser!(u32).range(1..))]
+    pub every: u32,
 }
 
 /// What there is to be divided.
