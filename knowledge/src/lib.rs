@@ -8,6 +8,7 @@
 //! |---|---|
 //! | [`facts`] | what is known of a machine at one moment, as plain data |
 //! | [`system`] | reading it from a system |
+//! | [`hwloc`] | reading it from descriptions of machines |
 //! | [`drawing`] | facts as a person sees them: text and SVG |
 //! | `questions` | what can be asked of it: [`Knowledge`], [`Request`], [`Suggestion`] |
 //! | `plan` | partitions and their places, and the way from one plan to another: [`Plan`], [`Change`] |
@@ -26,6 +27,7 @@ mod classes;
 pub mod drawing;
 pub mod facts;
 mod greedy;
+pub mod hwloc;
 mod machine;
 #[cfg(test)]
 mod oracle;

@@ -18,6 +18,11 @@ pub struct Options {
     #[arg(long, value_name = "DIR", global = true)]
     pub root: Option<PathBuf>,
 
+    /// Look at a machine that hwloc describes: a file that `lstopo --of xml` has written, or a synthetic description such as
+    /// "package:2 [numa(memory=8GiB)] core:8 pu:2"
+    #[arg(long, value_name = "FILE|DESCRIPTION", global = true, conflicts_with_all = ["root", "span"])]
+    pub hwloc: Option<String>,
+
     /// How many milliseconds the load is watched; 0 does not look [default: 200; with --root, 0]
     #[arg(long, value_name = "MS", global = true)]
     pub span: Option<u64>,

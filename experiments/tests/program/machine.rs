@@ -172,3 +172,19 @@ fn changes_are_told_as_they_come() {
     fs::remove_dir_all(path.join("proc/self/task")).unwrap();
     refused(&["machine", "--root", root, "watch", "--size", "8MiB"], "`/proc/self/task` tells of no thread");
 }
+
+#[test]
+fn machines_that_hwloc_describes() {
+    let described = "package:2 [numa(memory=8GiB)] l3:1(size=32MiB) core:4 pu:2";
+    let text = passes(&xtasking(&["machine", "--hwloc", described]));
+    assert!(text.contains("16 CPUs") && !text.contains("told nothing"), "{text}");
+    let answer = json(&["machine", "--hwloc", described, "--json", "-", "partitions", "--size", "1GiB"]);
+    assert_eq!(answer["plan"]["partitions"].as_array().unwrap().len(), 8);
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("machine.xml");
+    fs::write(&file, "<topology><object type=\"System\"/></topology>").unwrap();
+    refused(&["machine", "--hwloc", file.to_str().unwrap()], "it is a topology of hwloc 1");
+    refused(&["machine", "--hwloc", "no-such-file.xml"], "cannot read no-such-file.xml");
+    refused(&["machine", "--hwloc", "core:2"], "the last level, and no other, is `pu`");
+    refused(&["machine", "--hwloc", described, "watch", "--size", "1GiB"], "there is nothing to watch");
+}

@@ -17,6 +17,7 @@ mod topology;
 pub use load::{Sample, Watch};
 
 use crate::facts::Facts;
+pub(crate) use root::brief;
 use root::{Root, Survey};
 use std::fmt;
 use std::path::PathBuf;
