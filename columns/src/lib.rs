@@ -48,10 +48,12 @@
 //! | `found` | what queries have found, and how it becomes Arrow's |
 //! | `chunk` | rows that fit into the first cache, column by column |
 //! | `scan` | the queries that a row concerns |
+//! | [`load`] | rows from files |
 
 mod answer;
 mod chunk;
 mod found;
+pub mod load;
 mod partition;
 mod plan;
 mod request;

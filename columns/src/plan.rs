@@ -326,6 +326,15 @@ impl Columns {
         Ok(())
     }
 
+    /// Whether rows may have such a column: of the same type, or of any type of texts if it is of one.
+    pub fn takes(&self, field: usize, data_type: &DataType) -> Result<(), Failure> {
+        let of = self.schema.field(field).data_type();
+        if data_type == of || [data_type, of].map(Type::of) == [Some(Type::Text); 2] {
+            return Ok(());
+        }
+        Err(self.mismatch(field, format!("{data_type} instead of {of}")))
+    }
+
     fn rows(&self, rows: &RecordBatch) -> Result<Rows, Failure> {
         if rows.num_columns() != self.fields.len() {
             let why =
@@ -336,16 +345,12 @@ impl Columns {
         for (index, array) in rows.columns().iter().enumerate() {
             let field = self.schema.field(index);
             let (_, is) = self.fields[index];
-            let strings = Strings::of(array).filter(|_| is == Type::Text);
-            if array.data_type() != field.data_type() && strings.is_none() {
-                let why = format!("{} instead of {}", array.data_type(), field.data_type());
-                return Err(self.mismatch(index, why));
-            }
+            self.takes(index, array.data_type())?;
             if array.null_count() > 0 && !field.is_nullable() {
                 return Err(Failure::Null(field.name().clone()));
             }
             let nulls = array.nulls().cloned();
-            let Some(strings) = strings else {
+            let Some(strings) = Strings::of(array) else {
                 columns.push(Added { words: is.words(array), nulls, texts: None });
                 continue;
             };

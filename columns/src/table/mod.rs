@@ -22,7 +22,7 @@ use xtasking::{Handle, Runtime, Sequencing};
 /// sent by an object of their own, so that they pass over every partition in the same order: each sees all that earlier
 /// ones have changed, and nothing of later ones.
 pub struct Table {
-    columns: Columns,
+    pub(crate) columns: Columns,
     parts: Parts,
 }
 
