@@ -64,6 +64,6 @@ mod types;
 mod value;
 
 pub use answer::{Answers, Failure};
-pub use request::{Aggregate, Batch, Change, Filter, Query, Test};
+pub use request::{Aggregate, Batch, Change, Filter, Name, Query, Test};
 pub use table::Table;
 pub use value::Value;

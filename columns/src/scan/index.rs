@@ -104,7 +104,7 @@ impl Index {
                     let entries = &mut columns[column];
                     entries.kind = Some(kind);
                     if low == high {
-                        entries.points.push((low, query));
+                        entries.points.push((kind.keys().word(low), query));
                     } else {
                         entries.spans.push((low, high, query));
                     }

@@ -85,16 +85,14 @@ impl Entered {
         hits.clear();
         let column = &chunk.columns[self.column];
         let rows = |block| rows.block(block) & column.valid.block(block);
-        self.points.find(column.words(), |word| self.kind.key(word), rows, |slot, row| hits.add(slot, row));
+        self.points.find(column.words(), rows, |slot, row| hits.add(slot, row));
     }
 
     fn find_spans(&self, chunk: &Chunk, rows: &Bits, hits: &mut Hits) {
         hits.clear();
         let column = &chunk.columns[self.column];
-        let words = column.words();
-        rows.for_each_of_both(&column.valid, |row| {
-            self.spans.find(self.kind.key(words[row]), row as u16, hits);
-        });
+        let (keys, words) = (self.kind.keys(), column.words());
+        rows.for_each_of_both(&column.valid, |row| self.spans.find(keys.of(words[row]), row as u16, hits));
     }
 }
 
@@ -102,11 +100,11 @@ impl Nested {
     fn find(&self, chunk: &Chunk, rows: &[u16], hits: &mut Hits) {
         hits.clear();
         let column = &chunk.columns[self.column];
-        let words = column.words();
+        let (keys, words) = (self.kind.keys(), column.words());
         for &row in rows {
             let place = usize::from(row);
             if column.valid.get(place) {
-                self.spans.find(self.kind.key(words[place]), row, hits);
+                self.spans.find(keys.of(words[place]), row, hits);
             }
         }
     }
