@@ -54,7 +54,11 @@ fn least(machine: &Machine, request: &Request, even: bool) -> Option<f64> {
             }
             chosen.iter().for_each(|cpu| nodes.entry(node(cpu)).or_default().0 += 1);
             let most = nodes.values().map(|node| node.0).max()?;
-            if nodes.values().any(|&(workers, cores)| workers + 1 < most && workers < cores) {
+            let small = machine.small(request.bytes, request.weighted);
+            let uneven = |(node, &(workers, cores)): (&u32, &(usize, usize))| {
+                workers + 1 < most && workers < cores && !small.contains(node)
+            };
+            if nodes.iter().any(uneven) {
                 return None;
             }
         }
