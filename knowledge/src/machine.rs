@@ -211,6 +211,9 @@ impl Machine {
 
     /// The nodes whose nearest memory is too small for their part of `bytes`, if all cores had one worker each.
     pub fn small(&self, bytes: u64, weighted: bool) -> BTreeSet<u32> {
+        if self.memory.values().all(|memory| memory.free.is_none_or(|free| free >= bytes)) {
+            return BTreeSet::new();
+        }
         let mut parts = BTreeMap::<u32, u64>::new();
         let home = |node: u32| self.reach.get(&node).and_then(|reach| reach.first());
         for core in &self.cores {

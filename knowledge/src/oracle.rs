@@ -167,7 +167,7 @@ fn larger() -> impl Strategy<Value = Facts> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 120, ..ProptestConfig::default() })]
     #[test]
     fn one_after_another_is_what_the_program_finds(
         facts in larger(),
