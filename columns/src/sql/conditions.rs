@@ -141,20 +141,24 @@ impl Conditions<'_> {
             )
             .then(Vec::new);
         }
-        let value = value(literal, data_type)?;
-        let (below, above) = (
-            |bound: Bound<Value>| Test::Between(Bound::Unbounded, bound),
-            |bound: Bound<Value>| Test::Between(bound, Bound::Unbounded),
-        );
+        // From here to there it is equal.
+        let (from, to) = match value(literal, data_type)? {
+            // Other than in Arrow, a zero is equal to one with a sign.
+            zero if is_zero(&zero) => (Value::Float(-0.0), Value::Float(0.0)),
+            value => (value.clone(), value),
+        };
+        let below = |bound: Bound<Value>| Test::Between(Bound::Unbounded, bound);
+        let above = |bound: Bound<Value>| Test::Between(bound, Bound::Unbounded);
         let any = match op {
-            Operator::Eq => vec![Test::Equals(value)],
-            Operator::Lt => vec![below(Bound::Excluded(value))],
-            Operator::LtEq => vec![below(Bound::Included(value))],
-            Operator::Gt => vec![above(Bound::Excluded(value))],
-            Operator::GtEq => vec![above(Bound::Included(value))],
-            Operator::NotEq => {
-                vec![below(Bound::Excluded(value.clone())), above(Bound::Excluded(value))]
+            Operator::Eq if is_zero(&from) => {
+                vec![Test::Between(Bound::Included(from), Bound::Included(to))]
             }
+            Operator::Eq => vec![Test::Equals(from)],
+            Operator::Lt => vec![below(Bound::Excluded(from))],
+            Operator::LtEq => vec![below(Bound::Included(to))],
+            Operator::Gt => vec![above(Bound::Excluded(to))],
+            Operator::GtEq => vec![above(Bound::Included(from))],
+            Operator::NotEq => vec![below(Bound::Excluded(from)), above(Bound::Excluded(to))],
             _ => return None,
         };
         Some(any.into_iter().map(|test| vec![(column.to_string(), test)]).collect())
@@ -172,6 +176,10 @@ impl Conditions<'_> {
         let to = next(begins).map_or(Bound::Unbounded, |next| Bound::Excluded(next.into()));
         Some(vec![vec![(column.to_string(), Test::Between(Bound::Included(begins.into()), to))]])
     }
+}
+
+fn is_zero(value: &Value) -> bool {
+    matches!(value, Value::Float(value) if *value == 0.0)
 }
 
 fn is_true(expr: &Expr) -> bool {

@@ -3,7 +3,7 @@
 //! A query asks the table for the columns that it needs, of the rows that pass those of its conditions which the table can
 //! test itself; all else is left to DataFusion. These conditions are comparisons of a column with a literal of its type (`=`,
 //! `<`, `<=`, `>`, `>=`, `BETWEEN`, and `LIKE` with the beginning of a text), `IS NULL` and `IS NOT NULL`, booleans, what
-//! `AND` makes of them, and `IN` with up to 256 literals.
+//! `AND` makes of them, and `IN` with up to 256 literals. As always in SQL a zero with a sign is equal to one without.
 //!
 //! | statement | how it is done |
 //! |---|---|
