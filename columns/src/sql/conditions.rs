@@ -204,8 +204,9 @@ fn next(begins: &str) -> Option<String> {
 pub(super) fn value(literal: &ScalarValue, data_type: &DataType) -> Option<Value> {
     let of = literal.data_type();
     let (is, column_is) = (Type::of(&of)?, Type::of(data_type)?);
-    let alike = of == *data_type || is == Type::Text && column_is == Type::Text;
-    if literal.is_null() || !alike && !(of.is_integer() && data_type.is_integer()) {
+    let alike =
+        of == *data_type || [is, column_is] == [Type::Text; 2] || of.is_integer() && data_type.is_integer();
+    if literal.is_null() || !alike {
         return None;
     }
     if is == Type::Text {
