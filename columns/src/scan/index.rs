@@ -47,9 +47,9 @@ pub(crate) struct Index {
     pub(super) columns: Vec<Entered>,
     /// Queries that are entered nowhere: they have to be asked about each row.
     pub(super) others: Vec<u32>,
-    /// What is left to be tested of all queries, and where each one's part of it ends. What the fewest rows pass comes first.
+    /// What is left to be tested of all queries, and which part of it is each one's. What the fewest rows pass comes first.
     rest: Vec<Check>,
-    ends: Vec<u32>,
+    parts: Vec<Range<u32>>,
 }
 
 /// Queries that are entered by a column.
@@ -58,8 +58,24 @@ pub(super) struct Entered {
     pub column: usize,
     pub kind: Kind,
     pub points: Points,
+    /// Of slots of points for which many ask: their queries by another column. Empty if there are none.
+    nested: Box<[Option<Nested>]>,
     pub spans: Spans,
 }
+
+/// Queries that ask for the same key of one column, entered by a second one.
+#[derive(Debug)]
+pub(super) struct Nested {
+    pub column: usize,
+    pub kind: Kind,
+    pub spans: Spans,
+    /// Those that are not.
+    pub others: Vec<u32>,
+}
+
+/// So many queries have to ask for a key before it is worth the while to look at a second column once for all of them, and
+/// not once for each.
+const MANY: usize = 4;
 
 /// The same in the making.
 #[derive(Default)]
@@ -95,22 +111,72 @@ impl Index {
                 }
                 _ => made.others.push(query),
             }
+            let begin = made.rest.len() as u32;
             made.rest.extend(by_share.iter().map(|&(_, check)| check));
-            made.ends.push(made.rest.len() as u32);
+            made.parts.push(begin..made.rest.len() as u32);
         }
         for (column, Entries { kind, points, spans }) in columns.into_iter().enumerate() {
             if let Some(kind) = kind {
                 let (points, spans) = (Points::new(points), Spans::new(&spans));
-                made.columns.push(Entered { column, kind, points, spans });
+                let nested = made.nest(&points);
+                made.columns.push(Entered { column, kind, points, nested, spans });
             }
         }
         made
     }
 
-    /// What is left to be tested of a query that it is entered by.
+    /// Enters the queries of slots for which many ask by what is to be tested next, if that is the same column for many.
+    fn nest(&mut self, points: &Points) -> Box<[Option<Nested>]> {
+        let slots = 0..points.slots() as u32;
+        if slots.clone().all(|slot| points.queries(slot).len() < MANY) {
+            return Box::default();
+        }
+        slots
+            .map(|slot| {
+                Some(points.queries(slot))
+                    .filter(|queries| queries.len() >= MANY)
+                    .and_then(|queries| self.nest_one(queries))
+            })
+            .collect()
+    }
+
+    fn nest_one(&mut self, queries: &[u32]) -> Option<Nested> {
+        let next = |query: u32| match self.rest(query as usize).first() {
+            Some(&Check::Keys { column, kind, low, high }) if low <= high => {
+                Some((column, kind, (low, high, query)))
+            }
+            _ => None,
+        };
+        let mut columns: Vec<usize> =
+            queries.iter().filter_map(|&query| next(query)).map(|next| next.0).collect();
+        columns.sort_unstable();
+        let most = columns.chunk_by(|a, b| a == b).max_by_key(|same| same.len())?;
+        let column = (most.len() >= MANY).then(|| most[0])?;
+        let (mut kind, mut spans, mut others) = (None, Vec::new(), Vec::new());
+        for &query in queries {
+            match next(query) {
+                Some((at, is, span)) if at == column => {
+                    kind = Some(is);
+                    spans.push(span);
+                }
+                _ => others.push(query),
+            }
+        }
+        // These tests are made by entering.
+        spans.iter().for_each(|span| self.parts[span.2 as usize].start += 1);
+        Some(Nested { column, kind: kind?, spans: Spans::new(&spans), others })
+    }
+
+    /// What is left to be tested of a query where it is entered.
     pub(super) fn rest(&self, query: usize) -> &[Check] {
-        let begin = if query == 0 { 0 } else { self.ends[query - 1] };
-        let part: Range<usize> = begin as usize..self.ends[query] as usize;
-        &self.rest[part]
+        let Range { start, end } = self.parts[query];
+        &self.rest[start as usize..end as usize]
+    }
+}
+
+impl Entered {
+    /// The queries of a slot of points by another column, if they are entered so.
+    pub fn nested(&self, slot: u32) -> Option<&Nested> {
+        self.nested.get(slot as usize)?.as_ref()
     }
 }

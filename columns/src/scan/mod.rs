@@ -15,19 +15,20 @@ pub(crate) use index::{Bounds, Index};
 
 use crate::chunk::{Bits, Chunk};
 use hits::Hits;
-use index::Entered;
+use index::{Entered, Nested};
 
 /// A pass over chunks: what it needs of memory.
 #[derive(Default)]
 pub(crate) struct Scan {
     hits: Hits,
+    nested: Hits,
     passed: Vec<u16>,
 }
 
 impl Scan {
     /// Tells each query which of some rows of a chunk pass all its tests, if any do.
     pub fn pass(&mut self, index: &Index, chunk: &Chunk, rows: &Bits, mut each: impl FnMut(usize, &[u16])) {
-        let Self { hits, passed } = self;
+        let Self { hits, nested, passed } = self;
         let mut tell = |query: u32, rows: &[u16]| {
             let query = query as usize;
             let rest = index.rest(query);
@@ -43,23 +44,22 @@ impl Scan {
             }
         };
         for entered in &index.columns {
-            if entered.points.slots() > 0 {
+            let points = &entered.points;
+            if points.slots() > 0 {
                 entered.find_points(chunk, rows, hits);
-                hits.by_slot(entered.points.slots(), |slot, rows| {
-                    entered.points.queries(slot).iter().for_each(|&query| tell(query, rows));
+                hits.by_slot(points.slots(), |slot, rows| {
+                    let mut alone = points.queries(slot);
+                    if let Some(inner) = entered.nested(slot) {
+                        alone = &inner.others;
+                        inner.find(chunk, rows, nested);
+                        inner.spans.tell(nested, &mut tell);
+                    }
+                    alone.iter().for_each(|&query| tell(query, rows));
                 });
             }
             if entered.spans.slots() > 0 {
                 entered.find_spans(chunk, rows, hits);
-                if !hits.is_empty() {
-                    hits.order(entered.spans.slots());
-                    for asker in entered.spans.queries() {
-                        let rows = hits.of(asker.first, asker.last);
-                        if !rows.is_empty() {
-                            tell(asker.query, rows);
-                        }
-                    }
-                }
+                entered.spans.tell(hits, &mut tell);
             }
         }
         if !index.others.is_empty() {
@@ -93,9 +93,21 @@ impl Entered {
         let column = &chunk.columns[self.column];
         let words = column.words();
         rows.for_each_of_both(&column.valid, |row| {
-            if let Some(slot) = self.spans.slot(self.kind.key(words[row])) {
-                hits.add(slot, row as u16);
-            }
+            self.spans.find(self.kind.key(words[row]), row as u16, hits);
         });
+    }
+}
+
+impl Nested {
+    fn find(&self, chunk: &Chunk, rows: &[u16], hits: &mut Hits) {
+        hits.clear();
+        let column = &chunk.columns[self.column];
+        let words = column.words();
+        for &row in rows {
+            let place = usize::from(row);
+            if column.valid.get(place) {
+                self.spans.find(self.kind.key(words[place]), row, hits);
+            }
+        }
     }
 }

@@ -27,17 +27,27 @@ pub(super) fn refine(checks: &[Check], chunk: &Chunk, rows: &mut Vec<u16>) {
 #[inline(always)]
 fn keep_keys(column: &Column, rows: &mut Vec<u16>, passes: impl Fn(u64) -> bool) {
     let words = column.words();
-    keep(rows, |row| column.valid.get(row) & passes(words[row]));
+    keep(rows, |row| passes(words[row]) & column.valid.get(row));
 }
 
-/// Leaves those that pass. Which these are nobody can foresee, so there is no branch.
+/// Rows that are looked at together.
+const BLOCK: usize = 32;
+
+/// Leaves those that pass. Which these are nobody can foresee, so there is no branch for each of them.
 #[inline(always)]
 fn keep(rows: &mut Vec<u16>, passes: impl Fn(usize) -> bool) {
     let mut kept = 0;
-    for place in 0..rows.len() {
-        let row = rows[place];
-        rows[kept] = row;
-        kept += usize::from(passes(row.into()));
+    for begin in (0..rows.len()).step_by(BLOCK) {
+        let end = rows.len().min(begin + BLOCK);
+        let mut left = 0u32;
+        for (place, &row) in rows[begin..end].iter().enumerate() {
+            left |= u32::from(passes(row.into())) << place;
+        }
+        while left != 0 {
+            rows[kept] = rows[begin + left.trailing_zeros() as usize];
+            kept += 1;
+            left &= left - 1;
+        }
     }
     rows.truncate(kept);
 }

@@ -1,5 +1,7 @@
 //! Queries by the range of keys that they ask for.
 
+use super::hits::Hits;
+
 /// Between two neighbouring ends of ranges, all keys concern the same queries. Each such interval that concerns anybody has
 /// a *slot*, a number in order of keys: so the keys of a query are those of some slots in a row.
 #[derive(Debug, Default)]
@@ -18,10 +20,10 @@ pub(super) struct Spans {
 
 /// A query, and the first and the last slot of its range.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Asker {
-    pub query: u32,
-    pub first: u32,
-    pub last: u32,
+struct Asker {
+    query: u32,
+    first: u32,
+    last: u32,
 }
 
 /// Not a slot.
@@ -75,16 +77,34 @@ impl Spans {
         self.count as usize
     }
 
-    /// All queries with their slots.
-    pub fn queries(&self) -> &[Asker] {
-        &self.queries
-    }
-
     /// The slot of a key, if anybody asks for it.
     #[inline(always)]
-    pub fn slot(&self, key: u64) -> Option<u32> {
+    fn slot(&self, key: u64) -> Option<u32> {
         let slot = self.slots[self.interval(key)];
         (slot != NOBODY).then_some(slot)
+    }
+
+    /// Notes a row with this key, if anybody asks for it.
+    #[inline(always)]
+    pub fn find(&self, key: u64, row: u16, hits: &mut Hits) {
+        if let Some(slot) = self.slot(key) {
+            hits.add(slot, row);
+        }
+    }
+
+    /// Tells each query its rows, if it has any.
+    #[inline(always)]
+    pub fn tell(&self, hits: &mut Hits, mut tell: impl FnMut(u32, &[u16])) {
+        if hits.is_empty() {
+            return;
+        }
+        hits.order(self.slots());
+        for asker in &self.queries {
+            let rows = hits.of(asker.first, asker.last);
+            if !rows.is_empty() {
+                tell(asker.query, rows);
+            }
+        }
     }
 
     fn direct(&mut self) {
@@ -131,7 +151,7 @@ mod tests {
     fn asked(spans: &Spans, key: u64) -> BTreeSet<u32> {
         let slot = spans.slot(key);
         let asks = |asker: &&Asker| slot.is_some_and(|slot| (asker.first..=asker.last).contains(&slot));
-        spans.queries().iter().filter(asks).map(|asker| asker.query).collect()
+        spans.queries.iter().filter(asks).map(|asker| asker.query).collect()
     }
 
     proptest! {

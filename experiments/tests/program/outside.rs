@@ -32,6 +32,19 @@ fn what_is_not_built_is_skipped_with_a_line_that_says_how_to_build_it() {
     }
 }
 
+#[test]
+fn databases_are_one_program() {
+    let folder = tempfile::tempdir().unwrap();
+    let against = ["--against", "duckdb,sqlite,datafusion"];
+    let arguments = ["scan", "--quick", "--rows", "1k", "--batch", "16", "--workers", "1"];
+    let stdout = passes(&xtasking(folder.path(), &[&arguments, &against[..]].concat()));
+    let path = folder.path().join("databases");
+    for name in ["datafusion", "duckdb", "sqlite"] {
+        let missing = format!("skipped {name}: there is no {}; 'bash peers/build databases'", path.display());
+        assert!(stdout.lines().any(|line| line.starts_with(&missing)), "'{missing}' is not in: {stdout}");
+    }
+}
+
 #[cfg(unix)]
 mod scripts {
     use super::*;
@@ -39,8 +52,13 @@ mod scripts {
 
     /// A folder with a peer `openmp` that does this.
     fn peer(script: &str) -> tempfile::TempDir {
+        program("openmp", script)
+    }
+
+    /// A folder with a program of that name that does this.
+    fn program(name: &str, script: &str) -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("openmp");
+        let path = folder.path().join(name);
         fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
         folder
@@ -94,6 +112,32 @@ mod scripts {
         wrong(&fib(folder.path()), "printed 'nothing'");
         let folder = peer("echo it is broken >&2; exit 3");
         wrong(&fib(folder.path()), "ended with exit status: 3: it is broken");
+    }
+
+    #[test]
+    fn a_database_that_is_wrong_or_gone_is_noticed() {
+        let scan = |script: &str, reason: &str| {
+            let folder = program("databases", script);
+            let size = ["--rows", "1k", "--batch", "16", "--batches", "1", "--workers", "1"];
+            let output =
+                xtasking(folder.path(), &[&["scan", "--quick", "--against", "sqlite"], &size[..]].concat());
+            let stderr = text(&output.stderr);
+            assert_eq!(output.status.code(), Some(1), "{}{stderr}", text(&output.stdout));
+            let begins =
+                stderr.lines().any(|line| line.starts_with("error: wrong result of sqlite on mixed, 16 "));
+            assert!(begins && stderr.contains(reason), "'{reason}' is not in: {stderr}");
+        };
+        let loads =
+            r#"[ "$*" = 'sqlite 1' ] && read -r load && [ "$load" = '{"load":{"rows":1000,"seed":42}}' ]"#;
+        let loaded = format!(r#"{loads} && echo '{{"nanoseconds": 1, "bytes": null}}' && read -r turn"#);
+        scan("echo it is broken >&2; exit 3", "ended with exit status: 3");
+        scan("read -r load; echo nothing", "printed 'nothing'");
+        let answers = |answers: &str| format!("{loaded} && echo '{answers}'; read -r end");
+        let none = r#"{"nanoseconds": [1], "digests": [], "sums": []}"#;
+        scan(&answers(none), "not every query of every batch was answered");
+        let some =
+            r#"{"nanoseconds": [1], "digests": [[1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]], "sums": []}"#;
+        scan(&answers(some), "gives are others");
     }
 
     #[test]
