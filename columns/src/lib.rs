@@ -50,6 +50,7 @@
 //! | `chunk` | rows that fit into the first cache, column by column |
 //! | `scan` | the queries that a row concerns |
 //! | [`load`] | rows from files |
+//! | `sql` | tables that DataFusion reads and changes (feature `sql`) |
 
 mod answer;
 mod chunk;
@@ -60,6 +61,8 @@ mod partition;
 mod plan;
 mod request;
 mod scan;
+#[cfg(feature = "sql")]
+pub mod sql;
 mod table;
 mod text;
 mod types;

@@ -175,7 +175,8 @@ fn what_is_no_such_file_is_told() {
         (0..5000u32).map(|number| (number.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
     let garbage = file(&dir, "garbage", garbage);
     let absent = dir.path().join("absent");
-    let opened: [fn(&PathBuf) -> Result<Source, LoadError>; 3] =
+    type Open = fn(&PathBuf) -> Result<Source, LoadError>;
+    let opened: [Open; 3] =
         [|path| Source::parquet(path), |path| Source::ipc(path), |path| Source::csv(path, &Csv::default())];
     for open in opened {
         let error = open(&garbage).err().expect("it is garbage");

@@ -83,6 +83,21 @@ impl Csv {
 impl Source {
     /// A file of CSV.
     ///
+    /// ```
+    /// use xtasking::Runtime;
+    /// use xtasking_columns::Table;
+    /// use xtasking_columns::load::{Csv, Source};
+    ///
+    /// # let dir = tempfile::tempdir()?;
+    /// # let path = dir.path().join("fares.csv");
+    /// std::fs::write(&path, "carrier,fare\nLX,120.5\nTK,99\n")?;
+    /// let rt = Runtime::builder().workers(2).build()?;
+    /// let source = Source::csv(&path, &Csv::default())?;
+    /// let table = Table::new(&rt, source.schema().clone(), 2)?;
+    /// assert_eq!(table.load(&rt, source)?, 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// A [`LoadError`] if it cannot be opened, or if the types of its columns cannot be guessed.
