@@ -1,11 +1,31 @@
-//! Which of some rows of a chunk pass the tests of a query.
+//! Which rows of a chunk pass what is left to be tested.
 
+use super::{Index, Pair};
 use crate::chunk::{Chunk, Column};
 use crate::plan::Check;
 use crate::value::Kind;
 
+/// Leaves those pairs whose row passes all that is left to be tested of the query. They are tested step by step, all by the
+/// first test before any by the second: so that what one waits for to come from memory keeps no other waiting.
+pub(super) fn pairs(index: &Index, chunk: &Chunk, pairs: &mut Vec<Pair>) {
+    for step in 0.. {
+        let (mut kept, mut more) = (0, false);
+        for place in 0..pairs.len() {
+            let (query, row) = pairs[place];
+            pairs[kept] = (query, row);
+            let check = index.rest(query).get(step);
+            more |= check.is_some();
+            kept += usize::from(check.is_none_or(|check| check.passes(chunk, row.into())));
+        }
+        pairs.truncate(kept);
+        if !more {
+            break;
+        }
+    }
+}
+
 /// Leaves those of the rows that pass all tests.
-pub(super) fn refine(checks: &[Check], chunk: &Chunk, rows: &mut Vec<u16>) {
+pub(super) fn rows(checks: &[Check], chunk: &Chunk, rows: &mut Vec<u16>) {
     for check in checks {
         let column = &chunk.columns[check.column()];
         match *check {
