@@ -6,6 +6,7 @@
 //! those that pass its first test side by side. Where few ask for a word, each of its rows is simply paired with them. All are
 //! then refined by what is left to be tested.
 
+mod between;
 mod hits;
 mod index;
 mod points;
