@@ -9,6 +9,7 @@
 mod between;
 mod hits;
 mod index;
+mod lists;
 mod points;
 mod refine;
 mod spans;
@@ -62,7 +63,7 @@ impl Scan {
                 });
             }
             if entered.spans.slots() > 0 {
-                entered.find_spans(chunk, rows, hits);
+                entered.find_spans(chunk, rows, hits, pairs);
                 entered.spans.tell(hits, &mut tell);
             }
         }
@@ -101,11 +102,19 @@ impl Entered {
         });
     }
 
-    fn find_spans(&self, chunk: &Chunk, rows: &Bits, hits: &mut Hits) {
+    /// Finds rows with keys that are asked for: by slots where many ask for one, otherwise each with its queries.
+    fn find_spans(&self, chunk: &Chunk, rows: &Bits, hits: &mut Hits, pairs: &mut Vec<Pair>) {
         hits.clear();
         let column = &chunk.columns[self.column];
         let (keys, words) = (self.kind.keys(), column.words());
-        rows.for_each_of_both(&column.valid, |row| self.spans.find(keys.of(words[row]), row as u16, hits));
+        rows.for_each_of_both(&column.valid, |place| {
+            let row = place as u16;
+            let Some(slot) = self.spans.slot(keys.of(words[place])) else { return };
+            match self.spans.few(slot) {
+                Some(queries) => pairs.extend(queries.iter().map(|&query| (query, row))),
+                None => hits.add(slot, row),
+            }
+        });
     }
 }
 
@@ -116,8 +125,10 @@ impl Second {
         let (keys, words) = (self.kind.keys(), column.words());
         for &row in rows {
             let place = usize::from(row);
-            if column.valid.get(place) {
-                self.spans.find(keys.of(words[place]), row, hits);
+            if column.valid.get(place)
+                && let Some(slot) = self.spans.slot(keys.of(words[place]))
+            {
+                hits.add(slot, row);
             }
         }
     }

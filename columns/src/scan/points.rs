@@ -1,14 +1,13 @@
 //! Queries by the one word that they ask for.
 
+use super::lists::Lists;
 use crate::chunk::Bits;
 
 /// The words that are asked for, each of which has a *slot*, a number in their order.
 #[derive(Debug, Default)]
 pub(super) struct Points {
     words: Words,
-    /// Where the queries of each slot end; those of the first begin at 0.
-    ends: Box<[u32]>,
-    queries: Box<[u32]>,
+    queries: Lists,
 }
 
 /// How slots are found. Before there is a filter of bits, as most rows concern nobody.
@@ -68,30 +67,20 @@ impl Points {
     /// Of pairs of a word and a query.
     pub fn new(mut pairs: Vec<(u64, u32)>) -> Self {
         pairs.sort_unstable();
-        let groups = || pairs.chunk_by(|a, b| a.0 == b.0);
-        let words: Vec<u64> = groups().map(|group| group[0].0).collect();
-        let ends = groups().scan(0, |end, group| {
-            *end += group.len() as u32;
-            Some(*end)
-        });
-        Self {
-            words: Words::new(&words),
-            ends: ends.collect(),
-            queries: pairs.iter().map(|&(_, query)| query).collect(),
-        }
+        let groups = pairs.chunk_by(|a, b| a.0 == b.0);
+        let words: Vec<u64> = groups.map(|group| group[0].0).collect();
+        Self { words: Words::new(&words), queries: Lists::new(&pairs) }
     }
 
     /// How many words are asked for.
     pub fn slots(&self) -> usize {
-        self.ends.len()
+        self.queries.slots()
     }
 
     /// Who asks for the word of a slot.
     #[inline]
     pub fn queries(&self, slot: u32) -> &[u32] {
-        let slot = slot as usize;
-        let begin = if slot == 0 { 0 } else { self.ends[slot - 1] };
-        &self.queries[begin as usize..self.ends[slot] as usize]
+        self.queries.of(slot)
     }
 
     /// Calls `each` with a slot and a row for those of the `rows`, which are told block by block, whose word has a slot.
