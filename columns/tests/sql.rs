@@ -98,8 +98,19 @@ fn leaf(column: usize, data_type: &DataType) -> BoxedStrategy<Expr> {
         .prop_map(move |(list, not)| c.clone().in_list(list, not));
     let null =
         any::<bool>().prop_map(move |not| if not { d.clone().is_not_null() } else { d.clone().is_null() });
-    let like = prop::sample::select(vec!["a%", "abcdefgh%", "%", "é%", "日本%", "a_%", "%a", "abcdefghia"])
-        .prop_map(move |pattern| e.clone().like(lit(pattern)));
+    let like = prop::sample::select(vec![
+        "a%",
+        "`%",
+        "abcdefgg%",
+        "abcdefgh%",
+        "%",
+        "é%",
+        "日本%",
+        "a_%",
+        "%a",
+        "abcdefghia",
+    ])
+    .prop_map(move |pattern| e.clone().like(lit(pattern)));
     match data_type {
         DataType::Boolean => prop_oneof![compare, null, Just(column.clone()), Just(!column)].boxed(),
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => {
@@ -310,6 +321,9 @@ fn statements_with_more_to_them_are_refused_and_change_nothing() {
             "UPDATE bookings SET fare = 1 WHERE code IN (SELECT code FROM others)",
             "UPDATE bookings SET fare = 1 WHERE flight = 7 OR flight = 8",
             "UPDATE bookings SET fare = others.fare FROM others WHERE others.code = bookings.code",
+            "UPDATE bookings SET fare = 1 FROM others",
+            "UPDATE bookings SET fare = 1 FROM others WHERE bookings.flight = 7",
+            "UPDATE bookings SET fare = 1 FROM others WHERE others.flight = 7",
             "UPDATE bookings SET name = NULL WHERE flight = 7",
             "INSERT OVERWRITE bookings SELECT * FROM others",
             "INSERT INTO bookings (code, fare) VALUES ('D4', 1)",
