@@ -76,7 +76,7 @@ fn several(number: u64) -> Query {
         }
         _ => {
             let route = Filter::all().equals("origin", some(4, number)).between("day", day..day + 30);
-            Query::aggregates(route, [Aggregate::Count, Aggregate::Sum("fare".to_string())])
+            Query::aggregates(route, [Aggregate::Count, Aggregate::Sum("fare".into())])
         }
     }
 }
@@ -88,7 +88,7 @@ fn half(number: u64) -> Query {
 fn coarse(number: u64) -> Query {
     let day = some(6, number);
     let carrier = Filter::all().equals("carrier", some(2, number)).between("day", day..day + 7);
-    Query::aggregates(carrier, [Aggregate::Count, Aggregate::Sum("fare".to_string())])
+    Query::aggregates(carrier, [Aggregate::Count, Aggregate::Sum("fare".into())])
 }
 
 type Kind = (&'static str, fn(u64) -> Query, u64);
@@ -107,7 +107,7 @@ fn batch(kind: &Kind, requests: u64, turn: u64) -> Batch {
         let number = turn * requests + number;
         if kind.2 > 0 && number.is_multiple_of(kind.2) {
             let code = Filter::all().equals("code", some(0, number));
-            batch.change(Change::Update(code, vec![("class".to_string(), Some(3.into()))]));
+            batch.change(Change::Update(code, vec![("class".into(), Some(3.into()))]));
         } else {
             batch.query((kind.1)(number));
         }

@@ -38,6 +38,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | `table` | a table, its partitions, and the tasks of a batch |
+//! | `desk` | single requests, collected into batches |
 //! | `request` | what can be asked for and changed |
 //! | `answer` | what comes back |
 //! | `value` | values, and the kinds of words that they are kept as |
@@ -53,6 +54,7 @@
 
 mod answer;
 mod chunk;
+mod desk;
 mod found;
 pub mod load;
 mod partition;
@@ -67,6 +69,7 @@ mod types;
 mod value;
 
 pub use answer::{Answers, Failure};
-pub use request::{Aggregate, Batch, Change, Filter, Query, Test};
+pub use desk::{Desk, Terms};
+pub use request::{Aggregate, Batch, Change, Filter, Name, Query, Test};
 pub use table::Table;
 pub use value::Value;

@@ -28,6 +28,9 @@ enum Command {
     Scan(scan::Options),
     Soak(soak::Options),
     Machine(inquiry::Options),
+    /// A competitor of `scan`.
+    #[command(hide = true)]
+    Burn(scan::Burn),
 }
 
 /// The vocabulary that all experiments share.
@@ -116,6 +119,7 @@ impl Cli {
             Some(Command::Scan(options)) => scan::run(&options),
             Some(Command::Soak(options)) => soak::run(&options),
             Some(Command::Machine(options)) => inquiry::run(&options),
+            Some(Command::Burn(options)) => scan::burn(&options),
             None => Self::parse_from(["xtasking", "ycsb"]).run(),
         }
     }

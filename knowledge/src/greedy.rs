@@ -8,7 +8,7 @@
 
 use crate::machine::Memory;
 use crate::solver::{CLOSE, Counts, Program, Rules};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Not to be found one worker after another.
 #[derive(Debug)]
@@ -27,6 +27,8 @@ struct Node {
     rank: usize,
     /// Cores that may have a worker.
     cores: usize,
+    /// Its memory is too small for its part.
+    small: bool,
     steps: Vec<Step>,
     /// What the first workers do together: none, one, two and so on.
     sums: Vec<i64>,
@@ -139,6 +141,7 @@ pub(crate) fn solve(
 
 /// The nodes that may have a worker.
 fn nodes(program: &Program<'_>, rules: &Rules, slowest: u32) -> Result<Vec<Node>, Harder> {
+    let small = if rules.even { program.small(rules) } else { BTreeSet::new() };
     let mut nodes = BTreeMap::<u32, Node>::new();
     for (index, class) in program.classes.iter().enumerate() {
         let room = class.options.len();
@@ -157,6 +160,7 @@ fn nodes(program: &Program<'_>, rules: &Rules, slowest: u32) -> Result<Vec<Node>
         let node = nodes.entry(class.node).or_insert_with(|| Node {
             rank: program.rank(class.node),
             cores: 0,
+            small: small.contains(&class.node),
             steps: Vec::new(),
             sums: vec![0],
         });
@@ -180,7 +184,7 @@ fn nodes(program: &Program<'_>, rules: &Rules, slowest: u32) -> Result<Vec<Node>
 }
 
 /// The levels at which nodes may stand: at each of them a node has as many workers as it says or one more, or at least one
-/// on each core.
+/// on each core, or, if its memory is small, fewer.
 fn levels(nodes: &[Node], even: bool, most: usize) -> Vec<Level> {
     let all = |node: &Node| (0, node.steps.len());
     if !even || nodes.len() < 2 {
@@ -189,7 +193,7 @@ fn levels(nodes: &[Node], even: bool, most: usize) -> Vec<Level> {
     let cores = nodes.iter().map(|node| node.cores).max().unwrap_or(0);
     let at = |level: usize| {
         Level::new(nodes, |node| {
-            let least = level.min(node.cores);
+            let least = if node.small { 0 } else { level.min(node.cores) };
             (least, (level + 1).min(node.steps.len()).max(least))
         })
     };

@@ -6,7 +6,7 @@ use crate::plan::{Partition, Plan};
 use crate::questions::{Bound, Request};
 use crate::rules::{Derived, distance};
 use crate::speed::{self, WHOLE};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// See the module's documentation.
 #[derive(Clone)]
@@ -207,6 +207,30 @@ impl Machine {
         }
         let speeds = self.speeds_on(cpus())?;
         Some(self.time(plan.partitions.iter().map(|partition| partition.weight).zip(speeds)))
+    }
+
+    /// The nodes whose nearest memory is too small for their part of `bytes`, if all cores had one worker each.
+    pub fn small(&self, bytes: u64, weighted: bool) -> BTreeSet<u32> {
+        if self.memory.values().all(|memory| memory.free.is_none_or(|free| free >= bytes)) {
+            return BTreeSet::new();
+        }
+        let mut parts = BTreeMap::<u32, u64>::new();
+        let home = |node: u32| self.reach.get(&node).and_then(|reach| reach.first());
+        for core in &self.cores {
+            if let Some(&home) = home(core.node) {
+                let part = if weighted { self.workers(core, 1).sum.into() } else { 1 };
+                *parts.entry(home).or_default() += part;
+            }
+        }
+        let whole: u64 = parts.values().sum();
+        parts.retain(|home, part| {
+            let free = self.memory.get(home).and_then(|memory| memory.free);
+            free.is_some_and(|free| {
+                u128::from(free) * u128::from(whole) < u128::from(bytes) * u128::from(*part)
+            })
+        });
+        let nodes = self.cores.iter().map(|core| core.node);
+        nodes.filter(|&node| home(node).is_some_and(|home| parts.contains_key(home))).collect()
     }
 
     /// How many workers the quota grants.

@@ -15,8 +15,8 @@
 //! - Of a core's threads the fastest get workers.
 //! - At most one worker for each CPU, no more and no fewer than asked for and than the quota grants.
 //! - Each node's memory holds the partitions of its workers, in proportion to their shares ([`Rules::fit`]).
-//! - Where memory bounds the work, the numbers of workers of two nodes differ by one at most, but for nodes whose usable
-//!   cores have one each already ([`Rules::even`]).
+//! - Where memory bounds the work, the numbers of workers of two nodes differ by one at most, but for nodes that have fewer
+//!   since their usable cores have one each already, or since their memory is too small for their part ([`Rules::even`]).
 
 use crate::classes::Class;
 use crate::greedy::{self, Harder};
@@ -156,6 +156,11 @@ impl Program<'_> {
         usize::try_from(rules.most).unwrap_or(usize::MAX).min(self.machine.granted())
     }
 
+    /// The nodes whose memory is too small for their part, where that matters.
+    pub fn small(&self, rules: &Rules) -> BTreeSet<u32> {
+        if rules.fit { self.machine.small(rules.bytes, rules.weighted) } else { BTreeSet::new() }
+    }
+
     /// Where a node is in the order.
     pub fn rank(&self, node: u32) -> usize {
         self.order.iter().position(|&other| other == node).unwrap_or(0)
@@ -215,10 +220,14 @@ impl Program<'_> {
             }
         }
         if rules.even && nodes.len() > 1 {
+            let small = self.small(rules);
             let level = vars.add(variable().integer().min(0).max(most as f64));
-            for (here, cores) in nodes.into_values() {
-                let full = vars.add(variable().binary());
+            for (node, (here, cores)) in nodes {
                 constraints.push(constraint!(here.clone() <= level + 1));
+                if small.contains(&node) {
+                    continue;
+                }
+                let full = vars.add(variable().binary());
                 constraints.push(constraint!(here.clone() + most as f64 * full >= level));
                 constraints.push(constraint!(here >= cores as f64 * full));
             }

@@ -163,3 +163,26 @@ fn memory_of_other_nodes_may_be_forbidden() {
     plan.partitions[0].node = 0;
     assert_eq!(knowledge.predict(&request, &plan), None);
 }
+
+#[test]
+fn a_node_without_room_does_not_hold_the_others_back() {
+    let mut facts = machine("two-sockets");
+    facts.nodes[0].free = Some(32 << 20);
+    // 64 workers on the other node, and here as many as 32 MiB are enough for: 2 of 66.
+    let plan = Knowledge::new(facts.clone()).suggest_partitions(GIB, Memory).unwrap().plan;
+    assert_eq!((plan.partitions.len(), homes(&plan)), (66, vec![(0, 2), (1, 64)]));
+    close(plan.predicted, 1.0 / 66.0, "two workers beside a full node");
+    // None at all, where not even one is held.
+    facts.nodes[0].free = Some(1 << 20);
+    let plan = Knowledge::new(facts).suggest_partitions(GIB, Memory).unwrap().plan;
+    assert_eq!((plan.cpus().to_string().as_str(), homes(&plan)), ("64-127", vec![(1, 64)]));
+    // Of few workers, all but those that have no room are spread.
+    let mut facts = machine("amd-4x4");
+    facts.nodes[1].free = Some(GIB / 8);
+    let request = Request { most: Some(5), ..Request::new(GIB, Memory) };
+    let plan = Knowledge::new(facts).suggest_allocation(&request, None).unwrap().plan;
+    assert_eq!(
+        (plan.cpus().to_string().as_str(), homes(&plan)),
+        ("0-1,8-9,12", vec![(0, 2), (2, 2), (3, 1)])
+    );
+}

@@ -58,23 +58,29 @@ pub(super) struct Entered {
     pub column: usize,
     pub kind: Kind,
     pub points: Points,
-    /// Of slots of points for which many ask: their queries by another column. Empty if there are none.
-    nested: Box<[Option<Nested>]>,
+    /// Who asks for each slot of points for which many do.
+    crowds: Box<[Option<Box<Crowd>>]>,
     pub spans: Spans,
 }
 
-/// Queries that ask for the same key of one column, entered by a second one.
+/// Queries that ask for the same word of a column.
 #[derive(Debug)]
-pub(super) struct Nested {
-    pub column: usize,
-    pub kind: Kind,
-    pub spans: Spans,
-    /// Those that are not.
+pub(super) struct Crowd {
+    /// Those that ask for a range of a second column, the same for all of them.
+    pub second: Option<Second>,
     pub others: Vec<u32>,
 }
 
-/// So many queries have to ask for a key before it is worth the while to look at a second column once for all of them, and
-/// not once for each.
+/// Queries that are entered by a second column.
+#[derive(Debug)]
+pub(super) struct Second {
+    pub column: usize,
+    pub kind: Kind,
+    pub spans: Spans,
+}
+
+/// So many queries have to ask for a word before it is worth the while to put its rows together, and to look at a second
+/// column once for all of them and not once for each.
 const MANY: usize = 4;
 
 /// The same in the making.
@@ -104,7 +110,7 @@ impl Index {
                     let entries = &mut columns[column];
                     entries.kind = Some(kind);
                     if low == high {
-                        entries.points.push((low, query));
+                        entries.points.push((kind.keys().word(low), query));
                     } else {
                         entries.spans.push((low, high, query));
                     }
@@ -118,65 +124,57 @@ impl Index {
         for (column, Entries { kind, points, spans }) in columns.into_iter().enumerate() {
             if let Some(kind) = kind {
                 let (points, spans) = (Points::new(points), Spans::new(&spans));
-                let nested = made.nest(&points);
-                made.columns.push(Entered { column, kind, points, nested, spans });
+                let slots = 0..points.slots() as u32;
+                let crowd = |slot| {
+                    let queries = points.queries(slot);
+                    (queries.len() >= MANY).then(|| Box::new(made.crowd(queries)))
+                };
+                let crowds = slots.map(crowd).collect();
+                made.columns.push(Entered { column, kind, points, crowds, spans });
             }
         }
         made
     }
 
-    /// Enters the queries of slots for which many ask by what is to be tested next, if that is the same column for many.
-    fn nest(&mut self, points: &Points) -> Box<[Option<Nested>]> {
-        let slots = 0..points.slots() as u32;
-        if slots.clone().all(|slot| points.queries(slot).len() < MANY) {
-            return Box::default();
-        }
-        slots
-            .map(|slot| {
-                Some(points.queries(slot))
-                    .filter(|queries| queries.len() >= MANY)
-                    .and_then(|queries| self.nest_one(queries))
-            })
-            .collect()
-    }
-
-    fn nest_one(&mut self, queries: &[u32]) -> Option<Nested> {
-        let next = |query: u32| match self.rest(query as usize).first() {
+    /// Enters queries that ask for the same word by what is to be tested next, if that is the same column for many.
+    fn crowd(&mut self, queries: &[u32]) -> Crowd {
+        let next = |query: u32| match self.rest(query).first() {
             Some(&Check::Keys { column, kind, low, high }) if low <= high => {
                 Some((column, kind, (low, high, query)))
             }
             _ => None,
         };
-        let mut columns: Vec<usize> =
-            queries.iter().filter_map(|&query| next(query)).map(|next| next.0).collect();
-        columns.sort_unstable();
-        let most = columns.chunk_by(|a, b| a == b).max_by_key(|same| same.len())?;
-        let column = (most.len() >= MANY).then(|| most[0])?;
-        let (mut kind, mut spans, mut others) = (None, Vec::new(), Vec::new());
+        let columns = queries.iter().filter_map(|&query| next(query)).map(|(column, kind, _)| (column, kind));
+        let mut columns: Vec<_> = columns.collect();
+        columns.sort_unstable_by_key(|&(column, _)| column);
+        let most = columns.chunk_by(|a, b| a == b).max_by_key(|same| same.len());
+        let Some(&[(column, kind), ..]) = most.filter(|same| same.len() >= MANY) else {
+            return Crowd { second: None, others: queries.to_vec() };
+        };
+        let (mut spans, mut others) = (Vec::new(), Vec::new());
         for &query in queries {
             match next(query) {
-                Some((at, is, span)) if at == column => {
-                    kind = Some(is);
-                    spans.push(span);
-                }
+                Some((at, _, span)) if at == column => spans.push(span),
                 _ => others.push(query),
             }
         }
         // These tests are made by entering.
         spans.iter().for_each(|span| self.parts[span.2 as usize].start += 1);
-        Some(Nested { column, kind: kind?, spans: Spans::new(&spans), others })
+        Crowd { second: Some(Second { column, kind, spans: Spans::new(&spans) }), others }
     }
 
     /// What is left to be tested of a query where it is entered.
-    pub(super) fn rest(&self, query: usize) -> &[Check] {
-        let Range { start, end } = self.parts[query];
+    #[inline]
+    pub(super) fn rest(&self, query: u32) -> &[Check] {
+        let Range { start, end } = self.parts[query as usize];
         &self.rest[start as usize..end as usize]
     }
 }
 
 impl Entered {
-    /// The queries of a slot of points by another column, if they are entered so.
-    pub fn nested(&self, slot: u32) -> Option<&Nested> {
-        self.nested.get(slot as usize)?.as_ref()
+    /// Those that ask for the word of this slot, if they are many.
+    #[inline]
+    pub fn crowd(&self, slot: u32) -> Option<&Crowd> {
+        self.crowds[slot as usize].as_deref()
     }
 }

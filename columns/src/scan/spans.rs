@@ -1,6 +1,7 @@
 //! Queries by the range of keys that they ask for.
 
 use super::hits::Hits;
+use super::lists::Lists;
 
 /// Between two neighbouring ends of ranges, all keys concern the same queries. Each such interval that concerns anybody has
 /// a *slot*, a number in order of keys: so the keys of a query are those of some slots in a row.
@@ -16,6 +17,8 @@ pub(super) struct Spans {
     /// How far a key above the first is shifted to become a part.
     shift: u32,
     queries: Box<[Asker]>,
+    /// If few ranges overlap.
+    few: Option<Lists>,
 }
 
 /// A query, and the first and the last slot of its range.
@@ -30,6 +33,8 @@ struct Asker {
 const NOBODY: u32 = u32::MAX;
 /// Parts of the directory for each interval. More are found faster, if keys are spread evenly.
 const PARTS: usize = 4;
+/// If so many queries ask for a slot in the mean, or fewer, each row is paired with its queries.
+const FEW: usize = 3;
 /// From so many intervals on, a part of the directory is searched by halving.
 const MANY: u32 = 8;
 
@@ -69,7 +74,29 @@ impl Spans {
             last: made.slots[last],
         };
         made.queries = intervals.iter().zip(spans).map(asker).collect();
+        made.few = made.list();
         made
+    }
+
+    /// The queries of each slot, unless that are too many.
+    fn list(&self) -> Option<Lists> {
+        let all: usize = self.queries.iter().map(|asker| (asker.last - asker.first) as usize + 1).sum();
+        if all > FEW * self.slots() {
+            return None;
+        }
+        let mut pairs = Vec::with_capacity(all);
+        for asker in &self.queries {
+            pairs.extend((asker.first..=asker.last).map(|slot| (slot, asker.query)));
+        }
+        pairs.sort_unstable();
+        // Somebody asks for each slot.
+        Some(Lists::new(&pairs))
+    }
+
+    /// Who asks for the keys of a slot, if few ranges overlap.
+    #[inline(always)]
+    pub fn few(&self, slot: u32) -> Option<&[u32]> {
+        self.few.as_ref().map(|lists| lists.of(slot))
     }
 
     /// How many slots there are.
@@ -79,17 +106,9 @@ impl Spans {
 
     /// The slot of a key, if anybody asks for it.
     #[inline(always)]
-    fn slot(&self, key: u64) -> Option<u32> {
+    pub fn slot(&self, key: u64) -> Option<u32> {
         let slot = self.slots[self.interval(key)];
         (slot != NOBODY).then_some(slot)
-    }
-
-    /// Notes a row with this key, if anybody asks for it.
-    #[inline(always)]
-    pub fn find(&self, key: u64, row: u16, hits: &mut Hits) {
-        if let Some(slot) = self.slot(key) {
-            hits.add(slot, row);
-        }
     }
 
     /// Tells each query its rows, if it has any.
@@ -174,6 +193,8 @@ mod tests {
             for &key in &keys {
                 let expected = all.iter().filter(|&&(low, high, _)| (low..=high).contains(&key));
                 let expected: BTreeSet<_> = expected.map(|span| span.2).collect();
+                let few = spans.slot(key).and_then(|slot| spans.few(slot));
+                prop_assert!(few.is_none_or(|few| few.iter().copied().collect::<BTreeSet<_>>() == expected));
                 prop_assert_eq!(asked(&spans, key), expected);
             }
         }

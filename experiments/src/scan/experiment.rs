@@ -49,10 +49,6 @@ impl Case {
     }
 }
 
-/// Fewer have no bookings of some kinds, and more do not fit into the memory of most machines.
-const ROWS: std::ops::RangeInclusive<u64> = 1_000..=100_000_000;
-/// Requests of a batch.
-const MOST: usize = 1 << 16;
 /// Small batches are served until as many requests as one of this size has are served, so that their time can be told.
 const ENOUGH: usize = 1024;
 /// By so many times there are more of them at the most.
@@ -148,16 +144,11 @@ impl Experiment {
     pub(super) fn new(options: &Options) -> Result<Self, Failure> {
         let common = &options.common;
         let usage = |text: String| Err(Failure::Usage(text));
-        let rows = options.rows.unwrap_or(if common.quick { 100_000 } else { 2_000_000 });
-        if !ROWS.contains(&rows) {
-            return usage(format!("--rows is {rows}; choose {} to {}", ROWS.start(), ROWS.end()));
-        }
+        let rows = options.row_count()?;
         let sizes: &[usize] =
             if common.quick { &[16, 256, 4096] } else { &[1, 16, 128, 512, 1024, 2048, 4096] };
         let sizes = options.batch.clone().unwrap_or_else(|| sizes.to_vec());
-        if let Some(size) = sizes.iter().find(|size| !(1..=MOST).contains(*size)) {
-            return usage(format!("--batch is {size}; choose 1 to {MOST}"));
-        }
+        sizes.iter().try_for_each(|&size| options.check_size(size))?;
         let batches = options.batches.unwrap_or(if common.quick { 2 } else { 8 });
         if batches == 0 {
             return usage("--batches: 0 would measure nothing; choose 1 or more".to_string());

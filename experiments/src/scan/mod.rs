@@ -17,6 +17,7 @@
 //! | [`oracle`] | what is right |
 //! | `own` | the column store |
 //! | `contenders` | who takes part |
+//! | `noise` | the column store beside competitors for a CPU |
 
 pub mod arrow;
 pub mod bookings;
@@ -24,11 +25,13 @@ mod contenders;
 pub mod database;
 mod experiment;
 mod findings;
+mod noise;
 mod options;
 pub mod oracle;
 mod own;
 pub mod requests;
 
+pub use noise::{Burn, burn};
 pub use options::Options;
 
 use crate::experiment::Experiment as _;
@@ -36,5 +39,8 @@ use crate::failure::Failure;
 
 /// Runs the experiment.
 pub fn run(options: &Options) -> Result<(), Failure> {
-    experiment::Experiment::new(options)?.carry_out(&options.common)
+    match options.competitors {
+        Some(competitors) => noise::Noise::new(options, competitors)?.carry_out(&options.common),
+        None => experiment::Experiment::new(options)?.carry_out(&options.common),
+    }
 }

@@ -3,8 +3,10 @@
 use super::contenders;
 use super::requests::Mix;
 use crate::cli::{Common, parse_count};
+use crate::failure::Failure;
 use crate::lineup::help;
 use clap::Args;
+use std::ops::RangeInclusive;
 
 /// Batches of requests for airline bookings, in requests a second: what one scan for all of a batch's requests gives, and
 /// where an index is better.
@@ -31,7 +33,37 @@ pub struct Options {
     #[arg(long, value_name = "N")]
     pub batches: Option<usize>,
 
+    /// Measure what so many processes take from the batches that want all of the last worker's CPU, by how the table is
+    /// divided: naive, exclude, weighted or adaptive, which --against names. With the greatest of --workers, one size of
+    /// batch [default: 4096] and one mix; --batches is 40 unless told otherwise
+    #[arg(long, value_name = "N")]
+    pub competitors: Option<usize>,
+
     /// What all experiments share.
     #[command(flatten)]
     pub common: Common,
+}
+
+/// Fewer have no bookings of some kinds, and more do not fit into the memory of most machines.
+const ROWS: RangeInclusive<u64> = 1_000..=100_000_000;
+/// Requests of a batch.
+const MOST: usize = 1 << 16;
+
+impl Options {
+    /// How many rows the table has.
+    pub(super) fn row_count(&self) -> Result<u64, Failure> {
+        let rows = self.rows.unwrap_or(if self.common.quick { 100_000 } else { 2_000_000 });
+        if ROWS.contains(&rows) {
+            return Ok(rows);
+        }
+        Err(Failure::Usage(format!("--rows is {rows}; choose {} to {}", ROWS.start(), ROWS.end())))
+    }
+
+    /// Checks the requests of a batch.
+    pub(super) fn check_size(&self, requests: usize) -> Result<(), Failure> {
+        if (1..=MOST).contains(&requests) {
+            return Ok(());
+        }
+        Err(Failure::Usage(format!("--batch is {requests}; choose 1 to {MOST}")))
+    }
 }

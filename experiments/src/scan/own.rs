@@ -27,6 +27,36 @@ impl Own {
         Ok(Self { rt, table, schema })
     }
 
+    /// The CPU of each worker. It is an error if they have none of their own.
+    pub(super) fn cpus(&self) -> Result<Vec<u32>, Failure> {
+        let placement = self.rt.placement().filter(|placement| placement.workers() >= self.rt.workers());
+        let placement = placement.ok_or_else(|| {
+            Failure::Usage(
+                "--competitors: the workers have no CPUs of their own; choose fewer of them".to_string(),
+            )
+        })?;
+        Ok(placement.sites().iter().take(self.rt.workers()).map(|site| site.cpu).collect())
+    }
+
+    /// Divides the table among the partitions in proportion to these weights, and waits until it is so; tells how many rows
+    /// were moved.
+    pub(super) fn balance(&self, weights: &[f64]) -> Result<u64, String> {
+        let moved = self.table.balance(&self.rt, weights).map_err(|error| error.to_string())?;
+        moved.join().map_err(|error| error.to_string())
+    }
+
+    /// Serves a batch.
+    pub(super) fn answer(&self, batch: &requests::Batch) -> Result<Answers, String> {
+        let mut sent = Batch::new();
+        for change in &batch.changes {
+            sent.change(self.change(change)?);
+        }
+        for asked in &batch.queries {
+            sent.query(query(asked));
+        }
+        self.run(sent)
+    }
+
     fn insert<'a>(&self, rows: impl Iterator<Item = &'a Row> + Clone) -> Result<Change, String> {
         let rows = RecordBatch::try_new(self.schema.clone(), columns(rows));
         rows.map(Change::Insert).map_err(|error| error.to_string())
@@ -47,7 +77,7 @@ impl Own {
                 let sets = change.sets().into_iter();
                 Change::Update(
                     filter,
-                    sets.map(|(column, value)| (COLUMNS[column].to_string(), Some(value.into()))).collect(),
+                    sets.map(|(column, value)| (COLUMNS[column].into(), Some(value.into()))).collect(),
                 )
             }
         })
@@ -63,7 +93,7 @@ fn query(query: &requests::Query) -> Query {
     };
     match query.kind.shape().gives {
         Gives::Rows(columns) => Query::rows(filter, columns.iter().map(|&column| COLUMNS[column])),
-        Gives::Totals => Query::aggregates(filter, [Aggregate::Count, Aggregate::Sum("fare".to_string())]),
+        Gives::Totals => Query::aggregates(filter, [Aggregate::Count, Aggregate::Sum("fare".into())]),
     }
 }
 
@@ -77,14 +107,7 @@ impl Database for Own {
     }
 
     fn serve(&mut self, batch: &requests::Batch) -> Result<Answers, String> {
-        let mut sent = Batch::new();
-        for change in &batch.changes {
-            sent.change(self.change(change)?);
-        }
-        for asked in &batch.queries {
-            sent.query(query(asked));
-        }
-        self.run(sent)
+        self.answer(batch)
     }
 
     fn digests(&self, batch: &requests::Batch, answers: Answers) -> Result<Vec<u64>, String> {
@@ -96,7 +119,7 @@ impl Database for Own {
     }
 
     fn sums(&mut self) -> Result<Vec<i64>, String> {
-        let sums = COLUMNS.map(|name| Aggregate::Sum(name.to_string()));
+        let sums = COLUMNS.map(|name| Aggregate::Sum(name.into()));
         let mut batch = Batch::new();
         let query = Query::aggregates(Filter::all(), [Aggregate::Count].into_iter().chain(sums));
         let query = batch.query(query);

@@ -1,6 +1,6 @@
 //! The experiment `scan`.
 
-use crate::{passes, refused, xtasking};
+use crate::{passes, refused, text, xtasking};
 use serde_json::Value;
 use std::fs;
 
@@ -34,11 +34,46 @@ fn every_answer_is_compared() {
     }
 }
 
+/// Where there are CPUs for two workers.
+#[cfg(target_os = "linux")]
+#[test]
+fn competitors_are_there_only_while_they_are_measured() {
+    if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
+        return;
+    }
+    let size = ["--rows", "20k", "--batch", "256", "--batches", "8", "--workers", "2"];
+    let against = ["--against", "exclude,weighted,adaptive"];
+    let stdout =
+        passes(&xtasking(&[&["scan", "--quick", "--competitors", "2"], &size[..], &against].concat()));
+    for words in [
+        "scan of 20000 rows beside 2 competitors · 8 batches of 256 requests, mixed, of which 32 are changes",
+        "│ alone ",
+        "│ 2 competitors ",
+        "exclude on 2 competitors with 2 workers: ",
+        "lost of what naive gives alone: naive ",
+    ] {
+        assert!(stdout.contains(words), "'{words}' is not in: {stdout}");
+    }
+    assert!(stdout.ends_with("and the table after each turn\n"), "{stdout}");
+}
+
+#[test]
+fn a_competitor_ends_with_who_has_started_it() {
+    // Its input is empty.
+    let output = xtasking(&["burn", "--cpu", "0"]);
+    match output.status.success() {
+        true => assert_eq!(text(&output.stdout), "burning\n"),
+        false => assert!(text(&output.stderr).contains("may not run on CPU 0")),
+    }
+}
+
 #[test]
 fn what_cannot_work_is_refused_in_one_line() {
     let refused = |arguments: &[&str], reason| refused(&[&["scan"], arguments].concat(), reason);
     refused(&["--rows", "10"], "--rows is 10; choose 1000 to 100000000");
     refused(&["--batch", "0"], "--batch is 0; choose 1 to 65536");
     refused(&["--batches", "0"], "--batches: 0 would measure nothing");
+    refused(&["--competitors", "0"], "--competitors is 0; choose 1 to 64");
+    refused(&["--competitors", "1", "--workers", "1"], "with one worker there is nothing to divide");
     refused(&["--against", "duckdbs"], "unknown implementation 'duckdbs'; did you mean 'duckdb'?");
 }

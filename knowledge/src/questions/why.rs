@@ -185,7 +185,9 @@ fn nodes(question: &Question<'_>, found: &Found) -> Option<Reason> {
     }
     let told: Vec<_> = counts.iter().map(|(node, count)| format!("{count} on node {node}")).collect();
     let why = match (question.request.bound, found.even) {
-        (Bound::Memory, true) => "spread evenly, as work bound by memory shares what a node's memory gives",
+        (Bound::Memory, true) => {
+            "spread evenly, as far as nodes have room, since work bound by memory shares what a node's memory gives"
+        }
         (Bound::Memory, false) => "not spread evenly, as the nodes' memory does not allow it",
         (Bound::Compute, _) => "no more nodes than the time needs",
     };
