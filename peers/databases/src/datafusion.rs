@@ -3,7 +3,7 @@
 
 use crate::Failed;
 use crate::changes::{ROWS, Shelf};
-use crate::sql::{Gathered, asked, asked_column, asked_columns, by_kind, joined, single, sums};
+use crate::sql::{Gathered, Join, asked, by_kind, single, sums};
 use datafusion::arrow::array::{ArrayRef, Int64Array, RecordBatch};
 use datafusion::arrow::datatypes::{DataType, Field, Schema};
 use datafusion::common::ScalarValue;
@@ -25,7 +25,10 @@ struct Fusion {
 }
 
 /// All queries of a kind that a batch has become a table, which is joined with the bookings.
-pub struct Joined(Fusion);
+pub struct Joined {
+    fusion: Fusion,
+    join: Join,
+}
 
 /// One query after another, by plans that are prepared for each kind.
 pub struct Each {
@@ -50,28 +53,34 @@ impl Fusion {
         Ok(values(row, 0).collect())
     }
 
-    async fn join(&self, kind: Kind, queries: &[(usize, &Query)]) -> Result<Vec<RecordBatch>, Failed> {
-        let names = asked_columns(kind);
+    async fn join(
+        &self,
+        join: Join,
+        kind: Kind,
+        queries: &[(usize, &Query)],
+    ) -> Result<Vec<RecordBatch>, Failed> {
+        let names = join.names(kind);
         let fields: Vec<_> = names.iter().map(|name| Field::new(name, DataType::Int64, false)).collect();
         let schema = Arc::new(Schema::new(fields));
-        let column = |place| -> ArrayRef { Arc::new(Int64Array::from(asked_column(queries, place))) };
-        let rows = RecordBatch::try_new(schema.clone(), (0..names.len()).map(column).collect())?;
+        let column = |values| -> ArrayRef { Arc::new(Int64Array::from(values)) };
+        let columns = join.columns(kind, queries).into_iter().map(column);
+        let rows = RecordBatch::try_new(schema.clone(), columns.collect())?;
         self.session.register_table(asked(kind), Arc::new(MemTable::try_new(schema, vec![vec![rows]])?))?;
-        let found = self.session.sql(&joined(kind)).await?.collect().await?;
+        let found = self.session.sql(&join.statement(kind)).await?.collect().await?;
         self.session.deregister_table(asked(kind))?;
         Ok(found)
     }
 }
 
 impl Joined {
-    pub fn start(threads: usize) -> Result<Self, Failed> {
-        Ok(Self(Fusion::start(threads)?))
+    pub fn start(threads: usize, join: Join) -> Result<Self, Failed> {
+        Ok(Self { fusion: Fusion::start(threads)?, join })
     }
 
     async fn answer(&self, batch: &Batch) -> Result<Vec<RecordBatch>, Failed> {
         let mut answers = Vec::new();
         for (kind, queries) in by_kind(batch) {
-            answers.extend(self.0.join(kind, &queries).await?);
+            answers.extend(self.fusion.join(self.join, kind, &queries).await?);
         }
         Ok(answers)
     }
@@ -81,12 +90,14 @@ impl Database for Joined {
     type Answers = Vec<RecordBatch>;
 
     fn append(&mut self, rows: &[Row]) -> Result<(), String> {
-        self.0.shelf.append(rows).map_err(|error| error.to_string())
+        self.fusion.shelf.append(rows).map_err(|error| error.to_string())
     }
 
     fn serve(&mut self, batch: &Batch) -> Result<Vec<RecordBatch>, String> {
-        let changed = self.0.shelf.change(&batch.changes);
-        changed.and_then(|()| self.0.runtime.block_on(self.answer(batch))).map_err(|error| error.to_string())
+        let changed = self.fusion.shelf.change(&batch.changes);
+        changed
+            .and_then(|()| self.fusion.runtime.block_on(self.answer(batch)))
+            .map_err(|error| error.to_string())
     }
 
     fn digests(&self, batch: &Batch, answers: Vec<RecordBatch>) -> Result<Vec<u64>, String> {
@@ -102,7 +113,7 @@ impl Database for Joined {
     }
 
     fn sums(&mut self) -> Result<Vec<i64>, String> {
-        self.0.sums().map_err(|error| error.to_string())
+        self.fusion.sums().map_err(|error| error.to_string())
     }
 }
 

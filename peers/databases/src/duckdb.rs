@@ -1,9 +1,7 @@
 //! DuckDB in memory: by joins of a batch's requests with the table, and one request after another.
 
 use crate::Failed;
-use crate::sql::{
-    Gathered, asked, asked_column, asked_columns, by_kind, create, joined, or_null, single, sums,
-};
+use crate::sql::{Gathered, Join, asked, by_kind, create, or_null, single, sums};
 use crate::waves::waves;
 use duckdb::arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch};
 use duckdb::arrow::datatypes::{DataType, Field, Int64Type, Schema};
@@ -17,8 +15,11 @@ use xtasking_experiments::scan::requests::{Batch, Change, Kind};
 struct Duck(Connection);
 
 /// All queries of a kind that a batch has are put into a table, which is joined with the bookings. Changes are made in waves,
-/// each kind of them by one statement.
-pub struct Joined(Duck);
+/// each by one statement, but for bookings that come.
+pub struct Joined {
+    duck: Duck,
+    join: Join,
+}
 
 /// One request after another, by prepared statements, all of a batch in one transaction; with an index by locator.
 pub struct Each(Duck);
@@ -99,69 +100,54 @@ impl Duck {
     }
 }
 
-/// The changes of a wave of one kind: the table they are put into, its columns, and the statement that makes them.
-const CHANGES: [(&str, &[&str], &str); 3] = [
-    ("deletes", &["pnr"], "DELETE FROM bookings USING deletes c WHERE bookings.pnr = c.pnr"),
-    (
-        "states",
-        &["pnr", "status"],
-        "UPDATE bookings SET status = c.status FROM states c WHERE bookings.pnr = c.pnr",
-    ),
-    (
-        "moves",
-        &["pnr", "since", "flight", "day"],
-        "UPDATE bookings SET flight = c.flight, departure = c.day FROM moves c \
-         WHERE bookings.pnr = c.pnr AND bookings.departure = c.since",
-    ),
-];
+/// The columns of the table of a wave's changes; which change it is comes first.
+const CHANGES: [&str; 5] = ["change", "pnr", "since", "value", "day"];
+const MERGE: &str = "MERGE INTO bookings b USING changes c ON b.pnr = c.pnr \
+     WHEN MATCHED AND c.change = 0 THEN DELETE \
+     WHEN MATCHED AND c.change = 1 THEN UPDATE SET status = c.value \
+     WHEN MATCHED AND c.change = 2 AND b.departure = c.since THEN UPDATE SET flight = c.value, departure = c.day";
 
 impl Joined {
-    pub fn start(threads: usize) -> Result<Self, Failed> {
+    pub fn start(threads: usize, join: Join) -> Result<Self, Failed> {
         let duck = Duck::start(threads)?;
         let table = |name: &str, columns: &[String]| {
             let columns: Vec<_> = columns.iter().map(|column| format!("{column} BIGINT NOT NULL")).collect();
             duck.0.execute_batch(&format!("CREATE TEMP TABLE {name} ({})", columns.join(", ")))
         };
         for kind in Kind::EACH {
-            table(&asked(kind), &asked_columns(kind))?;
+            table(&asked(kind), &join.names(kind))?;
         }
-        for (name, columns, _) in CHANGES {
-            table(name, &columns.iter().map(|column| column.to_string()).collect::<Vec<_>>())?;
-        }
-        Ok(Self(duck))
+        table("changes", &CHANGES.map(str::to_string))?;
+        Ok(Self { duck, join })
     }
 
     fn change(&self, wave: &[&Change]) -> Result<(), Failed> {
         let mut inserted: Vec<&Row> = Vec::new();
-        let mut changes: [Vec<[i64; 4]>; 3] = Default::default();
+        let mut changes: Vec<[i64; 5]> = Vec::new();
         for change in wave {
             match **change {
                 Change::Insert(ref rows) => inserted.extend(rows),
-                Change::Delete { pnr } => changes[0].push([pnr, 0, 0, 0]),
-                Change::Status { pnr, status } => changes[1].push([pnr, status, 0, 0]),
-                Change::Move { pnr, from, flight, to } => changes[2].push([pnr, from, flight, to]),
+                Change::Delete { pnr } => changes.push([0, pnr, 0, 0, 0]),
+                Change::Status { pnr, status } => changes.push([1, pnr, 0, status, 0]),
+                Change::Move { pnr, from, flight, to } => changes.push([2, pnr, from, flight, to]),
             }
         }
-        for ((name, columns, text), changes) in
-            CHANGES.into_iter().zip(&changes).filter(|(_, changes)| !changes.is_empty())
-        {
-            let names: Vec<_> = columns.iter().map(|column| column.to_string()).collect();
+        if !changes.is_empty() {
             let of = |place| column(changes.iter().map(|change| change[place]));
-            self.0.fill(name, &names, (0..names.len()).map(of).collect())?;
-            self.0.execute(text, &[])?;
-            self.0.execute(&format!("DELETE FROM {name}"), &[])?;
+            self.duck.fill("changes", &CHANGES.map(str::to_string), (0..CHANGES.len()).map(of).collect())?;
+            self.duck.execute(MERGE, &[])?;
+            self.duck.execute("DELETE FROM changes", &[])?;
         }
-        self.0.append(inserted.into_iter())
+        self.duck.append(inserted.into_iter())
     }
 
     fn answer(&self, batch: &Batch) -> Result<Vec<RecordBatch>, Failed> {
         let mut answers = Vec::new();
         for (kind, queries) in by_kind(batch) {
-            let names = asked_columns(kind);
-            let columns = (0..names.len()).map(|place| column(asked_column(&queries, place)));
-            self.0.fill(&asked(kind), &names, columns.collect())?;
-            answers.extend(self.0.query(&joined(kind), &[])?);
-            self.0.execute(&format!("DELETE FROM {}", asked(kind)), &[])?;
+            let columns = self.join.columns(kind, &queries).into_iter().map(column);
+            self.duck.fill(&asked(kind), &self.join.names(kind), columns.collect())?;
+            answers.extend(self.duck.query(&self.join.statement(kind), &[])?);
+            self.duck.execute(&format!("DELETE FROM {}", asked(kind)), &[])?;
         }
         Ok(answers)
     }
@@ -171,11 +157,11 @@ impl Database for Joined {
     type Answers = Vec<RecordBatch>;
 
     fn append(&mut self, rows: &[Row]) -> Result<(), String> {
-        self.0.append(rows.iter()).map_err(|error| error.to_string())
+        self.duck.append(rows.iter()).map_err(|error| error.to_string())
     }
 
     fn serve(&mut self, batch: &Batch) -> Result<Vec<RecordBatch>, String> {
-        self.0.within(|| {
+        self.duck.within(|| {
             waves(&batch.changes).iter().try_for_each(|wave| self.change(wave))?;
             self.answer(batch)
         })
@@ -194,7 +180,7 @@ impl Database for Joined {
     }
 
     fn sums(&mut self) -> Result<Vec<i64>, String> {
-        self.0.sums()
+        self.duck.sums()
     }
 }
 

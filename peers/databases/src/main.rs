@@ -20,6 +20,7 @@ mod sql;
 mod sqlite;
 mod waves;
 
+use sql::Join;
 use std::env;
 use std::io::{BufRead, Write, stdin, stdout};
 use std::process::ExitCode;
@@ -29,15 +30,17 @@ use xtasking_experiments::scan::database::{Command, Server};
 /// What a database says when it cannot go on.
 type Failed = Box<dyn std::error::Error>;
 
-const USAGE: &str = "usage: databases datafusion|datafusion-each|duckdb|duckdb-each|sqlite THREADS";
+const USAGE: &str = "usage: databases datafusion[-bins|-each]|duckdb[-bins|-each]|sqlite THREADS";
 
 fn start(arguments: &[String]) -> Result<Box<dyn Server>, Failed> {
     let [name, threads] = arguments else { return Err(USAGE.into()) };
     let threads = threads.parse::<usize>().ok().filter(|threads| *threads > 0).ok_or(USAGE)?;
     Ok(match name.as_str() {
-        "datafusion" => Box::new(datafusion::Joined::start(threads)?),
+        "datafusion" => Box::new(datafusion::Joined::start(threads, Join::Plain)?),
+        "datafusion-bins" => Box::new(datafusion::Joined::start(threads, Join::Bins)?),
         "datafusion-each" => Box::new(datafusion::Each::start(threads)?),
-        "duckdb" => Box::new(duckdb::Joined::start(threads)?),
+        "duckdb" => Box::new(duckdb::Joined::start(threads, Join::Plain)?),
+        "duckdb-bins" => Box::new(duckdb::Joined::start(threads, Join::Bins)?),
         "duckdb-each" => Box::new(duckdb::Each::start(threads)?),
         "sqlite" => Box::new(sqlite::Sqlite::start()?),
         _ => return Err(USAGE.into()),

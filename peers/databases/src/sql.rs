@@ -46,23 +46,64 @@ pub fn single(kind: Kind, sign: char) -> String {
     format!("SELECT {} FROM bookings b WHERE {tests}", given(kind))
 }
 
+/// How the queries of a kind are joined with the bookings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Join {
+    /// By the values that must be equal; what has to lie in a range is tested then.
+    Plain,
+    /// By bins of the range as well: each is about as wide as the ranges are, so that a query is in two of them at the most.
+    Bins,
+}
+
 /// The name of the table of all queries of a kind.
 pub fn asked(kind: Kind) -> String {
     format!("asked_{kind:?}").to_lowercase()
 }
 
-/// Its columns: the place among the batch's queries, and the values.
-pub fn asked_columns(kind: Kind) -> Vec<String> {
-    let shape = kind.shape();
-    let count = shape.equals.len() + 2 * usize::from(shape.between.is_some());
-    std::iter::once("id".to_string()).chain((0..count).map(|place| format!("v{place}"))).collect()
-}
+impl Join {
+    /// By how many bits a value is shifted to give its bin.
+    fn shift(self, kind: Kind) -> Option<u32> {
+        let is_range = self == Self::Bins && kind.shape().between.is_some();
+        is_range.then(|| kind.span().cast_unsigned().next_power_of_two().ilog2())
+    }
 
-/// The statement for all queries of a kind, which are in that table.
-pub fn joined(kind: Kind) -> String {
-    let tests = tests(kind, |place| format!("q.v{place}"));
-    let group = if kind.shape().gives == Gives::Totals { " GROUP BY q.id" } else { "" };
-    format!("SELECT q.id, {} FROM {} q JOIN bookings b ON {tests}{group}", given(kind), asked(kind))
+    /// The columns of the table of queries: the place among the batch's queries, the values, and perhaps the bin.
+    pub fn names(self, kind: Kind) -> Vec<String> {
+        let shape = kind.shape();
+        let count = shape.equals.len() + 2 * usize::from(shape.between.is_some());
+        let values = (0..count).map(|place| format!("v{place}"));
+        let bin = self.shift(kind).map(|_| "bin".to_string());
+        ["id".to_string()].into_iter().chain(values).chain(bin).collect()
+    }
+
+    /// The columns of the table of these queries.
+    pub fn columns(self, kind: Kind, queries: &[(usize, &Query)]) -> Vec<Vec<i64>> {
+        let mut columns = vec![Vec::new(); self.names(kind).len()];
+        for (id, query) in queries {
+            let row = [*id as i64].into_iter().chain(query.values.iter().copied());
+            let mut add = |bin: Option<i64>| {
+                columns.iter_mut().zip(row.clone().chain(bin)).for_each(|(column, value)| column.push(value));
+            };
+            match (self.shift(kind), query.between()) {
+                (Some(shift), Some((_, low, high))) => {
+                    (low >> shift..=high >> shift).for_each(|bin| add(Some(bin)))
+                }
+                _ => add(None),
+            }
+        }
+        columns
+    }
+
+    /// The statement for all queries of a kind, which are in that table.
+    pub fn statement(self, kind: Kind) -> String {
+        let shape = kind.shape();
+        let mut tests = tests(kind, |place| format!("q.v{place}"));
+        if let Some((column, shift)) = shape.between.zip(self.shift(kind)) {
+            tests += &format!(" AND b.{} >> {shift} = q.bin", COLUMNS[column]);
+        }
+        let group = if shape.gives == Gives::Totals { " GROUP BY q.id" } else { "" };
+        format!("SELECT q.id, {} FROM {} q JOIN bookings b ON {tests}{group}", given(kind), asked(kind))
+    }
 }
 
 /// The queries of each kind that the batch has, with their places.
@@ -72,15 +113,6 @@ pub fn by_kind(batch: &Batch) -> impl Iterator<Item = (Kind, Vec<(usize, &Query)
         let queries: Vec<_> = queries.collect();
         (!queries.is_empty()).then_some((kind, queries))
     })
-}
-
-/// A column of the table of queries.
-pub fn asked_column(queries: &[(usize, &Query)], column: usize) -> Vec<i64> {
-    let value = |(id, query): &(usize, &Query)| match column {
-        0 => *id as i64,
-        _ => query.values[column - 1],
-    };
-    queries.iter().map(value).collect()
 }
 
 /// Answers of joins, row by row.
@@ -110,4 +142,50 @@ impl Gathered {
 /// A value that may be null.
 pub fn or_null(value: Option<i64>) -> i64 {
     value.unwrap_or(NULL)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use xtasking_experiments::scan::bookings::Bookings;
+    use xtasking_experiments::scan::requests::{Mix, Turn};
+
+    #[test]
+    fn every_value_of_a_range_is_in_one_of_its_bins() {
+        let bookings = Bookings::new(5_000, 1);
+        let turn = Turn {
+            number: 1,
+            first: bookings.count(),
+            mix: Mix::Ranges,
+            batches: 1,
+            requests: 300,
+            changes: 0,
+        };
+        let (batches, _) = turn.batches(&bookings);
+        for (kind, queries) in by_kind(&batches[0]) {
+            let columns = Join::Bins.columns(kind, &queries);
+            assert_eq!(columns.len(), Join::Bins.names(kind).len());
+            let shift = Join::Bins.shift(kind).unwrap();
+            for (id, query) in &queries {
+                let (_, low, high) = query.between().unwrap();
+                let rows = (0..columns[0].len()).filter(|&row| columns[0][row] == *id as i64);
+                let bins: Vec<_> = rows.map(|row| columns.last().unwrap()[row]).collect();
+                assert!((1..=2).contains(&bins.len()));
+                for value in low..=high {
+                    assert_eq!(bins.iter().filter(|&&bin| bin == value >> shift).count(), 1, "{query:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_kind_without_a_range_has_no_bins() {
+        assert_eq!(Join::Bins.statement(Kind::Flight), Join::Plain.statement(Kind::Flight));
+        assert_eq!(
+            Join::Bins.statement(Kind::Origin),
+            "SELECT q.id, count(*) AS rows, CAST(sum(b.fare) AS BIGINT) AS fares FROM asked_origin q \
+             JOIN bookings b ON b.origin = q.v0 AND b.departure BETWEEN q.v1 AND q.v2 AND b.departure >> 3 = q.bin \
+             GROUP BY q.id"
+        );
+    }
 }
