@@ -47,7 +47,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let mut batch = Batch::new();
     let cancel = Filter::all().equals("booking", 7);
-    batch.change(Change::Update(cancel, vec![("status".to_string(), Some(4.into()))]));
+    batch.change(Change::Update(cancel, vec![("status".into(), Some(4.into()))]));
     let cancelled = Filter::all().equals("booking", 7).equals("status", 4);
     let seen = batch.query(Query::aggregates(cancelled, [Aggregate::Count]));
     for number in 0..4096 {
@@ -63,7 +63,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             }
             _ => {
                 let dear = Filter::all().equals("day", number % 330).between("fare", 900..);
-                Query::aggregates(dear, [Aggregate::Count, Aggregate::Sum("fare".to_string())])
+                Query::aggregates(dear, [Aggregate::Count, Aggregate::Sum("fare".into())])
             }
         });
     }

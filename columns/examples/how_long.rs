@@ -1,7 +1,7 @@
 //! How long a batch takes, by what is asked for: points, ranges and what lies between.
 //!
-//! `cargo run --release -p xtasking-columns --example how_long`, and with numbers after `--` for more or fewer rows and
-//! requests.
+//! `cargo run --release -p xtasking-columns --example how_long`, and after `--` numbers of rows, requests and turns, and the
+//! names of what is to be measured.
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
@@ -76,7 +76,7 @@ fn several(number: u64) -> Query {
         }
         _ => {
             let route = Filter::all().equals("origin", some(4, number)).between("day", day..day + 30);
-            Query::aggregates(route, [Aggregate::Count, Aggregate::Sum("fare".to_string())])
+            Query::aggregates(route, [Aggregate::Count, Aggregate::Sum("fare".into())])
         }
     }
 }
@@ -88,7 +88,7 @@ fn half(number: u64) -> Query {
 fn coarse(number: u64) -> Query {
     let day = some(6, number);
     let carrier = Filter::all().equals("carrier", some(2, number)).between("day", day..day + 7);
-    Query::aggregates(carrier, [Aggregate::Count, Aggregate::Sum("fare".to_string())])
+    Query::aggregates(carrier, [Aggregate::Count, Aggregate::Sum("fare".into())])
 }
 
 type Kind = (&'static str, fn(u64) -> Query, u64);
@@ -107,7 +107,7 @@ fn batch(kind: &Kind, requests: u64, turn: u64) -> Batch {
         let number = turn * requests + number;
         if kind.2 > 0 && number.is_multiple_of(kind.2) {
             let code = Filter::all().equals("code", some(0, number));
-            batch.change(Change::Update(code, vec![("class".to_string(), Some(3.into()))]));
+            batch.change(Change::Update(code, vec![("class".into(), Some(3.into()))]));
         } else {
             batch.query((kind.1)(number));
         }
@@ -121,10 +121,14 @@ fn median(mut times: Vec<Duration>) -> Duration {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let mut arguments = std::env::args().skip(1).map(|number| number.parse::<u64>());
-    let count = arguments.next().unwrap_or(Ok(500_000))?;
-    let requests = arguments.next().unwrap_or(Ok(4096))?;
-    let turns = arguments.next().unwrap_or(Ok(5))?;
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let (numbers, names): (Vec<_>, Vec<_>) =
+        arguments.iter().partition(|argument| argument.parse::<u64>().is_ok());
+    let mut numbers = numbers.into_iter().map(|number| number.parse::<u64>());
+    let count = numbers.next().unwrap_or(Ok(500_000))?;
+    let requests = numbers.next().unwrap_or(Ok(4096))?;
+    let turns = numbers.next().unwrap_or(Ok(5))?;
+    let is_meant = |kind: &&Kind| names.is_empty() || names.iter().any(|name| **name == kind.0);
     let schema: SchemaRef =
         Arc::new(Schema::new(COLUMNS.map(|(name, _)| Field::new(name, DataType::Int64, false)).to_vec()));
     println!("{count} rows, {requests} requests, medians of {turns} turns");
@@ -138,7 +142,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             table.run(&rt, load)?;
         }
         println!("{workers} workers, loaded in {:.2?}", began.elapsed());
-        for kind in &KINDS {
+        for kind in KINDS.iter().filter(is_meant) {
             let times = (0..turns).map(|turn| {
                 let batch = batch(kind, requests, turn);
                 let began = Instant::now();

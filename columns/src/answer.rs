@@ -3,6 +3,7 @@
 use crate::found::Given;
 use arrow_array::RecordBatch;
 use std::fmt;
+use std::time::Duration;
 
 /// Why a request was not served. Others of the same batch are served all the same.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,6 +32,13 @@ pub enum Failure {
     Weights(Vec<f64>, usize),
     /// The texts of a column that a query has found are longer together than its type can hold: 2 GiB, for `Utf8`.
     TooLong(String),
+    /// It would hardly have been answered within the time that a [desk](crate::Desk) promises.
+    Refused {
+        /// How long it would have taken, all that is to be done before included.
+        predicted: Duration,
+        /// What is promised.
+        promise: Duration,
+    },
     /// A partition was lost in an earlier panic, or the runtime stops; the text says which.
     Lost(String),
 }
@@ -58,6 +66,9 @@ impl fmt::Display for Failure {
                     f,
                     "the texts of column `{column}` are too long together for one answer; ask for fewer rows"
                 )
+            }
+            Self::Refused { predicted, promise } => {
+                write!(f, "refused: it would take {predicted:.1?}, and {promise:.1?} are promised")
             }
             Self::Lost(why) => write!(f, "the table cannot be reached: {why}"),
         }

@@ -2,7 +2,6 @@
 
 use crate::text::Texts;
 use crate::value::Kind;
-use arrow_buffer::MutableBuffer;
 
 /// Bits, one for each row of a chunk.
 #[derive(Clone, Debug)]
@@ -64,10 +63,10 @@ pub(crate) struct Cell<'a> {
     pub text: &'a str,
 }
 
-/// A column of a chunk, as Arrow has it: words on lines of their own, and bits that say which of them are values.
-#[derive(Debug)]
+/// A column of a chunk, as Arrow has it: words, and bits that say which of them are values.
+#[derive(Clone, Debug)]
 pub(crate) struct Column {
-    words: MutableBuffer,
+    words: Box<[u64]>,
     pub valid: Bits,
     texts: Option<Box<Texts>>,
 }
@@ -75,7 +74,7 @@ pub(crate) struct Column {
 impl Column {
     fn new(kind: Kind, rows: usize) -> Self {
         Self {
-            words: MutableBuffer::from_len_zeroed(rows * size_of::<u64>()),
+            words: vec![0; rows].into(),
             valid: Bits::new(rows),
             texts: (kind == Kind::Prefix).then(|| Box::new(Texts::new(rows))),
         }
@@ -83,7 +82,7 @@ impl Column {
 
     #[inline(always)]
     pub fn words(&self) -> &[u64] {
-        self.words.typed_data()
+        &self.words
     }
 
     /// The word of a row, if it has a value.
@@ -100,7 +99,7 @@ impl Column {
     pub fn set(&mut self, row: usize, cell: Cell) {
         self.valid.set(row, cell.word.is_some());
         // A null is a zero, so that equal columns have equal words.
-        self.words.typed_data_mut()[row] = cell.word.unwrap_or(0);
+        self.words[row] = cell.word.unwrap_or(0);
         if let Some(texts) = &mut self.texts {
             texts.set(row, cell.text);
         }
@@ -111,14 +110,6 @@ impl Column {
         if let Some(texts) = &mut self.texts {
             texts.set(row, "");
         }
-    }
-}
-
-impl Clone for Column {
-    fn clone(&self) -> Self {
-        let mut words = MutableBuffer::with_capacity(self.words.len());
-        words.extend_from_slice(self.words());
-        Self { words, valid: self.valid.clone(), texts: self.texts.clone() }
     }
 }
 
@@ -200,6 +191,5 @@ mod tests {
         assert_eq!([chunk.push(new(1)), chunk.push(new(2))], [0, 2]);
         chunk.columns[0].set(99, cell(None));
         assert_eq!((chunk.columns[0].get(99), chunk.columns[0].words()[99]), (None, 0));
-        assert_eq!(chunk.columns[0].words().as_ptr().addr() % 64, 0);
     }
 }

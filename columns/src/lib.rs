@@ -38,6 +38,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | `table` | a table, its partitions, and the tasks of a batch |
+//! | `desk` | single requests, collected into batches |
 //! | `request` | what can be asked for and changed |
 //! | `answer` | what comes back |
 //! | `value` | values, and the kinds of words that they are kept as |
@@ -48,20 +49,27 @@
 //! | `found` | what queries have found, and how it becomes Arrow's |
 //! | `chunk` | rows that fit into the first cache, column by column |
 //! | `scan` | the queries that a row concerns |
+//! | [`load`] | rows from files |
+//! | `sql` | tables that DataFusion reads and changes (feature `sql`) |
 
 mod answer;
 mod chunk;
+mod desk;
 mod found;
+pub mod load;
 mod partition;
 mod plan;
 mod request;
 mod scan;
+#[cfg(feature = "sql")]
+pub mod sql;
 mod table;
 mod text;
 mod types;
 mod value;
 
 pub use answer::{Answers, Failure};
-pub use request::{Aggregate, Batch, Change, Filter, Query, Test};
+pub use desk::{Desk, Terms};
+pub use request::{Aggregate, Batch, Change, Filter, Name, Query, Test};
 pub use table::Table;
 pub use value::Value;

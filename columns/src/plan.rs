@@ -6,6 +6,7 @@ use crate::request::{Aggregate, Change, Filter, Output, Query, Test};
 use crate::text::{self, Exact};
 use crate::types::{Place, Strings, Type};
 use crate::value::{Kind, Value};
+use ahash::RandomState;
 use arrow_array::{Array, RecordBatch};
 use arrow_buffer::{NullBuffer, ScalarBuffer};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
@@ -20,7 +21,7 @@ pub(crate) struct Columns {
     /// What each column of words keeps. All numbers of columns are those of these, unless it is said otherwise.
     pub kinds: Arc<[Kind]>,
     /// The columns of the schema by their names.
-    names: Arc<HashMap<String, usize, ahash::RandomState>>,
+    names: Arc<HashMap<String, usize, RandomState>>,
     /// Of each column of the schema: what it is, and which is its column of words. That of a text's hashes comes next to it.
     fields: Arc<[(usize, Type)]>,
 }
@@ -41,14 +42,14 @@ impl Check {
         }
     }
 
-    /// Whether a word passes, or a null.
+    /// Whether a row of a chunk passes. Both loads are made at once, whatever the first one says.
     #[inline(always)]
-    pub fn holds(self, word: Option<u64>) -> bool {
-        match self {
-            Self::Keys { kind, low, high, .. } => {
-                word.is_some_and(|word| (low..=high).contains(&kind.key(word)))
-            }
-            Self::Null { is_null, .. } => word.is_none() == is_null,
+    pub fn passes(&self, chunk: &Chunk, row: usize) -> bool {
+        let column = &chunk.columns[self.column()];
+        let (word, is_valid) = (column.words()[row], column.valid.get(row));
+        match *self {
+            Self::Keys { kind, low, high, .. } => is_valid & (low..=high).contains(&kind.key(word)),
+            Self::Null { is_null, .. } => is_valid != is_null,
         }
     }
 }
@@ -60,8 +61,7 @@ pub(crate) struct Checks(pub Vec<Check>, pub Vec<(usize, Exact)>);
 impl Checks {
     /// Whether a row passes.
     pub fn hold(&self, chunk: &Chunk, row: usize) -> bool {
-        self.0.iter().all(|check| check.holds(chunk.columns[check.column()].get(row)))
-            && self.hold_exactly(chunk, row)
+        self.0.iter().all(|check| check.passes(chunk, row)) && self.hold_exactly(chunk, row)
     }
 
     /// Whether a row passes whose words do.
@@ -326,6 +326,15 @@ impl Columns {
         Ok(())
     }
 
+    /// Whether rows may have such a column: of the same type, or of any type of texts if it is of one.
+    pub fn takes(&self, field: usize, data_type: &DataType) -> Result<(), Failure> {
+        let of = self.schema.field(field).data_type();
+        if data_type == of || [data_type, of].map(Type::of) == [Some(Type::Text); 2] {
+            return Ok(());
+        }
+        Err(self.mismatch(field, format!("{data_type} instead of {of}")))
+    }
+
     fn rows(&self, rows: &RecordBatch) -> Result<Rows, Failure> {
         if rows.num_columns() != self.fields.len() {
             let why =
@@ -336,16 +345,12 @@ impl Columns {
         for (index, array) in rows.columns().iter().enumerate() {
             let field = self.schema.field(index);
             let (_, is) = self.fields[index];
-            let strings = Strings::of(array).filter(|_| is == Type::Text);
-            if array.data_type() != field.data_type() && strings.is_none() {
-                let why = format!("{} instead of {}", array.data_type(), field.data_type());
-                return Err(self.mismatch(index, why));
-            }
+            self.takes(index, array.data_type())?;
             if array.null_count() > 0 && !field.is_nullable() {
                 return Err(Failure::Null(field.name().clone()));
             }
             let nulls = array.nulls().cloned();
-            let Some(strings) = strings else {
+            let Some(strings) = Strings::of(array) else {
                 columns.push(Added { words: is.words(array), nulls, texts: None });
                 continue;
             };
@@ -367,7 +372,7 @@ impl Columns {
     /// Checks queries. Those that are wrong are left out; these are told with their places.
     pub fn ask(&self, queries: &[Query]) -> (Questions, Vec<(usize, Failure)>) {
         let (mut questions, mut failed) = (Questions::default(), Vec::new());
-        let mut known = HashMap::new();
+        let mut known = HashMap::<&Output, usize, RandomState>::default();
         for (number, query) in queries.iter().enumerate() {
             let mut ask = || {
                 let checks = self.checks(&query.filter)?;
@@ -411,7 +416,7 @@ impl Columns {
 
     /// How an aggregate is made, and the column that it becomes.
     fn made(&self, aggregate: &Aggregate) -> Result<(Made, Field), Failure> {
-        let of = |name: &String, made: fn(usize, Kind) -> Made| {
+        let of = |name: &str, made: fn(usize, Kind) -> Made| {
             let field = self.find(name)?;
             let (column, is) = self.fields[field];
             Ok::<_, Failure>((field, made(column, is.kind())))

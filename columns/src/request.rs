@@ -2,7 +2,11 @@
 
 use crate::value::Value;
 use arrow_array::RecordBatch;
+use std::borrow::Cow;
 use std::ops::Bound;
+
+/// The name of a column. One that is a literal is not copied.
+pub type Name = Cow<'static, str>;
 
 /// What is asked of a column. A null passes [`IsNull`](Self::IsNull) alone.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,7 +24,7 @@ pub enum Test {
 /// Which rows: those that pass all tests.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Filter {
-    pub(crate) tests: Vec<(String, Test)>,
+    pub(crate) tests: Vec<(Name, Test)>,
 }
 
 impl Filter {
@@ -31,14 +35,14 @@ impl Filter {
 
     /// Those of them that pass a test of the column of that name.
     #[must_use]
-    pub fn and(mut self, column: impl Into<String>, test: Test) -> Self {
+    pub fn and(mut self, column: impl Into<Name>, test: Test) -> Self {
         self.tests.push((column.into(), test));
         self
     }
 
     /// Those of them where the column has that value.
     #[must_use]
-    pub fn equals(self, column: impl Into<String>, value: impl Into<Value>) -> Self {
+    pub fn equals(self, column: impl Into<Name>, value: impl Into<Value>) -> Self {
         self.and(column, Test::Equals(value.into()))
     }
 
@@ -46,7 +50,7 @@ impl Filter {
     #[must_use]
     pub fn between<V: Into<Value> + Clone>(
         self,
-        column: impl Into<String>,
+        column: impl Into<Name>,
         range: impl std::ops::RangeBounds<V>,
     ) -> Self {
         let bound = |bound: Bound<&V>| bound.map(|value| value.clone().into());
@@ -60,15 +64,15 @@ pub enum Aggregate {
     /// How many rows there are, whatever is in them: an `Int64`.
     Count,
     /// How many values a column has: an `Int64`.
-    CountOf(String),
+    CountOf(Name),
     /// The sum of a column; null if there is no value. Whole numbers give an `Int64`, those without a sign an `UInt64`,
     /// others a `Float64`, durations the same, and decimals a `Decimal64` of 18 digits. A sum that does not fit is a
     /// [failure](crate::Failure::Overflow), unless it is a `Float64`; and there is none of other types.
-    Sum(String),
+    Sum(Name),
     /// The least value of a column; null if there is none.
-    Min(String),
+    Min(Name),
     /// The greatest value of a column; null if there is none.
-    Max(String),
+    Max(Name),
 }
 
 /// What is asked for.
@@ -80,13 +84,13 @@ pub struct Query {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Output {
-    Rows(Vec<String>),
+    Rows(Vec<Name>),
     Aggregates(Vec<Aggregate>),
 }
 
 impl Query {
     /// Some columns of the rows that pass, in no particular order of the rows.
-    pub fn rows<S: Into<String>>(filter: Filter, columns: impl IntoIterator<Item = S>) -> Self {
+    pub fn rows<S: Into<Name>>(filter: Filter, columns: impl IntoIterator<Item = S>) -> Self {
         let columns = columns.into_iter().map(Into::into).collect();
         Self { filter, output: Output::Rows(columns) }
     }
@@ -103,7 +107,7 @@ pub enum Change {
     /// Adds rows. Their columns are those of the table, in that order.
     Insert(RecordBatch),
     /// Sets columns of the rows that pass; `None` is a null.
-    Update(Filter, Vec<(String, Option<Value>)>),
+    Update(Filter, Vec<(Name, Option<Value>)>),
     /// Removes the rows that pass.
     Delete(Filter),
 }

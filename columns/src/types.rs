@@ -23,7 +23,7 @@ pub(crate) enum Type {
 }
 
 /// Where a value that is asked for lies among all words that a column could have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Place {
     Below,
     At(u64),

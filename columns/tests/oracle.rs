@@ -160,7 +160,8 @@ fn plan() -> impl Strategy<Value = Plan> {
 /// What is asked of the rows that pass, besides the rows themselves.
 fn aggregates(schema: &SchemaRef) -> Vec<Aggregate> {
     let of = |field: &Arc<Field>| {
-        [Aggregate::Min, Aggregate::Max, Aggregate::CountOf].map(|aggregate| aggregate(field.name().clone()))
+        [Aggregate::Min, Aggregate::Max, Aggregate::CountOf]
+            .map(|aggregate| aggregate(field.name().clone().into()))
     };
     std::iter::once(Aggregate::Count).chain(schema.fields().iter().flat_map(of)).collect()
 }
@@ -229,7 +230,8 @@ fn check(rt: &Runtime, plan: &Plan) {
                     Act::Insert(new) => Change::Insert(batch_of(&plan.schema, new)),
                     Act::Delete(asks) => Change::Delete(filter(asks)),
                     Act::Update(asks, set) => {
-                        let set = set.iter().map(|(column, value)| (format!("c{column}"), value.clone()));
+                        let set =
+                            set.iter().map(|(column, value)| (format!("c{column}").into(), value.clone()));
                         Change::Update(filter(asks), set.collect())
                     }
                 });
@@ -239,7 +241,7 @@ fn check(rt: &Runtime, plan: &Plan) {
         for asks in queries {
             batch.query(Query::rows(filter(asks), names.clone()));
             batch.query(Query::aggregates(filter(asks), aggregates(&plan.schema)));
-            let some = Aggregate::Sum(names[asks.len() % names.len()].clone());
+            let some = Aggregate::Sum(names[asks.len() % names.len()].clone().into());
             batch.query(Query::aggregates(filter(asks), [some]));
         }
         let answers = table.run(rt, batch).unwrap();
@@ -394,7 +396,9 @@ fn each_type_keeps_to_its_own() {
     let table = Table::new(&rt, schema.clone(), 2).unwrap();
     let mut batch = Batch::new();
     batch.insert(RecordBatch::try_new(schema, arrays).unwrap());
-    let set = |column: &str, value: Value| Change::Update(Filter::all(), vec![(column.into(), Some(value))]);
+    let set = |column: &'static str, value: Value| {
+        Change::Update(Filter::all(), vec![(column.into(), Some(value))])
+    };
     let wrong = [
         set("small", 128.into()),
         set("unsigned", (-1).into()),

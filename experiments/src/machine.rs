@@ -5,6 +5,9 @@ use std::fs;
 use std::thread;
 use sysinfo::{CpuRefreshKind, MemoryRefreshKind, RefreshKind, System};
 use xtasking::Placement;
+use xtasking_knowledge::Bytes;
+use xtasking_knowledge::facts::{Cache, CacheKind, Facts};
+use xtasking_knowledge::system::System as Known;
 
 /// The machine, its system and the program.
 #[derive(Clone, Debug, Serialize)]
@@ -18,7 +21,7 @@ pub struct Machine {
     /// How many NUMA nodes there are.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nodes: Option<usize>,
-    /// The caches that the first core sees, such as `L1d 32K, L2 1024K`.
+    /// The caches that the first core sees, such as `L1d 32 KiB, L2 1 MiB`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub caches: Option<String>,
     /// All memory, in bytes.
@@ -38,6 +41,7 @@ impl Machine {
     /// Asks the system.
     pub fn detect() -> Self {
         let system = system();
+        let facts = Known::here().facts().ok();
         let cpus = system.as_ref().map_or(&[][..], System::cpus);
         let cpu = cpus.first().map(|cpu| cpu.brand().trim()).filter(|brand| !brand.is_empty());
         let name = System::long_os_version().unwrap_or_else(|_| std::env::consts::OS.to_string());
@@ -46,8 +50,8 @@ impl Machine {
             cpu: cpu.unwrap_or("unknown processor").to_string(),
             cores: cores(),
             habit: Placement::of_this_process().to_string(),
-            nodes: nodes(),
-            caches: caches(),
+            nodes: facts.as_ref().and_then(nodes),
+            caches: facts.as_ref().and_then(caches),
             memory: system.as_ref().map_or(0, System::total_memory),
             huge_pages: huge_pages(),
             system: format!("{name}, kernel {kernel}, {}", std::env::consts::ARCH),
@@ -98,34 +102,30 @@ fn system() -> Option<System> {
     System::new_with_specifics(refresh).ok()
 }
 
-fn read(path: &str) -> Option<String> {
-    fs::read_to_string(path).ok().map(|text| text.trim().to_string()).filter(|text| !text.is_empty())
+/// How many nodes there are, where the system tells.
+fn nodes(facts: &Facts) -> Option<usize> {
+    let silent = facts.gaps.iter().any(|gap| gap.about == "nodes");
+    Some(facts.nodes.len()).filter(|&nodes| nodes > 1 || !silent)
 }
 
-fn nodes() -> Option<usize> {
-    let entries = fs::read_dir("/sys/devices/system/node").ok()?;
-    let is_node = |name: &str| name.strip_prefix("node").is_some_and(|number| number.parse::<u32>().is_ok());
-    Some(entries.flatten().filter(|entry| entry.file_name().to_str().is_some_and(is_node)).count())
-        .filter(|nodes| *nodes > 0)
-}
-
-fn caches() -> Option<String> {
-    let cache = |index: usize| {
-        let part = |name| read(&format!("/sys/devices/system/cpu/cpu0/cache/index{index}/{name}"));
-        let kind = match part("type")?.as_str() {
-            "Data" => "d",
-            "Instruction" => return Some(None),
-            _ => "",
+fn caches(facts: &Facts) -> Option<String> {
+    let first = facts.cpus.first()?.id;
+    let cache = |cache: &Cache| {
+        let kind = match cache.kind {
+            CacheKind::Data => "d",
+            CacheKind::Unified => "",
+            CacheKind::Instruction => return None,
         };
-        Some(Some(format!("L{}{kind} {}", part("level")?, part("size")?)))
+        let seen = cache.cpus.contains(first);
+        seen.then(|| format!("L{}{kind} {}", cache.level, Bytes(cache.size)))
     };
-    let caches: Vec<_> = (0..).map_while(cache).flatten().collect();
+    let caches: Vec<_> = facts.caches.iter().filter_map(cache).collect();
     (!caches.is_empty()).then(|| caches.join(", "))
 }
 
 fn huge_pages() -> Option<String> {
     // All choices are listed, with the one in force in brackets.
-    let choices = read("/sys/kernel/mm/transparent_hugepage/enabled")?;
+    let choices = fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled").ok()?;
     let (_, rest) = choices.split_once('[')?;
     rest.split_once(']').map(|(choice, _)| choice.to_string())
 }
@@ -141,6 +141,15 @@ pub fn pin(index: usize, workers: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nodes_and_caches_are_those_that_are_known() {
+        let mut facts = Facts::symmetric(2, 1, 4, 2);
+        assert_eq!(nodes(&facts), Some(2));
+        assert_eq!(caches(&facts).unwrap(), "L1d 32 KiB, L2 1 MiB, L3 32 MiB");
+        facts.caches.clear();
+        assert_eq!(caches(&facts), None);
+    }
 
     #[test]
     fn there_is_a_machine() {

@@ -3,6 +3,7 @@
 use crate::facts::{CpuLoad, Facts, Load};
 use crate::plan::{Change, Plan};
 use crate::questions::{Knowledge, NoPlan, Request};
+use crate::register::Register;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -41,6 +42,7 @@ pub struct Advice {
 #[derive(Clone, Debug)]
 pub struct Adviser {
     request: Request,
+    register: Register,
     patience: Patience,
     plan: Plan,
     smooth: Option<(Duration, Load)>,
@@ -64,7 +66,13 @@ impl Default for Patience {
 impl Adviser {
     /// Watches over `plan`, which was made for `request`.
     pub fn new(request: Request, plan: Plan, patience: Patience) -> Self {
-        Self { request, patience, plan, smooth: None, better: None }
+        Self { request, register: Register::default(), patience, plan, smooth: None, better: None }
+    }
+
+    /// Leaves room for the runtimes in `register` as well, also for those that come later.
+    #[must_use]
+    pub fn with_register(self, register: Register) -> Self {
+        Self { register, ..self }
     }
 
     /// The plan that was advised last, or the first one.
@@ -88,8 +96,8 @@ impl Adviser {
             }
             None => true,
         };
-        let knowledge = Knowledge::new(facts);
-        let best = knowledge.best(&self.request, Some(&self.plan))?;
+        let knowledge = Knowledge::new(facts).with_register(self.register.clone());
+        let best = knowledge.best_plan(&self.request, Some(&self.plan))?;
         let Some(present) = knowledge.predict(&self.request, &self.plan) else {
             return Ok(Some(self.advise(best, 1.0)));
         };
@@ -133,7 +141,11 @@ impl Adviser {
                     },
                     None => new.clone(),
                 });
-                smooth.cpus = cpus.collect();
+                // Of whom nothing was seen this time is taken for what it was.
+                let unseen = smooth.cpus.iter().filter(|old| load.of(old.cpu).is_none()).cloned();
+                let mut cpus: Vec<_> = cpus.chain(unseen).collect();
+                cpus.sort_unstable_by_key(|cpu| cpu.cpu);
+                smooth.cpus = cpus;
                 smooth.span = load.span;
                 smooth
             }
@@ -161,6 +173,7 @@ mod tests {
     struct World {
         facts: Facts,
         adviser: Adviser,
+        step: Duration,
         now: Duration,
         random: u64,
     }
@@ -169,12 +182,12 @@ mod tests {
         fn new(cpus: u32) -> Self {
             let facts = Facts::symmetric(1, 1, cpus, 1);
             let request = Request::new(1 << 30, Bound::Compute);
-            let plan = Knowledge::new(facts.clone()).best(&request, None).unwrap();
+            let plan = Knowledge::new(facts.clone()).best_plan(&request, None).unwrap();
             let adviser = Adviser::new(request, plan, Patience::default());
-            Self { facts, adviser, now: Duration::ZERO, random: 42 }
+            Self { facts, adviser, step: STEP, now: Duration::ZERO, random: 42 }
         }
 
-        /// Looks ten times a second: on each CPU `hogs` compete with us, and noise takes up to `noise`.
+        /// Looks once a step: on each CPU `hogs` compete with us, and noise takes up to `noise`.
         fn run(&mut self, seconds: u64, hogs: impl Fn(u32) -> f64, noise: f64) -> Vec<(Duration, Advice)> {
             let begin = self.now;
             let mut advice = Vec::new();
@@ -188,8 +201,8 @@ mod tests {
                     CpuLoad { cpu, own: 1.0 - others, others, ..CpuLoad::default() }
                 };
                 let cpus = (0..self.facts.cpus.len() as u32).map(load).collect();
-                self.facts.load = Some(Load { span: STEP, cpus });
-                self.now += STEP;
+                self.facts.load = Some(Load { span: self.step, cpus });
+                self.now += self.step;
                 if let Some(new) = self.adviser.look(self.now, &self.facts).unwrap() {
                     advice.push((self.now - begin, new));
                 }
@@ -219,6 +232,29 @@ mod tests {
             let back = world.run(30, |_| 0.0, 0.05);
             assert!((1..=2).contains(&back.len()), "{} moves on {cpus} CPUs", back.len());
             assert!(even.changes_from(world.adviser.plan()).is_empty());
+        }
+    }
+
+    #[test]
+    fn four_looks_a_second_are_enough_to_tell_within_two() {
+        let mut world = World { step: Duration::from_millis(250), ..World::new(4) };
+        assert!(world.run(10, |_| 0.0, 0.05).is_empty());
+        let moves = world.run(10, |cpu| f64::from(u8::from(cpu == 1)), 0.05);
+        assert_eq!(moves.len(), 1);
+        assert!(moves[0].0 <= Duration::from_secs(2), "{:?}", moves[0].0);
+    }
+
+    #[test]
+    fn of_whom_nothing_is_seen_stays_as_it_was() {
+        let mut world = World::new(2);
+        world.run(5, f64::from, 0.0);
+        let plan = world.adviser.plan().clone();
+        assert!(plan.on(1).unwrap().weight < 0.4);
+        // For longer than it takes to be calm.
+        for _ in 0..100 {
+            world.now += STEP;
+            world.facts.load = Some(Load::default());
+            assert_eq!(world.adviser.look(world.now, &world.facts), Ok(None));
         }
     }
 

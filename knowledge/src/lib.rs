@@ -8,21 +8,26 @@
 //! |---|---|
 //! | [`facts`] | what is known of a machine at one moment, as plain data |
 //! | [`system`] | reading it from a system |
+//! | [`hwloc`] | reading it from descriptions of machines |
 //! | [`drawing`] | facts as a person sees them: text and SVG |
 //! | `questions` | what can be asked of it: [`Knowledge`], [`Request`], [`Suggestion`] |
 //! | `plan` | partitions and their places, and the way from one plan to another: [`Plan`], [`Change`] |
 //! | `placement` | a suggestion as the place of a runtime's workers |
 //! | `register` | what our own runtimes use: [`Register`] |
 //! | `adviser` | whether the best plan has changed: [`Adviser`] |
+//! | `subscription` | being told so: [`Subscription`] |
 //! | `rules` | what follows from the facts |
 //! | `speed` | how fast a worker is beside strangers and beside other threads of its core |
 //! | `machine` | the machine as far as a request may use it |
-//! | `classes`, `solver`, `pick` | alike cores, how many of each get workers, and which |
+//! | `classes`, `greedy`, `solver`, `pick` | alike cores, how many of each get workers, and which |
 
 mod adviser;
+mod by_cpu;
 mod classes;
 pub mod drawing;
 pub mod facts;
+mod greedy;
+pub mod hwloc;
 mod machine;
 #[cfg(test)]
 mod oracle;
@@ -34,6 +39,7 @@ mod register;
 mod rules;
 mod solver;
 mod speed;
+mod subscription;
 pub mod system;
 
 pub use adviser::{Advice, Adviser, Patience};
@@ -43,3 +49,4 @@ pub use questions::{
     Suggestion, Unknown,
 };
 pub use register::{Register, Registered};
+pub use subscription::{Subscription, Trouble};

@@ -1,11 +1,12 @@
 //! The machine as far as a request may use it: cores with their threads, how fast workers are on them, and memory.
 
+use crate::by_cpu::ByCpu;
 use crate::facts::{Facts, Registration};
 use crate::plan::{Partition, Plan};
 use crate::questions::{Bound, Request};
 use crate::rules::{Derived, distance};
 use crate::speed::{self, WHOLE};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// See the module's documentation.
 #[derive(Clone)]
@@ -13,7 +14,7 @@ pub(crate) struct Machine {
     /// Cores that have at least one thread that may be used.
     pub cores: Vec<Core>,
     /// For each CPU that may be used: which core, and which of its threads.
-    pub places: BTreeMap<u32, (usize, usize)>,
+    pub places: ByCpu<(usize, usize)>,
     /// Memory that may be used, by node.
     pub memory: BTreeMap<u32, Memory>,
     /// For each node with CPUs, the nodes with memory that may be used, the nearest first.
@@ -51,11 +52,27 @@ pub(crate) struct Thread {
     pub busy: u32,
 }
 
+/// What the workers of a core do.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Workers {
+    /// All together.
+    pub sum: u32,
+    /// The slowest of them.
+    pub slowest: u32,
+}
+
 /// Memory of a node.
 #[derive(Clone)]
 pub(crate) struct Memory {
     /// Bytes that may be used; `None` is not known, and not limited.
     pub free: Option<u64>,
+}
+
+impl Thread {
+    /// How fast a worker is on it, where each busy thread of its core gets so much of the core.
+    fn speed(&self, beside: u32) -> u32 {
+        (self.share * beside / WHOLE).max(1)
+    }
 }
 
 impl Machine {
@@ -64,25 +81,24 @@ impl Machine {
         let mut numbers = BTreeMap::<u32, usize>::new();
         let mut cores = Vec::<Core>::new();
         for cpu in &facts.cpus {
-            let Some(&share) = derived.share.get(&cpu.id) else { continue };
+            let Some(&share) = derived.share.get(cpu.id) else { continue };
             let index = *numbers.entry(cpu.core).or_insert_with(|| {
-                let near = derived.near.get(&cpu.id).copied();
+                let near = derived.topology.near.get(&cpu.id).copied();
                 cores.push(Core { node: cpu.node, near, threads: Vec::new(), rest: 0 });
                 cores.len() - 1
             });
             let capacity = u32::from(cpu.capacity.unwrap_or(1024)).clamp(1, 1024);
             let share = (share * capacity / 1024).max(1);
-            cores[index].threads.push(Thread { cpu: cpu.id, share, busy: derived.busy[&cpu.id] });
+            cores[index].threads.push(Thread { cpu: cpu.id, share, busy: derived.busy[cpu.id] });
         }
         let second = match request.bound {
             Bound::Compute => speed::SECOND_THREAD,
             Bound::Memory => 0,
         };
-        let mut places = BTreeMap::new();
-        for (index, core) in cores.iter_mut().enumerate() {
-            let siblings = derived.siblings.get(&core.threads[0].cpu).map_or(&[][..], Vec::as_slice);
-            let barred = siblings.iter().filter(|cpu| !derived.share.contains_key(cpu));
-            core.rest = barred.map(|cpu| derived.busy[cpu]).sum();
+        for core in &mut cores {
+            let siblings = derived.topology.siblings.get(&core.threads[0].cpu).map_or(&[][..], Vec::as_slice);
+            let barred = siblings.iter().filter(|cpu| !derived.share.contains(**cpu));
+            core.rest = barred.map(|&cpu| derived.busy[cpu]).sum();
             // A busy thread may be the better one: where it is left to strangers, it slows the other all the time. So they
             // are told apart by what a worker does that is alone on the core.
             let busy = core.rest + core.threads.iter().map(|thread| thread.busy).sum::<u32>();
@@ -90,12 +106,11 @@ impl Machine {
                 let alone = thread.share * speed::beside(busy - thread.busy + WHOLE, second);
                 (u32::MAX - alone, thread.busy, thread.cpu)
             });
-            places.extend(core.threads.iter().enumerate().map(|(thread, is)| (is.cpu, (index, thread))));
         }
         let mut reach = BTreeMap::new();
         let mut memory = BTreeMap::new();
         for node in &facts.nodes {
-            if derived.home.values().any(|&home| home == node.id) {
+            if derived.topology.home.values().any(|&home| home == node.id) {
                 let taken = others.iter().flat_map(|other| &other.memory).filter(|part| part.0 == node.id);
                 let taken: u64 = taken.map(|part| part.1).sum();
                 let free = node.free.or(node.memory).map(|free| free.saturating_sub(taken));
@@ -111,7 +126,7 @@ impl Machine {
             reach.insert(node.id, nodes.into_iter().map(|node| node.1).collect());
         }
         let quota = facts.limits.quota.as_ref().map(|quota| quota.cpus);
-        Self { cores, places, memory, reach, quota, siblings: request.siblings, second }
+        Self { places: places(&cores), cores, memory, reach, quota, siblings: request.siblings, second }
     }
 
     /// How many workers a core may have.
@@ -119,40 +134,56 @@ impl Machine {
         if self.siblings { core.threads.len() } else { 1 }
     }
 
+    /// What so many workers do on the first threads of a core.
+    pub fn workers(&self, core: &Core, workers: usize) -> Workers {
+        let (with, without) = core.threads.split_at(workers);
+        let busy =
+            core.rest + with.len() as u32 * WHOLE + without.iter().map(|thread| thread.busy).sum::<u32>();
+        let beside = speed::beside(busy, self.second);
+        let speeds = || with.iter().map(|thread| thread.speed(beside));
+        Workers { sum: speeds().sum(), slowest: speeds().min().unwrap_or(0) }
+    }
+
     /// How fast the workers on these threads of a core are.
     pub fn speeds(&self, core: &Core, mut chosen: impl FnMut(usize) -> bool) -> Vec<u32> {
-        let (mut busy, mut shares) = (core.rest, Vec::new());
+        let (mut busy, mut with) = (core.rest, Vec::new());
         for (index, thread) in core.threads.iter().enumerate() {
             if chosen(index) {
-                shares.push(thread.share);
+                with.push(thread);
                 busy += WHOLE;
             } else {
                 busy += thread.busy;
             }
         }
         let beside = speed::beside(busy, self.second);
-        shares.into_iter().map(|share| (share * beside / WHOLE).max(1)).collect()
+        with.into_iter().map(|thread| thread.speed(beside)).collect()
     }
 
     /// How fast each worker is if these CPUs have one; `None` if one of them may not be used.
-    pub fn speeds_on(&self, cpus: impl Iterator<Item = u32> + Clone) -> Option<Vec<u32>> {
-        let mut used = BTreeMap::<usize, Vec<usize>>::new();
-        for cpu in cpus.clone() {
-            let &(core, thread) = self.places.get(&cpu)?;
-            let threads = used.entry(core).or_default();
-            threads.push(thread);
-            if threads.len() > self.room(&self.cores[core]) {
+    pub fn speeds_on(&self, cpus: impl Iterator<Item = u32>) -> Option<Vec<u32>> {
+        // For each thread, core by core: who has a worker, and then how fast it is.
+        let firsts = self.cores.iter().scan(0, |first, core| {
+            *first += core.threads.len();
+            Some(*first - core.threads.len())
+        });
+        let firsts: Vec<usize> = firsts.collect();
+        let mut speeds: Vec<Option<u32>> = vec![None; self.places.len()];
+        let places: Vec<usize> = cpus
+            .map(|cpu| self.places.get(cpu).map(|&(core, thread)| firsts[core] + thread))
+            .collect::<Option<_>>()?;
+        places.iter().for_each(|&place| speeds[place] = Some(0));
+        for (core, &first) in self.cores.iter().zip(&firsts) {
+            let here = &mut speeds[first..first + core.threads.len()];
+            let workers = here.iter().flatten().count();
+            if workers > self.room(core) {
                 return None;
             }
+            if workers > 0 {
+                let fast = self.speeds(core, |thread| here[thread].is_some());
+                here.iter_mut().flatten().zip(fast).for_each(|(speed, fast)| *speed = fast);
+            }
         }
-        let mut speeds = BTreeMap::new();
-        for (core, mut threads) in used {
-            threads.sort_unstable();
-            let core = &self.cores[core];
-            let fast = self.speeds(core, |thread| threads.binary_search(&thread).is_ok());
-            speeds.extend(threads.iter().map(|&thread| core.threads[thread].cpu).zip(fast));
-        }
-        cpus.map(|cpu| speeds.get(&cpu).copied()).collect()
+        places.into_iter().map(|place| speeds[place]).collect()
     }
 
     /// The time that work takes whose partitions have these shares of it and run so fast.
@@ -178,6 +209,30 @@ impl Machine {
         Some(self.time(plan.partitions.iter().map(|partition| partition.weight).zip(speeds)))
     }
 
+    /// The nodes whose nearest memory is too small for their part of `bytes`, if all cores had one worker each.
+    pub fn small(&self, bytes: u64, weighted: bool) -> BTreeSet<u32> {
+        if self.memory.values().all(|memory| memory.free.is_none_or(|free| free >= bytes)) {
+            return BTreeSet::new();
+        }
+        let mut parts = BTreeMap::<u32, u64>::new();
+        let home = |node: u32| self.reach.get(&node).and_then(|reach| reach.first());
+        for core in &self.cores {
+            if let Some(&home) = home(core.node) {
+                let part = if weighted { self.workers(core, 1).sum.into() } else { 1 };
+                *parts.entry(home).or_default() += part;
+            }
+        }
+        let whole: u64 = parts.values().sum();
+        parts.retain(|home, part| {
+            let free = self.memory.get(home).and_then(|memory| memory.free);
+            free.is_some_and(|free| {
+                u128::from(free) * u128::from(whole) < u128::from(bytes) * u128::from(*part)
+            })
+        });
+        let nodes = self.cores.iter().map(|core| core.node);
+        nodes.filter(|&node| home(node).is_some_and(|home| parts.contains_key(home))).collect()
+    }
+
     /// How many workers the quota grants.
     pub fn granted(&self) -> usize {
         self.quota.map_or(usize::MAX, |cpus| (cpus.ceil() as usize).max(1))
@@ -191,16 +246,20 @@ impl Machine {
     /// The same, but without these threads.
     pub fn without(&self, leaves: impl Fn(u32, &Thread) -> bool) -> Self {
         let mut less = self.clone();
-        less.places.clear();
         for core in &mut less.cores {
             let node = core.node;
             core.rest +=
                 core.threads.extract_if(.., |thread| leaves(node, thread)).map(|gone| gone.busy).sum::<u32>();
         }
         less.cores.retain(|core| !core.threads.is_empty());
-        for (index, core) in less.cores.iter().enumerate() {
-            less.places.extend(core.threads.iter().enumerate().map(|(thread, is)| (is.cpu, (index, thread))));
-        }
+        less.places = places(&less.cores);
         less
     }
+}
+
+fn places(cores: &[Core]) -> ByCpu<(usize, usize)> {
+    let of_core = |(core, threads): (usize, &[Thread])| -> Vec<_> {
+        threads.iter().enumerate().map(|(thread, is)| (is.cpu, (core, thread))).collect()
+    };
+    cores.iter().map(|core| &core.threads[..]).enumerate().flat_map(of_core).collect()
 }

@@ -24,14 +24,25 @@ pub(crate) fn pick(
     // How many cores that share a cache have workers.
     let mut taken = BTreeMap::<u32, usize>::new();
     let mut cpus = Vec::new();
+    let mut take = |core: usize, workers: usize, taken: &mut BTreeMap<u32, usize>| {
+        let core: &Core = &machine.cores[core];
+        core.near.into_iter().for_each(|cache| *taken.entry(cache).or_default() += 1);
+        cpus.extend(core.threads[..workers].iter().map(|thread| thread.cpu));
+    };
     for (class, counts) in classes.iter().zip(counts) {
+        // There is nothing to choose where all are alike.
+        if let Some(most) = counts.iter().position(|&count| count == class.cores.len()) {
+            class.cores.iter().for_each(|&core| take(core, most + 1, &mut taken));
+            continue;
+        }
+        if counts.iter().all(|&count| count == 0) {
+            continue;
+        }
         let mut groups = groups(machine, class, caches, present);
         for (workers, &count) in counts.iter().enumerate().map(|(index, count)| (index + 1, count)).rev() {
             for _ in 0..count {
                 let Some(core) = next(&mut groups, caches, &taken) else { break };
-                let core: &Core = &machine.cores[core];
-                core.near.into_iter().for_each(|cache| *taken.entry(cache).or_default() += 1);
-                cpus.extend(core.threads[..workers].iter().map(|thread| thread.cpu));
+                take(core, workers, &mut taken);
             }
         }
     }

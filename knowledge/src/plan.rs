@@ -1,5 +1,6 @@
 //! Plans: which partition of the data is worked on where.
 
+use crate::by_cpu::ByCpu;
 use crate::facts::CpuSet;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -91,13 +92,15 @@ impl Plan {
 
     /// What has to be done to get here from `present`: first what goes, then what is changed, then what comes.
     pub fn changes_from(&self, present: &Plan) -> Vec<Change> {
-        let (then, now) = (present.cpus(), self.cpus());
-        let mut changes: Vec<_> =
-            then.iter().filter(|&cpu| !now.contains(cpu)).map(|cpu| Change::Remove { cpu }).collect();
+        let [then, now] = [present, self].map(|plan| -> ByCpu<&Partition> {
+            plan.partitions.iter().map(|partition| (partition.cpu, partition)).collect()
+        });
+        let gone = then.cpus().filter(|&cpu| !now.contains(cpu));
+        let mut changes: Vec<_> = gone.map(|cpu| Change::Remove { cpu }).collect();
         let mut added = Vec::new();
         for partition in &self.partitions {
             let (cpu, node, size) = (partition.cpu, partition.node, partition.size());
-            if let Some(before) = then.contains(cpu).then(|| present.on(cpu)).flatten() {
+            if let Some(before) = then.get(cpu) {
                 if before.node != node {
                     changes.push(Change::Migrate { cpu, from: before.node, to: node });
                 }

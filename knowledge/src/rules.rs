@@ -1,11 +1,13 @@
-//! What follows from the facts, by rules: who may be used, who shares a core or a cache, what is left of each CPU, and
-//! which memory is near.
+//! What follows from the facts: by rules, once for each machine, who may be used, who shares a core or a cache and which
+//! memory is near; and for each question, what is left of each CPU.
 
-use crate::facts::{CacheKind, CpuSet, Facts, Node, Registration};
+use crate::by_cpu::ByCpu;
+use crate::facts::{CacheKind, CpuSet, Facts, Limits, Node, Registration};
 use crate::speed;
-use ascent::aggregators::{count, max, min};
+use ascent::aggregators::{max, min};
 use ascent::ascent;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Why a CPU may not be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -24,8 +26,6 @@ ascent! {
     // Facts.
     relation cpu(u32, u32, u32); // number, core, node
     relation outside(u32, Bar);
-    relation strangers(u32, u32, bool); // in 32nds; whether that was seen while one of ours competed
-    relation worker(u32, usize); // which worker of another runtime of ours
     relation cached(u32, u8, u32); // CPU, level, which cache
     relation node(u32);
     relation holds(u32); // a node whose memory may be used
@@ -39,15 +39,6 @@ ascent! {
 
     relation sibling(u32, u32);
     sibling(a, b) <-- cpu(a, core, _), cpu(b, core, _), if a != b;
-
-    relation workers(u32, u32);
-    workers(c, n as u32) <-- cpu(c, _, _), agg n = count() in worker(c, _);
-
-    // What one more worker would get of a CPU, and what the CPU does for others.
-    relation share(u32, u32);
-    share(c, speed::share(*s, *competing, *n)) <-- usable(c), strangers(c, s, competing), workers(c, n);
-    relation busy(u32, u32);
-    busy(c, speed::busy(*s, *n)) <-- strangers(c, s, _), workers(c, n);
 
     // A level of caches that divides the cores of a node: who shares one of its caches is near to one another.
     relation spread(u32, u8, u32);
@@ -69,12 +60,11 @@ ascent! {
     home(n, m) <-- nearest(n, d), reach(n, m, d);
 }
 
-/// What followed.
-pub(crate) struct Derived {
-    /// For each CPU that may be used, what it gives to one more worker.
-    pub share: BTreeMap<u32, u32>,
-    /// For each CPU, how much it is busy without us.
-    pub busy: BTreeMap<u32, u32>,
+/// What followed by rules, whatever the load.
+#[derive(Debug, Default)]
+pub(crate) struct Topology {
+    /// The CPUs that may be used.
+    pub usable: CpuSet,
     /// For each CPU, the other threads of its core.
     pub siblings: BTreeMap<u32, Vec<u32>>,
     /// For each CPU that may be used, the cache that it shares with its near ones: where nothing divides a node, none.
@@ -85,14 +75,28 @@ pub(crate) struct Derived {
     pub barred: Vec<(u32, Bar)>,
 }
 
-impl Derived {
-    /// Applies the rules. `kept` are CPUs to be kept free; `others` are the runtimes of ours that are in the way.
-    pub fn of(facts: &Facts, kept: &CpuSet, others: &[Registration]) -> Self {
+impl Topology {
+    /// Whether the same follows from both: they differ in nothing that the rules look at.
+    pub fn is_shared(one: &Facts, other: &Facts) -> bool {
+        let nodes = |facts: &Facts| {
+            let node = |node: &Node| (node.id, node.memory == Some(0), node.distances.clone());
+            facts.nodes.iter().map(node).collect::<Vec<_>>()
+        };
+        let limits = |facts: &Facts| {
+            let Limits { affinity, group, nodes, .. } = &facts.limits;
+            [affinity, group, nodes].map(Option::clone)
+        };
+        one.cpus == other.cpus
+            && one.caches == other.caches
+            && limits(one) == limits(other)
+            && nodes(one) == nodes(other)
+    }
+
+    /// Applies the rules. `kept` are CPUs to be kept free.
+    pub fn of(facts: &Facts, kept: &CpuSet) -> Self {
         let mut rules = Rules::default();
         for cpu in &facts.cpus {
             rules.cpu.push((cpu.id, cpu.core, cpu.node));
-            let (steps, competing) = speed::strangers(facts.load.as_ref().and_then(|load| load.of(cpu.id)));
-            rules.strangers.push((cpu.id, steps, competing));
             let forbids = |cpus: &Option<CpuSet>| cpus.as_ref().is_some_and(|cpus| !cpus.contains(cpu.id));
             let bars = [
                 (forbids(&facts.limits.affinity), Bar::Affinity),
@@ -101,8 +105,6 @@ impl Derived {
             ];
             rules.outside.extend(bars.into_iter().filter(|bar| bar.0).map(|bar| (cpu.id, bar.1)));
         }
-        let workers = others.iter().flat_map(|runtime| &runtime.cpus);
-        rules.worker = workers.enumerate().map(|(n, &cpu)| (cpu, n)).collect();
         for (index, cache) in (0..).zip(&facts.caches) {
             // A first level is of one core, and near to none.
             if cache.kind != CacheKind::Instruction && cache.level > 1 {
@@ -131,13 +133,41 @@ impl Derived {
         }
         rules.outside.sort_unstable();
         Self {
-            share: rules.share.into_iter().collect(),
-            busy: rules.busy.into_iter().collect(),
+            usable: rules.usable.into_iter().map(|cpu| cpu.0).collect(),
             siblings,
             near: rules.near.into_iter().collect(),
             home,
             barred: rules.outside,
         }
+    }
+}
+
+/// What followed, with what is left of each CPU.
+pub(crate) struct Derived {
+    pub topology: Arc<Topology>,
+    /// For each CPU that may be used, what it gives to one more worker.
+    pub share: ByCpu<u32>,
+    /// For each CPU, how much it is busy without us.
+    pub busy: ByCpu<u32>,
+}
+
+impl Derived {
+    /// What is left beside strangers and `others`, the runtimes of ours that are in the way.
+    pub fn of(facts: &Facts, topology: Arc<Topology>, others: &[Registration]) -> Self {
+        let mut workers = BTreeMap::<u32, u32>::new();
+        for cpu in others.iter().flat_map(|runtime| &runtime.cpus) {
+            *workers.entry(*cpu).or_default() += 1;
+        }
+        let (mut shares, mut busy) = (Vec::new(), Vec::new());
+        for cpu in facts.cpus.iter().map(|cpu| cpu.id) {
+            let (steps, competing) = speed::strangers(facts.load.as_ref().and_then(|load| load.of(cpu)));
+            let workers = workers.get(&cpu).copied().unwrap_or(0);
+            busy.push((cpu, speed::busy(steps, workers)));
+            if topology.usable.contains(cpu) {
+                shares.push((cpu, speed::share(steps, competing, workers)));
+            }
+        }
+        Self { topology, share: shares.into_iter().collect(), busy: busy.into_iter().collect() }
     }
 }
 

@@ -1,4 +1,4 @@
-//! How many workers go to which class of cores: an integer program.
+//! How many workers go to which class of cores: an integer program, for what cannot be had one worker after another.
 //!
 //! # What is minimised
 //!
@@ -15,10 +15,11 @@
 //! - Of a core's threads the fastest get workers.
 //! - At most one worker for each CPU, no more and no fewer than asked for and than the quota grants.
 //! - Each node's memory holds the partitions of its workers, in proportion to their shares ([`Rules::fit`]).
-//! - Where memory bounds the work, the numbers of workers of two nodes differ by one at most, but for nodes whose usable
-//!   cores have one each already ([`Rules::even`]).
+//! - Where memory bounds the work, the numbers of workers of two nodes differ by one at most, but for nodes that have fewer
+//!   since their usable cores have one each already, or since their memory is too small for their part ([`Rules::even`]).
 
 use crate::classes::Class;
+use crate::greedy::{self, Harder};
 use crate::machine::Machine;
 use crate::speed::WHOLE;
 use good_lp::{
@@ -26,6 +27,7 @@ use good_lp::{
     variables,
 };
 use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
 
 /// What a solution has to obey.
 #[derive(Clone, Copy, Debug)]
@@ -45,7 +47,7 @@ pub(crate) struct Rules {
 }
 
 /// Values that differ by less than this part of them are the same: the solver counts in floating point.
-const CLOSE: f64 = 1e-6;
+pub(crate) const CLOSE: f64 = 1e-6;
 
 /// How many cores of each class have one worker, two and so on.
 pub(crate) type Counts = Vec<Vec<usize>>;
@@ -72,21 +74,35 @@ struct Model {
 }
 
 impl Program<'_> {
-    /// The best numbers; `None` if nothing obeys the rules.
+    /// The best numbers, one worker after another; `None` if nothing obeys the rules.
+    pub fn solve_directly(&self, rules: &Rules) -> Result<Option<Counts>, Harder> {
+        self.best(rules, |slowest| greedy::solve(self, rules, slowest))
+    }
+
+    /// The best numbers, by the program where it takes one; `None` if nothing obeys the rules.
     pub fn solve(&self, rules: &Rules) -> Option<Counts> {
+        let best = self.best::<Infallible>(rules, |slowest| {
+            Ok(greedy::solve(self, rules, slowest).unwrap_or_else(|Harder| self.program(rules, slowest)))
+        });
+        let Ok(best) = best;
+        best
+    }
+
+    /// Looks for the best numbers with `find`, which does so for workers that are no slower than it is told.
+    fn best<E>(
+        &self,
+        rules: &Rules,
+        find: impl Fn(u32) -> Result<Option<(f64, Counts)>, E>,
+    ) -> Result<Option<Counts>, E> {
         if rules.weighted {
-            let model = self.model(rules, 0)?;
-            let speed = model.speed.clone();
-            return self.two_steps(model, &speed).map(|found| found.1);
+            return Ok(find(0)?.map(|found| found.1));
         }
         let mut best: Option<(f64, Counts)> = None;
         for (bound, slowest) in self.slowest(rules) {
             if best.as_ref().is_some_and(|best| bound < best.0 * (1.0 - CLOSE)) {
                 break;
             }
-            let Some(model) = self.model(rules, slowest) else { continue };
-            let speed = model.workers.clone() * f64::from(slowest);
-            let Some((value, counts)) = self.two_steps(model, &speed) else { continue };
+            let Some((value, counts)) = find(slowest)? else { continue };
             // With a faster slowest, fewer workers do as much.
             let workers = |counts: &Counts| -> usize {
                 counts.iter().flat_map(|class| (1..).zip(class)).map(|(n, count)| n * count).sum()
@@ -99,7 +115,15 @@ impl Program<'_> {
                 best = Some((value, counts));
             }
         }
-        best.map(|best| best.1)
+        Ok(best.map(|best| best.1))
+    }
+
+    /// By the program: the most that workers no slower than `slowest` can do, and their numbers.
+    pub fn program(&self, rules: &Rules, slowest: u32) -> Option<(f64, Counts)> {
+        let model = self.model(rules, slowest)?;
+        let speed =
+            if rules.weighted { model.speed.clone() } else { model.workers.clone() * f64::from(slowest) };
+        self.two_steps(model, &speed)
     }
 
     /// Speeds that the slowest worker may have, each after what could be reached with it at most, the best first.
@@ -123,12 +147,23 @@ impl Program<'_> {
     }
 
     /// The part of a speed that the quota lets through.
-    fn granted(&self, speed: f64) -> f64 {
+    pub fn granted(&self, speed: f64) -> f64 {
         self.machine.quota.map_or(speed, |cpus| speed.min(cpus * f64::from(WHOLE)))
     }
 
-    fn most(&self, rules: &Rules) -> usize {
+    /// So many workers there may be.
+    pub fn most(&self, rules: &Rules) -> usize {
         usize::try_from(rules.most).unwrap_or(usize::MAX).min(self.machine.granted())
+    }
+
+    /// The nodes whose memory is too small for their part, where that matters.
+    pub fn small(&self, rules: &Rules) -> BTreeSet<u32> {
+        if rules.fit { self.machine.small(rules.bytes, rules.weighted) } else { BTreeSet::new() }
+    }
+
+    /// Where a node is in the order.
+    pub fn rank(&self, node: u32) -> usize {
+        self.order.iter().position(|&other| other == node).unwrap_or(0)
     }
 
     /// The constraints, for workers that are no slower than `slowest`; `None` if they cannot be met for want of workers.
@@ -141,7 +176,7 @@ impl Program<'_> {
         let mut homes = BTreeMap::<u32, Expression>::new();
         let mut counts = Vec::new();
         for class in self.classes {
-            let rank = self.order.iter().position(|&node| node == class.node).unwrap_or(0);
+            let rank = self.rank(class.node);
             let mut cores = Expression::default();
             let mut of_class = Vec::new();
             for n in 1..=class.options.len() {
@@ -185,10 +220,14 @@ impl Program<'_> {
             }
         }
         if rules.even && nodes.len() > 1 {
+            let small = self.small(rules);
             let level = vars.add(variable().integer().min(0).max(most as f64));
-            for (here, cores) in nodes.into_values() {
-                let full = vars.add(variable().binary());
+            for (node, (here, cores)) in nodes {
                 constraints.push(constraint!(here.clone() <= level + 1));
+                if small.contains(&node) {
+                    continue;
+                }
+                let full = vars.add(variable().binary());
                 constraints.push(constraint!(here.clone() + most as f64 * full >= level));
                 constraints.push(constraint!(here >= cores as f64 * full));
             }

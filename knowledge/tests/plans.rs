@@ -162,6 +162,20 @@ fn kinds_of_cores_get_their_weight_or_are_left_out() {
 }
 
 #[test]
+fn sixteen_kinds_of_cores_are_told_apart() {
+    let mut facts = Facts::symmetric(1, 1, 16, 1);
+    facts.cpus.iter_mut().zip(1..).for_each(|(cpu, k)| cpu.capacity = Some(64 * k));
+    // In whole thousandths, the k-th does 62.5 k: together 8496.
+    let weighted = ask(&facts, &Request::new(GIB, Bound::Compute));
+    assert_eq!(cpus(&weighted), "0-15");
+    close(weighted.plan.predicted, 1.0 / 8.496);
+    // Nine of 500 are 4500, eight of 562 are 4496.
+    let equal = ask(&facts, &Request { weighted: false, ..Request::new(GIB, Bound::Compute) });
+    assert_eq!(cpus(&equal), "7-15");
+    close(equal.plan.predicted, 1.0 / 4.5);
+}
+
+#[test]
 fn a_quota_bounds_workers_and_time() {
     let limited = |cpus| {
         let mut facts = Facts::symmetric(1, 1, 4, 1);

@@ -58,9 +58,9 @@ pub(crate) struct Partition {
 }
 
 impl Partition {
-    /// An empty one of such columns, and of chunks of so many rows.
+    /// An empty one of such columns, and of chunks of about so many rows.
     pub fn new(kinds: Arc<[Kind]>, rows: usize) -> Self {
-        let rows = rows.clamp(1, MOST);
+        let rows = rows.clamp(1, MOST).next_multiple_of(Bits::BLOCK);
         Self { kinds, chunks: Vec::new(), open: 0, rows, guests: 0, next: 0, scan: Scan::default() }
     }
 

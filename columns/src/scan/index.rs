@@ -47,9 +47,9 @@ pub(crate) struct Index {
     pub(super) columns: Vec<Entered>,
     /// Queries that are entered nowhere: they have to be asked about each row.
     pub(super) others: Vec<u32>,
-    /// What is left to be tested of all queries, and where each one's part of it ends. What the fewest rows pass comes first.
+    /// What is left to be tested of all queries, and which part of it is each one's. What the fewest rows pass comes first.
     rest: Vec<Check>,
-    ends: Vec<u32>,
+    parts: Vec<Range<u32>>,
 }
 
 /// Queries that are entered by a column.
@@ -58,8 +58,30 @@ pub(super) struct Entered {
     pub column: usize,
     pub kind: Kind,
     pub points: Points,
+    /// Who asks for each slot of points for which many do.
+    crowds: Box<[Option<Box<Crowd>>]>,
     pub spans: Spans,
 }
+
+/// Queries that ask for the same word of a column.
+#[derive(Debug)]
+pub(super) struct Crowd {
+    /// Those that ask for a range of a second column, the same for all of them.
+    pub second: Option<Second>,
+    pub others: Vec<u32>,
+}
+
+/// Queries that are entered by a second column.
+#[derive(Debug)]
+pub(super) struct Second {
+    pub column: usize,
+    pub kind: Kind,
+    pub spans: Spans,
+}
+
+/// So many queries have to ask for a word before it is worth the while to put its rows together, and to look at a second
+/// column once for all of them and not once for each.
+const MANY: usize = 4;
 
 /// The same in the making.
 #[derive(Default)]
@@ -88,29 +110,71 @@ impl Index {
                     let entries = &mut columns[column];
                     entries.kind = Some(kind);
                     if low == high {
-                        entries.points.push((low, query));
+                        entries.points.push((kind.keys().word(low), query));
                     } else {
                         entries.spans.push((low, high, query));
                     }
                 }
                 _ => made.others.push(query),
             }
+            let begin = made.rest.len() as u32;
             made.rest.extend(by_share.iter().map(|&(_, check)| check));
-            made.ends.push(made.rest.len() as u32);
+            made.parts.push(begin..made.rest.len() as u32);
         }
         for (column, Entries { kind, points, spans }) in columns.into_iter().enumerate() {
             if let Some(kind) = kind {
                 let (points, spans) = (Points::new(points), Spans::new(&spans));
-                made.columns.push(Entered { column, kind, points, spans });
+                let slots = 0..points.slots() as u32;
+                let crowd = |slot| {
+                    let queries = points.queries(slot);
+                    (queries.len() >= MANY).then(|| Box::new(made.crowd(queries)))
+                };
+                let crowds = slots.map(crowd).collect();
+                made.columns.push(Entered { column, kind, points, crowds, spans });
             }
         }
         made
     }
 
-    /// What is left to be tested of a query that it is entered by.
-    pub(super) fn rest(&self, query: usize) -> &[Check] {
-        let begin = if query == 0 { 0 } else { self.ends[query - 1] };
-        let part: Range<usize> = begin as usize..self.ends[query] as usize;
-        &self.rest[part]
+    /// Enters queries that ask for the same word by what is to be tested next, if that is the same column for many.
+    fn crowd(&mut self, queries: &[u32]) -> Crowd {
+        let next = |query: u32| match self.rest(query).first() {
+            Some(&Check::Keys { column, kind, low, high }) if low <= high => {
+                Some((column, kind, (low, high, query)))
+            }
+            _ => None,
+        };
+        let columns = queries.iter().filter_map(|&query| next(query)).map(|(column, kind, _)| (column, kind));
+        let mut columns: Vec<_> = columns.collect();
+        columns.sort_unstable_by_key(|&(column, _)| column);
+        let most = columns.chunk_by(|a, b| a == b).max_by_key(|same| same.len());
+        let Some(&[(column, kind), ..]) = most.filter(|same| same.len() >= MANY) else {
+            return Crowd { second: None, others: queries.to_vec() };
+        };
+        let (mut spans, mut others) = (Vec::new(), Vec::new());
+        for &query in queries {
+            match next(query) {
+                Some((at, _, span)) if at == column => spans.push(span),
+                _ => others.push(query),
+            }
+        }
+        // These tests are made by entering.
+        spans.iter().for_each(|span| self.parts[span.2 as usize].start += 1);
+        Crowd { second: Some(Second { column, kind, spans: Spans::new(&spans) }), others }
+    }
+
+    /// What is left to be tested of a query where it is entered.
+    #[inline]
+    pub(super) fn rest(&self, query: u32) -> &[Check] {
+        let Range { start, end } = self.parts[query as usize];
+        &self.rest[start as usize..end as usize]
+    }
+}
+
+impl Entered {
+    /// Those that ask for the word of this slot, if they are many.
+    #[inline]
+    pub fn crowd(&self, slot: u32) -> Option<&Crowd> {
+        self.crowds[slot as usize].as_deref()
     }
 }

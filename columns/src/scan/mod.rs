@@ -3,10 +3,13 @@
 //! Each query of a batch is entered in an index by one of its tests, the one that the fewest rows pass as far as the bounds
 //! of the columns tell. What is asked of a column cuts its keys into *slots*, each of which concerns the same queries
 //! throughout: a pass over a chunk finds the slot of each row and puts the rows in order of slots, so that each query finds
-//! those that pass its first test side by side. They are then refined by what is left to be tested.
+//! those that pass its first test side by side. Where few ask for a word, each of its rows is simply paired with them. All are
+//! then refined by what is left to be tested.
 
+mod between;
 mod hits;
 mod index;
+mod lists;
 mod points;
 mod refine;
 mod spans;
@@ -15,51 +18,53 @@ pub(crate) use index::{Bounds, Index};
 
 use crate::chunk::{Bits, Chunk};
 use hits::Hits;
-use index::Entered;
+use index::{Entered, Second};
 
 /// A pass over chunks: what it needs of memory.
 #[derive(Default)]
 pub(crate) struct Scan {
     hits: Hits,
+    second: Hits,
+    pairs: Vec<Pair>,
     passed: Vec<u16>,
 }
 
+/// A query, and a row that may concern it.
+type Pair = (u32, u16);
+
 impl Scan {
-    /// Tells each query which of some rows of a chunk pass all its tests, if any do.
+    /// Tells each query which of some rows of a chunk pass all its tests, if any do. It may be told several times.
     pub fn pass(&mut self, index: &Index, chunk: &Chunk, rows: &Bits, mut each: impl FnMut(usize, &[u16])) {
-        let Self { hits, passed } = self;
+        let Self { hits, second, pairs, passed } = self;
+        pairs.clear();
         let mut tell = |query: u32, rows: &[u16]| {
-            let query = query as usize;
             let rest = index.rest(query);
             if rest.is_empty() {
-                each(query, rows);
+                each(query as usize, rows);
                 return;
             }
             passed.clear();
             passed.extend_from_slice(rows);
-            refine::refine(rest, chunk, passed);
+            refine::rows(rest, chunk, passed);
             if !passed.is_empty() {
-                each(query, passed);
+                each(query as usize, passed);
             }
         };
         for entered in &index.columns {
             if entered.points.slots() > 0 {
-                entered.find_points(chunk, rows, hits);
+                entered.find_points(chunk, rows, hits, pairs);
                 hits.by_slot(entered.points.slots(), |slot, rows| {
-                    entered.points.queries(slot).iter().for_each(|&query| tell(query, rows));
+                    let Some(crowd) = entered.crowd(slot) else { unreachable!("others are paired") };
+                    if let Some(by) = &crowd.second {
+                        by.find(chunk, rows, second);
+                        by.spans.tell(second, &mut tell);
+                    }
+                    crowd.others.iter().for_each(|&query| tell(query, rows));
                 });
             }
             if entered.spans.slots() > 0 {
-                entered.find_spans(chunk, rows, hits);
-                if !hits.is_empty() {
-                    hits.order(entered.spans.slots());
-                    for asker in entered.spans.queries() {
-                        let rows = hits.of(asker.first, asker.last);
-                        if !rows.is_empty() {
-                            tell(asker.query, rows);
-                        }
-                    }
-                }
+                entered.find_spans(chunk, rows, hits, pairs);
+                entered.spans.tell(hits, &mut tell);
             }
         }
         if !index.others.is_empty() {
@@ -67,13 +72,15 @@ impl Scan {
             rows.for_each(|row| all.push(row as u16));
             index.others.iter().for_each(|&query| tell(query, &all));
         }
+        refine::pairs(index, chunk, pairs);
+        pairs.iter().for_each(|&(query, row)| each(query as usize, &[row]));
     }
 
     /// All pairs of a query and a row of the chunk that passes all its tests, by row and then by query.
     pub fn by_row(&mut self, index: &Index, chunk: &Chunk) -> Vec<(u16, u32)> {
         let mut all = Vec::new();
         self.pass(index, chunk, &chunk.live, |query, rows| {
-            all.extend(rows.iter().map(|&row| (row, query as u32)))
+            all.extend(rows.iter().map(|&row| (row, query as u32)));
         });
         all.sort_unstable();
         all
@@ -81,21 +88,48 @@ impl Scan {
 }
 
 impl Entered {
-    fn find_points(&self, chunk: &Chunk, rows: &Bits, hits: &mut Hits) {
+    /// Finds rows with words that are asked for: by slots where many ask for one, otherwise each with its queries.
+    fn find_points(&self, chunk: &Chunk, rows: &Bits, hits: &mut Hits, pairs: &mut Vec<Pair>) {
         hits.clear();
         let column = &chunk.columns[self.column];
         let rows = |block| rows.block(block) & column.valid.block(block);
-        self.points.find(column.words(), |word| self.kind.key(word), rows, |slot, row| hits.add(slot, row));
-    }
-
-    fn find_spans(&self, chunk: &Chunk, rows: &Bits, hits: &mut Hits) {
-        hits.clear();
-        let column = &chunk.columns[self.column];
-        let words = column.words();
-        rows.for_each_of_both(&column.valid, |row| {
-            if let Some(slot) = self.spans.slot(self.kind.key(words[row])) {
-                hits.add(slot, row as u16);
+        self.points.find(column.words(), rows, |slot, row| {
+            if self.crowd(slot).is_some() {
+                hits.add(slot, row);
+            } else {
+                pairs.extend(self.points.queries(slot).iter().map(|&query| (query, row)));
             }
         });
+    }
+
+    /// Finds rows with keys that are asked for: by slots where many ask for one, otherwise each with its queries.
+    fn find_spans(&self, chunk: &Chunk, rows: &Bits, hits: &mut Hits, pairs: &mut Vec<Pair>) {
+        hits.clear();
+        let column = &chunk.columns[self.column];
+        let (keys, words) = (self.kind.keys(), column.words());
+        rows.for_each_of_both(&column.valid, |place| {
+            let row = place as u16;
+            let Some(slot) = self.spans.slot(keys.of(words[place])) else { return };
+            match self.spans.few(slot) {
+                Some(queries) => pairs.extend(queries.iter().map(|&query| (query, row))),
+                None => hits.add(slot, row),
+            }
+        });
+    }
+}
+
+impl Second {
+    fn find(&self, chunk: &Chunk, rows: &[u16], hits: &mut Hits) {
+        hits.clear();
+        let column = &chunk.columns[self.column];
+        let (keys, words) = (self.kind.keys(), column.words());
+        for &row in rows {
+            let place = usize::from(row);
+            if column.valid.get(place)
+                && let Some(slot) = self.spans.slot(keys.of(words[place]))
+            {
+                hits.add(slot, row);
+            }
+        }
     }
 }

@@ -1,5 +1,8 @@
 //! Queries by the range of keys that they ask for.
 
+use super::hits::Hits;
+use super::lists::Lists;
+
 /// Between two neighbouring ends of ranges, all keys concern the same queries. Each such interval that concerns anybody has
 /// a *slot*, a number in order of keys: so the keys of a query are those of some slots in a row.
 #[derive(Debug, Default)]
@@ -14,20 +17,24 @@ pub(super) struct Spans {
     /// How far a key above the first is shifted to become a part.
     shift: u32,
     queries: Box<[Asker]>,
+    /// If few ranges overlap.
+    few: Option<Lists>,
 }
 
 /// A query, and the first and the last slot of its range.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Asker {
-    pub query: u32,
-    pub first: u32,
-    pub last: u32,
+struct Asker {
+    query: u32,
+    first: u32,
+    last: u32,
 }
 
 /// Not a slot.
 const NOBODY: u32 = u32::MAX;
 /// Parts of the directory for each interval. More are found faster, if keys are spread evenly.
 const PARTS: usize = 4;
+/// If so many queries ask for a slot in the mean, or fewer, each row is paired with its queries.
+const FEW: usize = 3;
 /// From so many intervals on, a part of the directory is searched by halving.
 const MANY: u32 = 8;
 
@@ -67,7 +74,29 @@ impl Spans {
             last: made.slots[last],
         };
         made.queries = intervals.iter().zip(spans).map(asker).collect();
+        made.few = made.list();
         made
+    }
+
+    /// The queries of each slot, unless that are too many.
+    fn list(&self) -> Option<Lists> {
+        let all: usize = self.queries.iter().map(|asker| (asker.last - asker.first) as usize + 1).sum();
+        if all > FEW * self.slots() {
+            return None;
+        }
+        let mut pairs = Vec::with_capacity(all);
+        for asker in &self.queries {
+            pairs.extend((asker.first..=asker.last).map(|slot| (slot, asker.query)));
+        }
+        pairs.sort_unstable();
+        // Somebody asks for each slot.
+        Some(Lists::new(&pairs))
+    }
+
+    /// Who asks for the keys of a slot, if few ranges overlap.
+    #[inline(always)]
+    pub fn few(&self, slot: u32) -> Option<&[u32]> {
+        self.few.as_ref().map(|lists| lists.of(slot))
     }
 
     /// How many slots there are.
@@ -75,16 +104,26 @@ impl Spans {
         self.count as usize
     }
 
-    /// All queries with their slots.
-    pub fn queries(&self) -> &[Asker] {
-        &self.queries
-    }
-
     /// The slot of a key, if anybody asks for it.
     #[inline(always)]
     pub fn slot(&self, key: u64) -> Option<u32> {
         let slot = self.slots[self.interval(key)];
         (slot != NOBODY).then_some(slot)
+    }
+
+    /// Tells each query its rows, if it has any.
+    #[inline(always)]
+    pub fn tell(&self, hits: &mut Hits, mut tell: impl FnMut(u32, &[u16])) {
+        if hits.is_empty() {
+            return;
+        }
+        hits.order(self.slots());
+        for asker in &self.queries {
+            let rows = hits.of(asker.first, asker.last);
+            if !rows.is_empty() {
+                tell(asker.query, rows);
+            }
+        }
     }
 
     fn direct(&mut self) {
@@ -131,7 +170,7 @@ mod tests {
     fn asked(spans: &Spans, key: u64) -> BTreeSet<u32> {
         let slot = spans.slot(key);
         let asks = |asker: &&Asker| slot.is_some_and(|slot| (asker.first..=asker.last).contains(&slot));
-        spans.queries().iter().filter(asks).map(|asker| asker.query).collect()
+        spans.queries.iter().filter(asks).map(|asker| asker.query).collect()
     }
 
     proptest! {
@@ -154,6 +193,8 @@ mod tests {
             for &key in &keys {
                 let expected = all.iter().filter(|&&(low, high, _)| (low..=high).contains(&key));
                 let expected: BTreeSet<_> = expected.map(|span| span.2).collect();
+                let few = spans.slot(key).and_then(|slot| spans.few(slot));
+                prop_assert!(few.is_none_or(|few| few.iter().copied().collect::<BTreeSet<_>>() == expected));
                 prop_assert_eq!(asked(&spans, key), expected);
             }
         }

@@ -3,7 +3,6 @@
 use crate::answer::{Answers, Failure};
 use crate::found::{self, Found};
 use crate::plan::Questions;
-use xtasking::Promise;
 
 /// Requests that were left out, by their places in the batch.
 #[derive(Default)]
@@ -12,19 +11,23 @@ pub(super) struct Failed {
     pub queries: Vec<(usize, Failure)>,
 }
 
+/// What is done with answers.
+pub(super) type Then = Box<dyn FnOnce(Answers) + Send>;
+
 /// See the module's documentation.
 pub(super) struct Gathered {
     left: usize,
     changed: Vec<u64>,
     found: Vec<Found>,
     failed: Failed,
-    promise: Option<Promise<Answers>>,
+    /// What is to be done with all of it.
+    then: Option<Then>,
 }
 
 impl Gathered {
     /// Of so many partitions.
-    pub fn new(partitions: usize, failed: Failed, promise: Promise<Answers>) -> Self {
-        Self { left: partitions, changed: Vec::new(), found: Vec::new(), failed, promise: Some(promise) }
+    pub fn new(partitions: usize, failed: Failed, then: Then) -> Self {
+        Self { left: partitions, changed: Vec::new(), found: Vec::new(), failed, then: Some(then) }
     }
 
     /// Adds what a partition has made of the batch; the last one's completes it.
@@ -36,7 +39,7 @@ impl Gathered {
         self.found.push(found);
         self.left -= 1;
         if self.left == 0
-            && let Some(promise) = self.promise.take()
+            && let Some(then) = self.then.take()
         {
             let places = questions.all.iter().map(|asked| Ok((asked.shape, asked.place)));
             let answers = Answers {
@@ -44,7 +47,7 @@ impl Gathered {
                 given: found::finish(questions, std::mem::take(&mut self.found)),
                 places: put_back(places, std::mem::take(&mut self.failed.queries)),
             };
-            promise.fulfil(answers);
+            then(answers);
         }
     }
 }

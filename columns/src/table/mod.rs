@@ -22,7 +22,7 @@ use xtasking::{Handle, Runtime, Sequencing};
 /// sent by an object of their own, so that they pass over every partition in the same order: each sees all that earlier
 /// ones have changed, and nothing of later ones.
 pub struct Table {
-    columns: Columns,
+    pub(crate) columns: Columns,
     parts: Parts,
 }
 
@@ -72,10 +72,16 @@ impl Table {
     /// Sends a batch on its way. Batches of one thread, or of one task, are served in the order in which they were sent.
     pub fn send(&self, rt: &Runtime, batch: Batch) -> Handle<Answers> {
         let (promise, handle) = rt.promise();
+        self.send_then(rt, batch, |answers| promise.fulfil(answers));
+        handle
+    }
+
+    /// The same, with what is to be done with the answers, in a task. It is dropped if there are none.
+    pub(crate) fn send_then(&self, rt: &Runtime, batch: Batch, then: impl FnOnce(Answers) + Send + 'static) {
         let (changes, failed_changes) = split(batch.changes.iter().map(|change| self.columns.plan(change)));
         let (queries, failed_queries) = self.columns.ask(&batch.queries);
         let failed = Failed { changes: failed_changes, queries: failed_queries };
-        let gathered = Gathered::new(self.partitions(), failed, promise);
+        let gathered = Gathered::new(self.partitions(), failed, Box::new(then));
         let gathered = rt.plain(gathered).pin(Sequencing).build();
         let bounds = brought(&changes, &self.columns.kinds);
         let sent = Sent { changes, queries, bounds, gathered };
@@ -83,7 +89,6 @@ impl Table {
         rt.task(self.parts.gate.write()).spawn(move |gate, cx| {
             gate.pass(cx, move |gate, cx| gate.send(sent, &partitions, cx));
         });
-        handle
     }
 
     /// Gives each partition a share of the rows in proportion to its weight, those that are there and those that will come.

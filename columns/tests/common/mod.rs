@@ -1,5 +1,7 @@
 //! Values as arrays of Arrow and back, made without anything that is tested; and random ones.
 
+#![allow(dead_code, reason = "each test takes a part of it")]
+
 use arrow_array::cast::AsArray;
 use arrow_array::types::*;
 use arrow_array::{

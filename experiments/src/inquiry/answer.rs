@@ -1,6 +1,6 @@
 //! Questions and their answers.
 
-use super::options::Question;
+use super::options::Once;
 use crate::failure::Failure;
 use serde::Serialize;
 use std::fmt;
@@ -16,18 +16,18 @@ pub(super) enum Answer {
 }
 
 /// Asks. A question that has no answer is a failure that says why.
-pub(super) fn to(question: &Question, knowledge: &Knowledge) -> Result<Answer, Failure> {
+pub(super) fn to(question: &Once, knowledge: &Knowledge) -> Result<Answer, Failure> {
     let places = |request: &Request| {
         let suggestion = knowledge.suggest_allocation(request, None);
         suggestion.map(Answer::Places).map_err(|why| Failure::Usage(why.to_string()))
     };
     match question {
-        Question::Cache { level } => {
+        Once::Cache { level } => {
             let sizes = knowledge.cache_size(*level).map_err(|why| Failure::Usage(why.to_string()))?;
             Ok(Answer::Caches(sizes))
         }
-        Question::Partitions { data } => places(&Request::new(data.size, data.bound)),
-        Question::Allocation(allocation) => places(&allocation.request()),
+        Once::Partitions { data } => places(&Request::new(data.size, data.bound)),
+        Once::Allocation(allocation) => places(&allocation.request()),
     }
 }
 
@@ -68,7 +68,7 @@ fn places(suggestion: &Suggestion, f: &mut fmt::Formatter<'_>) -> fmt::Result {
 }
 
 /// The partitions, those that differ by nothing but the CPU in one line.
-fn plan(plan: &Plan, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+pub(super) fn plan(plan: &Plan, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let count = plan.partitions.len();
     let noun = if count == 1 { "partition" } else { "partitions" };
     writeln!(

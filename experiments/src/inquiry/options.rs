@@ -18,6 +18,11 @@ pub struct Options {
     #[arg(long, value_name = "DIR", global = true)]
     pub root: Option<PathBuf>,
 
+    /// Look at a machine that hwloc describes: a file that `lstopo --of xml` has written, or a synthetic description such as
+    /// "package:2 [numa(memory=8GiB)] core:8 pu:2"
+    #[arg(long, value_name = "FILE|DESCRIPTION", global = true, conflicts_with_all = ["root", "span"])]
+    pub hwloc: Option<String>,
+
     /// How many milliseconds the load is watched; 0 does not look [default: 200; with --root, 0]
     #[arg(long, value_name = "MS", global = true)]
     pub span: Option<u64>,
@@ -31,9 +36,19 @@ pub struct Options {
     pub plot: Option<PathBuf>,
 }
 
-/// What can be asked.
+/// What can be asked, once or again and again.
 #[derive(Clone, Debug, Subcommand)]
 pub enum Question {
+    /// Once.
+    #[command(flatten)]
+    Once(Once),
+    /// An allocation, and whenever the best plan has changed since
+    Watch(Vigil),
+}
+
+/// What can be asked.
+#[derive(Clone, Debug, Subcommand)]
+pub enum Once {
     /// How much data the caches of a level hold
     Cache {
         /// 1 is the nearest to a core
@@ -47,6 +62,22 @@ pub enum Question {
     },
     /// The same, with more to say about it
     Allocation(Allocation),
+}
+
+/// What is asked again and again.
+#[derive(Clone, Debug, Args)]
+pub struct Vigil {
+    /// What is asked.
+    #[command(flatten)]
+    pub allocation: Allocation,
+
+    /// For how long [default: until interrupted]
+    #[arg(long, value_name = "N")]
+    pub seconds: Option<u32>,
+
+    /// The milliseconds between looks; shares of less than 100 are rough
+    #[arg(long, value_name = "MS", default_value_t = 250, value_parser = clap::value_parser!(u32).range(1..))]
+    pub every: u32,
 }
 
 /// What there is to be divided.

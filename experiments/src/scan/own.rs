@@ -77,7 +77,7 @@ impl Own {
                 let sets = change.sets().into_iter();
                 Change::Update(
                     filter,
-                    sets.map(|(column, value)| (COLUMNS[column].to_string(), Some(value.into()))).collect(),
+                    sets.map(|(column, value)| (COLUMNS[column].into(), Some(value.into()))).collect(),
                 )
             }
         })
@@ -93,7 +93,7 @@ fn query(query: &requests::Query) -> Query {
     };
     match query.kind.shape().gives {
         Gives::Rows(columns) => Query::rows(filter, columns.iter().map(|&column| COLUMNS[column])),
-        Gives::Totals => Query::aggregates(filter, [Aggregate::Count, Aggregate::Sum("fare".to_string())]),
+        Gives::Totals => Query::aggregates(filter, [Aggregate::Count, Aggregate::Sum("fare".into())]),
     }
 }
 
@@ -119,7 +119,7 @@ impl Database for Own {
     }
 
     fn sums(&mut self) -> Result<Vec<i64>, String> {
-        let sums = COLUMNS.map(|name| Aggregate::Sum(name.to_string()));
+        let sums = COLUMNS.map(|name| Aggregate::Sum(name.into()));
         let mut batch = Batch::new();
         let query = Query::aggregates(Filter::all(), [Aggregate::Count].into_iter().chain(sums));
         let query = batch.query(query);

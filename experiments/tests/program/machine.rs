@@ -3,7 +3,12 @@
 use crate::{passes, refused, xtasking};
 use serde_json::Value;
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
 
 /// What is printed for programs.
 fn json(arguments: &[&str]) -> Value {
@@ -103,4 +108,83 @@ fn what_cannot_be_answered_is_refused_in_one_line() {
     let wrong = xtasking(&["machine", "partitions", "--size", "8GB"]);
     assert_eq!(wrong.status.code(), Some(2));
     assert!(crate::text(&wrong.stderr).contains("write bytes such as 4096, 512MiB or 8GiB"));
+}
+
+/// The counters of four CPUs after so many hundred ticks, of which CPU 1 was busy all the time.
+fn tick(root: &Path, ticks: u32) {
+    let line = |cpu: u32| {
+        let busy = if cpu == 1 { ticks * 100 } else { 0 };
+        format!("cpu{cpu} {busy} 0 0 {}\n", ticks * 100 - busy)
+    };
+    let (new, stat) = (root.join("proc/stat.new"), root.join("proc/stat"));
+    fs::write(&new, (0..4).map(line).collect::<String>()).unwrap();
+    fs::rename(new, stat).unwrap();
+}
+
+#[test]
+fn changes_are_told_as_they_come() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let root = four_cpus(path);
+    let idle = "1 (a) S 1 1 1 0 -1 64 0 0 0 0 0 0 0 0 20 0 1 0 5 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 17 0 0 0\n";
+    fs::create_dir_all(path.join("proc/self/task/1")).unwrap();
+    fs::write(path.join("proc/self/task/1/stat"), idle).unwrap();
+    tick(path, 0);
+    let watch = ["machine", "--root", root, "watch", "--size", "8MiB", "--bound", "compute", "--json", "-"];
+    let mut program = Command::new(env!("CARGO_BIN_EXE_xtasking"))
+        .args(watch)
+        .args(["--seconds", "60", "--every", "50"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let ended = AtomicBool::new(false);
+    let (plan, change) = thread::scope(|scope| {
+        scope.spawn(|| {
+            for ticks in 1.. {
+                if ended.load(Ordering::Relaxed) {
+                    break;
+                }
+                tick(path, ticks);
+                thread::sleep(Duration::from_millis(5));
+            }
+        });
+        let mut lines = BufReader::new(program.stdout.take().unwrap()).lines();
+        let mut next = || lines.next().map(|line| serde_json::from_str::<Value>(&line.unwrap()).unwrap());
+        let told = (next(), next());
+        ended.store(true, Ordering::Relaxed);
+        told
+    });
+    program.kill().unwrap();
+    program.wait().unwrap();
+    let (plan, change) = (plan.unwrap(), change.unwrap());
+    assert_eq!(plan["plan"]["partitions"].as_array().unwrap().len(), 4);
+    let changes = change["change"]["advice"]["changes"].as_array().unwrap();
+    let smaller = |change: &Value| {
+        change["Resize"]["cpu"] == 1 && change["Resize"]["from"].as_u64() > change["Resize"]["to"].as_u64()
+    };
+    assert!(changes.iter().any(smaller), "{change}");
+    assert!(change["change"]["advice"]["gain"].as_f64().unwrap() > 0.1, "{change}");
+
+    // It ends by itself, also where nothing changes.
+    let told = passes(&xtasking(&["machine", "--root", root, "watch", "--size", "8MiB", "--seconds", "1"]));
+    assert!(told.starts_with("4 partitions of 8 MiB"), "{told}");
+    refused(&["machine", "--root", root, "watch", "--size", "8MiB", "--json", "file.json"], "--json -");
+    fs::remove_dir_all(path.join("proc/self/task")).unwrap();
+    refused(&["machine", "--root", root, "watch", "--size", "8MiB"], "`/proc/self/task` tells of no thread");
+}
+
+#[test]
+fn machines_that_hwloc_describes() {
+    let described = "package:2 [numa(memory=8GiB)] l3:1(size=32MiB) core:4 pu:2";
+    let text = passes(&xtasking(&["machine", "--hwloc", described]));
+    assert!(text.contains("16 CPUs") && !text.contains("told nothing"), "{text}");
+    let answer = json(&["machine", "--hwloc", described, "--json", "-", "partitions", "--size", "1GiB"]);
+    assert_eq!(answer["plan"]["partitions"].as_array().unwrap().len(), 8);
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("machine.xml");
+    fs::write(&file, "<topology><object type=\"System\"/></topology>").unwrap();
+    refused(&["machine", "--hwloc", file.to_str().unwrap()], "it is a topology of hwloc 1");
+    refused(&["machine", "--hwloc", "no-such-file.xml"], "cannot read no-such-file.xml");
+    refused(&["machine", "--hwloc", "core:2"], "the last level, and no other, is `pu`");
+    refused(&["machine", "--hwloc", described, "watch", "--size", "1GiB"], "there is nothing to watch");
 }

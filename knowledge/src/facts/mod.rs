@@ -6,6 +6,7 @@
 mod cpu_set;
 mod limits;
 mod load;
+pub(crate) mod sense;
 mod symmetric;
 
 pub use cpu_set::{CpuSet, NotACpuSet};

@@ -18,13 +18,17 @@ pub(crate) fn alternatives(question: &Question<'_>, best: &Plan) -> Vec<Alternat
     let mut found = Vec::<Alternative>::new();
     let mut add = |what: String, plan: Plan, near: bool| {
         let costs = plan.predicted / best.predicted - 1.0;
-        let changes = plan.changes_from(best);
-        let known = |other: &Alternative| plan.changes_from(&other.plan).is_empty();
+        let known = |other: &Plan| {
+            plan.partitions.len() == other.partitions.len() && plan.changes_from(other).is_empty()
+        };
         // What is faster has given up a rule, as that of even spread, which is about fewer CPUs there.
-        if costs < -SAME || changes.is_empty() || (near && costs > NEAR) || found.iter().any(known) {
+        if costs < -SAME || (near && costs > NEAR) || found.iter().any(|other| known(&other.plan)) {
             return;
         }
-        found.push(Alternative { what, plan, costs, changes });
+        let changes = plan.changes_from(best);
+        if !changes.is_empty() {
+            found.push(Alternative { what, plan, costs, changes });
+        }
     };
     if let Some(present) = question.present
         && let Some(predicted) = question.machine.predict(present)
@@ -44,7 +48,7 @@ fn variants(question: &Question<'_>, best: &Plan) -> Vec<(String, Machine, Reque
     let (machine, request) = (&question.machine, question.request);
     let mut variants = Vec::new();
     let places: Vec<_> =
-        best.partitions.iter().filter_map(|partition| machine.places.get(&partition.cpu)).collect();
+        best.partitions.iter().filter_map(|partition| machine.places.get(partition.cpu)).collect();
     let busy = |&&(core, thread): &&(usize, usize)| machine.cores[core].threads[thread].busy > 0;
     if places.iter().any(busy) {
         let quiet = machine.without(|_, thread| thread.busy > 0);

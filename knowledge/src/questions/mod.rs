@@ -11,8 +11,10 @@ pub use answer::{About, Alternative, NoPlan, Reason, Suggestion};
 pub use cache::{CacheSizes, CacheView, Unknown};
 pub use request::{Bound, Request, Sharing};
 
-use crate::facts::{Facts, Registration};
+use crate::facts::{CpuSet, Facts, Registration};
 use crate::register::{Register, Registered};
+use crate::rules::Topology;
+use std::sync::Arc;
 
 /// What is known of a machine, and who of our own uses it: to be asked.
 ///
@@ -33,13 +35,15 @@ use crate::register::{Register, Registered};
 #[derive(Clone, Debug, Default)]
 pub struct Knowledge {
     facts: Facts,
+    topology: Arc<Topology>,
     register: Register,
 }
 
 impl Knowledge {
     /// Knows these facts, and no runtime but those that they name.
     pub fn new(facts: Facts) -> Self {
-        Self { facts, register: Register::default() }
+        let topology = Arc::new(Topology::of(&facts, &CpuSet::default()));
+        Self { facts, topology, register: Register::default() }
     }
 
     /// Knows the runtimes in `register` as well, also those that come later.
@@ -55,12 +59,20 @@ impl Knowledge {
 
     /// Knows newer facts from now on. Who is registered stays so.
     pub fn update(&mut self, facts: Facts) {
+        if !Topology::is_shared(&self.facts, &facts) {
+            self.topology = Arc::new(Topology::of(&facts, &CpuSet::default()));
+        }
         self.facts = facts;
     }
 
     /// Tells what one of our own runtimes uses, for as long as the token lives.
     pub fn register(&self, registration: Registration) -> Registered {
         self.register.register(registration)
+    }
+
+    /// What follows by rules, where some CPUs are to be kept free.
+    pub(crate) fn topology(&self, kept: &CpuSet) -> Arc<Topology> {
+        if kept.is_empty() { self.topology.clone() } else { Arc::new(Topology::of(&self.facts, kept)) }
     }
 
     /// Which of our own runtimes use the machine now: those named by the facts and those registered.

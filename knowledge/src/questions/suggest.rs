@@ -1,13 +1,16 @@
 //! How many partitions, on which CPUs, in whose memory.
 
 use super::{Bound, Knowledge, NoPlan, Request, Suggestion, alternatives, why};
-use crate::classes::classes;
+use crate::classes;
 use crate::facts::{CpuSet, Facts, Registration};
+use crate::greedy::Harder;
 use crate::machine::Machine;
 use crate::pick::pick;
 use crate::plan::{Partition, Plan};
 use crate::rules::{Derived, distance};
 use crate::solver::{Program, Rules};
+use std::cell::OnceCell;
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 /// A question, and what was found out for it.
@@ -55,7 +58,7 @@ impl Knowledge {
         request: &Request,
         present: Option<&Plan>,
     ) -> Result<Suggestion, NoPlan> {
-        let question = Question::new(&self.facts, self.registered(), request, present);
+        let question = self.question(request, present);
         let found = question.best(&question.machine, request)?;
         let why = why::reasons(&question, &found);
         let alternatives = alternatives::alternatives(&question, &found.plan);
@@ -63,48 +66,55 @@ impl Knowledge {
         Ok(Suggestion { plan: found.plan, why, alternatives, changes })
     }
 
-    /// The best plan alone, for who asks again and again.
-    pub(crate) fn best(&self, request: &Request, present: Option<&Plan>) -> Result<Plan, NoPlan> {
-        let question = Question::new(&self.facts, self.registered(), request, present);
+    /// The plan of [`Knowledge::suggest_allocation`] alone, without reasons and alternatives: for who asks again and
+    /// again.
+    ///
+    /// # Errors
+    ///
+    /// See [`Knowledge::suggest_allocation`].
+    pub fn best_plan(&self, request: &Request, present: Option<&Plan>) -> Result<Plan, NoPlan> {
+        let question = self.question(request, present);
         question.best(&question.machine, request).map(|found| found.plan)
     }
 
     /// The time that `plan` would take now, as [`Plan::predicted`]; `None` if it cannot be carried out: one of its CPUs or
     /// memories may not be used, or it has more workers than are allowed.
     pub fn predict(&self, request: &Request, plan: &Plan) -> Option<f64> {
-        Question::new(&self.facts, self.registered(), request, None).machine.predict(plan)
+        self.question(request, None).machine.predict(plan)
+    }
+
+    pub(crate) fn question<'a>(&'a self, request: &'a Request, present: Option<&'a Plan>) -> Question<'a> {
+        let facts = &self.facts;
+        let mut others = self.registered();
+        others.retain(|other| request.asker.as_ref() != Some(&other.name));
+        let derived = Derived::of(facts, self.topology(&request.keep), &others);
+        let machine = Machine::new(facts, &derived, &others, request);
+        Question { facts, request, others, derived, machine, present }
     }
 }
 
-impl<'a> Question<'a> {
-    pub fn new(
-        facts: &'a Facts,
-        registered: Vec<Registration>,
-        request: &'a Request,
-        present: Option<&'a Plan>,
-    ) -> Self {
-        let mut others = registered;
-        others.retain(|other| request.asker.as_ref() != Some(&other.name));
-        let derived = Derived::of(facts, &request.keep, &others);
-        let machine = Machine::new(facts, &derived, &others, request);
-        Self { facts, request, others, derived, machine, present }
-    }
-
+impl Question<'_> {
     /// The best plan on `machine`, which may be less than the question's.
     pub fn best(&self, machine: &Machine, request: &Request) -> Result<Found, NoPlan> {
         let (fewest, most) = self.counts(machine, request)?;
         self.memory(machine, request)?;
         let order = self.order(machine);
-        let classes = classes(machine);
-        let program = Program { machine, classes: &classes, order: &order };
+        let (exact, coarse) = (classes::exact(machine), OnceCell::new());
+        let present = self.present.map_or_else(CpuSet::default, Plan::cpus);
         let memory = request.bound == Bound::Memory;
         for (fit, even) in [(true, memory), (true, false), (false, memory)] {
             let Request { bytes, weighted, .. } = *request;
-            let Some(counts) = program.solve(&Rules { bytes, fewest, most, weighted, even, fit }) else {
-                continue;
+            let rules = Rules { bytes, fewest, most, weighted, even, fit };
+            let program = |classes| Program { machine, classes, order: &order };
+            let (classes, counts) = match program(&exact).solve_directly(&rules) {
+                Ok(counts) => (&exact, counts),
+                Err(Harder) => {
+                    let few = coarse.get_or_init(|| classes::few(machine));
+                    (few, program(few).solve(&rules))
+                }
             };
-            let present = self.present.map_or_else(CpuSet::default, Plan::cpus);
-            let cpus = pick(machine, &classes, &counts, request.caches, &present);
+            let Some(counts) = counts else { continue };
+            let cpus = pick(machine, classes, &counts, request.caches, &present);
             if let Some(plan) = divide(machine, request, cpus, fit) {
                 return Ok(Found { plan, even, fit });
             }
@@ -149,26 +159,32 @@ impl<'a> Question<'a> {
         NoPlan::Memory { bytes: request.bytes, free, limit: self.facts.limits.memory }
     }
 
-    /// Nodes in the order in which they are filled: the strongest, or of several the one that has most workers now, then
-    /// those that are near to it.
+    /// Nodes in the order in which they are filled: those first that are nearest to memory that may be used; of these the
+    /// strongest, or of several the one that has most workers now, then those that are near to it.
     fn order(&self, machine: &Machine) -> Vec<u32> {
+        let present = self.present.map_or_else(CpuSet::default, Plan::cpus);
         let mut strength = BTreeMap::<u32, (u32, usize)>::new();
         for core in &machine.cores {
             let here = strength.entry(core.node).or_default();
-            here.0 += machine.speeds(core, |thread| thread == 0)[0];
-            let has_worker = |cpu| self.present.is_some_and(|plan| plan.on(cpu).is_some());
-            here.1 += core.threads.iter().filter(|thread| has_worker(thread.cpu)).count();
+            here.0 += machine.workers(core, 1).sum;
+            here.1 += core.threads.iter().filter(|thread| present.contains(thread.cpu)).count();
         }
-        let first = strength.iter().max_by_key(|&(&node, &strength)| (strength, u32::MAX - node));
+        let far = |from: u32, to: u32| {
+            let index = |id| self.facts.nodes.iter().position(|node| node.id == id);
+            let (Some(from), Some(to)) = (index(from), index(to)) else { return u32::MAX };
+            distance(self.facts, &self.facts.nodes[from], to)
+        };
+        // How much farther it is to memory than to the node's own.
+        let abroad = |node: u32| {
+            let home = machine.reach.get(&node).and_then(|reach| reach.first());
+            home.map_or(u32::MAX, |&home| far(node, home).saturating_sub(far(node, node)))
+        };
+        let first =
+            strength.iter().max_by_key(|&(&node, &here)| (Reverse(abroad(node)), here, Reverse(node)));
         let mut order: Vec<u32> = strength.keys().copied().collect();
-        if let Some(first) = first.and_then(|first| self.facts.nodes.iter().find(|node| node.id == *first.0))
-        {
-            let far = |&node: &u32| {
-                let index = self.facts.nodes.iter().position(|other| other.id == node);
-                index.map_or(u32::MAX, |index| distance(self.facts, first, index))
-            };
-            let presence = |node: &u32| usize::MAX - strength[node].1;
-            order.sort_by_key(|node| (far(node), presence(node), *node));
+        if let Some((&first, _)) = first {
+            let presence = |node| Reverse(strength[&node].1);
+            order.sort_by_cached_key(|&node| (abroad(node), far(first, node), presence(node), node));
         }
         order
     }
@@ -177,7 +193,7 @@ impl<'a> Question<'a> {
 /// Gives each CPU its partition and the partition its memory. `None` if there is no room.
 fn divide(machine: &Machine, request: &Request, cpus: Vec<u32>, fit: bool) -> Option<Plan> {
     let speeds = machine.speeds_on(cpus.iter().copied())?;
-    let node_of = |cpu: u32| machine.cores[machine.places[&cpu].0].node;
+    let node_of = |cpu: u32| machine.cores[machine.places[cpu].0].node;
     let mut workers: Vec<_> = cpus.iter().map(|&cpu| (node_of(cpu), cpu)).zip(speeds).collect();
     workers.sort_unstable();
     let weight = |speed: u32| if request.weighted { u64::from(speed) } else { 1 };

@@ -48,7 +48,14 @@ fn cpus(question: &Question<'_>) -> Reason {
     let all = question.facts.cpus.len();
     let mut text = format!("{} of {} may be used", question.machine.places.len(), many(all, "CPU"));
     let barred = |bar: Bar| -> CpuSet {
-        question.derived.barred.iter().filter(|barred| barred.1 == bar).map(|barred| barred.0).collect()
+        question
+            .derived
+            .topology
+            .barred
+            .iter()
+            .filter(|barred| barred.1 == bar)
+            .map(|barred| barred.0)
+            .collect()
     };
     for (bar, why) in [
         (Bar::Affinity, "are outside of the affinity mask"),
@@ -84,7 +91,7 @@ fn load(question: &Question<'_>, found: &Found) -> Vec<Reason> {
     // CPUs with the same load and the same fate are told of together.
     let mut alike = BTreeMap::<(u64, u32, bool), Vec<u32>>::new();
     for cpu in load.cpus.iter().filter(|load| load.strangers() >= 0.5 / 32.0) {
-        if let Some(&share) = question.derived.share.get(&cpu.cpu) {
+        if let Some(&share) = question.derived.share.get(cpu.cpu) {
             let percent = (cpu.strangers() * 100.0).round() as u64;
             alike.entry((100 - percent, share, used.contains(cpu.cpu))).or_default().push(cpu.cpu);
         }
@@ -117,11 +124,12 @@ fn registered(question: &Question<'_>) -> Vec<Reason> {
 }
 
 fn kinds(question: &Question<'_>, found: &Found) -> Option<Reason> {
+    let used = found.plan.cpus();
     let mut capacities = BTreeMap::<u16, (usize, usize)>::new();
-    for cpu in question.facts.cpus.iter().filter(|cpu| question.machine.places.contains_key(&cpu.id)) {
+    for cpu in question.facts.cpus.iter().filter(|cpu| question.machine.places.contains(cpu.id)) {
         let count = capacities.entry(cpu.capacity.unwrap_or(1024)).or_default();
         count.0 += 1;
-        count.1 += usize::from(found.plan.on(cpu.id).is_some());
+        count.1 += usize::from(used.contains(cpu.id));
     }
     if capacities.len() < 2 {
         return None;
@@ -143,7 +151,7 @@ fn siblings(question: &Question<'_>, found: &Found) -> Option<Reason> {
     if machine.cores.iter().all(|core| core.threads.len() < 2) {
         return None;
     }
-    let used: BTreeSet<_> = found.plan.partitions.iter().map(|part| machine.places[&part.cpu].0).collect();
+    let used: BTreeSet<_> = found.plan.partitions.iter().map(|part| machine.places[part.cpu].0).collect();
     let double = found.plan.partitions.len() - used.len();
     let text = if double > 0 {
         let gain = match question.request.bound {
@@ -169,7 +177,7 @@ fn siblings(question: &Question<'_>, found: &Found) -> Option<Reason> {
 fn nodes(question: &Question<'_>, found: &Found) -> Option<Reason> {
     let mut counts: BTreeMap<u32, usize> = question.machine.cores.iter().map(|core| (core.node, 0)).collect();
     for part in &found.plan.partitions {
-        let node = question.machine.cores[question.machine.places[&part.cpu].0].node;
+        let node = question.machine.cores[question.machine.places[part.cpu].0].node;
         *counts.entry(node).or_default() += 1;
     }
     if counts.len() < 2 {
@@ -177,7 +185,9 @@ fn nodes(question: &Question<'_>, found: &Found) -> Option<Reason> {
     }
     let told: Vec<_> = counts.iter().map(|(node, count)| format!("{count} on node {node}")).collect();
     let why = match (question.request.bound, found.even) {
-        (Bound::Memory, true) => "spread evenly, as work bound by memory shares what a node's memory gives",
+        (Bound::Memory, true) => {
+            "spread evenly, as far as nodes have room, since work bound by memory shares what a node's memory gives"
+        }
         (Bound::Memory, false) => "not spread evenly, as the nodes' memory does not allow it",
         (Bound::Compute, _) => "no more nodes than the time needs",
     };
@@ -206,7 +216,7 @@ fn caches(question: &Question<'_>, found: &Found) -> Option<Reason> {
         Sharing::Together => "as few as possible",
         Sharing::Apart => "as many as possible",
     };
-    let near = |cpu| question.machine.cores[question.machine.places[&cpu].0].near;
+    let near = |cpu| question.machine.cores[question.machine.places[cpu].0].near;
     let used: BTreeSet<_> = found.plan.partitions.iter().filter_map(|part| near(part.cpu)).collect();
     let text = match used.iter().next().and_then(|&cache| question.facts.caches.get(cache as usize)) {
         Some(cache) => format!("Workers use {} of level {}, {how}.", many(used.len(), "cache"), cache.level),

@@ -17,6 +17,7 @@ mod topology;
 pub use load::{Sample, Watch};
 
 use crate::facts::Facts;
+pub(crate) use root::brief;
 use root::{Root, Survey};
 use std::fmt;
 use std::path::PathBuf;
@@ -43,6 +44,12 @@ pub struct System {
 /// Not even the number of CPUs can be found, or what they do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unreadable(String);
+
+impl Unreadable {
+    pub(crate) fn new(why: String) -> Self {
+        Self(why)
+    }
+}
 
 impl System {
     /// The system that the program runs on.
@@ -77,6 +84,19 @@ impl System {
             registered: Vec::new(),
             gaps: survey.gaps,
         })
+    }
+
+    /// Reads again what changes while a process runs, and is quickly read: which CPUs are online, and the limits. Where
+    /// CPUs came or went, everything is read again.
+    pub(crate) fn renew(&self, facts: &mut Facts) -> Result<(), Unreadable> {
+        let mut survey = Survey::new(&self.root);
+        let online = topology::online(&mut survey, self.here)?;
+        if online.iter().eq(facts.cpus.iter().map(|cpu| cpu.id)) {
+            facts.limits = limits::limits(&mut survey, &online, &facts.nodes);
+        } else {
+            *facts = self.facts()?;
+        }
+        Ok(())
     }
 }
 

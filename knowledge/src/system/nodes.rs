@@ -1,9 +1,7 @@
 //! NUMA nodes and their memory.
 
 use super::root::Survey;
-use super::sharing::silent;
-use crate::facts::{CpuSet, Node};
-use std::collections::BTreeSet;
+use crate::facts::{CpuSet, Node, sense};
 
 const NODES: &str = "/sys/devices/system/node";
 
@@ -33,14 +31,8 @@ pub(super) fn nodes(survey: &mut Survey<'_>, online: &CpuSet, machine: Memory) -
     }
     let count = numbers.len();
     let mut nodes: Vec<_> = numbers.into_iter().map(|id| node(survey, online, id, count)).collect();
-    let own = |(index, node): (usize, &Node)| {
-        node.distances.get(index).is_none_or(|&own| node.distances.iter().all(|&other| own <= other))
-    };
-    if !nodes.iter().enumerate().all(own) {
-        survey.gap("distances", "a node is nearer to another than to itself: none is believed");
-        nodes.iter_mut().for_each(|node| node.distances.clear());
-    }
-    each_cpu_once(survey, online, &mut nodes);
+    sense::distances(&mut nodes, &mut survey.gaps);
+    sense::each_cpu_once(&mut nodes, online, &mut survey.gaps);
     cross_check(survey, &mut nodes, machine);
     nodes
 }
@@ -76,26 +68,6 @@ fn node(survey: &mut Survey<'_>, online: &CpuSet, id: u32, count: usize) -> Node
         memory: memory.total,
         free: memory.free,
         distances: distances.unwrap_or_default(),
-    }
-}
-
-/// Takes a CPU from all nodes but the first that claims it, and gives the first node those that none claims.
-fn each_cpu_once(survey: &mut Survey<'_>, online: &CpuSet, nodes: &mut [Node]) {
-    let mut claimed = BTreeSet::new();
-    for node in &mut *nodes {
-        let (first, again): (Vec<_>, Vec<_>) = node.cpus.iter().partition(|&cpu| claimed.insert(cpu));
-        if !again.is_empty() {
-            let again: CpuSet = again.into_iter().collect();
-            let about = format!("CPUs of node {}", node.id);
-            survey.gap(about, format!("another node claims CPUs {again} too, and is believed"));
-            node.cpus = first.into_iter().collect();
-        }
-    }
-    if let Some(homeless) = silent(online, |cpu| claimed.contains(&cpu)) {
-        let first = &mut nodes[0];
-        survey
-            .gap("nodes", format!("none claims CPUs {homeless}: they are taken to be of node {}", first.id));
-        first.cpus = first.cpus.iter().chain(homeless.iter()).collect();
     }
 }
 

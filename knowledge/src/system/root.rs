@@ -136,7 +136,7 @@ impl<'a> Survey<'a> {
 }
 
 /// Enough of a text to recognise it, on one line.
-pub(super) fn brief(text: &str) -> String {
+pub(crate) fn brief(text: &str) -> String {
     text.trim().chars().take(80).map(|char| if char.is_control() { ' ' } else { char }).collect()
 }
 

@@ -107,6 +107,13 @@ impl Machine {
         fs::write(path, content).unwrap();
     }
 
+    /// Writes a file that others read at the same time: they see what it was or what it is.
+    pub fn replace(&self, path: &str, content: impl AsRef<[u8]>) {
+        let new = format!("{path}.new");
+        self.write(&new, content);
+        fs::rename(self.path(&new), self.path(path)).unwrap();
+    }
+
     pub fn read(&self, path: &str) -> Vec<u8> {
         fs::read(self.path(path)).unwrap()
     }

@@ -1,0 +1,137 @@
+//! Rows that move between partitions while batches come: every batch finds each of them once.
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch, StringArray};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+use xtasking::platform::Simulation;
+use xtasking::{Handle, Runtime};
+use xtasking_columns::{Aggregate, Answers, Batch, Change, Failure, Filter, Query, Table};
+
+fn schema() -> SchemaRef {
+    let field = |name: &str, data_type| Field::new(name, data_type, false);
+    Arc::new(Schema::new(vec![field("number", DataType::Int64), field("text", DataType::Utf8)]))
+}
+
+fn rows(numbers: Range<i64>) -> RecordBatch {
+    let texts: StringArray = numbers.clone().map(|number| Some(format!("number {number}"))).collect();
+    let columns: Vec<ArrayRef> = vec![Arc::new(Int64Array::from_iter_values(numbers)), Arc::new(texts)];
+    RecordBatch::try_new(schema(), columns).unwrap()
+}
+
+/// What is sent, in order.
+#[derive(Clone, Debug)]
+enum Step {
+    Insert(u16),
+    /// From there on.
+    Delete(u16, u16),
+    /// Weights for each partition.
+    Balance(Vec<u8>),
+    /// Nothing is sent until all before is done.
+    Wait,
+}
+
+const PARTITIONS: usize = 3;
+
+fn step() -> impl Strategy<Value = Step> {
+    let weights = proptest::collection::vec(0u8..4, PARTITIONS)
+        .prop_filter("some", |all| all.iter().any(|&one| one > 0));
+    prop_oneof![
+        3 => (0u16..9000).prop_map(Step::Insert),
+        1 => (any::<u16>(), 0u16..5000).prop_map(|(from, count)| Step::Delete(from, count)),
+        3 => weights.prop_map(Step::Balance),
+        1 => Just(Step::Wait),
+    ]
+}
+
+/// An answer that is awaited: how many rows there are, their sum, and the text of one of them, if it is there.
+type Awaited = (Handle<Answers>, (i64, i64), Option<String>);
+
+fn check(awaited: &mut Vec<Awaited>) {
+    for (handle, (count, sum), text) in awaited.drain(..) {
+        let answers = handle.join().unwrap();
+        let made = answers.rows(0).unwrap();
+        let number = |column: usize| made.column(column).as_primitive::<Int64Type>();
+        assert_eq!(number(0).value(0), count);
+        assert_eq!((number(1).is_valid(0), number(1).value(0)), (count > 0, sum));
+        let found = answers.rows(1).unwrap();
+        assert!(found.column(0).as_string::<i32>().iter().eq(text.iter().map(|text| Some(text.as_str()))));
+    }
+}
+
+fn run(rt: &Runtime, steps: &[Step]) {
+    let table = Table::new(rt, schema(), PARTITIONS).unwrap();
+    let (mut there, mut next) = (BTreeMap::new(), 0);
+    let (mut awaited, mut moved) = (Vec::new(), Vec::new());
+    for step in steps {
+        let mut batch = Batch::new();
+        match step {
+            Step::Insert(count) => {
+                let new = next..next + i64::from(*count);
+                next = new.end;
+                batch.insert(rows(new.clone()));
+                there.extend(new.map(|number| (number, format!("number {number}"))));
+            }
+            Step::Delete(from, count) => {
+                let from = i64::from(*from) % (next + 1);
+                let gone = from..from + i64::from(*count);
+                batch.change(Change::Delete(Filter::all().between("number", gone.clone())));
+                there.retain(|number, _| !gone.contains(number));
+            }
+            Step::Balance(weights) => {
+                let weights: Vec<f64> = weights.iter().map(|&weight| weight.into()).collect();
+                moved.push(table.balance(rt, &weights).unwrap());
+                continue;
+            }
+            Step::Wait => {
+                check(&mut awaited);
+                continue;
+            }
+        }
+        let some = there.keys().nth(there.len() / 2).copied().unwrap_or(7);
+        batch.query(Query::aggregates(Filter::all(), [Aggregate::Count, Aggregate::Sum("number".into())]));
+        batch.query(Query::rows(Filter::all().equals("number", some), ["text"]));
+        let expected = (there.len() as i64, there.keys().sum());
+        awaited.push((table.send(rt, batch), expected, there.get(&some).cloned()));
+    }
+    check(&mut awaited);
+    moved.into_iter().for_each(|moved| assert!(moved.join().unwrap() <= next as u64));
+    // Whoever has nothing gives nothing, and all can be given to one.
+    table.balance(rt, &[0.0, 0.0, 2.5]).unwrap().join().unwrap();
+    assert_eq!(table.balance(rt, &[0.0, 0.0, 1.0]).unwrap().join().unwrap(), 0);
+    assert_eq!(table.balance(rt, &[1.0, 0.0, 0.0]).unwrap().join().unwrap(), there.len() as u64);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn rows_are_found_once(steps in proptest::collection::vec(step(), 0..20), seed: u64) {
+        run(&Runtime::builder().platform(Simulation::new(PARTITIONS, seed)).build().unwrap(), &steps);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(20))]
+
+    #[test]
+    fn on_threads_as_well(steps in proptest::collection::vec(step(), 0..20)) {
+        run(&Runtime::builder().workers(2).build().unwrap(), &steps);
+    }
+}
+
+#[test]
+fn senseless_weights_are_refused() {
+    let rt = Runtime::builder().workers(2).build().unwrap();
+    let table = Table::new(&rt, schema(), 2).unwrap();
+    for weights in [&[][..], &[1.0], &[1.0; 3], &[0.0, 0.0], &[1.0, -1.0], &[1.0, f64::NAN]] {
+        assert!(matches!(table.balance(&rt, weights), Err(Failure::Weights(_, 2))), "{weights:?}");
+    }
+    let mut batch = Batch::new();
+    batch.insert(rows(0..10));
+    assert_eq!(table.run(&rt, batch).unwrap().changed(0), Ok(10));
+}
