@@ -61,12 +61,14 @@ pub(super) static OUTSIDE: &[Outside<Contender>] = &[
         true,
         "DataFusion: a batch's queries of a kind are a table, and are joined with the bookings"
     ),
+    outside!("datafusion-bins", true, "the same, joined by bins of what has to lie in a range as well"),
     outside!("datafusion-each", true, "DataFusion: one query after another, by prepared plans"),
     outside!(
         "duckdb",
         true,
         "DuckDB: a batch's queries of a kind are a table, and are joined with the bookings"
     ),
+    outside!("duckdb-bins", true, "the same, joined by bins of what has to lie in a range as well"),
     outside!(
         "duckdb-each",
         true,

@@ -66,8 +66,8 @@ impl Kind {
         Shape { equals, between, gives }
     }
 
-    /// How wide the range is.
-    const fn span(self) -> i64 {
+    /// How wide the range is: so many values.
+    pub const fn span(self) -> i64 {
         match self {
             Self::Name | Self::Origin => 7,
             Self::Carrier => 30,

@@ -1,0 +1,253 @@
+//! DuckDB in memory: by joins of a batch's requests with the table, and one request after another.
+
+use crate::Failed;
+use crate::sql::{Gathered, Join, asked, by_kind, create, or_null, single, sums};
+use crate::waves::waves;
+use duckdb::arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch};
+use duckdb::arrow::datatypes::{DataType, Field, Int64Type, Schema};
+use duckdb::{Config, Connection, params_from_iter};
+use std::sync::Arc;
+use xtasking_experiments::scan::bookings::{COLUMNS, NULL, Row};
+use xtasking_experiments::scan::database::{Database, Digest};
+use xtasking_experiments::scan::requests::{Batch, Change, Kind};
+
+/// What both have in common.
+struct Duck(Connection);
+
+/// All queries of a kind that a batch has are put into a table, which is joined with the bookings. Changes are made in waves,
+/// each by one statement, but for bookings that come.
+pub struct Joined {
+    duck: Duck,
+    join: Join,
+}
+
+/// One request after another, by prepared statements, all of a batch in one transaction; with an index by locator.
+pub struct Each(Duck);
+
+fn batch(names: &[String], columns: Vec<ArrayRef>) -> Result<RecordBatch, Failed> {
+    let field =
+        |(name, column): (&String, &ArrayRef)| Field::new(name, DataType::Int64, column.is_nullable());
+    let fields: Vec<_> = names.iter().zip(&columns).map(field).collect();
+    Ok(RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)?)
+}
+
+fn column(values: impl IntoIterator<Item = i64>) -> ArrayRef {
+    Arc::new(Int64Array::from_iter(values.into_iter().map(|value| (value != NULL).then_some(value))))
+}
+
+/// The values of a row.
+fn values(rows: &RecordBatch, row: usize) -> impl Iterator<Item = i64> + '_ {
+    rows.columns().iter().map(move |column| {
+        let column = column.as_primitive::<Int64Type>();
+        or_null(column.is_valid(row).then(|| column.value(row)))
+    })
+}
+
+/// What the crate is made for. With another library it might do anything.
+const VERSION: &str = "v1.5.6";
+
+impl Duck {
+    fn start(threads: usize) -> Result<Self, Failed> {
+        let config = Config::default().threads(threads as i64)?.enable_autoload_extension(false)?;
+        let connection = Connection::open_in_memory_with_flags(config)?;
+        let version = connection.version()?;
+        if version != VERSION {
+            return Err(format!("libduckdb is of version {version}; this was made for {VERSION}").into());
+        }
+        connection.set_prepared_statement_cache_capacity(64);
+        connection.execute_batch(&create())?;
+        Ok(Self(connection))
+    }
+
+    fn append<'a>(&self, rows: impl Iterator<Item = &'a Row> + Clone) -> Result<(), Failed> {
+        if rows.clone().next().is_none() {
+            return Ok(());
+        }
+        let columns = (0..COLUMNS.len()).map(|place| column(rows.clone().map(|row| row[place])));
+        self.fill("bookings", &COLUMNS.map(str::to_string), columns.collect())
+    }
+
+    /// Adds rows to a table.
+    fn fill(&self, table: &str, names: &[String], columns: Vec<ArrayRef>) -> Result<(), Failed> {
+        let mut appender = self.0.appender(table)?;
+        appender.append_record_batch(batch(names, columns)?)?;
+        Ok(appender.flush()?)
+    }
+
+    fn execute(&self, text: &str, values: &[i64]) -> Result<(), Failed> {
+        self.0.prepare_cached(text)?.execute(params_from_iter(values))?;
+        Ok(())
+    }
+
+    fn query(&self, text: &str, values: &[i64]) -> Result<Vec<RecordBatch>, Failed> {
+        Ok(self.0.prepare_cached(text)?.query_arrow(params_from_iter(values))?.collect())
+    }
+
+    fn within<T>(&self, work: impl FnOnce() -> Result<T, Failed>) -> Result<T, String> {
+        let attempt = || {
+            self.execute("BEGIN", &[])?;
+            let made = work()?;
+            self.execute("COMMIT", &[])?;
+            Ok(made)
+        };
+        attempt().map_err(|error: Failed| error.to_string())
+    }
+
+    fn sums(&self) -> Result<Vec<i64>, String> {
+        let rows = self.query(&sums(), &[]).map_err(|error| error.to_string())?;
+        let row = rows.iter().find(|rows| rows.num_rows() == 1).ok_or("there are no sums")?;
+        Ok(values(row, 0).collect())
+    }
+}
+
+/// The columns of the table of a wave's changes; which change it is comes first.
+const CHANGES: [&str; 5] = ["change", "pnr", "since", "value", "day"];
+const MERGE: &str = "MERGE INTO bookings b USING changes c ON b.pnr = c.pnr \
+     WHEN MATCHED AND c.change = 0 THEN DELETE \
+     WHEN MATCHED AND c.change = 1 THEN UPDATE SET status = c.value \
+     WHEN MATCHED AND c.change = 2 AND b.departure = c.since THEN UPDATE SET flight = c.value, departure = c.day";
+
+impl Joined {
+    pub fn start(threads: usize, join: Join) -> Result<Self, Failed> {
+        let duck = Duck::start(threads)?;
+        let table = |name: &str, columns: &[String]| {
+            let columns: Vec<_> = columns.iter().map(|column| format!("{column} BIGINT NOT NULL")).collect();
+            duck.0.execute_batch(&format!("CREATE TEMP TABLE {name} ({})", columns.join(", ")))
+        };
+        for kind in Kind::EACH {
+            table(&asked(kind), &join.names(kind))?;
+        }
+        table("changes", &CHANGES.map(str::to_string))?;
+        Ok(Self { duck, join })
+    }
+
+    fn change(&self, wave: &[&Change]) -> Result<(), Failed> {
+        let mut inserted: Vec<&Row> = Vec::new();
+        let mut changes: Vec<[i64; 5]> = Vec::new();
+        for change in wave {
+            match **change {
+                Change::Insert(ref rows) => inserted.extend(rows),
+                Change::Delete { pnr } => changes.push([0, pnr, 0, 0, 0]),
+                Change::Status { pnr, status } => changes.push([1, pnr, 0, status, 0]),
+                Change::Move { pnr, from, flight, to } => changes.push([2, pnr, from, flight, to]),
+            }
+        }
+        if !changes.is_empty() {
+            let of = |place| column(changes.iter().map(|change| change[place]));
+            self.duck.fill("changes", &CHANGES.map(str::to_string), (0..CHANGES.len()).map(of).collect())?;
+            self.duck.execute(MERGE, &[])?;
+            self.duck.execute("DELETE FROM changes", &[])?;
+        }
+        self.duck.append(inserted.into_iter())
+    }
+
+    fn answer(&self, batch: &Batch) -> Result<Vec<RecordBatch>, Failed> {
+        let mut answers = Vec::new();
+        for (kind, queries) in by_kind(batch) {
+            let columns = self.join.columns(kind, &queries).into_iter().map(column);
+            self.duck.fill(&asked(kind), &self.join.names(kind), columns.collect())?;
+            answers.extend(self.duck.query(&self.join.statement(kind), &[])?);
+            self.duck.execute(&format!("DELETE FROM {}", asked(kind)), &[])?;
+        }
+        Ok(answers)
+    }
+}
+
+impl Database for Joined {
+    type Answers = Vec<RecordBatch>;
+
+    fn append(&mut self, rows: &[Row]) -> Result<(), String> {
+        self.duck.append(rows.iter()).map_err(|error| error.to_string())
+    }
+
+    fn serve(&mut self, batch: &Batch) -> Result<Vec<RecordBatch>, String> {
+        self.duck.within(|| {
+            waves(&batch.changes).iter().try_for_each(|wave| self.change(wave))?;
+            self.answer(batch)
+        })
+    }
+
+    fn digests(&self, batch: &Batch, answers: Vec<RecordBatch>) -> Result<Vec<u64>, String> {
+        let mut gathered = Gathered::new(batch);
+        for rows in &answers {
+            for row in 0..rows.num_rows() {
+                let mut values = values(rows, row);
+                let id = values.next().ok_or("there are no columns")?;
+                gathered.add(id, values);
+            }
+        }
+        Ok(gathered.finish(batch))
+    }
+
+    fn sums(&mut self) -> Result<Vec<i64>, String> {
+        self.duck.sums()
+    }
+}
+
+impl Each {
+    pub fn start(threads: usize) -> Result<Self, Failed> {
+        Ok(Self(Duck::start(threads)?))
+    }
+
+    fn change(&self, change: &Change) -> Result<(), Failed> {
+        match *change {
+            Change::Insert(ref rows) => {
+                let marks = (1..=COLUMNS.len()).map(|place| format!("?{place}")).collect::<Vec<_>>();
+                let mut insert = self
+                    .0
+                    .0
+                    .prepare_cached(&format!("INSERT INTO bookings VALUES ({})", marks.join(", ")))?;
+                for row in rows {
+                    insert.execute(params_from_iter(
+                        row.iter().map(|&value| (value != NULL).then_some(value)),
+                    ))?;
+                }
+                Ok(())
+            }
+            Change::Status { pnr, status } => {
+                self.0.execute("UPDATE bookings SET status = ?2 WHERE pnr = ?1", &[pnr, status])
+            }
+            Change::Move { pnr, from, flight, to } => self.0.execute(
+                "UPDATE bookings SET flight = ?3, departure = ?4 WHERE pnr = ?1 AND departure = ?2",
+                &[pnr, from, flight, to],
+            ),
+            Change::Delete { pnr } => self.0.execute("DELETE FROM bookings WHERE pnr = ?1", &[pnr]),
+        }
+    }
+}
+
+impl Database for Each {
+    type Answers = Vec<Vec<RecordBatch>>;
+
+    fn append(&mut self, rows: &[Row]) -> Result<(), String> {
+        self.0.append(rows.iter()).map_err(|error| error.to_string())
+    }
+
+    fn complete(&mut self) -> Result<(), String> {
+        self.0.execute("CREATE INDEX by_pnr ON bookings (pnr)", &[]).map_err(|error| error.to_string())
+    }
+
+    fn serve(&mut self, batch: &Batch) -> Result<Self::Answers, String> {
+        let texts = Kind::EACH.map(|kind| single(kind, '?'));
+        self.0.within(|| {
+            batch.changes.iter().try_for_each(|change| self.change(change))?;
+            let queries = batch.queries.iter();
+            queries.map(|query| self.0.query(&texts[query.kind as usize], &query.values)).collect()
+        })
+    }
+
+    fn digests(&self, _: &Batch, answers: Self::Answers) -> Result<Vec<u64>, String> {
+        let digest = |answer: Vec<RecordBatch>| {
+            let mut digest = Digest::default();
+            for rows in &answer {
+                (0..rows.num_rows()).for_each(|row| digest.add(values(rows, row)));
+            }
+            digest.finish()
+        };
+        Ok(answers.into_iter().map(digest).collect())
+    }
+
+    fn sums(&mut self) -> Result<Vec<i64>, String> {
+        self.0.sums()
+    }
+}
