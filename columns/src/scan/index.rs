@@ -57,9 +57,10 @@ pub(crate) struct Index {
 pub(super) struct Entered {
     pub column: usize,
     pub kind: Kind,
+    /// But for those of which many ask for one.
     pub points: Points,
     /// Who asks for each slot of points for which many do.
-    crowds: Box<[Option<Box<Crowd>>]>,
+    crowds: Box<[Option<Crowd>]>,
     pub spans: Spans,
 }
 
@@ -123,13 +124,11 @@ impl Index {
         }
         for (column, Entries { kind, points, spans }) in columns.into_iter().enumerate() {
             if let Some(kind) = kind {
-                let (points, spans) = (Points::new(points), Spans::new(&spans));
-                let slots = 0..points.slots() as u32;
-                let crowd = |slot| {
-                    let queries = points.queries(slot);
-                    (queries.len() >= MANY).then(|| Box::new(made.crowd(queries)))
-                };
-                let crowds = slots.map(crowd).collect();
+                let (mut points, spans) = (Points::new(points), Spans::new(&spans));
+                let mut crowds: Box<[Option<Crowd>]> = (0..points.slots()).map(|_| None).collect();
+                for (slot, queries) in points.take(MANY) {
+                    crowds[slot as usize] = Some(made.crowd(queries));
+                }
                 made.columns.push(Entered { column, kind, points, crowds, spans });
             }
         }
@@ -137,7 +136,7 @@ impl Index {
     }
 
     /// Enters queries that ask for the same word by what is to be tested next, if that is the same column for many.
-    fn crowd(&mut self, queries: &[u32]) -> Crowd {
+    fn crowd(&mut self, queries: Vec<u32>) -> Crowd {
         let next = |query: u32| match self.rest(query).first() {
             Some(&Check::Keys { column, kind, low, high }) if low <= high => {
                 Some((column, kind, (low, high, query)))
@@ -149,10 +148,10 @@ impl Index {
         columns.sort_unstable_by_key(|&(column, _)| column);
         let most = columns.chunk_by(|a, b| a == b).max_by_key(|same| same.len());
         let Some(&[(column, kind), ..]) = most.filter(|same| same.len() >= MANY) else {
-            return Crowd { second: None, others: queries.to_vec() };
+            return Crowd { second: None, others: queries };
         };
         let (mut spans, mut others) = (Vec::new(), Vec::new());
-        for &query in queries {
+        for query in queries {
             match next(query) {
                 Some((at, _, span)) if at == column => spans.push(span),
                 _ => others.push(query),
@@ -175,6 +174,6 @@ impl Entered {
     /// Those that ask for the word of this slot, if they are many.
     #[inline]
     pub fn crowd(&self, slot: u32) -> Option<&Crowd> {
-        self.crowds[slot as usize].as_deref()
+        self.crowds[slot as usize].as_ref()
     }
 }

@@ -54,7 +54,7 @@ impl Scan {
             if entered.points.slots() > 0 {
                 entered.find_points(chunk, rows, hits, pairs);
                 hits.by_slot(entered.points.slots(), |slot, rows| {
-                    let Some(crowd) = entered.crowd(slot) else { unreachable!("others are paired") };
+                    let Some(crowd) = entered.crowd(slot) else { unreachable!("the others are paired") };
                     if let Some(by) = &crowd.second {
                         by.find(chunk, rows, second);
                         by.spans.tell(second, &mut tell);
@@ -93,12 +93,10 @@ impl Entered {
         hits.clear();
         let column = &chunk.columns[self.column];
         let rows = |block| rows.block(block) & column.valid.block(block);
-        self.points.find(column.words(), rows, |slot, row| {
-            if self.crowd(slot).is_some() {
-                hits.add(slot, row);
-            } else {
-                pairs.extend(self.points.queries(slot).iter().map(|&query| (query, row)));
-            }
+        self.points.find(column.words(), rows, |slot, row| match self.points.queries(slot) {
+            [] => hits.add(slot, row),
+            &[query] => pairs.push((query, row)),
+            queries => pairs.extend(queries.iter().map(|&query| (query, row))),
         });
     }
 

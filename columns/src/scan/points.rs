@@ -74,6 +74,11 @@ impl Points {
         self.queries.slots()
     }
 
+    /// Takes out who asks for words that at least so many ask for: nobody seems to, then. They come with their slots.
+    pub fn take(&mut self, least: usize) -> Vec<(u32, Vec<u32>)> {
+        self.queries.take(least)
+    }
+
     /// Who asks for the word of a slot.
     #[inline]
     pub fn queries(&self, slot: u32) -> &[u32] {
