@@ -17,7 +17,7 @@ use std::future::Future;
 use std::sync::Arc;
 use xtasking::Runtime;
 use xtasking_columns::sql::{SqlTable, register};
-use xtasking_columns::{Batch, Table};
+use xtasking_columns::{Batch, Table, Terms};
 
 fn wait<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)
@@ -70,9 +70,14 @@ fn literal(data_type: &DataType, value: xtasking_columns::Value) -> Expr {
     lit(ScalarValue::try_from_array(&array, 0).unwrap())
 }
 
-/// A value that a column is compared with. Numbers that are of no calendar have no other types.
+/// A value that a column is compared with. Only whole numbers are compared with those of other types.
 fn compared(data_type: &DataType) -> BoxedStrategy<xtasking_columns::Value> {
-    if data_type.is_integer() { asked(data_type) } else { common::value(data_type) }
+    let value = if data_type.is_integer() { asked(data_type) } else { common::value(data_type) };
+    // DataFusion panics when it displays this one.
+    let is_date = *data_type == DataType::Date64;
+    value
+        .prop_filter("a date that can be displayed", move |value| !is_date || *value != i64::MIN.into())
+        .boxed()
 }
 
 fn leaf(column: usize, data_type: &DataType) -> BoxedStrategy<Expr> {
@@ -98,8 +103,19 @@ fn leaf(column: usize, data_type: &DataType) -> BoxedStrategy<Expr> {
         .prop_map(move |(list, not)| c.clone().in_list(list, not));
     let null =
         any::<bool>().prop_map(move |not| if not { d.clone().is_not_null() } else { d.clone().is_null() });
-    let like = prop::sample::select(vec!["a%", "abcdefgh%", "%", "é%", "日本%", "a_%", "%a", "abcdefghia"])
-        .prop_map(move |pattern| e.clone().like(lit(pattern)));
+    let like = prop::sample::select(vec![
+        "a%",
+        "`%",
+        "abcdefgg%",
+        "abcdefgh%",
+        "%",
+        "é%",
+        "日本%",
+        "a_%",
+        "%a",
+        "abcdefghia",
+    ])
+    .prop_map(move |pattern| e.clone().like(lit(pattern)));
     match data_type {
         DataType::Boolean => prop_oneof![compare, null, Just(column.clone()), Just(!column)].boxed(),
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => {
@@ -310,6 +326,9 @@ fn statements_with_more_to_them_are_refused_and_change_nothing() {
             "UPDATE bookings SET fare = 1 WHERE code IN (SELECT code FROM others)",
             "UPDATE bookings SET fare = 1 WHERE flight = 7 OR flight = 8",
             "UPDATE bookings SET fare = others.fare FROM others WHERE others.code = bookings.code",
+            "UPDATE bookings SET fare = 1 FROM others",
+            "UPDATE bookings SET fare = 1 FROM others WHERE bookings.flight = 7",
+            "UPDATE bookings SET fare = 1 FROM others WHERE others.flight = 7",
             "UPDATE bookings SET name = NULL WHERE flight = 7",
             "INSERT OVERWRITE bookings SELECT * FROM others",
             "INSERT INTO bookings (code, fare) VALUES ('D4', 1)",
@@ -442,35 +461,41 @@ fn what_can_be_tested_is_pushed_down() {
 /// Statements of many tasks at a time, none of which waits for a thread.
 #[test]
 fn many_statements_at_a_time() {
-    let threads = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
-    threads.block_on(async {
-        let rt = Arc::new(Runtime::builder().workers(2).build().unwrap());
-        let schema = numbers_and_names();
-        let columns = Arc::new(Table::new(&rt, schema, 2).unwrap());
-        let session = SessionContext::new();
-        register(&session, "ours", SqlTable::new(rt.clone(), columns.clone())).unwrap();
-        let tasks: Vec<_> = (0..60)
-            .map(|number| {
-                let session = session.clone();
-                tokio::spawn(async move {
-                    let insert = format!("INSERT INTO ours VALUES ({number}, 'a', 1), ({number}, 'b', 1)");
-                    assert_eq!(count(&session, &insert).await.unwrap(), 2);
-                    let found =
-                        rows(&session, &format!("SELECT * FROM ours WHERE c0 = {number}")).await.unwrap();
-                    assert_eq!(found.len(), 2);
-                    let delete = format!("DELETE FROM ours WHERE c0 = {number} AND c1 = 'a'");
-                    assert_eq!(count(&session, &delete).await.unwrap(), 1);
-                })
+    for collecting in [false, true] {
+        let threads = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
+        threads.block_on(many_statements(collecting));
+    }
+}
+
+async fn many_statements(collecting: bool) {
+    let rt = Arc::new(Runtime::builder().workers(2).build().unwrap());
+    let columns = Arc::new(Table::new(&rt, numbers_and_names(), 2).unwrap());
+    let session = SessionContext::new();
+    let ours = match collecting {
+        true => SqlTable::collecting(rt.clone(), columns.clone(), Terms::default()).unwrap(),
+        false => SqlTable::new(rt.clone(), columns.clone()),
+    };
+    register(&session, "ours", ours).unwrap();
+    let tasks: Vec<_> = (0..60)
+        .map(|number| {
+            let session = session.clone();
+            tokio::spawn(async move {
+                let insert = format!("INSERT INTO ours VALUES ({number}, 'a', 1), ({number}, 'b', 1)");
+                assert_eq!(count(&session, &insert).await.unwrap(), 2);
+                let found = rows(&session, &format!("SELECT * FROM ours WHERE c0 = {number}")).await.unwrap();
+                assert_eq!(found.len(), 2);
+                let delete = format!("DELETE FROM ours WHERE c0 = {number} AND c1 = 'a'");
+                assert_eq!(count(&session, &delete).await.unwrap(), 1);
             })
-            .collect();
-        for task in tasks {
-            task.await.unwrap();
-        }
-        let sum = session.sql("SELECT sum(c0) FROM ours").await.unwrap().collect().await.unwrap();
-        assert_eq!(sum[0].column(0).as_primitive::<Int64Type>().value(0), (0..60).sum::<i64>());
-        // What SQL has done is there for others.
-        let mut batch = Batch::new();
-        batch.query(xtasking_columns::Query::rows(xtasking_columns::Filter::all(), ["c1"]));
-        assert_eq!(columns.send(&rt, batch).await.unwrap().rows(0).unwrap().num_rows(), 60);
-    });
+        })
+        .collect();
+    for task in tasks {
+        task.await.unwrap();
+    }
+    let sum = session.sql("SELECT sum(c0) FROM ours").await.unwrap().collect().await.unwrap();
+    assert_eq!(sum[0].column(0).as_primitive::<Int64Type>().value(0), (0..60).sum::<i64>());
+    // What SQL has done is there for others.
+    let mut batch = Batch::new();
+    batch.query(xtasking_columns::Query::rows(xtasking_columns::Filter::all(), ["c1"]));
+    assert_eq!(columns.send(&rt, batch).await.unwrap().rows(0).unwrap().num_rows(), 60);
 }

@@ -10,31 +10,23 @@ pub(super) struct Points {
     queries: Lists,
 }
 
-/// How slots are found. Before there is a filter of bits, as most rows concern nobody.
-#[derive(Debug)]
+/// How slots are found. First a *mark* is looked up, as most rows concern nobody: all words that are asked for have one, and
+/// others by chance.
+#[derive(Debug, Default)]
 enum Words {
-    /// By hash.
-    Hashed {
-        /// A bit for each word that is asked for, and for others by chance.
-        filter: Box<[u64]>,
-        places: Box<[Place]>,
-        /// How far a hash is shifted to become a bit of the filter, and a place.
-        bit_shift: u32,
-        place_shift: u32,
-    },
+    #[default]
+    Nothing,
     /// By how much they are greater than the least, if all lie close together.
-    Close {
-        least: u64,
-        /// A bit for each word that is asked for.
-        filter: Box<[u64]>,
-        slots: Box<[u32]>,
-    },
+    Close { least: u64, marks: Marks, slots: Box<[u32]> },
+    /// By hash.
+    Hashed { marks: Marks, places: Box<[Place]>, shift: u32 },
 }
 
-impl Default for Words {
-    fn default() -> Self {
-        Self::Close { least: 0, filter: Box::default(), slots: Box::default() }
-    }
+/// A byte for each number of 16 bits: 1 for those that are marked. So the number needs no check, and the mark no shift.
+type Marks = Box<[u8; 1 << 16]>;
+
+fn no_marks() -> Marks {
+    vec![0; 1 << 16].try_into().expect("as many")
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -47,8 +39,7 @@ impl Place {
     const FREE: Self = Self { word: 0, slot: u32::MAX };
 }
 
-/// Bits of the filter for each word, and places, if they are found by hash.
-const BITS: usize = 16;
+/// Places for each word.
 const PLACES: usize = 2;
 /// Words that differ by less are found without hashing.
 const CLOSE: u64 = 1 << 16;
@@ -61,6 +52,12 @@ const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
 fn hash(word: u64) -> u64 {
     // Words of one column often differ in their upper bits alone.
     (word ^ word >> 32).wrapping_mul(MIX)
+}
+
+/// The number of a word's mark, by hash.
+#[inline(always)]
+fn hashed(word: u64) -> u16 {
+    (hash(word) >> 48) as u16
 }
 
 impl Points {
@@ -87,26 +84,26 @@ impl Points {
     #[inline(always)]
     pub fn find(&self, words: &[u64], rows: impl Fn(usize) -> u64, each: impl FnMut(u32, u16)) {
         match &self.words {
-            Words::Hashed { filter, places, bit_shift, place_shift } => {
-                let bit = |word| hash(word) >> bit_shift;
-                find(words, rows, filter, bit, |word| of(places, *place_shift, word), each);
+            Words::Nothing => {}
+            Words::Close { least, marks, slots } => {
+                let above = |word: u64| word.wrapping_sub(*least);
+                let slot = |word| slots.get(usize::try_from(above(word)).ok()?).copied();
+                find(words, rows, marks, |word| above(word) as u16, slot, each);
             }
-            Words::Close { least, filter, slots } => {
-                // The last bit is nobody's.
-                let bit = |word: u64| word.wrapping_sub(*least).min(slots.len() as u64);
-                find(words, rows, filter, bit, |word| Some(slots[bit(word) as usize]), each);
+            Words::Hashed { marks, places, shift } => {
+                find(words, rows, marks, hashed, |word| of(places, *shift, word), each);
             }
         }
     }
 }
 
-/// The same for a filter, of which `bit` tells the bit of a word.
+/// The same for marks, of which `number` tells that of a word.
 #[inline(always)]
 fn find(
     words: &[u64],
     rows: impl Fn(usize) -> u64,
-    filter: &[u64],
-    bit: impl Fn(u64) -> u64,
+    marks: &Marks,
+    number: impl Fn(u64) -> u16,
     slot: impl Fn(u64) -> Option<u32>,
     mut each: impl FnMut(u32, u16),
 ) {
@@ -115,9 +112,12 @@ fn find(
     for (block, words) in blocks.iter().enumerate() {
         // Without a branch for each row, which nobody could foresee.
         let mut left = 0;
-        for (row, &word) in words.iter().enumerate() {
-            let bit = bit(word);
-            left |= (filter[(bit / 64) as usize] >> (bit % 64) & 1) << row;
+        for (byte, words) in words.as_chunks::<8>().0.iter().enumerate() {
+            let mut marked = 0;
+            for (row, &word) in words.iter().enumerate() {
+                marked |= marks[usize::from(number(word))] << row;
+            }
+            left |= u64::from(marked) << (8 * byte);
         }
         left &= rows(block);
         while left != 0 {
@@ -133,33 +133,28 @@ fn find(
 impl Words {
     /// Of these words, which are in order, each once. Their places are their slots.
     fn new(words: &[u64]) -> Self {
-        let (Some(&least), Some(&greatest)) = (words.first(), words.last()) else { return Self::default() };
+        let (Some(&least), Some(&greatest)) = (words.first(), words.last()) else { return Self::Nothing };
         let slots = || words.iter().copied().zip(0u32..);
+        let mut marks = no_marks();
         if greatest - least < CLOSE {
-            let width = (greatest - least + 1) as usize;
-            let mut filter: Box<[u64]> = vec![0; width / 64 + 1].into();
-            let mut found: Box<[u32]> = vec![0; width].into();
+            let mut found: Box<[u32]> = vec![Place::FREE.slot; (greatest - least + 1) as usize].into();
             for (word, slot) in slots() {
-                let place = (word - least) as usize;
-                filter[place / 64] |= 1 << (place % 64);
-                found[place] = slot;
+                marks[(word - least) as usize] = 1;
+                found[(word - least) as usize] = slot;
             }
-            return Self::Close { least, filter, slots: found };
+            return Self::Close { least, marks, slots: found };
         }
-        let bits = (words.len() * BITS).next_power_of_two().max(64);
-        let mut filter: Box<[u64]> = vec![0; bits / 64].into();
         let mut places: Box<[Place]> = vec![Place::FREE; (words.len() * PLACES).next_power_of_two()].into();
-        let (bit_shift, place_shift) = (64 - bits.ilog2(), 64 - places.len().ilog2());
+        let shift = 64 - places.len().ilog2();
         for (word, slot) in slots() {
-            let bit = (hash(word) >> bit_shift) as usize;
-            filter[bit / 64] |= 1 << (bit % 64);
-            let mut place = (hash(word) >> place_shift) as usize;
+            marks[usize::from(hashed(word))] = 1;
+            let mut place = (hash(word) >> shift) as usize;
             while places[place].slot != Place::FREE.slot {
                 place = (place + 1) % places.len();
             }
             places[place] = Place { word, slot };
         }
-        Self::Hashed { filter, places, bit_shift, place_shift }
+        Self::Hashed { marks, places, shift }
     }
 }
 

@@ -220,3 +220,17 @@ pub(super) fn value(literal: &ScalarValue, data_type: &DataType) -> Option<Value
         Kind::Unsigned | Kind::Prefix => Value::Unsigned(word),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::next;
+
+    #[test]
+    fn the_next_text_is_greater_than_all_that_begin_so() {
+        let next = |begins| next(begins).unwrap_or_default();
+        assert_eq!([next("a"), next("az"), next("é")], ["b", "a{", "ê"]);
+        // Between these two numbers are none of letters.
+        assert_eq!(next("a\u{d7ff}"), "a\u{e000}");
+        assert_eq!([next("a\u{10ffff}"), next("\u{10ffff}"), next("")], ["b", "", ""]);
+    }
+}

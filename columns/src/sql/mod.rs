@@ -13,6 +13,8 @@
 //! | `UPDATE` | one change; conditions such as above, and literals as new values |
 //! | `TRUNCATE` | one change |
 //!
+//! Statements of many sessions share scans if they are [collected](SqlTable::collecting).
+//!
 //! A `DELETE` or an `UPDATE` with other conditions, such as subqueries, is refused. This cannot be left to DataFusion: it
 //! tells a table only those conditions that it could keep apart, so that a condition with a subquery would vanish, and *more*
 //! rows would be changed than were asked for. Therefore [`register`] has each such statement looked at as a whole, before
@@ -50,6 +52,7 @@ mod requests;
 mod scan;
 mod whole;
 
+use crate::desk::{Desk, Terms};
 use crate::request::{Change, Filter, Query};
 use crate::table::Table;
 use arrow_schema::SchemaRef;
@@ -67,6 +70,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use requests::Requests;
 use scan::ScanExec;
 use std::fmt;
+use std::io;
 use std::sync::Arc;
 use whole::WholeStatements;
 use xtasking::Runtime;
@@ -78,9 +82,21 @@ pub struct SqlTable {
 }
 
 impl SqlTable {
-    /// Of a table of this runtime.
+    /// Of a table of this runtime. Each statement is a batch of its own.
     pub fn new(rt: Arc<Runtime>, table: Arc<Table>) -> Self {
-        Self { requests: Requests::new(rt, table) }
+        Self { requests: Requests::new(rt, table, None) }
+    }
+
+    /// The same, where statements that come at about the same time share batches, and so their scans: a [`Desk`] on these
+    /// terms collects them. Those that need several requests at the same time, for `OR` or `IN`, remain batches of their own.
+    /// A statement that the desk refuses fails.
+    ///
+    /// # Errors
+    ///
+    /// If the desk cannot be [opened](Desk::open).
+    pub fn collecting(rt: Arc<Runtime>, table: Arc<Table>, terms: Terms) -> io::Result<Self> {
+        let desk = Desk::open(&rt, &table, terms)?;
+        Ok(Self { requests: Requests::new(rt, table, Some(desk)) })
     }
 }
 

@@ -3,7 +3,7 @@
 use super::change::ChangeExec;
 use super::conditions::{All, value};
 use super::{SqlTable, and, not_whole};
-use crate::request::{Change, Filter};
+use crate::request::{Change, Filter, Name};
 use crate::value::Value;
 use arrow_schema::SchemaRef;
 use async_trait::async_trait;
@@ -130,7 +130,7 @@ fn set(
     name: &TableReference,
     table: &SqlTable,
     config: &ConfigOptions,
-) -> Result<Vec<(String, Option<Value>)>> {
+) -> Result<Vec<(Name, Option<Value>)>> {
     let schema = table.schema();
     let mut set = Vec::new();
     for expr in &projection.expr {
@@ -151,7 +151,7 @@ fn set(
             _ => None,
         };
         match value {
-            Some(value) => set.push((column.clone(), value)),
+            Some(value) => set.push((column.clone().into(), value)),
             None => {
                 return not_impl_err!(
                     "UPDATE of table {name} is refused, and changes nothing: column {column} can be set to a literal \
