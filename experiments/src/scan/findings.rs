@@ -16,7 +16,7 @@ pub(super) struct Findings {
 }
 
 /// The number that `percent` of some sorted ones do not exceed.
-fn percentile(sorted: &[u64], percent: usize) -> u64 {
+pub(super) fn percentile<T: Copy>(sorted: &[T], percent: usize) -> T {
     let place = (sorted.len() * percent).div_ceil(100).max(1) - 1;
     sorted[place.min(sorted.len() - 1)]
 }

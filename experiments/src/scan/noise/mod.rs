@@ -13,6 +13,7 @@ pub use hogs::{Burn, burn};
 use super::Options;
 use super::bookings::{Bookings, COLUMNS};
 use super::database::{Database, Server as _};
+use super::findings::percentile;
 use super::oracle::Oracle;
 use super::own::Own;
 use super::requests::{Batch, Mix, Turn};
@@ -56,17 +57,26 @@ struct State<'a> {
     next: u64,
 }
 
-/// What came of batches, and how long each took.
+/// What came of batches, when each was begun, and how long it took.
 struct Served {
     answers: Vec<Answers>,
-    times: Vec<Duration>,
+    times: Vec<(Instant, Duration)>,
 }
 
-/// A change of the plan: when it was made, since the competitors came, and how many rows were moved.
+/// A change of the plan: when it was made, also since the competitors came, and how many rows were moved.
 struct Moved {
+    at: Instant,
     after: Duration,
     weights: Vec<f64>,
     rows: u64,
+}
+
+/// The median and 99 of 100, in words; there must be one.
+fn latencies(times: impl Iterator<Item = Duration>) -> String {
+    let mut times: Vec<_> = times.collect();
+    times.sort_unstable();
+    let [half, most] = [50, 99].map(|percent| percentile(&times, percent).as_secs_f64() * 1e3);
+    format!("{half:.1} / {most:.1} ms")
 }
 
 fn shares(weights: &[f64]) -> String {
@@ -83,7 +93,7 @@ fn serve(own: &Own, batches: &[Batch]) -> Result<Served, String> {
     for batch in batches {
         let began = Instant::now();
         served.answers.push(own.answer(batch)?);
-        served.times.push(began.elapsed());
+        served.times.push((began, began.elapsed()));
     }
     Ok(served)
 }
@@ -193,21 +203,24 @@ impl Noise {
             _ => (serve(&state.own, &batches).map_err(failed)?, Vec::new(), early),
         };
         drop(hogs);
-        let time: Duration = served.times.iter().sum();
-        let mut sorted = served.times;
-        sorted.sort_unstable();
-        let percent = |percent: usize| sorted[(sorted.len() * percent).div_ceil(100) - 1].as_secs_f64() * 1e3;
-        let mut note = format!("{context}: {:.1} / {:.1} ms", percent(50), percent(99));
+        let times = served.times.iter().map(|(_, time)| *time);
+        let mut note = format!("{context}: {}", latencies(times.clone()));
         if deployment != Deployment::Naive {
             note += &format!(", shares as {}", shares(&weights));
         }
-        for Moved { after, weights, rows } in moved {
-            note +=
-                &format!(", after {:.2} s as {} ({rows} rows moved)", after.as_secs_f64(), shares(&weights));
+        for Moved { at, after, weights, rows } in moved {
+            let (after, weights) = (after.as_secs_f64(), shares(&weights));
+            note += &format!(", after {after:.2} s as {weights} ({rows} rows moved)");
+            let mut since =
+                served.times.iter().filter(|(began, _)| *began > at).map(|(_, time)| *time).peekable();
+            if since.peek().is_some() {
+                note += &format!(": {} from then on", latencies(since));
+            }
         }
         self.notes.borrow_mut().push(note);
+        let time: Duration = times.sum();
         state.check(&batches, served.answers).map_err(failed)?;
-        Ok((self.turn.requests * sorted.len()) as f64 / time.as_secs_f64())
+        Ok((self.turn.requests * served.times.len()) as f64 / time.as_secs_f64())
     }
 
     /// Serves batches while an adviser looks at the machine. Competitors come when a part of the batches was served; only
@@ -230,7 +243,7 @@ impl Noise {
                 while let Err(RecvTimeoutError::Timeout) = is_over.recv_timeout(Looks::PAUSE) {
                     if let Some(weights) = looks.look()? {
                         let rows = own.balance(&weights).map_err(failed)?;
-                        moves.push((Instant::now(), Moved { after: Duration::ZERO, weights, rows }));
+                        moves.push((Instant::now(), weights, rows));
                     }
                 }
                 Ok::<_, Failure>(moves)
@@ -247,10 +260,13 @@ impl Noise {
             drop(over);
             let moves = advised.join().expect("it looks and does not panic")?;
             let (served, hogs, came) = worked?;
-            let moves = moves
-                .into_iter()
-                .map(|(at, moved)| Moved { after: at.saturating_duration_since(came), ..moved });
-            Ok((served, moves.collect(), hogs))
+            let moved = |(at, weights, rows): (Instant, _, _)| Moved {
+                at,
+                after: at.saturating_duration_since(came),
+                weights,
+                rows,
+            };
+            Ok((served, moves.into_iter().map(moved).collect(), hogs))
         })
     }
 }
