@@ -14,3 +14,7 @@ mod concepts {}
 #[cfg(doctest)]
 #[doc = include_str!("../../docs/knowledge.md")]
 mod knowledge {}
+
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/columns.md")]
+mod columns {}
