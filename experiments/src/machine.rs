@@ -94,6 +94,13 @@ pub fn available_memory() -> Option<u64> {
     Some(system.available_memory().min(limit)).filter(|available| *available > 0)
 }
 
+/// What the process has in memory, in bytes, if the system tells.
+pub fn resident_memory() -> Option<u64> {
+    let text = fs::read_to_string("/proc/self/status").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
+}
+
 /// What the system says about its processors and its memory.
 fn system() -> Option<System> {
     let refresh = RefreshKind::nothing()

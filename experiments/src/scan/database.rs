@@ -3,9 +3,9 @@
 
 use super::bookings::{Bookings, NULL, Row};
 use super::requests::{Batch, Turn};
+use crate::machine::resident_memory;
 use crate::ycsb::keyspace::mix;
 use serde::{Deserialize, Serialize};
-use std::fs;
 use std::time::{Duration, Instant};
 
 /// A table of bookings, and whoever answers requests for them. Errors are texts.
@@ -109,7 +109,7 @@ const BLOCK: usize = 1 << 16;
 
 impl<D: Database> Server for D {
     fn load(&mut self, bookings: &Bookings) -> Result<Loaded, String> {
-        let before = resident();
+        let before = resident_memory();
         let mut time = Duration::ZERO;
         let mut block = Vec::with_capacity(BLOCK);
         let mut rows = bookings.rows();
@@ -125,7 +125,7 @@ impl<D: Database> Server for D {
             self.append(&block)?;
             time += began.elapsed();
         }
-        let bytes = resident().zip(before).map(|(after, before)| after.saturating_sub(before));
+        let bytes = resident_memory().zip(before).map(|(after, before)| after.saturating_sub(before));
         Ok(Loaded { nanoseconds: time.as_nanos() as u64, bytes })
     }
 
@@ -139,13 +139,6 @@ impl<D: Database> Server for D {
         }
         Ok(Taken { nanoseconds, digests, sums: self.sums()? })
     }
-}
-
-/// What the process has in memory, in bytes, if the system tells.
-fn resident() -> Option<u64> {
-    let text = fs::read_to_string("/proc/self/status").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
-    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
 #[cfg(test)]

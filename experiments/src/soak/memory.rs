@@ -1,15 +1,8 @@
 //! How much memory the process has, from round to round.
 
+use crate::machine::resident_memory;
 use crate::ycsb::plan::Wrong;
 use std::fmt;
-use std::fs;
-
-/// What the process has in memory, in bytes, if the system tells.
-fn resident() -> Option<u64> {
-    let text = fs::read_to_string("/proc/self/status").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
-    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
-}
 
 /// Rounds differ; the largest of so many sets the bound for all others.
 const WARM_UP: usize = 8;
@@ -28,7 +21,7 @@ pub(super) struct Growth {
 impl Growth {
     /// A round is over.
     pub(super) fn check(&mut self) -> Result<(), Wrong> {
-        self.check_against(resident().unwrap_or(0))
+        self.check_against(resident_memory().unwrap_or(0))
     }
 
     fn check_against(&mut self, resident: u64) -> Result<(), Wrong> {
@@ -80,6 +73,6 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[test]
     fn there_is_memory() {
-        assert!(resident().unwrap() > 1 << 20);
+        assert!(resident_memory().unwrap() > 1 << 20);
     }
 }
