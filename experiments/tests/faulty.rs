@@ -130,7 +130,8 @@ impl ConcurrentMap for Faulty {
         } else if self.strikes(Fault::ScanBeginsLate) {
             entries.remove(begin);
             entries.extend(next(&map, entries));
-        } else if self.strikes(Fault::ScanIsTooLong) {
+        } else if self.strikes_on(Fault::ScanIsTooLong) {
+            // From there on all of them: the last keys have none behind them.
             entries.extend(next(&map, entries));
         }
     }

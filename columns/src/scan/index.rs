@@ -1,9 +1,11 @@
 //! The index of a batch's queries.
 
+use super::joint;
 use super::points::Points;
 use super::spans::{Span, Spans};
 use crate::plan::{Check, Checks};
 use crate::value::Kind;
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// The least and the greatest key that a column has had; the first is greater if it had none.
@@ -43,7 +45,7 @@ impl Bounds {
 /// See the module's documentation. Queries are known by their numbers.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
-    /// Those that somebody is entered by.
+    /// Those that somebody is entered by, one or several together.
     pub(super) columns: Vec<Entered>,
     /// Queries that are entered nowhere: they have to be asked about each row.
     pub(super) others: Vec<u32>,
@@ -52,10 +54,10 @@ pub(crate) struct Index {
     parts: Vec<Range<u32>>,
 }
 
-/// Queries that are entered by a column.
+/// Queries that are entered by a column, or by several together. Several have no ranges.
 #[derive(Debug)]
 pub(super) struct Entered {
-    pub column: usize,
+    pub columns: Box<[usize]>,
     pub kind: Kind,
     /// But for those of which many ask for one.
     pub points: Points,
@@ -92,47 +94,110 @@ struct Entries {
     spans: Vec<Span>,
 }
 
+/// To put the words of several columns together takes as long for a row as to test so many pairs: so it is worth the while if
+/// one column alone would leave more for each row.
+const WORTH: f64 = 0.03;
+
+/// A query in the making: its checks with their shares, those that the fewest rows pass first.
+struct Ordered {
+    checks: Vec<(f64, Check)>,
+    /// Those of them that ask for one word, by columns.
+    equal: Vec<(usize, u64)>,
+}
+
+impl Ordered {
+    fn new(checks: &Checks, bounds: &[Bounds]) -> Self {
+        let with_share = |&check: &Check| (bounds[check.column()].share(check), check);
+        let mut checks: Vec<_> = checks.0.iter().map(with_share).collect();
+        checks.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let equal = checks.iter().filter_map(|(_, check)| match *check {
+            Check::Keys { column, kind, low, high } if low == high => Some((column, kind.keys().word(low))),
+            _ => None,
+        });
+        let mut equal: Vec<_> = equal.collect();
+        equal.sort_unstable();
+        Self { checks, equal }
+    }
+
+    /// The columns of which it asks for one word each, if these are several.
+    fn joint(&self) -> Option<Box<[usize]>> {
+        let columns: Box<[usize]> = self.equal.iter().map(|&(column, _)| column).collect();
+        // Nobody has two words in one column; such a query is left as it is.
+        let is_joint = columns.len() > 1 && columns.windows(2).all(|pair| pair[0] < pair[1]);
+        is_joint.then_some(columns)
+    }
+
+    /// What one column alone leaves of each row.
+    fn share(&self) -> f64 {
+        self.checks.first().map_or(1.0, |first| first.0)
+    }
+}
+
 impl Index {
     /// Of all queries, by their checks, for columns with these bounds.
     pub fn new<'a>(queries: impl Iterator<Item = &'a Checks>, bounds: &[Bounds]) -> Self {
+        let queries: Vec<Ordered> = queries.map(|checks| Ordered::new(checks, bounds)).collect();
+        let mut joints: BTreeMap<Box<[usize]>, (f64, Entries)> = BTreeMap::new();
+        for query in &queries {
+            if let Some(columns) = query.joint() {
+                joints.entry(columns).or_default().0 += query.share();
+            }
+        }
+        joints.retain(|_, (left, _)| *left >= WORTH);
         let mut columns: Vec<Entries> = bounds.iter().map(|_| Entries::default()).collect();
         let mut made = Self::default();
-        let mut by_share: Vec<(f64, Check)> = Vec::new();
-        for (query, checks) in queries.enumerate() {
-            by_share.clear();
-            by_share.extend(checks.0.iter().map(|&check| (bounds[check.column()].share(check), check)));
-            by_share.sort_by(|a, b| a.0.total_cmp(&b.0));
-            let query = query as u32;
-            let first = by_share.iter().position(|(_, check)| matches!(check, Check::Keys { .. }));
-            match first.map(|first| by_share.remove(first).1) {
-                // Nobody passes; so it is entered nowhere.
-                Some(Check::Keys { low, high, .. }) if low > high => {}
-                Some(Check::Keys { column, kind, low, high }) => {
-                    let entries = &mut columns[column];
-                    entries.kind = Some(kind);
-                    if low == high {
-                        entries.points.push((kind.keys().word(low), query));
-                    } else {
-                        entries.spans.push((low, high, query));
-                    }
-                }
-                _ => made.others.push(query),
+        for (number, mut query) in (0u32..).zip(queries) {
+            let joint = query.joint().and_then(|columns| joints.get_mut(&columns));
+            if let Some((_, entries)) = joint {
+                entries.points.push((joint::of(query.equal.iter().map(|&(_, word)| word)), number));
+                // Others may have the same joint word, though hardly ever: so these are tested all the same, in the end.
+                query.checks.sort_by_key(|(_, check)| {
+                    query.equal.iter().any(|&(column, _)| column == check.column())
+                });
+            } else {
+                made.enter_alone(&mut query.checks, number, &mut columns);
             }
             let begin = made.rest.len() as u32;
-            made.rest.extend(by_share.iter().map(|&(_, check)| check));
+            made.rest.extend(query.checks.iter().map(|&(_, check)| check));
             made.parts.push(begin..made.rest.len() as u32);
         }
-        for (column, Entries { kind, points, spans }) in columns.into_iter().enumerate() {
-            if let Some(kind) = kind {
-                let (mut points, spans) = (Points::new(points), Spans::new(&spans));
-                let mut crowds: Box<[Option<Crowd>]> = (0..points.slots()).map(|_| None).collect();
-                for (slot, queries) in points.take(MANY) {
-                    crowds[slot as usize] = Some(made.crowd(queries));
-                }
-                made.columns.push(Entered { column, kind, points, crowds, spans });
+        for (column, entries) in columns.into_iter().enumerate() {
+            if let Some(kind) = entries.kind {
+                made.complete([column].into(), kind, entries);
             }
         }
+        for (columns, (_, entries)) in joints {
+            made.complete(columns, Kind::Unsigned, entries);
+        }
         made
+    }
+
+    /// Enters a query by the column that leaves the fewest rows, whose check is taken out.
+    fn enter_alone(&mut self, checks: &mut Vec<(f64, Check)>, query: u32, columns: &mut [Entries]) {
+        let first = checks.iter().position(|(_, check)| matches!(check, Check::Keys { .. }));
+        match first.map(|first| checks.remove(first).1) {
+            // Nobody passes; so it is entered nowhere.
+            Some(Check::Keys { low, high, .. }) if low > high => {}
+            Some(Check::Keys { column, kind, low, high }) => {
+                let entries = &mut columns[column];
+                entries.kind = Some(kind);
+                if low == high {
+                    entries.points.push((kind.keys().word(low), query));
+                } else {
+                    entries.spans.push((low, high, query));
+                }
+            }
+            _ => self.others.push(query),
+        }
+    }
+
+    fn complete(&mut self, columns: Box<[usize]>, kind: Kind, entries: Entries) {
+        let (mut points, spans) = (Points::new(entries.points), Spans::new(&entries.spans));
+        let mut crowds: Box<[Option<Crowd>]> = (0..points.slots()).map(|_| None).collect();
+        for (slot, queries) in points.take(MANY) {
+            crowds[slot as usize] = Some(self.crowd(queries));
+        }
+        self.columns.push(Entered { columns, kind, points, crowds, spans });
     }
 
     /// Enters queries that ask for the same word by what is to be tested next, if that is the same column for many.

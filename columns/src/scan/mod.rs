@@ -1,7 +1,7 @@
 //! The queries that a row concerns.
 //!
 //! Each query of a batch is entered in an index by one of its tests, the one that the fewest rows pass as far as the bounds
-//! of the columns tell. What is asked of a column cuts its keys into *slots*, each of which concerns the same queries
+//! of the columns tell, or by several that ask for one word each. What is asked of a column cuts its keys into *slots*, each of which concerns the same queries
 //! throughout: a pass over a chunk finds the slot of each row and puts the rows in order of slots, so that each query finds
 //! those that pass its first test side by side. Where few ask for a word, each of its rows is simply paired with them. All are
 //! then refined by what is left to be tested.
@@ -9,6 +9,7 @@
 mod between;
 mod hits;
 mod index;
+mod joint;
 mod lists;
 mod points;
 mod refine;
@@ -26,6 +27,7 @@ pub(crate) struct Scan {
     hits: Hits,
     second: Hits,
     pairs: Vec<Pair>,
+    joints: Vec<u64>,
     passed: Vec<u16>,
 }
 
@@ -35,7 +37,7 @@ type Pair = (u32, u16);
 impl Scan {
     /// Tells each query which of some rows of a chunk pass all its tests, if any do. It may be told several times.
     pub fn pass(&mut self, index: &Index, chunk: &Chunk, rows: &Bits, mut each: impl FnMut(usize, &[u16])) {
-        let Self { hits, second, pairs, passed } = self;
+        let Self { hits, second, pairs, joints, passed } = self;
         pairs.clear();
         let mut tell = |query: u32, rows: &[u16]| {
             let rest = index.rest(query);
@@ -52,7 +54,8 @@ impl Scan {
         };
         for entered in &index.columns {
             if entered.points.slots() > 0 {
-                entered.find_points(chunk, rows, hits, pairs);
+                let words = entered.words(chunk, joints);
+                entered.find_points(words, chunk, rows, hits, pairs);
                 hits.by_slot(entered.points.slots(), |slot, rows| {
                     let Some(crowd) = entered.crowd(slot) else { unreachable!("the others are paired") };
                     if let Some(by) = &crowd.second {
@@ -88,12 +91,20 @@ impl Scan {
 }
 
 impl Entered {
+    /// The words of its column, or those of several put together.
+    fn words<'a>(&self, chunk: &'a Chunk, joints: &'a mut Vec<u64>) -> &'a [u64] {
+        if let [column] = *self.columns {
+            return chunk.columns[column].words();
+        }
+        joint::of_rows(&self.columns, chunk, joints);
+        joints
+    }
+
     /// Finds rows with words that are asked for: by slots where many ask for one, otherwise each with its queries.
-    fn find_points(&self, chunk: &Chunk, rows: &Bits, hits: &mut Hits, pairs: &mut Vec<Pair>) {
+    fn find_points(&self, words: &[u64], chunk: &Chunk, rows: &Bits, hits: &mut Hits, pairs: &mut Vec<Pair>) {
         hits.clear();
-        let column = &chunk.columns[self.column];
-        let rows = |block| rows.block(block) & column.valid.block(block);
-        self.points.find(column.words(), rows, |slot, row| match self.points.queries(slot) {
+        let rows = |block| joint::valid(&self.columns, chunk, rows, block);
+        self.points.find(words, rows, |slot, row| match self.points.queries(slot) {
             [] => hits.add(slot, row),
             &[query] => pairs.push((query, row)),
             queries => pairs.extend(queries.iter().map(|&query| (query, row))),
@@ -103,7 +114,7 @@ impl Entered {
     /// Finds rows with keys that are asked for: by slots where many ask for one, otherwise each with its queries.
     fn find_spans(&self, chunk: &Chunk, rows: &Bits, hits: &mut Hits, pairs: &mut Vec<Pair>) {
         hits.clear();
-        let column = &chunk.columns[self.column];
+        let column = &chunk.columns[self.columns[0]];
         let (keys, words) = (self.kind.keys(), column.words());
         rows.for_each_of_both(&column.valid, |place| {
             let row = place as u16;
