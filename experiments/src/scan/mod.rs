@@ -18,6 +18,7 @@
 //! | `own` | the column store |
 //! | `contenders` | who takes part |
 //! | `noise` | the column store beside competitors for a CPU |
+//! | `served` | single queries at a steady rate, and how long they take |
 
 pub mod arrow;
 pub mod bookings;
@@ -30,6 +31,7 @@ mod options;
 pub mod oracle;
 mod own;
 pub mod requests;
+mod served;
 
 pub use noise::{Burn, burn};
 pub use options::Options;
@@ -39,8 +41,9 @@ use crate::failure::Failure;
 
 /// Runs the experiment.
 pub fn run(options: &Options) -> Result<(), Failure> {
-    match options.competitors {
-        Some(competitors) => noise::Noise::new(options, competitors)?.carry_out(&options.common),
-        None => experiment::Experiment::new(options)?.carry_out(&options.common),
+    match (options.competitors, options.load) {
+        (Some(competitors), _) => noise::Noise::new(options, competitors)?.carry_out(&options.common),
+        (None, Some(percent)) => served::Served::new(options, percent)?.carry_out(&options.common),
+        (None, None) => experiment::Experiment::new(options)?.carry_out(&options.common),
     }
 }

@@ -39,6 +39,15 @@ pub struct Options {
     #[arg(long, value_name = "N")]
     pub competitors: Option<usize>,
 
+    /// Measure how long single queries take that are handed in at a steady rate, in percent of how many can be answered. With
+    /// the greatest of --workers, and one mix; --batch is the most that are answered together
+    #[arg(long, value_name = "PERCENT", conflicts_with = "competitors")]
+    pub load: Option<u64>,
+
+    /// With --load, the milliseconds within which an answer is promised: queries for which that cannot be kept are refused
+    #[arg(long, value_name = "MS", default_value_t = 500, requires = "load")]
+    pub promise: u64,
+
     /// What all experiments share.
     #[command(flatten)]
     pub common: Common,

@@ -8,13 +8,16 @@ use crate::failure::Failure;
 use crate::lineup::{cannot_start, start_own};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use xtasking::Runtime;
-use xtasking_columns::{Aggregate, Answers, Batch, Change, Filter, Query, Table};
+use std::sync::Arc;
+use xtasking::{Handle, Runtime};
+use xtasking_columns::{
+    Aggregate, Answers, Batch, Change, Desk, Failure as Unanswered, Filter, Query, Table, Terms,
+};
 
 /// A table, with as many partitions as its runtime has workers.
 pub(super) struct Own {
-    rt: Runtime,
-    table: Table,
+    rt: Arc<Runtime>,
+    table: Arc<Table>,
     schema: SchemaRef,
 }
 
@@ -24,7 +27,23 @@ impl Own {
         let schema = schema();
         let table = Table::new(&rt, schema.clone(), workers);
         let table = table.map_err(|error| cannot_start("xtasking", workers, &error))?;
-        Ok(Self { rt, table, schema })
+        Ok(Self { rt: Arc::new(rt), table: Arc::new(table), schema })
+    }
+
+    /// Opens a desk for single queries.
+    pub(super) fn open(&self, terms: Terms) -> Result<Desk, Failure> {
+        Desk::open(&self.rt, &self.table, terms)
+            .map_err(|error| Failure::Usage(format!("no thread can be started for a desk: {error}")))
+    }
+
+    /// Hands a query in.
+    pub(super) fn ask(desk: &Desk, asked: &requests::Query) -> Handle<Result<RecordBatch, Unanswered>> {
+        desk.query(query(asked))
+    }
+
+    /// What an answer comes to.
+    pub(super) fn digest(rows: &RecordBatch) -> u64 {
+        digest(rows)
     }
 
     /// The CPU of each worker. It is an error if they have none of their own.

@@ -58,6 +58,21 @@ fn competitors_are_there_only_while_they_are_measured() {
 }
 
 #[test]
+fn single_queries_are_answered_or_refused() {
+    let size = ["--rows", "20k", "--workers", "1", "--load", "50", "--promise", "5000"];
+    let stdout = passes(&xtasking(&[&["scan", "--quick"], &size[..]].concat()));
+    for words in
+        ["│ mixed, all at once ", "│ mixed, 50 % of what can be answered ", " answered: ", " refused\n"]
+    {
+        assert!(stdout.contains(words), "'{words}' is not in: {stdout}");
+    }
+    assert!(stdout.ends_with("was compared with that of the oracle\n"), "{stdout}");
+    refused(&["scan", "--quick", "--load", "0"], "--load is 0");
+    refused(&["scan", "--quick", "--load", "80", "--promise", "0"], "--promise");
+    refused(&["scan", "--quick", "--load", "80", "--against", "indexes"], "--load measures");
+}
+
+#[test]
 fn a_competitor_ends_with_who_has_started_it() {
     // Its input is empty.
     let output = xtasking(&["burn", "--cpu", "0"]);
