@@ -11,13 +11,15 @@ use xtasking::{Context, Object, Plain, Promise};
 pub(super) struct Census {
     /// How many chunks each of them has.
     chunks: Vec<Option<usize>>,
+    /// How many moves were made, and of how many rows together.
+    moves: usize,
     rows: u64,
 }
 
 impl Census {
     /// Nothing as yet, from so many partitions.
     pub fn new(partitions: usize) -> Self {
-        Self { chunks: vec![None; partitions], rows: 0 }
+        Self { chunks: vec![None; partitions], moves: 0, rows: 0 }
     }
 }
 
@@ -61,7 +63,8 @@ impl Balance {
     }
 
     fn make(self, moves: Vec<(usize, usize, usize)>, cx: &mut Context) {
-        let Self { parts, census, promise, .. } = self;
+        let Self { parts, shares, census, promise } = self;
+        let count = moves.len();
         let group = cx.group();
         for (from, to, chunks) in moves {
             let [from, to] = [from, to].map(|at| &parts.partitions[at]);
@@ -69,13 +72,18 @@ impl Balance {
             let all = cx.task((from.write(), to.write(), census.write())).of(&group);
             all.spawn(move |(from, to, census), cx| {
                 census.rows += from.give(chunks, to);
+                census.moves += 1;
                 // By itself, so that it is done by the worker, and on the node, that the partition belongs to.
                 cx.task(arrived.write()).as_sibling().spawn(|partition, _| partition.settle());
             });
         }
         let at = parts.gate.clone();
         cx.task((at.write(), census.read())).after(group).spawn(move |(gate, census), cx| {
-            promise.fulfil(census.rows);
+            // Whoever has no share has no rows any more, and is not asked.
+            if census.moves == count {
+                gate.serving = shares.some();
+                promise.fulfil(census.rows);
+            }
             open(gate, cx);
         });
     }

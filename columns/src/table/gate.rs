@@ -20,6 +20,8 @@ pub(super) struct Gate {
     /// What each column has had, as far as batches have passed. It is never less than that, also when rows went.
     bounds: Box<[Bounds]>,
     pub shares: Shares,
+    /// The partitions that have rows or may get some.
+    pub serving: Box<[usize]>,
     /// How many batches have passed.
     passed: u64,
     /// The tasks of those that have, since rows were moved; made by the first of them.
@@ -43,7 +45,9 @@ pub(super) struct Sent {
 impl Gate {
     /// For this many columns, and for partitions with these shares.
     pub fn new(columns: usize, shares: Shares) -> Self {
-        Self { bounds: vec![Bounds::NONE; columns].into(), shares, passed: 0, under_way: None, held: None }
+        let serving = shares.some();
+        let bounds = vec![Bounds::NONE; columns].into();
+        Self { bounds, shares, serving, passed: 0, under_way: None, held: None }
     }
 
     /// Lets something pass now, or when rows have been moved.
@@ -54,7 +58,7 @@ impl Gate {
         }
     }
 
-    /// Sends a batch to all partitions.
+    /// Sends a batch to all partitions that it concerns.
     pub fn send(&mut self, sent: Sent, partitions: &Arc<[Object<Plain<Partition>>]>, cx: &mut Context) {
         let Sent { changes, queries, bounds, gathered } = sent;
         self.bounds.iter_mut().zip(bounds).for_each(|(all, more)| all.merge(more));
@@ -63,14 +67,16 @@ impl Gate {
         let number = self.passed;
         self.passed += 1;
         let group = self.under_way.get_or_insert_with(|| cx.group());
-        for (place, partition) in partitions.iter().enumerate() {
+        let parts = self.serving.len();
+        for &place in &self.serving {
+            let partition = &partitions[place];
             let (work, gathered) = (work.clone(), gathered.clone());
             cx.task(partition.write()).of(group).spawn(move |partition, cx| {
                 let (changes, queries) = &*work;
                 partition.come(number);
                 let (counts, found) = partition.serve(changes, queries, place);
                 cx.task(gathered.write())
-                    .spawn(move |gathered, _| gathered.add(counts, found, &work.1.questions));
+                    .spawn(move |gathered, _| gathered.add(parts, counts, found, &work.1.questions));
             });
         }
     }

@@ -16,7 +16,6 @@ pub(super) type Then = Box<dyn FnOnce(Answers) + Send>;
 
 /// See the module's documentation.
 pub(super) struct Gathered {
-    left: usize,
     changed: Vec<u64>,
     found: Vec<Found>,
     failed: Failed,
@@ -25,20 +24,19 @@ pub(super) struct Gathered {
 }
 
 impl Gathered {
-    /// Of so many partitions.
-    pub fn new(partitions: usize, failed: Failed, then: Then) -> Self {
-        Self { left: partitions, changed: Vec::new(), found: Vec::new(), failed, then: Some(then) }
+    /// Of nothing as yet.
+    pub fn new(failed: Failed, then: Then) -> Self {
+        Self { changed: Vec::new(), found: Vec::new(), failed, then: Some(then) }
     }
 
-    /// Adds what a partition has made of the batch; the last one's completes it.
-    pub fn add(&mut self, counts: Vec<u64>, found: Found, questions: &Questions) {
+    /// Adds what a partition has made of the batch; that of the last of so many completes it.
+    pub fn add(&mut self, partitions: usize, counts: Vec<u64>, found: Found, questions: &Questions) {
         if self.changed.len() < counts.len() {
             self.changed.resize(counts.len(), 0);
         }
         self.changed.iter_mut().zip(counts).for_each(|(all, more)| *all += more);
         self.found.push(found);
-        self.left -= 1;
-        if self.left == 0
+        if self.found.len() == partitions
             && let Some(then) = self.then.take()
         {
             let places = questions.all.iter().map(|asked| Ok((asked.shape, asked.place)));

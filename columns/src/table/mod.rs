@@ -14,7 +14,7 @@ use balance::{Balance, Census};
 use gate::{Gate, Parts, Sent};
 use gathered::{Failed, Gathered};
 use shares::Shares;
-use xtasking::{Handle, Runtime, Sequencing};
+use xtasking::{Handle, Runtime, Sequencing, SpinLatch};
 
 /// A table: rows in memory, in partitions that are scanned side by side.
 ///
@@ -81,8 +81,9 @@ impl Table {
         let (changes, failed_changes) = split(batch.changes.iter().map(|change| self.columns.plan(change)));
         let (queries, failed_queries) = self.columns.ask(&batch.queries);
         let failed = Failed { changes: failed_changes, queries: failed_queries };
-        let gathered = Gathered::new(self.partitions(), failed, Box::new(then));
-        let gathered = rt.plain(gathered).pin(Sequencing).build();
+        let gathered = Gathered::new(failed, Box::new(then));
+        // Whoever has found something adds it there and then: a worker that has no part in it may be busy otherwise.
+        let gathered = rt.plain(gathered).pin(SpinLatch).build();
         let bounds = brought(&changes, &self.columns.kinds);
         let sent = Sent { changes, queries, bounds, gathered };
         let partitions = self.parts.partitions.clone();
@@ -95,7 +96,7 @@ impl Table {
     /// The handle tells how many rows were moved.
     ///
     /// That may be done at any time: batches that were sent before are served before, later ones afterwards. Rows go by
-    /// whole chunks. A partition of weight 0 keeps none; its worker has nothing to do with the table.
+    /// whole chunks. A partition of weight 0 keeps none, and is not asked any more.
     ///
     /// # Errors
     ///

@@ -19,6 +19,11 @@ impl Shares {
         })
     }
 
+    /// The partitions that have a share.
+    pub fn some(&self) -> Box<[usize]> {
+        (0..self.of.len()).filter(|&part| self.of[part] > 0.0).collect()
+    }
+
     /// Cuts so many new rows into parts, and tells where each one's ends.
     pub fn deal(&mut self, rows: usize) -> Box<[usize]> {
         let parts = self.whole(rows as u64 + self.dealt.iter().sum::<u64>(), rows as u64);
@@ -43,7 +48,7 @@ impl Shares {
         let sum: f64 = lacks.iter().sum();
         let wishes: Vec<f64> = lacks.iter().map(|lack| lack / sum * rows as f64).collect();
         let mut parts: Vec<u64> = wishes.iter().map(|&wish| wish as u64).collect();
-        let mut order: Vec<usize> = (0..parts.len()).filter(|&part| self.of[part] > 0.0).collect();
+        let mut order: Vec<usize> = self.some().into();
         order.sort_by(|&a, &b| wishes[b].fract().total_cmp(&wishes[a].fract()));
         let given: u64 = parts.iter().sum();
         for &part in order.iter().cycle().take(rows.saturating_sub(given) as usize) {
