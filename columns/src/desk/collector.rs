@@ -109,11 +109,10 @@ impl Collector {
 
     /// The next message; nothing, if something is due before there is one.
     fn wait(&self, messages: &Receiver<Message>, is_open: bool) -> Option<Message> {
-        let due = self.first.filter(|_| self.under_way.len() < DEPTH).map(|first| first + self.terms.wait);
-        match due {
+        match self.first.filter(|_| self.under_way.len() < DEPTH) {
             Some(_) if !is_open => None,
             None => messages.recv().ok(),
-            Some(due) => messages.recv_timeout(due.saturating_duration_since(Instant::now())).ok(),
+            Some(first) => messages.recv_timeout(self.terms.wait.saturating_sub(first.elapsed())).ok(),
         }
     }
 

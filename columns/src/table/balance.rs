@@ -36,7 +36,6 @@ impl Balance {
     /// Waits for what is under way.
     pub fn begin(self, gate: &mut Gate, cx: &mut Context) {
         gate.held = Some(Vec::new());
-        gate.shares = self.shares.clone();
         let under_way = gate.under_way.take().unwrap_or_else(|| cx.group());
         cx.task(()).after(under_way).spawn(move |(), cx| self.count(cx));
     }
@@ -49,15 +48,14 @@ impl Balance {
         }
         let census = self.census.clone();
         cx.task(census.read()).after(group).spawn(move |census, cx| {
-            let moves = self
-                .shares
-                .moves(&census.chunks.iter().map(|chunks| chunks.unwrap_or(0)).collect::<Vec<_>>());
-            // Without a word from all of them one is lost, and with it the table: then nothing is moved any more, and who
-            // waits learns that nobody keeps the promise.
-            if census.chunks.contains(&None) {
-                cx.task(self.parts.gate.write()).spawn(open);
-            } else {
-                self.make(moves, cx);
+            // Without a word from all of them one is lost: then nothing is moved, and who waits learns that nobody keeps the
+            // promise.
+            match census.chunks.iter().copied().collect::<Option<Vec<usize>>>() {
+                Some(chunks) => {
+                    let moves = self.shares.moves(&chunks);
+                    self.make(moves, cx);
+                }
+                None => cx.task(self.parts.gate.write()).spawn(open),
             }
         });
     }
@@ -82,6 +80,7 @@ impl Balance {
             // Whoever has no share has no rows any more, and is not asked.
             if census.moves == count {
                 gate.serving = shares.some();
+                gate.shares = shares;
                 promise.fulfil(census.rows);
             }
             open(gate, cx);

@@ -125,3 +125,40 @@ fn split<T>(all: impl Iterator<Item = Result<T, Failure>>) -> (Vec<T>, Vec<(usiz
     }
     (right, failed)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::request::{Aggregate, Filter, Query};
+    use arrow_array::cast::AsArray;
+    use arrow_array::types::Int64Type;
+    use arrow_array::{Int64Array, RecordBatch};
+    use arrow_schema::{DataType, Field, Schema};
+    use std::sync::Arc;
+
+    /// One that was lost while it had no share gets none: what is added goes to the others.
+    #[test]
+    fn no_row_goes_to_a_partition_that_was_lost() {
+        let rt = Runtime::builder().workers(2).build().unwrap();
+        let schema = Arc::new(Schema::new(vec![Field::new("a", DataType::Int64, false)]));
+        let table = Table::new(&rt, schema.clone(), 2).unwrap();
+        let add = || {
+            let mut batch = Batch::new();
+            let rows = vec![Arc::new(Int64Array::from_iter_values(0..10)) as _];
+            batch.insert(RecordBatch::try_new(schema.clone(), rows).unwrap());
+            batch.query(Query::aggregates(Filter::all(), [Aggregate::Count]));
+            let answers = table.run(&rt, batch)?;
+            let count = answers.rows(0)?.column(0).as_primitive::<Int64Type>().value(0);
+            Ok::<_, Failure>((answers.changed(0)?, count))
+        };
+        assert_eq!(add(), Ok((10, 10)));
+        table.balance(&rt, &[1.0, 0.0]).unwrap().join().unwrap();
+        let lost = rt.task(table.parts.partitions[1].write()).submit(|_, _| panic!("it is lost"));
+        assert!(lost.join().is_err());
+        assert!(table.balance(&rt, &[1.0, 1.0]).unwrap().join().is_err());
+        assert_eq!(add(), Ok((10, 20)));
+        let lost = rt.task(table.parts.partitions[0].write()).submit(|_, _| panic!("it is lost"));
+        assert!(lost.join().is_err());
+        assert!(matches!(add(), Err(Failure::Lost(_))));
+    }
+}
