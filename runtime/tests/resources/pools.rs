@@ -3,7 +3,8 @@
 
 use crate::common::{Flag, Gate, Setting, eventually, lock, on_each, silence_tasks, watchdog};
 use std::collections::HashSet;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::{Arc, Mutex};
 use xtasking::{Context, Links, Pool, Priority, Ranking, Runtime, Sequencing, Shutdown};
 
@@ -142,7 +143,7 @@ fn queues_that_were_full_are_filled_again() {
                     cx.task(()).spawn(move |(), cx| {
                         if cx.worker() != own {
                             hold.wait();
-                            elsewhere.fetch_add(1, Relaxed);
+                            elsewhere.fetch_add(1, Release);
                         }
                     });
                 }
@@ -150,7 +151,8 @@ fn queues_that_were_full_are_filled_again() {
             };
             let first = spawn(cx, 30_000);
             hold.set();
-            eventually("there is room again", || first.load(Relaxed) >= 2_000);
+            // More than half of a ring, so that there is room even if the other worker is not given the core any more.
+            eventually("there is room again", || first.load(Acquire) >= 2_100);
             // Of these it gets its half, but for the few before it is looked again.
             let second = spawn(cx, 1_000);
             eventually("it gets some again", || second.load(Relaxed) >= 400);
