@@ -1,7 +1,7 @@
 //! How long a batch takes, by what is asked for: points, ranges and what lies between.
 //!
-//! `cargo run --release -p xtasking-columns --example how_long`, and after `--` numbers of rows, requests and turns, and the
-//! names of what is to be measured.
+//! `cargo run --release -p xtasking-columns --example how_long`, and after `--` numbers of rows, requests and turns, then, if
+//! chunks of other sizes are to be compared, of their rows, and the names of what is to be measured.
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
@@ -131,26 +131,48 @@ fn main() -> Result<(), Box<dyn Error>> {
     let is_meant = |kind: &&Kind| names.is_empty() || names.iter().any(|name| **name == kind.0);
     let schema: SchemaRef =
         Arc::new(Schema::new(COLUMNS.map(|(name, _)| Field::new(name, DataType::Int64, false)).to_vec()));
+    let sizes: Vec<u64> = numbers.collect::<Result<_, _>>()?;
     println!("{count} rows, {requests} requests, medians of {turns} turns");
     for workers in [1, std::thread::available_parallelism()?.get()] {
         let rt = Runtime::builder().workers(workers).build()?;
-        let table = Table::new(&rt, schema.clone(), workers)?;
-        let began = Instant::now();
-        for first in (0..count).step_by(1 << 16) {
-            let mut load = Batch::new();
-            load.insert(rows(&schema, first..count.min(first + (1 << 16)))?);
-            table.run(&rt, load)?;
+        let table = || Table::builder(schema.clone());
+        let tables = match sizes.is_empty() {
+            true => vec![table().build(&rt)?],
+            false => {
+                let of_size = |&rows: &u64| table().chunk_rows(rows as usize).build(&rt);
+                sizes.iter().map(of_size).collect::<Result<_, _>>()?
+            }
+        };
+        for table in &tables {
+            let began = Instant::now();
+            for first in (0..count).step_by(1 << 16) {
+                let mut load = Batch::new();
+                load.insert(rows(&schema, first..count.min(first + (1 << 16)))?);
+                table.run(&rt, load)?;
+            }
+            let rows = table.chunk_rows();
+            println!("{workers} workers, chunks of {rows} rows, loaded in {:.2?}", began.elapsed());
         }
-        println!("{workers} workers, loaded in {:.2?}", began.elapsed());
         for kind in KINDS.iter().filter(is_meant) {
-            let times = (0..turns).map(|turn| {
-                let batch = batch(kind, requests, turn);
-                let began = Instant::now();
-                table.run(&rt, batch).map(|_| began.elapsed())
-            });
-            let time = median(times.collect::<Result<_, _>>()?);
-            let each = requests as f64 / time.as_secs_f64();
-            println!("  {:<24}{:>10.2?}{each:>12.0} requests a second", kind.0, time);
+            let mut times = vec![Vec::new(); tables.len()];
+            for turn in 0..turns {
+                // By turns, so that whatever else the machine is doing meets all alike.
+                for (table, times) in tables.iter().zip(&mut times) {
+                    let batch = batch(kind, requests, turn);
+                    let began = Instant::now();
+                    table.run(&rt, batch)?;
+                    times.push(began.elapsed());
+                }
+            }
+            for (table, times) in tables.iter().zip(times) {
+                let (rows, least, time) = (table.chunk_rows(), times.iter().min().copied(), median(times));
+                let each = requests as f64 / time.as_secs_f64();
+                let least = least.unwrap_or_default();
+                println!(
+                    "  {:<24}{rows:>6}{time:>10.2?}{each:>12.0} requests a second, the fastest turn {least:.2?}",
+                    kind.0
+                );
+            }
         }
     }
     Ok(())

@@ -17,6 +17,8 @@ pub enum Failure {
         /// Its type.
         data_type: String,
     },
+    /// Chunks cannot have so many rows.
+    ChunkRows(usize),
     /// A value is not of its column's type, or rows are not those of the table, or there is no sum of such a column.
     Mismatch {
         /// The column.
@@ -53,6 +55,9 @@ impl fmt::Display for Failure {
                     "column `{column}` is of type {data_type}; there are columns of numbers and decimals of up to 64 \
                      bits, booleans, dates, times, timestamps, durations and texts"
                 )
+            }
+            Self::ChunkRows(rows) => {
+                write!(f, "a chunk cannot have {rows} rows: choose a multiple of 64, from 64 to 65536")
             }
             Self::Mismatch { column, why } => write!(f, "column `{column}`: {why}"),
             Self::Null(column) => write!(f, "column `{column}` cannot be null"),

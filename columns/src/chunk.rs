@@ -2,6 +2,13 @@
 
 use crate::text::Texts;
 use crate::value::Kind;
+use std::ops::Range;
+
+/// Where a slice is in memory.
+pub(crate) fn addresses<T>(slice: &[T]) -> Range<usize> {
+    let Range { start, end } = slice.as_ptr_range();
+    start.addr()..end.addr()
+}
 
 /// Bits, one for each row of a chunk.
 #[derive(Clone, Debug)]
@@ -36,6 +43,11 @@ impl Bits {
     fn first_unset(&self) -> Option<usize> {
         let word = self.0.iter().position(|&word| word != u64::MAX)?;
         Some(word * 64 + self.0[word].trailing_ones() as usize)
+    }
+
+    /// Where they are in memory.
+    fn addresses(&self) -> Range<usize> {
+        addresses(&self.0)
     }
 
     /// Calls `each` for every bit that is set.
@@ -105,6 +117,12 @@ impl Column {
         }
     }
 
+    /// Where its parts are in memory.
+    fn addresses(&self) -> impl Iterator<Item = Range<usize>> {
+        let texts = self.texts.iter().flat_map(|texts| texts.addresses());
+        [addresses(&self.words), self.valid.addresses()].into_iter().chain(texts)
+    }
+
     /// Forgets what a row has beside its word.
     fn forget(&mut self, row: usize) {
         if let Some(texts) = &mut self.texts {
@@ -154,6 +172,11 @@ impl Chunk {
         row
     }
 
+    /// Where its parts are in memory.
+    pub fn addresses(&self) -> impl Iterator<Item = Range<usize>> {
+        self.columns.iter().flat_map(Column::addresses).chain([self.live.addresses()])
+    }
+
     /// Removes a row that is there.
     pub fn remove(&mut self, row: usize) {
         debug_assert!(self.live.get(row));
@@ -164,11 +187,35 @@ impl Chunk {
 }
 
 /// A chunk has no more rows than that.
-pub(crate) const MOST: usize = 1 << 16;
+const MOST: usize = 1 << 16;
+
+/// Whether a table can have chunks of so many rows.
+pub(crate) fn rows_possible(rows: usize) -> bool {
+    (Bits::BLOCK..=MOST).contains(&rows) && rows.is_multiple_of(Bits::BLOCK)
+}
+
+/// Rows of a chunk of which a column takes half of a cache of so many bytes, or as nearly as can be.
+pub(crate) fn rows_for(cache: u64) -> usize {
+    let rows = cache / 2 / size_of::<u64>() as u64;
+    let rows = usize::try_from(rows).unwrap_or(MOST).clamp(Bits::BLOCK, MOST);
+    rows - rows % Bits::BLOCK
+}
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_column_takes_half_of_a_cache() {
+        for (cache, rows) in
+            [(0, 64), (1 << 10, 64), (1100, 64), (32 << 10, 2048), (48 << 10, 3072), (50_000, 3072)]
+        {
+            assert_eq!(rows_for(cache), rows);
+        }
+        assert_eq!([1 << 20, 1 << 21, u64::MAX].map(rows_for), [MOST; 3]);
+        assert_eq!([0, 63, 100, MOST + 64].map(rows_possible), [false; 4]);
+        assert!((0..3_000_000).step_by(777).map(rows_for).all(rows_possible));
+    }
 
     #[test]
     fn rows_come_and_go() {

@@ -71,5 +71,5 @@ mod value;
 pub use answer::{Answers, Failure};
 pub use desk::{Desk, Terms};
 pub use request::{Aggregate, Batch, Change, Filter, Name, Query, Test};
-pub use table::Table;
+pub use table::{PartitionMemory, Table, TableBuilder};
 pub use value::Value;

@@ -4,9 +4,9 @@
 //! of the texts but for those that begin alike; the second has a hash of the whole text. So a scan compares words alone, and
 //! looks at a text only if its words pass.
 
-use crate::chunk::Column;
+use crate::chunk::{Column, addresses};
 use ahash::RandomState;
-use std::ops::Bound;
+use std::ops::{Bound, Range};
 use std::sync::Arc;
 
 /// The first eight bytes of a text, as far as it has them, and zeros behind.
@@ -62,6 +62,11 @@ impl Texts {
         self.lengths[row] = u32::try_from(text.len()).expect("longer texts were refused");
         self.all.push_str(text);
         self.used += text.len();
+    }
+
+    /// Where its parts are in memory.
+    pub fn addresses(&self) -> impl Iterator<Item = Range<usize>> {
+        [addresses(self.all.as_bytes()), addresses(&self.starts), addresses(&self.lengths)].into_iter()
     }
 
     fn compact(&mut self) {

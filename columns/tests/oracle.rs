@@ -12,7 +12,9 @@ use std::ops::Bound;
 use std::sync::Arc;
 use xtasking::Runtime;
 use xtasking::platform::Simulation;
-use xtasking_columns::{Aggregate, Answers, Batch, Change, Failure, Filter, Query, Table, Test, Value};
+use xtasking_columns::{
+    Aggregate, Answers, Batch, Change, Failure, Filter, Query, Table, TableBuilder, Test, Value,
+};
 
 /// What a row has to pass, by columns.
 type Asks = Vec<(usize, Ask)>;
@@ -126,8 +128,12 @@ fn ask(data_type: &DataType) -> BoxedStrategy<Ask> {
 struct Plan {
     schema: SchemaRef,
     partitions: usize,
+    chunk_rows: usize,
     batches: Vec<(Vec<Act>, Vec<Asks>)>,
 }
+
+/// Rows of a chunk: the fewest, of which a table has many chunks soon, what is usual, odd ones, and the most.
+const CHUNK_ROWS: [usize; 7] = [64, 128, 192, 2048, 3072, 8192, 65536];
 
 fn asks(schema: &SchemaRef) -> BoxedStrategy<Asks> {
     let of: Vec<_> = schema.fields().iter().map(|field| ask(field.data_type())).collect();
@@ -137,7 +143,8 @@ fn asks(schema: &SchemaRef) -> BoxedStrategy<Asks> {
 }
 
 fn plan() -> impl Strategy<Value = Plan> {
-    (common::schema(common::types(), 4), 1..4usize).prop_flat_map(|(schema, partitions)| {
+    let chunk_rows = prop_oneof![2 => Just(64usize), 3 => prop::sample::select(CHUNK_ROWS.to_vec())];
+    (common::schema(common::types(), 4), 1..4usize, chunk_rows).prop_flat_map(|(schema, partitions, chunk_rows)| {
         let schema = Arc::new(schema);
         let cells: Vec<_> = schema.fields().iter().map(|field| cell(field)).collect();
         let rows = prop::collection::vec(cells.clone(), 0..40);
@@ -152,6 +159,7 @@ fn plan() -> impl Strategy<Value = Plan> {
         prop::collection::vec(batch, 1..4).prop_map(move |batches| Plan {
             schema: schema.clone(),
             partitions,
+            chunk_rows,
             batches,
         })
     })
@@ -218,7 +226,8 @@ fn check_sum(answers: &Answers, query: usize, data_type: &DataType, values: &[&V
 }
 
 fn check(rt: &Runtime, plan: &Plan) {
-    let table = Table::new(rt, plan.schema.clone(), plan.partitions).unwrap();
+    let table = Table::builder(plan.schema.clone()).partitions(plan.partitions);
+    let table = table.chunk_rows(plan.chunk_rows).build(rt).unwrap();
     let mut rows: Vec<Row> = Vec::new();
     let names: Vec<_> = plan.schema.fields().iter().map(|field| field.name().clone()).collect();
     for (acts, queries) in &plan.batches {
@@ -293,21 +302,82 @@ fn integers(schema: &SchemaRef, values: impl IntoIterator<Item = i64>) -> Record
 #[test]
 fn large_batches_over_many_chunks() {
     let rt = Runtime::builder().workers(2).build().unwrap();
-    let schema = one_column(false);
-    let table = Table::new(&rt, schema.clone(), 2).unwrap();
+    for chunk_rows in [64, 192, 1024, 2048, 4096, 8192] {
+        large_batch(&rt, Table::builder(one_column(false)).chunk_rows(chunk_rows));
+    }
+}
+
+fn large_batch(rt: &Runtime, table: TableBuilder) {
+    let table = table.build(rt).unwrap();
+    let schema = table.schema().clone();
     let mut batch = Batch::new();
     batch.insert(integers(&schema, (0..50_000).map(|number| number % 1000)));
     for number in 0..1000 {
         batch.query(Query::aggregates(Filter::all().equals("a", number), [Aggregate::Count]));
         batch.query(Query::aggregates(Filter::all().between("a", number..), [Aggregate::Sum("a".into())]));
     }
-    let answers = table.run(&rt, batch).unwrap();
+    let answers = table.run(rt, batch).unwrap();
     for number in 0..1000i64 {
         let one =
             |query: i64| answers.rows(query as usize).unwrap().column(0).as_primitive::<Int64Type>().value(0);
         assert_eq!(one(2 * number), 50);
         assert_eq!(one(2 * number + 1), (number..1000).sum::<i64>() * 50);
     }
+}
+
+/// In a chunk of the most rows that there can be, each is found at its place, the last ones too, and so are those that were
+/// changed or have taken the place of others.
+#[test]
+fn the_longest_chunks_have_all_their_rows() {
+    let rt = Runtime::builder().workers(1).build().unwrap();
+    let schema = one_column(true);
+    let table = Table::builder(schema.clone()).chunk_rows(1 << 16).build(&rt).unwrap();
+    let count = (1 << 16) + 100;
+    let mut batch = Batch::new();
+    batch.insert(integers(&schema, 0..count));
+    table.run(&rt, batch).unwrap();
+    let mut batch = Batch::new();
+    let set = vec![("a".into(), Some((-1).into()))];
+    let gone = batch.change(Change::Delete(Filter::all().between("a", 65_530..65_533)));
+    let changed = batch.change(Change::Update(Filter::all().between("a", 65_533..65_540), set));
+    let added = batch.insert(integers(&schema, [-2, -3]));
+    let tests = [0, 1, 32_767, 32_768, 65_529, 65_532, 65_540, count - 1, -2, -3];
+    let points = tests.map(|number| batch.query(Query::rows(Filter::all().equals("a", number), ["a"])));
+    let last = batch.query(Query::rows(Filter::all().between("a", 65_500..), ["a"]));
+    let minus = batch.query(Query::rows(Filter::all().equals("a", -1), ["a"]));
+    // Entered nowhere, so that it goes through all rows.
+    let all = batch.query(Query::rows(Filter::all().and("a", Test::IsNotNull), ["a"]));
+    let answers = table.run(&rt, batch).unwrap();
+    assert_eq!([gone, changed, added].map(|change| answers.changed(change)), [Ok(3), Ok(7), Ok(2)]);
+    let found = |query| {
+        let rows = answers.rows(query).unwrap();
+        let mut rows = rows.column(0).as_primitive::<Int64Type>().values().to_vec();
+        rows.sort_unstable();
+        rows
+    };
+    for (number, query) in tests.into_iter().zip(points) {
+        assert_eq!(found(query), if number == 65_532 { vec![] } else { vec![number] });
+    }
+    assert_eq!(found(last), (65_500..65_530).chain(65_540..count).collect::<Vec<_>>());
+    assert_eq!(found(minus), [-1; 7]);
+    let left = [-3, -2].into_iter().chain([-1; 7]).chain(0..65_530).chain(65_540..count);
+    assert_eq!(found(all), left.collect::<Vec<_>>());
+}
+
+#[test]
+fn chunks_of_other_numbers_of_rows_are_refused() {
+    let rt = Runtime::builder().workers(2).build().unwrap();
+    for rows in [0, 1, 63, 65, 100, 65_535, 65_600, usize::MAX] {
+        let refused = Table::builder(one_column(false)).chunk_rows(rows).build(&rt).err();
+        assert_eq!(refused, Some(Failure::ChunkRows(rows)));
+    }
+    let text = Failure::ChunkRows(100).to_string();
+    assert_eq!(text, "a chunk cannot have 100 rows: choose a multiple of 64, from 64 to 65536");
+    for (cache, rows) in [(0, 64), (32 << 10, 2048), (48 << 10, 3072), (u64::MAX, 65_536)] {
+        let table = Table::builder(one_column(false)).first_cache(cache).build(&rt).unwrap();
+        assert_eq!((table.chunk_rows(), table.partitions()), (rows, 2));
+    }
+    assert_eq!(Table::new(&rt, one_column(false), 0).unwrap().chunk_rows(), 2048);
 }
 
 /// What is wrong is told, and the rest is served.

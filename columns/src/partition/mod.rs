@@ -4,12 +4,13 @@ mod changes;
 
 pub(crate) use changes::{Changes, brought};
 
-use crate::chunk::{Bits, Chunk, MOST};
+use crate::chunk::{Bits, Chunk};
 use crate::found::Found;
 use crate::plan::Questions;
 use crate::scan::{Bounds, Index, Scan};
 use crate::value::Kind;
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// The queries of a batch.
@@ -58,9 +59,8 @@ pub(crate) struct Partition {
 }
 
 impl Partition {
-    /// An empty one of such columns, and of chunks of about so many rows.
+    /// An empty one of such columns, and of chunks of so many rows, which have to be whole blocks.
     pub fn new(kinds: Arc<[Kind]>, rows: usize) -> Self {
-        let rows = rows.clamp(1, MOST).next_multiple_of(Bits::BLOCK);
         Self { kinds, chunks: Vec::new(), open: 0, rows, guests: 0, next: 0, scan: Scan::default() }
     }
 
@@ -90,6 +90,16 @@ impl Partition {
         }
         self.forget_empty_chunks();
         (counts, found)
+    }
+
+    /// How many rows it has.
+    pub fn rows(&self) -> u64 {
+        self.chunks.iter().map(|chunk| chunk.len() as u64).sum()
+    }
+
+    /// Where its chunks have them in memory.
+    pub fn addresses(&self) -> impl Iterator<Item = Range<usize>> {
+        self.chunks.iter().flat_map(Chunk::addresses)
     }
 
     /// How many chunks it has.

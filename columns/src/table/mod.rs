@@ -1,18 +1,22 @@
 //! A table, its partitions, and the tasks of a batch.
 
 mod balance;
+mod builder;
 mod gate;
 mod gathered;
+mod memory;
 mod shares;
 
 use crate::answer::{Answers, Failure};
-use crate::partition::{Partition, brought};
+use crate::partition::brought;
 use crate::plan::Columns;
 use crate::request::Batch;
 use arrow_schema::SchemaRef;
 use balance::{Balance, Census};
-use gate::{Gate, Parts, Sent};
+pub use builder::TableBuilder;
+use gate::{Parts, Sent};
 use gathered::{Failed, Gathered};
+pub use memory::PartitionMemory;
 use shares::Shares;
 use xtasking::{Handle, Runtime, Sequencing, SpinLatch};
 
@@ -24,29 +28,36 @@ use xtasking::{Handle, Runtime, Sequencing, SpinLatch};
 pub struct Table {
     pub(crate) columns: Columns,
     parts: Parts,
+    chunk_rows: usize,
 }
 
-/// Rows of a chunk: a column of them takes half of a first cache of 32 KiB.
-const ROWS: usize = 2048;
-
 impl Table {
-    /// An empty table of so many partitions (at least one) with equal shares of the rows. The first belongs to the runtime's
-    /// first worker, and so on.
+    /// An empty table of so many partitions (at least one) with equal shares of the rows, as [`builder`](Self::builder) makes
+    /// it that is told nothing else.
     ///
     /// # Errors
     ///
     /// [`Failure::Unsupported`] for a column of a type that a table cannot have.
     pub fn new(rt: &Runtime, schema: SchemaRef, partitions: usize) -> Result<Self, Failure> {
-        let columns = Columns::new(schema)?;
-        let partitions = partitions.max(1);
-        let partition = |core| {
-            let partition = Partition::new(columns.kinds.clone(), ROWS);
-            rt.plain(partition).pin(Sequencing).core(core).build()
-        };
-        let shares = Shares::new(&vec![1.0; partitions]).expect("shares of equal weight");
-        let gate = rt.plain(Gate::new(columns.kinds.len(), shares)).pin(Sequencing).build();
-        let partitions = (0..partitions).map(partition).collect();
-        Ok(Self { columns, parts: Parts { partitions, gate } })
+        Self::builder(schema).partitions(partitions).build(rt)
+    }
+
+    /// A table in the making, of such columns. Whoever knows how large the first cache is says so:
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use arrow_schema::{DataType, Field, Schema};
+    /// use xtasking::Runtime;
+    /// use xtasking_columns::Table;
+    ///
+    /// let rt = Runtime::builder().workers(2).build()?;
+    /// let schema = Arc::new(Schema::new(vec![Field::new("flight", DataType::Int64, false)]));
+    /// let table = Table::builder(schema).first_cache(48 << 10).build(&rt)?;
+    /// assert_eq!((table.partitions(), table.chunk_rows()), (2, 3072));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn builder(schema: SchemaRef) -> TableBuilder {
+        TableBuilder::new(schema)
     }
 
     /// The columns.
@@ -57,6 +68,11 @@ impl Table {
     /// How many partitions it has.
     pub fn partitions(&self) -> usize {
         self.parts.partitions.len()
+    }
+
+    /// How many rows a chunk has at most. All columns of a chunk are scanned while they are in the cache.
+    pub fn chunk_rows(&self) -> usize {
+        self.chunk_rows
     }
 
     /// Serves a batch, and waits for its answers. Whoever cannot block awaits what [`send`](Self::send) gives.
