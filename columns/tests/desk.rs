@@ -4,10 +4,12 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use std::io;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 use xtasking::Runtime;
+use xtasking::platform::Simulation;
 use xtasking_columns::{Aggregate, Change, Desk, Failure, Filter, Query, Table, Terms};
 
 fn schema() -> SchemaRef {
@@ -87,6 +89,16 @@ fn what_was_handed_in_is_served_though_the_desk_closes() {
     drop(desk);
     handles.into_iter().for_each(|handle| assert_eq!(handle.join().unwrap(), Ok(1)));
     assert_eq!(values(&found.join().unwrap().unwrap()), [7]);
+}
+
+/// Nobody would drive it while the desk waits.
+#[test]
+fn a_simulation_has_no_desk() {
+    let rt = Arc::new(Runtime::builder().platform(Simulation::new(2, 7)).build().unwrap());
+    let table = Arc::new(Table::new(&rt, schema(), 2).unwrap());
+    let refused = Desk::open(&rt, &table, Terms::default()).unwrap_err();
+    assert_eq!(refused.kind(), io::ErrorKind::Unsupported);
+    assert!(refused.to_string().contains("send batches to the table"), "{refused}");
 }
 
 /// A promise that nobody could keep is not made, and what is refused changes nothing.

@@ -93,8 +93,16 @@ impl Desk {
     ///
     /// # Errors
     ///
-    /// What keeps the system from starting a thread.
+    /// What keeps the system from starting a thread; and [`Unsupported`](io::ErrorKind::Unsupported) in a
+    /// [simulation](xtasking::platform::Simulation), which stands still while the desk's thread waits for its batches, and knows
+    /// nothing of that thread while others wait for it.
     pub fn open(rt: &Arc<Runtime>, table: &Arc<Table>, terms: Terms) -> io::Result<Self> {
+        if rt.is_simulated() {
+            return Err(io::Error::new(
+                io::ErrorKind::Unsupported,
+                "a desk has a thread of its own, for which no simulation waits: send batches to the table",
+            ));
+        }
         let (requests, messages) = mpsc::channel();
         let collector = Collector::new(rt.clone(), table.clone(), terms, requests.clone());
         let collector = std::thread::Builder::new()

@@ -78,6 +78,11 @@ pub trait Platform: Send + Sync + 'static {
         Err("this platform has no watchers")
     }
 
+    /// Whether workers run only while somebody [blocks](Self::block), who drives them meanwhile.
+    fn is_simulated(&self) -> bool {
+        false
+    }
+
     /// Blocks the caller until `ready` returns true: looks again when the waker it passes is woken.
     ///
     /// # Errors

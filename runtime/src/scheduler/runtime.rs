@@ -106,6 +106,12 @@ impl Runtime {
         self.shared.platform.block(&mut |_| true).is_ok()
     }
 
+    /// Whether its workers run only while a thread waits for a task, and drives them meanwhile, as in a
+    /// [`Simulation`](crate::platform::Simulation).
+    pub fn is_simulated(&self) -> bool {
+        self.shared.platform.is_simulated()
+    }
+
     /// Number of workers, or rather pools: as many as there can be workers ([`Builder::most_workers`]).
     pub fn workers(&self) -> usize {
         self.shared.seats.len()

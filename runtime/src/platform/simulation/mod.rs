@@ -293,6 +293,10 @@ impl Platform for Simulation {
         Err("a simulation has no watchers: nobody can look while a task runs")
     }
 
+    fn is_simulated(&self) -> bool {
+        true
+    }
+
     /// # Panics
     ///
     /// If nothing is left to run, so that `ready` would never come true.
