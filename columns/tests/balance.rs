@@ -63,6 +63,24 @@ fn check(awaited: &mut Vec<Awaited>) {
     }
 }
 
+/// Each partition has its rows in memory of its own, which its worker tells.
+fn check_memory(rt: &Runtime, table: &Table, rows: usize) {
+    let memory = table.memory(rt).join().unwrap();
+    assert_eq!(memory.len(), PARTITIONS);
+    assert_eq!(memory.iter().map(|part| part.rows).sum::<u64>(), rows as u64);
+    let mut all: Vec<Range<usize>> = Vec::new();
+    for (number, part) in memory.into_iter().enumerate() {
+        assert_eq!(part.worker, number % rt.workers());
+        // A number, a hash and the first bytes of a text, of eight bytes each.
+        assert!(part.bytes() >= part.rows * 24 && part.rows <= (part.chunks * table.chunk_rows()) as u64);
+        assert!(part.chunks > 0 || part.addresses.is_empty());
+        assert!(part.addresses.iter().all(|range| !range.is_empty()));
+        all.extend(part.addresses);
+    }
+    all.sort_by_key(|range| range.start);
+    assert!(all.windows(2).all(|pair| pair[0].end <= pair[1].start));
+}
+
 fn run(rt: &Runtime, steps: &[Step]) {
     let table = Table::new(rt, schema(), PARTITIONS).unwrap();
     let (mut there, mut next) = (BTreeMap::new(), 0);
@@ -89,6 +107,7 @@ fn run(rt: &Runtime, steps: &[Step]) {
             }
             Step::Wait => {
                 check(&mut awaited);
+                check_memory(rt, &table, there.len());
                 continue;
             }
         }
@@ -104,6 +123,9 @@ fn run(rt: &Runtime, steps: &[Step]) {
     table.balance(rt, &[0.0, 0.0, 2.5]).unwrap().join().unwrap();
     assert_eq!(table.balance(rt, &[0.0, 0.0, 1.0]).unwrap().join().unwrap(), 0);
     assert_eq!(table.balance(rt, &[1.0, 0.0, 0.0]).unwrap().join().unwrap(), there.len() as u64);
+    check_memory(rt, &table, there.len());
+    let rows: Vec<u64> = table.memory(rt).join().unwrap().iter().map(|part| part.rows).collect();
+    assert_eq!(rows, [there.len() as u64, 0, 0]);
 }
 
 proptest! {

@@ -4,7 +4,7 @@ mod changes;
 
 pub(crate) use changes::{Changes, brought};
 
-use crate::chunk::{Bits, Chunk};
+use crate::chunk::{Bits, Chunk, rows_possible};
 use crate::found::Found;
 use crate::plan::Questions;
 use crate::scan::{Bounds, Index, Scan};
@@ -58,9 +58,13 @@ pub(crate) struct Partition {
     scan: Scan,
 }
 
+/// So many chunks are copied before the originals are given back.
+const TOGETHER: usize = 64;
+
 impl Partition {
     /// An empty one of such columns, and of chunks of so many rows, which have to be whole blocks.
     pub fn new(kinds: Arc<[Kind]>, rows: usize) -> Self {
+        debug_assert!(rows_possible(rows), "{rows} rows");
         Self { kinds, chunks: Vec::new(), open: 0, rows, guests: 0, next: 0, scan: Scan::default() }
     }
 
@@ -120,9 +124,15 @@ impl Partition {
 
     /// Moves what has come from others into memory of its own, which the worker that does this is the first to touch: so it
     /// lies on that worker's node.
+    ///
+    /// Some chunks at a time: allocators hand small pieces that a thread gives back to that very thread again, wherever they
+    /// lie. So what has come is given back when its copies have been made, not between them.
     pub fn settle(&mut self) {
         let first = self.chunks.len() - self.guests;
-        self.chunks[first..].iter_mut().for_each(|chunk| *chunk = chunk.clone());
+        for guests in self.chunks[first..].chunks_mut(TOGETHER) {
+            let own = guests.to_vec();
+            guests.iter_mut().zip(own).for_each(|(guest, own)| *guest = own);
+        }
         self.guests = 0;
     }
 
@@ -194,6 +204,28 @@ mod tests {
         assert_eq!(change(&mut partition, &[delete(0, 700)]), [440]);
         assert_eq!(change(&mut partition, &[delete(0, 5000), insert(1, 1)]), [200, 1]);
         assert_eq!(partition.chunks(), 1);
+    }
+
+    /// Some more than are copied together.
+    #[test]
+    fn guests_settle() {
+        let (mut one, mut other) = (unsigned(), unsigned());
+        change(&mut one, &[insert(0, 64 * 200)]);
+        change(&mut one, &[delete(50, 60)]);
+        change(&mut other, &[insert(0, 64)]);
+        one.give(150, &mut other);
+        let addresses = |partition: &Partition| partition.addresses().collect::<Vec<_>>();
+        let before = addresses(&other);
+        other.settle();
+        let after = addresses(&other);
+        // Each chunk has three pieces. Only the first was there before.
+        assert_eq!((before.len(), after.len()), (151 * 3, 151 * 3));
+        let same = before.iter().zip(&after).filter(|(before, after)| before == after).count();
+        assert!(before[..3] == after[..3] && same < 151, "{same}");
+        other.settle();
+        assert_eq!(addresses(&other), after);
+        assert_eq!((one.rows(), other.rows()), (50 * 64 - 11, 151 * 64));
+        assert_eq!(change(&mut other, &[delete(0, 64 * 49), delete(64 * 49, 64 * 200)]), [64, 150 * 64]);
     }
 
     #[test]

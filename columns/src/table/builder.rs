@@ -19,12 +19,12 @@ pub struct TableBuilder {
     chunk_rows: usize,
 }
 
-/// The first cache of most processors has so many bytes, or more.
-const FIRST_CACHE: u64 = 32 << 10;
-
 impl TableBuilder {
+    /// Bytes that a first cache is taken to have about which nothing is said: those of most processors have as many, or more.
+    pub const FIRST_CACHE: u64 = 32 << 10;
+
     pub(super) fn new(schema: SchemaRef) -> Self {
-        Self { schema, partitions: None, chunk_rows: rows_for(FIRST_CACHE) }
+        Self { schema, partitions: None, chunk_rows: rows_for(Self::FIRST_CACHE) }
     }
 
     /// Number of partitions, at least one; without this one for each worker of the runtime.
@@ -33,7 +33,7 @@ impl TableBuilder {
         self
     }
 
-    /// Chunks for workers with a first cache of so many bytes each; of 32 KiB without this.
+    /// Chunks for workers with a first cache of so many bytes each; of [`FIRST_CACHE`](Self::FIRST_CACHE) without this.
     ///
     /// A column of a chunk then takes half of it, and what is looked up for each row has the other half. Of caches so small
     /// or so great that no chunk is like that, the nearest chunk is made.
@@ -67,7 +67,8 @@ impl TableBuilder {
             rt.plain(partition).pin(Sequencing).core(core).build()
         };
         let shares = Shares::new(&vec![1.0; partitions]).expect("shares of equal weight");
-        let gate = rt.plain(Gate::new(columns.kinds.len(), shares)).pin(Sequencing).build();
+        // At home with the first partition, so that no worker serves it that has no part in the table.
+        let gate = rt.plain(Gate::new(columns.kinds.len(), shares)).pin(Sequencing).core(0).build();
         let partitions = (0..partitions).map(partition).collect();
         Ok(Table { columns, parts: Parts { partitions, gate }, chunk_rows })
     }

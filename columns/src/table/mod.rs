@@ -8,6 +8,7 @@ mod memory;
 mod shares;
 
 use crate::answer::{Answers, Failure};
+use crate::chunk::rows_for;
 use crate::partition::brought;
 use crate::plan::Columns;
 use crate::request::Batch;
@@ -58,6 +59,11 @@ impl Table {
     /// ```
     pub fn builder(schema: SchemaRef) -> TableBuilder {
         TableBuilder::new(schema)
+    }
+
+    /// How many rows a chunk has for a first cache of so many bytes: a column of it takes half, or as nearly as can be.
+    pub fn chunk_rows_for(first_cache: u64) -> usize {
+        rows_for(first_cache)
     }
 
     /// The columns.
@@ -112,7 +118,8 @@ impl Table {
     /// The handle tells how many rows were moved.
     ///
     /// That may be done at any time: batches that were sent before are served before, later ones afterwards. Rows go by
-    /// whole chunks. A partition of weight 0 keeps none, and is not asked any more.
+    /// whole chunks. A partition of weight 0 keeps none, and is not asked any more; but all batches pass the first one's worker
+    /// still, which makes their indexes and tells the partitions.
     ///
     /// # Errors
     ///
@@ -152,6 +159,16 @@ mod tests {
     use arrow_schema::{DataType, Field, Schema};
     use std::sync::Arc;
 
+    #[test]
+    fn the_gate_is_at_home_with_the_first_partition() {
+        let rt = Runtime::builder().workers(3).build().unwrap();
+        for _ in 0..3 {
+            let table = Table::new(&rt, Arc::new(Schema::empty()), 2).unwrap();
+            let worker = rt.task(table.parts.gate.write()).submit(|_, cx| cx.worker());
+            assert_eq!(worker.join().unwrap(), 0);
+        }
+    }
+
     /// One that was lost while it had no share gets none: what is added goes to the others.
     #[test]
     fn no_row_goes_to_a_partition_that_was_lost() {
@@ -172,6 +189,7 @@ mod tests {
         let lost = rt.task(table.parts.partitions[1].write()).submit(|_, _| panic!("it is lost"));
         assert!(lost.join().is_err());
         assert!(table.balance(&rt, &[1.0, 1.0]).unwrap().join().is_err());
+        assert!(table.memory(&rt).join().is_err());
         assert_eq!(add(), Ok((10, 20)));
         let lost = rt.task(table.parts.partitions[0].write()).submit(|_, _| panic!("it is lost"));
         assert!(lost.join().is_err());

@@ -2,6 +2,7 @@
 
 use super::Options;
 use super::bookings::{Bookings, COLUMNS};
+use super::chunks::Chunks;
 use super::contenders::{self, Contender, Entry};
 use super::database::{Server as _, Taken};
 use super::findings::Findings;
@@ -20,6 +21,7 @@ pub(super) struct Experiment {
     bookings: Bookings,
     cases: Vec<Case>,
     lineup: Lineup<Contender>,
+    chunks: Chunks,
     findings: RefCell<Findings>,
 }
 
@@ -165,7 +167,7 @@ impl Experiment {
         let cases = mixes.iter().flat_map(|&mix| sizes.iter().map(move |&size| case(mix, size))).collect();
         let lineup = Lineup::new(contenders::ALL, contenders::OUTSIDE, common)?;
         let bookings = Bookings::new(rows, common.seed);
-        Ok(Self { bookings, cases, lineup, findings: RefCell::default() })
+        Ok(Self { bookings, cases, lineup, chunks: Chunks::here(), findings: RefCell::default() })
     }
 
     /// What is served before anything is measured: the first case's mix, in a batch of the greatest size.
@@ -212,11 +214,12 @@ impl crate::experiment::Experiment for Experiment {
     fn describe(&self) -> String {
         let cases = self.cases.iter().map(Case::name).collect::<Vec<_>>().join(" · ");
         format!(
-            "scan of {} rows of {} columns, {} bookings · seed {}\nrequests of a batch, of which changes: {cases}\n{}",
+            "scan of {} rows of {} columns, {} bookings · seed {}\nrequests of a batch, of which changes: {cases}\n{}\n{}",
             self.bookings.row_count(),
             COLUMNS.len(),
             self.bookings.count(),
             self.bookings.seed(),
+            self.chunks,
             self.lineup.describe()
         )
     }
@@ -226,6 +229,7 @@ impl crate::experiment::Experiment for Experiment {
         parameters.add("rows", self.bookings.row_count());
         parameters.add("cases", self.cases.iter().map(Case::name).collect::<Vec<_>>());
         parameters.add("batches", self.cases.iter().map(|case| case.batches).collect::<Vec<_>>());
+        parameters.add("chunk_rows", self.chunks.rows);
         self.lineup.add_to(&mut parameters);
         parameters.add("seed", self.bookings.seed());
         parameters

@@ -16,12 +16,15 @@
 //! | [`database`] | what all contenders have in common |
 //! | [`oracle`] | what is right |
 //! | `own` | the column store |
+//! | `chunks` | how many rows its chunks have, and why |
 //! | `contenders` | who takes part |
 //! | `noise` | the column store beside competitors for a CPU |
+//! | `pages` | on which nodes the partitions' memory is |
 //! | `served` | single queries at a steady rate, and how long they take |
 
 pub mod arrow;
 pub mod bookings;
+mod chunks;
 mod contenders;
 pub mod database;
 mod experiment;
@@ -30,6 +33,7 @@ mod noise;
 mod options;
 pub mod oracle;
 mod own;
+mod pages;
 pub mod requests;
 mod served;
 
@@ -41,9 +45,11 @@ use crate::failure::Failure;
 
 /// Runs the experiment.
 pub fn run(options: &Options) -> Result<(), Failure> {
+    let common = &options.common;
     match (options.competitors, options.load) {
-        (Some(competitors), _) => noise::Noise::new(options, competitors)?.carry_out(&options.common),
-        (None, Some(percent)) => served::Served::new(options, percent)?.carry_out(&options.common),
-        (None, None) => experiment::Experiment::new(options)?.carry_out(&options.common),
+        _ if options.pages => pages::Pages::new(options)?.carry_out(common),
+        (Some(competitors), _) => noise::Noise::new(options, competitors)?.carry_out(common),
+        (None, Some(percent)) => served::Served::new(options, percent)?.carry_out(common),
+        (None, None) => experiment::Experiment::new(options)?.carry_out(common),
     }
 }

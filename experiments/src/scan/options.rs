@@ -44,6 +44,11 @@ pub struct Options {
     #[arg(long, value_name = "PERCENT", conflicts_with = "competitors")]
     pub load: Option<u64>,
 
+    /// Show on which node each partition's worker runs and on which nodes its memory is, after loading and after rows have
+    /// moved between partitions. With the greatest of --workers; only where Linux tells it
+    #[arg(long, conflicts_with_all = ["competitors", "load"])]
+    pub pages: bool,
+
     /// With --load, the milliseconds within which an answer is promised: queries for which that cannot be kept are refused
     #[arg(long, value_name = "MS", default_value_t = 500, requires = "load")]
     pub promise: u64,

@@ -2,17 +2,21 @@
 
 use super::arrow::{columns, digest, schema, values};
 use super::bookings::{COLUMNS, Row};
+use super::chunks::Chunks;
 use super::database::Database;
 use super::requests::{self, Gives};
 use crate::failure::Failure;
 use crate::lineup::{cannot_start, start_own};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
+use std::fs;
 use std::sync::Arc;
 use xtasking::{Handle, Runtime};
 use xtasking_columns::{
-    Aggregate, Answers, Batch, Change, Desk, Failure as Unanswered, Filter, Query, Table, Terms,
+    Aggregate, Answers, Batch, Change, Desk, Failure as Unanswered, Filter, PartitionMemory, Query, Table,
+    Terms,
 };
+use xtasking_knowledge::facts::CpuSet;
 
 /// A table, with as many partitions as its runtime has workers.
 pub(super) struct Own {
@@ -25,7 +29,8 @@ impl Own {
     pub(super) fn start(workers: usize) -> Result<Self, Failure> {
         let rt = start_own(workers)?;
         let schema = schema();
-        let table = Table::new(&rt, schema.clone(), workers);
+        let table = Table::builder(schema.clone()).partitions(workers).chunk_rows(Chunks::here().rows);
+        let table = table.build(&rt);
         let table = table.map_err(|error| cannot_start("xtasking", workers, &error))?;
         Ok(Self { rt: Arc::new(rt), table: Arc::new(table), schema })
     }
@@ -55,6 +60,29 @@ impl Own {
             )
         })?;
         Ok(placement.sites().iter().take(self.rt.workers()).map(|site| site.cpu).collect())
+    }
+
+    /// The CPUs that the system lets each worker run on.
+    pub(super) fn cpus_allowed(&self) -> Result<Vec<CpuSet>, String> {
+        let allowed = |worker: usize| {
+            let told = self.rt.task(()).core(worker as u16).submit(move |(), cx| {
+                let status =
+                    fs::read_to_string("/proc/thread-self/status").map_err(|error| error.to_string())?;
+                let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+                match list.and_then(|list| list.parse().ok()) {
+                    Some(cpus) if cx.worker() == worker => Ok(cpus),
+                    _ => Err("`/proc/thread-self/status` does not tell".to_string()),
+                }
+            });
+            let told = told.join().map_err(|error| error.to_string()).flatten();
+            told.map_err(|error| format!("where worker {worker} may run is not known: {error}"))
+        };
+        (0..self.rt.workers()).map(allowed).collect()
+    }
+
+    /// Where each partition has its rows in memory.
+    pub(super) fn memory(&self) -> Result<Vec<PartitionMemory>, String> {
+        self.table.memory(&self.rt).join().map_err(|error| error.to_string())
     }
 
     /// Divides the table among the partitions in proportion to these weights, and waits until it is so; tells how many rows

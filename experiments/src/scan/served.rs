@@ -2,6 +2,7 @@
 
 use super::Options;
 use super::bookings::Bookings;
+use super::chunks::Chunks;
 use super::database::Server as _;
 use super::oracle::Oracle;
 use super::own::Own;
@@ -29,6 +30,7 @@ pub(super) struct Served {
     /// How many of 100 queries that could be answered are handed in.
     percent: u64,
     promise: Duration,
+    chunks: Chunks,
     /// For how long.
     time: Duration,
     notes: RefCell<Vec<String>>,
@@ -90,6 +92,7 @@ impl Served {
             repetitions: common.repetition_count()?,
             percent,
             promise: Duration::from_millis(options.promise),
+            chunks: Chunks::here(),
             time: Duration::from_secs(if common.quick { 1 } else { 5 }),
             notes: RefCell::default(),
         })
@@ -168,7 +171,7 @@ impl crate::experiment::Experiment for Served {
     fn describe(&self) -> String {
         format!(
             "scan of {} rows, {} · single queries at {} % of what can be answered, for {} s · promised: {} ms · \
-             {} workers · {} repetitions · seed {}",
+             {} workers · {} repetitions · seed {}\n{}",
             self.bookings.row_count(),
             self.mix.name(),
             self.percent,
@@ -176,7 +179,8 @@ impl crate::experiment::Experiment for Served {
             self.promise.as_millis(),
             self.workers,
             self.repetitions,
-            self.bookings.seed()
+            self.bookings.seed(),
+            self.chunks
         )
     }
 
@@ -187,6 +191,7 @@ impl crate::experiment::Experiment for Served {
         parameters.add("most", self.most);
         parameters.add("load_percent", self.percent);
         parameters.add("promise_ms", self.promise.as_millis() as u64);
+        parameters.add("chunk_rows", self.chunks.rows);
         parameters.add("seconds", self.time.as_secs());
         parameters.add("repetitions", self.repetitions);
         parameters.add("seed", self.bookings.seed());

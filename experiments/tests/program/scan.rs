@@ -3,6 +3,7 @@
 use crate::{passes, refused, text, xtasking};
 use serde_json::Value;
 use std::fs;
+use std::path::Path;
 
 #[test]
 fn every_answer_is_compared() {
@@ -13,6 +14,7 @@ fn every_answer_is_compared() {
     let stdout = passes(&xtasking(&[&["scan", "--quick"], &sizes[..], &more].concat()));
     for words in [
         "scan of 5000 rows of 14 columns",
+        "chunks of ",
         "│ mixed, 64 with 8 ",
         "│ points, 1 ",
         "indexes",
@@ -70,6 +72,45 @@ fn single_queries_are_answered_or_refused() {
     refused(&["scan", "--quick", "--load", "0"], "--load is 0");
     refused(&["scan", "--quick", "--load", "80", "--promise", "0"], "--promise");
     refused(&["scan", "--quick", "--load", "80", "--against", "indexes"], "--load measures");
+}
+
+/// Where the system tells where memory is.
+#[test]
+fn pages_are_counted_by_node() {
+    if !Path::new("/proc/self/numa_maps").exists() {
+        return refused(
+            &["scan", "--quick", "--pages"],
+            "--pages: `/proc/self/numa_maps`, where Linux tells",
+        );
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let json = directory.path().join("report.json");
+    let rows = ["--rows", "50k", "--workers", "2", "--json", json.to_str().unwrap()];
+    let stdout = passes(&xtasking(&[&["scan", "--quick", "--pages"], &rows[..]].concat()));
+    for words in [
+        "scan of 50000 rows: on which nodes the memory of 2 partitions is",
+        "chunks of ",
+        "│ moved back ",
+        "loaded, partition 0: worker 0 on CPU",
+        "moved, partition 1: worker 1 on CPU",
+        " pages (",
+    ] {
+        assert!(stdout.contains(words), "'{words}' is not in: {stdout}");
+    }
+    let report: Value = serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap();
+    let results = report["results"].as_array().unwrap();
+    assert_eq!(results.len(), 3);
+    for result in results {
+        let (least, most) =
+            (result["median"].as_f64().unwrap(), result["details"]["at_most_percent"].as_f64());
+        assert!((0.0..=100.0).contains(&least) && most >= Some(least), "{result}");
+        assert!(result["details"]["bytes"].as_f64() >= Some(50_000.0 * 14.0 * 8.0));
+        // Where there is one node, everything is on it.
+        assert!(report["parameters"]["nodes"] != 1 || least == 100.0, "{result}");
+    }
+    let stdout = passes(&xtasking(&["scan", "--quick", "--pages", "--workers", "1"]));
+    assert!(stdout.contains("│ loaded ") && !stdout.contains("│ moved "), "{stdout}");
+    refused(&["scan", "--pages", "--against", "indexes"], "--pages: it looks at the column store alone");
 }
 
 #[test]

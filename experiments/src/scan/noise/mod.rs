@@ -12,6 +12,7 @@ pub use hogs::{Burn, burn};
 
 use super::Options;
 use super::bookings::{Bookings, COLUMNS};
+use super::chunks::Chunks;
 use super::database::{Database, Server as _};
 use super::findings::percentile;
 use super::oracle::Oracle;
@@ -38,6 +39,7 @@ pub(super) struct Noise {
     turn: Turn,
     workers: usize,
     lineup: Lineup<Deployment>,
+    chunks: Chunks,
     notes: RefCell<Vec<String>>,
 }
 
@@ -171,7 +173,8 @@ impl Noise {
         let counts = crate::cli::Common { workers: Some(vec![workers]), ..common.clone() };
         let lineup = Lineup::new(deployment::ALL, &[], &counts)?;
         let bookings = Bookings::new(rows, common.seed);
-        Ok(Self { bookings, competitors, turn, workers, lineup, notes: RefCell::default() })
+        let chunks = Chunks::here();
+        Ok(Self { bookings, competitors, turn, workers, lineup, chunks, notes: RefCell::default() })
     }
 
     /// One turn: requests a second.
@@ -278,11 +281,12 @@ impl crate::experiment::Experiment for Noise {
         let Turn { batches, requests, changes, mix, .. } = self.turn;
         format!(
             "scan of {} rows beside {} · {batches} batches of {requests} requests, {}, of which {changes} are changes · \
-             seed {}\n{}",
+             seed {}\n{}\n{}",
             self.bookings.row_count(),
             self.noise(),
             mix.name(),
             self.bookings.seed(),
+            self.chunks,
             self.lineup.describe()
         )
     }
@@ -295,6 +299,7 @@ impl crate::experiment::Experiment for Noise {
         parameters.add("changes", self.turn.changes);
         parameters.add("batches", self.turn.batches);
         parameters.add("competitors", self.competitors);
+        parameters.add("chunk_rows", self.chunks.rows);
         self.lineup.add_to(&mut parameters);
         parameters.add("seed", self.bookings.seed());
         parameters
