@@ -16,7 +16,11 @@ use rows::Taken;
 
 /// What the queries of a batch have found in a partition.
 #[derive(Debug)]
-pub(crate) struct Found(Vec<Part>);
+pub(crate) struct Found {
+    parts: Vec<Part>,
+    /// For each part rows that are to be added, with the places of their queries: kept for its memory.
+    pairs: Vec<Vec<(u32, u16)>>,
+}
 
 /// The same for the queries of one shape, which are known by their places among these.
 #[derive(Debug)]
@@ -32,15 +36,37 @@ impl Found {
             Gives::Rows(columns) => Part::Taken(Taken::new(columns, &shape.schema)),
             Gives::Aggregates(made) => Part::Folded(Folded::new(made, shape.queries)),
         };
-        Self(questions.shapes.iter().map(part).collect())
+        let pairs = questions.shapes.iter().map(|_| Vec::new()).collect();
+        Self { parts: questions.shapes.iter().map(part).collect(), pairs }
     }
 
     /// Adds rows of a chunk that a query has found.
     #[inline]
     pub fn add(&mut self, asked: &Asked, chunk: &Chunk, rows: &[u16]) {
-        match &mut self.0[asked.shape] {
+        match &mut self.parts[asked.shape] {
             Part::Taken(taken) => taken.add(asked.place, chunk, rows),
             Part::Folded(folded) => folded.add(asked.place, chunk, rows),
+        }
+    }
+
+    /// Adds single rows of a chunk, each with the number of the query that has found it by its words. Those of one shape are
+    /// added together.
+    pub fn add_pairs(&mut self, all: &[Asked], chunk: &Chunk, pairs: &[(u32, u16)]) {
+        for &(query, row) in pairs {
+            let asked = &all[query as usize];
+            if asked.checks.hold_exactly(chunk, row.into()) {
+                self.pairs[asked.shape].push((asked.place, row));
+            }
+        }
+        for (part, pairs) in self.parts.iter_mut().zip(&mut self.pairs) {
+            if pairs.is_empty() {
+                continue;
+            }
+            match part {
+                Part::Taken(taken) => taken.add_pairs(chunk, pairs),
+                Part::Folded(folded) => folded.add_pairs(chunk, pairs),
+            }
+            pairs.clear();
         }
     }
 }
@@ -73,7 +99,7 @@ impl Given {
 /// Puts together what was found in all partitions, for each shape.
 pub(crate) fn finish(questions: &Questions, found: Vec<Found>) -> Vec<Given> {
     let mut by_shape: Vec<Vec<Part>> = questions.shapes.iter().map(|_| Vec::new()).collect();
-    for Found(parts) in found {
+    for Found { parts, .. } in found {
         by_shape.iter_mut().zip(parts).for_each(|(all, part)| all.push(part));
     }
     let given = |(shape, parts): (&Shape, Vec<Part>)| {
@@ -104,15 +130,13 @@ mod tests {
     use super::*;
     use crate::partition::{Changes, Partition, Queries};
     use crate::plan::{Added, Check, Checks, Planned, Rows};
-    use crate::scan::Bounds;
+    use crate::statistics::Statistics;
     use crate::text::Exact;
     use crate::types::Strings;
     use crate::value::Kind;
     use arrow_array::StringArray;
     use arrow_array::cast::AsArray;
     use arrow_schema::{DataType, Field, Schema};
-
-    const BOUNDS: [Bounds; 2] = [Bounds { least: 0, greatest: u64::MAX }; 2];
 
     /// Of a column of texts.
     fn shape(queries: usize) -> Shape {
@@ -139,8 +163,9 @@ mod tests {
     ) -> (Vec<u64>, Queries, Found) {
         let shapes = vec![shape(asked.len())];
         let asked = asked.into_iter().zip(0..).map(|(checks, place)| Asked { checks, shape: 0, place });
-        let queries = Queries::new(Questions { all: asked.collect(), shapes }, &BOUNDS);
-        let changes = Changes::new(changes, &BOUNDS, |rows| [rows].into());
+        let known = Statistics::new(&[Kind::Prefix, Kind::Unsigned]);
+        let queries = Queries::new(Questions { all: asked.collect(), shapes }, &known);
+        let changes = Changes::new(changes, &known, |rows| [rows].into());
         let (counts, found) = partition.serve(&changes, &queries, 0);
         (counts, queries, found)
     }
@@ -177,7 +202,9 @@ mod tests {
             let insert = insert(&words.repeat(times as usize), &hashes);
             let asked = words.iter().zip(0..).map(|(word, hash)| is(word, hash)).collect();
             let (_, _, found) = serve(&mut partition, vec![insert], asked);
-            let Part::Taken(taken) = found.0.into_iter().next().unwrap() else { panic!("these are rows") };
+            let Part::Taken(taken) = found.parts.into_iter().next().unwrap() else {
+                panic!("these are rows")
+            };
             taken
         });
         for most in [100, 30, 14, 10, 8] {

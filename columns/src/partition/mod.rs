@@ -2,12 +2,13 @@
 
 mod changes;
 
-pub(crate) use changes::{Changes, brought};
+pub(crate) use changes::Changes;
 
 use crate::chunk::{Bits, Chunk, MOST};
 use crate::found::Found;
 use crate::plan::Questions;
-use crate::scan::{Bounds, Index, Scan};
+use crate::scan::{Index, Scan};
+use crate::statistics::Statistics;
 use crate::value::Kind;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,15 +20,15 @@ pub(crate) struct Queries {
 }
 
 impl Queries {
-    /// Of these queries, for columns with these bounds.
-    pub fn new(questions: Questions, bounds: &[Bounds]) -> Self {
-        let index = Index::new(questions.all.iter().map(|query| &query.checks), bounds);
+    /// Of these queries, for rows of which this is known.
+    pub fn new(questions: Questions, known: &Statistics) -> Self {
+        let index = Index::new(questions.all.iter().map(|query| &query.checks), known);
         Self { questions, index }
     }
 
     /// Answers all of them, as far as these rows of a chunk go.
     fn answer(&self, scan: &mut Scan, chunk: &Chunk, rows: &Bits, found: &mut Found) {
-        scan.pass(&self.index, chunk, rows, |query, rows| {
+        let pairs = scan.pass(&self.index, chunk, rows, |query, rows| {
             let asked = &self.questions.all[query];
             let holds = |row: &u16| asked.checks.hold_exactly(chunk, (*row).into());
             // As a rule they all pass, and need not be copied.
@@ -38,6 +39,7 @@ impl Queries {
                 found.add(asked, chunk, &rows);
             }
         });
+        found.add_pairs(&self.questions.all, chunk, pairs);
     }
 }
 
@@ -146,6 +148,7 @@ impl Partition {
 mod tests {
     use super::*;
     use crate::plan::{Added, Check, Checks, Planned, Rows};
+    use crate::statistics::Bounds;
     use arrow_buffer::ScalarBuffer;
 
     fn unsigned() -> Partition {
@@ -153,9 +156,10 @@ mod tests {
     }
 
     fn change(partition: &mut Partition, changes: &[Planned]) -> Vec<u64> {
-        let bounds = [Bounds { least: 0, greatest: 10_000 }];
-        let changes = Changes::new(changes.to_vec(), &bounds, |rows| [rows].into());
-        partition.serve(&changes, &Queries::new(Questions::default(), &bounds), 0).0
+        let mut known = Statistics::new(&[Kind::Unsigned]);
+        known.note(&[Bounds { least: 0, greatest: 10_000 }], &[]);
+        let changes = Changes::new(changes.to_vec(), known.settle(), |rows| [rows].into());
+        partition.serve(&changes, &Queries::new(Questions::default(), known.settle()), 0).0
     }
 
     fn insert(from: u64, count: u64) -> Planned {

@@ -1,51 +1,21 @@
 //! The index of a batch's queries.
 
-use super::joint;
+use super::candidate::Candidate;
+use super::joint::Joint;
+use super::lists::Lists;
 use super::points::Points;
 use super::spans::{Span, Spans};
+use super::ways::{Ordered, Ways};
 use crate::plan::{Check, Checks};
+use crate::statistics::Statistics;
 use crate::value::Kind;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// The least and the greatest key that a column has had; the first is greater if it had none.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Bounds {
-    pub least: u64,
-    pub greatest: u64,
-}
-
-impl Bounds {
-    pub const NONE: Self = Self { least: u64::MAX, greatest: 0 };
-
-    pub fn add(&mut self, key: u64) {
-        self.least = self.least.min(key);
-        self.greatest = self.greatest.max(key);
-    }
-
-    /// Adds what another has had.
-    pub fn merge(&mut self, other: Self) {
-        self.least = self.least.min(other.least);
-        self.greatest = self.greatest.max(other.greatest);
-    }
-
-    /// The share of rows that pass, if the keys were spread evenly. Half of those that have to do with nulls.
-    fn share(self, check: Check) -> f64 {
-        match check {
-            Check::Null { .. } => 0.5,
-            Check::Keys { low, high, .. } => {
-                let (low, high) = (low.max(self.least), high.min(self.greatest));
-                let width = |low: u64, high: u64| (high - low) as f64 + 1.0;
-                if low > high { 0.0 } else { width(low, high) / width(self.least, self.greatest) }
-            }
-        }
-    }
-}
-
 /// See the module's documentation. Queries are known by their numbers.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
-    /// Those that somebody is entered by, one or several together.
+    /// Those that somebody is entered by, one column or several together.
     pub(super) columns: Vec<Entered>,
     /// Queries that are entered nowhere: they have to be asked about each row.
     pub(super) others: Vec<u32>,
@@ -57,19 +27,22 @@ pub(crate) struct Index {
 /// Queries that are entered by a column, or by several together. Several have no ranges.
 #[derive(Debug)]
 pub(super) struct Entered {
-    pub columns: Box<[usize]>,
+    pub by: Joint,
     pub kind: Kind,
-    /// But for those of which many ask for one.
     pub points: Points,
-    /// Who asks for each slot of points for which many do.
+    /// Who asks for each slot of points, if few do; nobody otherwise.
+    pub few: Lists<Candidate>,
+    /// The same if many do.
     crowds: Box<[Option<Crowd>]>,
     pub spans: Spans,
+    /// Who asks for each slot of spans, if few do throughout.
+    pub paired: Option<Lists<Candidate>>,
 }
 
-/// Queries that ask for the same word of a column.
+/// Queries that ask for the same word.
 #[derive(Debug)]
 pub(super) struct Crowd {
-    /// Those that ask for a range of a second column, the same for all of them.
+    /// Those whose next test is the same column for all of them.
     pub second: Option<Second>,
     pub others: Vec<u32>,
 }
@@ -94,66 +67,21 @@ struct Entries {
     spans: Vec<Span>,
 }
 
-/// To put the words of several columns together takes as long for a row as to test so many pairs: so it is worth the while if
-/// one column alone would leave more for each row.
-const WORTH: f64 = 0.03;
-
-/// A query in the making: its checks with their shares, those that the fewest rows pass first.
-struct Ordered {
-    checks: Vec<(f64, Check)>,
-    /// Those of them that ask for one word, by columns.
-    equal: Vec<(usize, u64)>,
-}
-
-impl Ordered {
-    fn new(checks: &Checks, bounds: &[Bounds]) -> Self {
-        let with_share = |&check: &Check| (bounds[check.column()].share(check), check);
-        let mut checks: Vec<_> = checks.0.iter().map(with_share).collect();
-        checks.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let equal = checks.iter().filter_map(|(_, check)| match *check {
-            Check::Keys { column, kind, low, high } if low == high => Some((column, kind.keys().word(low))),
-            _ => None,
-        });
-        let mut equal: Vec<_> = equal.collect();
-        equal.sort_unstable();
-        Self { checks, equal }
-    }
-
-    /// The columns of which it asks for one word each, if these are several.
-    fn joint(&self) -> Option<Box<[usize]>> {
-        let columns: Box<[usize]> = self.equal.iter().map(|&(column, _)| column).collect();
-        // Nobody has two words in one column; such a query is left as it is.
-        let is_joint = columns.len() > 1 && columns.windows(2).all(|pair| pair[0] < pair[1]);
-        is_joint.then_some(columns)
-    }
-
-    /// What one column alone leaves of each row.
-    fn share(&self) -> f64 {
-        self.checks.first().map_or(1.0, |first| first.0)
-    }
-}
-
 impl Index {
-    /// Of all queries, by their checks, for columns with these bounds.
-    pub fn new<'a>(queries: impl Iterator<Item = &'a Checks>, bounds: &[Bounds]) -> Self {
-        let queries: Vec<Ordered> = queries.map(|checks| Ordered::new(checks, bounds)).collect();
-        let mut joints: BTreeMap<Box<[usize]>, (f64, Entries)> = BTreeMap::new();
-        for query in &queries {
-            if let Some(columns) = query.joint() {
-                joints.entry(columns).or_default().0 += query.share();
-            }
-        }
-        joints.retain(|_, (left, _)| *left >= WORTH);
-        let mut columns: Vec<Entries> = bounds.iter().map(|_| Entries::default()).collect();
+    /// Of all queries, by their checks, for rows of which this is known.
+    pub fn new<'a>(queries: impl Iterator<Item = &'a Checks>, known: &Statistics) -> Self {
+        let queries: Vec<Ordered> = queries.map(|checks| Ordered::new(checks, known)).collect();
+        let ways = Ways::new(&queries);
+        let mut joints: BTreeMap<Joint, Entries> = BTreeMap::new();
+        let mut columns: Vec<Entries> = (0..known.columns()).map(|_| Entries::default()).collect();
         let mut made = Self::default();
         for (number, mut query) in (0u32..).zip(queries) {
-            let joint = query.joint().and_then(|columns| joints.get_mut(&columns));
-            if let Some((_, entries)) = joint {
-                entries.points.push((joint::of(query.equal.iter().map(|&(_, word)| word)), number));
-                // Others may have the same joint word, though hardly ever: so these are tested all the same, in the end.
-                query.checks.sort_by_key(|(_, check)| {
-                    query.equal.iter().any(|&(column, _)| column == check.column())
-                });
+            if query.is_in_vain() {
+                // Nobody passes; so it is entered nowhere.
+            } else if let Some(way) = ways.of(&query, known) {
+                let words = query.enter(&way, known);
+                let entries = joints.entry(way).or_default();
+                entries.points.extend(words.into_iter().map(|word| (word, number)));
             } else {
                 made.enter_alone(&mut query.checks, number, &mut columns);
             }
@@ -163,11 +91,11 @@ impl Index {
         }
         for (column, entries) in columns.into_iter().enumerate() {
             if let Some(kind) = entries.kind {
-                made.complete([column].into(), kind, entries);
+                made.complete(Joint::alone(column), kind, entries);
             }
         }
-        for (columns, (_, entries)) in joints {
-            made.complete(columns, Kind::Unsigned, entries);
+        for (joint, entries) in joints {
+            made.complete(joint, Kind::Unsigned, entries);
         }
         made
     }
@@ -176,8 +104,6 @@ impl Index {
     fn enter_alone(&mut self, checks: &mut Vec<(f64, Check)>, query: u32, columns: &mut [Entries]) {
         let first = checks.iter().position(|(_, check)| matches!(check, Check::Keys { .. }));
         match first.map(|first| checks.remove(first).1) {
-            // Nobody passes; so it is entered nowhere.
-            Some(Check::Keys { low, high, .. }) if low > high => {}
             Some(Check::Keys { column, kind, low, high }) => {
                 let entries = &mut columns[column];
                 entries.kind = Some(kind);
@@ -191,19 +117,37 @@ impl Index {
         }
     }
 
-    fn complete(&mut self, columns: Box<[usize]>, kind: Kind, entries: Entries) {
-        let (mut points, spans) = (Points::new(entries.points), Spans::new(&entries.spans));
-        let mut crowds: Box<[Option<Crowd>]> = (0..points.slots()).map(|_| None).collect();
-        for (slot, queries) in points.take(MANY) {
-            crowds[slot as usize] = Some(self.crowd(queries));
+    fn complete(&mut self, by: Joint, kind: Kind, entries: Entries) {
+        let Entries { mut points, spans, .. } = entries;
+        points.sort_unstable();
+        let (mut words, mut crowds, mut few) = (Vec::new(), Vec::new(), Vec::new());
+        for (slot, same) in (0u32..).zip(points.chunk_by(|a, b| a.0 == b.0)) {
+            words.push(same[0].0);
+            let queries = same.iter().map(|&(_, query)| query);
+            if same.len() >= MANY {
+                crowds.push(Some(self.crowd(queries.collect(), &by)));
+            } else {
+                crowds.push(None);
+                few.extend(queries.map(|query| (slot, self.candidate(query))));
+            }
         }
-        self.columns.push(Entered { columns, kind, points, crowds, spans });
+        let spans = Spans::new(&spans);
+        let paired = spans.pairs().map(|pairs| {
+            Lists::new(spans.slots(), pairs.into_iter().map(|(slot, query)| (slot, self.candidate(query))))
+        });
+        let (points, few) = (Points::new(&words), Lists::new(words.len(), few));
+        self.columns.push(Entered { by, kind, points, few, crowds: crowds.into(), spans, paired });
     }
 
-    /// Enters queries that ask for the same word by what is to be tested next, if that is the same column for many.
-    fn crowd(&mut self, queries: Vec<u32>) -> Crowd {
+    fn candidate(&self, query: u32) -> Candidate {
+        Candidate::new(query, self.rest(query))
+    }
+
+    /// Enters queries that ask for the same word by what is to be tested next, if that is the same column for many. What has
+    /// been put into that word need not be.
+    fn crowd(&self, queries: Vec<u32>, by: &Joint) -> Crowd {
         let next = |query: u32| match self.rest(query).first() {
-            Some(&Check::Keys { column, kind, low, high }) if low <= high => {
+            Some(&Check::Keys { column, kind, low, high }) if !by.has(column) => {
                 Some((column, kind, (low, high, query)))
             }
             _ => None,
@@ -222,12 +166,10 @@ impl Index {
                 _ => others.push(query),
             }
         }
-        // These tests are made by entering.
-        spans.iter().for_each(|span| self.parts[span.2 as usize].start += 1);
         Crowd { second: Some(Second { column, kind, spans: Spans::new(&spans) }), others }
     }
 
-    /// What is left to be tested of a query where it is entered.
+    /// What is left to be tested of a query where it is entered. No range is empty.
     #[inline]
     pub(super) fn rest(&self, query: u32) -> &[Check] {
         let Range { start, end } = self.parts[query as usize];

@@ -1,12 +1,13 @@
 //! The queries that a row concerns.
 //!
-//! Each query of a batch is entered in an index by one of its tests, the one that the fewest rows pass as far as the bounds
-//! of the columns tell, or by several that ask for one word each. What is asked of a column cuts its keys into *slots*, each of which concerns the same queries
-//! throughout: a pass over a chunk finds the slot of each row and puts the rows in order of slots, so that each query finds
-//! those that pass its first test side by side. Where few ask for a word, each of its rows is simply paired with them. All are
-//! then refined by what is left to be tested.
+//! Each query of a batch is entered in an index by one of its tests, the one that the fewest rows pass as far as is known, or
+//! by several that ask for one word each, and perhaps for a range. What is asked of a column cuts its keys into *slots*, each
+//! of which concerns the same queries throughout: a pass over a chunk finds the slot of each row and puts the rows in order of
+//! slots, so that each query finds those that pass its first test side by side. Where few ask for a word, each of its rows is
+//! simply paired with them. All are then refined by what is left to be tested.
 
 mod between;
+mod candidate;
 mod hits;
 mod index;
 mod joint;
@@ -14,10 +15,12 @@ mod lists;
 mod points;
 mod refine;
 mod spans;
+mod ways;
 
-pub(crate) use index::{Bounds, Index};
+pub(crate) use index::Index;
 
 use crate::chunk::{Bits, Chunk};
+use candidate::Candidate;
 use hits::Hits;
 use index::{Entered, Second};
 
@@ -32,15 +35,23 @@ pub(crate) struct Scan {
 }
 
 /// A query, and a row that may concern it.
-type Pair = (u32, u16);
+pub(crate) type Pair = (u32, u16);
 
 impl Scan {
-    /// Tells each query which of some rows of a chunk pass all its tests, if any do. It may be told several times.
-    pub fn pass(&mut self, index: &Index, chunk: &Chunk, rows: &Bits, mut each: impl FnMut(usize, &[u16])) {
+    /// Tells each query which of some rows of a chunk pass all its tests, if any do. It may be told several times, and some
+    /// of these are told as pairs in the end.
+    pub fn pass(
+        &mut self,
+        index: &Index,
+        chunk: &Chunk,
+        rows: &Bits,
+        mut each: impl FnMut(usize, &[u16]),
+    ) -> &[Pair] {
         let Self { hits, second, pairs, joints, passed } = self;
         pairs.clear();
-        let mut tell = |query: u32, rows: &[u16]| {
-            let rest = index.rest(query);
+        // So many of its tests have been made.
+        let mut tell = |query: u32, made: usize, rows: &[u16]| {
+            let rest = &index.rest(query)[made..];
             if rest.is_empty() {
                 each(query as usize, rows);
                 return;
@@ -54,73 +65,74 @@ impl Scan {
         };
         for entered in &index.columns {
             if entered.points.slots() > 0 {
-                let words = entered.words(chunk, joints);
+                let words = entered.by.words(chunk, joints);
                 entered.find_points(words, chunk, rows, hits, pairs);
                 hits.by_slot(entered.points.slots(), |slot, rows| {
                     let Some(crowd) = entered.crowd(slot) else { unreachable!("the others are paired") };
                     if let Some(by) = &crowd.second {
                         by.find(chunk, rows, second);
-                        by.spans.tell(second, &mut tell);
+                        by.spans.tell(second, |query, rows| tell(query, 1, rows));
                     }
-                    crowd.others.iter().for_each(|&query| tell(query, rows));
+                    crowd.others.iter().for_each(|&query| tell(query, 0, rows));
                 });
             }
             if entered.spans.slots() > 0 {
                 entered.find_spans(chunk, rows, hits, pairs);
-                entered.spans.tell(hits, &mut tell);
+                entered.spans.tell(hits, |query, rows| tell(query, 0, rows));
             }
         }
         if !index.others.is_empty() {
             let mut all = Vec::new();
             rows.for_each(|row| all.push(row as u16));
-            index.others.iter().for_each(|&query| tell(query, &all));
+            index.others.iter().for_each(|&query| tell(query, 0, &all));
         }
         refine::pairs(index, chunk, pairs);
-        pairs.iter().for_each(|&(query, row)| each(query as usize, &[row]));
+        pairs
     }
 
     /// All pairs of a query and a row of the chunk that passes all its tests, by row and then by query.
     pub fn by_row(&mut self, index: &Index, chunk: &Chunk) -> Vec<(u16, u32)> {
         let mut all = Vec::new();
-        self.pass(index, chunk, &chunk.live, |query, rows| {
+        let pairs = self.pass(index, chunk, &chunk.live, |query, rows| {
             all.extend(rows.iter().map(|&row| (row, query as u32)));
         });
+        all.extend(pairs.iter().map(|&(query, row)| (row, query)));
         all.sort_unstable();
         all
     }
 }
 
-impl Entered {
-    /// The words of its column, or those of several put together.
-    fn words<'a>(&self, chunk: &'a Chunk, joints: &'a mut Vec<u64>) -> &'a [u64] {
-        if let [column] = *self.columns {
-            return chunk.columns[column].words();
+/// Pairs a row with those whose next test it passes.
+#[inline(always)]
+fn pair(candidates: &[Candidate], chunk: &Chunk, row: u16, pairs: &mut Vec<Pair>) {
+    for candidate in candidates {
+        if candidate.passes(chunk, row) {
+            pairs.push((candidate.query, row));
         }
-        joint::of_rows(&self.columns, chunk, joints);
-        joints
     }
+}
 
+impl Entered {
     /// Finds rows with words that are asked for: by slots where many ask for one, otherwise each with its queries.
     fn find_points(&self, words: &[u64], chunk: &Chunk, rows: &Bits, hits: &mut Hits, pairs: &mut Vec<Pair>) {
         hits.clear();
-        let rows = |block| joint::valid(&self.columns, chunk, rows, block);
-        self.points.find(words, rows, |slot, row| match self.points.queries(slot) {
+        let rows = |block| self.by.valid(chunk, rows, block);
+        self.points.find(words, rows, |slot, row| match self.few.of(slot) {
             [] => hits.add(slot, row),
-            &[query] => pairs.push((query, row)),
-            queries => pairs.extend(queries.iter().map(|&query| (query, row))),
+            few => pair(few, chunk, row, pairs),
         });
     }
 
     /// Finds rows with keys that are asked for: by slots where many ask for one, otherwise each with its queries.
     fn find_spans(&self, chunk: &Chunk, rows: &Bits, hits: &mut Hits, pairs: &mut Vec<Pair>) {
         hits.clear();
-        let column = &chunk.columns[self.columns[0]];
+        let column = &chunk.columns[self.by.first()];
         let (keys, words) = (self.kind.keys(), column.words());
         rows.for_each_of_both(&column.valid, |place| {
             let row = place as u16;
             let Some(slot) = self.spans.slot(keys.of(words[place])) else { return };
-            match self.spans.few(slot) {
-                Some(queries) => pairs.extend(queries.iter().map(|&query| (query, row))),
+            match &self.paired {
+                Some(lists) => pair(lists.of(slot), chunk, row, pairs),
                 None => hits.add(slot, row),
             }
         });

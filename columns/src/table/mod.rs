@@ -6,9 +6,10 @@ mod gathered;
 mod shares;
 
 use crate::answer::{Answers, Failure};
-use crate::partition::{Partition, brought};
+use crate::partition::Partition;
 use crate::plan::Columns;
 use crate::request::Batch;
+use crate::statistics::brought;
 use arrow_schema::SchemaRef;
 use balance::{Balance, Census};
 use gate::{Gate, Parts, Sent};
@@ -44,7 +45,7 @@ impl Table {
             rt.plain(partition).pin(Sequencing).core(core).build()
         };
         let shares = Shares::new(&vec![1.0; partitions]).expect("shares of equal weight");
-        let gate = rt.plain(Gate::new(columns.kinds.len(), shares)).pin(Sequencing).build();
+        let gate = rt.plain(Gate::new(&columns.kinds, shares)).pin(Sequencing).build();
         let partitions = (0..partitions).map(partition).collect();
         Ok(Self { columns, parts: Parts { partitions, gate } })
     }
