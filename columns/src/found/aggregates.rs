@@ -66,10 +66,11 @@ impl Folded {
         self.values.iter_mut().zip(&self.made).for_each(|(values, made)| values.fold(*made, chunk, rows));
     }
 
-    /// Adds what was made elsewhere.
-    fn merge(&mut self, other: Self) {
-        self.rows.iter_mut().zip(other.rows).for_each(|(all, more)| *all += more);
-        self.values.iter_mut().zip(other.values).for_each(|(all, more)| all.merge(more));
+    /// Adds what was made elsewhere: to the first of each of these the second.
+    pub fn merge(&mut self, other: &Self, places: impl Iterator<Item = (usize, usize)> + Clone) {
+        places.clone().for_each(|(to, from)| self.rows[to] += other.rows[from]);
+        let values = self.values.iter_mut().zip(&other.values);
+        values.for_each(|(all, more)| all.merge(more, places.clone()));
     }
 }
 
@@ -152,26 +153,25 @@ impl Values {
         }
     }
 
-    fn merge(&mut self, other: Self) {
-        fn each<T>(all: &mut [T], more: Vec<T>, add: impl Fn(&mut T, T)) {
-            all.iter_mut().zip(more).for_each(|(one, more)| add(one, more));
-        }
+    fn merge(&mut self, other: &Self, places: impl Iterator<Item = (usize, usize)>) {
         match (self, other) {
             (Self::Count, Self::Count) => {}
-            (Self::CountOf(all), Self::CountOf(more)) => each(all, more, |one, more| *one += more),
-            (Self::Whole(all), Self::Whole(more)) => {
-                each(all, more, |one, more| *one = (one.0 + more.0, one.1 + more.1));
-            }
-            (Self::Float(all), Self::Float(more)) => {
-                each(all, more, |one, more| *one = (one.0 + more.0, one.1 + more.1));
-            }
+            (Self::CountOf(all), Self::CountOf(more)) => places.for_each(|(to, from)| all[to] += more[from]),
+            (Self::Whole(all), Self::Whole(more)) => places.for_each(|(to, from)| {
+                all[to] = (all[to].0 + more[from].0, all[to].1 + more[from].1);
+            }),
+            (Self::Float(all), Self::Float(more)) => places.for_each(|(to, from)| {
+                all[to] = (all[to].0 + more[from].0, all[to].1 + more[from].1);
+            }),
             (Self::Extreme(all), Self::Extreme(more)) => {
-                each(all, more, |one, more| more.into_iter().for_each(|(key, word)| least(one, key, word)));
+                let found = places.filter_map(|(to, from)| Some((to, more[from]?)));
+                found.for_each(|(to, (key, word))| least(&mut all[to], key, word));
             }
             (Self::ExtremeText(wanted, all), Self::ExtremeText(_, more)) => {
-                each(all, more, |one, more| more.into_iter().for_each(|text| extreme(one, *wanted, &text)));
+                let found = places.filter_map(|(to, from)| Some((to, more[from].as_deref()?)));
+                found.for_each(|(to, text)| extreme(&mut all[to], *wanted, text));
             }
-            _ => unreachable!("all partitions make the same of rows"),
+            _ => unreachable!("all make the same of rows"),
         }
     }
 }
@@ -193,7 +193,7 @@ fn extreme(found: &mut Option<String>, wanted: Ordering, text: &str) {
 /// Puts together what all partitions have made.
 pub(super) fn finish(mut parts: Vec<Folded>, shape: &Shape) -> Given {
     let mut all = parts.pop().expect("one partition at least");
-    parts.into_iter().for_each(|part| all.merge(part));
+    parts.iter().for_each(|part| all.merge(part, (0..shape.queries).map(|query| (query, query))));
     let mut places: Vec<_> = (0..shape.queries).map(|start| Ok(Slice { batch: 0, start, rows: 1 })).collect();
     let columns = all.values.into_iter().zip(shape.schema.fields());
     let columns = columns.map(|(values, field)| array(values, &all.rows, field, &mut places)).collect();

@@ -9,6 +9,7 @@ mod rows;
 use crate::answer::Failure;
 use crate::chunk::Chunk;
 use crate::plan::{Asked, Gives, Questions, Shape};
+use crate::scan::{Cells, Pair};
 use crate::text::LONGEST;
 use aggregates::Folded;
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
@@ -19,7 +20,9 @@ use rows::Taken;
 pub(crate) struct Found {
     parts: Vec<Part>,
     /// For each part rows that are to be added, with the places of their queries: kept for its memory.
-    pairs: Vec<Vec<(u32, u16)>>,
+    pairs: Vec<Vec<Pair>>,
+    /// For each shape what was made in its cells, if it has any.
+    cells: Vec<Option<Folded>>,
 }
 
 /// The same for the queries of one shape, which are known by their places among these.
@@ -31,13 +34,17 @@ enum Part {
 
 impl Found {
     /// Nothing as yet.
-    pub fn new(questions: &Questions) -> Self {
+    pub fn new(questions: &Questions, cells: &Cells) -> Self {
         let part = |shape: &Shape| match &shape.gives {
             Gives::Rows(columns) => Part::Taken(Taken::new(columns, &shape.schema)),
             Gives::Aggregates(made) => Part::Folded(Folded::new(made, shape.queries)),
         };
         let pairs = questions.shapes.iter().map(|_| Vec::new()).collect();
-        Self { parts: questions.shapes.iter().map(part).collect(), pairs }
+        let cells = questions.shapes.iter().zip(&cells.counts).map(|(shape, &count)| match &shape.gives {
+            Gives::Aggregates(made) if count > 0 => Some(Folded::new(made, count as usize)),
+            _ => None,
+        });
+        Self { parts: questions.shapes.iter().map(part).collect(), pairs, cells: cells.collect() }
     }
 
     /// Adds rows of a chunk that a query has found.
@@ -51,7 +58,7 @@ impl Found {
 
     /// Adds single rows of a chunk, each with the number of the query that has found it by its words. Those of one shape are
     /// added together.
-    pub fn add_pairs(&mut self, all: &[Asked], chunk: &Chunk, pairs: &[(u32, u16)]) {
+    pub fn add_pairs(&mut self, all: &[Asked], chunk: &Chunk, pairs: &[Pair]) {
         for &(query, row) in pairs {
             let asked = &all[query as usize];
             if asked.checks.hold_exactly(chunk, row.into()) {
@@ -68,6 +75,25 @@ impl Found {
             }
             pairs.clear();
         }
+    }
+
+    /// Adds rows of a chunk to cells, for each shape.
+    pub fn add_cells(&mut self, chunk: &Chunk, cells: &[Vec<Pair>]) {
+        let cells = self.cells.iter_mut().zip(cells).filter(|(_, pairs)| !pairs.is_empty());
+        cells.for_each(|(folded, pairs)| {
+            folded.as_mut().expect("cells are of those that make something").add_pairs(chunk, pairs)
+        });
+    }
+
+    /// Gives all queries what was made in their cells, when nothing more is to be added.
+    pub fn share_out(&mut self, all: &[Asked], cells: &Cells) {
+        for (query, range) in &cells.queries {
+            let Asked { shape, place, .. } = all[*query as usize];
+            if let (Part::Folded(folded), Some(cells)) = (&mut self.parts[shape], &self.cells[shape]) {
+                folded.merge(cells, range.clone().map(|cell| (place as usize, cell as usize)));
+            }
+        }
+        self.cells.clear();
     }
 }
 

@@ -31,7 +31,7 @@ impl Changes {
             }
         }
         let to_rows = (0..all.len()).filter(|&number| all[number].checks().is_some()).collect();
-        let index = Index::new(all.iter().filter_map(Planned::checks), known);
+        let index = Index::new(all.iter().filter_map(Planned::checks).map(|checks| (checks, None)), known);
         let rows = |change: &Planned| match change {
             Planned::Insert(rows) => deal(rows.count),
             _ => Box::default(),

@@ -22,13 +22,14 @@ pub(crate) struct Queries {
 impl Queries {
     /// Of these queries, for rows of which this is known.
     pub fn new(questions: Questions, known: &Statistics) -> Self {
-        let index = Index::new(questions.all.iter().map(|query| &query.checks), known);
+        let index =
+            Index::new(questions.all.iter().map(|asked| (&asked.checks, questions.folds(asked))), known);
         Self { questions, index }
     }
 
     /// Answers all of them, as far as these rows of a chunk go.
     fn answer(&self, scan: &mut Scan, chunk: &Chunk, rows: &Bits, found: &mut Found) {
-        let pairs = scan.pass(&self.index, chunk, rows, |query, rows| {
+        let rest = scan.pass(&self.index, chunk, rows, |query, rows| {
             let asked = &self.questions.all[query];
             let holds = |row: &u16| asked.checks.hold_exactly(chunk, (*row).into());
             // As a rule they all pass, and need not be copied.
@@ -39,7 +40,8 @@ impl Queries {
                 found.add(asked, chunk, &rows);
             }
         });
-        found.add_pairs(&self.questions.all, chunk, pairs);
+        found.add_pairs(&self.questions.all, chunk, rest.pairs);
+        found.add_cells(chunk, rest.cells);
     }
 }
 
@@ -76,7 +78,7 @@ impl Partition {
     /// takes those of its place among the partitions.
     pub fn serve(&mut self, changes: &Changes, queries: &Queries, place: usize) -> (Vec<u64>, Found) {
         let mut counts = vec![0; changes.len()];
-        let mut found = Found::new(&queries.questions);
+        let mut found = Found::new(&queries.questions, &queries.index.cells);
         // Rows have nothing to do with each other, so a chunk is changed and asked while it is in the cache.
         for chunk in 0..self.chunks.len() {
             changes.to_rows_there(self, chunk, &mut counts);
@@ -90,6 +92,7 @@ impl Partition {
         for (chunk, rows) in new {
             queries.answer(&mut self.scan, &self.chunks[chunk], &rows, &mut found);
         }
+        found.share_out(&queries.questions.all, &queries.index.cells);
         self.forget_empty_chunks();
         (counts, found)
     }

@@ -4,10 +4,12 @@
 //! by several that ask for one word each, and perhaps for a range. What is asked of a column cuts its keys into *slots*, each
 //! of which concerns the same queries throughout: a pass over a chunk finds the slot of each row and puts the rows in order of
 //! slots, so that each query finds those that pass its first test side by side. Where few ask for a word, each of its rows is
-//! simply paired with them. All are then refined by what is left to be tested.
+//! simply paired with them. All are then refined by what is left to be tested. Queries that make the same of rows
+//! [share](fold) what is made.
 
 mod between;
 mod candidate;
+mod fold;
 mod hits;
 mod index;
 mod joint;
@@ -17,6 +19,7 @@ mod refine;
 mod spans;
 mod ways;
 
+pub(crate) use fold::Cells;
 pub(crate) use index::Index;
 
 use crate::chunk::{Bits, Chunk};
@@ -32,23 +35,34 @@ pub(crate) struct Scan {
     pairs: Vec<Pair>,
     joints: Vec<u64>,
     passed: Vec<u16>,
+    cells: Vec<Vec<Pair>>,
 }
 
-/// A query, and a row that may concern it.
+/// A query or a cell, and a row that concerns it.
 pub(crate) type Pair = (u32, u16);
+
+/// What a pass has found besides.
+pub(crate) struct Rest<'a> {
+    /// Queries with single rows that pass all their tests.
+    pub pairs: &'a [Pair],
+    /// The same with [cells](Cells), for each shape.
+    pub cells: &'a [Vec<Pair>],
+}
 
 impl Scan {
     /// Tells each query which of some rows of a chunk pass all its tests, if any do. It may be told several times, and some
-    /// of these are told as pairs in the end.
+    /// rows are among what is returned.
     pub fn pass(
         &mut self,
         index: &Index,
         chunk: &Chunk,
         rows: &Bits,
         mut each: impl FnMut(usize, &[u16]),
-    ) -> &[Pair] {
-        let Self { hits, second, pairs, joints, passed } = self;
+    ) -> Rest<'_> {
+        let Self { hits, second, pairs, joints, passed, cells } = self;
         pairs.clear();
+        cells.iter_mut().for_each(Vec::clear);
+        cells.resize_with(index.cells.counts.len(), Vec::new);
         // So many of its tests have been made.
         let mut tell = |query: u32, made: usize, rows: &[u16]| {
             let rest = &index.rest(query)[made..];
@@ -66,15 +80,20 @@ impl Scan {
         for entered in &index.columns {
             if entered.points.slots() > 0 {
                 let words = entered.by.words(chunk, joints);
-                entered.find_points(words, chunk, rows, hits, pairs);
+                entered.find_points(words, chunk, rows, hits, pairs, cells);
                 hits.by_slot(entered.points.slots(), |slot, rows| {
-                    let Some(crowd) = entered.crowd(slot) else { unreachable!("the others are paired") };
+                    let Some(crowd) = &entered.crowds[slot as usize] else {
+                        unreachable!("the others are paired")
+                    };
                     if let Some(by) = &crowd.second {
                         by.find(chunk, rows, second);
                         by.spans.tell(second, |query, rows| tell(query, 1, rows));
                     }
                     crowd.others.iter().for_each(|&query| tell(query, 0, rows));
                 });
+            }
+            if let Some(fold) = &entered.fold {
+                rows.for_each(|row| fold.add(chunk, row as u16, cells));
             }
             if entered.spans.slots() > 0 {
                 entered.find_spans(chunk, rows, hits, pairs);
@@ -87,13 +106,13 @@ impl Scan {
             index.others.iter().for_each(|&query| tell(query, 0, &all));
         }
         refine::pairs(index, chunk, pairs);
-        pairs
+        Rest { pairs, cells }
     }
 
-    /// All pairs of a query and a row of the chunk that passes all its tests, by row and then by query.
+    /// All pairs of a query and a row of the chunk that passes all its tests, by row and then by query. None have cells.
     pub fn by_row(&mut self, index: &Index, chunk: &Chunk) -> Vec<(u16, u32)> {
         let mut all = Vec::new();
-        let pairs = self.pass(index, chunk, &chunk.live, |query, rows| {
+        let Rest { pairs, .. } = self.pass(index, chunk, &chunk.live, |query, rows| {
             all.extend(rows.iter().map(|&row| (row, query as u32)));
         });
         all.extend(pairs.iter().map(|&(query, row)| (row, query)));
@@ -113,13 +132,29 @@ fn pair(candidates: &[Candidate], chunk: &Chunk, row: u16, pairs: &mut Vec<Pair>
 }
 
 impl Entered {
-    /// Finds rows with words that are asked for: by slots where many ask for one, otherwise each with its queries.
-    fn find_points(&self, words: &[u64], chunk: &Chunk, rows: &Bits, hits: &mut Hits, pairs: &mut Vec<Pair>) {
+    /// Finds rows with words that are asked for: by slots where many ask for one, otherwise each with its queries, and with
+    /// the cell that others share.
+    fn find_points(
+        &self,
+        words: &[u64],
+        chunk: &Chunk,
+        rows: &Bits,
+        hits: &mut Hits,
+        pairs: &mut Vec<Pair>,
+        cells: &mut [Vec<Pair>],
+    ) {
         hits.clear();
         let rows = |block| self.by.valid(chunk, rows, block);
-        self.points.find(words, rows, |slot, row| match self.few.of(slot) {
-            [] => hits.add(slot, row),
-            few => pair(few, chunk, row, pairs),
+        self.points.find(words, rows, |slot, row| {
+            pair(self.few.of(slot), chunk, row, pairs);
+            if let Some(crowd) = &self.crowds[slot as usize] {
+                if let Some(fold) = &crowd.fold {
+                    fold.add(chunk, row, cells);
+                }
+                if crowd.wants_rows() {
+                    hits.add(slot, row);
+                }
+            }
         });
     }
 

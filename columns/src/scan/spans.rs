@@ -1,6 +1,7 @@
 //! Queries by the range of keys that they ask for.
 
 use super::hits::Hits;
+use std::ops::Range;
 
 /// Between two neighbouring ends of ranges, all keys concern the same queries. Each such interval that concerns anybody has
 /// a *slot*, a number in order of keys: so the keys of a query are those of some slots in a row.
@@ -86,6 +87,11 @@ impl Spans {
         }
         pairs.sort_unstable();
         Some(pairs)
+    }
+
+    /// All queries with their slots.
+    pub fn queries(&self) -> impl Iterator<Item = (u32, Range<u32>)> {
+        self.queries.iter().map(|asker| (asker.query, asker.first..asker.last + 1))
     }
 
     /// How many slots there are.
