@@ -5,7 +5,7 @@
 //! a query has found is made of its cells in the end.
 
 use super::Pair;
-use super::spans::{Span, Spans};
+use super::spans::{NOBODY, Span, Spans};
 use crate::chunk::Chunk;
 use crate::value::Keys;
 use std::ops::Range;
@@ -15,11 +15,21 @@ use std::ops::Range;
 pub(super) struct Fold {
     column: usize,
     keys: Keys,
-    spans: Spans,
     shape: usize,
-    /// The first of its cells.
-    first: u32,
+    intervals: Intervals,
 }
+
+/// Where the cell of a key is found.
+#[derive(Debug)]
+enum Intervals {
+    /// Where each interval but the first begins, and the cell of each. A few are compared all at once, without a branch, as
+    /// nobody could foresee it.
+    Few { begins: [u64; FEW], count: usize, cells: [u32; FEW + 1] },
+    /// With the first of the cells.
+    Many { spans: Spans, first: u32 },
+}
+
+const FEW: usize = 8;
 
 /// The cells of an index.
 #[derive(Debug, Default)]
@@ -29,9 +39,6 @@ pub(crate) struct Cells {
     /// Queries, and some cells of each. All of a query's are of the same shape.
     pub queries: Vec<(u32, Range<u32>)>,
 }
-
-/// So many queries are worth cells of their own.
-pub(super) const WORTH: usize = 2;
 
 impl Fold {
     /// Of queries of a shape, with their ranges of a column.
@@ -45,17 +52,34 @@ impl Fold {
         cells
             .queries
             .extend(spans.queries().map(|(query, slots)| (query, first + slots.start..first + slots.end)));
-        Self { column, keys, spans, shape, first }
+        let (from, slots) = spans.intervals();
+        let intervals = if from.len() <= FEW {
+            let (mut begins, mut cells) = ([u64::MAX; FEW], [NOBODY; FEW + 1]);
+            begins[..from.len()].copy_from_slice(from);
+            for (cell, &slot) in cells.iter_mut().zip(slots) {
+                *cell = if slot == NOBODY { NOBODY } else { first + slot };
+            }
+            Intervals::Few { begins, count: from.len(), cells }
+        } else {
+            Intervals::Many { spans, first }
+        };
+        Self { column, keys, shape, intervals }
     }
 
     /// Finds the cell of a row, if it has one, and adds it to those of its shape.
     #[inline(always)]
     pub fn add(&self, chunk: &Chunk, row: u16, cells: &mut [Vec<Pair>]) {
         let (column, place) = (&chunk.columns[self.column], usize::from(row));
-        if let Some(slot) = self.spans.slot(self.keys.of(column.words()[place]))
-            && column.valid.get(place)
-        {
-            cells[self.shape].push((self.first + slot, row));
+        let key = self.keys.of(column.words()[place]);
+        let cell = match &self.intervals {
+            Intervals::Few { begins, count, cells } => {
+                let before: usize = begins.iter().map(|&begin| usize::from(begin <= key)).sum();
+                cells[before.min(*count)]
+            }
+            Intervals::Many { spans, first } => spans.slot(key).map_or(NOBODY, |slot| first + slot),
+        };
+        if cell != NOBODY && column.valid.get(place) {
+            cells[self.shape].push((cell, row));
         }
     }
 }

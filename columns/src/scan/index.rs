@@ -1,7 +1,7 @@
 //! The index of a batch's queries.
 
 use super::candidate::Candidate;
-use super::fold::{self, Cells, Fold};
+use super::fold::{Cells, Fold};
 use super::joint::Joint;
 use super::lists::Lists;
 use super::points::Points;
@@ -141,7 +141,7 @@ impl Index {
         for (slot, same) in (0u32..).zip(points.chunk_by(|a, b| a.0 == b.0)) {
             words.push(same[0].0);
             let mut queries: Vec<u32> = same.iter().map(|&(_, query)| query).collect();
-            let fold = self.fold(&mut queries, &by, kind);
+            let fold = self.fold(&mut queries, same[0].0, &by, kind);
             let (mut second, mut others) = (None, Vec::new());
             if queries.len() >= MANY {
                 (second, others) = self.second(queries, &by);
@@ -162,10 +162,7 @@ impl Index {
 
     /// Takes out queries that ask for the same word, make the same of rows, and have nothing left to be tested but a range of
     /// the same column; if there are some.
-    fn fold(&mut self, queries: &mut Vec<u32>, by: &Joint, kind: Kind) -> Option<Fold> {
-        if queries.len() < fold::WORTH {
-            return None;
-        }
+    fn fold(&mut self, queries: &mut Vec<u32>, word: u64, by: &Joint, kind: Kind) -> Option<Fold> {
         let of = |query: u32| {
             let shape = self.shapes[query as usize]?;
             match *self.rest(query) {
@@ -178,9 +175,11 @@ impl Index {
         let mut all: Vec<_> = queries.iter().filter_map(|&query| of(query)).collect();
         all.sort_unstable();
         let most = all.chunk_by(|a, b| (a.0, a.1, a.2) == (b.0, b.1, b.2)).max_by_key(|same| same.len());
-        let most = most.filter(|same| same.len() >= fold::WORTH)?;
+        let most = most?;
         let &[(shape, column, kind, _), ..] = most else { return None };
-        let ranges: Vec<Span> = most.iter().map(|&(.., range)| range).collect();
+        let there = by.range(column, word).unwrap_or((0, u64::MAX));
+        let cut = |&(.., (low, high, query)): &(_, _, _, Span)| (low.max(there.0), high.min(there.1), query);
+        let ranges: Vec<Span> = most.iter().map(cut).collect();
         queries.retain(|query| ranges.iter().all(|range| range.2 != *query));
         Some(Fold::new(column, kind.keys(), &ranges, shape, &mut self.cells))
     }
@@ -191,7 +190,7 @@ impl Index {
         let mut shapes: Vec<usize> = spans.iter().filter_map(of).collect();
         shapes.sort_unstable();
         let most = shapes.chunk_by(|a, b| a == b).max_by_key(|same| same.len());
-        let shape = *most.filter(|same| same.len() >= fold::WORTH)?.first()?;
+        let shape = *most?.first()?;
         let (ranges, left) = spans.iter().partition::<Vec<Span>, _>(|span| of(span) == Some(shape));
         *spans = left;
         Some(Fold::new(by.first(), kind.keys(), &ranges, shape, &mut self.cells))

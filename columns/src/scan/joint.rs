@@ -86,6 +86,14 @@ impl Joint {
         (last.of(from)..=last.of(to)).map(move |what| add(joint, what, last.shift, self.is_exact))
     }
 
+    /// From which key to which those are of a column that have a joint word, if that column is put to it by bins.
+    pub fn range(&self, column: usize, joint: u64) -> Option<(u64, u64)> {
+        let last =
+            self.parts.last().filter(|last| self.is_exact && last.column == column && last.bits > 0)?;
+        let low = (joint >> last.shift << last.bits).wrapping_add(last.least);
+        Some((low, low.saturating_add((1 << last.bits) - 1)))
+    }
+
     /// The words of all rows of a chunk; those that are put together are put into `joints`.
     pub fn words<'a>(&self, chunk: &'a Chunk, joints: &'a mut Vec<u64>) -> &'a [u64] {
         if let [part] = *self.parts {

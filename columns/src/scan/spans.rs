@@ -28,7 +28,7 @@ struct Asker {
 }
 
 /// Not a slot.
-const NOBODY: u32 = u32::MAX;
+pub(super) const NOBODY: u32 = u32::MAX;
 /// Parts of the directory for each interval. More are found faster, if keys are spread evenly.
 const PARTS: usize = 4;
 /// If so many queries ask for a slot in the mean, or fewer, each row is paired with its queries.
@@ -87,6 +87,11 @@ impl Spans {
         }
         pairs.sort_unstable();
         Some(pairs)
+    }
+
+    /// Where each interval but the first begins, and the slots of all of them, or [`NOBODY`].
+    pub fn intervals(&self) -> (&[u64], &[u32]) {
+        (&self.begins, &self.slots)
     }
 
     /// All queries with their slots.

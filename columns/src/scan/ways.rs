@@ -138,8 +138,8 @@ impl Ways {
         let bins = || {
             let range = query.range.filter(|range| range.share < WIDE)?;
             let (_, bits) = left.by_range.get(&range.column)?;
-            // The median: most are in one bin or in two.
-            let bits = bits[bits.len() / 2].min(u64::BITS - 1);
+            // The median is in two bins or in three: so most rows of its bins are in the range.
+            let bits = bits[bits.len() / 2].saturating_sub(1);
             ((range.high >> bits) - (range.low >> bits) < BINS).then_some((range.column, range.kind, bits))
         };
         let is_enough = columns.len() > 1 && left.together < WORTH;
