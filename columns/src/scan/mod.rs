@@ -189,3 +189,84 @@ impl Second {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chunk::Cell;
+    use crate::plan::{Check, Checks};
+    use crate::statistics::{Bounds, Statistics};
+    use crate::value::Kind;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    const KINDS: [Kind; 3] = [Kind::Int, Kind::Unsigned, Kind::Int];
+
+    /// What is asked of a column: a key, a range, or whether it is null. Some keys no row has.
+    fn check() -> impl Strategy<Value = Check> {
+        (0usize..3, 0u64..36, 0u64..8, 0u8..14).prop_map(|(column, word, width, how)| {
+            // The last has more than the others.
+            let (word, width) = if column < 2 { (word % 12, width % 3) } else { (word, width) };
+            let (kind, low) = (KINDS[column], KINDS[column].key(word));
+            match how {
+                0 => Check::Null { column, is_null: width == 0 },
+                1 => Check::Keys { column, kind, low: low + width, high: low },
+                2..5 => Check::Keys { column, kind, low, high: low + width },
+                _ => Check::Keys { column, kind, low, high: low },
+            }
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(512))]
+
+        #[test]
+        fn as_testing_each_row(
+            rows in proptest::collection::vec(proptest::option::weighted(0.9, (1u64..5, 0u64..5, 1u64..32)), 64..200),
+            nulls in proptest::collection::vec(any::<(u8, u8)>(), 200),
+            queries in proptest::collection::vec((proptest::collection::vec(check(), 0..4), 0usize..4), 20..60),
+        ) {
+            let mut chunk = Chunk::new(&KINDS, rows.len().next_multiple_of(Bits::BLOCK));
+            let mut bounds = [Bounds::NONE; 3];
+            for (row, nulls) in rows.iter().zip(&nulls) {
+                let (a, b, c) = row.unwrap_or_default();
+                let words = [Some(a), Some(b).filter(|_| nulls.0 > 20), Some(c).filter(|_| nulls.1 > 20)];
+                for (column, word) in words.into_iter().enumerate() {
+                    word.into_iter().for_each(|word| bounds[column].add(KINDS[column].key(word)));
+                }
+                let place = chunk.push(words.map(|word| Cell { word, text: "" }));
+                // Some are gone, and what they had is still there.
+                if row.is_none() {
+                    chunk.remove(place);
+                }
+            }
+            let mut known = Statistics::new(&KINDS);
+            known.note(&bounds, &[]);
+            let queries: Vec<(Checks, Option<usize>)> =
+                queries.into_iter().map(|(checks, shape)| (Checks(checks, Vec::new()), shape.checked_sub(2))).collect();
+            let index = Index::new(queries.iter().map(|(checks, shape)| (checks, *shape)), &known);
+            let mut found = BTreeMap::<(usize, u16), usize>::new();
+            let mut scan = Scan::default();
+            let mut all = Vec::new();
+            let rest = scan.pass(&index, &chunk, &chunk.live, |query, rows| {
+                all.extend(rows.iter().map(|&row| (query, row)));
+            });
+            all.extend(rest.pairs.iter().map(|&(query, row)| (query as usize, row)));
+            for (query, range) in &index.cells.queries {
+                let Some(shape) = queries[*query as usize].1 else { panic!("{query} makes nothing of rows") };
+                let of_query = rest.cells[shape].iter().filter(|(cell, _)| range.contains(cell));
+                all.extend(of_query.map(|&(_, row)| (*query as usize, row)));
+            }
+            all.into_iter().for_each(|pair| *found.entry(pair).or_default() += 1);
+            let mut expected = BTreeMap::new();
+            for (query, (checks, _)) in queries.iter().enumerate() {
+                chunk.live.for_each(|row| {
+                    if checks.hold(&chunk, row) {
+                        expected.insert((query, row as u16), 1);
+                    }
+                });
+            }
+            prop_assert_eq!(found, expected);
+        }
+    }
+}
