@@ -209,6 +209,12 @@ impl Machine {
         Some(self.time(plan.partitions.iter().map(|partition| partition.weight).zip(speeds)))
     }
 
+    /// The part of `bytes` that a memory holds.
+    pub fn part(&self, home: u32, bytes: u64) -> f64 {
+        let free = self.memory.get(&home).and_then(|memory| memory.free).filter(|&free| free < bytes);
+        free.map_or(1.0, |free| free as f64 / bytes as f64)
+    }
+
     /// The nodes whose nearest memory is too small for their part of `bytes`, if all cores had one worker each.
     pub fn small(&self, bytes: u64, weighted: bool) -> BTreeSet<u32> {
         if self.memory.values().all(|memory| memory.free.is_none_or(|free| free >= bytes)) {

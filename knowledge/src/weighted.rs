@@ -1,0 +1,200 @@
+//! Numbers of workers whose partitions may differ.
+//!
+//! Workers do together what the sum of their speeds is, but those near to a memory no more than the part of all that it
+//! holds: if all do *v*, they do min(*v* × part, sum) ([`together`]). For a given *v* this bounds each memory's workers alone,
+//! so that the most that any number of workers can do follows memory by memory ([`Sums::with`]). They can reach *v* if that
+//! is no less than *v*; and what they are then does at least as much. So *v* is raised from what was found until nothing
+//! reaches more.
+
+use crate::nodes::{Levels, Node, nodes};
+use crate::solver::{CLOSE, Counts, Program, Rules};
+use crate::sums::{Sums, split, tails};
+
+/// The nodes and what they can do.
+struct Field<'a> {
+    program: &'a Program<'a>,
+    nodes: Vec<Node>,
+    sums: Vec<Sums>,
+    levels: Levels,
+    /// For each memory, the part of all data that it holds.
+    parts: Vec<f64>,
+    fewest: usize,
+    most: usize,
+}
+
+/// The best numbers; `None` if nothing obeys the rules.
+pub(crate) fn solve(program: &Program<'_>, rules: &Rules) -> Option<Counts> {
+    let nodes = nodes(program, rules, 0);
+    let levels = Levels::of(&nodes, rules.even);
+    let part = |near: &[Node]| program.part(rules, near[0].home);
+    let field = Field {
+        program,
+        sums: nodes.iter().map(|node| node.sums(program.classes)).collect(),
+        levels,
+        parts: nodes.chunk_by(|a, b| a.home == b.home).map(part).collect(),
+        nodes,
+        fewest: usize::try_from(rules.fewest).ok()?,
+        most: program.most(rules),
+    };
+    let taken = field.best()?;
+    let mut counts = program.none();
+    for (node, workers) in field.nodes.iter().zip(taken) {
+        node.count(program.classes, workers, 0, true, &mut counts);
+    }
+    Some(counts)
+}
+
+/// What workers do together, where those near to each memory have these speeds and it holds that part of all data; and
+/// for each memory, whether it is full. `None` if they do not hold everything.
+///
+/// Each does as much of all as it holds, and the others do the rest in proportion to their speeds.
+pub(crate) fn together(speeds: &[f64], parts: &[f64]) -> Option<(f64, Vec<bool>)> {
+    let mut full = vec![false; speeds.len()];
+    let (mut speed, mut rest) = (speeds.iter().sum::<f64>(), 1.0);
+    // A memory that is full leaves more to the others, some of which it may fill.
+    loop {
+        let all = speed / rest;
+        let fills = |&home: &usize| !full[home] && speeds[home] > parts[home] * all * (1.0 + 1e-12);
+        let new: Vec<usize> = (0..speeds.len()).filter(fills).collect();
+        if new.is_empty() {
+            return (all > 0.0).then_some((all, full));
+        }
+        for home in new {
+            full[home] = true;
+            speed -= speeds[home];
+            rest -= parts[home];
+        }
+        if full.iter().zip(speeds).all(|(&full, &speed)| full || speed == 0.0) {
+            return None;
+        }
+    }
+}
+
+impl Field<'_> {
+    /// How many workers each node has.
+    fn best(&self) -> Option<Vec<usize>> {
+        let mut levels: Vec<(f64, usize)> = (0..=self.levels.last)
+            .filter(|&level| self.least(level) <= self.most)
+            .filter_map(|level| Some((self.bound(level)?, level)))
+            .collect();
+        levels.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        let aim = |all: f64| self.program.granted(all) * (1.0 - CLOSE);
+        let (top, level) = *levels.first()?;
+        if let Some(taken) = self.with_fewest(&levels, aim(top)) {
+            return Some(taken);
+        }
+        let mut all = self.most_at(level, top).map_or(0.0, |found| found.1);
+        let reaching = |all: f64| {
+            let near = levels.iter().take_while(|level| level.0 >= all);
+            near.filter_map(|&(_, level)| Some(self.most_at(level, all)?)).find(|found| found.0 >= all)
+        };
+        // Memories that hold everything for a speed hold it for less as well.
+        while let Some((_, more)) = reaching((all * (1.0 + CLOSE / 2.0)).max(0.5)) {
+            all = more.max(all * (1.0 + CLOSE / 2.0)).max(0.5);
+        }
+        if all == 0.0 { None } else { self.with_fewest(&levels, aim(all)) }
+    }
+
+    /// The fewest workers of a level.
+    fn least(&self, level: usize) -> usize {
+        self.nodes.iter().map(|node| self.levels.range(node, level).0).sum()
+    }
+
+    /// What cannot be exceeded on a level.
+    fn bound(&self, level: usize) -> Option<f64> {
+        let peak = |(node, sums): (&Node, &Sums)| {
+            let (least, most) = self.levels.range(node, level);
+            sums.values[least..=most].iter().copied().fold(0.0, f64::max)
+        };
+        let mut peaks = self.nodes.iter().zip(&self.sums).map(peak);
+        let near = self.nodes.chunk_by(|a, b| a.home == b.home);
+        let speeds: Vec<f64> = near.map(|near| peaks.by_ref().take(near.len()).sum()).collect();
+        Some(together(&speeds, &self.parts)?.0)
+    }
+
+    /// What each node can do on a level, memory by memory.
+    fn homes(&self, level: usize) -> Vec<Vec<Sums>> {
+        let mut nodes = self.nodes.iter().zip(&self.sums).map(|(node, sums)| {
+            let (least, most) = self.levels.range(node, level);
+            sums.between(least, most)
+        });
+        let near = self.nodes.chunk_by(|a, b| a.home == b.home);
+        near.map(|near| nodes.by_ref().take(near.len()).collect()).collect()
+    }
+
+    /// For each memory what the workers near to it can do on a level, and how much of it counts if all do `all`.
+    fn capped(&self, level: usize, all: f64) -> (Vec<Sums>, Vec<Sums>) {
+        let sums: Vec<_> = self.homes(level).iter().map(|near| tails(near).swap_remove(0)).collect();
+        let capped = sums.iter().zip(&self.parts).map(|(sums, part)| sums.capped(part * all)).collect();
+        (sums, capped)
+    }
+
+    /// How much of `all` can be done on a level, and what those who do so do together.
+    fn most_at(&self, level: usize, all: f64) -> Option<(f64, f64)> {
+        let (sums, capped) = self.capped(level, all);
+        let tails = tails(&capped);
+        let allowed = tails[0].iter().filter(|sum| (self.fewest..=self.most).contains(&sum.0));
+        let (workers, most) = allowed.fold(None, |best: Option<(usize, f64)>, new| match best {
+            Some(best) if best.1 >= new.1 => Some(best),
+            _ => Some(new),
+        })?;
+        let taken = split(&capped, &tails, workers, most)?;
+        let speeds: Vec<f64> = sums.iter().zip(&taken).filter_map(|(sums, &taken)| sums.at(taken)).collect();
+        // Sums in another order differ by less.
+        Some((most * (1.0 + 1e-12), together(&speeds, &self.parts).map_or(0.0, |found| found.0)))
+    }
+
+    /// The fewest workers who do at least `all`, and of these those with most on the first node, then on the second, and so on.
+    fn with_fewest(&self, levels: &[(f64, usize)], all: f64) -> Option<Vec<usize>> {
+        let mut levels: Vec<_> = levels
+            .iter()
+            .filter(|level| level.0 >= all)
+            .map(|level| (self.least(level.1), level.1))
+            .collect();
+        levels.sort_unstable();
+        let mut best: Option<(usize, Vec<usize>)> = None;
+        for (least, level) in levels {
+            if best.as_ref().is_some_and(|best| best.0 < least) {
+                break;
+            }
+            let capped = self.capped(level, all).1;
+            let tails = tails(&capped);
+            let enough = |&(workers, most): &(usize, f64)| {
+                (self.fewest..=self.most).contains(&workers) && most >= all * (1.0 - 1e-12)
+            };
+            let Some((workers, _)) = tails[0].iter().find(enough) else { continue };
+            if best.as_ref().is_some_and(|best| best.0 < workers) {
+                continue;
+            }
+            let Some(of_homes) = split(&capped, &tails, workers, all) else { continue };
+            let of_nodes = self.homes(level).into_iter().zip(of_homes).filter_map(|(near, workers)| {
+                let tails = crate::sums::tails(&near);
+                split(&near, &tails, workers, tails[0].at(workers)?)
+            });
+            let taken: Vec<usize> = of_nodes.flatten().collect();
+            if best.as_ref().is_none_or(|best| workers < best.0 || taken > best.1) {
+                best = Some((workers, taken));
+            }
+        }
+        best.map(|best| best.1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_memory_leaves_more_to_the_others() {
+        assert_eq!(together(&[4.0, 4.0], &[1.0, 1.0]), Some((8.0, vec![false, false])));
+        // A quarter is there, and the other three take 4.
+        let (all, full) = together(&[4.0, 4.0], &[0.25, 1.0]).unwrap();
+        assert!((all - 16.0 / 3.0).abs() < 1e-9 && full == [true, false]);
+        // The rest fills the second as well.
+        let (all, full) = together(&[4.0, 4.0, 1.0], &[0.25, 0.45, 1.0]).unwrap();
+        assert!((all - 1.0 / 0.3).abs() < 1e-9 && full == [true, true, false]);
+        assert_eq!(together(&[4.0, 4.0, 0.0], &[0.25, 0.45, 1.0]), None);
+        assert_eq!(together(&[4.0, 4.0], &[0.5, 0.5]), Some((8.0, vec![false, false])));
+        assert_eq!(together(&[0.0], &[1.0]), None);
+    }
+}
