@@ -36,8 +36,6 @@ mod oracle;
 mod pick;
 mod placement;
 mod plan;
-#[cfg(test)]
-mod program;
 mod questions;
 mod register;
 mod rules;
