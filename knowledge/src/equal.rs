@@ -1,159 +1,205 @@
 //! Numbers of workers whose partitions are equal: the slowest of them decides.
 //!
 //! For each speed that the slowest may have, in the order of what could be reached with it at most, the largest number of
-//! workers is looked for. So many workers can be had if those on the nodes near to each memory are no more than it holds
-//! partitions for, and a level allows it: the lowest on which enough of them have room asks least of the nodes.
+//! workers is looked for. If there are *w*, each memory holds the partitions of so many of them ([`Field::holds`]), and
+//! within that, those that may have workers can have all numbers up to some most: on the highest level that asks of no node
+//! more than its memory holds. If this is less than *w*, there are no more than that; so *w* is lowered until it is not.
 
 use crate::nodes::{Levels, Node, nodes};
 use crate::solver::{CLOSE, Counts, Program, Rules};
-use crate::speed::WHOLE;
+use crate::weighted::together;
 use std::cmp::Reverse;
+
+/// What is the same for all speeds.
+struct Field<'a> {
+    program: &'a Program<'a>,
+    rules: &'a Rules,
+    /// All nodes, and for each how fast the slowest worker of a core is, whatever number it has, and if it has one: the
+    /// fastest first.
+    nodes: Vec<(Node, Vec<u32>, Vec<u32>)>,
+    fewest: usize,
+    most: usize,
+}
 
 /// Workers that are no slower than a speed.
 struct Found {
     value: f64,
     workers: usize,
     slowest: u32,
-    taken: Vec<usize>,
-    nodes: Vec<Node>,
 }
 
 /// The best numbers; `None` if nothing obeys the rules.
 pub(crate) fn solve(program: &Program<'_>, rules: &Rules) -> Option<Counts> {
+    let speeds = |node: Node| {
+        let classes = &program.classes[node.classes.clone()];
+        let (mut all, mut first) = (Vec::with_capacity(node.room), Vec::with_capacity(node.cores));
+        for class in classes {
+            first.extend(class.cores.iter().map(|_| class.options[0].slowest));
+            all.extend(class.options.iter().flat_map(|of| class.cores.iter().map(|_| of.slowest)));
+        }
+        all.sort_unstable_by_key(|&speed| Reverse(speed));
+        first.sort_unstable_by_key(|&speed| Reverse(speed));
+        (node, all, first)
+    };
+    let nodes = nodes(program, rules).into_iter().map(speeds).collect();
+    let fewest = usize::try_from(rules.fewest).ok()?;
+    let mut field = Field { program, rules, nodes, fewest, most: program.most(rules) };
     let mut best: Option<Found> = None;
-    for (bound, slowest) in speeds(program, rules) {
-        let least = best.as_ref().map_or(0.0, |best| best.value);
-        if bound < least * (1.0 - CLOSE) {
-            break;
+    for (bound, slowest) in field.speeds() {
+        if let Some(best) = &best {
+            if bound < best.value * (1.0 - CLOSE) {
+                break;
+            }
+            // What is no better at best is not looked for.
+            let workers = (best.value * (1.0 - CLOSE) / f64::from(slowest)).ceil() as usize;
+            let at_best = Found { value: bound, workers: workers.max(fewest), slowest };
+            if !at_best.is_better(best) {
+                continue;
+            }
         }
-        let Some(found) = find(program, rules, slowest, least) else { continue };
-        // With a faster slowest, fewer workers do as much.
-        let fewer = |found: &Found| (Reverse(found.workers), found.slowest);
-        let better = best.as_ref().is_none_or(|best| {
-            found.value > best.value * (1.0 + CLOSE)
-                || (found.value > best.value * (1.0 - CLOSE) && fewer(&found) > fewer(best))
-        });
-        if better {
-            best = Some(found);
-        }
+        let found = field.find(slowest);
+        best = found.filter(|found| best.as_ref().is_none_or(|best| found.is_better(best))).or(best);
     }
     let best = best?;
+    field.take(best.slowest);
+    let taken = field.taken(best.workers)?;
     let mut counts = program.none();
-    for (node, &workers) in best.nodes.iter().zip(&best.taken) {
+    for ((node, ..), workers) in field.nodes.iter().zip(taken) {
         node.count(program.classes, workers, best.slowest, false, &mut counts);
     }
     Some(counts)
 }
 
-/// Speeds that the slowest worker may have, each after what could be reached with it at most, the best first.
-fn speeds(program: &Program<'_>, rules: &Rules) -> Vec<(f64, u32)> {
-    let of_class = |class: &crate::classes::Class| {
-        let cores = class.cores.len();
-        class.options.iter().map(|option| (option.slowest, cores)).collect::<Vec<_>>()
-    };
-    let mut all: Vec<(u32, usize)> = program.classes.iter().flat_map(of_class).collect();
-    all.sort_unstable_by_key(|of| u32::MAX - of.0);
-    let (mut workers, most) = (0, program.most(rules));
-    let mut bounds: Vec<_> = all
-        .chunk_by(|a, b| a.0 == b.0)
-        .map(|alike| {
-            workers += alike.iter().map(|of| of.1).sum::<usize>();
-            let slowest = alike[0].0;
-            (program.granted(workers.min(most) as f64 * f64::from(slowest)), slowest)
-        })
-        .collect();
-    bounds.sort_by(|a, b| b.0.total_cmp(&a.0).then(b.1.cmp(&a.1)));
-    bounds
-}
-
-/// The number of workers, none of them slower than `slowest`, that does most, if that is not less than `least`.
-fn find(program: &Program<'_>, rules: &Rules, slowest: u32, least: f64) -> Option<Found> {
-    let nodes = nodes(program, rules, slowest);
-    let levels = Levels::of(&nodes, rules.even);
-    let room: usize = nodes.iter().map(|node| node.room).sum();
-    let (fewest, most) = (usize::try_from(rules.fewest).ok()?, program.most(rules).min(room));
-    // What the quota does not let through is not worth a worker.
-    let enough = program
-        .machine
-        .quota
-        .map_or(most, |cpus| (cpus * f64::from(WHOLE) / f64::from(slowest) * (1.0 - CLOSE)).ceil() as usize);
-    let enough = enough.max(fewest);
-    let value = |workers: usize| program.granted(workers as f64 * f64::from(slowest));
-    let workers = (enough..=most)
-        .chain((fewest..enough.min(most + 1)).rev())
-        .take_while(|&workers| workers >= enough || value(workers) >= least * (1.0 - CLOSE))
-        .find(|&workers| lowest(program, rules, &nodes, &levels, workers).is_some())?;
-    let lowest = lowest(program, rules, &nodes, &levels, workers)?;
-    let taken = (lowest..=levels.last)
-        .map_while(|level| taken(program, rules, &nodes, |node| levels.range(node, level), workers))
-        .max()?;
-    Some(Found { value: value(workers), workers, slowest, taken, nodes })
-}
-
-/// For how many of `workers` the memory near to a node holds partitions.
-fn holds(program: &Program<'_>, rules: &Rules, node: &Node, workers: usize) -> usize {
-    match program.machine.memory[&node.home].free.filter(|&free| rules.fit && free < rules.bytes) {
-        Some(free) => (u128::from(free) * workers as u128 / u128::from(rules.bytes)) as usize,
-        None => workers,
+impl Found {
+    /// With a faster slowest, fewer workers do as much.
+    fn is_better(&self, than: &Self) -> bool {
+        let fewer = |found: &Self| (Reverse(found.workers), found.slowest);
+        self.value > than.value * (1.0 + CLOSE)
+            || (self.value > than.value * (1.0 - CLOSE) && fewer(self) > fewer(than))
     }
 }
 
-/// The lowest level that has room for so many workers, if it allows them.
-fn lowest(
-    program: &Program<'_>,
-    rules: &Rules,
-    nodes: &[Node],
-    levels: &Levels,
-    workers: usize,
-) -> Option<usize> {
-    // For each memory: how many workers there must be, can be, and may be.
-    let homes = |level: usize| {
-        nodes.chunk_by(|a, b| a.home == b.home).map(move |near| {
-            let ranges = || near.iter().map(|node| levels.range(node, level));
-            let (least, most): (usize, usize) =
-                (ranges().map(|range| range.0).sum(), ranges().map(|range| range.1).sum());
-            (
-                least,
-                most.min(holds(program, rules, &near[0], workers)),
-                holds(program, rules, &near[0], workers),
-            )
-        })
-    };
-    let room = |level: usize| homes(level).map(|home| home.1).sum::<usize>() >= workers;
-    let (mut low, mut high) = (0, levels.last);
-    while low < high {
-        let middle = (low + high) / 2;
-        if room(middle) {
-            high = middle;
-        } else {
-            low = middle + 1;
+impl Field<'_> {
+    /// Speeds that the slowest worker may have, each after what could be reached with it at most, the best first.
+    fn speeds(&self) -> Vec<(f64, u32)> {
+        let mut all: Vec<u32> = self.nodes.iter().flat_map(|node| node.1.iter().copied()).collect();
+        all.sort_unstable_by_key(|&speed| Reverse(speed));
+        let mut workers = 0;
+        let bound = |alike: &[u32]| {
+            workers += alike.len();
+            (self.value(workers.min(self.most), alike[0]), alike[0])
+        };
+        let mut bounds: Vec<_> = all.chunk_by(|a, b| a == b).map(bound).collect();
+        bounds.sort_by(|a, b| b.0.total_cmp(&a.0).then(b.1.cmp(&a.1)));
+        bounds
+    }
+
+    /// What so many do.
+    fn value(&self, workers: usize, slowest: u32) -> f64 {
+        self.program.granted(workers as f64 * f64::from(slowest))
+    }
+
+    /// Nodes have cores for workers that are no slower than that.
+    fn take(&mut self, slowest: u32) {
+        for (node, all, first) in &mut self.nodes {
+            node.room = all.partition_point(|&speed| speed >= slowest);
+            node.cores = first.partition_point(|&speed| speed >= slowest);
         }
     }
-    let obeys = room(low)
-        && homes(low).all(|home| home.0 <= home.2)
-        && homes(low).map(|home| home.0).sum::<usize>() <= workers;
-    obeys.then_some(low)
-}
 
-/// How many of `workers` each node has: as many as possible on the first, then on the second, and so on. `None` if they have
-/// no place.
-fn taken(
-    program: &Program<'_>,
-    rules: &Rules,
-    nodes: &[Node],
-    range: impl Fn(&Node) -> (usize, usize),
-    workers: usize,
-) -> Option<Vec<usize>> {
-    let mut taken: Vec<usize> = nodes.iter().map(|node| range(node).0).collect();
-    let mut left = workers.checked_sub(taken.iter().sum())?;
-    for near in nodes.chunk_by(|a, b| a.home == b.home) {
-        let first = nodes.iter().position(|node| node.id == near[0].id)?;
-        let here = &mut taken[first..first + near.len()];
-        let mut held = holds(program, rules, &near[0], workers).checked_sub(here.iter().sum())?;
-        for (node, taken) in near.iter().zip(here) {
-            let more = (range(node).1 - *taken).min(held).min(left);
-            (*taken, held, left) = (*taken + more, held - more, left - more);
+    /// The number of workers, none of them slower than `slowest`, that does most.
+    fn find(&mut self, slowest: u32) -> Option<Found> {
+        self.take(slowest);
+        let levels = self.levels();
+        let near = || self.nodes.chunk_by(|a, b| a.0.home == b.0.home);
+        let parts: Vec<f64> = near().map(|near| self.program.part(self.rules, near[0].0.home)).collect();
+        let rooms = near().map(|near| near.iter().map(|node| node.0.room as f64).sum());
+        let bound = together(&rooms.collect::<Vec<f64>>(), &parts)?.0;
+        let mut workers = self.most.min((bound * (1.0 + CLOSE)) as usize);
+        loop {
+            let possible = self.possible(&levels, workers);
+            if possible >= workers {
+                break;
+            }
+            workers = possible;
+        }
+        // What the quota does not let through is not worth a worker.
+        let enough = (self.value(workers, slowest) * (1.0 - CLOSE) / f64::from(slowest)).ceil() as usize;
+        let mut fewer = enough.max(self.fewest)..workers;
+        let workers = fewer.find(|&fewer| self.possible(&levels, fewer) >= fewer).unwrap_or(workers);
+        (workers >= self.fewest.max(1)).then(|| Found {
+            value: self.value(workers, slowest),
+            workers,
+            slowest,
+        })
+    }
+
+    fn levels(&self) -> Levels {
+        Levels::of(self.nodes.iter().map(|node| &node.0), self.rules.even)
+    }
+
+    /// For how many of `workers` the memory near to a node holds partitions.
+    fn holds(&self, home: u32, workers: usize) -> usize {
+        let Rules { fit, bytes, .. } = *self.rules;
+        match self.program.machine.memory[&home].free.filter(|&free| fit && free < bytes) {
+            Some(free) => match free.checked_mul(workers as u64) {
+                Some(all) => (all / bytes) as usize,
+                None => (u128::from(free) * workers as u128 / u128::from(bytes)) as usize,
+            },
+            None => workers,
         }
     }
-    (left == 0).then_some(taken)
+
+    /// The highest level on which no memory has to hold more than it does if there are `workers`.
+    fn highest(&self, levels: &Levels, workers: usize) -> usize {
+        let near = self.nodes.chunk_by(|a, b| a.0.home == b.0.home);
+        let highest = |near: &[(Node, Vec<u32>, Vec<u32>)]| {
+            let held = self.holds(near[0].0.home, workers);
+            let fits = |level| near.iter().map(|node| levels.range(&node.0, level).0).sum::<usize>() <= held;
+            let (mut low, mut high) = (0, levels.last);
+            while low < high {
+                let middle = if high == levels.last { high } else { (low + high).div_ceil(2) };
+                if fits(middle) { low = middle } else { high = middle - 1 }
+            }
+            low
+        };
+        near.map(highest).min().unwrap_or(0)
+    }
+
+    /// So many there can be, if there are to be `workers` and each has a partition of that size. All fewer are possible as
+    /// well: the most of a level are no fewer than the least of the next one.
+    fn possible(&self, levels: &Levels, workers: usize) -> usize {
+        let level = self.highest(levels, workers);
+        let near = self.nodes.chunk_by(|a, b| a.0.home == b.0.home);
+        let room = |near: &[(Node, Vec<u32>, Vec<u32>)]| {
+            let room: usize = near.iter().map(|node| levels.range(&node.0, level).1).sum();
+            room.min(self.holds(near[0].0.home, workers))
+        };
+        near.map(room).sum()
+    }
+
+    /// How many of `workers` each node has: as many as possible on the first, then on the second, and so on. `None` if they
+    /// have no place.
+    fn taken(&self, workers: usize) -> Option<Vec<usize>> {
+        let levels = self.levels();
+        (0..=self.highest(&levels, workers)).filter_map(|level| self.taken_at(&levels, level, workers)).max()
+    }
+
+    /// The same on a level.
+    fn taken_at(&self, levels: &Levels, level: usize, workers: usize) -> Option<Vec<usize>> {
+        let range = |node: &(Node, Vec<u32>, Vec<u32>)| levels.range(&node.0, level);
+        let mut taken: Vec<usize> = self.nodes.iter().map(|node| range(node).0).collect();
+        let mut left = workers.checked_sub(taken.iter().sum())?;
+        let mut rest = &mut taken[..];
+        for near in self.nodes.chunk_by(|a, b| a.0.home == b.0.home) {
+            let (here, others) = rest.split_at_mut(near.len());
+            let mut held = self.holds(near[0].0.home, workers).checked_sub(here.iter().sum())?;
+            for (node, taken) in near.iter().zip(here) {
+                let more = (range(node).1 - *taken).min(held).min(left);
+                (*taken, held, left) = (*taken + more, held - more, left - more);
+            }
+            rest = others;
+        }
+        (left == 0).then_some(taken)
+    }
 }

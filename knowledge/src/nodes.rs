@@ -30,20 +30,17 @@ pub(crate) struct Levels {
     pub last: usize,
 }
 
-/// Nodes with workers that are no slower than `slowest`: in order, but for those that have the same memory nearest, which are
-/// together.
-pub(crate) fn nodes(program: &Program<'_>, rules: &Rules, slowest: u32) -> Vec<Node> {
+/// The nodes in order, but for those that have the same memory nearest, which are together.
+pub(crate) fn nodes(program: &Program<'_>, rules: &Rules) -> Vec<Node> {
     let small = program.small(rules);
     let mut first = 0;
     let mut nodes = Vec::new();
     for classes in program.classes.chunk_by(|a, b| a.node == b.node) {
-        let allowed = || classes.iter().map(|class| (class.cores.len(), class.allowed(slowest)));
         let (id, range) = (classes[0].node, first..first + classes.len());
         first = range.end;
-        let cores = allowed().filter(|class| class.1 > 0).map(|class| class.0).sum();
-        let home = program.machine.reach[&id].first();
-        if let Some(&home) = home.filter(|_| cores > 0) {
-            let room = allowed().map(|(cores, workers)| cores * workers).sum();
+        if let Some(&home) = program.machine.reach[&id].first() {
+            let cores = classes.iter().map(|class| class.cores.len()).sum();
+            let room = classes.iter().map(|class| class.cores.len() * class.options.len()).sum();
             nodes.push(Node { id, home, classes: range, cores, room, small: small.contains(&id) });
         }
     }
@@ -57,9 +54,13 @@ pub(crate) fn nodes(program: &Program<'_>, rules: &Rules, slowest: u32) -> Vec<N
 }
 
 impl Levels {
-    pub fn of(nodes: &[Node], even: bool) -> Self {
-        let even = even && nodes.len() > 1;
-        let cores = nodes.iter().map(|node| node.cores).max().unwrap_or(0);
+    /// The levels of nodes of which some may have no workers.
+    pub fn of<'a>(nodes: impl Iterator<Item = &'a Node>, even: bool) -> Self {
+        let with = |(many, cores): (usize, usize), node: &Node| {
+            (many + usize::from(node.cores > 0), cores.max(node.cores))
+        };
+        let (many, cores) = nodes.fold((0, 0), with);
+        let even = even && many > 1;
         Self { even, last: if even { cores } else { 0 } }
     }
 

@@ -32,11 +32,6 @@ impl Sums {
         self.values.iter().enumerate().map(|(index, &value)| (self.first + index, value))
     }
 
-    /// The most that any number of them does.
-    pub fn peak(&self) -> f64 {
-        self.values.iter().copied().fold(0.0, f64::max)
-    }
-
     /// The same for `least` to `most` workers: numbers that are there.
     pub fn between(&self, least: usize, most: usize) -> Self {
         let values = self.values[least - self.first..=most - self.first].to_vec();
@@ -81,6 +76,21 @@ impl Sums {
     }
 }
 
+/// What all can do.
+pub(crate) fn of_all(mut all: Vec<Sums>) -> Sums {
+    // Pairs first, so that long ones are put together seldom.
+    while all.len() > 1 {
+        all = all
+            .chunks(2)
+            .map(|pair| match pair {
+                [one, other] => one.with(other),
+                rest => rest[0].clone(),
+            })
+            .collect();
+    }
+    all.pop().unwrap_or_else(Sums::nothing)
+}
+
 /// What all can do, what all but the first can do, and so on, and at last nobody.
 pub(crate) fn tails(all: &[Sums]) -> Vec<Sums> {
     let mut tails = vec![Sums::nothing()];
@@ -122,7 +132,7 @@ mod tests {
         assert_eq!((both.first, both.values), (1, vec![5.0, 9.0, 12.0, 15.0, 16.0]));
         assert_eq!(a.capped(9.5).values, [5.0, 9.0, 9.5]);
         assert_eq!(a.between(2, 3).at(2), Some(9.0));
-        assert_eq!((a.at(0), a.at(4), a.peak()), (None, None, 10.0));
+        assert_eq!((a.at(0), a.at(4)), (None, None));
     }
 
     proptest! {
@@ -156,6 +166,7 @@ mod tests {
                 }
                 let best = splits.iter().map(|split| split.0).fold(0.0, f64::max);
                 prop_assert_eq!(best, most);
+                prop_assert_eq!(of_all(all.clone()).at(workers), Some(most));
                 let first = splits.into_iter().filter(|split| split.0 >= need).map(|split| split.1).max();
                 prop_assert_eq!(split(&all, &tails, workers, need), first);
                 prop_assert_eq!(split(&all, &tails, workers, most + 1.0), None);

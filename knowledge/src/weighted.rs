@@ -8,7 +8,8 @@
 
 use crate::nodes::{Levels, Node, nodes};
 use crate::solver::{CLOSE, Counts, Program, Rules};
-use crate::sums::{Sums, split, tails};
+use crate::sums::{Sums, of_all, split, tails};
+use std::cell::OnceCell;
 
 /// The nodes and what they can do.
 struct Field<'a> {
@@ -24,8 +25,8 @@ struct Field<'a> {
 
 /// The best numbers; `None` if nothing obeys the rules.
 pub(crate) fn solve(program: &Program<'_>, rules: &Rules) -> Option<Counts> {
-    let nodes = nodes(program, rules, 0);
-    let levels = Levels::of(&nodes, rules.even);
+    let nodes = nodes(program, rules);
+    let levels = Levels::of(nodes.iter(), rules.even);
     let part = |near: &[Node]| program.part(rules, near[0].home);
     let field = Field {
         program,
@@ -70,38 +71,74 @@ pub(crate) fn together(speeds: &[f64], parts: &[f64]) -> Option<(f64, Vec<bool>)
     }
 }
 
+/// How evenly workers are spread, and what follows from it.
+struct Level {
+    level: usize,
+    /// The fewest workers.
+    least: usize,
+    /// What they cannot exceed, however many they are.
+    bound: f64,
+    /// For each memory, what the workers near to it can do.
+    sums: OnceCell<Vec<Sums>>,
+}
+
 impl Field<'_> {
     /// How many workers each node has.
     fn best(&self) -> Option<Vec<usize>> {
-        let mut levels: Vec<(f64, usize)> = (0..=self.levels.last)
-            .filter(|&level| self.least(level) <= self.most)
-            .filter_map(|level| Some((self.bound(level)?, level)))
+        let mut levels: Vec<Level> = (0..=self.levels.last)
+            .filter_map(|level| self.level(level))
+            .filter(|level| level.least <= self.most)
             .collect();
-        levels.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        levels.sort_by(|a, b| b.bound.total_cmp(&a.bound).then(a.level.cmp(&b.level)));
         let aim = |all: f64| self.program.granted(all) * (1.0 - CLOSE);
-        let (top, level) = *levels.first()?;
+        let top = levels.first()?.bound;
         if let Some(taken) = self.with_fewest(&levels, aim(top)) {
             return Some(taken);
         }
-        let mut all = self.most_at(level, top).map_or(0.0, |found| found.1);
-        let reaching = |all: f64| {
-            let near = levels.iter().take_while(|level| level.0 >= all);
-            near.filter_map(|&(_, level)| Some(self.most_at(level, all)?)).find(|found| found.0 >= all)
-        };
-        // Memories that hold everything for a speed hold it for less as well.
-        while let Some((_, more)) = reaching((all * (1.0 + CLOSE / 2.0)).max(0.5)) {
-            all = more.max(all * (1.0 + CLOSE / 2.0)).max(0.5);
+        let all = self.reached(&mut levels)?;
+        self.with_fewest(&levels, aim(all))
+    }
+
+    /// The most that can be done by as many as are allowed.
+    fn reached(&self, levels: &mut [Level]) -> Option<f64> {
+        // Memories that hold everything if all do something hold it if they do less as well.
+        let mut reached = self.try_to(levels, 0.5)?;
+        loop {
+            let more = reached * (1.0 + CLOSE / 2.0);
+            let Some(found) = self.try_to(levels, more) else { return Some(reached) };
+            reached = found;
+            // Where each step is a small one, halves are faster.
+            let bound = levels.iter().map(|level| level.bound).fold(0.0, f64::max);
+            if let Some(found) = self.try_to(levels, (reached + bound) / 2.0) {
+                reached = found;
+            }
         }
-        if all == 0.0 { None } else { self.with_fewest(&levels, aim(all)) }
     }
 
-    /// The fewest workers of a level.
-    fn least(&self, level: usize) -> usize {
-        self.nodes.iter().map(|node| self.levels.range(node, level).0).sum()
+    /// What those do together who can do at least `all`. Where nobody can, levels are bounded by what can be done.
+    fn try_to(&self, levels: &mut [Level], all: f64) -> Option<f64> {
+        for level in levels.iter_mut().filter(|level| level.bound >= all) {
+            let capped = self.capped(level, all);
+            let sums = of_all(capped.clone());
+            let allowed = sums.iter().filter(|sum| (self.fewest..=self.most).contains(&sum.0));
+            let (workers, most) =
+                allowed.fold((0, 0.0), |best: (usize, f64), new| if new.1 > best.1 { new } else { best });
+            // Sums in another order differ by less.
+            if most < all * (1.0 - 1e-12) {
+                level.bound = most;
+                continue;
+            }
+            let taken = split(&capped, &tails(&capped), workers, most)?;
+            let speeds = level.sums(self).iter().zip(&taken).filter_map(|(sums, &taken)| sums.at(taken));
+            let found = together(&speeds.collect::<Vec<_>>(), &self.parts).map_or(0.0, |found| found.0);
+            return Some(found.max(all));
+        }
+        None
     }
 
-    /// What cannot be exceeded on a level.
-    fn bound(&self, level: usize) -> Option<f64> {
+    /// A level, if the memories hold everything there.
+    fn level(&self, level: usize) -> Option<Level> {
+        let least = self.nodes.iter().map(|node| self.levels.range(node, level).0).sum();
         let peak = |(node, sums): (&Node, &Sums)| {
             let (least, most) = self.levels.range(node, level);
             sums.values[least..=most].iter().copied().fold(0.0, f64::max)
@@ -109,7 +146,8 @@ impl Field<'_> {
         let mut peaks = self.nodes.iter().zip(&self.sums).map(peak);
         let near = self.nodes.chunk_by(|a, b| a.home == b.home);
         let speeds: Vec<f64> = near.map(|near| peaks.by_ref().take(near.len()).sum()).collect();
-        Some(together(&speeds, &self.parts)?.0)
+        let bound = together(&speeds, &self.parts)?.0;
+        Some(Level { level, least, bound, sums: OnceCell::new() })
     }
 
     /// What each node can do on a level, memory by memory.
@@ -122,53 +160,34 @@ impl Field<'_> {
         near.map(|near| nodes.by_ref().take(near.len()).collect()).collect()
     }
 
-    /// For each memory what the workers near to it can do on a level, and how much of it counts if all do `all`.
-    fn capped(&self, level: usize, all: f64) -> (Vec<Sums>, Vec<Sums>) {
-        let sums: Vec<_> = self.homes(level).iter().map(|near| tails(near).swap_remove(0)).collect();
-        let capped = sums.iter().zip(&self.parts).map(|(sums, part)| sums.capped(part * all)).collect();
-        (sums, capped)
-    }
-
-    /// How much of `all` can be done on a level, and what those who do so do together.
-    fn most_at(&self, level: usize, all: f64) -> Option<(f64, f64)> {
-        let (sums, capped) = self.capped(level, all);
-        let tails = tails(&capped);
-        let allowed = tails[0].iter().filter(|sum| (self.fewest..=self.most).contains(&sum.0));
-        let (workers, most) = allowed.fold(None, |best: Option<(usize, f64)>, new| match best {
-            Some(best) if best.1 >= new.1 => Some(best),
-            _ => Some(new),
-        })?;
-        let taken = split(&capped, &tails, workers, most)?;
-        let speeds: Vec<f64> = sums.iter().zip(&taken).filter_map(|(sums, &taken)| sums.at(taken)).collect();
-        // Sums in another order differ by less.
-        Some((most * (1.0 + 1e-12), together(&speeds, &self.parts).map_or(0.0, |found| found.0)))
+    /// How much of what the workers near to each memory can do counts if all do `all`.
+    fn capped(&self, level: &Level, all: f64) -> Vec<Sums> {
+        level.sums(self).iter().zip(&self.parts).map(|(sums, part)| sums.capped(part * all)).collect()
     }
 
     /// The fewest workers who do at least `all`, and of these those with most on the first node, then on the second, and so on.
-    fn with_fewest(&self, levels: &[(f64, usize)], all: f64) -> Option<Vec<usize>> {
-        let mut levels: Vec<_> = levels
-            .iter()
-            .filter(|level| level.0 >= all)
-            .map(|level| (self.least(level.1), level.1))
-            .collect();
-        levels.sort_unstable();
+    fn with_fewest(&self, levels: &[Level], all: f64) -> Option<Vec<usize>> {
+        let mut levels: Vec<_> = levels.iter().filter(|level| level.bound >= all).collect();
+        levels.sort_unstable_by_key(|level| (level.least, level.level));
         let mut best: Option<(usize, Vec<usize>)> = None;
-        for (least, level) in levels {
-            if best.as_ref().is_some_and(|best| best.0 < least) {
+        for level in levels {
+            if best.as_ref().is_some_and(|best| best.0 < level.least) {
                 break;
             }
-            let capped = self.capped(level, all).1;
-            let tails = tails(&capped);
+            let capped = self.capped(level, all);
             let enough = |&(workers, most): &(usize, f64)| {
                 (self.fewest..=self.most).contains(&workers) && most >= all * (1.0 - 1e-12)
             };
-            let Some((workers, _)) = tails[0].iter().find(enough) else { continue };
+            let Some((workers, _)) = of_all(capped.clone()).iter().find(enough) else { continue };
             if best.as_ref().is_some_and(|best| best.0 < workers) {
                 continue;
             }
-            let Some(of_homes) = split(&capped, &tails, workers, all) else { continue };
-            let of_nodes = self.homes(level).into_iter().zip(of_homes).filter_map(|(near, workers)| {
-                let tails = crate::sums::tails(&near);
+            let Some(of_homes) = split(&capped, &tails(&capped), workers, all) else { continue };
+            let of_nodes = self.homes(level.level).into_iter().zip(of_homes).filter_map(|(near, workers)| {
+                if near.len() == 1 {
+                    return Some(vec![workers]);
+                }
+                let tails = tails(&near);
                 split(&near, &tails, workers, tails[0].at(workers)?)
             });
             let taken: Vec<usize> = of_nodes.flatten().collect();
@@ -177,6 +196,12 @@ impl Field<'_> {
             }
         }
         best.map(|best| best.1)
+    }
+}
+
+impl Level {
+    fn sums(&self, field: &Field<'_>) -> &[Sums] {
+        self.sums.get_or_init(|| field.homes(self.level).into_iter().map(of_all).collect())
     }
 }
 
