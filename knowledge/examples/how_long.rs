@@ -2,7 +2,7 @@
 //! way in which its memory is free, a line tells of all loads, quotas and requests: the median of their medians, and the
 //! greatest median with the question whose it is. In microseconds.
 //!
-//! `cargo run --release -p xtasking-knowledge --example how_long [REPETITIONS]`
+//! `cargo run --release -p xtasking-knowledge --example how_long [REPETITIONS [PART OF A MACHINE'S NAME]]`
 
 #[path = "../tests/support/mod.rs"]
 mod support;
@@ -79,19 +79,23 @@ struct Times {
 fn main() {
     let repetitions =
         std::env::args().nth(1).map_or(11, |text| text.parse().expect("a number of repetitions"));
-    let fixtures = MACHINES.map(|name| (name, machine(name)));
-    let made_up = MADE_UP.iter().map(|&(name, (packages, cores, threads, second))| {
-        let mut facts = Facts::symmetric(packages, 1, cores, threads);
-        let weaker = facts.cpus.iter_mut().filter(|cpu| second < 1024 && cpu.core % 2 == 1);
-        weaker.for_each(|cpu| cpu.capacity = Some(second));
-        (name, facts)
-    });
+    let wanted = std::env::args().nth(2).unwrap_or_default();
+    let fixtures =
+        MACHINES.into_iter().filter(|name| name.contains(&wanted)).map(|name| (name, machine(name)));
+    let made_up = MADE_UP.iter().filter(|made_up| made_up.0.contains(&wanted)).map(
+        |&(name, (packages, cores, threads, second))| {
+            let mut facts = Facts::symmetric(packages, 1, cores, threads);
+            let weaker = facts.cpus.iter_mut().filter(|cpu| second < 1024 && cpu.core % 2 == 1);
+            weaker.for_each(|cpu| cpu.capacity = Some(second));
+            (name, facts)
+        },
+    );
     println!(
         "{:20} {:>4}  {:14} {:>9} {:>13} {:>13}  longest answer",
         "machine", "CPUs", "memory", "questions", "plan (most)", "answer (most)"
     );
     let mut all = Times::default();
-    for (name, facts) in fixtures.into_iter().chain(made_up) {
+    for (name, facts) in fixtures.chain(made_up) {
         for (memory, room) in MEMORIES {
             let mut facts = facts.clone();
             let nodes = facts.nodes.len() as u32;

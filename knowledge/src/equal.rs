@@ -5,20 +5,30 @@
 //! within that, those that may have workers can have all numbers up to some most: on the highest level that asks of no node
 //! more than its memory holds. If this is less than *w*, there are no more than that; so *w* is lowered until it is not.
 
+use crate::classes::Class;
 use crate::nodes::{Levels, Node, nodes};
 use crate::solver::{CLOSE, Counts, Program, Rules};
 use crate::weighted::together;
 use std::cmp::Reverse;
+use std::ops::Range;
 
 /// What is the same for all speeds.
 struct Field<'a> {
     program: &'a Program<'a>,
     rules: &'a Rules,
-    /// All nodes, and for each how fast the slowest worker of a core is, whatever number it has, and if it has one: the
-    /// fastest first.
-    nodes: Vec<(Node, Vec<u32>, Vec<u32>)>,
+    nodes: Vec<Node>,
+    /// For each node, how fast the slowest worker of a core is, whatever number it has, and if it has one: the fastest first.
+    slowest: Vec<[Vec<u32>; 2]>,
+    near: Vec<Near>,
     fewest: usize,
     most: usize,
+}
+
+/// Nodes whose nearest memory is the same.
+struct Near {
+    nodes: Range<usize>,
+    /// Bytes that it holds, if that is not all.
+    free: Option<u64>,
 }
 
 /// Workers that are no slower than a speed.
@@ -30,20 +40,35 @@ struct Found {
 
 /// The best numbers; `None` if nothing obeys the rules.
 pub(crate) fn solve(program: &Program<'_>, rules: &Rules) -> Option<Counts> {
-    let speeds = |node: Node| {
+    let nodes = nodes(program, rules);
+    let slowest = |node: &Node| {
         let classes = &program.classes[node.classes.clone()];
-        let (mut all, mut first) = (Vec::with_capacity(node.room), Vec::with_capacity(node.cores));
-        for class in classes {
-            first.extend(class.cores.iter().map(|_| class.options[0].slowest));
-            all.extend(class.options.iter().flat_map(|of| class.cores.iter().map(|_| of.slowest)));
-        }
-        all.sort_unstable_by_key(|&speed| Reverse(speed));
-        first.sort_unstable_by_key(|&speed| Reverse(speed));
-        (node, all, first)
+        let of_first = |class: &Class| std::iter::repeat_n(class.options[0].slowest, class.cores.len());
+        let of_class = |class: &Class| {
+            let options = class.options.iter().map(|option| option.slowest);
+            options.flat_map(|slowest| std::iter::repeat_n(slowest, class.cores.len())).collect::<Vec<_>>()
+        };
+        let mut speeds: [Vec<u32>; 2] =
+            [classes.iter().flat_map(of_class).collect(), classes.iter().flat_map(of_first).collect()];
+        speeds.iter_mut().for_each(|speeds| speeds.sort_unstable_by_key(|&speed| Reverse(speed)));
+        speeds
     };
-    let nodes = nodes(program, rules).into_iter().map(speeds).collect();
-    let fewest = usize::try_from(rules.fewest).ok()?;
-    let mut field = Field { program, rules, nodes, fewest, most: program.most(rules) };
+    let mut first = 0;
+    let near = nodes.chunk_by(|a, b| a.home == b.home).map(|near| {
+        let nodes = first..first + near.len();
+        first = nodes.end;
+        let free = program.machine.memory[&near[0].home].free;
+        Near { nodes, free: free.filter(|&free| rules.fit && free < rules.bytes) }
+    });
+    let mut field = Field {
+        program,
+        rules,
+        slowest: nodes.iter().map(slowest).collect(),
+        near: near.collect(),
+        nodes,
+        fewest: usize::try_from(rules.fewest).ok()?,
+        most: program.most(rules),
+    };
     let mut best: Option<Found> = None;
     for (bound, slowest) in field.speeds() {
         if let Some(best) = &best {
@@ -52,7 +77,7 @@ pub(crate) fn solve(program: &Program<'_>, rules: &Rules) -> Option<Counts> {
             }
             // What is no better at best is not looked for.
             let workers = (best.value * (1.0 - CLOSE) / f64::from(slowest)).ceil() as usize;
-            let at_best = Found { value: bound, workers: workers.max(fewest), slowest };
+            let at_best = Found { value: bound, workers: workers.max(field.fewest), slowest };
             if !at_best.is_better(best) {
                 continue;
             }
@@ -64,7 +89,7 @@ pub(crate) fn solve(program: &Program<'_>, rules: &Rules) -> Option<Counts> {
     field.take(best.slowest);
     let taken = field.taken(best.workers)?;
     let mut counts = program.none();
-    for ((node, ..), workers) in field.nodes.iter().zip(taken) {
+    for (node, workers) in field.nodes.iter().zip(taken) {
         node.count(program.classes, workers, best.slowest, false, &mut counts);
     }
     Some(counts)
@@ -82,7 +107,7 @@ impl Found {
 impl Field<'_> {
     /// Speeds that the slowest worker may have, each after what could be reached with it at most, the best first.
     fn speeds(&self) -> Vec<(f64, u32)> {
-        let mut all: Vec<u32> = self.nodes.iter().flat_map(|node| node.1.iter().copied()).collect();
+        let mut all: Vec<u32> = self.slowest.iter().flat_map(|of| of[0].iter().copied()).collect();
         all.sort_unstable_by_key(|&speed| Reverse(speed));
         let mut workers = 0;
         let bound = |alike: &[u32]| {
@@ -101,7 +126,7 @@ impl Field<'_> {
 
     /// Nodes have cores for workers that are no slower than that.
     fn take(&mut self, slowest: u32) {
-        for (node, all, first) in &mut self.nodes {
+        for (node, [all, first]) in self.nodes.iter_mut().zip(&self.slowest) {
             node.room = all.partition_point(|&speed| speed >= slowest);
             node.cores = first.partition_point(|&speed| speed >= slowest);
         }
@@ -111,10 +136,11 @@ impl Field<'_> {
     fn find(&mut self, slowest: u32) -> Option<Found> {
         self.take(slowest);
         let levels = self.levels();
-        let near = || self.nodes.chunk_by(|a, b| a.0.home == b.0.home);
-        let parts: Vec<f64> = near().map(|near| self.program.part(self.rules, near[0].0.home)).collect();
-        let rooms = near().map(|near| near.iter().map(|node| node.0.room as f64).sum());
-        let bound = together(&rooms.collect::<Vec<f64>>(), &parts)?.0;
+        let part = |near: &Near| near.free.map_or(1.0, |free| free as f64 / self.rules.bytes as f64);
+        let room = |near: &Near| self.nodes[near.nodes.clone()].iter().map(|node| node.room as f64).sum();
+        let parts: Vec<f64> = self.near.iter().map(part).collect();
+        let rooms: Vec<f64> = self.near.iter().map(room).collect();
+        let bound = together(&rooms, &parts)?.0;
         let mut workers = self.most.min((bound * (1.0 + CLOSE)) as usize);
         loop {
             let possible = self.possible(&levels, workers);
@@ -135,47 +161,47 @@ impl Field<'_> {
     }
 
     fn levels(&self) -> Levels {
-        Levels::of(self.nodes.iter().map(|node| &node.0), self.rules.even)
+        Levels::of(self.nodes.iter(), self.rules.even)
     }
 
-    /// For how many of `workers` the memory near to a node holds partitions.
-    fn holds(&self, home: u32, workers: usize) -> usize {
-        let Rules { fit, bytes, .. } = *self.rules;
-        match self.program.machine.memory[&home].free.filter(|&free| fit && free < bytes) {
-            Some(free) => match free.checked_mul(workers as u64) {
-                Some(all) => (all / bytes) as usize,
-                None => (u128::from(free) * workers as u128 / u128::from(bytes)) as usize,
-            },
-            None => workers,
+    /// For how many of `workers` a memory holds partitions.
+    fn holds(&self, near: &Near, workers: usize) -> usize {
+        let Some(free) = near.free else { return workers };
+        match free.checked_mul(workers as u64) {
+            Some(all) => (all / self.rules.bytes) as usize,
+            None => (u128::from(free) * workers as u128 / u128::from(self.rules.bytes)) as usize,
         }
+    }
+
+    /// The fewest and the most workers that the nodes near to a memory have at a level.
+    fn range(&self, near: &Near, levels: &Levels, level: usize) -> (usize, usize) {
+        let add = |(fewest, most), node| {
+            let range = levels.range(node, level);
+            (fewest + range.0, most + range.1)
+        };
+        self.nodes[near.nodes.clone()].iter().fold((0, 0), add)
     }
 
     /// The highest level on which no memory has to hold more than it does if there are `workers`.
     fn highest(&self, levels: &Levels, workers: usize) -> usize {
-        let near = self.nodes.chunk_by(|a, b| a.0.home == b.0.home);
-        let highest = |near: &[(Node, Vec<u32>, Vec<u32>)]| {
-            let held = self.holds(near[0].0.home, workers);
-            let fits = |level| near.iter().map(|node| levels.range(&node.0, level).0).sum::<usize>() <= held;
+        let highest = |near: &Near| {
+            let held = self.holds(near, workers);
             let (mut low, mut high) = (0, levels.last);
             while low < high {
                 let middle = if high == levels.last { high } else { (low + high).div_ceil(2) };
-                if fits(middle) { low = middle } else { high = middle - 1 }
+                if self.range(near, levels, middle).0 <= held { low = middle } else { high = middle - 1 }
             }
             low
         };
-        near.map(highest).min().unwrap_or(0)
+        self.near.iter().map(highest).min().unwrap_or(0)
     }
 
     /// So many there can be, if there are to be `workers` and each has a partition of that size. All fewer are possible as
     /// well: the most of a level are no fewer than the least of the next one.
     fn possible(&self, levels: &Levels, workers: usize) -> usize {
         let level = self.highest(levels, workers);
-        let near = self.nodes.chunk_by(|a, b| a.0.home == b.0.home);
-        let room = |near: &[(Node, Vec<u32>, Vec<u32>)]| {
-            let room: usize = near.iter().map(|node| levels.range(&node.0, level).1).sum();
-            room.min(self.holds(near[0].0.home, workers))
-        };
-        near.map(room).sum()
+        let room = |near: &Near| self.range(near, levels, level).1.min(self.holds(near, workers));
+        self.near.iter().map(room).sum()
     }
 
     /// How many of `workers` each node has: as many as possible on the first, then on the second, and so on. `None` if they
@@ -187,18 +213,16 @@ impl Field<'_> {
 
     /// The same on a level.
     fn taken_at(&self, levels: &Levels, level: usize, workers: usize) -> Option<Vec<usize>> {
-        let range = |node: &(Node, Vec<u32>, Vec<u32>)| levels.range(&node.0, level);
+        let range = |node: &Node| levels.range(node, level);
         let mut taken: Vec<usize> = self.nodes.iter().map(|node| range(node).0).collect();
         let mut left = workers.checked_sub(taken.iter().sum())?;
-        let mut rest = &mut taken[..];
-        for near in self.nodes.chunk_by(|a, b| a.0.home == b.0.home) {
-            let (here, others) = rest.split_at_mut(near.len());
-            let mut held = self.holds(near[0].0.home, workers).checked_sub(here.iter().sum())?;
-            for (node, taken) in near.iter().zip(here) {
+        for near in &self.near {
+            let here = &mut taken[near.nodes.clone()];
+            let mut held = self.holds(near, workers).checked_sub(here.iter().sum())?;
+            for (node, taken) in self.nodes[near.nodes.clone()].iter().zip(here) {
                 let more = (range(node).1 - *taken).min(held).min(left);
                 (*taken, held, left) = (*taken + more, held - more, left - more);
             }
-            rest = others;
         }
         (left == 0).then_some(taken)
     }

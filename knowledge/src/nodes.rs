@@ -18,7 +18,7 @@ pub(crate) struct Node {
     pub cores: usize,
     /// So many workers it may have.
     pub room: usize,
-    /// Its memory is too small for its part.
+    /// Its memory is too small for its part, if all cores had one worker each.
     pub small: bool,
 }
 
@@ -32,8 +32,9 @@ pub(crate) struct Levels {
 
 /// The nodes in order, but for those that have the same memory nearest, which are together.
 pub(crate) fn nodes(program: &Program<'_>, rules: &Rules) -> Vec<Node> {
-    let small = program.small(rules);
     let mut first = 0;
+    // What the cores near to each memory do with a worker each.
+    let mut near = BTreeMap::<u32, u64>::new();
     let mut nodes = Vec::new();
     for classes in program.classes.chunk_by(|a, b| a.node == b.node) {
         let (id, range) = (classes[0].node, first..first + classes.len());
@@ -41,7 +42,19 @@ pub(crate) fn nodes(program: &Program<'_>, rules: &Rules) -> Vec<Node> {
         if let Some(&home) = program.machine.reach[&id].first() {
             let cores = classes.iter().map(|class| class.cores.len()).sum();
             let room = classes.iter().map(|class| class.cores.len() * class.options.len()).sum();
-            nodes.push(Node { id, home, classes: range, cores, room, small: small.contains(&id) });
+            let does = |class: &Class| if rules.weighted { class.options[0].sum.into() } else { 1 };
+            let here: u64 = classes.iter().map(|class| class.cores.len() as u64 * does(class)).sum();
+            *near.entry(home).or_default() += here;
+            nodes.push(Node { id, home, classes: range, cores, room, small: false });
+        }
+    }
+    if rules.fit && rules.even {
+        let whole = u128::from(near.values().sum::<u64>());
+        for node in &mut nodes {
+            let free = program.machine.memory[&node.home].free;
+            node.small = free.is_some_and(|free| {
+                u128::from(free) * whole < u128::from(rules.bytes) * u128::from(near[&node.home])
+            });
         }
     }
     nodes.sort_by_cached_key(|node| program.rank(node.id));

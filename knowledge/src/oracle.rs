@@ -83,6 +83,19 @@ fn add_sets(cores: &[(&Core, bool, usize)], first: usize, set: &mut Vec<usize>, 
     }
 }
 
+/// The nodes whose nearest memory is too small for their part, if all cores had one worker each.
+fn small(machine: &Machine, request: &Request) -> BTreeSet<u32> {
+    let home = |node: u32| machine.reach[&node][0];
+    let does = |core: &Core| if request.weighted { u64::from(machine.workers(core, 1).sum) } else { 1 };
+    let all: u64 = machine.cores.iter().map(does).sum();
+    let is_small = |node: &u32| {
+        let near = machine.cores.iter().filter(|core| home(core.node) == home(*node));
+        let part = near.map(does).sum::<u64>() as f64 / all as f64;
+        machine.memory[&home(*node)].free.is_some_and(|free| (free as f64) < part * request.bytes as f64)
+    };
+    machine.cores.iter().map(|core| core.node).filter(is_small).collect()
+}
+
 /// The best of all sets of CPUs that obey the rules of the solver.
 fn best(machine: &Machine, request: &Request, order: &[u32], even: bool, fit: bool) -> Option<Choice> {
     let classes = classes(machine);
@@ -113,7 +126,7 @@ fn best(machine: &Machine, request: &Request, order: &[u32], even: bool, fit: bo
             }
             chosen.iter().for_each(|cpu| nodes.entry(node(cpu)).or_default().0 += 1);
             let most = nodes.values().map(|node| node.0).max()?;
-            let small = if fit { machine.small(request.bytes, request.weighted) } else { BTreeSet::new() };
+            let small = if fit { small(machine, request) } else { BTreeSet::new() };
             let uneven = |(node, &(workers, cores)): (&u32, &(usize, usize))| {
                 workers + 1 < most && workers < cores && !small.contains(node)
             };

@@ -22,7 +22,6 @@ use crate::classes::Class;
 use crate::machine::Machine;
 use crate::speed::WHOLE;
 use crate::{equal, weighted};
-use std::collections::BTreeSet;
 
 /// What a solution has to obey.
 #[derive(Clone, Copy, Debug)]
@@ -78,15 +77,6 @@ impl Program<'_> {
     /// The part of all data that a memory holds.
     pub fn part(&self, rules: &Rules, home: u32) -> f64 {
         if rules.fit { self.machine.part(home, rules.bytes) } else { 1.0 }
-    }
-
-    /// The nodes whose memory is too small for their part, where that matters.
-    pub fn small(&self, rules: &Rules) -> BTreeSet<u32> {
-        if rules.fit && rules.even {
-            self.machine.small(rules.bytes, rules.weighted)
-        } else {
-            BTreeSet::new()
-        }
     }
 
     /// Where a node is in the order.

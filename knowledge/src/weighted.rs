@@ -178,16 +178,17 @@ impl Field<'_> {
             let enough = |&(workers, most): &(usize, f64)| {
                 (self.fewest..=self.most).contains(&workers) && most >= all * (1.0 - 1e-12)
             };
-            let Some((workers, _)) = of_all(capped.clone()).iter().find(enough) else { continue };
+            let tails = tails(&capped);
+            let Some((workers, _)) = tails[0].iter().find(enough) else { continue };
             if best.as_ref().is_some_and(|best| best.0 < workers) {
                 continue;
             }
-            let Some(of_homes) = split(&capped, &tails(&capped), workers, all) else { continue };
+            let Some(of_homes) = split(&capped, &tails, workers, all) else { continue };
             let of_nodes = self.homes(level.level).into_iter().zip(of_homes).filter_map(|(near, workers)| {
                 if near.len() == 1 {
                     return Some(vec![workers]);
                 }
-                let tails = tails(&near);
+                let tails = crate::sums::tails(&near);
                 split(&near, &tails, workers, tails[0].at(workers)?)
             });
             let taken: Vec<usize> = of_nodes.flatten().collect();

@@ -174,9 +174,10 @@ impl Question<'_> {
             here.0 += machine.workers(core, 1).sum;
             here.1 += core.threads.iter().filter(|thread| present.contains(thread.cpu)).count();
         }
+        let index: BTreeMap<u32, usize> =
+            (0..).zip(&self.facts.nodes).map(|(index, node)| (node.id, index)).collect();
         let far = |from: u32, to: u32| {
-            let index = |id| self.facts.nodes.iter().position(|node| node.id == id);
-            let (Some(from), Some(to)) = (index(from), index(to)) else { return u32::MAX };
+            let (Some(&from), Some(&to)) = (index.get(&from), index.get(&to)) else { return u32::MAX };
             distance(self.facts, &self.facts.nodes[from], to)
         };
         // How much farther it is to memory than to the node's own.
@@ -184,13 +185,13 @@ impl Question<'_> {
             let home = machine.reach.get(&node).and_then(|reach| reach.first());
             home.map_or(u32::MAX, |&home| far(node, home).saturating_sub(far(node, node)))
         };
+        let mut order: Vec<(u32, u32)> = strength.keys().map(|&node| (abroad(node), node)).collect();
         let first =
-            strength.iter().max_by_key(|&(&node, &here)| (Reverse(abroad(node)), here, Reverse(node)));
-        let mut order: Vec<u32> = strength.keys().copied().collect();
-        if let Some((&first, _)) = first {
+            order.iter().max_by_key(|&&(abroad, node)| (Reverse(abroad), strength[&node], Reverse(node)));
+        if let Some(&(_, first)) = first {
             let presence = |node| Reverse(strength[&node].1);
-            order.sort_by_cached_key(|&node| (abroad(node), far(first, node), presence(node), node));
+            order.sort_by_cached_key(|&(abroad, node)| (abroad, far(first, node), presence(node), node));
         }
-        order
+        order.into_iter().map(|node| node.1).collect()
     }
 }
