@@ -32,37 +32,38 @@ pub(crate) struct Levels {
 
 /// The nodes in order, but for those that have the same memory nearest, which are together.
 pub(crate) fn nodes(program: &Program<'_>, rules: &Rules) -> Vec<Node> {
-    let mut first = 0;
-    // What the cores near to each memory do with a worker each.
-    let mut near = BTreeMap::<u32, u64>::new();
-    let mut nodes = Vec::new();
-    for classes in program.classes.chunk_by(|a, b| a.node == b.node) {
-        let (id, range) = (classes[0].node, first..first + classes.len());
-        first = range.end;
-        if let Some(&home) = program.machine.reach[&id].first() {
-            let cores = classes.iter().map(|class| class.cores.len()).sum();
-            let room = classes.iter().map(|class| class.cores.len() * class.options.len()).sum();
-            let does = |class: &Class| if rules.weighted { class.options[0].sum.into() } else { 1 };
-            let here: u64 = classes.iter().map(|class| class.cores.len() as u64 * does(class)).sum();
-            *near.entry(home).or_default() += here;
-            nodes.push(Node { id, home, classes: range, cores, room, small: false });
-        }
-    }
-    if rules.fit && rules.even {
-        let whole = u128::from(near.values().sum::<u64>());
-        for node in &mut nodes {
-            let free = program.machine.memory[&node.home].free;
-            node.small = free.is_some_and(|free| {
-                u128::from(free) * whole < u128::from(rules.bytes) * u128::from(near[&node.home])
-            });
-        }
-    }
-    nodes.sort_by_cached_key(|node| program.rank(node.id));
+    let node = |&id: &u32| {
+        let first = program.classes.partition_point(|class| class.node < id);
+        let classes = &program.classes[first..];
+        let classes = &classes[..classes.partition_point(|class| class.node == id)];
+        let home = *program.machine.reach.get(&id)?.first()?;
+        let cores = classes.iter().map(|class| class.cores.len()).sum();
+        let room = classes.iter().map(|class| class.cores.len() * class.options.len()).sum();
+        let classes = first..first + classes.len();
+        (cores > 0).then_some(Node { id, home, classes, cores, room, small: false })
+    };
+    let mut nodes: Vec<Node> = program.order.iter().filter_map(node).collect();
     let mut homes = BTreeMap::<u32, usize>::new();
     for (rank, node) in nodes.iter().enumerate() {
         homes.entry(node.home).or_insert(rank);
     }
-    nodes.sort_by_key(|node| homes[&node.home]);
+    if homes.len() < nodes.len() {
+        nodes.sort_by_key(|node| homes[&node.home]);
+    }
+    if rules.fit && rules.even {
+        // What cores with a worker each do.
+        let of_class = |class: &Class| {
+            class.cores.len() as u64 * if rules.weighted { class.options[0].sum.into() } else { 1 }
+        };
+        let whole: u128 = program.classes.iter().map(|class| u128::from(of_class(class))).sum();
+        for near in nodes.chunk_by_mut(|a, b| a.home == b.home) {
+            let classes = near.iter().flat_map(|node| &program.classes[node.classes.clone()]);
+            let part: u128 = classes.map(|class| u128::from(of_class(class))).sum();
+            let free = program.machine.memory[&near[0].home].free;
+            let small = free.is_some_and(|free| u128::from(free) * whole < u128::from(rules.bytes) * part);
+            near.iter_mut().for_each(|node| node.small = small);
+        }
+    }
     nodes
 }
 

@@ -78,9 +78,4 @@ impl Program<'_> {
     pub fn part(&self, rules: &Rules, home: u32) -> f64 {
         if rules.fit { self.machine.part(home, rules.bytes) } else { 1.0 }
     }
-
-    /// Where a node is in the order.
-    pub fn rank(&self, node: u32) -> usize {
-        self.order.iter().position(|&other| other == node).unwrap_or(0)
-    }
 }

@@ -77,18 +77,17 @@ impl Sums {
 }
 
 /// What all can do.
-pub(crate) fn of_all(mut all: Vec<Sums>) -> Sums {
+pub(crate) fn of_all(all: &[Sums]) -> Sums {
     // Pairs first, so that long ones are put together seldom.
-    while all.len() > 1 {
-        all = all
-            .chunks(2)
-            .map(|pair| match pair {
-                [one, other] => one.with(other),
-                rest => rest[0].clone(),
-            })
-            .collect();
+    match all {
+        [] => Sums::nothing(),
+        [one] => one.clone(),
+        [one, other] => one.with(other),
+        more => {
+            let (some, others) = more.split_at(more.len() / 2);
+            of_all(some).with(&of_all(others))
+        }
     }
-    all.pop().unwrap_or_else(Sums::nothing)
 }
 
 /// What all can do, what all but the first can do, and so on, and at last nobody.
@@ -166,7 +165,7 @@ mod tests {
                 }
                 let best = splits.iter().map(|split| split.0).fold(0.0, f64::max);
                 prop_assert_eq!(best, most);
-                prop_assert_eq!(of_all(all.clone()).at(workers), Some(most));
+                prop_assert_eq!(of_all(&all).at(workers), Some(most));
                 let first = splits.into_iter().filter(|split| split.0 >= need).map(|split| split.1).max();
                 prop_assert_eq!(split(&all, &tails, workers, need), first);
                 prop_assert_eq!(split(&all, &tails, workers, most + 1.0), None);

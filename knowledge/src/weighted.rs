@@ -119,7 +119,7 @@ impl Field<'_> {
     fn try_to(&self, levels: &mut [Level], all: f64) -> Option<f64> {
         for level in levels.iter_mut().filter(|level| level.bound >= all) {
             let capped = self.capped(level, all);
-            let sums = of_all(capped.clone());
+            let sums = of_all(&capped);
             let allowed = sums.iter().filter(|sum| (self.fewest..=self.most).contains(&sum.0));
             let (workers, most) =
                 allowed.fold((0, 0.0), |best: (usize, f64), new| if new.1 > best.1 { new } else { best });
@@ -178,17 +178,16 @@ impl Field<'_> {
             let enough = |&(workers, most): &(usize, f64)| {
                 (self.fewest..=self.most).contains(&workers) && most >= all * (1.0 - 1e-12)
             };
-            let tails = tails(&capped);
-            let Some((workers, _)) = tails[0].iter().find(enough) else { continue };
+            let Some((workers, _)) = of_all(&capped).iter().find(enough) else { continue };
             if best.as_ref().is_some_and(|best| best.0 < workers) {
                 continue;
             }
-            let Some(of_homes) = split(&capped, &tails, workers, all) else { continue };
+            let Some(of_homes) = split(&capped, &tails(&capped), workers, all) else { continue };
             let of_nodes = self.homes(level.level).into_iter().zip(of_homes).filter_map(|(near, workers)| {
                 if near.len() == 1 {
                     return Some(vec![workers]);
                 }
-                let tails = crate::sums::tails(&near);
+                let tails = tails(&near);
                 split(&near, &tails, workers, tails[0].at(workers)?)
             });
             let taken: Vec<usize> = of_nodes.flatten().collect();
@@ -202,7 +201,7 @@ impl Field<'_> {
 
 impl Level {
     fn sums(&self, field: &Field<'_>) -> &[Sums] {
-        self.sums.get_or_init(|| field.homes(self.level).into_iter().map(of_all).collect())
+        self.sums.get_or_init(|| field.homes(self.level).iter().map(|near| of_all(near)).collect())
     }
 }
 

@@ -22,68 +22,78 @@ impl Group {
     }
 }
 
+/// A worker to be.
+struct Worker {
+    node: u32,
+    cpu: u32,
+    speed: u32,
+    /// How large its partition is beside others of its group.
+    weight: u64,
+    /// The memory nearest to it.
+    home: u32,
+    group: usize,
+}
+
 /// Gives each CPU its partition and the partition its memory: if they are to `fit`, the nearest. `None` if there is no room.
 pub(crate) fn divide(machine: &Machine, request: &Request, cpus: Vec<u32>, fit: bool) -> Option<Plan> {
     let speeds = machine.speeds_on(cpus.iter().copied())?;
     let node_of = |cpu: u32| machine.cores[machine.places[cpu].0].node;
-    let mut workers = Vec::with_capacity(cpus.len());
-    for (cpu, speed) in cpus.into_iter().zip(speeds) {
-        let node = node_of(cpu);
-        workers.push((node, cpu, speed, *machine.reach[&node].first()?));
-    }
-    workers.sort_unstable();
     let weight = |speed: u32| if request.weighted { u64::from(speed) } else { 1 };
-    let (mut groups, of_home) =
-        groups(machine, request, fit, || workers.iter().map(|&(_, _, speed, home)| (home, weight(speed))))?;
+    let worker = |(cpu, speed): (u32, u32)| Worker {
+        node: node_of(cpu),
+        cpu,
+        speed,
+        weight: weight(speed),
+        home: 0,
+        group: 0,
+    };
+    let mut workers: Vec<Worker> = cpus.into_iter().zip(speeds).map(worker).collect();
+    workers.sort_unstable_by_key(|worker| (worker.node, worker.cpu));
+    for here in workers.chunk_by_mut(|a, b| a.node == b.node) {
+        let home = *machine.reach[&here[0].node].first()?;
+        here.iter_mut().for_each(|worker| worker.home = home);
+    }
+    let mut groups = groups(machine, request, fit, &mut workers)?;
     let (mut partitions, mut low) = (Vec::with_capacity(workers.len()), 0);
-    for &(_, cpu, speed, node) in &workers {
-        let group = &mut groups[of_home[&node]];
-        let high = low + group.next(weight(speed));
-        let of_group = weight(speed) as f64 / group.weight as f64;
-        let weight = if group.bytes == request.bytes {
-            of_group
-        } else {
-            of_group * (group.bytes as f64 / request.bytes as f64)
-        };
-        partitions.push(Partition { low, high, cpu, node, weight });
+    for worker in &workers {
+        let group = &mut groups[worker.group];
+        let part = if group.bytes == request.bytes { 1.0 } else { group.bytes as f64 / request.bytes as f64 };
+        let weight = worker.weight as f64 / group.weight as f64 * part;
+        let high = low + group.next(worker.weight);
+        partitions.push(Partition { low, high, cpu: worker.cpu, node: worker.home, weight });
         low = high;
     }
     if !fit {
         spill(machine, &mut partitions, |cpu| &machine.reach[&node_of(cpu)])?;
     }
-    let parts =
-        partitions.iter().map(|partition| partition.weight).zip(workers.iter().map(|worker| worker.2));
+    let parts = partitions.iter().zip(&workers).map(|(partition, worker)| (partition.weight, worker.speed));
     let predicted = machine.time(parts);
     Some(Plan { partitions, predicted })
 }
 
-/// Who has partitions in proportion to one another, and for each memory, which of these groups: one of all, but for those
-/// near to a memory that is full with less.
-fn groups<W: Iterator<Item = (u32, u64)>>(
-    machine: &Machine,
-    request: &Request,
-    fit: bool,
-    workers: impl Fn() -> W,
-) -> Option<(Vec<Group>, BTreeMap<u32, usize>)> {
-    let mut homes = BTreeMap::<u32, u64>::new();
-    workers().for_each(|(home, weight)| *homes.entry(home).or_default() += weight);
-    let all = Group { bytes: request.bytes, weight: homes.values().sum(), before: 0 };
-    let mut groups = vec![all];
-    let mut of_home: BTreeMap<u32, usize> = homes.keys().map(|&home| (home, 0)).collect();
-    if fit && request.weighted {
-        let part = |&home: &u32| machine.part(home, request.bytes);
-        let parts: Vec<f64> = homes.keys().map(part).collect();
-        let speeds: Vec<f64> = homes.values().map(|&speed| speed as f64).collect();
-        let (_, full) = together(&speeds, &parts)?;
-        for ((&home, &weight), _) in homes.iter().zip(full).filter(|home| home.1) {
-            let bytes = machine.memory[&home].free?;
-            of_home.insert(home, groups.len());
-            groups[0].bytes = groups[0].bytes.checked_sub(bytes)?;
-            groups[0].weight -= weight;
-            groups.push(Group { bytes, weight, before: 0 });
-        }
+/// Who has partitions in proportion to one another: all, but for those near to a memory that is full with less.
+fn groups(machine: &Machine, request: &Request, fit: bool, workers: &mut [Worker]) -> Option<Vec<Group>> {
+    let weight = |workers: &[Worker]| workers.iter().map(|worker| worker.weight).sum::<u64>();
+    let mut groups = vec![Group { bytes: request.bytes, weight: weight(workers), before: 0 }];
+    if !fit || !request.weighted {
+        return Some(groups);
     }
-    Some((groups, of_home))
+    let mut homes = BTreeMap::<u32, u64>::new();
+    for near in workers.chunk_by(|a, b| a.home == b.home) {
+        *homes.entry(near[0].home).or_default() += weight(near);
+    }
+    let parts: Vec<f64> = homes.keys().map(|&home| machine.part(home, request.bytes)).collect();
+    let speeds: Vec<f64> = homes.values().map(|&speed| speed as f64).collect();
+    let (_, full) = together(&speeds, &parts)?;
+    for ((home, weight), _) in homes.into_iter().zip(full).filter(|home| home.1) {
+        let bytes = machine.memory[&home].free?;
+        groups[0].bytes = groups[0].bytes.checked_sub(bytes)?;
+        groups[0].weight -= weight;
+        let group = groups.len();
+        workers.iter_mut().filter(|worker| worker.home == home).for_each(|worker| worker.group = group);
+        groups.push(Group { bytes, weight, before: 0 });
+    }
+    Some(groups)
 }
 
 /// Leaves partitions where they are as long as there is room, and moves the others to the nearest memory that has some.
