@@ -82,7 +82,7 @@ pub(crate) fn solve(program: &Program<'_>, rules: &Rules) -> Option<Counts> {
                 continue;
             }
         }
-        let found = field.find(slowest);
+        let found = field.find(slowest, best.as_ref().map_or(0.0, |best| best.value * (1.0 - CLOSE)));
         best = found.filter(|found| best.as_ref().is_none_or(|best| found.is_better(best))).or(best);
     }
     let best = best?;
@@ -132,8 +132,8 @@ impl Field<'_> {
         }
     }
 
-    /// The number of workers, none of them slower than `slowest`, that does most.
-    fn find(&mut self, slowest: u32) -> Option<Found> {
+    /// The number of workers, none of them slower than `slowest`, that does most, if that is not less than `least`.
+    fn find(&mut self, slowest: u32, least: f64) -> Option<Found> {
         self.take(slowest);
         let levels = self.levels();
         let part = |near: &Near| near.free.map_or(1.0, |free| free as f64 / self.rules.bytes as f64);
@@ -143,6 +143,9 @@ impl Field<'_> {
         let bound = together(&rooms, &parts)?.0;
         let mut workers = self.most.min((bound * (1.0 + CLOSE)) as usize);
         loop {
+            if self.value(workers, slowest) < least {
+                return None;
+            }
             let possible = self.possible(&levels, workers);
             if possible >= workers {
                 break;

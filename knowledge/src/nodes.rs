@@ -8,8 +8,6 @@ use std::ops::Range;
 
 /// A node that may have workers.
 pub(crate) struct Node {
-    /// Its number.
-    pub id: u32,
     /// Its nearest memory.
     pub home: u32,
     /// Its classes.
@@ -40,7 +38,7 @@ pub(crate) fn nodes(program: &Program<'_>, rules: &Rules) -> Vec<Node> {
         let cores = classes.iter().map(|class| class.cores.len()).sum();
         let room = classes.iter().map(|class| class.cores.len() * class.options.len()).sum();
         let classes = first..first + classes.len();
-        (cores > 0).then_some(Node { id, home, classes, cores, room, small: false })
+        (cores > 0).then_some(Node { home, classes, cores, room, small: false })
     };
     let mut nodes: Vec<Node> = program.order.iter().filter_map(node).collect();
     let mut homes = BTreeMap::<u32, usize>::new();

@@ -101,8 +101,12 @@ impl Field<'_> {
 
     /// The most that can be done by as many as are allowed.
     fn reached(&self, levels: &mut [Level]) -> Option<f64> {
+        let first = levels.first_mut()?;
+        let (capped, workers, most) = self.at(first, first.bound);
+        let found = self.together(first, &capped, workers, most);
+        first.bound = first.bound.min(most);
         // Memories that hold everything if all do something hold it if they do less as well.
-        let mut reached = self.try_to(levels, 0.5)?;
+        let mut reached = found.or_else(|| self.try_to(levels, 0.5))?;
         loop {
             let more = reached * (1.0 + CLOSE / 2.0);
             let Some(found) = self.try_to(levels, more) else { return Some(reached) };
@@ -118,22 +122,33 @@ impl Field<'_> {
     /// What those do together who can do at least `all`. Where nobody can, levels are bounded by what can be done.
     fn try_to(&self, levels: &mut [Level], all: f64) -> Option<f64> {
         for level in levels.iter_mut().filter(|level| level.bound >= all) {
-            let capped = self.capped(level, all);
-            let sums = of_all(&capped);
-            let allowed = sums.iter().filter(|sum| (self.fewest..=self.most).contains(&sum.0));
-            let (workers, most) =
-                allowed.fold((0, 0.0), |best: (usize, f64), new| if new.1 > best.1 { new } else { best });
+            let (capped, workers, most) = self.at(level, all);
             // Sums in another order differ by less.
-            if most < all * (1.0 - 1e-12) {
-                level.bound = most;
-                continue;
+            if most >= all * (1.0 - 1e-12) {
+                return Some(
+                    self.together(level, &capped, workers, most).map_or(all, |found| found.max(all)),
+                );
             }
-            let taken = split(&capped, &tails(&capped), workers, most)?;
-            let speeds = level.sums(self).iter().zip(&taken).filter_map(|(sums, &taken)| sums.at(taken));
-            let found = together(&speeds.collect::<Vec<_>>(), &self.parts).map_or(0.0, |found| found.0);
-            return Some(found.max(all));
+            level.bound = most;
         }
         None
+    }
+
+    /// How much counts on a level if all do `all`: for each memory, and the most, with how many workers.
+    fn at(&self, level: &Level, all: f64) -> (Vec<Sums>, usize, f64) {
+        let capped = self.capped(level, all);
+        let sums = of_all(&capped);
+        let allowed = sums.iter().filter(|sum| (self.fewest..=self.most).contains(&sum.0));
+        let (workers, most) =
+            allowed.fold((0, 0.0), |best: (usize, f64), new| if new.1 > best.1 { new } else { best });
+        (capped, workers, most)
+    }
+
+    /// What workers do together of whom so much counts.
+    fn together(&self, level: &Level, capped: &[Sums], workers: usize, most: f64) -> Option<f64> {
+        let taken = split(capped, &tails(capped), workers, most)?;
+        let speeds = level.sums(self).iter().zip(&taken).filter_map(|(sums, &taken)| sums.at(taken));
+        Some(together(&speeds.collect::<Vec<_>>(), &self.parts)?.0)
     }
 
     /// A level, if the memories hold everything there.
@@ -183,19 +198,25 @@ impl Field<'_> {
                 continue;
             }
             let Some(of_homes) = split(&capped, &tails(&capped), workers, all) else { continue };
-            let of_nodes = self.homes(level.level).into_iter().zip(of_homes).filter_map(|(near, workers)| {
-                if near.len() == 1 {
-                    return Some(vec![workers]);
-                }
-                let tails = tails(&near);
-                split(&near, &tails, workers, tails[0].at(workers)?)
-            });
-            let taken: Vec<usize> = of_nodes.flatten().collect();
+            let taken = self.of_nodes(level, of_homes);
             if best.as_ref().is_none_or(|best| workers < best.0 || taken > best.1) {
                 best = Some((workers, taken));
             }
         }
         best.map(|best| best.1)
+    }
+
+    /// How many workers each node has, where it is told how many are near to each memory: of those that do most, so many as
+    /// possible are on the first.
+    fn of_nodes(&self, level: &Level, of_homes: Vec<usize>) -> Vec<usize> {
+        if of_homes.len() == self.nodes.len() {
+            return of_homes;
+        }
+        let of_nodes = self.homes(level.level).into_iter().zip(of_homes).filter_map(|(near, workers)| {
+            let tails = tails(&near);
+            split(&near, &tails, workers, tails[0].at(workers)?)
+        });
+        of_nodes.flatten().collect()
     }
 }
 
