@@ -1,7 +1,7 @@
 //! Numbers of workers whose partitions are equal: the slowest of them decides.
 //!
 //! For each speed that the slowest may have, in the order of what could be reached with it at most, the largest number of
-//! workers is looked for. If there are *w*, each memory holds the partitions of so many of them ([`Field::holds`]), and
+//! workers is looked for. If there are *w*, each memory holds the partitions of so many of them ([`Field::held`]), and
 //! within that, those that may have workers can have all numbers up to some most: on the highest level that asks of no node
 //! more than its memory holds. If this is less than *w*, there are no more than that; so *w* is lowered until it is not.
 
@@ -16,6 +16,8 @@ use std::ops::Range;
 struct Field<'a> {
     program: &'a Program<'a>,
     rules: &'a Rules,
+    /// Workers are spread evenly over the nodes.
+    even: bool,
     nodes: Vec<Node>,
     /// For each node, how fast the slowest worker of a core is, whatever number it has, and if it has one: the fastest first.
     slowest: Vec<[Vec<u32>; 2]>,
@@ -62,6 +64,7 @@ pub(crate) fn solve(program: &Program<'_>, rules: &Rules) -> Option<Counts> {
     });
     let mut field = Field {
         program,
+        even: false,
         rules,
         slowest: nodes.iter().map(slowest).collect(),
         near: near.collect(),
@@ -69,8 +72,12 @@ pub(crate) fn solve(program: &Program<'_>, rules: &Rules) -> Option<Counts> {
         fewest: usize::try_from(rules.fewest).ok()?,
         most: program.most(rules),
     };
+    let speeds = field.speeds();
+    // Where not even workers of any speed can be had, however they are spread, there are none.
+    field.find(speeds.iter().map(|of| of.1).min()?, 0.0)?;
+    field.even = rules.even;
     let mut best: Option<Found> = None;
-    for (bound, slowest) in field.speeds() {
+    for (bound, slowest) in speeds {
         if let Some(best) = &best {
             if bound < best.value * (1.0 - CLOSE) {
                 break;
@@ -142,15 +149,15 @@ impl Field<'_> {
         let rooms: Vec<f64> = self.near.iter().map(room).collect();
         let bound = together(&rooms, &parts)?.0;
         let mut workers = self.most.min((bound * (1.0 + CLOSE)) as usize);
-        loop {
-            if self.value(workers, slowest) < least {
-                return None;
-            }
+        while self.value(workers, slowest) >= least {
             let possible = self.possible(&levels, workers);
             if possible >= workers {
                 break;
             }
             workers = possible;
+        }
+        if self.value(workers, slowest) < least {
+            return None;
         }
         // What the quota does not let through is not worth a worker.
         let enough = (self.value(workers, slowest) * (1.0 - CLOSE) / f64::from(slowest)).ceil() as usize;
@@ -164,16 +171,18 @@ impl Field<'_> {
     }
 
     fn levels(&self) -> Levels {
-        Levels::of(self.nodes.iter(), self.rules.even)
+        Levels::of(self.nodes.iter(), self.even)
     }
 
-    /// For how many of `workers` a memory holds partitions.
-    fn holds(&self, near: &Near, workers: usize) -> usize {
-        let Some(free) = near.free else { return workers };
-        match free.checked_mul(workers as u64) {
-            Some(all) => (all / self.rules.bytes) as usize,
-            None => (u128::from(free) * workers as u128 / u128::from(self.rules.bytes)) as usize,
-        }
+    /// For how many of `workers` each memory holds partitions.
+    fn held(&self, workers: usize) -> Vec<usize> {
+        let bytes = self.rules.bytes;
+        let held = |near: &Near| match near.free.map(|free| (free, free.checked_mul(workers as u64))) {
+            Some((_, Some(all))) => (all / bytes) as usize,
+            Some((free, None)) => (u128::from(free) * workers as u128 / u128::from(bytes)) as usize,
+            None => workers,
+        };
+        self.near.iter().map(held).collect()
     }
 
     /// The fewest and the most workers that the nodes near to a memory have at a level.
@@ -186,9 +195,8 @@ impl Field<'_> {
     }
 
     /// The highest level on which no memory has to hold more than it does if there are `workers`.
-    fn highest(&self, levels: &Levels, workers: usize) -> usize {
-        let highest = |near: &Near| {
-            let held = self.holds(near, workers);
+    fn highest(&self, levels: &Levels, held: &[usize]) -> usize {
+        let highest = |(near, &held): (&Near, &usize)| {
             let (mut low, mut high) = (0, levels.last);
             while low < high {
                 let middle = if high == levels.last { high } else { (low + high).div_ceil(2) };
@@ -196,22 +204,25 @@ impl Field<'_> {
             }
             low
         };
-        self.near.iter().map(highest).min().unwrap_or(0)
+        self.near.iter().zip(held).map(highest).min().unwrap_or(0)
     }
 
     /// So many there can be, if there are to be `workers` and each has a partition of that size. All fewer are possible as
     /// well: the most of a level are no fewer than the least of the next one.
     fn possible(&self, levels: &Levels, workers: usize) -> usize {
-        let level = self.highest(levels, workers);
-        let room = |near: &Near| self.range(near, levels, level).1.min(self.holds(near, workers));
-        self.near.iter().map(room).sum()
+        let held = self.held(workers);
+        let level = self.highest(levels, &held);
+        let room = |(near, held): (&Near, usize)| self.range(near, levels, level).1.min(held);
+        self.near.iter().zip(held).map(room).sum()
     }
 
     /// How many of `workers` each node has: as many as possible on the first, then on the second, and so on. `None` if they
     /// have no place.
     fn taken(&self, workers: usize) -> Option<Vec<usize>> {
         let levels = self.levels();
-        (0..=self.highest(&levels, workers)).filter_map(|level| self.taken_at(&levels, level, workers)).max()
+        (0..=self.highest(&levels, &self.held(workers)))
+            .filter_map(|level| self.taken_at(&levels, level, workers))
+            .max()
     }
 
     /// The same on a level.
@@ -219,9 +230,9 @@ impl Field<'_> {
         let range = |node: &Node| levels.range(node, level);
         let mut taken: Vec<usize> = self.nodes.iter().map(|node| range(node).0).collect();
         let mut left = workers.checked_sub(taken.iter().sum())?;
-        for near in &self.near {
+        for (near, held) in self.near.iter().zip(self.held(workers)) {
             let here = &mut taken[near.nodes.clone()];
-            let mut held = self.holds(near, workers).checked_sub(here.iter().sum())?;
+            let mut held = held.checked_sub(here.iter().sum())?;
             for (node, taken) in self.nodes[near.nodes.clone()].iter().zip(here) {
                 let more = (range(node).1 - *taken).min(held).min(left);
                 (*taken, held, left) = (*taken + more, held - more, left - more);
