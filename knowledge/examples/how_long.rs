@@ -10,7 +10,7 @@ mod support;
 use std::time::{Duration, Instant};
 use support::{MACHINES, machine};
 use xtasking_knowledge::facts::{CpuLoad, Facts, Load, Quota};
-use xtasking_knowledge::{Bound, Knowledge, NoPlan, Request, Sharing};
+use xtasking_knowledge::{Adviser, Bound, Knowledge, NoPlan, Patience, Request, Sharing};
 
 const BYTES: u64 = 1 << 30;
 
@@ -73,6 +73,7 @@ struct Times {
     plans: Vec<(Duration, String)>,
     answers: Vec<(Duration, String)>,
     learnt: Vec<(Duration, String)>,
+    looks: Vec<(Duration, String)>,
     refused: usize,
 }
 
@@ -114,14 +115,17 @@ fn main() {
                 all.plans.append(&mut times.plans);
                 all.answers.append(&mut times.answers);
                 all.learnt.append(&mut times.learnt);
+                all.looks.append(&mut times.looks);
                 all.refused += times.refused;
             }
         }
     }
-    let [plans, answers, learnt] =
-        [&mut all.plans, &mut all.answers, &mut all.learnt].map(|times| median(times));
+    let long = all.answers.iter().filter(|answer| answer.0 >= Duration::from_millis(1)).count();
+    let [plans, answers, learnt, looks] =
+        [&mut all.plans, &mut all.answers, &mut all.learnt, &mut all.looks].map(|times| median(times));
     println!(
-        "256 CPUs: {} questions; plan {plans}, answer {answers}, learnt {learnt}; {} had no plan",
+        "256 CPUs: {} questions, of which {} have no plan and {long} take 1 ms or more; plan {plans}, answer {answers}, learnt \
+         {learnt}, an adviser's look {looks}",
         all.answers.len(),
         all.refused
     );
@@ -156,6 +160,11 @@ fn ask(machine: &Facts, repetitions: usize, times: &mut Times) {
                 times.refused += usize::from(answer.is_err());
                 let too_few = matches!(answer, Err(NoPlan::TooFewCpus { .. } | NoPlan::Memory { .. }));
                 assert!(answer.is_ok() || too_few, "{answer:?}");
+                if let Ok(plan) = plan {
+                    let mut adviser = Adviser::new(request, plan, Patience::default());
+                    let look = || adviser.look(Duration::ZERO, &facts).expect("there is a plan");
+                    times.looks.push((timed(repetitions, look).0, String::new()));
+                }
                 times.plans.push((plan_time, name.clone()));
                 times.answers.push((time, name));
             }
@@ -164,7 +173,7 @@ fn ask(machine: &Facts, repetitions: usize, times: &mut Times) {
 }
 
 /// The median of that many times, and the last result.
-fn timed<T>(repetitions: usize, work: impl Fn() -> T) -> (Duration, T) {
+fn timed<T>(repetitions: usize, mut work: impl FnMut() -> T) -> (Duration, T) {
     let (mut times, mut result) = (Vec::new(), None);
     for _ in 0..repetitions.max(1) {
         let began = Instant::now();
