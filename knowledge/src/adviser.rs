@@ -102,8 +102,9 @@ impl Adviser {
             None => true,
         };
         self.knowledge.update(facts);
-        let best = self.knowledge.best_plan(&self.request, Some(&self.plan))?;
-        let Some(present) = self.knowledge.predict(&self.request, &self.plan) else {
+        let question = self.knowledge.question(&self.request, Some(&self.plan));
+        let best = question.best(&question.sorted(&question.machine), &self.request)?.plan;
+        let Some(present) = question.machine.predict(&self.plan) else {
             return Ok(Some(self.advise(best, 1.0)));
         };
         let gain = 1.0 - best.predicted / present;
