@@ -256,6 +256,16 @@ fn workers_go_where_memory_is() {
     assert_eq!(cpus(&answer), "0-3", "one of five would have 1.6 GiB");
     facts.nodes[1].free = Some(2 * GIB);
     assert_eq!(by_node(&facts, &ask(&facts, &request).plan), [(0, 4), (1, 1)]);
+    // Where they may differ, two workers there do what it has room for, while four do the rest.
+    let answer = ask(&facts, &Request { weighted: true, ..request });
+    assert_eq!(by_node(&facts, &answer.plan), [(0, 4), (1, 2)]);
+    close(answer.plan.predicted, 6.0 / 8.0 / 4.0);
+    assert_eq!(answer.plan.on(4).unwrap().size(), GIB);
+    assert!(
+        why(&answer, About::Memory).contains("partitions are smaller"),
+        "{}",
+        why(&answer, About::Memory)
+    );
 }
 
 /// The measured times of ../shared/research: pinned scans on two CPUs, naive, without the busy one, and weighted.
