@@ -268,6 +268,17 @@ fn workers_go_where_memory_is() {
     );
 }
 
+#[test]
+fn of_equal_partitions_fewer_on_faster_cores_are_taken() {
+    let mut facts = Facts::symmetric(2, 1, 2, 1);
+    facts.cpus[2..].iter_mut().for_each(|cpu| cpu.capacity = Some(512));
+    facts.nodes[1].free = Some(2 * GIB);
+    // Three of a half would be best, but two thirds do not fit there; and one alone is as fast as two.
+    let keep = "1".parse().unwrap();
+    let request = Request { weighted: false, keep, ..Request::new(4 * GIB, Bound::Compute) };
+    assert_eq!(cpus(&ask(&facts, &request)), "0");
+}
+
 /// The measured times of ../shared/research: pinned scans on two CPUs, naive, without the busy one, and weighted.
 #[test]
 fn a_noisy_system_is_predicted_as_it_was_measured() {
