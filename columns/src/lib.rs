@@ -49,6 +49,7 @@
 //! | `found` | what queries have found, and how it becomes Arrow's |
 //! | `chunk` | rows that fit into the first cache, column by column |
 //! | `scan` | the queries that a row concerns |
+//! | `statistics` | what is known of a table's rows without looking at them |
 //! | [`load`] | rows from files |
 //! | `sql` | tables that DataFusion reads and changes (feature `sql`) |
 
@@ -63,6 +64,7 @@ mod request;
 mod scan;
 #[cfg(feature = "sql")]
 pub mod sql;
+mod statistics;
 mod table;
 mod text;
 mod types;

@@ -172,6 +172,14 @@ pub(crate) struct Questions {
     pub shapes: Vec<Shape>,
 }
 
+impl Questions {
+    /// The shape of a query, if it makes something of rows that pass by their words alone.
+    pub fn folds(&self, asked: &Asked) -> Option<usize> {
+        let makes = matches!(self.shapes[asked.shape].gives, Gives::Aggregates(_));
+        (makes && asked.checks.1.is_empty()).then_some(asked.shape)
+    }
+}
+
 impl Columns {
     pub fn new(schema: SchemaRef) -> Result<Self, Failure> {
         let (mut kinds, mut fields) = (Vec::new(), Vec::new());

@@ -38,7 +38,7 @@ pub enum Value {
 }
 
 /// What a column of words keeps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
     Int,
     Unsigned,

@@ -42,7 +42,8 @@ pub struct Advice {
 #[derive(Clone, Debug)]
 pub struct Adviser {
     request: Request,
-    register: Register,
+    /// What was known last: what follows from it by rules stays, as long as only loads and quotas change.
+    knowledge: Knowledge,
     patience: Patience,
     plan: Plan,
     smooth: Option<(Duration, Load)>,
@@ -66,13 +67,17 @@ impl Default for Patience {
 impl Adviser {
     /// Watches over `plan`, which was made for `request`.
     pub fn new(request: Request, plan: Plan, patience: Patience) -> Self {
-        Self { request, register: Register::default(), patience, plan, smooth: None, better: None }
+        Self { request, knowledge: Knowledge::default(), patience, plan, smooth: None, better: None }
     }
 
-    /// Leaves room for the runtimes in `register` as well, also for those that come later.
+    /// Leaves room for the runtimes in `register` as well, also for those that come later: they are seen at the next look.
+    ///
+    /// It has to be told, as there is no register of a whole process: facts are read from the system, which does not know
+    /// what our own runtimes are about to use, and who keeps several registers means it so. It is the register that
+    /// [`Knowledge::with_register`] was given when the plan was made.
     #[must_use]
     pub fn with_register(self, register: Register) -> Self {
-        Self { register, ..self }
+        Self { knowledge: self.knowledge.with_register(register), ..self }
     }
 
     /// The plan that was advised last, or the first one.
@@ -96,9 +101,10 @@ impl Adviser {
             }
             None => true,
         };
-        let knowledge = Knowledge::new(facts).with_register(self.register.clone());
-        let best = knowledge.best_plan(&self.request, Some(&self.plan))?;
-        let Some(present) = knowledge.predict(&self.request, &self.plan) else {
+        self.knowledge.update(facts);
+        let question = self.knowledge.question(&self.request, Some(&self.plan));
+        let best = question.best(&question.sorted(&question.machine), &self.request)?.plan;
+        let Some(present) = question.machine.predict(&self.plan) else {
             return Ok(Some(self.advise(best, 1.0)));
         };
         let gain = 1.0 - best.predicted / present;
@@ -165,7 +171,7 @@ impl Adviser {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::facts::Quota;
+    use crate::facts::{Quota, Registration};
     use crate::questions::Bound;
 
     const STEP: Duration = Duration::from_millis(100);
@@ -261,6 +267,24 @@ mod tests {
     #[test]
     fn a_load_on_all_cpus_moves_nothing() {
         assert!(World::new(4).run(30, |_| 1.0, 0.05).is_empty());
+    }
+
+    #[test]
+    fn who_is_registered_later_gets_room() {
+        let register = Register::default();
+        let mut world = World::new(4);
+        world.adviser = world.adviser.with_register(register.clone());
+        assert!(world.run(10, |_| 0.0, 0.0).is_empty());
+        let runtime = Registration { name: "other".into(), cpus: vec![1], memory: Vec::new() };
+        let registered = register.register(runtime);
+        // No stranger is seen: it has to last.
+        let moves = world.run(10, |_| 0.0, 0.0);
+        assert_eq!(moves.len(), 1);
+        let weight = |adviser: &Adviser, cpu| adviser.plan().on(cpu).unwrap().weight;
+        assert!((weight(&world.adviser, 1) / weight(&world.adviser, 0) - 0.5).abs() < 1e-9);
+        drop(registered);
+        assert_eq!(world.run(10, |_| 0.0, 0.0).len(), 1);
+        assert!((weight(&world.adviser, 1) - 0.25).abs() < 1e-9);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! A database should ask, not guess: how many partitions, on which cores, in whose memory, beside which neighbours. This
 //! is the *system knowledge base* of Cod (Giceva et al., "COD: Database/Operating System Co-Design", CIDR 2013): facts, read
-//! from the system, and questions, answered by rules and an integer program, each answer with its reason.
+//! from the system, and questions, answered by rules and a search for the best plan, each answer with its reason.
 //!
 //! | module | what it holds |
 //! |---|---|
@@ -19,16 +19,18 @@
 //! | `rules` | what follows from the facts |
 //! | `speed` | how fast a worker is beside strangers and beside other threads of its core |
 //! | `machine` | the machine as far as a request may use it |
-//! | `classes`, `greedy`, `solver`, `pick` | alike cores, how many of each get workers, and which |
+//! | `classes`, `solver`, `pick` | alike cores, how many of each get workers, and which |
+//! | `nodes`, `sums`, `weighted`, `equal` | how many: of each node, at most, of unequal and of equal partitions |
 
 mod adviser;
 mod by_cpu;
 mod classes;
 pub mod drawing;
+mod equal;
 pub mod facts;
-mod greedy;
 pub mod hwloc;
 mod machine;
+mod nodes;
 #[cfg(test)]
 mod oracle;
 mod pick;
@@ -40,7 +42,9 @@ mod rules;
 mod solver;
 mod speed;
 mod subscription;
+mod sums;
 pub mod system;
+mod weighted;
 
 pub use adviser::{Advice, Adviser, Patience};
 pub use plan::{Bytes, Change, Partition, Plan};

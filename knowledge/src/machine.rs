@@ -4,9 +4,10 @@ use crate::by_cpu::ByCpu;
 use crate::facts::{Facts, Registration};
 use crate::plan::{Partition, Plan};
 use crate::questions::{Bound, Request};
-use crate::rules::{Derived, distance};
+use crate::rules::Derived;
 use crate::speed::{self, WHOLE};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// See the module's documentation.
 #[derive(Clone)]
@@ -18,7 +19,7 @@ pub(crate) struct Machine {
     /// Memory that may be used, by node.
     pub memory: BTreeMap<u32, Memory>,
     /// For each node with CPUs, the nodes with memory that may be used, the nearest first.
-    pub reach: BTreeMap<u32, Vec<u32>>,
+    pub reach: Arc<BTreeMap<u32, Vec<u32>>>,
     /// CPUs' worth of time that the process gets at most.
     pub quota: Option<f64>,
     /// Whether a core may have more than one worker.
@@ -107,24 +108,15 @@ impl Machine {
                 (u32::MAX - alone, thread.busy, thread.cpu)
             });
         }
-        let mut reach = BTreeMap::new();
-        let mut memory = BTreeMap::new();
-        for node in &facts.nodes {
-            if derived.topology.home.values().any(|&home| home == node.id) {
-                let taken = others.iter().flat_map(|other| &other.memory).filter(|part| part.0 == node.id);
-                let taken: u64 = taken.map(|part| part.1).sum();
-                let free = node.free.or(node.memory).map(|free| free.saturating_sub(taken));
-                memory.insert(node.id, Memory { free });
-            }
-        }
-        for node in &facts.nodes {
-            let mut nodes: Vec<_> = (0..facts.nodes.len())
-                .filter(|&other| memory.contains_key(&facts.nodes[other].id))
-                .map(|other| (distance(facts, node, other), facts.nodes[other].id))
-                .collect();
-            nodes.sort_unstable();
-            reach.insert(node.id, nodes.into_iter().map(|node| node.1).collect());
-        }
+        let reach = derived.topology.reach.clone();
+        // What can be reached is the same from all nodes.
+        let held: BTreeSet<u32> = reach.values().next().into_iter().flatten().copied().collect();
+        let memory = facts.nodes.iter().filter(|node| held.contains(&node.id)).map(|node| {
+            let taken = others.iter().flat_map(|other| &other.memory).filter(|part| part.0 == node.id);
+            let taken: u64 = taken.map(|part| part.1).sum();
+            (node.id, Memory { free: node.free.or(node.memory).map(|free| free.saturating_sub(taken)) })
+        });
+        let memory = memory.collect();
         let quota = facts.limits.quota.as_ref().map(|quota| quota.cpus);
         Self { places: places(&cores), cores, memory, reach, quota, siblings: request.siblings, second }
     }
@@ -209,28 +201,10 @@ impl Machine {
         Some(self.time(plan.partitions.iter().map(|partition| partition.weight).zip(speeds)))
     }
 
-    /// The nodes whose nearest memory is too small for their part of `bytes`, if all cores had one worker each.
-    pub fn small(&self, bytes: u64, weighted: bool) -> BTreeSet<u32> {
-        if self.memory.values().all(|memory| memory.free.is_none_or(|free| free >= bytes)) {
-            return BTreeSet::new();
-        }
-        let mut parts = BTreeMap::<u32, u64>::new();
-        let home = |node: u32| self.reach.get(&node).and_then(|reach| reach.first());
-        for core in &self.cores {
-            if let Some(&home) = home(core.node) {
-                let part = if weighted { self.workers(core, 1).sum.into() } else { 1 };
-                *parts.entry(home).or_default() += part;
-            }
-        }
-        let whole: u64 = parts.values().sum();
-        parts.retain(|home, part| {
-            let free = self.memory.get(home).and_then(|memory| memory.free);
-            free.is_some_and(|free| {
-                u128::from(free) * u128::from(whole) < u128::from(bytes) * u128::from(*part)
-            })
-        });
-        let nodes = self.cores.iter().map(|core| core.node);
-        nodes.filter(|&node| home(node).is_some_and(|home| parts.contains_key(home))).collect()
+    /// The part of `bytes` that a memory holds.
+    pub fn part(&self, home: u32, bytes: u64) -> f64 {
+        let free = self.memory.get(&home).and_then(|memory| memory.free).filter(|&free| free < bytes);
+        free.map_or(1.0, |free| free as f64 / bytes as f64)
     }
 
     /// How many workers the quota grants.

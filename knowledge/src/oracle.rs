@@ -1,49 +1,121 @@
-//! What is found against every plan that there is, on small machines; and what is found one worker after another against
-//! the program, on larger ones.
+//! What is found against every plan that there is, on small machines, and on larger ones with few kinds of cores.
 
-use crate::classes;
-use crate::facts::{CpuLoad, Facts, Load, Quota};
-use crate::greedy::{self, Harder};
-use crate::machine::Machine;
-use crate::questions::{Bound, Knowledge, Request};
-use crate::solver::{Counts, Program, Rules};
+use crate::classes::{Class, classes};
+use crate::facts::{CpuLoad, CpuSet, Facts, Load, Quota};
+use crate::machine::{Core, Machine};
+use crate::pick::pick;
+use crate::plan::Partition;
+use crate::questions::{Bound, Knowledge, Request, divide};
+use crate::solver::{Program, Rules};
+use crate::speed::WHOLE;
 use proptest::prelude::*;
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// The least time of all sets of CPUs that obey the rules of the solver, with partitions near to their workers; `even` as in the solver.
-fn least(machine: &Machine, request: &Request, even: bool) -> Option<f64> {
-    let cpus: Vec<u32> = machine.places.cpus().collect();
+/// A set of CPUs that obeys the rules: the time that it takes, where partitions are equal the speed of the slowest worker, and
+/// how many there are on each node, in order.
+struct Choice {
+    time: f64,
+    slowest: u32,
+    taken: Vec<usize>,
+}
+
+impl Choice {
+    fn workers(&self) -> usize {
+        self.taken.iter().sum()
+    }
+}
+
+/// The least time in which workers of these speeds, each near to a memory, do everything: where partitions may differ, halved
+/// down to where what they do in that time, and what their memories hold, is no more than everything.
+fn time(machine: &Machine, request: &Request, fit: bool, workers: &[(u32, u32)]) -> Option<f64> {
+    let part = |home: u32| match machine.memory[&home].free {
+        Some(free) if fit => free as f64 / request.bytes as f64,
+        _ => f64::INFINITY,
+    };
+    let mut homes = BTreeMap::<u32, Vec<u32>>::new();
+    workers.iter().for_each(|&(home, speed)| homes.entry(home).or_default().push(speed));
+    if !request.weighted {
+        let each = 1.0 / workers.len() as f64;
+        let holds = |(&home, here): (&u32, &Vec<u32>)| here.len() as f64 * each <= part(home) * (1.0 + 1e-12);
+        return homes
+            .iter()
+            .all(holds)
+            .then(|| machine.time(workers.iter().map(|&(_, speed)| (each, speed))));
+    }
+    let done = |time: f64| -> f64 {
+        let speed = |here: &Vec<u32>| f64::from(here.iter().sum::<u32>()) / f64::from(WHOLE);
+        homes.iter().map(|(&home, here)| part(home).min(speed(here) * time)).sum()
+    };
+    let (mut short, mut long) = (0.0, f64::from(WHOLE) * 2.0);
+    if done(long) < 1.0 - 1e-12 {
+        return None;
+    }
+    for _ in 0..60 {
+        let middle = (short + long) / 2.0;
+        if done(middle) < 1.0 { short = middle } else { long = middle }
+    }
+    Some(long.max(machine.quota.map_or(0.0, |cpus| 1.0 / cpus)))
+}
+
+/// How many sets of CPUs there are: of a core's threads the fastest get workers, and cores that are alike are not told apart.
+fn sets(classes: &[Class]) -> usize {
+    let of_class = |class: &Class| {
+        let threads = class.options.len();
+        (1..=threads).fold(1, |sets, n| sets * (class.cores.len() + n) / n)
+    };
+    classes.iter().map(of_class).product()
+}
+
+/// Adds these sets for the cores from `first` on, where a core's class says that it has no more workers than the one before.
+fn add_sets(cores: &[(&Core, bool, usize)], first: usize, set: &mut Vec<usize>, sets: &mut Vec<Vec<u32>>) {
+    let Some(&(_, alike, room)) = cores.get(first) else {
+        let threads = |(core, workers): (&(&Core, bool, usize), &usize)| {
+            core.0.threads[..*workers].iter().map(|thread| thread.cpu).collect::<Vec<_>>()
+        };
+        return sets.push(cores.iter().zip(&*set).flat_map(threads).collect());
+    };
+    for workers in 0..=(if alike { set[first - 1] } else { room }) {
+        set.push(workers);
+        add_sets(cores, first + 1, set, sets);
+        set.pop();
+    }
+}
+
+/// The nodes whose nearest memory is too small for their part, if all cores had one worker each.
+fn small(machine: &Machine, request: &Request) -> BTreeSet<u32> {
+    let home = |node: u32| machine.reach[&node][0];
+    let does = |core: &Core| if request.weighted { u64::from(machine.workers(core, 1).sum) } else { 1 };
+    let all: u64 = machine.cores.iter().map(does).sum();
+    let is_small = |node: &u32| {
+        let near = machine.cores.iter().filter(|core| home(core.node) == home(*node));
+        let part = near.map(does).sum::<u64>() as f64 / all as f64;
+        machine.memory[&home(*node)].free.is_some_and(|free| (free as f64) < part * request.bytes as f64)
+    };
+    machine.cores.iter().map(|core| core.node).filter(is_small).collect()
+}
+
+/// The best of all sets of CPUs that obey the rules of the solver.
+fn best(machine: &Machine, request: &Request, order: &[u32], even: bool, fit: bool) -> Option<Choice> {
+    let classes = classes(machine);
+    let of_class = |class: &Class| -> Vec<(&Core, bool, usize)> {
+        let core = |(index, &core): (usize, &usize)| (&machine.cores[core], index > 0, class.options.len());
+        class.cores.iter().enumerate().map(core).collect()
+    };
+    let cores: Vec<_> = classes.iter().flat_map(of_class).collect();
+    let mut sets = Vec::new();
+    add_sets(&cores, 0, &mut Vec::new(), &mut sets);
     let (fewest, most) = request.counts();
-    let sets = (1_u32..1 << cpus.len()).filter_map(|set| {
-        let chosen: Vec<u32> =
-            (0..cpus.len()).filter(|bit| set >> bit & 1 == 1).map(|bit| cpus[bit]).collect();
+    let sets = sets.into_iter().filter_map(|chosen| {
         let count = chosen.len() as u64;
         if count < fewest || count > most || chosen.len() > machine.granted() {
             return None;
         }
-        // Of a core's threads the fastest get workers. (A slower one may fit better, where little memory is near.)
-        let are_first = machine.cores.iter().all(|core| {
-            core.threads.iter().map(|thread| chosen.contains(&thread.cpu)).is_sorted_by(|a, b| a >= b)
-        });
-        if !are_first {
-            return None;
-        }
         let speeds = machine.speeds_on(chosen.iter().copied())?;
         let node = |cpu: &u32| machine.cores[machine.places[*cpu].0].node;
-        let weight = |speed: u32| if request.weighted { f64::from(speed) } else { 1.0 };
-        let whole: f64 = speeds.iter().map(|&speed| weight(speed)).sum();
-        let mut sizes = BTreeMap::<u32, f64>::new();
-        for (cpu, &speed) in chosen.iter().zip(&speeds) {
-            *sizes.entry(machine.reach[&node(cpu)][0]).or_default() +=
-                weight(speed) / whole * request.bytes as f64;
-        }
-        if sizes
-            .iter()
-            .any(|(node, size)| machine.memory[node].free.is_some_and(|free| *size > free as f64 + 1e-3))
-        {
-            return None;
-        }
+        let home = |cpu: &u32| machine.reach[&node(cpu)][0];
+        let workers: Vec<_> = chosen.iter().map(home).zip(speeds.iter().copied()).collect();
         if even {
             // A core is usable if its best worker alone is no slower than the slowest of the plan, where that one decides.
             let slowest = if request.weighted { 0 } else { *speeds.iter().min()? };
@@ -54,7 +126,7 @@ fn least(machine: &Machine, request: &Request, even: bool) -> Option<f64> {
             }
             chosen.iter().for_each(|cpu| nodes.entry(node(cpu)).or_default().0 += 1);
             let most = nodes.values().map(|node| node.0).max()?;
-            let small = machine.small(request.bytes, request.weighted);
+            let small = if fit { small(machine, request) } else { BTreeSet::new() };
             let uneven = |(node, &(workers, cores)): (&u32, &(usize, usize))| {
                 workers + 1 < most && workers < cores && !small.contains(node)
             };
@@ -62,9 +134,18 @@ fn least(machine: &Machine, request: &Request, even: bool) -> Option<f64> {
                 return None;
             }
         }
-        Some(machine.time(speeds.iter().map(|&speed| (weight(speed) / whole, speed))))
+        let time = time(machine, request, fit, &workers)?;
+        let here = |&id: &u32| chosen.iter().filter(|cpu| node(cpu) == id).count();
+        let slowest = if request.weighted { 0 } else { *speeds.iter().min()? };
+        Some(Choice { time, slowest, taken: order.iter().map(here).collect() })
     });
-    sets.min_by(f64::total_cmp)
+    // In time, in the number of workers, in the slowest of them, and in who has most.
+    sets.reduce(|best, new| {
+        let same = (new.time / best.time - 1.0).abs() < 1e-7;
+        let key = |choice: &Choice| (Reverse(choice.workers()), choice.slowest, choice.taken.clone());
+        let better = if same { key(&new) > key(&best) } else { new.time < best.time };
+        if better { new } else { best }
+    })
 }
 
 fn machines() -> impl Strategy<Value = Facts> {
@@ -75,6 +156,9 @@ fn machines() -> impl Strategy<Value = Facts> {
         Just((2, 1, 4, 1)),
         Just((3, 1, 2, 1)),
         Just((2, 2, 1, 2)),
+        Just((1, 1, 2, 4)),
+        Just((2, 1, 1, 3)),
+        Just((4, 1, 2, 1)),
     ];
     machines_of(shape, 8)
 }
@@ -88,7 +172,11 @@ fn machines_of(
     let loads = prop::collection::vec((prop_oneof![Just(0.0), Just(1.0), 0.0..1.0_f64], any::<bool>()), many);
     let capacities = prop_oneof![Just(None), Just(Some(1024)), Just(Some(600)), Just(Some(300))];
     let capacities = prop::collection::vec(capacities, many);
-    let free = prop::collection::vec(prop_oneof![3 => Just(u64::MAX), 1 => 0..1200_u64], 4);
+    // Of a thousand bytes: on half of the machines most nodes have not much room.
+    let free = prop_oneof![
+        prop::collection::vec(prop_oneof![3 => Just(u64::MAX), 1 => 0..1200_u64], 4),
+        prop::collection::vec(prop_oneof![1 => Just(u64::MAX), 1 => 0..250_u64, 3 => 200..900_u64], 4),
+    ];
     let quota =
         prop_oneof![3 => Just(None), 1 => (1..80_u32).prop_map(|tenths| Some(f64::from(tenths) / 10.0))];
     (shape, loads, capacities, free, quota, prop::collection::btree_set(0..cpus, 1..=many), any::<bool>())
@@ -119,85 +207,112 @@ fn requests() -> impl Strategy<Value = Request> {
     )
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
-    #[test]
-    fn no_plan_is_faster(facts in machines(), request in requests()) {
-        let knowledge = Knowledge::new(facts);
-        let machine = knowledge.question(&request, None).machine;
-        let memory = request.bound == Bound::Memory;
-        let expected = least(&machine, &request, memory).or_else(|| least(&machine, &request, false));
-        let answer = knowledge.suggest_allocation(&request, None);
-        match (expected, answer) {
-            (Some(expected), Ok(answer)) => {
-                let found = answer.plan.predicted;
-                prop_assert!((found / expected - 1.0).abs() < 1e-4, "{found} instead of {expected}: {:?}", answer.plan);
-                for other in answer.alternatives {
-                    prop_assert!(other.costs > -1e-4, "{}: {}", other.what, other.costs);
-                }
-            }
-            (Some(expected), Err(error)) => prop_assert!(false, "{error} instead of {expected}"),
-            // Whatever memory there is may be far away.
-            (None, Ok(answer)) => prop_assert!(answer.why.iter().any(|why| why.text.contains("has room"))),
-            (None, Err(_)) => {}
-        }
-    }
+/// What else a search is told: which node comes first, whether workers are spread evenly, and lie in the nearest memory.
+fn searches() -> impl Strategy<Value = (u32, bool, bool)> {
+    (0..4_u32, any::<bool>(), prop_oneof![1 => Just(false), 4 => Just(true)])
 }
 
-/// What both are to agree about: speed, workers and their ranks.
-fn outcome(program: &Program<'_>, found: &(f64, Counts)) -> (f64, usize, usize) {
-    let (mut workers, mut ranks) = (0, 0);
-    for (class, counts) in program.classes.iter().zip(&found.1) {
-        let of_class: usize = (1..).zip(counts).map(|(n, count)| n * count).sum();
-        workers += of_class;
-        ranks += of_class * program.rank(class.node);
+/// Searches, and compares what is found with every set of CPUs.
+fn compare(
+    facts: Facts,
+    request: &Request,
+    (ahead, even, fit): (u32, bool, bool),
+) -> Result<(), TestCaseError> {
+    let knowledge = Knowledge::new(facts);
+    let question = knowledge.question(request, None);
+    let machine = &question.machine;
+    let mut order: Vec<u32> = machine.cores.iter().map(|core| core.node).collect();
+    order.sort_unstable();
+    order.dedup();
+    order.sort_by_key(|&node| node != ahead);
+    let (fewest, most) = request.counts();
+    let rules = Rules { bytes: request.bytes, fewest, most, weighted: request.weighted, even, fit };
+    let classes = classes(machine);
+    prop_assume!(sets(&classes) <= 4000);
+    let program = Program { machine, classes: &classes, order: &order };
+    let expected = best(machine, request, &order, even, fit);
+    let Some(counts) = program.solve(&rules) else {
+        prop_assert!(expected.is_none());
+        return Ok(());
+    };
+    let expected = expected.ok_or_else(|| TestCaseError::fail(format!("{counts:?}")))?;
+    let cpus = pick(machine, &classes, &counts, request.caches, &CpuSet::default());
+    let node = |cpu: &u32| machine.cores[machine.places[*cpu].0].node;
+    let here = |&id: &u32| cpus.iter().filter(|cpu| node(cpu) == id).count();
+    prop_assert_eq!(order.iter().map(here).collect::<Vec<_>>(), expected.taken);
+    if !fit {
+        return Ok(());
     }
-    (found.0, workers, ranks)
+    let Some(plan) = divide(machine, request, cpus, fit) else {
+        return Err(TestCaseError::fail("it does not fit"));
+    };
+    let found = plan.predicted;
+    prop_assert!((found / expected.time - 1.0).abs() < 3e-6, "{found} instead of {}", expected.time);
+    prop_assert_eq!(plan.bytes(), request.bytes);
+    for (node, memory) in &machine.memory {
+        let here = plan.partitions.iter().filter(|part| part.node == *node).map(Partition::size);
+        prop_assert!(memory.free.is_none_or(|free| here.sum::<u64>() <= free));
+    }
+    Ok(())
 }
 
+/// Machines of more CPUs, whose loads are few.
 fn larger() -> impl Strategy<Value = Facts> {
     let shape = prop_oneof![
         Just((2, 1, 8, 2)),
         Just((4, 1, 4, 1)),
         Just((1, 1, 12, 2)),
         Just((3, 1, 3, 2)),
-        Just((2, 2, 3, 3))
+        Just((2, 2, 3, 3)),
+        Just((4, 1, 8, 1)),
+        Just((2, 1, 4, 4)),
     ];
-    machines_of(shape, 36)
+    let share = prop_oneof![Just(0.0), Just(0.5), Just(1.0)];
+    let alike = prop::collection::vec((share, prop_oneof![Just(None), Just(Some(600))]), 4);
+    (machines_of(shape, 36), alike).prop_map(|(mut facts, alike)| {
+        // The first cores of a node have one load, the others another one.
+        let cores = facts.cpus.iter().filter(|cpu| cpu.node == 0).map(|cpu| cpu.core).max().unwrap_or(0) + 1;
+        let loads = facts.load.iter_mut().flat_map(|load| &mut load.cpus);
+        for (cpu, load) in facts.cpus.iter_mut().zip(loads) {
+            let of = &alike[(cpu.node % 2 * 2 + u32::from(cpu.core % cores > cores / 2)) as usize];
+            (load.own, load.others, cpu.capacity) = (0.0, of.0, of.1);
+        }
+        facts
+    })
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 120, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
     #[test]
-    fn one_after_another_is_what_the_program_finds(
-        facts in larger(),
-        request in requests(),
-        fit in any::<bool>(),
-        ahead in 0..4_u32,
-    ) {
+    fn no_set_is_better(facts in machines(), request in requests(), search in searches()) {
+        compare(facts, &request, search)?;
+    }
+
+    #[test]
+    fn no_set_of_many_is_better(facts in larger(), request in requests(), search in searches()) {
+        compare(facts, &request, search)?;
+    }
+
+    #[test]
+    fn what_is_told_is_the_best(facts in machines(), request in requests()) {
         let knowledge = Knowledge::new(facts);
-        let question = knowledge.question(&request, None);
-        let machine = &question.machine;
-        let (few, order) = (classes::few(machine), [ahead, 0, 1, 2, 3]);
-        let program = Program { machine, classes: &few, order: &order };
-        let (fewest, most) = request.counts();
-        let even = request.bound == Bound::Memory;
-        let rules = Rules { bytes: request.bytes, fewest, most, weighted: request.weighted, even, fit };
-        for slowest in if rules.weighted { vec![0] } else { vec![1, 250, 500, 1000] } {
-            match (greedy::solve(&program, &rules, slowest), program.program(&rules, slowest)) {
-                (Ok(Some(direct)), Some(by_program)) => {
-                    let (direct, expected) = (outcome(&program, &direct), outcome(&program, &by_program));
-                    prop_assert!((direct.0 / expected.0 - 1.0).abs() < 1e-6, "{direct:?} {expected:?}");
-                    prop_assert_eq!((direct.1, direct.2), (expected.1, expected.2));
-                }
-                (Ok(direct), by_program) => prop_assert_eq!(direct, by_program),
-                (Err(Harder), _) => {
-                    // Only for want of memory, under a quota, or where a third thread adds more than a second.
-                    let tight = fit && machine.memory.values().any(|memory| memory.free < Some(rules.bytes));
-                    let threads = machine.cores.iter().map(|core| core.threads.len()).max();
-                    prop_assert!(tight || machine.quota.is_some() || threads > Some(2));
+        let machine = knowledge.question(&request, None).machine;
+        let memory = request.bound == Bound::Memory;
+        let least = |even| best(&machine, &request, &[0, 1, 2, 3], even, true).map(|best| best.time);
+        let expected = least(memory).or_else(|| least(false));
+        let answer = knowledge.suggest_allocation(&request, None);
+        match (expected, answer) {
+            (Some(expected), Ok(answer)) => {
+                let found = answer.plan.predicted;
+                prop_assert!((found / expected - 1.0).abs() < 3e-6, "{found} instead of {expected}: {:?}", answer.plan);
+                for other in answer.alternatives {
+                    prop_assert!(other.costs > -3e-6, "{}: {}", other.what, other.costs);
                 }
             }
+            (Some(expected), Err(error)) => prop_assert!(false, "{error} instead of {expected}"),
+            // Whatever memory there is may be far away.
+            (None, Ok(answer)) => prop_assert!(answer.why.iter().any(|why| why.text.contains("has room"))),
+            (None, Err(_)) => {}
         }
     }
 }

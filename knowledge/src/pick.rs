@@ -5,12 +5,26 @@ use crate::facts::CpuSet;
 use crate::machine::{Core, Machine};
 use crate::questions::Sharing;
 use crate::solver::Counts;
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
 
 /// Cores that share a cache and are alike: those that are left, the last one to be taken first.
 struct Group {
     cache: Option<u32>,
     left: Vec<usize>,
+}
+
+impl Group {
+    /// The lowest is taken from next.
+    fn rank(&self, caches: Sharing, taken: &BTreeMap<u32, usize>) -> (usize, usize) {
+        let used = self.cache.and_then(|cache| taken.get(&cache)).copied().unwrap_or(0);
+        match caches {
+            Sharing::Any => (0, 0),
+            // To whom there are most already, or can be.
+            Sharing::Together => (usize::MAX - used, usize::MAX - self.left.len()),
+            Sharing::Apart => (used, usize::MAX - self.left.len()),
+        }
+    }
 }
 
 /// The CPUs of a solution, by number: by preference of caches, then rather those of `present`.
@@ -39,10 +53,22 @@ pub(crate) fn pick(
             continue;
         }
         let mut groups = groups(machine, class, caches, present);
+        // The one to be taken from next comes first. What is taken from one changes nothing for the others.
+        let mut order: BinaryHeap<_> = groups
+            .iter()
+            .enumerate()
+            .map(|(index, group)| Reverse((group.rank(caches, &taken), index)))
+            .collect();
         for (workers, &count) in counts.iter().enumerate().map(|(index, count)| (index + 1, count)).rev() {
             for _ in 0..count {
-                let Some(core) = next(&mut groups, caches, &taken) else { break };
-                take(core, workers, &mut taken);
+                let Some(Reverse((_, index))) = order.pop() else { break };
+                let group = &mut groups[index];
+                if let Some(core) = group.left.pop() {
+                    take(core, workers, &mut taken);
+                }
+                if !group.left.is_empty() {
+                    order.push(Reverse((group.rank(caches, &taken), index)));
+                }
             }
         }
     }
@@ -67,17 +93,4 @@ fn groups(machine: &Machine, class: &Class, caches: Sharing, present: &CpuSet) -
     let presence = |group: &Group| group.left.iter().filter(|core| rather(core).0).count();
     groups.sort_by_cached_key(|group| usize::MAX - presence(group));
     groups
-}
-
-/// The core to be taken next.
-fn next(groups: &mut [Group], caches: Sharing, taken: &BTreeMap<u32, usize>) -> Option<usize> {
-    let used = |group: &Group| group.cache.and_then(|cache| taken.get(&cache)).copied().unwrap_or(0);
-    let group =
-        groups.iter_mut().filter(|group| !group.left.is_empty()).min_by_key(|group| match caches {
-            Sharing::Any => (0, 0),
-            // To whom there are most already, or can be.
-            Sharing::Together => (usize::MAX - used(group), usize::MAX - group.left.len()),
-            Sharing::Apart => (used(group), usize::MAX - group.left.len()),
-        })?;
-    group.left.pop()
 }

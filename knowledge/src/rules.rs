@@ -6,7 +6,7 @@ use crate::facts::{CacheKind, CpuSet, Facts, Limits, Node, Registration};
 use crate::speed;
 use ascent::aggregators::{max, min};
 use ascent::ascent;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Why a CPU may not be used.
@@ -69,8 +69,8 @@ pub(crate) struct Topology {
     pub siblings: BTreeMap<u32, Vec<u32>>,
     /// For each CPU that may be used, the cache that it shares with its near ones: where nothing divides a node, none.
     pub near: BTreeMap<u32, u32>,
-    /// For each node, the nearest one whose memory may be used.
-    pub home: BTreeMap<u32, u32>,
+    /// For each node, the nodes whose memory may be used and is the nearest to some node: the nearest first.
+    pub reach: Arc<BTreeMap<u32, Vec<u32>>>,
     /// Which CPUs may not be used, and why.
     pub barred: Vec<(u32, Bar)>,
 }
@@ -131,12 +131,21 @@ impl Topology {
             // Of several that are as near, the first.
             home.entry(node).and_modify(|first: &mut u32| *first = memory.min(*first)).or_insert(memory);
         }
+        let homes: BTreeSet<u32> = home.into_values().collect();
+        let ids = facts.nodes.iter().map(|node| node.id).enumerate();
+        let homes: Vec<(usize, u32)> = ids.filter(|node| homes.contains(&node.1)).collect();
+        let reach = facts.nodes.iter().map(|node| {
+            let mut near: Vec<_> =
+                homes.iter().map(|&(index, id)| (distance(facts, node, index), id)).collect();
+            near.sort_unstable();
+            (node.id, near.into_iter().map(|near| near.1).collect())
+        });
         rules.outside.sort_unstable();
         Self {
             usable: rules.usable.into_iter().map(|cpu| cpu.0).collect(),
             siblings,
             near: rules.near.into_iter().collect(),
-            home,
+            reach: Arc::new(reach.collect()),
             barred: rules.outside,
         }
     }

@@ -10,7 +10,7 @@ mod support;
 use std::collections::{BTreeMap, BTreeSet};
 use support::{MACHINES, Machine, machine};
 use xtasking_knowledge::Bound::{Compute, Memory};
-use xtasking_knowledge::{Bound, Knowledge, Plan, Request};
+use xtasking_knowledge::{Bound, Knowledge, Partition, Plan, Request};
 
 const GIB: u64 = 1 << 30;
 
@@ -168,14 +168,25 @@ fn memory_of_other_nodes_may_be_forbidden() {
 fn a_node_without_room_does_not_hold_the_others_back() {
     let mut facts = machine("two-sockets");
     facts.nodes[0].free = Some(32 << 20);
-    // 64 workers on the other node, and here as many as 32 MiB are enough for: 2 of 66.
+    // 64 workers on the other node do the rest of 31/32, a 66th each; here it takes three for 32 MiB in that time.
     let plan = Knowledge::new(facts.clone()).suggest_partitions(GIB, Memory).unwrap().plan;
+    assert_eq!((plan.partitions.len(), homes(&plan)), (67, vec![(0, 3), (1, 64)]));
+    close(plan.predicted, 31.0 / 32.0 / 64.0, "three workers beside a full node");
+    let here: u64 = plan.partitions[..3].iter().map(Partition::size).sum();
+    assert_eq!((here, plan.partitions[3].size()), (32 << 20, (GIB - here) / 64));
+    // One is too many for 1 MiB, and none where there is nothing.
+    for (free, workers) in [(1 << 20, vec![(0, 1), (1, 64)]), (0, vec![(1, 64)])] {
+        facts.nodes[0].free = Some(free);
+        let plan = Knowledge::new(facts.clone()).suggest_partitions(GIB, Memory).unwrap().plan;
+        assert_eq!(homes(&plan), workers);
+        close(plan.predicted, (GIB - free) as f64 / GIB as f64 / 64.0, "64 workers do the rest");
+    }
+    // Where partitions are equal, there are as many as 32 MiB are enough for: 2 of 66.
+    facts.nodes[0].free = Some(32 << 20);
+    let equal = Request { weighted: false, ..Request::new(GIB, Memory) };
+    let plan = Knowledge::new(facts).suggest_allocation(&equal, None).unwrap().plan;
     assert_eq!((plan.partitions.len(), homes(&plan)), (66, vec![(0, 2), (1, 64)]));
     close(plan.predicted, 1.0 / 66.0, "two workers beside a full node");
-    // None at all, where not even one is held.
-    facts.nodes[0].free = Some(1 << 20);
-    let plan = Knowledge::new(facts).suggest_partitions(GIB, Memory).unwrap().plan;
-    assert_eq!((plan.cpus().to_string().as_str(), homes(&plan)), ("64-127", vec![(1, 64)]));
     // Of few workers, all but those that have no room are spread.
     let mut facts = machine("amd-4x4");
     facts.nodes[1].free = Some(GIB / 8);

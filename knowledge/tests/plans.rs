@@ -256,6 +256,27 @@ fn workers_go_where_memory_is() {
     assert_eq!(cpus(&answer), "0-3", "one of five would have 1.6 GiB");
     facts.nodes[1].free = Some(2 * GIB);
     assert_eq!(by_node(&facts, &ask(&facts, &request).plan), [(0, 4), (1, 1)]);
+    // Where they may differ, two workers there do what it has room for, while four do the rest.
+    let answer = ask(&facts, &Request { weighted: true, ..request });
+    assert_eq!(by_node(&facts, &answer.plan), [(0, 4), (1, 2)]);
+    close(answer.plan.predicted, 6.0 / 8.0 / 4.0);
+    assert_eq!(answer.plan.on(4).unwrap().size(), GIB);
+    assert!(
+        why(&answer, About::Memory).contains("partitions are smaller"),
+        "{}",
+        why(&answer, About::Memory)
+    );
+}
+
+#[test]
+fn of_equal_partitions_fewer_on_faster_cores_are_taken() {
+    let mut facts = Facts::symmetric(2, 1, 2, 1);
+    facts.cpus[2..].iter_mut().for_each(|cpu| cpu.capacity = Some(512));
+    facts.nodes[1].free = Some(2 * GIB);
+    // Three of a half would be best, but two thirds do not fit there; and one alone is as fast as two.
+    let keep = "1".parse().unwrap();
+    let request = Request { weighted: false, keep, ..Request::new(4 * GIB, Bound::Compute) };
+    assert_eq!(cpus(&ask(&facts, &request)), "0");
 }
 
 /// The measured times of ../shared/research: pinned scans on two CPUs, naive, without the busy one, and weighted.

@@ -2,7 +2,7 @@
 
 use super::{Given, Slice, batch};
 use crate::answer::Failure;
-use crate::chunk::Chunk;
+use crate::chunk::{Chunk, Column};
 use crate::plan::{Made, Shape};
 use crate::text::LONGEST;
 use crate::types::{TextList, Type};
@@ -52,77 +52,126 @@ impl Folded {
 
     /// Adds rows of a chunk that a query has found.
     pub fn add(&mut self, place: u32, chunk: &Chunk, rows: &[u16]) {
-        let place = place as usize;
-        self.rows[place] += rows.len() as u64;
-        for (values, made) in self.values.iter_mut().zip(&self.made) {
-            values.add(place, *made, chunk, rows);
-        }
+        self.fold(chunk, OfOne { place: place as usize, rows });
     }
 
-    /// Adds what was made elsewhere.
-    fn merge(&mut self, other: Self) {
-        self.rows.iter_mut().zip(other.rows).for_each(|(all, more)| *all += more);
-        self.values.iter_mut().zip(other.values).for_each(|(all, more)| all.merge(more));
+    /// Adds single rows of a chunk, each with the place of the query that has found it.
+    pub fn add_pairs(&mut self, chunk: &Chunk, pairs: &[(u32, u16)]) {
+        self.fold(chunk, pairs);
+    }
+
+    #[inline(always)]
+    fn fold(&mut self, chunk: &Chunk, rows: impl Rows) {
+        rows.each(&mut self.rows, |count, _| *count += 1);
+        self.values.iter_mut().zip(&self.made).for_each(|(values, made)| values.fold(*made, chunk, rows));
+    }
+
+    /// Adds what was made elsewhere: to the first of each of these the second.
+    pub fn merge(&mut self, other: &Self, places: impl Iterator<Item = (usize, usize)> + Clone) {
+        places.clone().for_each(|(to, from)| self.rows[to] += other.rows[from]);
+        let values = self.values.iter_mut().zip(&other.values);
+        values.for_each(|(all, more)| all.merge(more, places.clone()));
+    }
+}
+
+/// Rows of a chunk, each for a query.
+trait Rows: Copy {
+    /// Calls `each` with every row and the value of its query.
+    fn each<V: Default>(self, values: &mut [V], each: impl FnMut(&mut V, usize));
+
+    /// The same with what the row has in a column, for those that have anything there.
+    #[inline(always)]
+    fn each_word<V: Default>(self, values: &mut [V], column: &Column, mut each: impl FnMut(&mut V, u64)) {
+        self.each(values, |value, row| {
+            if let Some(word) = column.get(row) {
+                each(value, word);
+            }
+        });
+    }
+}
+
+/// All for the same.
+#[derive(Clone, Copy)]
+struct OfOne<'a> {
+    place: usize,
+    rows: &'a [u16],
+}
+
+impl Rows for OfOne<'_> {
+    #[inline(always)]
+    fn each<V: Default>(self, values: &mut [V], mut each: impl FnMut(&mut V, usize)) {
+        // Taken out, so that it is kept in registers meanwhile.
+        let mut value = std::mem::take(&mut values[self.place]);
+        self.rows.iter().for_each(|&row| each(&mut value, row.into()));
+        values[self.place] = value;
+    }
+}
+
+impl Rows for &[(u32, u16)] {
+    #[inline(always)]
+    fn each<V: Default>(self, values: &mut [V], mut each: impl FnMut(&mut V, usize)) {
+        self.iter().for_each(|&(place, row)| each(&mut values[place as usize], row.into()));
     }
 }
 
 impl Values {
-    fn add(&mut self, place: usize, made: Made, chunk: &Chunk, rows: &[u16]) {
-        let words = |column: usize| {
-            let column = &chunk.columns[column];
-            rows.iter().filter_map(move |&row| column.get(row.into()))
-        };
+    #[inline(always)]
+    fn fold(&mut self, made: Made, chunk: &Chunk, rows: impl Rows) {
+        let columns = &chunk.columns;
         match (self, made) {
             (Self::Count, _) => {}
-            (Self::CountOf(counts), Made::CountOf(column)) => counts[place] += words(column).count() as u64,
+            (Self::CountOf(counts), Made::CountOf(column)) => {
+                let valid = &columns[column].valid;
+                rows.each(counts, |count, row| *count += u64::from(valid.get(row)));
+            }
             (Self::Whole(sums), Made::Sum(column, kind)) => {
-                let (sum, count) = &mut sums[place];
-                for word in words(column) {
+                rows.each_word(sums, &columns[column], |(sum, count), word| {
                     *sum += if kind == Kind::Int { word.cast_signed().into() } else { i128::from(word) };
                     *count += 1;
-                }
+                });
             }
             (Self::Float(sums), Made::Sum(column, _)) => {
-                let (sum, count) = &mut sums[place];
-                for word in words(column) {
+                rows.each_word(sums, &columns[column], |(sum, count), word| {
                     (*sum, *count) = (*sum + f64::from_bits(word), *count + 1);
-                }
+                });
             }
             (Self::Extreme(found), Made::Min(column, kind)) => {
-                words(column).for_each(|word| least(&mut found[place], kind.key(word), word));
+                rows.each_word(found, &columns[column], |found, word| least(found, kind.key(word), word));
             }
             (Self::Extreme(found), Made::Max(column, kind)) => {
-                words(column).for_each(|word| least(&mut found[place], !kind.key(word), word));
+                rows.each_word(found, &columns[column], |found, word| least(found, !kind.key(word), word));
             }
             (Self::ExtremeText(wanted, found), Made::Min(column, _) | Made::Max(column, _)) => {
-                let column = &chunk.columns[column];
-                let rows = rows.iter().map(|&row| usize::from(row)).filter(|&row| column.valid.get(row));
-                rows.for_each(|row| extreme(&mut found[place], *wanted, column.text(row)));
+                let column = &columns[column];
+                rows.each(found, |found, row| {
+                    if column.valid.get(row) {
+                        extreme(found, *wanted, column.text(row));
+                    }
+                });
             }
             _ => unreachable!("values are of what is made"),
         }
     }
 
-    fn merge(&mut self, other: Self) {
-        fn each<T>(all: &mut [T], more: Vec<T>, add: impl Fn(&mut T, T)) {
-            all.iter_mut().zip(more).for_each(|(one, more)| add(one, more));
-        }
+    fn merge(&mut self, other: &Self, places: impl Iterator<Item = (usize, usize)>) {
         match (self, other) {
             (Self::Count, Self::Count) => {}
-            (Self::CountOf(all), Self::CountOf(more)) => each(all, more, |one, more| *one += more),
-            (Self::Whole(all), Self::Whole(more)) => {
-                each(all, more, |one, more| *one = (one.0 + more.0, one.1 + more.1));
-            }
-            (Self::Float(all), Self::Float(more)) => {
-                each(all, more, |one, more| *one = (one.0 + more.0, one.1 + more.1));
-            }
+            (Self::CountOf(all), Self::CountOf(more)) => places.for_each(|(to, from)| all[to] += more[from]),
+            (Self::Whole(all), Self::Whole(more)) => places.for_each(|(to, from)| {
+                all[to] = (all[to].0 + more[from].0, all[to].1 + more[from].1);
+            }),
+            (Self::Float(all), Self::Float(more)) => places.for_each(|(to, from)| {
+                all[to] = (all[to].0 + more[from].0, all[to].1 + more[from].1);
+            }),
             (Self::Extreme(all), Self::Extreme(more)) => {
-                each(all, more, |one, more| more.into_iter().for_each(|(key, word)| least(one, key, word)));
+                let found = places.filter_map(|(to, from)| Some((to, more[from]?)));
+                found.for_each(|(to, (key, word))| least(&mut all[to], key, word));
             }
             (Self::ExtremeText(wanted, all), Self::ExtremeText(_, more)) => {
-                each(all, more, |one, more| more.into_iter().for_each(|text| extreme(one, *wanted, &text)));
+                let found = places.filter_map(|(to, from)| Some((to, more[from].as_deref()?)));
+                found.for_each(|(to, text)| extreme(&mut all[to], *wanted, text));
             }
-            _ => unreachable!("all partitions make the same of rows"),
+            _ => unreachable!("all make the same of rows"),
         }
     }
 }
@@ -144,7 +193,7 @@ fn extreme(found: &mut Option<String>, wanted: Ordering, text: &str) {
 /// Puts together what all partitions have made.
 pub(super) fn finish(mut parts: Vec<Folded>, shape: &Shape) -> Given {
     let mut all = parts.pop().expect("one partition at least");
-    parts.into_iter().for_each(|part| all.merge(part));
+    parts.iter().for_each(|part| all.merge(part, (0..shape.queries).map(|query| (query, query))));
     let mut places: Vec<_> = (0..shape.queries).map(|start| Ok(Slice { batch: 0, start, rows: 1 })).collect();
     let columns = all.values.into_iter().zip(shape.schema.fields());
     let columns = columns.map(|(values, field)| array(values, &all.rows, field, &mut places)).collect();

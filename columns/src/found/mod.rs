@@ -9,6 +9,7 @@ mod rows;
 use crate::answer::Failure;
 use crate::chunk::Chunk;
 use crate::plan::{Asked, Gives, Questions, Shape};
+use crate::scan::{Cells, Pair};
 use crate::text::LONGEST;
 use aggregates::Folded;
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
@@ -16,7 +17,13 @@ use rows::Taken;
 
 /// What the queries of a batch have found in a partition.
 #[derive(Debug)]
-pub(crate) struct Found(Vec<Part>);
+pub(crate) struct Found {
+    parts: Vec<Part>,
+    /// For each part rows that are to be added, with the places of their queries: kept for its memory.
+    pairs: Vec<Vec<Pair>>,
+    /// For each shape what was made in its cells, if it has any.
+    cells: Vec<Option<Folded>>,
+}
 
 /// The same for the queries of one shape, which are known by their places among these.
 #[derive(Debug)]
@@ -27,21 +34,66 @@ enum Part {
 
 impl Found {
     /// Nothing as yet.
-    pub fn new(questions: &Questions) -> Self {
+    pub fn new(questions: &Questions, cells: &Cells) -> Self {
         let part = |shape: &Shape| match &shape.gives {
             Gives::Rows(columns) => Part::Taken(Taken::new(columns, &shape.schema)),
             Gives::Aggregates(made) => Part::Folded(Folded::new(made, shape.queries)),
         };
-        Self(questions.shapes.iter().map(part).collect())
+        let pairs = questions.shapes.iter().map(|_| Vec::new()).collect();
+        let cells = questions.shapes.iter().zip(&cells.counts).map(|(shape, &count)| match &shape.gives {
+            Gives::Aggregates(made) if count > 0 => Some(Folded::new(made, count as usize)),
+            _ => None,
+        });
+        Self { parts: questions.shapes.iter().map(part).collect(), pairs, cells: cells.collect() }
     }
 
     /// Adds rows of a chunk that a query has found.
     #[inline]
     pub fn add(&mut self, asked: &Asked, chunk: &Chunk, rows: &[u16]) {
-        match &mut self.0[asked.shape] {
+        match &mut self.parts[asked.shape] {
             Part::Taken(taken) => taken.add(asked.place, chunk, rows),
             Part::Folded(folded) => folded.add(asked.place, chunk, rows),
         }
+    }
+
+    /// Adds single rows of a chunk, each with the number of the query that has found it by its words. Those of one shape are
+    /// added together.
+    pub fn add_pairs(&mut self, all: &[Asked], chunk: &Chunk, pairs: &[Pair]) {
+        for &(query, row) in pairs {
+            let asked = &all[query as usize];
+            if asked.checks.hold_exactly(chunk, row.into()) {
+                self.pairs[asked.shape].push((asked.place, row));
+            }
+        }
+        for (part, pairs) in self.parts.iter_mut().zip(&mut self.pairs) {
+            if pairs.is_empty() {
+                continue;
+            }
+            match part {
+                Part::Taken(taken) => taken.add_pairs(chunk, pairs),
+                Part::Folded(folded) => folded.add_pairs(chunk, pairs),
+            }
+            pairs.clear();
+        }
+    }
+
+    /// Adds rows of a chunk to cells, for each shape.
+    pub fn add_cells(&mut self, chunk: &Chunk, cells: &[Vec<Pair>]) {
+        let cells = self.cells.iter_mut().zip(cells).filter(|(_, pairs)| !pairs.is_empty());
+        cells.for_each(|(folded, pairs)| {
+            folded.as_mut().expect("cells are of those that make something").add_pairs(chunk, pairs)
+        });
+    }
+
+    /// Gives all queries what was made in their cells, when nothing more is to be added.
+    pub fn share_out(&mut self, all: &[Asked], cells: &Cells) {
+        for (query, range) in &cells.queries {
+            let Asked { shape, place, .. } = all[*query as usize];
+            if let (Part::Folded(folded), Some(cells)) = (&mut self.parts[shape], &self.cells[shape]) {
+                folded.merge(cells, range.clone().map(|cell| (place as usize, cell as usize)));
+            }
+        }
+        self.cells.clear();
     }
 }
 
@@ -73,7 +125,7 @@ impl Given {
 /// Puts together what was found in all partitions, for each shape.
 pub(crate) fn finish(questions: &Questions, found: Vec<Found>) -> Vec<Given> {
     let mut by_shape: Vec<Vec<Part>> = questions.shapes.iter().map(|_| Vec::new()).collect();
-    for Found(parts) in found {
+    for Found { parts, .. } in found {
         by_shape.iter_mut().zip(parts).for_each(|(all, part)| all.push(part));
     }
     let given = |(shape, parts): (&Shape, Vec<Part>)| {
@@ -104,15 +156,13 @@ mod tests {
     use super::*;
     use crate::partition::{Changes, Partition, Queries};
     use crate::plan::{Added, Check, Checks, Planned, Rows};
-    use crate::scan::Bounds;
+    use crate::statistics::Statistics;
     use crate::text::Exact;
     use crate::types::Strings;
     use crate::value::Kind;
     use arrow_array::StringArray;
     use arrow_array::cast::AsArray;
     use arrow_schema::{DataType, Field, Schema};
-
-    const BOUNDS: [Bounds; 2] = [Bounds { least: 0, greatest: u64::MAX }; 2];
 
     /// Of a column of texts.
     fn shape(queries: usize) -> Shape {
@@ -139,8 +189,9 @@ mod tests {
     ) -> (Vec<u64>, Queries, Found) {
         let shapes = vec![shape(asked.len())];
         let asked = asked.into_iter().zip(0..).map(|(checks, place)| Asked { checks, shape: 0, place });
-        let queries = Queries::new(Questions { all: asked.collect(), shapes }, &BOUNDS);
-        let changes = Changes::new(changes, &BOUNDS, |rows| [rows].into());
+        let known = Statistics::new(&[Kind::Prefix, Kind::Unsigned]);
+        let queries = Queries::new(Questions { all: asked.collect(), shapes }, &known);
+        let changes = Changes::new(changes, &known, |rows| [rows].into());
         let (counts, found) = partition.serve(&changes, &queries, 0);
         (counts, queries, found)
     }
@@ -177,7 +228,9 @@ mod tests {
             let insert = insert(&words.repeat(times as usize), &hashes);
             let asked = words.iter().zip(0..).map(|(word, hash)| is(word, hash)).collect();
             let (_, _, found) = serve(&mut partition, vec![insert], asked);
-            let Part::Taken(taken) = found.0.into_iter().next().unwrap() else { panic!("these are rows") };
+            let Part::Taken(taken) = found.parts.into_iter().next().unwrap() else {
+                panic!("these are rows")
+            };
             taken
         });
         for most in [100, 30, 14, 10, 8] {

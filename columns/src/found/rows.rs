@@ -45,17 +45,28 @@ impl Taken {
     #[inline]
     pub fn add(&mut self, place: u32, chunk: &Chunk, rows: &[u16]) {
         self.runs.push((place, rows.len() as u32));
+        self.take(chunk, rows.iter().copied());
+    }
+
+    /// Adds single rows of a chunk, each with the place of the query that has found it.
+    pub fn add_pairs(&mut self, chunk: &Chunk, pairs: &[(u32, u16)]) {
+        self.runs.extend(pairs.iter().map(|&(place, _)| (place, 1)));
+        self.take(chunk, pairs.iter().map(|&(_, row)| row));
+    }
+
+    #[inline(always)]
+    fn take(&mut self, chunk: &Chunk, rows: impl ExactSizeIterator<Item = u16> + Clone) {
         for column in &mut self.columns {
             let from = &chunk.columns[column.of];
             match &mut column.texts {
-                Some(texts) => rows.iter().for_each(|&row| texts.push(from.text(row.into()))),
+                Some(texts) => rows.clone().for_each(|row| texts.push(from.text(row.into()))),
                 None => {
                     let words = from.words();
-                    column.words.extend(rows.iter().map(|&row| words[usize::from(row)]));
+                    column.words.extend(rows.clone().map(|row| words[usize::from(row)]));
                 }
             }
             if let Some(valid) = &mut column.valid {
-                valid.extend(rows.iter().map(|&row| from.valid.get(row.into())));
+                valid.extend(rows.clone().map(|row| from.valid.get(row.into())));
             }
         }
     }

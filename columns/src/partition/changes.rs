@@ -6,8 +6,8 @@
 
 use super::Partition;
 use crate::plan::Planned;
-use crate::scan::{Bounds, Index};
-use crate::value::Kind;
+use crate::scan::Index;
+use crate::statistics::Statistics;
 
 /// The changes of a batch.
 pub(crate) struct Changes {
@@ -21,37 +21,17 @@ pub(crate) struct Changes {
     dealt: Vec<Box<[usize]>>,
 }
 
-/// What changes bring into each of so many columns.
-pub(crate) fn brought(changes: &[Planned], kinds: &[Kind]) -> Vec<Bounds> {
-    let mut bounds = vec![Bounds::NONE; kinds.len()];
-    let mut note = |column: usize, word: Option<u64>| {
-        word.into_iter().for_each(|word| bounds[column].add(kinds[column].key(word)));
-    };
-    for change in changes {
-        match change {
-            Planned::Insert(rows) => {
-                for row in 0..rows.count {
-                    rows.row(row).enumerate().for_each(|(column, cell)| note(column, cell.word));
-                }
-            }
-            Planned::Set(_, set) => set.iter().for_each(|(column, entry)| note(*column, entry.cell().word)),
-            Planned::Delete(_) => {}
-        }
-    }
-    bounds
-}
-
 impl Changes {
-    /// Of these changes, to columns with these bounds. `deal` cuts a number of new rows into the partitions' parts.
-    pub fn new(all: Vec<Planned>, bounds: &[Bounds], mut deal: impl FnMut(usize) -> Box<[usize]>) -> Self {
-        let mut tested = vec![None; bounds.len()];
+    /// Of these changes, to rows of which this is known. `deal` cuts a number of new rows into the partitions' parts.
+    pub fn new(all: Vec<Planned>, known: &Statistics, mut deal: impl FnMut(usize) -> Box<[usize]>) -> Self {
+        let mut tested = vec![None; known.columns()];
         for (number, change) in all.iter().enumerate() {
             for check in change.checks().into_iter().flat_map(|checks| &checks.0) {
                 tested[check.column()] = Some(number);
             }
         }
         let to_rows = (0..all.len()).filter(|&number| all[number].checks().is_some()).collect();
-        let index = Index::new(all.iter().filter_map(Planned::checks), bounds);
+        let index = Index::new(all.iter().filter_map(Planned::checks).map(|checks| (checks, None)), known);
         let rows = |change: &Planned| match change {
             Planned::Insert(rows) => deal(rows.count),
             _ => Box::default(),

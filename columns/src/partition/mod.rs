@@ -2,12 +2,13 @@
 
 mod changes;
 
-pub(crate) use changes::{Changes, brought};
+pub(crate) use changes::Changes;
 
 use crate::chunk::{Bits, Chunk, rows_possible};
 use crate::found::Found;
 use crate::plan::Questions;
-use crate::scan::{Bounds, Index, Scan};
+use crate::scan::{Index, Scan};
+use crate::statistics::Statistics;
 use crate::value::Kind;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -20,15 +21,16 @@ pub(crate) struct Queries {
 }
 
 impl Queries {
-    /// Of these queries, for columns with these bounds.
-    pub fn new(questions: Questions, bounds: &[Bounds]) -> Self {
-        let index = Index::new(questions.all.iter().map(|query| &query.checks), bounds);
+    /// Of these queries, for rows of which this is known.
+    pub fn new(questions: Questions, known: &Statistics) -> Self {
+        let index =
+            Index::new(questions.all.iter().map(|asked| (&asked.checks, questions.folds(asked))), known);
         Self { questions, index }
     }
 
     /// Answers all of them, as far as these rows of a chunk go.
     fn answer(&self, scan: &mut Scan, chunk: &Chunk, rows: &Bits, found: &mut Found) {
-        scan.pass(&self.index, chunk, rows, |query, rows| {
+        let rest = scan.pass(&self.index, chunk, rows, |query, rows| {
             let asked = &self.questions.all[query];
             let holds = |row: &u16| asked.checks.hold_exactly(chunk, (*row).into());
             // As a rule they all pass, and need not be copied.
@@ -39,6 +41,8 @@ impl Queries {
                 found.add(asked, chunk, &rows);
             }
         });
+        found.add_pairs(&self.questions.all, chunk, rest.pairs);
+        found.add_cells(chunk, rest.cells);
     }
 }
 
@@ -78,7 +82,7 @@ impl Partition {
     /// takes those of its place among the partitions.
     pub fn serve(&mut self, changes: &Changes, queries: &Queries, place: usize) -> (Vec<u64>, Found) {
         let mut counts = vec![0; changes.len()];
-        let mut found = Found::new(&queries.questions);
+        let mut found = Found::new(&queries.questions, &queries.index.cells);
         // Rows have nothing to do with each other, so a chunk is changed and asked while it is in the cache.
         for chunk in 0..self.chunks.len() {
             changes.to_rows_there(self, chunk, &mut counts);
@@ -92,6 +96,7 @@ impl Partition {
         for (chunk, rows) in new {
             queries.answer(&mut self.scan, &self.chunks[chunk], &rows, &mut found);
         }
+        found.share_out(&queries.questions.all, &queries.index.cells);
         self.forget_empty_chunks();
         (counts, found)
     }
@@ -166,6 +171,7 @@ impl Partition {
 mod tests {
     use super::*;
     use crate::plan::{Added, Check, Checks, Planned, Rows};
+    use crate::statistics::Bounds;
     use arrow_buffer::ScalarBuffer;
 
     fn unsigned() -> Partition {
@@ -173,9 +179,10 @@ mod tests {
     }
 
     fn change(partition: &mut Partition, changes: &[Planned]) -> Vec<u64> {
-        let bounds = [Bounds { least: 0, greatest: 10_000 }];
-        let changes = Changes::new(changes.to_vec(), &bounds, |rows| [rows].into());
-        partition.serve(&changes, &Queries::new(Questions::default(), &bounds), 0).0
+        let mut known = Statistics::new(&[Kind::Unsigned]);
+        known.note(&[Bounds { least: 0, greatest: 10_000 }], &[]);
+        let changes = Changes::new(changes.to_vec(), known.settle(), |rows| [rows].into());
+        partition.serve(&changes, &Queries::new(Questions::default(), known.settle()), 0).0
     }
 
     fn insert(from: u64, count: u64) -> Planned {

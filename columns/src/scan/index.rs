@@ -1,77 +1,66 @@
 //! The index of a batch's queries.
 
-use super::joint;
+use super::candidate::Candidate;
+use super::fold::{Cells, Fold};
+use super::joint::Joint;
+use super::lists::Lists;
 use super::points::Points;
 use super::spans::{Span, Spans};
+use super::ways::{Ordered, Ways};
 use crate::plan::{Check, Checks};
+use crate::statistics::Statistics;
 use crate::value::Kind;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// The least and the greatest key that a column has had; the first is greater if it had none.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Bounds {
-    pub least: u64,
-    pub greatest: u64,
-}
-
-impl Bounds {
-    pub const NONE: Self = Self { least: u64::MAX, greatest: 0 };
-
-    pub fn add(&mut self, key: u64) {
-        self.least = self.least.min(key);
-        self.greatest = self.greatest.max(key);
-    }
-
-    /// Adds what another has had.
-    pub fn merge(&mut self, other: Self) {
-        self.least = self.least.min(other.least);
-        self.greatest = self.greatest.max(other.greatest);
-    }
-
-    /// The share of rows that pass, if the keys were spread evenly. Half of those that have to do with nulls.
-    fn share(self, check: Check) -> f64 {
-        match check {
-            Check::Null { .. } => 0.5,
-            Check::Keys { low, high, .. } => {
-                let (low, high) = (low.max(self.least), high.min(self.greatest));
-                let width = |low: u64, high: u64| (high - low) as f64 + 1.0;
-                if low > high { 0.0 } else { width(low, high) / width(self.least, self.greatest) }
-            }
-        }
-    }
-}
-
 /// See the module's documentation. Queries are known by their numbers.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
-    /// Those that somebody is entered by, one or several together.
+    /// Those that somebody is entered by, one column or several together.
     pub(super) columns: Vec<Entered>,
     /// Queries that are entered nowhere: they have to be asked about each row.
     pub(super) others: Vec<u32>,
     /// What is left to be tested of all queries, and which part of it is each one's. What the fewest rows pass comes first.
     rest: Vec<Check>,
     parts: Vec<Range<u32>>,
+    /// What is the same for all queries that make the same of rows, if that can be shared.
+    shapes: Vec<Option<usize>>,
+    pub cells: Cells,
 }
 
 /// Queries that are entered by a column, or by several together. Several have no ranges.
 #[derive(Debug)]
 pub(super) struct Entered {
-    pub columns: Box<[usize]>,
+    pub by: Joint,
     pub kind: Kind,
-    /// But for those of which many ask for one.
     pub points: Points,
-    /// Who asks for each slot of points for which many do.
-    crowds: Box<[Option<Crowd>]>,
+    /// Who asks for each slot of points, if few do; nobody otherwise.
+    pub few: Lists<Candidate>,
+    /// The same if many do, and those that share cells.
+    pub crowds: Box<[Option<Box<Crowd>>]>,
     pub spans: Spans,
+    /// Those with ranges that share cells.
+    pub fold: Option<Fold>,
+    /// Who asks for each slot of spans, if few do throughout.
+    pub paired: Option<Lists<Candidate>>,
 }
 
-/// Queries that ask for the same word of a column.
+/// Queries that ask for the same word.
 #[derive(Debug)]
 pub(super) struct Crowd {
-    /// Those that ask for a range of a second column, the same for all of them.
+    /// Those that share cells.
+    pub fold: Option<Fold>,
+    /// Of the others those whose next test is the same column for all of them.
     pub second: Option<Second>,
     pub others: Vec<u32>,
+}
+
+impl Crowd {
+    /// Whether anybody has to be told of rows.
+    #[inline(always)]
+    pub fn wants_rows(&self) -> bool {
+        self.second.is_some() || !self.others.is_empty()
+    }
 }
 
 /// Queries that are entered by a second column.
@@ -94,66 +83,22 @@ struct Entries {
     spans: Vec<Span>,
 }
 
-/// To put the words of several columns together takes as long for a row as to test so many pairs: so it is worth the while if
-/// one column alone would leave more for each row.
-const WORTH: f64 = 0.03;
-
-/// A query in the making: its checks with their shares, those that the fewest rows pass first.
-struct Ordered {
-    checks: Vec<(f64, Check)>,
-    /// Those of them that ask for one word, by columns.
-    equal: Vec<(usize, u64)>,
-}
-
-impl Ordered {
-    fn new(checks: &Checks, bounds: &[Bounds]) -> Self {
-        let with_share = |&check: &Check| (bounds[check.column()].share(check), check);
-        let mut checks: Vec<_> = checks.0.iter().map(with_share).collect();
-        checks.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let equal = checks.iter().filter_map(|(_, check)| match *check {
-            Check::Keys { column, kind, low, high } if low == high => Some((column, kind.keys().word(low))),
-            _ => None,
-        });
-        let mut equal: Vec<_> = equal.collect();
-        equal.sort_unstable();
-        Self { checks, equal }
-    }
-
-    /// The columns of which it asks for one word each, if these are several.
-    fn joint(&self) -> Option<Box<[usize]>> {
-        let columns: Box<[usize]> = self.equal.iter().map(|&(column, _)| column).collect();
-        // Nobody has two words in one column; such a query is left as it is.
-        let is_joint = columns.len() > 1 && columns.windows(2).all(|pair| pair[0] < pair[1]);
-        is_joint.then_some(columns)
-    }
-
-    /// What one column alone leaves of each row.
-    fn share(&self) -> f64 {
-        self.checks.first().map_or(1.0, |first| first.0)
-    }
-}
-
 impl Index {
-    /// Of all queries, by their checks, for columns with these bounds.
-    pub fn new<'a>(queries: impl Iterator<Item = &'a Checks>, bounds: &[Bounds]) -> Self {
-        let queries: Vec<Ordered> = queries.map(|checks| Ordered::new(checks, bounds)).collect();
-        let mut joints: BTreeMap<Box<[usize]>, (f64, Entries)> = BTreeMap::new();
-        for query in &queries {
-            if let Some(columns) = query.joint() {
-                joints.entry(columns).or_default().0 += query.share();
-            }
-        }
-        joints.retain(|_, (left, _)| *left >= WORTH);
-        let mut columns: Vec<Entries> = bounds.iter().map(|_| Entries::default()).collect();
-        let mut made = Self::default();
+    /// Of all queries, by their checks, for rows of which this is known. Those of a shape make the same of rows.
+    pub fn new<'a>(queries: impl Iterator<Item = (&'a Checks, Option<usize>)>, known: &Statistics) -> Self {
+        let (queries, shapes): (Vec<_>, Vec<_>) =
+            queries.map(|(checks, shape)| (Ordered::new(checks, known), shape)).unzip();
+        let ways = Ways::new(&queries);
+        let mut joints: BTreeMap<Joint, Entries> = BTreeMap::new();
+        let mut columns: Vec<Entries> = (0..known.columns()).map(|_| Entries::default()).collect();
+        let mut made = Self { shapes, ..Self::default() };
         for (number, mut query) in (0u32..).zip(queries) {
-            let joint = query.joint().and_then(|columns| joints.get_mut(&columns));
-            if let Some((_, entries)) = joint {
-                entries.points.push((joint::of(query.equal.iter().map(|&(_, word)| word)), number));
-                // Others may have the same joint word, though hardly ever: so these are tested all the same, in the end.
-                query.checks.sort_by_key(|(_, check)| {
-                    query.equal.iter().any(|&(column, _)| column == check.column())
-                });
+            if query.is_in_vain() {
+                // Nobody passes; so it is entered nowhere.
+            } else if let Some(way) = ways.of(&query, known) {
+                let words = query.enter(&way, known);
+                let entries = joints.entry(way).or_default();
+                entries.points.extend(words.into_iter().map(|word| (word, number)));
             } else {
                 made.enter_alone(&mut query.checks, number, &mut columns);
             }
@@ -163,11 +108,11 @@ impl Index {
         }
         for (column, entries) in columns.into_iter().enumerate() {
             if let Some(kind) = entries.kind {
-                made.complete([column].into(), kind, entries);
+                made.complete(Joint::alone(column), kind, entries);
             }
         }
-        for (columns, (_, entries)) in joints {
-            made.complete(columns, Kind::Unsigned, entries);
+        for (joint, entries) in joints {
+            made.complete(joint, Kind::Unsigned, entries);
         }
         made
     }
@@ -176,8 +121,6 @@ impl Index {
     fn enter_alone(&mut self, checks: &mut Vec<(f64, Check)>, query: u32, columns: &mut [Entries]) {
         let first = checks.iter().position(|(_, check)| matches!(check, Check::Keys { .. }));
         match first.map(|first| checks.remove(first).1) {
-            // Nobody passes; so it is entered nowhere.
-            Some(Check::Keys { low, high, .. }) if low > high => {}
             Some(Check::Keys { column, kind, low, high }) => {
                 let entries = &mut columns[column];
                 entries.kind = Some(kind);
@@ -191,19 +134,77 @@ impl Index {
         }
     }
 
-    fn complete(&mut self, columns: Box<[usize]>, kind: Kind, entries: Entries) {
-        let (mut points, spans) = (Points::new(entries.points), Spans::new(&entries.spans));
-        let mut crowds: Box<[Option<Crowd>]> = (0..points.slots()).map(|_| None).collect();
-        for (slot, queries) in points.take(MANY) {
-            crowds[slot as usize] = Some(self.crowd(queries));
+    fn complete(&mut self, by: Joint, kind: Kind, entries: Entries) {
+        let Entries { mut points, mut spans, .. } = entries;
+        points.sort_unstable();
+        let (mut words, mut crowds, mut few) = (Vec::new(), Vec::new(), Vec::new());
+        for (slot, same) in (0u32..).zip(points.chunk_by(|a, b| a.0 == b.0)) {
+            words.push(same[0].0);
+            let mut queries: Vec<u32> = same.iter().map(|&(_, query)| query).collect();
+            let fold = self.fold(&mut queries, same[0].0, &by, kind);
+            let (mut second, mut others) = (None, Vec::new());
+            if queries.len() >= MANY {
+                (second, others) = self.second(queries, &by);
+            } else {
+                few.extend(queries.into_iter().map(|query| (slot, self.candidate(query))));
+            }
+            let crowd = Crowd { fold, second, others };
+            crowds.push((crowd.fold.is_some() || crowd.wants_rows()).then(|| Box::new(crowd)));
         }
-        self.columns.push(Entered { columns, kind, points, crowds, spans });
+        let fold = self.fold_spans(&mut spans, &by, kind);
+        let spans = Spans::new(&spans);
+        let paired = spans.pairs().map(|pairs| {
+            Lists::new(spans.slots(), pairs.into_iter().map(|(slot, query)| (slot, self.candidate(query))))
+        });
+        let (points, few) = (Points::new(&words), Lists::new(words.len(), few));
+        self.columns.push(Entered { by, kind, points, few, crowds: crowds.into(), spans, fold, paired });
     }
 
-    /// Enters queries that ask for the same word by what is to be tested next, if that is the same column for many.
-    fn crowd(&mut self, queries: Vec<u32>) -> Crowd {
+    /// Takes out queries that ask for the same word, make the same of rows, and have nothing left to be tested but a range of
+    /// the same column; if there are some.
+    fn fold(&mut self, queries: &mut Vec<u32>, word: u64, by: &Joint, kind: Kind) -> Option<Fold> {
+        let of = |query: u32| {
+            let shape = self.shapes[query as usize]?;
+            match *self.rest(query) {
+                // Whoever has the word passes.
+                [] => Some((shape, by.first(), kind, (0, u64::MAX, query))),
+                [Check::Keys { column, kind, low, high }] => Some((shape, column, kind, (low, high, query))),
+                _ => None,
+            }
+        };
+        let mut all: Vec<_> = queries.iter().filter_map(|&query| of(query)).collect();
+        all.sort_unstable();
+        let most = all.chunk_by(|a, b| (a.0, a.1, a.2) == (b.0, b.1, b.2)).max_by_key(|same| same.len());
+        let most = most?;
+        let &[(shape, column, kind, _), ..] = most else { return None };
+        let there = by.range(column, word).unwrap_or((0, u64::MAX));
+        let cut = |&(.., (low, high, query)): &(_, _, _, Span)| (low.max(there.0), high.min(there.1), query);
+        let ranges: Vec<Span> = most.iter().map(cut).collect();
+        queries.retain(|query| ranges.iter().all(|range| range.2 != *query));
+        Some(Fold::new(column, kind.keys(), &ranges, shape, &mut self.cells))
+    }
+
+    /// The same with queries that ask for ranges of the column that they are entered by, and have nothing left to be tested.
+    fn fold_spans(&mut self, spans: &mut Vec<Span>, by: &Joint, kind: Kind) -> Option<Fold> {
+        let of = |span: &Span| self.shapes[span.2 as usize].filter(|_| self.rest(span.2).is_empty());
+        let mut shapes: Vec<usize> = spans.iter().filter_map(of).collect();
+        shapes.sort_unstable();
+        let most = shapes.chunk_by(|a, b| a == b).max_by_key(|same| same.len());
+        let shape = *most?.first()?;
+        let (ranges, left) = spans.iter().partition::<Vec<Span>, _>(|span| of(span) == Some(shape));
+        *spans = left;
+        Some(Fold::new(by.first(), kind.keys(), &ranges, shape, &mut self.cells))
+    }
+
+    fn candidate(&self, query: u32) -> Candidate {
+        Candidate::new(query, self.rest(query))
+    }
+
+    /// Enters queries that ask for the same word by what is to be tested next, if that is the same column for many; and tells
+    /// who is left. What has been put into that word need not be tested.
+    fn second(&self, queries: Vec<u32>, by: &Joint) -> (Option<Second>, Vec<u32>) {
         let next = |query: u32| match self.rest(query).first() {
-            Some(&Check::Keys { column, kind, low, high }) if low <= high => {
+            Some(&Check::Keys { column, kind, low, high }) if !by.has(column) => {
                 Some((column, kind, (low, high, query)))
             }
             _ => None,
@@ -213,7 +214,7 @@ impl Index {
         columns.sort_unstable_by_key(|&(column, _)| column);
         let most = columns.chunk_by(|a, b| a == b).max_by_key(|same| same.len());
         let Some(&[(column, kind), ..]) = most.filter(|same| same.len() >= MANY) else {
-            return Crowd { second: None, others: queries };
+            return (None, queries);
         };
         let (mut spans, mut others) = (Vec::new(), Vec::new());
         for query in queries {
@@ -222,23 +223,13 @@ impl Index {
                 _ => others.push(query),
             }
         }
-        // These tests are made by entering.
-        spans.iter().for_each(|span| self.parts[span.2 as usize].start += 1);
-        Crowd { second: Some(Second { column, kind, spans: Spans::new(&spans) }), others }
+        (Some(Second { column, kind, spans: Spans::new(&spans) }), others)
     }
 
-    /// What is left to be tested of a query where it is entered.
+    /// What is left to be tested of a query where it is entered. No range is empty.
     #[inline]
     pub(super) fn rest(&self, query: u32) -> &[Check] {
         let Range { start, end } = self.parts[query as usize];
         &self.rest[start as usize..end as usize]
-    }
-}
-
-impl Entered {
-    /// Those that ask for the word of this slot, if they are many.
-    #[inline]
-    pub fn crowd(&self, slot: u32) -> Option<&Crowd> {
-        self.crowds[slot as usize].as_ref()
     }
 }

@@ -1,25 +1,31 @@
-//! Queries by the one word that they ask for.
+//! The words that are asked for.
 
-use super::lists::Lists;
 use crate::chunk::Bits;
 
 /// The words that are asked for, each of which has a *slot*, a number in their order.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Points {
     words: Words,
-    queries: Lists,
+    count: usize,
 }
 
 /// How slots are found. First a *mark* is looked up, as most rows concern nobody: all words that are asked for have one, and
 /// others by chance.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 enum Words {
-    #[default]
     Nothing,
     /// By how much they are greater than the least, if all lie close together.
-    Close { least: u64, marks: Marks, slots: Box<[u32]> },
+    Close {
+        least: u64,
+        marks: Marks,
+        slots: Box<[u32]>,
+    },
     /// By hash.
-    Hashed { marks: Marks, places: Box<[Place]>, shift: u32 },
+    Hashed {
+        marks: Marks,
+        places: Box<[Place]>,
+        shift: u32,
+    },
 }
 
 /// A byte for each number of 16 bits: 1 for those that are marked. So the number needs no check, and the mark no shift.
@@ -61,28 +67,14 @@ fn hashed(word: u64) -> u16 {
 }
 
 impl Points {
-    /// Of pairs of a word and a query.
-    pub fn new(mut pairs: Vec<(u64, u32)>) -> Self {
-        pairs.sort_unstable();
-        let groups = pairs.chunk_by(|a, b| a.0 == b.0);
-        let words: Vec<u64> = groups.map(|group| group[0].0).collect();
-        Self { words: Words::new(&words), queries: Lists::new(&pairs) }
+    /// Of these words, which are in order, each once.
+    pub fn new(words: &[u64]) -> Self {
+        Self { words: Words::new(words), count: words.len() }
     }
 
     /// How many words are asked for.
     pub fn slots(&self) -> usize {
-        self.queries.slots()
-    }
-
-    /// Takes out who asks for words that at least so many ask for: nobody seems to, then. They come with their slots.
-    pub fn take(&mut self, least: usize) -> Vec<(u32, Vec<u32>)> {
-        self.queries.take(least)
-    }
-
-    /// Who asks for the word of a slot.
-    #[inline]
-    pub fn queries(&self, slot: u32) -> &[u32] {
-        self.queries.of(slot)
+        self.count
     }
 
     /// Calls `each` with a slot and a row for those of the `rows`, which are told block by block, whose word has a slot.
@@ -136,7 +128,7 @@ fn find(
 }
 
 impl Words {
-    /// Of these words, which are in order, each once. Their places are their slots.
+    /// Of words in order. Their places are their slots.
     fn new(words: &[u64]) -> Self {
         let (Some(&least), Some(&greatest)) = (words.first(), words.last()) else { return Self::Nothing };
         let slots = || words.iter().copied().zip(0u32..);
@@ -184,30 +176,28 @@ fn of(places: &[Place], shift: u32, word: u64) -> Option<u32> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use std::collections::BTreeMap;
+    use std::collections::BTreeSet;
 
     proptest! {
         #[test]
-        fn as_a_map(asked: Vec<(u8, bool)>, is_close: bool, others: Vec<u64>, hidden: u64) {
-            let pairs = asked.iter().enumerate().map(|(query, &(word, up))| {
+        fn as_a_search(asked: Vec<(u8, bool)>, is_close: bool, others: Vec<u64>, hidden: u64) {
+            let word = |&(word, up): &(u8, bool)| {
                 let word = u64::from(word);
-                (if is_close { word * 200 + 5 } else if up { word << 56 } else { word }, query as u32)
-            });
-            let mut map = BTreeMap::<u64, Vec<u32>>::new();
-            pairs.clone().for_each(|(word, query)| map.entry(word).or_default().push(query));
-            let points = Points::new(pairs.collect());
-            prop_assert_eq!(points.slots(), map.len());
-            if points.slots() > 0 {
-                let mut words: Vec<u64> = map.keys().copied().chain(others).chain([0, u64::MAX]).collect();
-                words.resize(words.len().next_multiple_of(Bits::BLOCK), 7);
-                let mut found = vec![None; words.len()];
-                let rows = |block: usize| if block == 0 { !hidden } else { u64::MAX };
-                points.find(&words, rows, |slot, row| found[usize::from(row)] = Some(slot));
-                for (row, (word, slot)) in words.iter().zip(found).enumerate() {
-                    let is_hidden = row < 64 && hidden >> row & 1 != 0;
-                    let expected = map.get(word).filter(|_| !is_hidden);
-                    prop_assert_eq!(slot.map(|slot| points.queries(slot)), expected.map(Vec::as_slice));
-                }
+                if is_close { word * 200 + 5 } else if up { word << 56 } else { word }
+            };
+            let wanted: BTreeSet<u64> = asked.iter().map(word).collect();
+            let wanted: Vec<u64> = wanted.into_iter().collect();
+            let points = Points::new(&wanted);
+            prop_assert_eq!(points.slots(), wanted.len());
+            let mut words: Vec<u64> = wanted.iter().copied().chain(others).chain([0, u64::MAX]).collect();
+            words.resize(words.len().next_multiple_of(Bits::BLOCK), 7);
+            let mut found = vec![None; words.len()];
+            let rows = |block: usize| if block == 0 { !hidden } else { u64::MAX };
+            points.find(&words, rows, |slot, row| found[usize::from(row)] = Some(slot as usize));
+            for (row, (word, slot)) in words.iter().zip(found).enumerate() {
+                let is_hidden = row < 64 && hidden >> row & 1 != 0;
+                let expected = wanted.binary_search(word).ok().filter(|_| !is_hidden);
+                prop_assert_eq!(slot, expected);
             }
         }
     }

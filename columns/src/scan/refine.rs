@@ -1,19 +1,21 @@
 //! Which rows of a chunk pass what is left to be tested.
 
+use super::candidate::Candidate;
 use super::{Index, Pair, between};
 use crate::chunk::{Chunk, Column};
 use crate::plan::Check;
 use crate::value::Kind;
 
-/// Leaves those pairs whose row passes all that is left to be tested of the query. They are tested step by step, all by the
-/// first test before any by the second: so that what one waits for to come from memory keeps no other waiting.
+/// Leaves those pairs whose row passes all that is left to be tested of the query, after its next test as a [`Candidate`].
+/// They are tested step by step, all by the first test before any by the second: so that what one waits for to come from
+/// memory keeps no other waiting.
 pub(super) fn pairs(index: &Index, chunk: &Chunk, pairs: &mut Vec<Pair>) {
     for step in 0.. {
         let (mut kept, mut more) = (0, false);
         for place in 0..pairs.len() {
             let (query, row) = pairs[place];
             pairs[kept] = (query, row);
-            let check = index.rest(query).get(step);
+            let check = Candidate::after(index.rest(query)).get(step);
             more |= check.is_some();
             kept += usize::from(check.is_none_or(|check| check.passes(chunk, row.into())));
         }
@@ -32,7 +34,6 @@ pub(super) fn rows(checks: &[Check], chunk: &Chunk, rows: &mut Vec<u16>) {
             Check::Keys { kind: Kind::Float, low, high, .. } => {
                 keep_keys(column, rows, |word| (low..=high).contains(&Kind::Float.key(word)));
             }
-            Check::Keys { low, high, .. } if low > high => rows.clear(),
             // The keys of whole numbers are their words, moved by the same amount each.
             Check::Keys { kind, low, high, .. } => {
                 let (low, width) = (low.wrapping_sub(kind.key(0)), high - low);
@@ -97,6 +98,7 @@ mod tests {
             for kind in [Kind::Unsigned, Kind::Int, Kind::Float] {
                 let mut chunk = Chunk::new(&[kind], words.len());
                 words.iter().for_each(|&word| _ = chunk.push([Cell { word, text: "" }]));
+                let ends: Vec<_> = ends.iter().map(|&(a, b)| (a.min(b), a.max(b))).collect();
                 let check = |&(low, high): &(u64, u64)| {
                     Check::Keys { column: 0, kind, low: kind.key(low), high: kind.key(high) }
                 };

@@ -1,7 +1,7 @@
 //! Queries by the range of keys that they ask for.
 
 use super::hits::Hits;
-use super::lists::Lists;
+use std::ops::Range;
 
 /// Between two neighbouring ends of ranges, all keys concern the same queries. Each such interval that concerns anybody has
 /// a *slot*, a number in order of keys: so the keys of a query are those of some slots in a row.
@@ -17,8 +17,6 @@ pub(super) struct Spans {
     /// How far a key above the first is shifted to become a part.
     shift: u32,
     queries: Box<[Asker]>,
-    /// If few ranges overlap.
-    few: Option<Lists>,
 }
 
 /// A query, and the first and the last slot of its range.
@@ -30,7 +28,7 @@ struct Asker {
 }
 
 /// Not a slot.
-const NOBODY: u32 = u32::MAX;
+pub(super) const NOBODY: u32 = u32::MAX;
 /// Parts of the directory for each interval. More are found faster, if keys are spread evenly.
 const PARTS: usize = 4;
 /// If so many queries ask for a slot in the mean, or fewer, each row is paired with its queries.
@@ -74,12 +72,11 @@ impl Spans {
             last: made.slots[last],
         };
         made.queries = intervals.iter().zip(spans).map(asker).collect();
-        made.few = made.list();
         made
     }
 
-    /// The queries of each slot, unless that are too many.
-    fn list(&self) -> Option<Lists> {
+    /// Pairs of a slot and a query that asks for it, in order, if few ranges overlap.
+    pub fn pairs(&self) -> Option<Vec<(u32, u32)>> {
         let all: usize = self.queries.iter().map(|asker| (asker.last - asker.first) as usize + 1).sum();
         if all > FEW * self.slots() {
             return None;
@@ -89,14 +86,17 @@ impl Spans {
             pairs.extend((asker.first..=asker.last).map(|slot| (slot, asker.query)));
         }
         pairs.sort_unstable();
-        // Somebody asks for each slot.
-        Some(Lists::new(&pairs))
+        Some(pairs)
     }
 
-    /// Who asks for the keys of a slot, if few ranges overlap.
-    #[inline(always)]
-    pub fn few(&self, slot: u32) -> Option<&[u32]> {
-        self.few.as_ref().map(|lists| lists.of(slot))
+    /// Where each interval but the first begins, and the slots of all of them, or [`NOBODY`].
+    pub fn intervals(&self) -> (&[u64], &[u32]) {
+        (&self.begins, &self.slots)
+    }
+
+    /// All queries with their slots.
+    pub fn queries(&self) -> impl Iterator<Item = (u32, Range<u32>)> {
+        self.queries.iter().map(|asker| (asker.query, asker.first..asker.last + 1))
     }
 
     /// How many slots there are.
@@ -190,11 +190,14 @@ mod tests {
             let spans = Spans::new(&all);
             let ends = all.iter().flat_map(|&(low, high, _)| [low, high, low.wrapping_sub(1), high.wrapping_add(1)]);
             let keys: Vec<u64> = keys.into_iter().chain(ends).chain([0, u64::MAX]).collect();
+            let pairs = spans.pairs();
             for &key in &keys {
                 let expected = all.iter().filter(|&&(low, high, _)| (low..=high).contains(&key));
                 let expected: BTreeSet<_> = expected.map(|span| span.2).collect();
-                let few = spans.slot(key).and_then(|slot| spans.few(slot));
-                prop_assert!(few.is_none_or(|few| few.iter().copied().collect::<BTreeSet<_>>() == expected));
+                if let Some(pairs) = &pairs {
+                    let of_slot = pairs.iter().filter(|pair| Some(pair.0) == spans.slot(key));
+                    prop_assert_eq!(&of_slot.map(|pair| pair.1).collect::<BTreeSet<_>>(), &expected);
+                }
                 prop_assert_eq!(asked(&spans, key), expected);
             }
         }

@@ -68,7 +68,7 @@ impl TableBuilder {
         };
         let shares = Shares::new(&vec![1.0; partitions]).expect("shares of equal weight");
         // At home with the first partition, so that no worker serves it that has no part in the table.
-        let gate = rt.plain(Gate::new(columns.kinds.len(), shares)).pin(Sequencing).core(0).build();
+        let gate = rt.plain(Gate::new(&columns.kinds, shares)).pin(Sequencing).core(0).build();
         let partitions = (0..partitions).map(partition).collect();
         Ok(Table { columns, parts: Parts { partitions, gate }, chunk_rows })
     }

@@ -4,7 +4,8 @@ use super::gathered::Gathered;
 use super::shares::Shares;
 use crate::partition::{Changes, Partition, Queries};
 use crate::plan::{Planned, Questions};
-use crate::scan::Bounds;
+use crate::statistics::{Bounds, Statistics};
+use crate::value::Kind;
 use std::sync::Arc;
 use xtasking::{Context, Group, Object, Plain};
 
@@ -17,8 +18,8 @@ pub(super) struct Parts {
 
 /// See the module's documentation.
 pub(super) struct Gate {
-    /// What each column has had, as far as batches have passed. It is never less than that, also when rows went.
-    bounds: Box<[Bounds]>,
+    /// What is known of the rows from the batches that have passed.
+    known: Statistics,
     pub shares: Shares,
     /// The partitions that have rows or may get some.
     pub serving: Box<[usize]>,
@@ -37,17 +38,17 @@ pub(super) type Held = Box<dyn FnOnce(&mut Gate, &mut Context) + Send>;
 pub(super) struct Sent {
     pub changes: Vec<Planned>,
     pub queries: Questions,
-    /// Of what the changes bring into each column.
+    /// How far what the changes bring reaches in each column.
     pub bounds: Vec<Bounds>,
     pub gathered: Object<Plain<Gathered>>,
 }
 
 impl Gate {
-    /// For this many columns, and for partitions with these shares.
-    pub fn new(columns: usize, shares: Shares) -> Self {
+    /// For columns of these kinds, and for partitions with these shares.
+    pub fn new(kinds: &[Kind], shares: Shares) -> Self {
         let serving = shares.some();
-        let bounds = vec![Bounds::NONE; columns].into();
-        Self { bounds, shares, serving, passed: 0, under_way: None, held: None }
+        let known = Statistics::new(kinds);
+        Self { known, shares, serving, passed: 0, under_way: None, held: None }
     }
 
     /// Lets something pass now, or when rows have been moved.
@@ -61,9 +62,10 @@ impl Gate {
     /// Sends a batch to all partitions that it concerns.
     pub fn send(&mut self, sent: Sent, partitions: &Arc<[Object<Plain<Partition>>]>, cx: &mut Context) {
         let Sent { changes, queries, bounds, gathered } = sent;
-        self.bounds.iter_mut().zip(bounds).for_each(|(all, more)| all.merge(more));
-        let changes = Changes::new(changes, &self.bounds, |rows| self.shares.deal(rows));
-        let work = Arc::new((changes, Queries::new(queries, &self.bounds)));
+        self.known.note(&bounds, &changes);
+        let known = self.known.settle();
+        let changes = Changes::new(changes, known, |rows| self.shares.deal(rows));
+        let work = Arc::new((changes, Queries::new(queries, known)));
         let number = self.passed;
         self.passed += 1;
         let group = self.under_way.get_or_insert_with(|| cx.group());

@@ -9,9 +9,9 @@ mod shares;
 
 use crate::answer::{Answers, Failure};
 use crate::chunk::rows_for;
-use crate::partition::brought;
 use crate::plan::Columns;
 use crate::request::Batch;
+use crate::statistics::brought;
 use arrow_schema::SchemaRef;
 use balance::{Balance, Census};
 pub use builder::TableBuilder;

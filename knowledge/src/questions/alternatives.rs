@@ -1,6 +1,6 @@
 //! Other plans that are nearly as good.
 
-use super::suggest::Question;
+use super::suggest::{Question, Sorted};
 use super::{Alternative, Request};
 use crate::machine::Machine;
 use crate::plan::Plan;
@@ -14,7 +14,7 @@ const SAME: f64 = 1e-6;
 
 /// What else could be done than `best`: without disturbed CPUs, without siblings, with equal partitions, on fewer nodes,
 /// with a worker less; and to stay as it is.
-pub(crate) fn alternatives(question: &Question<'_>, best: &Plan) -> Vec<Alternative> {
+pub(crate) fn alternatives(question: &Question<'_>, sorted: &Sorted<'_>, best: &Plan) -> Vec<Alternative> {
     let mut found = Vec::<Alternative>::new();
     let mut add = |what: String, plan: Plan, near: bool| {
         let costs = plan.predicted / best.predicted - 1.0;
@@ -36,7 +36,11 @@ pub(crate) fn alternatives(question: &Question<'_>, best: &Plan) -> Vec<Alternat
         add("stay as it is".into(), Plan { predicted, ..present.clone() }, false);
     }
     for (what, machine, request) in variants(question, best) {
-        if let Ok(found) = question.best(&machine, &request) {
+        let found = match &machine {
+            Some(machine) => question.best(&question.sorted(machine), &request),
+            None => question.best(sorted, &request),
+        };
+        if let Ok(found) = found {
             add(what, found.plan, true);
         }
     }
@@ -44,7 +48,8 @@ pub(crate) fn alternatives(question: &Question<'_>, best: &Plan) -> Vec<Alternat
     found
 }
 
-fn variants(question: &Question<'_>, best: &Plan) -> Vec<(String, Machine, Request)> {
+/// What else to ask for, on which machine, if that is another one.
+fn variants(question: &Question<'_>, best: &Plan) -> Vec<(String, Option<Machine>, Request)> {
     let (machine, request) = (&question.machine, question.request);
     let mut variants = Vec::new();
     let places: Vec<_> =
@@ -52,19 +57,23 @@ fn variants(question: &Question<'_>, best: &Plan) -> Vec<(String, Machine, Reque
     let busy = |&&(core, thread): &&(usize, usize)| machine.cores[core].threads[thread].busy > 0;
     if places.iter().any(busy) {
         let quiet = machine.without(|_, thread| thread.busy > 0);
-        variants.push(("without the CPUs that others use".into(), quiet, request.clone()));
+        variants.push(("without the CPUs that others use".into(), Some(quiet), request.clone()));
     }
     let mut cores: Vec<_> = places.iter().map(|place| place.0).collect();
     cores.sort_unstable();
     if cores.windows(2).any(|pair| pair[0] == pair[1]) {
-        variants.push(("one worker for each core".into(), machine.of_single_threads(), request.clone()));
+        variants.push((
+            "one worker for each core".into(),
+            Some(machine.of_single_threads()),
+            request.clone(),
+        ));
     }
     let even = 1.0 / best.partitions.len() as f64;
     if request.weighted
         && best.partitions.iter().any(|part| (part.weight - even).abs() * f64::from(WHOLE) > 0.5)
     {
         let request = Request { weighted: false, ..request.clone() };
-        variants.push(("equal partitions".into(), machine.clone(), request));
+        variants.push(("equal partitions".into(), None, request));
     }
     let mut nodes = BTreeMap::<u32, usize>::new();
     for place in &places {
@@ -74,11 +83,11 @@ fn variants(question: &Question<'_>, best: &Plan) -> Vec<(String, Machine, Reque
         nodes.iter().min_by_key(|node| (*node.1, u32::MAX - node.0)).filter(|_| nodes.len() > 1)
     {
         let fewer = machine.without(|node, _| node == least || !nodes.contains_key(&node));
-        variants.push((format!("without node {least}"), fewer, request.clone()));
+        variants.push((format!("without node {least}"), Some(fewer), request.clone()));
     }
     if let Some(most) = (best.partitions.len() as u32).checked_sub(1).filter(|&most| most > 0) {
         let request = Request { most: Some(most), ..request.clone() };
-        variants.push(("one worker less".into(), machine.clone(), request));
+        variants.push(("one worker less".into(), None, request));
     }
     variants
 }

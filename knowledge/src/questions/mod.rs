@@ -3,12 +3,15 @@
 mod alternatives;
 mod answer;
 mod cache;
+mod divide;
 mod request;
 mod suggest;
 mod why;
 
 pub use answer::{About, Alternative, NoPlan, Reason, Suggestion};
 pub use cache::{CacheSizes, CacheView, Unknown};
+#[cfg(test)]
+pub(crate) use divide::divide;
 pub use request::{Bound, Request, Sharing};
 
 use crate::facts::{CpuSet, Facts, Registration};

@@ -1,15 +1,14 @@
 //! How many partitions, on which CPUs, in whose memory.
 
+use super::divide::divide;
 use super::{Bound, Knowledge, NoPlan, Request, Suggestion, alternatives, why};
-use crate::classes;
+use crate::classes::{Class, classes};
 use crate::facts::{CpuSet, Facts, Registration};
-use crate::greedy::Harder;
 use crate::machine::Machine;
 use crate::pick::pick;
-use crate::plan::{Partition, Plan};
+use crate::plan::Plan;
 use crate::rules::{Derived, distance};
 use crate::solver::{Program, Rules};
-use std::cell::OnceCell;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -22,6 +21,14 @@ pub(crate) struct Question<'a> {
     pub derived: Derived,
     pub machine: Machine,
     pub present: Option<&'a Plan>,
+}
+
+/// A machine, sorted for a search: whatever is asked for.
+pub(crate) struct Sorted<'a> {
+    pub machine: &'a Machine,
+    classes: Vec<Class>,
+    /// The nodes in the order in which they are filled.
+    order: Vec<u32>,
 }
 
 /// A plan, and which rules had to be given up for it.
@@ -59,9 +66,10 @@ impl Knowledge {
         present: Option<&Plan>,
     ) -> Result<Suggestion, NoPlan> {
         let question = self.question(request, present);
-        let found = question.best(&question.machine, request)?;
+        let sorted = question.sorted(&question.machine);
+        let found = question.best(&sorted, request)?;
         let why = why::reasons(&question, &found);
-        let alternatives = alternatives::alternatives(&question, &found.plan);
+        let alternatives = alternatives::alternatives(&question, &sorted, &found.plan);
         let changes = present.map(|present| found.plan.changes_from(present));
         Ok(Suggestion { plan: found.plan, why, alternatives, changes })
     }
@@ -74,7 +82,7 @@ impl Knowledge {
     /// See [`Knowledge::suggest_allocation`].
     pub fn best_plan(&self, request: &Request, present: Option<&Plan>) -> Result<Plan, NoPlan> {
         let question = self.question(request, present);
-        question.best(&question.machine, request).map(|found| found.plan)
+        question.best(&question.sorted(&question.machine), request).map(|found| found.plan)
     }
 
     /// The time that `plan` would take now, as [`Plan::predicted`]; `None` if it cannot be carried out: one of its CPUs or
@@ -94,27 +102,24 @@ impl Knowledge {
 }
 
 impl Question<'_> {
-    /// The best plan on `machine`, which may be less than the question's.
-    pub fn best(&self, machine: &Machine, request: &Request) -> Result<Found, NoPlan> {
+    /// Sorts what there is of `machine`, which may be less than the question's.
+    pub fn sorted<'m>(&self, machine: &'m Machine) -> Sorted<'m> {
+        Sorted { machine, classes: classes(machine), order: self.order(machine) }
+    }
+
+    /// The best plan for `request`, which may differ from the question's.
+    pub fn best(&self, sorted: &Sorted<'_>, request: &Request) -> Result<Found, NoPlan> {
+        let machine = sorted.machine;
         let (fewest, most) = self.counts(machine, request)?;
         self.memory(machine, request)?;
-        let order = self.order(machine);
-        let (exact, coarse) = (classes::exact(machine), OnceCell::new());
         let present = self.present.map_or_else(CpuSet::default, Plan::cpus);
         let memory = request.bound == Bound::Memory;
         for (fit, even) in [(true, memory), (true, false), (false, memory)] {
             let Request { bytes, weighted, .. } = *request;
             let rules = Rules { bytes, fewest, most, weighted, even, fit };
-            let program = |classes| Program { machine, classes, order: &order };
-            let (classes, counts) = match program(&exact).solve_directly(&rules) {
-                Ok(counts) => (&exact, counts),
-                Err(Harder) => {
-                    let few = coarse.get_or_init(|| classes::few(machine));
-                    (few, program(few).solve(&rules))
-                }
-            };
-            let Some(counts) = counts else { continue };
-            let cpus = pick(machine, classes, &counts, request.caches, &present);
+            let program = Program { machine, classes: &sorted.classes, order: &sorted.order };
+            let Some(counts) = program.solve(&rules) else { continue };
+            let cpus = pick(machine, &sorted.classes, &counts, request.caches, &present);
             if let Some(plan) = divide(machine, request, cpus, fit) {
                 return Ok(Found { plan, even, fit });
             }
@@ -169,9 +174,10 @@ impl Question<'_> {
             here.0 += machine.workers(core, 1).sum;
             here.1 += core.threads.iter().filter(|thread| present.contains(thread.cpu)).count();
         }
+        let index: BTreeMap<u32, usize> =
+            (0..).zip(&self.facts.nodes).map(|(index, node)| (node.id, index)).collect();
         let far = |from: u32, to: u32| {
-            let index = |id| self.facts.nodes.iter().position(|node| node.id == id);
-            let (Some(from), Some(to)) = (index(from), index(to)) else { return u32::MAX };
+            let (Some(&from), Some(&to)) = (index.get(&from), index.get(&to)) else { return u32::MAX };
             distance(self.facts, &self.facts.nodes[from], to)
         };
         // How much farther it is to memory than to the node's own.
@@ -179,62 +185,13 @@ impl Question<'_> {
             let home = machine.reach.get(&node).and_then(|reach| reach.first());
             home.map_or(u32::MAX, |&home| far(node, home).saturating_sub(far(node, node)))
         };
+        let mut order: Vec<(u32, u32)> = strength.keys().map(|&node| (abroad(node), node)).collect();
         let first =
-            strength.iter().max_by_key(|&(&node, &here)| (Reverse(abroad(node)), here, Reverse(node)));
-        let mut order: Vec<u32> = strength.keys().copied().collect();
-        if let Some((&first, _)) = first {
+            order.iter().max_by_key(|&&(abroad, node)| (Reverse(abroad), strength[&node], Reverse(node)));
+        if let Some(&(_, first)) = first {
             let presence = |node| Reverse(strength[&node].1);
-            order.sort_by_cached_key(|&node| (abroad(node), far(first, node), presence(node), node));
+            order.sort_by_cached_key(|&(abroad, node)| (abroad, far(first, node), presence(node), node));
         }
-        order
+        order.into_iter().map(|node| node.1).collect()
     }
-}
-
-/// Gives each CPU its partition and the partition its memory. `None` if there is no room.
-fn divide(machine: &Machine, request: &Request, cpus: Vec<u32>, fit: bool) -> Option<Plan> {
-    let speeds = machine.speeds_on(cpus.iter().copied())?;
-    let node_of = |cpu: u32| machine.cores[machine.places[cpu].0].node;
-    let mut workers: Vec<_> = cpus.iter().map(|&cpu| (node_of(cpu), cpu)).zip(speeds).collect();
-    workers.sort_unstable();
-    let weight = |speed: u32| if request.weighted { u64::from(speed) } else { 1 };
-    let whole: u64 = workers.iter().map(|worker| weight(worker.1)).sum();
-    let (mut partitions, mut before, mut low) = (Vec::new(), 0, 0);
-    for &((node, cpu), speed) in &workers {
-        before += weight(speed);
-        let high = (u128::from(request.bytes) * u128::from(before) / u128::from(whole)) as u64;
-        let node = *machine.reach[&node].first()?;
-        partitions.push(Partition { low, high, cpu, node, weight: weight(speed) as f64 / whole as f64 });
-        low = high;
-    }
-    if !fit {
-        spill(machine, &mut partitions, |cpu| &machine.reach[&node_of(cpu)])?;
-    }
-    let parts =
-        partitions.iter().map(|partition| partition.weight).zip(workers.iter().map(|worker| worker.1));
-    let predicted = machine.time(parts);
-    Some(Plan { partitions, predicted })
-}
-
-/// Leaves partitions where they are as long as there is room, and moves the others to the nearest memory that has some.
-/// `None` if there is none.
-fn spill<'a>(
-    machine: &Machine,
-    partitions: &mut [Partition],
-    reach: impl Fn(u32) -> &'a Vec<u32>,
-) -> Option<()> {
-    let mut free: BTreeMap<u32, Option<u64>> =
-        machine.memory.iter().map(|(&node, memory)| (node, memory.free)).collect();
-    let mut take = |node: u32, size: u64| match free.get_mut(&node) {
-        Some(Some(free)) if *free < size => false,
-        Some(free) => {
-            *free = free.map(|free| free - size);
-            true
-        }
-        None => false,
-    };
-    let without: Vec<_> = partitions.iter_mut().filter(|part| !take(part.node, part.size())).collect();
-    for partition in without {
-        partition.node = *reach(partition.cpu).iter().find(|&&node| take(node, partition.size()))?;
-    }
-    Some(())
 }

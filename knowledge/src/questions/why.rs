@@ -207,7 +207,13 @@ fn memory(question: &Question<'_>, found: &Found) -> Reason {
         })
         .collect();
     let how = if found.fit { "the nearest to the workers" } else { "the nearest that has room" };
-    Reason::new(About::Memory, format!("Memory is {how}: {}.", told.join(", ")))
+    let mut text = format!("Memory is {how}: {}", told.join(", "));
+    // Where all are in proportion, a memory is hardly ever full to the last byte.
+    let full = |(node, size): (&u32, &u64)| question.machine.memory[node].free == Some(*size) && *size > 0;
+    if found.fit && question.request.weighted && sizes.len() > 1 && sizes.iter().any(full) {
+        text += "; where that is all, partitions are smaller than their workers could do";
+    }
+    Reason::new(About::Memory, text + ".")
 }
 
 fn caches(question: &Question<'_>, found: &Found) -> Option<Reason> {

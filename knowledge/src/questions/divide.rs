@@ -1,0 +1,121 @@
+//! Partitions for workers: how large, and in whose memory.
+
+use super::Request;
+use crate::machine::Machine;
+use crate::plan::{Partition, Plan};
+use crate::weighted::together;
+use std::collections::BTreeMap;
+
+/// Workers whose partitions are in proportion to one another, and what these have of all data.
+struct Group {
+    bytes: u64,
+    weight: u64,
+    before: u64,
+}
+
+impl Group {
+    /// The size of the next partition: sizes together are all bytes.
+    fn next(&mut self, weight: u64) -> u64 {
+        let low = u128::from(self.bytes) * u128::from(self.before) / u128::from(self.weight);
+        self.before += weight;
+        (u128::from(self.bytes) * u128::from(self.before) / u128::from(self.weight) - low) as u64
+    }
+}
+
+/// A worker to be.
+struct Worker {
+    node: u32,
+    cpu: u32,
+    speed: u32,
+    /// How large its partition is beside others of its group.
+    weight: u64,
+    /// The memory nearest to it.
+    home: u32,
+    group: usize,
+}
+
+/// Gives each CPU its partition and the partition its memory: if they are to `fit`, the nearest. `None` if there is no room.
+pub(crate) fn divide(machine: &Machine, request: &Request, cpus: Vec<u32>, fit: bool) -> Option<Plan> {
+    let speeds = machine.speeds_on(cpus.iter().copied())?;
+    let node_of = |cpu: u32| machine.cores[machine.places[cpu].0].node;
+    let weight = |speed: u32| if request.weighted { u64::from(speed) } else { 1 };
+    let worker = |(cpu, speed): (u32, u32)| Worker {
+        node: node_of(cpu),
+        cpu,
+        speed,
+        weight: weight(speed),
+        home: 0,
+        group: 0,
+    };
+    let mut workers: Vec<Worker> = cpus.into_iter().zip(speeds).map(worker).collect();
+    workers.sort_unstable_by_key(|worker| (worker.node, worker.cpu));
+    for here in workers.chunk_by_mut(|a, b| a.node == b.node) {
+        let home = *machine.reach[&here[0].node].first()?;
+        here.iter_mut().for_each(|worker| worker.home = home);
+    }
+    let mut groups = groups(machine, request, fit, &mut workers)?;
+    let (mut partitions, mut low) = (Vec::with_capacity(workers.len()), 0);
+    for worker in &workers {
+        let group = &mut groups[worker.group];
+        let part = if group.bytes == request.bytes { 1.0 } else { group.bytes as f64 / request.bytes as f64 };
+        let weight = worker.weight as f64 / group.weight as f64 * part;
+        let high = low + group.next(worker.weight);
+        partitions.push(Partition { low, high, cpu: worker.cpu, node: worker.home, weight });
+        low = high;
+    }
+    if !fit {
+        spill(machine, &mut partitions, |cpu| &machine.reach[&node_of(cpu)])?;
+    }
+    let parts = partitions.iter().zip(&workers).map(|(partition, worker)| (partition.weight, worker.speed));
+    let predicted = machine.time(parts);
+    Some(Plan { partitions, predicted })
+}
+
+/// Who has partitions in proportion to one another: all, but for those near to a memory that is full with less.
+fn groups(machine: &Machine, request: &Request, fit: bool, workers: &mut [Worker]) -> Option<Vec<Group>> {
+    let weight = |workers: &[Worker]| workers.iter().map(|worker| worker.weight).sum::<u64>();
+    let mut groups = vec![Group { bytes: request.bytes, weight: weight(workers), before: 0 }];
+    if !fit || !request.weighted {
+        return Some(groups);
+    }
+    let mut homes = BTreeMap::<u32, u64>::new();
+    for near in workers.chunk_by(|a, b| a.home == b.home) {
+        *homes.entry(near[0].home).or_default() += weight(near);
+    }
+    let parts: Vec<f64> = homes.keys().map(|&home| machine.part(home, request.bytes)).collect();
+    let speeds: Vec<f64> = homes.values().map(|&speed| speed as f64).collect();
+    let (_, full) = together(&speeds, &parts)?;
+    for ((home, weight), _) in homes.into_iter().zip(full).filter(|home| home.1) {
+        let bytes = machine.memory[&home].free?;
+        groups[0].bytes = groups[0].bytes.checked_sub(bytes)?;
+        groups[0].weight -= weight;
+        let group = groups.len();
+        workers.iter_mut().filter(|worker| worker.home == home).for_each(|worker| worker.group = group);
+        groups.push(Group { bytes, weight, before: 0 });
+    }
+    Some(groups)
+}
+
+/// Leaves partitions where they are as long as there is room, and moves the others to the nearest memory that has some.
+/// `None` if there is none.
+fn spill<'a>(
+    machine: &Machine,
+    partitions: &mut [Partition],
+    reach: impl Fn(u32) -> &'a Vec<u32>,
+) -> Option<()> {
+    let mut free: BTreeMap<u32, Option<u64>> =
+        machine.memory.iter().map(|(&node, memory)| (node, memory.free)).collect();
+    let mut take = |node: u32, size: u64| match free.get_mut(&node) {
+        Some(Some(free)) if *free < size => false,
+        Some(free) => {
+            *free = free.map(|free| free - size);
+            true
+        }
+        None => false,
+    };
+    let without: Vec<_> = partitions.iter_mut().filter(|part| !take(part.node, part.size())).collect();
+    for partition in without {
+        partition.node = *reach(partition.cpu).iter().find(|&&node| take(node, partition.size()))?;
+    }
+    Some(())
+}
