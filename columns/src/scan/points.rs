@@ -50,14 +50,12 @@ const PLACES: usize = 2;
 /// Words that differ by less are found without hashing.
 const CLOSE: u64 = 1 << 16;
 
-/// Multiplying by it mixes the lower bits of a word into the upper ones. (Knuth, volume 3, section 6.4: 2^64 by the golden
-/// ratio.)
+/// Multiplying by it mixes all bits of a word into the upper ones. (Knuth, volume 3, section 6.4: 2^64 by the golden ratio.)
 const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
 
 #[inline(always)]
 fn hash(word: u64) -> u64 {
-    // Words of one column often differ in their upper bits alone.
-    (word ^ word >> 32).wrapping_mul(MIX)
+    word.wrapping_mul(MIX)
 }
 
 /// The number of a word's mark, by hash.
