@@ -18,6 +18,8 @@ pub(super) struct Forecast {
 
 /// What an older batch counts when one more is known.
 const FADING: f64 = 0.95;
+/// So many batches say little.
+const FEW: f64 = 2.5;
 /// So many mean errors more than expected are hardly ever needed.
 const CAUTION: f64 = 3.0;
 
@@ -48,9 +50,12 @@ impl Forecast {
         let mean = self.requests / self.count;
         let spread = self.squares / self.count - mean * mean;
         let together = self.products / self.count - mean * self.seconds / self.count;
-        // Batches that were all of about one size do not tell the one time from the other.
+        // Batches that were all of about one size do not tell the one time from the other. The first one or two, which had
+        // few requests as a rule, are no reason to refuse many.
         let each = if spread > mean * mean * 1e-3 {
             (together / spread).max(0.0)
+        } else if self.count < FEW {
+            0.0
         } else {
             self.seconds / self.requests
         };
