@@ -96,7 +96,7 @@ struct Step {
 
 impl Node {
     /// What any number of its workers can do.
-    pub fn sums(&self, classes: &[Class]) -> Sums {
+    pub fn sums(&self, classes: &[Class]) -> Sums<'static> {
         if classes[self.classes.clone()].iter().any(|class| !class.is_concave()) {
             let last = self.one_core_after_another(classes).pop();
             return last.unwrap_or_else(Sums::nothing);
@@ -165,7 +165,7 @@ impl Node {
     }
 
     /// What no core can do, the first, the first two and so on.
-    fn one_core_after_another(&self, classes: &[Class]) -> Vec<Sums> {
+    fn one_core_after_another(&self, classes: &[Class]) -> Vec<Sums<'static>> {
         let mut sums = vec![Sums::nothing()];
         for class in self.cores(classes) {
             let class = &classes[class];
