@@ -85,13 +85,17 @@ fn groups(machine: &Machine, request: &Request, fit: bool, workers: &mut [Worker
     let parts: Vec<f64> = homes.keys().map(|&home| machine.part(home, request.bytes)).collect();
     let speeds: Vec<f64> = homes.values().map(|&speed| speed as f64).collect();
     let (_, full) = together(&speeds, &parts)?;
+    let mut alone = BTreeMap::<u32, usize>::new();
     for ((home, weight), _) in homes.into_iter().zip(full).filter(|home| home.1) {
         let bytes = machine.memory[&home].free?;
         groups[0].bytes = groups[0].bytes.checked_sub(bytes)?;
         groups[0].weight -= weight;
-        let group = groups.len();
-        workers.iter_mut().filter(|worker| worker.home == home).for_each(|worker| worker.group = group);
+        alone.insert(home, groups.len());
         groups.push(Group { bytes, weight, before: 0 });
+    }
+    for near in workers.chunk_by_mut(|a, b| a.home == b.home) {
+        let group = alone.get(&near[0].home).copied().unwrap_or(0);
+        near.iter_mut().for_each(|worker| worker.group = group);
     }
     Some(groups)
 }

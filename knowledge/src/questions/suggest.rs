@@ -114,7 +114,12 @@ impl Question<'_> {
         self.memory(machine, request)?;
         let present = self.present.map_or_else(CpuSet::default, Plan::cpus);
         let memory = request.bound == Bound::Memory;
-        for (fit, even) in [(true, memory), (true, false), (false, memory)] {
+        let tries: &[(bool, bool)] = if memory {
+            &[(true, true), (true, false), (false, true)]
+        } else {
+            &[(true, false), (false, false)]
+        };
+        for &(fit, even) in tries {
             let Request { bytes, weighted, .. } = *request;
             let rules = Rules { bytes, fewest, most, weighted, even, fit };
             let program = Program { machine, classes: &sorted.classes, order: &sorted.order };
