@@ -122,9 +122,10 @@ impl Node {
         let concave = !weighted || classes[self.classes.clone()].iter().all(Class::is_concave);
         if concave {
             for step in &self.steps(classes, slowest, weighted)[..workers] {
-                counts[step.class][step.n - 1] += 1;
+                let counts = &mut counts[classes[step.class].counts()];
+                counts[step.n - 1] += 1;
                 if step.n > 1 {
-                    counts[step.class][step.n - 2] -= 1;
+                    counts[step.n - 2] -= 1;
                 }
             }
             return;
@@ -138,7 +139,7 @@ impl Node {
             let (n, _) =
                 best.fold((0, f64::NEG_INFINITY), |best, new| if new.1 > best.1 { new } else { best });
             if n > 0 {
-                counts[class][n - 1] += 1;
+                counts[classes[class].counts()][n - 1] += 1;
             }
             left -= n;
         }

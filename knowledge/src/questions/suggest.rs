@@ -10,7 +10,7 @@ use crate::plan::Plan;
 use crate::rules::{Derived, distance};
 use crate::solver::{Program, Rules};
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A question, and what was found out for it.
 pub(crate) struct Question<'a> {
@@ -29,6 +29,17 @@ pub(crate) struct Sorted<'a> {
     classes: Vec<Class>,
     /// The nodes in the order in which they are filled.
     order: Vec<u32>,
+}
+
+impl Sorted<'_> {
+    /// Whether the memories nearest to the cores hold so much.
+    fn fits(&self, bytes: u64) -> bool {
+        let nearest = self.order.iter().filter_map(|node| self.machine.reach.get(node)?.first());
+        let nearest: BTreeSet<&u32> = nearest.collect();
+        let free = nearest.into_iter().map(|home| self.machine.memory[home].free);
+        let all = free.into_iter().try_fold(0_u64, |all, free| Some(all.saturating_add(free?)));
+        all.is_none_or(|all| all >= bytes)
+    }
 }
 
 /// A plan, and which rules had to be given up for it.
@@ -119,7 +130,8 @@ impl Question<'_> {
         } else {
             &[(true, false), (false, false)]
         };
-        for &(fit, even) in tries {
+        let fits = sorted.fits(request.bytes);
+        for &(fit, even) in tries.iter().filter(|tries| fits || !tries.0) {
             let Request { bytes, weighted, .. } = *request;
             let rules = Rules { bytes, fewest, most, weighted, even, fit };
             let program = Program { machine, classes: &sorted.classes, order: &sorted.order };
