@@ -39,7 +39,9 @@ pub(crate) fn pick(
     let mut cpus = Vec::new();
     let mut take = |core: usize, workers: usize, taken: &mut BTreeMap<u32, usize>| {
         let core: &Core = &machine.cores[core];
-        core.near.into_iter().for_each(|cache| *taken.entry(cache).or_default() += 1);
+        if let Some(cache) = core.near.filter(|_| caches != Sharing::Any) {
+            *taken.entry(cache).or_default() += 1;
+        }
         cpus.extend(core.threads[..workers].iter().map(|thread| thread.cpu));
     };
     for class in classes {

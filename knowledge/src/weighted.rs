@@ -52,23 +52,24 @@ pub(crate) fn solve(program: &Program<'_>, rules: &Rules) -> Option<Counts> {
 pub(crate) fn together(speeds: &[f64], parts: &[f64]) -> Option<(f64, Vec<bool>)> {
     let mut full = vec![false; speeds.len()];
     let (mut speed, mut rest) = (speeds.iter().sum::<f64>(), 1.0);
+    let mut others = speeds.iter().filter(|&&speed| speed != 0.0).count();
     // A memory that is full leaves more to the others, some of which it may fill.
-    loop {
+    while others > 0 {
         let all = speed / rest;
-        let fills = |&home: &usize| !full[home] && speeds[home] > parts[home] * all * (1.0 + 1e-12);
-        let new: Vec<usize> = (0..speeds.len()).filter(fills).collect();
-        if new.is_empty() {
+        let before = others;
+        for (home, full) in full.iter_mut().enumerate() {
+            if !*full && speeds[home] > parts[home] * all * (1.0 + 1e-12) {
+                *full = true;
+                speed -= speeds[home];
+                rest -= parts[home];
+                others -= 1;
+            }
+        }
+        if others == before {
             return (all > 0.0).then_some((all, full));
         }
-        for home in new {
-            full[home] = true;
-            speed -= speeds[home];
-            rest -= parts[home];
-        }
-        if full.iter().zip(speeds).all(|(&full, &speed)| full || speed == 0.0) {
-            return None;
-        }
     }
+    None
 }
 
 /// How evenly workers are spread, and what follows from it.

@@ -186,10 +186,11 @@ impl Question<'_> {
     fn order(&self, machine: &Machine) -> Vec<u32> {
         let present = self.present.map_or_else(CpuSet::default, Plan::cpus);
         let mut strength = BTreeMap::<u32, (u32, usize)>::new();
-        for core in &machine.cores {
-            let here = strength.entry(core.node).or_default();
-            here.0 += machine.workers(core, 1).sum;
-            here.1 += core.threads.iter().filter(|thread| present.contains(thread.cpu)).count();
+        for cores in machine.cores.chunk_by(|a, b| a.node == b.node) {
+            let here = strength.entry(cores[0].node).or_default();
+            here.0 += cores.iter().map(|core| machine.workers(core, 1).sum).sum::<u32>();
+            let threads = cores.iter().flat_map(|core| &core.threads);
+            here.1 += threads.filter(|thread| present.contains(thread.cpu)).count();
         }
         let index: BTreeMap<u32, usize> =
             (0..).zip(&self.facts.nodes).map(|(index, node)| (node.id, index)).collect();
