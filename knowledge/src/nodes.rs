@@ -41,12 +41,14 @@ pub(crate) fn nodes(program: &Program<'_>, rules: &Rules) -> Vec<Node> {
         (cores > 0).then_some(Node { home, classes, cores, room, small: false })
     };
     let mut nodes: Vec<Node> = program.order.iter().filter_map(node).collect();
-    let mut homes = BTreeMap::<u32, usize>::new();
-    for (rank, node) in nodes.iter().enumerate() {
-        homes.entry(node.home).or_insert(rank);
-    }
-    if homes.len() < nodes.len() {
-        nodes.sort_by_key(|node| homes[&node.home]);
+    let mut homes: Vec<u32> = nodes.iter().map(|node| node.home).collect();
+    homes.sort_unstable();
+    if homes.windows(2).any(|two| two[0] == two[1]) {
+        let mut ranks = BTreeMap::<u32, usize>::new();
+        for (rank, node) in nodes.iter().enumerate() {
+            ranks.entry(node.home).or_insert(rank);
+        }
+        nodes.sort_by_key(|node| ranks[&node.home]);
     }
     if rules.fit && rules.even {
         // What cores with a worker each do.

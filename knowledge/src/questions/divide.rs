@@ -109,13 +109,17 @@ fn spill<'a>(
 ) -> Option<()> {
     let mut free: BTreeMap<u32, Option<u64>> =
         machine.memory.iter().map(|(&node, memory)| (node, memory.free)).collect();
-    let mut take = |node: u32, size: u64| match free.get_mut(&node) {
-        Some(Some(free)) if *free < size => false,
-        Some(free) => {
-            *free = free.map(|free| free - size);
-            true
+    // A memory that has no room for the smallest is not looked at again.
+    let smallest = partitions.iter().map(Partition::size).min()?;
+    let mut take = |node: u32, size: u64| {
+        let Some(left) = free.get_mut(&node) else { return false };
+        let Some(bytes) = left else { return true };
+        let fits = *bytes >= size;
+        *bytes -= if fits { size } else { 0 };
+        if *bytes < smallest {
+            free.remove(&node);
         }
-        None => false,
+        fits
     };
     let without: Vec<_> = partitions.iter_mut().filter(|part| !take(part.node, part.size())).collect();
     for partition in without {
