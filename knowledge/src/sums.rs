@@ -116,7 +116,8 @@ impl<'a> Joint<'a> {
     }
 
     /// Splits them so that they do most, and then takes the workers who add least from the later ones, for one more of the
-    /// first as long as they do enough, then of the second, and so on.
+    /// first as long as they do enough, then of the second, and so on. Each exchange loses no less than the one before it,
+    /// and those who are left are still the ones who add most.
     fn exchanged(&self, further: &[Further], workers: usize, need: f64) -> Option<Vec<usize>> {
         let mut spare = self.sums.at(workers)? - need;
         if spare < 0.0 {

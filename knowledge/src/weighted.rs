@@ -2,7 +2,7 @@
 //!
 //! Workers do together what the sum of their speeds is, but those near to a memory no more than the part of all that it
 //! holds: if all do *v*, they do min(*v* × part, sum) ([`together`]). For a given *v* this bounds each memory's workers alone,
-//! so that the most that any number of workers can do follows memory by memory ([`Sums::with`]). They can reach *v* if that
+//! so that the most that any number of workers can do follows memory by memory ([`Joint`]). They can reach *v* if that
 //! is no less than *v*; and what they are then does at least as much. So *v* is raised from what was found until nothing
 //! reaches more.
 
