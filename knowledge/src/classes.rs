@@ -1,6 +1,8 @@
 //! Cores of a node that are alike, counted: which of them get workers is chosen afterwards.
 
 use crate::machine::{Machine, Workers};
+use std::mem;
+use std::ops::Range;
 
 /// Cores that are alike.
 pub(crate) struct Class {
@@ -10,12 +12,19 @@ pub(crate) struct Class {
     pub cores: Vec<usize>,
     /// What workers do if a core has one, two and so on.
     pub options: Vec<Workers>,
+    /// How many options the classes before it have.
+    before: usize,
 }
 
 impl Class {
     /// What workers do together, if a core has so many.
     pub fn value(&self, workers: usize) -> f64 {
         if workers == 0 { 0.0 } else { f64::from(self.options[workers - 1].sum) }
+    }
+
+    /// Where a solution says how many of its cores have one worker, two and so on.
+    pub fn counts(&self) -> Range<usize> {
+        self.before..self.before + self.options.len()
     }
 
     /// How many workers a core may have that are no slower: with more of them, none gets faster.
@@ -37,10 +46,12 @@ pub(crate) fn classes(machine: &Machine) -> Vec<Class> {
         |core| (1..=machine.room(core)).map(|workers| machine.workers(core, workers)).collect::<Vec<_>>();
     let mut cores: Vec<_> = machine.cores.iter().map(|core| (core.node, options(core))).zip(0..).collect();
     cores.sort_unstable();
-    let class = |alike: &[((u32, Vec<Workers>), usize)]| Class {
-        node: alike[0].0.0,
-        cores: alike.iter().map(|core| core.1).collect(),
-        options: alike[0].0.1.clone(),
+    let mut before = 0;
+    let class = |alike: &mut [((u32, Vec<Workers>), usize)]| {
+        let (node, options) = mem::take(&mut alike[0].0);
+        let cores = alike.iter().map(|core| core.1).collect();
+        before += options.len();
+        Class { node, cores, before: before - options.len(), options }
     };
-    cores.chunk_by(|one, other| one.0 == other.0).map(class).collect()
+    cores.chunk_by_mut(|one, other| one.0 == other.0).map(class).collect()
 }

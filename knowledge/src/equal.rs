@@ -5,11 +5,12 @@
 //! within that, those that may have workers can have all numbers up to some most: on the highest level that asks of no node
 //! more than its memory holds. If this is less than *w*, there are no more than that; so *w* is lowered until it is not.
 
-use crate::classes::Class;
+use crate::machine::Workers;
 use crate::nodes::{Levels, Node, nodes};
 use crate::solver::{CLOSE, Counts, Program, Rules};
 use crate::weighted::together;
 use std::cmp::Reverse;
+use std::iter::repeat_n;
 use std::ops::Range;
 
 /// What is the same for all speeds.
@@ -44,14 +45,12 @@ struct Found {
 pub(crate) fn solve(program: &Program<'_>, rules: &Rules) -> Option<Counts> {
     let nodes = nodes(program, rules);
     let slowest = |node: &Node| {
-        let classes = &program.classes[node.classes.clone()];
-        let of_first = |class: &Class| std::iter::repeat_n(class.options[0].slowest, class.cores.len());
-        let of_class = |class: &Class| {
-            let options = class.options.iter().map(|option| option.slowest);
-            options.flat_map(|slowest| std::iter::repeat_n(slowest, class.cores.len())).collect::<Vec<_>>()
-        };
-        let mut speeds: [Vec<u32>; 2] =
-            [classes.iter().flat_map(of_class).collect(), classes.iter().flat_map(of_first).collect()];
+        let mut speeds = [Vec::with_capacity(node.room), Vec::with_capacity(node.cores)];
+        for class in &program.classes[node.classes.clone()] {
+            let of_cores = |option: &Workers| repeat_n(option.slowest, class.cores.len());
+            speeds[0].extend(class.options.iter().flat_map(of_cores));
+            speeds[1].extend(of_cores(&class.options[0]));
+        }
         speeds.iter_mut().for_each(|speeds| speeds.sort_unstable_by_key(|&speed| Reverse(speed)));
         speeds
     };

@@ -71,7 +71,7 @@ pub(crate) struct Memory {
 
 impl Thread {
     /// How fast a worker is on it, where each busy thread of its core gets so much of the core.
-    fn speed(&self, beside: u32) -> u32 {
+    pub fn speed(&self, beside: u32) -> u32 {
         (self.share * beside / WHOLE).max(1)
     }
 }
@@ -128,27 +128,16 @@ impl Machine {
 
     /// What so many workers do on the first threads of a core.
     pub fn workers(&self, core: &Core, workers: usize) -> Workers {
-        let (with, without) = core.threads.split_at(workers);
-        let busy =
-            core.rest + with.len() as u32 * WHOLE + without.iter().map(|thread| thread.busy).sum::<u32>();
-        let beside = speed::beside(busy, self.second);
-        let speeds = || with.iter().map(|thread| thread.speed(beside));
+        let beside = self.beside(core, |thread| thread < workers);
+        let speeds = || core.threads[..workers].iter().map(|thread| thread.speed(beside));
         Workers { sum: speeds().sum(), slowest: speeds().min().unwrap_or(0) }
     }
 
-    /// How fast the workers on these threads of a core are.
-    pub fn speeds(&self, core: &Core, mut chosen: impl FnMut(usize) -> bool) -> Vec<u32> {
-        let (mut busy, mut with) = (core.rest, Vec::new());
-        for (index, thread) in core.threads.iter().enumerate() {
-            if chosen(index) {
-                with.push(thread);
-                busy += WHOLE;
-            } else {
-                busy += thread.busy;
-            }
-        }
-        let beside = speed::beside(busy, self.second);
-        with.into_iter().map(|thread| thread.speed(beside)).collect()
+    /// What each busy thread of a core gets of it if these have a worker.
+    pub fn beside(&self, core: &Core, chosen: impl Fn(usize) -> bool) -> u32 {
+        let threads = core.threads.iter().enumerate();
+        let busy = threads.map(|(index, thread)| if chosen(index) { WHOLE } else { thread.busy });
+        speed::beside(core.rest + busy.sum::<u32>(), self.second)
     }
 
     /// How fast each worker is if these CPUs have one; `None` if one of them may not be used.
@@ -171,8 +160,9 @@ impl Machine {
                 return None;
             }
             if workers > 0 {
-                let fast = self.speeds(core, |thread| here[thread].is_some());
-                here.iter_mut().flatten().zip(fast).for_each(|(speed, fast)| *speed = fast);
+                let beside = self.beside(core, |thread| here[thread].is_some());
+                let threads = here.iter_mut().zip(&core.threads);
+                threads.for_each(|(speed, thread)| *speed = speed.map(|_| thread.speed(beside)));
             }
         }
         places.into_iter().map(|place| speeds[place]).collect()

@@ -41,12 +41,14 @@ pub(crate) fn nodes(program: &Program<'_>, rules: &Rules) -> Vec<Node> {
         (cores > 0).then_some(Node { home, classes, cores, room, small: false })
     };
     let mut nodes: Vec<Node> = program.order.iter().filter_map(node).collect();
-    let mut homes = BTreeMap::<u32, usize>::new();
-    for (rank, node) in nodes.iter().enumerate() {
-        homes.entry(node.home).or_insert(rank);
-    }
-    if homes.len() < nodes.len() {
-        nodes.sort_by_key(|node| homes[&node.home]);
+    let mut homes: Vec<u32> = nodes.iter().map(|node| node.home).collect();
+    homes.sort_unstable();
+    if homes.windows(2).any(|two| two[0] == two[1]) {
+        let mut ranks = BTreeMap::<u32, usize>::new();
+        for (rank, node) in nodes.iter().enumerate() {
+            ranks.entry(node.home).or_insert(rank);
+        }
+        nodes.sort_by_key(|node| ranks[&node.home]);
     }
     if rules.fit && rules.even {
         // What cores with a worker each do.
@@ -96,7 +98,7 @@ struct Step {
 
 impl Node {
     /// What any number of its workers can do.
-    pub fn sums(&self, classes: &[Class]) -> Sums {
+    pub fn sums(&self, classes: &[Class]) -> Sums<'static> {
         if classes[self.classes.clone()].iter().any(|class| !class.is_concave()) {
             let last = self.one_core_after_another(classes).pop();
             return last.unwrap_or_else(Sums::nothing);
@@ -122,9 +124,10 @@ impl Node {
         let concave = !weighted || classes[self.classes.clone()].iter().all(Class::is_concave);
         if concave {
             for step in &self.steps(classes, slowest, weighted)[..workers] {
-                counts[step.class][step.n - 1] += 1;
+                let counts = &mut counts[classes[step.class].counts()];
+                counts[step.n - 1] += 1;
                 if step.n > 1 {
-                    counts[step.class][step.n - 2] -= 1;
+                    counts[step.n - 2] -= 1;
                 }
             }
             return;
@@ -138,7 +141,7 @@ impl Node {
             let (n, _) =
                 best.fold((0, f64::NEG_INFINITY), |best, new| if new.1 > best.1 { new } else { best });
             if n > 0 {
-                counts[class][n - 1] += 1;
+                counts[classes[class].counts()][n - 1] += 1;
             }
             left -= n;
         }
@@ -165,7 +168,7 @@ impl Node {
     }
 
     /// What no core can do, the first, the first two and so on.
-    fn one_core_after_another(&self, classes: &[Class]) -> Vec<Sums> {
+    fn one_core_after_another(&self, classes: &[Class]) -> Vec<Sums<'static>> {
         let mut sums = vec![Sums::nothing()];
         for class in self.cores(classes) {
             let class = &classes[class];

@@ -121,7 +121,7 @@ fn best(machine: &Machine, request: &Request, order: &[u32], even: bool, fit: bo
             let slowest = if request.weighted { 0 } else { *speeds.iter().min()? };
             let mut nodes = BTreeMap::<u32, (usize, usize)>::new();
             for core in &machine.cores {
-                let usable = machine.speeds(core, |thread| thread == 0)[0] >= slowest;
+                let usable = core.threads[0].speed(machine.beside(core, |thread| thread == 0)) >= slowest;
                 nodes.entry(core.node).or_default().1 += usize::from(usable);
             }
             chosen.iter().for_each(|cpu| nodes.entry(node(cpu)).or_default().0 += 1);

@@ -4,7 +4,6 @@ use crate::classes::Class;
 use crate::facts::CpuSet;
 use crate::machine::{Core, Machine};
 use crate::questions::Sharing;
-use crate::solver::Counts;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
@@ -31,7 +30,7 @@ impl Group {
 pub(crate) fn pick(
     machine: &Machine,
     classes: &[Class],
-    counts: &Counts,
+    counts: &[usize],
     caches: Sharing,
     present: &CpuSet,
 ) -> Vec<u32> {
@@ -40,10 +39,13 @@ pub(crate) fn pick(
     let mut cpus = Vec::new();
     let mut take = |core: usize, workers: usize, taken: &mut BTreeMap<u32, usize>| {
         let core: &Core = &machine.cores[core];
-        core.near.into_iter().for_each(|cache| *taken.entry(cache).or_default() += 1);
+        if let Some(cache) = core.near.filter(|_| caches != Sharing::Any) {
+            *taken.entry(cache).or_default() += 1;
+        }
         cpus.extend(core.threads[..workers].iter().map(|thread| thread.cpu));
     };
-    for (class, counts) in classes.iter().zip(counts) {
+    for class in classes {
+        let counts = &counts[class.counts()];
         // There is nothing to choose where all are alike.
         if let Some(most) = counts.iter().position(|&count| count == class.cores.len()) {
             class.cores.iter().for_each(|&core| take(core, most + 1, &mut taken));

@@ -43,8 +43,8 @@ pub(crate) struct Rules {
 /// Values that differ by less than this part of them are the same.
 pub(crate) const CLOSE: f64 = 1e-6;
 
-/// How many cores of each class have one worker, two and so on.
-pub(crate) type Counts = Vec<Vec<usize>>;
+/// How many cores of each class have one worker, two and so on, class by class ([`Class::counts`]).
+pub(crate) type Counts = Vec<usize>;
 
 /// The classes of a machine, and the nodes in the order in which they are to be filled.
 pub(crate) struct Program<'a> {
@@ -61,7 +61,7 @@ impl Program<'_> {
 
     /// No workers.
     pub fn none(&self) -> Counts {
-        self.classes.iter().map(|class| vec![0; class.options.len()]).collect()
+        vec![0; self.classes.last().map_or(0, |last| last.counts().end)]
     }
 
     /// The part of a speed that the quota lets through.

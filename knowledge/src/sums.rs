@@ -1,97 +1,165 @@
 //! What so many workers can do together at most, for each number of them.
 
+use std::borrow::Cow;
+
 /// What `first` workers do, one more, and so on.
 #[derive(Clone, Debug)]
-pub(crate) struct Sums {
+pub(crate) struct Sums<'a> {
     /// The fewest workers.
-    pub first: usize,
-    pub values: Vec<f64>,
+    first: usize,
+    values: Cow<'a, [f64]>,
+    /// No more than that counts.
+    cap: f64,
     /// Each further worker adds no more than the one before it.
     concave: bool,
 }
 
-impl Sums {
+impl Sums<'_> {
     /// At least one value.
     pub fn new(first: usize, values: Vec<f64>) -> Self {
         let concave = values.windows(3).all(|three| three[2] - three[1] <= three[1] - three[0]);
-        Self { first, values, concave }
+        Self { first, values: values.into(), cap: f64::INFINITY, concave }
     }
 
     /// No workers, who do nothing.
     pub fn nothing() -> Self {
-        Self { first: 0, values: vec![0.0], concave: true }
+        Self::new(0, vec![0.0])
     }
 
     /// What so many do.
     pub fn at(&self, workers: usize) -> Option<f64> {
-        self.values.get(workers.checked_sub(self.first)?).copied()
+        Some(self.values.get(workers.checked_sub(self.first)?)?.min(self.cap))
     }
 
     /// Numbers of workers, each with what they do.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (usize, f64)> {
-        self.values.iter().enumerate().map(|(index, &value)| (self.first + index, value))
+        self.values.iter().enumerate().map(|(index, value)| (self.first + index, value.min(self.cap)))
     }
 
     /// The same for `least` to `most` workers: numbers that are there.
-    pub fn between(&self, least: usize, most: usize) -> Self {
-        let values = self.values[least - self.first..=most - self.first].to_vec();
-        Self { first: least, values, concave: self.concave }
+    pub fn between(&self, least: usize, most: usize) -> Sums<'_> {
+        let values = &self.values[least - self.first..=most - self.first];
+        Sums { first: least, values: values.into(), ..*self }
     }
 
     /// The same where no more than `cap` counts.
-    pub fn capped(&self, cap: f64) -> Self {
-        Self { values: self.values.iter().map(|value| value.min(cap)).collect(), ..*self }
+    pub fn capped(&self, cap: f64) -> Sums<'_> {
+        Sums { values: (*self.values).into(), cap: self.cap.min(cap), ..*self }
     }
 
     /// What workers of both can do.
-    pub fn with(&self, other: &Self) -> Self {
-        let (a, b) = (&self.values, &other.values);
-        let many = a.len() + b.len() - 1;
-        let concave = self.concave && other.concave;
-        let values = if concave {
-            // The next is always the one that adds more.
-            let (mut i, mut j) = (0, 0);
-            let mut values = Vec::with_capacity(many);
-            values.push(a[0] + b[0]);
-            while values.len() < many {
-                if j + 1 == b.len() || (i + 1 < a.len() && a[i + 1] - a[i] >= b[j + 1] - b[j]) {
-                    i += 1;
-                } else {
-                    j += 1;
-                }
-                values.push(a[i] + b[j]);
+    pub fn with(&self, other: &Self) -> Sums<'static> {
+        let (short, long) =
+            if self.values.len() < other.values.len() { (self, other) } else { (other, self) };
+        let long: Vec<f64> = long.iter().map(|sum| sum.1).collect();
+        let mut values = vec![f64::NEG_INFINITY; short.values.len() + long.len() - 1];
+        for (index, (_, more)) in short.iter().enumerate() {
+            for (value, sum) in values[index..].iter_mut().zip(&long) {
+                *value = if *value < sum + more { sum + more } else { *value };
             }
-            values
-        } else {
-            let (short, long) = if a.len() < b.len() { (a, b) } else { (b, a) };
-            let mut values = vec![f64::NEG_INFINITY; many];
-            for (index, more) in short.iter().enumerate() {
-                for (value, sum) in values[index..].iter_mut().zip(long) {
-                    *value = if *value < sum + more { sum + more } else { *value };
-                }
+        }
+        Sums::new(self.first + other.first, values)
+    }
+}
+
+/// Several together.
+pub(crate) struct Joint<'a> {
+    all: &'a [Sums<'a>],
+    /// What they can do.
+    pub sums: Sums<'static>,
+    /// Where each further worker adds no more than the one before it, all but the first of each: those first who add most.
+    further: Option<Vec<Further>>,
+}
+
+/// One more worker.
+struct Further {
+    gain: f64,
+    /// Whose.
+    of: usize,
+}
+
+impl<'a> Joint<'a> {
+    pub fn of(all: &'a [Sums<'a>]) -> Self {
+        if !all.iter().all(|sums| sums.concave) {
+            return Self { all, sums: pairwise(all), further: None };
+        }
+        let many = all.iter().map(|sums| sums.values.len() - 1).sum();
+        let (mut first, mut sum, mut further) = (0, 0.0, Vec::with_capacity(many));
+        for (of, sums) in all.iter().enumerate() {
+            let mut before = sums.values[0].min(sums.cap);
+            (first, sum) = (first + sums.first, sum + before);
+            for value in sums.values[1..].iter().map(|value| value.min(sums.cap)) {
+                further.push(Further { gain: value - before, of });
+                before = value;
             }
-            values
-        };
-        Self { first: self.first + other.first, values, concave }
+        }
+        further.sort_unstable_by(|a, b| b.gain.total_cmp(&a.gain));
+        let mut values = Vec::with_capacity(many + 1);
+        values.push(sum);
+        values.extend(further.iter().map(|one| {
+            sum += one.gain;
+            sum
+        }));
+        let sums = Sums { first, values: values.into(), cap: f64::INFINITY, concave: true };
+        Self { all, sums, further: Some(further) }
+    }
+
+    /// Splits `workers` so that they do at least `need`: as many as possible go to the first, then to the second, and so on.
+    /// `None` if they do not do so much.
+    pub fn split(&self, workers: usize, need: f64) -> Option<Vec<usize>> {
+        // Sums in another order differ by less.
+        let need = need - 1e-9 * need.abs().max(1.0);
+        match &self.further {
+            Some(further) => self.exchanged(further, workers, need),
+            None => split(self.all, &tails(self.all), workers, need),
+        }
+    }
+
+    /// Splits them so that they do most, and then takes the workers who add least from the later ones, for one more of the
+    /// first as long as they do enough, then of the second, and so on. Each exchange loses no less than the one before it,
+    /// and those who are left are still the ones who add most.
+    fn exchanged(&self, further: &[Further], workers: usize, need: f64) -> Option<Vec<usize>> {
+        let mut spare = self.sums.at(workers)? - need;
+        if spare < 0.0 {
+            return None;
+        }
+        let mut later = &further[..workers - self.sums.first];
+        let mut taken: Vec<usize> = self.all.iter().map(|sums| sums.first).collect();
+        later.iter().for_each(|one| taken[one.of] += 1);
+        for (index, sums) in self.all.iter().enumerate() {
+            while let Some((last, others)) = later.split_last() {
+                if last.of > index {
+                    let Some(more) = sums.at(taken[index] + 1) else { break };
+                    let loss = last.gain - (more - sums.at(taken[index])?);
+                    if loss > spare {
+                        break;
+                    }
+                    spare -= loss;
+                    taken[index] += 1;
+                    taken[last.of] -= 1;
+                }
+                later = others;
+            }
+        }
+        Some(taken)
     }
 }
 
 /// What all can do.
-pub(crate) fn of_all(all: &[Sums]) -> Sums {
+fn pairwise(all: &[Sums<'_>]) -> Sums<'static> {
     // Pairs first, so that long ones are put together seldom.
     match all {
         [] => Sums::nothing(),
-        [one] => one.clone(),
-        [one, other] => one.with(other),
+        [one] => one.with(&Sums::nothing()),
         more => {
             let (some, others) = more.split_at(more.len() / 2);
-            of_all(some).with(&of_all(others))
+            pairwise(some).with(&pairwise(others))
         }
     }
 }
 
 /// What all can do, what all but the first can do, and so on, and at last nobody.
-pub(crate) fn tails(all: &[Sums]) -> Vec<Sums> {
+fn tails(all: &[Sums<'_>]) -> Vec<Sums<'static>> {
     let mut tails = vec![Sums::nothing()];
     for sums in all.iter().rev() {
         let tail = sums.with(&tails[tails.len() - 1]);
@@ -101,11 +169,9 @@ pub(crate) fn tails(all: &[Sums]) -> Vec<Sums> {
     tails
 }
 
-/// Splits `workers` among `all`, whose `tails` these are, so that they do at least `need`: as many as possible go to the
-/// first, then to the second, and so on. `None` if they do not do so much.
-pub(crate) fn split(all: &[Sums], tails: &[Sums], workers: usize, need: f64) -> Option<Vec<usize>> {
-    // Sums in another order differ by less.
-    let (mut left, mut need) = (workers, need - 1e-9 * need.abs().max(1.0));
+/// Splits `workers` among `all`, whose `tails` these are.
+fn split(all: &[Sums<'_>], tails: &[Sums<'_>], workers: usize, need: f64) -> Option<Vec<usize>> {
+    let (mut left, mut need) = (workers, need);
     let mut taken = Vec::with_capacity(all.len());
     for (sums, tail) in all.iter().zip(&tails[1..]) {
         let enough = |&(here, value): &(usize, f64)| {
@@ -127,9 +193,10 @@ mod tests {
     #[test]
     fn the_next_is_the_one_that_adds_more() {
         let (a, b) = (Sums::new(1, vec![5.0, 9.0, 10.0]), Sums::new(0, vec![0.0, 3.0, 6.0]));
-        let both = a.with(&b);
-        assert_eq!((both.first, both.values), (1, vec![5.0, 9.0, 12.0, 15.0, 16.0]));
-        assert_eq!(a.capped(9.5).values, [5.0, 9.0, 9.5]);
+        let both = [a.clone(), b];
+        let sums = [(1, 5.0), (2, 9.0), (3, 12.0), (4, 15.0), (5, 16.0)];
+        assert!(Joint::of(&both).sums.iter().eq(sums) && both[0].with(&both[1]).iter().eq(sums));
+        assert!(a.capped(9.5).iter().eq([(1, 5.0), (2, 9.0), (3, 9.5)]));
         assert_eq!(a.between(2, 3).at(2), Some(9.0));
         assert_eq!((a.at(0), a.at(4)), (None, None));
     }
@@ -153,6 +220,7 @@ mod tests {
                 Sums::new(*first, gains.into_iter().scan(0.0, sum).collect())
             };
             let all: Vec<_> = all.iter().map(sums).collect();
+            let joint = Joint::of(&all);
             let tails = tails(&all);
             for (workers, most) in tails[0].iter() {
                 let need = (most * share).round();
@@ -165,10 +233,11 @@ mod tests {
                 }
                 let best = splits.iter().map(|split| split.0).fold(0.0, f64::max);
                 prop_assert_eq!(best, most);
-                prop_assert_eq!(of_all(&all).at(workers), Some(most));
+                prop_assert_eq!(joint.sums.at(workers), Some(most));
                 let first = splits.into_iter().filter(|split| split.0 >= need).map(|split| split.1).max();
-                prop_assert_eq!(split(&all, &tails, workers, need), first);
-                prop_assert_eq!(split(&all, &tails, workers, most + 1.0), None);
+                prop_assert_eq!(split(&all, &tails, workers, need), first.clone());
+                prop_assert_eq!(joint.split(workers, need), first);
+                prop_assert_eq!(joint.split(workers, most + 1.0), None);
             }
         }
     }

@@ -85,13 +85,17 @@ fn groups(machine: &Machine, request: &Request, fit: bool, workers: &mut [Worker
     let parts: Vec<f64> = homes.keys().map(|&home| machine.part(home, request.bytes)).collect();
     let speeds: Vec<f64> = homes.values().map(|&speed| speed as f64).collect();
     let (_, full) = together(&speeds, &parts)?;
+    let mut alone = BTreeMap::<u32, usize>::new();
     for ((home, weight), _) in homes.into_iter().zip(full).filter(|home| home.1) {
         let bytes = machine.memory[&home].free?;
         groups[0].bytes = groups[0].bytes.checked_sub(bytes)?;
         groups[0].weight -= weight;
-        let group = groups.len();
-        workers.iter_mut().filter(|worker| worker.home == home).for_each(|worker| worker.group = group);
+        alone.insert(home, groups.len());
         groups.push(Group { bytes, weight, before: 0 });
+    }
+    for near in workers.chunk_by_mut(|a, b| a.home == b.home) {
+        let group = alone.get(&near[0].home).copied().unwrap_or(0);
+        near.iter_mut().for_each(|worker| worker.group = group);
     }
     Some(groups)
 }
@@ -105,13 +109,17 @@ fn spill<'a>(
 ) -> Option<()> {
     let mut free: BTreeMap<u32, Option<u64>> =
         machine.memory.iter().map(|(&node, memory)| (node, memory.free)).collect();
-    let mut take = |node: u32, size: u64| match free.get_mut(&node) {
-        Some(Some(free)) if *free < size => false,
-        Some(free) => {
-            *free = free.map(|free| free - size);
-            true
+    // A memory that has no room for the smallest is not looked at again.
+    let smallest = partitions.iter().map(Partition::size).min()?;
+    let mut take = |node: u32, size: u64| {
+        let Some(left) = free.get_mut(&node) else { return false };
+        let Some(bytes) = left else { return true };
+        let fits = *bytes >= size;
+        *bytes -= if fits { size } else { 0 };
+        if *bytes < smallest {
+            free.remove(&node);
         }
-        None => false,
+        fits
     };
     let without: Vec<_> = partitions.iter_mut().filter(|part| !take(part.node, part.size())).collect();
     for partition in without {

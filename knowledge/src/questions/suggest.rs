@@ -10,7 +10,7 @@ use crate::plan::Plan;
 use crate::rules::{Derived, distance};
 use crate::solver::{Program, Rules};
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A question, and what was found out for it.
 pub(crate) struct Question<'a> {
@@ -29,6 +29,17 @@ pub(crate) struct Sorted<'a> {
     classes: Vec<Class>,
     /// The nodes in the order in which they are filled.
     order: Vec<u32>,
+}
+
+impl Sorted<'_> {
+    /// Whether the memories nearest to the cores hold so much.
+    fn fits(&self, bytes: u64) -> bool {
+        let nearest = self.order.iter().filter_map(|node| self.machine.reach.get(node)?.first());
+        let nearest: BTreeSet<&u32> = nearest.collect();
+        let free = nearest.into_iter().map(|home| self.machine.memory[home].free);
+        let all = free.into_iter().try_fold(0_u64, |all, free| Some(all.saturating_add(free?)));
+        all.is_none_or(|all| all >= bytes)
+    }
 }
 
 /// A plan, and which rules had to be given up for it.
@@ -114,7 +125,13 @@ impl Question<'_> {
         self.memory(machine, request)?;
         let present = self.present.map_or_else(CpuSet::default, Plan::cpus);
         let memory = request.bound == Bound::Memory;
-        for (fit, even) in [(true, memory), (true, false), (false, memory)] {
+        let tries: &[(bool, bool)] = if memory {
+            &[(true, true), (true, false), (false, true)]
+        } else {
+            &[(true, false), (false, false)]
+        };
+        let fits = sorted.fits(request.bytes);
+        for &(fit, even) in tries.iter().filter(|tries| fits || !tries.0) {
             let Request { bytes, weighted, .. } = *request;
             let rules = Rules { bytes, fewest, most, weighted, even, fit };
             let program = Program { machine, classes: &sorted.classes, order: &sorted.order };
@@ -169,10 +186,11 @@ impl Question<'_> {
     fn order(&self, machine: &Machine) -> Vec<u32> {
         let present = self.present.map_or_else(CpuSet::default, Plan::cpus);
         let mut strength = BTreeMap::<u32, (u32, usize)>::new();
-        for core in &machine.cores {
-            let here = strength.entry(core.node).or_default();
-            here.0 += machine.workers(core, 1).sum;
-            here.1 += core.threads.iter().filter(|thread| present.contains(thread.cpu)).count();
+        for cores in machine.cores.chunk_by(|a, b| a.node == b.node) {
+            let here = strength.entry(cores[0].node).or_default();
+            here.0 += cores.iter().map(|core| machine.workers(core, 1).sum).sum::<u32>();
+            let threads = cores.iter().flat_map(|core| &core.threads);
+            here.1 += threads.filter(|thread| present.contains(thread.cpu)).count();
         }
         let index: BTreeMap<u32, usize> =
             (0..).zip(&self.facts.nodes).map(|(index, node)| (node.id, index)).collect();
