@@ -180,7 +180,9 @@ impl Index {
         let there = by.range(column, word).unwrap_or((0, u64::MAX));
         let cut = |&(.., (low, high, query)): &(_, _, _, Span)| (low.max(there.0), high.min(there.1), query);
         let ranges: Vec<Span> = most.iter().map(cut).collect();
-        queries.retain(|query| ranges.iter().all(|range| range.2 != *query));
+        let mut folded: Vec<u32> = ranges.iter().map(|range| range.2).collect();
+        folded.sort_unstable();
+        queries.retain(|query| folded.binary_search(query).is_err());
         Some(Fold::new(column, kind.keys(), &ranges, shape, &mut self.cells))
     }
 
