@@ -16,6 +16,7 @@
 //! | `epoch` | retired objects beside the tasks that have found them |
 //! | `fork` | halves of joins beside those who take them, and owners that sleep meanwhile |
 //! | `grant` | tasks with several objects |
+//! | `claim` | tasks that claim ranges of granules |
 //! | `group` | tickets of the members of a group, and what comes after them |
 //! | `heap` | blocks that move between two cores |
 //! | `sets` | functions of a set beside who waits for them |
@@ -31,6 +32,7 @@
 //! that a weaker store right after one, such as that of a task into its place of an inbox, is ordered anyway. Values of
 //! plain memory are seen by it only in cells, which is why models keep their data in [`Watched`].
 
+mod claim;
 mod epoch;
 mod fork;
 mod grant;

@@ -3,6 +3,7 @@
 mod access;
 mod bare;
 pub(crate) mod builder;
+mod claim;
 mod descriptor;
 mod failure;
 mod group;
@@ -12,9 +13,11 @@ mod many;
 mod once;
 mod sets;
 mod visit;
+mod waiting;
 
 pub use access::{Access, AccessSet, Read, ReadLink, Write, WriteLink, Written};
 pub use builder::{RuntimeId, Spawner, TaskBuilder};
+pub use claim::{Claim, Claiming, Granules, Within};
 pub use failure::{Failure, JoinError, PanicPayload};
 pub use group::{After, Alone, Group, Immediate, Membership, Of};
 pub use handle::{Handle, Promise};

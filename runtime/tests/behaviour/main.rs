@@ -16,6 +16,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod claims;
 mod failures;
 mod forks;
 mod groups;

@@ -10,7 +10,8 @@ use crate::memory::SizeClass;
 use crate::object::Fetch;
 use crate::scheduler::Shared;
 use crate::task::builder::{Options, sealed::Spawn};
-use crate::task::{MOST_OBJECTS, Meta, Spawner, Task};
+use crate::task::waiting::Waiting;
+use crate::task::{Meta, Spawner, Task};
 use alloc::sync::Arc;
 use core::ptr::NonNull;
 
@@ -22,18 +23,6 @@ pub struct After<P: Spawner> {
     outcome: Option<Arc<Outcome>>,
     /// The task touches nothing that an epoch would have to keep, and so begins its operation later.
     is_free: bool,
-}
-
-/// A task that waits for the end of a group, as its spawner left it: admitted and complete.
-pub(super) enum Waiting {
-    /// It goes where these say, or to this home if there is one.
-    Ready(NonNull<Task>, Options, Option<usize>),
-    /// It has no objects, and is bound to nothing unless these say so.
-    Bare(NonNull<Task>, Options),
-    /// The same, of no epoch yet.
-    Free(NonNull<Task>, Options),
-    /// As many envoys go to their homes.
-    Envoys([(usize, NonNull<Task>); MOST_OBJECTS], usize),
 }
 
 impl<P: Immediate> After<P> {
@@ -65,31 +54,6 @@ impl<P: Spawner> Drop for After<P> {
                 && let Some(waiting) = Tally::end(self.tally, self.spawner.shared(), self.spawner.on_worker())
             {
                 waiting.send(&mut self.spawner);
-            }
-        }
-    }
-}
-
-impl Waiting {
-    /// Sends the task on its way: the group is over.
-    pub(super) fn send(self, spawner: &mut impl Spawn) {
-        // SAFETY: the task, or its envoys, were left with the group by a spawner that owned them, and are the caller's.
-        unsafe {
-            match self {
-                Self::Ready(task, options, home) => {
-                    let &Task { meta, fetch, .. } = task.as_ref();
-                    spawner.send(task, &options, home, meta, fetch);
-                }
-                Self::Bare(task, options) => spawner.send_bare(task, &options, task.as_ref().meta),
-                Self::Free(mut task, options) => {
-                    let begun = Options { operation: true, ..options };
-                    let meta = task.as_ref().meta.in_epoch(spawner.admit(&begun).epoch());
-                    task.as_mut().meta = meta;
-                    // After it was counted in its epoch: a shutdown sees one of the two.
-                    spawner.shared().epochs.end_wait();
-                    spawner.send_bare(task, &options, meta);
-                }
-                Self::Envoys(mut envoys, count) => spawner.enlist(&mut envoys[..count]),
             }
         }
     }
@@ -155,8 +119,6 @@ impl<P: Spawner> Spawn for After<P> {
     }
 
     unsafe fn enlist(&mut self, tasks: &mut [(usize, NonNull<Task>)]) {
-        let mut envoys = [tasks[0]; MOST_OBJECTS];
-        envoys[..tasks.len()].copy_from_slice(tasks);
-        self.leave(Waiting::Envoys(envoys, tasks.len()));
+        self.leave(Waiting::envoys(tasks));
     }
 }

@@ -18,7 +18,7 @@ pub trait Membership: sealed::Sealed {
     fn sink(self) -> Self::Sink;
 }
 
-mod sealed {
+pub(in crate::task) mod sealed {
     pub trait Sealed {}
 }
 

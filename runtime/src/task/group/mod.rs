@@ -26,6 +26,7 @@ pub use after::After;
 pub use member::{Alone, Membership, Of};
 
 pub(crate) use member::Beside;
+pub(super) use member::sealed::Sealed as SealedMembership;
 pub(crate) use stock::Groups;
 pub(crate) use tally::Tally;
 

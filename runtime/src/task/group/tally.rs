@@ -1,9 +1,9 @@
 //! What the members of a group share.
 
-use super::after::Waiting;
 use crate::scheduler::Shared;
 use crate::sync::{AcqRel, Acquire, AtomicU64, Relaxed, Release, SpinMutex, UnsafeCell};
 use crate::task::failure::FirstFailure;
+use crate::task::waiting::Waiting;
 use crate::task::{JoinError, Promise, quietly};
 use alloc::boxed::Box;
 use alloc::sync::Arc;

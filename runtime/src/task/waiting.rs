@@ -1,0 +1,49 @@
+//! Tasks that wait, unspawned, for something else than a place in a pool.
+
+use super::builder::{Options, sealed::Spawn};
+use super::{MOST_OBJECTS, Task};
+use core::ptr::NonNull;
+
+/// A task as its spawner left it: admitted and complete.
+pub(super) enum Waiting {
+    /// It goes where these say, or to this home if there is one.
+    Ready(NonNull<Task>, Options, Option<usize>),
+    /// It has no objects, and is bound to nothing unless these say so.
+    Bare(NonNull<Task>, Options),
+    /// The same, of no epoch yet.
+    Free(NonNull<Task>, Options),
+    /// As many envoys go to their homes.
+    Envoys([(usize, NonNull<Task>); MOST_OBJECTS], usize),
+}
+
+impl Waiting {
+    /// Of these envoys with their homes; there is one at least.
+    pub fn envoys(tasks: &[(usize, NonNull<Task>)]) -> Self {
+        let mut envoys = [tasks[0]; MOST_OBJECTS];
+        envoys[..tasks.len()].copy_from_slice(tasks);
+        Self::Envoys(envoys, tasks.len())
+    }
+
+    /// Sends the task on its way: what it has waited for is there.
+    pub fn send(self, spawner: &mut impl Spawn) {
+        // SAFETY: the task, or its envoys, were left here by a spawner that owned them, and are the caller's.
+        unsafe {
+            match self {
+                Self::Ready(task, options, home) => {
+                    let &Task { meta, fetch, .. } = task.as_ref();
+                    spawner.send(task, &options, home, meta, fetch);
+                }
+                Self::Bare(task, options) => spawner.send_bare(task, &options, task.as_ref().meta),
+                Self::Free(mut task, options) => {
+                    let begun = Options { operation: true, ..options };
+                    let meta = task.as_ref().meta.in_epoch(spawner.admit(&begun).epoch());
+                    task.as_mut().meta = meta;
+                    // After it was counted in its epoch: a shutdown sees one of the two.
+                    spawner.shared().epochs.end_wait();
+                    spawner.send_bare(task, &options, meta);
+                }
+                Self::Envoys(mut envoys, count) => spawner.enlist(&mut envoys[..count]),
+            }
+        }
+    }
+}
