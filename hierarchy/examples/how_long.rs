@@ -22,15 +22,17 @@ fn main() {
         std::env::args().nth(index).map_or(otherwise, |text| text.parse().expect("a number"))
     };
     let (nodes, changes) = (number(1, 2_437_666), number(2, 1_000_000));
-    let made: [(&str, fn(u32) -> Shape); 5] = [
-        ("treebank", |nodes| generate::treebank(nodes, 1)),
-        ("random tree", |nodes| generate::random_tree(nodes, 1)),
-        ("random graph, 1 to 3 parents", |nodes| generate::random_dag(nodes, 3, 1)),
-        ("path", generate::path),
-        ("star", generate::star),
+    // Below a random node of a path there is half of it, and above it the other half, all hulls of which change.
+    let of_path = changes / 10_000;
+    let made: [(&str, fn(u32) -> Shape, usize); 5] = [
+        ("treebank", |nodes| generate::treebank(nodes, 1), changes),
+        ("random tree", |nodes| generate::random_tree(nodes, 1), changes),
+        ("random graph, 1 to 3 parents", |nodes| generate::random_dag(nodes, 3, 1), changes),
+        ("path", |nodes| generate::path(nodes), of_path),
+        ("star", |nodes| generate::star(nodes), changes),
     ];
-    for (name, make) in made {
-        let (time, shape) = timed(|| make(nodes));
+    for (name, make, changes) in made {
+        let (time, shape) = timed(|| make(nodes as u32));
         println!(
             "{name}: {} nodes, {} leaves",
             shape.len(),
@@ -63,14 +65,7 @@ fn change(numbering: &mut Numbering, changes: usize, links: bool) {
     let mut random = SplitMix64::seed_from_u64(7);
     let mut tallies: [Tally; 4] = Default::default();
     for _ in 0..changes {
-        let bound = numbering.shape().bound() as u64;
-        let mut any = || loop {
-            let node = Node((random.next_u64() % bound) as u32);
-            if numbering.shape().contains(node) {
-                break node;
-            }
-        };
-        let (one, other) = (any(), any());
+        let (one, other) = (any(numbering.shape(), &mut random), any(numbering.shape(), &mut random));
         let kind = random.next_u64() as usize % if links { 4 } else { 2 };
         // Only small sub-trees are removed, so that something is left.
         if kind == 1 && numbering.shape().subtree(one).nth(8).is_some() {
@@ -92,10 +87,11 @@ fn change(numbering: &mut Numbering, changes: usize, links: bool) {
                 })
             }
             2 => numbering.link(one, other, None),
-            _ => match numbering.shape().parents(one).next() {
-                Some(parent) => numbering.unlink(parent, one),
-                None => continue,
-            },
+            _ => {
+                let parent = numbering.shape().parents(one).next();
+                let Some(parent) = parent else { continue };
+                numbering.unlink(parent, one)
+            }
         };
         let time = began.elapsed();
         let tally = &mut tallies[kind];
@@ -124,6 +120,16 @@ fn change(numbering: &mut Numbering, changes: usize, links: bool) {
                 each(tally.granules),
                 each(tally.moved)
             );
+        }
+    }
+}
+
+/// A random node.
+fn any(shape: &Shape, random: &mut SplitMix64) -> Node {
+    loop {
+        let node = Node((random.next_u64() % shape.bound() as u64) as u32);
+        if shape.contains(node) {
+            return node;
         }
     }
 }
