@@ -7,6 +7,9 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use std::time::{Duration, Instant};
 use xtasking_hierarchy::{Node, Numbering, Outcome, Shape, generate};
 
+/// A name, how it is made of so many nodes, and how often it is changed.
+type Made = (&'static str, fn(u32) -> Shape, usize);
+
 /// What changes of a kind have cost.
 #[derive(Default)]
 struct Tally {
@@ -24,7 +27,7 @@ fn main() {
     let (nodes, changes) = (number(1, 2_437_666), number(2, 1_000_000));
     // Below a random node of a path there is half of it, and above it the other half, all hulls of which change.
     let of_path = changes / 10_000;
-    let made: [(&str, fn(u32) -> Shape, usize); 5] = [
+    let made: [Made; 5] = [
         ("treebank", |nodes| generate::treebank(nodes, 1), changes),
         ("random tree", |nodes| generate::random_tree(nodes, 1), changes),
         ("random graph, 1 to 3 parents", |nodes| generate::random_dag(nodes, 3, 1), changes),

@@ -127,7 +127,7 @@ impl Line {
         self.at_mut(place).leaf = leaf.0;
     }
 
-    /// Takes the leaf from a place, which goes when it is not held any more.
+    /// Takes the leaf from a place, which goes when it is [released](Self::release) by all.
     pub fn vacate(&mut self, place: Place) {
         self.leaves -= usize::from(!self.is_vacant(place));
         self.at_mut(place).leaf = NONE;
@@ -142,7 +142,8 @@ impl Line {
     pub fn release(&mut self, place: Place) {
         let record = self.at_mut(place);
         record.holds -= 1;
-        if record.holds == 0 && record.leaf == NONE {
+        if record.holds == 0 {
+            debug_assert_eq!(record.leaf, NONE, "a leaf holds its place");
             let (before, after) = (record.before, record.after);
             self.set_after(before, after);
             self.set_before(after, before);

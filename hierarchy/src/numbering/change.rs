@@ -210,9 +210,9 @@ impl Numbering {
             return Err(Refused::Cycle(cycle));
         }
         self.shape.room()?;
-        let was_leaf = self.shape.is_leaf(parent);
-        let reaches = |above| (was_leaf && above == parent) || !self.covers(above, child);
-        let hulls: Vec<Node> = self.shape.climb(parent, reaches).into_iter().map(|step| step.0).collect();
+        // A parent that is a leaf is among them: below the child there is another leaf.
+        let reaches = self.shape.climb(parent, |above| !self.covers(above, child));
+        let hulls: Vec<Node> = reaches.into_iter().map(|step| step.0).collect();
         let below = self.granules(child);
         let granules = hulls.iter().copied().filter(|&node| !self.granules(node).covers(below)).collect();
         Ok((edge, Widened { hulls, granules }))

@@ -129,3 +129,31 @@ impl Shape {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::{Node, Numbering, generate};
+
+    /// What comes is put where something has gone.
+    #[test]
+    fn what_goes_leaves_its_room() {
+        let mut numbering = Numbering::new(generate::complete(3, 4).unwrap(), 4);
+        let mut before = None;
+        for _ in 0..100 {
+            let gone = numbering.shape().last_child(Node(0)).unwrap();
+            assert_eq!(numbering.remove(gone).unwrap().0.len(), 13);
+            let mut come = vec![numbering.insert(Some(Node(0)), None).unwrap().0];
+            for parent in 0..4 {
+                let parent = Some(come[parent]);
+                come.extend((0..3).map(|_| numbering.insert(parent, None).unwrap().0));
+            }
+            numbering.link(come[4], come[12], None).unwrap();
+            numbering.unlink(come[4], come[12]).unwrap();
+            let shape = numbering.shape();
+            let used = (shape.len(), shape.nodes.len(), shape.edges.len(), shape.free_edges.len());
+            assert_eq!(*before.get_or_insert(used), used);
+        }
+        // One edge more than nodes, for the link.
+        assert_eq!(before, Some((40, 40, 41, 1)));
+    }
+}
