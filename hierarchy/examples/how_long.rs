@@ -43,7 +43,10 @@ fn main() {
         );
         println!("  made up and built {time:.0?}");
         println!("  built again from its edges {:.0?}", built(&shape));
-        println!("  depths {:.0?}", timed(|| shape.depths()).0);
+        let (time, depths) = timed(|| shape.depths());
+        let mean = depths.iter().map(|&depth| f64::from(depth)).sum::<f64>() / depths.len() as f64;
+        let most = depths.iter().max().copied().unwrap_or(0);
+        println!("  depths {time:.0?}: {most} at most, {mean:.3} in the mean");
         println!("  all nodes in depth-first order {:.0?}", timed(|| shape.subtree(Node(0)).count()).0);
         let (time, mut numbering) = timed(|| Numbering::new(shape, 512));
         println!("  numbered {time:.0?}");
@@ -53,6 +56,32 @@ fn main() {
         let vacant = numbering.vacant_count();
         let (time, narrowed) = timed(|| numbering.tighten_all());
         println!("  {vacant} vacant places; tightened all {time:.0?}, {narrowed} hulls got narrower\n");
+    }
+    crowd(changes);
+}
+
+/// All new leaves come to one place among those of a large tree: before a child, each before the last new one, or at the end.
+fn crowd(changes: usize) {
+    let shape = generate::complete(10, 7).expect("they are not too many");
+    let parent = Node(shape.len() as u32 / 20);
+    let numbering = Numbering::new(shape, 512);
+    for name in ["before a child", "before the last new one", "at the end"] {
+        let mut numbering = numbering.clone();
+        let (mut before, mut moved, mut most) = (numbering.shape().first_child(parent), 0, 0);
+        let (time, ()) = timed(|| {
+            for _ in 0..changes {
+                let to = before.filter(|_| name != "at the end");
+                let (node, outcome) = numbering.insert(Some(parent), to).expect("there is room");
+                moved += outcome.moved;
+                most = most.max(outcome.moved);
+                before = if name == "before a child" { before } else { Some(node) };
+            }
+        });
+        let each = time.as_secs_f64() * 1e9 / changes as f64;
+        let mean = moved as f64 / changes as f64;
+        println!(
+            "{changes} new leaves {name}: {each:.0} ns each, {mean:.2} labels moved for each, {most} at most"
+        );
     }
 }
 

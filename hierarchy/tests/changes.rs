@@ -134,6 +134,10 @@ fn reaches_as_told(before: &Numbering, after: &Numbering, outcome: &Outcome) -> 
             prop_assert_eq!(before.granules(node), after.granules(node));
         }
     }
+    for (index, &node) in outcome.widened.hulls.iter().enumerate().skip(1) {
+        let earlier = &outcome.widened.hulls[..index];
+        prop_assert!(after.shape().children(node).any(|child| earlier.contains(&child)));
+    }
     let mut once = outcome.widened.hulls.clone();
     once.sort();
     once.dedup();

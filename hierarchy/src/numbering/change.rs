@@ -38,6 +38,8 @@ pub enum Change {
 
 /// The nodes for which a change reaches out: what they stood for before does not cover what they stand for now. All other
 /// nodes' hulls have stayed as they were, or have become narrower. (A node that has just come is not among them.)
+///
+/// The parent comes first, and each other node after one of its children: in a tree, the last one is above all others.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Widened {
     /// Those whose hulls have been widened or, where a node became a leaf or was one, moved.

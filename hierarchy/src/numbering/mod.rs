@@ -25,6 +25,11 @@ use crate::{Interval, Node, Shape};
 /// **Granules.** Leaves are also divided into some hundred granules, which never change while the leaf is there, and do not
 /// fall in the order of labels. A new leaf is of the same granule as one beside it. What is known of two nodes' granules can
 /// be compared at any later time.
+///
+/// **Costs.** A node costs 12 bytes and 20 for each of its parents (as one of which a root counts), 8 for its hull, and 32 if
+/// it is a leaf. A change takes time for what it removes, for the nodes whose hulls it widens and their parents, for the labels
+/// that it moves (a few for each new leaf in the mean, wherever they come), and for all parents of the child that is linked
+/// or unlinked. To find a cycle, a link also looks at those nodes above the parent whose hulls the child's covers.
 #[derive(Clone, Debug)]
 pub struct Numbering {
     shape: Shape,

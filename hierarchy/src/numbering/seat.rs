@@ -47,11 +47,15 @@ impl Numbering {
         self.line.after(last).filter(within).map_or(Seat::New(Spot::After(last)), Seat::Vacant)
     }
 
-    /// The seat for a node whose last child goes, after which those leaves are `gone`: within its hull, if possible.
+    /// The seat for a node whose last child goes, after which those leaves are `gone`: within its hull, unless that is one
+    /// place, where a leaf stays that is below other nodes as well.
     pub(super) fn seat_of_childless(&self, node: Node, gone: impl Fn(Node) -> bool) -> Seat {
-        let Hull { first, last } = self.places(node);
-        let vacant = |place: &Place| self.line.leaf(*place).is_none_or(&gone);
-        [first, last].into_iter().find(vacant).map_or(Seat::New(Spot::After(first)), Seat::Vacant)
+        let first = self.places(node).first;
+        if self.line.leaf(first).is_none_or(gone) {
+            Seat::Vacant(first)
+        } else {
+            Seat::New(Spot::After(first))
+        }
     }
 
     /// The nodes whose hulls have to be widened for a seat below a node: that one, and those above it, as far as the seat is
