@@ -99,8 +99,8 @@ fn change(numbering: &mut Numbering, changes: usize, links: bool) {
     for _ in 0..changes {
         let (one, other) = (any(numbering.shape(), &mut random), any(numbering.shape(), &mut random));
         let kind = random.next_u64() as usize % if links { 4 } else { 2 };
-        // Only small sub-trees are removed, so that something is left.
-        if kind == 1 && numbering.shape().subtree(one).nth(8).is_some() {
+        // Only small sub-trees are removed, and no root, so that something is left.
+        if kind == 1 && (numbering.shape().is_root(one) || numbering.shape().subtree(one).nth(8).is_some()) {
             continue;
         }
         let began = Instant::now();

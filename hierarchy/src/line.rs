@@ -45,8 +45,8 @@ pub(crate) struct Line {
 }
 
 /// A range of 2^b labels is crowded if more than (2/CROWD)^b places are in it: the larger it is, the sparser they have to be,
-/// so that it takes a while until a range of the same size is looked for there again. All 2^64 labels are enough for more
-/// places than there can be.
+/// so that it takes a while until a range of the same size is looked for there again. The greater this is, the fewer labels
+/// are changed; but all 2^64 have to be enough for as many places as there can be, which is so up to 1.41.
 const CROWD: f64 = 1.4;
 /// So far apart labels are at least after they have been spread.
 const APART: u64 = 4;

@@ -27,9 +27,10 @@ use crate::{Interval, Node, Shape};
 /// be compared at any later time.
 ///
 /// **Costs.** A node costs 12 bytes and 20 for each of its parents (as one of which a root counts), 8 for its hull, and 32 if
-/// it is a leaf. A change takes time for what it removes, for the nodes whose hulls it widens and their parents, for the labels
-/// that it moves (a few for each new leaf in the mean, wherever they come), and for all parents of the child that is linked
-/// or unlinked. To find a cycle, a link also looks at those nodes above the parent whose hulls the child's covers.
+/// it is a leaf. A change takes time for what it removes, for the nodes whose hulls it widens and their parents, for the
+/// labels that it moves, and for all parents of the child that is linked or unlinked. To find a cycle, a link also looks at
+/// those nodes above the parent whose hulls the child's covers. Labels seldom move; where a million new leaves come to one
+/// place it is 17 for each in the mean, but now and then nearly all of these at once.
 #[derive(Clone, Debug)]
 pub struct Numbering {
     shape: Shape,
