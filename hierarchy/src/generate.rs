@@ -68,7 +68,7 @@ pub fn random_dag(nodes: u32, parents: u32, seed: u64) -> Shape {
 }
 
 /// A tree of the profile of the Penn Treebank in XML: many wide sentences that get thin below. Of 2,437,666 nodes, the
-/// greatest depth is 36 (1 is the root's), and the mean one 7.9.
+/// greatest depth is 36 (1 is the root's; 35 for some seeds), and the mean one 7.88, give or take 0.014.
 ///
 /// Below the root are wrappers, in each a sentence, of 2 children and more. A node below that branches with a probability
 /// that falls with its depth. All stops where there are that many nodes, which are numbered in depth-first order.
@@ -190,18 +190,20 @@ mod tests {
         assert!(random_tree(10_000, 1).nodes().skip(1).all(|node| !shape.is_root(node)));
     }
 
-    /// The published profile of the treebank.
+    /// The published profile of the treebank. From seed to seed the mean depth differs by about 0.014, around 7.88.
     #[test]
     fn a_treebank_is_as_deep_as_the_real_one() {
-        for seed in 1..=3 {
+        let means = [1, 2, 3].map(|seed| {
             let shape = treebank(2_437_666, seed);
             assert_eq!(shape.len(), 2_437_666);
             let depths = shape.depths();
-            let mean = depths.iter().map(|&depth| f64::from(depth)).sum::<f64>() / depths.len() as f64;
             assert_eq!(depths.iter().max(), Some(&36));
-            assert!((7.86..7.90).contains(&mean), "mean depth {mean}");
             // The first wrapper is below the root, and its sentence below it.
             assert!(shape.parents(Node(2)).eq([Node(1)]) && shape.children(Node(2)).count() >= 2);
-        }
+            depths.iter().map(|&depth| f64::from(depth)).sum::<f64>() / depths.len() as f64
+        });
+        assert!(means.iter().all(|mean| (7.84..7.93).contains(mean)), "mean depths {means:?}");
+        let mean = means.iter().sum::<f64>() / 3.0;
+        assert!((7.87..=7.89).contains(&mean), "{mean} in the mean of {means:?}");
     }
 }
