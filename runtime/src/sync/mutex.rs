@@ -1,4 +1,4 @@
-//! A small lock for the runtime's own slow paths. Nothing on the path of a task takes one.
+//! A small lock for the runtime's own slow paths. Nothing on the path of a task takes one, but a claim: each granule has its own.
 
 use super::{Acquire, AtomicBool, Backoff, MODEL, Relaxed, Release, UnsafeCell};
 use core::ops::{Deref, DerefMut};

@@ -47,3 +47,65 @@ impl Waiting {
         }
     }
 }
+
+/// What a spawner does that leaves its task somewhere, by a `leave` of its own, and is `spawner` in all else.
+macro_rules! leaves_its_task {
+    () => {
+        /// It is not the task that runs now which gets to the objects.
+        const IN_TASK: bool = false;
+
+        fn shared(&self) -> &alloc::sync::Arc<$crate::scheduler::Shared> {
+            self.spawner.shared()
+        }
+
+        fn on_worker(&self) -> Option<usize> {
+            self.spawner.on_worker()
+        }
+
+        fn priority(&self) -> $crate::annotation::Priority {
+            self.spawner.priority()
+        }
+
+        fn allocate(
+            &mut self,
+            class: $crate::memory::SizeClass,
+        ) -> Option<core::ptr::NonNull<$crate::task::Task>> {
+            self.spawner.allocate(class)
+        }
+
+        unsafe fn give_back(
+            &mut self,
+            class: $crate::memory::SizeClass,
+            task: core::ptr::NonNull<$crate::task::Task>,
+        ) {
+            // SAFETY: by the caller's promise.
+            unsafe { self.spawner.give_back(class, task) };
+        }
+
+        unsafe fn draw_ticket(&mut self, tally: core::ptr::NonNull<$crate::task::Tally>) {
+            // SAFETY: by the caller's promise.
+            unsafe { self.spawner.draw_ticket(tally) };
+        }
+
+        unsafe fn note(&mut self, task: core::ptr::NonNull<$crate::task::Task>) {
+            // SAFETY: by the caller's promise.
+            unsafe { self.spawner.note(task) };
+        }
+
+        unsafe fn send(
+            &mut self,
+            task: core::ptr::NonNull<$crate::task::Task>,
+            options: &$crate::task::builder::Options,
+            home: Option<usize>,
+            _: $crate::task::Meta,
+            _: $crate::object::Fetch,
+        ) {
+            self.leave($crate::task::waiting::Waiting::Ready(task, *options, home));
+        }
+
+        unsafe fn enlist(&mut self, tasks: &mut [(usize, core::ptr::NonNull<$crate::task::Task>)]) {
+            self.leave($crate::task::waiting::Waiting::envoys(tasks));
+        }
+    };
+}
+pub(super) use leaves_its_task;

@@ -7,14 +7,11 @@
 
 use super::line::{Line, Place};
 use super::{Claim, Immediate};
-use crate::annotation::Priority;
-use crate::memory::SizeClass;
-use crate::object::Fetch;
-use crate::scheduler::{Context, Shared};
+use crate::scheduler::Context;
 use crate::sync::{AcqRel, Acquire, AtomicU32, Padded, Relaxed, Release, SpinMutex, UnsafeCell};
 use crate::task::builder::{Options, sealed::Spawn};
-use crate::task::group::{Membership, Tally};
-use crate::task::waiting::Waiting;
+use crate::task::group::Membership;
+use crate::task::waiting::{Waiting, leaves_its_task};
 use crate::task::{JoinError, Meta, Sink, Spawner, Task};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -184,60 +181,13 @@ impl<K: Sink<()>> Sink<()> for Leaving<K> {
 }
 
 impl<P: Spawner> Spawn for Claiming<P> {
-    /// It is not the task that runs now which gets to the objects.
-    const IN_TASK: bool = false;
-
-    fn shared(&self) -> &Arc<Shared> {
-        self.spawner.shared()
-    }
-
-    fn on_worker(&self) -> Option<usize> {
-        self.spawner.on_worker()
-    }
-
-    fn priority(&self) -> Priority {
-        self.spawner.priority()
-    }
-
-    fn allocate(&mut self, class: SizeClass) -> Option<NonNull<Task>> {
-        self.spawner.allocate(class)
-    }
-
-    unsafe fn give_back(&mut self, class: SizeClass, task: NonNull<Task>) {
-        // SAFETY: by the caller's promise.
-        unsafe { self.spawner.give_back(class, task) };
-    }
-
-    unsafe fn draw_ticket(&mut self, tally: NonNull<Tally>) {
-        // SAFETY: by the caller's promise.
-        unsafe { self.spawner.draw_ticket(tally) };
-    }
+    leaves_its_task!();
 
     fn admit(&mut self, options: &Options) -> Meta {
         self.spawner.admit(options)
     }
 
-    unsafe fn send(
-        &mut self,
-        task: NonNull<Task>,
-        options: &Options,
-        home: Option<usize>,
-        _: Meta,
-        _: Fetch,
-    ) {
-        self.leave(Waiting::Ready(task, *options, home));
-    }
-
-    unsafe fn note(&mut self, task: NonNull<Task>) {
-        // SAFETY: by the caller's promise.
-        unsafe { self.spawner.note(task) };
-    }
-
     unsafe fn send_bare(&mut self, task: NonNull<Task>, options: &Options, _: Meta) {
         self.leave(Waiting::Bare(task, *options));
-    }
-
-    unsafe fn enlist(&mut self, tasks: &mut [(usize, NonNull<Task>)]) {
-        self.leave(Waiting::envoys(tasks));
     }
 }

@@ -5,12 +5,8 @@
 
 use super::tally::{End, Outcome, Tally};
 use super::{Group, Immediate};
-use crate::annotation::Priority;
-use crate::memory::SizeClass;
-use crate::object::Fetch;
-use crate::scheduler::Shared;
 use crate::task::builder::{Options, sealed::Spawn};
-use crate::task::waiting::Waiting;
+use crate::task::waiting::{Waiting, leaves_its_task};
 use crate::task::{Meta, Spawner, Task};
 use alloc::sync::Arc;
 use core::ptr::NonNull;
@@ -60,34 +56,7 @@ impl<P: Spawner> Drop for After<P> {
 }
 
 impl<P: Spawner> Spawn for After<P> {
-    /// It is not the task that runs now which gets to the objects.
-    const IN_TASK: bool = false;
-
-    fn shared(&self) -> &Arc<Shared> {
-        self.spawner.shared()
-    }
-
-    fn on_worker(&self) -> Option<usize> {
-        self.spawner.on_worker()
-    }
-
-    fn priority(&self) -> Priority {
-        self.spawner.priority()
-    }
-
-    fn allocate(&mut self, class: SizeClass) -> Option<NonNull<Task>> {
-        self.spawner.allocate(class)
-    }
-
-    unsafe fn give_back(&mut self, class: SizeClass, task: NonNull<Task>) {
-        // SAFETY: by the caller's promise.
-        unsafe { self.spawner.give_back(class, task) };
-    }
-
-    unsafe fn draw_ticket(&mut self, tally: NonNull<Tally>) {
-        // SAFETY: by the caller's promise.
-        unsafe { self.spawner.draw_ticket(tally) };
-    }
+    leaves_its_task!();
 
     fn admit(&mut self, options: &Options) -> Meta {
         if !self.is_free {
@@ -97,28 +66,8 @@ impl<P: Spawner> Spawn for After<P> {
         options.rank_of(Meta::new(0, options.priority.unwrap_or(self.priority()), options.cost))
     }
 
-    unsafe fn send(
-        &mut self,
-        task: NonNull<Task>,
-        options: &Options,
-        home: Option<usize>,
-        _: Meta,
-        _: Fetch,
-    ) {
-        self.leave(Waiting::Ready(task, *options, home));
-    }
-
-    unsafe fn note(&mut self, task: NonNull<Task>) {
-        // SAFETY: by the caller's promise.
-        unsafe { self.spawner.note(task) };
-    }
-
     unsafe fn send_bare(&mut self, task: NonNull<Task>, options: &Options, _: Meta) {
         let waiting = if self.is_free { Waiting::Free } else { Waiting::Bare };
         self.leave(waiting(task, *options));
-    }
-
-    unsafe fn enlist(&mut self, tasks: &mut [(usize, NonNull<Task>)]) {
-        self.leave(Waiting::envoys(tasks));
     }
 }
