@@ -92,3 +92,21 @@ fn whoever_grants_the_last_granule_sends_the_task_after_all_others() {
         assert_eq!([0, 1].map(|at| shelves.0[at].get()), [2, 2]);
     });
 }
+
+/// The one that has it gives it back while the other takes its place behind it.
+#[test]
+fn a_granule_given_back_while_one_gets_in_line_sends_it_once() {
+    model(3, || {
+        let (runtime, mut drivers) = standing(1);
+        let (granules, shelves) = granules(&runtime);
+        let first = visit(&runtime, 0, granules.write(0..1), &shelves, &[0], &[]);
+        let mut driver = drivers.pop().unwrap();
+        let worker = thread::spawn(move || {
+            driver.step(8);
+            driver
+        });
+        let second = visit(&runtime, 0, granules.write(0..1), &shelves, &[0], &[]);
+        run(vec![worker.join().unwrap()], &[first, second]);
+        assert_eq!(shelves.0[0].get(), 2);
+    });
+}

@@ -25,7 +25,7 @@ pub(crate) struct Stand {
     lines: Lines,
     /// In order of granules, each once.
     places: Box<[Place]>,
-    /// How many were not granted yet.
+    /// How many were not granted yet, and one more until all have been asked for.
     pending: AtomicU32,
     /// Belongs to the spawner, and then to whoever grants the last place.
     task: UnsafeCell<Option<Waiting>>,
@@ -38,7 +38,7 @@ unsafe impl Sync for Stand {}
 
 impl Stand {
     fn new(lines: Lines, places: Box<[Place]>) -> Self {
-        let pending = AtomicU32::new(places.len() as u32);
+        let pending = AtomicU32::new(places.len() as u32 + 1);
         Self { lines, places, pending, task: UnsafeCell::new(None) }
     }
 
@@ -50,15 +50,17 @@ impl Stand {
     unsafe fn enter(&self, spawner: &mut impl Spawn) {
         self.places.iter().for_each(|place| place.belongs_to(self));
         let enter = |line: &mut Line, place| u32::from(line.enter(place));
-        let granted = if planted!("claim-in-many-steps") {
+        let granted: u32 = if planted!("claim-in-many-steps") {
             self.places.iter().map(|place| enter(&mut self.line(place).lock(), place)).sum()
         } else {
             // Ascending, as they all do.
             let mut locked: Vec<_> = self.places.iter().map(|place| self.line(place).lock()).collect();
             locked.iter_mut().zip(&self.places).map(|(line, place)| enter(line, place)).sum()
         };
-        // SAFETY: those that were granted here are counted here, once.
-        unsafe { Self::grant(self.into(), granted, spawner) };
+        let own: u32 = if planted!("claim-sent-twice") { 0 } else { 1 };
+        // SAFETY: those that were granted here are counted here, once. The one more is counted with them: others may have
+        // granted all that was not, and would be gone with the task.
+        unsafe { Self::grant(self.into(), granted + own, spawner) };
     }
 
     /// Counts places that were granted, and sends the task if there are no others. Unless it does so, nothing of the stand may
