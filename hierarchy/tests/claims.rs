@@ -28,7 +28,7 @@ impl Watched {
     }
 }
 
-fn claim(granules: &Granules, numbering: &Numbering, nodes: &[Node], write: bool) -> Claim {
+fn claim<'g>(granules: &'g Granules, numbering: &Numbering, nodes: &[Node], write: bool) -> Claim<'g> {
     let ranges = numbering.granule_intervals(nodes, 3).into_iter().map(|of| of.low..of.high + 1);
     ranges.fold(
         granules.read(0..0),

@@ -179,9 +179,9 @@ where
     F: FnOnce((), &mut Context) -> R + Send + 'static,
     K: Sink<R>,
 {
-    if !sink.start(cx) {
+    if let Err(failure) = sink.start(cx) {
         quietly(|| drop(run));
-        sink.complete(Err(JoinError::Cancelled), cx);
+        sink.complete(Err(failure), cx);
         return cx.finished(meta.epoch());
     }
     let (result, (sink, meta)) = guarded(cx, (sink, meta), fail::<K, R>, |_, cx| run((), cx));

@@ -1,7 +1,6 @@
 //! The builder of a task: `rt.task(objects).priority(…).spawn(body)`.
 
 use super::access::ReadLink;
-use super::claim::{Claim, Claiming, Within};
 use super::group::{After, Alone, Beside, Group, Immediate, Membership, Of, Tally};
 use super::handle::{self, Handle, Promise};
 use super::once::{self, Modify, Modifying};
@@ -145,6 +144,20 @@ impl Options {
     }
 }
 
+impl<P, A, M> TaskBuilder<P, A, M> {
+    pub(super) fn into_parts(self) -> (Order<P>, A, M) {
+        (self.order, self.access, self.group)
+    }
+
+    pub(super) fn of_parts(order: Order<P>, access: A, group: M) -> Self {
+        Self { order, access, group }
+    }
+
+    pub(super) fn membership(&self) -> &M {
+        &self.group
+    }
+}
+
 /// A spawner and what it was told.
 pub struct Order<P> {
     pub(crate) spawner: P,
@@ -213,26 +226,6 @@ impl<P: Immediate, A> TaskBuilder<P, A> {
         let Order { spawner, options } = self.order;
         let order = Order { spawner: After::new(spawner, group), options };
         TaskBuilder { order, access: self.access, group: Alone }
-    }
-}
-
-impl<P: Immediate, A, M: Membership> TaskBuilder<P, A, M> {
-    /// Has the task wait, unspawned, until it has these granules: those that it writes alone, those that it only reads with
-    /// other readers. It gives them back when it is over, whatever has become of it.
-    ///
-    /// Tasks that claim the same granule, at least one to write it, run in the order in which they were spawned by the same
-    /// spawner, whatever their priorities; and any two that meet at several granules have the same order at all of them. A task
-    /// with objects stands in line for these when it has the granules. A shutdown waits for those who stand in line, or cancels
-    /// them when they have what they claim.
-    ///
-    /// # Panics
-    ///
-    /// If the granules belong to another runtime.
-    pub fn claim(self, claim: Claim) -> TaskBuilder<Claiming<P>, A, Within<M>> {
-        let Order { spawner, options } = self.order;
-        let (spawner, stand) = Claiming::new(spawner, claim);
-        let order = Order { spawner, options };
-        TaskBuilder { order, access: self.access, group: Within::new(self.group, stand) }
     }
 }
 

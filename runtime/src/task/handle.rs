@@ -187,8 +187,8 @@ pub trait Sink<R>: Send + 'static {
     fn enter(&self, spawner: &mut impl Spawner) {
         let _ = spawner;
     }
-    /// Called once before the body runs; `false` means that the task was cancelled meanwhile.
-    fn start(&self, cx: &mut Context) -> bool;
+    /// Called once before the body runs; an error says why it does not: the task was cancelled meanwhile, or the like.
+    fn start(&self, cx: &mut Context) -> Result<(), JoinError>;
     /// Delivers the outcome.
     fn complete(self, outcome: Outcome<R>, cx: &mut Context);
     /// Says that the task could not be spawned.
@@ -205,11 +205,12 @@ pub(crate) fn refuse<R, K: Sink<R>>(spawner: impl Spawner, body: impl Sized, sin
 }
 
 impl<R: Send + 'static> Sink<R> for Promise<R> {
-    fn start(&self, _: &mut Context) -> bool {
+    fn start(&self, _: &mut Context) -> Result<(), JoinError> {
         // One word alone decides between start and cancel: no other data hangs on it.
         let packet = self.packet.as_ref();
         let may_start = |packet: &Arc<Packet<R>>| packet.state.fetch_or(STARTED, Relaxed) & CANCELLED == 0;
-        packet.is_none_or(may_start) || planted!("cancelled-task-runs")
+        let starts = packet.is_none_or(may_start) || planted!("cancelled-task-runs");
+        if starts { Ok(()) } else { Err(JoinError::Cancelled) }
     }
 
     fn complete(self, outcome: Outcome<R>, cx: &mut Context) {
@@ -228,8 +229,8 @@ pub struct Detached;
 
 impl<R> Sink<R> for Detached {
     #[inline(always)]
-    fn start(&self, _: &mut Context) -> bool {
-        true
+    fn start(&self, _: &mut Context) -> Result<(), JoinError> {
+        Ok(())
     }
 
     #[inline(always)]

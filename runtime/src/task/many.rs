@@ -341,9 +341,9 @@ where
     // SAFETY: alive and granted, as above; entered before the body and left after it; different where written, as the
     // spawn has checked.
     unsafe {
-        if !after.sink.start(cx) {
+        if let Err(failure) = after.sink.start(cx) {
             quietly(|| drop(run));
-            return after.finish(Err(JoinError::Cancelled), cx);
+            return after.finish(Err(failure), cx);
         }
         after.claims.enter(cx);
         if after.claims.objects().any(|target| target.reference.header().latch.is_poisoned()) {

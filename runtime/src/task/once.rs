@@ -57,7 +57,7 @@ impl<M: Modify, D: Sink<()>> Sink<(M, M::Output)> for GoOn<D> {
     }
 
     #[inline(always)]
-    fn start(&self, cx: &mut Context) -> bool {
+    fn start(&self, cx: &mut Context) -> Result<(), JoinError> {
         self.0.start(cx)
     }
 
@@ -297,9 +297,9 @@ unsafe fn run<B: Body, K: Sink<B::Result>>(task: NonNull<Task>, cx: &mut Context
         let Once { body, sink, .. } = once.read();
         cx.free::<Once<B, K>>(task);
         let after = After { target, sink, meta };
-        if !after.sink.start(cx) {
+        if let Err(failure) = after.sink.start(cx) {
             quietly(|| drop(body));
-            return after.finish(Err(JoinError::Cancelled), cx);
+            return after.finish(Err(failure), cx);
         }
         cx.count_wait(enter(header, primitive, B::Grant::WRITE));
         if header.latch.is_poisoned() {
@@ -397,10 +397,10 @@ unsafe fn run_on_copy<B: Body, K: Sink<B::Result>>(task: NonNull<Task>, cx: &mut
         }
         let Once { body, sink, .. } = once.read();
         cx.free::<Once<B, K>>(task);
-        let failure = match copy {
-            _ if !sink.start(cx) => JoinError::Cancelled,
-            None => JoinError::Poisoned,
-            Some(mut local) => {
+        let failure = match (sink.start(cx), copy) {
+            (Err(failure), _) => failure,
+            (Ok(()), None) => JoinError::Poisoned,
+            (Ok(()), Some(mut local)) => {
                 let view = B::Grant::view(value, &mut local);
                 let (result, (sink, meta)) =
                     guarded(cx, (sink, meta), fail::<K, B::Result>, |_, cx| body.run(view, cx));

@@ -357,8 +357,8 @@ unsafe fn finish<V: Reading, K: Sink<V::Result>>(
         cx.free::<Body<V, K>>(task);
         moved
     };
+    let output = output.and_then(|output| sink.start(cx).map(|()| output));
     let error = match output {
-        Ok(_) if !sink.start(cx) => JoinError::Cancelled,
         Ok(_) if planted!("follow-up-lost-on-retry") && meta.attempts() > 0 => JoinError::Abandoned,
         Ok(output) => {
             let then = |_: &_, cx: &mut Context| visit.then(output, cx);

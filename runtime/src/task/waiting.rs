@@ -2,6 +2,9 @@
 
 use super::builder::{Options, sealed::Spawn};
 use super::{MOST_OBJECTS, Task};
+use crate::annotation::Place;
+use crate::object::Fetch;
+use crate::pool::{Pool, Ranking};
 use core::ptr::NonNull;
 
 /// A task as its spawner left it: admitted and complete.
@@ -22,6 +25,28 @@ impl Waiting {
         let mut envoys = [tasks[0]; MOST_OBJECTS];
         envoys[..tasks.len()].copy_from_slice(tasks);
         Self::Envoys(envoys, tasks.len())
+    }
+
+    /// Whether nothing is said of where the task goes.
+    pub fn may_go_anywhere(&self) -> bool {
+        matches!(self, Self::Bare(_, options) if matches!(options.place, Place::Here))
+    }
+
+    /// Sends such a task to a worker; in a pool where others may take tasks over they may have it.
+    pub fn send_near(self, worker: usize, spawner: &mut impl Spawn) {
+        let Self::Bare(mut task, options) = self else { return self.send(spawner) };
+        // SAFETY: the task was left here by a spawner that owned it, and is the caller's.
+        unsafe {
+            let meta = task.as_ref().meta;
+            if spawner.on_worker() == Some(worker) || meta.rank() != Ranking::MIDDLE {
+                return spawner.send_bare(task, &options, meta);
+            }
+            if spawner.shared().pool == Pool::WorkStealing {
+                task.as_mut().meta = meta.free();
+            }
+            let there = Options { place: Place::Core(worker as u16), ..options };
+            spawner.send(task, &there, None, task.as_ref().meta, Fetch::NONE);
+        }
     }
 
     /// Sends the task on its way: what it has waited for is there.

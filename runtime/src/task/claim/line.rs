@@ -39,10 +39,18 @@ impl Place {
     }
 }
 
-/// Places of which each was granted its granule, one behind the other.
+/// Places of which each was granted its granule, one behind the other. Somebody has to tell their tasks.
+#[must_use = "their tasks wait"]
 pub(super) struct Granted(Option<NonNull<Place>>, u32);
 
+// SAFETY: as for the line.
+unsafe impl Send for Granted {}
+
 impl Granted {
+    pub fn is_empty(&self) -> bool {
+        self.1 == 0
+    }
+
     /// Calls `each` with all tasks whose places these are. A task may be gone as soon as it was told.
     pub fn for_each(self, mut each: impl FnMut(NonNull<Stand>)) {
         let Self(mut first, count) = self;
@@ -75,6 +83,16 @@ impl Line {
             None => Some((new, new)),
         };
         false
+    }
+
+    /// Takes the granule for somebody who only looks at it and soon [leaves](Self::leave) it; unless it is written, or others
+    /// wait for it.
+    pub fn glance(&mut self) -> bool {
+        let may = self.ends.is_none() && self.admits(false);
+        if may {
+            self.take(false);
+        }
+        may
     }
 
     /// Gives the granule back, which is taken by those who come first now.

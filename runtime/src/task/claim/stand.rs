@@ -4,72 +4,167 @@
 //! its places, all in one step as others see it: it has locked all its lines before it lets go of any. So any two tasks stand
 //! in the same order wherever they meet, and nobody waits in a circle. Whoever grants the last place sends the task; and when
 //! that is over it gives all of them back, which grants others theirs.
+//!
+//! Whose claim depends on what is there has a plan, which is asked before the task stands anywhere, and again when it has all
+//! that it asked for. If it wants something else then, the task gives back what it has, and stands in line for that.
 
-use super::line::{Line, Place};
-use super::{Claim, Immediate};
-use crate::scheduler::Context;
-use crate::sync::{AcqRel, Acquire, AtomicU32, Padded, Relaxed, Release, SpinMutex, UnsafeCell};
-use crate::task::builder::{Options, sealed::Spawn};
-use crate::task::group::Membership;
-use crate::task::waiting::{Waiting, leaves_its_task};
-use crate::task::{JoinError, Meta, Sink, Spawner, Task};
-use alloc::boxed::Box;
-use alloc::sync::Arc;
-use alloc::vec::Vec;
+use super::ask::{Asked, Places, Plan, Ranges, Seen};
+use super::granules::{Lines, Untyped};
+use super::line::{Granted, Line, Place};
+use crate::sync::{AcqRel, Acquire, AtomicU32, Relaxed, Release, SpinMutex, UnsafeCell};
+use crate::task::builder::sealed::Spawn;
+use crate::task::waiting::Waiting;
+use crate::task::{JoinError, catch};
+use alloc::collections::VecDeque;
+use core::mem::take;
 use core::ptr::NonNull;
+use smallvec::SmallVec;
 
-pub(super) type Lines = Arc<[Padded<SpinMutex<Line>>]>;
+/// A plan that has changed its mind so often gets all granules.
+const MOST_ROUNDS: u32 = 16;
 
 /// See the module's documentation.
 pub(crate) struct Stand {
-    lines: Lines,
-    /// In order of granules, each once.
-    places: Box<[Place]>,
-    /// How many were not granted yet, and one more until all have been asked for.
+    whole: NonNull<dyn Untyped>,
+    /// How many places were not granted yet, and one more until all have been asked for.
     pending: AtomicU32,
-    /// Belongs to the spawner, and then to whoever grants the last place.
-    task: UnsafeCell<Option<Waiting>>,
+    /// Belongs to the spawner, then to whoever grants the last place, and then to the task. While the task waits, all may look
+    /// at its places.
+    own: UnsafeCell<Own>,
 }
 
-// SAFETY: the task is one that was given up by its spawner, and who has it is told by the count.
+#[derive(Default)]
+struct Own {
+    places: Places,
+    task: Option<Waiting>,
+    plan: Option<Plan>,
+    rounds: u32,
+    /// What the plan has come to.
+    failure: Option<JoinError>,
+    /// The worker that the task was sent to since it is at home there.
+    home: Option<usize>,
+    /// The task has been seen to begin.
+    #[cfg(debug_assertions)]
+    runs: bool,
+}
+
+// SAFETY: the task is one that was given up by its spawner; who has what is its own is told by the count. The granules are kept
+// alive by the task's epoch.
 unsafe impl Send for Stand {}
 // SAFETY: as above; all else is shared by locks and atomics.
 unsafe impl Sync for Stand {}
 
+/// Tasks that have all that their plans have named so far.
+type Planned = VecDeque<NonNull<Stand>>;
+
 impl Stand {
-    fn new(lines: Lines, places: Box<[Place]>) -> Self {
-        let pending = AtomicU32::new(places.len() as u32 + 1);
-        Self { lines, places, pending, task: UnsafeCell::new(None) }
+    /// For a task that will be admitted before the granules' owner lets go of them.
+    pub fn new(whole: &(dyn Untyped + 'static), asked: Asked) -> Self {
+        let (places, plan) = match asked {
+            Asked::Ranges(ranges) => (ranges.places(), None),
+            Asked::Plan(plan) => (Places::default(), Some(plan)),
+        };
+        Self {
+            whole: NonNull::from(whole),
+            pending: AtomicU32::new(0),
+            own: UnsafeCell::new(Own { places, plan, ..Own::default() }),
+        }
+    }
+
+    pub fn whole(&self) -> &(dyn Untyped + 'static) {
+        // SAFETY: until it is admitted, the task is within the life of a handle; then its epoch keeps the granules.
+        unsafe { self.whole.as_ref() }
+    }
+
+    pub fn lines(&self) -> &Lines {
+        self.whole().lines()
+    }
+
+    fn line(&self, place: &Place) -> &SpinMutex<Line> {
+        &self.lines().all[place.granule as usize].0.line
+    }
+
+    /// # Safety
+    ///
+    /// The caller is who has what is the stand's own, or the task waits or runs, and nobody changes them meanwhile.
+    pub unsafe fn places(&self) -> &[Place] {
+        // SAFETY: by the caller's promise.
+        self.own.with(|own| unsafe { &(*own).places })
+    }
+
+    /// # Safety
+    ///
+    /// Nobody else has what is the stand's own.
+    #[expect(clippy::mut_from_ref, reason = "by the caller's promise")]
+    unsafe fn own(&self) -> &mut Own {
+        // SAFETY: by the caller's promise.
+        self.own.with_mut(|own| unsafe { &mut *own })
+    }
+
+    /// Leaves the task here.
+    ///
+    /// # Safety
+    ///
+    /// The caller is its spawner.
+    pub unsafe fn leave_here(&self, task: Waiting) {
+        // SAFETY: it stands nowhere yet, so it is the spawner's.
+        unsafe { self.own() }.task = Some(task);
+    }
+
+    /// Gets in line for all that is claimed.
+    ///
+    /// # Safety
+    ///
+    /// The caller has left the task here, and something that is the task's keeps this until the task has run.
+    pub unsafe fn enter(&self, spawner: &mut impl Spawn) {
+        let mut planned = Planned::new();
+        // SAFETY: by the caller's promise.
+        unsafe {
+            if self.own().plan.is_some() {
+                planned.push_back(self.into());
+            } else {
+                Self::line_up(self.into(), spawner, &mut planned);
+            }
+            Self::consider_all(planned, spawner);
+        }
     }
 
     /// Takes all places.
     ///
     /// # Safety
     ///
-    /// The caller has left the task here, and somebody keeps this until the task has run.
-    unsafe fn enter(&self, spawner: &mut impl Spawn) {
-        self.places.iter().for_each(|place| place.belongs_to(self));
+    /// The caller has what is the stand's own; no more afterwards.
+    unsafe fn line_up(stand: NonNull<Self>, spawner: &mut impl Spawn, planned: &mut Planned) {
+        // SAFETY: the task has not run, which keeps it, until the caller's own count is counted down.
+        let this = unsafe { stand.as_ref() };
+        // SAFETY: by the caller's promise.
+        let places = unsafe { this.places() };
+        places.iter().for_each(|place| place.belongs_to(this));
+        // Relaxed: shown to others by the locks.
+        this.pending.store(places.len() as u32 + 1, Relaxed);
         let enter = |line: &mut Line, place| u32::from(line.enter(place));
         let granted: u32 = if planted!("claim-in-many-steps") {
-            self.places.iter().map(|place| enter(&mut self.line(place).lock(), place)).sum()
+            places.iter().map(|place| enter(&mut this.line(place).lock(), place)).sum()
+        } else if let [place] = places {
+            enter(&mut this.line(place).lock(), place)
         } else {
             // Ascending, as they all do.
-            let mut locked: Vec<_> = self.places.iter().map(|place| self.line(place).lock()).collect();
-            locked.iter_mut().zip(&self.places).map(|(line, place)| enter(line, place)).sum()
+            let mut locked: SmallVec<[_; 8]> = places.iter().map(|place| this.line(place).lock()).collect();
+            locked.iter_mut().zip(places).map(|(line, place)| enter(line, place)).sum()
         };
-        let own: u32 = if planted!("claim-sent-twice") { 0 } else { 1 };
+        let own = u32::from(!planted!("claim-sent-twice"));
         // SAFETY: those that were granted here are counted here, once. The one more is counted with them: others may have
         // granted all that was not, and would be gone with the task.
-        unsafe { Self::grant(self.into(), granted + own, spawner) };
+        unsafe { Self::grant(stand, granted + own, spawner, planned) };
     }
 
-    /// Counts places that were granted, and sends the task if there are no others. Unless it does so, nothing of the stand may
-    /// be left as soon as they are counted.
+    /// Counts places that were granted, and sends the task if there are no others, or asks for its plan. Unless it does so,
+    /// nothing of the stand may be left as soon as they are counted.
     ///
     /// # Safety
     ///
     /// Each place is counted once.
-    unsafe fn grant(stand: NonNull<Self>, places: u32, spawner: &mut impl Spawn) {
+    unsafe fn grant(stand: NonNull<Self>, places: u32, spawner: &mut impl Spawn, planned: &mut Planned) {
         // SAFETY: until all places are counted the task has not run, which keeps the stand.
         let pending = unsafe { &(*stand.as_ptr()).pending };
         // AcqRel: the task comes after all that was done before with any of its granules, whoever has granted that.
@@ -81,115 +176,128 @@ impl Stand {
             pending.fetch_sub(places, if planted!("claim-granted-unordered") { Relaxed } else { AcqRel })
         };
         if before == places {
-            // SAFETY: the last one has the task alone, which keeps the stand until it has run.
-            let task = unsafe { stand.as_ref().task.with_mut(|task| (*task).take()) };
-            task.expect("it was left here before it took any place").send(spawner);
+            // SAFETY: the last one has all that is the stand's own.
+            unsafe {
+                match stand.as_ref().own().plan {
+                    Some(_) => planned.push_back(stand),
+                    None => stand.as_ref().send(spawner),
+                }
+            }
         }
     }
 
-    /// Gives all places back.
-    fn leave(&self, mut cx: &mut Context) {
-        for place in &self.places {
+    /// Tells all whose places these are.
+    fn tell(granted: Granted, spawner: &mut impl Spawn, planned: &mut Planned) {
+        // SAFETY: each place was granted just now, and its task waits to be told so.
+        granted.for_each(|stand| unsafe { Self::grant(stand, 1, spawner, planned) });
+    }
+
+    /// Asks the plans of those who have all that was named so far, and of those who get there meanwhile.
+    ///
+    /// # Safety
+    ///
+    /// The caller has what is the stands' own.
+    unsafe fn consider_all(mut planned: Planned, spawner: &mut impl Spawn) {
+        while let Some(stand) = planned.pop_front() {
+            // SAFETY: by the caller's promise, or as it was granted its last place.
+            unsafe { Self::consider(stand, spawner, &mut planned) };
+        }
+    }
+
+    /// # Safety
+    ///
+    /// As there.
+    unsafe fn consider(stand: NonNull<Self>, spawner: &mut impl Spawn, planned: &mut Planned) {
+        // SAFETY: the task waits, and keeps it.
+        let this = unsafe { stand.as_ref() };
+        // SAFETY: by the caller's promise.
+        let own = unsafe { this.own() };
+        let (places, plan) = (&own.places, &mut own.plan);
+        let mut seen =
+            Seen { whole: this.whole(), held: places, asked: Ranges::default(), granted: Default::default() };
+        let outcome = catch(|| plan.as_mut().expect("it has a plan")(&mut seen));
+        let Seen { asked, granted, .. } = seen;
+        granted.into_iter().for_each(|granted| Self::tell(granted, spawner, planned));
+        own.rounds += 1;
+        own.failure = outcome.err().map(JoinError::panicked);
+        if own.failure.is_some() || asked.are_within(&own.places) {
+            return this.send(spawner);
+        }
+        let asked = if own.rounds < MOST_ROUNDS { asked } else { Ranges::all(this.lines().all.len() as u32) };
+        let before = core::mem::replace(&mut own.places, asked.places());
+        this.give_back(&before, spawner, planned);
+        // SAFETY: it has nothing and stands nowhere.
+        unsafe { Self::line_up(stand, spawner, planned) };
+    }
+
+    /// Sends the task, which has all its granules.
+    fn send(&self, spawner: &mut impl Spawn) {
+        // SAFETY: whoever sends it has it alone, and it has not run, which keeps the stand.
+        let own = unsafe { self.own() };
+        let task = own.task.take().expect("it was left here before it took any place");
+        own.plan = None;
+        if task.may_go_anywhere() && !own.places.is_empty() {
+            let home = self.lines().homes.visit(&own.places);
+            own.home = Some(home);
+            task.send_near(home, spawner);
+        } else {
+            task.send(spawner);
+        }
+    }
+
+    fn give_back(&self, places: &[Place], spawner: &mut impl Spawn, planned: &mut Planned) {
+        for place in places {
             let granted = self.line(place).lock().leave();
-            granted.for_each(|stand| {
-                // SAFETY: its place was granted just now, and it waits to be told so.
-                unsafe { Self::grant(stand, 1, &mut cx) };
-            });
+            Self::tell(granted, spawner, planned);
         }
     }
 
-    fn line(&self, place: &Place) -> &SpinMutex<Line> {
-        &self.lines[place.granule as usize].0
-    }
-}
-
-/// A spawner whose task claims granules.
-pub struct Claiming<P: Spawner> {
-    spawner: P,
-    stand: Arc<Stand>,
-    has_task: bool,
-}
-
-impl<P: Immediate> Claiming<P> {
-    pub(crate) fn new(spawner: P, claim: Claim) -> (Self, Arc<Stand>) {
-        claim.granules.check(spawner.shared());
-        let stand = Arc::new(Stand::new(claim.granules.lines.clone(), claim.places()));
-        (Self { spawner, stand: stand.clone(), has_task: false }, stand)
-    }
-}
-
-impl<P: Spawner> Claiming<P> {
-    fn leave(&mut self, task: Waiting) {
-        // SAFETY: no place is taken yet, so nobody else looks at it.
-        self.stand.task.with_mut(|place| unsafe { *place = Some(task) });
-        self.has_task = true;
-    }
-}
-
-impl<P: Spawner> Drop for Claiming<P> {
-    fn drop(&mut self) {
-        if self.has_task {
-            // SAFETY: the task was left above, and its sink keeps the stand.
-            unsafe { self.stand.enter(&mut self.spawner) };
+    /// The task runs now, unless there is a reason not to.
+    ///
+    /// # Safety
+    ///
+    /// The caller is the task.
+    pub unsafe fn start(&self) -> Result<(), JoinError> {
+        // SAFETY: by the caller's promise.
+        let own = unsafe { self.own() };
+        if let Some(failure) = take(&mut own.failure) {
+            return Err(failure);
         }
-    }
-}
-
-/// Where a task with a claim belongs to: to a group or none, and to its stand.
-pub struct Within<M> {
-    membership: M,
-    stand: Arc<Stand>,
-}
-
-impl<M: Membership> Within<M> {
-    pub(crate) fn new(membership: M, stand: Arc<Stand>) -> Self {
-        Self { membership, stand }
-    }
-}
-
-impl<M: Membership> crate::task::group::SealedMembership for Within<M> {}
-
-impl<M: Membership> Membership for Within<M> {
-    type Sink = Leaving<M::Sink>;
-
-    fn sink(self) -> Self::Sink {
-        Leaving { sink: self.membership.sink(), stand: self.stand }
-    }
-}
-
-/// Gives the granules back when the task is over, and then tells another sink.
-pub struct Leaving<K> {
-    sink: K,
-    stand: Arc<Stand>,
-}
-
-impl<K: Sink<()>> Sink<()> for Leaving<K> {
-    fn enter(&self, spawner: &mut impl Spawner) {
-        self.sink.enter(spawner);
+        let lines = self.lines();
+        let is_poisoned = |place: &Place| lines.all[place.granule as usize].0.is_poisoned.load(Relaxed);
+        // Relaxed: whoever poisoned one of these comes before the task.
+        if lines.is_poisoned.load(Relaxed) && own.places.iter().any(is_poisoned) {
+            return Err(JoinError::Poisoned);
+        }
+        #[cfg(debug_assertions)]
+        {
+            own.places.iter().for_each(|place| lines.all[place.granule as usize].0.watch.enter(place.write));
+            own.runs = true;
+        }
+        Ok(())
     }
 
-    fn start(&self, cx: &mut Context) -> bool {
-        self.sink.start(cx)
-    }
-
-    fn complete(self, outcome: Result<(), JoinError>, cx: &mut Context) {
-        self.stand.leave(cx);
-        self.sink.complete(outcome, cx);
-    }
-
-    fn refuse(self, spawner: &impl Spawner) {
-        self.sink.refuse(spawner);
-    }
-}
-
-impl<P: Spawner> Spawn for Claiming<P> {
-    leaves_its_task!();
-
-    fn admit(&mut self, options: &Options) -> Meta {
-        self.spawner.admit(options)
-    }
-
-    unsafe fn send_bare(&mut self, task: NonNull<Task>, options: &Options, _: Meta) {
-        self.leave(Waiting::Bare(task, *options));
+    /// The task is over: gives all back.
+    ///
+    /// # Safety
+    ///
+    /// The caller is the task.
+    pub unsafe fn leave(&self, spawner: &mut impl Spawn) {
+        // SAFETY: by the caller's promise.
+        let own = unsafe { self.own() };
+        #[cfg(debug_assertions)]
+        if take(&mut own.runs) {
+            let lines = self.lines();
+            own.places.iter().for_each(|place| lines.all[place.granule as usize].0.watch.leave(place.write));
+        }
+        let mut planned = Planned::new();
+        self.give_back(&own.places, spawner, &mut planned);
+        if let Some(home) = own.home {
+            let homes = &self.lines().homes;
+            homes.over(home);
+            homes.look(&own.places);
+        }
+        // SAFETY: each was granted its last place just now.
+        unsafe { Self::consider_all(planned, spawner) };
     }
 }

@@ -83,9 +83,9 @@ impl Sink<()> for Member {
     }
 
     #[inline(always)]
-    fn start(&self, cx: &mut Context) -> bool {
+    fn start(&self, cx: &mut Context) -> Result<(), JoinError> {
         cx.groups.set_current(Some(self.tally));
-        true
+        Ok(())
     }
 
     #[inline(always)]
@@ -117,9 +117,10 @@ impl<R, K: Sink<R>, D: Sink<()>> Sink<R> for Beside<K, D> {
     }
 
     #[inline(always)]
-    fn start(&self, cx: &mut Context) -> bool {
+    fn start(&self, cx: &mut Context) -> Result<(), JoinError> {
         // Both in any case.
-        self.1.start(cx) & self.0.start(cx)
+        let second = self.1.start(cx);
+        self.0.start(cx).and(second)
     }
 
     #[inline(always)]

@@ -239,8 +239,8 @@ impl<F: FnOnce() + Send + 'static> Runner<F> {
 }
 
 impl<F: FnOnce() + Send + 'static> Sink<()> for Runner<F> {
-    fn start(&self, _: &mut Context) -> bool {
-        true
+    fn start(&self, _: &mut Context) -> Result<(), JoinError> {
+        Ok(())
     }
 
     fn complete(self, outcome: Result<(), JoinError>, cx: &mut Context) {

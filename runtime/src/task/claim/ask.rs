@@ -1,0 +1,256 @@
+//! What a task claims: ranges that are named at once, or by a plan that looks at what is there.
+
+use super::Granules;
+use super::granules::{Untyped, Whole};
+use super::line::{Granted, Place};
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::any::Any;
+use core::fmt;
+use core::ops::Range;
+use smallvec::SmallVec;
+
+/// Ranges of granules, each to be read or written; or a plan that will name them.
+#[must_use = "a claim is for a task"]
+pub struct Claim<'g, D: Send + Sync + 'static = ()> {
+    pub(super) granules: &'g Granules<D>,
+    pub(super) asked: Asked,
+}
+
+pub(super) enum Asked {
+    Ranges(Ranges),
+    Plan(Plan),
+}
+
+/// Ranges, and whether each is to be written.
+#[derive(Debug, Default)]
+pub(super) struct Ranges(SmallVec<[(Range<u32>, bool); 2]>);
+
+/// Names what a task claims, as far as it can see.
+pub(super) type Plan = Box<dyn FnMut(&mut Seen<'_>) + Send>;
+
+/// The places of a task, in order of granules, each once. Most tasks have few.
+pub(super) type Places = SmallVec<[Place; 3]>;
+
+impl<D: Send + Sync + 'static> Granules<D> {
+    /// A claim to read these.
+    ///
+    /// # Panics
+    ///
+    /// If there are not so many.
+    pub fn read(&self, range: Range<u32>) -> Claim<'_, D> {
+        self.named().and_read(range)
+    }
+
+    /// A claim to write these.
+    ///
+    /// # Panics
+    ///
+    /// If there are not so many.
+    pub fn write(&self, range: Range<u32>) -> Claim<'_, D> {
+        self.named().and_write(range)
+    }
+
+    fn named(&self) -> Claim<'_, D> {
+        Claim { granules: self, asked: Asked::Ranges(Ranges::default()) }
+    }
+
+    /// A claim to what `plan` names, which depends on what it sees.
+    ///
+    /// The plan is called when the task is spawned, by who spawns it, and again, by whoever gives granules back, when the task has
+    /// all that was named: as often as it sees or names something that the task does not have. Then the task runs. So all that
+    /// the plan saw in the end stays as it saw it until the task is over, and what it did to find out, the task's body can do
+    /// again. As nobody holds granules while waiting for others, there is no circle of tasks that wait.
+    ///
+    /// It should be short, and not depend on anything but what it sees. If it panics, so does the task. One that
+    /// has changed its mind too often gets all granules, to write.
+    ///
+    /// ```
+    /// use xtasking::Runtime;
+    ///
+    /// let rt = Runtime::builder().workers(2).build()?;
+    /// // Each granule says which one comes after it.
+    /// let rooms = rt.granules_of([2u32, 0, 1, 3]);
+    /// let claim = rooms.planned(|sight| {
+    ///     let mut room = 0;
+    ///     for _ in 0..2 {
+    ///         let Some(next) = sight.see(room, |&next| next) else { return };
+    ///         room = next;
+    ///     }
+    ///     sight.write(room..room + 1);
+    /// });
+    /// let task = rt.task(()).claim(claim);
+    /// let end = task.submit_with(|(), mut held, _| {
+    ///     let room = *held.get(*held.get(0));
+    ///     *held.get_mut(room) += 10;
+    ///     room
+    /// });
+    /// assert_eq!(end.join()?, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn planned(&self, mut plan: impl FnMut(&mut Sight<'_, '_, D>) + Send + 'static) -> Claim<'_, D> {
+        let plan: Plan = Box::new(move |seen| {
+            let whole: &dyn Any = seen.whole;
+            let whole = whole.downcast_ref().expect("the plan is for these granules");
+            plan(&mut Sight { whole, seen });
+        });
+        Claim { granules: self, asked: Asked::Plan(plan) }
+    }
+}
+
+impl<D: Send + Sync + 'static> Claim<'_, D> {
+    /// To read these as well.
+    ///
+    /// # Panics
+    ///
+    /// If there are not so many.
+    pub fn and_read(self, range: Range<u32>) -> Self {
+        self.and(range, false)
+    }
+
+    /// To write these as well. What is read and written is written.
+    ///
+    /// # Panics
+    ///
+    /// If there are not so many.
+    pub fn and_write(self, range: Range<u32>) -> Self {
+        self.and(range, true)
+    }
+
+    fn and(mut self, range: Range<u32>, write: bool) -> Self {
+        self.asked = match self.asked {
+            Asked::Ranges(mut ranges) => {
+                ranges.add(range, write, self.granules.count());
+                Asked::Ranges(ranges)
+            }
+            Asked::Plan(mut plan) => Asked::Plan(Box::new(move |seen| {
+                seen.add(range.clone(), write);
+                plan(seen);
+            })),
+        };
+        self
+    }
+}
+
+impl Ranges {
+    pub fn all(count: u32) -> Self {
+        Self(SmallVec::from_iter([(0..count, true)]))
+    }
+
+    fn add(&mut self, range: Range<u32>, write: bool, count: u32) {
+        assert!(range.end <= count, "there are no granules {range:?}");
+        self.0.push((range, write));
+    }
+
+    /// A place for each granule, in their order.
+    pub fn places(&self) -> Places {
+        if let [(range, write)] = &self.0[..] {
+            return range.clone().map(|granule| Place::new(granule, *write)).collect();
+        }
+        let of = |(range, write): &(Range<u32>, bool)| {
+            let write = *write;
+            range.clone().map(move |granule| (granule, write))
+        };
+        let mut all: SmallVec<[(u32, bool); 16]> = self.0.iter().flat_map(of).collect();
+        // Of the same granule that to write comes first.
+        all.sort_unstable_by_key(|&(granule, write)| (granule, !write));
+        all.dedup_by_key(|&mut (granule, _)| granule);
+        all.into_iter().map(|(granule, write)| Place::new(granule, write)).collect()
+    }
+
+    /// Whether who has these places has all that is asked for.
+    pub fn are_within(&self, places: &[Place]) -> bool {
+        self.0.iter().all(|(range, write)| {
+            let first = places.partition_point(|place| place.granule < range.start);
+            // Each granule has one place, and they are in order.
+            let there = places[first..].iter().take(range.len());
+            range.is_empty()
+                || there.clone().count() == range.len()
+                    && there
+                        .zip(range.clone())
+                        .all(|(place, at)| place.granule == at && (place.write || !write))
+        })
+    }
+}
+
+/// What a plan sees, whatever the type of the data.
+pub(super) struct Seen<'s> {
+    pub whole: &'s dyn Untyped,
+    /// What its task has.
+    pub held: &'s [Place],
+    pub asked: Ranges,
+    /// Who was granted a granule because it was looked at no longer.
+    pub granted: Vec<Granted>,
+}
+
+impl Seen<'_> {
+    fn add(&mut self, range: Range<u32>, write: bool) {
+        self.asked.add(range, write, self.whole.lines().all.len() as u32);
+    }
+}
+
+/// What a [plan](Granules::planned) sees, and names.
+pub struct Sight<'s, 'h, D> {
+    whole: &'s Whole<D>,
+    seen: &'s mut Seen<'h>,
+}
+
+impl<D: Send + Sync + 'static> Sight<'_, '_, D> {
+    /// Names granules that the task reads.
+    ///
+    /// # Panics
+    ///
+    /// If there are not so many.
+    pub fn read(&mut self, range: Range<u32>) {
+        self.seen.add(range, false);
+    }
+
+    /// Names granules that the task writes.
+    ///
+    /// # Panics
+    ///
+    /// If there are not so many.
+    pub fn write(&mut self, range: Range<u32>) {
+        self.seen.add(range, true);
+    }
+
+    /// Looks at a granule, which is one of those that the task reads from then on. `None`: somebody writes it just now, or is
+    /// waiting to. Then the plan may end, as it will be called again when the task has the granule.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such granule.
+    pub fn see<R>(&mut self, granule: u32, look: impl FnOnce(&D) -> R) -> Option<R> {
+        self.read(granule..granule + 1);
+        if self.seen.held.binary_search_by_key(&granule, |place| place.granule).is_ok() {
+            // SAFETY: the task has it, and nobody who might write it runs meanwhile on its behalf.
+            return Some(look(unsafe { self.whole.read(granule) }));
+        }
+        let line = &self.seen.whole.lines().all[granule as usize].0.line;
+        if !line.lock().glance() {
+            return None;
+        }
+        /// A reader who stands in nobody's way for longer than it looks, though it panics.
+        struct Glance<'a>(&'a crate::sync::SpinMutex<super::line::Line>, &'a mut Vec<Granted>);
+        impl Drop for Glance<'_> {
+            fn drop(&mut self) {
+                let granted = self.0.lock().leave();
+                if !granted.is_empty() {
+                    self.1.push(granted);
+                }
+            }
+        }
+        let _glance = Glance(line, &mut self.seen.granted);
+        // SAFETY: until the glance is over it counts as a reader.
+        Some(look(unsafe { self.whole.read(granule) }))
+    }
+}
+
+impl<D: Send + Sync + 'static> fmt::Debug for Claim<'_, D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.asked {
+            Asked::Ranges(ranges) => f.debug_tuple("Claim").field(&ranges.0).finish(),
+            Asked::Plan(_) => f.write_str("Claim(by a plan)"),
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! Granules and their data, and who owns them.
+
+use super::homes::Homes;
+use super::line::Line;
+use crate::memory::{Reclaim, Retired};
+use crate::scheduler::{Runtime, Shared};
+use crate::sync::{AtomicBool, Padded, Relaxed, SpinMutex, UnsafeCell};
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use core::any::Any;
+use core::fmt;
+use core::marker::PhantomData;
+use core::ptr::NonNull;
+
+/// Granules, which are numbered, with the data of each; made by [`Runtime::granules`] and [`Runtime::granules_of`]. Clones are
+/// the same ones.
+///
+/// Granules without data are as good: what belongs to which of them is then the business of who makes them.
+///
+/// ```
+/// use xtasking::Runtime;
+///
+/// let rt = Runtime::builder().workers(2).build()?;
+/// let shelves = rt.granules_of((0..100).map(|_| Vec::new()));
+/// let group = rt.group();
+/// for from in 0..90 {
+///     // Beside all others but those that are near.
+///     let task = rt.task(()).of(&group).claim(shelves.write(from..from + 10));
+///     task.spawn_with(move |(), mut held, _| (from..from + 10).for_each(|shelf| held.get_mut(shelf).push(from)));
+/// }
+/// group.wait()?;
+/// let books = rt.task(()).claim(shelves.read(0..100)).submit_with(|(), held, _| {
+///     (0..100).map(|shelf| held.get(shelf).len()).sum::<usize>()
+/// });
+/// assert_eq!(books.join()?, 900);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Granules<D: Send + Sync + 'static = ()> {
+    keeper: Arc<Keeper<D>>,
+}
+
+/// Frees the granules when nobody has a handle and all tasks have run that were spawned before: for those an epoch keeps them
+/// alive, so that no task counts as an owner.
+struct Keeper<D: Send + Sync + 'static> {
+    whole: NonNull<Whole<D>>,
+}
+
+// SAFETY: a handle of what is shared by its locks and claims.
+unsafe impl<D: Send + Sync> Send for Keeper<D> {}
+// SAFETY: as above.
+unsafe impl<D: Send + Sync> Sync for Keeper<D> {}
+
+/// All there is of the granules.
+pub(super) struct Whole<D> {
+    lines: Lines,
+    data: Box<[UnsafeCell<D>]>,
+}
+
+// SAFETY: the data of a granule is reached by those who have claimed it: by one who writes it, or by several who read it.
+unsafe impl<D: Send + Sync> Sync for Whole<D> {}
+
+/// All there is of the granules but their data.
+pub(super) struct Lines {
+    pub shared: Arc<Shared>,
+    pub all: Box<[Padded<Slot>]>,
+    /// Some granule may be poisoned.
+    pub is_poisoned: AtomicBool,
+    pub homes: Homes,
+}
+
+pub(super) struct Slot {
+    pub line: SpinMutex<Line>,
+    /// Whoever wrote it last has panicked meanwhile.
+    pub is_poisoned: AtomicBool,
+    #[cfg(debug_assertions)]
+    pub watch: super::watch::Watch,
+}
+
+/// The granules as tasks see them that do not know the type of their data.
+pub(super) trait Untyped: Any + Sync {
+    fn lines(&self) -> &Lines;
+}
+
+impl<D: Send + Sync + 'static> Untyped for Whole<D> {
+    fn lines(&self) -> &Lines {
+        &self.lines
+    }
+}
+
+impl<D> Whole<D> {
+    /// The data of a granule.
+    ///
+    /// # Safety
+    ///
+    /// Nobody has claimed it to write it, and nobody gets it to write it, as long as this is borrowed.
+    pub unsafe fn read(&self, granule: u32) -> &D {
+        // SAFETY: by the caller's promise.
+        self.data[granule as usize].with(|data| unsafe { &*data })
+    }
+
+    /// The same, to write it.
+    ///
+    /// # Safety
+    ///
+    /// The caller has the granule alone as long as this is borrowed, and nothing else borrowed of it.
+    #[expect(clippy::mut_from_ref, reason = "whoever has claimed it has it alone")]
+    pub unsafe fn write(&self, granule: u32) -> &mut D {
+        // SAFETY: by the caller's promise.
+        self.data[granule as usize].with_mut(|data| unsafe { &mut *data })
+    }
+}
+
+impl Runtime {
+    /// So many granules without data, which nobody has.
+    pub fn granules(&self, count: u32) -> Granules {
+        self.granules_of((0..count).map(|_| ()))
+    }
+
+    /// A granule for each of these data, which nobody has claimed. Tasks reach the data by a claim; nobody else does.
+    ///
+    /// # Panics
+    ///
+    /// If there are 2³² or more.
+    pub fn granules_of<D: Send + Sync + 'static>(&self, data: impl IntoIterator<Item = D>) -> Granules<D> {
+        let data: Box<[UnsafeCell<D>]> = data.into_iter().map(UnsafeCell::new).collect();
+        assert!(u32::try_from(data.len()).is_ok(), "granules have numbers of 32 bits");
+        let slot = || Slot {
+            line: SpinMutex::new(Line::default()),
+            is_poisoned: AtomicBool::new(false),
+            #[cfg(debug_assertions)]
+            watch: Default::default(),
+        };
+        let shared = self.shared().clone();
+        let lines = Lines {
+            homes: Homes::new(data.len(), shared.seats.len()),
+            shared,
+            all: data.iter().map(|_| Padded(slot())).collect(),
+            is_poisoned: AtomicBool::new(false),
+        };
+        let whole = NonNull::from(Box::leak(Box::new(Whole { lines, data })));
+        Granules { keeper: Arc::new(Keeper { whole }) }
+    }
+}
+
+impl<D: Send + Sync + 'static> Granules<D> {
+    /// How many there are.
+    pub fn count(&self) -> u32 {
+        self.whole().data.len() as u32
+    }
+
+    /// Whether a task panicked while it had claimed the granule to write it. Later tasks that claim it fail with
+    /// [`JoinError::Poisoned`](crate::JoinError::Poisoned). (Only data are poisoned: a task that never saw them, as it was spawned
+    /// without them, does no harm.)
+    ///
+    /// # Panics
+    ///
+    /// If there are not so many.
+    pub fn is_poisoned(&self, granule: u32) -> bool {
+        self.whole().lines.all[granule as usize].0.is_poisoned.load(Relaxed)
+    }
+
+    /// Lets tasks at all granules again; the caller has made sure (or does not care) that their data make sense. No task should
+    /// be on its way to them meanwhile.
+    pub fn clear_poison(&self) {
+        let lines = &self.whole().lines;
+        lines.is_poisoned.store(false, Relaxed);
+        lines.all.iter().for_each(|slot| slot.0.is_poisoned.store(false, Relaxed));
+    }
+
+    pub(super) fn whole(&self) -> &Whole<D> {
+        // SAFETY: the keeper keeps it.
+        unsafe { self.keeper.whole.as_ref() }
+    }
+}
+
+impl<D: Send + Sync + 'static> Drop for Keeper<D> {
+    fn drop(&mut self) {
+        // SAFETY: it is freed below at the earliest.
+        let shared = unsafe { self.whole.as_ref() }.lines.shared.clone();
+        let epoch = if planted!("granules-freed-at-once") { 0 } else { shared.epochs.retirement() };
+        let owner: Arc<dyn Reclaim> = Arc::new(Dropper::<D>(PhantomData));
+        shared.adopt([Retired { epoch, object: self.whole.cast(), owner }].into_iter());
+        shared.wake_for_garbage(0);
+    }
+}
+
+/// Frees granules with data of one type.
+struct Dropper<D>(PhantomData<fn(D)>);
+
+impl<D: Send + Sync + 'static> Reclaim for Dropper<D> {
+    unsafe fn reclaim(&self, whole: NonNull<u8>, _: Option<usize>) {
+        // SAFETY: made by `granules_of` from a box of this type, and not used any more.
+        drop(unsafe { Box::from_raw(whole.cast::<Whole<D>>().as_ptr()) });
+    }
+}
+
+impl<D: Send + Sync + 'static> Clone for Granules<D> {
+    fn clone(&self) -> Self {
+        Self { keeper: self.keeper.clone() }
+    }
+}
+
+impl<D: Send + Sync + 'static> fmt::Debug for Granules<D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Granules").field("count", &self.count()).finish()
+    }
+}

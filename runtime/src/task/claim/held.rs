@@ -1,0 +1,99 @@
+//! What a task that has its granules sees of their data.
+
+use super::granules::{Lines, Whole};
+use super::line::Place;
+use crate::sync::Relaxed;
+use core::cell::Cell;
+use core::fmt;
+
+/// The granules that a task has claimed, with their data, as long as it runs. See
+/// [`TaskBuilder::spawn_with`](crate::TaskBuilder::spawn_with).
+pub struct Held<'h, D> {
+    whole: &'h Whole<D>,
+    places: &'h [Place],
+    /// The place that was looked for last, which is often the next one as well.
+    last: Cell<usize>,
+}
+
+impl<'h, D> Held<'h, D> {
+    /// # Safety
+    ///
+    /// The places are those of a task that runs and was granted them all, and this is the only one for it. It lives no longer than
+    /// that.
+    pub(super) unsafe fn new(whole: &'h Whole<D>, places: &'h [Place]) -> Self {
+        Self { whole, places, last: Cell::new(0) }
+    }
+
+    fn place(&self, granule: u32) -> Option<&'h Place> {
+        let at = |place: &&Place| place.granule == granule;
+        if let Some(place) = self.places.get(self.last.get()).filter(at) {
+            return Some(place);
+        }
+        let found = self.places.binary_search_by_key(&granule, |place| place.granule).ok()?;
+        self.last.set(found);
+        Some(&self.places[found])
+    }
+
+    /// Whether the task has claimed a granule, be it only to read it.
+    pub fn has(&self, granule: u32) -> bool {
+        self.place(granule).is_some()
+    }
+
+    /// Whether the task has claimed a granule to write it.
+    pub fn has_to_write(&self, granule: u32) -> bool {
+        self.place(granule).is_some_and(|place| place.write)
+    }
+
+    /// The granules that the task has claimed, in their order, and whether it may write each.
+    pub fn granules(&self) -> impl ExactSizeIterator<Item = (u32, bool)> + Clone + 'h {
+        self.places.iter().map(|place| (place.granule, place.write))
+    }
+
+    /// The data of a granule.
+    ///
+    /// # Panics
+    ///
+    /// If the task has not claimed it.
+    #[track_caller]
+    pub fn get(&self, granule: u32) -> &D {
+        assert!(self.has(granule), "the task has not claimed granule {granule}");
+        // SAFETY: the task has it, to read at least; to write it this would have to be borrowed exclusively.
+        unsafe { self.whole.read(granule) }
+    }
+
+    /// The data of a granule, to change them.
+    ///
+    /// # Panics
+    ///
+    /// If the task has not claimed it to write it.
+    #[track_caller]
+    pub fn get_mut(&mut self, granule: u32) -> &mut D {
+        assert!(
+            self.has_to_write(granule) || planted!("granule-written-by-reader") && self.has(granule),
+            "the task has not claimed granule {granule} to write it"
+        );
+        // SAFETY: the task has it alone, and this is borrowed exclusively.
+        unsafe { self.whole.write(granule) }
+    }
+}
+
+impl<D> fmt::Debug for Held<'_, D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.places.iter().map(|place| (place.granule, place.write))).finish()
+    }
+}
+
+/// Poisons what a task writes if it unwinds.
+pub(super) struct Poison<'h>(pub &'h Lines, pub &'h [Place]);
+
+impl Drop for Poison<'_> {
+    /// Only while unwinding: otherwise it is forgotten.
+    #[cold]
+    fn drop(&mut self) {
+        // Relaxed: whoever is granted one of these comes after the task.
+        for place in self.1.iter().filter(|place| place.write) {
+            self.0.all[place.granule as usize].0.is_poisoned.store(true, Relaxed);
+            self.0.is_poisoned.store(true, Relaxed);
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! The workers where granules are at home: tasks that claim a granule should run where the last one ran that did.
+//!
+//! Who is at home where has nothing to do with who may run beside whom, so that it can change any time: each worker has a
+//! stretch of the granules that was visited as often as those of the others, lately. (What Toggle calls buckets holds both
+//! meanings, so that its buckets cannot move.)
+
+use super::line::Place;
+use crate::sync::{AtomicU32, Padded, Relaxed, SpinMutex};
+use alloc::boxed::Box;
+
+/// See the module's documentation. All is advice: nothing is ordered by it.
+pub(super) struct Homes {
+    of: Box<[AtomicU32]>,
+    /// How often each granule was visited, of late.
+    visits: Box<[AtomicU32]>,
+    /// Tasks that were sent to each worker and are not over.
+    loads: Box<[Padded<AtomicU32>]>,
+    /// So many visits of one granule, since the stretches were last looked at, give cause to look at them again. Whoever has it
+    /// looks.
+    patience: SpinMutex<u32>,
+}
+
+/// Stretches that are right are looked at less and less often, down to this.
+const MOST_PATIENCE: u32 = 1 << 16;
+/// As many of a task's granules are asked at most how loaded their workers are.
+const CANDIDATES: usize = 8;
+
+impl Homes {
+    pub fn new(granules: usize, workers: usize) -> Self {
+        let homes = (0..granules).map(|granule| (granule * workers / granules) as u32);
+        Self {
+            of: homes.map(AtomicU32::new).collect(),
+            visits: (0..granules).map(|_| AtomicU32::new(0)).collect(),
+            loads: (0..workers).map(|_| Padded(AtomicU32::new(0))).collect(),
+            patience: SpinMutex::new(Self::impatient(granules)),
+        }
+    }
+
+    fn impatient(granules: usize) -> u32 {
+        (granules as u32 / 8).clamp(64, MOST_PATIENCE)
+    }
+
+    /// The worker for a task with these places: of those where they are at home the one with the fewest tasks. Counts the
+    /// visit; [`over`](Self::over) says that it is.
+    pub fn visit(&self, places: &[Place]) -> usize {
+        let step = places.len().div_ceil(CANDIDATES).max(1);
+        let mut chosen: Option<(u32, usize)> = None;
+        for place in places.iter().step_by(step) {
+            let granule = place.granule as usize;
+            let worker = self.of[granule].load(Relaxed) as usize;
+            if chosen.is_none_or(|(_, before)| before != worker) {
+                let load = self.loads[worker].0.load(Relaxed);
+                chosen = chosen.filter(|&(least, _)| least <= load).or(Some((load, worker)));
+            }
+        }
+        // A visit of many granules is one to each that was asked for, so that it weighs no more than others.
+        for place in places.iter().step_by(step) {
+            let visits = &self.visits[place.granule as usize];
+            let before = visits.load(Relaxed);
+            visits.store(before.saturating_add(1), Relaxed);
+        }
+        let (_, worker) = chosen.unwrap_or((0, 0));
+        self.loads[worker].0.fetch_add(1, Relaxed);
+        worker
+    }
+
+    /// A task that was sent to that worker is over.
+    pub fn over(&self, worker: usize) {
+        self.loads[worker].0.fetch_sub(1, Relaxed);
+    }
+
+    /// Looks at the stretches if one of these granules gives cause to.
+    pub fn look(&self, places: &[Place]) {
+        let Some(first) = places.first() else { return };
+        let visits = self.visits[first.granule as usize].load(Relaxed);
+        if visits >= 64 && self.loads.len() > 1 {
+            self.look_again(visits);
+        }
+    }
+
+    #[cold]
+    fn look_again(&self, visits: u32) {
+        if let Some(mut patience) = self.patience.try_lock()
+            && visits >= *patience
+        {
+            let moved = self.split();
+            // A thirty-second is noise.
+            *patience = if moved > self.of.len() / 32 {
+                Self::impatient(self.of.len())
+            } else {
+                (*patience * 2).min(MOST_PATIENCE)
+            };
+        }
+    }
+
+    /// Gives each worker a stretch with as many visits, and forgets half of them. Returns how many granules have moved.
+    fn split(&self) -> usize {
+        let visits = self.visits.iter().map(|visits| u64::from(visits.load(Relaxed)));
+        let (sum, workers) = (visits.sum::<u64>().max(1), self.loads.len() as u64);
+        let (mut before, mut moved) = (0, 0);
+        for (home, visits) in self.of.iter().zip(&self.visits) {
+            let here = u64::from(visits.load(Relaxed));
+            // By the middle of the granule.
+            let worker = ((2 * before + here) * workers / (2 * sum)).min(workers - 1) as u32;
+            moved += usize::from(home.load(Relaxed) != worker);
+            home.store(worker, Relaxed);
+            visits.store(here as u32 / 2, Relaxed);
+            before += here;
+        }
+        moved
+    }
+}
+
+#[cfg(all(test, not(any(model = "loom", model = "shuttle"))))]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+
+    fn homes(homes: &Homes) -> Vec<u32> {
+        homes.of.iter().map(|home| home.load(Relaxed)).collect()
+    }
+
+    #[test]
+    fn stretches_follow_the_visits() {
+        let map = Homes::new(8, 2);
+        assert_eq!(homes(&map), [0, 0, 0, 0, 1, 1, 1, 1]);
+        for round in 0..200 {
+            let place = [Place::new(if round % 2 == 0 { 0 } else { 1 }, true)];
+            let worker = map.visit(&place);
+            map.look(&place);
+            map.over(worker);
+        }
+        assert_eq!(homes(&map)[..2], [0, 1]);
+        assert_eq!(homes(&map)[7], 1);
+    }
+
+    #[test]
+    fn the_least_loaded_home_is_chosen() {
+        let map = Homes::new(4, 2);
+        let both: Vec<Place> = (0..4).map(|granule| Place::new(granule, true)).collect();
+        let chosen: Vec<usize> = (0..6).map(|_| map.visit(&both)).collect();
+        assert_eq!(chosen.iter().sum::<usize>(), 3);
+        chosen.into_iter().for_each(|worker| map.over(worker));
+        assert!(map.loads.iter().all(|load| load.0.load(Relaxed) == 0));
+    }
+}
