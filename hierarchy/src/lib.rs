@@ -35,6 +35,7 @@
 //! | [`generate`] | hierarchies made up for tests and experiments |
 
 pub mod generate;
+mod hierarchy;
 mod interval;
 mod line;
 mod node;
@@ -42,6 +43,7 @@ mod numbering;
 mod refused;
 mod shape;
 
+pub use hierarchy::{At, Below, Hierarchy, HierarchyBuilder, Look, Seen, Slab, Touch, View};
 pub use interval::Interval;
 pub use node::Node;
 pub use numbering::{Change, Numbering, Outcome, Widened};

@@ -1,8 +1,8 @@
 //! What a task claims: ranges that are named at once, or by a plan that looks at what is there.
 
-use super::Granules;
 use super::granules::{Untyped, Whole};
 use super::line::{Granted, Place};
+use super::{Directory, Granules};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::any::Any;
@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 /// Ranges of granules, each to be read or written; or a plan that will name them.
 #[must_use = "a claim is for a task"]
 pub struct Claim<'g, D: Send + Sync + 'static = ()> {
-    pub(super) granules: &'g Granules<D>,
+    pub(super) whole: &'g Whole<D>,
     pub(super) asked: Asked,
 }
 
@@ -39,7 +39,7 @@ impl<D: Send + Sync + 'static> Granules<D> {
     ///
     /// If there are not so many.
     pub fn read(&self, range: Range<u32>) -> Claim<'_, D> {
-        self.named().and_read(range)
+        Claim::nothing(self.whole()).and_read(range)
     }
 
     /// A claim to write these.
@@ -48,11 +48,7 @@ impl<D: Send + Sync + 'static> Granules<D> {
     ///
     /// If there are not so many.
     pub fn write(&self, range: Range<u32>) -> Claim<'_, D> {
-        self.named().and_write(range)
-    }
-
-    fn named(&self) -> Claim<'_, D> {
-        Claim { granules: self, asked: Asked::Ranges(Ranges::default()) }
+        Claim::nothing(self.whole()).and_write(range)
     }
 
     /// A claim to what `plan` names, which depends on what it sees.
@@ -94,11 +90,15 @@ impl<D: Send + Sync + 'static> Granules<D> {
             let whole = whole.downcast_ref().expect("the plan is for these granules");
             plan(&mut Sight { whole, seen });
         });
-        Claim { granules: self, asked: Asked::Plan(plan) }
+        Claim { whole: self.whole(), asked: Asked::Plan(plan) }
     }
 }
 
-impl<D: Send + Sync + 'static> Claim<'_, D> {
+impl<'g, D: Send + Sync + 'static> Claim<'g, D> {
+    pub(super) fn nothing(whole: &'g Whole<D>) -> Self {
+        Self { whole, asked: Asked::Ranges(Ranges::default()) }
+    }
+
     /// To read these as well.
     ///
     /// # Panics
@@ -120,7 +120,7 @@ impl<D: Send + Sync + 'static> Claim<'_, D> {
     fn and(mut self, range: Range<u32>, write: bool) -> Self {
         self.asked = match self.asked {
             Asked::Ranges(mut ranges) => {
-                ranges.add(range, write, self.granules.count());
+                ranges.add(range, write, self.whole.lines.count());
                 Asked::Ranges(ranges)
             }
             Asked::Plan(mut plan) => Asked::Plan(Box::new(move |seen| {
@@ -185,7 +185,7 @@ pub(super) struct Seen<'s> {
 
 impl Seen<'_> {
     fn add(&mut self, range: Range<u32>, write: bool) {
-        self.asked.add(range, write, self.whole.lines().all.len() as u32);
+        self.asked.add(range, write, self.whole.lines().count());
     }
 }
 
@@ -212,6 +212,16 @@ impl<D: Send + Sync + 'static> Sight<'_, '_, D> {
     /// If there are not so many.
     pub fn write(&mut self, range: Range<u32>) {
         self.seen.add(range, true);
+    }
+
+    /// Where it was noted which granule something is in.
+    pub fn directory(&self) -> &Directory {
+        &self.whole.lines.directory
+    }
+
+    /// How many granules there are.
+    pub fn count(&self) -> u32 {
+        self.whole.lines.count()
     }
 
     /// Looks at a granule, which is one of those that the task reads from then on. `None`: somebody writes it just now, or is

@@ -1,5 +1,6 @@
 //! Granules and their data, and who owns them.
 
+use super::directory::Directory;
 use super::homes::Homes;
 use super::line::Line;
 use crate::memory::{Reclaim, Retired};
@@ -51,8 +52,8 @@ unsafe impl<D: Send + Sync> Send for Keeper<D> {}
 unsafe impl<D: Send + Sync> Sync for Keeper<D> {}
 
 /// All there is of the granules.
-pub(super) struct Whole<D> {
-    lines: Lines,
+pub struct Whole<D> {
+    pub(super) lines: Lines,
     data: Box<[UnsafeCell<D>]>,
 }
 
@@ -66,6 +67,7 @@ pub(super) struct Lines {
     /// Some granule may be poisoned.
     pub is_poisoned: AtomicBool,
     pub homes: Homes,
+    pub directory: Directory,
 }
 
 pub(super) struct Slot {
@@ -74,6 +76,12 @@ pub(super) struct Slot {
     pub is_poisoned: AtomicBool,
     #[cfg(debug_assertions)]
     pub watch: super::watch::Watch,
+}
+
+impl Lines {
+    pub fn count(&self) -> u32 {
+        self.all.len() as u32
+    }
 }
 
 /// The granules as tasks see them that do not know the type of their data.
@@ -122,6 +130,19 @@ impl Runtime {
     ///
     /// If there are 2³² or more.
     pub fn granules_of<D: Send + Sync + 'static>(&self, data: impl IntoIterator<Item = D>) -> Granules<D> {
+        self.granules_with(Directory::default(), data)
+    }
+
+    /// The same, with a directory that says already which granule something is in.
+    ///
+    /// # Panics
+    ///
+    /// If there are 2³² or more.
+    pub fn granules_with<D: Send + Sync + 'static>(
+        &self,
+        directory: Directory,
+        data: impl IntoIterator<Item = D>,
+    ) -> Granules<D> {
         let data: Box<[UnsafeCell<D>]> = data.into_iter().map(UnsafeCell::new).collect();
         assert!(u32::try_from(data.len()).is_ok(), "granules have numbers of 32 bits");
         let slot = || Slot {
@@ -136,6 +157,7 @@ impl Runtime {
             shared,
             all: data.iter().map(|_| Padded(slot())).collect(),
             is_poisoned: AtomicBool::new(false),
+            directory,
         };
         let whole = NonNull::from(Box::leak(Box::new(Whole { lines, data })));
         Granules { keeper: Arc::new(Keeper { whole }) }
@@ -145,7 +167,12 @@ impl Runtime {
 impl<D: Send + Sync + 'static> Granules<D> {
     /// How many there are.
     pub fn count(&self) -> u32 {
-        self.whole().data.len() as u32
+        self.whole().lines.count()
+    }
+
+    /// Where to note which granule something is in, for who is to claim it.
+    pub fn directory(&self) -> &Directory {
+        &self.whole().lines.directory
     }
 
     /// Whether a task panicked while it had claimed the granule to write it. Later tasks that claim it fail with

@@ -2,9 +2,11 @@
 
 use super::granules::{Lines, Whole};
 use super::line::Place;
+use super::{Claim, Directory};
 use crate::sync::Relaxed;
 use core::cell::Cell;
 use core::fmt;
+use core::ops::Range;
 
 /// The granules that a task has claimed, with their data, as long as it runs. See
 /// [`TaskBuilder::spawn_with`](crate::TaskBuilder::spawn_with).
@@ -15,7 +17,7 @@ pub struct Held<'h, D> {
     last: Cell<usize>,
 }
 
-impl<'h, D> Held<'h, D> {
+impl<'h, D: Send + Sync + 'static> Held<'h, D> {
     /// # Safety
     ///
     /// The places are those of a task that runs and was granted them all, and this is the only one for it. It lives no longer than
@@ -32,6 +34,34 @@ impl<'h, D> Held<'h, D> {
         let found = self.places.binary_search_by_key(&granule, |place| place.granule).ok()?;
         self.last.set(found);
         Some(&self.places[found])
+    }
+
+    /// Where it was noted which granule something is in.
+    pub fn directory(&self) -> &'h Directory {
+        &self.whole.lines.directory
+    }
+
+    /// How many granules there are.
+    pub fn count(&self) -> u32 {
+        self.whole.lines.count()
+    }
+
+    /// A claim for a follow-up: see [`Granules::read`](crate::Granules::read).
+    ///
+    /// # Panics
+    ///
+    /// If there are not so many.
+    pub fn read(&self, range: Range<u32>) -> Claim<'h, D> {
+        Claim::nothing(self.whole).and_read(range)
+    }
+
+    /// A claim for a follow-up: see [`Granules::write`](crate::Granules::write).
+    ///
+    /// # Panics
+    ///
+    /// If there are not so many.
+    pub fn write(&self, range: Range<u32>) -> Claim<'h, D> {
+        Claim::nothing(self.whole).and_write(range)
     }
 
     /// Whether the task has claimed a granule, be it only to read it.

@@ -43,7 +43,8 @@ impl<P: Spawner> Spawn for Claiming<P> {
     leaves_its_task!();
 
     fn admit(&mut self, options: &Options) -> Meta {
-        self.spawner.admit(options)
+        // A follow-up may claim what only its parent's epoch keeps alive: it is of the same operation in any case.
+        self.spawner.admit(&Options { operation: false, ..*options })
     }
 
     unsafe fn send_bare(&mut self, task: NonNull<Task>, options: &Options, _: Meta) {
@@ -119,8 +120,8 @@ impl<P: Immediate, A, M: Membership> TaskBuilder<P, A, M> {
     {
         let claim = claim.into();
         let (Order { spawner, options }, access, membership) = self.into_parts();
-        let whole = claim.granules.whole();
-        let shared = &super::granules::Untyped::lines(whole).shared;
+        let whole = claim.whole;
+        let shared = &whole.lines.shared;
         assert!(Arc::ptr_eq(shared, spawner.shared()), "granules are claimed by a task of another runtime");
         let stand = Arc::new(Stand::new(whole, claim.asked));
         let spawner = Claiming { spawner, stand: stand.clone(), has_task: false };

@@ -223,7 +223,7 @@ impl Stand {
         if own.failure.is_some() || asked.are_within(&own.places) {
             return this.send(spawner);
         }
-        let asked = if own.rounds < MOST_ROUNDS { asked } else { Ranges::all(this.lines().all.len() as u32) };
+        let asked = if own.rounds < MOST_ROUNDS { asked } else { Ranges::all(this.lines().count()) };
         let before = core::mem::replace(&mut own.places, asked.places());
         this.give_back(&before, spawner, planned);
         // SAFETY: it has nothing and stands nowhere.

@@ -1,0 +1,329 @@
+//! Tasks on the sub-trees of a hierarchy.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use xtasking::{JoinError, Runtime, Shutdown};
+use xtasking_hierarchy::{Hierarchy, Node, Refused, Shape, View, generate};
+use xtasking_testing::{Setting, on_each};
+
+fn settings() -> impl Iterator<Item = Setting> {
+    Setting::threads().chain(Setting::simulations(&[1, 2, 3]))
+}
+
+fn rt() -> Runtime {
+    Runtime::builder().workers(2).build().unwrap()
+}
+
+/// A number that looks as if it came by chance.
+fn mixed(number: u64) -> u64 {
+    let mixed = (number ^ number >> 31).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (mixed ^ mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 16
+}
+
+/// Money goes from node to node, within sub-trees and between two; audits see all of it, and none is lost.
+#[test]
+fn no_money_is_made_or_lost() {
+    on_each(settings(), |setting| {
+        let rt = setting.build();
+        for shape in
+            [generate::random_tree(300, setting.seed()), generate::random_dag(300, 3, setting.seed())]
+        {
+            let tree = Hierarchy::builder(shape.clone()).granules(12).build(&rt, |_| 100i64);
+            let group = rt.group();
+            let audits = Arc::new(AtomicUsize::new(0));
+            for number in 0..500u64 {
+                let chance = mixed(number + setting.seed() * 1000);
+                let [one, other] = [chance % 300, chance / 300 % 300].map(|node| Node(node as u32));
+                match chance / 90_000 % 4 {
+                    0 => {
+                        let shape = shape.clone();
+                        let task = rt.task(()).of(&group).claim(tree.node(one).write());
+                        task.spawn_with(move |(), held, _| {
+                            let mut view = View::new(held);
+                            let below: Vec<Node> = view.below(one).collect();
+                            let mut expected: Vec<Node> = shape.subtree(one).collect();
+                            let mut sorted = below.clone();
+                            sorted.sort();
+                            expected.sort();
+                            assert_eq!(sorted, expected);
+                            for two in below.windows(2) {
+                                view[two[0]] -= 3;
+                                view[two[1]] += 3;
+                            }
+                        });
+                    }
+                    1 => {
+                        let claim = tree.node(one).alone().write().and(tree.node(other).alone().write());
+                        rt.task(()).of(&group).claim(claim).spawn_with(move |(), held, _| {
+                            let mut view = View::new(held);
+                            view[one] -= 7;
+                            view[other] += 7;
+                        });
+                    }
+                    2 => {
+                        let claim = tree.node(one).read().and(tree.node(other).write());
+                        rt.task(()).of(&group).claim(claim).spawn_with(move |(), held, _| {
+                            let mut view = View::new(held);
+                            let _seen: i64 = view.below(one).map(|node| view[node]).sum();
+                            let mut turn = 0;
+                            let count = view.below(other).count() as i64;
+                            view.for_each_below(other, |value| {
+                                // As much is given as taken.
+                                *value += if turn + 1 < count { 1 } else { 1 - count };
+                                turn += 1;
+                            });
+                        });
+                    }
+                    _ => {
+                        let audits = audits.clone();
+                        rt.task(()).of(&group).claim(tree.read_all()).spawn_with(move |(), held, _| {
+                            let sum: i64 = View::new(held).all().map(|(_, value)| *value).sum();
+                            assert_eq!(sum, 30_000);
+                            audits.fetch_add(1, Relaxed);
+                        });
+                    }
+                }
+            }
+            group.wait().expect("nothing is lost");
+            assert!(audits.load(Relaxed) > 50);
+        }
+    });
+}
+
+/// Sub-trees of a tree do not meet unless one is within the other: two writers wait for each other.
+#[test]
+fn separate_sub_trees_run_side_by_side() {
+    let rt = rt();
+    let tree = Hierarchy::builder(generate::complete(2, 10).unwrap()).granules(64).build(&rt, |_| ());
+    let there = Arc::new(AtomicUsize::new(0));
+    let tasks = [1, 2].map(|node| {
+        let there = there.clone();
+        rt.task(()).core(node as u16).claim(tree.node(Node(node)).write()).submit(move |(), _| {
+            there.fetch_add(1, Relaxed);
+            while there.load(Relaxed) < 2 {
+                std::thread::yield_now();
+            }
+        })
+    });
+    tasks.into_iter().for_each(|task| task.join().unwrap());
+}
+
+#[test]
+fn the_shape_changes_while_tasks_run() {
+    on_each(settings(), |setting| {
+        let rt = setting.build();
+        // A root, and ten nodes below it which grow and shrink.
+        let shape = generate::star(11);
+        let tree = Hierarchy::builder(shape).granules(16).build(&rt, |_| 1u64);
+        let group = rt.group();
+        for number in 0..400u64 {
+            let chance = mixed(number + setting.seed() * 777);
+            let top = Node(1 + chance as u32 % 10);
+            match chance / 10 % 4 {
+                0 | 1 => {
+                    let task = rt.task(()).of(&group).claim(tree.node(top).write());
+                    task.spawn_with(move |(), held, cx| {
+                        let mut view = View::new(held);
+                        let parent = view.below(top).last().unwrap();
+                        let child = view.insert(parent, 1, cx).unwrap();
+                        assert_eq!((view.parents(child), view[child]), (&[parent][..], 1));
+                        assert!(view.below(top).any(|node| node == child));
+                    });
+                }
+                2 => {
+                    let task = rt.task(()).of(&group).claim(tree.node(top).write());
+                    task.spawn_with(move |(), held, _| {
+                        let mut view = View::new(held);
+                        if let Some(&child) = view.children(top).last() {
+                            let below = view.below(child).count();
+                            assert_eq!(view.remove(child).unwrap().len(), below);
+                            assert!(view.find(child).is_none());
+                        }
+                    });
+                }
+                _ => {
+                    rt.task(()).of(&group).claim(tree.node(Node(0)).read()).spawn_with(|(), held, _| {
+                        let view = View::new(held);
+                        let (below, all) = (view.below(Node(0)).count(), view.all().count());
+                        assert_eq!(below, all);
+                    });
+                }
+            }
+        }
+        group.wait().expect("the shape is right all the time");
+    });
+}
+
+/// What is linked while others are on their way is theirs when they get there.
+#[test]
+fn links_reach_those_who_wait() {
+    on_each(settings(), |setting| {
+        let rt = setting.build();
+        let shape = Shape::from_edges(40, &(1..40).map(|node| ((node - 1) / 3, node)).collect::<Vec<_>>());
+        let tree = Hierarchy::builder(shape.unwrap()).granules(20).intervals(2).build(&rt, |_| 0u64);
+        let group = rt.group();
+        let linked = Arc::new(AtomicUsize::new(0));
+        for number in 0..300u64 {
+            let chance = mixed(number + setting.seed() * 99);
+            let [one, other] = [chance % 40, chance / 40 % 40].map(|node| Node(node as u32));
+            match chance / 1600 % 3 {
+                0 => {
+                    let linked = linked.clone();
+                    let task = rt.task(()).of(&group).claim(tree.linking(one, other));
+                    task.spawn_with(move |(), held, _| {
+                        let mut view = View::new(held);
+                        match view.link(one, other) {
+                            Ok(()) => _ = linked.fetch_add(1, Relaxed),
+                            Err(Refused::Cycle(cycle)) => {
+                                assert_eq!((cycle[0], *cycle.last().unwrap()), (other, one));
+                                for two in cycle.windows(2) {
+                                    assert!(view.children(two[0]).contains(&two[1]));
+                                }
+                            }
+                            Err(refused) => assert_eq!(refused, Refused::Twice { parent: one, child: other }),
+                        }
+                    });
+                }
+                1 => {
+                    let claim = tree.node(one).alone().write().and(tree.node(other).alone().write());
+                    rt.task(()).of(&group).claim(claim).spawn_with(move |(), held, _| {
+                        let mut view = View::new(held);
+                        let had = view.parents(other).len();
+                        match view.unlink(one, other) {
+                            Ok(()) => assert_eq!(view.parents(other).len(), had - 1),
+                            Err(Refused::OnlyParent { .. }) => assert_eq!(had, 1),
+                            Err(_) => assert!(!view.parents(other).contains(&one)),
+                        }
+                    });
+                }
+                _ => {
+                    let task = rt.task(()).of(&group).claim(tree.node(one).write());
+                    task.spawn_with(move |(), held, _| {
+                        View::new(held).for_each_below(one, |value| *value += 1);
+                    });
+                }
+            }
+        }
+        group.wait().expect("what is below a node is claimed with it");
+        assert!(linked.load(Relaxed) > 5);
+        tree.renumber(&rt).join().unwrap();
+        let sub_trees = rt.task(()).claim(tree.read_all()).submit_with(|(), held, _| {
+            let view = View::new(held);
+            (0..40).map(|node| view.below(Node(node)).count()).sum::<usize>()
+        });
+        assert!(sub_trees.join().unwrap() > 40);
+    });
+}
+
+/// A hierarchy that begins with one node and grows to thousands, in one place: it is laid out anew as it grows.
+#[test]
+fn a_hierarchy_grows() {
+    let rt = rt();
+    let shape = Shape::from_edges(1, &[]).unwrap();
+    let tree = Hierarchy::builder(shape).granules(32).build(&rt, |_| 0u64);
+    let group = rt.group();
+    for round in 0..100u64 {
+        rt.task(()).of(&group).claim(tree.node(Node(0)).write()).spawn_with(move |(), held, cx| {
+            let mut view = View::new(held);
+            let mut parent = Node(0);
+            for number in 0..100 {
+                let child = view.insert(parent, number, cx).unwrap();
+                parent = if number % 7 == round % 7 { Node(0) } else { child };
+            }
+        });
+    }
+    group.wait().unwrap();
+    let check = |tree: &Hierarchy<u64>| {
+        let task = rt.task(()).claim(tree.node(Node(0)).read());
+        let (nodes, sum, granules) = task
+            .submit_with(|(), held, _| {
+                let granules = held.granules().len();
+                let view = View::new(held);
+                (view.below(Node(0)).count(), view.all().map(|(_, value)| *value).sum::<u64>(), granules)
+            })
+            .join()
+            .unwrap();
+        assert_eq!((nodes, sum), (10_001, 100 * 4950));
+        granules
+    };
+    assert!(check(&tree) > 1, "it was laid out anew");
+    tree.renumber(&rt).join().unwrap();
+    assert_eq!(check(&tree), 32);
+}
+
+#[test]
+fn a_panic_poisons_what_was_written() {
+    on_each(settings(), |setting| {
+        let rt = setting.build();
+        let tree = Hierarchy::builder(generate::complete(3, 5).unwrap()).granules(9).build(&rt, |_| 0u8);
+        let bomb = rt.task(()).claim(tree.node(Node(1)).write()).submit_with(|(), held, _| {
+            View::new(held)[Node(1)] = 7;
+            panic!("a task");
+        });
+        assert!(matches!(bomb.join(), Err(JoinError::Panicked(_))));
+        assert!(tree.is_poisoned());
+        let later = rt.task(()).claim(tree.node(Node(1)).alone().read()).submit(|(), _| ());
+        assert!(matches!(later.join(), Err(JoinError::Poisoned)));
+        let elsewhere = rt.task(()).claim(tree.node(Node(3)).write()).submit(|(), _| ());
+        elsewhere.join().unwrap();
+        tree.clear_poison();
+        let value =
+            rt.task(()).claim(tree.node(Node(1)).read()).submit_with(|(), held, _| View::new(held)[Node(1)]);
+        assert_eq!(value.join().unwrap(), 7);
+    });
+}
+
+#[test]
+fn a_panicking_plan_is_its_tasks_panic() {
+    let rt = rt();
+    let tree = Hierarchy::builder(generate::path(4)).build(&rt, |_| 0u8);
+    let claim = tree.planned(|look| {
+        look.see(Node(0), |_| panic!("a plan"));
+    });
+    let task = rt.task(()).claim(claim).submit(|(), _| ());
+    assert!(matches!(task.join(), Err(JoinError::Panicked(_))));
+    rt.task(()).claim(tree.write_all()).submit(|(), _| ()).join().unwrap();
+}
+
+#[test]
+fn what_was_not_claimed_is_not_reached() {
+    let rt = rt();
+    let tree = Hierarchy::builder(generate::complete(2, 6).unwrap()).granules(63).build(&rt, |_| 0u8);
+    let task = rt.task(()).claim(tree.node(Node(1)).read()).submit_with(|(), held, _| {
+        let view = View::new(held);
+        assert!(view.find(Node(2)).is_none());
+        view[Node(2)]
+    });
+    let Err(JoinError::Panicked(panic)) = task.join() else { panic!("it is not the task's") };
+    assert!(panic.message().contains("has not claimed"), "{}", panic.message());
+    let task = rt.task(()).claim(tree.node(Node(1)).read()).submit_with(|(), held, _| {
+        View::new(held)[Node(1)] = 1;
+    });
+    let Err(JoinError::Panicked(panic)) = task.join() else { panic!("it is only read") };
+    assert!(panic.message().contains("to write"), "{}", panic.message());
+    // Nobody is there.
+    let task = rt.task(()).claim(tree.node(Node(63)).write()).submit_with(|(), held, _| {
+        assert!(View::new(held).find(Node(63)).is_none());
+    });
+    task.join().unwrap();
+}
+
+#[test]
+fn a_shutdown_loses_nothing() {
+    for shutdown in [Shutdown::Drain, Shutdown::Cancel] {
+        let rt = rt();
+        let alive = Arc::new(());
+        let value = alive.clone();
+        let tree =
+            Hierarchy::builder(generate::complete(2, 8).unwrap()).granules(16).build(&rt, |_| value.clone());
+        for number in 0..500 {
+            let alive = alive.clone();
+            let task = rt.task(()).claim(tree.node(Node(number % 255)).write());
+            task.spawn_with(move |(), held, _| _ = (View::new(held).all().count(), alive));
+        }
+        // The tasks keep what they work on.
+        drop((tree, value));
+        rt.shutdown(shutdown);
+        assert_eq!(Arc::strong_count(&alive), 1);
+    }
+}
