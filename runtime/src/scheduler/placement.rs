@@ -62,6 +62,10 @@ impl Spawn for &mut Context {
         Some(self.index)
     }
 
+    fn operation(&self) -> Option<u8> {
+        Some(self.current.epoch())
+    }
+
     fn priority(&self) -> Priority {
         self.current.priority()
     }
@@ -169,6 +173,10 @@ impl Spawn for &Runtime {
     }
 
     fn on_worker(&self) -> Option<usize> {
+        None
+    }
+
+    fn operation(&self) -> Option<u8> {
         None
     }
 

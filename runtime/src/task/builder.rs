@@ -46,6 +46,9 @@ pub(crate) mod sealed {
         /// Index of the worker that the spawner runs on, if it is a task.
         #[doc(hidden)]
         fn on_worker(&self) -> Option<usize>;
+        /// Slot of the epoch of the task that the spawner is, if it is one: its follow-ups are of the same.
+        #[doc(hidden)]
+        fn operation(&self) -> Option<u8>;
         /// The priority of tasks that are told of none.
         #[doc(hidden)]
         fn priority(&self) -> Priority;

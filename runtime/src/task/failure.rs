@@ -13,8 +13,9 @@ pub enum JoinError {
     Panicked(PanicPayload),
     /// It was cancelled before it started, by its handle or by the runtime's shutdown.
     Cancelled,
-    /// An object it needed was left half-written by a task that panicked; see
-    /// [`Object::clear_poison`](crate::Object::clear_poison).
+    /// An object it needed, or a granule, was left half-written by a task that panicked; see
+    /// [`Object::clear_poison`](crate::Object::clear_poison) and
+    /// [`Granules::clear_poison`](crate::Granules::clear_poison).
     Poisoned,
     /// A link led it to an object of another runtime, whose tasks nothing keeps apart from those of this one.
     Foreign,
@@ -31,6 +32,18 @@ pub enum JoinError {
 impl JoinError {
     pub(crate) fn panicked(payload: Payload) -> Self {
         Self::Panicked(PanicPayload(payload))
+    }
+
+    /// The first of two failures, if there is any. The other one is application data, whose end may panic.
+    #[inline(always)]
+    pub(crate) fn first_of(one: Result<(), Self>, other: Result<(), Self>) -> Result<(), Self> {
+        match (one, other) {
+            (Err(error), Err(other)) => {
+                super::quietly(|| drop(other));
+                Err(error)
+            }
+            (one, other) => one.and(other),
+        }
     }
 }
 

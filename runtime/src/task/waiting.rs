@@ -87,6 +87,10 @@ macro_rules! leaves_its_task {
             self.spawner.on_worker()
         }
 
+        fn operation(&self) -> Option<u8> {
+            self.spawner.operation()
+        }
+
         fn priority(&self) -> $crate::annotation::Priority {
             self.spawner.priority()
         }

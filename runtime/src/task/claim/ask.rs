@@ -1,8 +1,9 @@
 //! What a task claims: ranges that are named at once, or by a plan that looks at what is there.
 
-use super::granules::{Untyped, Whole};
+use super::granules::{Slot, Untyped, Whole};
 use super::line::{Granted, Place};
 use super::{Directory, Granules};
+use crate::sync::Relaxed;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::any::Any;
@@ -15,6 +16,8 @@ use smallvec::SmallVec;
 pub struct Claim<'g, D: Send + Sync + 'static = ()> {
     pub(super) whole: &'g Whole<D>,
     pub(super) asked: Asked,
+    /// Slot of the epoch that keeps the granules, for a claim that was made without a handle: whose task is of no other.
+    pub(super) operation: Option<u8>,
 }
 
 pub(super) enum Asked {
@@ -90,13 +93,18 @@ impl<D: Send + Sync + 'static> Granules<D> {
             let whole = whole.downcast_ref().expect("the plan is for these granules");
             plan(&mut Sight { whole, seen });
         });
-        Claim { whole: self.whole(), asked: Asked::Plan(plan) }
+        Claim { whole: self.whole(), asked: Asked::Plan(plan), operation: None }
     }
 }
 
 impl<'g, D: Send + Sync + 'static> Claim<'g, D> {
     pub(super) fn nothing(whole: &'g Whole<D>) -> Self {
-        Self { whole, asked: Asked::Ranges(Ranges::default()) }
+        Self { whole, asked: Asked::Ranges(Ranges::default()), operation: None }
+    }
+
+    /// For a follow-up of a task that holds granules, which is of this operation.
+    pub(super) fn within(whole: &'g Whole<D>, operation: u8) -> Self {
+        Self { operation: Some(operation), ..Self::nothing(whole) }
     }
 
     /// To read these as well.
@@ -118,13 +126,14 @@ impl<'g, D: Send + Sync + 'static> Claim<'g, D> {
     }
 
     fn and(mut self, range: Range<u32>, write: bool) -> Self {
+        check(&range, self.whole.lines.count());
         self.asked = match self.asked {
             Asked::Ranges(mut ranges) => {
-                ranges.add(range, write, self.whole.lines.count());
+                ranges.add(range, write);
                 Asked::Ranges(ranges)
             }
             Asked::Plan(mut plan) => Asked::Plan(Box::new(move |seen| {
-                seen.add(range.clone(), write);
+                seen.asked.add(range.clone(), write);
                 plan(seen);
             })),
         };
@@ -132,13 +141,19 @@ impl<'g, D: Send + Sync + 'static> Claim<'g, D> {
     }
 }
 
+/// # Panics
+///
+/// If there are not so many.
+fn check(range: &Range<u32>, count: u32) {
+    assert!(range.end <= count, "there are no granules {range:?}");
+}
+
 impl Ranges {
     pub fn all(count: u32) -> Self {
         Self(SmallVec::from_iter([(0..count, true)]))
     }
 
-    fn add(&mut self, range: Range<u32>, write: bool, count: u32) {
-        assert!(range.end <= count, "there are no granules {range:?}");
+    fn add(&mut self, range: Range<u32>, write: bool) {
         self.0.push((range, write));
     }
 
@@ -185,7 +200,40 @@ pub(super) struct Seen<'s> {
 
 impl Seen<'_> {
     fn add(&mut self, range: Range<u32>, write: bool) {
-        self.asked.add(range, write, self.whole.lines().count());
+        check(&range, self.whole.lines().count());
+        self.asked.add(range, write);
+    }
+}
+
+/// A reader who stands in nobody's way for longer than it looks, though it panics.
+struct Glance<'a> {
+    slot: &'a Slot,
+    granted: &'a mut Vec<Granted>,
+}
+
+impl<'a> Glance<'a> {
+    /// `None`: somebody has the granule who writes it, or waits for it.
+    fn at(slot: &'a Slot, granted: &'a mut Vec<Granted>) -> Option<Self> {
+        let may = slot.line.lock().glance();
+        may.then(|| {
+            #[cfg(debug_assertions)]
+            slot.watch.enter(false);
+            Self { slot, granted }
+        })
+    }
+}
+
+impl Drop for Glance<'_> {
+    fn drop(&mut self) {
+        #[cfg(debug_assertions)]
+        self.slot.watch.leave(false);
+        if planted!("glance-uncounted") {
+            return;
+        }
+        let granted = self.slot.line.lock().leave();
+        if !granted.is_empty() {
+            self.granted.push(granted);
+        }
     }
 }
 
@@ -225,34 +273,25 @@ impl<D: Send + Sync + 'static> Sight<'_, '_, D> {
     }
 
     /// Looks at a granule, which is one of those that the task reads from then on. `None`: somebody writes it just now, or is
-    /// waiting to. Then the plan may end, as it will be called again when the task has the granule.
+    /// waiting to. Then the plan may end, as it will be called again when the task has the granule. (A
+    /// [poisoned](Granules::is_poisoned) one is shown to nobody, so that the plan may end as well: its task will fail.)
     ///
     /// # Panics
     ///
     /// If there is no such granule.
     pub fn see<R>(&mut self, granule: u32, look: impl FnOnce(&D) -> R) -> Option<R> {
-        self.read(granule..granule + 1);
-        if self.seen.held.binary_search_by_key(&granule, |place| place.granule).is_ok() {
-            // SAFETY: the task has it, and nobody who might write it runs meanwhile on its behalf.
-            return Some(look(unsafe { self.whole.read(granule) }));
-        }
-        let line = &self.seen.whole.lines().all[granule as usize].0.line;
-        if !line.lock().glance() {
-            return None;
-        }
-        /// A reader who stands in nobody's way for longer than it looks, though it panics.
-        struct Glance<'a>(&'a crate::sync::SpinMutex<super::line::Line>, &'a mut Vec<Granted>);
-        impl Drop for Glance<'_> {
-            fn drop(&mut self) {
-                let granted = self.0.lock().leave();
-                if !granted.is_empty() {
-                    self.1.push(granted);
-                }
-            }
-        }
-        let _glance = Glance(line, &mut self.seen.granted);
-        // SAFETY: until the glance is over it counts as a reader.
-        Some(look(unsafe { self.whole.read(granule) }))
+        check(&(granule..granule.saturating_add(1)), self.count());
+        self.seen.asked.add(granule..granule + 1, false);
+        let slot = &self.whole.lines.all[granule as usize].0;
+        let is_held = self.seen.held.binary_search_by_key(&granule, |place| place.granule).is_ok();
+        let glance = if is_held { None } else { Some(Glance::at(slot, &mut self.seen.granted)?) };
+        // Relaxed: whoever poisoned it has left it before.
+        let is_poisoned = slot.is_poisoned.load(Relaxed);
+        // SAFETY: the task has it, and nobody who might write it runs meanwhile on its behalf; or it counts as read until the
+        // glance is over.
+        let seen = (!is_poisoned).then(|| look(unsafe { self.whole.read(granule) }));
+        drop(glance);
+        seen
     }
 }
 

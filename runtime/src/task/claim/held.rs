@@ -15,15 +15,17 @@ pub struct Held<'h, D> {
     places: &'h [Place],
     /// The place that was looked for last, which is often the next one as well.
     last: Cell<usize>,
+    /// Slot of the task's epoch, which keeps the granules.
+    operation: u8,
 }
 
 impl<'h, D: Send + Sync + 'static> Held<'h, D> {
     /// # Safety
     ///
     /// The places are those of a task that runs and was granted them all, and this is the only one for it. It lives no longer than
-    /// that.
-    pub(super) unsafe fn new(whole: &'h Whole<D>, places: &'h [Place]) -> Self {
-        Self { whole, places, last: Cell::new(0) }
+    /// that. It is of this operation.
+    pub(super) unsafe fn new(whole: &'h Whole<D>, places: &'h [Place], operation: u8) -> Self {
+        Self { whole, places, last: Cell::new(0), operation }
     }
 
     fn place(&self, granule: u32) -> Option<&'h Place> {
@@ -46,22 +48,23 @@ impl<'h, D: Send + Sync + 'static> Held<'h, D> {
         self.whole.lines.count()
     }
 
-    /// A claim for a follow-up: see [`Granules::read`](crate::Granules::read).
+    /// A claim for a follow-up: see [`Granules::read`](crate::Granules::read). For a task of any other spawner than the one that
+    /// holds these it [does not do](crate::TaskBuilder::claim): nothing would keep the granules for that.
     ///
     /// # Panics
     ///
     /// If there are not so many.
     pub fn read(&self, range: Range<u32>) -> Claim<'h, D> {
-        Claim::nothing(self.whole).and_read(range)
+        Claim::within(self.whole, self.operation).and_read(range)
     }
 
-    /// A claim for a follow-up: see [`Granules::write`](crate::Granules::write).
+    /// The same, to write them: see [`Granules::write`](crate::Granules::write).
     ///
     /// # Panics
     ///
     /// If there are not so many.
     pub fn write(&self, range: Range<u32>) -> Claim<'h, D> {
-        Claim::nothing(self.whole).and_write(range)
+        Claim::within(self.whole, self.operation).and_write(range)
     }
 
     /// Whether the task has claimed a granule, be it only to read it.
@@ -120,6 +123,9 @@ impl Drop for Poison<'_> {
     /// Only while unwinding: otherwise it is forgotten.
     #[cold]
     fn drop(&mut self) {
+        if planted!("granule-poison-forgotten") {
+            return;
+        }
         // Relaxed: whoever is granted one of these comes after the task.
         for place in self.1.iter().filter(|place| place.write) {
             self.0.all[place.granule as usize].0.is_poisoned.store(true, Relaxed);

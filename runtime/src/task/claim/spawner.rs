@@ -82,8 +82,9 @@ impl<K: Sink<()>> Sink<()> for Leaving<K> {
     }
 
     fn start(&self, cx: &mut Context) -> Result<(), JoinError> {
+        let own = self.sink.start(cx);
         // SAFETY: this is the task's.
-        self.sink.start(cx).and(unsafe { self.stand.start() })
+        JoinError::first_of(own, unsafe { self.stand.start() })
     }
 
     fn complete(self, outcome: Result<(), JoinError>, mut cx: &mut Context) {
@@ -113,7 +114,8 @@ impl<P: Immediate, A, M: Membership> TaskBuilder<P, A, M> {
     ///
     /// # Panics
     ///
-    /// If the granules belong to another runtime.
+    /// If the granules belong to another runtime; or if the claim was made by a [`Held`], and the task is not a follow-up of the
+    /// one that holds these.
     pub fn claim<'g, D>(self, claim: impl Into<Claim<'g, D>>) -> TaskBuilder<Claiming<P>, A, Within<'g, M, D>>
     where
         D: Send + Sync + 'static,
@@ -123,6 +125,12 @@ impl<P: Immediate, A, M: Membership> TaskBuilder<P, A, M> {
         let whole = claim.whole;
         let shared = &whole.lines.shared;
         assert!(Arc::ptr_eq(shared, spawner.shared()), "granules are claimed by a task of another runtime");
+        // Such a task is of the same epoch as the one that keeps the granules now.
+        assert!(
+            claim.operation.is_none_or(|operation| spawner.operation() == Some(operation))
+                || planted!("held-claimed-by-strangers"),
+            "a claim by what a task holds is for its follow-ups: others need a handle of the granules"
+        );
         let stand = Arc::new(Stand::new(whole, claim.asked));
         let spawner = Claiming { spawner, stand: stand.clone(), has_task: false };
         TaskBuilder::of_parts(
@@ -146,7 +154,7 @@ impl<P: Spawner, A, M: Membership, D: Send + Sync + 'static> TaskBuilder<P, A, W
         F: for<'v, 'h> FnOnce(A::View<'v>, Held<'h, D>, &mut Context) + Send + 'static,
     {
         let stand = self.membership().stand.clone();
-        self.spawn(move |view, cx| run_with(&stand, |held| body(view, held, cx)));
+        self.spawn(move |view, cx| run_with(&stand, cx, |held, cx| body(view, held, cx)));
     }
 
     /// As [`submit`](Self::submit), for a task that sees the data of its granules: see [`spawn_with`](Self::spawn_with).
@@ -161,19 +169,24 @@ impl<P: Spawner, A, M: Membership, D: Send + Sync + 'static> TaskBuilder<P, A, W
         R: Send + 'static,
     {
         let stand = self.membership().stand.clone();
-        self.submit(move |view, cx| run_with(&stand, |held| body(view, held, cx)))
+        self.submit(move |view, cx| run_with(&stand, cx, |held, cx| body(view, held, cx)))
     }
 }
 
 /// Runs the body of the task whose stand this is.
-fn run_with<D: Send + Sync + 'static, R>(stand: &Stand, body: impl FnOnce(Held<'_, D>) -> R) -> R {
+fn run_with<D: Send + Sync + 'static, R>(
+    stand: &Stand,
+    cx: &mut Context,
+    body: impl FnOnce(Held<'_, D>, &mut Context) -> R,
+) -> R {
     let whole: &dyn Any = stand.whole();
     let whole: &Whole<D> = whole.downcast_ref().expect("the claim was for granules of this type");
     // SAFETY: the task runs, so that its places are granted and its own.
     let places = unsafe { stand.places() };
     let poison = Poison(stand.lines(), places);
     // SAFETY: as above, and it runs once.
-    let result = body(unsafe { Held::new(whole, places) });
+    let held = unsafe { Held::new(whole, places, cx.current.epoch()) };
+    let result = body(held, cx);
     core::mem::forget(poison);
     result
 }

@@ -14,7 +14,7 @@ use super::line::{Granted, Line, Place};
 use crate::sync::{AcqRel, Acquire, AtomicU32, Relaxed, Release, SpinMutex, UnsafeCell};
 use crate::task::builder::sealed::Spawn;
 use crate::task::waiting::Waiting;
-use crate::task::{JoinError, catch};
+use crate::task::{JoinError, catch, quietly};
 use alloc::collections::VecDeque;
 use core::mem::take;
 use core::ptr::NonNull;
@@ -48,6 +48,14 @@ struct Own {
     runs: bool,
 }
 
+impl Drop for Own {
+    /// Both are of the application, whose drops may panic: whoever has this last has other things to do.
+    fn drop(&mut self) {
+        quietly(|| drop(self.plan.take()));
+        quietly(|| drop(self.failure.take()));
+    }
+}
+
 // SAFETY: the task is one that was given up by its spawner; who has what is its own is told by the count. The granules are kept
 // alive by the task's epoch.
 unsafe impl Send for Stand {}
@@ -64,11 +72,9 @@ impl Stand {
             Asked::Ranges(ranges) => (ranges.places(), None),
             Asked::Plan(plan) => (Places::default(), Some(plan)),
         };
-        Self {
-            whole: NonNull::from(whole),
-            pending: AtomicU32::new(0),
-            own: UnsafeCell::new(Own { places, plan, ..Own::default() }),
-        }
+        let mut own = Own::default();
+        (own.places, own.plan) = (places, plan);
+        Self { whole: NonNull::from(whole), pending: AtomicU32::new(0), own: UnsafeCell::new(own) }
     }
 
     pub fn whole(&self) -> &(dyn Untyped + 'static) {
@@ -179,8 +185,8 @@ impl Stand {
             // SAFETY: the last one has all that is the stand's own.
             unsafe {
                 match stand.as_ref().own().plan {
-                    Some(_) => planned.push_back(stand),
-                    None => stand.as_ref().send(spawner),
+                    Some(_) if !planted!("plan-asked-once") => planned.push_back(stand),
+                    _ => Self::send(stand, spawner),
                 }
             }
         }
@@ -221,7 +227,8 @@ impl Stand {
         own.rounds += 1;
         own.failure = outcome.err().map(JoinError::panicked);
         if own.failure.is_some() || asked.are_within(&own.places) {
-            return this.send(spawner);
+            // SAFETY: it is the caller's, and has all that it wants.
+            return unsafe { Self::send(stand, spawner) };
         }
         let asked = if own.rounds < MOST_ROUNDS { asked } else { Ranges::all(this.lines().count()) };
         let before = core::mem::replace(&mut own.places, asked.places());
@@ -230,14 +237,21 @@ impl Stand {
         unsafe { Self::line_up(stand, spawner, planned) };
     }
 
-    /// Sends the task, which has all its granules.
-    fn send(&self, spawner: &mut impl Spawn) {
-        // SAFETY: whoever sends it has it alone, and it has not run, which keeps the stand.
-        let own = unsafe { self.own() };
+    /// Sends the task, which has all its granules. Then nothing of the stand may be left.
+    ///
+    /// # Safety
+    ///
+    /// The caller has what is the stand's own; no more afterwards.
+    unsafe fn send(stand: NonNull<Self>, spawner: &mut impl Spawn) {
+        // SAFETY: the task has not run, which keeps the stand.
+        let this = unsafe { stand.as_ref() };
+        // SAFETY: by the caller's promise.
+        let own = unsafe { this.own() };
         let task = own.task.take().expect("it was left here before it took any place");
-        own.plan = None;
+        // The end of a plan is the application's as well.
+        quietly(|| own.plan = None);
         if task.may_go_anywhere() && !own.places.is_empty() {
-            let home = self.lines().homes.visit(&own.places);
+            let home = this.lines().homes.visit(&own.places);
             own.home = Some(home);
             task.send_near(home, spawner);
         } else {

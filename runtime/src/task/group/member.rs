@@ -120,7 +120,7 @@ impl<R, K: Sink<R>, D: Sink<()>> Sink<R> for Beside<K, D> {
     fn start(&self, cx: &mut Context) -> Result<(), JoinError> {
         // Both in any case.
         let second = self.1.start(cx);
-        self.0.start(cx).and(second)
+        JoinError::first_of(self.0.start(cx), second)
     }
 
     #[inline(always)]
