@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use xtasking::{JoinError, Runtime, Shutdown};
+use xtasking::{Control, JoinError, Runtime, Shutdown};
 use xtasking_hierarchy::{Hierarchy, Node, Refused, Shape, View, generate};
 use xtasking_testing::{Setting, on_each};
 
 fn settings() -> impl Iterator<Item = Setting> {
     Setting::threads().chain(Setting::simulations(&[1, 2, 3]))
 }
+
+const CONTROLS: [Control; 4] = [Control::Lines, Control::Coarse, Control::DomLock, Control::NumLock];
 
 fn rt() -> Runtime {
     Runtime::builder().workers(2).build().unwrap()
@@ -25,10 +27,11 @@ fn mixed(number: u64) -> u64 {
 fn no_money_is_made_or_lost() {
     on_each(settings(), |setting| {
         let rt = setting.build();
-        for shape in
-            [generate::random_tree(300, setting.seed()), generate::random_dag(300, 3, setting.seed())]
-        {
-            let tree = Hierarchy::builder(shape.clone()).granules(12).build(&rt, |_| 100i64);
+        let shapes =
+            [generate::random_tree(300, setting.seed()), generate::random_dag(300, 3, setting.seed())];
+        for (shape, control) in shapes.iter().flat_map(|shape| CONTROLS.map(|control| (shape, control))) {
+            let builder = Hierarchy::builder(shape.clone()).granules(12).control(control);
+            let tree = builder.build(&rt, |_| 100i64);
             let group = rt.group();
             let audits = Arc::new(AtomicUsize::new(0));
             for number in 0..500u64 {
@@ -113,10 +116,11 @@ fn the_shape_changes_while_tasks_run() {
     on_each(settings(), |setting| {
         let rt = setting.build();
         // A root, and ten nodes below it which grow and shrink.
-        let shape = generate::star(11);
-        let tree = Hierarchy::builder(shape).granules(16).build(&rt, |_| 1u64);
+        let trees = CONTROLS.map(|control| {
+            Hierarchy::builder(generate::star(11)).granules(16).control(control).build(&rt, |_| 1u64)
+        });
         let group = rt.group();
-        for number in 0..400u64 {
+        for (number, tree) in (0..400u64).flat_map(|number| trees.iter().map(move |tree| (number, tree))) {
             let chance = mixed(number + setting.seed() * 777);
             let top = Node(1 + chance as u32 % 10);
             match chance / 10 % 4 {
@@ -159,8 +163,10 @@ fn the_shape_changes_while_tasks_run() {
 fn links_reach_those_who_wait() {
     on_each(settings(), |setting| {
         let rt = setting.build();
-        let shape = Shape::from_edges(40, &(1..40).map(|node| ((node - 1) / 3, node)).collect::<Vec<_>>());
-        let tree = Hierarchy::builder(shape.unwrap()).granules(20).intervals(2).build(&rt, |_| 0u64);
+        let edges: Vec<_> = (1..40).map(|node| ((node - 1) / 3, node)).collect();
+        let shape = Shape::from_edges(40, &edges).unwrap();
+        let control = CONTROLS[setting.seed() as usize % 4];
+        let tree = Hierarchy::builder(shape).granules(20).intervals(2).control(control).build(&rt, |_| 0u64);
         let group = rt.group();
         let linked = Arc::new(AtomicUsize::new(0));
         for number in 0..300u64 {
@@ -237,7 +243,7 @@ fn a_hierarchy_grows() {
         let task = rt.task(()).claim(tree.node(Node(0)).read());
         let (nodes, sum, granules) = task
             .submit_with(|(), held, _| {
-                let granules = held.granules().len();
+                let granules = held.granules().count();
                 let view = View::new(held);
                 (view.below(Node(0)).count(), view.all().map(|(_, value)| *value).sum::<u64>(), granules)
             })
@@ -255,21 +261,26 @@ fn a_hierarchy_grows() {
 fn a_panic_poisons_what_was_written() {
     on_each(settings(), |setting| {
         let rt = setting.build();
-        let tree = Hierarchy::builder(generate::complete(3, 5).unwrap()).granules(9).build(&rt, |_| 0u8);
-        let bomb = rt.task(()).claim(tree.node(Node(1)).write()).submit_with(|(), held, _| {
-            View::new(held)[Node(1)] = 7;
-            panic!("a task");
-        });
-        assert!(matches!(bomb.join(), Err(JoinError::Panicked(_))));
-        assert!(tree.is_poisoned());
-        let later = rt.task(()).claim(tree.node(Node(1)).alone().read()).submit(|(), _| ());
-        assert!(matches!(later.join(), Err(JoinError::Poisoned)));
-        let elsewhere = rt.task(()).claim(tree.node(Node(3)).write()).submit(|(), _| ());
-        elsewhere.join().unwrap();
-        tree.clear_poison();
-        let value =
-            rt.task(()).claim(tree.node(Node(1)).read()).submit_with(|(), held, _| View::new(held)[Node(1)]);
-        assert_eq!(value.join().unwrap(), 7);
+        for control in CONTROLS {
+            let builder = Hierarchy::builder(generate::complete(3, 5).unwrap()).granules(9).control(control);
+            let tree = builder.build(&rt, |_| 0u8);
+            let bomb = rt.task(()).claim(tree.node(Node(1)).write()).submit_with(|(), held, _| {
+                View::new(held)[Node(1)] = 7;
+                panic!("a task");
+            });
+            assert!(matches!(bomb.join(), Err(JoinError::Panicked(_))));
+            assert!(tree.is_poisoned());
+            let later = rt.task(()).claim(tree.node(Node(1)).alone().read()).submit(|(), _| ());
+            assert!(matches!(later.join(), Err(JoinError::Poisoned)));
+            let elsewhere = rt.task(()).claim(tree.node(Node(3)).write()).submit(|(), _| ());
+            elsewhere.join().unwrap();
+            tree.clear_poison();
+            let value = rt
+                .task(())
+                .claim(tree.node(Node(1)).read())
+                .submit_with(|(), held, _| View::new(held)[Node(1)]);
+            assert_eq!(value.join().unwrap(), 7);
+        }
     });
 }
 

@@ -81,7 +81,7 @@ pub use platform::{Misplaced, Placement, Site};
 pub use pool::{Links, Pool, Ranking};
 pub use scheduler::{BuildError, Builder, Context, Driver, Progress, Runtime, Shutdown};
 pub use task::{
-    Access, AccessSet, After, Alone, Claim, Claiming, Directory, Failure, Granules, Group, Handle, Held,
-    Immediate, JoinError, Managed, Membership, Modify, Of, PanicPayload, Promise, Read, ReadLink, RuntimeId,
-    SetError, SetId, Sight, Spawner, Step, TaskBuilder, Visit, Within, Write, WriteLink, Written,
+    Access, AccessSet, After, Alone, Claim, Claiming, Control, Directory, Failure, Granules, Group, Handle,
+    Held, Immediate, JoinError, Managed, Membership, Modify, Of, PanicPayload, Promise, Read, ReadLink,
+    RuntimeId, SetError, SetId, Sight, Spawner, Step, TaskBuilder, Visit, Within, Write, WriteLink, Written,
 };

@@ -5,7 +5,7 @@ use super::slab::{Limits, Record, Slab};
 use super::{Hierarchy, reach::Reach};
 use crate::{Node, Shape};
 use std::mem::take;
-use xtasking::Runtime;
+use xtasking::{Control, Runtime};
 
 /// A hierarchy in the making; made by [`Hierarchy::builder`].
 #[must_use = "a hierarchy is made by `build`"]
@@ -14,6 +14,7 @@ pub struct HierarchyBuilder {
     granules: Option<u32>,
     intervals: usize,
     by: Option<Box<dyn FnMut(Node) -> u32>>,
+    control: Control,
 }
 
 /// A granule is to have so many nodes, unless there would be too many granules.
@@ -27,7 +28,7 @@ const ROOM: usize = 256;
 
 impl HierarchyBuilder {
     pub(super) fn new(shape: Shape) -> Self {
-        Self { shape, granules: None, intervals: 8, by: None }
+        Self { shape, granules: None, intervals: 8, by: None, control: Control::Lines }
     }
 
     /// How many granules there are. The more, the fewer tasks meet that need not; but a task on a large sub-tree claims each of
@@ -61,6 +62,12 @@ impl HierarchyBuilder {
         self
     }
 
+    /// How tasks are kept apart that must not meet, and where they go: by lines of granules, unless for comparison.
+    pub fn control(mut self, control: Control) -> Self {
+        self.control = control;
+        self
+    }
+
     /// Makes the hierarchy, with a value for each node.
     ///
     /// # Panics
@@ -71,7 +78,7 @@ impl HierarchyBuilder {
         rt: &Runtime,
         mut value: impl FnMut(Node) -> T,
     ) -> Hierarchy<T> {
-        let Self { shape, granules, intervals, by } = self;
+        let Self { shape, granules, intervals, by, control } = self;
         let count = granules.unwrap_or((shape.len() / NODES).clamp(1, MOST_GRANULES) as u32);
         let layout = match by {
             None => Layout::in_order(&shape, count, intervals),
@@ -100,7 +107,7 @@ impl HierarchyBuilder {
             slabs[granule].put(&directory, record);
         };
         shape.nodes().for_each(|node| put(node, take(&mut reaches[node.index()])));
-        Hierarchy { granules: rt.granules_with(directory, slabs) }
+        Hierarchy { granules: rt.granules_with(control, directory, slabs) }
     }
 }
 

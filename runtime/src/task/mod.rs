@@ -17,7 +17,7 @@ mod waiting;
 
 pub use access::{Access, AccessSet, Read, ReadLink, Write, WriteLink, Written};
 pub use builder::{RuntimeId, Spawner, TaskBuilder};
-pub use claim::{Claim, Claiming, Directory, Granules, Held, Sight, Within};
+pub use claim::{Claim, Claiming, Control, Directory, Granules, Held, Sight, Within};
 pub use failure::{Failure, JoinError, PanicPayload};
 pub use group::{After, Alone, Group, Immediate, Membership, Of};
 pub use handle::{Handle, Promise};

@@ -32,16 +32,16 @@ impl Waiting {
         matches!(self, Self::Bare(_, options) if matches!(options.place, Place::Here))
     }
 
-    /// Sends such a task to a worker; in a pool where others may take tasks over they may have it.
-    pub fn send_near(self, worker: usize, spawner: &mut impl Spawn) {
+    /// Sends such a task to a worker; in a pool where others may take tasks over they may have it, or not.
+    pub fn send_to(self, worker: usize, is_free: bool, spawner: &mut impl Spawn) {
         let Self::Bare(mut task, options) = self else { return self.send(spawner) };
         // SAFETY: the task was left here by a spawner that owned it, and is the caller's.
         unsafe {
             let meta = task.as_ref().meta;
-            if spawner.on_worker() == Some(worker) || meta.rank() != Ranking::MIDDLE {
+            if is_free && (spawner.on_worker() == Some(worker) || meta.rank() != Ranking::MIDDLE) {
                 return spawner.send_bare(task, &options, meta);
             }
-            if spawner.shared().pool == Pool::WorkStealing {
+            if is_free && spawner.shared().pool == Pool::WorkStealing {
                 task.as_mut().meta = meta.free();
             }
             let there = Options { place: Place::Core(worker as u16), ..options };

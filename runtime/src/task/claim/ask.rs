@@ -1,15 +1,16 @@
 //! What a task claims: ranges that are named at once, or by a plan that looks at what is there.
 
-use super::granules::{Slot, Untyped, Whole};
-use super::line::{Granted, Place};
+use super::granules::{Lines, Slot, Untyped, Whole};
+use super::line::Granted;
+use super::rights::{Ranges, Rights};
 use super::{Directory, Granules};
 use crate::sync::Relaxed;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::any::Any;
+use core::cell::Cell;
 use core::fmt;
 use core::ops::Range;
-use smallvec::SmallVec;
 
 /// Ranges of granules, each to be read or written; or a plan that will name them.
 #[must_use = "a claim is for a task"]
@@ -25,15 +26,8 @@ pub(super) enum Asked {
     Plan(Plan),
 }
 
-/// Ranges, and whether each is to be written.
-#[derive(Debug, Default)]
-pub(super) struct Ranges(SmallVec<[(Range<u32>, bool); 2]>);
-
 /// Names what a task claims, as far as it can see.
 pub(super) type Plan = Box<dyn FnMut(&mut Seen<'_>) + Send>;
-
-/// The places of a task, in order of granules, each once. Most tasks have few.
-pub(super) type Places = SmallVec<[Place; 3]>;
 
 impl<D: Send + Sync + 'static> Granules<D> {
     /// A claim to read these.
@@ -91,7 +85,7 @@ impl<D: Send + Sync + 'static> Granules<D> {
         let plan: Plan = Box::new(move |seen| {
             let whole: &dyn Any = seen.whole;
             let whole = whole.downcast_ref().expect("the plan is for these granules");
-            plan(&mut Sight { whole, seen });
+            plan(&mut Sight { whole, seen, last: Cell::new(0) });
         });
         Claim { whole: self.whole(), asked: Asked::Plan(plan), operation: None }
     }
@@ -148,54 +142,27 @@ fn check(range: &Range<u32>, count: u32) {
     assert!(range.end <= count, "there are no granules {range:?}");
 }
 
-impl Ranges {
-    pub fn all(count: u32) -> Self {
-        Self(SmallVec::from_iter([(0..count, true)]))
-    }
-
-    fn add(&mut self, range: Range<u32>, write: bool) {
-        self.0.push((range, write));
-    }
-
-    /// A place for each granule, in their order.
-    pub fn places(&self) -> Places {
-        if let [(range, write)] = &self.0[..] {
-            return range.clone().map(|granule| Place::new(granule, *write)).collect();
-        }
-        let of = |(range, write): &(Range<u32>, bool)| {
-            let write = *write;
-            range.clone().map(move |granule| (granule, write))
-        };
-        let mut all: SmallVec<[(u32, bool); 16]> = self.0.iter().flat_map(of).collect();
-        // Of the same granule that to write comes first.
-        all.sort_unstable_by_key(|&(granule, write)| (granule, !write));
-        all.dedup_by_key(|&mut (granule, _)| granule);
-        all.into_iter().map(|(granule, write)| Place::new(granule, write)).collect()
-    }
-
-    /// Whether who has these places has all that is asked for.
-    pub fn are_within(&self, places: &[Place]) -> bool {
-        self.0.iter().all(|(range, write)| {
-            let first = places.partition_point(|place| place.granule < range.start);
-            // Each granule has one place, and they are in order.
-            let there = places[first..].iter().take(range.len());
-            range.is_empty()
-                || there.clone().count() == range.len()
-                    && there
-                        .zip(range.clone())
-                        .all(|(place, at)| place.granule == at && (place.write || !write))
-        })
-    }
-}
-
 /// What a plan sees, whatever the type of the data.
 pub(super) struct Seen<'s> {
     pub whole: &'s dyn Untyped,
     /// What its task has.
-    pub held: &'s [Place],
+    pub held: &'s Rights,
     pub asked: Ranges,
     /// Who was granted a granule because it was looked at no longer.
     pub granted: Vec<Granted>,
+    /// How a granule that the task does not have is looked at.
+    pub from: From,
+}
+
+/// Where a plan looks from.
+#[derive(Clone, Copy)]
+pub(super) enum From {
+    /// From the lines of the granules.
+    Lines,
+    /// From this worker, which has locked nothing in the pool.
+    Worker(usize),
+    /// From a worker that has: it does not lock anything more.
+    Holder,
 }
 
 impl Seen<'_> {
@@ -207,18 +174,30 @@ impl Seen<'_> {
 
 /// A reader who stands in nobody's way for longer than it looks, though it panics.
 struct Glance<'a> {
+    lines: &'a Lines,
     slot: &'a Slot,
+    from: From,
     granted: &'a mut Vec<Granted>,
 }
 
 impl<'a> Glance<'a> {
     /// `None`: somebody has the granule who writes it, or waits for it.
-    fn at(slot: &'a Slot, granted: &'a mut Vec<Granted>) -> Option<Self> {
-        let may = slot.line.lock().glance();
+    fn at(granule: u32, lines: &'a Lines, from: From, granted: &'a mut Vec<Granted>) -> Option<Self> {
+        let slot = &lines.all[granule as usize].0;
+        let may = match from {
+            From::Lines => slot.line.lock().glance(),
+            From::Worker(worker) => {
+                let mut ranges = Ranges::default();
+                ranges.add(granule..granule + 1, false);
+                lines.lock(worker, &ranges.rights());
+                true
+            }
+            From::Holder => false,
+        };
         may.then(|| {
             #[cfg(debug_assertions)]
             slot.watch.enter(false);
-            Self { slot, granted }
+            Self { lines, slot, from, granted }
         })
     }
 }
@@ -229,6 +208,9 @@ impl Drop for Glance<'_> {
         self.slot.watch.leave(false);
         if planted!("glance-uncounted") {
             return;
+        }
+        if let (From::Worker(worker), Some(pool)) = (self.from, &self.lines.pool) {
+            return pool.unlock(worker);
         }
         let granted = self.slot.line.lock().leave();
         if !granted.is_empty() {
@@ -241,6 +223,8 @@ impl Drop for Glance<'_> {
 pub struct Sight<'s, 'h, D> {
     whole: &'s Whole<D>,
     seen: &'s mut Seen<'h>,
+    /// Of what the task has: what was found last.
+    last: Cell<usize>,
 }
 
 impl<D: Send + Sync + 'static> Sight<'_, '_, D> {
@@ -282,11 +266,15 @@ impl<D: Send + Sync + 'static> Sight<'_, '_, D> {
     pub fn see<R>(&mut self, granule: u32, look: impl FnOnce(&D) -> R) -> Option<R> {
         check(&(granule..granule.saturating_add(1)), self.count());
         self.seen.asked.add(granule..granule + 1, false);
-        let slot = &self.whole.lines.all[granule as usize].0;
-        let is_held = self.seen.held.binary_search_by_key(&granule, |place| place.granule).is_ok();
-        let glance = if is_held { None } else { Some(Glance::at(slot, &mut self.seen.granted)?) };
+        let lines = &self.whole.lines;
+        let is_held = self.seen.held.find(granule, &self.last).is_some();
+        let glance = if is_held {
+            None
+        } else {
+            Some(Glance::at(granule, lines, self.seen.from, &mut self.seen.granted)?)
+        };
         // Relaxed: whoever poisoned it has left it before.
-        let is_poisoned = slot.is_poisoned.load(Relaxed);
+        let is_poisoned = lines.all[granule as usize].0.is_poisoned.load(Relaxed);
         // SAFETY: the task has it, and nobody who might write it runs meanwhile on its behalf; or it counts as read until the
         // glance is over.
         let seen = (!is_poisoned).then(|| look(unsafe { self.whole.read(granule) }));
@@ -298,7 +286,7 @@ impl<D: Send + Sync + 'static> Sight<'_, '_, D> {
 impl<D: Send + Sync + 'static> fmt::Debug for Claim<'_, D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.asked {
-            Asked::Ranges(ranges) => f.debug_tuple("Claim").field(&ranges.0).finish(),
+            Asked::Ranges(ranges) => f.debug_tuple("Claim").field(ranges).finish(),
             Asked::Plan(_) => f.write_str("Claim(by a plan)"),
         }
     }

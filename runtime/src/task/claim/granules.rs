@@ -1,8 +1,11 @@
 //! Granules and their data, and who owns them.
 
+use super::control::Control;
 use super::directory::Directory;
 use super::homes::Homes;
 use super::line::Line;
+use super::pool::Pool;
+use super::rights::Rights;
 use crate::memory::{Reclaim, Retired};
 use crate::scheduler::{Runtime, Shared};
 use crate::sync::{AtomicBool, Padded, Relaxed, SpinMutex, UnsafeCell};
@@ -67,6 +70,8 @@ pub(super) struct Lines {
     /// Some granule may be poisoned.
     pub is_poisoned: AtomicBool,
     pub homes: Homes,
+    /// If it is not the lines that keep tasks apart.
+    pub pool: Option<Pool>,
     pub directory: Directory,
 }
 
@@ -81,6 +86,13 @@ pub(super) struct Slot {
 impl Lines {
     pub fn count(&self) -> u32 {
         self.all.len() as u32
+    }
+
+    /// Has a worker wait in the pool of locks until its task has these.
+    pub fn lock(&self, worker: usize, rights: &Rights) {
+        if let Some(pool) = &self.pool {
+            pool.lock(worker, rights, || _ = self.shared.platform.interleave(true));
+        }
     }
 }
 
@@ -130,16 +142,17 @@ impl Runtime {
     ///
     /// If there are 2³² or more.
     pub fn granules_of<D: Send + Sync + 'static>(&self, data: impl IntoIterator<Item = D>) -> Granules<D> {
-        self.granules_with(Directory::default(), data)
+        self.granules_with(Control::Lines, Directory::default(), data)
     }
 
-    /// The same, with a directory that says already which granule something is in.
+    /// The same, with a control of its own, and with a directory that says already which granule something is in.
     ///
     /// # Panics
     ///
     /// If there are 2³² or more.
     pub fn granules_with<D: Send + Sync + 'static>(
         &self,
+        control: Control,
         directory: Directory,
         data: impl IntoIterator<Item = D>,
     ) -> Granules<D> {
@@ -154,6 +167,7 @@ impl Runtime {
         let shared = self.shared().clone();
         let lines = Lines {
             homes: Homes::new(data.len(), shared.seats.len()),
+            pool: control.pool(&shared, data.len() as u32),
             shared,
             all: data.iter().map(|_| Padded(slot())).collect(),
             is_poisoned: AtomicBool::new(false),

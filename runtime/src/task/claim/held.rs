@@ -1,7 +1,7 @@
 //! What a task that has its granules sees of their data.
 
 use super::granules::{Lines, Whole};
-use super::line::Place;
+use super::rights::Rights;
 use super::{Claim, Directory};
 use crate::sync::Relaxed;
 use core::cell::Cell;
@@ -12,8 +12,8 @@ use core::ops::Range;
 /// [`TaskBuilder::spawn_with`](crate::TaskBuilder::spawn_with).
 pub struct Held<'h, D> {
     whole: &'h Whole<D>,
-    places: &'h [Place],
-    /// The place that was looked for last, which is often the next one as well.
+    rights: &'h Rights,
+    /// The range that was looked for last, which is often the next one as well.
     last: Cell<usize>,
     /// Slot of the task's epoch, which keeps the granules.
     operation: u8,
@@ -22,20 +22,10 @@ pub struct Held<'h, D> {
 impl<'h, D: Send + Sync + 'static> Held<'h, D> {
     /// # Safety
     ///
-    /// The places are those of a task that runs and was granted them all, and this is the only one for it. It lives no longer than
+    /// The rights are those of a task that runs and was granted them all, and this is the only one for it. It lives no longer than
     /// that. It is of this operation.
-    pub(super) unsafe fn new(whole: &'h Whole<D>, places: &'h [Place], operation: u8) -> Self {
-        Self { whole, places, last: Cell::new(0), operation }
-    }
-
-    fn place(&self, granule: u32) -> Option<&'h Place> {
-        let at = |place: &&Place| place.granule == granule;
-        if let Some(place) = self.places.get(self.last.get()).filter(at) {
-            return Some(place);
-        }
-        let found = self.places.binary_search_by_key(&granule, |place| place.granule).ok()?;
-        self.last.set(found);
-        Some(&self.places[found])
+    pub(super) unsafe fn new(whole: &'h Whole<D>, rights: &'h Rights, operation: u8) -> Self {
+        Self { whole, rights, last: Cell::new(0), operation }
     }
 
     /// Where it was noted which granule something is in.
@@ -69,17 +59,17 @@ impl<'h, D: Send + Sync + 'static> Held<'h, D> {
 
     /// Whether the task has claimed a granule, be it only to read it.
     pub fn has(&self, granule: u32) -> bool {
-        self.place(granule).is_some()
+        self.rights.find(granule, &self.last).is_some()
     }
 
     /// Whether the task has claimed a granule to write it.
     pub fn has_to_write(&self, granule: u32) -> bool {
-        self.place(granule).is_some_and(|place| place.write)
+        self.rights.find(granule, &self.last) == Some(true)
     }
 
     /// The granules that the task has claimed, in their order, and whether it may write each.
-    pub fn granules(&self) -> impl ExactSizeIterator<Item = (u32, bool)> + Clone + 'h {
-        self.places.iter().map(|place| (place.granule, place.write))
+    pub fn granules(&self) -> impl Iterator<Item = (u32, bool)> + Clone + 'h {
+        self.rights.granules()
     }
 
     /// The data of a granule.
@@ -112,12 +102,12 @@ impl<'h, D: Send + Sync + 'static> Held<'h, D> {
 
 impl<D> fmt::Debug for Held<'_, D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.places.iter().map(|place| (place.granule, place.write))).finish()
+        f.debug_list().entries(self.rights.iter()).finish()
     }
 }
 
 /// Poisons what a task writes if it unwinds.
-pub(super) struct Poison<'h>(pub &'h Lines, pub &'h [Place]);
+pub(super) struct Poison<'h>(pub &'h Lines, pub &'h Rights);
 
 impl Drop for Poison<'_> {
     /// Only while unwinding: otherwise it is forgotten.
@@ -127,8 +117,8 @@ impl Drop for Poison<'_> {
             return;
         }
         // Relaxed: whoever is granted one of these comes after the task.
-        for place in self.1.iter().filter(|place| place.write) {
-            self.0.all[place.granule as usize].0.is_poisoned.store(true, Relaxed);
+        for (granule, _) in self.1.granules().filter(|granule| granule.1) {
+            self.0.all[granule as usize].0.is_poisoned.store(true, Relaxed);
             self.0.is_poisoned.store(true, Relaxed);
         }
     }

@@ -4,7 +4,7 @@
 //! stretch of the granules that was visited as often as those of the others, lately. (What Toggle calls buckets holds both
 //! meanings, so that its buckets cannot move.)
 
-use super::line::Place;
+use super::rights::Rights;
 use crate::sync::{AtomicU32, Padded, Relaxed, SpinMutex};
 use alloc::boxed::Box;
 
@@ -22,7 +22,7 @@ pub(super) struct Homes {
 
 /// Stretches that are right are looked at less and less often, down to this.
 const MOST_PATIENCE: u32 = 1 << 16;
-/// As many of a task's granules are asked at most how loaded their workers are.
+/// As many of a task's granules are asked, or a few more, how loaded their workers are.
 const CANDIDATES: usize = 8;
 
 impl Homes {
@@ -40,24 +40,29 @@ impl Homes {
         (granules as u32 / 8).clamp(64, MOST_PATIENCE)
     }
 
-    /// The worker for a task with these places: of those where they are at home the one with the fewest tasks. Counts the
+    /// Some of a task's granules, evenly spread over its ranges.
+    fn some(rights: &Rights) -> impl Iterator<Item = usize> + '_ {
+        let ranges = rights.iter().len();
+        let of_each = (CANDIDATES / ranges.max(1)).max(1);
+        rights.iter().step_by(ranges.div_ceil(CANDIDATES).max(1)).flat_map(move |(range, _)| {
+            let step = range.len().div_ceil(of_each);
+            range.clone().step_by(step).map(|granule| granule as usize)
+        })
+    }
+
+    /// The worker for a task with these granules: of those where they are at home the one with the fewest tasks. Counts the
     /// visit; [`over`](Self::over) says that it is.
-    pub fn visit(&self, places: &[Place]) -> usize {
-        let step = places.len().div_ceil(CANDIDATES).max(1);
+    pub fn visit(&self, rights: &Rights) -> usize {
         let mut chosen: Option<(u32, usize)> = None;
-        for place in places.iter().step_by(step) {
-            let granule = place.granule as usize;
+        for granule in Self::some(rights) {
             let worker = self.of[granule].load(Relaxed) as usize;
             if chosen.is_none_or(|(_, before)| before != worker) {
                 let load = self.loads[worker].0.load(Relaxed);
                 chosen = chosen.filter(|&(least, _)| least <= load).or(Some((load, worker)));
             }
-        }
-        // A visit of many granules is one to each that was asked for, so that it weighs no more than others.
-        for place in places.iter().step_by(step) {
-            let visits = &self.visits[place.granule as usize];
-            let before = visits.load(Relaxed);
-            visits.store(before.saturating_add(1), Relaxed);
+            // A visit of many granules is one to each that was asked for, so that it weighs no more than others.
+            let visits = &self.visits[granule];
+            visits.store(visits.load(Relaxed).saturating_add(1), Relaxed);
         }
         let (_, worker) = chosen.unwrap_or((0, 0));
         self.loads[worker].0.fetch_add(1, Relaxed);
@@ -70,9 +75,9 @@ impl Homes {
     }
 
     /// Looks at the stretches if one of these granules gives cause to.
-    pub fn look(&self, places: &[Place]) {
-        let Some(first) = places.first() else { return };
-        let visits = self.visits[first.granule as usize].load(Relaxed);
+    pub fn look(&self, rights: &Rights) {
+        let Some((range, _)) = rights.iter().next() else { return };
+        let visits = self.visits[range.start as usize].load(Relaxed);
         if visits >= 64 && self.loads.len() > 1 {
             self.look_again(visits);
         }
@@ -113,6 +118,7 @@ impl Homes {
 
 #[cfg(all(test, not(any(model = "loom", model = "shuttle"))))]
 mod tests {
+    use super::super::rights::Ranges;
     use super::*;
     use alloc::vec::Vec;
 
@@ -120,14 +126,20 @@ mod tests {
         homes.of.iter().map(|home| home.load(Relaxed)).collect()
     }
 
+    fn rights(range: core::ops::Range<u32>) -> Rights {
+        let mut ranges = Ranges::default();
+        ranges.add(range, true);
+        ranges.rights()
+    }
+
     #[test]
     fn stretches_follow_the_visits() {
         let map = Homes::new(8, 2);
         assert_eq!(homes(&map), [0, 0, 0, 0, 1, 1, 1, 1]);
         for round in 0..200 {
-            let place = [Place::new(if round % 2 == 0 { 0 } else { 1 }, true)];
-            let worker = map.visit(&place);
-            map.look(&place);
+            let rights = rights(round % 2..round % 2 + 1);
+            let worker = map.visit(&rights);
+            map.look(&rights);
             map.over(worker);
         }
         assert_eq!(homes(&map)[..2], [0, 1]);
@@ -137,7 +149,7 @@ mod tests {
     #[test]
     fn the_least_loaded_home_is_chosen() {
         let map = Homes::new(4, 2);
-        let both: Vec<Place> = (0..4).map(|granule| Place::new(granule, true)).collect();
+        let both = rights(0..4);
         let chosen: Vec<usize> = (0..6).map(|_| map.visit(&both)).collect();
         assert_eq!(chosen.iter().sum::<usize>(), 3);
         chosen.into_iter().for_each(|worker| map.over(worker));

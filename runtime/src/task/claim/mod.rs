@@ -9,26 +9,32 @@
 //! |---|---|
 //! | `granules` | the granules and their data, and who owns them |
 //! | `ask` | what a task claims: ranges that are named at once, or by a plan that looks at what is there |
+//! | `rights` | which granules a task has, or is to have |
 //! | `line` | who has a granule, and who stands in line for it |
 //! | `stand` | a task that stands in the lines of all that it has claimed |
 //! | `spawner` | how a task gets there, and what it does when it is over |
 //! | `directory` | where things are, to be looked up before anything is claimed |
 //! | `held` | what a task that has its granules sees of their data |
+//! | `control`, `pool` | other ways to keep tasks apart, for comparison |
 //! | `homes` | the workers where granules are at home |
 //! | `watch` | in debug builds: sees that nobody is at a granule who must not be |
 
 mod ask;
+mod control;
 mod directory;
 mod granules;
 mod held;
 mod homes;
 mod line;
+mod pool;
+mod rights;
 mod spawner;
 mod stand;
 #[cfg(debug_assertions)]
 mod watch;
 
 pub use ask::{Claim, Sight};
+pub use control::Control;
 pub use directory::Directory;
 pub use granules::Granules;
 pub use held::Held;

@@ -84,7 +84,7 @@ impl<K: Sink<()>> Sink<()> for Leaving<K> {
     fn start(&self, cx: &mut Context) -> Result<(), JoinError> {
         let own = self.sink.start(cx);
         // SAFETY: this is the task's.
-        JoinError::first_of(own, unsafe { self.stand.start() })
+        JoinError::first_of(own, unsafe { self.stand.start(cx.worker()) })
     }
 
     fn complete(self, outcome: Result<(), JoinError>, mut cx: &mut Context) {
@@ -181,11 +181,11 @@ fn run_with<D: Send + Sync + 'static, R>(
 ) -> R {
     let whole: &dyn Any = stand.whole();
     let whole: &Whole<D> = whole.downcast_ref().expect("the claim was for granules of this type");
-    // SAFETY: the task runs, so that its places are granted and its own.
-    let places = unsafe { stand.places() };
-    let poison = Poison(stand.lines(), places);
+    // SAFETY: this is in the task.
+    let rights = unsafe { stand.rights() };
+    let poison = Poison(stand.lines(), rights);
     // SAFETY: as above, and it runs once.
-    let held = unsafe { Held::new(whole, places, cx.current.epoch()) };
+    let held = unsafe { Held::new(whole, rights, cx.current.epoch()) };
     let result = body(held, cx);
     core::mem::forget(poison);
     result

@@ -8,14 +8,17 @@
 //! Whose claim depends on what is there has a plan, which is asked before the task stands anywhere, and again when it has all
 //! that it asked for. If it wants something else then, the task gives back what it has, and stands in line for that.
 
-use super::ask::{Asked, Places, Plan, Ranges, Seen};
+use super::ask::{Asked, From, Plan, Seen};
 use super::granules::{Lines, Untyped};
 use super::line::{Granted, Line, Place};
+use super::pool::Pool;
+use super::rights::{Ranges, Rights};
 use crate::sync::{AcqRel, Acquire, AtomicU32, Relaxed, Release, SpinMutex, UnsafeCell};
 use crate::task::builder::sealed::Spawn;
 use crate::task::waiting::Waiting;
 use crate::task::{JoinError, catch, quietly};
 use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 use core::mem::take;
 use core::ptr::NonNull;
 use smallvec::SmallVec;
@@ -33,8 +36,13 @@ pub(crate) struct Stand {
     own: UnsafeCell<Own>,
 }
 
+/// The places of a task, in order of granules, each once. Most tasks have few.
+type Places = SmallVec<[Place; 3]>;
+
 #[derive(Default)]
 struct Own {
+    /// What it has, or wants to have.
+    rights: Rights,
     places: Places,
     task: Option<Waiting>,
     plan: Option<Plan>,
@@ -43,6 +51,8 @@ struct Own {
     failure: Option<JoinError>,
     /// The worker that the task was sent to since it is at home there.
     home: Option<usize>,
+    /// The worker whose slot in the pool of locks says what it has.
+    locked: Option<usize>,
     /// The task has been seen to begin.
     #[cfg(debug_assertions)]
     runs: bool,
@@ -68,12 +78,11 @@ type Planned = VecDeque<NonNull<Stand>>;
 impl Stand {
     /// For a task that will be admitted before the granules' owner lets go of them.
     pub fn new(whole: &(dyn Untyped + 'static), asked: Asked) -> Self {
-        let (places, plan) = match asked {
-            Asked::Ranges(ranges) => (ranges.places(), None),
-            Asked::Plan(plan) => (Places::default(), Some(plan)),
-        };
         let mut own = Own::default();
-        (own.places, own.plan) = (places, plan);
+        match asked {
+            Asked::Ranges(ranges) => own.rights = ranges.rights(),
+            Asked::Plan(plan) => own.plan = Some(plan),
+        }
         Self { whole: NonNull::from(whole), pending: AtomicU32::new(0), own: UnsafeCell::new(own) }
     }
 
@@ -92,10 +101,10 @@ impl Stand {
 
     /// # Safety
     ///
-    /// The caller is who has what is the stand's own, or the task waits or runs, and nobody changes them meanwhile.
-    pub unsafe fn places(&self) -> &[Place] {
+    /// The caller is the task, which runs.
+    pub unsafe fn rights(&self) -> &Rights {
         // SAFETY: by the caller's promise.
-        self.own.with(|own| unsafe { &(*own).places })
+        self.own.with(|own| unsafe { &(*own).rights })
     }
 
     /// # Safety
@@ -126,7 +135,9 @@ impl Stand {
         let mut planned = Planned::new();
         // SAFETY: by the caller's promise.
         unsafe {
-            if self.own().plan.is_some() {
+            if self.lines().pool.is_some() {
+                Self::send(self.into(), spawner);
+            } else if self.own().plan.is_some() {
                 planned.push_back(self.into());
             } else {
                 Self::line_up(self.into(), spawner, &mut planned);
@@ -144,7 +155,9 @@ impl Stand {
         // SAFETY: the task has not run, which keeps it, until the caller's own count is counted down.
         let this = unsafe { stand.as_ref() };
         // SAFETY: by the caller's promise.
-        let places = unsafe { this.places() };
+        let Own { rights, places, .. } = unsafe { this.own() };
+        *places = rights.granules().map(|(granule, write)| Place::new(granule, write)).collect();
+        let places = &places[..];
         places.iter().for_each(|place| place.belongs_to(this));
         // Relaxed: shown to others by the locks.
         this.pending.store(places.len() as u32 + 1, Relaxed);
@@ -218,23 +231,71 @@ impl Stand {
         let this = unsafe { stand.as_ref() };
         // SAFETY: by the caller's promise.
         let own = unsafe { this.own() };
-        let (places, plan) = (&own.places, &mut own.plan);
-        let mut seen =
-            Seen { whole: this.whole(), held: places, asked: Ranges::default(), granted: Default::default() };
-        let outcome = catch(|| plan.as_mut().expect("it has a plan")(&mut seen));
-        let Seen { asked, granted, .. } = seen;
+        let plan = own.plan.as_mut().expect("it has a plan");
+        let (outcome, granted) = this.ask(plan, &own.rights, From::Lines);
         granted.into_iter().for_each(|granted| Self::tell(granted, spawner, planned));
         own.rounds += 1;
-        own.failure = outcome.err().map(JoinError::panicked);
-        if own.failure.is_some() || asked.are_within(&own.places) {
+        let asked = match outcome {
+            Ok(asked) if asked.are_within(&own.rights) => None,
+            Ok(asked) => Some(asked),
+            Err(failure) => {
+                own.failure = Some(failure);
+                None
+            }
+        };
+        let Some(asked) = asked else {
             // SAFETY: it is the caller's, and has all that it wants.
             return unsafe { Self::send(stand, spawner) };
-        }
-        let asked = if own.rounds < MOST_ROUNDS { asked } else { Ranges::all(this.lines().count()) };
-        let before = core::mem::replace(&mut own.places, asked.places());
-        this.give_back(&before, spawner, planned);
+        };
+        own.rights = if own.rounds < MOST_ROUNDS { asked } else { this.everything() }.rights();
+        this.give_back(&take(&mut own.places), spawner, planned);
         // SAFETY: it has nothing and stands nowhere.
         unsafe { Self::line_up(stand, spawner, planned) };
+    }
+
+    /// Asks a plan what it wants where its task has this. Returns also who was granted granules because it looked at them.
+    fn ask(&self, plan: &mut Plan, held: &Rights, from: From) -> (Result<Ranges, JoinError>, Vec<Granted>) {
+        let mut seen =
+            Seen { whole: self.whole(), held, asked: Ranges::default(), granted: Vec::new(), from };
+        let outcome = catch(|| plan(&mut seen));
+        let Seen { asked, granted, .. } = seen;
+        (outcome.map(|()| asked).map_err(JoinError::panicked), granted)
+    }
+
+    fn everything(&self) -> Ranges {
+        Ranges::all(self.lines().count())
+    }
+
+    /// Waits on this worker until the task has all that it claims, where a [pool](super::pool) of locks keeps tasks apart.
+    fn obtain(&self, own: &mut Own, pool: &Pool, worker: usize) -> Result<(), JoinError> {
+        loop {
+            let asked = match &mut own.plan {
+                None => own.rights.clone(),
+                Some(_) if own.rounds == MOST_ROUNDS => self.everything().rights(),
+                Some(plan) => self.ask(plan, &Rights::default(), From::Worker(worker)).0?.rights(),
+            };
+            own.rounds += 1;
+            let locked = pool.widened(&asked);
+            self.lines().lock(worker, &locked);
+            own.locked = Some(worker);
+            // What is locked without need is not the task's.
+            let settled = match &mut own.plan {
+                None => Some(asked),
+                Some(_) if own.rounds > MOST_ROUNDS => Some(asked),
+                Some(plan) => {
+                    let asked = self.ask(plan, &locked, From::Holder).0?;
+                    asked.are_within(&locked).then(|| asked.rights())
+                }
+            };
+            if let Some(rights) = settled {
+                own.rights = rights;
+                quietly(|| own.plan = None);
+                pool.begin(worker, &self.lines().shared);
+                return Ok(());
+            }
+            own.locked = None;
+            pool.unlock(worker);
+        }
     }
 
     /// Sends the task, which has all its granules. Then nothing of the stand may be left.
@@ -248,12 +309,20 @@ impl Stand {
         // SAFETY: by the caller's promise.
         let own = unsafe { this.own() };
         let task = own.task.take().expect("it was left here before it took any place");
+        let lines = this.lines();
+        if let Some(pool) = &lines.pool {
+            return if task.may_go_anywhere() {
+                task.send_to(pool.next(), false, spawner);
+            } else {
+                task.send(spawner);
+            };
+        }
         // The end of a plan is the application's as well.
         quietly(|| own.plan = None);
-        if task.may_go_anywhere() && !own.places.is_empty() {
-            let home = this.lines().homes.visit(&own.places);
+        if task.may_go_anywhere() && !own.rights.is_empty() {
+            let home = lines.homes.visit(&own.rights);
             own.home = Some(home);
-            task.send_near(home, spawner);
+            task.send_to(home, true, spawner);
         } else {
             task.send(spawner);
         }
@@ -271,21 +340,26 @@ impl Stand {
     /// # Safety
     ///
     /// The caller is the task.
-    pub unsafe fn start(&self) -> Result<(), JoinError> {
+    pub unsafe fn start(&self, worker: usize) -> Result<(), JoinError> {
         // SAFETY: by the caller's promise.
         let own = unsafe { self.own() };
         if let Some(failure) = take(&mut own.failure) {
             return Err(failure);
         }
         let lines = self.lines();
-        let is_poisoned = |place: &Place| lines.all[place.granule as usize].0.is_poisoned.load(Relaxed);
+        if let Some(pool) = &lines.pool {
+            self.obtain(own, pool, worker)?;
+        }
+        let slot = |granule: u32| &lines.all[granule as usize].0;
         // Relaxed: whoever poisoned one of these comes before the task.
-        if lines.is_poisoned.load(Relaxed) && own.places.iter().any(is_poisoned) {
+        if lines.is_poisoned.load(Relaxed)
+            && own.rights.granules().any(|(granule, _)| slot(granule).is_poisoned.load(Relaxed))
+        {
             return Err(JoinError::Poisoned);
         }
         #[cfg(debug_assertions)]
         {
-            own.places.iter().for_each(|place| lines.all[place.granule as usize].0.watch.enter(place.write));
+            own.rights.granules().for_each(|(granule, write)| slot(granule).watch.enter(write));
             own.runs = true;
         }
         Ok(())
@@ -302,14 +376,18 @@ impl Stand {
         #[cfg(debug_assertions)]
         if take(&mut own.runs) {
             let lines = self.lines();
-            own.places.iter().for_each(|place| lines.all[place.granule as usize].0.watch.leave(place.write));
+            let slot = |granule: u32| &lines.all[granule as usize].0;
+            own.rights.granules().for_each(|(granule, write)| slot(granule).watch.leave(write));
+        }
+        if let (Some(pool), Some(worker)) = (&self.lines().pool, own.locked) {
+            return pool.end(worker, &self.lines().shared);
         }
         let mut planned = Planned::new();
         self.give_back(&own.places, spawner, &mut planned);
         if let Some(home) = own.home {
             let homes = &self.lines().homes;
             homes.over(home);
-            homes.look(&own.places);
+            homes.look(&own.rights);
         }
         // SAFETY: each was granted its last place just now.
         unsafe { Self::consider_all(planned, spawner) };

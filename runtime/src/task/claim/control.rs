@@ -1,0 +1,33 @@
+//! How granules are kept from tasks that must not meet there: by lines, or by what came before that.
+
+use super::pool::Pool;
+use crate::scheduler::Shared;
+
+/// How granules are kept from tasks that must not meet there, and which workers the tasks go to.
+///
+/// [`Lines`](Self::Lines) is what there is good reason to use. The others are for comparison: with them a worker whose task has
+/// to wait does nothing else meanwhile, and tasks that may run anywhere go to the workers in turn. (What tasks may count on is the
+/// same, but for the order of those that meet: it is that in which they are begun.)
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Control {
+    /// Each granule has a line of its own, in which tasks stand before they go anywhere. See [`Granules`](super::Granules).
+    #[default]
+    Lines,
+    /// One lock for all granules, with readers beside each other.
+    Coarse,
+    /// A lock of one interval from the first to the last granule of a task. (Kalikar, Nasre, "DomLock: A New
+    /// Multi-Granularity Locking Technique for Hierarchies", PPoPP 2016.)
+    DomLock,
+    /// The same of as many intervals as are worth their while: that depends on what it takes to lock one more, which is measured
+    /// when the granules are made, and on how long tasks have held theirs. (Kalikar, Nasre, "NumLock: Towards Optimal
+    /// Multi-Granularity Locking in Hierarchies", ICPP 2018.)
+    NumLock,
+}
+
+impl Control {
+    /// The pool of locks that it needs.
+    pub(super) fn pool(self, shared: &Shared, granules: u32) -> Option<Pool> {
+        (self != Self::Lines).then(|| Pool::new(self, shared, granules))
+    }
+}

@@ -1,0 +1,163 @@
+//! Locks of intervals that were there before lines were, for comparison.
+//!
+//! Each worker has a slot, in which it says what its task locks, with a number that rises. It waits for those with smaller
+//! numbers that it must not meet: so nobody waits in a circle. (DomLock's concurrent pool: see [`Control`].)
+
+use super::control::Control;
+use super::rights::{Ranges, Rights};
+use crate::scheduler::Shared;
+use crate::sync::{Acquire, AtomicU64, AtomicUsize, Backoff, Padded, Relaxed, Release, SpinMutex};
+use alloc::boxed::Box;
+use smallvec::SmallVec;
+
+pub(super) struct Pool {
+    control: Control,
+    granules: u32,
+    slots: Box<[Padded<Slot>]>,
+    published: SpinMutex<Published>,
+    /// Whose turn it is to get a task.
+    turn: AtomicUsize,
+    /// Nanoseconds that it takes to lock one interval more.
+    interval: u64,
+    /// Nanoseconds for which intervals were held, in the mean of the last ones.
+    held: AtomicU64,
+}
+
+#[derive(Default)]
+struct Slot {
+    /// The number of what its worker locks; 0 if that is nothing.
+    number: AtomicU64,
+    /// When that was locked. For its worker alone.
+    since: AtomicU64,
+}
+
+/// What was said last in each slot, and with which number.
+struct Published {
+    last: u64,
+    rights: Box<[Rights]>,
+}
+
+/// So many times an interval is locked to see how long that takes.
+const TRIALS: u64 = 64;
+
+impl Pool {
+    pub fn new(control: Control, shared: &Shared, granules: u32) -> Self {
+        let workers = shared.seats.len();
+        let mut pool = Self {
+            control,
+            granules,
+            slots: (0..workers).map(|_| Padded(Slot::default())).collect(),
+            published: SpinMutex::new(Published {
+                last: 0,
+                rights: (0..workers).map(|_| Rights::default()).collect(),
+            }),
+            turn: AtomicUsize::new(0),
+            interval: 0,
+            held: AtomicU64::new(0),
+        };
+        if control == Control::NumLock {
+            pool.interval = pool.calibrate(shared);
+        }
+        pool
+    }
+
+    /// What it takes to lock one interval more, among as many others as there are workers.
+    fn calibrate(&self, shared: &Shared) -> u64 {
+        let time = |intervals: u32| {
+            let mut ranges = Ranges::default();
+            (0..intervals).for_each(|at| ranges.add(4 * at..4 * at + 1, true));
+            let began = shared.platform.now();
+            for _ in 0..TRIALS {
+                let rights = ranges.rights();
+                self.lock(0, &rights, || ());
+                for _ in 1..self.slots.len() {
+                    core::hint::black_box(core::hint::black_box(&rights).meet(&Rights::default()));
+                }
+                self.unlock(0);
+            }
+            (shared.platform.now() - began) / TRIALS
+        };
+        (time(9).saturating_sub(time(1)) / 8).max(1)
+    }
+
+    /// The worker for the next task that may go anywhere.
+    pub fn next(&self) -> usize {
+        self.turn.fetch_add(1, Relaxed) % self.slots.len()
+    }
+
+    /// What is locked for a task that asks for this.
+    pub fn widened(&self, asked: &Rights) -> Rights {
+        match self.control {
+            _ if asked.is_empty() => Rights::default(),
+            Control::Coarse => {
+                let writes = asked.iter().any(|right| right.1);
+                let mut all = Ranges::default();
+                all.add(0..self.granules, writes);
+                all.rights()
+            }
+            Control::NumLock => self.cheapest(asked),
+            _ => asked.joined(1),
+        }
+    }
+
+    /// The number of intervals with the least cost: what it takes to lock them, and to wait for others at what they cover.
+    fn cheapest(&self, asked: &Rights) -> Rights {
+        let held = self.held.load(Relaxed) * (self.slots.len() as u64 - 1);
+        let options = (1..=asked.iter().len()).map(|most| {
+            let joined = asked.joined(most);
+            let wait = held as u128 * joined.count() as u128 / u128::from(self.granules.max(1));
+            (most as u128 * u128::from(self.interval) + wait, joined)
+        });
+        options.min_by_key(|option| option.0).map(|option| option.1).unwrap_or_default()
+    }
+
+    /// Locks what a worker's task asks for. Waits by `wait` as long as others have it.
+    pub fn lock(&self, worker: usize, rights: &Rights, mut wait: impl FnMut()) {
+        let mut before: SmallVec<[(usize, u64); 16]> = SmallVec::new();
+        {
+            let mut published = self.published.lock();
+            published.last += 1;
+            for (other, slot) in self.slots.iter().enumerate().filter(|&(other, _)| other != worker) {
+                // Acquire pairs with the Release of `unlock`: what is not locked any more was left before.
+                let number = slot.0.number.load(Acquire);
+                if number != 0 && rights.meet(&published.rights[other]) {
+                    before.push((other, number));
+                }
+            }
+            published.rights[worker] = rights.clone();
+            // Relaxed: shown to others by the lock.
+            self.slots[worker].0.number.store(published.last, Relaxed);
+        }
+        for (other, number) in before {
+            let mut backoff = Backoff::new();
+            // Acquire: as above.
+            while self.slots[other].0.number.load(if planted!("pool-unordered") { Relaxed } else { Acquire })
+                == number
+            {
+                backoff.wait();
+                wait();
+            }
+        }
+    }
+
+    pub fn unlock(&self, worker: usize) {
+        self.slots[worker].0.number.store(0, Release);
+    }
+
+    /// The task of that worker has what it asked for.
+    pub fn begin(&self, worker: usize, shared: &Shared) {
+        if self.control == Control::NumLock {
+            self.slots[worker].0.since.store(shared.platform.now(), Relaxed);
+        }
+    }
+
+    /// It is over.
+    pub fn end(&self, worker: usize, shared: &Shared) {
+        if self.control == Control::NumLock {
+            let held = shared.platform.now().saturating_sub(self.slots[worker].0.since.load(Relaxed));
+            let mean = self.held.load(Relaxed);
+            self.held.store(mean - mean / 16 + held / 16, Relaxed);
+        }
+        self.unlock(worker);
+    }
+}
