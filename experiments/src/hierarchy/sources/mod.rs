@@ -9,6 +9,7 @@
 //! | `options` | the command line |
 //! | `made` | hierarchies made up |
 //! | [`taxonomy`] | the species of the living world: a tree |
+//! | `extent` | whether a file of it is whole |
 //! | [`wordnet`] | the nouns of English, each below what it is a kind of: nouns may be of several kinds |
 //! | [`files`] | the files below a directory: a tree |
 //! | [`edges`] | a text file of anybody's |
@@ -16,6 +17,7 @@
 //! | [`profile`] | what a hierarchy looks like, in numbers |
 
 pub mod edges;
+mod extent;
 pub mod files;
 mod links;
 mod made;

@@ -4,6 +4,7 @@
 //! decimal digits, a byte of 255, its parent's number in 4 bytes, the least significant first, and 3 bytes on what it is,
 //! which are not looked at. The root is its own parent.
 
+use super::extent::fits;
 use super::links::Links;
 use super::{Hierarchy, foreign, unreadable};
 use crate::failure::Failure;
@@ -34,6 +35,9 @@ pub fn read(path: &Path) -> Result<Hierarchy, Failure> {
 }
 
 fn links(bytes: &[u8]) -> Result<Links, String> {
+    if !fits(bytes) {
+        return Err("is no MARISA trie, or not a whole one".to_string());
+    }
     let mut trie = Trie::new();
     trie.read(&mut Reader::from_bytes(bytes)).map_err(|error| format!("is no MARISA trie: {error}"))?;
     let mut agent = Agent::new();
@@ -141,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_cut_off_is_an_error() {
+    fn a_file_that_is_cut_off_or_damaged_is_an_error() {
         let keys: Vec<_> = (1..=300u32).map(|node| key(&node.to_string(), (node / 2).max(1))).collect();
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("taxa.marisa");
@@ -150,5 +154,16 @@ mod tests {
             std::fs::write(&path, &whole[..end]).unwrap();
             assert!(read(&path).is_err(), "cut off at {end}");
         }
+        // Panics are told on the error stream, but they are no end.
+        let mut found = 0;
+        for at in (0..whole.len()).step_by(17) {
+            let mut bytes = whole.clone();
+            bytes[at..].iter_mut().take(8).for_each(|byte| *byte ^= 0x5a);
+            std::fs::write(&path, bytes).unwrap();
+            // Damage may also give other nodes, of which nothing tells that they are wrong.
+            found += usize::from(read(&path).is_err());
+        }
+        let places = whole.len().div_ceil(17);
+        assert!(found > places / 4, "{found} of {places} are found");
     }
 }
