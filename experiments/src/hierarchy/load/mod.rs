@@ -14,6 +14,9 @@
 //! |---|---|---|---|---|---|
 //! | of all draws are in the first 1% of positions | 1% | 10% | 32% | 56% | 75% |
 //!
+//! The hottest node of *n* has *n*^(−1/*s*) of all draws: of a million, 18% with index 8 and 42% with 16. Tasks that all write
+//! it come one after another, whoever runs them.
+//!
 //! **Sizes.** What is named are mostly leaves and nodes a little above them, as most nodes are: what [`Sizes`] tells of a
 //! list of tasks. A least size of more than 1 leaves these out.
 //!

@@ -136,7 +136,7 @@ mod tests {
     /// The first fraction f of the positions has f^(1/s) of the draws, and the mean position is 1/(s + 1) of all.
     #[test]
     fn the_skew_is_as_described() {
-        const DRAWS: usize = 100_000;
+        const DRAWS: usize = 50_000;
         let targets = star(100_000);
         for skew in 1..=16 {
             let settings = Settings { nodes: 1, skew, ..SETTINGS };

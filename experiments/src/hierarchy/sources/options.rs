@@ -44,7 +44,7 @@ pub struct Source {
     #[arg(long, value_name = "PATH")]
     pub from: Option<PathBuf>,
 
-    /// Nodes, of a hierarchy that is made up [default: 1M, of a treebank 2437666; with --quick, 100k]
+    /// Nodes, of a hierarchy that is made up [default: 1M; treebank 2437666, random-dag 200k; with --quick, 100k]
     #[arg(long, value_name = "N", value_parser = parse_count)]
     pub nodes: Option<u64>,
 
@@ -76,9 +76,7 @@ impl Source {
             Kind::Path => Ok(made::path(self.node_count(common, 1_000_000)?)),
             Kind::Star => Ok(made::star(self.node_count(common, 1_000_000)?)),
             Kind::RandomTree => Ok(made::random_tree(self.node_count(common, 1_000_000)?, seed)),
-            Kind::RandomDag => {
-                Ok(made::random_dag(self.node_count(common, 1_000_000)?, self.parents()?, seed))
-            }
+            Kind::RandomDag => Ok(made::random_dag(self.node_count(common, 200_000)?, self.parents()?, seed)),
             Kind::Taxonomy => taxonomy::read(self.path(taxonomy::FETCH)?),
             Kind::Wordnet => wordnet::read(self.path(wordnet::FETCH)?),
             Kind::Files => files::read(self.path("")?),
