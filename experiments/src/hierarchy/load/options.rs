@@ -43,6 +43,28 @@ const SKEW: RangeInclusive<u32> = 1..=16;
 const SHARE: usize = 64;
 
 impl Load {
+    /// Checks what can be checked before any work.
+    ///
+    /// # Errors
+    /// Something is out of range, or nearer than a task has nodes.
+    pub fn check(&self) -> Result<(), Failure> {
+        within("--nodes-per-task", &self.nodes_per_task, NODES_PER_TASK)?;
+        within("--reads", &self.reads, READS)?;
+        within("--skew", &self.skew, SKEW)?;
+        let most = self.most();
+        if let Some(near) = self.near.filter(|&near| near < most) {
+            let text =
+                format!("--near is {near}: a task that names {most} nodes draws from as many at least");
+            return Err(Failure::Usage(text));
+        }
+        Ok(())
+    }
+
+    /// The most nodes that a task names.
+    fn most(&self) -> usize {
+        self.nodes_per_task.iter().copied().max().unwrap_or(0)
+    }
+
     /// The nodes that may be named.
     ///
     /// # Errors
@@ -62,15 +84,8 @@ impl Load {
     /// # Errors
     /// Something is out of range, or there are fewer nodes to draw from than a task is to name.
     pub fn settings(&self, targets: &Targets) -> Result<Vec<Settings>, Failure> {
-        within("--nodes-per-task", &self.nodes_per_task, NODES_PER_TASK)?;
-        within("--reads", &self.reads, READS)?;
-        within("--skew", &self.skew, SKEW)?;
-        let most = self.nodes_per_task.iter().copied().max().unwrap_or(0);
-        if let Some(near) = self.near.filter(|&near| near < most) {
-            let text =
-                format!("--near is {near}: a task that names {most} nodes draws from as many at least");
-            return Err(Failure::Usage(text));
-        }
+        self.check()?;
+        let most = self.most();
         if targets.len() < most {
             let text =
                 format!("a task cannot name {most} nodes, as there are {} to choose from", targets.len());

@@ -1,8 +1,8 @@
 //! The directories and files below a directory, by name: a tree. Links are not followed, and other file systems that are
 //! mounted below it are not looked into.
 
-use super::Hierarchy;
 use super::links::build;
+use super::{Hierarchy, unreadable};
 use crate::failure::Failure;
 use std::path::Path;
 use walkdir::WalkDir;
@@ -26,7 +26,10 @@ pub fn read(path: &Path) -> Result<Hierarchy, Failure> {
             }
             // A directory has come before what cannot be read of it.
             Err(error) if nodes > 0 && error.depth() > 0 => unread += 1,
-            Err(error) => return Err(Failure::Usage(format!("cannot read {}: {error}", path.display()))),
+            Err(error) => {
+                let error = error.into_io_error().expect("links, of which there are loops, are not followed");
+                return Err(unreadable(path, &error, ""));
+            }
         }
     }
     let shape = build(path, nodes as usize, &edges, |node| node.to_string())?;
@@ -74,7 +77,8 @@ mod tests {
     fn a_file_is_a_hierarchy_of_one_node_and_nothing_is_none() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("a");
-        assert!(read(&path).unwrap_err().to_string().contains("cannot read"));
+        let error = read(&path).unwrap_err().to_string();
+        assert!(error.starts_with(&format!("cannot read {}: ", path.display())), "{error}");
         fs::write(&path, "").unwrap();
         assert_eq!(read(&path).unwrap().shape.len(), 1);
     }
