@@ -11,6 +11,7 @@
 //! | [`granularity`] | how small tasks may be: records aggregated by tasks of 10 to 10 million |
 //! | [`managed`] | requests with ranks, served by pools with one queue |
 //! | [`scan`] | requests for bookings in batches, beside databases: where sharing a scan wins, and where an index does |
+//! | [`hierarchy`] | tasks on sub-trees: the hierarchies, and the tasks |
 //! | [`soak`] | the soak test: load and abuse, every result checked |
 //! | [`inquiry`] | what the machine is and is doing, and questions about it |
 //! | [`experiment`] | what every experiment does |
@@ -33,6 +34,7 @@ pub mod experiment;
 pub mod failure;
 pub mod fib;
 pub mod granularity;
+pub mod hierarchy;
 pub mod inquiry;
 pub mod lineup;
 pub mod machine;

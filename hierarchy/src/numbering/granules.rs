@@ -37,34 +37,14 @@ impl Numbering {
                 _ => intervals.push(Interval { low: granule, high: granule }),
             }
         }
-        merged(intervals, most)
+        Interval::merged(intervals, most)
     }
-}
-
-/// No more than `most` intervals, of which those with the smallest holes between them have become one.
-fn merged(intervals: Vec<Interval<u32>>, most: usize) -> Vec<Interval<u32>> {
-    if intervals.len() <= most {
-        return intervals;
-    }
-    let hole = |index: usize| intervals[index].low - intervals[index - 1].high;
-    let mut cuts: Vec<usize> = (1..intervals.len()).collect();
-    cuts.sort_by_key(|&index| std::cmp::Reverse(hole(index)));
-    cuts.truncate(most - 1);
-    cuts.sort_unstable();
-    cuts.push(intervals.len());
-    let mut first = 0;
-    let mut all = |&cut: &usize| {
-        let from = std::mem::replace(&mut first, cut);
-        Interval { low: intervals[from].low, high: intervals[cut - 1].high }
-    };
-    cuts.iter().map(&mut all).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::Shape;
-    use proptest::prelude::*;
 
     fn pairs(intervals: &[Interval<u32>]) -> Vec<(u32, u32)> {
         intervals.iter().map(|interval| (interval.low, interval.high)).collect()
@@ -83,28 +63,5 @@ mod tests {
         assert_eq!(of(0, 9), [(0, 11)]);
         assert_eq!(pairs(&numbering.granule_intervals(&[Node(4), Node(9), Node(5)], 9)), [(2, 3), (7, 7)]);
         assert_eq!(pairs(&numbering.granule_intervals(&[], 1)), []);
-    }
-
-    proptest! {
-        /// The holes that are left are as many as may be, and none that is not is larger.
-        #[test]
-        fn holes_are_chosen_by_size(sizes in prop::collection::vec((1u32..4, 2u32..9), 1..12), most in 1usize..14) {
-            let mut at = 0;
-            let intervals: Vec<_> = sizes.iter().map(|&(length, hole)| {
-                let low = at + hole;
-                at = low + length - 1;
-                Interval { low, high: at }
-            }).collect();
-            let left = merged(intervals.clone(), most);
-            prop_assert_eq!(left.len(), most.min(intervals.len()));
-            let holes = |intervals: &[Interval<u32>]| {
-                intervals.windows(2).map(|two| two[1].low - two[0].high).collect::<Vec<_>>()
-            };
-            prop_assert!(intervals.iter().all(|inner| left.iter().any(|outer| outer.covers(*inner))));
-            let (mut all, mut kept) = (holes(&intervals), holes(&left));
-            all.sort_by(|a, b| b.cmp(a));
-            kept.sort_by(|a, b| b.cmp(a));
-            prop_assert!(all.starts_with(&kept));
-        }
     }
 }

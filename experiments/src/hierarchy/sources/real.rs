@@ -1,0 +1,49 @@
+//! Whether files are what `docs/hierarchies.md` says. They are not part of the repository: variables of the environment say
+//! where they are.
+
+use super::{Hierarchy, Profile, taxonomy, wordnet};
+use crate::failure::Failure;
+use std::path::Path;
+
+fn load(variable: &str, read: fn(&Path) -> Result<Hierarchy, Failure>) -> Profile {
+    let path =
+        std::env::var_os(variable).unwrap_or_else(|| panic!("{variable} does not say where the file is"));
+    let hierarchy = read(path.as_ref()).unwrap();
+    assert!(hierarchy.notes.is_empty(), "{:?}", hierarchy.notes);
+    let profile = Profile::of(&hierarchy.shape);
+    println!("{}\n{profile}", hierarchy.title);
+    // The mean is known to two digits.
+    Profile { mean_depth: (profile.mean_depth * 100.0).round() / 100.0, ..profile }
+}
+
+#[test]
+#[ignore = "needs XTASKING_TAXONOMY, the path of taxa.marisa: docs/hierarchies.md"]
+fn the_taxonomy_is_the_one_described() {
+    let expected = Profile {
+        nodes: 2_609_295,
+        edges: 2_609_294,
+        roots: 1,
+        leaves: 2_372_846,
+        deepest: 39,
+        mean_depth: 19.15,
+        shared: 0,
+        widest: 43_705,
+    };
+    assert_eq!(load("XTASKING_TAXONOMY", taxonomy::read), expected);
+}
+
+#[test]
+#[ignore = "needs XTASKING_WORDNET, the path of data.noun: docs/hierarchies.md"]
+fn wordnet_is_the_one_described() {
+    let expected = Profile {
+        nodes: 82_115,
+        edges: 84_427,
+        roots: 1,
+        leaves: 64_958,
+        deepest: 20,
+        mean_depth: 9.55,
+        shared: 2_213,
+        widest: 664,
+    };
+    assert_eq!(load("XTASKING_WORDNET", wordnet::read), expected);
+}
