@@ -118,6 +118,7 @@ fn tasks_that_meet_run_in_order() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "on threads of the system")]
 fn readers_meet() {
     let _watched = watchdog();
     let rt = Runtime::builder().workers(2).build().unwrap();
@@ -135,6 +136,7 @@ fn readers_meet() {
 
 /// A writer that waits is not overtaken by readers who come later.
 #[test]
+#[cfg_attr(miri, ignore = "on threads of the system")]
 fn a_writer_is_not_starved() {
     let _watched = watchdog();
     let rt = Runtime::builder().workers(2).build().unwrap();
@@ -202,6 +204,7 @@ fn granules_are_given_back_whatever_happens() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "on threads of the system")]
 fn a_shutdown_serves_or_drops_all_that_stand_in_line() {
     for shutdown in [Shutdown::Drain, Shutdown::Cancel] {
         let _watched = watchdog();
@@ -223,6 +226,7 @@ fn a_shutdown_serves_or_drops_all_that_stand_in_line() {
 
 #[test]
 #[should_panic(expected = "another runtime")]
+#[cfg_attr(miri, ignore = "on threads of the system")]
 fn granules_belong_to_a_runtime() {
     let (one, other) =
         (Runtime::builder().workers(1).build().unwrap(), Runtime::builder().workers(1).build().unwrap());
