@@ -2,6 +2,8 @@
 
 use super::platform::standing;
 use super::{Watched, model};
+use crate::sync::Relaxed;
+use crate::sync::global::AtomicU64;
 use crate::{Claim, Driver, Granules, Handle, Runtime};
 use loom::thread;
 use std::sync::Arc;
@@ -108,5 +110,144 @@ fn a_granule_given_back_while_one_gets_in_line_sends_it_once() {
         let second = visit(&runtime, 0, granules.write(0..1), &shelves, &[0], &[]);
         run(vec![worker.join().unwrap()], &[first, second]);
         assert_eq!(shelves.0[0].get(), 2);
+    });
+}
+
+/// Granules with data that loom watches.
+fn watched(runtime: &Runtime) -> Granules<Watched> {
+    runtime.granules_of([0, 0, 0].map(Watched::new))
+}
+
+/// A task that writes something to the first granule.
+fn write(runtime: &Runtime, granules: &Granules<Watched>, value: u64) -> Handle<()> {
+    let task = runtime.task(()).core(0).claim(granules.write(0..1));
+    task.submit_with(move |(), mut held, _cx| held.get_mut(0).set(value))
+}
+
+/// A task that claims to write what the first granule leads to, and finds the same there as its plan has found.
+fn follow(runtime: &Runtime, granules: &Granules<Watched>) -> Handle<()> {
+    // Of the executions, not of the model: nothing is ordered by it.
+    let found = Arc::new(AtomicU64::new(u64::MAX));
+    let plans = found.clone();
+    let claim = granules.planned(move |sight| {
+        let Some(next) = sight.see(0, Watched::get) else { return };
+        plans.store(next, Relaxed);
+        sight.write(next as u32..next as u32 + 1);
+    });
+    runtime.task(()).core(0).claim(claim).submit_with(move |(), mut held, _cx| {
+        let next = held.get(0).get();
+        assert_eq!(next, found.load(Relaxed), "the plan has found something else");
+        held.get_mut(next as u32).add(0);
+    })
+}
+
+/// Spawns the other task while a plan may look at the granule.
+#[test]
+fn a_writer_who_comes_beside_a_glance_waits_for_its_end() {
+    model(2, || {
+        let (runtime, mut drivers) = standing(1);
+        let runtime = Arc::new(runtime);
+        let granules = watched(&runtime);
+        let (there, theirs, mut driver) = (runtime.clone(), granules.clone(), drivers.pop().unwrap());
+        let writer = thread::spawn(move || {
+            let handle = write(&there, &theirs, 2);
+            driver.step(8);
+            (driver, handle)
+        });
+        let follower = follow(&runtime, &granules);
+        let (driver, writer) = writer.join().unwrap();
+        run(vec![driver], &[follower, writer]);
+    });
+}
+
+/// The writer is there first, and leaves meanwhile.
+#[test]
+fn a_glance_beside_a_writer_who_leaves_sees_all_or_nothing() {
+    model(3, || {
+        let (runtime, mut drivers) = standing(1);
+        let granules = watched(&runtime);
+        let mut driver = drivers.pop().unwrap();
+        let writer = write(&runtime, &granules, 2);
+        let worker = thread::spawn(move || {
+            driver.step(8);
+            driver
+        });
+        let follower = follow(&runtime, &granules);
+        run(vec![worker.join().unwrap()], &[follower, writer]);
+    });
+}
+
+/// What the plan was to see is changed once before it has it, and again while it waits for what it found there.
+#[test]
+fn a_plan_is_asked_again_by_whoever_gives_it_what_it_named() {
+    model(2, || {
+        let (runtime, mut drivers) = standing(1);
+        let granules = watched(&runtime);
+        let mut driver = drivers.pop().unwrap();
+        let first = write(&runtime, &granules, 1);
+        let follower = follow(&runtime, &granules);
+        let worker = thread::spawn(move || {
+            driver.step(8);
+            driver
+        });
+        let second = write(&runtime, &granules, 2);
+        run(vec![worker.join().unwrap()], &[first, follower, second]);
+    });
+}
+
+#[test]
+fn data_are_read_by_several_and_written_by_one() {
+    model(2, || {
+        let (runtime, drivers) = standing(2);
+        let granules = watched(&runtime);
+        let read = |core| {
+            let task = runtime.task(()).core(core).claim(granules.read(0..2));
+            task.submit_with(|(), held, _cx| assert_eq!(held.get(0).get(), held.get(1).get()))
+        };
+        let add = |core| {
+            let task = runtime.task(()).core(core).claim(granules.write(0..2));
+            task.submit_with(|(), mut held, _cx| {
+                held.get_mut(0).add(1);
+                held.get_mut(1).add(1);
+            })
+        };
+        run(drivers, &[read(0), read(1), add(0), read(1)]);
+    });
+}
+
+/// Written when it is freed.
+struct Kept {
+    data: Watched,
+    freed: Arc<AtomicU64>,
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        self.data.set(1);
+        self.freed.fetch_add(1, Relaxed);
+    }
+}
+
+/// The last handle goes while one task runs, and another one waits for it.
+#[test]
+fn granules_are_freed_after_all_tasks_that_waited_for_them() {
+    model(2, || {
+        let (runtime, mut drivers) = standing(1);
+        let freed = Arc::new(AtomicU64::new(0));
+        let granules = runtime.granules_of([Kept { data: Watched::new(0), freed: freed.clone() }]);
+        let visit = || {
+            let task = runtime.task(()).core(0).claim(granules.write(0..1));
+            task.submit_with(|(), held, _cx| assert_eq!(held.get(0).data.get(), 0, "it is freed"))
+        };
+        let handles = [visit(), visit()];
+        let mut driver = drivers.pop().unwrap();
+        let worker = thread::spawn(move || {
+            driver.step(8);
+            driver
+        });
+        drop(granules);
+        run(vec![worker.join().unwrap()], &handles);
+        drop(runtime);
+        assert_eq!(freed.load(Relaxed), 1);
     });
 }

@@ -30,7 +30,14 @@ impl Directory {
     /// As many words more, all 0, which nobody else gets. Returns the number of the first; `None` if there would be 2³² or more.
     pub fn extend(&self, count: u32) -> Option<u32> {
         // Relaxed: a number is all that is given out.
-        self.length.fetch_update(Relaxed, Relaxed, |length| length.checked_add(count)).ok()
+        let mut first = self.length.load(Relaxed);
+        loop {
+            let next = first.checked_add(count)?;
+            match self.length.compare_exchange(first, next, Relaxed, Relaxed) {
+                Ok(_) => return Some(first),
+                Err(other) => first = other,
+            }
+        }
     }
 
     /// A word; 0 unless it was set.

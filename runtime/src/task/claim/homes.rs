@@ -108,7 +108,9 @@ impl Homes {
             // By the middle of the granule.
             let worker = ((2 * before + here) * workers / (2 * sum)).min(workers - 1) as u32;
             moved += usize::from(home.load(Relaxed) != worker);
-            home.store(worker, Relaxed);
+            if !planted!("homes-stay") {
+                home.store(worker, Relaxed);
+            }
             visits.store(here as u32 / 2, Relaxed);
             before += here;
         }

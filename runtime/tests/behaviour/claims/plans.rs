@@ -1,0 +1,313 @@
+//! Claims that depend on what is there.
+
+use super::{many, mixed, settings};
+use crate::common::{Dropped, Setting, lock, on_each, silence_tasks, watchdog};
+use std::panic::panic_any;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
+use xtasking::{JoinError, Runtime, Shutdown, Sight};
+
+/// Follows links as far as they can be seen. Whether all could.
+fn chase(sight: &mut Sight<'_, '_, u32>, hops: u32, path: &mut Vec<u32>) -> bool {
+    path.clear();
+    path.push(0);
+    for _ in 0..hops {
+        let Some(next) = sight.see(path[path.len() - 1], |&next| next) else { return false };
+        path.push(next);
+    }
+    true
+}
+
+/// While some tasks change links, others follow them, and find in the end just what their plans have found.
+#[test]
+fn a_body_finds_what_its_plan_has_found() {
+    const ROOMS: u32 = 12;
+    on_each(settings(), |setting| {
+        let rt = setting.build();
+        let rooms = rt.granules_of((0..ROOMS).map(|room| (room + 1) % ROOMS));
+        let (group, rounds) = (rt.group(), Arc::new(AtomicUsize::new(0)));
+        for number in 0..u64::from(many(400)) {
+            let chance = mixed(number) as u32;
+            if number % 2 == 0 {
+                let (room, next) = (chance % ROOMS, chance / 64 % ROOMS);
+                let task = rt.task(()).of(&group).claim(rooms.write(room..room + 1));
+                task.spawn_with(move |(), mut held, _| *held.get_mut(room) = next);
+                continue;
+            }
+            let hops = chance % 4 + 1;
+            let found = Arc::new(Mutex::new((false, Vec::new())));
+            let (plans, rounds) = (found.clone(), rounds.clone());
+            let claim = rooms.planned(move |sight| {
+                rounds.fetch_add(1, Relaxed);
+                let (all, path) = &mut *lock(&plans);
+                *all = chase(sight, hops, path);
+                if *all {
+                    let last = path[path.len() - 1];
+                    sight.write(last..last + 1);
+                }
+            });
+            rt.task(()).of(&group).claim(claim).spawn_with(move |(), mut held, _| {
+                let (all, path) = &*lock(&found);
+                assert!(all, "it runs before its plan has seen all");
+                for step in path.windows(2) {
+                    assert_eq!(*held.get(step[0]), step[1], "the links were changed meanwhile");
+                }
+                // A change that leads back to where it began, for some more variety.
+                let last = path[path.len() - 1];
+                assert!(held.has_to_write(last));
+                *held.get_mut(last) = last / 2;
+            });
+        }
+        group.wait().unwrap();
+        assert!(rounds.load(Relaxed) >= many(400) as usize, "a plan is asked again when all is held");
+    });
+}
+
+/// A plan looks beside readers, and overtakes no writer who waits.
+#[test]
+fn a_glance_waits_its_turn() {
+    on_each(Setting::simulations(&[1]), |setting| {
+        let rt = setting.build();
+        let granules = rt.granules_of([1u32]);
+        let spawn_plan = || {
+            let seen = Arc::new(Mutex::new(Vec::new()));
+            let noted = seen.clone();
+            let claim = granules.planned(move |sight| lock(&noted).push(sight.see(0, |&it| it)));
+            let body = move |(), held: xtasking::Held<'_, u32>, _: &mut xtasking::Context| {
+                (*held.get(0), lock(&seen).clone())
+            };
+            rt.task(()).claim(claim).submit_with(body)
+        };
+        // Nothing runs until something is joined.
+        let reader = rt.task(()).claim(granules.read(0..1)).submit_with(|(), held, _| *held.get(0));
+        let beside = spawn_plan();
+        let writer =
+            rt.task(()).claim(granules.write(0..1)).submit_with(|(), mut held, _| *held.get_mut(0) = 2);
+        let behind = spawn_plan();
+        assert_eq!(reader.join().unwrap(), 1);
+        assert_eq!(beside.join().unwrap(), (1, vec![Some(1), Some(1)]));
+        writer.join().unwrap();
+        assert_eq!(behind.join().unwrap(), (2, vec![None, Some(2)]));
+    });
+}
+
+#[test]
+fn a_plan_that_panics_fails_its_task_alone() {
+    silence_tasks();
+    on_each(settings(), |setting| {
+        let rt = setting.build();
+        let granules = rt.granules_of([0u32; 3]);
+        // At once, with something in its hands, while it looks, and by what is not there.
+        for failing in 0..4 {
+            let (dropped, mut round) = (Arc::new(AtomicUsize::new(0)), 0);
+            let captured = Dropped(dropped.clone());
+            let claim = granules.planned(move |sight| {
+                let _ = &captured;
+                round += 1;
+                match failing {
+                    0 => panic!("provoked"),
+                    1 if round == 1 => sight.write(0..3),
+                    1 => panic!("provoked"),
+                    2 => _ = sight.see(1, |_| panic!("provoked")),
+                    _ => _ = sight.see(3, |_| ()),
+                }
+            });
+            let task = rt.task(()).claim(claim).submit_with(|(), _, _| ());
+            let beside = rt.task(()).claim(granules.write(0..3)).submit_with(|(), _, _| ());
+            assert!(matches!(task.join(), Err(JoinError::Panicked(_))), "{failing}");
+            beside.join().unwrap();
+            assert_eq!(dropped.load(Relaxed), 1);
+            assert!((0..3).all(|granule| !granules.is_poisoned(granule)));
+        }
+    });
+}
+
+/// One that names something else each time gets everything.
+#[test]
+fn a_plan_that_does_not_settle_comes_to_an_end() {
+    on_each(settings(), |setting| {
+        let rt = setting.build();
+        let granules = rt.granules_of([0u32; 5]);
+        let rounds = Arc::new(AtomicU32::new(0));
+        let counted = rounds.clone();
+        let claim = granules.planned(move |sight| {
+            let round = counted.fetch_add(1, Relaxed);
+            sight.write(round % 5..round % 5 + 1);
+        });
+        let others: Vec<_> =
+            (0..5).map(|at| rt.task(()).claim(granules.write(at..at + 1)).submit(|(), _| ())).collect();
+        let task = rt
+            .task(())
+            .claim(claim)
+            .submit_with(|(), held, _| held.granules().filter(|&(_, write)| write).count());
+        assert_eq!(task.join().unwrap(), 5);
+        assert!((3..100).contains(&rounds.load(Relaxed)));
+        others.into_iter().for_each(|other| other.join().unwrap());
+    });
+}
+
+#[test]
+fn a_plan_may_name_nothing() {
+    on_each(settings(), |setting| {
+        let rt = setting.build();
+        let granules = rt.granules_of([0u32; 2]);
+        let none =
+            rt.task(()).claim(granules.planned(|_| ())).submit_with(|(), held, _| held.granules().len());
+        assert_eq!(none.join().unwrap(), 0);
+        let empty = granules.planned(|sight| sight.write(1..1));
+        assert_eq!(
+            rt.task(()).claim(empty).submit_with(|(), held, _| held.granules().len()).join().unwrap(),
+            0
+        );
+        let named = granules.planned(|sight| sight.read(0..1)).and_write(0..2);
+        let task = rt.task(()).claim(named).submit_with(|(), held, _| held.granules().collect::<Vec<_>>());
+        assert_eq!(task.join().unwrap(), [(0, true), (1, true)]);
+        // There are no granules at all.
+        let nowhere = rt.granules_of([0u32; 0]);
+        rt.task(())
+            .claim(nowhere.planned(|sight| assert_eq!(sight.count(), 0)))
+            .submit(|(), _| ())
+            .join()
+            .unwrap();
+    });
+}
+
+#[test]
+#[should_panic(expected = "there are no granules 1..3")]
+fn what_is_added_to_a_plan_is_checked_at_once() {
+    let rt = Setting::Simulation { cores: 1, seed: 1 }.build();
+    let granules = rt.granules(2);
+    let _ = granules.planned(|_| ()).and_read(1..3);
+}
+
+/// A plan spawns tasks of its own, which claim what it has claimed.
+#[test]
+fn a_plan_may_spawn() {
+    on_each(settings(), |setting| {
+        let rt = Arc::new(setting.build());
+        let granules = rt.granules_of([0u32; 2]);
+        let (there, own) = (Arc::downgrade(&rt), granules.clone());
+        let (asked, spawned) = (Arc::new(AtomicU32::new(0)), rt.group());
+        let counted = asked.clone();
+        let claim = granules.planned(move |sight| {
+            let rt = there.upgrade().expect("it is joined");
+            counted.fetch_add(1, Relaxed);
+            let again = own.planned(|sight| {
+                if sight.see(1, |_| ()).is_some() {
+                    sight.write(0..1)
+                }
+            });
+            rt.task(()).claim(again).spawn_with(|(), mut held, _| *held.get_mut(0) += 1);
+            sight.see(0, |_| {
+                // While it is looked at.
+                rt.task(()).claim(own.write(0..1)).spawn_with(|(), mut held, _| *held.get_mut(0) += 1);
+            });
+        });
+        rt.task(()).of(&spawned).claim(claim).spawn_with(|(), _, _| ());
+        spawned.wait().unwrap();
+        while Arc::strong_count(&rt) > 1 {
+            std::thread::yield_now();
+        }
+        let asked = asked.load(Relaxed);
+        Arc::into_inner(rt).unwrap().shutdown(Shutdown::Drain);
+        assert!((2..=4).contains(&asked));
+    });
+}
+
+/// Panics when it is dropped.
+struct Bomb;
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        panic!("provoked by a drop");
+    }
+}
+
+#[test]
+fn a_plan_whose_drop_panics_does_no_harm() {
+    silence_tasks();
+    on_each(settings(), |setting| {
+        let rt = setting.build();
+        let granules = rt.granules_of([0u32; 2]);
+        let first = rt.task(()).claim(granules.write(0..1)).submit_with(|(), _, _| ());
+        let bomb = Bomb;
+        let claim = granules.planned(move |sight| {
+            let _ = &bomb;
+            sight.see(0, |_| ());
+        });
+        let task = rt.task(()).claim(claim).submit_with(|(), _, _| 5);
+        assert_eq!(task.join().unwrap(), 5);
+        first.join().unwrap();
+        // One that is never spawned, too.
+        let bomb = Bomb;
+        let task = rt.task(()).claim(granules.planned(move |_| _ = &bomb));
+        drop(task);
+    });
+}
+
+/// What a plan's panic carries is dropped, as the task was cancelled anyway.
+#[test]
+fn a_panic_that_nobody_hears_of_does_no_harm() {
+    silence_tasks();
+    on_each(Setting::simulations(&[1, 2]), |setting| {
+        let rt = setting.build();
+        let granules = rt.granules_of([0u32; 2]);
+        // Nothing runs until something is joined.
+        let task = rt.task(()).claim(granules.planned(|_| panic_any(Bomb))).submit_with(|(), _, _| ());
+        assert!(task.cancel());
+        let next = rt.task(()).claim(granules.write(0..2)).submit_with(|(), _, _| ());
+        next.join().unwrap();
+        assert!(matches!(task.join(), Err(JoinError::Cancelled)));
+    });
+}
+
+#[test]
+fn a_shutdown_serves_or_drops_plans_that_wait() {
+    for shutdown in [Shutdown::Drain, Shutdown::Cancel] {
+        on_each(settings(), |setting| {
+            let rt: Runtime = setting.build();
+            let granules = rt.granules_of(vec![1u32, 2, 3, 0]);
+            let ran = Arc::new(AtomicUsize::new(0));
+            for number in 0..many(500) {
+                let ran = ran.clone();
+                let captured = ran.clone();
+                let claim = granules.planned(move |sight| {
+                    let _ = &captured;
+                    if let Some(next) = sight.see(number % 4, |&next| next) {
+                        sight.write(next..next + 1);
+                    }
+                });
+                rt.task(()).claim(claim).spawn_with(move |(), mut held, _| {
+                    let next = *held.get(number % 4);
+                    *held.get_mut(next) += 0;
+                    ran.fetch_add(1, Relaxed);
+                });
+            }
+            rt.shutdown(shutdown);
+            if matches!(shutdown, Shutdown::Drain) {
+                assert_eq!(ran.load(Relaxed), many(500) as usize);
+            }
+            assert_eq!(Arc::strong_count(&ran), 1, "plans or tasks are lost");
+        });
+    }
+}
+
+/// A task that is cancelled while its plan waits stands in nobody's way.
+#[test]
+fn a_planned_task_can_be_cancelled() {
+    let _watched = watchdog();
+    let rt = Setting::Simulation { cores: 2, seed: 3 }.build();
+    let granules = rt.granules_of([0u32; 2]);
+    let first = rt.task(()).claim(granules.write(0..1)).submit_with(|(), _, _| ());
+    let claim = granules.planned(|sight| {
+        if sight.see(0, |_| ()).is_some() {
+            sight.write(1..2)
+        }
+    });
+    let waits = rt.task(()).claim(claim).submit_with(|(), _, _| ());
+    assert!(waits.cancel());
+    let last = rt.task(()).claim(granules.write(0..2)).submit_with(|(), _, _| ());
+    first.join().unwrap();
+    assert!(matches!(waits.join(), Err(JoinError::Cancelled)));
+    last.join().unwrap();
+}
