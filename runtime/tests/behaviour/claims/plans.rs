@@ -152,11 +152,11 @@ fn a_plan_may_name_nothing() {
         let rt = setting.build();
         let granules = rt.granules_of([0u32; 2]);
         let none =
-            rt.task(()).claim(granules.planned(|_| ())).submit_with(|(), held, _| held.granules().len());
+            rt.task(()).claim(granules.planned(|_| ())).submit_with(|(), held, _| held.granules().count());
         assert_eq!(none.join().unwrap(), 0);
         let empty = granules.planned(|sight| sight.write(1..1));
         assert_eq!(
-            rt.task(()).claim(empty).submit_with(|(), held, _| held.granules().len()).join().unwrap(),
+            rt.task(()).claim(empty).submit_with(|(), held, _| held.granules().count()).join().unwrap(),
             0
         );
         let named = granules.planned(|sight| sight.read(0..1)).and_write(0..2);
