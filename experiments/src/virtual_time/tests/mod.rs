@@ -1,9 +1,16 @@
 //! What the clocks say is what can be computed by hand.
 
 mod claims;
+mod ends;
+mod forks;
+mod load;
+mod outside;
+mod replay;
+mod waits;
 
 use super::{Clocks, CoreTime, Costs, VirtualTime};
-use xtasking::{Pool, Runtime};
+use std::sync::{Mutex, MutexGuard};
+use xtasking::{Links, Pool, Ranking, Runtime};
 
 /// A task takes 10 ns besides its body, and nothing else takes any time.
 const COSTS: Costs = Costs {
@@ -18,6 +25,18 @@ const COSTS: Costs = Costs {
     queue: 0,
 };
 
+/// All kinds.
+const POOLS: [Pool; 8] = [
+    Pool::Local,
+    Pool::WorkStealing,
+    Pool::XQueue(Links::Next),
+    Pool::XQueue(Links::Neighbours),
+    Pool::XQueue(Links::All),
+    Pool::XQueue(Links::Kautz),
+    Pool::Ranked(Ranking::Exact),
+    Pool::Ranked(Ranking::Relaxed),
+];
+
 fn begin(cores: usize, seed: u64) -> (Runtime, Clocks) {
     begin_with(cores, seed, Pool::default())
 }
@@ -27,6 +46,10 @@ fn begin_with(cores: usize, seed: u64, pool: Pool) -> (Runtime, Clocks) {
     (Runtime::builder().platform(platform).pool(pool).build().unwrap(), clocks)
 }
 
-fn busy(clocks: &Clocks) -> Vec<u64> {
-    clocks.cores().iter().map(|core| core.busy).collect()
+fn time(busy: u64, blocked: u64, idle: u64) -> CoreTime {
+    CoreTime { busy, blocked, idle }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap()
 }
