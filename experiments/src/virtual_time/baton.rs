@@ -36,7 +36,7 @@ pub(super) struct Baton {
 pub(super) struct Stuck(String);
 
 impl Stuck {
-    /// Reports it, unless the thread fails already: then it only goes on.
+    /// Panics with it, unless the thread does so already: then it only goes on.
     pub fn report(self) {
         if !std::thread::panicking() {
             panic!("{}", self.0);
@@ -144,9 +144,10 @@ impl Baton {
         was_there
     }
 
-    /// The one who runs looks again when something has happened.
-    pub fn look_again(&self, seat: Number) -> Result<(), Stuck> {
+    /// The one who runs looks again when something has happened. Tasks say whether they can cope with a failure of that.
+    pub fn look_again(&self, seat: Number, may_fail: bool) -> Result<(), Stuck> {
         let mut order = self.order();
+        order.seats[seat].may_fail = may_fail;
         order.look(seat);
         self.wait(order, seat)
     }
@@ -156,6 +157,7 @@ impl Baton {
         let mut order = self.order();
         order.tell(seat);
         order.seats[seat].state = state;
+        order.seats[seat].may_fail = state == State::Queued;
         self.wait(order, seat)
     }
 
@@ -169,7 +171,9 @@ impl Baton {
             self.hand_over(order, next);
             self.wait_for_turn(seat);
         }
-        self.order().seats[seat].stuck.take().map_or(Ok(()), |why| Err(Stuck(why)))
+        let seat = &mut self.order().seats[seat];
+        seat.may_fail = false;
+        seat.stuck.take().map_or(Ok(()), |why| Err(Stuck(why)))
     }
 
     fn hand_over(&self, order: MutexGuard<'_, Order>, next: Option<Number>) {

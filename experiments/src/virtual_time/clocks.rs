@@ -48,8 +48,8 @@ impl Clocks {
     ///
     /// # Panics
     ///
-    /// If the calling thread has no seat; and outside of tasks, if nothing is left that could happen: if all only look, a
-    /// thousand times in a row, or wait.
+    /// If the calling thread has no seat; and if nothing is left that could happen: if all only look, a thousand times in a
+    /// row, or wait.
     pub fn wait(&self) {
         self.look_again(self.0.own_seat());
     }
@@ -69,7 +69,7 @@ impl Clocks {
     }
 
     fn look_again(&self, seat: Number) {
-        if let Err(stuck) = self.0.look_again(seat) {
+        if let Err(stuck) = self.0.look_again(seat, true) {
             stuck.report();
         }
     }

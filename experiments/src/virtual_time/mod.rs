@@ -25,7 +25,8 @@
 //! - A worker that has nothing to do sleeps, and goes on when it is woken, [later](VirtualTime::latency) than that by what
 //!   it takes. A worker's steps take what the [`Costs`] say, of which `miss` and `look` have no meaning here.
 //! - Who waits for anything goes on at the time at which it came about. Tasks that wait so are *blocked*.
-//! - If nothing is left that could happen, a thread outside that waits panics, and says who waits.
+//! - If nothing is left that could happen, one of the tasks that wait by [`Clocks::wait`] or in a [`Queue`] panics, and says
+//!   who waits; if none does, a thread outside that waits for something else.
 //!
 //! Two runs with the same seed have the same clocks to the nanosecond, provided that threads share nothing with each other
 //! besides what they do in turn. A task must not spend time or wait while it has a lock of the operating system in its hands

@@ -228,15 +228,17 @@ impl Order {
         self.give_up()
     }
 
-    /// Nothing will ever happen: somebody outside has to be told.
+    /// Nothing will ever happen: somebody has to be told, rather a task that waits than a thread outside.
     fn give_up(&mut self) -> Option<Number> {
-        let waits = |seat: &Seat| seat.core.is_none() && seat.state != State::Gone;
-        let told = self.seats.iter().position(waits)?;
+        let is_outside = |seat: &Seat| seat.core.is_none() && seat.state != State::Gone;
+        let told = self.seats.iter().position(|seat| seat.may_fail);
+        let told = told.or_else(|| self.seats.iter().position(is_outside))?;
         let there = self.seats.iter().enumerate().filter(|(_, seat)| seat.state != State::Gone);
         let there: Vec<_> = there.map(|(number, seat)| seat.describe(number)).collect();
         self.seats[told].stuck =
             Some(format!("virtual time stands still, as all wait for each other: {}", there.join("; ")));
         self.seen.retain(|&seat| seat != told);
+        self.seats[told].go_on_at(self.now);
         Some(told)
     }
 }

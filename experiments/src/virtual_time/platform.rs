@@ -24,8 +24,8 @@ fn drive(baton: &Baton, seat: Number, mut driver: Driver, costs: &Costs) {
                 baton.order().seats[seat].slept = false;
                 driver.sleep();
                 if !baton.order().seats[seat].slept {
-                    // Others have to go on first. (Cores are never told that they are stuck.)
-                    _ = baton.look_again(seat);
+                    // Others have to go on first. (Cores are not told here that they are stuck.)
+                    _ = baton.look_again(seat, false);
                 }
             }
         }
@@ -81,7 +81,7 @@ impl Platform for VirtualTime {
     fn park(&self, _: usize) {
         let seat = self.baton.own_seat();
         self.baton.order().seats[seat].slept = true;
-        // (Cores are never told that they are stuck.)
+        // (Cores are not told here that they are stuck.)
         _ = self.baton.sleep(seat);
     }
 
@@ -151,7 +151,7 @@ impl Platform for VirtualTime {
         if !waiting {
             return self.baton.let_others_go_on(self.baton.order(), seat);
         }
-        if let Err(stuck) = self.baton.look_again(seat) {
+        if let Err(stuck) = self.baton.look_again(seat, false) {
             stuck.report();
             return false;
         }

@@ -49,11 +49,12 @@ impl Queue {
     ///
     /// # Panics
     ///
-    /// If the calling thread has no seat; and outside of tasks, if nothing is left that could happen.
+    /// If the calling thread has no seat, or nothing is left that could happen.
     pub fn wait(&self) {
         let seat = self.baton.own_seat();
         self.waiting().push_back(seat);
         if let Err(stuck) = self.baton.wait_as(seat, State::Queued) {
+            self.waiting().retain(|&waiting| waiting != seat);
             stuck.report();
         }
     }

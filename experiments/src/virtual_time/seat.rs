@@ -22,6 +22,8 @@ pub(super) struct Seat {
     pub blocked: u64,
     /// Somebody has woken it at that time, though it did not sleep.
     pub woken: Option<u64>,
+    /// It waits where it may be told that nothing will happen any more.
+    pub may_fail: bool,
     /// Why it goes on though what it waits for has not happened.
     pub stuck: Option<String>,
 }
@@ -66,6 +68,7 @@ impl Seat {
             busy: 0,
             blocked: 0,
             woken: None,
+            may_fail: false,
             stuck: None,
         }
     }

@@ -74,7 +74,9 @@ impl Runtime {
             let mut backoff = Backoff::new();
             while outcome.is_none() {
                 outcome = handle.poll_outcome(Waker::noop());
-                backoff.wait();
+                if outcome.is_none() && !self.shared().platform.interleave(true) {
+                    backoff.wait();
+                }
             }
         }
         outcome.unwrap_or(Err(JoinError::WouldBlock))

@@ -3,6 +3,7 @@
 use super::*;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use xtasking::ReaderWriterLatch;
 use xtasking::platform::Platform as _;
 
 /// Each of so many cores runs a task of 1000 ns under a lock, which it takes and gives back as told.
@@ -127,15 +128,42 @@ fn a_circle_of_waits_is_found() {
                 })
             })
             .collect();
-        let joins = || handles.into_iter().for_each(|handle| handle.join().unwrap());
-        let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(joins)).unwrap_err();
-        let message = panic.downcast::<String>().unwrap();
+        let failures: Vec<_> =
+            handles.into_iter().map(|handle| handle.join().unwrap_err().to_string()).collect();
+        assert_eq!(failures.len(), 3);
+        let message = &failures[0];
         let blocked =
             if looks { "looks again and again for something to happen" } else { "waits in a queue" };
-        assert!(message.starts_with("virtual time stands still, as all wait for each other: "), "{message}");
+        assert!(message.contains("virtual time stands still, as all wait for each other: "), "{message}");
         assert!(message.contains(&format!("core 2 {blocked}, in the midst of a task (100 ns)")), "{message}");
         assert!(message.contains("core 3 has nothing to do (0 ns)"), "{message}");
-        // It would wait for them again.
-        std::mem::forget(rt);
+        drop(rt);
+        // One after the other fails.
+        assert_eq!(clocks.cores(), [time(110, 0, 20), time(110, 10, 10), time(110, 20, 0), time(0, 0, 130)]);
+    }
+}
+
+/// A reader that comes while a writer is inside waits where it is, at the latch.
+#[test]
+fn who_waits_at_a_latch_is_blocked() {
+    for seed in 0..10 {
+        let (rt, clocks) = begin(3, seed);
+        let latched = rt.shared_reads(0u64).pin(ReaderWriterLatch).build();
+        let theirs = clocks.clone();
+        rt.task(latched.write()).core(0).spawn(move |count, _| {
+            theirs.spend(1000);
+            *count += 1;
+        });
+        // The writer is inside.
+        clocks.spend(100);
+        for core in [1, 2] {
+            let theirs = clocks.clone();
+            rt.task(latched.read()).core(core).spawn(move |count, _| {
+                assert_eq!((*count, theirs.now()), (1, 1000));
+                theirs.spend(500);
+            });
+        }
+        drop(rt);
+        assert_eq!(clocks.cores(), [time(1010, 0, 500), time(510, 900, 100), time(510, 900, 100)]);
     }
 }
