@@ -8,7 +8,7 @@ use std::sync::atomic::{
     AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
 };
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::ThreadId;
 
 thread_local! {
@@ -29,6 +29,20 @@ pub(super) struct Baton {
     first: ThreadId,
     holder: AtomicUsize,
     order: Mutex<Order>,
+}
+
+/// A thread that takes part: also one that unwinds gives the baton on in the end.
+pub(super) struct Seated(Arc<Baton>, Number);
+
+impl Drop for Seated {
+    fn drop(&mut self) {
+        let Self(baton, seat) = self;
+        let mut order = baton.order();
+        order.leave(*seat);
+        let next = order.next();
+        baton.hand_over(order, next);
+        SEAT.set((0, 0));
+    }
 }
 
 /// Why a wait is over without what was waited for.
@@ -79,20 +93,12 @@ impl Baton {
         self.order.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The calling thread takes a seat, and waits for its turn.
-    pub fn enter(&self, seat: Number) {
+    /// The calling thread takes a seat, and waits for its turn. It takes part until that is dropped.
+    pub fn enter(self: Arc<Self>, seat: Number) -> Seated {
         SEAT.set((self.number, seat));
         self.order().seats[seat].thread = Some(std::thread::current());
         self.wait_for_turn(seat);
-    }
-
-    /// The one who runs takes part no more.
-    pub fn leave(&self, seat: Number) {
-        let mut order = self.order();
-        order.leave(seat);
-        let next = order.next();
-        self.hand_over(order, next);
-        SEAT.set((0, 0));
+        Seated(self, seat)
     }
 
     /// The one who runs does so for so long; then others go on that are behind.

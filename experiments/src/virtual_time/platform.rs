@@ -65,9 +65,8 @@ impl Platform for VirtualTime {
             order.add_core(worker, now)
         };
         let body = move || {
-            baton.enter(seat);
+            let _seated = baton.clone().enter(seat);
             drive(&baton, seat, driver, &costs);
-            baton.leave(seat);
         };
         let thread = std::thread::Builder::new().name(format!("core-{worker}")).stack_size(STACK).spawn(body);
         let thread = thread.map_err(|_| {

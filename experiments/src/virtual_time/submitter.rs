@@ -16,15 +16,6 @@ pub struct Submitter<T> {
     thread: JoinHandle<T>,
 }
 
-/// Takes the seat away, also from a thread that unwinds.
-struct Seated(Arc<Baton>, Number);
-
-impl Drop for Seated {
-    fn drop(&mut self) {
-        self.0.leave(self.1);
-    }
-}
-
 impl<T: Send + 'static> Submitter<T> {
     pub(super) fn start(
         baton: &Arc<Baton>,
@@ -37,8 +28,7 @@ impl<T: Send + 'static> Submitter<T> {
         };
         let theirs = baton.clone();
         let thread = std::thread::Builder::new().name(format!("submitter-{seat}")).spawn(move || {
-            theirs.enter(seat);
-            let _seated = Seated(theirs, seat);
+            let _seated = theirs.enter(seat);
             body()
         });
         let thread = thread.inspect_err(|_| baton.order().withdraw(seat))?;

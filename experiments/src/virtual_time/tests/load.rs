@@ -107,3 +107,18 @@ fn workers_come_and_go() {
     assert_eq!(clocks.cores().iter().map(|core| core.busy).sum::<u64>(), 480 * 100);
     assert!((480 * 100 / 8..480 * 100).contains(&clocks.makespan()));
 }
+
+/// The lock of the queue that all share is held for 100 ns by each that takes a task, and those who wait for it are busy.
+#[test]
+fn who_takes_from_a_queue_of_all_waits_for_its_lock() {
+    let (platform, clocks) = VirtualTime::new(8, 1, Costs { queue: 100, ..COSTS });
+    let rt = Runtime::builder().platform(platform).pool(Pool::Ranked(Ranking::Exact)).build().unwrap();
+    for _ in 0..800 {
+        let clocks = clocks.clone();
+        rt.task(()).spawn(move |(), _| clocks.spend(90));
+    }
+    drop(rt);
+    // The last one is taken when all others were.
+    assert_eq!(clocks.makespan(), 800 * 100 + 100);
+    assert!(clocks.cores().iter().all(|core| core.busy >= 800 * 100 - 800), "{:?}", clocks.cores());
+}
