@@ -12,6 +12,7 @@
 //! | [`managed`] | requests with ranks, served by pools with one queue |
 //! | [`scan`] | requests for bookings in batches, beside databases: where sharing a scan wins, and where an index does |
 //! | [`hierarchy`] | tasks on sub-trees: the hierarchies, and the tasks |
+//! | [`virtual_time`] | a platform on which tasks take virtual time in their midst, and wait there |
 //! | [`soak`] | the soak test: load and abuse, every result checked |
 //! | [`inquiry`] | what the machine is and is doing, and questions about it |
 //! | [`experiment`] | what every experiment does |
@@ -48,4 +49,5 @@ pub mod scan;
 pub mod soak;
 pub mod suggestion;
 pub mod tasks;
+pub mod virtual_time;
 pub mod ycsb;

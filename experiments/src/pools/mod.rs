@@ -27,6 +27,7 @@ mod tally;
 mod work;
 
 pub use options::Options;
+pub(crate) use tally::imbalance;
 
 use crate::experiment::Experiment as _;
 use crate::failure::Failure;

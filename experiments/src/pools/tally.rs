@@ -116,7 +116,7 @@ pub(super) fn leave(worker: usize, time: Option<Duration>) {
 }
 
 /// How much longer the busiest was busy than all are on average, as a part of that average; 0 if nobody was.
-pub(super) fn imbalance(busy: &[u64]) -> f64 {
+pub(crate) fn imbalance(busy: &[u64]) -> f64 {
     let (most, sum) = (busy.iter().max().copied().unwrap_or(0), busy.iter().sum::<u64>());
     if sum == 0 { 0.0 } else { most as f64 * busy.len() as f64 / sum as f64 - 1.0 }
 }

@@ -1,9 +1,10 @@
 //! From a thread outside into the runtime, and back with a result.
 
 use super::Fork;
+use crate::platform::Platform;
 use crate::scheduler::Runtime;
 use crate::sync::{Backoff, UnsafeCell};
-use crate::task::JoinError;
+use crate::task::{Handle, JoinError};
 use core::ptr::NonNull;
 use core::task::Waker;
 
@@ -56,28 +57,56 @@ impl Runtime {
         result.ok_or(JoinError::Abandoned)
     }
 
-    /// Has a task run an errand. When this returns, the task has run or never will.
+    /// Has a task run an errand. When this returns, or unwinds, the task has run or never will.
     fn wait_for(&self, errand: Errands) -> Result<(), JoinError> {
-        let mut handle = self.task(()).submit(move |(), cx| {
+        let handle = self.task(()).submit(move |(), cx| {
             // All of it, not only its fields.
             let errand = errand;
             // SAFETY: `run` waits for this task with the errand in its frame.
             unsafe { (errand.run)(errand.address, cx.fork()) }
         });
-        let mut outcome = None;
-        let waited = self.shared().platform.block(&mut |waker| {
-            outcome = handle.poll_outcome(waker);
-            outcome.is_some()
-        });
-        if waited.is_err() && !handle.cancel() {
-            // It is under way, so that it comes to its end without us.
-            let mut backoff = Backoff::new();
-            while outcome.is_none() {
-                outcome = handle.poll_outcome(Waker::noop());
+        let platform = &*self.shared().platform;
+        let mut sent = Sent { platform, handle, outcome: None };
+        // If that is refused the errand may be under way all the same.
+        _ = platform.block(&mut |waker| sent.is_over(waker));
+        sent.see_to_its_end();
+        match &mut sent.outcome {
+            Some(outcome) => core::mem::replace(outcome, Ok(())),
+            None => Err(JoinError::WouldBlock),
+        }
+    }
+}
+
+/// A task that uses a frame, which is left no sooner than the task is done: not even if the platform panics.
+struct Sent<'a> {
+    platform: &'a dyn Platform,
+    handle: Handle<()>,
+    outcome: Option<Result<(), JoinError>>,
+}
+
+impl Sent<'_> {
+    fn is_over(&mut self, waker: &Waker) -> bool {
+        self.outcome = self.handle.poll_outcome(waker);
+        self.outcome.is_some()
+    }
+
+    /// Sees to it that the task does not begin any more; else it comes to its end without us.
+    fn see_to_its_end(&mut self) {
+        if self.outcome.is_some() || self.handle.cancel() {
+            return;
+        }
+        let mut backoff = Backoff::new();
+        while !self.is_over(Waker::noop()) {
+            if !self.platform.interleave(true) {
                 backoff.wait();
             }
         }
-        outcome.unwrap_or(Err(JoinError::WouldBlock))
+    }
+}
+
+impl Drop for Sent<'_> {
+    fn drop(&mut self) {
+        self.see_to_its_end();
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{Watched, model};
 use crate::sync::global::AtomicU64;
-use crate::sync::{LatchWord, Relaxed, SpinMutex};
+use crate::sync::{Backoff, LatchWord, Relaxed, SpinMutex};
 use loom::thread;
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ fn latched() -> Arc<Latched> {
 #[test]
 fn a_spin_latch_lets_one_in_at_a_time() {
     let enter = |here: &Latched| {
-        here.latch.lock();
+        here.latch.lock(Backoff::wait);
         here.data.add(1);
         here.latch.unlock();
     };
@@ -46,12 +46,12 @@ fn a_poisoned_latch_still_lets_one_in_at_a_time() {
         let here = latched();
         let there = here.clone();
         let other = thread::spawn(move || {
-            there.latch.lock();
+            there.latch.lock(Backoff::wait);
             there.latch.poison();
             there.data.add(1);
             there.latch.unlock();
         });
-        here.latch.lock();
+        here.latch.lock(Backoff::wait);
         here.data.add(1);
         here.latch.unlock();
         here.latch.clear_poison();
@@ -67,14 +67,14 @@ fn a_reader_and_a_writer_take_turns_at_a_reader_writer_latch() {
         let there = here.clone();
         let writer = thread::spawn(move || {
             for _ in 0..2 {
-                there.latch.lock_exclusive();
+                there.latch.lock_exclusive(Backoff::wait);
                 there.data.add(1);
                 there.latch.unlock_exclusive();
             }
         });
         let mut before = 0;
         for _ in 0..2 {
-            here.latch.lock_shared();
+            here.latch.lock_shared(Backoff::wait);
             let seen = here.data.get();
             here.latch.unlock_shared();
             assert!(before <= seen);
@@ -82,7 +82,7 @@ fn a_reader_and_a_writer_take_turns_at_a_reader_writer_latch() {
         }
         writer.join().unwrap();
         // The mark of a waiting writer has gone with it, else nobody could read any more.
-        here.latch.lock_shared();
+        here.latch.lock_shared(Backoff::wait);
         assert_eq!(here.data.get(), 2);
     });
 }
@@ -93,18 +93,18 @@ fn readers_and_writers_of_a_reader_writer_latch_do_not_meet() {
         let here = latched();
         let there = here.clone();
         let writer = thread::spawn(move || {
-            there.latch.lock_exclusive();
+            there.latch.lock_exclusive(Backoff::wait);
             there.data.add(1);
             there.latch.unlock_exclusive();
         });
         let there = here.clone();
         let reader = thread::spawn(move || {
-            there.latch.lock_shared();
+            there.latch.lock_shared(Backoff::wait);
             let seen = there.data.get();
             there.latch.unlock_shared();
             assert!(seen <= 1);
         });
-        here.latch.lock_shared();
+        here.latch.lock_shared(Backoff::wait);
         let seen = here.data.get();
         here.latch.unlock_shared();
         assert!(seen <= 1);
@@ -120,18 +120,18 @@ fn two_writers_and_a_reader_all_get_into_a_reader_writer_latch() {
         let here = latched();
         let writers = [here.clone(), here.clone()].map(|there| {
             thread::spawn(move || {
-                there.latch.lock_exclusive();
+                there.latch.lock_exclusive(Backoff::wait);
                 there.data.add(1);
                 there.latch.unlock_exclusive();
             })
         });
-        here.latch.lock_shared();
+        here.latch.lock_shared(Backoff::wait);
         assert!(here.data.get() <= 2);
         here.latch.unlock_shared();
         writers.into_iter().for_each(|writer| writer.join().unwrap());
         assert_eq!(here.data.get(), 2);
         // The mark of a waiting writer has gone with the last one, else nobody could read any more.
-        here.latch.lock_shared();
+        here.latch.lock_shared(Backoff::wait);
     });
 }
 
@@ -144,12 +144,12 @@ fn readers_share_a_reader_writer_latch() {
         let inside = Arc::new(AtomicU64::new(0));
         let (there, also_inside) = (here.clone(), inside.clone());
         let other = thread::spawn(move || {
-            there.latch.lock_shared();
+            there.latch.lock_shared(Backoff::wait);
             also_inside.fetch_add(1, Relaxed);
             there.latch.unlock_shared();
             also_inside.fetch_sub(1, Relaxed);
         });
-        here.latch.lock_shared();
+        here.latch.lock_shared(Backoff::wait);
         seen.fetch_max(1 + inside.load(Relaxed), Relaxed);
         here.latch.unlock_shared();
         other.join().unwrap();

@@ -2,7 +2,7 @@
 
 use super::platform::standing;
 use super::{Watched, model};
-use crate::sync::{AtomicU64, LatchWord, Relaxed};
+use crate::sync::{AtomicU64, Backoff, LatchWord, Relaxed};
 use crate::{Arena, LinkCell, Version, Word, WriteToken};
 use loom::thread;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ impl Pair {
     }
 
     fn write_latched(&self) {
-        self.latch.lock();
+        self.latch.lock(Backoff::wait);
         self.write();
     }
 
@@ -45,7 +45,7 @@ impl Pair {
 
     /// Reads as one that excludes writers.
     fn read_latched(&self) -> u64 {
-        self.latch.lock();
+        self.latch.lock(Backoff::wait);
         let seen = [self.words[0].get(), self.words[1].get()];
         self.latch.unlock();
         assert_eq!(seen[0], seen[1], "a writer was at work beside a reader that excludes writers");

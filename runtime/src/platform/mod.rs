@@ -108,8 +108,9 @@ pub trait Platform: Send + Sync + 'static {
         false
     }
 
-    /// Lets another worker go on, in the midst of a task, where workers share the caller's thread, as those of a simulation
-    /// do. If `waiting`, the caller has nothing else to do. Returns whether any did.
+    /// Lets another worker go on, in the midst of a task, where workers go on only one at a time, as those of a simulation do
+    /// that share the caller's thread. If `waiting`, the caller has nothing else to do: it waits for a part of its work, or to
+    /// enter an object. Returns whether any did.
     fn interleave(&self, waiting: bool) -> bool {
         let _ = waiting;
         false

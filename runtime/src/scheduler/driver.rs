@@ -20,7 +20,8 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 /// A worker, ready to be driven by its platform: a thread calls [`run`](Self::run), a simulation
-/// [`step`](Self::step).
+/// [`step`](Self::step). Whatever wants to know what each task takes and still has threads that sleep calls
+/// [`step_at`](Self::step_at), and [`sleep`](Self::sleep) when there is nothing to run.
 pub struct Driver {
     worker: usize,
     pub(super) shared: Arc<Shared>,
@@ -227,8 +228,10 @@ impl Driver {
         wanted || !self.shared.staff.leave(self.worker)
     }
 
-    /// Sleeps until somebody sends a task, offers work, or calls.
-    fn sleep(&mut self) {
+    /// Sleeps until somebody sends a task, offers work, or calls: as often as it takes, it has itself
+    /// [put to sleep](crate::platform::Platform::park), as [`run`](Self::run) does after some looks in vain. If it does not
+    /// have itself put to sleep at all, something has come already, or it has to look again when others have gone on.
+    pub fn sleep(&mut self) {
         let mut pools: Vec<_> = self.held.take().into_iter().collect();
         for &pool in &self.keeps {
             pools.extend(self.take_from_rest(pool));

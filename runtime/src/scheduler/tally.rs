@@ -1,6 +1,7 @@
 //! A worker as a simulation sees it that has a clock for each: what it has done, and how much has reached it.
 
 use super::{Driver, Progress, Shared};
+use crate::platform::Costs;
 use alloc::sync::Arc;
 
 /// What a worker has counted.
@@ -28,6 +29,28 @@ impl Tally {
 }
 
 impl Driver {
+    /// Runs one task, as [`step`](Self::step) does, having looked at all that others offer if there was none. Also returns
+    /// how many nanoseconds that takes at these costs, besides what the task's body takes by itself: 0 if nothing was run.
+    pub fn step_at(&mut self, costs: &Costs) -> (Progress, u64) {
+        self.look_around_next();
+        let before = self.tally();
+        let progress = self.step(1);
+        let nanoseconds = match progress {
+            Progress::Ran(_) => self.cost_since(&before, progress, costs),
+            Progress::Idle | Progress::Stopped => 0,
+        };
+        (progress, nanoseconds)
+    }
+
+    /// What a step has taken that ran something.
+    pub(crate) fn cost_since(&self, before: &Tally, progress: Progress, costs: &Costs) -> u64 {
+        match progress {
+            // It took tasks over, and has run none yet.
+            Progress::Ran(0) => costs.steal,
+            _ => costs.of_step(&self.tally().since(before), self.annotated_cost()),
+        }
+    }
+
     /// What was counted in the worker's own pool so far.
     pub(crate) fn tally(&self) -> Tally {
         let seat = &self.shared.seats[self.worker()];

@@ -47,14 +47,15 @@ impl LatchWord {
         self.0.fetch_and(!POISONED, Relaxed);
     }
 
-    /// Enters alone (spin latch; a version whose writers are latched). Returns whether it had to wait.
-    pub fn lock(&self) -> bool {
+    /// Enters alone (spin latch; a version whose writers are latched). Returns whether it had to wait. Each of these three
+    /// is told how to: commonly by [`Backoff::wait`].
+    pub fn lock(&self, mut wait: impl FnMut(&mut Backoff)) -> bool {
         if self.try_lock() {
             return false;
         }
         let mut backoff = Backoff::new();
         loop {
-            backoff.wait();
+            wait(&mut backoff);
             if self.0.load(Relaxed) & WRITER == 0 && self.try_lock() {
                 return true;
             }
@@ -75,7 +76,7 @@ impl LatchWord {
     }
 
     /// Enters beside other readers. Returns whether it had to wait.
-    pub fn lock_shared(&self) -> bool {
+    pub fn lock_shared(&self, mut wait: impl FnMut(&mut Backoff)) -> bool {
         let mut backoff = Backoff::new();
         let mut waited = false;
         loop {
@@ -87,7 +88,7 @@ impl LatchWord {
                 return waited;
             }
             waited |= word & (WRITER | WAITING) != 0;
-            backoff.wait();
+            wait(&mut backoff);
         }
     }
 
@@ -97,7 +98,7 @@ impl LatchWord {
     }
 
     /// Enters when all readers are gone; new ones step back meanwhile. Returns whether it had to wait.
-    pub fn lock_exclusive(&self) -> bool {
+    pub fn lock_exclusive(&self, mut wait: impl FnMut(&mut Backoff)) -> bool {
         let mut backoff = Backoff::new();
         let mut waited = false;
         loop {
@@ -116,7 +117,7 @@ impl LatchWord {
                     self.0.fetch_or(WAITING, Relaxed);
                 }
             }
-            backoff.wait();
+            wait(&mut backoff);
         }
     }
 
@@ -185,7 +186,7 @@ mod tests {
     fn a_reader_that_locks_leaves_the_version_alone() {
         let word = LatchWord::new();
         let before = word.begin_read().unwrap();
-        word.lock();
+        word.lock(Backoff::wait);
         assert!(word.begin_read().is_none());
         word.unlock();
         assert!(word.validate(before));
@@ -194,13 +195,13 @@ mod tests {
     #[test]
     fn readers_share_and_writers_do_not() {
         let word = LatchWord::new();
-        assert!(!word.lock_shared());
-        assert!(!word.lock_shared());
+        assert!(!word.lock_shared(Backoff::wait));
+        assert!(!word.lock_shared(Backoff::wait));
         word.unlock_shared();
         word.unlock_shared();
-        assert!(!word.lock_exclusive());
+        assert!(!word.lock_exclusive(Backoff::wait));
         word.unlock_exclusive();
-        assert!(!word.lock_shared());
+        assert!(!word.lock_shared(Backoff::wait));
     }
 
     #[test]

@@ -370,7 +370,7 @@ impl<const N: usize> Claims<N> {
         for target in self.objects() {
             // SAFETY: alive, by the caller's promise.
             let header = unsafe { target.reference.header() };
-            cx.count_wait(enter(header, target.reference.primitive(), target.write));
+            enter(header, target.reference.primitive(), target.write, cx);
         }
     }
 

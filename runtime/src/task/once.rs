@@ -11,7 +11,7 @@ use crate::annotation::Part;
 use crate::monitor::Description;
 use crate::object::{Class, Fetch, Header, Link, Primitive, Reference, Turn, Version, Versioned};
 use crate::scheduler::Context;
-use crate::sync::AtomicPtr;
+use crate::sync::{AtomicPtr, Backoff};
 use alloc::boxed::Box;
 use core::any::type_name;
 use core::marker::PhantomData;
@@ -238,14 +238,20 @@ unsafe fn describe<B: Body, K>(task: NonNull<Task>) -> Description {
     Description::new(B::name(), [target.touched(data, B::Grant::WRITE)].into_iter())
 }
 
-/// Enters an object for a task that runs now, on the right worker. Returns whether it had to wait.
-pub(crate) fn enter(header: &Header, primitive: Primitive, write: bool) -> bool {
+/// Enters an object for a task that runs now, on the right worker.
+pub(crate) fn enter(header: &Header, primitive: Primitive, write: bool, cx: &Context) {
     let latch = &header.latch;
-    match primitive {
+    // Whoever is inside may be in the midst of a task that others have to let go on.
+    let wait = |backoff: &mut Backoff| {
+        if !cx.shared().platform.interleave(true) {
+            backoff.wait();
+        }
+    };
+    let waited = match primitive {
         Primitive::Sequencing => false,
-        Primitive::SpinLatch => latch.lock(),
-        Primitive::ReaderWriterLatch if write => latch.lock_exclusive(),
-        Primitive::ReaderWriterLatch => latch.lock_shared(),
+        Primitive::SpinLatch => latch.lock(wait),
+        Primitive::ReaderWriterLatch if write => latch.lock_exclusive(wait),
+        Primitive::ReaderWriterLatch => latch.lock_shared(wait),
         Primitive::OptimisticSequenced => {
             if write {
                 latch.begin_write();
@@ -253,13 +259,14 @@ pub(crate) fn enter(header: &Header, primitive: Primitive, write: bool) -> bool 
             false
         }
         Primitive::OptimisticLatched => {
-            let waited = latch.lock();
+            let waited = latch.lock(wait);
             if write {
                 latch.begin_write();
             }
             waited
         }
-    }
+    };
+    cx.count_wait(waited);
 }
 
 /// The opposite of [`enter`].
@@ -301,7 +308,7 @@ unsafe fn run<B: Body, K: Sink<B::Result>>(task: NonNull<Task>, cx: &mut Context
             quietly(|| drop(body));
             return after.finish(Err(failure), cx);
         }
-        cx.count_wait(enter(header, primitive, B::Grant::WRITE));
+        enter(header, primitive, B::Grant::WRITE, cx);
         if header.latch.is_poisoned() {
             leave(header, primitive, B::Grant::WRITE);
             quietly(|| drop(body));

@@ -486,7 +486,7 @@ pub(crate) unsafe fn enter_to_read(
                 }
             }
         }
-        cx.count_wait(enter(target.header(), primitive, false));
+        enter(target.header(), primitive, false, cx);
         Entering::Entered(Entered)
     }
 }

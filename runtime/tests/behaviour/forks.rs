@@ -3,8 +3,11 @@
 use crate::common::{Dropped, Setting, on_all, on_each, silence_tasks, watchdog};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
-use xtasking::{Fork, JoinError, Runtime, Shutdown};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::task::Waker;
+use std::time::Duration;
+use xtasking::platform::{Platform, Threads, Topology, WouldBlock};
+use xtasking::{Driver, Fork, JoinError, PageSource, Runtime, Shutdown};
 use xtasking_testing::Random;
 
 fn fib(n: u64, mut cx: Fork<'_>) -> u64 {
@@ -454,4 +457,63 @@ fn a_panic_in_a_scope_comes_when_all_pieces_are_over() {
         assert!(ran.load(Relaxed) <= 100);
         assert_eq!(rt.run(|cx| fib(15, cx)).unwrap(), 610);
     });
+}
+
+/// Threads of which one that waits panics once, as soon as that has been asked for.
+struct Impatient {
+    below: Threads,
+    asked: Arc<AtomicBool>,
+}
+
+impl Platform for Impatient {
+    fn topology(&self) -> Topology {
+        self.below.topology()
+    }
+    fn start(&self, worker: Driver) -> Result<(), &'static str> {
+        self.below.start(worker)
+    }
+    fn park(&self, worker: usize) {
+        self.below.park(worker);
+    }
+    fn wake(&self, worker: usize) {
+        self.below.wake(worker);
+    }
+    fn join(&self) {
+        self.below.join();
+    }
+    fn block(&self, ready: &mut dyn FnMut(&Waker) -> bool) -> Result<(), WouldBlock> {
+        while !ready(Waker::noop()) {
+            assert!(!self.asked.swap(false, Relaxed), "provoked");
+            std::thread::yield_now();
+        }
+        Ok(())
+    }
+    fn pages(&self) -> Arc<dyn PageSource> {
+        self.below.pages()
+    }
+    fn now(&self) -> u64 {
+        self.below.now()
+    }
+}
+
+#[test]
+fn what_is_borrowed_is_there_as_long_as_it_is_used_though_its_platform_panics() {
+    let _watched = watchdog();
+    silence_tasks();
+    let asked = Arc::new(AtomicBool::new(false));
+    let platform = Impatient { below: Threads::new(2), asked: asked.clone() };
+    let rt = Runtime::builder().workers(2).platform(platform).build().unwrap();
+    for _ in 0..10 {
+        let mut borrowed = 0;
+        let run = || {
+            rt.run(|_| {
+                asked.store(true, Relaxed);
+                std::thread::sleep(Duration::from_millis(10));
+                borrowed = 1;
+            })
+        };
+        assert!(catch_unwind(AssertUnwindSafe(run)).is_err());
+        assert_eq!(borrowed, 1);
+    }
+    assert_eq!(rt.run(|cx| fib(15, cx)).unwrap(), 610);
 }

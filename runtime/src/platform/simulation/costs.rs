@@ -60,7 +60,7 @@ impl Costs {
 
     /// What a step has taken in which a core ran something, besides what the body said by itself: by what the worker has
     /// counted since, and the annotation of the task that it ran.
-    pub(super) fn of_step(&self, counted: &Tally, annotated: u64) -> u64 {
+    pub(crate) fn of_step(&self, counted: &Tally, annotated: u64) -> u64 {
         let (ran, least) = match (counted.steals, counted.finished) {
             (0, 0) => (self.task, 1),
             (0, _) => (self.task.saturating_add(self.unit.saturating_mul(annotated)), 1),

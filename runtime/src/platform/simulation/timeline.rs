@@ -233,12 +233,7 @@ impl Timeline {
     pub fn end(&mut self, worker: &Driver, was_idle: bool, progress: Progress) {
         let Some(&core) = self.running.last() else { return };
         if let Progress::Ran(_) = progress {
-            let counted = worker.tally().since(&self.cores[core].before);
-            self.spend(match progress {
-                // It took tasks over, and has run none yet.
-                Progress::Ran(0) => self.costs.steal,
-                _ => self.costs.of_step(&counted, worker.annotated_cost()),
-            });
+            self.spend(worker.cost_since(&self.cores[core].before, progress, &self.costs));
             self.arrive();
             self.tell_idle(core);
             self.since_turn += 1;
