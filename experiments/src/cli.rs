@@ -1,7 +1,7 @@
 //! The command line: which experiment, and the options that all of them share.
 
 use crate::failure::Failure;
-use crate::{cholesky, fib, granularity, inquiry, managed, pools, scan, soak, tasks, ycsb};
+use crate::{cholesky, fib, granularity, hierarchy, inquiry, managed, pools, scan, soak, tasks, ycsb};
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 
@@ -23,6 +23,7 @@ enum Command {
     Fib(fib::Options),
     Cholesky(cholesky::Options),
     Granularity(granularity::Options),
+    Hierarchy(hierarchy::Options),
     Managed(managed::Options),
     Pools(pools::Options),
     Scan(scan::Options),
@@ -114,6 +115,7 @@ impl Cli {
             Some(Command::Fib(options)) => fib::run(&options),
             Some(Command::Cholesky(options)) => cholesky::run(&options),
             Some(Command::Granularity(options)) => granularity::run(&options),
+            Some(Command::Hierarchy(options)) => hierarchy::run(&options),
             Some(Command::Managed(options)) => managed::run(&options),
             Some(Command::Pools(options)) => pools::run(&options),
             Some(Command::Scan(options)) => scan::run(&options),
