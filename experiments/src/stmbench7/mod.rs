@@ -18,10 +18,13 @@
 
 mod build;
 mod dates;
+mod find;
 mod graph;
 mod ids;
 mod index;
 mod layout;
+mod operations;
+mod outcome;
 mod pages;
 mod parts;
 mod plain;

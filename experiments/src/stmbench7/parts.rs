@@ -182,7 +182,7 @@ impl Base {
     }
 
     /// The composite parts that it uses, each as often as it does.
-    pub fn bag(&self) -> impl Iterator<Item = Node> {
+    pub fn bag(&self) -> impl Iterator<Item = Node> + Clone {
         self.components.iter().flat_map(|component| (0..component.times).map(|_| component.part))
     }
 

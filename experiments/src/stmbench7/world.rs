@@ -1,5 +1,6 @@
 //! What a world has to offer: the operations are written once, for whatever does.
 
+use super::outcome::{Found, Stop};
 use super::parts::{Kind, Part};
 use xtasking_hierarchy::Node;
 
@@ -35,9 +36,9 @@ pub trait Planner {
         node: Node,
         mode: Mode,
         look: impl FnOnce(&Part, &[Node], &[Node]) -> R,
-    ) -> Option<R> {
+    ) -> Found<R> {
         self.only(node, mode);
-        self.see(node, look)
+        self.see(node, look).ok_or(Stop::Unseen)
     }
 }
 
