@@ -17,6 +17,8 @@
 //! | `build` | a world from a seed |
 
 mod build;
+#[cfg(test)]
+mod checked;
 mod dates;
 mod find;
 mod graph;
