@@ -118,3 +118,140 @@ fn by_id<'w>(layout: &Layout, world: &'w impl View) -> BTreeMap<u32, &'w Composi
     let pages = layout.pages(Ids::Composite).map(|page| world.the::<ById<Node>>(page));
     pages.flat_map(ById::all).map(|(id, node)| (id, world.the(node))).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::mix::{Mix, Workload};
+    use super::super::outcome::Failed;
+    use super::super::sizes::Sizes;
+    use super::super::world::{Mode, Values, World};
+    use super::*;
+    use crate::ycsb::distribution::Random;
+
+    fn blueprint() -> Blueprint {
+        Blueprint::new(Sizes::SMALL, 5)
+    }
+
+    fn done(world: &mut Plain, operation: Operation, seed: u64) -> Record {
+        let outcome = operation.run(&world.layout().clone(), seed, &mut Scratch::default(), world);
+        Record { operation, seed, outcome }
+    }
+
+    /// A world, and what has been done to it.
+    fn history(workload: Workload) -> (Plain, Vec<Record>) {
+        let (mut world, mut random) = (Plain::new(blueprint()), Random::new(1, &[]));
+        let mix = Mix::new(workload, true, true);
+        let next = |_| done(&mut world, mix.draw(&mut random), random.below(u64::MAX));
+        let records = (0..600).map(next).collect();
+        (world, records)
+    }
+
+    #[test]
+    fn what_was_done_can_be_done_again() {
+        for workload in Workload::ALL {
+            let (world, records) = history(workload);
+            replay(blueprint(), &records, &world).unwrap();
+        }
+    }
+
+    fn wrong(records: &[Record], world: &Plain) -> String {
+        replay(blueprint(), records, world).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn another_answer_is_noticed() {
+        let (world, records) = history(Workload::ReadWrite);
+        for at in [0, 100, 599] {
+            let mut records = records.clone();
+            match &mut records[at].outcome {
+                Ok(answer) => answer.sum ^= 1,
+                failed => {
+                    *failed = Err(if *failed == Err(Failed::Root) { Failed::NoId } else { Failed::Root })
+                }
+            }
+            let wrong = wrong(&records, &world);
+            assert!(wrong.contains(&format!("operation {at}, ")), "{wrong}");
+        }
+    }
+
+    /// An operation is missing, is done twice, or comes too early: if it has changed something, that is noticed.
+    #[test]
+    fn another_history_is_noticed() {
+        let (world, records) = history(Workload::WriteDominated);
+        let mut again = Plain::new(blueprint());
+        let changes = records.iter().map(|record| {
+            let before = again.clone();
+            done(&mut again, record.operation, record.seed);
+            difference(world.layout(), &before, &again).is_some()
+        });
+        let changes: Vec<bool> = changes.collect();
+        let all = (0..records.len()).filter(|&at| changes[at]);
+        for at in all.step_by(7) {
+            let mut less = records.clone();
+            let record = less.remove(at);
+            assert!(replay(blueprint(), &less, &world).is_err(), "without operation {at}, {record:?}");
+            let mut more = records.clone();
+            more.insert(at, record);
+            assert!(replay(blueprint(), &more, &world).is_err(), "twice operation {at}, {record:?}");
+        }
+        // A reader saw a state that was there a little later only.
+        let reads = |record: &Record| record.operation == Operation::T1;
+        let mut noticed = 0;
+        for at in (1..records.len()).filter(|&at| reads(&records[at]) && changes[at - 1]) {
+            let mut early = records.clone();
+            early.swap(at - 1, at);
+            noticed += usize::from(replay(blueprint(), &early, &world).is_err());
+        }
+        assert!(noticed > 0);
+    }
+
+    #[test]
+    fn another_end_is_noticed() {
+        let (mut world, records) = history(Workload::ReadWrite);
+        let undone = world.clone();
+        // An even number of swaps or updates leaves nothing.
+        let nothing = [Operation::T2c, Operation::T3c];
+        let changes = |operation: &Operation| operation.mode() == Mode::Write && !nothing.contains(operation);
+        for operation in Operation::ALL.into_iter().filter(changes) {
+            let done = (0..200).any(|seed| {
+                world = undone.clone();
+                done(&mut world, operation, seed).outcome.is_ok()
+            });
+            assert!(done, "{operation:?} succeeds sometimes");
+            let seen = difference(undone.layout(), &undone, &world);
+            assert!(seen.is_some(), "{operation:?}");
+            let wrong = wrong(&records, &world);
+            assert!(wrong.contains(&seen.unwrap()), "{operation:?}: {wrong}");
+        }
+        // And what is not in order is told before all else.
+        *world.get_mut(Layout::MODULE) = Part::Module(1);
+        assert!(wrong(&records, &world).starts_with("in the end, 1 things are wrong: the module"));
+    }
+
+    /// The order of siblings counts, as paths are found by it; what numbers the nodes have does not.
+    #[test]
+    fn objects_are_compared_and_not_nodes() {
+        let (world, layout) = (Plain::new(blueprint()), Layout::new(Sizes::SMALL));
+        let [first, second] = [0, 1].map(|at| world.children(layout.root())[at]);
+        let mut other = world.clone();
+        *other.get_mut(first) = world.get(second).clone();
+        *other.get_mut(second) = world.get(first).clone();
+        let seen = difference(&layout, &world, &other);
+        assert_eq!(seen, Some(world.get(first).name()));
+
+        // Two bases go and two come, one with the node that the other one had.
+        let base = world.the::<ById<Node>>(layout.page(Ids::Base, 1)).get(1).unwrap();
+        let parent = world.parents(base)[0];
+        let add = |world: &mut Plain, id| {
+            let base = Base::new(id, &mut Random::new(id.into(), &[]));
+            world.insert(parent, Part::Base(base))
+        };
+        let (mut one, mut other) = (world.clone(), world);
+        let a = add(&mut one, 900);
+        let aside = add(&mut other, 901);
+        let b = add(&mut other, 900);
+        other.remove(aside);
+        assert_ne!(a, b);
+        assert_eq!(difference(&layout, &one, &other), None);
+    }
+}

@@ -39,10 +39,10 @@ impl Sizes {
         levels: 4,
         fan: 3,
         components: 3,
-        composites: 30,
-        parts: 20,
-        document: 500,
-        manual: 2_000,
+        composites: 20,
+        parts: 10,
+        document: 250,
+        manual: 1_000,
         spare: 60,
     };
 
