@@ -25,9 +25,7 @@ fn entry<T: Copy>(
 where
     ById<T>: Kind,
 {
-    planner.claim(layout.page(of, id), mode, |page, _, _| {
-        <ById<T>>::of(page).expect("the page of an id is a page of ids").get(id)
-    })
+    planner.claim(layout.page(of, id), mode, |page: &ById<T>, _, _| page.get(id))
 }
 
 /// The node of an object, of whose id the page is claimed in a mode. The node is not claimed.
@@ -44,7 +42,7 @@ pub fn place(planner: &mut impl Planner, layout: &Layout, id: u32) -> Found<Plac
 pub fn path(planner: &mut impl Planner, layout: &Layout, random: &mut Random) -> Found<Node> {
     let mut node = layout.root();
     loop {
-        let (next, down) = planner.claim(node, Mode::Read, |part, children, _| match part {
+        let (next, down) = planner.claim(node, Mode::Read, |part: &Part, children, _| match part {
             Part::Base(base) => (any_of(base.bag(), random), false),
             _ => (any_of(children.iter().copied(), random), true),
         })?;
@@ -96,15 +94,13 @@ pub fn ancestors(
 
 /// The only parent of an assembly, which is claimed in a mode; it fails at the root.
 pub fn parent(planner: &mut impl Planner, layout: &Layout, assembly: Node, mode: Mode) -> Found<Node> {
-    let parent = planner.claim(assembly, mode, |_, _, parents| parents[0])?;
-    if assembly == layout.root() { Err(Failed::Root.into()) } else { Ok(parent) }
+    let parent = planner.claim(assembly, mode, |_: &Part, _, parents| parents.first().copied())?;
+    if assembly == layout.root() { Err(Failed::Root.into()) } else { parent.ok_or(Stop::Unseen) }
 }
 
 /// The components of a base assembly, each as often as it is used. The assembly is claimed in a mode.
 pub fn components(planner: &mut impl Planner, base: Node, mode: Mode, found: &mut Vec<Node>) -> Found<()> {
-    planner.claim(base, mode, |part, _, _| {
-        found.extend(Base::of(part).expect("the page of base assemblies leads to one").bag());
-    })
+    planner.claim(base, mode, |base: &Base, _, _| found.extend(base.bag()))
 }
 
 /// The free ids of a kind, of which so many have to be left; the pool is claimed to be changed.
@@ -115,8 +111,7 @@ pub fn free_ids(
     count: usize,
     found: &mut Vec<u32>,
 ) -> Found<()> {
-    let enough = planner.claim(layout.pool(of), Mode::Write, |part, _, _| {
-        let pool = Pool::of(part).expect("a pool is where the layout says");
+    let enough = planner.claim(layout.pool(of), Mode::Write, |pool: &Pool, _, _| {
         found.extend(pool.free().take(count));
         pool.len() >= count
     })?;

@@ -58,16 +58,23 @@ pub struct Walk {
 impl Walk {
     /// Visits all parts that can be reached from the root part, which is the first one, each once.
     pub fn through(&mut self, graph: &Graph, mut visit: impl FnMut(usize)) {
-        self.met.clear();
-        self.met.resize(graph.parts(), false);
-        self.met[0] = true;
-        self.open.push(0);
-        while let Some(part) = self.open.pop() {
-            visit(part as usize);
-            for &to in &graph.leaving[part as usize] {
-                if !std::mem::replace(&mut self.met[to as usize], true) {
-                    self.open.push(to);
-                }
+        let Self { met, open } = self;
+        met.clear();
+        met.resize(graph.parts(), false);
+        met[0] = true;
+        // One more than can be open: what is written to the last place counts only if it is new.
+        open.resize(graph.parts() + 1, 0);
+        open[0] = 0;
+        let mut count = 1;
+        while count > 0 {
+            count -= 1;
+            let part = open[count] as usize;
+            visit(part);
+            for &to in &graph.leaving[part] {
+                // No branch, as half of them would be mispredicted.
+                let known = std::mem::replace(&mut met[to as usize], true);
+                open[count] = to;
+                count += usize::from(!known);
             }
         }
     }

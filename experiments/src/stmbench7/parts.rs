@@ -163,6 +163,17 @@ macro_rules! kinds {
     )*};
 }
 
+impl Kind for Part {
+    #[inline]
+    fn of(part: &Part) -> Option<&Self> {
+        Some(part)
+    }
+    #[inline]
+    fn of_mut(part: &mut Part) -> Option<&mut Self> {
+        Some(part)
+    }
+}
+
 kinds! {
     Manual(Vec<u8>),
     Complex(Complex),

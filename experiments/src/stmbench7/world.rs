@@ -29,16 +29,24 @@ pub trait Planner {
     /// Claims this node and all below it.
     fn tree(&mut self, node: Node, mode: Mode);
 
-    /// Claims a node and looks at it.
+    /// Claims a node, and looks at it if it can be seen. Who plans may be shown nodes as they were at different moments, so
+    /// that one can be of another kind than it has to be: then it is as if it could not be seen.
     #[inline]
-    fn claim<R>(
+    fn claim<K: Kind, R>(
         &mut self,
         node: Node,
         mode: Mode,
-        look: impl FnOnce(&Part, &[Node], &[Node]) -> R,
+        look: impl FnOnce(&K, &[Node], &[Node]) -> R,
     ) -> Found<R> {
         self.only(node, mode);
-        self.see(node, look).ok_or(Stop::Unseen)
+        self.look(node, look)
+    }
+
+    /// As [`claim`](Self::claim), but what is looked at has been claimed before.
+    #[inline]
+    fn look<K: Kind, R>(&mut self, node: Node, look: impl FnOnce(&K, &[Node], &[Node]) -> R) -> Found<R> {
+        let seen = self.see(node, |part, children, parents| Some(look(K::of(part)?, children, parents)));
+        seen.flatten().ok_or(Stop::Unseen)
     }
 }
 

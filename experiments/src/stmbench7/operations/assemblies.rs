@@ -7,7 +7,7 @@ use super::super::index;
 use super::super::layout::{Ids, Layout};
 use super::super::outcome::{Answer, Failed, Found, Stop};
 use super::super::pages::ById;
-use super::super::parts::{Base, Complex, Kind, Part};
+use super::super::parts::{Base, Complex, Part};
 use super::super::world::{Mode, Planner, View, World};
 use super::Tools;
 use crate::ycsb::distribution::Random;
@@ -29,9 +29,7 @@ pub fn find_room_for_complex(tools: &mut Tools<'_>, planner: &mut impl Planner) 
     let id = find::any_id(tools.layout, Ids::Complex, &mut tools.random);
     let sibling = find::object(planner, tools.layout, Ids::Complex, id, Mode::Read)?;
     let parent = find::parent(planner, tools.layout, sibling, Mode::Read)?;
-    let level = planner.claim(sibling, Mode::Read, |part, _, _| {
-        Complex::of(part).expect("the page of complex assemblies leads to one").level
-    })?;
+    let level = planner.claim(sibling, Mode::Read, |complex: &Complex, _, _| complex.level)?;
     planner.only(parent, Mode::Write);
     tools.scratch.found.nodes.push(parent);
     find_room(level, tools, planner)
@@ -158,15 +156,15 @@ pub fn find_complex(tools: &mut Tools<'_>, planner: &mut impl Planner) -> Found<
     nodes.push(node);
     let (mut at, mut unseen) = (0, false);
     while let Some(&node) = nodes.get(at) {
-        let object = planner.see(node, |part, children, _| match part {
-            Part::Base(base) => (Ids::Base, base.id),
+        let object = planner.look(node, |part: &Part, children, _| match part {
+            Part::Base(base) => Some((Ids::Base, base.id)),
             Part::Complex(complex) => {
                 nodes.extend(children);
-                (Ids::Complex, complex.id)
+                Some((Ids::Complex, complex.id))
             }
-            other => panic!("{} is below an assembly", other.name()),
+            _ => None,
         });
-        match object {
+        match object.ok().flatten() {
             Some((of, id)) => planner.only(tools.layout.page(of, id), Mode::Write),
             None => unseen = true,
         }
@@ -179,7 +177,7 @@ fn find_no_only_child(of: Ids, tools: &mut Tools<'_>, planner: &mut impl Planner
     let id = find::any_id(tools.layout, of, &mut tools.random);
     let node = find::object(planner, tools.layout, of, id, Mode::Write)?;
     let parent = find::parent(planner, tools.layout, node, Mode::Write)?;
-    let siblings = planner.claim(parent, Mode::Write, |_, children, _| children.len())?;
+    let siblings = planner.claim(parent, Mode::Write, |_: &Complex, children, _| children.len())?;
     if siblings > 1 { Ok(node) } else { Err(Failed::OnlyChild.into()) }
 }
 

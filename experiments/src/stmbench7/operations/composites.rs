@@ -5,7 +5,7 @@ use super::super::ids::Pool;
 use super::super::index;
 use super::super::layout::{Ids, Layout};
 use super::super::outcome::{Answer, Found};
-use super::super::parts::{Base, Composite, Kind, Part};
+use super::super::parts::{Base, Composite, Part};
 use super::super::world::{Mode, Planner, World};
 use super::Tools;
 
@@ -50,8 +50,7 @@ pub fn find_one(tools: &mut Tools<'_>, planner: &mut impl Planner) -> Found<()> 
     let (nodes, dated) = (&mut tools.scratch.found.nodes, &mut tools.scratch.dated);
     nodes.push(node);
     dated.clear();
-    planner.claim(node, Mode::Write, |part, _, parents| {
-        let composite = Composite::of(part).expect("the page of composite parts leads to one");
+    planner.claim(node, Mode::Write, |composite: &Composite, _, parents| {
         dated.extend(composite.parts.iter().map(|part| (part.id, part.date)));
         nodes.extend(parents.iter().filter(|&&parent| parent != Layout::LIBRARY));
     })?;

@@ -3,7 +3,7 @@
 use super::super::find;
 use super::super::layout::Ids;
 use super::super::outcome::{Answer, Failed, Found};
-use super::super::parts::{Base, Composite, Kind};
+use super::super::parts::{Base, Composite};
 use super::super::world::{Mode, Planner, World};
 use super::Tools;
 use xtasking_hierarchy::Node;
@@ -22,10 +22,8 @@ pub fn find_two(tools: &mut Tools<'_>, planner: &mut impl Planner) -> Found<()> 
 pub fn find_use(tools: &mut Tools<'_>, planner: &mut impl Planner) -> Found<()> {
     let id = find::any_id(tools.layout, Ids::Base, &mut tools.random);
     let base = find::object(planner, tools.layout, Ids::Base, id, Mode::Read)?;
-    let composite = planner.claim(base, Mode::Write, |part, _, _| {
-        let base = Base::of(part).expect("the page of base assemblies leads to one");
-        find::any_of(base.bag(), &mut tools.random)
-    })?;
+    let composite =
+        planner.claim(base, Mode::Write, |base: &Base, _, _| find::any_of(base.bag(), &mut tools.random))?;
     use_of(base, composite.ok_or(Failed::NoComponent)?, tools, planner)
 }
 

@@ -4,7 +4,7 @@ use super::super::find;
 use super::super::layout::{Ids, Layout};
 use super::super::outcome::{Answer, Found, Stop};
 use super::super::pages::{ById, ByTitle};
-use super::super::parts::{Base, Composite, Kind, Part};
+use super::super::parts::{Base, Composite};
 use super::super::world::{Mode, Planner, World};
 use super::{Operation, Tools, deeds};
 use xtasking_hierarchy::Node;
@@ -44,9 +44,7 @@ fn find_users(tools: &mut Tools<'_>, planner: &mut impl Planner) -> Found<()> {
         let id = find::any_id(tools.layout, Ids::Composite, &mut tools.random);
         let title = &mut tools.scratch.title;
         let page = tools.layout.title_page_of(id, title);
-        let known = planner.claim(page, Mode::Read, |page, _, _| {
-            ByTitle::of(page).expect("the page of a title is a page of titles").get(title).copied()
-        });
+        let known = planner.claim(page, Mode::Read, |page: &ByTitle, _, _| page.get(title).copied());
         let composite = match known {
             Ok(Some(composite)) => composite,
             Ok(None) => continue,
@@ -56,7 +54,7 @@ fn find_users(tools: &mut Tools<'_>, planner: &mut impl Planner) -> Found<()> {
             }
         };
         let from = uses.len();
-        let users = |_: &Part, _: &[Node], parents: &[Node]| {
+        let users = |_: &Composite, _: &[Node], parents: &[Node]| {
             let bases = parents.iter().filter(|&&parent| parent != Layout::LIBRARY);
             uses.extend(bases.map(|&base| (base, composite)));
         };

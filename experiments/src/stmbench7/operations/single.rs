@@ -5,7 +5,7 @@ use super::super::find;
 use super::super::layout::{Ids, Layout};
 use super::super::outcome::{Answer, Found, Stop};
 use super::super::pages::{ByDate, Place};
-use super::super::parts::{Composite, Kind};
+use super::super::parts::{Complex, Composite};
 use super::super::text;
 use super::super::world::{Mode, Planner, World};
 use super::{Operation, Tools, deeds};
@@ -57,13 +57,12 @@ fn find_parts(operation: Operation, tools: &mut Tools<'_>, planner: &mut impl Pl
         tools.scratch.found.places.push(place);
         planner.only(place.composite, operation.mode());
         if operation == Operation::OP15 {
-            let date = planner.see(place.composite, |part, _, _| {
-                let composite = Composite::of(part).expect("atomic parts are in composite parts");
+            let date = planner.look(place.composite, |composite: &Composite, _, _| {
                 composite.parts[place.position as usize].date
             });
             match date {
-                Some(date) => planner.only(tools.layout.date_page(date), Mode::Write),
-                None => unseen = true,
+                Ok(date) => planner.only(tools.layout.date_page(date), Mode::Write),
+                Err(_) => unseen = true,
             }
         }
     }
@@ -75,8 +74,7 @@ fn find_latest(operation: Operation, tools: &mut Tools<'_>, planner: &mut impl P
     let since = latest(operation);
     let (mut unseen, found) = (false, &mut tools.scratch.found);
     for page in tools.layout.date_pages_since(since) {
-        let parts = planner.claim(page, Mode::Read, |page, _, _| {
-            let page = ByDate::of(page).expect("the page of a date is a page of dates");
+        let parts = planner.claim(page, Mode::Read, |page: &ByDate, _, _| {
             found.places.extend(page.since(since).map(|(_, part)| part.place));
         });
         unseen |= parts.is_err();
@@ -98,7 +96,7 @@ fn find_siblings(of: Ids, mode: Mode, tools: &mut Tools<'_>, planner: &mut impl 
         siblings.push(node);
     } else {
         let parent = find::parent(planner, layout, node, Mode::Read)?;
-        planner.claim(parent, Mode::Read, |_, children, _| siblings.extend(children))?;
+        planner.claim(parent, Mode::Read, |_: &Complex, children, _| siblings.extend(children))?;
     }
     siblings.iter().for_each(|&sibling| planner.only(sibling, mode));
     Ok(())
