@@ -1,0 +1,126 @@
+//! A world from a seed.
+
+use super::dates;
+use super::ids::Pool;
+use super::index;
+use super::layout::{Ids, Layout};
+use super::pages::{ByDate, ById, ByTitle};
+use super::parts::{Base, Complex, Composite, Part};
+use super::sizes::Sizes;
+use super::text;
+use super::world::Values;
+use crate::ycsb::distribution::Random;
+use std::sync::Arc;
+use xtasking_hierarchy::Node;
+
+/// What a world is built from. Equal sizes and seeds give equal worlds.
+#[derive(Clone, Debug)]
+pub struct Blueprint {
+    /// Where things are.
+    pub layout: Arc<Layout>,
+    /// The value of each node, from node 0 on.
+    pub values: Vec<Part>,
+    /// Each link, from a parent to a child: the children of a node are in the order of their links.
+    pub edges: Vec<(u32, u32)>,
+}
+
+impl Blueprint {
+    /// The world of this size and seed.
+    pub fn new(sizes: Sizes, seed: u64) -> Self {
+        let layout = Arc::new(Layout::new(sizes));
+        let mut random = Random::new(seed, &[]);
+        let module = Part::Module(dates::any(&dates::MIDDLE, &mut random));
+        let mut values = vec![module, Part::Manual(text::manual(1, sizes.manual)), Part::Library];
+        values.extend(Ids::ALL.map(|of| Part::Pool(Pool::new(layout.objects(of), layout.last_id(of)))));
+        values.extend(pages(&layout));
+        debug_assert_eq!(values.len(), layout.root().index());
+        let edges = vec![(Layout::MODULE.0, Layout::MANUAL.0), (Layout::MODULE.0, layout.root().0)];
+        let mut blueprint = Self { layout, values, edges };
+        blueprint.add_complex(sizes.levels, &mut [0; 2], &mut random);
+        blueprint.add_composites(&mut random);
+        blueprint
+    }
+
+    /// Adds a complex assembly and what is below it, but for the composite parts. Of complex and of base assemblies there
+    /// are so many already.
+    fn add_complex(&mut self, level: u32, counts: &mut [u32; 2], random: &mut Random) {
+        let Sizes { fan, components, composites, .. } = self.layout.sizes;
+        counts[0] += 1;
+        let date = dates::any(&dates::MIDDLE, random);
+        let node = self.push(Part::Complex(Complex { id: counts[0], date, level }));
+        index::enter(self, &self.layout.clone(), Ids::Complex, counts[0], node);
+        for _ in 0..fan {
+            self.edges.push((node.0, self.values.len() as u32));
+            if level > 2 {
+                self.add_complex(level - 1, counts, random);
+                continue;
+            }
+            counts[1] += 1;
+            let mut base = Base::new(counts[1], random);
+            let node = Node(self.values.len() as u32);
+            for _ in 0..components {
+                let part = self.composite(random.below(composites.into()) as u32);
+                if base.add(part) {
+                    self.edges.push((node.0, part.0));
+                }
+            }
+            index::enter(self, &self.layout.clone(), Ids::Base, base.id, node);
+            self.push(Part::Base(base));
+        }
+    }
+
+    /// Adds all composite parts, in the order of their ids.
+    fn add_composites(&mut self, random: &mut Random) {
+        let (layout, parts) = (self.layout.clone(), self.layout.sizes.parts);
+        for number in 0..layout.sizes.composites {
+            let (id, first) = (number + 1, number * parts + 1);
+            let seed = random.below(u64::MAX);
+            let composite = Composite::new(&layout.sizes, seed, id, id, first..first + parts);
+            let node = self.composite(number);
+            index::enter_composite(
+                self,
+                &layout,
+                id,
+                node,
+                composite.parts.iter().map(|part| (part.id, part.date)),
+            );
+            let node = self.push(Part::Composite(composite));
+            debug_assert_eq!(node, self.composite(number));
+            self.edges.push((Layout::LIBRARY.0, node.0));
+        }
+    }
+
+    fn push(&mut self, value: Part) -> Node {
+        self.values.push(value);
+        Node(self.values.len() as u32 - 1)
+    }
+
+    /// The composite part of this number, from 0 on: they come after all assemblies.
+    fn composite(&self, number: u32) -> Node {
+        let Layout { sizes, .. } = *self.layout;
+        Node(self.layout.root().0 + sizes.complexes() + sizes.bases() + number)
+    }
+}
+
+/// All pages of the indexes, with nothing, in the order in which they are laid out.
+fn pages(layout: &Layout) -> Vec<Part> {
+    let mut pages = Vec::new();
+    for of in Ids::ALL {
+        pages.extend(layout.pages(of).zip(0..).map(|(_, page)| {
+            let ids = layout.ids_on_page(of);
+            match of {
+                Ids::Atomic => Part::Places(ById::new(page * ids + 1, ids)),
+                _ => Part::Nodes(ById::new(page * ids + 1, ids)),
+            }
+        }));
+    }
+    pages.extend(layout.first_dates().map(|date| Part::Dates(ByDate::new(date))));
+    pages.extend(layout.title_pages().map(|_| Part::Titles(ByTitle::new())));
+    pages
+}
+
+impl Values for Blueprint {
+    fn get_mut(&mut self, node: Node) -> &mut Part {
+        &mut self.values[node.index()]
+    }
+}

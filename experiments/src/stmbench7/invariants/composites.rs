@@ -1,0 +1,108 @@
+//! Composite parts, their documents and atomic parts.
+
+use super::super::dates;
+use super::super::graph::{Graph, Walk};
+use super::super::layout::{Ids, Layout};
+use super::super::pages::{Dated, Place};
+use super::super::parts::{Base, Composite, Document, Part};
+use super::super::text;
+use super::super::world::View;
+use super::Check;
+use std::collections::BTreeSet;
+use xtasking_hierarchy::Node;
+
+impl<W: View> Check<'_, W> {
+    pub(super) fn composites(&mut self) {
+        let world = self.world;
+        let bases: BTreeSet<Node> = self.all(Ids::Base).values().copied().collect();
+        for &node in world.children(Layout::LIBRARY) {
+            match world.get(node) {
+                Part::Composite(composite) => self.composite(node, composite, &bases),
+                other => self.wrong.push(format!("{} is in the library", other.name())),
+            }
+        }
+        // Each one that is used is in the library.
+        let known: BTreeSet<Node> = self.all(Ids::Composite).values().copied().collect();
+        for &base in &bases {
+            let base: &Base = world.the(base);
+            let missing = base.components.iter().find(|component| !known.contains(&component.part));
+            self.expect(missing.is_none(), || {
+                format!("base assembly {} has a component that is not in the library", base.id)
+            });
+        }
+    }
+
+    fn composite(&mut self, node: Node, composite: &Composite, bases: &BTreeSet<Node>) {
+        let (world, layout, id) = (self.world, self.layout, composite.id);
+        self.note(Ids::Composite, id, node);
+        self.expect_date(composite.date, &[dates::OLD, dates::YOUNG], node);
+        let parents = world.parents(node);
+        let users = || parents.iter().filter(|&&parent| parent != Layout::LIBRARY);
+        let distinct: BTreeSet<&Node> = parents.iter().collect();
+        self.expect(distinct.len() == parents.len() && users().count() + 1 == parents.len(), || {
+            format!("composite part {id} has the parents {parents:?}")
+        });
+        for user in users() {
+            let uses = |base: &Base| base.components.iter().any(|component| component.part == node);
+            let known = bases.contains(user) && uses(world.the(*user));
+            self.expect(known, || format!("composite part {id} is below node {user}, which does not use it"));
+        }
+        // The other way round: all that use it are above it.
+        for &child in bases.iter().filter(|base| world.children(**base).contains(&node)) {
+            let above = parents.contains(&child);
+            self.expect(above, || format!("composite part {id} is not below node {child}, which uses it"));
+        }
+        self.document(node, id, &composite.document);
+        let count = composite.parts.len();
+        self.expect(count == layout.sizes.parts as usize && count == composite.graph.parts(), || {
+            format!("composite part {id} has {count} atomic parts")
+        });
+        self.graph(id, &composite.graph);
+        for (part, position) in composite.parts.iter().zip(0..) {
+            let name = || format!("atomic part {} of composite part {id}", part.id);
+            let dated = Dated { id: part.id, place: Place { composite: node, position } };
+            let other = self.parts.insert(part.id, (dated, part.date));
+            self.expect(other.is_none(), || format!("{} is there twice", name()));
+            self.expect((part.x - part.y).abs() == 1, || format!("{} is at {}, {}", name(), part.x, part.y));
+            let reached = dates::reached(&dates::MIDDLE).contains(&part.date);
+            self.expect(reached, || format!("{} has the date {}", name(), part.date));
+        }
+    }
+
+    fn document(&mut self, node: Node, composite: u32, document: &Document) {
+        self.note(Ids::Document, document.id, node);
+        let mut title = String::new();
+        text::write_title(&mut title, composite);
+        self.expect(document.title == title, || {
+            format!("the document of composite part {composite} has the title {:?}", document.title)
+        });
+        let first = text::documentation(composite, self.layout.sizes.document);
+        let (mut other, mut spare) = (first.clone(), String::new());
+        text::toggle(&mut other, &mut spare);
+        self.expect([&first, &other].contains(&&document.text), || {
+            format!("the document of composite part {composite} has another text")
+        });
+    }
+
+    fn graph(&mut self, composite: u32, graph: &Graph) {
+        let parts = graph.parts();
+        let closed = graph.leaving.as_flattened().iter().all(|&to| (to as usize) < parts);
+        self.expect(closed, || format!("an edge leaves composite part {composite}"));
+        if !closed {
+            return;
+        }
+        let mut back = vec![Vec::new(); parts];
+        for (from, edges) in graph.leaving.iter().enumerate() {
+            edges.iter().for_each(|&to| back[to as usize].push(from as u16));
+        }
+        let matching = (0..parts).all(|part| graph.entering(part) == back[part]);
+        self.expect(matching, || {
+            format!("edges of composite part {composite} are not the same in both directions")
+        });
+        let mut reached = 0;
+        Walk::default().through(graph, |_| reached += 1);
+        self.expect(reached == parts, || {
+            format!("{reached} of the {parts} atomic parts of composite part {composite} can be reached")
+        });
+    }
+}

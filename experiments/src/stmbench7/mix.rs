@@ -1,0 +1,163 @@
+//! How often each operation is done.
+
+use super::operations::{Category, Operation};
+use super::world::Mode;
+use crate::ycsb::distribution::Random;
+
+/// How many of all operations only read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Workload {
+    /// Nine of ten.
+    ReadDominated,
+    /// Six of ten.
+    ReadWrite,
+    /// One of ten.
+    WriteDominated,
+}
+
+impl Workload {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::ReadDominated, Self::ReadWrite, Self::WriteDominated];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::ReadDominated => "read-dominated",
+            Self::ReadWrite => "read-write",
+            Self::WriteDominated => "write-dominated",
+        }
+    }
+
+    fn reads(self) -> f64 {
+        match self {
+            Self::ReadDominated => 0.9,
+            Self::ReadWrite => 0.6,
+            Self::WriteDominated => 0.1,
+        }
+    }
+}
+
+/// Operations, each with its probability.
+#[derive(Clone, Debug)]
+pub struct Mix {
+    probabilities: [f64; Operation::ALL.len()],
+    /// Of each operation and all before it; 1 from the last one on that can be.
+    sums: [f64; Operation::ALL.len()],
+}
+
+impl Mix {
+    /// The mix of a workload, with long traversals or without, with changes of the structure or without.
+    ///
+    /// Of 100 operations 5 are long traversals, 40 short ones, 45 are on some objects, and 10 change the structure, but of
+    /// these only the share that the workload writes; that the rest is less than 100 is made up for by all alike.
+    pub fn new(workload: Workload, long: bool, structural: bool) -> Self {
+        let share = |category| match category {
+            Category::Long => f64::from(u8::from(long)) * 5.0,
+            Category::Short => 40.0,
+            Category::Single => 45.0,
+            Category::Structural => f64::from(u8::from(structural)) * 10.0,
+        };
+        let kind = |operation: Operation| (operation.category(), operation.mode());
+        let weight = |operation: Operation| {
+            let alike = Operation::ALL.iter().filter(|&&other| kind(other) == kind(operation)).count();
+            let (category, mode) = kind(operation);
+            let part = if mode == Mode::Read { workload.reads() } else { 1.0 - workload.reads() };
+            share(category) * part / alike as f64
+        };
+        let weights = Operation::ALL.map(weight);
+        let all: f64 = weights.iter().sum();
+        let probabilities = weights.map(|weight| weight / all);
+        let mut sum = 0.0;
+        let mut sums = probabilities.map(|probability| {
+            sum += probability;
+            sum
+        });
+        // No rounding keeps the last one from being the last.
+        let last = probabilities.iter().rposition(|&probability| probability > 0.0).expect("some can be");
+        sums[last..].fill(1.0);
+        Self { probabilities, sums }
+    }
+
+    /// How probable an operation is.
+    pub fn probability(&self, operation: Operation) -> f64 {
+        self.probabilities[operation as usize]
+    }
+
+    /// The next operation.
+    pub fn draw(&self, random: &mut Random) -> Operation {
+        let at = random.fraction();
+        Operation::ALL[self.sums.partition_point(|&sum| sum <= at)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sum(mix: &Mix, of: impl Fn(Operation) -> bool) -> f64 {
+        Operation::ALL
+            .into_iter()
+            .filter(|&operation| of(operation))
+            .map(|operation| mix.probability(operation))
+            .sum()
+    }
+
+    fn near(a: f64, b: f64) {
+        assert!((a - b).abs() < 1e-9, "{a} is not {b}");
+    }
+
+    #[test]
+    fn operations_are_as_many_as_described() {
+        let count = |category, mode| {
+            let alike = |operation: &&Operation| (operation.category(), operation.mode()) == (category, mode);
+            Operation::ALL.iter().filter(alike).count()
+        };
+        let counts =
+            Category::ALL.map(|category| (count(category, Mode::Read), count(category, Mode::Write)));
+        assert_eq!(counts, [(5, 7), (6, 4), (8, 7), (0, 8)]);
+    }
+
+    #[test]
+    fn shares_are_as_described() {
+        for workload in Workload::ALL {
+            let writes = 1.0 - workload.reads();
+            for (long, structural) in [(true, true), (true, false), (false, true), (false, false)] {
+                let mix = Mix::new(workload, long, structural);
+                let shares = [
+                    5.0 * f64::from(u8::from(long)),
+                    40.0,
+                    45.0,
+                    10.0 * writes * f64::from(u8::from(structural)),
+                ];
+                let all: f64 = shares.iter().sum();
+                for (category, share) in Category::ALL.into_iter().zip(shares) {
+                    near(sum(&mix, |operation| operation.category() == category), share / all);
+                }
+                near(sum(&mix, |_| true), 1.0);
+                near(
+                    sum(&mix, |operation| operation.mode() == Mode::Read),
+                    (all - shares[3]) * workload.reads() / all,
+                );
+            }
+        }
+        // Worked out by hand: 5 + 40 + 45 are 90, and of 10 that change the structure 4 are done.
+        near(Mix::new(Workload::ReadWrite, true, true).probability(Operation::SM1), 4.0 / 94.0 / 8.0);
+        near(Mix::new(Workload::ReadWrite, true, false).probability(Operation::T1), 0.05 * 0.6 / 5.0 / 0.9);
+    }
+
+    #[test]
+    fn operations_are_drawn_as_often_as_they_should_be() {
+        let mix = Mix::new(Workload::WriteDominated, false, true);
+        let (mut random, mut counts) = (Random::new(3, &[]), [0u32; Operation::ALL.len()]);
+        const DRAWS: u32 = 200_000;
+        (0..DRAWS).for_each(|_| counts[mix.draw(&mut random) as usize] += 1);
+        for (operation, count) in Operation::ALL.into_iter().zip(counts) {
+            let expected = mix.probability(operation) * f64::from(DRAWS);
+            // Six standard deviations.
+            assert!(
+                (f64::from(count) - expected).abs() <= 6.0 * expected.sqrt(),
+                "{operation:?}: {count}, not {expected}"
+            );
+        }
+    }
+}

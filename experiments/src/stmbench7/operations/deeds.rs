@@ -1,0 +1,122 @@
+//! What several operations do to what they have found.
+
+use super::super::dates::{self, Date};
+use super::super::graph::Walk;
+use super::super::layout::Layout;
+use super::super::outcome::Answer;
+use super::super::pages::ByDate;
+use super::super::parts::{Base, Composite, Part};
+use super::super::world::{Mode, Values, View};
+use super::super::{text, world::World};
+use xtasking_hierarchy::Node;
+
+/// The letter that is counted.
+pub const LETTER: u8 = b'I';
+
+/// Visits all atomic parts of a composite part along its graph.
+pub fn visit_graph(world: &impl View, composite: Node, walk: &mut Walk, answer: &mut Answer) {
+    let Composite { graph, parts, .. } = world.the(composite);
+    walk.through(graph, |part| answer.add_part(&parts[part]));
+}
+
+/// Visits all atomic parts of a composite part along its graph, and swaps the coordinates of each so many times.
+pub fn swap_graph(
+    values: &mut impl Values,
+    composite: Node,
+    times: u32,
+    walk: &mut Walk,
+    answer: &mut Answer,
+) {
+    let Composite { graph, parts, .. } = values.the_mut(composite);
+    walk.through(graph, |part| {
+        for _ in 0..times {
+            parts[part].swap();
+            answer.add_part(&parts[part]);
+        }
+    });
+}
+
+/// Swaps the coordinates of an atomic part.
+pub fn swap(values: &mut impl Values, composite: Node, position: usize, answer: &mut Answer) {
+    let part = &mut values.the_mut::<Composite>(composite).parts[position];
+    part.swap();
+    answer.add_part(part);
+}
+
+/// Updates the date of an atomic part, also in the index.
+pub fn redate_part(
+    world: &mut impl World,
+    layout: &Layout,
+    composite: Node,
+    position: usize,
+    answer: &mut Answer,
+) {
+    let part = &mut world.the_mut::<Composite>(composite).parts[position];
+    let (id, old) = (part.id, part.date);
+    part.date = dates::updated(old);
+    answer.add_part(part);
+    redate_in_index(world, layout, id, old);
+}
+
+/// Updates the dates of all atomic parts of a composite part along its graph, so many times each, also in the index.
+pub fn redate_graph(
+    world: &mut impl World,
+    layout: &Layout,
+    composite: Node,
+    times: u32,
+    walk: &mut Walk,
+    moves: &mut Vec<(u32, Date)>,
+    answer: &mut Answer,
+) {
+    moves.clear();
+    let Composite { graph, parts, .. } = world.the_mut(composite);
+    walk.through(graph, |at| {
+        let part = &mut parts[at];
+        for _ in 0..times {
+            moves.push((part.id, part.date));
+            part.date = dates::updated(part.date);
+            answer.add_part(part);
+        }
+    });
+    moves.iter().for_each(|&(id, old)| redate_in_index(world, layout, id, old));
+}
+
+fn redate_in_index(values: &mut impl Values, layout: &Layout, id: u32, old: Date) {
+    // Its new date is on the same page.
+    let page: &mut ByDate = values.the_mut(layout.date_page(old));
+    let part = page.remove(old, id);
+    page.insert(dates::updated(old), part);
+}
+
+/// Visits an assembly or a composite part, and updates its date if it may.
+pub fn date(world: &mut impl World, node: Node, mode: Mode, answer: &mut Answer) {
+    if mode == Mode::Write {
+        let date = world.get_mut(node).date_mut().expect("what is visited for its date has one");
+        *date = dates::updated(*date);
+    }
+    match world.get(node) {
+        Part::Complex(complex) => answer.add_dated(complex.id, complex.date),
+        Part::Base(base) => answer.add_dated(base.id, base.date),
+        Part::Composite(composite) => answer.add_dated(composite.id, composite.date),
+        other => panic!("{} is not visited for its date", other.name()),
+    }
+}
+
+/// Counts a letter in the document of a composite part.
+pub fn count_letter(world: &impl View, composite: Node, answer: &mut Answer) {
+    let document = &world.the::<Composite>(composite).document;
+    answer.count += text::count(document.text.as_bytes(), LETTER);
+    answer.sum = answer.sum.wrapping_add(u64::from(document.id) * document.text.len() as u64);
+}
+
+/// Puts the document of a composite part into its other form.
+pub fn toggle(values: &mut impl Values, composite: Node, spare: &mut String, answer: &mut Answer) {
+    let document = &mut values.the_mut::<Composite>(composite).document;
+    answer.count += text::toggle(&mut document.text, spare);
+    answer.sum = answer.sum.wrapping_add(u64::from(document.id) * document.text.len() as u64);
+}
+
+/// Whether a base assembly uses a composite part that is newer.
+pub fn has_newer(world: &impl View, base: &Base) -> bool {
+    base.components.iter().any(|component| world.the::<Composite>(component.part).date > base.date)
+}
