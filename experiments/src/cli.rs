@@ -1,7 +1,9 @@
 //! The command line: which experiment, and the options that all of them share.
 
 use crate::failure::Failure;
-use crate::{cholesky, fib, granularity, hierarchy, inquiry, managed, pools, scan, soak, tasks, ycsb};
+use crate::{
+    cholesky, fib, granularity, hierarchy, inquiry, managed, pools, scan, soak, stmbench7, tasks, ycsb,
+};
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 
@@ -28,6 +30,7 @@ enum Command {
     Pools(pools::Options),
     Scan(scan::Options),
     Soak(soak::Options),
+    Stmbench7(stmbench7::Options),
     Machine(inquiry::Options),
     /// A competitor of `scan`.
     #[command(hide = true)]
@@ -120,6 +123,7 @@ impl Cli {
             Some(Command::Pools(options)) => pools::run(&options),
             Some(Command::Scan(options)) => scan::run(&options),
             Some(Command::Soak(options)) => soak::run(&options),
+            Some(Command::Stmbench7(options)) => stmbench7::run(&options),
             Some(Command::Machine(options)) => inquiry::run(&options),
             Some(Command::Burn(options)) => scan::burn(&options),
             None => Self::parse_from(["xtasking", "ycsb"]).run(),

@@ -47,7 +47,7 @@ pub mod progress;
 pub mod report;
 pub mod scan;
 pub mod soak;
-mod stmbench7;
+pub mod stmbench7;
 pub mod suggestion;
 pub mod tasks;
 pub mod virtual_time;

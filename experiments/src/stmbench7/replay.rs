@@ -31,13 +31,13 @@ pub struct Record {
 /// An invariant does not hold in the world, an operation becomes something else when it is done again, or the worlds differ in
 /// the end.
 pub fn replay(blueprint: Blueprint, records: &[Record], end: &impl View) -> Result<(), Wrong> {
-    let layout = blueprint.layout.clone();
+    let (mut again, mut scratch) = (Plain::new(blueprint), Scratch::default());
+    let layout = again.layout().clone();
     let in_order = |which: &str, wrong: Vec<String>| match wrong.first() {
         Some(first) => Err(Wrong::new(format!("{which}, {} things are wrong: {first}", wrong.len()))),
         None => Ok(()),
     };
     in_order("in the end", violations(&layout, end))?;
-    let (mut again, mut scratch) = (Plain::new(blueprint), Scratch::default());
     for (number, record) in records.iter().enumerate() {
         let Record { operation, seed, outcome } = *record;
         let other = operation.run(&layout, seed, &mut scratch, &mut again);

@@ -51,7 +51,7 @@ struct Named {
 impl<T: Send + Sync + 'static> Hierarchy<T> {
     /// A node and all below it.
     ///
-    /// If there is no such node when the task has what it claims, it has nothing by this name: see [`View::find`].
+    /// If there is no such node when the task has what it claims, it has nothing by this name: see [`View::find`](super::View::find).
     pub fn node(&self, node: Node) -> At<'_, T> {
         At { hierarchy: self, node, alone: false }
     }

@@ -60,7 +60,9 @@ type Damage = fn(&mut World7);
 /// Each is noticed, and what is told of it has these words.
 const DAMAGES: &[(&str, Damage)] = &[
     ("the module has the date 998", |at| *at.world.get_mut(Layout::MODULE) = Part::Module(998)),
-    ("below the module", |at| drop(at.world.insert(Layout::MODULE, Part::Manual(Vec::new())))),
+    ("below the module", |at| {
+        at.world.insert(Layout::MODULE, Part::Manual(Vec::new()));
+    }),
     ("the manual has another text", |at| at.page::<Vec<u8>>(Layout::MANUAL)[0] = b'i'),
     ("complex assembly 2 says level 2 and is on level 3", |at| at.the::<Complex>(Ids::Complex, 2).level = 2),
     ("complex assembly 2 has the date 2001", |at| at.the::<Complex>(Ids::Complex, 2).date = 2001),
@@ -78,7 +80,9 @@ const DAMAGES: &[(&str, Damage)] = &[
         at.world.insert(at.lowest(), Part::Complex(complex));
     }),
     ("base assembly 1 is below the nodes", |at| at.world.link(at.layout.root(), at.node(Ids::Base, 1))),
-    ("is among the assemblies", |at| drop(at.world.insert(at.lowest(), Part::Library))),
+    ("is among the assemblies", |at| {
+        at.world.insert(at.lowest(), Part::Library);
+    }),
     ("id 1 is that of two objects of the kind Base", |at| at.the::<Base>(Ids::Base, 2).id = 1),
     ("base assembly 1 has components", |at| {
         let unused = at.unused();
@@ -164,7 +168,9 @@ const DAMAGES: &[(&str, Damage)] = &[
         let other = at.layout.title_pages().find(|&other| other != page).expect("there are several");
         at.page::<ByTitle>(other).insert(entry.0, entry.1);
     }),
-    ("ids of the kind Complex: about 15", |at| drop(at.pool(Ids::Complex).take())),
+    ("ids of the kind Complex: about 15", |at| {
+        at.pool(Ids::Complex).take();
+    }),
     ("ids of the kind Base: about 5", |at| at.pool(Ids::Base).give(5)),
     ("ids of the kind Atomic: about 250", |at| at.pool(Ids::Atomic).give(250)),
     ("ids of the kind Document: about 900", |at| at.pool(Ids::Document).give(900)),

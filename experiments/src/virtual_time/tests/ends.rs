@@ -51,7 +51,8 @@ fn a_runtime_that_drains_runs_what_is_in_line() {
     for pool in POOLS {
         let (ran, cancelled, makespan) = end(4, 1, pool, Shutdown::Drain);
         assert_eq!((ran, cancelled), (20, 0), "{pool:?}");
-        assert!((10_000..13_000).contains(&makespan), "{pool:?}: {makespan}");
+        // At worst the core of the granule has three of the other tasks as well.
+        assert!((10_000..13_500).contains(&makespan), "{pool:?}: {makespan}");
     }
 }
 

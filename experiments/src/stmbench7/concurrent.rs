@@ -1,0 +1,183 @@
+//! A world for many: a hierarchy of the runtime's, whose tasks claim what the operations' plans name.
+
+use super::build::Blueprint;
+use super::layout::Layout;
+use super::operations::{Operation, Scratch};
+use super::outcome::Outcome;
+use super::parts::Part;
+use super::world::{Mode, Planner, Values, View, World};
+use std::sync::Arc;
+use xtasking::{Claim, Context, Control, Runtime};
+use xtasking_hierarchy::{Hierarchy, Look, Node, Shape, Slab};
+
+/// A world whose operations are tasks.
+pub(super) struct Concurrent {
+    layout: Arc<Layout>,
+    nodes: Hierarchy<Part>,
+}
+
+impl Concurrent {
+    /// Builds a world: each node in a granule of its own, so that what tasks claim is what they name.
+    pub fn new(rt: &Runtime, blueprint: Blueprint, control: Control) -> Self {
+        let Blueprint { layout, values, edges } = blueprint;
+        let count = values.len();
+        let shape = Shape::from_edges(count, &edges).expect("a world has no cycles");
+        let builder = Hierarchy::builder(shape).granules(count as u32).granule_by(|node| node.0);
+        let mut values = values.into_iter();
+        let nodes = builder.control(control).build(rt, |_| values.next().expect("each node has a value"));
+        Self { layout, nodes }
+    }
+
+    /// Where things are.
+    pub fn layout(&self) -> &Arc<Layout> {
+        &self.layout
+    }
+
+    /// What an operation touches.
+    pub fn claim(&self, operation: Operation, seed: u64) -> Claim<'_, Slab<Part>> {
+        let (layout, mut scratch) = (self.layout.clone(), Scratch::default());
+        self.nodes.planned(move |look| {
+            let mut plan = Plan { look, assemblies: Vec::new() };
+            operation.plan(&layout, seed, &mut scratch, &mut plan);
+            if matches!(operation, Operation::SM3 | Operation::SM5 | Operation::SM7) {
+                plan.widen();
+            }
+        })
+    }
+
+    /// All of it, to be read.
+    pub fn all(&self) -> Claim<'_, Slab<Part>> {
+        self.nodes.read_all()
+    }
+}
+
+/// Names what an operation touches.
+struct Plan<'l, 'p, 's, 'h> {
+    look: &'l mut Look<'p, 's, 'h, Part>,
+    /// Those to be written by themselves.
+    assemblies: Vec<Node>,
+}
+
+impl Plan<'_, '_, '_, '_> {
+    /// Names all that is above the assemblies that get components, as that reaches where the components are from then on.
+    fn widen(&mut self) {
+        let mut open = std::mem::take(&mut self.assemblies);
+        let mut next = 0;
+        while let Some(&node) = open.get(next) {
+            next += 1;
+            let above = self.look.see(node, |seen| match seen.value() {
+                Part::Complex(_) | Part::Base(_) | Part::Module(_) => seen.parents().to_vec(),
+                _ => Vec::new(),
+            });
+            for parent in above.into_iter().flatten() {
+                self.look.write_alone(parent);
+                if !open.contains(&parent) {
+                    open.push(parent);
+                }
+            }
+        }
+    }
+}
+
+impl Planner for Plan<'_, '_, '_, '_> {
+    fn see<R>(&mut self, node: Node, look: impl FnOnce(&Part, &[Node], &[Node]) -> R) -> Option<R> {
+        self.look.see(node, |seen| look(seen.value(), seen.children(), seen.parents()))
+    }
+
+    fn only(&mut self, node: Node, mode: Mode) {
+        match mode {
+            Mode::Read => self.look.read_alone(node),
+            Mode::Write => {
+                self.assemblies.push(node);
+                self.look.write_alone(node);
+            }
+        }
+    }
+
+    fn tree(&mut self, node: Node, mode: Mode) {
+        match mode {
+            Mode::Read => self.look.read(node),
+            Mode::Write => self.look.write(node),
+        }
+    }
+}
+
+/// What a task sees of the world.
+pub(super) struct Seen<'h>(pub xtasking_hierarchy::View<'h, Part>);
+
+impl View for Seen<'_> {
+    #[inline]
+    fn get(&self, node: Node) -> &Part {
+        &self.0[node]
+    }
+
+    #[inline]
+    fn children(&self, node: Node) -> &[Node] {
+        self.0.children(node)
+    }
+
+    #[inline]
+    fn parents(&self, node: Node) -> &[Node] {
+        self.0.parents(node)
+    }
+}
+
+/// The same for a task that may change it.
+struct Changing<'h, 'c> {
+    seen: Seen<'h>,
+    cx: &'c mut Context,
+}
+
+impl View for Changing<'_, '_> {
+    #[inline]
+    fn get(&self, node: Node) -> &Part {
+        self.seen.get(node)
+    }
+
+    #[inline]
+    fn children(&self, node: Node) -> &[Node] {
+        self.seen.children(node)
+    }
+
+    #[inline]
+    fn parents(&self, node: Node) -> &[Node] {
+        self.seen.parents(node)
+    }
+}
+
+impl Values for Changing<'_, '_> {
+    #[inline]
+    fn get_mut(&mut self, node: Node) -> &mut Part {
+        &mut self.seen.0[node]
+    }
+}
+
+impl World for Changing<'_, '_> {
+    fn insert(&mut self, parent: Node, value: Part) -> Node {
+        self.seen.0.insert(parent, value, self.cx).expect("there is room for as many nodes as there are ids")
+    }
+
+    fn remove(&mut self, node: Node) {
+        self.seen.0.remove(node).expect("it has one parent, and nothing below it");
+    }
+
+    fn link(&mut self, parent: Node, child: Node) {
+        self.seen.0.link(parent, child).expect("it is not linked yet, and makes no cycle");
+    }
+
+    fn unlink(&mut self, parent: Node, child: Node) {
+        self.seen.0.unlink(parent, child).expect("it is linked, and has another parent");
+    }
+}
+
+/// Does an operation, in a task that has [claimed](Concurrent::claim) what it touches.
+pub(super) fn carry_out(
+    operation: Operation,
+    seed: u64,
+    layout: &Layout,
+    view: xtasking_hierarchy::View<'_, Part>,
+    cx: &mut Context,
+) -> Outcome {
+    let mut world = Changing { seen: Seen(view), cx };
+    operation.run(layout, seed, &mut Scratch::default(), &mut world)
+}
