@@ -1,12 +1,15 @@
-//! The shape of a hierarchy, and numbers that tell which of its sub-trees overlap.
+//! Hierarchies of data, for tasks on their sub-trees; and numbers that tell which sub-trees overlap.
 //!
-//! Databases, file systems, CAD models and XML stores work on sub-trees. Whether two of them have a node in common has to be
-//! known before tasks work on them side by side, at once and without a look at the trees: by intervals. Each leaf has a
-//! label, each other node the *hull* of the labels below it; if two sub-trees overlap, so do their hulls. (DomLock: Kalikar,
-//! Nasre, "DomLock: A New Multi-Granularity Locking Technique for Hierarchies", PPoPP 2016.) In a tree, hulls overlap only if
-//! the sub-trees do; a node under several parents costs hulls that overlap without need.
+//! Databases, file systems, CAD models and XML stores work on sub-trees. A task names nodes of a [`Hierarchy`], each of which
+//! stands for all below it, and whether it reads or writes them; the runtime runs it when nobody is there whom it must not
+//! meet, and side by side with all others.
 //!
-//! All here is plain data, changed by who has it alone: what tasks do with it comes on top.
+//! Whether two sub-trees have a node in common has to be known before tasks work on them side by side, at once and without a
+//! look at the trees: by intervals. A hierarchy has intervals of granules. Finer ones, for whoever has a shape alone, are
+//! those of a [`Numbering`]: each leaf has a label, each other node the *hull* of the labels below it; if two sub-trees
+//! overlap, so do their hulls. (DomLock: Kalikar, Nasre, "DomLock: A New Multi-Granularity Locking Technique for
+//! Hierarchies", PPoPP 2016.) In a tree, hulls overlap only if the sub-trees do; a node under several parents costs hulls
+//! that overlap without need.
 //!
 //! ```
 //! use xtasking_hierarchy::{Node, Numbering, Shape};
@@ -26,6 +29,7 @@
 //!
 //! | module | what it holds |
 //! |---|---|
+//! | `hierarchy` | data at nodes, claimed by sub-trees: [`Hierarchy`] |
 //! | `node` | the name of a node |
 //! | `shape` | which nodes there are, and which is under which: [`Shape`] |
 //! | `numbering` | labels, hulls and granules, kept right while the shape changes: [`Numbering`] |

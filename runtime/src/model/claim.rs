@@ -4,7 +4,7 @@ use super::platform::standing;
 use super::{Watched, model};
 use crate::sync::Relaxed;
 use crate::sync::global::AtomicU64;
-use crate::{Claim, Driver, Granules, Handle, Runtime};
+use crate::{Claim, Control, Directory, Driver, Granules, Handle, Runtime};
 use loom::thread;
 use std::sync::Arc;
 
@@ -214,5 +214,22 @@ fn data_are_read_by_several_and_written_by_one() {
             })
         };
         run(drivers, [read(0), read(1), add(0), read(1)]);
+    });
+}
+
+/// Where a pool of locks keeps tasks apart, each worker waits for who was there before and whom it must not meet.
+#[test]
+fn workers_wait_in_turn_at_a_pool_of_locks() {
+    model(2, || {
+        let (runtime, drivers) = standing(2);
+        let granules = runtime.granules_with(Control::DomLock, Directory::default(), [(); 3]);
+        let shelves: Arc<Shelves> = Arc::default();
+        let handles = [
+            visit(&runtime, 0, granules.write(0..2), &shelves, &[0, 1], &[]),
+            visit(&runtime, 1, granules.read(1..3), &shelves, &[], &[1, 2]),
+            visit(&runtime, 1, granules.write(1..2), &shelves, &[1], &[]),
+        ];
+        run(drivers, handles);
+        assert_eq!([0, 1, 2].map(|at| shelves.0[at].get()), [1, 2, 0]);
     });
 }

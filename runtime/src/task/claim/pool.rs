@@ -125,15 +125,16 @@ impl Pool {
                 }
             }
             published.rights[worker] = rights.clone();
-            // Relaxed: shown to others by the lock.
-            self.slots[worker].0.number.store(published.last, Relaxed);
+            // Release: who waits for the worker's last task may see this instead of the end of that.
+            self.slots[worker]
+                .0
+                .number
+                .store(published.last, if planted!("pool-unordered") { Relaxed } else { Release });
         }
         for (other, number) in before {
             let mut backoff = Backoff::new();
             // Acquire: as above.
-            while self.slots[other].0.number.load(if planted!("pool-unordered") { Relaxed } else { Acquire })
-                == number
-            {
+            while self.slots[other].0.number.load(Acquire) == number {
                 backoff.wait();
                 wait();
             }
