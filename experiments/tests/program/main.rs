@@ -3,6 +3,7 @@
 mod cholesky;
 mod fib;
 mod granularity;
+mod hierarchy;
 mod machine;
 mod managed;
 mod outside;
