@@ -1,12 +1,12 @@
-//! Who takes part: this runtime, with each way that it has to keep tasks on sub-trees apart.
+//! Who takes part, here and in STMBench7: this runtime, with each way that it has to keep tasks on sub-trees apart.
 
 use crate::failure::Failure;
 use xtasking::Control;
 
-pub(super) type Entry = crate::lineup::Entry<(), Control>;
+pub(crate) type Entry = crate::lineup::Entry<(), Control>;
 
 /// All contenders. The first always takes part, and ratios are those to it.
-pub(super) static ALL: &[Entry] = &[
+pub(crate) static ALL: &[Entry] = &[
     Entry {
         name: "lines",
         about: "tasks stand in line at each granule, and go where it is at home",

@@ -9,7 +9,7 @@
 //! | [`sources`] | the hierarchies, by name |
 //! | [`load`] | tasks that name nodes, and how often they are taken to meet without need |
 
-mod contenders;
+pub(crate) mod contenders;
 mod experiment;
 pub mod load;
 mod options;

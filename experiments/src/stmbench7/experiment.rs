@@ -9,6 +9,7 @@ use super::replay::{Record, replay};
 use super::sizes::Sizes;
 use super::world::Mode;
 use crate::failure::Failure;
+use crate::hierarchy::contenders::ALL;
 use crate::lineup::{Lineup, cannot_start};
 use crate::progress::Progress;
 use crate::report::{Measurement, Parameters};
@@ -18,45 +19,6 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 use xtasking::{Control, Pool, Runtime};
 use xtasking_hierarchy::View;
-
-type Entry = crate::lineup::Entry<(), Control>;
-
-/// All contenders. The first always takes part, and ratios are those to it.
-pub(super) static ALL: &[Entry] = &[
-    Entry {
-        name: "lines",
-        about: "tasks stand in line at each node",
-        is_parallel: true,
-        start: nothing,
-        more: Control::Lines,
-    },
-    Entry {
-        name: "coarse",
-        about: "one lock for readers and writers, at which tasks wait on their worker",
-        is_parallel: true,
-        start: nothing,
-        more: Control::Coarse,
-    },
-    Entry {
-        name: "domlock",
-        about: "a lock of one interval of nodes for each task (DomLock)",
-        is_parallel: true,
-        start: nothing,
-        more: Control::DomLock,
-    },
-    Entry {
-        name: "numlock",
-        about: "a lock of as many intervals as are worth it (NumLock)",
-        is_parallel: true,
-        start: nothing,
-        more: Control::NumLock,
-    },
-];
-
-/// Each turn has a runtime and a world of its own.
-fn nothing(_: usize) -> Result<(), Failure> {
-    Ok(())
-}
 
 /// An experiment that can be run.
 pub(super) struct Experiment {

@@ -1,7 +1,7 @@
 //! The command line of the experiment.
 
-use super::experiment::ALL;
 use crate::cli::{Common, parse_count};
+use crate::hierarchy::contenders::ALL;
 use crate::lineup::help;
 use clap::Args;
 

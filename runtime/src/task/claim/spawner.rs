@@ -108,7 +108,7 @@ impl<P: Immediate, A, M: Membership> TaskBuilder<P, A, M> {
     /// with objects stands in line for these when it has the granules. A shutdown waits for those who stand in line, or cancels
     /// them when they have what they claim.
     ///
-    /// Without objects, place and priority, the task goes to a worker where one of its granules is at home, the least loaded
+    /// Without objects, place and rank, the task goes to a worker where one of its granules is at home, the least loaded
     /// one: each worker is the home of a stretch of granules that was as often visited as those of the others lately. In a pool
     /// of [`Pool::WorkStealing`](crate::Pool::WorkStealing) others who have nothing to do may take it.
     ///
