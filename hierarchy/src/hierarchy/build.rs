@@ -1,7 +1,7 @@
 //! The builder of a hierarchy, which lays its nodes out.
 
 use super::layout::{Layout, NOWHERE};
-use super::slab::{Limits, Record, Slab};
+use super::slab::{Limits, Location, Record, Slab};
 use super::{Hierarchy, reach::Reach};
 use crate::{Node, Shape};
 use std::mem::take;
@@ -72,7 +72,7 @@ impl HierarchyBuilder {
     ///
     /// # Panics
     ///
-    /// If [`granule_by`](Self::granule_by) names one that there is not.
+    /// If [`granule_by`](Self::granule_by) names one that there is not, or if there are 2³¹ nodes or more.
     pub fn build<T: Send + Sync + 'static>(
         self,
         rt: &Runtime,
@@ -91,7 +91,7 @@ impl HierarchyBuilder {
         let limits = limits(shape.len(), count, intervals);
         let mut slabs: Vec<Slab<T>> = (0..count).map(|granule| Slab::new(granule, limits)).collect();
         let directory = xtasking::Directory::default();
-        directory.extend(shape.bound() as u32).expect("there are fewer nodes");
+        Location::extend(&directory, shape.bound() as u32).expect("there are fewer nodes");
         let Layout { granules, mut reaches } = layout;
         // In depth-first order, so that neighbours lie side by side.
         let mut put = |node: Node, reach: Reach| {

@@ -139,8 +139,9 @@ impl<T: Send + Sync + 'static> View<'_, T> {
         // Whatever is not the task's is found out before anything is changed.
         wider.keys().copied().chain([parent, child]).for_each(|node| _ = self.record_mut(node));
         for (node, intervals) in wider {
-            let own = self.locate(node).granule;
-            self.record_mut(node).reach = Reach::new(own, &intervals);
+            let at = self.locate(node);
+            let directory = self.held.directory();
+            self.held.get_mut(at.granule).widen(directory, node, at.slot, &intervals);
         }
         self.record_mut(parent).children.push(child);
         self.record_mut(child).parents.push(parent);

@@ -73,7 +73,7 @@ use xtasking::Granules;
 /// later tasks that claim their granules fail with [`JoinError::Poisoned`](xtasking::JoinError::Poisoned), until
 /// [`clear_poison`](Self::clear_poison).
 ///
-/// **Costs.** A node costs 80 bytes on a machine of 64 bits besides its data, 4 for each child, and 8 in the directory.
+/// **Costs.** A node costs 80 bytes on a machine of 64 bits besides its data, 4 for each child, and 16 in the directory.
 pub struct Hierarchy<T: Send + Sync + 'static> {
     granules: Granules<Slab<T>>,
 }

@@ -3,6 +3,7 @@
 use super::reach::Reach;
 use crate::Node;
 use smallvec::SmallVec;
+use std::ops::Range;
 use xtasking::Directory;
 
 /// All that belongs to a node.
@@ -33,7 +34,9 @@ pub(super) struct Limits {
     pub nodes: usize,
 }
 
-/// Where a node lies: 0 for nowhere.
+/// Where a node lies. The directory has two words for a node: this one, 0 for nowhere, and how far its sub-tree reaches, 0 for
+/// several intervals, which only the record tells. Whoever has the node's granule to write it writes them; so who has it finds
+/// the truth there, and anybody else what was true a moment ago.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Location {
     pub granule: u32,
@@ -47,12 +50,40 @@ const NUMBERS: u32 = 16;
 
 impl Location {
     pub fn find(directory: &Directory, node: Node) -> Option<Self> {
-        let word = directory.get(node.0).checked_sub(1)?;
+        let word = directory.get(Self::word(node)).checked_sub(1)?;
         Some(Self { granule: (word >> 32) as u32, slot: word as u32 })
     }
 
-    fn note(self, directory: &Directory, node: Node) {
-        directory.set(node.0, (u64::from(self.granule) << 32 | u64::from(self.slot)) + 1);
+    /// The granules that the sub-tree of a node reaches, if that is one interval.
+    pub fn reach(directory: &Directory, node: Node) -> Option<Range<u32>> {
+        let word = directory.get(Self::word(node) + 1);
+        (word != 0).then_some((word >> 32) as u32..word as u32)
+    }
+
+    fn note(self, directory: &Directory, node: Node, reach: &Reach) {
+        directory.set(Self::word(node), (u64::from(self.granule) << 32 | u64::from(self.slot)) + 1);
+        self.note_reach(directory, node, reach);
+    }
+
+    fn note_reach(self, directory: &Directory, node: Node, reach: &Reach) {
+        let word = match &reach.intervals(self.granule)[..] {
+            [only] => u64::from(only.start) << 32 | u64::from(only.end),
+            _ => 0,
+        };
+        directory.set(Self::word(node) + 1, word);
+    }
+
+    fn forget(directory: &Directory, node: Node) {
+        directory.set(Self::word(node), 0);
+    }
+
+    fn word(node: Node) -> u32 {
+        2 * node.0
+    }
+
+    /// Room for so many nodes more; the number of the first. `None` if there would be 2³¹ or more.
+    pub fn extend(directory: &Directory, nodes: u32) -> Option<u32> {
+        Some(directory.extend(nodes.checked_mul(2)?)? / 2)
     }
 }
 
@@ -88,14 +119,24 @@ impl<T> Slab<T> {
     /// Puts a record here, and notes where.
     pub(super) fn put(&mut self, directory: &Directory, record: Record<T>) {
         let node = record.node;
-        let slot = self.records.insert(record) as u32;
-        Location { granule: self.granule, slot }.note(directory, node);
+        let slot = self.records.vacant_key() as u32;
+        Location { granule: self.granule, slot }.note(directory, node, &record.reach);
+        self.records.insert(record);
+    }
+
+    /// Has the sub-tree of a node that is here reach farther.
+    pub(super) fn widen(&mut self, directory: &Directory, node: Node, slot: u32, intervals: &[Range<u32>]) {
+        let reach = Reach::new(self.granule, intervals);
+        Location { granule: self.granule, slot }.note_reach(directory, node, &reach);
+        if let Some(record) = self.get_mut(node, slot) {
+            record.reach = reach;
+        }
     }
 
     /// Takes a record out, if it is there; its number can be given out again.
     pub(super) fn take(&mut self, directory: &Directory, node: Node, slot: u32) -> Option<Record<T>> {
         self.get(node, slot)?;
-        directory.set(node.0, 0);
+        Location::forget(directory, node);
         self.free.push(node.0);
         Some(self.records.remove(slot as usize))
     }
@@ -108,7 +149,7 @@ impl<T> Slab<T> {
     /// A number for a new node; `None` if there is none left.
     pub(super) fn number(&mut self, directory: &Directory) -> Option<Node> {
         if self.free.is_empty() {
-            let first = directory.extend(NUMBERS)?;
+            let first = Location::extend(directory, NUMBERS)?;
             self.free.extend((first..first + NUMBERS).rev());
         }
         self.free.pop().map(Node)

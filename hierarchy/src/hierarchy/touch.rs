@@ -4,6 +4,7 @@ use super::Hierarchy;
 use super::slab::{Location, Record, Slab};
 use crate::Node;
 use smallvec::SmallVec;
+use std::ops::Range;
 use xtasking::{Claim, Sight};
 
 /// A node that a task names, with all below it unless it is [alone](Self::alone); made by [`Hierarchy::node`].
@@ -39,6 +40,7 @@ pub struct At<'g, T: Send + Sync + 'static> {
 pub struct Touch<'g, T: Send + Sync + 'static> {
     hierarchy: &'g Hierarchy<T>,
     named: SmallVec<[Named; 2]>,
+    unordered: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -119,7 +121,7 @@ impl<'g, T: Send + Sync + 'static> At<'g, T> {
 
     fn touch(self, write: bool) -> Touch<'g, T> {
         let Self { hierarchy, node, alone } = self;
-        Touch { hierarchy, named: SmallVec::from_iter([Named { node, alone, write }]) }
+        Touch { hierarchy, named: SmallVec::from_iter([Named { node, alone, write }]), unordered: false }
     }
 }
 
@@ -135,14 +137,22 @@ impl<T: Send + Sync + 'static> Touch<'_, T> {
             "the nodes of a claim are of one hierarchy"
         );
         self.named.extend(other.named);
+        self.unordered |= other.unordered;
         self
+    }
+
+    /// Lets the task, where it only reads, come before tasks that write there and were spawned earlier: see
+    /// [`Claim::unordered`].
+    pub fn unordered(self) -> Self {
+        Self { unordered: true, ..self }
     }
 }
 
 impl<'g, T: Send + Sync + 'static> From<Touch<'g, T>> for Claim<'g, Slab<T>> {
     fn from(touch: Touch<'g, T>) -> Self {
-        let Touch { hierarchy, named } = touch;
-        hierarchy.planned(move |look| named.iter().for_each(|&named| look.name(named)))
+        let Touch { hierarchy, named, unordered } = touch;
+        let claim = hierarchy.planned(move |look| named.iter().for_each(|&named| look.name(named)));
+        if unordered { claim.unordered() } else { claim }
     }
 }
 
@@ -203,15 +213,26 @@ impl<T: Send + Sync + 'static> Look<'_, '_, '_, T> {
 
     fn name(&mut self, named: Named) {
         let Named { node, alone, write } = named;
-        let (at, reach) =
-            self.find(node, |slab, record| (!alone).then(|| record.reach.intervals(slab.granule)));
-        let Some(granule) = at else { return };
-        if write {
-            self.sight.write(granule..granule + 1);
+        let directory = self.sight.directory();
+        let Some(Location { granule, .. }) = Location::find(directory, node) else { return };
+        let reach = if alone { Some(granule..granule + 1) } else { Location::reach(directory, node) };
+        match reach {
+            // What the directory says is true when the task has the granule, which is among these then.
+            Some(reach) if reach.contains(&granule) => self.add(reach, write),
+            _ => self.name_by_record(node, write),
         }
-        for range in reach.flatten().into_iter().flatten() {
-            if write { self.sight.write(range) } else { self.sight.read(range) }
-        }
+    }
+
+    fn add(&mut self, range: Range<u32>, write: bool) {
+        if write { self.sight.write(range) } else { self.sight.read(range) }
+    }
+
+    /// Names a node of which only its record says how far it reaches.
+    #[cold]
+    fn name_by_record(&mut self, node: Node, write: bool) {
+        let (at, reach) = self.find(node, |slab, record| record.reach.intervals(slab.granule));
+        let own = at.map(|granule| granule..granule + 1);
+        own.into_iter().chain(reach.into_iter().flatten()).for_each(|range| self.add(range, write));
     }
 
     /// Looks at a node's record. Returns its granule as well, if there is such a node.

@@ -233,3 +233,59 @@ fn workers_wait_in_turn_at_a_pool_of_locks() {
         assert_eq!([0, 1, 2].map(|at| shelves.0[at].get()), [1, 2, 0]);
     });
 }
+
+/// The one that has it gives it back while the other finds that it is not to be had.
+#[test]
+fn a_granule_given_back_beside_one_who_comes_to_hope_is_told() {
+    model(3, || {
+        let (runtime, mut drivers) = standing(1);
+        let (granules, shelves) = granules(&runtime);
+        let first = visit(&runtime, 0, granules.write(0..2).unordered(), &shelves, &[0, 1], &[]);
+        let mut driver = drivers.pop().unwrap();
+        let worker = thread::spawn(move || {
+            driver.step(8);
+            driver
+        });
+        let second = visit(&runtime, 0, granules.write(1..3).unordered(), &shelves, &[1, 2], &[]);
+        run(vec![worker.join().unwrap()], [first, second]);
+        assert_eq!([0, 1, 2].map(|at| shelves.0[at].get()), [1, 2, 1]);
+    });
+}
+
+/// Two hope for a granule. The first of them may still lack another one when it is told, and the second has to be told then.
+#[test]
+fn who_is_told_in_vain_tells_the_next() {
+    model(2, || {
+        let (runtime, drivers) = standing(2);
+        let (granules, shelves) = granules(&runtime);
+        let handles = [
+            visit(&runtime, 0, granules.write(0..1), &shelves, &[0], &[]),
+            visit(&runtime, 1, granules.write(1..2), &shelves, &[1], &[]),
+            visit(&runtime, 1, granules.write(0..2).unordered(), &shelves, &[0, 1], &[]),
+            visit(&runtime, 0, granules.write(0..1).unordered(), &shelves, &[0], &[]),
+        ];
+        run(drivers, handles);
+        assert_eq!([0, 1].map(|at| shelves.0[at].get()), [3, 2]);
+    });
+}
+
+/// Readers hope for what is written, and go side by side.
+#[test]
+fn readers_who_hope_see_what_was_written() {
+    model(2, || {
+        let (runtime, drivers) = standing(2);
+        let granules = watched(&runtime);
+        let read = |core| {
+            let task = runtime.task(()).core(core).claim(granules.read(0..2).unordered());
+            task.submit_with(|(), held, _cx| assert_eq!(held.get(0).get(), held.get(1).get()))
+        };
+        let add = |core| {
+            let task = runtime.task(()).core(core).claim(granules.write(0..2).unordered());
+            task.submit_with(|(), mut held, _cx| {
+                held.get_mut(0).add(1);
+                held.get_mut(1).add(1);
+            })
+        };
+        run(drivers, [add(0), read(1), add(1), read(0)]);
+    });
+}

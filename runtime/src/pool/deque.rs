@@ -17,17 +17,30 @@ pub(crate) struct Parcel(Vec<NonNull<Task>>);
 /// others may take it, and so may the worker itself, when it has no others left.
 pub(crate) struct Deque {
     tasks: VecDeque<NonNull<Task>>,
+    /// Comes before all of them, and is not for others.
+    next: Option<NonNull<Task>>,
     /// An empty parcel, to be filled again.
     spare: Option<Box<Parcel>>,
 }
 
 impl Deque {
     pub fn new() -> Self {
-        Self { tasks: VecDeque::new(), spare: None }
+        Self { tasks: VecDeque::new(), next: None, spare: None }
     }
 
+    /// How many tasks others may have.
     pub fn len(&self) -> usize {
         self.tasks.len()
+    }
+
+    /// Whether the worker keeps one to itself.
+    pub fn keeps(&self) -> bool {
+        self.next.is_some()
+    }
+
+    /// Takes a task that the worker keeps to itself; it has one such task at most.
+    pub fn keep(&mut self, task: NonNull<Task>) {
+        self.tasks.extend(self.next.replace(task));
     }
 
     #[inline]
@@ -38,12 +51,12 @@ impl Deque {
     /// Takes the youngest task of its own.
     #[inline]
     pub fn pop(&mut self) -> Option<NonNull<Task>> {
-        self.tasks.pop_back()
+        self.next.take().or_else(|| self.tasks.pop_back())
     }
 
     /// Takes the oldest task of its own.
     pub fn pop_oldest(&mut self) -> Option<NonNull<Task>> {
-        self.tasks.pop_front()
+        self.tasks.pop_front().or_else(|| self.next.take())
     }
 
     /// Puts the oldest tasks, up to half of them but one at least, into a hatch. There are some, the hatch is empty, and

@@ -1,10 +1,11 @@
 //! Tasks that are bound to nothing, in pools where these may go elsewhere: see [`Pool`](crate::Pool).
 
 use super::{Context, Shared};
-use crate::annotation::Priority;
+use crate::annotation::{Place, Priority};
 use crate::object::{Fetch, prefetch};
 use crate::pool::{Deque, Entry, Exit, Links, Pool};
 use crate::sync::{Relaxed, SeqCst, fence, under_model};
+use crate::task::builder::Options;
 use crate::task::{Meta, Task, catch};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -186,13 +187,31 @@ impl Context {
         }
     }
 
+    /// Puts a task that may go elsewhere where this worker takes the next one from. Others do not get it, unless it is not the last.
+    /// `false`: there is no such place for it.
+    pub(super) fn keeps_free(&mut self, task: NonNull<Task>, options: &Options, meta: Meta) -> bool {
+        let may_choose = self.frees && matches!(options.place, Place::Here);
+        if !may_choose || meta.level() != Priority::Normal as usize || !matches!(self.free, Free::Stealing(_))
+        {
+            return false;
+        }
+        self.observe_put(task);
+        if let Free::Stealing(deque) = &mut self.free {
+            deque.keep(task);
+        }
+        self.observe_queued(1);
+        self.ready |= FREE;
+        true
+    }
+
     /// Lets others have some of its tasks, if it has two or somebody waits for any, and there are none that they could
     /// have already.
     #[inline]
-    fn share(&mut self) {
+    pub(super) fn share(&mut self) {
         let Free::Stealing(deque) = &mut self.free else { return };
         let hatch = &self.shared.seats[self.index].parcel;
-        let has_enough = deque.len() > 1 || deque.len() == 1 && self.shared.is_anybody_hungry();
+        let has_enough =
+            deque.len() > 1 || deque.len() == 1 && (deque.keeps() || self.shared.is_anybody_hungry());
         if has_enough && self.shared.seats.len() > 1 && hatch.is_empty() {
             deque.share(hatch);
             // With the one in `Context::fall_asleep`: either this worker sees that another one sleeps, or that one sees

@@ -116,6 +116,17 @@ impl Spawn for &mut Context {
         }
     }
 
+    unsafe fn keep_bare(&mut self, task: NonNull<Task>, options: &Options, meta: Meta) {
+        if !self.keeps_free(task, options, meta) {
+            // SAFETY: by the caller's promise.
+            unsafe { self.send_bare(task, options, meta) };
+        }
+    }
+
+    fn offer(&mut self) {
+        self.share();
+    }
+
     #[inline(always)]
     unsafe fn send(
         &mut self,

@@ -107,6 +107,20 @@ pub(crate) mod sealed {
         /// As there.
         #[doc(hidden)]
         unsafe fn send_bare(&mut self, task: NonNull<Task>, options: &Options, meta: Meta);
+        /// The same; a worker that spawns it runs it next, or the last of several. Others may have those before that when they
+        /// are [offered](Self::offer).
+        ///
+        /// # Safety
+        ///
+        /// As there.
+        #[doc(hidden)]
+        unsafe fn keep_bare(&mut self, task: NonNull<Task>, options: &Options, meta: Meta) {
+            // SAFETY: by the caller's promise.
+            unsafe { self.send_bare(task, options, meta) };
+        }
+        /// Lets others have what was kept.
+        #[doc(hidden)]
+        fn offer(&mut self) {}
         /// Whether a task without objects may go elsewhere than others.
         #[doc(hidden)]
         #[inline(always)]

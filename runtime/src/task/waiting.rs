@@ -49,6 +49,15 @@ impl Waiting {
         }
     }
 
+    /// Has the worker that spawns such a task run it next.
+    pub fn keep(self, spawner: &mut impl Spawn) {
+        match self {
+            // SAFETY: the task was left here by a spawner that owned it, and is the caller's.
+            Self::Bare(task, options) => unsafe { spawner.keep_bare(task, &options, task.as_ref().meta) },
+            other => other.send(spawner),
+        }
+    }
+
     /// Sends the task on its way: what it has waited for is there.
     pub fn send(self, spawner: &mut impl Spawn) {
         // SAFETY: the task, or its envoys, were left here by a spawner that owned them, and are the caller's.

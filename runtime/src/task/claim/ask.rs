@@ -19,6 +19,7 @@ pub struct Claim<'g, D: Send + Sync + 'static = ()> {
     pub(super) asked: Asked,
     /// Slot of the epoch that keeps the granules, for a claim that was made without a handle: whose task is of no other.
     pub(super) operation: Option<u8>,
+    pub(super) unordered: bool,
 }
 
 pub(super) enum Asked {
@@ -87,13 +88,13 @@ impl<D: Send + Sync + 'static> Granules<D> {
             let whole = whole.downcast_ref().expect("the plan is for these granules");
             plan(&mut Sight { whole, seen, last: Cell::new(0) });
         });
-        Claim { whole: self.whole(), asked: Asked::Plan(plan), operation: None }
+        Claim { whole: self.whole(), asked: Asked::Plan(plan), operation: None, unordered: false }
     }
 }
 
 impl<'g, D: Send + Sync + 'static> Claim<'g, D> {
     pub(super) fn nothing(whole: &'g Whole<D>) -> Self {
-        Self { whole, asked: Asked::Ranges(Ranges::default()), operation: None }
+        Self { whole, asked: Asked::Ranges(Ranges::default()), operation: None, unordered: false }
     }
 
     /// For a follow-up of a task that holds granules, which is of this operation.
@@ -117,6 +118,14 @@ impl<'g, D: Send + Sync + 'static> Claim<'g, D> {
     /// If there are not so many.
     pub fn and_write(self, range: Range<u32>) -> Self {
         self.and(range, true)
+    }
+
+    /// Lets the task come before others that were spawned earlier, whatever they do there; as if it had come about that way. It
+    /// takes all its granules as soon as it can have all of them, and none before, so that nobody has to wait for a task that
+    /// waits itself. Readers who have waited for a writer go side by side, but only so many of them between any two writers that
+    /// nobody has to wait for ever.
+    pub fn unordered(self) -> Self {
+        Self { unordered: true, ..self }
     }
 
     fn and(mut self, range: Range<u32>, write: bool) -> Self {

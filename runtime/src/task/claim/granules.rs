@@ -70,6 +70,8 @@ pub(super) struct Lines {
     /// Some granule may be poisoned.
     pub is_poisoned: AtomicBool,
     pub homes: Homes,
+    /// So many readers may overtake those in line at a granule between two writers.
+    pub overtaking: u32,
     /// If it is not the lines that keep tasks apart.
     pub pool: Option<Pool>,
     pub directory: Directory,
@@ -82,6 +84,9 @@ pub(super) struct Slot {
     #[cfg(debug_assertions)]
     pub watch: super::watch::Watch,
 }
+
+/// For each worker, so many readers may overtake others before a writer has its turn.
+const READERS: usize = 8;
 
 impl Lines {
     pub fn count(&self) -> u32 {
@@ -167,6 +172,7 @@ impl Runtime {
         let shared = self.shared().clone();
         let lines = Lines {
             homes: Homes::new(data.len(), shared.seats.len()),
+            overtaking: (READERS * shared.seats.len()) as u32,
             pool: control.pool(&shared, data.len() as u32),
             shared,
             all: data.iter().map(|_| Padded(slot())).collect(),

@@ -51,7 +51,7 @@ impl Homes {
     }
 
     /// The worker for a task with these granules: of those where they are at home the one with the fewest tasks. Counts the
-    /// visit; [`over`](Self::over) says that it is.
+    /// visit.
     pub fn visit(&self, rights: &Rights) -> usize {
         let mut chosen: Option<(u32, usize)> = None;
         for granule in Self::some(rights) {
@@ -64,9 +64,12 @@ impl Homes {
             let visits = &self.visits[granule];
             visits.store(visits.load(Relaxed).saturating_add(1), Relaxed);
         }
-        let (_, worker) = chosen.unwrap_or((0, 0));
+        chosen.map_or(0, |(_, worker)| worker)
+    }
+
+    /// A task is sent to that worker.
+    pub fn begin(&self, worker: usize) {
         self.loads[worker].0.fetch_add(1, Relaxed);
-        worker
     }
 
     /// A task that was sent to that worker is over.
@@ -141,6 +144,7 @@ mod tests {
         for round in 0..200 {
             let rights = rights(round % 2..round % 2 + 1);
             let worker = map.visit(&rights);
+            map.begin(worker);
             map.look(&rights);
             map.over(worker);
         }
@@ -152,7 +156,12 @@ mod tests {
     fn the_least_loaded_home_is_chosen() {
         let map = Homes::new(4, 2);
         let both = rights(0..4);
-        let chosen: Vec<usize> = (0..6).map(|_| map.visit(&both)).collect();
+        let visit = || {
+            let worker = map.visit(&both);
+            map.begin(worker);
+            worker
+        };
+        let chosen: Vec<usize> = (0..6).map(|_| visit()).collect();
         assert_eq!(chosen.iter().sum::<usize>(), 3);
         chosen.into_iter().for_each(|worker| map.over(worker));
         assert!(map.loads.iter().all(|load| load.0.load(Relaxed) == 0));

@@ -20,12 +20,22 @@ pub(super) struct Line {
     /// Tasks that have the granule: readers, or a writer alone.
     holders: u32,
     is_written: bool,
-    /// The first and the last who wait; the first of them cannot have it yet.
+    /// How many readers have overtaken writers since it was last written.
+    overtaken: u32,
+    /// Those who stand in line; the first of them cannot have it yet.
+    waiting: Queue,
+    /// Readers and writers who hope for it.
+    hopeful: [Queue; 2],
+}
+
+/// Places of which each points to the one that came after it.
+#[derive(Default)]
+struct Queue {
     ends: Option<(NonNull<Place>, NonNull<Place>)>,
 }
 
 // SAFETY: it points to places of tasks that wait, which are shared by atomics and stay where they are as long as they do.
-unsafe impl Send for Line {}
+unsafe impl Send for Queue {}
 
 impl Place {
     pub fn new(granule: u32, write: bool) -> Self {
@@ -34,33 +44,86 @@ impl Place {
 
     /// Says whose it is, before it stands in any line.
     pub fn belongs_to(&self, stand: &Stand) {
-        // Relaxed: the lock of its line is what shows it to others.
+        // Relaxed, as all here: the lock of its line is what shows it to others.
         self.stand.store(core::ptr::from_ref(stand).cast_mut(), Relaxed);
+    }
+
+    /// Whose it is, as it stands in a line.
+    fn stand(&self) -> NonNull<Stand> {
+        // SAFETY: it was said before.
+        unsafe { NonNull::new_unchecked(self.stand.load(Relaxed)) }
     }
 }
 
-/// Places of which each was granted its granule, one behind the other. Somebody has to tell their tasks.
-#[must_use = "their tasks wait"]
-pub(super) struct Granted(Option<NonNull<Place>>, u32);
+impl Queue {
+    fn push(&mut self, place: &Place) {
+        // SAFETY: whoever waits stays where it is.
+        unsafe { self.append(NonNull::from(place)) };
+    }
 
-// SAFETY: as for the line.
-unsafe impl Send for Granted {}
+    /// # Safety
+    ///
+    /// The place is in no other queue, and stays where it is as long as it is in this one, like those that are in it.
+    unsafe fn append(&mut self, place: NonNull<Place>) {
+        // SAFETY: by the caller's promise.
+        unsafe { place.as_ref() }.next.store(null_mut(), Relaxed);
+        self.ends = match self.ends {
+            Some((first, last)) => {
+                // SAFETY: as above.
+                unsafe { last.as_ref() }.next.store(place.as_ptr(), Relaxed);
+                Some((first, place))
+            }
+            None => Some((place, place)),
+        };
+    }
+
+    fn is_empty(&self) -> bool {
+        self.ends.is_none()
+    }
+
+    fn first(&self) -> Option<&Place> {
+        // SAFETY: whoever waits stays where it is.
+        self.ends.map(|(first, _)| unsafe { first.as_ref() })
+    }
+
+    fn pop(&mut self) -> Option<NonNull<Place>> {
+        let (first, last) = self.ends?;
+        // SAFETY: whoever waits stays where it is.
+        let next = NonNull::new(unsafe { first.as_ref() }.next.load(Relaxed));
+        self.ends = next.map(|next| (next, last));
+        Some(first)
+    }
+}
+
+/// Places that stand in no line any more. Somebody has to tell their tasks.
+#[derive(Default)]
+#[must_use = "their tasks wait"]
+pub(super) struct Granted(Queue);
 
 impl Granted {
     pub fn is_empty(&self) -> bool {
-        self.1 == 0
+        self.0.is_empty()
+    }
+
+    /// Moves the first place of a queue here.
+    fn take_from(&mut self, queue: &mut Queue) {
+        if let Some(place) = queue.pop() {
+            // SAFETY: it has left its queue, and its task waits until it is told so.
+            unsafe { self.0.append(place) };
+        }
+    }
+
+    fn take_all(&mut self, queue: &mut Queue) {
+        while !queue.is_empty() {
+            self.take_from(queue);
+        }
     }
 
     /// Calls `each` with all tasks whose places these are. A task may be gone as soon as it was told.
-    pub fn for_each(self, mut each: impl FnMut(NonNull<Stand>)) {
-        let Self(mut first, count) = self;
-        for _ in 0..count {
-            let Some(place) = first else { unreachable!("as many as were counted") };
+    pub fn for_each(mut self, mut each: impl FnMut(NonNull<Stand>)) {
+        while let Some(place) = self.0.pop() {
             // SAFETY: its task waits to be told of this place, so it is still there.
-            let place = unsafe { place.as_ref() };
-            first = NonNull::new(place.next.load(Relaxed));
-            // SAFETY: it belongs to a task, as it stood in a line.
-            each(unsafe { NonNull::new_unchecked(place.stand.load(Relaxed)) });
+            each(unsafe { place.as_ref() }.stand());
         }
     }
 }
@@ -68,50 +131,85 @@ impl Granted {
 impl Line {
     /// Takes the granule for a place. If others have it or are before it, the place is put behind them: `false`.
     pub fn enter(&mut self, place: &Place) -> bool {
-        if (self.ends.is_none() || planted!("claim-overtakes")) && self.admits(place.write) {
+        if (self.waiting.is_empty() || planted!("claim-overtakes")) && self.admits(place.write) {
             self.take(place.write);
             return true;
         }
-        let new = NonNull::from(place);
-        place.next.store(null_mut(), Relaxed);
-        self.ends = match self.ends {
-            Some((first, last)) => {
-                // SAFETY: whoever waits stays where it is.
-                unsafe { last.as_ref() }.next.store(new.as_ptr(), Relaxed);
-                Some((first, new))
-            }
-            None => Some((new, new)),
-        };
+        self.waiting.push(place);
         false
     }
 
     /// Takes the granule for somebody who only looks at it and soon [leaves](Self::leave) it; unless it is written, or others
     /// wait for it.
     pub fn glance(&mut self) -> bool {
-        let may = (self.ends.is_none() || planted!("glance-overtakes")) && self.admits(false);
+        let may = (self.waiting.is_empty() || planted!("glance-overtakes")) && self.admits(false);
         if may && !planted!("glance-uncounted") {
             self.take(false);
         }
         may
     }
 
+    /// Whether somebody may take it who does not stand in line. Of readers so many may do so before writers who wait have their
+    /// turn.
+    pub fn may_be_taken(&self, write: bool, most: u32) -> bool {
+        let overtakes = !self.waiting.is_empty() || !write && !self.hopeful[1].is_empty();
+        let may_overtake = !write && self.overtaken < most || planted!("writers-overtaken-for-ever");
+        self.admits(write) && (!overtakes || may_overtake)
+    }
+
+    /// Takes it, if others wait for it or not.
+    pub fn overtake(&mut self, write: bool) {
+        self.take(write);
+        if !write && (!self.waiting.is_empty() || !self.hopeful[1].is_empty()) {
+            self.overtaken += 1;
+        }
+    }
+
+    /// Has somebody told when it is worth trying again.
+    pub fn hope(&mut self, place: &Place) {
+        self.hopeful[usize::from(place.write)].push(place);
+    }
+
+    /// Tells those who hope for the granule if nobody else will: the first writer; if there is none, the readers. Whoever is told
+    /// so has nothing, and tells others if that one does not take it.
+    pub fn tell_hopeful(&mut self, granted: &mut Granted) {
+        if self.holders > 0 || !self.waiting.is_empty() || planted!("hopeful-forgotten") {
+            return;
+        }
+        let [readers, writers] = &mut self.hopeful;
+        if writers.is_empty() {
+            granted.take_all(readers);
+        } else {
+            granted.take_from(writers);
+        }
+    }
+
     /// Gives the granule back, which is taken by those who come first now.
     pub fn leave(&mut self) -> Granted {
+        let mut granted = Granted::default();
         self.holders -= 1;
         self.is_written &= self.holders > 0;
-        let (begin, mut count) = (self.ends.map(|ends| ends.0), 0);
-        while let Some((first, last)) = self.ends {
-            // SAFETY: whoever waits stays where it is.
-            let place = unsafe { first.as_ref() };
-            if !self.admits(place.write) {
-                break;
-            }
-            self.take(place.write);
-            count += 1;
-            self.ends =
-                NonNull::new(place.next.load(Relaxed)).filter(|_| first != last).map(|next| (next, last));
+        while let Some(&Place { write, .. }) = self.waiting.first()
+            && self.admits(write)
+        {
+            self.take(write);
+            granted.take_from(&mut self.waiting);
         }
-        Granted(begin, count)
+        self.tell_hopeful(&mut granted);
+        granted
+    }
+
+    /// Makes a writer a reader if there are others who have hoped for that, which is told to so many of them. They do not have the
+    /// granule yet.
+    pub fn step_down(&mut self, most: u32) -> Granted {
+        let mut granted = Granted::default();
+        if self.is_written {
+            for _ in 0..most {
+                granted.take_from(&mut self.hopeful[0]);
+            }
+            self.is_written = granted.is_empty();
+        }
+        granted
     }
 
     fn admits(&self, write: bool) -> bool {
@@ -121,6 +219,9 @@ impl Line {
     fn take(&mut self, write: bool) {
         self.holders += 1;
         self.is_written = write;
+        if write {
+            self.overtaken = 0;
+        }
     }
 }
 
@@ -129,29 +230,67 @@ mod tests {
     use super::*;
     use alloc::vec::Vec;
 
+    /// Places for readers and writers, each as if it were of a task by itself.
+    fn places(writes: &[bool]) -> Vec<Place> {
+        let places: Vec<Place> = writes.iter().map(|&write| Place::new(0, write)).collect();
+        for place in &places {
+            // Only its address matters.
+            place.stand.store(core::ptr::from_ref(place).cast_mut().cast(), Relaxed);
+        }
+        places
+    }
+
+    fn told(granted: Granted) -> Vec<NonNull<Stand>> {
+        let mut stands = Vec::new();
+        granted.for_each(|stand| stands.push(stand));
+        stands
+    }
+
     /// Readers go together, writers alone, and nobody overtakes.
     #[test]
     fn a_line_is_served_in_order() {
-        let writes = [false, false, true, false, false, true, true, false];
-        let places: Vec<Place> = writes.iter().map(|&write| Place::new(0, write)).collect();
+        let places = places(&[false, false, true, false, false, true, true, false]);
+        let stand = |at: usize| places[at].stand();
         let mut line = Line::default();
         let entered: Vec<bool> = places.iter().map(|place| line.enter(place)).collect();
         assert_eq!(entered, [true, true, false, false, false, false, false, false]);
-        let mut served = 2;
-        let mut holders = 2;
-        let mut groups = Vec::new();
-        while holders > 0 {
-            let granted = line.leave();
-            holders -= 1;
-            if granted.1 > 0 {
-                assert_eq!(holders, 0, "those before are gone");
-                holders = granted.1;
-                assert!(core::ptr::eq(granted.0.unwrap().as_ptr(), &places[served as usize]));
-                served += granted.1;
-                groups.push(granted.1);
+        let groups = [&[0, 1][..], &[2], &[3, 4], &[5], &[6], &[7]];
+        for (group, next) in groups.iter().zip(&groups[1..]) {
+            for _ in 1..group.len() {
+                assert!(line.leave().is_empty(), "others have it still");
             }
+            assert_eq!(told(line.leave()), next.iter().map(|&at| stand(at)).collect::<Vec<_>>());
         }
-        assert_eq!(groups, [1, 2, 1, 1, 1]);
+        assert!(line.leave().is_empty());
         assert!(line.enter(&places[2]) && !line.enter(&places[3]));
+    }
+
+    /// Between two writers, so many readers overtake the second; the others are told when there is no other writer.
+    #[test]
+    fn some_readers_overtake_writers() {
+        let places = places(&[true, true, true, false, false, false]);
+        let stand = |at: usize| places[at].stand();
+        let mut line = Line::default();
+        assert!(line.enter(&places[0]) && !line.may_be_taken(false, 2));
+        assert!(!line.enter(&places[1]));
+        places[2..].iter().for_each(|place| line.hope(place));
+        assert_eq!(told(line.step_down(2)), [stand(3), stand(4)]);
+        for _ in 0..2 {
+            assert!(line.may_be_taken(false, 2));
+            line.overtake(false);
+        }
+        assert!(!line.may_be_taken(false, 2), "the next writer has to have its turn");
+        assert!(line.leave().is_empty() && line.leave().is_empty());
+        assert_eq!(told(line.leave()), [stand(1)], "who stands in line comes before those who hope");
+        assert_eq!(told(line.step_down(1)), [stand(5)]);
+        // That one has taken something else, or failed.
+        assert_eq!(told(line.leave()), [stand(2)]);
+        assert!(line.may_be_taken(true, 2));
+        line.overtake(true);
+        line.hope(&places[3]);
+        line.hope(&places[4]);
+        assert_eq!(told(line.leave()), [stand(3), stand(4)]);
+        assert!(line.enter(&places[0]) && line.step_down(2).is_empty(), "nobody has hoped for it");
+        assert!(!line.may_be_taken(false, 2));
     }
 }

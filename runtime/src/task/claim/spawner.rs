@@ -103,14 +103,15 @@ impl<P: Immediate, A, M: Membership> TaskBuilder<P, A, M> {
     /// other readers. It gives them back when it is over, whatever has become of it.
     ///
     /// Tasks that claim the same granule, at least one to write it, run in the order in which they were spawned by the same
-    /// spawner, whatever their priorities; and any two that meet at several granules have the same order at all of them. (One
+    /// spawner (unless they say that they need [no order](Claim::unordered)), whatever their priorities; and any two that meet at several granules have the same order at all of them. (One
     /// whose claim is [planned](Granules::planned) may come later: it stands in line when it knows for what.) A task
     /// with objects stands in line for these when it has the granules. A shutdown waits for those who stand in line, or cancels
     /// them when they have what they claim.
     ///
     /// Without objects, place and rank, the task goes to a worker where one of its granules is at home, the least loaded
     /// one: each worker is the home of a stretch of granules that was as often visited as those of the others lately. In a pool
-    /// of [`Pool::WorkStealing`](crate::Pool::WorkStealing) others who have nothing to do may take it.
+    /// of [`Pool::WorkStealing`](crate::Pool::WorkStealing) others who have nothing to do may take it, and who gives granules
+    /// back runs one of those next who have waited for them.
     ///
     /// # Panics
     ///
@@ -131,7 +132,7 @@ impl<P: Immediate, A, M: Membership> TaskBuilder<P, A, M> {
                 || planted!("held-claimed-by-strangers"),
             "a claim by what a task holds is for its follow-ups: others need a handle of the granules"
         );
-        let stand = Arc::new(Stand::new(whole, claim.asked));
+        let stand = Arc::new(Stand::new(whole, claim.asked, claim.unordered));
         let spawner = Claiming { spawner, stand: stand.clone(), has_task: false };
         TaskBuilder::of_parts(
             Order { spawner, options },

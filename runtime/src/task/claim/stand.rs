@@ -11,8 +11,9 @@
 use super::ask::{Asked, From, Plan, Seen};
 use super::granules::{Lines, Untyped};
 use super::line::{Granted, Line, Place};
-use super::pool::Pool;
+use super::pool::Pool as Locks;
 use super::rights::{Ranges, Rights};
+use crate::pool::Pool;
 use crate::sync::{AcqRel, Acquire, AtomicU32, Relaxed, Release, SpinMutex, UnsafeCell};
 use crate::task::builder::sealed::Spawn;
 use crate::task::waiting::Waiting;
@@ -23,6 +24,10 @@ use core::mem::take;
 use core::ptr::NonNull;
 use smallvec::SmallVec;
 
+/// Who claims more granules does not try to get them all at once.
+const MOST_AT_ONCE: usize = 16;
+/// Who has tried so often stands in line like all others.
+const MOST_TRIES: u32 = 32;
 /// A plan that has changed its mind so often gets all granules.
 const MOST_ROUNDS: u32 = 16;
 
@@ -31,6 +36,8 @@ pub(crate) struct Stand {
     whole: NonNull<dyn Untyped>,
     /// How many places were not granted yet, and one more until all have been asked for.
     pending: AtomicU32,
+    /// It may come before others who are there already.
+    unordered: bool,
     /// Belongs to the spawner, then to whoever grants the last place, and then to the task. While the task waits, all may look
     /// at its places.
     own: UnsafeCell<Own>,
@@ -47,6 +54,10 @@ struct Own {
     task: Option<Waiting>,
     plan: Option<Plan>,
     rounds: u32,
+    /// How often it has tried to get all at once.
+    tries: u32,
+    /// It has nothing, and will try again when it is told so at this place.
+    hope: Option<usize>,
     /// What the plan has come to.
     failure: Option<JoinError>,
     /// The worker that the task was sent to since it is at home there.
@@ -72,18 +83,45 @@ unsafe impl Send for Stand {}
 // SAFETY: as above; all else is shared by locks and atomics.
 unsafe impl Sync for Stand {}
 
-/// Tasks that have all that their plans have named so far.
-type Planned = VecDeque<NonNull<Stand>>;
+/// What comes of it that granules were granted: tasks that are sent, and others that have all that their plans have named so
+/// far, and will be asked again.
+struct Grants<'s, P> {
+    spawner: &'s mut P,
+    planned: VecDeque<NonNull<Stand>>,
+    goal: Goal,
+}
+
+/// Where tasks go that may go anywhere.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Goal {
+    /// Where one of their granules is at home.
+    Home,
+    /// Nowhere: a worker that is about to be free has some of their granules in its caches, and runs one of them next. Whoever is
+    /// idle is welcome to the others.
+    Here,
+}
+
+impl<'s, P: Spawn> Grants<'s, P> {
+    fn new(spawner: &'s mut P) -> Self {
+        Self { spawner, planned: VecDeque::new(), goal: Goal::Home }
+    }
+
+    /// Of a task that is over. Where nobody could take over what stays here, nothing does.
+    fn at_end(spawner: &'s mut P) -> Self {
+        let stays = spawner.shared().pool == Pool::WorkStealing;
+        Self { goal: if stays { Goal::Here } else { Goal::Home }, ..Self::new(spawner) }
+    }
+}
 
 impl Stand {
     /// For a task that will be admitted before the granules' owner lets go of them.
-    pub fn new(whole: &(dyn Untyped + 'static), asked: Asked) -> Self {
+    pub fn new(whole: &(dyn Untyped + 'static), asked: Asked, unordered: bool) -> Self {
         let mut own = Own::default();
         match asked {
             Asked::Ranges(ranges) => own.rights = ranges.rights(),
             Asked::Plan(plan) => own.plan = Some(plan),
         }
-        Self { whole: NonNull::from(whole), pending: AtomicU32::new(0), own: UnsafeCell::new(own) }
+        Self { whole: NonNull::from(whole), pending: AtomicU32::new(0), unordered, own: UnsafeCell::new(own) }
     }
 
     pub fn whole(&self) -> &(dyn Untyped + 'static) {
@@ -132,33 +170,38 @@ impl Stand {
     ///
     /// The caller has left the task here, and something that is the task's keeps this until the task has run.
     pub unsafe fn enter(&self, spawner: &mut impl Spawn) {
-        let mut planned = Planned::new();
+        let mut grants = Grants::new(spawner);
         // SAFETY: by the caller's promise.
         unsafe {
             if self.lines().pool.is_some() {
-                Self::send(self.into(), spawner);
+                Self::send(self.into(), &mut grants);
             } else if self.own().plan.is_some() {
-                planned.push_back(self.into());
+                grants.planned.push_back(self.into());
             } else {
-                Self::line_up(self.into(), spawner, &mut planned);
+                Self::line_up(self.into(), None, &mut grants);
             }
-            Self::consider_all(planned, spawner);
+            Self::consider_all(&mut grants);
         }
     }
 
-    /// Takes all places.
+    /// Takes all places, or gets in line for those that others have. It may have been told that it could have this one.
     ///
     /// # Safety
     ///
-    /// The caller has what is the stand's own; no more afterwards.
-    unsafe fn line_up(stand: NonNull<Self>, spawner: &mut impl Spawn, planned: &mut Planned) {
+    /// The caller has what is the stand's own, which has nothing and stands nowhere; no more afterwards.
+    unsafe fn line_up(stand: NonNull<Self>, told: Option<usize>, grants: &mut Grants<'_, impl Spawn>) {
         // SAFETY: the task has not run, which keeps it, until the caller's own count is counted down.
         let this = unsafe { stand.as_ref() };
         // SAFETY: by the caller's promise.
-        let Own { rights, places, .. } = unsafe { this.own() };
+        let Own { rights, places, tries, .. } = unsafe { this.own() };
         *places = rights.granules().map(|(granule, write)| Place::new(granule, write)).collect();
         let places = &places[..];
         places.iter().for_each(|place| place.belongs_to(this));
+        if this.unordered && *tries < MOST_TRIES && places.len() <= MOST_AT_ONCE {
+            *tries += 1;
+            // SAFETY: by the caller's promise.
+            return unsafe { Self::try_at_once(stand, told, grants) };
+        }
         // Relaxed: shown to others by the locks.
         this.pending.store(places.len() as u32 + 1, Relaxed);
         let enter = |line: &mut Line, place| u32::from(line.enter(place));
@@ -174,7 +217,41 @@ impl Stand {
         let own = u32::from(!planted!("claim-sent-twice"));
         // SAFETY: those that were granted here are counted here, once. The one more is counted with them: others may have
         // granted all that was not, and would be gone with the task.
-        unsafe { Self::grant(stand, granted + own, spawner, planned) };
+        unsafe { Self::grant(stand, granted + own, grants) };
+    }
+
+    /// Takes all places if it can have them all now; whoever waits for one of them is overtaken. If not, the task has none of
+    /// them, so that nobody waits for it, and tries again when it is told so at one that it could not have. Was it told so at this
+    /// one and does not take it, others are told.
+    ///
+    /// # Safety
+    ///
+    /// The caller has what is the stand's own; no more afterwards.
+    unsafe fn try_at_once(stand: NonNull<Self>, told: Option<usize>, grants: &mut Grants<'_, impl Spawn>) {
+        // SAFETY: the task has not run, which keeps it.
+        let this = unsafe { stand.as_ref() };
+        // SAFETY: by the caller's promise.
+        let Own { places, hope, .. } = unsafe { this.own() };
+        let most = this.lines().overtaking;
+        // Relaxed: shown to others by the locks.
+        this.pending.store(1, Relaxed);
+        let mut others = Granted::default();
+        // Ascending, as they all do.
+        let mut locked: SmallVec<[_; 8]> = places.iter().map(|place| this.line(place).lock()).collect();
+        *hope = locked.iter().zip(&*places).position(|(line, place)| !line.may_be_taken(place.write, most));
+        if let Some(at) = *hope {
+            if let Some(told) = told.filter(|_| !planted!("told-in-vain-keeps-quiet")) {
+                locked[told].tell_hopeful(&mut others);
+            }
+            locked[at].hope(&places[at]);
+            // From here on it is whoever's who tells it.
+            drop(locked);
+            return Self::tell(others, grants);
+        }
+        locked.iter_mut().zip(&*places).for_each(|(line, place)| line.overtake(place.write));
+        drop(locked);
+        // SAFETY: it is counted here, once, as it has all and stands in no line.
+        unsafe { Self::grant(stand, 1, grants) };
     }
 
     /// Counts places that were granted, and sends the task if there are no others, or asks for its plan. Unless it does so,
@@ -183,7 +260,7 @@ impl Stand {
     /// # Safety
     ///
     /// Each place is counted once.
-    unsafe fn grant(stand: NonNull<Self>, places: u32, spawner: &mut impl Spawn, planned: &mut Planned) {
+    unsafe fn grant(stand: NonNull<Self>, places: u32, grants: &mut Grants<'_, impl Spawn>) {
         // SAFETY: until all places are counted the task has not run, which keeps the stand.
         let pending = unsafe { &(*stand.as_ptr()).pending };
         // AcqRel: the task comes after all that was done before with any of its granules, whoever has granted that.
@@ -197,18 +274,20 @@ impl Stand {
         if before == places {
             // SAFETY: the last one has all that is the stand's own.
             unsafe {
-                match stand.as_ref().own().plan {
-                    Some(_) if !planted!("plan-asked-once") => planned.push_back(stand),
-                    _ => Self::send(stand, spawner),
+                let own = stand.as_ref().own();
+                if own.hope.is_some() || own.plan.is_some() && !planted!("plan-asked-once") {
+                    grants.planned.push_back(stand);
+                } else {
+                    Self::send(stand, grants);
                 }
             }
         }
     }
 
     /// Tells all whose places these are.
-    fn tell(granted: Granted, spawner: &mut impl Spawn, planned: &mut Planned) {
+    fn tell(granted: Granted, grants: &mut Grants<'_, impl Spawn>) {
         // SAFETY: each place was granted just now, and its task waits to be told so.
-        granted.for_each(|stand| unsafe { Self::grant(stand, 1, spawner, planned) });
+        granted.for_each(|stand| unsafe { Self::grant(stand, 1, grants) });
     }
 
     /// Asks the plans of those who have all that was named so far, and of those who get there meanwhile.
@@ -216,24 +295,28 @@ impl Stand {
     /// # Safety
     ///
     /// The caller has what is the stands' own.
-    unsafe fn consider_all(mut planned: Planned, spawner: &mut impl Spawn) {
-        while let Some(stand) = planned.pop_front() {
+    unsafe fn consider_all(grants: &mut Grants<'_, impl Spawn>) {
+        while let Some(stand) = grants.planned.pop_front() {
             // SAFETY: by the caller's promise, or as it was granted its last place.
-            unsafe { Self::consider(stand, spawner, &mut planned) };
+            unsafe { Self::consider(stand, grants) };
         }
     }
 
     /// # Safety
     ///
     /// As there.
-    unsafe fn consider(stand: NonNull<Self>, spawner: &mut impl Spawn, planned: &mut Planned) {
+    unsafe fn consider(stand: NonNull<Self>, grants: &mut Grants<'_, impl Spawn>) {
         // SAFETY: the task waits, and keeps it.
         let this = unsafe { stand.as_ref() };
         // SAFETY: by the caller's promise.
         let own = unsafe { this.own() };
+        if let Some(told) = own.hope.take() {
+            // SAFETY: it has nothing and stands nowhere.
+            return unsafe { Self::line_up(stand, Some(told), grants) };
+        }
         let plan = own.plan.as_mut().expect("it has a plan");
         let (outcome, granted) = this.ask(plan, &own.rights, From::Lines);
-        granted.into_iter().for_each(|granted| Self::tell(granted, spawner, planned));
+        granted.into_iter().for_each(|granted| Self::tell(granted, grants));
         own.rounds += 1;
         let asked = match outcome {
             Ok(asked) if asked.are_within(&own.rights) => None,
@@ -245,12 +328,12 @@ impl Stand {
         };
         let Some(asked) = asked else {
             // SAFETY: it is the caller's, and has all that it wants.
-            return unsafe { Self::send(stand, spawner) };
+            return unsafe { Self::send(stand, grants) };
         };
         own.rights = if own.rounds < MOST_ROUNDS { asked } else { this.everything() }.rights();
-        this.give_back(&take(&mut own.places), spawner, planned);
+        this.give_back(&take(&mut own.places), grants);
         // SAFETY: it has nothing and stands nowhere.
-        unsafe { Self::line_up(stand, spawner, planned) };
+        unsafe { Self::line_up(stand, None, grants) };
     }
 
     /// Asks a plan what it wants where its task has this. Returns also who was granted granules because it looked at them.
@@ -267,7 +350,7 @@ impl Stand {
     }
 
     /// Waits on this worker until the task has all that it claims, where a [pool](super::pool) of locks keeps tasks apart.
-    fn obtain(&self, own: &mut Own, pool: &Pool, worker: usize) -> Result<(), JoinError> {
+    fn obtain(&self, own: &mut Own, pool: &Locks, worker: usize) -> Result<(), JoinError> {
         loop {
             let asked = match &mut own.plan {
                 None => own.rights.clone(),
@@ -303,35 +386,72 @@ impl Stand {
     /// # Safety
     ///
     /// The caller has what is the stand's own; no more afterwards.
-    unsafe fn send(stand: NonNull<Self>, spawner: &mut impl Spawn) {
+    unsafe fn send(stand: NonNull<Self>, grants: &mut Grants<'_, impl Spawn>) {
         // SAFETY: the task has not run, which keeps the stand.
         let this = unsafe { stand.as_ref() };
         // SAFETY: by the caller's promise.
         let own = unsafe { this.own() };
         let task = own.task.take().expect("it was left here before it took any place");
         let lines = this.lines();
+        let Grants { spawner, goal, .. } = grants;
         if let Some(pool) = &lines.pool {
             return if task.may_go_anywhere() {
-                task.send_to(pool.next(), false, spawner);
+                task.send_to(pool.next(), false, *spawner);
             } else {
-                task.send(spawner);
+                task.send(*spawner);
             };
         }
         // The end of a plan is the application's as well.
         quietly(|| own.plan = None);
-        if task.may_go_anywhere() && !own.rights.is_empty() {
-            let home = lines.homes.visit(&own.rights);
-            own.home = Some(home);
-            task.send_to(home, true, spawner);
-        } else {
-            task.send(spawner);
+        if !task.may_go_anywhere() || own.rights.is_empty() {
+            return task.send(*spawner);
+        }
+        let home = lines.homes.visit(&own.rights);
+        match goal {
+            Goal::Home => {
+                lines.homes.begin(home);
+                own.home = Some(home);
+                task.send_to(home, true, *spawner);
+            }
+            Goal::Here => task.keep(*spawner),
         }
     }
 
-    fn give_back(&self, places: &[Place], spawner: &mut impl Spawn, planned: &mut Planned) {
+    fn give_back(&self, places: &[Place], grants: &mut Grants<'_, impl Spawn>) {
         for place in places {
             let granted = self.line(place).lock().leave();
-            Self::tell(granted, spawner, planned);
+            Self::tell(granted, grants);
+        }
+    }
+
+    /// The same at the end of a task. What it has written is read first by those who have hoped for that, and then taken in
+    /// order: so readers go side by side who have waited for a while. (After each writer there is one such time, as in locks that
+    /// are phase-fair: Brandenburg, Anderson, "Spin-Based Reader-Writer Synchronization for Multiprocessor Real-Time Systems",
+    /// Real-Time Systems 46, 2010, section 3.)
+    fn give_back_at_end(&self, places: &[Place], grants: &mut Grants<'_, impl Spawn>) {
+        let most = self.lines().overtaking;
+        let mut kept: SmallVec<[&Place; 4]> = SmallVec::new();
+        for place in places {
+            let mut line = self.line(place).lock();
+            let hopeful = line.step_down(most);
+            let granted = if hopeful.is_empty() {
+                line.leave()
+            } else {
+                kept.push(place);
+                hopeful
+            };
+            drop(line);
+            Self::tell(granted, grants);
+        }
+        // SAFETY: each was told just now.
+        unsafe { Self::consider_all(grants) };
+        if !kept.is_empty() {
+            for place in kept {
+                let granted = self.line(place).lock().leave();
+                Self::tell(granted, grants);
+            }
+            // SAFETY: as above.
+            unsafe { Self::consider_all(grants) };
         }
     }
 
@@ -382,14 +502,13 @@ impl Stand {
         if let (Some(pool), Some(worker)) = (&self.lines().pool, own.locked) {
             return pool.end(worker, &self.lines().shared);
         }
-        let mut planned = Planned::new();
-        self.give_back(&own.places, spawner, &mut planned);
+        let homes = &self.lines().homes;
         if let Some(home) = own.home {
-            let homes = &self.lines().homes;
             homes.over(home);
-            homes.look(&own.rights);
         }
-        // SAFETY: each was granted its last place just now.
-        unsafe { Self::consider_all(planned, spawner) };
+        homes.look(&own.rights);
+        let mut grants = Grants::at_end(spawner);
+        self.give_back_at_end(&own.places, &mut grants);
+        grants.spawner.offer();
     }
 }

@@ -1,0 +1,122 @@
+//! Tasks that do not mind the order.
+
+use super::{Watched, many, mixed, settings};
+use crate::common::{Flag, on_each, watchdog};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use xtasking::{Claim, Granules, Pool, Runtime, Shutdown};
+
+/// So many readers go before a writer who waits, on two workers.
+const MOST: usize = 16;
+
+/// A reader has the granule until the flag is set, and a writer waits for it, which is told by the number.
+fn held(rt: &Runtime, granules: &Granules) -> (Flag, Arc<AtomicU64>) {
+    let (hold, written) = (Flag::default(), Arc::new(AtomicU64::new(0)));
+    let (held, noted) = (hold.clone(), written.clone());
+    rt.task(()).core(0).claim(granules.read(0..1)).spawn(move |(), _| held.wait());
+    rt.task(()).core(1).claim(granules.write(0..1)).spawn(move |(), _| noted.store(1, Relaxed));
+    (hold, written)
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "on threads of the system")]
+fn readers_overtake_a_writer_but_not_for_ever() {
+    let _watched = watchdog();
+    let rt = Runtime::builder().workers(2).build().unwrap();
+    let granules = rt.granules(1);
+    let (hold, written) = held(&rt, &granules);
+    let readers: Vec<_> = (0..3 * MOST)
+        .map(|_| {
+            let written = written.clone();
+            let task = rt.task(()).core(1).claim(granules.read(0..1).unordered());
+            task.submit(move |(), _| written.load(Relaxed))
+        })
+        .collect();
+    // One that does mind the order comes after the writer.
+    let last = written.clone();
+    let last = rt.task(()).core(1).claim(granules.read(0..1)).submit(move |(), _| last.load(Relaxed));
+    let mut readers = readers.into_iter().map(|reader| reader.join().unwrap());
+    let overtaking: Vec<u64> = readers.by_ref().take(MOST).collect();
+    assert_eq!(overtaking, [0; MOST]);
+    hold.set();
+    assert!(readers.all(|written| written == 1), "the writer has its turn");
+    assert_eq!(last.join().unwrap(), 1);
+}
+
+/// Who has all but one of its granules would keep others from them; who does not mind the order has none.
+#[test]
+#[cfg_attr(miri, ignore = "on threads of the system")]
+fn who_waits_keeps_nobody_waiting() {
+    let _watched = watchdog();
+    let rt = Runtime::builder().workers(2).build().unwrap();
+    let granules = rt.granules(2);
+    let (hold, written) = held(&rt, &granules);
+    let both = rt.task(()).core(1).claim(granules.write(0..2).unordered()).submit(|(), _| ());
+    rt.task(()).core(1).claim(granules.write(1..2)).submit(|(), _| ()).join().unwrap();
+    assert!(!both.is_finished() && written.load(Relaxed) == 0);
+    hold.set();
+    both.join().unwrap();
+}
+
+/// A claim to some granules here and there, and what it reads and writes.
+fn some<'g>(granules: &'g Granules, number: u64) -> (Claim<'g>, [Vec<u32>; 2]) {
+    let mut all: [Vec<u32>; 2] = [Vec::new(), Vec::new()];
+    let writes = mixed(number + 7000).is_multiple_of(3);
+    for at in 0..1 + mixed(number + 1000) % 3 {
+        let granule = (mixed(3 * number + at) % 8) as u32;
+        if !all[usize::from(writes)].contains(&granule) {
+            all[usize::from(writes)].push(granule);
+        }
+    }
+    let mut claim = granules.read(0..0);
+    for &granule in &all[0] {
+        claim = claim.and_read(granule..granule + 1);
+    }
+    for &granule in &all[1] {
+        claim = claim.and_write(granule..granule + 1);
+    }
+    (if mixed(number + 2000).is_multiple_of(4) { claim } else { claim.unordered() }, all)
+}
+
+#[test]
+fn all_run_whatever_their_order() {
+    on_each(settings(), |setting| {
+        let rt = setting.build();
+        let granules = rt.granules(8);
+        let watched = Watched::new(&granules);
+        let ran = Arc::new(AtomicUsize::new(0));
+        let group = rt.group();
+        for number in 0..u64::from(many(1000)) {
+            let (claim, [read, written]) = some(&granules, number);
+            let (watched, ran) = (watched.clone(), ran.clone());
+            rt.task(()).of(&group).claim(claim).spawn(move |(), _| {
+                watched.visit(read.into_iter(), false);
+                watched.visit(written.into_iter(), true);
+                ran.fetch_add(1, Relaxed);
+            });
+        }
+        group.wait().unwrap();
+        assert_eq!(ran.load(Relaxed), many(1000) as usize);
+    });
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "on threads of the system")]
+fn a_shutdown_serves_or_drops_all_who_hope() {
+    for shutdown in [Shutdown::Drain, Shutdown::Cancel] {
+        let _watched = watchdog();
+        let rt = Runtime::builder().workers(2).pool(Pool::WorkStealing).build().unwrap();
+        let granules = rt.granules(8);
+        let ran = Arc::new(AtomicUsize::new(0));
+        for number in 0..1000 {
+            let ran = ran.clone();
+            let (claim, _) = some(&granules, number);
+            rt.task(()).claim(claim).spawn(move |(), _| _ = ran.fetch_add(1, Relaxed));
+        }
+        rt.shutdown(shutdown);
+        if matches!(shutdown, Shutdown::Drain) {
+            assert_eq!(ran.load(Relaxed), 1000);
+        }
+        assert_eq!(Arc::strong_count(&ran), 1, "tasks are lost");
+    }
+}
