@@ -252,9 +252,9 @@ fn a_granule_given_back_beside_one_who_comes_to_hope_is_told() {
     });
 }
 
-/// Two hope for a granule. The first of them may still lack another one when it is told, and the second has to be told then.
+/// Two hope for a granule. The first of them may still lack another one when it is told.
 #[test]
-fn who_is_told_in_vain_tells_the_next() {
+fn all_who_hope_for_the_same_get_it() {
     model(2, || {
         let (runtime, drivers) = standing(2);
         let (granules, shelves) = granules(&runtime);

@@ -58,6 +58,28 @@ fn who_waits_keeps_nobody_waiting() {
     both.join().unwrap();
 }
 
+/// Who is told that a granule is to be had, and lacks another one, tells the next who hopes for the first.
+#[test]
+#[cfg_attr(miri, ignore = "on threads of the system")]
+fn who_is_told_in_vain_tells_the_next() {
+    let _watched = watchdog();
+    let rt = Runtime::builder().workers(3).build().unwrap();
+    let granules = rt.granules(2);
+    let holds = [0, 1].map(|core| {
+        let hold = Flag::default();
+        let (held, granule) = (hold.clone(), u32::from(core));
+        rt.task(()).core(core).claim(granules.write(granule..granule + 1)).spawn(move |(), _| held.wait());
+        hold
+    });
+    let both = rt.task(()).core(2).claim(granules.write(0..2).unordered()).submit(|(), _| ());
+    let next = rt.task(()).core(2).claim(granules.write(0..1).unordered()).submit(|(), _| ());
+    holds[0].set();
+    next.join().unwrap();
+    assert!(!both.is_finished());
+    holds[1].set();
+    both.join().unwrap();
+}
+
 /// A claim to some granules here and there, and what it reads and writes.
 fn some<'g>(granules: &'g Granules, number: u64) -> (Claim<'g>, [Vec<u32>; 2]) {
     let mut all: [Vec<u32>; 2] = [Vec::new(), Vec::new()];
