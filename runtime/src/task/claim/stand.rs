@@ -17,6 +17,7 @@ use crate::sync::{AcqRel, Acquire, AtomicU32, Relaxed, Release, SpinMutex, Unsaf
 use crate::task::builder::sealed::Spawn;
 use crate::task::waiting::Waiting;
 use crate::task::{JoinError, catch, quietly};
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::mem::take;
@@ -24,7 +25,7 @@ use core::ptr::NonNull;
 use smallvec::SmallVec;
 
 /// A plan that has changed its mind so often gets all granules.
-const MOST_ROUNDS: u32 = 16;
+pub(super) const MOST_ROUNDS: u32 = 16;
 
 /// See the module's documentation.
 pub(crate) struct Stand {
@@ -40,22 +41,31 @@ pub(crate) struct Stand {
 type Places = SmallVec<[Place; 3]>;
 
 #[derive(Default)]
-struct Own {
+pub(super) struct Own {
     /// What it has, or wants to have.
-    rights: Rights,
+    pub rights: Rights,
     places: Places,
-    task: Option<Waiting>,
-    plan: Option<Plan>,
-    rounds: u32,
+    pub task: Option<Waiting>,
+    pub plan: Option<Plan>,
+    pub rounds: u32,
     /// What the plan has come to.
-    failure: Option<JoinError>,
+    pub failure: Option<JoinError>,
     /// The worker that the task was sent to since it is at home there.
     home: Option<usize>,
     /// The worker whose slot in the pool of locks says what it has.
     locked: Option<usize>,
+    /// The [buckets](super::toggle) that are locked for the task; none if those who run it see to that.
+    pub buckets: Option<Box<[u32]>>,
     /// The task has been seen to begin.
     #[cfg(debug_assertions)]
     runs: bool,
+}
+
+impl Own {
+    /// Slot of the epoch of the task, which waits here.
+    pub fn epoch(&self) -> Option<u8> {
+        self.task.as_ref().and_then(Waiting::epoch)
+    }
 }
 
 impl Drop for Own {
@@ -111,7 +121,7 @@ impl Stand {
     ///
     /// Nobody else has what is the stand's own.
     #[expect(clippy::mut_from_ref, reason = "by the caller's promise")]
-    unsafe fn own(&self) -> &mut Own {
+    pub(super) unsafe fn own(&self) -> &mut Own {
         // SAFETY: by the caller's promise.
         self.own.with_mut(|own| unsafe { &mut *own })
     }
@@ -135,7 +145,9 @@ impl Stand {
         let mut planned = Planned::new();
         // SAFETY: by the caller's promise.
         unsafe {
-            if self.lines().pool.is_some() {
+            if let Some(toggle) = &self.lines().toggle {
+                self.enter_bucket(toggle, spawner);
+            } else if self.lines().pool.is_some() {
                 Self::send(self.into(), spawner);
             } else if self.own().plan.is_some() {
                 planned.push_back(self.into());
@@ -254,7 +266,7 @@ impl Stand {
     }
 
     /// Asks a plan what it wants where its task has this. Returns also who was granted granules because it looked at them.
-    fn ask(&self, plan: &mut Plan, held: &Rights, from: From) -> (Result<Ranges, JoinError>, Vec<Granted>) {
+    pub(super) fn ask(&self, plan: &mut Plan, held: &Rights, from: From) -> (Result<Ranges, JoinError>, Vec<Granted>) {
         let mut seen =
             Seen { whole: self.whole(), held, asked: Ranges::default(), granted: Vec::new(), from };
         let outcome = catch(|| plan(&mut seen));
@@ -262,7 +274,7 @@ impl Stand {
         (outcome.map(|()| asked).map_err(JoinError::panicked), granted)
     }
 
-    fn everything(&self) -> Ranges {
+    pub(super) fn everything(&self) -> Ranges {
         Ranges::all(self.lines().count())
     }
 
@@ -350,6 +362,9 @@ impl Stand {
         if let Some(pool) = &lines.pool {
             self.obtain(own, pool, worker)?;
         }
+        if let Some(toggle) = lines.toggle.as_ref().filter(|_| own.buckets.is_none()) {
+            self.obtain_buckets(own, toggle)?;
+        }
         let slot = |granule: u32| &lines.all[granule as usize].0;
         // Relaxed: whoever poisoned one of these comes before the task.
         if lines.is_poisoned.load(Relaxed)
@@ -381,6 +396,9 @@ impl Stand {
         }
         if let (Some(pool), Some(worker)) = (&self.lines().pool, own.locked) {
             return pool.end(worker, &self.lines().shared);
+        }
+        if let Some(toggle) = &self.lines().toggle {
+            return toggle.unlock(&take(&mut own.buckets).unwrap_or_default());
         }
         let mut planned = Planned::new();
         self.give_back(&own.places, spawner, &mut planned);
