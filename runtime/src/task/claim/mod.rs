@@ -40,3 +40,5 @@ pub use directory::Directory;
 pub use granules::Granules;
 pub use held::Held;
 pub use spawner::{Claiming, Within};
+#[cfg(all(test, model = "loom"))]
+pub(crate) use toggle::{BucketLock, Phase};

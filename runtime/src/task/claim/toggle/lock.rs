@@ -5,7 +5,7 @@ use crate::sync::{Acquire, AtomicU32, Backoff, Relaxed, Release};
 /// See the module's documentation. (In order, since a host that locks its own bucket for each task would else keep others out
 /// who come now and then.)
 #[derive(Default)]
-pub(in super::super) struct Lock {
+pub(crate) struct Lock {
     /// The number that the next one draws.
     next: AtomicU32,
     /// The number of who has it, or is to have it.

@@ -58,7 +58,9 @@ use core::ops::Range;
 use core::ptr::NonNull;
 use smallvec::SmallVec;
 
-pub(crate) use phase::Phase;
+#[cfg(all(test, model = "loom"))]
+pub(crate) use self::lock::Lock as BucketLock;
+pub(crate) use self::phase::Phase;
 
 /// A host with so many tasks in its inner buckets goes to inner mode.
 const THRESHOLD: usize = under_model(64, 2) as usize;

@@ -54,7 +54,13 @@ impl Phase {
             // AcqRel: the Acquire pairs with the Release of `open`, also by way of those who claimed before.
             self.next.fetch_add(1, AcqRel)
         };
-        (bucket < self.buckets).then_some(Claimed { phase: self, bucket: bucket as usize })
+        if bucket >= self.buckets {
+            if planted!("toggle-latecomer-counted") {
+                self.done.fetch_add(1, Release);
+            }
+            return None;
+        }
+        Some(Claimed { phase: self, bucket: bucket as usize })
     }
 
     /// Whether somebody else could claim a bucket just now, as far as can be seen.
