@@ -135,7 +135,8 @@ fn add(
     range: std::ops::Range<u32>,
 ) -> Handle<()> {
     let task = runtime.task(());
-    let task = if let Some(core) = core { task.core(core) } else { task }.claim(granules.write(range.clone()));
+    let task =
+        if let Some(core) = core { task.core(core) } else { task }.claim(granules.write(range.clone()));
     task.submit_with(move |(), mut held, _cx| range.for_each(|granule| held.get_mut(granule).add(1)))
 }
 

@@ -266,7 +266,12 @@ impl Stand {
     }
 
     /// Asks a plan what it wants where its task has this. Returns also who was granted granules because it looked at them.
-    pub(super) fn ask(&self, plan: &mut Plan, held: &Rights, from: From) -> (Result<Ranges, JoinError>, Vec<Granted>) {
+    pub(super) fn ask(
+        &self,
+        plan: &mut Plan,
+        held: &Rights,
+        from: From,
+    ) -> (Result<Ranges, JoinError>, Vec<Granted>) {
         let mut seen =
             Seen { whole: self.whole(), held, asked: Ranges::default(), granted: Vec::new(), from };
         let outcome = catch(|| plan(&mut seen));
@@ -359,12 +364,16 @@ impl Stand {
             return Err(failure);
         }
         let lines = self.lines();
-        if let Some(pool) = &lines.pool {
-            self.obtain(own, pool, worker)?;
+        let obtained = match (&lines.pool, &lines.toggle) {
+            (Some(pool), _) => self.obtain(own, pool, worker),
+            (None, Some(toggle)) if own.buckets.is_none() => self.obtain_buckets(own, toggle),
+            _ => Ok(()),
+        };
+        if obtained.is_err() {
+            // Who is told of it finds the plan gone.
+            quietly(|| own.plan = None);
         }
-        if let Some(toggle) = lines.toggle.as_ref().filter(|_| own.buckets.is_none()) {
-            self.obtain_buckets(own, toggle)?;
-        }
+        obtained?;
         let slot = |granule: u32| &lines.all[granule as usize].0;
         // Relaxed: whoever poisoned one of these comes before the task.
         if lines.is_poisoned.load(Relaxed)

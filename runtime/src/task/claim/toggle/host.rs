@@ -35,8 +35,7 @@ struct Work {
 }
 
 /// Like all messages of the runtime's own they do what they have to when tasks are cancelled, too.
-static HOST: VTable =
-    VTable { run: host, locate: locate_nothing, cancel: host, describe: describe_nothing };
+static HOST: VTable = VTable { run: host, locate: locate_nothing, cancel: host, describe: describe_nothing };
 static THIEF: VTable =
     VTable { run: thief, locate: locate_nothing, cancel: thief, describe: describe_nothing };
 
@@ -61,11 +60,7 @@ impl Drop for Message {
 
 /// What messages belong to: they are as urgent as most tasks.
 fn options(worker: usize) -> Options {
-    Options {
-        priority: Some(Priority::Normal),
-        place: Place::Core(worker as u16),
-        ..Options::default()
-    }
+    Options { priority: Some(Priority::Normal), place: Place::Core(worker as u16), ..Options::default() }
 }
 
 /// One message's time on a worker.

@@ -202,7 +202,8 @@ impl Bucket {
         let first = ranges.next()?.0.clone();
         let end = ranges.next_back().map_or(first.end, |last| last.0.end);
         let inner = |granule: u32| {
-            (u64::from(granule - self.range.start) * self.inner.len() as u64 / self.range.len() as u64) as usize
+            (u64::from(granule - self.range.start) * self.inner.len() as u64 / self.range.len() as u64)
+                as usize
         };
         (end <= self.range.end && inner(first.start) == inner(end - 1)).then(|| inner(first.start))
     }

@@ -40,7 +40,10 @@ impl Stand {
         own.rounds += 1;
         match self.ask(plan, &Rights::default(), From::Buckets).0 {
             Ok(asked) => own.rights = asked.rights(),
-            Err(failure) => own.failure = Some(failure),
+            Err(failure) => {
+                own.failure = Some(failure);
+                quietly(|| own.plan = None);
+            }
         }
     }
 
