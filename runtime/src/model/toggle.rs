@@ -191,3 +191,30 @@ fn an_idle_worker_is_called_to_help() {
         run(drivers, handles);
     });
 }
+
+/// Both span the two buckets.
+#[test]
+fn tasks_that_meet_in_two_buckets_do_not_block_each_other() {
+    model(2, || {
+        let (runtime, drivers) = standing(2);
+        let granules = granules(&runtime);
+        let handles = [add(&runtime, None, &granules, 1..3), add(&runtime, Some(1), &granules, 0..4)];
+        run(drivers, handles);
+    });
+}
+
+#[test]
+fn a_task_that_comes_while_a_host_leaves_is_run() {
+    model(3, || {
+        let (runtime, mut drivers) = standing(1);
+        let granules = granules(&runtime);
+        let first = add(&runtime, None, &granules, 0..1);
+        let mut driver = drivers.pop().unwrap();
+        let worker = thread::spawn(move || {
+            driver.step(8);
+            driver
+        });
+        let second = add(&runtime, None, &granules, 0..1);
+        run(vec![worker.join().unwrap()], [first, second]);
+    });
+}

@@ -134,7 +134,8 @@ impl Toggle {
         if moved > 0 {
             turn.go_on();
             let shared = turn.cx.shared().clone();
-            self.lock(&[number], &shared);
+            let locked: &[u32] = if planted!("toggle-phase-unlocked") { &[] } else { &[number] };
+            self.lock(locked, &shared);
             bucket.phase.open();
             // SAFETY: the caller is the host.
             unsafe { self.claim_all(number, filled > 1, &mut turn) };
@@ -143,11 +144,15 @@ impl Toggle {
                 backoff.wait();
                 shared.platform.interleave(true);
             }
-            self.unlock(&[number]);
+            self.unlock(locked);
         }
         let mut outer = bucket.outer.lock();
         // SAFETY: as above.
         let next = outer.tasks.front().map(|next| unsafe { next.as_ref().own() });
+        if planted!("toggle-host-looks-too-early") {
+            drop(outer);
+            outer = bucket.outer.lock();
+        }
         outer.has_host = next.is_some();
         next.map(|next| next.epoch().unwrap_or(epoch))
     }

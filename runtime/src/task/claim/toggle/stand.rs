@@ -52,7 +52,7 @@ impl Stand {
     pub(super) fn settles(&self, own: &mut Own, has: impl FnOnce() -> Rights) -> bool {
         let Some(plan) = &mut own.plan else { return true };
         // Then it has everything.
-        let mut settled = own.rounds >= MOST_ROUNDS;
+        let mut settled = own.rounds >= MOST_ROUNDS || planted!("toggle-plan-asked-once");
         if !settled {
             own.rounds += 1;
             let has = has();
@@ -78,7 +78,10 @@ impl Stand {
     pub(in super::super) fn obtain_buckets(&self, own: &mut Own, toggle: &Toggle) -> Result<(), JoinError> {
         self.foresee(own);
         while own.failure.is_none() && own.buckets.is_none() {
-            let covered = toggle.covered(&own.rights);
+            let mut covered = toggle.covered(&own.rights);
+            if planted!("toggle-locked-crosswise") {
+                covered.reverse();
+            }
             toggle.lock(&covered, &self.lines().shared);
             if self.settles(own, || toggle.all_of(&covered)) {
                 own.buckets = Some(covered.into_boxed_slice());
