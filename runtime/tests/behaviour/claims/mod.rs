@@ -7,11 +7,13 @@
 //! | `homes` | where tasks run |
 //! | `plans` | claims that depend on what is there |
 //! | `poison` | tasks that panic |
+//! | `toggle` | tasks that wait in buckets |
 
 mod data;
 mod homes;
 mod plans;
 mod poison;
+mod toggle;
 
 use crate::common::{Blame, Flag, Setting, eventually, lock, on_each, silence_tasks, watchdog};
 use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering::Relaxed};
