@@ -2,10 +2,10 @@
 
 use super::platform::standing;
 use super::{Watched, model};
+use crate::sync::global::AtomicU64;
 use crate::sync::{Relaxed, yield_now};
 use crate::task::{BucketLock, Phase};
 use crate::{Control, Directory, Driver, Granules, Handle, Runtime};
-use loom::sync::atomic::AtomicU32;
 use loom::thread;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -40,17 +40,18 @@ fn a_bucket_is_locked_by_one_at_a_time() {
 struct Inner<const BUCKETS: usize> {
     phase: Phase,
     buckets: [Watched; BUCKETS],
-    stolen: AtomicU32,
+    /// Of all executions, not of the model: nothing is ordered by it.
+    stolen: Arc<AtomicU64>,
 }
 
 impl<const BUCKETS: usize> Inner<BUCKETS> {
-    fn new() -> Arc<Self> {
+    fn new(stolen: &Arc<AtomicU64>) -> Arc<Self> {
         let buckets = [(); BUCKETS].map(|()| Watched::new(0));
-        Arc::new(Self { phase: Phase::new(BUCKETS), buckets, stolen: AtomicU32::new(0) })
+        Arc::new(Self { phase: Phase::new(BUCKETS), buckets, stolen: stolen.clone() })
     }
 
     /// What is in a bucket is taken out once, by whoever has claimed it.
-    fn claim_all(&self) -> u32 {
+    fn claim_all(&self) -> u64 {
         let mut count = 0;
         while let Some(claimed) = self.phase.claim() {
             let bucket = &self.buckets[claimed.bucket];
@@ -80,38 +81,45 @@ impl<const BUCKETS: usize> Inner<BUCKETS> {
     }
 }
 
+/// Whether thieves have ever stolen anything, in a model that shows what they do.
+fn with_thieves(preemptions: usize, run: impl Fn(&Arc<AtomicU64>) + Send + Sync + 'static) {
+    let stolen = Arc::new(AtomicU64::new(0));
+    let noted = stolen.clone();
+    model(preemptions, move || run(&noted));
+    assert!(stolen.load(Relaxed) > 0, "thieves came too late in all executions");
+}
+
 #[test]
 fn a_thief_beside_two_phases_is_in_none_or_counted() {
-    model(3, || {
-        let inner = Inner::<2>::new();
+    with_thieves(3, |stolen| {
+        let inner = Inner::<2>::new(stolen);
         let there = inner.clone();
         let thief = thread::spawn(move || there.steal());
         inner.host(2);
         thief.join().unwrap();
-        assert!(inner.stolen.load(Relaxed) <= 4);
     });
 }
 
 #[test]
 fn two_thieves_claim_different_buckets() {
-    model(2, || {
-        let inner = Inner::<3>::new();
+    with_thieves(2, |stolen| {
+        let inner = Inner::<3>::new(stolen);
         let thieves = [inner.clone(), inner.clone()].map(|there| thread::spawn(move || there.steal()));
-        inner.host(1);
+        inner.host(2);
         thieves.into_iter().for_each(|thief| thief.join().unwrap());
-        assert!(inner.stolen.load(Relaxed) <= 3);
     });
 }
 
 #[test]
 fn a_thief_that_unwinds_is_counted() {
-    model(2, || {
-        let inner = Inner::<2>::new();
+    with_thieves(2, |stolen| {
+        let inner = Inner::<2>::new(stolen);
         let there = inner.clone();
         let thief = thread::spawn(move || {
             let unwinds = catch_unwind(AssertUnwindSafe(|| {
                 if let Some(claimed) = there.phase.claim() {
                     there.buckets[claimed.bucket].set(0);
+                    there.stolen.fetch_add(1, Relaxed);
                     std::panic::resume_unwind(Box::new(()));
                 }
             }));
@@ -182,12 +190,19 @@ fn a_host_keeps_others_off_its_own_bucket() {
 /// Two inner buckets with a task each, and a worker that has nothing else to do.
 #[test]
 fn an_idle_worker_is_called_to_help() {
-    model(2, || {
+    with_thieves(3, |stolen| {
         let (runtime, mut drivers) = standing(2);
         // It has found nothing.
         drivers[1].step(8);
         let granules = granules(&runtime);
-        let handles = [add(&runtime, None, &granules, 0..1), add(&runtime, None, &granules, 1..2)];
+        let handles = [0, 1].map(|granule| {
+            let stolen = stolen.clone();
+            let task = runtime.task(()).claim(granules.write(granule..granule + 1));
+            task.submit_with(move |(), mut held, cx| {
+                held.get_mut(granule).add(1);
+                stolen.fetch_add(cx.worker() as u64, Relaxed);
+            })
+        });
         run(drivers, handles);
     });
 }
