@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 #[test]
 fn a_bucket_is_locked_by_one_at_a_time() {
-    model(3, || {
+    model(5, || {
         let bucket = Arc::new((BucketLock::default(), Watched::new(0)));
         let there = bucket.clone();
         let other = thread::spawn(move || {
@@ -91,7 +91,7 @@ fn with_thieves(preemptions: usize, run: impl Fn(&Arc<AtomicU64>) + Send + Sync 
 
 #[test]
 fn a_thief_beside_two_phases_is_in_none_or_counted() {
-    with_thieves(3, |stolen| {
+    with_thieves(4, |stolen| {
         let inner = Inner::<2>::new(stolen);
         let there = inner.clone();
         let thief = thread::spawn(move || there.steal());
@@ -168,7 +168,7 @@ fn run<const TASKS: usize>(drivers: Vec<Driver>, handles: [Handle<()>; TASKS]) {
 /// One host runs a task that reaches into the other one's bucket, where that one is in inner mode.
 #[test]
 fn a_task_that_spans_buckets_keeps_off_their_hosts() {
-    model(2, || {
+    model(5, || {
         let (runtime, drivers) = standing(2);
         let granules = granules(&runtime);
         let handles = [add(&runtime, None, &granules, 1..3), add(&runtime, None, &granules, 2..3)];
@@ -179,7 +179,7 @@ fn a_task_that_spans_buckets_keeps_off_their_hosts() {
 /// A host runs a task of its own bucket while one that is bound to another worker comes for a granule there.
 #[test]
 fn a_host_keeps_others_off_its_own_bucket() {
-    model(2, || {
+    model(5, || {
         let (runtime, drivers) = standing(2);
         let granules = granules(&runtime);
         let handles = [add(&runtime, None, &granules, 1..3), add(&runtime, Some(1), &granules, 1..2)];
@@ -190,7 +190,7 @@ fn a_host_keeps_others_off_its_own_bucket() {
 /// Two inner buckets with a task each, and a worker that has nothing else to do.
 #[test]
 fn an_idle_worker_is_called_to_help() {
-    with_thieves(3, |stolen| {
+    with_thieves(4, |stolen| {
         let (runtime, mut drivers) = standing(2);
         // It has found nothing.
         drivers[1].step(8);
@@ -210,7 +210,7 @@ fn an_idle_worker_is_called_to_help() {
 /// Both span the two buckets.
 #[test]
 fn tasks_that_meet_in_two_buckets_do_not_block_each_other() {
-    model(2, || {
+    model(4, || {
         let (runtime, drivers) = standing(2);
         let granules = granules(&runtime);
         let handles = [add(&runtime, None, &granules, 1..3), add(&runtime, Some(1), &granules, 0..4)];
@@ -220,7 +220,7 @@ fn tasks_that_meet_in_two_buckets_do_not_block_each_other() {
 
 #[test]
 fn a_task_that_comes_while_a_host_leaves_is_run() {
-    model(3, || {
+    model(5, || {
         let (runtime, mut drivers) = standing(1);
         let granules = granules(&runtime);
         let first = add(&runtime, None, &granules, 0..1);
@@ -231,5 +231,28 @@ fn a_task_that_comes_while_a_host_leaves_is_run() {
         });
         let second = add(&runtime, None, &granules, 0..1);
         run(vec![worker.join().unwrap()], [first, second]);
+    });
+}
+
+/// The first granule says which other one a task is to change, and is changed meanwhile: from one in the same inner bucket to
+/// one in the other worker's bucket.
+#[test]
+fn a_plan_that_wants_something_else_is_put_somewhere_else() {
+    model(3, || {
+        let (runtime, drivers) = standing(2);
+        let granules = granules(&runtime);
+        let set = runtime.task(()).core(1).claim(granules.write(0..1));
+        let first = set.submit_with(|(), mut held, _cx| held.get_mut(0).set(3));
+        let claim = granules.planned(|sight| {
+            if let Some(next) = sight.see(0, Watched::get) {
+                sight.write(next as u32..next as u32 + 1);
+            }
+        });
+        let second = runtime.task(()).claim(claim).submit_with(|(), mut held, _cx| {
+            let next = held.get(0).get() as u32;
+            held.get_mut(next).add(1);
+        });
+        let other = add(&runtime, None, &granules, 3..4);
+        run(drivers, [first, second, other]);
     });
 }
