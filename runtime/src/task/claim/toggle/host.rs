@@ -194,13 +194,13 @@ impl Toggle {
     unsafe fn claim_all(&self, number: u32, shares: bool, turn: &mut Turn<'_>) {
         let bucket = self.bucket(number);
         while let Some(claimed) = bucket.phase.claim() {
-            if shares && bucket.phase.has_more() {
-                self.call_thief(number, turn.cx);
-            }
             let tasks = &bucket.inner[claimed.bucket];
             // SAFETY: the inner bucket was claimed.
             while let Some(stand) = tasks.with_mut(|tasks| unsafe { (*tasks).pop_front() }) {
                 turn.go_on();
+                if shares && bucket.phase.has_more() && turn.cx.shared().is_anybody_hungry() {
+                    self.call_thief(number, turn.cx);
+                }
                 let task = {
                     // SAFETY: it was taken out just now.
                     let (this, own) = unsafe { (stand.as_ref(), stand.as_ref().own()) };

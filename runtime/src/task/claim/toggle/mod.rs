@@ -31,8 +31,8 @@
 //! - *The end.* A host is a message to its worker that is sent when something comes into an empty bucket; after each inner phase,
 //!   or when it goes over to inner mode and there is nothing to be done, it goes behind all else that its worker has to do.
 //!   So there is always a host where a task waits, and none else.
-//! - *Thieves* are called: who claims an inner bucket while there are more tells a worker that has nothing to do, if any has.
-//!   That one claims buckets of this host until none is left.
+//! - *Thieves* are called: who runs tasks of an inner bucket while others are left to be claimed tells a worker that has nothing
+//!   to do, as soon as there is one. That one claims buckets of this host until none is left.
 //! - *Tasks with objects, or bound to a place,* go where they have to, and take the locks of the outer buckets that they cover
 //!   there.
 //! - *What is not known in advance.* A task whose claim is planned waits where its plan says, as far as that can look: it looks
