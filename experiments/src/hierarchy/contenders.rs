@@ -35,6 +35,13 @@ pub(crate) static ALL: &[Entry] = &[
         start: nothing,
         more: Control::NumLock,
     },
+    Entry {
+        name: "toggle",
+        about: "tasks wait in buckets, which workers host and others may help with (Toggle)",
+        is_parallel: true,
+        start: nothing,
+        more: Control::Toggle,
+    },
 ];
 
 /// Each turn has a runtime and a hierarchy of its own.

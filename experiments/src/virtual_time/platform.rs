@@ -163,6 +163,13 @@ impl Platform for VirtualTime {
         }
     }
 
+    fn ran_within(&self, cost: u64) {
+        if let Some(core) = self.own_core() {
+            let body = self.costs.unit.saturating_mul(cost);
+            self.baton.spend(core, self.costs.task.saturating_add(body));
+        }
+    }
+
     fn put_into_queue(&self, heap: usize) {
         // Threads outside have no core that would take the time.
         let Some(core) = self.own_core() else { return };

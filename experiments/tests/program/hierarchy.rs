@@ -21,7 +21,7 @@ fn tasks_on_sub_trees_leave_what_they_must() {
     let results = report["results"].as_array().unwrap();
     let of = |name: &str| results.iter().filter(|result| result["implementation"] == name).count();
     // Two cases with two numbers of workers each.
-    assert_eq!(["lines", "coarse", "domlock", "numlock"].map(of), [4; 4]);
+    assert_eq!(["lines", "coarse", "domlock", "numlock", "toggle"].map(of), [4; 5]);
 }
 
 /// The same on any number of cores, and twice the same.

@@ -19,6 +19,7 @@
 //! | `claim` | tasks that claim ranges of granules |
 //! | `group` | tickets of the members of a group, and what comes after them |
 //! | `heap` | blocks that move between two cores |
+//! | `toggle` | buckets of granules, locked as wholes or claimed in parts |
 //! | `sets` | functions of a set beside who waits for them |
 //!
 //! # Bounds
@@ -47,6 +48,7 @@ mod ranked;
 mod sets;
 mod sleep;
 mod staff;
+mod toggle;
 mod version;
 
 use crate::sync::global::AtomicU64;

@@ -128,6 +128,12 @@ pub trait Platform: Send + Sync + 'static {
         let _ = part;
     }
 
+    /// The calling worker has run a task within a step of its own, in which it goes on to another one: of this annotated cost.
+    /// Of use to platforms on which each worker has a clock of its own.
+    fn ran_within(&self, cost: u64) {
+        let _ = cost;
+    }
+
     /// The calling worker has put a task into the queue that all share ([`Pool::Ranked`](crate::Pool::Ranked)), into the
     /// heap of that number. Of use to platforms on which each worker has a clock of its own.
     fn put_into_queue(&self, heap: usize) {

@@ -209,6 +209,11 @@ impl Context {
         unsafe { self.heap.free(const { class_of::<B>() }, task.cast()) };
     }
 
+    /// Counts one more task of an epoch in which another one waits meanwhile.
+    pub(crate) fn started(&mut self, epoch: u8) {
+        self.ledger.0.start(epoch);
+    }
+
     /// Says that a task of that epoch has finished.
     #[inline(always)]
     pub(crate) fn finished(&mut self, epoch: u8) {

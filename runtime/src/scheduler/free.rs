@@ -295,6 +295,17 @@ impl Context {
         self.observe_return(outer);
     }
 
+    /// Runs a task that was left somewhere, within the message that has found it.
+    ///
+    /// # Safety
+    ///
+    /// The task was given up to the caller, was noted, and has not been put into any pool.
+    pub(crate) unsafe fn run_left(&mut self, task: NonNull<Task>) {
+        self.observe_queued(1);
+        // SAFETY: by the caller's promise.
+        self.within(|cx| unsafe { cx.run_free(task) });
+    }
+
     /// Whether a task of which nothing is said would be dealt out and has no room where it would go, so that it is to run
     /// within its spawn. Where runs are watched a task must be one that can be named.
     #[inline(always)]

@@ -17,6 +17,8 @@ mod waiting;
 
 pub use access::{Access, AccessSet, Read, ReadLink, Write, WriteLink, Written};
 pub use builder::{RuntimeId, Spawner, TaskBuilder};
+#[cfg(all(test, model = "loom"))]
+pub(crate) use claim::{BucketLock, Phase};
 pub use claim::{Claim, Claiming, Control, Directory, Granules, Held, Sight, Within};
 pub use failure::{Failure, JoinError, PanicPayload};
 pub use group::{After, Alone, Group, Immediate, Membership, Of};

@@ -5,6 +5,7 @@ use super::{MOST_OBJECTS, Task};
 use crate::annotation::Place;
 use crate::object::Fetch;
 use crate::pool::{Pool, Ranking};
+use crate::scheduler::Context;
 use core::ptr::NonNull;
 
 /// A task as its spawner left it: admitted and complete.
@@ -30,6 +31,42 @@ impl Waiting {
     /// Whether nothing is said of where the task goes.
     pub fn may_go_anywhere(&self) -> bool {
         matches!(self, Self::Bare(_, options) if matches!(options.place, Place::Here))
+    }
+
+    /// Slot of the epoch of the task, if it is of one.
+    pub fn epoch(&self) -> Option<u8> {
+        match self {
+            // SAFETY: the task was left here by a spawner that owned it.
+            Self::Ready(task, ..) | Self::Bare(task, _) => Some(unsafe { task.as_ref() }.meta.epoch()),
+            Self::Free(..) | Self::Envoys(..) => None,
+        }
+    }
+
+    /// What the task costs, in multiples of a small one.
+    pub fn cost(&self) -> u64 {
+        match self {
+            Self::Ready(_, options, _) | Self::Bare(_, options) | Self::Free(_, options) => {
+                1 + u64::from(options.cost)
+            }
+            Self::Envoys(..) => 1,
+        }
+    }
+
+    /// Notes that a task was spawned which [may go anywhere](Self::may_go_anywhere), and waits here for now.
+    pub fn note(&self, spawner: &mut impl Spawn) {
+        if let Self::Bare(task, _) = self {
+            // SAFETY: the task was left here by this spawner, which owned it.
+            unsafe { spawner.note(*task) };
+        }
+    }
+
+    /// Runs such a task within what runs on this worker; sends another one.
+    pub fn run_within(self, mut cx: &mut Context) {
+        match self {
+            // SAFETY: the task was left here by a spawner that owned it, and is the caller's.
+            Self::Bare(task, _) => unsafe { cx.run_left(task) },
+            other => other.send(&mut cx),
+        }
     }
 
     /// Sends such a task to a worker; in a pool where others may take tasks over they may have it, or not.

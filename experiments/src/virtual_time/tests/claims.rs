@@ -2,6 +2,7 @@
 
 use super::*;
 use std::sync::Arc;
+use xtasking::{Control, Directory};
 
 /// Tasks of 1000 ns on as many cores, each with its claim; how long they take together.
 fn makespan<const CORES: usize>(
@@ -62,4 +63,46 @@ fn who_waits_for_a_claim_keeps_no_core() {
     assert!(lock(&began).is_some_and(|time| time < 500));
     assert_eq!(clocks.makespan(), 2010);
     assert_eq!(clocks.cores()[1].blocked, 0);
+}
+
+/// All tasks are in the bucket of one worker, in as many parts as there are workers: the others take parts of it over.
+#[test]
+fn who_has_nothing_to_do_takes_a_part_of_a_bucket() {
+    for seed in 0..10 {
+        let (rt, clocks) = begin(4, seed);
+        let granules = rt.granules_with(Control::Toggle, Directory::default(), [(); 64]);
+        // Each in a part of its own.
+        let spawn = |part: u32| {
+            let (clocks, range) = (clocks.clone(), 4 * part..4 * part + 4);
+            rt.task(()).claim(granules.write(range)).spawn(move |(), _| clocks.spend(1000));
+        };
+        (0..40).for_each(|number| spawn(number % 4));
+        drop(rt);
+        // As if they were dealt out, but for the messages, and until all are seen to have nothing to do.
+        let makespan = clocks.makespan();
+        assert!((10_100..11_500).contains(&makespan), "{makespan}");
+        assert_eq!(clocks.cores().iter().map(|core| core.busy / 1000).sum::<u64>(), 40);
+    }
+}
+
+/// Tasks that a host runs itself take as long as others; those who need its bucket wait for one of them, not for all.
+#[test]
+fn a_host_takes_the_time_of_each_of_its_tasks() {
+    for seed in 0..10 {
+        let (rt, clocks) = begin(2, seed);
+        let granules = rt.granules_with(Control::Toggle, Directory::default(), [(); 64]);
+        let spend = |clocks: &Clocks| {
+            let clocks = clocks.clone();
+            move |(), _: &mut xtasking::Context| clocks.spend(1000)
+        };
+        for _ in 0..3 {
+            rt.task(()).claim(granules.write(0..64)).spawn(spend(&clocks));
+        }
+        rt.task(()).core(1).claim(granules.write(0..1)).spawn(spend(&clocks));
+        drop(rt);
+        let cores = clocks.cores();
+        assert!((4010..=4040).contains(&clocks.makespan()), "{}", clocks.makespan());
+        let (host, other) = (cores[0], cores[1]);
+        assert_eq!((host.busy, other.busy), (3030, 1010));
+    }
 }

@@ -354,6 +354,12 @@ impl Platform for Simulation {
         }
     }
 
+    fn ran_within(&self, cost: u64) {
+        if let Some(timeline) = &self.timeline {
+            timeline.lock().ran_within(cost);
+        }
+    }
+
     fn put_into_queue(&self, heap: usize) {
         if let Some(timeline) = &self.timeline {
             timeline.lock().use_queue(heap);

@@ -145,6 +145,12 @@ impl Timeline {
         }
     }
 
+    /// The core that runs has run a task within its step, of that annotated cost.
+    pub fn ran_within(&mut self, cost: u64) {
+        let body = self.costs.unit.saturating_mul(cost);
+        self.spend(self.costs.task.saturating_add(body));
+    }
+
     /// The core to go on next; it is taken out of those that are due.
     pub fn next(&mut self) -> Option<usize> {
         if self.since_turn >= TURN && !self.due.is_empty() {

@@ -172,6 +172,8 @@ pub(super) enum From {
     Worker(usize),
     /// From a worker that has: it does not lock anything more.
     Holder,
+    /// From anywhere, into [buckets](super::toggle) that nobody has locked.
+    Buckets,
 }
 
 impl Seen<'_> {
@@ -185,6 +187,7 @@ impl Seen<'_> {
 struct Glance<'a> {
     lines: &'a Lines,
     slot: &'a Slot,
+    granule: u32,
     from: From,
     granted: &'a mut Vec<Granted>,
 }
@@ -202,11 +205,12 @@ impl<'a> Glance<'a> {
                 true
             }
             From::Holder => false,
+            From::Buckets => lines.toggle.as_ref().is_some_and(|toggle| toggle.try_lock(granule)),
         };
         may.then(|| {
             #[cfg(debug_assertions)]
             slot.watch.enter(false);
-            Self { lines, slot, from, granted }
+            Self { lines, slot, granule, from, granted }
         })
     }
 }
@@ -220,6 +224,9 @@ impl Drop for Glance<'_> {
         }
         if let (From::Worker(worker), Some(pool)) = (self.from, &self.lines.pool) {
             return pool.unlock(worker);
+        }
+        if let Some(toggle) = &self.lines.toggle {
+            return toggle.unlock_one(self.granule);
         }
         let granted = self.slot.line.lock().leave();
         if !granted.is_empty() {

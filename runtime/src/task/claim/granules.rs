@@ -6,6 +6,7 @@ use super::homes::Homes;
 use super::line::Line;
 use super::pool::Pool;
 use super::rights::Rights;
+use super::toggle::Toggle;
 use crate::memory::{Reclaim, Retired};
 use crate::scheduler::{Runtime, Shared};
 use crate::sync::{AtomicBool, Padded, Relaxed, SpinMutex, UnsafeCell};
@@ -74,6 +75,7 @@ pub(super) struct Lines {
     pub overtaking: u32,
     /// If it is not the lines that keep tasks apart.
     pub pool: Option<Pool>,
+    pub toggle: Option<Box<Toggle>>,
     pub directory: Directory,
 }
 
@@ -174,6 +176,7 @@ impl Runtime {
             homes: Homes::new(data.len(), shared.seats.len()),
             overtaking: (READERS * shared.seats.len()) as u32,
             pool: control.pool(&shared, data.len() as u32),
+            toggle: control.toggle(&shared, data.len() as u32),
             shared,
             all: data.iter().map(|_| Padded(slot())).collect(),
             is_poisoned: AtomicBool::new(false),

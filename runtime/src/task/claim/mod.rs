@@ -15,7 +15,7 @@
 //! | `spawner` | how a task gets there, and what it does when it is over |
 //! | `directory` | where things are, to be looked up before anything is claimed |
 //! | `held` | what a task that has its granules sees of their data |
-//! | `control`, `pool` | other ways to keep tasks apart, for comparison |
+//! | `control`, `pool`, `toggle` | other ways to keep tasks apart, for comparison |
 //! | `homes` | the workers where granules are at home |
 //! | `watch` | in debug builds: sees that nobody is at a granule who must not be |
 
@@ -30,6 +30,7 @@ mod pool;
 mod rights;
 mod spawner;
 mod stand;
+mod toggle;
 #[cfg(debug_assertions)]
 mod watch;
 
@@ -39,3 +40,5 @@ pub use directory::Directory;
 pub use granules::Granules;
 pub use held::Held;
 pub use spawner::{Claiming, Within};
+#[cfg(all(test, model = "loom"))]
+pub(crate) use toggle::{BucketLock, Phase};

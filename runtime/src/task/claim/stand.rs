@@ -18,6 +18,7 @@ use crate::sync::{AcqRel, Acquire, AtomicU32, Relaxed, Release, SpinMutex, Unsaf
 use crate::task::builder::sealed::Spawn;
 use crate::task::waiting::Waiting;
 use crate::task::{JoinError, catch, quietly};
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::mem::take;
@@ -29,7 +30,7 @@ const MOST_AT_ONCE: usize = 16;
 /// Who has tried so often stands in line like all others.
 const MOST_TRIES: u32 = 32;
 /// A plan that has changed its mind so often gets all granules.
-const MOST_ROUNDS: u32 = 16;
+pub(super) const MOST_ROUNDS: u32 = 16;
 
 /// See the module's documentation.
 pub(crate) struct Stand {
@@ -47,26 +48,35 @@ pub(crate) struct Stand {
 type Places = SmallVec<[Place; 3]>;
 
 #[derive(Default)]
-struct Own {
+pub(super) struct Own {
     /// What it has, or wants to have.
-    rights: Rights,
+    pub rights: Rights,
     places: Places,
-    task: Option<Waiting>,
-    plan: Option<Plan>,
-    rounds: u32,
+    pub task: Option<Waiting>,
+    pub plan: Option<Plan>,
+    pub rounds: u32,
     /// How often it has tried to get all at once.
     tries: u32,
     /// It has nothing, and will try again when it is told so at this place.
     hope: Option<usize>,
     /// What the plan has come to.
-    failure: Option<JoinError>,
+    pub failure: Option<JoinError>,
     /// The worker that the task was sent to since it is at home there.
     home: Option<usize>,
     /// The worker whose slot in the pool of locks says what it has.
     locked: Option<usize>,
+    /// The [buckets](super::toggle) that are locked for the task; none if those who run it see to that.
+    pub buckets: Option<Box<[u32]>>,
     /// The task has been seen to begin.
     #[cfg(debug_assertions)]
     runs: bool,
+}
+
+impl Own {
+    /// Slot of the epoch of the task, which waits here.
+    pub fn epoch(&self) -> Option<u8> {
+        self.task.as_ref().and_then(Waiting::epoch)
+    }
 }
 
 impl Drop for Own {
@@ -149,7 +159,7 @@ impl Stand {
     ///
     /// Nobody else has what is the stand's own.
     #[expect(clippy::mut_from_ref, reason = "by the caller's promise")]
-    unsafe fn own(&self) -> &mut Own {
+    pub(super) unsafe fn own(&self) -> &mut Own {
         // SAFETY: by the caller's promise.
         self.own.with_mut(|own| unsafe { &mut *own })
     }
@@ -173,7 +183,9 @@ impl Stand {
         let mut grants = Grants::new(spawner);
         // SAFETY: by the caller's promise.
         unsafe {
-            if self.lines().pool.is_some() {
+            if let Some(toggle) = &self.lines().toggle {
+                self.enter_bucket(toggle, grants.spawner);
+            } else if self.lines().pool.is_some() {
                 Self::send(self.into(), &mut grants);
             } else if self.own().plan.is_some() {
                 grants.planned.push_back(self.into());
@@ -337,7 +349,12 @@ impl Stand {
     }
 
     /// Asks a plan what it wants where its task has this. Returns also who was granted granules because it looked at them.
-    fn ask(&self, plan: &mut Plan, held: &Rights, from: From) -> (Result<Ranges, JoinError>, Vec<Granted>) {
+    pub(super) fn ask(
+        &self,
+        plan: &mut Plan,
+        held: &Rights,
+        from: From,
+    ) -> (Result<Ranges, JoinError>, Vec<Granted>) {
         let mut seen =
             Seen { whole: self.whole(), held, asked: Ranges::default(), granted: Vec::new(), from };
         let outcome = catch(|| plan(&mut seen));
@@ -345,7 +362,7 @@ impl Stand {
         (outcome.map(|()| asked).map_err(JoinError::panicked), granted)
     }
 
-    fn everything(&self) -> Ranges {
+    pub(super) fn everything(&self) -> Ranges {
         Ranges::all(self.lines().count())
     }
 
@@ -467,9 +484,16 @@ impl Stand {
             return Err(failure);
         }
         let lines = self.lines();
-        if let Some(pool) = &lines.pool {
-            self.obtain(own, pool, worker)?;
+        let obtained = match (&lines.pool, &lines.toggle) {
+            (Some(pool), _) => self.obtain(own, pool, worker),
+            (None, Some(toggle)) if own.buckets.is_none() => self.obtain_buckets(own, toggle),
+            _ => Ok(()),
+        };
+        if obtained.is_err() {
+            // Who is told of it finds the plan gone.
+            quietly(|| own.plan = None);
         }
+        obtained?;
         let slot = |granule: u32| &lines.all[granule as usize].0;
         // Relaxed: whoever poisoned one of these comes before the task.
         if lines.is_poisoned.load(Relaxed)
@@ -501,6 +525,9 @@ impl Stand {
         }
         if let (Some(pool), Some(worker)) = (&self.lines().pool, own.locked) {
             return pool.end(worker, &self.lines().shared);
+        }
+        if let Some(toggle) = &self.lines().toggle {
+            return toggle.unlock(&take(&mut own.buckets).unwrap_or_default());
         }
         let homes = &self.lines().homes;
         if let Some(home) = own.home {

@@ -1,17 +1,17 @@
 //! What tasks see and change of the data of their granules, and how long these live.
 
-use super::{many, mixed, settings};
-use crate::common::{Dropped, Setting, lock, on_each, silence_tasks, watchdog};
+use super::{CONTROLS, granules_of, many, mixed, settings, under_each};
+use crate::common::{Blame, Dropped, Setting, lock, on_each, silence_tasks, watchdog};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
-use xtasking::{Context, Granules, Held, JoinError, Sequencing};
+use xtasking::{Context, Control, Granules, Held, JoinError, Runtime, Sequencing};
 
 /// Writers change two granules in plain memory, readers find both alike; with objects and groups and without.
 #[test]
 fn data_are_changed_by_one_and_read_by_many() {
-    on_each(settings(), |setting| {
+    under_each(settings(), |setting, control| {
         let rt = setting.build();
-        let granules = rt.granules_of(vec![0u64; 8]);
+        let granules = granules_of(&rt, control, vec![0u64; 8]);
         let (sum, log) = (rt.plain(0u64).pin(Sequencing).build(), rt.plain(0u64).pin(Sequencing).build());
         let group = rt.group();
         let mut submitted = Vec::new();
@@ -94,9 +94,9 @@ fn the_data_say_who_came_first() {
 #[test]
 fn a_task_reaches_what_it_has_claimed_and_nothing_else() {
     silence_tasks();
-    on_each(settings(), |setting| {
+    under_each(settings(), |setting, control| {
         let rt = setting.build();
-        let granules = rt.granules_of(0..5u32);
+        let granules = granules_of(&rt, control, 0..5u32);
         let claim = granules.read(0..2).and_write(1..2).and_write(3..4);
         let seen = rt.task(()).claim(claim).submit_with(|(), held, _| {
             assert_eq!(held.count(), 5);
@@ -124,9 +124,10 @@ fn a_task_reaches_what_it_has_claimed_and_nothing_else() {
     });
 }
 
-fn living(rt: &xtasking::Runtime) -> (Granules<Dropped>, Arc<AtomicUsize>) {
+fn living(rt: &Runtime, control: Control) -> (Granules<Dropped>, Arc<AtomicUsize>) {
     let gone = Arc::new(AtomicUsize::new(0));
-    (rt.granules_of((0..3).map(|_| Dropped(gone.clone()))), gone)
+    let data: Vec<_> = (0..3).map(|_| Dropped(gone.clone())).collect();
+    (granules_of(rt, control, data), gone)
 }
 
 fn finds_all(held: &Held<'_, Dropped>) {
@@ -136,9 +137,9 @@ fn finds_all(held: &Held<'_, Dropped>) {
 /// No task owns the granules, and yet they are there for all that was spawned before nobody had them any more.
 #[test]
 fn granules_outlive_the_tasks_that_wait_for_them() {
-    on_each(settings(), |setting| {
+    under_each(settings(), |setting, control| {
         let rt = setting.build();
-        let (granules, gone) = living(&rt);
+        let (granules, gone) = living(&rt, control);
         let group = rt.group();
         for number in 0..many(200) {
             let claim = if number % 3 == 0 {
@@ -167,9 +168,9 @@ fn granules_outlive_a_chain_of_follow_ups() {
         let task = cx.task(()).begin_operation().claim(held.write(0..3));
         task.spawn_with(move |(), held, cx| go_on(&held, left - 1, cx, done));
     }
-    on_each(settings(), |setting| {
+    under_each(settings(), |setting, control| {
         let rt = setting.build();
-        let (granules, gone) = living(&rt);
+        let (granules, gone) = living(&rt, control);
         let (done, all) = rt.promise();
         let first = rt.task(()).claim(granules.read(0..1));
         first.spawn_with(move |(), held, cx| go_on(&held, many(300), cx, done));
@@ -184,9 +185,9 @@ fn granules_outlive_a_chain_of_follow_ups() {
 #[test]
 fn what_a_task_holds_is_claimed_by_its_follow_ups_only() {
     silence_tasks();
-    on_each(settings(), |setting| {
+    under_each(settings(), |setting, control| {
         let rt = Arc::new(setting.build());
-        let (granules, _gone) = living(&rt);
+        let (granules, _gone) = living(&rt, control);
         let there = Arc::downgrade(&rt);
         let task = rt.task(()).claim(granules.read(0..1)).submit_with(move |(), held, _| {
             let rt = there.upgrade().expect("it is joined");
@@ -216,25 +217,27 @@ fn a_refused_task_claims_nothing() {
     if cfg!(miri) {
         return;
     }
-    let _watched = watchdog();
-    let failures = Arc::new(Mutex::new(Vec::new()));
-    let told = failures.clone();
-    let builder = Setting::Simulation { cores: 2, seed: 5 }.builder().memory_limit(1 << 20);
-    let rt = builder.on_failure(move |failure| lock(&told).push(failure.error)).build().unwrap();
-    let granules = rt.granules_of([0u32]);
-    let dropped = Arc::new(AtomicUsize::new(0));
-    let mut spawned = 0;
-    while lock(&failures).is_empty() {
-        let held = Dropped(dropped.clone());
-        let claim = granules.planned(move |sight| {
-            let _ = &held;
-            sight.write(0..1);
-        });
-        rt.task(()).claim(claim).spawn_with(|(), mut held, _| *held.get_mut(0) += 1);
-        spawned += 1;
+    for control in CONTROLS {
+        let (_watched, _blame) = (watchdog(), Blame(control));
+        let failures = Arc::new(Mutex::new(Vec::new()));
+        let told = failures.clone();
+        let builder = Setting::Simulation { cores: 2, seed: 5 }.builder().memory_limit(1 << 20);
+        let rt = builder.on_failure(move |failure| lock(&told).push(failure.error)).build().unwrap();
+        let granules = granules_of(&rt, control, [0u32]);
+        let dropped = Arc::new(AtomicUsize::new(0));
+        let mut spawned = 0;
+        while lock(&failures).is_empty() {
+            let held = Dropped(dropped.clone());
+            let claim = granules.planned(move |sight| {
+                let _ = &held;
+                sight.write(0..1);
+            });
+            rt.task(()).claim(claim).spawn_with(|(), mut held, _| *held.get_mut(0) += 1);
+            spawned += 1;
+        }
+        assert!(matches!(lock(&failures)[0], JoinError::OutOfMemory));
+        rt.shutdown(xtasking::Shutdown::Drain);
+        assert_eq!(dropped.load(Relaxed), spawned);
+        assert_eq!(lock(&failures).len(), 1);
     }
-    assert!(matches!(lock(&failures)[0], JoinError::OutOfMemory));
-    rt.shutdown(xtasking::Shutdown::Drain);
-    assert_eq!(dropped.load(Relaxed), spawned);
-    assert_eq!(lock(&failures).len(), 1);
 }

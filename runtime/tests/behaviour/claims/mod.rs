@@ -7,18 +7,43 @@
 //! | `homes` | where tasks run |
 //! | `plans` | claims that depend on what is there |
 //! | `poison` | tasks that panic |
+//! | `toggle` | tasks that wait in buckets |
 //! | `unordered` | tasks that do not mind the order |
 
 mod data;
 mod homes;
 mod plans;
 mod poison;
+mod toggle;
 mod unordered;
 
-use crate::common::{Flag, Setting, eventually, lock, on_each, silence_tasks, watchdog};
+use crate::common::{Blame, Flag, Setting, eventually, lock, on_each, silence_tasks, watchdog};
 use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
-use xtasking::{Granules, JoinError, Pool, Priority, Runtime, Sequencing, Shutdown};
+use xtasking::{Control, Directory, Granules, JoinError, Pool, Priority, Runtime, Sequencing, Shutdown};
+
+/// All ways to keep tasks apart. What tests promise of them all holds whatever the order.
+const CONTROLS: [Control; 5] =
+    [Control::Lines, Control::Coarse, Control::DomLock, Control::NumLock, Control::Toggle];
+
+/// Runs a test's body in each of some settings, in each of these ways.
+fn under_each(settings: impl Iterator<Item = Setting>, body: impl Fn(Setting, Control)) {
+    on_each(settings, |setting| {
+        for control in CONTROLS {
+            let _blame = Blame(control);
+            body(setting, control);
+        }
+    });
+}
+
+/// Granules with these data, kept in that way.
+fn granules_of<D: Send + Sync + 'static>(
+    rt: &Runtime,
+    control: Control,
+    data: impl IntoIterator<Item = D>,
+) -> Granules<D> {
+    rt.granules_with(control, Directory::default(), data)
+}
 
 fn settings() -> impl Iterator<Item = Setting> {
     // Miri has no affinity of threads, and is slow.
@@ -66,9 +91,9 @@ fn mixed(number: u64) -> u64 {
 
 #[test]
 fn writers_are_alone_and_all_run() {
-    on_each(settings(), |setting| {
+    under_each(settings(), |setting, control| {
         let rt = setting.build();
-        let granules = rt.granules(16);
+        let granules = granules_of(&rt, control, [(); 16]);
         let watched = Watched::new(&granules);
         let ran = Arc::new(AtomicUsize::new(0));
         let group = rt.group();
@@ -159,9 +184,9 @@ fn a_writer_is_not_starved() {
 
 #[test]
 fn claims_go_with_objects_of_all_kinds() {
-    on_each(settings(), |setting| {
+    under_each(settings(), |setting, control| {
         let rt = setting.build();
-        let granules = rt.granules(4);
+        let granules = granules_of(&rt, control, [(); 4]);
         let (a, b) = (rt.plain(0u64).pin(Sequencing).build(), rt.plain(0u64).pin(Sequencing).build());
         let group = rt.group();
         for number in 0..100u32 {
@@ -184,9 +209,9 @@ fn claims_go_with_objects_of_all_kinds() {
 #[test]
 fn granules_are_given_back_whatever_happens() {
     silence_tasks();
-    on_each(settings(), |setting| {
+    under_each(settings(), |setting, control| {
         let rt = setting.build();
-        let granules = rt.granules(2);
+        let granules = granules_of(&rt, control, [(); 2]);
         let bomb = rt.task(()).claim(granules.write(0..2)).submit(|(), _| panic!("a task"));
         assert!(matches!(bomb.join(), Err(JoinError::Panicked(_))));
         let cancelled = {
@@ -208,10 +233,11 @@ fn granules_are_given_back_whatever_happens() {
 #[test]
 #[cfg_attr(miri, ignore = "on threads of the system")]
 fn a_shutdown_serves_or_drops_all_that_stand_in_line() {
-    for shutdown in [Shutdown::Drain, Shutdown::Cancel] {
-        let _watched = watchdog();
+    let ends = [Shutdown::Drain, Shutdown::Cancel];
+    for (shutdown, control) in ends.iter().flat_map(|&end| CONTROLS.map(|control| (end, control))) {
+        let (_watched, _blame) = (watchdog(), Blame(control));
         let rt = Runtime::builder().workers(2).pool(Pool::WorkStealing).build().unwrap();
-        let granules = rt.granules(4);
+        let granules = granules_of(&rt, control, [(); 4]);
         let ran = Arc::new(AtomicUsize::new(0));
         for number in 0..1000u32 {
             let ran = ran.clone();

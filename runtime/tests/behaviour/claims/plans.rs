@@ -1,11 +1,11 @@
 //! Claims that depend on what is there.
 
-use super::{many, mixed, settings};
+use super::{granules_of, many, mixed, settings, under_each};
 use crate::common::{Dropped, Setting, lock, on_each, silence_tasks, watchdog};
 use std::panic::panic_any;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
-use xtasking::{JoinError, Runtime, Shutdown, Sight};
+use xtasking::{Control, JoinError, Runtime, Shutdown, Sight};
 
 /// Follows links as far as they can be seen. Whether all could.
 fn chase(sight: &mut Sight<'_, '_, u32>, hops: u32, path: &mut Vec<u32>) -> bool {
@@ -22,9 +22,9 @@ fn chase(sight: &mut Sight<'_, '_, u32>, hops: u32, path: &mut Vec<u32>) -> bool
 #[test]
 fn a_body_finds_what_its_plan_has_found() {
     const ROOMS: u32 = 12;
-    on_each(settings(), |setting| {
+    under_each(settings(), |setting, control| {
         let rt = setting.build();
-        let rooms = rt.granules_of((0..ROOMS).map(|room| (room + 1) % ROOMS));
+        let rooms = granules_of(&rt, control, (0..ROOMS).map(|room| (room + 1) % ROOMS));
         let (group, rounds) = (rt.group(), Arc::new(AtomicUsize::new(0)));
         for number in 0..u64::from(many(400)) {
             let chance = mixed(number) as u32;
@@ -94,9 +94,9 @@ fn a_glance_waits_its_turn() {
 #[test]
 fn a_plan_that_panics_fails_its_task_alone() {
     silence_tasks();
-    on_each(settings(), |setting| {
+    under_each(settings(), |setting, control| {
         let rt = setting.build();
-        let granules = rt.granules_of([0u32; 3]);
+        let granules = granules_of(&rt, control, [0u32; 3]);
         // At once, with something in its hands, while it looks, and by what is not there.
         for failing in 0..4 {
             let (dropped, mut round) = (Arc::new(AtomicUsize::new(0)), 0);
@@ -125,9 +125,9 @@ fn a_plan_that_panics_fails_its_task_alone() {
 /// One that names something else each time gets everything.
 #[test]
 fn a_plan_that_does_not_settle_comes_to_an_end() {
-    on_each(settings(), |setting| {
+    under_each(settings(), |setting, control| {
         let rt = setting.build();
-        let granules = rt.granules_of([0u32; 5]);
+        let granules = granules_of(&rt, control, [0u32; 5]);
         let rounds = Arc::new(AtomicU32::new(0));
         let counted = rounds.clone();
         let claim = granules.planned(move |sight| {
@@ -140,17 +140,19 @@ fn a_plan_that_does_not_settle_comes_to_an_end() {
             .task(())
             .claim(claim)
             .submit_with(|(), held, _| held.granules().filter(|&(_, write)| write).count());
-        assert_eq!(task.join().unwrap(), 5);
-        assert!((3..100).contains(&rounds.load(Relaxed)));
+        // Unless that is locked anyway, which it then wants a part of.
+        let written = task.join().unwrap();
+        assert!(written == 5 || control != Control::Lines && written == 1);
+        assert!((2..100).contains(&rounds.load(Relaxed)));
         others.into_iter().for_each(|other| other.join().unwrap());
     });
 }
 
 #[test]
 fn a_plan_may_name_nothing() {
-    on_each(settings(), |setting| {
+    under_each(settings(), |setting, control| {
         let rt = setting.build();
-        let granules = rt.granules_of([0u32; 2]);
+        let granules = granules_of(&rt, control, [0u32; 2]);
         let none =
             rt.task(()).claim(granules.planned(|_| ())).submit_with(|(), held, _| held.granules().count());
         assert_eq!(none.join().unwrap(), 0);
@@ -163,7 +165,7 @@ fn a_plan_may_name_nothing() {
         let task = rt.task(()).claim(named).submit_with(|(), held, _| held.granules().collect::<Vec<_>>());
         assert_eq!(task.join().unwrap(), [(0, true), (1, true)]);
         // There are no granules at all.
-        let nowhere = rt.granules_of([0u32; 0]);
+        let nowhere = granules_of(&rt, control, [0u32; 0]);
         rt.task(())
             .claim(nowhere.planned(|sight| assert_eq!(sight.count(), 0)))
             .submit(|(), _| ())
@@ -183,9 +185,9 @@ fn what_is_added_to_a_plan_is_checked_at_once() {
 /// A plan spawns tasks of its own, which claim what it has claimed.
 #[test]
 fn a_plan_may_spawn() {
-    on_each(settings(), |setting| {
+    under_each(settings(), |setting, control| {
         let rt = Arc::new(setting.build());
-        let granules = rt.granules_of([0u32; 2]);
+        let granules = granules_of(&rt, control, [0u32; 2]);
         let (there, own) = (Arc::downgrade(&rt), granules.clone());
         let (asked, spawned) = (Arc::new(AtomicU32::new(0)), rt.group());
         let counted = asked.clone();
@@ -226,9 +228,9 @@ impl Drop for Bomb {
 #[test]
 fn a_plan_whose_drop_panics_does_no_harm() {
     silence_tasks();
-    on_each(settings(), |setting| {
+    under_each(settings(), |setting, control| {
         let rt = setting.build();
-        let granules = rt.granules_of([0u32; 2]);
+        let granules = granules_of(&rt, control, [0u32; 2]);
         let first = rt.task(()).claim(granules.write(0..1)).submit_with(|(), _, _| ());
         let bomb = Bomb;
         let claim = granules.planned(move |sight| {
@@ -264,9 +266,9 @@ fn a_panic_that_nobody_hears_of_does_no_harm() {
 #[test]
 fn a_shutdown_serves_or_drops_plans_that_wait() {
     for shutdown in [Shutdown::Drain, Shutdown::Cancel] {
-        on_each(settings(), |setting| {
+        under_each(settings(), |setting, control| {
             let rt: Runtime = setting.build();
-            let granules = rt.granules_of(vec![1u32, 2, 3, 0]);
+            let granules = granules_of(&rt, control, vec![1u32, 2, 3, 0]);
             let ran = Arc::new(AtomicUsize::new(0));
             for number in 0..many(500) {
                 let ran = ran.clone();
