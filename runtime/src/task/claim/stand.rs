@@ -31,6 +31,8 @@ pub(crate) struct Stand {
     whole: NonNull<dyn Untyped>,
     /// How many places were not granted yet, and one more until all have been asked for.
     pending: AtomicU32,
+    /// It runs even where granules are poisoned.
+    even_poisoned: bool,
     /// Belongs to the spawner, then to whoever grants the last place, and then to the task. While the task waits, all may look
     /// at its places.
     own: UnsafeCell<Own>,
@@ -77,13 +79,18 @@ type Planned = VecDeque<NonNull<Stand>>;
 
 impl Stand {
     /// For a task that will be admitted before the granules' owner lets go of them.
-    pub fn new(whole: &(dyn Untyped + 'static), asked: Asked) -> Self {
+    pub fn new(whole: &(dyn Untyped + 'static), asked: Asked, even_poisoned: bool) -> Self {
         let mut own = Own::default();
         match asked {
             Asked::Ranges(ranges) => own.rights = ranges.rights(),
             Asked::Plan(plan) => own.plan = Some(plan),
         }
-        Self { whole: NonNull::from(whole), pending: AtomicU32::new(0), own: UnsafeCell::new(own) }
+        let (whole, own) = (NonNull::from(whole), UnsafeCell::new(own));
+        Self { whole, pending: AtomicU32::new(0), even_poisoned, own }
+    }
+
+    pub fn even_poisoned(&self) -> bool {
+        self.even_poisoned
     }
 
     pub fn whole(&self) -> &(dyn Untyped + 'static) {
@@ -255,8 +262,9 @@ impl Stand {
 
     /// Asks a plan what it wants where its task has this. Returns also who was granted granules because it looked at them.
     fn ask(&self, plan: &mut Plan, held: &Rights, from: From) -> (Result<Ranges, JoinError>, Vec<Granted>) {
+        let (whole, even_poisoned) = (self.whole(), self.even_poisoned);
         let mut seen =
-            Seen { whole: self.whole(), held, asked: Ranges::default(), granted: Vec::new(), from };
+            Seen { whole, held, asked: Ranges::default(), granted: Vec::new(), from, even_poisoned };
         let outcome = catch(|| plan(&mut seen));
         let Seen { asked, granted, .. } = seen;
         (outcome.map(|()| asked).map_err(JoinError::panicked), granted)
@@ -350,15 +358,16 @@ impl Stand {
         if let Some(pool) = &lines.pool {
             self.obtain(own, pool, worker)?;
         }
-        let slot = |granule: u32| &lines.all[granule as usize].0;
-        // Relaxed: whoever poisoned one of these comes before the task.
-        if lines.is_poisoned.load(Relaxed)
-            && own.rights.granules().any(|(granule, _)| slot(granule).is_poisoned.load(Relaxed))
+        // Relaxed: whoever poisoned one of these comes before the task, and is counted until it is mended.
+        if !self.even_poisoned
+            && lines.poisoned.load(Relaxed) > 0
+            && own.rights.granules().any(|(granule, _)| lines.is_poisoned(granule))
         {
             return Err(JoinError::Poisoned);
         }
         #[cfg(debug_assertions)]
         {
+            let slot = |granule: u32| &lines.all[granule as usize].0;
             own.rights.granules().for_each(|(granule, write)| slot(granule).watch.enter(write));
             own.runs = true;
         }
