@@ -5,7 +5,16 @@ use super::load::Load;
 use super::sources::Source;
 use crate::cli::{Common, parse_count};
 use crate::lineup::help;
-use clap::Args;
+use clap::{Args, ValueEnum};
+
+/// Whether workers take tasks from each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Stealing {
+    /// Those with nothing to do.
+    On,
+    /// A task runs where it was sent.
+    Off,
+}
 
 /// Tasks on sub-trees of a hierarchy, kept apart in several ways, in thousands of tasks a second; with --virtual on as many
 /// workers as wanted, in virtual time.
@@ -27,6 +36,14 @@ pub struct Options {
     /// Granules of the hierarchy [default: 4,096, but no more than nodes]
     #[arg(long, value_name = "N")]
     pub granules: Option<u32>,
+
+    /// Whether workers with nothing to do take tasks of others: on, off, or both, one after the other
+    #[arg(long, value_name = "HOW,…", value_enum, value_delimiter = ',', default_value = "on")]
+    pub stealing: Vec<Stealing>,
+
+    /// Tasks that are on their way at most [default: all; 100 where tasks change the hierarchy or panic]
+    #[arg(long, value_name = "N", value_parser = parse_count)]
+    pub in_flight: Option<u64>,
 
     /// In virtual time, which --workers as 14 or 64 share on any machine
     #[arg(long = "virtual")]
