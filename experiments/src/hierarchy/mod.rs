@@ -31,5 +31,6 @@ use crate::failure::Failure;
 
 /// Runs the experiment.
 pub fn run(options: &Options) -> Result<(), Failure> {
-    experiment::Experiment::new(options)?.carry_out(&options.common)
+    let options = options.completed();
+    experiment::Experiment::new(&options)?.carry_out(&options.common)
 }

@@ -13,15 +13,33 @@ use xtasking_hierarchy::Shape;
 #[command(next_help_heading = "Tasks")]
 pub struct Load {
     /// Nodes that a task names
-    #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "4")]
+    #[arg(
+        long,
+        value_name = "N,…",
+        value_delimiter = ',',
+        default_value = "4",
+        default_value_if("sweep", "nodes", "1,2,4,8,16,32")
+    )]
     pub nodes_per_task: Vec<usize>,
 
     /// How many of a hundred tasks read; the others write
-    #[arg(long, value_name = "PERCENT,…", value_delimiter = ',', default_value = "70")]
+    #[arg(
+        long,
+        value_name = "PERCENT,…",
+        value_delimiter = ',',
+        default_value = "70",
+        default_value_if("sweep", "reads", "0,25,50,70,90,100")
+    )]
     pub reads: Vec<u32>,
 
     /// How many of a hundred tasks insert or remove nodes, or link and unlink them where nodes have several parents
-    #[arg(long, value_name = "PERCENT,…", value_delimiter = ',', default_value = "0")]
+    #[arg(
+        long,
+        value_name = "PERCENT,…",
+        value_delimiter = ',',
+        default_value = "0",
+        default_value_if("sweep", "structural", "0,1,2,5,10")
+    )]
     pub structural: Vec<u32>,
 
     /// How many of a hundred tasks panic when they are half done, so that another one has to mend what they leave
@@ -29,7 +47,13 @@ pub struct Load {
     pub panics: Vec<u32>,
 
     /// How skewed the choice of nodes is: 1 is not at all, 16 is most
-    #[arg(long, value_name = "INDEX,…", value_delimiter = ',', default_value = "1,8")]
+    #[arg(
+        long,
+        value_name = "INDEX,…",
+        value_delimiter = ',',
+        default_value = "1,8",
+        default_value_if("sweep", "skew", "1,2,4,8,12,16")
+    )]
     pub skew: Vec<u32>,
 
     /// The fewest nodes that the sub-tree of a node has that is named

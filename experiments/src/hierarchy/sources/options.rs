@@ -44,7 +44,8 @@ pub struct Source {
     #[arg(long, value_name = "PATH")]
     pub from: Option<PathBuf>,
 
-    /// Nodes, of a hierarchy that is made up, or of several [default: 1M; treebank 2437666, random-dag 200k; with --quick, 100k]
+    /// Nodes, of a hierarchy that is made up, or of several [default: 1M; treebank 2437666, random-dag 200k; with --quick, and in
+    /// a sweep, 100k]
     #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = parse_count)]
     pub nodes: Vec<u64>,
 
@@ -95,6 +96,11 @@ impl Source {
         }
     }
 
+    /// Whether it is made up, so that it may have any size.
+    pub fn is_made_up(&self) -> bool {
+        !matches!(self.kind, Kind::Taxonomy | Kind::Wordnet | Kind::Files | Kind::Edges)
+    }
+
     /// The name that it has on the command line.
     pub fn name(&self) -> String {
         self.kind.to_possible_value().expect("no kind is skipped").get_name().to_string()
@@ -102,7 +108,7 @@ impl Source {
 
     /// Options of other hierarchies are no use, and who gives them expects something else.
     fn check(&self) -> Result<(), Failure> {
-        let read = matches!(self.kind, Kind::Taxonomy | Kind::Wordnet | Kind::Files | Kind::Edges);
+        let read = !self.is_made_up();
         let strays = [
             ("--from", self.from.is_some() && !read),
             ("--nodes", !self.nodes.is_empty() && read),
