@@ -54,13 +54,21 @@ pub(crate) fn draw(
     if !is_tree {
         targets.nodes().iter().zip(0..).for_each(|(node, position)| positions[node.index()] = position);
     }
-    let deed = |task: Task, random: &mut Random| {
+    // Where something was inserted that is not to be removed yet.
+    let mut grown: Vec<Node> = Vec::new();
+    let mut deed = |task: Task, random: &mut Random| {
         let node = task.nodes[0];
         let chance = random.below(u64::MAX);
         let kinds = if is_tree || shape.is_root(node) { 2 } else { 4 };
         match random.below(kinds) {
-            0 => Deed::Insert { under: node, chance },
-            1 => Deed::Remove { under: node },
+            0 => {
+                grown.push(node);
+                Deed::Insert { under: node, chance }
+            }
+            1 => {
+                let at = chance as usize % grown.len().max(1);
+                Deed::Remove { under: if grown.is_empty() { node } else { grown.swap_remove(at) } }
+            }
             2 => {
                 let (position, count): (u64, _) = (positions[node.index()], targets.len() as u64);
                 let low = position.saturating_sub(NEAR / 2).min(count.saturating_sub(NEAR));
