@@ -48,14 +48,14 @@ fn tasks_change_the_hierarchy_and_panic() {
     let json = directory.path().join("report.json");
     let json = json.to_str().unwrap();
     let hierarchies: [&[&str]; 2] =
-        [&["--nodes", "500,2k"], &["--hierarchy", "random-dag", "--nodes", "500"]];
+        [&["--nodes", "200,600"], &["--hierarchy", "random-dag", "--nodes", "300"]];
     for hierarchy in hierarchies {
-        let mut arguments = vec!["hierarchy", "--quick", "--tasks", "2k", "--workers", "2", "--json", json];
-        arguments.extend(["--skew", "2", "--structural", "0,30", "--panics", "1", "--stealing", "on,off"]);
+        let mut arguments = vec!["hierarchy", "--quick", "--tasks", "500", "--workers", "2", "--json", json];
+        arguments.extend(["--skew", "2", "--structural", "0,30", "--panics", "4", "--stealing", "on,off"]);
         arguments.extend(hierarchy);
         let stdout = passes(&xtasking(&arguments));
         assert!(
-            stdout.contains(" tasks panicked, ") && stdout.contains(", 30% structural, 1% panic"),
+            stdout.contains(" tasks panicked, ") && stdout.contains(", 30% structural, 4% panic"),
             "{stdout}"
         );
         let report: Value = serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap();
