@@ -207,7 +207,7 @@ impl<D: Send + Sync + 'static> Granules<D> {
     }
 
     /// Whether a task panicked while it had claimed the granule to write it. Later tasks that claim it fail with
-    /// [`JoinError::Poisoned`](crate::JoinError::Poisoned), until one has [mended](Claim::even_poisoned) it. (Only data are
+    /// [`JoinError::Poisoned`](crate::JoinError::Poisoned), until one has [mended](crate::Claim::even_poisoned) it. (Only data are
     /// poisoned: a task that never saw them, as it was spawned without them, does no harm.)
     ///
     /// # Panics
