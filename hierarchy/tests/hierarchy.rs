@@ -285,6 +285,50 @@ fn a_panic_poisons_what_was_written() {
     });
 }
 
+/// What a task has left half-written is mended by one that names the same nodes, or all that is poisoned, while others run.
+#[test]
+fn tasks_mend_what_a_panic_has_left() {
+    on_each(settings(), |setting| {
+        let rt = setting.build();
+        for control in CONTROLS {
+            let builder = Hierarchy::builder(generate::complete(3, 5).unwrap()).granules(9).control(control);
+            let tree = builder.build(&rt, |_| (0u8, 0u8));
+            let half_way = |node: Node| {
+                rt.task(()).claim(tree.node(node).write()).submit_with(move |(), held, cx| {
+                    let mut view = View::new(held);
+                    view.insert(node, (1, 0), cx).unwrap();
+                    view[node].0 = 1;
+                    panic!("a task");
+                })
+            };
+            let bombs = [1, 3].map(|node| half_way(Node(node)));
+            bombs.into_iter().for_each(|bomb| assert!(bomb.join().is_err()));
+            let mend = |mut view: View<'_, (u8, u8)>| {
+                let torn = view.all().filter(|(node, value)| view.is_poisoned(*node) && value.0 != value.1);
+                let torn: Vec<Node> = torn.map(|(node, _)| node).collect();
+                for &node in &torn {
+                    // A new one comes after its parent.
+                    if node.0 >= 121 { _ = view.remove(node).unwrap() } else { view[node].0 = 0 }
+                }
+                torn.len()
+            };
+            let by_name = tree.node(Node(1)).write().even_poisoned();
+            let first = rt.task(()).claim(by_name).submit_with(move |(), held, _| mend(View::new(held)));
+            let first = first.join().unwrap();
+            let rest = rt.task(()).claim(tree.write_poisoned());
+            let rest = rest.submit_with(move |(), held, _| mend(View::new(held))).join().unwrap();
+            // A node and a new one each.
+            assert_eq!((first, rest), (2, 2));
+            assert!(!tree.is_poisoned());
+            let whole = rt.task(()).claim(tree.node(Node(0)).read()).submit_with(|(), held, _| {
+                let view = View::new(held);
+                view.below(Node(0)).filter(|&node| view[node] == (0, 0)).count()
+            });
+            assert_eq!(whole.join().unwrap(), 121);
+        }
+    });
+}
+
 #[test]
 fn a_panicking_plan_is_its_tasks_panic() {
     let rt = rt();

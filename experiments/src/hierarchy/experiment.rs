@@ -1,10 +1,12 @@
 //! The options, checked and completed, and what one turn is.
 
-use super::Options;
+use super::cases::{Case, Cases, Doing};
+use super::changes;
 use super::contenders;
-use super::load::{Sizes, Tasks};
-use super::sources::Profile;
-use super::turn::{Spread, Times, Work, expected};
+use super::figures::{Figures, Watched};
+use super::ground::Setting;
+use super::options::Options;
+use super::turn::{Times, Turn, Work};
 use crate::failure::Failure;
 use crate::lineup::Lineup;
 use crate::progress::Progress;
@@ -16,27 +18,22 @@ use xtasking::Control;
 
 /// An experiment that can be run.
 pub(super) struct Experiment {
-    title: String,
-    profile: Profile,
-    notes: Vec<String>,
-    work: Work,
-    cases: Vec<String>,
+    cases: Cases,
+    names: Vec<String>,
     tasks: usize,
+    in_flight: Option<usize>,
     times: Option<Times>,
     lineup: Lineup<(), Control>,
     seed: u64,
-    /// By case and workers and who it was: how even the work was, and how much was waited.
-    spreads: RefCell<BTreeMap<Place, Spread>>,
+    figures: RefCell<Figures>,
+    /// What turns had to tell, by what they were.
+    told: RefCell<BTreeMap<String, String>>,
 }
 
-/// A case, a number of workers, and who it was.
-type Place = (usize, usize, &'static str);
-
 const UNIT: &str = "ktasks/s";
-const GRANULES: usize = 4096;
 
 impl Experiment {
-    /// Checks and completes the options, and makes or reads the hierarchy.
+    /// Checks and completes the options, and makes or reads the hierarchies.
     pub(super) fn new(options: &Options) -> Result<Self, Failure> {
         let common = &options.common;
         options.load.check()?;
@@ -46,42 +43,44 @@ impl Experiment {
         if !(1..=100_000_000).contains(&tasks) {
             return Err(Failure::Usage(format!("--tasks is {tasks}; choose 1 to 100M")));
         }
-        let source = options.source.load(common)?;
-        let targets = options.load.targets(&source.shape)?;
-        let settings = options.load.settings(&targets)?;
-        let most = source.shape.len().min(GRANULES) as u32;
-        let granules = options.granules.unwrap_or(most);
-        if granules == 0 {
+        if options.granules == Some(0) {
             return Err(Failure::Usage("--granules is 0: each node is in a granule".to_string()));
         }
-        let mut notes = source.notes;
-        let (mut cases, mut all) = (Vec::new(), Vec::new());
-        for settings in settings {
-            let case = format!("{} nodes, {}% read, skew {}", settings.nodes, settings.reads, settings.skew);
-            let drawn: Vec<_> = Tasks::new(&targets, settings, common.seed, 0).take(tasks).collect();
-            notes.push(format!("{case}: {}", Sizes::of(&targets, &drawn)));
-            cases.push(case);
-            all.push(drawn);
+        if options.in_flight == Some(0) {
+            return Err(Failure::Usage("--in-flight is 0: no task would be spawned".to_string()));
         }
-        let expected = all.iter().map(|tasks| expected(&source.shape, tasks)).collect();
-        let profile = Profile::of(&source.shape);
+        let cases = Cases::new(options, tasks)?;
+        let names = cases.all.iter().map(|case| case.name.clone()).collect();
         let times = options.is_virtual.then_some(Times {
             seed: common.seed,
             node: options.node_time,
             task: options.task_time,
         });
+        let in_flight = options.in_flight.map(|most| most as usize);
         Ok(Self {
-            title: source.title,
-            profile,
-            notes,
-            work: Work { shape: source.shape, granules, tasks: all, expected },
             cases,
+            names,
             tasks,
+            in_flight,
             times,
             lineup,
             seed: common.seed,
-            spreads: RefCell::default(),
+            figures: RefCell::default(),
+            told: RefCell::default(),
         })
+    }
+
+    fn turn(&self, case: &Case, control: Control, workers: usize, watch: bool) -> Result<Turn, Failure> {
+        let (times, in_flight, stealing) = (self.times, self.in_flight, case.stealing);
+        let setting = Setting { control, workers, stealing, times, in_flight, is_watched: watch };
+        let ground = &self.cases.grounds[case.ground];
+        let (shape, granules) = (&ground.shape, ground.granules);
+        match &case.doing {
+            Doing::Visits { tasks, expected } => Work { shape, granules, tasks, expected }.turn(&setting),
+            Doing::Changes(jobs) => {
+                changes::Work { shape, granules, jobs, targets: &ground.targets }.turn(&setting)
+            }
+        }
     }
 }
 
@@ -95,23 +94,22 @@ impl crate::experiment::Experiment for Experiment {
                 format!("\nin virtual time: {task} ns a task and {node} ns a node; locks and lines take none")
             }
         };
-        format!(
-            "hierarchy: {} · {} tasks · {} granules · seed {}{time}\n{}\n{}",
-            self.title,
-            self.tasks,
-            self.work.granules,
-            self.seed,
-            self.lineup.describe(),
-            self.profile
-        )
+        let mut text = format!("{} tasks · seed {}{time}\n{}", self.tasks, self.seed, self.lineup.describe());
+        for ground in &self.cases.grounds {
+            text += &format!("\n{} · {} granules\n{}", ground.title, ground.granules, ground.profile);
+        }
+        text
     }
 
     fn parameters(&self) -> Parameters {
+        let grounds = &self.cases.grounds;
         let mut parameters = Parameters::default();
-        parameters.add("hierarchy", self.title.clone());
-        parameters.add("nodes", self.work.shape.len());
+        let titles: Vec<_> = grounds.iter().map(|ground| ground.title.clone()).collect();
+        parameters.add("hierarchy", titles);
+        parameters.add("nodes", grounds.iter().map(|ground| ground.shape.len()).collect::<Vec<_>>());
+        parameters.add("granules", grounds.iter().map(|ground| ground.granules).collect::<Vec<_>>());
         parameters.add("tasks", self.tasks);
-        parameters.add("granules", self.work.granules);
+        parameters.add("in_flight", self.in_flight);
         parameters.add("virtual", self.times.is_some());
         if let Some(Times { node, task, .. }) = self.times {
             parameters.add("node_ns", node);
@@ -123,33 +121,41 @@ impl crate::experiment::Experiment for Experiment {
     }
 
     fn steps(&self) -> u64 {
-        self.lineup.steps(self.cases.len())
+        self.lineup.steps(self.names.len())
     }
 
     fn measure(&self, progress: &Progress) -> Result<Vec<Measurement>, Failure> {
-        self.lineup.measure(progress, UNIT, &self.cases, |case, entry, workers, context| {
-            let turn = self.work.turn(case, entry.more, workers, self.times)?;
-            if turn.wrong > 0 {
-                let wrong = Wrong::new(format!("{} nodes were not written as often as asked", turn.wrong));
-                return Err(Failure::Wrong { context: context.to_string(), wrong });
+        let results = self.lineup.measure(progress, UNIT, &self.names, |at, entry, workers, context| {
+            let case = &self.cases.all[at];
+            let key = (case.name.clone(), workers, entry.name);
+            let once = |watch| {
+                let turn = self.turn(case, entry.more, workers, watch)?;
+                if let Some(wrong) = turn.wrong {
+                    return Err(Failure::Wrong { context: context.to_string(), wrong: Wrong::new(wrong) });
+                }
+                if let Some(note) = turn.note {
+                    self.told.borrow_mut().insert(context.to_string(), note);
+                }
+                if let Some(seen) = turn.seen {
+                    let meetings = case.meetings.of_control(entry.more);
+                    self.figures.borrow_mut().add(key.clone(), Watched { seen, meetings });
+                }
+                Ok(turn.rate)
+            };
+            // Watching takes time, unless time is virtual: so it has a turn of its own, which is not measured.
+            if self.times.is_none() && !self.figures.borrow().has(&key) {
+                once(true)?;
             }
-            if let Some(spread) = turn.spread {
-                self.spreads.borrow_mut().insert((case, workers, entry.name), spread);
-            }
-            Ok(turn.rate)
-        })
+            once(self.times.is_some())
+        });
+        Ok(self.figures.borrow().added_to(results?))
     }
 
     fn notes(&self) -> Vec<String> {
-        let spread = |(&(case, workers, name), &Spread { imbalance, blocked }): (&Place, &Spread)| {
-            format!(
-                "{} · {name} with {workers}: the busiest worker had {:.2} times the mean; {:.0}% of all time was waited in tasks",
-                self.cases[case],
-                1.0 + imbalance,
-                100.0 * blocked
-            )
-        };
-        self.notes.iter().cloned().chain(self.spreads.borrow().iter().map(spread)).collect()
+        let told = self.told.borrow();
+        let told = told.iter().map(|(who, what)| format!("{who}: {what}"));
+        let figures = self.figures.borrow().table(self.times.is_some());
+        self.cases.notes.iter().cloned().chain(told).chain([figures]).collect()
     }
 
     fn conclusion(&self) -> Result<String, Failure> {

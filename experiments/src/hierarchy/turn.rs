@@ -1,21 +1,21 @@
-//! One turn: all tasks on a fresh hierarchy, and what they have left there.
+//! One turn of tasks that count visits: all of them on a fresh hierarchy, and what they have left there.
 
+use super::ground::{Ground, Pace, Seen, Setting};
 use super::load::{Access, Task};
 use crate::failure::Failure;
-use crate::lineup::cannot_start;
-use crate::virtual_time::{Clocks, Costs, VirtualTime};
+use std::collections::VecDeque;
 use std::hint::black_box;
-use std::time::Instant;
-use xtasking::{Control, Pool, Runtime};
-use xtasking_hierarchy::{Hierarchy, Shape, View};
+use std::sync::Arc;
+use xtasking::{Context, Held};
+use xtasking_hierarchy::{Hierarchy, Node, Shape, Slab, Touch, View};
 
 /// What the tasks work on, and what must come of it.
-pub(super) struct Work {
-    pub shape: Shape,
+pub(super) struct Work<'w> {
+    pub shape: &'w Shape,
     pub granules: u32,
-    /// For each case.
-    pub tasks: Vec<Vec<Task>>,
-    pub expected: Vec<Vec<u32>>,
+    pub tasks: &'w [Task],
+    /// How often each node is written.
+    pub expected: &'w [u32],
 }
 
 /// What it takes in virtual time.
@@ -31,7 +31,8 @@ pub(super) struct Times {
 pub(super) struct Spread {
     /// How much longer the busiest worker was busy than all in the mean, as a part of that.
     pub imbalance: f64,
-    /// How much of the time of all workers was waited in the midst of tasks.
+    /// How much of the time of all workers was waited in the midst of tasks, in virtual time. On threads, how much of it they
+    /// were at work outside of tasks' bodies: with claims, waiting at locks, on their way to the next task.
     pub blocked: f64,
 }
 
@@ -39,10 +40,12 @@ pub(super) struct Spread {
 pub(super) struct Turn {
     /// Thousands of tasks a second.
     pub rate: f64,
-    /// In virtual time.
-    pub spread: Option<Spread>,
-    /// Nodes that do not have the value that they must have.
-    pub wrong: usize,
+    /// If it was watched.
+    pub seen: Option<Seen>,
+    /// What is to be told besides.
+    pub note: Option<String>,
+    /// What is not as it must be.
+    pub wrong: Option<String>,
 }
 
 /// How often each node is written.
@@ -56,74 +59,75 @@ pub(super) fn expected(shape: &Shape, tasks: &[Task]) -> Vec<u32> {
     counts
 }
 
-impl Work {
-    /// Runs the tasks of a case.
-    pub fn turn(
-        &self,
-        case: usize,
-        control: Control,
-        workers: usize,
-        times: Option<Times>,
-    ) -> Result<Turn, Failure> {
-        let builder = Runtime::builder().pool(Pool::WorkStealing);
-        let (builder, clocks) = match times {
-            None => (builder.workers(workers), None),
-            Some(Times { seed, task, .. }) => {
-                let costs = Costs { task: task.into(), unit: 0, ..Costs::default() };
-                let (platform, clocks) = VirtualTime::new(workers, seed, costs);
-                (builder.platform(platform), Some(clocks))
-            }
-        };
-        let rt = builder.build().map_err(|error| cannot_start("xtasking", workers, &error))?;
-        let tree = Hierarchy::builder(self.shape.clone())
-            .granules(self.granules)
-            .control(control)
-            .build(&rt, |_| 0u32);
-        let (began, virtually) = (Instant::now(), clocks.as_ref().map_or(0, Clocks::makespan));
+impl Work<'_> {
+    /// Runs the tasks.
+    pub fn turn(&self, setting: &Setting) -> Result<Turn, Failure> {
+        let mut ground = Ground::new(setting, self.tasks.len(), |_| ())?;
+        let builder = Hierarchy::builder(self.shape.clone()).granules(self.granules);
+        let tree = builder.control(setting.control).build(&ground.rt, |_| 0u32);
+        ground.begin();
+        let (rt, pace) = (&ground.rt, ground.pace());
         let group = rt.group();
-        for task in &self.tasks[case] {
-            spawn(&rt, &group, &tree, task, clocks.clone(), times.map_or(0, |times| times.node));
+        let mut open = VecDeque::new();
+        for (number, task) in self.tasks.iter().enumerate() {
+            let writes = task.access == Access::Write;
+            let Some(claim) = claim(&tree, &task.nodes, writes) else { continue };
+            let (nodes, spawned) = (task.nodes.clone(), Pace::spawned(&pace));
+            let visit = Visit { nodes, writes, number, spawned, pace: pace.clone() };
+            let Some(most) = setting.in_flight else {
+                rt.task(()).of(&group).claim(claim).spawn_with(move |(), held, cx| visit.run(held, cx));
+                continue;
+            };
+            open.push_back(rt.task(()).claim(claim).submit_with(move |(), held, cx| visit.run(held, cx)));
+            if open.len() >= most
+                && let Some(first) = open.pop_front()
+            {
+                first.join().expect("tasks that count do not fail");
+            }
         }
+        open.into_iter().for_each(|task| task.join().expect("tasks that count do not fail"));
         group.wait().expect("tasks that count do not fail");
-        let time = match &clocks {
-            None => began.elapsed().as_secs_f64(),
-            Some(clocks) => (clocks.makespan() - virtually) as f64 / 1e9,
-        };
-        let spread = clocks.map(|clocks| {
-            let cores = clocks.cores();
-            let whole = (cores.len() as u64 * clocks.makespan()).max(1);
-            let blocked: u64 = cores.iter().map(|core| core.blocked).sum();
-            Spread { imbalance: clocks.imbalance(), blocked: blocked as f64 / whole as f64 }
-        });
+        let (time, seen) = ground.end();
         let bound = self.shape.bound();
-        let counts = rt.task(()).claim(tree.read_all()).submit_with(move |(), held, _| {
+        let counts = ground.rt.task(()).claim(tree.read_all()).submit_with(move |(), held, _| {
             let mut counts = vec![0; bound];
             View::new(held).all().for_each(|(node, count)| counts[node.index()] = *count);
             counts
         });
         let counts = counts.join().expect("tasks that count do not fail");
-        let wrong = counts.iter().zip(&self.expected[case]).filter(|(found, expected)| found != expected);
-        Ok(Turn { rate: self.tasks[case].len() as f64 / time / 1e3, spread, wrong: wrong.count() })
+        let wrong = counts.iter().zip(self.expected).filter(|(found, expected)| found != expected).count();
+        let wrong = (wrong > 0).then(|| format!("{wrong} nodes were not written as often as asked"));
+        Ok(Turn { rate: self.tasks.len() as f64 / time / 1e3, seen, note: None, wrong })
     }
 }
 
-fn spawn(
-    rt: &Runtime,
-    group: &xtasking::Group,
-    tree: &Hierarchy<u32>,
-    task: &Task,
-    clocks: Option<Clocks>,
-    node_time: u64,
-) {
-    let writes = task.access == Access::Write;
-    let of = |node| if writes { tree.node(node).write() } else { tree.node(node).read() };
-    let Some(claim) = task.nodes.iter().copied().map(of).reduce(|all, next| all.and(next)) else { return };
-    let nodes = task.nodes.clone();
-    rt.task(()).of(group).claim(claim).spawn_with(move |(), held, _| {
+/// The claim of a task to sub-trees; `None` if it names none.
+pub(super) fn claim<'g, T: Send + Sync>(
+    tree: &'g Hierarchy<T>,
+    nodes: &[Node],
+    writes: bool,
+) -> Option<Touch<'g, T>> {
+    let of = |&node| if writes { tree.node(node).write() } else { tree.node(node).read() };
+    nodes.iter().map(of).reduce(|all, next| all.and(next))
+}
+
+/// A task that counts, or reads what was counted.
+struct Visit {
+    nodes: Vec<Node>,
+    writes: bool,
+    number: usize,
+    spawned: u64,
+    pace: Option<Arc<Pace>>,
+}
+
+impl Visit {
+    fn run(self, held: Held<'_, Slab<u32>>, cx: &mut Context) {
+        let pace = self.pace.as_ref();
+        let _begun = pace.map(|pace| pace.begin(self.number, self.spawned, cx.worker()));
         let mut view = View::new(held);
         let mut visited = 0;
-        for node in nodes {
-            if writes {
+        for &node in &self.nodes {
+            if self.writes {
                 view.for_each_below(node, |count| {
                     *count += 1;
                     visited += 1;
@@ -137,8 +141,8 @@ fn spawn(
                 black_box(sum);
             }
         }
-        if let Some(clocks) = clocks {
-            clocks.spend(visited * node_time);
+        if let Some(pace) = &self.pace {
+            pace.spend(visited);
         }
-    });
+    }
 }

@@ -12,9 +12,12 @@ fn tasks_on_sub_trees_leave_what_they_must() {
     let arguments =
         ["hierarchy", "--quick", "--nodes", "2k", "--tasks", "500", "--workers", "1,2", "--json", json];
     let stdout = passes(&xtasking(&arguments));
-    for words in
-        ["a treebank, made up · 500 tasks · 2000 granules · seed 42", "│ nodes ", "4 nodes, 70% read, skew 8"]
-    {
+    for words in [
+        "500 tasks · seed 42",
+        "a treebank, made up · 2000 granules",
+        "│ nodes ",
+        "4 nodes, 70% read, skew 8",
+    ] {
         assert!(stdout.contains(words), "'{words}' is not in: {stdout}");
     }
     let report: Value = serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap();
@@ -22,6 +25,44 @@ fn tasks_on_sub_trees_leave_what_they_must() {
     let of = |name: &str| results.iter().filter(|result| result["implementation"] == name).count();
     // Two cases with two numbers of workers each.
     assert_eq!(["lines", "coarse", "domlock", "numlock", "toggle"].map(of), [4; 5]);
+    for result in results {
+        let detail =
+            |name: &str| result["details"][name].as_f64().unwrap_or_else(|| panic!("no {name}: {result}"));
+        assert!(detail("p50_us") > 0.0 && detail("p99_us") >= detail("p50_us"));
+        assert!(detail("load_max_to_mean") >= 1.0);
+        assert!((0.0..=100.0).contains(&detail("blocked_percent")));
+        assert_eq!(result["busy_ns"].as_array().unwrap().len() as u64, result["workers"].as_u64().unwrap());
+        let met = detail("pairs_that_meet_percent");
+        match result["implementation"].as_str().unwrap() {
+            "numlock" => assert!(result["details"]["pairs_that_meet_needlessly_percent"].is_null()),
+            "coarse" => assert!((detail("pairs_that_meet_needlessly_percent") - (100.0 - met)).abs() < 1e-9),
+            _ => assert!(detail("pairs_that_meet_needlessly_percent") <= 100.0 - met),
+        }
+    }
+}
+
+/// Trees and graphs of several sizes that change while tasks panic: all invariants hold, and nothing is left.
+#[test]
+fn tasks_change_the_hierarchy_and_panic() {
+    let directory = tempfile::tempdir().unwrap();
+    let json = directory.path().join("report.json");
+    let json = json.to_str().unwrap();
+    let hierarchies: [&[&str]; 2] =
+        [&["--nodes", "200,600"], &["--hierarchy", "random-dag", "--nodes", "300"]];
+    for hierarchy in hierarchies {
+        let mut arguments = vec!["hierarchy", "--quick", "--tasks", "500", "--workers", "2", "--json", json];
+        arguments.extend(["--skew", "2", "--structural", "0,30", "--panics", "4", "--stealing", "on,off"]);
+        arguments.extend(hierarchy);
+        let stdout = passes(&xtasking(&arguments));
+        assert!(
+            stdout.contains(" tasks panicked, ") && stdout.contains(", 30% structural, 4% panic"),
+            "{stdout}"
+        );
+        let report: Value = serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap();
+        let sizes = report["parameters"]["nodes"].as_array().unwrap().len();
+        // With and without structural changes, and with and without stealing.
+        assert_eq!(report["results"].as_array().unwrap().len(), 4 * 4 * sizes);
+    }
 }
 
 /// The same on any number of cores, and twice the same.
@@ -41,7 +82,7 @@ fn virtual_time_can_be_replayed() {
     ];
     let once = || {
         let stdout = passes(&xtasking(&arguments));
-        assert!(stdout.contains("lines with 14: the busiest worker had "), "{stdout}");
+        assert!(stdout.contains("waited in tasks") && stdout.contains("load max/mean"), "{stdout}");
         let from = stdout.find("in virtual time").expect("it says so");
         stdout[from..].to_string()
     };
@@ -65,5 +106,8 @@ fn what_cannot_work_is_refused_in_one_line() {
     refused(&["hierarchy", "--granules", "0", "--nodes", "100"], "--granules is 0");
     refused(&["hierarchy", "--tasks", "0"], "--tasks is 0; choose 1 to 100M");
     refused(&["hierarchy", "--skew", "17"], "--skew");
+    refused(&["hierarchy", "--panics", "101"], "--panics is 101; choose 0 to 100");
+    refused(&["hierarchy", "--structural", "200"], "--structural is 200; choose 0 to 100");
+    refused(&["hierarchy", "--in-flight", "0"], "--in-flight is 0");
     refused(&["stmbench7", "--operations", "0"], "--operations is 0; choose 1 to 100M");
 }

@@ -70,8 +70,8 @@ use xtasking::Granules;
 /// ```
 ///
 /// **Errors.** Tasks have results and handles like all others. Data that a task leaves half-written as it panics are poisoned:
-/// later tasks that claim their granules fail with [`JoinError::Poisoned`](xtasking::JoinError::Poisoned), until
-/// [`clear_poison`](Self::clear_poison).
+/// later tasks that claim their granules fail with [`JoinError::Poisoned`](xtasking::JoinError::Poisoned), until a task
+/// [mends](Self::write_poisoned) them.
 ///
 /// **Costs.** A node costs 80 bytes on a machine of 64 bits besides its data, 4 for each child, and 16 in the directory.
 pub struct Hierarchy<T: Send + Sync + 'static> {
@@ -97,7 +97,8 @@ impl<T: Send + Sync + 'static> Hierarchy<T> {
     }
 
     /// Lets tasks at all nodes again; the caller has made sure (or does not care) that their data make sense. No task should be
-    /// on its way to them meanwhile. (The shape makes sense in any case: it is changed by no code but this crate's.)
+    /// on its way to them meanwhile: beside others, data are mended [by a task](Self::write_poisoned). (The shape makes sense in
+    /// any case: it is changed by no code but this crate's.)
     pub fn clear_poison(&self) {
         self.granules.clear_poison();
     }

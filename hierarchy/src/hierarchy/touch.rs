@@ -68,6 +68,37 @@ impl<T: Send + Sync + 'static> Hierarchy<T> {
         self.granules.write(0..self.granules.count())
     }
 
+    /// A claim to write all nodes of granules that are poisoned by the time, for a task that mends them; see
+    /// [`xtasking::Granules::write_poisoned`].
+    ///
+    /// ```
+    /// use xtasking::Runtime;
+    /// use xtasking_hierarchy::{Hierarchy, Node, View, generate};
+    ///
+    /// let rt = Runtime::builder().workers(2).build()?;
+    /// // A node's value, and a copy of it.
+    /// let tree = Hierarchy::builder(generate::complete(2, 4)?).build(&rt, |_| (1, 1));
+    /// let half = rt.task(()).claim(tree.node(Node(1)).write()).submit_with(|(), held, _| {
+    ///     View::new(held)[Node(3)].0 = 7;
+    ///     panic!("half-way");
+    /// });
+    /// assert!(half.join().is_err());
+    ///
+    /// let mend = rt.task(()).claim(tree.write_poisoned()).submit_with(|(), held, _| {
+    ///     let mut view = View::new(held);
+    ///     let torn: Vec<_> = view.all().filter(|(_, value)| value.0 != value.1).map(|(node, _)| node).collect();
+    ///     torn.iter().for_each(|&node| view[node].0 = view[node].1);
+    ///     torn
+    /// });
+    /// assert_eq!(mend.join()?, [Node(3)]);
+    /// let value = rt.task(()).claim(tree.node(Node(3)).read()).submit_with(|(), held, _| View::new(held)[Node(3)]);
+    /// assert_eq!(value.join()?, (1, 1));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn write_poisoned(&self) -> Claim<'_, Slab<T>> {
+        self.granules.write_poisoned()
+    }
+
     /// A claim to the nodes that `plan` names, which depends on what it sees. See [`xtasking::Granules::planned`].
     ///
     /// ```
@@ -145,6 +176,14 @@ impl<T: Send + Sync + 'static> Touch<'_, T> {
     /// [`Claim::unordered`].
     pub fn unordered(self) -> Self {
         Self { unordered: true, ..self }
+    }
+}
+
+impl<'g, T: Send + Sync + 'static> Touch<'g, T> {
+    /// For a task that runs even where data are poisoned, to mend what it writes: see [`Claim::even_poisoned`]. So it mends
+    /// whatever is [poisoned](super::View::is_poisoned) of what it has, which may be more than these nodes.
+    pub fn even_poisoned(self) -> Claim<'g, Slab<T>> {
+        Claim::from(self).even_poisoned()
     }
 }
 

@@ -29,6 +29,13 @@ impl<'h, T: Send + Sync + 'static> View<'h, T> {
         self.held.get(granule).get(node, slot).map(|record| &record.value)
     }
 
+    /// Whether the data of a node may be half-written, as a task has panicked that wrote these or others of the same granule. A
+    /// task comes to see that which has claimed it [even so](xtasking::Claim::even_poisoned).
+    #[track_caller]
+    pub fn is_poisoned(&self, node: Node) -> bool {
+        self.held.is_poisoned(self.locate(node).granule)
+    }
+
     /// The node's children, in order.
     #[track_caller]
     pub fn children(&self, node: Node) -> &[Node] {

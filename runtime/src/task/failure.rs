@@ -15,7 +15,7 @@ pub enum JoinError {
     Cancelled,
     /// An object it needed, or a granule, was left half-written by a task that panicked; see
     /// [`Object::clear_poison`](crate::Object::clear_poison) and
-    /// [`Granules::clear_poison`](crate::Granules::clear_poison).
+    /// [`Claim::even_poisoned`](crate::Claim::even_poisoned).
     Poisoned,
     /// A link led it to an object of another runtime, whose tasks nothing keeps apart from those of this one.
     Foreign,

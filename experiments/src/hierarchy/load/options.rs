@@ -1,5 +1,6 @@
 //! The command line.
 
+use super::super::changes::Chances;
 use super::{Settings, Targets};
 use crate::failure::Failure;
 use clap::Args;
@@ -12,15 +13,47 @@ use xtasking_hierarchy::Shape;
 #[command(next_help_heading = "Tasks")]
 pub struct Load {
     /// Nodes that a task names
-    #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "4")]
+    #[arg(
+        long,
+        value_name = "N,…",
+        value_delimiter = ',',
+        default_value = "4",
+        default_value_if("sweep", "nodes", "1,2,4,8,16,32")
+    )]
     pub nodes_per_task: Vec<usize>,
 
     /// How many of a hundred tasks read; the others write
-    #[arg(long, value_name = "PERCENT,…", value_delimiter = ',', default_value = "70")]
+    #[arg(
+        long,
+        value_name = "PERCENT,…",
+        value_delimiter = ',',
+        default_value = "70",
+        default_value_if("sweep", "reads", "0,25,50,70,90,100")
+    )]
     pub reads: Vec<u32>,
 
+    /// How many of a hundred tasks insert or remove nodes, or link and unlink them where nodes have several parents
+    #[arg(
+        long,
+        value_name = "PERCENT,…",
+        value_delimiter = ',',
+        default_value = "0",
+        default_value_if("sweep", "structural", "0,1,2,5,10")
+    )]
+    pub structural: Vec<u32>,
+
+    /// How many of a hundred tasks panic when they are half done, so that another one has to mend what they leave
+    #[arg(long, value_name = "PERCENT,…", value_delimiter = ',', default_value = "0")]
+    pub panics: Vec<u32>,
+
     /// How skewed the choice of nodes is: 1 is not at all, 16 is most
-    #[arg(long, value_name = "INDEX,…", value_delimiter = ',', default_value = "1,8")]
+    #[arg(
+        long,
+        value_name = "INDEX,…",
+        value_delimiter = ',',
+        default_value = "1,8",
+        default_value_if("sweep", "skew", "1,2,4,8,12,16")
+    )]
     pub skew: Vec<u32>,
 
     /// The fewest nodes that the sub-tree of a node has that is named
@@ -37,7 +70,7 @@ pub struct Load {
 }
 
 const NODES_PER_TASK: RangeInclusive<usize> = 1..=32;
-const READS: RangeInclusive<u32> = 0..=100;
+const PERCENT: RangeInclusive<u32> = 0..=100;
 const SKEW: RangeInclusive<u32> = 1..=16;
 /// The largest sub-tree that is named has that share of all nodes.
 const SHARE: usize = 64;
@@ -49,7 +82,9 @@ impl Load {
     /// Something is out of range, or nearer than a task has nodes.
     pub fn check(&self) -> Result<(), Failure> {
         within("--nodes-per-task", &self.nodes_per_task, NODES_PER_TASK)?;
-        within("--reads", &self.reads, READS)?;
+        within("--reads", &self.reads, PERCENT)?;
+        within("--structural", &self.structural, PERCENT)?;
+        within("--panics", &self.panics, PERCENT)?;
         within("--skew", &self.skew, SKEW)?;
         let most = self.most();
         if let Some(near) = self.near.filter(|&near| near < most) {
@@ -77,6 +112,12 @@ impl Load {
             return Err(Failure::Usage(format!("{sizes}: no node has a sub-tree of so many nodes")));
         }
         Ok(targets)
+    }
+
+    /// What they may do besides, in all combinations.
+    pub(in super::super) fn chances(&self) -> Vec<Chances> {
+        let of = |&structural| self.panics.iter().map(move |&panics| Chances { structural, panics });
+        self.structural.iter().flat_map(of).collect()
     }
 
     /// What the tasks are to be like, in all combinations: the skew changes last, and the nodes of a task first.

@@ -44,9 +44,10 @@ pub struct Source {
     #[arg(long, value_name = "PATH")]
     pub from: Option<PathBuf>,
 
-    /// Nodes, of a hierarchy that is made up [default: 1M; treebank 2437666, random-dag 200k; with --quick, 100k]
-    #[arg(long, value_name = "N", value_parser = parse_count)]
-    pub nodes: Option<u64>,
+    /// Nodes, of a hierarchy that is made up, or of several [default: 1M; treebank 2437666, random-dag 200k; with --quick, and in
+    /// a sweep, 100k]
+    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = parse_count)]
+    pub nodes: Vec<u64>,
 
     /// Children of a node, of a complete tree [default: 8]. It has the most levels for which --nodes are enough
     #[arg(long, value_name = "N")]
@@ -63,25 +64,41 @@ const FAN_OUT: RangeInclusive<u64> = 1..=*NODES.end();
 const PARENTS: RangeInclusive<u64> = 1..=16;
 
 impl Source {
-    /// Makes it up or reads it.
+    /// Makes it up or reads it; one for each number of nodes that is asked for.
     ///
     /// # Errors
     /// An option is out of range or not for this hierarchy; the file is missing, cannot be read or holds something else.
-    pub fn load(&self, common: &Common) -> Result<Hierarchy, Failure> {
+    pub fn load(&self, common: &Common) -> Result<Vec<Hierarchy>, Failure> {
         self.check()?;
+        match &self.nodes[..] {
+            [] => Ok(vec![self.one(common, None)?]),
+            several => several.iter().map(|&nodes| self.one(common, Some(nodes))).collect(),
+        }
+    }
+
+    fn one(&self, common: &Common, nodes: Option<u64>) -> Result<Hierarchy, Failure> {
         let seed = common.seed;
+        let count = |default| {
+            let default = if common.quick { 100_000 } else { default };
+            within("--nodes", nodes.unwrap_or(default), NODES)
+        };
         match self.kind {
-            Kind::Treebank => Ok(made::treebank(self.node_count(common, 2_437_666)?, seed)),
-            Kind::Complete => Ok(made::complete(self.node_count(common, 1_000_000)?, self.fan_out()?)),
-            Kind::Path => Ok(made::path(self.node_count(common, 1_000_000)?)),
-            Kind::Star => Ok(made::star(self.node_count(common, 1_000_000)?)),
-            Kind::RandomTree => Ok(made::random_tree(self.node_count(common, 1_000_000)?, seed)),
-            Kind::RandomDag => Ok(made::random_dag(self.node_count(common, 200_000)?, self.parents()?, seed)),
+            Kind::Treebank => Ok(made::treebank(count(2_437_666)?, seed)),
+            Kind::Complete => Ok(made::complete(count(1_000_000)?, self.fan_out()?)),
+            Kind::Path => Ok(made::path(count(1_000_000)?)),
+            Kind::Star => Ok(made::star(count(1_000_000)?)),
+            Kind::RandomTree => Ok(made::random_tree(count(1_000_000)?, seed)),
+            Kind::RandomDag => Ok(made::random_dag(count(200_000)?, self.parents()?, seed)),
             Kind::Taxonomy => taxonomy::read(self.path(taxonomy::FETCH)?),
             Kind::Wordnet => wordnet::read(self.path(wordnet::FETCH)?),
             Kind::Files => files::read(self.path("")?),
             Kind::Edges => edges::read(self.path("")?),
         }
+    }
+
+    /// Whether it is made up, so that it may have any size.
+    pub fn is_made_up(&self) -> bool {
+        !matches!(self.kind, Kind::Taxonomy | Kind::Wordnet | Kind::Files | Kind::Edges)
     }
 
     /// The name that it has on the command line.
@@ -91,10 +108,10 @@ impl Source {
 
     /// Options of other hierarchies are no use, and who gives them expects something else.
     fn check(&self) -> Result<(), Failure> {
-        let read = matches!(self.kind, Kind::Taxonomy | Kind::Wordnet | Kind::Files | Kind::Edges);
+        let read = !self.is_made_up();
         let strays = [
             ("--from", self.from.is_some() && !read),
-            ("--nodes", self.nodes.is_some() && read),
+            ("--nodes", !self.nodes.is_empty() && read),
             ("--fan-out", self.fan_out.is_some() && self.kind != Kind::Complete),
             ("--parents", self.parents.is_some() && self.kind != Kind::RandomDag),
         ];
@@ -104,11 +121,6 @@ impl Source {
             }
             None => Ok(()),
         }
-    }
-
-    fn node_count(&self, common: &Common, default: u64) -> Result<u32, Failure> {
-        let default = if common.quick { 100_000 } else { default };
-        within("--nodes", self.nodes.unwrap_or(default), NODES)
     }
 
     fn fan_out(&self) -> Result<u32, Failure> {
@@ -149,7 +161,8 @@ mod tests {
 
     fn load(line: &str) -> Result<Hierarchy, String> {
         let line = Line::parse_from(std::iter::once("test").chain(line.split_whitespace()));
-        line.source.load(&line.common).map_err(|failure| failure.to_string())
+        let mut all = line.source.load(&line.common).map_err(|failure| failure.to_string())?;
+        Ok(all.remove(0))
     }
 
     #[test]

@@ -19,7 +19,16 @@ pub struct Claim<'g, D: Send + Sync + 'static = ()> {
     pub(super) asked: Asked,
     /// Slot of the epoch that keeps the granules, for a claim that was made without a handle: whose task is of no other.
     pub(super) operation: Option<u8>,
-    pub(super) unordered: bool,
+    pub(super) terms: Terms,
+}
+
+/// What else a claim says of its task.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Terms {
+    /// It may come before others that were spawned earlier.
+    pub unordered: bool,
+    /// It runs even where granules are poisoned.
+    pub even_poisoned: bool,
 }
 
 pub(super) enum Asked {
@@ -88,13 +97,26 @@ impl<D: Send + Sync + 'static> Granules<D> {
             let whole = whole.downcast_ref().expect("the plan is for these granules");
             plan(&mut Sight { whole, seen, last: Cell::new(0) });
         });
-        Claim { whole: self.whole(), asked: Asked::Plan(plan), operation: None, unordered: false }
+        Claim { asked: Asked::Plan(plan), ..Claim::nothing(self.whole()) }
+    }
+
+    /// A claim to write all granules that are [poisoned](Self::is_poisoned) by the time, for a task that mends them: see
+    /// [`Claim::even_poisoned`]. (There may be some among them that another task has mended meanwhile.)
+    pub fn write_poisoned(&self) -> Claim<'_, D> {
+        let claim = self.planned(|sight| {
+            let whole = sight.whole;
+            if whole.lines.poisoned.load(Relaxed) > 0 {
+                let poisoned = (0..sight.count()).filter(|&granule| whole.lines.is_poisoned(granule));
+                poisoned.for_each(|granule| sight.write(granule..granule + 1));
+            }
+        });
+        claim.even_poisoned()
     }
 }
 
 impl<'g, D: Send + Sync + 'static> Claim<'g, D> {
     pub(super) fn nothing(whole: &'g Whole<D>) -> Self {
-        Self { whole, asked: Asked::Ranges(Ranges::default()), operation: None, unordered: false }
+        Self { whole, asked: Asked::Ranges(Ranges::default()), operation: None, terms: Terms::default() }
     }
 
     /// For a follow-up of a task that holds granules, which is of this operation.
@@ -125,7 +147,44 @@ impl<'g, D: Send + Sync + 'static> Claim<'g, D> {
     /// waits itself. Readers who have waited for a writer go side by side, but only so many of them between any two writers that
     /// nobody has to wait for ever.
     pub fn unordered(self) -> Self {
-        Self { unordered: true, ..self }
+        Self { terms: Terms { unordered: true, ..self.terms }, ..self }
+    }
+
+    /// The task runs, and its plan sees all, even where granules are [poisoned](Granules::is_poisoned): to mend them.
+    ///
+    /// When it has ended without a panic, those that it has claimed to write are poisoned no more, whoever had poisoned them; if
+    /// it panics, all of them are. (Only data are mended: a task that does not see them, as it is spawned without them, mends
+    /// nothing.) So it should put right whatever it [finds poisoned](super::Held::is_poisoned), or claim no more than it puts right.
+    /// What a task had claimed at the moment of its panic may be more than the same claim names later; all of that is what
+    /// [`write_poisoned`](Granules::write_poisoned) claims.
+    ///
+    /// ```
+    /// use xtasking::{JoinError, Runtime};
+    ///
+    /// let rt = Runtime::builder().workers(2).build()?;
+    /// // Of each pair, one is to be the double of the other.
+    /// let pairs = rt.granules_of([(1, 2), (2, 4), (3, 6)]);
+    /// let set = rt.task(()).claim(pairs.write(1..2)).submit_with(|(), mut held, _| {
+    ///     held.get_mut(1).0 = 5;
+    ///     panic!("half-way");
+    /// });
+    /// assert!(set.join().is_err() && pairs.is_poisoned(1));
+    ///
+    /// let mend = rt.task(()).claim(pairs.write(0..3).even_poisoned()).submit_with(|(), mut held, _| {
+    ///     for granule in 0..3 {
+    ///         if held.is_poisoned(granule) {
+    ///             let pair = held.get_mut(granule);
+    ///             pair.0 = pair.1 / 2;
+    ///         }
+    ///     }
+    /// });
+    /// mend.join()?;
+    /// let pair = rt.task(()).claim(pairs.read(1..2)).submit_with(|(), held, _| *held.get(1));
+    /// assert_eq!(pair.join()?, (2, 4));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn even_poisoned(self) -> Self {
+        Self { terms: Terms { even_poisoned: true, ..self.terms }, ..self }
     }
 
     fn and(mut self, range: Range<u32>, write: bool) -> Self {
@@ -161,6 +220,8 @@ pub(super) struct Seen<'s> {
     pub granted: Vec<Granted>,
     /// How a granule that the task does not have is looked at.
     pub from: From,
+    /// It is shown what is poisoned as well.
+    pub even_poisoned: bool,
 }
 
 /// Where a plan looks from.
@@ -274,7 +335,8 @@ impl<D: Send + Sync + 'static> Sight<'_, '_, D> {
 
     /// Looks at a granule, which is one of those that the task reads from then on. `None`: somebody writes it just now, or is
     /// waiting to. Then the plan may end, as it will be called again when the task has the granule. (A
-    /// [poisoned](Granules::is_poisoned) one is shown to nobody, so that the plan may end as well: its task will fail.)
+    /// [poisoned](Granules::is_poisoned) one is shown to nobody, so that the plan may end as well: its task will fail. Unless it
+    /// comes [even so](Claim::even_poisoned).)
     ///
     /// # Panics
     ///
@@ -289,11 +351,10 @@ impl<D: Send + Sync + 'static> Sight<'_, '_, D> {
         } else {
             Some(Glance::at(granule, lines, self.seen.from, &mut self.seen.granted)?)
         };
-        // Relaxed: whoever poisoned it has left it before.
-        let is_poisoned = lines.all[granule as usize].0.is_poisoned.load(Relaxed);
+        let is_shown = self.seen.even_poisoned || !lines.is_poisoned(granule);
         // SAFETY: the task has it, and nobody who might write it runs meanwhile on its behalf; or it counts as read until the
         // glance is over.
-        let seen = (!is_poisoned).then(|| look(unsafe { self.whole.read(granule) }));
+        let seen = is_shown.then(|| look(unsafe { self.whole.read(granule) }));
         drop(glance);
         seen
     }

@@ -9,7 +9,7 @@ use super::rights::Rights;
 use super::toggle::Toggle;
 use crate::memory::{Reclaim, Retired};
 use crate::scheduler::{Runtime, Shared};
-use crate::sync::{AtomicBool, Padded, Relaxed, SpinMutex, UnsafeCell};
+use crate::sync::{AtomicBool, AtomicU32, Padded, Relaxed, SpinMutex, UnsafeCell};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::any::Any;
@@ -68,8 +68,8 @@ unsafe impl<D: Send + Sync> Sync for Whole<D> {}
 pub(super) struct Lines {
     pub shared: Arc<Shared>,
     pub all: Box<[Padded<Slot>]>,
-    /// Some granule may be poisoned.
-    pub is_poisoned: AtomicBool,
+    /// How many granules are poisoned.
+    pub poisoned: AtomicU32,
     pub homes: Homes,
     /// So many readers may overtake those in line at a granule between two writers.
     pub overtaking: u32,
@@ -93,6 +93,23 @@ const READERS: usize = 8;
 impl Lines {
     pub fn count(&self) -> u32 {
         self.all.len() as u32
+    }
+
+    pub fn is_poisoned(&self, granule: u32) -> bool {
+        // Relaxed: whoever has the granule comes after all who poisoned it, or mended it. To others it is advice.
+        self.all[granule as usize].0.is_poisoned.load(Relaxed)
+    }
+
+    /// Says whether a granule is poisoned. The caller has it alone.
+    pub fn set_poisoned(&self, granule: u32, is_poisoned: bool) {
+        // Relaxed: whoever is granted it comes after the caller, and sees both.
+        if self.all[granule as usize].0.is_poisoned.swap(is_poisoned, Relaxed) != is_poisoned {
+            if is_poisoned {
+                self.poisoned.fetch_add(1, Relaxed);
+            } else {
+                self.poisoned.fetch_sub(1, Relaxed);
+            }
+        }
     }
 
     /// Has a worker wait in the pool of locks until its task has these.
@@ -179,7 +196,7 @@ impl Runtime {
             toggle: control.toggle(&shared, data.len() as u32),
             shared,
             all: data.iter().map(|_| Padded(slot())).collect(),
-            is_poisoned: AtomicBool::new(false),
+            poisoned: AtomicU32::new(0),
             directory,
         };
         let whole = NonNull::from(Box::leak(Box::new(Whole { lines, data })));
@@ -199,22 +216,21 @@ impl<D: Send + Sync + 'static> Granules<D> {
     }
 
     /// Whether a task panicked while it had claimed the granule to write it. Later tasks that claim it fail with
-    /// [`JoinError::Poisoned`](crate::JoinError::Poisoned). (Only data are poisoned: a task that never saw them, as it was spawned
-    /// without them, does no harm.)
+    /// [`JoinError::Poisoned`](crate::JoinError::Poisoned), until one has [mended](crate::Claim::even_poisoned) it. (Only data are
+    /// poisoned: a task that never saw them, as it was spawned without them, does no harm.)
     ///
     /// # Panics
     ///
     /// If there are not so many.
     pub fn is_poisoned(&self, granule: u32) -> bool {
-        self.whole().lines.all[granule as usize].0.is_poisoned.load(Relaxed)
+        self.whole().lines.is_poisoned(granule)
     }
 
     /// Lets tasks at all granules again; the caller has made sure (or does not care) that their data make sense. No task should
-    /// be on its way to them meanwhile.
+    /// be on its way to them meanwhile: beside others, granules are mended [by a task](Self::write_poisoned).
     pub fn clear_poison(&self) {
         let lines = &self.whole().lines;
-        lines.is_poisoned.store(false, Relaxed);
-        lines.all.iter().for_each(|slot| slot.0.is_poisoned.store(false, Relaxed));
+        (0..lines.count()).for_each(|granule| lines.set_poisoned(granule, false));
     }
 
     pub(super) fn whole(&self) -> &Whole<D> {

@@ -67,6 +67,18 @@ impl<'h, D: Send + Sync + 'static> Held<'h, D> {
         self.rights.find(granule, &self.last) == Some(true)
     }
 
+    /// Whether the data of a granule may be half-written, as a task has panicked there: only a task that has claimed it
+    /// [even so](Claim::even_poisoned) comes to see such a one.
+    ///
+    /// # Panics
+    ///
+    /// If the task has not claimed it.
+    #[track_caller]
+    pub fn is_poisoned(&self, granule: u32) -> bool {
+        assert!(self.has(granule), "the task has not claimed granule {granule}");
+        self.whole.lines.is_poisoned(granule)
+    }
+
     /// The granules that the task has claimed, in their order, and whether it may write each.
     pub fn granules(&self) -> impl Iterator<Item = (u32, bool)> + Clone + 'h {
         self.rights.granules()
@@ -116,10 +128,21 @@ impl Drop for Poison<'_> {
         if planted!("granule-poison-forgotten") {
             return;
         }
-        // Relaxed: whoever is granted one of these comes after the task.
-        for (granule, _) in self.1.granules().filter(|granule| granule.1) {
-            self.0.all[granule as usize].0.is_poisoned.store(true, Relaxed);
-            self.0.is_poisoned.store(true, Relaxed);
-        }
+        set_poisoned(self.0, self.1, true);
+    }
+}
+
+/// Says of all that a task writes, and has yet, whether it is poisoned.
+fn set_poisoned(lines: &Lines, rights: &Rights, is_poisoned: bool) {
+    let written = rights.granules().filter(|granule| granule.1);
+    written.for_each(|(granule, _)| lines.set_poisoned(granule, is_poisoned));
+}
+
+/// What a task writes makes sense again: it came to mend it, and is done.
+#[cold]
+pub(super) fn mend(lines: &Lines, rights: &Rights) {
+    // Relaxed: those that are the task's were poisoned before it began.
+    if lines.poisoned.load(Relaxed) > 0 && !planted!("granule-not-mended") {
+        set_poisoned(lines, rights, false);
     }
 }

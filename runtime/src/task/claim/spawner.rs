@@ -2,7 +2,7 @@
 
 use super::ask::Claim;
 use super::granules::{Granules, Whole};
-use super::held::{Held, Poison};
+use super::held::{Held, Poison, mend};
 use super::stand::Stand;
 use crate::scheduler::Context;
 use crate::task::builder::{Options, Order, sealed::Spawn};
@@ -132,7 +132,7 @@ impl<P: Immediate, A, M: Membership> TaskBuilder<P, A, M> {
                 || planted!("held-claimed-by-strangers"),
             "a claim by what a task holds is for its follow-ups: others need a handle of the granules"
         );
-        let stand = Arc::new(Stand::new(whole, claim.asked, claim.unordered));
+        let stand = Arc::new(Stand::new(whole, claim.asked, claim.terms));
         let spawner = Claiming { spawner, stand: stand.clone(), has_task: false };
         TaskBuilder::of_parts(
             Order { spawner, options },
@@ -144,7 +144,7 @@ impl<P: Immediate, A, M: Membership> TaskBuilder<P, A, M> {
 
 impl<P: Spawner, A, M: Membership, D: Send + Sync + 'static> TaskBuilder<P, A, Within<'_, M, D>> {
     /// As [`spawn`](Self::spawn), for a task that sees the data of its granules. If it panics, those that it has claimed to
-    /// write are [poisoned](Granules::is_poisoned).
+    /// write are [poisoned](Granules::is_poisoned), until a task has [mended](Claim::even_poisoned) them.
     ///
     /// # Panics
     ///
@@ -189,5 +189,8 @@ fn run_with<D: Send + Sync + 'static, R>(
     let held = unsafe { Held::new(whole, rights, cx.current.epoch()) };
     let result = body(held, cx);
     core::mem::forget(poison);
+    if stand.even_poisoned() {
+        mend(stand.lines(), rights);
+    }
     result
 }

@@ -8,7 +8,7 @@
 //! Whose claim depends on what is there has a plan, which is asked before the task stands anywhere, and again when it has all
 //! that it asked for. If it wants something else then, the task gives back what it has, and stands in line for that.
 
-use super::ask::{Asked, From, Plan, Seen};
+use super::ask::{Asked, From, Plan, Seen, Terms};
 use super::granules::{Lines, Untyped};
 use super::line::{Granted, Line, Place};
 use super::pool::Pool as Locks;
@@ -37,8 +37,7 @@ pub(crate) struct Stand {
     whole: NonNull<dyn Untyped>,
     /// How many places were not granted yet, and one more until all have been asked for.
     pending: AtomicU32,
-    /// It may come before others who are there already.
-    unordered: bool,
+    terms: Terms,
     /// Belongs to the spawner, then to whoever grants the last place, and then to the task. While the task waits, all may look
     /// at its places.
     own: UnsafeCell<Own>,
@@ -125,13 +124,18 @@ impl<'s, P: Spawn> Grants<'s, P> {
 
 impl Stand {
     /// For a task that will be admitted before the granules' owner lets go of them.
-    pub fn new(whole: &(dyn Untyped + 'static), asked: Asked, unordered: bool) -> Self {
+    pub fn new(whole: &(dyn Untyped + 'static), asked: Asked, terms: Terms) -> Self {
         let mut own = Own::default();
         match asked {
             Asked::Ranges(ranges) => own.rights = ranges.rights(),
             Asked::Plan(plan) => own.plan = Some(plan),
         }
-        Self { whole: NonNull::from(whole), pending: AtomicU32::new(0), unordered, own: UnsafeCell::new(own) }
+        let (whole, own) = (NonNull::from(whole), UnsafeCell::new(own));
+        Self { whole, pending: AtomicU32::new(0), terms, own }
+    }
+
+    pub fn even_poisoned(&self) -> bool {
+        self.terms.even_poisoned
     }
 
     pub fn whole(&self) -> &(dyn Untyped + 'static) {
@@ -209,7 +213,7 @@ impl Stand {
         *places = rights.granules().map(|(granule, write)| Place::new(granule, write)).collect();
         let places = &places[..];
         places.iter().for_each(|place| place.belongs_to(this));
-        if this.unordered && *tries < MOST_TRIES && places.len() <= MOST_AT_ONCE {
+        if this.terms.unordered && *tries < MOST_TRIES && places.len() <= MOST_AT_ONCE {
             *tries += 1;
             // SAFETY: by the caller's promise.
             return unsafe { Self::try_at_once(stand, told, grants) };
@@ -355,8 +359,9 @@ impl Stand {
         held: &Rights,
         from: From,
     ) -> (Result<Ranges, JoinError>, Vec<Granted>) {
+        let (whole, even_poisoned) = (self.whole(), self.terms.even_poisoned);
         let mut seen =
-            Seen { whole: self.whole(), held, asked: Ranges::default(), granted: Vec::new(), from };
+            Seen { whole, held, asked: Ranges::default(), granted: Vec::new(), from, even_poisoned };
         let outcome = catch(|| plan(&mut seen));
         let Seen { asked, granted, .. } = seen;
         (outcome.map(|()| asked).map_err(JoinError::panicked), granted)
@@ -494,15 +499,16 @@ impl Stand {
             quietly(|| own.plan = None);
         }
         obtained?;
-        let slot = |granule: u32| &lines.all[granule as usize].0;
-        // Relaxed: whoever poisoned one of these comes before the task.
-        if lines.is_poisoned.load(Relaxed)
-            && own.rights.granules().any(|(granule, _)| slot(granule).is_poisoned.load(Relaxed))
+        // Relaxed: whoever poisoned one of these comes before the task, and is counted until it is mended.
+        if !self.terms.even_poisoned
+            && lines.poisoned.load(Relaxed) > 0
+            && own.rights.granules().any(|(granule, _)| lines.is_poisoned(granule))
         {
             return Err(JoinError::Poisoned);
         }
         #[cfg(debug_assertions)]
         {
+            let slot = |granule: u32| &lines.all[granule as usize].0;
             own.rights.granules().for_each(|(granule, write)| slot(granule).watch.enter(write));
             own.runs = true;
         }
