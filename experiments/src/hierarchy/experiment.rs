@@ -4,11 +4,12 @@ use super::Options;
 use super::contenders;
 use super::load::{Sizes, Tasks};
 use super::sources::Profile;
-use super::turn::{Spread, Times, Work, expected};
+use super::turn::{Times, Work, expected};
 use crate::failure::Failure;
 use crate::lineup::Lineup;
 use crate::progress::Progress;
 use crate::report::{Measurement, Parameters};
+use crate::virtual_time::Spread;
 use crate::ycsb::plan::Wrong;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -141,13 +142,8 @@ impl crate::experiment::Experiment for Experiment {
     }
 
     fn notes(&self) -> Vec<String> {
-        let spread = |(&(case, workers, name), &Spread { imbalance, blocked }): (&Place, &Spread)| {
-            format!(
-                "{} · {name} with {workers}: the busiest worker had {:.2} times the mean; {:.0}% of all time was waited in tasks",
-                self.cases[case],
-                1.0 + imbalance,
-                100.0 * blocked
-            )
+        let spread = |(&(case, workers, name), spread): (&Place, &Spread)| {
+            format!("{} · {name} with {workers}: {spread}", self.cases[case])
         };
         self.notes.iter().cloned().chain(self.spreads.borrow().iter().map(spread)).collect()
     }

@@ -3,7 +3,7 @@
 use super::load::{Access, Task};
 use crate::failure::Failure;
 use crate::lineup::cannot_start;
-use crate::virtual_time::{Clocks, Costs, VirtualTime};
+use crate::virtual_time::{Clocks, Costs, Spread, VirtualTime};
 use std::hint::black_box;
 use std::time::Instant;
 use xtasking::{Control, Pool, Runtime};
@@ -24,15 +24,6 @@ pub(super) struct Times {
     pub seed: u64,
     pub node: u64,
     pub task: u32,
-}
-
-/// How even the work was.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Spread {
-    /// How much longer the busiest worker was busy than all in the mean, as a part of that.
-    pub imbalance: f64,
-    /// How much of the time of all workers was waited in the midst of tasks.
-    pub blocked: f64,
 }
 
 /// What a turn has shown.
@@ -89,12 +80,7 @@ impl Work {
             None => began.elapsed().as_secs_f64(),
             Some(clocks) => (clocks.makespan() - virtually) as f64 / 1e9,
         };
-        let spread = clocks.map(|clocks| {
-            let cores = clocks.cores();
-            let whole = (cores.len() as u64 * clocks.makespan()).max(1);
-            let blocked: u64 = cores.iter().map(|core| core.blocked).sum();
-            Spread { imbalance: clocks.imbalance(), blocked: blocked as f64 / whole as f64 }
-        });
+        let spread = clocks.as_ref().map(Spread::of);
         let bound = self.shape.bound();
         let counts = rt.task(()).claim(tree.read_all()).submit_with(move |(), held, _| {
             let mut counts = vec![0; bound];
