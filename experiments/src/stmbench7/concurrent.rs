@@ -150,6 +150,8 @@ impl View for Seen<'_> {
 
 /// The same for a task that may change it.
 struct Changing<'h, 'c> {
+    /// If what is new has its granule by what it is.
+    by_class: Option<&'c Layout>,
     seen: Seen<'h>,
     cx: &'c mut Context,
 }
@@ -180,7 +182,14 @@ impl Values for Changing<'_, '_> {
 
 impl World for Changing<'_, '_> {
     fn insert(&mut self, parent: Node, value: Part) -> Node {
-        self.seen.0.insert(parent, value, self.cx).expect("there is room for as many nodes as there are ids")
+        let new = match self.by_class {
+            Some(layout) => {
+                let granule = medium::granule(layout, &value);
+                self.seen.0.insert_in(parent, granule, value, self.cx)
+            }
+            None => self.seen.0.insert(parent, value, self.cx),
+        };
+        new.expect("there is room for as many nodes as there are ids")
     }
 
     fn remove(&mut self, node: Node) {
@@ -201,10 +210,12 @@ pub(super) fn carry_out(
     operation: Operation,
     seed: u64,
     layout: &Layout,
+    control: Control,
     view: xtasking_hierarchy::View<'_, Part>,
     cx: &mut Context,
 ) -> (Outcome, Effort) {
-    let (mut world, mut scratch) = (Changing { seen: Seen(view), cx }, Scratch::default());
+    let by_class = (control == Control::InOrder).then_some(layout);
+    let (mut world, mut scratch) = (Changing { by_class, seen: Seen(view), cx }, Scratch::default());
     let outcome = operation.run(layout, seed, &mut scratch, &mut world);
     (outcome, scratch.effort)
 }

@@ -56,16 +56,15 @@ pub(super) fn count(layout: &Layout) -> u32 {
     OTHERS + layout.sizes.levels
 }
 
-/// The granule of each node that there is in the beginning.
-pub(super) fn granules(layout: &Layout, values: &[Part]) -> Vec<u32> {
-    let class = |part: &Part| match part {
+/// The granule of a node, unless that is a shelf.
+pub(super) fn granule(layout: &Layout, part: &Part) -> u32 {
+    let class = match part {
         Part::Manual(_) => Class::Manual,
         Part::Complex(complex) => Class::Level(complex.level),
         Part::Base(_) => Class::Level(1),
         Part::Composite(_) => Class::Composites,
         Part::Network(_) | Part::Dates(_) => Class::Atomics,
         Part::Document(_) => Class::Documents,
-        // Of shelves, more is known below.
         Part::Module(_)
         | Part::Library(_)
         | Part::Shelf
@@ -74,7 +73,12 @@ pub(super) fn granules(layout: &Layout, values: &[Part]) -> Vec<u32> {
         | Part::Places(_)
         | Part::Titles(_) => Class::Structure,
     };
-    let mut granules: Vec<u32> = values.iter().map(|part| class(part).granule(layout)).collect();
+    class.granule(layout)
+}
+
+/// The granule of each node that there is in the beginning.
+pub(super) fn granules(layout: &Layout, values: &[Part]) -> Vec<u32> {
+    let mut granules: Vec<u32> = values.iter().map(|part| granule(layout, part)).collect();
     for of in Shelves::ALL {
         let granule = Class::of_shelves(of).granule(layout);
         layout.shelves(of).for_each(|shelf| granules[shelf.index()] = granule);

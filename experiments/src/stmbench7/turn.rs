@@ -75,7 +75,7 @@ impl Work {
             let time = clocks.clone().zip(self.times);
             let task = rt.task(()).of(&group).claim(world.claim(operation, seed));
             task.spawn_with(move |(), held, cx| {
-                let (outcome, effort) = carry_out(operation, seed, &layout, View::new(held), cx);
+                let (outcome, effort) = carry_out(operation, seed, &layout, control, View::new(held), cx);
                 // What follows is while it has all that it touches: so others wait as long as it takes, and of two that touch
                 // the same the first one has the smaller stamp.
                 if let Some((clocks, times)) = time {
