@@ -1,6 +1,7 @@
 //! The options, checked and completed, and what one turn is.
 
 use super::Options;
+use super::chain::Chain;
 use super::contenders::ALL;
 use super::effort::Times;
 use super::mix::{Mix, Workload};
@@ -26,6 +27,8 @@ pub(super) struct Experiment {
     lineup: Lineup<(), Control>,
     /// By case and workers and who it was.
     spreads: RefCell<BTreeMap<(usize, usize, &'static str), Spread>>,
+    /// By case.
+    chains: RefCell<BTreeMap<usize, Chain>>,
 }
 
 const UNIT: &str = "kops/s";
@@ -61,6 +64,7 @@ impl Experiment {
             cases: cases.collect(),
             lineup: Lineup::new(&ALL, &[], &common)?,
             spreads: RefCell::default(),
+            chains: RefCell::default(),
         })
     }
 }
@@ -113,6 +117,9 @@ impl crate::experiment::Experiment for Experiment {
             if let Some(spread) = turn.spread {
                 self.spreads.borrow_mut().insert((case, workers, entry.name), spread);
             }
+            if let Some(chain) = turn.chain {
+                self.chains.borrow_mut().insert(case, chain);
+            }
             Ok(turn.rate)
         })
     }
@@ -142,6 +149,12 @@ impl crate::experiment::Experiment for Experiment {
             format!("{} · {contender} with {workers}: {spread}", name(workload, long))
         };
         let spreads = spreads.iter().map(spread);
+        let chains = self.chains.borrow();
+        let chain = |(&case, chain): (&usize, &Chain)| {
+            let (workload, long) = self.cases[case];
+            format!("{} · {chain}", name(workload, long))
+        };
+        let spreads = spreads.chain(chains.iter().map(chain));
         [title].into_iter().chain(self.cases.iter().map(shares)).chain(spreads).collect()
     }
 

@@ -18,6 +18,7 @@
 //! | `contenders` | who takes part |
 //! | `experiment`, `options` | the options, and what is told in the end |
 //! | `turn` | all operations on a fresh world |
+//! | `chain` | how far they could be done side by side |
 //! | `index` | what the indexes are told |
 //! | `build` | a world from a seed |
 //! | `find` | ways from one thing to others |
@@ -35,6 +36,7 @@
 //! made four times all the same.
 
 mod build;
+mod chain;
 #[cfg(test)]
 mod checked;
 mod concurrent;

@@ -1,6 +1,7 @@
 //! One turn: all operations on a fresh world, and the checks afterwards.
 
 use super::build::Blueprint;
+use super::chain::{Chain, Step};
 use super::concurrent::{Concurrent, Seen, carry_out};
 use super::effort::Times;
 use super::mix::Mix;
@@ -34,10 +35,15 @@ pub(super) struct Turn {
     pub rate: f64,
     /// In virtual time.
     pub spread: Option<Spread>,
+    /// In virtual time, of what has its own granule.
+    pub chain: Option<Chain>,
 }
 
 /// What a worker has done, each with its stamp.
 type Log = Mutex<Vec<(u64, Record)>>;
+
+/// What operations had, and for how long, each with its number.
+type Steps = Mutex<Vec<(usize, Step)>>;
 
 /// Sets these streams of random numbers apart from those for other uses of a seed.
 const PATH: u64 = 0x57b7;
@@ -68,18 +74,26 @@ impl Work {
         let drawn = self.drawn(mix);
         let logs: Arc<[Log]> = (0..workers).map(|_| Mutex::default()).collect();
         let stamps = Arc::new(AtomicU64::new(0));
+        let steps: Option<Arc<Steps>> = (clocks.is_some() && control == Control::Lines).then(Arc::default);
         let (began, virtually) = (Instant::now(), clocks.as_ref().map_or(0, Clocks::makespan));
         let group = rt.group();
-        for (operation, seed) in drawn {
+        for (number, (operation, seed)) in drawn.into_iter().enumerate() {
+            let steps = steps.clone();
             let (logs, stamps, layout) = (logs.clone(), stamps.clone(), world.layout().clone());
             let time = clocks.clone().zip(self.times);
             let task = rt.task(()).of(&group).claim(world.claim(operation, seed));
             task.spawn_with(move |(), held, cx| {
+                let had = steps.as_ref().map(|_| held.granules().collect());
                 let (outcome, effort) = carry_out(operation, seed, &layout, control, View::new(held), cx);
                 // What follows is while it has all that it touches: so others wait as long as it takes, and of two that touch
                 // the same the first one has the smaller stamp.
                 if let Some((clocks, times)) = time {
                     clocks.spend(times.of(&effort));
+                    if let (Some(steps), Some(had)) = (steps, had) {
+                        let time = u64::from(times.operation) + times.of(&effort);
+                        let mut steps = steps.lock().expect("nobody panics with it");
+                        steps.push((number, Step { operation, had, time }));
+                    }
                 }
                 let stamp = stamps.fetch_add(1, Relaxed);
                 let mut log = logs[cx.worker()].lock().expect("nobody panics with it");
@@ -100,11 +114,17 @@ impl Work {
         records.sort_unstable_by_key(|record| record.0);
         let records: Vec<Record> = records.into_iter().map(|record| record.1).collect();
         let again = self.blueprint();
+        let chain = steps.map(|steps| {
+            let mut steps = std::mem::take(&mut *steps.lock().expect("nobody panics with it"));
+            steps.sort_unstable_by_key(|step| step.0);
+            let steps: Vec<Step> = steps.into_iter().map(|step| step.1).collect();
+            Chain::of(&steps, &again)
+        });
         let check = rt
             .task(())
             .claim(world.all())
             .submit_with(move |(), held, _| replay(again, &records, &Seen(View::new(held))));
         check.join().map_err(|error| failed(format!("the replay failed: {error}")))?.map_err(wrong)?;
-        Ok(Turn { rate: self.operations as f64 / time / 1e3, spread })
+        Ok(Turn { rate: self.operations as f64 / time / 1e3, spread, chain })
     }
 }
