@@ -135,7 +135,7 @@ impl fmt::Display for Chain {
         let at = at.iter().map(|(name, time)| (name.as_str(), *time)).collect();
         write!(
             f,
-            "with workers without end {most:.0} kops/s, as {length} operations wait one for another ({}), mostly at: {}",
+            "with workers without end {most:.1} kops/s, as {length} operations wait one for another ({}), mostly at: {}",
             shares(of.clone()),
             shares(at)
         )
@@ -169,7 +169,9 @@ mod tests {
         // The first one alone is longer than these.
         let chain = Chain::of(&steps, &world);
         assert_eq!((chain.time, chain.length, chain.operations), (140, 2, 6));
-        assert!(chain.to_string().starts_with("with workers without end 42857 kops/s, as 2 operations wait"));
+        assert!(
+            chain.to_string().starts_with("with workers without end 42857.1 kops/s, as 2 operations wait")
+        );
         assert_eq!(Chain::of(&[], &world).time, 0);
     }
 }

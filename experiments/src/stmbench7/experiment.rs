@@ -36,6 +36,9 @@ const UNIT: &str = "kops/s";
 impl Experiment {
     /// Checks and completes the options.
     pub(super) fn new(options: &Options) -> Result<Self, Failure> {
+        if !(1..=1_000).contains(&options.clients) {
+            return Err(Failure::Usage(format!("--clients is {}; choose 1 to 1000", options.clients)));
+        }
         let mut common = options.common.clone();
         if options.is_virtual {
             // Each turn is like the one before.
@@ -56,6 +59,7 @@ impl Experiment {
         Ok(Self {
             work: Work {
                 operations,
+                clients: options.clients,
                 sizes: if options.small { Sizes::SMALL } else { Sizes::STANDARD },
                 seed: common.seed,
                 times: options.is_virtual.then_some(options.times),
@@ -77,12 +81,12 @@ impl crate::experiment::Experiment for Experiment {
     const NAME: &'static str = "stmbench7";
 
     fn describe(&self) -> String {
-        let Work { operations, sizes, seed, times } = self.work;
+        let Work { operations, clients, sizes, seed, times } = self.work;
         let time = times.map(|times| format!("\nin virtual time: {times}; locks and lines take none"));
         let time = time.unwrap_or_default();
         let structural = if self.structural { "" } else { ", none of which changes the structure" };
         format!(
-            "STMBench7: {operations} operations{structural} · {} composite parts of {} atomic ones · seed {seed}{time}\n{}",
+            "STMBench7: {operations} operations{structural}, {clients} a worker at a time · {} composite parts of {} atomic ones · seed {seed}{time}\n{}",
             sizes.composites,
             sizes.parts,
             self.lineup.describe()
@@ -94,6 +98,7 @@ impl crate::experiment::Experiment for Experiment {
         parameters.add("operations", self.work.operations);
         parameters.add("composites", self.work.sizes.composites);
         parameters.add("structural", self.structural);
+        parameters.add("clients", self.work.clients);
         parameters.add("virtual", self.work.times.is_some());
         if let Some(Times { operation, part }) = self.work.times {
             parameters.add("operation_ns", operation);

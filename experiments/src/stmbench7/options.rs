@@ -16,6 +16,10 @@ pub struct Options {
     #[arg(long, value_name = "N", value_parser = parse_count)]
     pub operations: Option<u64>,
 
+    /// Operations that are under way at a time, for each worker: as soon as one is over, the next one comes
+    #[arg(long, value_name = "N", default_value_t = 4)]
+    pub clients: usize,
+
     /// Which workloads [default: all of them]
     #[arg(long = "workload", value_name = "NAME,…", value_enum, value_delimiter = ',')]
     pub workloads: Vec<Workload>,

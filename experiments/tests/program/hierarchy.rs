@@ -61,7 +61,7 @@ fn operations_keep_the_invariants_and_can_be_done_again() {
         "2",
     ]));
     for words in [
-        "STMBench7: 400 operations · 20 composite parts of 10 atomic ones",
+        "STMBench7: 400 operations, 4 a worker at a time · 20 composite parts of 10 atomic ones",
         "write-dominated, long traversals",
     ] {
         assert!(stdout.contains(words), "'{words}' is not in: {stdout}");
@@ -103,5 +103,6 @@ fn what_cannot_work_is_refused_in_one_line() {
     refused(&["hierarchy", "--tasks", "0"], "--tasks is 0; choose 1 to 100M");
     refused(&["hierarchy", "--skew", "17"], "--skew");
     refused(&["stmbench7", "--operations", "0"], "--operations is 0; choose 1 to 100M");
+    refused(&["stmbench7", "--clients", "0"], "--clients is 0; choose 1 to 1000");
     refused(&["stmbench7", "--workload", "write-only"], "write-only");
 }
