@@ -10,8 +10,8 @@ fn settings() -> impl Iterator<Item = Setting> {
     Setting::threads().chain(Setting::simulations(&[1, 2, 3]))
 }
 
-const CONTROLS: [Control; 5] =
-    [Control::Lines, Control::Coarse, Control::DomLock, Control::NumLock, Control::Toggle];
+const CONTROLS: [Control; 6] =
+    [Control::Lines, Control::Coarse, Control::InOrder, Control::DomLock, Control::NumLock, Control::Toggle];
 
 fn rt() -> Runtime {
     Runtime::builder().workers(2).build().unwrap()

@@ -1,10 +1,10 @@
 //! What all turns have in common: a runtime in real or in virtual time, and what is seen of its tasks.
 
-use super::turn::{Spread, Times};
+use super::turn::Times;
 use crate::failure::Failure;
 use crate::lineup::cannot_start;
 use crate::pools::imbalance;
-use crate::virtual_time::{Clocks, Costs, VirtualTime};
+use crate::virtual_time::{Spread, Clocks, Costs, VirtualTime};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
@@ -111,11 +111,7 @@ impl Ground {
     fn seen(&self, pace: &Pace, time: f64) -> Seen {
         let (spread, busy) = match &pace.clock {
             Clock::Virtual(clocks) => {
-                let cores = clocks.cores();
-                let whole = (cores.len() as u64 * clocks.makespan()).max(1);
-                let blocked: u64 = cores.iter().map(|core| core.blocked).sum();
-                let spread = Spread { imbalance: clocks.imbalance(), blocked: blocked as f64 / whole as f64 };
-                (spread, cores.iter().map(|core| core.busy).collect())
+                (Spread::of(clocks), clocks.cores().iter().map(|core| core.busy).collect())
             }
             Clock::Real(_) => {
                 let busy: Vec<u64> = pace.busy.iter().map(|busy| busy.load(Relaxed)).collect();

@@ -26,16 +26,6 @@ pub(super) struct Times {
     pub task: u32,
 }
 
-/// How even the work was.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Spread {
-    /// How much longer the busiest worker was busy than all in the mean, as a part of that.
-    pub imbalance: f64,
-    /// How much of the time of all workers was waited in the midst of tasks, in virtual time. On threads, how much of it they
-    /// were at work outside of tasks' bodies: with claims, waiting at locks, on their way to the next task.
-    pub blocked: f64,
-}
-
 /// What a turn has shown.
 pub(super) struct Turn {
     /// Thousands of tasks a second.

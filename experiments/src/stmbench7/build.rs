@@ -3,9 +3,9 @@
 use super::dates;
 use super::ids::Pool;
 use super::index;
-use super::layout::{Ids, Layout};
-use super::pages::{ByDate, ById, ByTitle};
-use super::parts::{Base, Complex, Composite, Part};
+use super::layout::{Ids, Layout, Shelves};
+use super::pages::{ByDate, ById, ByTitle, Place};
+use super::parts::{Base, Complex, Composite, New, Part};
 use super::sizes::Sizes;
 use super::text;
 use super::world::Values;
@@ -30,11 +30,15 @@ impl Blueprint {
         let layout = Arc::new(Layout::new(sizes));
         let mut random = Random::new(seed, &[]);
         let module = Part::Module(dates::any(&dates::MIDDLE, &mut random));
-        let mut values = vec![module, Part::Manual(text::manual(1, sizes.manual)), Part::Library];
+        let mut values = vec![module, Part::Manual(text::manual(1, sizes.manual))];
+        values.extend(Shelves::ALL.map(Part::Library));
         values.extend(Ids::ALL.map(|of| Part::Pool(Pool::new(layout.objects(of), layout.last_id(of)))));
         values.extend(pages(&layout));
-        debug_assert_eq!(values.len(), layout.root().index());
-        let edges = vec![(Layout::MODULE.0, Layout::MANUAL.0), (Layout::MODULE.0, layout.root().0)];
+        values.resize_with(layout.root().index(), || Part::Shelf);
+        let mut edges = vec![(Layout::MODULE.0, Layout::MANUAL.0), (Layout::MODULE.0, layout.root().0)];
+        for of in Shelves::ALL {
+            edges.extend(layout.shelves(of).map(|shelf| (Layout::library(of).0, shelf.0)));
+        }
         let mut blueprint = Self { layout, values, edges };
         blueprint.add_complex(sizes.levels, &mut [0; 2], &mut random);
         blueprint.add_composites(&mut random);
@@ -75,18 +79,18 @@ impl Blueprint {
         for number in 0..layout.sizes.composites {
             let (id, first) = (number + 1, number * parts + 1);
             let seed = random.below(u64::MAX);
-            let composite = Composite::new(&layout.sizes, seed, id, id, first..first + parts);
-            let node = self.composite(number);
-            index::enter_composite(
-                self,
-                &layout,
-                id,
-                node,
-                composite.parts.iter().map(|part| (part.id, part.date)),
-            );
-            let node = self.push(Part::Composite(composite));
-            debug_assert_eq!(node, self.composite(number));
-            self.edges.push((Layout::LIBRARY.0, node.0));
+            let New { date, document, network } = New::new(&layout.sizes, seed, id, id, first..first + parts);
+            let [node, at, network_at] = [0, 1, 2].map(|of| Node(self.composite(number).0 + of));
+            let place = |position| Place { composite: node, network: network_at, position };
+            let dated = network.parts.iter().map(|part| (part.id, part.date));
+            index::enter_composite(self, &layout, id, place, dated);
+            let composite = Composite { id, date, document: at, network: network_at };
+            let new = [Part::Composite(composite), Part::Document(document), Part::Network(network)];
+            for (shelf, part) in layout.shelves_of(id).into_iter().zip(new) {
+                let node = self.push(part);
+                self.edges.push((shelf.0, node.0));
+            }
+            debug_assert_eq!(self.values.len(), self.composite(number + 1).index());
         }
     }
 
@@ -95,10 +99,10 @@ impl Blueprint {
         Node(self.values.len() as u32 - 1)
     }
 
-    /// The composite part of this number, from 0 on: they come after all assemblies.
+    /// The composite part of this number, from 0 on: they come after all assemblies, and each is followed by what belongs to it.
     fn composite(&self, number: u32) -> Node {
         let Layout { sizes, .. } = *self.layout;
-        Node(self.layout.root().0 + sizes.complexes() + sizes.bases() + number)
+        Node(self.layout.root().0 + sizes.complexes() + sizes.bases() + 3 * number)
     }
 }
 

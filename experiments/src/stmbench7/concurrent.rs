@@ -1,7 +1,9 @@
 //! A world for many: a hierarchy of the runtime's, whose tasks claim what the operations' plans name.
 
 use super::build::Blueprint;
+use super::effort::Effort;
 use super::layout::Layout;
+use super::medium;
 use super::operations::{Operation, Scratch};
 use super::outcome::Outcome;
 use super::parts::Part;
@@ -13,19 +15,29 @@ use xtasking_hierarchy::{Hierarchy, Look, Node, Shape, Slab};
 /// A world whose operations are tasks.
 pub(super) struct Concurrent {
     layout: Arc<Layout>,
+    control: Control,
     nodes: Hierarchy<Part>,
 }
 
 impl Concurrent {
-    /// Builds a world: each node in a granule of its own, so that what tasks claim is what they name.
+    /// Builds a world: each node in a granule of its own, so that what tasks claim is what they name. But what is on a shelf is
+    /// in that one's; and locks that are taken in order are the [medium-grained](medium) ones.
     pub fn new(rt: &Runtime, blueprint: Blueprint, control: Control) -> Self {
         let Blueprint { layout, values, edges } = blueprint;
-        let count = values.len();
-        let shape = Shape::from_edges(count, &edges).expect("a world has no cycles");
-        let builder = Hierarchy::builder(shape).granules(count as u32).granule_by(|node| node.0);
+        let shape = Shape::from_edges(values.len(), &edges).expect("a world has no cycles");
+        let mut granules: Vec<u32> = (0..values.len() as u32).collect();
+        if control == Control::InOrder {
+            granules = medium::granules(&layout, &values);
+        }
+        let on_shelves = edges.iter().filter(|&&(parent, _)| layout.is_shelf(Node(parent)));
+        on_shelves.for_each(|&(shelf, node)| granules[node as usize] = granules[shelf as usize]);
+        // Those come last.
+        let count = granules.iter().max().map_or(0, |last| last + 1);
+        let builder =
+            Hierarchy::builder(shape).granules(count).granule_by(move |node| granules[node.index()]);
         let mut values = values.into_iter();
         let nodes = builder.control(control).build(rt, |_| values.next().expect("each node has a value"));
-        Self { layout, nodes }
+        Self { layout, control, nodes }
     }
 
     /// Where things are.
@@ -35,6 +47,20 @@ impl Concurrent {
 
     /// What an operation touches.
     pub fn claim(&self, operation: Operation, seed: u64) -> Claim<'_, Slab<Part>> {
+        match self.control {
+            // These locks are known beforehand.
+            Control::Coarse if operation.mode() == Mode::Read => return self.nodes.read_all(),
+            Control::Coarse => return self.nodes.write_all(),
+            Control::InOrder => {
+                let granules = self.nodes.granules();
+                let claims = medium::claims(operation, &self.layout).into_iter();
+                return claims.fold(granules.read(0..0), |claim, (range, mode)| match mode {
+                    Mode::Read => claim.and_read(range),
+                    Mode::Write => claim.and_write(range),
+                });
+            }
+            _ => {}
+        }
         let (layout, mut scratch) = (self.layout.clone(), Scratch::default());
         self.nodes.planned(move |look| {
             let mut plan = Plan { look, assemblies: Vec::new() };
@@ -124,6 +150,8 @@ impl View for Seen<'_> {
 
 /// The same for a task that may change it.
 struct Changing<'h, 'c> {
+    /// If what is new has its granule by what it is.
+    by_class: Option<&'c Layout>,
     seen: Seen<'h>,
     cx: &'c mut Context,
 }
@@ -154,7 +182,14 @@ impl Values for Changing<'_, '_> {
 
 impl World for Changing<'_, '_> {
     fn insert(&mut self, parent: Node, value: Part) -> Node {
-        self.seen.0.insert(parent, value, self.cx).expect("there is room for as many nodes as there are ids")
+        let new = match self.by_class {
+            Some(layout) => {
+                let granule = medium::granule(layout, &value);
+                self.seen.0.insert_in(parent, granule, value, self.cx)
+            }
+            None => self.seen.0.insert(parent, value, self.cx),
+        };
+        new.expect("there is room for as many nodes as there are ids")
     }
 
     fn remove(&mut self, node: Node) {
@@ -170,14 +205,17 @@ impl World for Changing<'_, '_> {
     }
 }
 
-/// Does an operation, in a task that has [claimed](Concurrent::claim) what it touches.
+/// Does an operation, in a task that has [claimed](Concurrent::claim) what it touches. Tells also what that has taken.
 pub(super) fn carry_out(
     operation: Operation,
     seed: u64,
     layout: &Layout,
+    control: Control,
     view: xtasking_hierarchy::View<'_, Part>,
     cx: &mut Context,
-) -> Outcome {
-    let mut world = Changing { seen: Seen(view), cx };
-    operation.run(layout, seed, &mut Scratch::default(), &mut world)
+) -> (Outcome, Effort) {
+    let by_class = (control == Control::InOrder).then_some(layout);
+    let (mut world, mut scratch) = (Changing { by_class, seen: Seen(view), cx }, Scratch::default());
+    let outcome = operation.run(layout, seed, &mut scratch, &mut world);
+    (outcome, scratch.effort)
 }

@@ -1,104 +1,75 @@
 //! The options, checked and completed, and what one turn is.
 
 use super::Options;
-use super::build::Blueprint;
-use super::concurrent::{Concurrent, Seen, carry_out};
+use super::chain::Chain;
+use super::contenders::ALL;
+use super::effort::Times;
 use super::mix::{Mix, Workload};
 use super::operations::{Category, Operation};
-use super::replay::{Record, replay};
 use super::sizes::Sizes;
+use super::turn::Work;
 use super::world::Mode;
 use crate::failure::Failure;
-use crate::hierarchy::contenders::ALL;
-use crate::lineup::{Lineup, cannot_start};
+use crate::lineup::Lineup;
 use crate::progress::Progress;
 use crate::report::{Measurement, Parameters};
-use crate::ycsb::distribution::Random;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex};
-use std::time::Instant;
-use xtasking::{Control, Pool, Runtime};
-use xtasking_hierarchy::View;
+use crate::virtual_time::Spread;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use xtasking::Control;
 
 /// An experiment that can be run.
 pub(super) struct Experiment {
-    operations: usize,
-    sizes: Sizes,
+    work: Work,
     structural: bool,
     /// Workloads, with long traversals or without.
     cases: Vec<(Workload, bool)>,
     lineup: Lineup<(), Control>,
-    seed: u64,
+    /// By case and workers and who it was.
+    spreads: RefCell<BTreeMap<(usize, usize, &'static str), Spread>>,
+    /// By case.
+    chains: RefCell<BTreeMap<usize, Chain>>,
 }
 
-/// What a worker has done, each with its stamp.
-type Log = Mutex<Vec<(u64, Record)>>;
-
 const UNIT: &str = "kops/s";
-/// Sets these streams of random numbers apart from those for other uses of a seed.
-const PATH: u64 = 0x57b7;
 
 impl Experiment {
     /// Checks and completes the options.
     pub(super) fn new(options: &Options) -> Result<Self, Failure> {
-        let common = &options.common;
-        let operations = options.operations.unwrap_or(if common.quick { 2_000 } else { 20_000 }) as usize;
+        if !(1..=1_000).contains(&options.clients) {
+            return Err(Failure::Usage(format!("--clients is {}; choose 1 to 1000", options.clients)));
+        }
+        let mut common = options.common.clone();
+        if options.is_virtual {
+            // Each turn is like the one before.
+            common.repetitions = common.repetitions.or(Some(1));
+        }
+        let default = match (common.quick, options.is_virtual) {
+            (true, _) => 1_000,
+            (false, true) => 2_000,
+            (false, false) => 20_000,
+        };
+        let operations = options.operations.unwrap_or(default) as usize;
         if !(1..=100_000_000).contains(&operations) {
             return Err(Failure::Usage(format!("--operations is {operations}; choose 1 to 100M")));
         }
-        let cases = [false, true].into_iter().flat_map(|long| Workload::ALL.map(|workload| (workload, long)));
+        let workloads = if options.workloads.is_empty() { &Workload::ALL[..] } else { &options.workloads };
+        let long: &[bool] = if options.no_long || common.quick { &[false] } else { &[false, true] };
+        let cases = long.iter().flat_map(|&long| workloads.iter().map(move |&workload| (workload, long)));
         Ok(Self {
-            operations,
-            sizes: if options.small { Sizes::SMALL } else { Sizes::STANDARD },
+            work: Work {
+                operations,
+                clients: options.clients,
+                sizes: if options.small { Sizes::SMALL } else { Sizes::STANDARD },
+                seed: common.seed,
+                times: options.is_virtual.then_some(options.times),
+            },
             structural: !options.fixed,
             cases: cases.collect(),
-            lineup: Lineup::new(ALL, &[], common)?,
-            seed: common.seed,
+            lineup: Lineup::new(&ALL, &[], &common)?,
+            spreads: RefCell::default(),
+            chains: RefCell::default(),
         })
-    }
-
-    /// One turn: thousands of operations a second.
-    fn once(&self, case: usize, control: Control, workers: usize, context: &str) -> Result<f64, Failure> {
-        let (workload, long) = self.cases[case];
-        let rt = Runtime::builder().workers(workers).pool(Pool::WorkStealing).build();
-        let rt = rt.map_err(|error| cannot_start("xtasking", workers, &error))?;
-        let blueprint = || Blueprint::new(self.sizes, self.seed);
-        let world = Concurrent::new(&rt, blueprint(), control);
-        let mut random = Random::new(self.seed, &[PATH]);
-        let mix = Mix::new(workload, long, self.structural);
-        let drawn: Vec<(Operation, u64)> =
-            (0..self.operations).map(|_| (mix.draw(&mut random), random.below(u64::MAX))).collect();
-        let logs: Arc<[Log]> = (0..workers).map(|_| Mutex::default()).collect();
-        let stamps = Arc::new(AtomicU64::new(0));
-        let began = Instant::now();
-        let group = rt.group();
-        for (operation, seed) in drawn {
-            let (logs, stamps, layout) = (logs.clone(), stamps.clone(), world.layout().clone());
-            let task = rt.task(()).of(&group).claim(world.claim(operation, seed));
-            task.spawn_with(move |(), held, cx| {
-                let outcome = carry_out(operation, seed, &layout, View::new(held), cx);
-                // While it has all that it touches: of two that touch the same the first one has the smaller stamp.
-                let stamp = stamps.fetch_add(1, Relaxed);
-                let mut log = logs[cx.worker()].lock().expect("nobody panics with it");
-                log.push((stamp, Record { operation, seed, outcome }));
-            });
-        }
-        let waited = group.wait();
-        let time = began.elapsed();
-        let wrong = |wrong| Failure::Wrong { context: context.to_string(), wrong };
-        let failed = |text: String| wrong(crate::ycsb::plan::Wrong::new(text));
-        waited.map_err(|error| failed(format!("an operation failed: {error}")))?;
-        let take = |log: &Log| std::mem::take(&mut *log.lock().expect("nobody panics with it"));
-        let mut records: Vec<(u64, Record)> = logs.iter().flat_map(take).collect();
-        records.sort_unstable_by_key(|record| record.0);
-        let records: Vec<Record> = records.into_iter().map(|record| record.1).collect();
-        let again = blueprint();
-        let check = rt
-            .task(())
-            .claim(world.all())
-            .submit_with(move |(), held, _| replay(again, &records, &Seen(View::new(held))));
-        check.join().map_err(|error| failed(format!("the replay failed: {error}")))?.map_err(wrong)?;
-        Ok(self.operations as f64 / time.as_secs_f64() / 1e3)
     }
 }
 
@@ -110,24 +81,31 @@ impl crate::experiment::Experiment for Experiment {
     const NAME: &'static str = "stmbench7";
 
     fn describe(&self) -> String {
+        let Work { operations, clients, sizes, seed, times } = self.work;
+        let time = times.map(|times| format!("\nin virtual time: {times}; locks and lines take none"));
+        let time = time.unwrap_or_default();
         let structural = if self.structural { "" } else { ", none of which changes the structure" };
         format!(
-            "STMBench7: {} operations{structural} · {} composite parts of {} atomic ones · seed {}\n{}",
-            self.operations,
-            self.sizes.composites,
-            self.sizes.parts,
-            self.seed,
+            "STMBench7: {operations} operations{structural}, {clients} a worker at a time · {} composite parts of {} atomic ones · seed {seed}{time}\n{}",
+            sizes.composites,
+            sizes.parts,
             self.lineup.describe()
         )
     }
 
     fn parameters(&self) -> Parameters {
         let mut parameters = Parameters::default();
-        parameters.add("operations", self.operations);
-        parameters.add("composites", self.sizes.composites);
+        parameters.add("operations", self.work.operations);
+        parameters.add("composites", self.work.sizes.composites);
         parameters.add("structural", self.structural);
+        parameters.add("clients", self.work.clients);
+        parameters.add("virtual", self.work.times.is_some());
+        if let Some(Times { operation, part }) = self.work.times {
+            parameters.add("operation_ns", operation);
+            parameters.add("part_ns", part);
+        }
         self.lineup.add_to(&mut parameters);
-        parameters.add("seed", self.seed);
+        parameters.add("seed", self.work.seed);
         parameters
     }
 
@@ -138,7 +116,16 @@ impl crate::experiment::Experiment for Experiment {
     fn measure(&self, progress: &Progress) -> Result<Vec<Measurement>, Failure> {
         let cases: Vec<_> = self.cases.iter().map(|&(workload, long)| name(workload, long)).collect();
         self.lineup.measure(progress, UNIT, &cases, |case, entry, workers, context| {
-            self.once(case, entry.more, workers, context)
+            let (workload, long) = self.cases[case];
+            let mix = Mix::new(workload, long, self.structural);
+            let turn = self.work.turn(&mix, entry.more, workers, context)?;
+            if let Some(spread) = turn.spread {
+                self.spreads.borrow_mut().insert((case, workers, entry.name), spread);
+            }
+            if let Some(chain) = turn.chain {
+                self.chains.borrow_mut().insert(case, chain);
+            }
+            Ok(turn.rate)
         })
     }
 
@@ -161,7 +148,19 @@ impl crate::experiment::Experiment for Experiment {
             format!("{}: {}", name(workload, long), Category::ALL.map(share).join(", "))
         };
         let title = "percent of all operations, reading + writing:".to_string();
-        [title].into_iter().chain(self.cases.iter().map(shares)).collect()
+        let spreads = self.spreads.borrow();
+        let spread = |(&(case, workers, contender), spread)| {
+            let (workload, long) = self.cases[case];
+            format!("{} · {contender} with {workers}: {spread}", name(workload, long))
+        };
+        let spreads = spreads.iter().map(spread);
+        let chains = self.chains.borrow();
+        let chain = |(&case, chain): (&usize, &Chain)| {
+            let (workload, long) = self.cases[case];
+            format!("{} · {chain}", name(workload, long))
+        };
+        let spreads = spreads.chain(chains.iter().map(chain));
+        [title].into_iter().chain(self.cases.iter().map(shares)).chain(spreads).collect()
     }
 
     fn conclusion(&self) -> Result<String, Failure> {

@@ -33,7 +33,7 @@ pub fn object(planner: &mut impl Planner, layout: &Layout, of: Ids, id: u32, mod
     Ok(entry(planner, layout, of, id, mode)?.ok_or(Failed::Missing)?)
 }
 
-/// The place of an atomic part, of whose id the page is claimed to be read. The composite part is not claimed.
+/// The place of an atomic part, of whose id the page is claimed to be read. The place is not claimed.
 pub fn place(planner: &mut impl Planner, layout: &Layout, id: u32) -> Found<Place> {
     Ok(entry(planner, layout, Ids::Atomic, id, Mode::Read)?.ok_or(Failed::Missing)?)
 }
@@ -62,12 +62,13 @@ pub fn any_of(nodes: impl Iterator<Item = Node> + Clone, random: &mut Random) ->
 /// All assemblies above a composite part, each once. They are claimed in a mode, the composite part is claimed to be read.
 pub fn ancestors(
     planner: &mut impl Planner,
+    layout: &Layout,
     composite: Node,
     mode: Mode,
     found: &mut Vec<Node>,
 ) -> Found<()> {
     let users = |_: &Part, _: &[Node], parents: &[Node]| {
-        found.extend(parents.iter().filter(|&&parent| parent != Layout::LIBRARY));
+        found.extend(parents.iter().filter(|&&parent| !layout.is_shelf(parent)));
     };
     planner.claim(composite, Mode::Read, users)?;
     let mut level = 0..found.len();

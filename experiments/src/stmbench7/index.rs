@@ -16,20 +16,21 @@ pub fn leave(values: &mut impl Values, layout: &Layout, of: Ids, id: u32) {
     values.the_mut::<ById<Node>>(layout.page(of, id)).remove(id);
 }
 
-/// A composite part has come, with these atomic parts.
+/// A composite part has come, with these atomic parts, each at the place of its number.
 pub fn enter_composite(
     values: &mut impl Values,
     layout: &Layout,
     id: u32,
-    node: Node,
+    place: impl Fn(u16) -> Place,
     parts: impl Iterator<Item = (u32, Date)>,
 ) {
+    let node = place(0).composite;
     enter(values, layout, Ids::Composite, id, node);
     let mut title = String::new();
     let page = layout.title_page_of(id, &mut title);
     values.the_mut::<ByTitle>(page).insert(title, node);
     for ((id, date), position) in parts.zip(0..) {
-        let place = Place { composite: node, position };
+        let place = place(position);
         values.the_mut::<ById<Place>>(layout.page(Ids::Atomic, id)).put(id, place);
         values.the_mut::<ByDate>(layout.date_page(date)).insert(date, Dated { id, place });
     }

@@ -29,6 +29,22 @@ impl Ids {
     const PAGES: [u32; 5] = [16, 16, 16, 0, 105];
 }
 
+/// What there are shelves for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shelves {
+    /// Composite parts.
+    Composites,
+    /// Documents.
+    Documents,
+    /// Atomic parts, all of a composite part on one shelf.
+    Networks,
+}
+
+impl Shelves {
+    /// All kinds.
+    pub const ALL: [Self; 3] = [Self::Composites, Self::Documents, Self::Networks];
+}
+
 /// So many pages has the index by title.
 const TITLES: u32 = 16;
 
@@ -43,6 +59,8 @@ pub struct Layout {
     by_id: [u32; 5],
     by_date: u32,
     by_title: u32,
+    /// The first shelf of each kind.
+    shelves: [u32; 3],
     /// The first complex assembly of the rest: see [`root`](Self::root).
     root: u32,
 }
@@ -51,8 +69,8 @@ impl Layout {
     /// That of a world of this size.
     pub fn new(sizes: Sizes) -> Self {
         let objects = [sizes.complexes(), sizes.bases(), sizes.composites, sizes.composites, sizes.atomics()];
-        // The module, the manual, the library and the pools come first.
-        let mut next = 3 + Ids::ALL.len() as u32;
+        // The module, the manual, the libraries and the pools come first.
+        let mut next = Self::POOLS + Ids::ALL.len() as u32;
         let mut several = |pages| {
             next += pages;
             next - pages
@@ -60,15 +78,24 @@ impl Layout {
         let by_id = Ids::PAGES.map(&mut several);
         let by_date = several(Self::DATES);
         let by_title = several(TITLES);
-        Self { sizes, objects, by_id, by_date, by_title, root: several(0) }
+        // Those of composite parts last: beside the assemblies, as these are above them as well.
+        let of_each = sizes.ids(sizes.composites);
+        let [networks, documents, composites] = [(); 3].map(|()| several(of_each));
+        let shelves = [composites, documents, networks];
+        Self { sizes, objects, by_id, by_date, by_title, shelves, root: several(0) }
     }
 
     /// The module, which is a root.
     pub const MODULE: Node = Node(0);
     /// The manual, below the module.
     pub const MANUAL: Node = Node(1);
-    /// The library, which is a root.
-    pub const LIBRARY: Node = Node(2);
+    /// The library of a kind, which is a root, above all shelves of it.
+    pub const fn library(of: Shelves) -> Node {
+        Node(2 + of as u32)
+    }
+
+    /// The first pool.
+    const POOLS: u32 = 2 + Shelves::ALL.len() as u32;
 
     /// So many pages has the index by date.
     const DATES: u32 = {
@@ -81,10 +108,34 @@ impl Layout {
 
     /// The pool of a kind of ids.
     pub fn pool(&self, of: Ids) -> Node {
-        Node(3 + of as u32)
+        Node(Self::POOLS + of as u32)
     }
 
-    /// The complex assembly above all others. From here on, all nodes in the beginning are assemblies and composite parts.
+    /// The shelf for what belongs to the composite part of an id.
+    #[inline]
+    pub fn shelf(&self, of: Shelves, composite: u32) -> Node {
+        Node(self.shelves[of as usize] + composite - 1)
+    }
+
+    /// All three of one composite part.
+    pub fn shelves_of(&self, composite: u32) -> [Node; 3] {
+        Shelves::ALL.map(|of| self.shelf(of, composite))
+    }
+
+    /// All shelves of a kind.
+    pub fn shelves(&self, of: Shelves) -> impl Iterator<Item = Node> + use<> {
+        nodes(self.shelves[of as usize], self.last_id(Ids::Composite))
+    }
+
+    /// Whether a node is a shelf.
+    #[inline]
+    pub fn is_shelf(&self, node: Node) -> bool {
+        let first = self.shelves[Shelves::Networks as usize];
+        (first..self.root).contains(&node.0)
+    }
+
+    /// The complex assembly above all others. From here on, all nodes in the beginning are assemblies, and then what there is
+    /// on shelves.
     pub fn root(&self) -> Node {
         Node(self.root)
     }

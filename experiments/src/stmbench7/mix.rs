@@ -3,9 +3,10 @@
 use super::operations::{Category, Operation};
 use super::world::Mode;
 use crate::ycsb::distribution::Random;
+use clap::ValueEnum;
 
 /// How many of all operations only read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Workload {
     /// Nine of ten.
     ReadDominated,

@@ -14,10 +14,15 @@
 //! | `world` | what a world has to offer |
 //! | `plain` | a world for one |
 //! | `concurrent` | a world for many |
-//! | `experiment`, `options` | the options, and what one turn is |
+//! | `medium` | the medium-grained locks of the benchmark |
+//! | `contenders` | who takes part |
+//! | `experiment`, `options` | the options, and what is told in the end |
+//! | `turn` | all operations on a fresh world |
+//! | `chain` | how far they could be done side by side |
 //! | `index` | what the indexes are told |
 //! | `build` | a world from a seed |
 //! | `find` | ways from one thing to others |
+//! | `effort` | what operations have to do |
 //! | `outcome` | what becomes of an operation |
 //! | `operations` | the 45 operations, each with a plan and what is done after it |
 //! | `mix` | how often each operation is done |
@@ -31,10 +36,13 @@
 //! made four times all the same.
 
 mod build;
+mod chain;
 #[cfg(test)]
 mod checked;
 mod concurrent;
+mod contenders;
 mod dates;
+mod effort;
 mod experiment;
 mod find;
 mod graph;
@@ -42,6 +50,7 @@ mod ids;
 mod index;
 mod invariants;
 mod layout;
+mod medium;
 mod mix;
 mod operations;
 mod options;
@@ -52,6 +61,7 @@ mod plain;
 mod replay;
 mod sizes;
 mod text;
+mod turn;
 mod world;
 
 pub use options::Options;

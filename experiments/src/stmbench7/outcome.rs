@@ -1,5 +1,6 @@
 //! What becomes of an operation.
 
+use super::effort::Effort;
 use super::parts::Atomic;
 use std::fmt;
 
@@ -10,6 +11,8 @@ pub struct Answer {
     pub count: u64,
     /// What it has read or written, in any order, so that reading something else tells something else.
     pub sum: u64,
+    /// What that took, besides finding it.
+    pub effort: Effort,
 }
 
 impl Answer {
@@ -30,6 +33,7 @@ impl Answer {
         let terms =
             fields.into_iter().zip(factors).map(|(field, factor): (_, u64)| field.wrapping_mul(factor));
         self.add(terms.fold(0, u64::wrapping_add));
+        self.effort.parts += 1;
     }
 
     /// One more object, with its date.

@@ -9,7 +9,9 @@ use xtasking_hierarchy::Node;
 pub struct Place {
     /// In which composite part.
     pub composite: Node,
-    /// Which of its atomic parts.
+    /// Among which atomic parts: those of that composite part.
+    pub network: Node,
+    /// Which of these.
     pub position: u16,
 }
 
@@ -112,7 +114,10 @@ mod tests {
     use super::*;
 
     fn dated(id: u32) -> Dated {
-        Dated { id, place: Place { composite: Node(id / 2), position: id as u16 % 2 } }
+        Dated {
+            id,
+            place: Place { composite: Node(id / 2), network: Node(id / 2 + 1), position: id as u16 % 2 },
+        }
     }
 
     #[test]

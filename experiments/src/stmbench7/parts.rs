@@ -1,12 +1,17 @@
 //! What the nodes of a world are.
 //!
-//! A composite part holds its document and its atomic parts, which are no nodes: who touches one of them claims all of them
-//! anyway, they come and go together, and a walk through their graph finds them side by side. Still, an atomic part has an
-//! id by which the index leads to it: its [place](super::pages::Place).
+//! A composite part has two nodes besides its own: its document, and all its atomic parts. These are no nodes: they come and go
+//! together, and a walk through their graph finds them side by side. Still, an atomic part has an id by which the index leads
+//! to it: its [place](super::pages::Place). Documents and atomic parts are not below the composite part, but below roots of
+//! their own, so that who names all assemblies with what is below them has named neither the ones nor the others.
+//!
+//! A composite part comes and goes with a granule for each of its three nodes: these are those of *shelves*, which stay, three
+//! for each id that a composite part can have. So nobody has to write what all composite parts have in common.
 
 use super::dates::{self, Date};
 use super::graph::Graph;
 use super::ids::Pool;
+use super::layout::Shelves;
 use super::pages::{ByDate, ById, ByTitle, Place};
 use super::sizes::Sizes;
 use super::text;
@@ -24,10 +29,16 @@ pub enum Part {
     Complex(Complex),
     /// An assembly of composite parts.
     Base(Base),
-    /// Above all composite parts, so that those that no base assembly uses have a place as well.
-    Library,
+    /// Above all shelves of a kind.
+    Library(Shelves),
+    /// Above what there is of one composite part, if it is there.
+    Shelf,
     /// A composite part.
     Composite(Composite),
+    /// The document of one.
+    Document(Document),
+    /// The atomic parts of one.
+    Network(Network),
     /// Free ids.
     Pool(Pool),
     /// A page of an index by id, that leads to nodes.
@@ -71,7 +82,7 @@ pub struct Component {
     pub times: u32,
 }
 
-/// A composite part. Its parents are the base assemblies that use it, and the library.
+/// A composite part. Its parents are the base assemblies that use it, and its shelf.
 #[derive(Clone, Debug)]
 pub struct Composite {
     /// Its id.
@@ -79,8 +90,15 @@ pub struct Composite {
     /// Its date.
     pub date: Date,
     /// Its document.
-    pub document: Document,
-    /// Its atomic parts; the first one is the root part.
+    pub document: Node,
+    /// Its atomic parts.
+    pub network: Node,
+}
+
+/// The atomic parts of a composite part.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Network {
+    /// All of them; the first one is the root part.
     pub parts: Box<[Atomic]>,
     /// The edges between them.
     pub graph: Graph,
@@ -118,8 +136,11 @@ impl Part {
             Self::Manual(_) => "the manual".to_string(),
             Self::Complex(complex) => format!("complex assembly {}", complex.id),
             Self::Base(base) => format!("base assembly {}", base.id),
-            Self::Library => "the library".to_string(),
+            Self::Library(of) => format!("the library of {of:?}").to_lowercase(),
+            Self::Shelf => "a shelf".to_string(),
             Self::Composite(composite) => format!("composite part {}", composite.id),
+            Self::Document(document) => format!("document {}", document.id),
+            Self::Network(_) => "a network of atomic parts".to_string(),
             Self::Pool(_) => "a pool of ids".to_string(),
             Self::Nodes(_) => "a page of nodes by id".to_string(),
             Self::Places(_) => "a page of atomic parts by id".to_string(),
@@ -179,6 +200,8 @@ kinds! {
     Complex(Complex),
     Base(Base),
     Composite(Composite),
+    Document(Document),
+    Network(Network),
     Pool(Pool),
     Nodes(ById<Node>),
     Places(ById<Place>),
@@ -223,7 +246,18 @@ impl Base {
     }
 }
 
-impl Composite {
+/// All that belongs to a composite part that is to come, but the nodes.
+#[derive(Clone, Debug)]
+pub struct New {
+    /// Its date.
+    pub date: Date,
+    /// Its document.
+    pub document: Document,
+    /// Its atomic parts.
+    pub network: Network,
+}
+
+impl New {
     /// One of these ids and with all else from a seed. It takes as many ids for its atomic parts as these are to be.
     pub fn new(sizes: &Sizes, seed: u64, id: u32, document: u32, parts: impl Iterator<Item = u32>) -> Self {
         let mut random = Random::new(seed, &[0]);
@@ -239,7 +273,7 @@ impl Composite {
         };
         let parts: Box<[Atomic]> = parts.zip(Self::part_dates(sizes, seed)).map(atomic).collect();
         debug_assert_eq!(parts.len(), graph.parts());
-        Self { id, date, document, parts, graph }
+        Self { date, document, network: Network { parts, graph } }
     }
 
     /// The dates of the atomic parts that a composite part has from this seed.
@@ -274,9 +308,10 @@ mod tests {
     #[test]
     fn the_dates_of_the_parts_are_known_before() {
         let sizes = Sizes::SMALL;
-        let composite = Composite::new(&sizes, 9, 4, 5, 61..);
-        assert!(composite.parts.iter().map(|part| part.date).eq(Composite::part_dates(&sizes, 9)));
-        assert!(composite.parts.iter().map(|part| part.id).eq(61..61 + sizes.parts));
+        let composite = New::new(&sizes, 9, 4, 5, 61..);
+        let parts = &composite.network.parts;
+        assert!(parts.iter().map(|part| part.date).eq(New::part_dates(&sizes, 9)));
+        assert!(parts.iter().map(|part| part.id).eq(61..61 + sizes.parts));
         assert_eq!(composite.document.title, "Composite part #4");
     }
 }

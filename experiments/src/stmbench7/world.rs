@@ -113,15 +113,22 @@ fn mistaken(node: Node, part: &Part) -> ! {
 }
 
 /// A world in which all that has to be there has been claimed: to find things in by the same means as when it was planned.
-pub struct Held<'w, W>(pub &'w W);
+pub struct Held<'w, W> {
+    /// What it is in.
+    pub world: &'w W,
+    /// So many nodes were named, but for trees.
+    pub named: u64,
+}
 
 impl<W: View> Planner for Held<'_, W> {
     #[inline]
     fn see<R>(&mut self, node: Node, look: impl FnOnce(&Part, &[Node], &[Node]) -> R) -> Option<R> {
-        Some(look(self.0.get(node), self.0.children(node), self.0.parents(node)))
+        Some(look(self.world.get(node), self.world.children(node), self.world.parents(node)))
     }
 
-    fn only(&mut self, _: Node, _: Mode) {}
+    fn only(&mut self, _: Node, _: Mode) {
+        self.named += 1;
+    }
 
     fn tree(&mut self, _: Node, _: Mode) {}
 }

@@ -14,6 +14,7 @@
 //! | `clocks` | what tasks and others see of the time |
 //! | `queue` | where they wait until they are called |
 //! | `submitter` | threads outside that take part |
+//! | `spread` | how even the work was in the end |
 //!
 //! # The rules
 //!
@@ -38,12 +39,14 @@ mod order;
 mod platform;
 mod queue;
 mod seat;
+mod spread;
 mod submitter;
 #[cfg(test)]
 mod tests;
 
 pub use clocks::{Clocks, CoreTime};
 pub use queue::Queue;
+pub use spread::Spread;
 pub use submitter::Submitter;
 pub use xtasking::platform::Costs;
 

@@ -91,14 +91,51 @@ fn virtual_time_can_be_replayed() {
 
 #[test]
 fn operations_keep_the_invariants_and_can_be_done_again() {
-    let stdout =
-        passes(&xtasking(&["stmbench7", "--quick", "--small", "--operations", "400", "--workers", "2"]));
+    let stdout = passes(&xtasking(&[
+        "stmbench7",
+        "--repetitions",
+        "1",
+        "--small",
+        "--operations",
+        "400",
+        "--workers",
+        "2",
+    ]));
     for words in [
-        "STMBench7: 400 operations · 20 composite parts of 10 atomic ones",
+        "STMBench7: 400 operations, 4 a worker at a time · 20 composite parts of 10 atomic ones",
         "write-dominated, long traversals",
     ] {
         assert!(stdout.contains(words), "'{words}' is not in: {stdout}");
     }
+}
+
+/// The same on any number of cores, and twice the same.
+#[test]
+fn operations_in_virtual_time_can_be_replayed() {
+    let arguments = [
+        "stmbench7",
+        "--virtual",
+        "--small",
+        "--operations",
+        "300",
+        "--workers",
+        "16",
+        "--workload",
+        "read-write",
+    ];
+    let once = || {
+        let stdout = passes(&xtasking(&arguments));
+        for words in [
+            "read-write, long traversals",
+            "read-write · lines with 16: the busiest worker had ",
+            "1 repetition",
+        ] {
+            assert!(stdout.contains(words), "'{words}' is not in: {stdout}");
+        }
+        let from = stdout.find("in virtual time").expect("it says so");
+        stdout[from..].to_string()
+    };
+    assert_eq!(once(), once());
 }
 
 #[test]
@@ -110,4 +147,6 @@ fn what_cannot_work_is_refused_in_one_line() {
     refused(&["hierarchy", "--structural", "200"], "--structural is 200; choose 0 to 100");
     refused(&["hierarchy", "--in-flight", "0"], "--in-flight is 0");
     refused(&["stmbench7", "--operations", "0"], "--operations is 0; choose 1 to 100M");
+    refused(&["stmbench7", "--clients", "0"], "--clients is 0; choose 1 to 1000");
+    refused(&["stmbench7", "--workload", "write-only"], "write-only");
 }

@@ -54,6 +54,29 @@ impl<T: Send + Sync + 'static> View<'_, T> {
         Ok(node)
     }
 
+    /// The same, as the last child, in that granule: for who has laid the nodes out [himself](super::HierarchyBuilder::granule_by)
+    /// and claims [granules](Hierarchy::granules) by their numbers.
+    ///
+    /// The task writes the granule and the parent, and of all above the parent those below which nothing has been in that
+    /// granule so far.
+    ///
+    /// # Errors
+    /// As there.
+    #[track_caller]
+    pub fn insert_in(
+        &mut self,
+        parent: Node,
+        granule: u32,
+        value: T,
+        cx: &mut Context,
+    ) -> Result<Node, Refused> {
+        let wider = self.widened(parent, std::slice::from_ref(&(granule..granule + 1)));
+        let node = self.put(granule, [parent].into(), value, cx)?;
+        self.widen(wider);
+        self.record_mut(parent).children.push(node);
+        Ok(node)
+    }
+
     /// A new root, in the least full of the granules that the task writes.
     ///
     /// # Errors
@@ -135,14 +158,9 @@ impl<T: Send + Sync + 'static> View<'_, T> {
             return Err(Refused::Cycle(cycle));
         }
         let below = self.standing(child).reach;
-        let wider = widened(parent, &below, |node| Some(self.standing(node)));
-        // Whatever is not the task's is found out before anything is changed.
-        wider.keys().copied().chain([parent, child]).for_each(|node| _ = self.record_mut(node));
-        for (node, intervals) in wider {
-            let at = self.locate(node);
-            let directory = self.held.directory();
-            self.held.get_mut(at.granule).widen(directory, node, at.slot, &intervals);
-        }
+        let wider = self.widened(parent, &below);
+        _ = self.record_mut(child);
+        self.widen(wider);
         self.record_mut(parent).children.push(child);
         self.record_mut(child).parents.push(parent);
         Ok(())
@@ -172,6 +190,23 @@ impl<T: Send + Sync + 'static> View<'_, T> {
     fn standing(&self, node: Node) -> Standing {
         let slab = self.held.get(self.locate(node).granule);
         Standing::new(slab, self.record(node))
+    }
+
+    /// The new reaches of those that have to grow when something with that reach comes below the parent. Whatever of this is not
+    /// the task's is found out here, before anything is changed.
+    #[track_caller]
+    fn widened(&mut self, parent: Node, below: &[Range<u32>]) -> HashMap<Node, Intervals> {
+        let wider = widened(parent, below, |node| Some(self.standing(node)));
+        wider.keys().copied().chain([parent]).for_each(|node| _ = self.record_mut(node));
+        wider
+    }
+
+    fn widen(&mut self, wider: HashMap<Node, Intervals>) {
+        for (node, intervals) in wider {
+            let at = self.locate(node);
+            let directory = self.held.directory();
+            self.held.get_mut(at.granule).widen(directory, node, at.slot, &intervals);
+        }
     }
 
     /// A way down from a node to one below it; `None` if it is not below.

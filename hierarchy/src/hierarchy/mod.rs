@@ -86,6 +86,11 @@ impl Hierarchy<()> {
 }
 
 impl<T: Send + Sync + 'static> Hierarchy<T> {
+    /// The granules, to be claimed by their numbers: for who has laid the nodes out [himself](HierarchyBuilder::granule_by).
+    pub fn granules(&self) -> &Granules<Slab<T>> {
+        &self.granules
+    }
+
     /// How many granules there are.
     pub fn granule_count(&self) -> u32 {
         self.granules.count()

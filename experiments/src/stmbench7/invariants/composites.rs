@@ -2,9 +2,9 @@
 
 use super::super::dates;
 use super::super::graph::{Graph, Walk};
-use super::super::layout::{Ids, Layout};
+use super::super::layout::{Ids, Layout, Shelves};
 use super::super::pages::{Dated, Place};
-use super::super::parts::{Base, Composite, Document, Part};
+use super::super::parts::{Base, Composite, Document, Kind, Network, Part};
 use super::super::text;
 use super::super::world::View;
 use super::Check;
@@ -15,10 +15,17 @@ impl<W: View> Check<'_, W> {
     pub(super) fn composites(&mut self) {
         let world = self.world;
         let bases: BTreeSet<Node> = self.all(Ids::Base).values().copied().collect();
-        for &node in world.children(Layout::LIBRARY) {
-            match world.get(node) {
-                Part::Composite(composite) => self.composite(node, composite, &bases),
-                other => self.wrong.push(format!("{} is in the library", other.name())),
+        Shelves::ALL.into_iter().for_each(|of| self.library(of));
+        for (id, shelf) in (1..).zip(self.layout.shelves(Shelves::Composites)) {
+            let [composite, document, network] =
+                self.layout.shelves_of(id).map(|shelf| world.children(shelf));
+            let alike = [document, network].iter().all(|nodes| nodes.len() == composite.len());
+            self.expect(alike, || format!("what there is of composite part {id} is not all there is of one"));
+            for &node in composite {
+                match world.get(node) {
+                    Part::Composite(composite) => self.composite(node, shelf, composite, &bases),
+                    other => self.wrong.push(format!("{} is in the library", other.name())),
+                }
             }
         }
         // Each one that is used is in the library.
@@ -32,12 +39,32 @@ impl<W: View> Check<'_, W> {
         }
     }
 
-    fn composite(&mut self, node: Node, composite: &Composite, bases: &BTreeSet<Node>) {
+    /// All shelves of a kind are there, with one thing on each, or none.
+    fn library(&mut self, of: Shelves) {
+        let (world, library) = (self.world, Layout::library(of));
+        let shelves: Vec<Node> = self.layout.shelves(of).collect();
+        self.expect(world.children(library) == shelves, || {
+            format!("{} has other shelves", world.get(library).name())
+        });
+        for shelf in shelves {
+            let holds = world.parents(shelf) == [library] && world.children(shelf).len() < 2;
+            self.expect(holds, || {
+                format!("shelf {shelf} of {} is elsewhere, or too full", world.get(library).name())
+            });
+        }
+    }
+
+    fn composite(&mut self, node: Node, shelf: Node, composite: &Composite, bases: &BTreeSet<Node>) {
         let (world, layout, id) = (self.world, self.layout, composite.id);
+        self.expect(
+            (1..=layout.last_id(Ids::Composite)).contains(&id)
+                && layout.shelf(Shelves::Composites, id) == shelf,
+            || format!("composite part {id} is on another shelf than that for its id"),
+        );
         self.note(Ids::Composite, id, node);
         self.expect_date(composite.date, &[dates::OLD, dates::YOUNG], node);
         let parents = world.parents(node);
-        let users = || parents.iter().filter(|&&parent| parent != Layout::LIBRARY);
+        let users = || parents.iter().filter(|&&parent| parent != shelf);
         let distinct: BTreeSet<&Node> = parents.iter().collect();
         self.expect(distinct.len() == parents.len() && users().count() + 1 == parents.len(), || {
             format!("composite part {id} has the parents {parents:?}")
@@ -52,15 +79,26 @@ impl<W: View> Check<'_, W> {
             let above = parents.contains(&child);
             self.expect(above, || format!("composite part {id} is not below node {child}, which uses it"));
         }
-        self.document(node, id, &composite.document);
-        let count = composite.parts.len();
-        self.expect(count == layout.sizes.parts as usize && count == composite.graph.parts(), || {
+        let own = [(Shelves::Documents, composite.document), (Shelves::Networks, composite.network)];
+        let elsewhere = own.iter().find(|(of, node)| world.children(layout.shelf(*of, id)) != [*node]);
+        if let Some((of, _)) = elsewhere {
+            return self.wrong.push(format!("composite part {id} has its {of:?} elsewhere").to_lowercase());
+        }
+        let (Some(document), Some(network)) =
+            (Document::of(world.get(composite.document)), Network::of(world.get(composite.network)))
+        else {
+            return self.wrong.push(format!("composite part {id} has no document or no atomic parts"));
+        };
+        self.document(node, id, document);
+        let count = network.parts.len();
+        self.expect(count == layout.sizes.parts as usize && count == network.graph.parts(), || {
             format!("composite part {id} has {count} atomic parts")
         });
-        self.graph(id, &composite.graph);
-        for (part, position) in composite.parts.iter().zip(0..) {
+        self.graph(id, &network.graph);
+        for (part, position) in network.parts.iter().zip(0..) {
             let name = || format!("atomic part {} of composite part {id}", part.id);
-            let dated = Dated { id: part.id, place: Place { composite: node, position } };
+            let place = Place { composite: node, network: composite.network, position };
+            let dated = Dated { id: part.id, place };
             let other = self.parts.insert(part.id, (dated, part.date));
             self.expect(other.is_none(), || format!("{} is there twice", name()));
             self.expect((part.x - part.y).abs() == 1, || format!("{} is at {}, {}", name(), part.x, part.y));

@@ -3,9 +3,9 @@
 use super::super::build::Blueprint;
 use super::super::dates;
 use super::super::ids::Pool;
-use super::super::layout::{Ids, Layout};
+use super::super::layout::{Ids, Layout, Shelves};
 use super::super::pages::{ByDate, ById, ByTitle, Dated, Place};
-use super::super::parts::{Base, Complex, Composite, Kind, Part};
+use super::super::parts::{Base, Complex, Composite, Document, Kind, Network, Part};
 use super::super::plain::Plain;
 use super::super::sizes::Sizes;
 use super::super::world::{Values, View, World};
@@ -31,6 +31,27 @@ impl World7 {
 
     fn composite(&mut self) -> &mut Composite {
         self.the(Ids::Composite, 3)
+    }
+
+    fn document(&mut self) -> &mut Document {
+        let node = self.composite().document;
+        self.world.the_mut(node)
+    }
+
+    fn network(&mut self) -> &mut Network {
+        let node = self.composite().network;
+        self.world.the_mut(node)
+    }
+
+    /// Where the sixth atomic part of a composite part is.
+    fn place(&self, id: u32) -> Place {
+        let composite = self.node(Ids::Composite, id);
+        Place { composite, network: self.world.the::<Composite>(composite).network, position: 5 }
+    }
+
+    /// A shelf of the third composite part.
+    fn shelf(&self, of: Shelves) -> Node {
+        self.layout.shelf(of, 3)
     }
 
     /// The parent of the first base assembly.
@@ -81,7 +102,7 @@ const DAMAGES: &[(&str, Damage)] = &[
     }),
     ("base assembly 1 is below the nodes", |at| at.world.link(at.layout.root(), at.node(Ids::Base, 1))),
     ("is among the assemblies", |at| {
-        at.world.insert(at.lowest(), Part::Library);
+        at.world.insert(at.lowest(), Part::Shelf);
     }),
     ("id 1 is that of two objects of the kind Base", |at| at.the::<Base>(Ids::Base, 2).id = 1),
     ("base assembly 1 has components", |at| {
@@ -99,37 +120,61 @@ const DAMAGES: &[(&str, Damage)] = &[
     ("base assembly 1 has the manual as a component", |at| {
         at.world.link(at.node(Ids::Base, 1), Layout::MANUAL)
     }),
-    ("the manual is in the library", |at| at.world.link(Layout::LIBRARY, Layout::MANUAL)),
+    ("the manual is in the library", |at| at.world.link(at.shelf(Shelves::Composites), Layout::MANUAL)),
+    ("of the library of networks is elsewhere, or too full", |at| {
+        at.world.link(at.shelf(Shelves::Networks), Layout::MANUAL)
+    }),
+    ("the library of documents has other shelves", |at| {
+        at.world.insert(Layout::library(Shelves::Documents), Part::Shelf);
+    }),
+    ("of composite part 3 is not all there is of one", |at| {
+        let document = at.composite().document;
+        at.world.remove(document);
+    }),
+    ("composite part 3 is on another shelf than that for its id", |at| {
+        let (node, other) = (at.node(Ids::Composite, 3), at.layout.shelf(Shelves::Composites, 32));
+        at.world.link(other, node);
+        at.world.unlink(at.shelf(Shelves::Composites), node);
+    }),
+    ("composite part 3 has its networks elsewhere", |at| {
+        let other = at.node(Ids::Composite, 2);
+        at.composite().network = at.world.the::<Composite>(other).network;
+    }),
+    ("composite part 3 has no document or no atomic parts", |at| {
+        let document = at.composite().document;
+        *at.world.get_mut(document) = Part::Shelf;
+    }),
     ("has a component that is not in the library", |at| {
         let part = at.the::<Base>(Ids::Base, 1).components[0].part;
-        at.world.unlink(Layout::LIBRARY, part);
+        let id = at.world.the::<Composite>(part).id;
+        at.world.unlink(at.layout.shelf(Shelves::Composites, id), part);
     }),
     ("composite part 3 has the date 1500", |at| at.composite().date = 1500),
-    ("the document of composite part 3 has the title", |at| at.composite().document.title.push('!')),
+    ("the document of composite part 3 has the title", |at| at.document().title.push('!')),
     ("the document of composite part 3 has another text", |at| {
         // One sentence has another form than the others.
-        let text = &mut at.composite().document.text;
+        let text = &mut at.document().text;
         *text = text.replacen("I am", "This is", 1);
     }),
-    ("id 1 is that of two objects of the kind Document", |at| at.composite().document.id = 1),
+    ("id 1 is that of two objects of the kind Document", |at| at.document().id = 1),
     ("composite part 3 has 9 atomic parts", |at| {
-        let parts = &mut at.composite().parts;
+        let parts = &mut at.network().parts;
         *parts = parts[1..].into();
     }),
-    ("of composite part 3 is at", |at| at.composite().parts[4].x += 3),
-    ("of composite part 3 has the date 2001", |at| at.composite().parts[4].date = 2001),
-    ("of composite part 3 is there twice", |at| at.composite().parts[4].id = at.composite().parts[5].id),
-    ("an edge leaves composite part 3", |at| at.composite().graph.leaving[2][3] = 10),
+    ("of composite part 3 is at", |at| at.network().parts[4].x += 3),
+    ("of composite part 3 has the date 2001", |at| at.network().parts[4].date = 2001),
+    ("of composite part 3 is there twice", |at| at.network().parts[4].id = at.network().parts[5].id),
+    ("an edge leaves composite part 3", |at| at.network().graph.leaving[2][3] = 10),
     ("edges of composite part 3 are not the same in both directions", |at| {
-        let to = &mut at.composite().graph.leaving[2][3];
+        let to = &mut at.network().graph.leaving[2][3];
         *to = (*to + 1) % 10;
     }),
     ("edges of composite part 3 are not the same in both directions", |at| {
-        let from = &mut at.composite().graph.entering[7];
+        let from = &mut at.network().graph.entering[7];
         *from = (*from + 1) % 10;
     }),
     ("1 of the 10 atomic parts of composite part 3 can be reached", |at| {
-        at.composite().graph.leaving[0].fill(0);
+        at.network().graph.leaving[0].fill(0);
     }),
     ("index of Complex by id: 2 is missing", |at| {
         at.page::<ById<Node>>(at.layout.page(Ids::Complex, 2)).remove(2)
@@ -146,16 +191,16 @@ const DAMAGES: &[(&str, Damage)] = &[
         at.page::<ById<Place>>(at.layout.page(Ids::Atomic, 7)).remove(7)
     }),
     ("index of Atomic by id: 7 leads to", |at| {
-        let place = Place { composite: at.node(Ids::Composite, 1), position: 5 };
+        let place = at.place(1);
         at.page::<ById<Place>>(at.layout.page(Ids::Atomic, 7)).put(7, place);
     }),
     // The date has changed, and the index knows nothing.
     ("index of Atomic by date:", |at| {
-        let part = &mut at.composite().parts[4];
+        let part = &mut at.network().parts[4];
         part.date = dates::updated(part.date);
     }),
     ("is not there, or twice in the index", |at| {
-        let place = Place { composite: at.node(Ids::Composite, 1), position: 5 };
+        let place = at.place(1);
         at.page::<ByDate>(at.layout.date_page(1500)).insert(1500, Dated { id: 900, place });
     }),
     ("index of documents by title: \"Composite part #3\" is missing", |at| {
@@ -191,7 +236,7 @@ fn damage_is_noticed() {
 }
 
 /// A world in which a node does not know its parents, as links can be made that have only one end.
-struct Forgetful<'w>(&'w Plain, Node);
+struct Forgetful<'w>(&'w Plain, Node, [Node; 1]);
 
 impl View for Forgetful<'_> {
     fn get(&self, node: Node) -> &Part {
@@ -203,7 +248,7 @@ impl View for Forgetful<'_> {
     }
 
     fn parents(&self, node: Node) -> &[Node] {
-        if node == self.1 { &[Layout::LIBRARY] } else { self.0.parents(node) }
+        if node == self.1 { &self.2 } else { self.0.parents(node) }
     }
 }
 
@@ -213,7 +258,8 @@ fn links_with_one_end_are_noticed() {
     let page: &ById<Node> = world.the(world.layout().page(Ids::Base, 1));
     let base: &Base = world.the(page.get(1).expect("it is there"));
     let (part, id) = (base.components[0].part, world.the::<Composite>(base.components[0].part).id);
-    let wrong = violations(world.layout(), &Forgetful(&world, part));
+    let shelf = world.layout().shelf(Shelves::Composites, id);
+    let wrong = violations(world.layout(), &Forgetful(&world, part, [shelf]));
     let words = format!("composite part {id} is not below node");
     assert!(!wrong.is_empty() && wrong.iter().all(|wrong| wrong.starts_with(&words)), "{wrong:?}");
 }

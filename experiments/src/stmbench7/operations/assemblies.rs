@@ -104,6 +104,7 @@ struct New<'l> {
 impl New<'_> {
     fn assembly(&mut self, parent: Node, level: u32, world: &mut impl World) {
         let of = if level > 1 { Ids::Complex } else { Ids::Base };
+        self.answer.effort.nodes += 1;
         let id = world.the_mut::<Pool>(self.layout.pool(of)).take();
         let node = if level > 1 {
             let date = dates::any(&dates::MIDDLE, &mut self.random);
@@ -195,6 +196,7 @@ pub fn delete(tools: &mut Tools<'_>, world: &mut impl World) -> Answer {
             other => panic!("{} is no assembly", other.name()),
         };
         answer.add_dated(id, date);
+        answer.effort.nodes += 1;
         index::leave(world, tools.layout, of, id);
         world.the_mut::<Pool>(tools.layout.pool(of)).give(id);
         world.remove(node);

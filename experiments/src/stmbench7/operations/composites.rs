@@ -3,9 +3,10 @@
 use super::super::find;
 use super::super::ids::Pool;
 use super::super::index;
-use super::super::layout::{Ids, Layout};
+use super::super::layout::Ids;
 use super::super::outcome::{Answer, Found};
-use super::super::parts::{Base, Composite, Part};
+use super::super::pages::Place;
+use super::super::parts::{Base, Composite, Document, Network, New, Part};
 use super::super::world::{Mode, Planner, World};
 use super::Tools;
 
@@ -17,9 +18,9 @@ pub fn find_room(tools: &mut Tools<'_>, planner: &mut impl Planner) -> Found<()>
     // All three are claimed, whatever the first of them tells.
     let found = wanted.map(|(of, count)| find::free_ids(planner, layout, of, count, ids));
     found.into_iter().collect::<Found<()>>()?;
-    let parts = ids[2..].iter().copied().zip(Composite::part_dates(&sizes, tools.seed));
+    let parts = ids[2..].iter().copied().zip(New::part_dates(&sizes, tools.seed));
     index::claim_composite(planner, layout, ids[0], parts);
-    planner.only(Layout::LIBRARY, Mode::Write);
+    layout.shelves_of(ids[0]).into_iter().for_each(|shelf| planner.only(shelf, Mode::Write));
     Ok(())
 }
 
@@ -31,14 +32,20 @@ pub fn create(tools: &mut Tools<'_>, world: &mut impl World) -> Answer {
     };
     let (id, document) = (take(Ids::Composite), take(Ids::Document));
     let ids = (0..tools.layout.sizes.parts).map(|_| take(Ids::Atomic));
-    let composite = Composite::new(&tools.layout.sizes, tools.seed, id, document, ids);
+    let New { date, document, network } = New::new(&tools.layout.sizes, tools.seed, id, document, ids);
     let dated = &mut tools.scratch.dated;
     dated.clear();
-    dated.extend(composite.parts.iter().map(|part| (part.id, part.date)));
+    dated.extend(network.parts.iter().map(|part| (part.id, part.date)));
     let mut answer = Answer::default();
-    answer.add_dated(id, composite.date);
-    let node = world.insert(Layout::LIBRARY, Part::Composite(composite));
-    index::enter_composite(world, tools.layout, id, node, dated.iter().copied());
+    answer.add_dated(id, date);
+    answer.effort.created = dated.len() as u64;
+    let shelves = tools.layout.shelves_of(id);
+    let document = world.insert(shelves[1], Part::Document(document));
+    let network = world.insert(shelves[2], Part::Network(network));
+    let composite = Composite { id, date, document, network };
+    let composite = world.insert(shelves[0], Part::Composite(composite));
+    let place = |position| Place { composite, network, position };
+    index::enter_composite(world, tools.layout, id, place, dated.iter().copied());
     answer
 }
 
@@ -49,15 +56,19 @@ pub fn find_one(tools: &mut Tools<'_>, planner: &mut impl Planner) -> Found<()> 
     let node = find::object(planner, layout, Ids::Composite, id, Mode::Write)?;
     let (nodes, dated) = (&mut tools.scratch.found.nodes, &mut tools.scratch.dated);
     nodes.push(node);
-    dated.clear();
-    planner.claim(node, Mode::Write, |composite: &Composite, _, parents| {
-        dated.extend(composite.parts.iter().map(|part| (part.id, part.date)));
-        nodes.extend(parents.iter().filter(|&&parent| parent != Layout::LIBRARY));
+    let (document, network) = planner.claim(node, Mode::Write, |composite: &Composite, _, parents| {
+        nodes.extend(parents.iter().filter(|&&parent| !layout.is_shelf(parent)));
+        (composite.document, composite.network)
     })?;
     nodes[1..].iter().for_each(|&base| planner.only(base, Mode::Write));
-    planner.only(Layout::LIBRARY, Mode::Write);
+    layout.shelves_of(id).into_iter().for_each(|shelf| planner.only(shelf, Mode::Write));
+    planner.only(document, Mode::Write);
     let pools = [Ids::Composite, Ids::Document, Ids::Atomic].map(|of| layout.pool(of));
     pools.into_iter().for_each(|pool| planner.only(pool, Mode::Write));
+    dated.clear();
+    planner.claim(network, Mode::Write, |network: &Network, _, _| {
+        dated.extend(network.parts.iter().map(|part| (part.id, part.date)));
+    })?;
     index::claim_composite(planner, layout, id, dated.iter().copied());
     Ok(())
 }
@@ -69,17 +80,18 @@ pub fn delete(tools: &mut Tools<'_>, world: &mut impl World) -> Answer {
         world.unlink(base, node);
         world.the_mut::<Base>(base).components.retain(|component| component.part != node);
     }
-    let composite: &Composite = world.the(node);
-    let (id, document) = (composite.id, composite.document.id);
+    let &Composite { id, date, document: at, network } = world.the(node);
+    let document = world.the::<Document>(at).id;
     let mut answer = Answer::default();
-    answer.add_dated(id, composite.date);
+    answer.add_dated(id, date);
     let dated = &tools.scratch.dated;
+    answer.effort.moves = dated.len() as u64;
     index::leave_composite(world, tools.layout, id, dated.iter().copied());
     let mut give = |of, id| world.the_mut::<Pool>(tools.layout.pool(of)).give(id);
     give(Ids::Composite, id);
     give(Ids::Document, document);
     // The first one last, so that it is the next one again.
     dated.iter().rev().for_each(|&(id, _)| give(Ids::Atomic, id));
-    world.remove(node);
+    [node, at, network].into_iter().for_each(|node| world.remove(node));
     answer
 }

@@ -5,7 +5,7 @@ use super::super::graph::Walk;
 use super::super::layout::Layout;
 use super::super::outcome::Answer;
 use super::super::pages::ByDate;
-use super::super::parts::{Base, Composite, Part};
+use super::super::parts::{Base, Composite, Document, Network, Part};
 use super::super::world::{Mode, Values, View};
 use super::super::{text, world::World};
 use xtasking_hierarchy::Node;
@@ -14,20 +14,14 @@ use xtasking_hierarchy::Node;
 pub const LETTER: u8 = b'I';
 
 /// Visits all atomic parts of a composite part along its graph.
-pub fn visit_graph(world: &impl View, composite: Node, walk: &mut Walk, answer: &mut Answer) {
-    let Composite { graph, parts, .. } = world.the(composite);
+pub fn visit_graph(world: &impl View, network: Node, walk: &mut Walk, answer: &mut Answer) {
+    let Network { graph, parts } = world.the(network);
     walk.through(graph, |part| answer.add_part(&parts[part]));
 }
 
 /// Visits all atomic parts of a composite part along its graph, and swaps the coordinates of each so many times.
-pub fn swap_graph(
-    values: &mut impl Values,
-    composite: Node,
-    times: u32,
-    walk: &mut Walk,
-    answer: &mut Answer,
-) {
-    let Composite { graph, parts, .. } = values.the_mut(composite);
+pub fn swap_graph(values: &mut impl Values, network: Node, times: u32, walk: &mut Walk, answer: &mut Answer) {
+    let Network { graph, parts } = values.the_mut(network);
     walk.through(graph, |part| {
         for _ in 0..times {
             parts[part].swap();
@@ -37,8 +31,8 @@ pub fn swap_graph(
 }
 
 /// Swaps the coordinates of an atomic part.
-pub fn swap(values: &mut impl Values, composite: Node, position: usize, answer: &mut Answer) {
-    let part = &mut values.the_mut::<Composite>(composite).parts[position];
+pub fn swap(values: &mut impl Values, network: Node, position: usize, answer: &mut Answer) {
+    let part = &mut values.the_mut::<Network>(network).parts[position];
     part.swap();
     answer.add_part(part);
 }
@@ -47,14 +41,15 @@ pub fn swap(values: &mut impl Values, composite: Node, position: usize, answer: 
 pub fn redate_part(
     world: &mut impl World,
     layout: &Layout,
-    composite: Node,
+    network: Node,
     position: usize,
     answer: &mut Answer,
 ) {
-    let part = &mut world.the_mut::<Composite>(composite).parts[position];
+    let part = &mut world.the_mut::<Network>(network).parts[position];
     let (id, old) = (part.id, part.date);
     part.date = dates::updated(old);
     answer.add_part(part);
+    answer.effort.moves += 1;
     redate_in_index(world, layout, id, old);
 }
 
@@ -62,14 +57,14 @@ pub fn redate_part(
 pub fn redate_graph(
     world: &mut impl World,
     layout: &Layout,
-    composite: Node,
+    network: Node,
     times: u32,
     walk: &mut Walk,
     moves: &mut Vec<(u32, Date)>,
     answer: &mut Answer,
 ) {
     moves.clear();
-    let Composite { graph, parts, .. } = world.the_mut(composite);
+    let Network { graph, parts } = world.the_mut(network);
     walk.through(graph, |at| {
         let part = &mut parts[at];
         for _ in 0..times {
@@ -78,6 +73,7 @@ pub fn redate_graph(
             answer.add_part(part);
         }
     });
+    answer.effort.moves += moves.len() as u64;
     moves.iter().for_each(|&(id, old)| redate_in_index(world, layout, id, old));
 }
 
@@ -102,21 +98,24 @@ pub fn date(world: &mut impl World, node: Node, mode: Mode, answer: &mut Answer)
     }
 }
 
-/// Counts a letter in the document of a composite part.
-pub fn count_letter(world: &impl View, composite: Node, answer: &mut Answer) {
-    let document = &world.the::<Composite>(composite).document;
+/// Counts a letter in a document.
+pub fn count_letter(world: &impl View, document: Node, answer: &mut Answer) {
+    let document: &Document = world.the(document);
     answer.count += text::count(document.text.as_bytes(), LETTER);
+    answer.effort.read += document.text.len() as u64;
     answer.sum = answer.sum.wrapping_add(u64::from(document.id) * document.text.len() as u64);
 }
 
-/// Puts the document of a composite part into its other form.
-pub fn toggle(values: &mut impl Values, composite: Node, spare: &mut String, answer: &mut Answer) {
-    let document = &mut values.the_mut::<Composite>(composite).document;
+/// Puts a document into its other form.
+pub fn toggle(values: &mut impl Values, document: Node, spare: &mut String, answer: &mut Answer) {
+    let document: &mut Document = values.the_mut(document);
     answer.count += text::toggle(&mut document.text, spare);
+    answer.effort.written += document.text.len() as u64;
     answer.sum = answer.sum.wrapping_add(u64::from(document.id) * document.text.len() as u64);
 }
 
 /// Whether a base assembly uses a composite part that is newer.
-pub fn has_newer(world: &impl View, base: &Base) -> bool {
+pub fn has_newer(world: &impl View, base: &Base, answer: &mut Answer) -> bool {
+    answer.effort.nodes += base.components.len() as u64;
     base.components.iter().any(|component| world.the::<Composite>(component.part).date > base.date)
 }

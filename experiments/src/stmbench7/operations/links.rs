@@ -55,5 +55,6 @@ pub fn unlink(tools: &mut Tools<'_>, world: &mut impl World) -> Answer {
 /// Which ones they are, and how many components the base assembly has.
 fn tell(base: Node, composite: Node, world: &impl World) -> Answer {
     let (base, composite): (&Base, &Composite) = (world.the(base), world.the(composite));
-    Answer { count: base.bag().count() as u64, sum: u64::from(base.id) << 32 | u64::from(composite.id) }
+    let sum = u64::from(base.id) << 32 | u64::from(composite.id);
+    Answer { count: base.bag().count() as u64, sum, ..Answer::default() }
 }

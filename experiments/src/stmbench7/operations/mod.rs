@@ -25,6 +25,7 @@ mod single;
 mod tests;
 
 use super::dates::Date;
+use super::effort::Effort;
 use super::graph::Walk;
 use super::layout::Layout;
 use super::outcome::{Found, Outcome, Stop};
@@ -140,6 +141,8 @@ pub struct Scratch {
     title: String,
     /// Atomic parts, with dates that they have, had or will have.
     dated: Vec<(u32, Date)>,
+    /// What the last operation has taken.
+    pub effort: Effort,
 }
 
 /// What an operation has found; which of this it uses is its own affair.
@@ -171,12 +174,15 @@ impl Operation {
     /// Does it.
     pub fn run(self, layout: &Layout, seed: u64, scratch: &mut Scratch, world: &mut impl World) -> Outcome {
         let mut tools = Tools::new(layout, seed, scratch);
-        match self.find(&mut tools, &mut Held(world)) {
+        let mut held = Held { world, named: 0 };
+        let found = self.find(&mut tools, &mut held);
+        tools.scratch.effort = Effort { nodes: held.named, ..Effort::default() };
+        match found {
             Ok(()) => {}
             Err(Stop::Failed(failed)) => return Err(failed),
             Err(Stop::Unseen) => unreachable!("everything can be seen"),
         }
-        Ok(match self.category() {
+        let answer = match self.category() {
             Category::Long => long::act(self, &mut tools, world),
             Category::Short => short::act(self, &mut tools, world),
             Category::Single => single::act(self, &mut tools, world),
@@ -188,7 +194,9 @@ impl Operation {
                 Self::SM5 | Self::SM7 => assemblies::create(&mut tools, world),
                 _ => assemblies::delete(&mut tools, world),
             },
-        })
+        };
+        tools.scratch.effort += answer.effort;
+        Ok(answer)
     }
 
     fn find(self, tools: &mut Tools<'_>, planner: &mut impl Planner) -> Found<()> {

@@ -1,10 +1,10 @@
 //! ST1 to ST10: along a path through the assemblies.
 
 use super::super::find;
-use super::super::layout::{Ids, Layout};
+use super::super::layout::Ids;
 use super::super::outcome::{Answer, Found, Stop};
 use super::super::pages::{ById, ByTitle};
-use super::super::parts::{Base, Composite};
+use super::super::parts::{Base, Composite, Network};
 use super::super::world::{Mode, Planner, World};
 use super::{Operation, Tools, deeds};
 use xtasking_hierarchy::Node;
@@ -19,7 +19,7 @@ pub fn find(operation: Operation, tools: &mut Tools<'_>, planner: &mut impl Plan
         Operation::ST3 | Operation::ST8 => {
             let id = find::any_id(layout, Ids::Atomic, &mut tools.random);
             let composite = find::place(planner, layout, id)?.composite;
-            find::ancestors(planner, composite, mode, &mut tools.scratch.found.nodes)
+            find::ancestors(planner, layout, composite, mode, &mut tools.scratch.found.nodes)
         }
         Operation::ST4 => find_users(tools, planner),
         Operation::ST5 => {
@@ -30,8 +30,13 @@ pub fn find(operation: Operation, tools: &mut Tools<'_>, planner: &mut impl Plan
         }
         _ => {
             let composite = find::path(planner, layout, &mut tools.random)?;
-            planner.only(composite, mode);
-            tools.scratch.found.nodes.push(composite);
+            let node =
+                planner.claim(composite, Mode::Read, |composite: &Composite, _, _| match operation {
+                    Operation::ST2 | Operation::ST7 => composite.document,
+                    _ => composite.network,
+                })?;
+            planner.only(node, mode);
+            tools.scratch.found.nodes.push(node);
             Ok(())
         }
     }
@@ -39,11 +44,12 @@ pub fn find(operation: Operation, tools: &mut Tools<'_>, planner: &mut impl Plan
 
 /// The base assemblies that use the composite parts of random titles. Titles that there are not are passed over.
 fn find_users(tools: &mut Tools<'_>, planner: &mut impl Planner) -> Found<()> {
-    let (mut unseen, uses) = (false, &mut tools.scratch.found.uses);
+    let (layout, uses) = (tools.layout, &mut tools.scratch.found.uses);
+    let mut unseen = false;
     for _ in 0..TITLES {
-        let id = find::any_id(tools.layout, Ids::Composite, &mut tools.random);
+        let id = find::any_id(layout, Ids::Composite, &mut tools.random);
         let title = &mut tools.scratch.title;
-        let page = tools.layout.title_page_of(id, title);
+        let page = layout.title_page_of(id, title);
         let known = planner.claim(page, Mode::Read, |page: &ByTitle, _, _| page.get(title).copied());
         let composite = match known {
             Ok(Some(composite)) => composite,
@@ -55,7 +61,7 @@ fn find_users(tools: &mut Tools<'_>, planner: &mut impl Planner) -> Found<()> {
         };
         let from = uses.len();
         let users = |_: &Composite, _: &[Node], parents: &[Node]| {
-            let bases = parents.iter().filter(|&&parent| parent != Layout::LIBRARY);
+            let bases = parents.iter().filter(|&&parent| !layout.is_shelf(parent));
             uses.extend(bases.map(|&base| (base, composite)));
         };
         unseen |= planner.claim(composite, Mode::Read, users).is_err();
@@ -83,7 +89,8 @@ pub fn act(operation: Operation, tools: &mut Tools<'_>, world: &mut impl World) 
             for (id, base) in
                 tools.layout.pages(Ids::Base).flat_map(|page| world.the::<ById<Node>>(page).all())
             {
-                if deeds::has_newer(world, world.the(base)) {
+                answer.effort.nodes += 1;
+                if deeds::has_newer(world, world.the(base), &mut answer) {
                     answer.add(id.into());
                 }
             }
@@ -95,14 +102,14 @@ pub fn act(operation: Operation, tools: &mut Tools<'_>, world: &mut impl World) 
 
 /// What is done at the end of a path.
 fn at_the_end(operation: Operation, tools: &mut Tools<'_>, world: &mut impl World, answer: &mut Answer) {
-    let part = tools.scratch.found.nodes[0];
+    let node = tools.scratch.found.nodes[0];
     let position = tools.other_chance().below(tools.layout.sizes.parts.into()) as usize;
     match operation {
-        Operation::ST1 => answer.add_part(&world.the::<Composite>(part).parts[position]),
-        Operation::ST2 => deeds::count_letter(world, part, answer),
-        Operation::ST6 => deeds::swap(world, part, position, answer),
-        Operation::ST7 => deeds::toggle(world, part, &mut tools.scratch.spare, answer),
-        Operation::ST9 => deeds::visit_graph(world, part, &mut tools.scratch.walk, answer),
-        _ => deeds::swap_graph(world, part, 1, &mut tools.scratch.walk, answer),
+        Operation::ST1 => answer.add_part(&world.the::<Network>(node).parts[position]),
+        Operation::ST2 => deeds::count_letter(world, node, answer),
+        Operation::ST6 => deeds::swap(world, node, position, answer),
+        Operation::ST7 => deeds::toggle(world, node, &mut tools.scratch.spare, answer),
+        Operation::ST9 => deeds::visit_graph(world, node, &mut tools.scratch.walk, answer),
+        _ => deeds::swap_graph(world, node, 1, &mut tools.scratch.walk, answer),
     }
 }

@@ -2,10 +2,10 @@
 
 use super::super::dates::{self, Date};
 use super::super::find;
-use super::super::layout::{Ids, Layout};
+use super::super::layout::{Ids, Layout, Shelves};
 use super::super::outcome::{Answer, Found, Stop};
 use super::super::pages::{ByDate, Place};
-use super::super::parts::{Complex, Composite};
+use super::super::parts::{Complex, Network};
 use super::super::text;
 use super::super::world::{Mode, Planner, World};
 use super::{Operation, Tools, deeds};
@@ -29,7 +29,7 @@ pub fn find(operation: Operation, tools: &mut Tools<'_>, planner: &mut impl Plan
             let pages = tools.layout.date_pages_since(latest(operation));
             pages.for_each(|page| planner.only(page, mode));
             // Of so many atomic parts, there are some in nearly every composite part.
-            planner.tree(Layout::LIBRARY, mode);
+            planner.tree(Layout::library(Shelves::Networks), mode);
             Ok(())
         }
         Operation::OP4 | Operation::OP5 | Operation::OP11 => {
@@ -55,11 +55,10 @@ fn find_parts(operation: Operation, tools: &mut Tools<'_>, planner: &mut impl Pl
             }
         };
         tools.scratch.found.places.push(place);
-        planner.only(place.composite, operation.mode());
+        planner.only(place.network, operation.mode());
         if operation == Operation::OP15 {
-            let date = planner.look(place.composite, |composite: &Composite, _, _| {
-                composite.parts[place.position as usize].date
-            });
+            let date = planner
+                .look(place.network, |network: &Network, _, _| network.parts[place.position as usize].date);
             match date {
                 Ok(date) => planner.only(tools.layout.date_page(date), Mode::Write),
                 Err(_) => unseen = true,
@@ -80,10 +79,10 @@ fn find_latest(operation: Operation, tools: &mut Tools<'_>, planner: &mut impl P
         unseen |= parts.is_err();
     }
     // Most composite parts have several of them.
-    found.nodes.extend(found.places.iter().map(|place| place.composite));
+    found.nodes.extend(found.places.iter().map(|place| place.network));
     found.nodes.sort_unstable();
     found.nodes.dedup();
-    found.nodes.iter().for_each(|&composite| planner.only(composite, operation.mode()));
+    found.nodes.iter().for_each(|&network| planner.only(network, operation.mode()));
     if unseen { Err(Stop::Unseen) } else { Ok(()) }
 }
 
@@ -120,30 +119,39 @@ pub fn act(operation: Operation, tools: &mut Tools<'_>, world: &mut impl World) 
             let since = latest(operation);
             for page in tools.layout.date_pages_since(since) {
                 for (_, part) in world.the::<ByDate>(page).since(since) {
-                    let Place { composite, position } = part.place;
-                    answer.add_part(&world.the::<Composite>(composite).parts[position as usize]);
+                    let Place { network, position, .. } = part.place;
+                    answer.add_part(&world.the::<Network>(network).parts[position as usize]);
                 }
             }
         }
-        Operation::OP4 => answer.count = text::count(world.the::<Vec<u8>>(Layout::MANUAL), deeds::LETTER),
+        Operation::OP4 => {
+            let text: &Vec<u8> = world.the(Layout::MANUAL);
+            answer.count = text::count(text, deeds::LETTER);
+            answer.effort.read = text.len() as u64;
+        }
         Operation::OP5 => {
             let text: &Vec<u8> = world.the(Layout::MANUAL);
             answer.count = u64::from(text.first() == text.last());
         }
-        Operation::OP11 => answer.count = text::change_case(world.the_mut::<Vec<u8>>(Layout::MANUAL)),
+        Operation::OP11 => {
+            let text: &mut Vec<u8> = world.the_mut(Layout::MANUAL);
+            answer.count = text::change_case(text);
+            // It takes no more, as it is done for many at once.
+            answer.effort.read = text.len() as u64;
+        }
         Operation::OP1 | Operation::OP2 => {
-            for &Place { composite, position } in &tools.scratch.found.places {
-                answer.add_part(&world.the::<Composite>(composite).parts[position as usize]);
+            for &Place { network, position, .. } in &tools.scratch.found.places {
+                answer.add_part(&world.the::<Network>(network).parts[position as usize]);
             }
         }
         Operation::OP9 | Operation::OP10 => {
-            for &Place { composite, position } in &tools.scratch.found.places {
-                deeds::swap(world, composite, position.into(), &mut answer);
+            for &Place { network, position, .. } in &tools.scratch.found.places {
+                deeds::swap(world, network, position.into(), &mut answer);
             }
         }
         Operation::OP15 => {
-            for &Place { composite, position } in &tools.scratch.found.places {
-                deeds::redate_part(world, tools.layout, composite, position.into(), &mut answer);
+            for &Place { network, position, .. } in &tools.scratch.found.places {
+                deeds::redate_part(world, tools.layout, network, position.into(), &mut answer);
             }
         }
         _ => {

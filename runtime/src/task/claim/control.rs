@@ -18,6 +18,8 @@ pub enum Control {
     Lines,
     /// One lock for all granules, with readers beside each other.
     Coarse,
+    /// A lock of each granule, with readers beside each other: taken one after the other, in the order of their numbers.
+    InOrder,
     /// A lock of one interval from the first to the last granule of a task. (Kalikar, Nasre, "DomLock: A New
     /// Multi-Granularity Locking Technique for Hierarchies", PPoPP 2016.)
     DomLock,

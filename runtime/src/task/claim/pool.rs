@@ -89,6 +89,7 @@ impl Pool {
     pub fn widened(&self, asked: &Rights) -> Rights {
         match self.control {
             _ if asked.is_empty() => Rights::default(),
+            Control::InOrder => asked.clone(),
             Control::Coarse => {
                 let writes = asked.iter().any(|right| right.1);
                 let mut all = Ranges::default();
@@ -113,6 +114,21 @@ impl Pool {
 
     /// Locks what a worker's task asks for. Waits by `wait` as long as others have it.
     pub fn lock(&self, worker: usize, rights: &Rights, mut wait: impl FnMut()) {
+        if self.control != Control::InOrder {
+            return self.lock_more(worker, rights, rights, &mut wait);
+        }
+        let mut all = Ranges::default();
+        for (granule, write) in rights.granules() {
+            let mut one = Ranges::default();
+            one.add(granule..granule + 1, write);
+            all.add(granule..granule + 1, write);
+            self.lock_more(worker, &one.rights(), &all.rights(), &mut wait);
+        }
+    }
+
+    /// Locks this as well, so that the worker has all that. (Nobody waits in a circle if all of them ask for more in the same
+    /// order: who waits for somebody at a granule has asked for it later, and for none behind it.)
+    fn lock_more(&self, worker: usize, rights: &Rights, all: &Rights, wait: &mut impl FnMut()) {
         let mut before: SmallVec<[(usize, u64); 16]> = SmallVec::new();
         {
             let mut published = self.published.lock();
@@ -124,12 +140,13 @@ impl Pool {
                     before.push((other, number));
                 }
             }
-            published.rights[worker] = rights.clone();
-            // Release: who waits for the worker's last task may see this instead of the end of that.
-            self.slots[worker]
-                .0
-                .number
-                .store(published.last, if planted!("pool-unordered") { Relaxed } else { Release });
+            published.rights[worker].clone_from(all);
+            let number = &self.slots[worker].0.number;
+            // Relaxed: this worker alone sets it. Whoever waits for any of this goes by the first number.
+            if number.load(Relaxed) == 0 {
+                // Release: who waits for the worker's last task may see this instead of the end of that.
+                number.store(published.last, if planted!("pool-unordered") { Relaxed } else { Release });
+            }
         }
         for (other, number) in before {
             let mut backoff = Backoff::new();

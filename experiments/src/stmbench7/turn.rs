@@ -1,0 +1,173 @@
+//! One turn: all operations on a fresh world, and the checks afterwards.
+
+use super::build::Blueprint;
+use super::chain::{Chain, Step};
+use super::concurrent::{Concurrent, Seen, carry_out};
+use super::effort::Times;
+use super::mix::Mix;
+use super::operations::Operation;
+use super::parts::Part;
+use super::replay::{Record, replay};
+use super::sizes::Sizes;
+use crate::failure::Failure;
+use crate::lineup::cannot_start;
+use crate::virtual_time::{Clocks, Costs, Spread, VirtualTime};
+use crate::ycsb::distribution::Random;
+use crate::ycsb::plan::Wrong;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+use xtasking::{Claim, Context, Control, Held, Pool, Runtime};
+use xtasking_hierarchy::{Slab, View};
+
+/// What is done in a turn.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Work {
+    pub operations: usize,
+    /// So many are under way at a time, for each worker.
+    pub clients: usize,
+    pub sizes: Sizes,
+    pub seed: u64,
+    /// In virtual time.
+    pub times: Option<Times>,
+}
+
+/// What a turn has shown.
+pub(super) struct Turn {
+    /// Thousands of operations a second.
+    pub rate: f64,
+    /// In virtual time.
+    pub spread: Option<Spread>,
+    /// In virtual time, of what has its own granule.
+    pub chain: Option<Chain>,
+}
+
+/// What a worker has done, each with its stamp.
+type Log = Mutex<Vec<(u64, Record)>>;
+
+/// Sets these streams of random numbers apart from those for other uses of a seed.
+const PATH: u64 = 0x57b7;
+
+/// A turn under way.
+struct Course {
+    world: Concurrent,
+    control: Control,
+    drawn: Vec<(Operation, u64)>,
+    /// How many of them have been begun.
+    next: AtomicUsize,
+    stamps: AtomicU64,
+    logs: Vec<Log>,
+    time: Option<(Clocks, Times)>,
+    /// What operations had, and for how long, each with its number: if that is to be known.
+    steps: Option<Mutex<Vec<(usize, Step)>>>,
+}
+
+impl Course {
+    /// The number of the next operation, if there is one more.
+    fn next(&self) -> Option<usize> {
+        let number = self.next.fetch_add(1, Relaxed);
+        (number < self.drawn.len()).then_some(number)
+    }
+
+    fn claim(&self, number: usize) -> Claim<'_, Slab<Part>> {
+        let (operation, seed) = self.drawn[number];
+        self.world.claim(operation, seed)
+    }
+
+    /// Does an operation, and then has the next one done.
+    fn go_on(self: Arc<Self>, number: usize, held: Held<'_, Slab<Part>>, cx: &mut Context) {
+        let (operation, seed) = self.drawn[number];
+        let had = self.steps.as_ref().map(|_| held.granules().collect());
+        let layout = self.world.layout();
+        let (outcome, effort) = carry_out(operation, seed, layout, self.control, View::new(held), cx);
+        // What follows is while it has all that it touches: so others wait as long as it takes, and of two that touch the same
+        // the first one has the smaller stamp.
+        if let Some((clocks, times)) = &self.time {
+            let time = times.of(&effort);
+            clocks.spend(time);
+            if let Some((steps, had)) = self.steps.as_ref().zip(had) {
+                let step = Step { operation, had, time: time + u64::from(times.operation) };
+                steps.lock().expect("nobody panics with it").push((number, step));
+            }
+        }
+        let stamp = self.stamps.fetch_add(1, Relaxed);
+        self.logs[cx.worker()]
+            .lock()
+            .expect("nobody panics with it")
+            .push((stamp, Record { operation, seed, outcome }));
+        if let Some(next) = self.next() {
+            let course = self.clone();
+            let task = cx.task(()).as_sibling().claim(self.claim(next));
+            task.spawn_with(move |(), held, cx| course.go_on(next, held, cx));
+        }
+    }
+}
+
+impl Work {
+    fn blueprint(&self) -> Blueprint {
+        Blueprint::new(self.sizes, self.seed)
+    }
+
+    /// Does operations of a mix, and checks them and the world.
+    pub fn turn(&self, mix: &Mix, control: Control, workers: usize, context: &str) -> Result<Turn, Failure> {
+        let builder = Runtime::builder().pool(Pool::WorkStealing);
+        let (builder, time) = match self.times {
+            None => (builder.workers(workers), None),
+            Some(times) => {
+                let costs = Costs { task: times.operation.into(), unit: 0, ..Costs::default() };
+                let (platform, clocks) = VirtualTime::new(workers, self.seed, costs);
+                (builder.platform(platform), Some((clocks, times)))
+            }
+        };
+        let rt = builder.build().map_err(|error| cannot_start("xtasking", workers, &error))?;
+        let mut random = Random::new(self.seed, &[PATH]);
+        let course = Arc::new(Course {
+            world: Concurrent::new(&rt, self.blueprint(), control),
+            control,
+            drawn: (0..self.operations).map(|_| (mix.draw(&mut random), random.below(u64::MAX))).collect(),
+            next: AtomicUsize::new(0),
+            stamps: AtomicU64::new(0),
+            logs: (0..workers).map(|_| Mutex::default()).collect(),
+            steps: (time.is_some() && control == Control::Lines).then(Mutex::default),
+            time,
+        });
+        let clocks = course.time.as_ref().map(|time| &time.0);
+        let (began, virtually) = (Instant::now(), clocks.map_or(0, Clocks::makespan));
+        let group = rt.group();
+        for _ in 0..self.clients * workers {
+            let Some(first) = course.next() else { break };
+            let task = rt.task(()).of(&group).claim(course.claim(first));
+            let course = course.clone();
+            task.spawn_with(move |(), held, cx| course.go_on(first, held, cx));
+        }
+        let waited = group.wait();
+        let time = match clocks {
+            None => began.elapsed().as_secs_f64(),
+            Some(clocks) => (clocks.makespan() - virtually) as f64 / 1e9,
+        };
+        let spread = clocks.map(Spread::of);
+        let wrong = |wrong| Failure::Wrong { context: context.to_string(), wrong };
+        let failed = |text: String| wrong(Wrong::new(text));
+        waited.map_err(|error| failed(format!("an operation failed: {error}")))?;
+        let mut records: Vec<(u64, Record)> = course.logs.iter().flat_map(take).collect();
+        records.sort_unstable_by_key(|record| record.0);
+        let records: Vec<Record> = records.into_iter().map(|record| record.1).collect();
+        let again = self.blueprint();
+        let chain = course.steps.as_ref().map(|steps| {
+            let mut steps = take(steps);
+            steps.sort_unstable_by_key(|step| step.0);
+            let steps: Vec<Step> = steps.into_iter().map(|step| step.1).collect();
+            Chain::of(&steps, &again)
+        });
+        let check = rt
+            .task(())
+            .claim(course.world.all())
+            .submit_with(move |(), held, _| replay(again, &records, &Seen(View::new(held))));
+        check.join().map_err(|error| failed(format!("the replay failed: {error}")))?.map_err(wrong)?;
+        Ok(Turn { rate: self.operations as f64 / time / 1e3, spread, chain })
+    }
+}
+
+fn take<T>(all: &Mutex<Vec<T>>) -> Vec<T> {
+    std::mem::take(&mut *all.lock().expect("nobody panics with it"))
+}
