@@ -74,10 +74,10 @@ fn nothing_is_lost_in_a_crowd_of_all_kinds() {
         let mut failing = 0;
         for number in 0..u64::from(many(1000)) {
             let chance = mixed(number + setting.seed());
-            let length = if chance % 5 == 0 { 30 } else { chance / 5 % 4 } as u32;
+            let length = if chance.is_multiple_of(5) { 30 } else { chance / 5 % 4 } as u32;
             let from = (chance / 20 % u64::from(GRANULES)) as u32;
             let range = from..(from + length).min(GRANULES);
-            let claim = if chance / 960 % 3 == 0 {
+            let claim = if (chance / 960).is_multiple_of(3) {
                 let named = range.clone();
                 granules.planned(move |sight| {
                     // In another bucket, perhaps.
@@ -87,7 +87,7 @@ fn nothing_is_lost_in_a_crowd_of_all_kinds() {
             } else {
                 granules.write(range.clone())
             };
-            let (fails, goes_on) = (chance / 2880 % 50 == 0, chance / 2880 % 7 == 0);
+            let (fails, goes_on) = ((chance / 2880).is_multiple_of(50), (chance / 2880).is_multiple_of(7));
             let (counts, there, more) = (expected.clone(), granules.clone(), follow_ups.clone());
             let body = move |held: &mut xtasking::Held<'_, u64>, cx: &mut xtasking::Context| {
                 for granule in range.clone() {
