@@ -4,7 +4,7 @@ use super::turn::Times;
 use crate::failure::Failure;
 use crate::lineup::cannot_start;
 use crate::pools::imbalance;
-use crate::virtual_time::{Spread, Clocks, Costs, VirtualTime};
+use crate::virtual_time::{Clocks, Spread, VirtualTime, costs};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
@@ -46,7 +46,8 @@ pub(super) struct Ground {
 /// The time that tasks take, and that is seen of them.
 pub(super) struct Pace {
     clock: Clock,
-    node_time: u64,
+    /// In virtual time.
+    times: Option<Times>,
     /// By task, from its spawn to its end.
     latencies: Box<[AtomicU64]>,
     /// By worker, in bodies of tasks.
@@ -66,18 +67,15 @@ impl Ground {
         let builder = Runtime::builder().pool(pool).on_failure(on_failure);
         let (builder, clock) = match times {
             None => (builder.workers(workers).statistics(is_watched), Clock::Real(Instant::now())),
-            Some(Times { seed, task, .. }) => {
-                let costs = Costs { task: task.into(), unit: 0, ..Costs::default() };
-                let (platform, clocks) = VirtualTime::new(workers, seed, costs);
+            Some(Times { seed, .. }) => {
+                let (platform, clocks) = VirtualTime::new(workers, seed, costs());
                 (builder.platform(platform), Clock::Virtual(clocks))
             }
         };
         let rt = builder.build().map_err(|error| cannot_start("xtasking", workers, &error))?;
         let zeros = |count: usize| (0..count).map(|_| AtomicU64::new(0)).collect();
-        let pace = (is_watched || times.is_some()).then(|| {
-            let node_time = times.map_or(0, |times| times.node);
-            Arc::new(Pace { clock, node_time, latencies: zeros(tasks), busy: zeros(workers) })
-        });
+        let pace = (is_watched || times.is_some())
+            .then(|| Arc::new(Pace { clock, times, latencies: zeros(tasks), busy: zeros(workers) }));
         Ok(Self { rt, pace, began: Instant::now(), virtually: 0 })
     }
 
@@ -154,8 +152,8 @@ impl Pace {
 
     /// The calling task takes as long as it does for so many nodes.
     pub fn spend(&self, nodes: u64) {
-        if let Clock::Virtual(clocks) = &self.clock {
-            clocks.spend(nodes * self.node_time);
+        if let (Clock::Virtual(clocks), Some(times)) = (&self.clock, self.times) {
+            clocks.spend(u64::from(times.task) + nodes * times.node);
         }
     }
 }

@@ -91,7 +91,7 @@ pub struct Options {
     #[arg(long, value_name = "NS", default_value_t = 20)]
     pub node_time: u64,
 
-    /// Nanoseconds that it takes to run a task, besides its nodes, in virtual time
+    /// Nanoseconds that a task takes besides its nodes, in virtual time
     #[arg(long, value_name = "NS", default_value_t = 500)]
     pub task_time: u32,
 

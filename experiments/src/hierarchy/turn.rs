@@ -98,7 +98,8 @@ pub(super) fn claim<'g, T: Send + Sync>(
     writes: bool,
 ) -> Option<Touch<'g, T>> {
     let of = |&node| if writes { tree.node(node).write() } else { tree.node(node).read() };
-    nodes.iter().map(of).reduce(|all, next| all.and(next))
+    // The order is nobody's matter, and those with whom it is compared keep none.
+    nodes.iter().map(of).reduce(|all, next| all.and(next)).map(Touch::unordered)
 }
 
 /// A task that counts, or reads what was counted.

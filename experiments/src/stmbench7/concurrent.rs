@@ -62,13 +62,15 @@ impl Concurrent {
             _ => {}
         }
         let (layout, mut scratch) = (self.layout.clone(), Scratch::default());
-        self.nodes.planned(move |look| {
+        let claim = self.nodes.planned(move |look| {
             let mut plan = Plan { look, assemblies: Vec::new() };
             operation.plan(&layout, seed, &mut scratch, &mut plan);
             if matches!(operation, Operation::SM3 | Operation::SM5 | Operation::SM7) {
                 plan.widen();
             }
-        })
+        });
+        // What is done is written down in the order in which it is done.
+        claim.unordered()
     }
 
     /// All of it, to be read.

@@ -55,11 +55,11 @@ pub struct Times {
 }
 
 impl Times {
-    /// Nanoseconds that it takes, besides what each operation takes.
+    /// Nanoseconds that it takes.
     pub fn of(&self, effort: &Effort) -> u64 {
         let Effort { nodes, parts, moves, created, read, written } = *effort;
         let parts = parts + nodes + MOVE * moves + CREATION * created + read / READ + written / WRITTEN;
-        self.part * parts
+        u64::from(self.operation) + self.part * parts
     }
 }
 

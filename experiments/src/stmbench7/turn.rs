@@ -11,7 +11,7 @@ use super::replay::{Record, replay};
 use super::sizes::Sizes;
 use crate::failure::Failure;
 use crate::lineup::cannot_start;
-use crate::virtual_time::{Clocks, Costs, Spread, VirtualTime};
+use crate::virtual_time::{Clocks, Spread, VirtualTime, costs};
 use crate::ycsb::distribution::Random;
 use crate::ycsb::plan::Wrong;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -86,7 +86,7 @@ impl Course {
             let time = times.of(&effort);
             clocks.spend(time);
             if let Some((steps, had)) = self.steps.as_ref().zip(had) {
-                let step = Step { operation, had, time: time + u64::from(times.operation) };
+                let step = Step { operation, had, time };
                 steps.lock().expect("nobody panics with it").push((number, step));
             }
         }
@@ -114,8 +114,7 @@ impl Work {
         let (builder, time) = match self.times {
             None => (builder.workers(workers), None),
             Some(times) => {
-                let costs = Costs { task: times.operation.into(), unit: 0, ..Costs::default() };
-                let (platform, clocks) = VirtualTime::new(workers, self.seed, costs);
+                let (platform, clocks) = VirtualTime::new(workers, self.seed, costs());
                 (builder.platform(platform), Some((clocks, times)))
             }
         };

@@ -26,7 +26,7 @@ use core::ptr::NonNull;
 use smallvec::SmallVec;
 
 /// Who claims more granules does not try to get them all at once.
-const MOST_AT_ONCE: usize = 16;
+const MOST_AT_ONCE: usize = 64;
 /// Who has tried so often stands in line like all others.
 const MOST_TRIES: u32 = 32;
 /// A plan that has changed its mind so often gets all granules.
