@@ -10,6 +10,10 @@ use core::ptr::NonNull;
 /// So many tasks are taken at once at most: enough to be worth the way, few enough to share again.
 pub(crate) const PARCEL: usize = 32;
 
+/// So many tasks a worker keeps to itself, one after the other, until others may have one of them: a long chain of tasks is
+/// everybody's load.
+const MOST_KEPT: u32 = 8;
+
 /// Some tasks, the oldest first, on their way to somebody else.
 pub(crate) struct Parcel(Vec<NonNull<Task>>);
 
@@ -19,13 +23,15 @@ pub(crate) struct Deque {
     tasks: VecDeque<NonNull<Task>>,
     /// Comes before all of them, and is not for others.
     next: Option<NonNull<Task>>,
+    /// So many came before all others, one after the other.
+    kept: u32,
     /// An empty parcel, to be filled again.
     spare: Option<Box<Parcel>>,
 }
 
 impl Deque {
     pub fn new() -> Self {
-        Self { tasks: VecDeque::new(), next: None, spare: None }
+        Self { tasks: VecDeque::new(), next: None, kept: 0, spare: None }
     }
 
     /// How many tasks others may have.
@@ -38,9 +44,16 @@ impl Deque {
         self.next.is_some()
     }
 
-    /// Takes a task that the worker keeps to itself; it has one such task at most.
-    pub fn keep(&mut self, task: NonNull<Task>) {
+    /// Takes a task that the worker keeps to itself; it has one such task at most, and has not had too many of them lately:
+    /// otherwise, and then it is not taken, `false`.
+    pub fn keep(&mut self, task: NonNull<Task>) -> bool {
+        self.kept += 1;
+        if self.kept > MOST_KEPT {
+            self.kept = 0;
+            return false;
+        }
         self.tasks.extend(self.next.replace(task));
+        true
     }
 
     #[inline]
@@ -51,7 +64,11 @@ impl Deque {
     /// Takes the youngest task of its own.
     #[inline]
     pub fn pop(&mut self) -> Option<NonNull<Task>> {
-        self.next.take().or_else(|| self.tasks.pop_back())
+        if self.next.is_some() {
+            return self.next.take();
+        }
+        self.kept = 0;
+        self.tasks.pop_back()
     }
 
     /// Takes the oldest task of its own.

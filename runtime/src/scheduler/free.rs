@@ -1,11 +1,10 @@
 //! Tasks that are bound to nothing, in pools where these may go elsewhere: see [`Pool`](crate::Pool).
 
 use super::{Context, Shared};
-use crate::annotation::{Place, Priority};
+use crate::annotation::Priority;
 use crate::object::{Fetch, prefetch};
 use crate::pool::{Deque, Entry, Exit, Links, Pool};
 use crate::sync::{Relaxed, SeqCst, fence, under_model};
-use crate::task::builder::Options;
 use crate::task::{Meta, Task, catch};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -187,21 +186,19 @@ impl Context {
         }
     }
 
-    /// Puts a task that may go elsewhere where this worker takes the next one from. Others do not get it, unless it is not the last.
-    /// `false`: there is no such place for it.
-    pub(super) fn keeps_free(&mut self, task: NonNull<Task>, options: &Options, meta: Meta) -> bool {
-        let may_choose = self.frees && matches!(options.place, Place::Here);
-        if !may_choose || meta.level() != Priority::Normal as usize || !matches!(self.free, Free::Stealing(_))
+    /// Puts a task that may go elsewhere where this worker takes the next one from, and others do not; or where it belongs, if
+    /// there is no such place, or there were too many of them lately.
+    pub(super) fn keep_free(&mut self, task: NonNull<Task>, meta: Meta) {
+        if meta.level() == Priority::Normal as usize
+            && let Free::Stealing(deque) = &mut self.free
+            && deque.keep(task)
         {
-            return false;
+            self.observe_put(task);
+            self.observe_queued(1);
+            self.ready |= FREE;
+        } else {
+            self.push_free(task, meta);
         }
-        self.observe_put(task);
-        if let Free::Stealing(deque) = &mut self.free {
-            deque.keep(task);
-        }
-        self.observe_queued(1);
-        self.ready |= FREE;
-        true
     }
 
     /// Lets others have some of its tasks, if it has two or somebody waits for any, and there are none that they could

@@ -117,9 +117,11 @@ impl Spawn for &mut Context {
     }
 
     unsafe fn keep_bare(&mut self, task: NonNull<Task>, options: &Options, meta: Meta) {
-        if !self.keeps_free(task, options, meta) {
+        if self.may_choose(options) {
+            self.keep_free(task, meta);
+        } else {
             // SAFETY: by the caller's promise.
-            unsafe { self.send_bare(task, options, meta) };
+            unsafe { self.send(task, options, None, meta, Fetch::NONE) };
         }
     }
 
