@@ -90,6 +90,16 @@ fn virtual_time_can_be_replayed() {
 }
 
 #[test]
+fn a_sweep_is_one_command() {
+    let all =
+        "hierarchy --sweep sizes --nodes 100,300 --virtual --tasks 100 --against coarse --repetitions 1";
+    let stdout = passes(&xtasking(&all.split(' ').collect::<Vec<_>>()));
+    for words in ["of 100: 4 nodes, 70% read, skew 8", "of 300: 4 nodes", "workers 14 ·"] {
+        assert!(stdout.contains(words), "'{words}' is not in: {stdout}");
+    }
+}
+
+#[test]
 fn operations_keep_the_invariants_and_can_be_done_again() {
     let stdout = passes(&xtasking(&[
         "stmbench7",
