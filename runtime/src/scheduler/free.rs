@@ -298,6 +298,8 @@ impl Context {
     ///
     /// The task was given up to the caller, was noted, and has not been put into any pool.
     pub(crate) unsafe fn run_left(&mut self, task: NonNull<Task>) {
+        // A message may run many of them.
+        self.look_at_phase();
         self.observe_queued(1);
         // SAFETY: by the caller's promise.
         self.within(|cx| unsafe { cx.run_free(task) });
