@@ -149,6 +149,20 @@ impl Part {
         }
     }
 
+    /// How many bytes a copy takes, of those that are large.
+    pub fn bytes(&self) -> u64 {
+        let bytes = match self {
+            Self::Manual(text) => text.len(),
+            Self::Document(document) => document.text.len(),
+            Self::Network(Network { parts, graph }) => {
+                size_of_val(&**parts) + size_of_val(&*graph.leaving) + size_of_val(&*graph.entering)
+            }
+            Self::Dates(page) => page.all().count() * size_of::<super::pages::Dated>(),
+            _ => size_of::<Self>(),
+        };
+        bytes as u64
+    }
+
     /// The date, if it has one.
     pub fn date_mut(&mut self) -> Option<&mut Date> {
         match self {
