@@ -93,7 +93,7 @@ pub(super) fn claims(operation: Operation, layout: &Layout) -> Vec<(Range<u32>, 
     let (mode, read) = (operation.mode(), Mode::Read);
     let all = |mode| (levels, 1, mode);
     // The levels from one down to another, and what else is taken.
-    let (assemblies, others): ((u32, u32, Mode), &[(Class, Mode)]) = match operation {
+    let (assemblies, others): (_, &[(Class, Mode)]) = match operation {
         _ if operation.category() == Category::Structural => return vec![(0..count(layout), Mode::Write)],
         T1 | T2a | T2b | T2c | T3a | T3b | T3c | T6 | ST1 | ST6 | ST9 | ST10 => {
             (all(read), &[(Class::Composites, read), (Class::Atomics, mode)])
