@@ -383,3 +383,38 @@ fn a_shutdown_loses_nothing() {
         assert_eq!(Arc::strong_count(&alive), 1);
     }
 }
+
+/// Who names granules by their numbers says where new nodes come, and those above reach there from then on.
+#[test]
+fn a_new_node_comes_where_it_is_put() {
+    let rt = rt();
+    for control in CONTROLS {
+        // Each node has a granule, and there is one more.
+        let shape = Shape::from_edges(3, &[(0, 1), (1, 2)]).unwrap();
+        let builder = Hierarchy::builder(shape).granules(4).granule_by(|node| node.0).control(control);
+        let tree = builder.build(&rt, |node| node.0);
+        let new =
+            rt.task(()).claim(tree.granules().write(0..2).and_write(3..4)).submit_with(|(), held, cx| {
+                let mut view = View::new(held);
+                view.insert_in(Node(1), 3, 7, cx).unwrap()
+            });
+        let new = new.join().unwrap();
+        let seen = rt.task(()).claim(tree.node(Node(0)).read()).submit_with(|(), held, _| {
+            let has = held.has(3);
+            let view = View::new(held);
+            (has, view.below(Node(0)).map(|node| (node, view[node])).collect::<Vec<_>>())
+        });
+        let all = [(Node(0), 0), (Node(1), 1), (Node(2), 2), (new, 7)];
+        assert_eq!(seen.join().unwrap(), (true, all.to_vec()), "{control:?}");
+        // Where the parent reaches already, nothing above it is written; elsewhere that is missed.
+        let put = |granules: [u32; 2]| {
+            let [one, other] = granules.map(|granule| granule..granule + 1);
+            let task = rt.task(()).claim(tree.granules().write(one).and_write(other));
+            task.submit_with(move |(), held, cx| {
+                View::new(held).insert_in(Node(2), granules[1], 8, cx).is_ok()
+            })
+        };
+        assert_eq!(put([2, 2]).join().ok(), Some(true), "{control:?}");
+        assert!(matches!(put([2, 3]).join(), Err(JoinError::Panicked(_))), "{control:?}");
+    }
+}

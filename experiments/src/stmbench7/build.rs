@@ -5,7 +5,7 @@ use super::ids::Pool;
 use super::index;
 use super::layout::{Ids, Layout, Shelves};
 use super::pages::{ByDate, ById, ByTitle, Place};
-use super::parts::{Base, Complex, Composite, New, Part};
+use super::parts::{Base, Complex, Composite, Draft, Part};
 use super::sizes::Sizes;
 use super::text;
 use super::world::Values;
@@ -79,7 +79,8 @@ impl Blueprint {
         for number in 0..layout.sizes.composites {
             let (id, first) = (number + 1, number * parts + 1);
             let seed = random.below(u64::MAX);
-            let New { date, document, network } = New::new(&layout.sizes, seed, id, id, first..first + parts);
+            let Draft { date, document, network } =
+                Draft::new(&layout.sizes, seed, id, id, first..first + parts);
             let [node, at, network_at] = [0, 1, 2].map(|of| Node(self.composite(number).0 + of));
             let place = |position| Place { composite: node, network: network_at, position };
             let dated = network.parts.iter().map(|part| (part.id, part.date));

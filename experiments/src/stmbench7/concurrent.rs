@@ -12,11 +12,14 @@ use std::sync::Arc;
 use xtasking::{Claim, Context, Control, Runtime};
 use xtasking_hierarchy::{Hierarchy, Look, Node, Shape, Slab};
 
+/// A part, which may be in [snapshots](super::snapshot) as well.
+pub(super) type Shared = Arc<Part>;
+
 /// A world whose operations are tasks.
 pub(super) struct Concurrent {
     layout: Arc<Layout>,
     control: Control,
-    nodes: Hierarchy<Part>,
+    nodes: Hierarchy<Shared>,
 }
 
 impl Concurrent {
@@ -36,7 +39,8 @@ impl Concurrent {
         let builder =
             Hierarchy::builder(shape).granules(count).granule_by(move |node| granules[node.index()]);
         let mut values = values.into_iter();
-        let nodes = builder.control(control).build(rt, |_| values.next().expect("each node has a value"));
+        let nodes =
+            builder.control(control).build(rt, |_| Arc::new(values.next().expect("each node has a value")));
         Self { layout, control, nodes }
     }
 
@@ -46,7 +50,7 @@ impl Concurrent {
     }
 
     /// What an operation touches.
-    pub fn claim(&self, operation: Operation, seed: u64) -> Claim<'_, Slab<Part>> {
+    pub fn claim(&self, operation: Operation, seed: u64) -> Claim<'_, Slab<Shared>> {
         match self.control {
             // These locks are known beforehand.
             Control::Coarse if operation.mode() == Mode::Read => return self.nodes.read_all(),
@@ -74,14 +78,14 @@ impl Concurrent {
     }
 
     /// All of it, to be read.
-    pub fn all(&self) -> Claim<'_, Slab<Part>> {
+    pub fn all(&self) -> Claim<'_, Slab<Shared>> {
         self.nodes.read_all()
     }
 }
 
 /// Names what an operation touches.
 struct Plan<'l, 'p, 's, 'h> {
-    look: &'l mut Look<'p, 's, 'h, Part>,
+    look: &'l mut Look<'p, 's, 'h, Shared>,
     /// Those to be written by themselves.
     assemblies: Vec<Node>,
 }
@@ -93,7 +97,7 @@ impl Plan<'_, '_, '_, '_> {
         let mut next = 0;
         while let Some(&node) = open.get(next) {
             next += 1;
-            let above = self.look.see(node, |seen| match seen.value() {
+            let above = self.look.see(node, |seen| match &**seen.value() {
                 Part::Complex(_) | Part::Base(_) | Part::Module(_) => seen.parents().to_vec(),
                 _ => Vec::new(),
             });
@@ -131,7 +135,19 @@ impl Planner for Plan<'_, '_, '_, '_> {
 }
 
 /// What a task sees of the world.
-pub(super) struct Seen<'h>(pub xtasking_hierarchy::View<'h, Part>);
+pub(super) struct Seen<'h>(pub xtasking_hierarchy::View<'h, Shared>);
+
+impl Seen<'_> {
+    /// The value of a node.
+    pub fn part(&self, node: Node) -> &Shared {
+        &self.0[node]
+    }
+
+    /// A node and all below it.
+    pub fn below(&self, node: Node) -> impl Iterator<Item = Node> {
+        self.0.below(node)
+    }
+}
 
 impl View for Seen<'_> {
     #[inline]
@@ -155,6 +171,8 @@ struct Changing<'h, 'c> {
     /// If what is new has its granule by what it is.
     by_class: Option<&'c Layout>,
     seen: Seen<'h>,
+    /// Bytes of parts that were in snapshots.
+    copied: u64,
     cx: &'c mut Context,
 }
 
@@ -178,12 +196,17 @@ impl View for Changing<'_, '_> {
 impl Values for Changing<'_, '_> {
     #[inline]
     fn get_mut(&mut self, node: Node) -> &mut Part {
-        &mut self.seen.0[node]
+        let part = &mut self.seen.0[node];
+        if Arc::strong_count(part) > 1 {
+            self.copied += part.bytes();
+        }
+        Arc::make_mut(part)
     }
 }
 
 impl World for Changing<'_, '_> {
     fn insert(&mut self, parent: Node, value: Part) -> Node {
+        let value = Arc::new(value);
         let new = match self.by_class {
             Some(layout) => {
                 let granule = medium::granule(layout, &value);
@@ -213,11 +236,12 @@ pub(super) fn carry_out(
     seed: u64,
     layout: &Layout,
     control: Control,
-    view: xtasking_hierarchy::View<'_, Part>,
+    seen: Seen<'_>,
     cx: &mut Context,
 ) -> (Outcome, Effort) {
     let by_class = (control == Control::InOrder).then_some(layout);
-    let (mut world, mut scratch) = (Changing { by_class, seen: Seen(view), cx }, Scratch::default());
+    let (mut world, mut scratch) = (Changing { by_class, seen, copied: 0, cx }, Scratch::default());
     let outcome = operation.run(layout, seed, &mut scratch, &mut world);
+    scratch.effort.read += world.copied;
     (outcome, scratch.effort)
 }

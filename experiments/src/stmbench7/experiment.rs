@@ -59,6 +59,7 @@ impl Experiment {
         Ok(Self {
             work: Work {
                 operations,
+                snapshots: options.snapshots,
                 clients: options.clients,
                 sizes: if options.small { Sizes::SMALL } else { Sizes::STANDARD },
                 seed: common.seed,
@@ -81,12 +82,13 @@ impl crate::experiment::Experiment for Experiment {
     const NAME: &'static str = "stmbench7";
 
     fn describe(&self) -> String {
-        let Work { operations, clients, sizes, seed, times } = self.work;
+        let Work { operations, snapshots, clients, sizes, seed, times } = self.work;
+        let snapshots = if snapshots { ", long reads by snapshots" } else { "" };
         let time = times.map(|times| format!("\nin virtual time: {times}; locks and lines take none"));
         let time = time.unwrap_or_default();
         let structural = if self.structural { "" } else { ", none of which changes the structure" };
         format!(
-            "STMBench7: {operations} operations{structural}, {clients} a worker at a time · {} composite parts of {} atomic ones · seed {seed}{time}\n{}",
+            "STMBench7: {operations} operations{structural}, {clients} a worker at a time{snapshots} · {} composite parts of {} atomic ones · seed {seed}{time}\n{}",
             sizes.composites,
             sizes.parts,
             self.lineup.describe()
@@ -99,6 +101,7 @@ impl crate::experiment::Experiment for Experiment {
         parameters.add("composites", self.work.sizes.composites);
         parameters.add("structural", self.structural);
         parameters.add("clients", self.work.clients);
+        parameters.add("snapshots", self.work.snapshots);
         parameters.add("virtual", self.work.times.is_some());
         if let Some(Times { operation, part }) = self.work.times {
             parameters.add("operation_ns", operation);

@@ -93,15 +93,16 @@ pub(super) fn claims(operation: Operation, layout: &Layout) -> Vec<(Range<u32>, 
     let (mode, read) = (operation.mode(), Mode::Read);
     let all = |mode| (levels, 1, mode);
     // The levels from one down to another, and what else is taken.
-    let (assemblies, others): ((u32, u32, Mode), &[(Class, Mode)]) = match operation {
+    let (assemblies, others): (_, &[(Class, Mode)]) = match operation {
         _ if operation.category() == Category::Structural => return vec![(0..count(layout), Mode::Write)],
         T1 | T2a | T2b | T2c | T3a | T3b | T3c | T6 | ST1 | ST6 | ST9 | ST10 => {
             (all(read), &[(Class::Composites, read), (Class::Atomics, mode)])
         }
         T4 | T5 | ST2 | ST7 => (all(read), &[(Class::Composites, read), (Class::Documents, mode)]),
-        Q6 => (all(read), &[(Class::Composites, read)]),
+        // The plan of ST5 names all assemblies, though it looks at base assemblies alone.
+        Q6 | ST5 => (all(read), &[(Class::Composites, read)]),
         ST3 | ST8 => (all(mode), &[(Class::Composites, read)]),
-        ST4 | ST5 => ((1, 1, read), &[(Class::Composites, read)]),
+        ST4 => ((1, 1, read), &[(Class::Composites, read)]),
         OP6 | OP12 => ((levels, 2, mode), &[]),
         OP7 | OP13 => ((1, 1, mode), &[(Class::Level(2), read)]),
         OP8 | OP14 => ((1, 1, read), &[(Class::Composites, mode)]),

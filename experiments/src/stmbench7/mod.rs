@@ -17,6 +17,7 @@
 //! | `medium` | the medium-grained locks of the benchmark |
 //! | `contenders` | who takes part |
 //! | `experiment`, `options` | the options, and what is told in the end |
+//! | `snapshot` | what has been named, as it was at one moment |
 //! | `turn` | all operations on a fresh world |
 //! | `chain` | how far they could be done side by side |
 //! | `index` | what the indexes are told |
@@ -60,6 +61,7 @@ mod parts;
 mod plain;
 mod replay;
 mod sizes;
+mod snapshot;
 mod text;
 mod turn;
 mod world;

@@ -20,6 +20,10 @@ pub struct Options {
     #[arg(long, value_name = "N", default_value_t = 4)]
     pub clients: usize,
 
+    /// Operations that read long hold what they read only until they have a snapshot; who changes what is in one changes a copy
+    #[arg(long)]
+    pub snapshots: bool,
+
     /// Which workloads [default: all of them]
     #[arg(long = "workload", value_name = "NAME,…", value_enum, value_delimiter = ',')]
     pub workloads: Vec<Workload>,

@@ -149,6 +149,20 @@ impl Part {
         }
     }
 
+    /// How many bytes a copy takes, of those that are large.
+    pub fn bytes(&self) -> u64 {
+        let bytes = match self {
+            Self::Manual(text) => text.len(),
+            Self::Document(document) => document.text.len(),
+            Self::Network(Network { parts, graph }) => {
+                size_of_val(&**parts) + size_of_val(&*graph.leaving) + size_of_val(&*graph.entering)
+            }
+            Self::Dates(page) => page.all().count() * size_of::<super::pages::Dated>(),
+            _ => size_of::<Self>(),
+        };
+        bytes as u64
+    }
+
     /// The date, if it has one.
     pub fn date_mut(&mut self) -> Option<&mut Date> {
         match self {
@@ -248,7 +262,7 @@ impl Base {
 
 /// All that belongs to a composite part that is to come, but the nodes.
 #[derive(Clone, Debug)]
-pub struct New {
+pub struct Draft {
     /// Its date.
     pub date: Date,
     /// Its document.
@@ -257,7 +271,7 @@ pub struct New {
     pub network: Network,
 }
 
-impl New {
+impl Draft {
     /// One of these ids and with all else from a seed. It takes as many ids for its atomic parts as these are to be.
     pub fn new(sizes: &Sizes, seed: u64, id: u32, document: u32, parts: impl Iterator<Item = u32>) -> Self {
         let mut random = Random::new(seed, &[0]);
@@ -308,9 +322,9 @@ mod tests {
     #[test]
     fn the_dates_of_the_parts_are_known_before() {
         let sizes = Sizes::SMALL;
-        let composite = New::new(&sizes, 9, 4, 5, 61..);
+        let composite = Draft::new(&sizes, 9, 4, 5, 61..);
         let parts = &composite.network.parts;
-        assert!(parts.iter().map(|part| part.date).eq(New::part_dates(&sizes, 9)));
+        assert!(parts.iter().map(|part| part.date).eq(Draft::part_dates(&sizes, 9)));
         assert!(parts.iter().map(|part| part.id).eq(61..61 + sizes.parts));
         assert_eq!(composite.document.title, "Composite part #4");
     }

@@ -2,13 +2,13 @@
 
 use super::build::Blueprint;
 use super::chain::{Chain, Step};
-use super::concurrent::{Concurrent, Seen, carry_out};
-use super::effort::Times;
+use super::concurrent::{Concurrent, Seen, Shared, carry_out};
+use super::effort::{Effort, Times};
 use super::mix::Mix;
-use super::operations::Operation;
-use super::parts::Part;
+use super::operations::{Operation, Scratch};
 use super::replay::{Record, replay};
 use super::sizes::Sizes;
+use super::snapshot::Snapshot;
 use crate::failure::Failure;
 use crate::lineup::cannot_start;
 use crate::virtual_time::{Clocks, Spread, VirtualTime, costs};
@@ -24,6 +24,8 @@ use xtasking_hierarchy::{Slab, View};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Work {
     pub operations: usize,
+    /// Whether who reads long has a snapshot.
+    pub snapshots: bool,
     /// So many are under way at a time, for each worker.
     pub clients: usize,
     pub sizes: Sizes,
@@ -52,6 +54,7 @@ const PATH: u64 = 0x57b7;
 struct Course {
     world: Concurrent,
     control: Control,
+    snapshots: bool,
     drawn: Vec<(Operation, u64)>,
     /// How many of them have been begun.
     next: AtomicUsize,
@@ -69,32 +72,55 @@ impl Course {
         (number < self.drawn.len()).then_some(number)
     }
 
-    fn claim(&self, number: usize) -> Claim<'_, Slab<Part>> {
+    fn claim(&self, number: usize) -> Claim<'_, Slab<Shared>> {
         let (operation, seed) = self.drawn[number];
         self.world.claim(operation, seed)
     }
 
     /// Does an operation, and then has the next one done.
-    fn go_on(self: Arc<Self>, number: usize, held: Held<'_, Slab<Part>>, cx: &mut Context) {
+    fn go_on(self: Arc<Self>, number: usize, held: Held<'_, Slab<Shared>>, cx: &mut Context) {
         let (operation, seed) = self.drawn[number];
         let had = self.steps.as_ref().map(|_| held.granules().collect());
-        let layout = self.world.layout();
-        let (outcome, effort) = carry_out(operation, seed, layout, self.control, View::new(held), cx);
+        let (layout, seen) = (self.world.layout(), Seen(View::new(held)));
+        if self.snapshots && operation.reads_long() {
+            let snapshot = Snapshot::of(operation, seed, layout, &seen);
+            self.spend(number, &Effort { nodes: snapshot.len() as u64, ..Effort::default() }, had);
+            let stamp = self.stamps.fetch_add(1, Relaxed);
+            let course = self.clone();
+            return cx.task(()).as_sibling().spawn(move |(), cx| course.read(number, stamp, snapshot, cx));
+        }
+        let (outcome, effort) = carry_out(operation, seed, layout, self.control, seen, cx);
         // What follows is while it has all that it touches: so others wait as long as it takes, and of two that touch the same
         // the first one has the smaller stamp.
-        if let Some((clocks, times)) = &self.time {
-            let time = times.of(&effort);
-            clocks.spend(time);
-            if let Some((steps, had)) = self.steps.as_ref().zip(had) {
-                let step = Step { operation, had, time };
-                steps.lock().expect("nobody panics with it").push((number, step));
-            }
-        }
+        self.spend(number, &effort, had);
         let stamp = self.stamps.fetch_add(1, Relaxed);
-        self.logs[cx.worker()]
-            .lock()
-            .expect("nobody panics with it")
-            .push((stamp, Record { operation, seed, outcome }));
+        self.over(stamp, Record { operation, seed, outcome }, cx);
+    }
+
+    /// Does an operation that only reads, when others may change again what it reads.
+    fn read(self: Arc<Self>, number: usize, stamp: u64, mut snapshot: Snapshot, cx: &mut Context) {
+        let (operation, seed) = self.drawn[number];
+        let mut scratch = Scratch::default();
+        let outcome = operation.run(self.world.layout(), seed, &mut scratch, &mut snapshot);
+        self.spend(number, &scratch.effort, None);
+        self.over(stamp, Record { operation, seed, outcome }, cx);
+    }
+
+    /// The caller takes as long as that takes, with what it has.
+    fn spend(&self, number: usize, effort: &Effort, had: Option<Vec<(u32, bool)>>) {
+        let Some((clocks, times)) = &self.time else { return };
+        let time = times.of(effort);
+        clocks.spend(time);
+        if let Some((steps, had)) = self.steps.as_ref().zip(had) {
+            let operation = self.drawn[number].0;
+            let step = Step { operation, had, time };
+            steps.lock().expect("nobody panics with it").push((number, step));
+        }
+    }
+
+    /// An operation is over: the next one comes.
+    fn over(self: Arc<Self>, stamp: u64, record: Record, cx: &mut Context) {
+        self.logs[cx.worker()].lock().expect("nobody panics with it").push((stamp, record));
         if let Some(next) = self.next() {
             let course = self.clone();
             let task = cx.task(()).as_sibling().claim(self.claim(next));
@@ -123,6 +149,7 @@ impl Work {
         let course = Arc::new(Course {
             world: Concurrent::new(&rt, self.blueprint(), control),
             control,
+            snapshots: self.snapshots,
             drawn: (0..self.operations).map(|_| (mix.draw(&mut random), random.below(u64::MAX))).collect(),
             next: AtomicUsize::new(0),
             stamps: AtomicU64::new(0),

@@ -6,7 +6,7 @@ use super::super::index;
 use super::super::layout::Ids;
 use super::super::outcome::{Answer, Found};
 use super::super::pages::Place;
-use super::super::parts::{Base, Composite, Document, Network, New, Part};
+use super::super::parts::{Base, Composite, Document, Draft, Network, Part};
 use super::super::world::{Mode, Planner, World};
 use super::Tools;
 
@@ -18,7 +18,7 @@ pub fn find_room(tools: &mut Tools<'_>, planner: &mut impl Planner) -> Found<()>
     // All three are claimed, whatever the first of them tells.
     let found = wanted.map(|(of, count)| find::free_ids(planner, layout, of, count, ids));
     found.into_iter().collect::<Found<()>>()?;
-    let parts = ids[2..].iter().copied().zip(New::part_dates(&sizes, tools.seed));
+    let parts = ids[2..].iter().copied().zip(Draft::part_dates(&sizes, tools.seed));
     index::claim_composite(planner, layout, ids[0], parts);
     layout.shelves_of(ids[0]).into_iter().for_each(|shelf| planner.only(shelf, Mode::Write));
     Ok(())
@@ -32,7 +32,7 @@ pub fn create(tools: &mut Tools<'_>, world: &mut impl World) -> Answer {
     };
     let (id, document) = (take(Ids::Composite), take(Ids::Document));
     let ids = (0..tools.layout.sizes.parts).map(|_| take(Ids::Atomic));
-    let New { date, document, network } = New::new(&tools.layout.sizes, tools.seed, id, document, ids);
+    let Draft { date, document, network } = Draft::new(&tools.layout.sizes, tools.seed, id, document, ids);
     let dated = &mut tools.scratch.dated;
     dated.clear();
     dated.extend(network.parts.iter().map(|part| (part.id, part.date)));

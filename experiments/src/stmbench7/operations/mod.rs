@@ -165,6 +165,12 @@ struct Tools<'t> {
 }
 
 impl Operation {
+    /// Whether it reads so long that a snapshot is worth while.
+    pub fn reads_long(self) -> bool {
+        use Operation::*;
+        matches!(self, T1 | T4 | T6 | Q6 | Q7 | ST4 | ST5 | ST9 | OP2 | OP3)
+    }
+
     /// The plan of the operation with this seed: what it [claims](Planner) suffices for it to [run](Self::run).
     pub fn plan(self, layout: &Layout, seed: u64, scratch: &mut Scratch, planner: &mut impl Planner) {
         // An operation that fails needs no more than what told so.
