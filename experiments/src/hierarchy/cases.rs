@@ -55,7 +55,10 @@ pub(super) struct Met {
     interval: Meetings,
 }
 
-const GRANULES: usize = 4096;
+/// A large hierarchy has a granule for so many nodes, but no more of them than that; a small one as many as it can have.
+const NODES: usize = 40;
+const FEWEST: usize = 4096;
+const MOST: usize = 65_536;
 /// So many tasks are looked at to see which meet.
 const SAMPLE: usize = 400;
 /// Intervals of granules that a node's sub-tree may lie in.
@@ -69,7 +72,8 @@ impl Cases {
         for Hierarchy { title, shape, notes } in hierarchies {
             cases.notes.extend(notes);
             let targets = options.load.targets(&shape)?;
-            let granules = options.granules.unwrap_or(shape.len().min(GRANULES) as u32);
+            let granules = (shape.len() / NODES).clamp(FEWEST, MOST).min(shape.len());
+            let granules = options.granules.unwrap_or(granules as u32);
             let numbering = Numbering::new(shape.clone(), granules);
             for settings in options.load.settings(&targets)? {
                 let Settings { nodes, reads, skew, .. } = settings;

@@ -64,7 +64,7 @@ pub struct Options {
     #[arg(long, value_name = "N", value_parser = parse_count)]
     pub tasks: Option<u64>,
 
-    /// Granules of the hierarchy [default: 4,096, but no more than nodes]
+    /// Granules of the hierarchy [default: one for 40 nodes, from 4,096, or as many as there are nodes, to 65,536]
     #[arg(long, value_name = "N")]
     pub granules: Option<u32>,
 

@@ -26,7 +26,7 @@ use core::ptr::NonNull;
 use smallvec::SmallVec;
 
 /// Who claims more granules does not try to get them all at once.
-const MOST_AT_ONCE: usize = 64;
+const MOST_AT_ONCE: usize = 4096;
 /// Who has tried so often stands in line like all others.
 const MOST_TRIES: u32 = 32;
 /// A plan that has changed its mind so often gets all granules.
@@ -252,12 +252,20 @@ impl Stand {
         // Relaxed: shown to others by the locks.
         this.pending.store(1, Relaxed);
         let mut others = Granted::default();
-        // Ascending, as they all do.
-        let mut locked: SmallVec<[_; 8]> = places.iter().map(|place| this.line(place).lock()).collect();
-        *hope = locked.iter().zip(&*places).position(|(line, place)| !line.may_be_taken(place.write, most));
+        // Ascending, as they all do, and no further than need be.
+        let mut locked: SmallVec<[_; 8]> = SmallVec::new();
+        *hope = places.iter().position(|place| {
+            let line = this.line(place).lock();
+            let is_taken = !line.may_be_taken(place.write, most);
+            locked.push(line);
+            is_taken
+        });
         if let Some(at) = *hope {
             if let Some(told) = told.filter(|_| !planted!("told-in-vain-keeps-quiet")) {
-                locked[told].tell_hopeful(&mut others);
+                match locked.get_mut(told) {
+                    Some(line) => line.tell_hopeful(&mut others),
+                    None => this.line(&places[told]).lock().tell_hopeful(&mut others),
+                }
             }
             locked[at].hope(&places[at]);
             // From here on it is whoever's who tells it.
