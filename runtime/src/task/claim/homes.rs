@@ -53,16 +53,23 @@ impl Homes {
     /// The worker for a task with these granules: of those where they are at home the one with the fewest tasks. Counts the
     /// visit.
     pub fn visit(&self, rights: &Rights) -> usize {
+        let home = |granule: usize| {
+            // A visit of many granules is one to each that was asked for, so that it weighs no more than others.
+            let visits = &self.visits[granule];
+            visits.store(visits.load(Relaxed).saturating_add(1), Relaxed);
+            self.of[granule].load(Relaxed) as usize
+        };
+        if let [(range, _)] = rights.iter().as_slice()
+            && range.len() == 1
+        {
+            return home(range.start as usize);
+        }
         let mut chosen: Option<(u32, usize)> = None;
-        for granule in Self::some(rights) {
-            let worker = self.of[granule].load(Relaxed) as usize;
+        for worker in Self::some(rights).map(home) {
             if chosen.is_none_or(|(_, before)| before != worker) {
                 let load = self.loads[worker].0.load(Relaxed);
                 chosen = chosen.filter(|&(least, _)| least <= load).or(Some((load, worker)));
             }
-            // A visit of many granules is one to each that was asked for, so that it weighs no more than others.
-            let visits = &self.visits[granule];
-            visits.store(visits.load(Relaxed).saturating_add(1), Relaxed);
         }
         chosen.map_or(0, |(_, worker)| worker)
     }

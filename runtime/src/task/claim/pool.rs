@@ -68,7 +68,7 @@ impl Pool {
             (0..intervals).for_each(|at| ranges.add(4 * at..4 * at + 1, true));
             let began = shared.platform.now();
             for _ in 0..TRIALS {
-                let rights = ranges.rights();
+                let rights = ranges.clone().rights();
                 self.lock(0, &rights, || ());
                 for _ in 1..self.slots.len() {
                     core::hint::black_box(core::hint::black_box(&rights).meet(&Rights::default()));
@@ -122,7 +122,7 @@ impl Pool {
             let mut one = Ranges::default();
             one.add(granule..granule + 1, write);
             all.add(granule..granule + 1, write);
-            self.lock_more(worker, &one.rights(), &all.rights(), &mut wait);
+            self.lock_more(worker, &one.rights(), &all.clone().rights(), &mut wait);
         }
     }
 

@@ -26,9 +26,9 @@ impl Ranges {
     }
 
     /// Each granule once.
-    pub fn rights(&self) -> Rights {
+    pub fn rights(self) -> Rights {
         if self.0.len() < 2 {
-            return Rights(self.0.clone());
+            return Rights(self.0);
         }
         // Where a range begins or ends: how many more there are then, and how many more to be written.
         let ends = |(range, write): &Right| {
@@ -169,7 +169,7 @@ mod tests {
         let mut state = 7;
         for _ in 0..3000 {
             let (ranges, each) = any(&mut state);
-            let rights = ranges.rights();
+            let rights = ranges.clone().rights();
             let last = Cell::new(0);
             for granule in (0..30).chain((0..30).rev()) {
                 assert_eq!(rights.find(granule, &last), each[granule as usize]);
@@ -184,7 +184,7 @@ mod tests {
             assert_eq!(other.are_within(&rights), within);
             let meet =
                 pairs().any(|(own, other)| own.is_some_and(|own| other.is_some_and(|other| own | other)));
-            assert_eq!(rights.meet(&other.rights()), meet);
+            assert_eq!(rights.meet(&other.clone().rights()), meet);
             assert_eq!(other.rights().meet(&rights), meet);
         }
     }
