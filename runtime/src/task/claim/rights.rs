@@ -5,14 +5,14 @@ use smallvec::{SmallVec, smallvec};
 
 /// Ranges of granules, each to be read or written, as they were asked for: in any order, and perhaps several times the same.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Ranges(SmallVec<[Right; 2]>);
+pub(super) struct Ranges(SmallVec<[Right; 4]>);
 
 /// A range of granules, and whether to write it.
 pub(super) type Right = (Range<u32>, bool);
 
 /// The same in rising order, each granule once: one that is asked for to read it and to write it is to be written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Rights(SmallVec<[Right; 2]>);
+pub(super) struct Rights(SmallVec<[Right; 4]>);
 
 impl Ranges {
     pub fn all(count: u32) -> Self {

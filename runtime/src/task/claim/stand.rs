@@ -210,9 +210,12 @@ impl Stand {
         let this = unsafe { stand.as_ref() };
         // SAFETY: by the caller's promise.
         let Own { rights, places, tries, .. } = unsafe { this.own() };
-        *places = rights.granules().map(|(granule, write)| Place::new(granule, write)).collect();
+        if told.is_none() {
+            places.reserve_exact(rights.count());
+            places.extend(rights.granules().map(|(granule, write)| Place::new(granule, write)));
+            places.iter().for_each(|place| place.belongs_to(this));
+        }
         let places = &places[..];
-        places.iter().for_each(|place| place.belongs_to(this));
         if this.terms.unordered && *tries < MOST_TRIES && places.len() <= MOST_AT_ONCE {
             *tries += 1;
             // SAFETY: by the caller's promise.
@@ -253,7 +256,7 @@ impl Stand {
         this.pending.store(1, Relaxed);
         let mut others = Granted::default();
         // Ascending, as they all do, and no further than need be.
-        let mut locked: SmallVec<[_; 8]> = SmallVec::new();
+        let mut locked: SmallVec<[_; 8]> = SmallVec::with_capacity(places.len().min(64));
         *hope = places.iter().position(|place| {
             let line = this.line(place).lock();
             let is_taken = !line.may_be_taken(place.write, most);
