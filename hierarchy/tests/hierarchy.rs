@@ -418,3 +418,84 @@ fn a_new_node_comes_where_it_is_put() {
         assert!(matches!(put([2, 3]).join(), Err(JoinError::Panicked(_))), "{control:?}");
     }
 }
+
+/// Money goes from node to node, and a survey sees all of it as it is at one moment, whatever is written meanwhile.
+#[test]
+fn a_survey_sees_one_moment() {
+    on_each(settings(), |setting| {
+        let rt = setting.build();
+        let shapes =
+            [generate::random_tree(300, setting.seed()), generate::random_dag(300, 3, setting.seed())];
+        for (shape, control) in shapes.iter().flat_map(|shape| CONTROLS.map(|control| (shape, control))) {
+            let builder = Hierarchy::builder(shape.clone()).granules(40).control(control);
+            let tree = builder.build(&rt, |_| 100i64);
+            let group = rt.group();
+            let mut surveys = Vec::new();
+            for number in 0..300u64 {
+                let chance = mixed(number + setting.seed() * 1000);
+                let [one, other] = [chance % 300, chance / 300 % 300].map(|node| Node(node as u32));
+                if chance.is_multiple_of(8) {
+                    let roots = shape.roots().map(|root| {
+                        tree.survey(&rt, root, (0, 0), |(nodes, sum), _, value: &i64| {
+                            *nodes += 1;
+                            *sum += value;
+                        })
+                    });
+                    surveys.push(roots.collect::<Vec<_>>());
+                } else {
+                    let claim = tree.node(one).alone().write().and(tree.node(other).alone().write());
+                    rt.task(()).of(&group).claim(claim).spawn_with(move |(), held, _| {
+                        let mut view = View::new(held);
+                        view[one] -= 3;
+                        view[other] += 3;
+                    });
+                }
+            }
+            group.wait().unwrap();
+            let is_tree = shape.roots().count() == 1;
+            for survey in surveys {
+                let sums: Vec<(usize, i64)> =
+                    survey.into_iter().map(|survey| survey.join().unwrap()).collect();
+                // What is below several roots is seen from each of them, and each has a moment of its own.
+                if is_tree {
+                    assert_eq!(sums, [(300, 30_000)]);
+                }
+            }
+        }
+    });
+}
+
+/// Somebody writes where a survey has been while it goes on elsewhere: nobody waits for the other, and the survey sees that.
+#[test]
+fn a_survey_keeps_nobody_waiting() {
+    let rt = rt();
+    // 0 has the children 1 and 2, each in a granule of its own.
+    let shape = Shape::from_edges(3, &[(0, 1), (0, 2)]).unwrap();
+    let tree = Hierarchy::builder(shape).granules(3).build(&rt, |_| 1u32);
+    let (visits, written) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let (counted, seen, writer, other) = (visits.clone(), written.clone(), tree.clone(), rt.group());
+    let survey = tree.survey(&rt, Node(0), 0, move |sum, node, value: &u32| {
+        // Its first look at a child waits for a writer of the root.
+        if counted.fetch_add(1, Relaxed) == 1 {
+            assert_ne!(node, Node(0));
+            while seen.load(Relaxed) == 0 {
+                std::thread::yield_now();
+            }
+        }
+        *sum += value;
+    });
+    while visits.load(Relaxed) < 2 {
+        std::thread::yield_now();
+    }
+    let done = written.clone();
+    rt.task(()).of(&other).claim(writer.node(Node(0)).alone().write()).spawn_with(move |(), held, _| {
+        View::new(held)[Node(0)] = 10;
+        done.store(1, Relaxed);
+    });
+    other.wait().unwrap();
+    assert_eq!(survey.join().unwrap(), 12, "it has begun anew");
+    assert_eq!(visits.load(Relaxed), 6);
+    assert_eq!(tree.survey(&rt, Node(99), 7, |_, _, _| ()).join().unwrap(), 7, "there is no such node");
+    let fails = tree.survey(&rt, Node(0), (), |(), _, _| panic!("provoked"));
+    assert!(matches!(fails.join(), Err(JoinError::Abandoned)));
+}

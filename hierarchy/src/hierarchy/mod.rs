@@ -17,6 +17,7 @@
 //! | `slab` | the records of a granule |
 //! | `touch` | what a task says it touches |
 //! | `view` | what it sees then |
+//! | `survey` | long looks at many nodes |
 //! | `change` | nodes and links that come and go |
 //! | `renumber` | a new layout, when granules have grown too full |
 
@@ -26,6 +27,7 @@ mod layout;
 mod reach;
 mod renumber;
 mod slab;
+mod survey;
 mod touch;
 mod view;
 

@@ -112,6 +112,12 @@ impl Lines {
         }
     }
 
+    /// How many tasks have written a granule; `None`: one does, or nobody counts that.
+    pub fn version(&self, granule: u32) -> Option<u64> {
+        let is_counted = self.pool.is_none() && self.toggle.is_none();
+        is_counted.then(|| self.all[granule as usize].0.line.lock().version()).flatten()
+    }
+
     /// Has a worker wait in the pool of locks until its task has these.
     pub fn lock(&self, worker: usize, rights: &Rights) {
         if let Some(pool) = &self.pool {
@@ -213,6 +219,18 @@ impl<D: Send + Sync + 'static> Granules<D> {
     /// Where to note which granule something is in, for who is to claim it.
     pub fn directory(&self) -> &Directory {
         &self.whole().lines.directory
+    }
+
+    /// How many tasks have written a granule, at this moment; `None` while one does. Who has read a granule and finds that its version
+    /// is [what it was](crate::Held::version) knows that nobody has written there meanwhile.
+    ///
+    /// With other controls than [`Control::Lines`] nobody counts that: then it is always `None`.
+    ///
+    /// # Panics
+    ///
+    /// If there are not so many.
+    pub fn version(&self, granule: u32) -> Option<u64> {
+        self.whole().lines.version(granule)
     }
 
     /// Whether a task panicked while it had claimed the granule to write it. Later tasks that claim it fail with

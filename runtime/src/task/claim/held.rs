@@ -79,6 +79,18 @@ impl<'h, D: Send + Sync + 'static> Held<'h, D> {
         self.whole.lines.is_poisoned(granule)
     }
 
+    /// How many tasks have written a granule that this one reads, which stays so until it is over: see
+    /// [`Granules::version`](crate::Granules::version). `None` if the task writes it, or nobody counts that.
+    ///
+    /// # Panics
+    ///
+    /// If the task has not claimed it.
+    #[track_caller]
+    pub fn version(&self, granule: u32) -> Option<u64> {
+        assert!(self.has(granule), "the task has not claimed granule {granule}");
+        self.whole.lines.version(granule)
+    }
+
     /// The granules that the task has claimed, in their order, and whether it may write each.
     pub fn granules(&self) -> impl Iterator<Item = (u32, bool)> + Clone + 'h {
         self.rights.granules()

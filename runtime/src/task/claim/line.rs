@@ -20,6 +20,8 @@ pub(super) struct Line {
     /// Tasks that have the granule: readers, or a writer alone.
     holders: u32,
     is_written: bool,
+    /// How many tasks have written it, or do.
+    writes: u64,
     /// How many readers have overtaken writers since it was last written.
     overtaken: u32,
     /// Those who stand in line; the first of them cannot have it yet.
@@ -184,6 +186,11 @@ impl Line {
         }
     }
 
+    /// How many tasks have written it; `None`: one does.
+    pub fn version(&self) -> Option<u64> {
+        (!self.is_written).then_some(self.writes)
+    }
+
     /// Gives the granule back, which is taken by those who come first now.
     pub fn leave(&mut self) -> Granted {
         let mut granted = Granted::default();
@@ -221,6 +228,7 @@ impl Line {
         self.is_written = write;
         if write {
             self.overtaken = 0;
+            self.writes += u64::from(!planted!("writes-uncounted"));
         }
     }
 }

@@ -1,10 +1,10 @@
 //! What tasks see and change of the data of their granules, and how long these live.
 
 use super::{CONTROLS, granules_of, many, mixed, settings, under_each};
-use crate::common::{Blame, Dropped, Setting, lock, on_each, silence_tasks, watchdog};
+use crate::common::{Blame, Dropped, Flag, Setting, lock, on_each, silence_tasks, watchdog};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
-use xtasking::{Context, Control, Granules, Held, JoinError, Runtime, Sequencing};
+use xtasking::{Context, Control, Directory, Granules, Held, JoinError, Runtime, Sequencing};
 
 /// Writers change two granules in plain memory, readers find both alike; with objects and groups and without.
 #[test]
@@ -240,4 +240,34 @@ fn a_refused_task_claims_nothing() {
         assert_eq!(dropped.load(Relaxed), spawned);
         assert_eq!(lock(&failures).len(), 1);
     }
+}
+
+/// Who reads a granule finds the version that it has until somebody writes it.
+#[test]
+#[cfg_attr(miri, ignore = "on threads of the system")]
+fn versions_tell_whether_somebody_has_written() {
+    let _watched = watchdog();
+    let rt = Runtime::builder().workers(2).build().unwrap();
+    let granules = rt.granules_of([0u32; 2]);
+    let read = |granule: u32| {
+        let task = rt.task(()).claim(granules.read(granule..granule + 1));
+        task.submit_with(move |(), held, _| held.version(granule)).join().unwrap()
+    };
+    let before = [0, 1].map(read);
+    assert!(before[0].is_some() && read(0) == before[0] && granules.version(0) == before[0]);
+    let (inside, go) = (Flag::default(), Flag::default());
+    let (i, g) = (inside.clone(), go.clone());
+    let writer = rt.task(()).claim(granules.write(0..1)).submit_with(move |(), held, _| {
+        i.set();
+        g.wait();
+        held.version(0)
+    });
+    inside.wait();
+    assert_eq!(granules.version(0), None, "it is being written");
+    go.set();
+    assert_eq!(writer.join().unwrap(), None);
+    assert!(read(0).is_some_and(|version| Some(version) != before[0]));
+    assert_eq!(granules.version(1), before[1]);
+    let locked = rt.granules_with(Control::DomLock, Directory::default(), [0u32]);
+    assert_eq!(locked.version(0), None, "nobody counts");
 }
