@@ -29,7 +29,7 @@ fn visit(
 }
 
 /// Lets two workers run side by side, and then until nothing is left.
-fn run<const TASKS: usize>(drivers: Vec<Driver>, handles: [Handle<()>; TASKS]) {
+pub(super) fn run<const TASKS: usize>(drivers: Vec<Driver>, handles: [Handle<()>; TASKS]) {
     let workers = drivers.into_iter().map(|mut driver| {
         thread::spawn(move || {
             driver.step(8);

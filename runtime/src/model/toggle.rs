@@ -1,11 +1,12 @@
 //! Buckets of granules: whoever is in one is alone there, or shares it with others as inner buckets that were claimed.
 
+use super::claim::run;
 use super::platform::standing;
 use super::{Watched, model};
 use crate::sync::global::AtomicU64;
 use crate::sync::{Relaxed, yield_now};
 use crate::task::{BucketLock, Phase};
-use crate::{Control, Directory, Driver, Granules, Handle, Runtime};
+use crate::{Control, Directory, Granules, Handle, Runtime};
 use loom::thread;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -146,23 +147,6 @@ fn add(
     let task =
         if let Some(core) = core { task.core(core) } else { task }.claim(granules.write(range.clone()));
     task.submit_with(move |(), mut held, _cx| range.for_each(|granule| held.get_mut(granule).add(1)))
-}
-
-/// Lets two workers run side by side, and then until nothing is left.
-fn run<const TASKS: usize>(drivers: Vec<Driver>, handles: [Handle<()>; TASKS]) {
-    let workers = drivers.into_iter().map(|mut driver| {
-        thread::spawn(move || {
-            driver.step(8);
-            driver
-        })
-    });
-    let workers: Vec<_> = workers.collect();
-    let mut drivers: Vec<_> = workers.into_iter().map(|worker| worker.join().unwrap()).collect();
-    for _ in 0..6 {
-        drivers.iter_mut().for_each(|driver| _ = driver.step(8));
-    }
-    assert!(handles.iter().all(Handle::is_finished), "tasks wait for each other");
-    handles.into_iter().for_each(|handle| handle.join().unwrap());
 }
 
 /// One host runs a task that reaches into the other one's bucket, where that one is in inner mode.
