@@ -1,6 +1,6 @@
 //! How long a batch takes, by what is asked for: points, ranges and what lies between.
 //!
-//! `cargo run --release -p xtasking-columns --example how_long`, and after `--` numbers of rows, requests and turns, then, if
+//! `cargo run --release -p xtasking-columns --example how_long_batches`, and after `--` numbers of rows, requests and turns, then, if
 //! chunks of other sizes are to be compared, of their rows, and the names of what is to be measured.
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};

@@ -2,7 +2,7 @@
 //! way in which its memory is free, a line tells of all loads, quotas and requests: the median of their medians, and the
 //! greatest median with the question whose it is. In microseconds.
 //!
-//! `cargo run --release -p xtasking-knowledge --example how_long [REPETITIONS [PART OF A MACHINE'S NAME]]`
+//! `cargo run --release -p xtasking-knowledge --example how_long_answers [REPETITIONS [PART OF A MACHINE'S NAME]]`
 
 #[path = "../tests/support/mod.rs"]
 mod support;

@@ -1,6 +1,6 @@
 //! How long it takes to build hierarchies of 2.4 million nodes, to number them and to change them a million times.
 //!
-//! `cargo run --release -p xtasking-hierarchy --example how_long [NODES [CHANGES]]`
+//! `cargo run --release -p xtasking-hierarchy --example how_long_numbering [NODES [CHANGES]]`
 
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
