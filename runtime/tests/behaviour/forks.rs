@@ -508,6 +508,10 @@ fn what_is_borrowed_is_there_as_long_as_it_is_used_though_its_platform_panics() 
         let run = || {
             rt.run(|_| {
                 asked.store(true, Relaxed);
+                while asked.load(Relaxed) {
+                    std::thread::yield_now();
+                }
+                // The thread that waits has panicked, and goes up its stack meanwhile.
                 std::thread::sleep(Duration::from_millis(10));
                 borrowed = 1;
             })
