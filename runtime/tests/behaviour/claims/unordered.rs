@@ -1,9 +1,10 @@
 //! Tasks that do not mind the order.
 
 use super::{Watched, many, mixed, settings};
-use crate::common::{Flag, on_each, watchdog};
+use crate::common::{Flag, on_each, watchdog, watchdog_of};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::time::Duration;
 use xtasking::{Claim, Granules, Pool, Runtime, Shutdown};
 
 /// So many readers go before a writer who waits, on two workers.
@@ -62,7 +63,7 @@ fn who_waits_keeps_nobody_waiting() {
 #[test]
 #[cfg_attr(miri, ignore = "on threads of the system")]
 fn who_is_told_in_vain_tells_the_next() {
-    let _watched = watchdog();
+    let _watched = watchdog_of(Duration::from_secs(20));
     let rt = Runtime::builder().workers(3).build().unwrap();
     let granules = rt.granules(2);
     let holds = [0, 1].map(|core| {
