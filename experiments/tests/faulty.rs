@@ -131,7 +131,7 @@ impl ConcurrentMap for Faulty {
         } else if self.strikes(Fault::ScanBeginsLate) {
             entries.remove(begin);
             entries.push(next);
-        } else if self.strikes(Fault::ScanIsTooLong) {
+        } else if self.strikes_on(Fault::ScanIsTooLong) {
             entries.push(next);
         }
     }
