@@ -234,20 +234,17 @@ fn workers_wait_in_turn_at_a_pool_of_locks() {
     });
 }
 
-/// The one that has it gives it back while the other finds that it is not to be had.
+/// Workers get to both at the same time: one gives its granules back while the other finds that they are not to be had.
 #[test]
 fn a_granule_given_back_beside_one_who_comes_to_hope_is_told() {
     model(3, || {
-        let (runtime, mut drivers) = standing(1);
+        let (runtime, drivers) = standing(2);
         let (granules, shelves) = granules(&runtime);
-        let first = visit(&runtime, 0, granules.write(0..2).unordered(), &shelves, &[0, 1], &[]);
-        let mut driver = drivers.pop().unwrap();
-        let worker = thread::spawn(move || {
-            driver.step(8);
-            driver
-        });
-        let second = visit(&runtime, 0, granules.write(1..3).unordered(), &shelves, &[1, 2], &[]);
-        run(vec![worker.join().unwrap()], [first, second]);
+        let handles = [
+            visit(&runtime, 0, granules.write(0..2).unordered(), &shelves, &[0, 1], &[]),
+            visit(&runtime, 1, granules.write(1..3).unordered(), &shelves, &[1, 2], &[]),
+        ];
+        run(drivers, handles);
         assert_eq!([0, 1, 2].map(|at| shelves.0[at].get()), [1, 2, 1]);
     });
 }

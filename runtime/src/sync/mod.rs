@@ -25,7 +25,7 @@ pub use source::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, fence
 pub(crate) use backoff::Backoff;
 pub(crate) use hatch::Hatch;
 pub(crate) use latch::{LatchWord, Stamp};
-pub(crate) use mutex::SpinMutex;
+pub(crate) use mutex::{Guard, SpinMutex};
 pub(crate) use source::{MODEL, UnsafeCell, yield_now};
 
 /// Atomics for statics, which outlive every execution that a model checker looks at: always those of `core`.

@@ -168,8 +168,13 @@ where
     K: Sink<R>,
 {
     // SAFETY: the task is of this kind and belongs to this worker.
-    let (Bare { run, sink }, meta) = unsafe { take::<F, K>(task, cx) };
-    run_body(run, sink, meta, cx);
+    unsafe {
+        let sink = &raw const (*Task::body::<Bare<F, K>>(task)).sink;
+        if K::is_ready(sink, task, cx) {
+            let (Bare { run, sink }, meta) = take::<F, K>(task, cx);
+            run_body(run, sink, meta, cx);
+        }
+    }
 }
 
 /// Runs a body that is in nobody else's hands any more.

@@ -9,13 +9,14 @@
 //! Who may touch what: `result` belongs to the completer until DONE, then to the handle. `waker` belongs to the
 //! handle while WAKER is not set, and to the completer once it has set DONE and found WAKER.
 
-use super::Spawner;
 use super::failure::{Failure, JoinError};
+use super::{Spawner, Task};
 use crate::scheduler::{Context, Shared};
 use crate::sync::{AcqRel, Acquire, AtomicU32, Relaxed, UnsafeCell};
 use alloc::sync::Arc;
 use core::future::Future;
 use core::pin::Pin;
+use core::ptr::NonNull;
 use core::task::{Poll, Waker};
 
 const DONE: u32 = 1;
@@ -186,6 +187,17 @@ pub trait Sink<R>: Send + 'static {
     #[inline(always)]
     fn enter(&self, spawner: &mut impl Spawner) {
         let _ = spawner;
+    }
+    /// Called whenever a worker gets to a task without objects, before anything else. `false`: the task was left somewhere, and comes
+    /// again; it is not the worker's any more.
+    ///
+    /// # Safety
+    ///
+    /// The sink is that of the task, which belongs to this worker.
+    #[inline(always)]
+    unsafe fn is_ready(this: *const Self, task: NonNull<Task>, cx: &mut Context) -> bool {
+        let _ = (this, task, cx);
+        true
     }
     /// Called once before the body runs; an error says why it does not: the task was cancelled meanwhile, or the like.
     fn start(&self, cx: &mut Context) -> Result<(), JoinError>;

@@ -142,10 +142,13 @@ impl<'g, D: Send + Sync + 'static> Claim<'g, D> {
         self.and(range, true)
     }
 
-    /// Lets the task come before others that were spawned earlier, whatever they do there; as if it had come about that way. It
-    /// takes all its granules as soon as it can have all of them, and none before, so that nobody has to wait for a task that
-    /// waits itself. Readers who have waited for a writer go side by side, but only so many of them between any two writers that
-    /// nobody has to wait for ever.
+    /// Lets the task come before others that were spawned earlier, whatever they do there; as if it had come about that way.
+    ///
+    /// It claims when a worker gets to it (one with objects when it is spawned): all its granules if it can have all of them, and
+    /// none before, so that nobody has to wait for a task that waits itself; if it cannot, the worker goes on with others, and it
+    /// tries again when the first one that it could not have is to be had. After tasks that have written, readers come side by
+    /// side who have waited for that, but only so many of them that writers need not wait for ever. One who has tried too often
+    /// stands in line.
     pub fn unordered(self) -> Self {
         Self { terms: Terms { unordered: true, ..self.terms }, ..self }
     }

@@ -13,15 +13,29 @@ pub(super) struct Homes {
     of: Box<[AtomicU32]>,
     /// How often each granule was visited, of late.
     visits: Box<[AtomicU32]>,
-    /// Tasks that were sent to each worker and are not over.
-    loads: Box<[Padded<AtomicU32>]>,
+    loads: Box<[Load]>,
     /// So many visits of one granule, since the stretches were last looked at, give cause to look at them again. Whoever has it
     /// looks.
     patience: SpinMutex<u32>,
 }
 
+/// How many tasks were sent to a worker, and how many of those are over. (Two counts, as those who write them are not the same: who
+/// spawns tasks need not wait for what the worker has written last.)
+#[derive(Default)]
+struct Load {
+    sent: Padded<AtomicU32>,
+    over: Padded<AtomicU32>,
+}
+
+impl Load {
+    fn get(&self) -> u32 {
+        self.sent.0.load(Relaxed).wrapping_sub(self.over.0.load(Relaxed))
+    }
+}
+
 /// Stretches that are right are looked at less and less often, down to this.
 const MOST_PATIENCE: u32 = 1 << 16;
+const LEAST_PATIENCE: u32 = 64;
 /// As many of a task's granules are asked, or a few more, how loaded their workers are.
 const CANDIDATES: usize = 8;
 
@@ -31,13 +45,13 @@ impl Homes {
         Self {
             of: homes.map(AtomicU32::new).collect(),
             visits: (0..granules).map(|_| AtomicU32::new(0)).collect(),
-            loads: (0..workers).map(|_| Padded(AtomicU32::new(0))).collect(),
+            loads: (0..workers).map(|_| Load::default()).collect(),
             patience: SpinMutex::new(Self::impatient(granules)),
         }
     }
 
     fn impatient(granules: usize) -> u32 {
-        (granules as u32 / 8).clamp(64, MOST_PATIENCE)
+        (granules as u32 / 8).clamp(LEAST_PATIENCE, MOST_PATIENCE)
     }
 
     /// Some of a task's granules, evenly spread over its ranges.
@@ -55,8 +69,12 @@ impl Homes {
     pub fn visit(&self, rights: &Rights) -> usize {
         let home = |granule: usize| {
             // A visit of many granules is one to each that was asked for, so that it weighs no more than others.
-            let visits = &self.visits[granule];
-            visits.store(visits.load(Relaxed).saturating_add(1), Relaxed);
+            let counted = &self.visits[granule];
+            let visits = counted.load(Relaxed).saturating_add(1);
+            counted.store(visits, Relaxed);
+            if visits >= LEAST_PATIENCE && self.loads.len() > 1 {
+                self.look_again(visits);
+            }
             self.of[granule].load(Relaxed) as usize
         };
         if let [(range, _)] = rights.iter().as_slice()
@@ -67,7 +85,7 @@ impl Homes {
         let mut chosen: Option<(u32, usize)> = None;
         for worker in Self::some(rights).map(home) {
             if chosen.is_none_or(|(_, before)| before != worker) {
-                let load = self.loads[worker].0.load(Relaxed);
+                let load = self.loads[worker].get();
                 chosen = chosen.filter(|&(least, _)| least <= load).or(Some((load, worker)));
             }
         }
@@ -76,23 +94,15 @@ impl Homes {
 
     /// A task is sent to that worker.
     pub fn begin(&self, worker: usize) {
-        self.loads[worker].0.fetch_add(1, Relaxed);
+        self.loads[worker].sent.0.fetch_add(1, Relaxed);
     }
 
     /// A task that was sent to that worker is over.
     pub fn over(&self, worker: usize) {
-        self.loads[worker].0.fetch_sub(1, Relaxed);
+        self.loads[worker].over.0.fetch_add(1, Relaxed);
     }
 
-    /// Looks at the stretches if one of these granules gives cause to.
-    pub fn look(&self, rights: &Rights) {
-        let Some((range, _)) = rights.iter().next() else { return };
-        let visits = self.visits[range.start as usize].load(Relaxed);
-        if visits >= 64 && self.loads.len() > 1 {
-            self.look_again(visits);
-        }
-    }
-
+    /// Looks at the stretches if so many visits of one granule give cause to.
     #[cold]
     fn look_again(&self, visits: u32) {
         if let Some(mut patience) = self.patience.try_lock()
@@ -152,7 +162,6 @@ mod tests {
             let rights = rights(round % 2..round % 2 + 1);
             let worker = map.visit(&rights);
             map.begin(worker);
-            map.look(&rights);
             map.over(worker);
         }
         assert_eq!(homes(&map)[..2], [0, 1]);
@@ -171,6 +180,6 @@ mod tests {
         let chosen: Vec<usize> = (0..6).map(|_| visit()).collect();
         assert_eq!(chosen.iter().sum::<usize>(), 3);
         chosen.into_iter().for_each(|worker| map.over(worker));
-        assert!(map.loads.iter().all(|load| load.0.load(Relaxed) == 0));
+        assert!(map.loads.iter().all(|load| load.get() == 0));
     }
 }

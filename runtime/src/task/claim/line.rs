@@ -191,9 +191,38 @@ impl Line {
         (!self.is_written).then_some(self.writes)
     }
 
-    /// Gives the granule back, which is taken by those who come first now.
+    /// Gives the granule back, which is taken by those who come first now; if there are none, those who hope for it are told.
     pub fn leave(&mut self) -> Granted {
         let mut granted = Granted::default();
+        self.pass_on(&mut granted);
+        self.tell_hopeful(&mut granted);
+        granted
+    }
+
+    /// The same at the end of a task. What it has written may be read next by those who have hoped for that, so many of them; and
+    /// then comes a writer again. (As in locks that are phase-fair: Brandenburg, Anderson, "Spin-Based Reader-Writer
+    /// Synchronization for Multiprocessor Real-Time Systems", Real-Time Systems 46, 2010, section 3.)
+    ///
+    /// Where others stand in line, those who hope are told in vain, until they have tried so often that they stand there as well.
+    pub fn leave_at_end(&mut self, most: u32) -> Granted {
+        let mut granted = Granted::default();
+        let was_written = self.is_written;
+        self.pass_on(&mut granted);
+        let [readers, writers] = &mut self.hopeful;
+        if !granted.is_empty() && !planted!("hopeful-starved") {
+            granted.take_from(writers);
+        }
+        if was_written && (!self.is_written || !planted!("hopeful-starved")) {
+            (0..most).for_each(|_| granted.take_from(readers));
+        }
+        if granted.is_empty() {
+            self.tell_hopeful(&mut granted);
+        }
+        granted
+    }
+
+    /// Gives the granule back to those who stand in line.
+    fn pass_on(&mut self, granted: &mut Granted) {
         self.holders -= 1;
         self.is_written &= self.holders > 0;
         while let Some(&Place { write, .. }) = self.waiting.first()
@@ -202,21 +231,6 @@ impl Line {
             self.take(write);
             granted.take_from(&mut self.waiting);
         }
-        self.tell_hopeful(&mut granted);
-        granted
-    }
-
-    /// Makes a writer a reader if there are others who have hoped for that, which is told to so many of them. They do not have the
-    /// granule yet.
-    pub fn step_down(&mut self, most: u32) -> Granted {
-        let mut granted = Granted::default();
-        if self.is_written {
-            for _ in 0..most {
-                granted.take_from(&mut self.hopeful[0]);
-            }
-            self.is_written = granted.is_empty();
-        }
-        granted
     }
 
     fn admits(&self, write: bool) -> bool {
@@ -279,26 +293,43 @@ mod tests {
         let places = places(&[true, true, true, false, false, false]);
         let stand = |at: usize| places[at].stand();
         let mut line = Line::default();
-        assert!(line.enter(&places[0]) && !line.may_be_taken(false, 2));
-        assert!(!line.enter(&places[1]));
-        places[2..].iter().for_each(|place| line.hope(place));
-        assert_eq!(told(line.step_down(2)), [stand(3), stand(4)]);
+        line.overtake(true);
+        assert!(!line.may_be_taken(false, 2));
+        places[1..].iter().for_each(|place| line.hope(place));
+        assert_eq!(told(line.leave_at_end(2)), [stand(3), stand(4)]);
         for _ in 0..2 {
             assert!(line.may_be_taken(false, 2));
             line.overtake(false);
         }
         assert!(!line.may_be_taken(false, 2), "the next writer has to have its turn");
-        assert!(line.leave().is_empty() && line.leave().is_empty());
-        assert_eq!(told(line.leave()), [stand(1)], "who stands in line comes before those who hope");
-        assert_eq!(told(line.step_down(1)), [stand(5)]);
+        assert!(line.leave_at_end(2).is_empty());
+        assert_eq!(told(line.leave_at_end(2)), [stand(1)]);
+        assert!(line.may_be_taken(true, 2) && !line.may_be_taken(false, 2));
+        line.overtake(true);
+        assert_eq!(told(line.leave_at_end(2)), [stand(5)]);
         // That one has taken something else, or failed.
-        assert_eq!(told(line.leave()), [stand(2)]);
-        assert!(line.may_be_taken(true, 2));
+        let mut others = Granted::default();
+        line.tell_hopeful(&mut others);
+        assert_eq!(told(others), [stand(2)]);
         line.overtake(true);
         line.hope(&places[3]);
         line.hope(&places[4]);
-        assert_eq!(told(line.leave()), [stand(3), stand(4)]);
-        assert!(line.enter(&places[0]) && line.step_down(2).is_empty(), "nobody has hoped for it");
-        assert!(!line.may_be_taken(false, 2));
+        assert_eq!(told(line.leave()), [stand(3), stand(4)], "all, as no writer hopes for it");
+        assert!(line.enter(&places[0]) && line.leave_at_end(2).is_empty(), "nobody has hoped for it");
+    }
+
+    /// They try in vain then, and stand in line when they have done so often.
+    #[test]
+    fn who_hopes_is_told_as_well_where_others_stand_in_line() {
+        let places = places(&[true, true, false, true, false, false]);
+        let stand = |at: usize| places[at].stand();
+        let mut line = Line::default();
+        assert!(line.enter(&places[0]));
+        assert!(!line.enter(&places[1]) && !line.enter(&places[2]));
+        places[3..].iter().for_each(|place| line.hope(place));
+        assert_eq!(told(line.leave_at_end(1)), [stand(1), stand(3), stand(4)]);
+        assert_eq!(told(line.leave_at_end(1)), [stand(2), stand(5)]);
+        assert!(line.may_be_taken(false, 1) && !line.may_be_taken(true, 1));
+        assert!(line.leave_at_end(1).is_empty());
     }
 }

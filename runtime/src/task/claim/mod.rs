@@ -12,6 +12,8 @@
 //! | `rights` | which granules a task has, or is to have |
 //! | `line` | who has a granule, and who stands in line for it |
 //! | `stand` | a task that stands in the lines of all that it has claimed |
+//! | `grant` | what becomes of tasks when granules are taken and given back |
+//! | `late` | tasks that claim when a worker gets to them |
 //! | `spawner` | how a task gets there, and what it does when it is over |
 //! | `directory` | where things are, to be looked up before anything is claimed |
 //! | `held` | what a task that has its granules sees of their data |
@@ -22,9 +24,11 @@
 mod ask;
 mod control;
 mod directory;
+mod grant;
 mod granules;
 mod held;
 mod homes;
+mod late;
 mod line;
 mod pool;
 mod rights;

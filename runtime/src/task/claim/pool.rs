@@ -3,10 +3,13 @@
 //! Each worker has a slot, in which it says what its task locks, with a number that rises. It waits for those with smaller
 //! numbers that it must not meet: so nobody waits in a circle. (DomLock's concurrent pool: see [`Control`].)
 
+use super::ask::From;
 use super::control::Control;
 use super::rights::{Ranges, Rights};
+use super::stand::{MOST_ROUNDS, Own, Stand};
 use crate::scheduler::Shared;
 use crate::sync::{Acquire, AtomicU64, AtomicUsize, Backoff, Padded, Relaxed, Release, SpinMutex};
+use crate::task::{JoinError, quietly};
 use alloc::boxed::Box;
 use smallvec::SmallVec;
 
@@ -177,5 +180,39 @@ impl Pool {
             self.held.store(mean - mean / 16 + held / 16, Relaxed);
         }
         self.unlock(worker);
+    }
+}
+
+impl Stand {
+    /// Waits on this worker until the task has all that it claims, where a [pool](super::pool) of locks keeps tasks apart.
+    pub(super) fn obtain(&self, own: &mut Own, pool: &Pool, worker: usize) -> Result<(), JoinError> {
+        loop {
+            let asked = match &mut own.plan {
+                None => own.rights.clone(),
+                Some(_) if own.rounds == MOST_ROUNDS => self.everything().rights(),
+                Some(plan) => self.ask(plan, &Rights::default(), From::Worker(worker)).0?.rights(),
+            };
+            own.rounds += 1;
+            let locked = pool.widened(&asked);
+            self.lines().lock(worker, &locked);
+            own.locked = Some(worker);
+            // What is locked without need is not the task's.
+            let settled = match &mut own.plan {
+                None => Some(asked),
+                Some(_) if own.rounds > MOST_ROUNDS => Some(asked),
+                Some(plan) => {
+                    let asked = self.ask(plan, &locked, From::Holder).0?;
+                    asked.are_within(&locked).then(|| asked.rights())
+                }
+            };
+            if let Some(rights) = settled {
+                own.rights = rights;
+                quietly(|| own.plan = None);
+                pool.begin(worker, &self.lines().shared);
+                return Ok(());
+            }
+            own.locked = None;
+            pool.unlock(worker);
+        }
     }
 }

@@ -81,6 +81,15 @@ impl<K: Sink<()>> Sink<()> for Leaving<K> {
         self.sink.enter(spawner);
     }
 
+    unsafe fn is_ready(this: *const Self, task: NonNull<Task>, cx: &mut Context) -> bool {
+        // SAFETY: the sink is there as long as the task is, which keeps the stand. (Nothing is borrowed of either for longer than
+        // this: another worker may have both as soon as the task waits.)
+        unsafe {
+            let stand = NonNull::new_unchecked(Arc::as_ptr(&(*this).stand).cast_mut());
+            Stand::is_ready(stand, task, cx)
+        }
+    }
+
     fn start(&self, cx: &mut Context) -> Result<(), JoinError> {
         let own = self.sink.start(cx);
         // SAFETY: this is the task's.
@@ -103,10 +112,10 @@ impl<P: Immediate, A, M: Membership> TaskBuilder<P, A, M> {
     /// other readers. It gives them back when it is over, whatever has become of it.
     ///
     /// Tasks that claim the same granule, at least one to write it, run in the order in which they were spawned by the same
-    /// spawner (unless they say that they need [no order](Claim::unordered)), whatever their priorities; and any two that meet at several granules have the same order at all of them. (One
-    /// whose claim is [planned](Granules::planned) may come later: it stands in line when it knows for what.) A task
-    /// with objects stands in line for these when it has the granules. A shutdown waits for those who stand in line, or cancels
-    /// them when they have what they claim.
+    /// spawner, whatever their priorities, unless they say that they need [no order](Claim::unordered); and any two that meet at
+    /// several granules have the same order at all of them. (One whose claim is [planned](Granules::planned) may come later: it
+    /// stands in line when it knows for what.) A task with objects stands in line for these when it has the granules. A shutdown
+    /// waits for those who stand in line, or cancels them when they have what they claim.
     ///
     /// Without objects, place and rank, the task goes to a worker where one of its granules is at home, the least loaded
     /// one: each worker is the home of a stretch of granules that was as often visited as those of the others lately. In a pool

@@ -4,7 +4,7 @@ use super::Group;
 use super::tally::Tally;
 use crate::scheduler::Context;
 use crate::task::handle::Detached;
-use crate::task::{JoinError, Sink, Spawner};
+use crate::task::{JoinError, Sink, Spawner, Task};
 use core::marker::PhantomData;
 use core::ptr::NonNull;
 
@@ -114,6 +114,12 @@ impl<R, K: Sink<R>, D: Sink<()>> Sink<R> for Beside<K, D> {
     #[inline(always)]
     fn enter(&self, spawner: &mut impl Spawner) {
         self.1.enter(spawner);
+    }
+
+    #[inline(always)]
+    unsafe fn is_ready(this: *const Self, task: NonNull<Task>, cx: &mut Context) -> bool {
+        // SAFETY: by the caller's promise. Who is told the outcome always is.
+        unsafe { D::is_ready(&raw const (*this).1, task, cx) }
     }
 
     #[inline(always)]

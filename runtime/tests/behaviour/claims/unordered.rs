@@ -3,9 +3,9 @@
 use super::{Watched, many, mixed, settings};
 use crate::common::{Flag, on_each, watchdog, watchdog_of};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
-use xtasking::{Claim, Granules, Pool, Runtime, Shutdown};
+use xtasking::{Claim, Context, Granules, JoinError, Pool, Runtime, Shutdown};
 
 /// So many readers go before a writer who waits, on two workers.
 const MOST: usize = 16;
@@ -17,6 +17,11 @@ fn held(rt: &Runtime, granules: &Granules) -> (Flag, Arc<AtomicU64>) {
     rt.task(()).core(0).claim(granules.read(0..1)).spawn(move |(), _| held.wait());
     rt.task(()).core(1).claim(granules.write(0..1)).spawn(move |(), _| noted.store(1, Relaxed));
     (hold, written)
+}
+
+/// Waits until a worker has got to all that was sent there.
+fn all_are_tried(rt: &Runtime, core: u16) {
+    rt.task(()).core(core).submit(|(), _| ()).join().unwrap();
 }
 
 #[test]
@@ -53,6 +58,7 @@ fn who_waits_keeps_nobody_waiting() {
     let granules = rt.granules(2);
     let (hold, written) = held(&rt, &granules);
     let both = rt.task(()).core(1).claim(granules.write(0..2).unordered()).submit(|(), _| ());
+    all_are_tried(&rt, 1);
     rt.task(()).core(1).claim(granules.write(1..2)).submit(|(), _| ()).join().unwrap();
     assert!(!both.is_finished() && written.load(Relaxed) == 0);
     hold.set();
@@ -74,11 +80,77 @@ fn who_is_told_in_vain_tells_the_next() {
     });
     let both = rt.task(()).core(2).claim(granules.write(0..2).unordered()).submit(|(), _| ());
     let next = rt.task(()).core(2).claim(granules.write(0..1).unordered()).submit(|(), _| ());
+    all_are_tried(&rt, 2);
     holds[0].set();
     next.join().unwrap();
     assert!(!both.is_finished());
     holds[1].set();
     both.join().unwrap();
+}
+
+/// The first one is told while its worker is busy, and cancelled then.
+#[test]
+#[cfg_attr(miri, ignore = "on threads of the system")]
+fn who_is_told_and_cancelled_tells_the_next() {
+    let _watched = watchdog_of(Duration::from_secs(20));
+    let rt = Runtime::builder().workers(2).build().unwrap();
+    let granules = rt.granules(1);
+    let hold = Flag::default();
+    let held = hold.clone();
+    rt.task(()).core(0).claim(granules.write(0..1)).spawn(move |(), _| held.wait());
+    let hopeful =
+        [(); 2].map(|()| rt.task(()).core(1).claim(granules.write(0..1).unordered()).submit(|(), _| ()));
+    all_are_tried(&rt, 1);
+    let busy = rt.task(()).core(1).submit(|(), cx| {
+        while !cx.is_shutting_down() {
+            std::thread::yield_now();
+        }
+    });
+    hold.set();
+    all_are_tried(&rt, 0);
+    rt.shutdown(Shutdown::Cancel);
+    busy.join().unwrap();
+    for task in hopeful {
+        assert!(matches!(task.join(), Err(JoinError::Cancelled)));
+    }
+}
+
+/// So many tasks in line are said to go on for ever.
+const MANY: usize = 20_000;
+
+/// A task that claims a granule in order, and has another one like it stand behind it as long as the flag is not set.
+fn in_line(cx: &mut Context, granules: &Granules, enough: &Arc<AtomicBool>, rounds: &Arc<AtomicUsize>) {
+    let (inside, stop, ran) = (granules.clone(), enough.clone(), rounds.clone());
+    cx.task(()).begin_operation().claim(granules.write(0..1)).spawn(move |(), cx| {
+        if ran.fetch_add(1, Relaxed) < 2 * MANY && !stop.load(Relaxed) {
+            in_line(cx, &inside, &stop, &ran);
+        }
+    });
+}
+
+/// Somebody stands in line at any time.
+#[test]
+fn who_does_not_mind_the_order_is_not_starved_by_those_who_do() {
+    on_each(settings(), |setting| {
+        let rt = setting.build();
+        let granules = rt.granules(1);
+        for writes in [false, true] {
+            let (enough, rounds) = <(Arc<AtomicBool>, Arc<AtomicUsize>)>::default();
+            let group = rt.group();
+            for _ in 0..3 {
+                let (granules, enough, rounds) = (granules.clone(), enough.clone(), rounds.clone());
+                rt.task(()).of(&group).spawn(move |(), cx| in_line(cx, &granules, &enough, &rounds));
+            }
+            group.wait().unwrap();
+            let claim = if writes { granules.write(0..1) } else { granules.read(0..1) };
+            let ran = rounds.clone();
+            let begun = ran.load(Relaxed);
+            let task = rt.task(()).claim(claim.unordered()).submit(move |(), _| ran.load(Relaxed));
+            let meanwhile = task.join().unwrap() - begun;
+            enough.store(true, Relaxed);
+            assert!(meanwhile < MANY, "{meanwhile} tasks came first");
+        }
+    });
 }
 
 /// A claim to some granules here and there, and what it reads and writes.

@@ -21,7 +21,7 @@ impl Stand {
         let own = unsafe { self.own() };
         let waits = own.task.as_ref().is_some_and(Waiting::may_go_anywhere);
         if waits {
-            self.foresee(own);
+            self.foresee(own, From::Buckets);
         }
         if waits && own.failure.is_none() && !own.rights.is_empty() {
             // SAFETY: by the caller's promise.
@@ -31,19 +31,6 @@ impl Stand {
             }
         } else if let Some(task) = own.task.take() {
             task.send(spawner);
-        }
-    }
-
-    /// Asks the task's plan, if it has one, what it will claim, as far as can be seen now.
-    fn foresee(&self, own: &mut Own) {
-        let Some(plan) = &mut own.plan else { return };
-        own.rounds += 1;
-        match self.ask(plan, &Rights::default(), From::Buckets).0 {
-            Ok(asked) => own.rights = asked.rights(),
-            Err(failure) => {
-                own.failure = Some(failure);
-                quietly(|| own.plan = None);
-            }
         }
     }
 
@@ -76,7 +63,7 @@ impl Stand {
 
     /// Waits on this worker until a task that was bound to something has what it claims.
     pub(in super::super) fn obtain_buckets(&self, own: &mut Own, toggle: &Toggle) -> Result<(), JoinError> {
-        self.foresee(own);
+        self.foresee(own, From::Buckets);
         while own.failure.is_none() && own.buckets.is_none() {
             let mut covered = toggle.covered(&own.rights);
             if planted!("toggle-locked-crosswise") {
