@@ -88,7 +88,7 @@ impl Stand {
         unsafe { Self::grant(stand, granted + own, grants) };
     }
 
-    /// Counts places that were granted, and sends the task if there are no others, or asks for its plan. Unless it does so,
+    /// Counts places that were granted, and sends the task if there are no others, or has its plan asked. Unless it does so,
     /// nothing of the stand may be left as soon as they are counted.
     ///
     /// # Safety
@@ -109,7 +109,10 @@ impl Stand {
             // SAFETY: the last one has all that is the stand's own.
             unsafe {
                 let own = stand.as_ref().own();
-                if own.hopes || own.plan.is_some() && !planted!("plan-asked-once") {
+                if take(&mut own.hopes) {
+                    let told = own.places[0].granule;
+                    Self::send_late(stand, Some(told), grants);
+                } else if own.plan.is_some() && !planted!("plan-asked-once") {
                     grants.plan(stand);
                 } else {
                     Self::send(stand, grants);
@@ -144,11 +147,6 @@ impl Stand {
         let this = unsafe { stand.as_ref() };
         // SAFETY: by the caller's promise.
         let own = unsafe { this.own() };
-        if take(&mut own.hopes) {
-            let told = own.places[0].granule;
-            // SAFETY: it has nothing and stands nowhere.
-            return unsafe { Self::send_late(stand, Some(told), grants) };
-        }
         // SAFETY: it is the caller's, and has all that it wants; or it has nothing and stands nowhere.
         unsafe {
             if this.is_settled(own, grants) {
