@@ -18,6 +18,7 @@
 //! | `contenders` | who takes part |
 //! | `experiment`, `options` | the options, and what is told in the end |
 //! | `snapshot` | what has been named, as it was at one moment |
+//! | `survey` | the same, taken without a claim |
 //! | `turn` | all operations on a fresh world |
 //! | `chain` | how far they could be done side by side |
 //! | `index` | what the indexes are told |
@@ -62,6 +63,7 @@ mod plain;
 mod replay;
 mod sizes;
 mod snapshot;
+mod survey;
 mod text;
 mod turn;
 mod world;
