@@ -3,6 +3,7 @@
 use super::Options;
 use super::chain::Chain;
 use super::contenders::ALL;
+use super::delays::Told;
 use super::effort::Times;
 use super::mix::{Long, Mix, Workload};
 use super::operations::{Category, Operation};
@@ -26,7 +27,7 @@ pub(super) struct Experiment {
     cases: Vec<(Workload, Long)>,
     lineup: Lineup<(), Control>,
     /// By case and workers and who it was.
-    spreads: RefCell<BTreeMap<(usize, usize, &'static str), Spread>>,
+    spreads: RefCell<BTreeMap<(usize, usize, &'static str), (Spread, Option<Told>)>>,
     /// By case.
     chains: RefCell<BTreeMap<usize, Chain>>,
     /// By case and workers.
@@ -136,7 +137,8 @@ impl crate::experiment::Experiment for Experiment {
             let mix = Mix::new(workload, long, self.structural);
             let turn = self.work.turn(&mix, entry.more, workers, context)?;
             if let Some(spread) = turn.spread {
-                self.spreads.borrow_mut().insert((case, workers, entry.name), spread);
+                let told = (spread, turn.delays);
+                self.spreads.borrow_mut().insert((case, workers, entry.name), told);
             }
             if let Some(surveys) = turn.surveys {
                 self.surveys.borrow_mut().insert((case, workers), surveys);
@@ -168,10 +170,15 @@ impl crate::experiment::Experiment for Experiment {
         };
         let title = "percent of all operations, reading + writing:".to_string();
         let spreads = self.spreads.borrow();
-        let spread = |(&(case, workers, contender), spread)| {
-            let (workload, long) = self.cases[case];
-            format!("{} · {contender} with {workers}: {spread}", name(workload, long))
-        };
+        let spread =
+            |(&(case, workers, contender), (spread, delays)): (&(usize, usize, &str), &(Spread, _))| {
+                let (workload, long) = self.cases[case];
+                let delays = match delays {
+                    Some(delays) => format!("; {delays}"),
+                    None => String::new(),
+                };
+                format!("{} · {contender} with {workers}: {spread}{delays}", name(workload, long))
+            };
         let spreads = spreads.iter().map(spread);
         let chains = self.chains.borrow();
         let chain = |(&case, chain): (&usize, &Chain)| {

@@ -21,6 +21,7 @@
 //! | `survey` | the same, taken without a claim |
 //! | `turn` | all operations on a fresh world |
 //! | `chain` | how far they could be done side by side |
+//! | `delays` | how long those who write a little are under way |
 //! | `index` | what the indexes are told |
 //! | `build` | a world from a seed |
 //! | `find` | ways from one thing to others |
@@ -44,6 +45,7 @@ mod checked;
 mod concurrent;
 mod contenders;
 mod dates;
+mod delays;
 mod effort;
 mod experiment;
 mod find;

@@ -3,6 +3,7 @@
 use super::build::Blueprint;
 use super::chain::{Chain, Step};
 use super::concurrent::{Concurrent, Seen, Shared, carry_out};
+use super::delays::{Delays, Told};
 use super::effort::{Effort, Times};
 use super::mix::Mix;
 use super::operations::{Operation, Scratch};
@@ -41,6 +42,8 @@ pub(super) struct Turn {
     pub rate: f64,
     /// In virtual time.
     pub spread: Option<Spread>,
+    /// In virtual time, if anybody wrote.
+    pub delays: Option<Told>,
     /// In virtual time, of what has its own granule.
     pub chain: Option<Chain>,
     /// How surveys have gone, for people, if there were any.
@@ -64,6 +67,7 @@ pub(super) struct Course {
     stamps: AtomicU64,
     logs: Vec<Log>,
     time: Option<(Clocks, Times)>,
+    delays: Delays,
     /// What operations had, and for how long, each with its number: if that is to be known.
     steps: Option<Mutex<Vec<(usize, Step)>>>,
     pub surveys: Surveys,
@@ -73,7 +77,13 @@ impl Course {
     /// The number of the next operation, if there is one more.
     fn next(&self) -> Option<usize> {
         let number = self.next.fetch_add(1, Relaxed);
-        (number < self.drawn.len()).then_some(number)
+        if number >= self.drawn.len() {
+            return None;
+        }
+        if let Some((clocks, _)) = &self.time {
+            self.delays.begin(number, clocks);
+        }
+        Some(number)
     }
 
     fn claim(&self, number: usize) -> Claim<'_, Slab<Shared>> {
@@ -109,7 +119,7 @@ impl Course {
         // the first one has the smaller stamp.
         self.spend(number, &effort, had);
         let stamp = self.stamp();
-        self.over(stamp, Record { operation, seed, outcome }, cx);
+        self.over(number, stamp, Record { operation, seed, outcome }, cx);
     }
 
     /// Does an operation that only reads, when others may change again what it reads.
@@ -118,7 +128,7 @@ impl Course {
         let mut scratch = Scratch::default();
         let outcome = operation.run(self.world.layout(), seed, &mut scratch, &mut snapshot);
         self.spend(number, &scratch.effort, None);
-        self.over(stamp, Record { operation, seed, outcome }, cx);
+        self.over(number, stamp, Record { operation, seed, outcome }, cx);
     }
 
     /// The caller takes as long as that takes, with what it has.
@@ -148,7 +158,10 @@ impl Course {
     }
 
     /// An operation is over: the next one comes.
-    fn over(self: Arc<Self>, stamp: u64, record: Record, cx: &mut Context) {
+    fn over(self: Arc<Self>, number: usize, stamp: u64, record: Record, cx: &mut Context) {
+        if let Some((clocks, _)) = &self.time {
+            self.delays.end(number, record.operation, clocks);
+        }
         self.logs[cx.worker()].lock().expect("nobody panics with it").push((stamp, record));
         if let Some(next) = self.next() {
             if let Some(survey) = self.survey(next) {
@@ -188,6 +201,7 @@ impl Work {
             logs: (0..workers).map(|_| Mutex::default()).collect(),
             steps: (time.is_some() && control == Control::Lines).then(Mutex::default),
             time,
+            delays: Delays::new(self.operations),
             surveys: Surveys::default(),
         });
         let clocks = course.time.as_ref().map(|time| &time.0);
@@ -229,7 +243,8 @@ impl Work {
             .submit_with(move |(), held, _| replay(again, &records, &Seen(View::new(held))));
         check.join().map_err(|error| failed(format!("the replay failed: {error}")))?.map_err(wrong)?;
         let rate = self.operations as f64 / time / 1e3;
-        Ok(Turn { rate, spread, chain, surveys: course.surveys.told() })
+        let delays = course.delays.told();
+        Ok(Turn { rate, spread, delays, chain, surveys: course.surveys.told() })
     }
 }
 
