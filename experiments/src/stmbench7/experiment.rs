@@ -27,12 +27,15 @@ pub(super) struct Experiment {
     cases: Vec<(Workload, Long)>,
     lineup: Lineup<(), Control>,
     /// By case and workers and who it was.
-    spreads: RefCell<BTreeMap<(usize, usize, &'static str), (Spread, Option<Told>)>>,
+    spreads: RefCell<BTreeMap<(usize, usize, &'static str), Virtual>>,
     /// By case.
     chains: RefCell<BTreeMap<usize, Chain>>,
     /// By case and workers.
     surveys: RefCell<BTreeMap<(usize, usize), String>>,
 }
+
+/// How virtual time was spent, and how long short writers took.
+type Virtual = (Spread, Option<Told>);
 
 const UNIT: &str = "kops/s";
 
@@ -170,15 +173,14 @@ impl crate::experiment::Experiment for Experiment {
         };
         let title = "percent of all operations, reading + writing:".to_string();
         let spreads = self.spreads.borrow();
-        let spread =
-            |(&(case, workers, contender), (spread, delays)): (&(usize, usize, &str), &(Spread, _))| {
-                let (workload, long) = self.cases[case];
-                let delays = match delays {
-                    Some(delays) => format!("; {delays}"),
-                    None => String::new(),
-                };
-                format!("{} · {contender} with {workers}: {spread}{delays}", name(workload, long))
+        let spread = |(&(case, workers, contender), (spread, delays)): (&(usize, usize, &str), &Virtual)| {
+            let (workload, long) = self.cases[case];
+            let delays = match delays {
+                Some(delays) => format!("; {delays}"),
+                None => String::new(),
             };
+            format!("{} · {contender} with {workers}: {spread}{delays}", name(workload, long))
+        };
         let spreads = spreads.iter().map(spread);
         let chains = self.chains.borrow();
         let chain = |(&case, chain): (&usize, &Chain)| {
