@@ -47,7 +47,10 @@ mod numbering;
 mod refused;
 mod shape;
 
-pub use hierarchy::{At, Below, Hierarchy, HierarchyBuilder, Look, Seen, Slab, Touch, View};
+pub use hierarchy::{
+    At, Below, Hierarchy, HierarchyBuilder, IntoNodes, Look, Seen, Slab, Survey, Surveyed, Surveyor, Touch,
+    View,
+};
 pub use interval::Interval;
 pub use node::Node;
 pub use numbering::{Change, Numbering, Outcome, Widened};

@@ -7,10 +7,11 @@ use super::medium;
 use super::operations::{Operation, Scratch};
 use super::outcome::Outcome;
 use super::parts::Part;
+use super::survey::Names;
 use super::world::{Mode, Planner, Values, View, World};
 use std::sync::Arc;
 use xtasking::{Claim, Context, Control, Runtime};
-use xtasking_hierarchy::{Hierarchy, Look, Node, Shape, Slab};
+use xtasking_hierarchy::{Hierarchy, Look, Node, Shape, Slab, Survey};
 
 /// A part, which may be in [snapshots](super::snapshot) as well.
 pub(super) type Shared = Arc<Part>;
@@ -75,6 +76,20 @@ impl Concurrent {
         });
         // What is done is written down in the order in which it is done.
         claim.unordered()
+    }
+
+    /// The same without a claim, for an operation that reads long; `None` if it has to look before it can name what it reads, or if
+    /// nobody counts what is written.
+    pub fn survey(&self, operation: Operation, seed: u64) -> Option<Survey<Shared>> {
+        if !operation.reads_long() || self.control != Control::Lines {
+            return None;
+        }
+        let names = Names::of(operation, seed, &self.layout)?;
+        let node = |&(node, alone): &(Node, bool)| {
+            let node = self.nodes.node(node);
+            if alone { node.alone() } else { node }
+        };
+        Some(self.nodes.survey(names.nodes.iter().map(node)))
     }
 
     /// All of it, to be read.

@@ -41,6 +41,8 @@ const CREATION: u64 = 16;
 const READ: u64 = 400;
 /// The same, to be copied.
 const WRITTEN: u64 = 40;
+/// So many granules take as long as a part, to be compared with what they were.
+const COMPARED: u64 = 2;
 
 /// What things take in virtual time.
 #[derive(Clone, Copy, Debug, Args)]
@@ -60,6 +62,11 @@ impl Times {
         let Effort { nodes, parts, moves, created, read, written } = *effort;
         let parts = parts + nodes + MOVE * moves + CREATION * created + read / READ + written / WRITTEN;
         u64::from(self.operation) + self.part * parts
+    }
+
+    /// Nanoseconds that it takes to see whether so many granules were written.
+    pub fn of_comparing(&self, granules: usize) -> u64 {
+        self.part * granules as u64 / COMPARED
     }
 }
 

@@ -3,9 +3,11 @@
 use super::Options;
 use super::chain::Chain;
 use super::contenders::ALL;
+use super::delays::Told;
 use super::effort::Times;
-use super::mix::{Mix, Workload};
+use super::mix::{Long, Mix, Workload};
 use super::operations::{Category, Operation};
+use super::options::LongReads;
 use super::sizes::Sizes;
 use super::turn::Work;
 use super::world::Mode;
@@ -22,14 +24,18 @@ use xtasking::Control;
 pub(super) struct Experiment {
     work: Work,
     structural: bool,
-    /// Workloads, with long traversals or without.
-    cases: Vec<(Workload, bool)>,
+    cases: Vec<(Workload, Long)>,
     lineup: Lineup<(), Control>,
     /// By case and workers and who it was.
-    spreads: RefCell<BTreeMap<(usize, usize, &'static str), Spread>>,
+    spreads: RefCell<BTreeMap<(usize, usize, &'static str), Virtual>>,
     /// By case.
     chains: RefCell<BTreeMap<usize, Chain>>,
+    /// By case and workers.
+    surveys: RefCell<BTreeMap<(usize, usize), String>>,
 }
+
+/// How virtual time was spent, and how long short writers took.
+type Virtual = (Spread, Option<Told>);
 
 const UNIT: &str = "kops/s";
 
@@ -54,12 +60,13 @@ impl Experiment {
             return Err(Failure::Usage(format!("--operations is {operations}; choose 1 to 100M")));
         }
         let workloads = if options.workloads.is_empty() { &Workload::ALL[..] } else { &options.workloads };
-        let long: &[bool] = if options.no_long || common.quick { &[false] } else { &[false, true] };
+        let most = if options.no_long_writes { Long::Reading } else { Long::All };
+        let long: &[Long] = if options.no_long || common.quick { &[Long::None] } else { &[Long::None, most] };
         let cases = long.iter().flat_map(|&long| workloads.iter().map(move |&workload| (workload, long)));
         Ok(Self {
             work: Work {
                 operations,
-                snapshots: options.snapshots,
+                long_reads: options.long_reads,
                 clients: options.clients,
                 sizes: if options.small { Sizes::SMALL } else { Sizes::STANDARD },
                 seed: common.seed,
@@ -70,25 +77,35 @@ impl Experiment {
             lineup: Lineup::new(&ALL, &[], &common)?,
             spreads: RefCell::default(),
             chains: RefCell::default(),
+            surveys: RefCell::default(),
         })
     }
 }
 
-fn name(workload: Workload, long: bool) -> String {
-    format!("{}{}", workload.name(), if long { ", long traversals" } else { "" })
+fn name(workload: Workload, long: Long) -> String {
+    let long = match long {
+        Long::None => "",
+        Long::Reading => ", long reads",
+        Long::All => ", long traversals",
+    };
+    format!("{}{long}", workload.name())
 }
 
 impl crate::experiment::Experiment for Experiment {
     const NAME: &'static str = "stmbench7";
 
     fn describe(&self) -> String {
-        let Work { operations, snapshots, clients, sizes, seed, times } = self.work;
-        let snapshots = if snapshots { ", long reads by snapshots" } else { "" };
+        let Work { operations, long_reads, clients, sizes, seed, times } = self.work;
+        let long_reads = match long_reads {
+            LongReads::Claimed => "",
+            LongReads::Snapshot => ", long reads by snapshots",
+            LongReads::Survey => ", long reads by surveys and snapshots",
+        };
         let time = times.map(|times| format!("\nin virtual time: {times}; locks and lines take none"));
         let time = time.unwrap_or_default();
         let structural = if self.structural { "" } else { ", none of which changes the structure" };
         format!(
-            "STMBench7: {operations} operations{structural}, {clients} a worker at a time{snapshots} · {} composite parts of {} atomic ones · seed {seed}{time}\n{}",
+            "STMBench7: {operations} operations{structural}, {clients} a worker at a time{long_reads} · {} composite parts of {} atomic ones · seed {seed}{time}\n{}",
             sizes.composites,
             sizes.parts,
             self.lineup.describe()
@@ -101,7 +118,7 @@ impl crate::experiment::Experiment for Experiment {
         parameters.add("composites", self.work.sizes.composites);
         parameters.add("structural", self.structural);
         parameters.add("clients", self.work.clients);
-        parameters.add("snapshots", self.work.snapshots);
+        parameters.add("long_reads", self.work.long_reads.name());
         parameters.add("virtual", self.work.times.is_some());
         if let Some(Times { operation, part }) = self.work.times {
             parameters.add("operation_ns", operation);
@@ -123,7 +140,11 @@ impl crate::experiment::Experiment for Experiment {
             let mix = Mix::new(workload, long, self.structural);
             let turn = self.work.turn(&mix, entry.more, workers, context)?;
             if let Some(spread) = turn.spread {
-                self.spreads.borrow_mut().insert((case, workers, entry.name), spread);
+                let told = (spread, turn.delays);
+                self.spreads.borrow_mut().insert((case, workers, entry.name), told);
+            }
+            if let Some(surveys) = turn.surveys {
+                self.surveys.borrow_mut().insert((case, workers), surveys);
             }
             if let Some(chain) = turn.chain {
                 self.chains.borrow_mut().insert(case, chain);
@@ -133,7 +154,7 @@ impl crate::experiment::Experiment for Experiment {
     }
 
     fn notes(&self) -> Vec<String> {
-        let shares = |&(workload, long): &(Workload, bool)| {
+        let shares = |&(workload, long): &(Workload, Long)| {
             let mix = Mix::new(workload, long, self.structural);
             let share = |category: Category| {
                 let of = Operation::ALL.into_iter().filter(|operation| operation.category() == category);
@@ -152,9 +173,13 @@ impl crate::experiment::Experiment for Experiment {
         };
         let title = "percent of all operations, reading + writing:".to_string();
         let spreads = self.spreads.borrow();
-        let spread = |(&(case, workers, contender), spread)| {
+        let spread = |(&(case, workers, contender), (spread, delays)): (&(usize, usize, &str), &Virtual)| {
             let (workload, long) = self.cases[case];
-            format!("{} · {contender} with {workers}: {spread}", name(workload, long))
+            let delays = match delays {
+                Some(delays) => format!("; {delays}"),
+                None => String::new(),
+            };
+            format!("{} · {contender} with {workers}: {spread}{delays}", name(workload, long))
         };
         let spreads = spreads.iter().map(spread);
         let chains = self.chains.borrow();
@@ -162,7 +187,12 @@ impl crate::experiment::Experiment for Experiment {
             let (workload, long) = self.cases[case];
             format!("{} · {chain}", name(workload, long))
         };
-        let spreads = spreads.chain(chains.iter().map(chain));
+        let surveys = self.surveys.borrow();
+        let survey = |(&(case, workers), surveys): (&(usize, usize), &String)| {
+            let (workload, long) = self.cases[case];
+            format!("{} · lines with {workers}: {surveys}", name(workload, long))
+        };
+        let spreads = spreads.chain(chains.iter().map(chain)).chain(surveys.iter().map(survey));
         [title].into_iter().chain(self.cases.iter().map(shares)).chain(spreads).collect()
     }
 

@@ -38,6 +38,17 @@ impl Workload {
     }
 }
 
+/// Which long traversals there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Long {
+    /// None.
+    None,
+    /// Those that only read.
+    Reading,
+    /// All.
+    All,
+}
+
 /// Operations, each with its probability.
 #[derive(Clone, Debug)]
 pub struct Mix {
@@ -51,9 +62,10 @@ impl Mix {
     ///
     /// Of 100 operations 5 are long traversals, 40 short ones, 45 are on some objects, and 10 change the structure, but of
     /// these only the share that the workload writes; that the rest is less than 100 is made up for by all alike.
-    pub fn new(workload: Workload, long: bool, structural: bool) -> Self {
-        let share = |category| match category {
-            Category::Long => f64::from(u8::from(long)) * 5.0,
+    pub fn new(workload: Workload, long: Long, structural: bool) -> Self {
+        let share = |category, mode| match category {
+            Category::Long if long == Long::None || (long, mode) == (Long::Reading, Mode::Write) => 0.0,
+            Category::Long => 5.0,
             Category::Short => 40.0,
             Category::Single => 45.0,
             Category::Structural => f64::from(u8::from(structural)) * 10.0,
@@ -63,7 +75,7 @@ impl Mix {
             let alike = Operation::ALL.iter().filter(|&&other| kind(other) == kind(operation)).count();
             let (category, mode) = kind(operation);
             let part = if mode == Mode::Read { workload.reads() } else { 1.0 - workload.reads() };
-            share(category) * part / alike as f64
+            share(category, mode) * part / alike as f64
         };
         let weights = Operation::ALL.map(weight);
         let all: f64 = weights.iter().sum();
@@ -123,7 +135,8 @@ mod tests {
         for workload in Workload::ALL {
             let writes = 1.0 - workload.reads();
             for (long, structural) in [(true, true), (true, false), (false, true), (false, false)] {
-                let mix = Mix::new(workload, long, structural);
+                let all = if long { Long::All } else { Long::None };
+                let mix = Mix::new(workload, all, structural);
                 let shares = [
                     5.0 * f64::from(u8::from(long)),
                     40.0,
@@ -141,14 +154,22 @@ mod tests {
                 );
             }
         }
+        // Those that write are left out, and made up for by all alike: 3 + 40 + 45 + 4.
+        let reading = Mix::new(Workload::ReadWrite, Long::Reading, true);
+        near(reading.probability(Operation::T1), 3.0 / 92.0 / 5.0);
+        near(reading.probability(Operation::T2a), 0.0);
+        near(sum(&reading, |_| true), 1.0);
         // Worked out by hand: 5 + 40 + 45 are 90, and of 10 that change the structure 4 are done.
-        near(Mix::new(Workload::ReadWrite, true, true).probability(Operation::SM1), 4.0 / 94.0 / 8.0);
-        near(Mix::new(Workload::ReadWrite, true, false).probability(Operation::T1), 0.05 * 0.6 / 5.0 / 0.9);
+        near(Mix::new(Workload::ReadWrite, Long::All, true).probability(Operation::SM1), 4.0 / 94.0 / 8.0);
+        near(
+            Mix::new(Workload::ReadWrite, Long::All, false).probability(Operation::T1),
+            0.05 * 0.6 / 5.0 / 0.9,
+        );
     }
 
     #[test]
     fn operations_are_drawn_as_often_as_they_should_be() {
-        let mix = Mix::new(Workload::WriteDominated, false, true);
+        let mix = Mix::new(Workload::WriteDominated, Long::None, true);
         let (mut random, mut counts) = (Random::new(3, &[]), [0u32; Operation::ALL.len()]);
         const DRAWS: u32 = 200_000;
         (0..DRAWS).for_each(|_| counts[mix.draw(&mut random) as usize] += 1);

@@ -18,8 +18,10 @@
 //! | `contenders` | who takes part |
 //! | `experiment`, `options` | the options, and what is told in the end |
 //! | `snapshot` | what has been named, as it was at one moment |
+//! | `survey` | the same, taken without a claim |
 //! | `turn` | all operations on a fresh world |
 //! | `chain` | how far they could be done side by side |
+//! | `delays` | how long those who write a little are under way |
 //! | `index` | what the indexes are told |
 //! | `build` | a world from a seed |
 //! | `find` | ways from one thing to others |
@@ -43,6 +45,7 @@ mod checked;
 mod concurrent;
 mod contenders;
 mod dates;
+mod delays;
 mod effort;
 mod experiment;
 mod find;
@@ -62,6 +65,7 @@ mod plain;
 mod replay;
 mod sizes;
 mod snapshot;
+mod survey;
 mod text;
 mod turn;
 mod world;

@@ -5,7 +5,29 @@ use super::effort::Times;
 use super::mix::Workload;
 use crate::cli::{Common, parse_count};
 use crate::lineup::help;
-use clap::Args;
+use clap::{Args, ValueEnum};
+
+/// What operations that read long have meanwhile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LongReads {
+    /// A claim to what they read, until they are over
+    Claimed,
+    /// A claim until they have a snapshot; who changes what is in one changes a copy
+    Snapshot,
+    /// Those of lines that know beforehand what they read, a few nodes at a time: a snapshot by a survey; the others as above
+    Survey,
+}
+
+impl LongReads {
+    /// Its name.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Claimed => "claimed",
+            Self::Snapshot => "snapshot",
+            Self::Survey => "survey",
+        }
+    }
+}
 
 /// STMBench7: operations on a CAD model, from a look at one part to a walk through all, in thousands of operations a second;
 /// with --virtual on as many workers as wanted, in virtual time.
@@ -20,9 +42,9 @@ pub struct Options {
     #[arg(long, value_name = "N", default_value_t = 4)]
     pub clients: usize,
 
-    /// Operations that read long hold what they read only until they have a snapshot; who changes what is in one changes a copy
-    #[arg(long)]
-    pub snapshots: bool,
+    /// What operations that read long have meanwhile
+    #[arg(long, value_name = "HOW", value_enum, default_value_t = LongReads::Claimed)]
+    pub long_reads: LongReads,
 
     /// Which workloads [default: all of them]
     #[arg(long = "workload", value_name = "NAME,…", value_enum, value_delimiter = ',')]
@@ -31,6 +53,10 @@ pub struct Options {
     /// No long traversals [default: without them, and then with; with --quick, without]
     #[arg(long)]
     pub no_long: bool,
+
+    /// No long traversals that write, but those that read
+    #[arg(long, conflicts_with = "no_long")]
+    pub no_long_writes: bool,
 
     /// A small world, of 20 composite parts instead of 500
     #[arg(long)]

@@ -121,7 +121,7 @@ fn by_id<'w>(layout: &Layout, world: &'w impl View) -> BTreeMap<u32, &'w Composi
 
 #[cfg(test)]
 mod tests {
-    use super::super::mix::{Mix, Workload};
+    use super::super::mix::{Long, Mix, Workload};
     use super::super::outcome::Failed;
     use super::super::sizes::Sizes;
     use super::super::world::{Mode, Values, World};
@@ -140,7 +140,7 @@ mod tests {
     /// A world, and what has been done to it.
     fn history(workload: Workload) -> (Plain, Vec<Record>) {
         let (mut world, mut random) = (Plain::new(blueprint()), Random::new(1, &[]));
-        let mix = Mix::new(workload, true, true);
+        let mix = Mix::new(workload, Long::All, true);
         let next = |_| done(&mut world, mix.draw(&mut random), random.below(u64::MAX));
         let records = (0..600).map(next).collect();
         (world, records)

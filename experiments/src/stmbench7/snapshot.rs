@@ -2,13 +2,12 @@
 //!
 //! Who changes a part that is in a snapshot gets a copy of it: so nobody waits for who reads long.
 
-use super::concurrent::Seen;
+use super::concurrent::{Seen, Shared};
 use super::layout::Layout;
 use super::operations::{Operation, Scratch};
 use super::parts::Part;
 use super::world::{Mode, Planner, Values, View, World};
-use std::sync::Arc;
-use xtasking_hierarchy::Node;
+use xtasking_hierarchy::{Node, Surveyed};
 
 /// See the module's documentation.
 #[derive(Debug, Default)]
@@ -18,11 +17,28 @@ pub(super) struct Snapshot {
     taken: Vec<Taken>,
 }
 
+/// A node in a snapshot.
 #[derive(Debug)]
-struct Taken {
-    part: Arc<Part>,
+pub(super) struct Taken {
+    part: Shared,
     children: Box<[Node]>,
     parents: Box<[Node]>,
+}
+
+impl Taken {
+    /// A node as it is.
+    pub fn of(part: &Shared, children: &[Node], parents: &[Node]) -> Self {
+        Self { part: part.clone(), children: children.into(), parents: parents.into() }
+    }
+}
+
+/// Of all that a [survey](super::survey) has kept.
+impl From<Surveyed<Taken>> for Snapshot {
+    fn from(surveyed: Surveyed<Taken>) -> Self {
+        let mut snapshot = Self::default();
+        surveyed.into_iter().for_each(|(node, taken)| snapshot.put(node, || taken));
+        snapshot
+    }
 }
 
 impl Snapshot {
@@ -36,6 +52,18 @@ impl Snapshot {
     /// How many nodes there are.
     pub fn len(&self) -> usize {
         self.taken.len()
+    }
+
+    /// Puts a node in, unless it is.
+    fn put(&mut self, node: Node, take: impl FnOnce() -> Taken) {
+        let Self { places, taken } = self;
+        if places.len() <= node.index() {
+            places.resize(node.index() + 1, 0);
+        }
+        if places[node.index()] == 0 {
+            taken.push(take());
+            places[node.index()] = taken.len() as u32;
+        }
     }
 
     #[track_caller]
@@ -56,18 +84,9 @@ struct Taking<'s, 'h> {
 
 impl Taking<'_, '_> {
     fn take(&mut self, node: Node) {
-        let Snapshot { places, taken } = &mut self.snapshot;
-        if places.len() <= node.index() {
-            places.resize(node.index() + 1, 0);
-        }
-        if places[node.index()] == 0 {
-            taken.push(Taken {
-                part: self.seen.part(node).clone(),
-                children: self.seen.children(node).into(),
-                parents: self.seen.parents(node).into(),
-            });
-            places[node.index()] = taken.len() as u32;
-        }
+        let seen = self.seen;
+        let take = || Taken::of(seen.part(node), seen.children(node), seen.parents(node));
+        self.snapshot.put(node, take);
     }
 }
 

@@ -3,12 +3,15 @@
 use super::build::Blueprint;
 use super::chain::{Chain, Step};
 use super::concurrent::{Concurrent, Seen, Shared, carry_out};
+use super::delays::{Delays, Told};
 use super::effort::{Effort, Times};
 use super::mix::Mix;
 use super::operations::{Operation, Scratch};
+use super::options::LongReads;
 use super::replay::{Record, replay};
 use super::sizes::Sizes;
 use super::snapshot::Snapshot;
+use super::survey::{Reading, Surveys};
 use crate::failure::Failure;
 use crate::lineup::cannot_start;
 use crate::virtual_time::{Clocks, Spread, VirtualTime, costs};
@@ -18,14 +21,13 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 use xtasking::{Claim, Context, Control, Held, Pool, Runtime};
-use xtasking_hierarchy::{Slab, View};
+use xtasking_hierarchy::{Slab, Survey, View};
 
 /// What is done in a turn.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Work {
     pub operations: usize,
-    /// Whether who reads long has a snapshot.
-    pub snapshots: bool,
+    pub long_reads: LongReads,
     /// So many are under way at a time, for each worker.
     pub clients: usize,
     pub sizes: Sizes,
@@ -40,8 +42,12 @@ pub(super) struct Turn {
     pub rate: f64,
     /// In virtual time.
     pub spread: Option<Spread>,
+    /// In virtual time, if anybody wrote.
+    pub delays: Option<Told>,
     /// In virtual time, of what has its own granule.
     pub chain: Option<Chain>,
+    /// How surveys have gone, for people, if there were any.
+    pub surveys: Option<String>,
 }
 
 /// What a worker has done, each with its stamp.
@@ -51,25 +57,33 @@ type Log = Mutex<Vec<(u64, Record)>>;
 const PATH: u64 = 0x57b7;
 
 /// A turn under way.
-struct Course {
+pub(super) struct Course {
     world: Concurrent,
     control: Control,
-    snapshots: bool,
+    long_reads: LongReads,
     drawn: Vec<(Operation, u64)>,
     /// How many of them have been begun.
     next: AtomicUsize,
     stamps: AtomicU64,
     logs: Vec<Log>,
     time: Option<(Clocks, Times)>,
+    delays: Delays,
     /// What operations had, and for how long, each with its number: if that is to be known.
     steps: Option<Mutex<Vec<(usize, Step)>>>,
+    pub surveys: Surveys,
 }
 
 impl Course {
     /// The number of the next operation, if there is one more.
     fn next(&self) -> Option<usize> {
         let number = self.next.fetch_add(1, Relaxed);
-        (number < self.drawn.len()).then_some(number)
+        if number >= self.drawn.len() {
+            return None;
+        }
+        if let Some((clocks, _)) = &self.time {
+            self.delays.begin(number, clocks);
+        }
+        Some(number)
     }
 
     fn claim(&self, number: usize) -> Claim<'_, Slab<Shared>> {
@@ -77,15 +91,26 @@ impl Course {
         self.world.claim(operation, seed)
     }
 
+    /// A survey of what the operation reads, if it is to be made by one.
+    fn survey(&self, number: usize) -> Option<Survey<Shared>> {
+        let (operation, seed) = self.drawn[number];
+        if self.long_reads == LongReads::Survey { self.world.survey(operation, seed) } else { None }
+    }
+
+    /// The number of what is done now, in an order in which all can be done again.
+    pub fn stamp(&self) -> u64 {
+        self.stamps.fetch_add(1, Relaxed)
+    }
+
     /// Does an operation, and then has the next one done.
     fn go_on(self: Arc<Self>, number: usize, held: Held<'_, Slab<Shared>>, cx: &mut Context) {
         let (operation, seed) = self.drawn[number];
         let had = self.steps.as_ref().map(|_| held.granules().collect());
         let (layout, seen) = (self.world.layout(), Seen(View::new(held)));
-        if self.snapshots && operation.reads_long() {
+        if self.long_reads != LongReads::Claimed && operation.reads_long() {
             let snapshot = Snapshot::of(operation, seed, layout, &seen);
             self.spend(number, &Effort { nodes: snapshot.len() as u64, ..Effort::default() }, had);
-            let stamp = self.stamps.fetch_add(1, Relaxed);
+            let stamp = self.stamp();
             let course = self.clone();
             return cx.task(()).as_sibling().spawn(move |(), cx| course.read(number, stamp, snapshot, cx));
         }
@@ -93,17 +118,17 @@ impl Course {
         // What follows is while it has all that it touches: so others wait as long as it takes, and of two that touch the same
         // the first one has the smaller stamp.
         self.spend(number, &effort, had);
-        let stamp = self.stamps.fetch_add(1, Relaxed);
-        self.over(stamp, Record { operation, seed, outcome }, cx);
+        let stamp = self.stamp();
+        self.over(number, stamp, Record { operation, seed, outcome }, cx);
     }
 
     /// Does an operation that only reads, when others may change again what it reads.
-    fn read(self: Arc<Self>, number: usize, stamp: u64, mut snapshot: Snapshot, cx: &mut Context) {
+    pub fn read(self: Arc<Self>, number: usize, stamp: u64, mut snapshot: Snapshot, cx: &mut Context) {
         let (operation, seed) = self.drawn[number];
         let mut scratch = Scratch::default();
         let outcome = operation.run(self.world.layout(), seed, &mut scratch, &mut snapshot);
         self.spend(number, &scratch.effort, None);
-        self.over(stamp, Record { operation, seed, outcome }, cx);
+        self.over(number, stamp, Record { operation, seed, outcome }, cx);
     }
 
     /// The caller takes as long as that takes, with what it has.
@@ -118,10 +143,30 @@ impl Course {
         }
     }
 
+    /// The caller has looked at so many nodes.
+    pub fn spend_on_looks(&self, nodes: usize) {
+        if let Some((clocks, times)) = &self.time {
+            clocks.spend(times.of(&Effort { nodes: nodes as u64, ..Effort::default() }));
+        }
+    }
+
+    /// The caller sees whether so many granules were written.
+    pub fn spend_on_comparing(&self, granules: usize) {
+        if let Some((clocks, times)) = &self.time {
+            clocks.spend(times.of_comparing(granules));
+        }
+    }
+
     /// An operation is over: the next one comes.
-    fn over(self: Arc<Self>, stamp: u64, record: Record, cx: &mut Context) {
+    fn over(self: Arc<Self>, number: usize, stamp: u64, record: Record, cx: &mut Context) {
+        if let Some((clocks, _)) = &self.time {
+            self.delays.end(number, record.operation, clocks);
+        }
         self.logs[cx.worker()].lock().expect("nobody panics with it").push((stamp, record));
         if let Some(next) = self.next() {
+            if let Some(survey) = self.survey(next) {
+                return survey.follow(cx, Reading { course: self, number: next, stamp: 0 });
+            }
             let course = self.clone();
             let task = cx.task(()).as_sibling().claim(self.claim(next));
             task.spawn_with(move |(), held, cx| course.go_on(next, held, cx));
@@ -149,21 +194,28 @@ impl Work {
         let course = Arc::new(Course {
             world: Concurrent::new(&rt, self.blueprint(), control),
             control,
-            snapshots: self.snapshots,
+            long_reads: self.long_reads,
             drawn: (0..self.operations).map(|_| (mix.draw(&mut random), random.below(u64::MAX))).collect(),
             next: AtomicUsize::new(0),
             stamps: AtomicU64::new(0),
             logs: (0..workers).map(|_| Mutex::default()).collect(),
             steps: (time.is_some() && control == Control::Lines).then(Mutex::default),
             time,
+            delays: Delays::new(self.operations),
+            surveys: Surveys::default(),
         });
         let clocks = course.time.as_ref().map(|time| &time.0);
         let (began, virtually) = (Instant::now(), clocks.map_or(0, Clocks::makespan));
         let group = rt.group();
         for _ in 0..self.clients * workers {
             let Some(first) = course.next() else { break };
-            let task = rt.task(()).of(&group).claim(course.claim(first));
-            let course = course.clone();
+            let task = rt.task(()).of(&group);
+            if let Some(survey) = course.survey(first) {
+                let reading = Reading { course: course.clone(), number: first, stamp: 0 };
+                task.spawn(move |(), cx| survey.follow(cx, reading));
+                continue;
+            }
+            let (task, course) = (task.claim(course.claim(first)), course.clone());
             task.spawn_with(move |(), held, cx| course.go_on(first, held, cx));
         }
         let waited = group.wait();
@@ -190,7 +242,9 @@ impl Work {
             .claim(course.world.all())
             .submit_with(move |(), held, _| replay(again, &records, &Seen(View::new(held))));
         check.join().map_err(|error| failed(format!("the replay failed: {error}")))?.map_err(wrong)?;
-        Ok(Turn { rate: self.operations as f64 / time / 1e3, spread, chain })
+        let rate = self.operations as f64 / time / 1e3;
+        let delays = course.delays.told();
+        Ok(Turn { rate, spread, delays, chain, surveys: course.surveys.told() })
     }
 }
 

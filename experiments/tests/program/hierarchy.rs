@@ -104,8 +104,12 @@ fn a_sweep_is_one_command() {
 #[test]
 fn operations_keep_the_invariants_and_can_be_done_again() {
     let small = ["stmbench7", "--small", "--repetitions", "1", "--operations", "400", "--workers", "2"];
-    for (more, words) in [(None, ""), (Some("--snapshots"), ", long reads by snapshots")] {
-        let arguments: Vec<&str> = small.into_iter().chain(more).collect();
+    for (how, words) in [
+        ("claimed", ""),
+        ("snapshot", ", long reads by snapshots"),
+        ("survey", ", long reads by surveys and snapshots"),
+    ] {
+        let arguments: Vec<&str> = small.into_iter().chain(["--long-reads", how]).collect();
         let stdout = passes(&xtasking(&arguments));
         let title = format!(
             "STMBench7: 400 operations, 4 a worker at a time{words} · 20 composite parts of 10 atomic ones"
@@ -113,6 +117,9 @@ fn operations_keep_the_invariants_and_can_be_done_again() {
         for words in [title.as_str(), "write-dominated, long traversals"] {
             assert!(stdout.contains(words), "'{words}' is not in: {stdout}");
         }
+        let surveyed = stdout.contains("write-dominated, long traversals · lines with 2: ")
+            && stdout.contains(" surveys, of which ");
+        assert_eq!(surveyed, how == "survey", "{stdout}");
     }
 }
 
@@ -130,19 +137,25 @@ fn operations_in_virtual_time_can_be_replayed() {
         "--workload",
         "read-write",
     ];
-    let once = || {
-        let stdout = passes(&xtasking(&arguments));
-        for words in [
-            "read-write, long traversals",
-            "read-write · lines with 16: the busiest worker had ",
-            "1 repetition",
-        ] {
-            assert!(stdout.contains(words), "'{words}' is not in: {stdout}");
-        }
-        let from = stdout.find("in virtual time").expect("it says so");
-        stdout[from..].to_string()
-    };
-    assert_eq!(once(), once());
+    let surveys = ["--long-reads", "survey", "--no-long-writes"];
+    for (more, long) in [(&[][..], "long traversals"), (&surveys, "long reads")] {
+        let arguments: Vec<&str> = arguments.iter().chain(more).copied().collect();
+        let once = || {
+            let stdout = passes(&xtasking(&arguments));
+            let title = format!("read-write, {long}");
+            for words in [
+                title.as_str(),
+                "read-write · lines with 16: the busiest worker had ",
+                " short writers were over after ",
+                "1 repetition",
+            ] {
+                assert!(stdout.contains(words), "'{words}' is not in: {stdout}");
+            }
+            let from = stdout.find("in virtual time").expect("it says so");
+            stdout[from..].to_string()
+        };
+        assert_eq!(once(), once());
+    }
 }
 
 #[test]

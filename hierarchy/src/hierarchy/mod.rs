@@ -33,6 +33,7 @@ mod view;
 
 pub use build::HierarchyBuilder;
 pub use slab::Slab;
+pub use survey::{IntoNodes, Survey, Surveyed, Surveyor};
 pub use touch::{At, Look, Seen, Touch};
 pub use view::{Below, View};
 

@@ -150,10 +150,23 @@ impl<'g, T: Send + Sync + 'static> At<'g, T> {
         self.touch(true)
     }
 
+    /// The node of this hierarchy, and whether it is alone.
+    #[track_caller]
+    pub(super) fn of(self, hierarchy: &Hierarchy<T>) -> (Node, bool) {
+        check(self.hierarchy, hierarchy);
+        (self.node, self.alone)
+    }
+
     fn touch(self, write: bool) -> Touch<'g, T> {
         let Self { hierarchy, node, alone } = self;
         Touch { hierarchy, named: SmallVec::from_iter([Named { node, alone, write }]), unordered: false }
     }
+}
+
+#[track_caller]
+fn check<T: Send + Sync + 'static>(one: &Hierarchy<T>, other: &Hierarchy<T>) {
+    let is_one = std::ptr::eq(one.granules.directory(), other.granules.directory());
+    assert!(is_one, "the nodes are of one hierarchy");
 }
 
 impl<T: Send + Sync + 'static> Touch<'_, T> {
@@ -163,10 +176,7 @@ impl<T: Send + Sync + 'static> Touch<'_, T> {
     ///
     /// If they are nodes of another hierarchy.
     pub fn and(mut self, other: Touch<'_, T>) -> Self {
-        assert!(
-            std::ptr::eq(self.hierarchy.granules.directory(), other.hierarchy.granules.directory()),
-            "the nodes of a claim are of one hierarchy"
-        );
+        check(self.hierarchy, other.hierarchy);
         self.named.extend(other.named);
         self.unordered |= other.unordered;
         self
@@ -180,6 +190,12 @@ impl<T: Send + Sync + 'static> Touch<'_, T> {
 }
 
 impl<'g, T: Send + Sync + 'static> Touch<'g, T> {
+    /// These nodes, each alone or not.
+    pub(super) fn to_read(hierarchy: &'g Hierarchy<T>, nodes: impl Iterator<Item = (Node, bool)>) -> Self {
+        let named = nodes.map(|(node, alone)| Named { node, alone, write: false });
+        Self { hierarchy, named: named.collect(), unordered: false }
+    }
+
     /// For a task that runs even where data are poisoned, to mend what it writes: see [`Claim::even_poisoned`]. So it mends
     /// whatever is [poisoned](super::View::is_poisoned) of what it has, which may be more than these nodes.
     pub fn even_poisoned(self) -> Claim<'g, Slab<T>> {
@@ -200,12 +216,17 @@ pub struct Look<'p, 's, 'h, T> {
     sight: &'p mut Sight<'s, 'h, Slab<T>>,
 }
 
-/// A node as a plan sees it.
+/// A node as a plan or a [survey](Hierarchy::survey) sees it.
 pub struct Seen<'r, T> {
-    record: &'r Record<T>,
+    pub(super) record: &'r Record<T>,
 }
 
 impl<'r, T> Seen<'r, T> {
+    /// Its number.
+    pub fn node(&self) -> Node {
+        self.record.node
+    }
+
     /// Its data.
     pub fn value(&self) -> &'r T {
         &self.record.value
