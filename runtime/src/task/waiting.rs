@@ -75,7 +75,7 @@ impl Waiting {
         // SAFETY: the task was left here by a spawner that owned it, and is the caller's.
         unsafe {
             let meta = task.as_ref().meta;
-            if is_free && (spawner.on_worker() == Some(worker) || meta.rank() != Ranking::MIDDLE) {
+            if is_free && (meta.rank() != Ranking::MIDDLE || Self::stays(worker, spawner)) {
                 return spawner.send_bare(task, &options, meta);
             }
             if is_free && spawner.shared().pool == Pool::WorkStealing {
@@ -84,6 +84,14 @@ impl Waiting {
             let there = Options { place: Place::Core(worker as u16), ..options };
             spawner.send(task, &there, None, task.as_ref().meta, Fetch::NONE);
         }
+    }
+
+    /// Whether such a task had better stay with the worker that spawns it than be sent to its home: it is at home there; or that one has
+    /// not even looked at what was sent before, and may be in a long task. What stays here may be taken over by whoever is idle.
+    fn stays(home: usize, spawner: &impl Spawn) -> bool {
+        let shared = spawner.shared();
+        let is_slow = || shared.pool == Pool::WorkStealing && shared.seats[home].inbox.seems_to_have_tasks();
+        spawner.on_worker().is_some_and(|own| own == home || is_slow())
     }
 
     /// Has the worker that spawns such a task run it next.
