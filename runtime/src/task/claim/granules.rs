@@ -8,6 +8,7 @@ use super::pool::Pool;
 use super::rights::Rights;
 use super::toggle::Toggle;
 use crate::memory::{Reclaim, Retired};
+use crate::object::prefetch;
 use crate::scheduler::{Runtime, Shared};
 use crate::sync::{AtomicBool, AtomicU32, Padded, Relaxed, SpinMutex, UnsafeCell};
 use alloc::boxed::Box;
@@ -15,7 +16,7 @@ use alloc::sync::Arc;
 use core::any::Any;
 use core::fmt;
 use core::marker::PhantomData;
-use core::ptr::NonNull;
+use core::ptr::{NonNull, from_ref};
 
 /// Granules, which are numbered, with the data of each; made by [`Runtime::granules`] and [`Runtime::granules_of`]. Clones are
 /// the same ones.
@@ -129,11 +130,18 @@ impl Lines {
 /// The granules as tasks see them that do not know the type of their data.
 pub(super) trait Untyped: Any + Sync {
     fn lines(&self) -> &Lines;
+    /// Fetches the line of a granule, and its data.
+    fn prefetch(&self, granule: u32);
 }
 
 impl<D: Send + Sync + 'static> Untyped for Whole<D> {
     fn lines(&self) -> &Lines {
         &self.lines
+    }
+
+    fn prefetch(&self, granule: u32) {
+        prefetch(from_ref(&self.lines.all[granule as usize]).addr() as u64);
+        prefetch(from_ref(&self.data[granule as usize]).addr() as u64);
     }
 }
 

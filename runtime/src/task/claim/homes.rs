@@ -77,10 +77,8 @@ impl Homes {
             }
             self.of[granule].load(Relaxed) as usize
         };
-        if let [(range, _)] = rights.iter().as_slice()
-            && range.len() == 1
-        {
-            return home(range.start as usize);
+        if let Some((granule, _)) = rights.only() {
+            return home(granule as usize);
         }
         let mut chosen: Option<(u32, usize)> = None;
         for worker in Self::some(rights).map(home) {

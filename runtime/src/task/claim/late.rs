@@ -22,6 +22,8 @@ use core::ptr::NonNull;
 
 /// Who claims more granules does not try to get them all at once.
 const MOST_AT_ONCE: usize = 4096;
+/// The lines of so many granules are fetched at once, with the data.
+const FETCHED: usize = 16;
 /// Who has tried so often stands in line like all others.
 const MOST_TRIES: u32 = 32;
 
@@ -95,18 +97,22 @@ impl Stand {
                 unsafe { Self::line_up(stand, &mut grants) };
                 break false;
             }
-            let mut locked = Locked::new();
-            if !this.lock_free(&own.rights, &mut locked) {
-                own.tries += 1;
-                own.task = Some(Waiting::Bare(task, options));
-                let others = this.hope(own, told, &mut locked);
-                // From here on it is whoever's who tells it.
-                drop(locked);
-                Self::tell(others, &mut grants);
-                break false;
+            if !this.takes_one(&own.rights) {
+                let mut locked = Locked::new();
+                if !this.lock_free(&own.rights, &mut locked) {
+                    own.tries += 1;
+                    own.task = Some(Waiting::Bare(task, options));
+                    let others = this.hope(own, told, &mut locked);
+                    // From here on it is whoever's who tells it.
+                    drop(locked);
+                    Self::tell(others, &mut grants);
+                    break false;
+                }
+                locked
+                    .iter_mut()
+                    .zip(own.rights.granules())
+                    .for_each(|(line, (_, write))| line.overtake(write));
             }
-            locked.iter_mut().zip(own.rights.granules()).for_each(|(line, (_, write))| line.overtake(write));
-            drop(locked);
             told = None;
             if planted!("late-plan-asked-once") || this.is_settled(own, &mut grants) {
                 quietly(|| own.plan = None);
@@ -119,9 +125,22 @@ impl Stand {
         is_ready
     }
 
+    /// Takes a granule, if it is the only one that is claimed, as it is most often, and can be had now.
+    fn takes_one(&self, rights: &Rights) -> bool {
+        let Some((granule, write)) = rights.only() else { return false };
+        let mut line = self.line(granule).lock();
+        let is_free = line.may_be_taken(write, self.lines().overtaking);
+        if is_free {
+            line.overtake(write);
+        }
+        is_free
+    }
+
     /// Locks the lines of these granules, and no more of them than up to the first that cannot be had now. Whether all can be.
     fn lock_free<'s>(&'s self, rights: &Rights, locked: &mut Locked<'s>) -> bool {
         let most = self.lines().overtaking;
+        // They come at the same time, not one after another.
+        rights.granules().take(FETCHED).for_each(|(granule, _)| self.whole().prefetch(granule));
         // Ascending, as they all do.
         rights.granules().all(|(granule, write)| {
             let line = self.line(granule).lock();

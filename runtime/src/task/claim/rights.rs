@@ -83,6 +83,14 @@ impl Rights {
         self.0.is_empty()
     }
 
+    /// The granule, if there is just one, and whether to write it.
+    pub fn only(&self) -> Option<(u32, bool)> {
+        match &self.0[..] {
+            [(range, write)] if range.len() == 1 => Some((range.start, *write)),
+            _ => None,
+        }
+    }
+
     /// How many granules that are.
     pub fn count(&self) -> usize {
         self.0.iter().map(|(range, _)| range.len()).sum()
@@ -175,6 +183,8 @@ mod tests {
                 assert_eq!(rights.find(granule, &last), each[granule as usize]);
             }
             assert_eq!(rights.count(), each.iter().flatten().count());
+            let only = rights.granules().next().filter(|_| rights.count() == 1);
+            assert_eq!(rights.only(), only);
             assert!(rights.granules().all(|(granule, write)| each[granule as usize] == Some(write)));
             assert!(ranges.are_within(&rights) && ranges.are_within(&Ranges::all(30).rights()));
             let (other, those) = any(&mut state);
