@@ -60,8 +60,8 @@ impl<D: Send + Sync + 'static> Granules<D> {
 
     /// A claim to what `plan` names, which depends on what it sees.
     ///
-    /// The plan is called when the task is spawned, by who spawns it, and again, by whoever gives granules back, when the task has
-    /// all that was named: as often as it sees or names something that the task does not have. Then the task runs. So all that
+    /// The plan is called when the task is spawned, by who spawns it, and again, by whoever gives granules back (or by the worker
+    /// that gets to it, if it needs [no order](Claim::unordered)), when the task has all that was named: as often as it sees or names something that the task does not have. Then the task runs. So all that
     /// the plan saw in the end stays as it saw it until the task is over, and what it did to find out, the task's body can do
     /// again. As nobody holds granules while waiting for others, there is no circle of tasks that wait.
     ///
@@ -144,11 +144,11 @@ impl<'g, D: Send + Sync + 'static> Claim<'g, D> {
 
     /// Lets the task come before others that were spawned earlier, whatever they do there; as if it had come about that way.
     ///
-    /// It claims when a worker gets to it (one with objects when it is spawned): all its granules if it can have all of them, and
-    /// none before, so that nobody has to wait for a task that waits itself; if it cannot, the worker goes on with others, and it
-    /// tries again when the first one that it could not have is to be had. After tasks that have written, readers come side by
-    /// side who have waited for that, but only so many of them that writers need not wait for ever. One who has tried too often
-    /// stands in line.
+    /// It claims when a worker gets to it: all its granules if it can have all of them, and none before, so that nobody has to wait
+    /// for a task that waits itself; if it cannot, the worker goes on with others, and it tries again when the first one that it
+    /// could not have is to be had. After tasks that have written, readers come side by side who have waited for that, but only so
+    /// many of them that writers need not wait for ever. One who has tried too often stands in line; and so does a task with
+    /// objects from the first.
     pub fn unordered(self) -> Self {
         Self { terms: Terms { unordered: true, ..self.terms }, ..self }
     }

@@ -14,9 +14,10 @@ pub(super) struct Homes {
     /// How often each granule was visited, of late.
     visits: Box<[AtomicU32]>,
     loads: Box<[Load]>,
-    /// So many visits of one granule, since the stretches were last looked at, give cause to look at them again. Whoever has it
-    /// looks.
-    patience: SpinMutex<u32>,
+    /// So many visits of one granule, since the stretches were last looked at, give cause to look at them again.
+    patience: AtomicU32,
+    /// Whoever has it looks.
+    looking: SpinMutex<()>,
 }
 
 /// How many tasks were sent to a worker, and how many of those are over. (Two counts, as those who write them are not the same: who
@@ -29,7 +30,8 @@ struct Load {
 
 impl Load {
     fn get(&self) -> u32 {
-        self.sent.0.load(Relaxed).wrapping_sub(self.over.0.load(Relaxed))
+        // Between these two looks a task may have come and gone.
+        (self.sent.0.load(Relaxed).wrapping_sub(self.over.0.load(Relaxed)) as i32).max(0) as u32
     }
 }
 
@@ -46,7 +48,8 @@ impl Homes {
             of: homes.map(AtomicU32::new).collect(),
             visits: (0..granules).map(|_| AtomicU32::new(0)).collect(),
             loads: (0..workers).map(|_| Load::default()).collect(),
-            patience: SpinMutex::new(Self::impatient(granules)),
+            patience: AtomicU32::new(Self::impatient(granules)),
+            looking: SpinMutex::new(()),
         }
     }
 
@@ -72,8 +75,8 @@ impl Homes {
             let counted = &self.visits[granule];
             let visits = counted.load(Relaxed).saturating_add(1);
             counted.store(visits, Relaxed);
-            if visits >= LEAST_PATIENCE && self.loads.len() > 1 {
-                self.look_again(visits);
+            if visits >= LEAST_PATIENCE && visits >= self.patience.load(Relaxed) && self.loads.len() > 1 {
+                self.look_again();
             }
             self.of[granule].load(Relaxed) as usize
         };
@@ -90,29 +93,27 @@ impl Homes {
         chosen.map_or(0, |(_, worker)| worker)
     }
 
-    /// A task is sent to that worker.
+    /// A task is sent to that worker, or stays elsewhere for now instead.
     pub fn begin(&self, worker: usize) {
         self.loads[worker].sent.0.fetch_add(1, Relaxed);
     }
 
-    /// A task that was sent to that worker is over.
+    /// Such a task is over.
     pub fn over(&self, worker: usize) {
         self.loads[worker].over.0.fetch_add(1, Relaxed);
     }
 
-    /// Looks at the stretches if so many visits of one granule give cause to.
     #[cold]
-    fn look_again(&self, visits: u32) {
-        if let Some(mut patience) = self.patience.try_lock()
-            && visits >= *patience
-        {
+    fn look_again(&self) {
+        if let Some(_looking) = self.looking.try_lock() {
             let moved = self.split();
             // A thirty-second is noise.
-            *patience = if moved > self.of.len() / 32 {
+            let patience = if moved > self.of.len() / 32 {
                 Self::impatient(self.of.len())
             } else {
-                (*patience * 2).min(MOST_PATIENCE)
+                (self.patience.load(Relaxed) * 2).min(MOST_PATIENCE)
             };
+            self.patience.store(patience, Relaxed);
         }
     }
 

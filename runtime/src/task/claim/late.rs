@@ -176,8 +176,9 @@ impl Stand {
         others
     }
 
-    /// What a task leaves that was told of a granule, and is cancelled before it has tried to get that: others are told.
-    pub(super) fn gives_up(&self, late: Late, grants: &mut Grants<'_, impl Spawn>) {
+    /// What a task leaves that is cancelled before it has claimed anything: if it was told of a granule, others are told.
+    pub(super) fn gives_up(&self, own: &mut Own, late: Late, grants: &mut Grants<'_, impl Spawn>) {
+        quietly(|| own.plan = None);
         if let Some(told) = late.told.filter(|_| !planted!("told-and-cancelled-keeps-quiet")) {
             let mut others = Granted::default();
             self.line(told).lock().tell_hopeful(&mut others);

@@ -22,7 +22,7 @@ pub(super) struct Line {
     is_written: bool,
     /// How many tasks have written it, or do.
     writes: u64,
-    /// How many readers have overtaken writers since it was last written.
+    /// How many readers have overtaken writers, who stand in line or hope for it, since it was last written.
     overtaken: u32,
     /// Those who stand in line; the first of them cannot have it yet.
     waiting: Queue,
@@ -134,7 +134,7 @@ impl Line {
     /// Takes the granule for a place. If others have it or are before it, the place is put behind them: `false`.
     pub fn enter(&mut self, place: &Place) -> bool {
         if (self.waiting.is_empty() || planted!("claim-overtakes")) && self.admits(place.write) {
-            self.take(place.write);
+            self.overtake(place.write);
             return true;
         }
         self.waiting.push(place);
@@ -172,17 +172,20 @@ impl Line {
         self.hopeful[usize::from(place.write)].push(place);
     }
 
-    /// Tells those who hope for the granule if nobody else will: the first writer; if there is none, the readers. Whoever is told
-    /// so has nothing, and tells others if that one does not take it.
+    /// Tells those who hope for the granule and can have it, if nobody else will: the first writer; if there is none, the readers.
+    /// Whoever is told so has nothing, and tells others if that one does not take it.
     pub fn tell_hopeful(&mut self, granted: &mut Granted) {
-        if self.holders > 0 || !self.waiting.is_empty() || planted!("hopeful-forgotten") {
+        if !self.waiting.is_empty() || planted!("hopeful-forgotten") {
             return;
         }
+        let may_be_read = self.admits(false);
         let [readers, writers] = &mut self.hopeful;
-        if writers.is_empty() {
+        if !writers.is_empty() {
+            if self.holders == 0 {
+                granted.take_from(writers);
+            }
+        } else if may_be_read {
             granted.take_all(readers);
-        } else {
-            granted.take_from(writers);
         }
     }
 
@@ -203,13 +206,16 @@ impl Line {
     /// then comes a writer again. (As in locks that are phase-fair: Brandenburg, Anderson, "Spin-Based Reader-Writer
     /// Synchronization for Multiprocessor Real-Time Systems", Real-Time Systems 46, 2010, section 3.)
     ///
-    /// Where others stand in line, those who hope are told in vain, until they have tried so often that they stand there as well.
+    /// Where others stand in line, or readers come one after the other, those who hope are told in vain, until they have tried so often
+    /// that they stand in line as well.
     pub fn leave_at_end(&mut self, most: u32) -> Granted {
         let mut granted = Granted::default();
         let was_written = self.is_written;
         self.pass_on(&mut granted);
+        // Those who mind no order stop at `most`.
+        let are_many = self.holders > 0 && self.waiting.is_empty() && self.overtaken >= 2 * most;
         let [readers, writers] = &mut self.hopeful;
-        if !granted.is_empty() && !planted!("hopeful-starved") {
+        if (!granted.is_empty() || are_many) && !planted!("hopeful-starved") {
             granted.take_from(writers);
         }
         if was_written && (!self.is_written || !planted!("hopeful-starved")) {
@@ -331,5 +337,29 @@ mod tests {
         assert_eq!(told(line.leave_at_end(1)), [stand(2), stand(5)]);
         assert!(line.may_be_taken(false, 1) && !line.may_be_taken(true, 1));
         assert!(line.leave_at_end(1).is_empty());
+    }
+
+    #[test]
+    fn who_hopes_to_write_is_told_as_well_where_readers_come_one_after_the_other() {
+        let places = places(&[false, true, false]);
+        let mut line = Line::default();
+        assert!(line.enter(&places[0]));
+        line.hope(&places[1]);
+        assert!(line.enter(&places[2]) && line.leave_at_end(1).is_empty());
+        assert!(line.enter(&places[0]));
+        assert_eq!(told(line.leave_at_end(1)), [places[1].stand()]);
+    }
+
+    /// There are more of them than are told at once, and others beside whom they can have it.
+    #[test]
+    fn readers_are_told_beside_others() {
+        let places = places(&[false, false, false]);
+        let mut line = Line::default();
+        line.overtake(true);
+        places.iter().for_each(|place| line.hope(place));
+        assert_eq!(told(line.leave_at_end(1)), [places[0].stand()]);
+        line.overtake(false);
+        line.overtake(false);
+        assert_eq!(told(line.leave_at_end(1)), [places[1].stand(), places[2].stand()]);
     }
 }

@@ -273,7 +273,7 @@ impl Stand {
         let mut grants = Grants::at_end(spawner);
         match own.late {
             // As above.
-            Some(late) => self.gives_up(late, &mut grants),
+            Some(late) => self.gives_up(own, late, &mut grants),
             None => self.give_back_at_end(&own.rights, &mut grants),
         }
         grants.spawner.offer();

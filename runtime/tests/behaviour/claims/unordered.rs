@@ -118,36 +118,46 @@ fn who_is_told_and_cancelled_tells_the_next() {
 /// So many tasks in line are said to go on for ever.
 const MANY: usize = 20_000;
 
-/// A task that claims a granule in order, and has another one like it stand behind it as long as the flag is not set.
-fn in_line(cx: &mut Context, granules: &Granules, enough: &Arc<AtomicBool>, rounds: &Arc<AtomicUsize>) {
-    let (inside, stop, ran) = (granules.clone(), enough.clone(), rounds.clone());
-    cx.task(()).begin_operation().claim(granules.write(0..1)).spawn(move |(), cx| {
-        if ran.fetch_add(1, Relaxed) < 2 * MANY && !stop.load(Relaxed) {
-            in_line(cx, &inside, &stop, &ran);
-        }
-    });
+/// Tasks that claim a granule in order, each of which has another one like it stand behind it.
+#[derive(Clone, Default)]
+struct Chain {
+    writes: bool,
+    enough: Arc<AtomicBool>,
+    ran: Arc<AtomicUsize>,
 }
 
-/// Somebody stands in line at any time.
+impl Chain {
+    fn go_on(self, cx: &mut Context, granules: &Granules) {
+        let inside = granules.clone();
+        let claim = if self.writes { granules.write(0..1) } else { granules.read(0..1) };
+        cx.task(()).begin_operation().claim(claim).spawn(move |(), cx| {
+            if self.ran.fetch_add(1, Relaxed) < 2 * MANY && !self.enough.load(Relaxed) {
+                self.go_on(cx, &inside);
+            }
+        });
+    }
+}
+
+/// Somebody has the granule, or stands in line for it, at any time.
 #[test]
 fn who_does_not_mind_the_order_is_not_starved_by_those_who_do() {
     on_each(settings(), |setting| {
         let rt = setting.build();
         let granules = rt.granules(1);
-        for writes in [false, true] {
-            let (enough, rounds) = <(Arc<AtomicBool>, Arc<AtomicUsize>)>::default();
+        for (chain_writes, writes) in [(true, false), (true, true), (false, true)] {
+            let chain = Chain { writes: chain_writes, ..Chain::default() };
             let group = rt.group();
             for _ in 0..3 {
-                let (granules, enough, rounds) = (granules.clone(), enough.clone(), rounds.clone());
-                rt.task(()).of(&group).spawn(move |(), cx| in_line(cx, &granules, &enough, &rounds));
+                let (granules, chain) = (granules.clone(), chain.clone());
+                rt.task(()).of(&group).spawn(move |(), cx| chain.go_on(cx, &granules));
             }
             group.wait().unwrap();
             let claim = if writes { granules.write(0..1) } else { granules.read(0..1) };
-            let ran = rounds.clone();
+            let ran = chain.ran.clone();
             let begun = ran.load(Relaxed);
             let task = rt.task(()).claim(claim.unordered()).submit(move |(), _| ran.load(Relaxed));
             let meanwhile = task.join().unwrap() - begun;
-            enough.store(true, Relaxed);
+            chain.enough.store(true, Relaxed);
             assert!(meanwhile < MANY, "{meanwhile} tasks came first");
         }
     });
