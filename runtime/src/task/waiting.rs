@@ -90,7 +90,11 @@ impl Waiting {
     /// not even looked at what was sent before, and may be in a long task. What stays here may be taken over by whoever is idle.
     fn stays(home: usize, spawner: &impl Spawn) -> bool {
         let shared = spawner.shared();
-        let is_slow = || shared.pool == Pool::WorkStealing && shared.seats[home].inbox.seems_to_have_tasks();
+        let is_slow = || {
+            shared.pool == Pool::WorkStealing
+                && shared.seats[home].inbox.seems_to_have_tasks()
+                && !planted!("home-though-busy")
+        };
         spawner.on_worker().is_some_and(|own| own == home || is_slow())
     }
 

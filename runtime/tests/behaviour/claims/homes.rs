@@ -1,8 +1,9 @@
 //! Where tasks run that claim granules and say nothing of it.
 
 use super::mixed;
-use crate::common::{Setting, lock, on_each};
+use crate::common::{Flag, Setting, lock, on_each, watchdog_of};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 use xtasking::{Pool, Runtime};
 
 const GRANULES: u32 = 256;
@@ -94,4 +95,30 @@ fn a_place_goes_before_home() {
             assert_eq!(task.submit(|(), cx| cx.worker()).join().unwrap(), core);
         }
     });
+}
+
+/// Where others take tasks over, they can do so if the task stays with who has spawned it.
+#[test]
+#[cfg_attr(miri, ignore = "on threads of the system")]
+fn no_task_goes_home_to_a_worker_that_has_not_looked_what_came_before() {
+    let _watched = watchdog_of(Duration::from_secs(20));
+    let rt = Runtime::builder().workers(2).pool(Pool::WorkStealing).build().unwrap();
+    let granules = rt.granules(2);
+    let (begun, hold) = (Flag::default(), Flag::default());
+    let (begins, held) = (begun.clone(), hold.clone());
+    rt.task(()).core(1).spawn(move |(), _| {
+        begins.set();
+        held.wait();
+    });
+    begun.wait();
+    // That worker is the home of the second granule.
+    let waits = rt.task(()).core(1).submit(|(), _| ());
+    let (done, all) = rt.promise();
+    rt.task(()).core(0).spawn(move |(), cx| {
+        cx.task(()).claim(granules.write(1..2)).spawn(move |(), cx| done.fulfil(cx.worker()));
+    });
+    assert_eq!(all.join().unwrap(), 0);
+    assert!(!waits.is_finished());
+    hold.set();
+    waits.join().unwrap();
 }
