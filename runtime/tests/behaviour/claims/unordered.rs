@@ -101,11 +101,15 @@ fn who_is_told_and_cancelled_tells_the_next() {
     let hopeful =
         [(); 2].map(|()| rt.task(()).core(1).claim(granules.write(0..1).unordered()).submit(|(), _| ()));
     all_are_tried(&rt, 1);
-    let busy = rt.task(()).core(1).submit(|(), cx| {
+    let begun = Flag::default();
+    let begins = begun.clone();
+    let busy = rt.task(()).core(1).submit(move |(), cx| {
+        begins.set();
         while !cx.is_shutting_down() {
             std::thread::yield_now();
         }
     });
+    begun.wait();
     hold.set();
     all_are_tried(&rt, 0);
     rt.shutdown(Shutdown::Cancel);
