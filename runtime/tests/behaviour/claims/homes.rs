@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use xtasking::{Pool, Runtime};
 
-const GRANULES: u32 = 256;
+const GRANULES: u32 = 512;
 const WORKERS: usize = 4;
 
 /// Where nobody takes tasks over from others.
@@ -76,8 +76,9 @@ fn stretches_follow_where_tasks_crowd() {
         // What is spawned in one go is spread by what was known then.
         (0..6).for_each(|_| _ = visit(&rt, &granules, 2000, skewed));
         let last = visit(&rt, &granules, 2000, skewed);
-        // A granule that is one in sixteen is a quarter of a worker's share, and belongs to one of two.
-        assert!(crowding(&last) < 1.3, "{}", crowding(&last));
+        // A granule of these is an eighth of a worker's share. Which of two workers has it depends on what was counted when
+        // the stretches were last looked at: on threads that is another moment each time, and three such may come together.
+        assert!(crowding(&last) < 1.5, "{}", crowding(&last));
         let each = rt.task(()).claim(granules.read(0..GRANULES));
         let sum = each.submit_with(|(), held, _| (0..GRANULES).map(|at| *held.get(at)).sum::<u64>());
         assert_eq!(sum.join().unwrap(), 60 + 7 * 2000);
