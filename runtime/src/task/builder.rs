@@ -59,7 +59,7 @@ pub(crate) mod sealed {
         ///
         /// # Safety
         ///
-        /// It was allocated by this spawner in this class, and nobody uses it.
+        /// It was allocated by a spawner of the same runtime in this class, and nobody uses it.
         #[doc(hidden)]
         unsafe fn give_back(&mut self, class: SizeClass, task: NonNull<Task>);
         /// Draws a ticket of a group.

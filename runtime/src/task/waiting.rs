@@ -1,11 +1,12 @@
 //! Tasks that wait, unspawned, for something else than a place in a pool.
 
+use super::Task;
 use super::builder::{Options, sealed::Spawn};
-use super::{MOST_OBJECTS, Task};
 use crate::annotation::Place;
 use crate::object::Fetch;
 use crate::pool::{Pool, Ranking};
 use crate::scheduler::Context;
+use alloc::boxed::Box;
 use core::ptr::NonNull;
 
 /// A task as its spawner left it: admitted and complete.
@@ -16,18 +17,11 @@ pub(super) enum Waiting {
     Bare(NonNull<Task>, Options),
     /// The same, of no epoch yet.
     Free(NonNull<Task>, Options),
-    /// As many envoys go to their homes.
-    Envoys([(usize, NonNull<Task>); MOST_OBJECTS], usize),
+    /// Envoys go to their homes. (In a box: what waits is mostly of the other kinds, and its place is not for the largest one.)
+    Envoys(Box<[(usize, NonNull<Task>)]>),
 }
 
 impl Waiting {
-    /// Of these envoys with their homes; there is one at least.
-    pub fn envoys(tasks: &[(usize, NonNull<Task>)]) -> Self {
-        let mut envoys = [tasks[0]; MOST_OBJECTS];
-        envoys[..tasks.len()].copy_from_slice(tasks);
-        Self::Envoys(envoys, tasks.len())
-    }
-
     /// Whether nothing is said of where the task goes.
     pub fn may_go_anywhere(&self) -> bool {
         matches!(self, Self::Bare(_, options) if matches!(options.place, Place::Here))
@@ -125,15 +119,16 @@ impl Waiting {
                     spawner.shared().epochs.end_wait();
                     spawner.send_bare(task, &options, meta);
                 }
-                Self::Envoys(mut envoys, count) => spawner.enlist(&mut envoys[..count]),
+                Self::Envoys(mut envoys) => spawner.enlist(&mut envoys),
             }
         }
     }
 }
 
-/// What a spawner does that leaves its task somewhere, by a `leave` of its own, and is `spawner` in all else.
+/// What a spawner does that leaves its task somewhere, by a `leave` of its own, and is `spawner` in all else. If it can lack something
+/// that its task needs, a method says whether it is there.
 macro_rules! leaves_its_task {
-    () => {
+    ($(if $may_allocate:ident)?) => {
         /// It is not the task that runs now which gets to the objects.
         const IN_TASK: bool = false;
 
@@ -157,6 +152,9 @@ macro_rules! leaves_its_task {
             &mut self,
             class: $crate::memory::SizeClass,
         ) -> Option<core::ptr::NonNull<$crate::task::Task>> {
+            $(if !self.$may_allocate() {
+                return None;
+            })?
             self.spawner.allocate(class)
         }
 
@@ -191,7 +189,7 @@ macro_rules! leaves_its_task {
         }
 
         unsafe fn enlist(&mut self, tasks: &mut [(usize, core::ptr::NonNull<$crate::task::Task>)]) {
-            self.leave($crate::task::waiting::Waiting::envoys(tasks));
+            self.leave($crate::task::waiting::Waiting::Envoys((&*tasks).into()));
         }
     };
 }

@@ -11,6 +11,7 @@ use crate::pool::Pool;
 use crate::sync::{AcqRel, Acquire, Guard, Relaxed, Release};
 use crate::task::builder::sealed::Spawn;
 use crate::task::quietly;
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use core::mem::{replace, take};
 use core::ptr::NonNull;
@@ -168,7 +169,7 @@ impl Stand {
             Ok(asked) if asked.are_within(&own.rights) => return true,
             Ok(asked) => asked,
             Err(failure) => {
-                own.failure = Some(failure);
+                own.failure = Some(Box::new(failure));
                 return true;
             }
         };
@@ -205,13 +206,13 @@ impl Stand {
         if !task.may_go_anywhere() || own.rights.is_empty() {
             return task.send(*spawner);
         }
-        let known = own.home;
+        let known = own.home.map(|home| home as usize);
         let home = known.unwrap_or_else(|| lines.homes.visit(&own.rights));
         match goal {
             Goal::Home => {
                 if known.is_none() {
                     lines.homes.begin(home);
-                    own.home = Some(home);
+                    own.home = Some(home as u32);
                 }
                 task.send_to(home, true, *spawner);
             }

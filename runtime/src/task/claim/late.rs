@@ -52,13 +52,13 @@ impl Stand {
     /// # Safety
     ///
     /// As for [`enter`](Self::enter); and it may be late.
-    pub(super) unsafe fn enter_late(&self, grants: &mut Grants<'_, impl Spawn>) {
+    pub(super) unsafe fn enter_late(stand: NonNull<Self>, grants: &mut Grants<'_, impl Spawn>) {
         // SAFETY: it stands nowhere, so it is the spawner's.
-        let own = unsafe { self.own() };
+        let (this, own) = unsafe { (stand.as_ref(), stand.as_ref().own()) };
         // To send it where that is at home.
-        self.foresee(own, From::Lines).into_iter().for_each(|granted| Self::tell(granted, grants));
+        this.foresee(own, From::Lines).into_iter().for_each(|granted| Self::tell(granted, grants));
         // SAFETY: as above.
-        unsafe { Self::send_late(self.into(), None, grants) };
+        unsafe { Self::send_late(stand, None, grants) };
     }
 
     /// Sends a task that was left here, to claim when a worker gets to it what it could not have or has not claimed yet.

@@ -14,6 +14,7 @@
 //! | `stand` | a task that stands in the lines of all that it has claimed |
 //! | `grant` | what becomes of tasks when granules are taken and given back |
 //! | `late` | tasks that claim when a worker gets to them |
+//! | `owner` | who keeps a stand, and in what memory |
 //! | `spawner` | how a task gets there, and what it does when it is over |
 //! | `directory` | where things are, to be looked up before anything is claimed |
 //! | `held` | what a task that has its granules sees of their data |
@@ -30,6 +31,7 @@ mod held;
 mod homes;
 mod late;
 mod line;
+mod owner;
 mod pool;
 mod rights;
 mod spawner;

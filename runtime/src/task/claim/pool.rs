@@ -195,7 +195,7 @@ impl Stand {
             own.rounds += 1;
             let locked = pool.widened(&asked);
             self.lines().lock(worker, &locked);
-            own.locked = Some(worker);
+            own.locked = Some(worker as u32);
             // What is locked without need is not the task's.
             let settled = match &mut own.plan {
                 None => Some(asked),

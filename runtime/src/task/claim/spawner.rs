@@ -3,6 +3,7 @@
 use super::ask::Claim;
 use super::granules::{Granules, Whole};
 use super::held::{Held, Poison, mend};
+use super::owner::StandOf;
 use super::stand::Stand;
 use crate::scheduler::Context;
 use crate::task::builder::{Options, Order, sealed::Spawn};
@@ -18,14 +19,19 @@ use core::ptr::NonNull;
 /// A spawner whose task claims granules.
 pub struct Claiming<P: Spawner> {
     spawner: P,
-    stand: Arc<Stand>,
+    stand: StandOf,
     has_task: bool,
 }
 
 impl<P: Spawner> Claiming<P> {
+    /// There is no task without.
+    fn has_stand(&self) -> bool {
+        self.stand.is_there()
+    }
+
     fn leave(&mut self, task: Waiting) {
-        // SAFETY: this is the task's spawner.
-        unsafe { self.stand.leave_here(task) };
+        // SAFETY: this is the task's spawner, and there is a stand where there is a task.
+        unsafe { self.stand.get().as_ref().leave_here(task) };
         self.has_task = true;
     }
 }
@@ -33,14 +39,17 @@ impl<P: Spawner> Claiming<P> {
 impl<P: Spawner> Drop for Claiming<P> {
     fn drop(&mut self) {
         if self.has_task {
-            // SAFETY: the task was left above, and its sink keeps the stand.
-            unsafe { self.stand.enter(&mut self.spawner) };
+            // SAFETY: the task was left above, and keeps the stand from now on.
+            unsafe { Stand::enter(self.stand.get(), &mut self.spawner) };
+        } else {
+            // SAFETY: without a task nobody else uses it.
+            unsafe { self.stand.free(&mut self.spawner) };
         }
     }
 }
 
 impl<P: Spawner> Spawn for Claiming<P> {
-    leaves_its_task!();
+    leaves_its_task!(if has_stand);
 
     fn admit(&mut self, options: &Options) -> Meta {
         // A follow-up may claim what only its parent's epoch keeps alive: it is of the same operation in any case.
@@ -55,7 +64,7 @@ impl<P: Spawner> Spawn for Claiming<P> {
 /// Where a task with a claim belongs to: to a group or none, and to its stand at these granules.
 pub struct Within<'g, M, D: Send + Sync + 'static = ()> {
     membership: M,
-    stand: Arc<Stand>,
+    stand: StandOf,
     /// Until the task is spawned, a handle keeps them.
     granules: PhantomData<&'g Granules<D>>,
 }
@@ -73,7 +82,7 @@ impl<M: Membership, D: Send + Sync + 'static> Membership for Within<'_, M, D> {
 /// Gives the granules back when the task is over, and then tells another sink.
 pub struct Leaving<K> {
     sink: K,
-    stand: Arc<Stand>,
+    stand: StandOf,
 }
 
 impl<K: Sink<()>> Sink<()> for Leaving<K> {
@@ -84,21 +93,21 @@ impl<K: Sink<()>> Sink<()> for Leaving<K> {
     unsafe fn is_ready(this: *const Self, task: NonNull<Task>, cx: &mut Context) -> bool {
         // SAFETY: the sink is there as long as the task is, which keeps the stand. (Nothing is borrowed of either for longer than
         // this: another worker may have both as soon as the task waits.)
-        unsafe {
-            let stand = NonNull::new_unchecked(Arc::as_ptr(&(*this).stand).cast_mut());
-            Stand::is_ready(stand, task, cx)
-        }
+        unsafe { Stand::is_ready((*this).stand.get(), task, cx) }
     }
 
     fn start(&self, cx: &mut Context) -> Result<(), JoinError> {
         let own = self.sink.start(cx);
         // SAFETY: this is the task's.
-        JoinError::first_of(own, unsafe { self.stand.start(cx.worker()) })
+        JoinError::first_of(own, unsafe { self.stand.get().as_ref().start(cx.worker()) })
     }
 
     fn complete(self, outcome: Result<(), JoinError>, mut cx: &mut Context) {
         // SAFETY: this is the task's, which is over.
-        unsafe { self.stand.leave(&mut cx) };
+        unsafe {
+            self.stand.get().as_ref().leave(&mut cx);
+            self.stand.free(&mut cx);
+        }
         self.sink.complete(outcome, cx);
     }
 
@@ -131,7 +140,7 @@ impl<P: Immediate, A, M: Membership> TaskBuilder<P, A, M> {
         D: Send + Sync + 'static,
     {
         let claim = claim.into();
-        let (Order { spawner, options }, access, membership) = self.into_parts();
+        let (Order { mut spawner, options }, access, membership) = self.into_parts();
         let whole = claim.whole;
         let shared = &whole.lines.shared;
         assert!(Arc::ptr_eq(shared, spawner.shared()), "granules are claimed by a task of another runtime");
@@ -141,8 +150,8 @@ impl<P: Immediate, A, M: Membership> TaskBuilder<P, A, M> {
                 || planted!("held-claimed-by-strangers"),
             "a claim by what a task holds is for its follow-ups: others need a handle of the granules"
         );
-        let stand = Arc::new(Stand::new(whole, claim.asked, claim.terms));
-        let spawner = Claiming { spawner, stand: stand.clone(), has_task: false };
+        let stand = StandOf::new(&mut spawner, || Stand::new(whole, claim.asked, claim.terms));
+        let spawner = Claiming { spawner, stand, has_task: false };
         TaskBuilder::of_parts(
             Order { spawner, options },
             access,
@@ -163,8 +172,8 @@ impl<P: Spawner, A, M: Membership, D: Send + Sync + 'static> TaskBuilder<P, A, W
         A: AccessSet,
         F: for<'v, 'h> FnOnce(A::View<'v>, Held<'h, D>, &mut Context) + Send + 'static,
     {
-        let stand = self.membership().stand.clone();
-        self.spawn(move |view, cx| run_with(&stand, cx, |held, cx| body(view, held, cx)));
+        let stand = self.membership().stand;
+        self.spawn(move |view, cx| run_with(stand, cx, |held, cx| body(view, held, cx)));
     }
 
     /// As [`submit`](Self::submit), for a task that sees the data of its granules: see [`spawn_with`](Self::spawn_with).
@@ -178,17 +187,19 @@ impl<P: Spawner, A, M: Membership, D: Send + Sync + 'static> TaskBuilder<P, A, W
         F: for<'v, 'h> FnOnce(A::View<'v>, Held<'h, D>, &mut Context) -> R + Send + 'static,
         R: Send + 'static,
     {
-        let stand = self.membership().stand.clone();
-        self.submit(move |view, cx| run_with(&stand, cx, |held, cx| body(view, held, cx)))
+        let stand = self.membership().stand;
+        self.submit(move |view, cx| run_with(stand, cx, |held, cx| body(view, held, cx)))
     }
 }
 
 /// Runs the body of the task whose stand this is.
 fn run_with<D: Send + Sync + 'static, R>(
-    stand: &Stand,
+    stand: StandOf,
     cx: &mut Context,
     body: impl FnOnce(Held<'_, D>, &mut Context) -> R,
 ) -> R {
+    // SAFETY: the task runs, and keeps it.
+    let stand = unsafe { stand.get().as_ref() };
     let whole: &dyn Any = stand.whole();
     let whole: &Whole<D> = whole.downcast_ref().expect("the claim was for granules of this type");
     // SAFETY: this is in the task.

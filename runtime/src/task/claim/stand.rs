@@ -40,8 +40,8 @@ pub(crate) struct Stand {
     own: UnsafeCell<Own>,
 }
 
-/// The places of a task, in order of granules, each once. Most tasks have few.
-pub(super) type Places = SmallVec<[Place; 3]>;
+/// The places of a task, in order of granules, each once. Most tasks have one at most: who claims late, and need not wait, has none.
+pub(super) type Places = SmallVec<[Place; 1]>;
 
 #[derive(Default)]
 pub(super) struct Own {
@@ -58,11 +58,11 @@ pub(super) struct Own {
     /// It has claimed nothing yet.
     pub late: Option<Late>,
     /// What the plan has come to.
-    pub failure: Option<JoinError>,
+    pub failure: Option<Box<JoinError>>,
     /// The worker that the task was sent to since it is at home there.
-    pub home: Option<usize>,
+    pub home: Option<u32>,
     /// The worker whose slot in the pool of locks says what it has.
-    pub locked: Option<usize>,
+    pub locked: Option<u32>,
     /// The [buckets](super::toggle) that are locked for the task; none if those who run it see to that.
     pub buckets: Option<Box<[u32]>>,
     /// The task has been seen to begin.
@@ -151,21 +151,22 @@ impl Stand {
     ///
     /// # Safety
     ///
-    /// The caller has left the task here, and something that is the task's keeps this until the task has run.
-    pub unsafe fn enter(&self, spawner: &mut impl Spawn) {
+    /// The caller has left the task here, which keeps the stand from now on: nothing of it may be left when this returns.
+    pub unsafe fn enter(stand: NonNull<Self>, spawner: &mut impl Spawn) {
         let mut grants = Grants::new(spawner);
-        // SAFETY: by the caller's promise.
+        // SAFETY: by the caller's promise. What the lines are made of stays: the task is of an epoch, or a handle is still there.
         unsafe {
-            if let Some(toggle) = &self.lines().toggle {
-                self.enter_bucket(toggle, grants.spawner);
-            } else if self.lines().pool.is_some() {
-                Self::send(self.into(), &mut grants);
-            } else if self.may_be_late() {
-                self.enter_late(&mut grants);
-            } else if self.own().plan.is_some() {
-                grants.plan(self.into());
+            let (lines, this) = ((*stand.as_ptr()).lines(), stand.as_ref());
+            if let Some(toggle) = &lines.toggle {
+                Self::enter_bucket(stand, toggle, grants.spawner);
+            } else if lines.pool.is_some() {
+                Self::send(stand, &mut grants);
+            } else if this.may_be_late() {
+                Self::enter_late(stand, &mut grants);
+            } else if this.own().plan.is_some() {
+                grants.plan(stand);
             } else {
-                Self::line_up(self.into(), &mut grants);
+                Self::line_up(stand, &mut grants);
             }
             Self::consider_all(&mut grants);
         }
@@ -180,7 +181,7 @@ impl Stand {
         match outcome {
             Ok(asked) => own.rights = asked.rights(),
             Err(failure) => {
-                own.failure = Some(failure);
+                own.failure = Some(Box::new(failure));
                 quietly(|| own.plan = None);
             }
         }
@@ -215,7 +216,7 @@ impl Stand {
         // SAFETY: by the caller's promise.
         let own = unsafe { self.own() };
         if let Some(failure) = take(&mut own.failure) {
-            return Err(failure);
+            return Err(*failure);
         }
         let lines = self.lines();
         let obtained = match (&lines.pool, &lines.toggle) {
@@ -261,14 +262,14 @@ impl Stand {
         let lines = self.lines();
         if let Some(pool) = &lines.pool {
             // One that was cancelled has nothing.
-            own.locked.into_iter().for_each(|worker| pool.end(worker, &lines.shared));
+            own.locked.into_iter().for_each(|worker| pool.end(worker as usize, &lines.shared));
             return;
         }
         if let Some(toggle) = &lines.toggle {
             return toggle.unlock(&take(&mut own.buckets).unwrap_or_default());
         }
         if let Some(home) = own.home {
-            lines.homes.over(home);
+            lines.homes.over(home as usize);
         }
         let mut grants = Grants::at_end(spawner);
         match own.late {

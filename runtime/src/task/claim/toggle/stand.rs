@@ -8,7 +8,9 @@ use crate::task::JoinError;
 use crate::task::builder::sealed::Spawn;
 use crate::task::quietly;
 use crate::task::waiting::Waiting;
+use alloc::boxed::Box;
 use core::mem::take;
+use core::ptr::NonNull;
 
 impl Stand {
     /// Has the task wait in the bucket that it claims something of; or sends it, if it is bound to anything.
@@ -16,18 +18,22 @@ impl Stand {
     /// # Safety
     ///
     /// As for [`enter`](Self::enter).
-    pub(in super::super) unsafe fn enter_bucket(&self, toggle: &Toggle, spawner: &mut impl Spawn) {
+    pub(in super::super) unsafe fn enter_bucket(
+        stand: NonNull<Self>,
+        toggle: &Toggle,
+        spawner: &mut impl Spawn,
+    ) {
         // SAFETY: by the caller's promise.
-        let own = unsafe { self.own() };
+        let (this, own) = unsafe { (stand.as_ref(), stand.as_ref().own()) };
         let waits = own.task.as_ref().is_some_and(Waiting::may_go_anywhere);
         if waits {
-            self.foresee(own, From::Buckets);
+            this.foresee(own, From::Buckets);
         }
         if waits && own.failure.is_none() && !own.rights.is_empty() {
             // SAFETY: by the caller's promise.
             unsafe {
                 own.task.as_ref().expect("it is there").note(spawner);
-                toggle.put(self.into(), spawner);
+                toggle.put(stand, spawner);
             }
         } else if let Some(task) = own.task.take() {
             task.send(spawner);
@@ -50,7 +56,7 @@ impl Stand {
                     own.rights = if is_patient { asked } else { self.everything() }.rights();
                 }
                 Err(failure) => {
-                    own.failure = Some(failure);
+                    own.failure = Some(Box::new(failure));
                     settled = true;
                 }
             }
@@ -76,6 +82,6 @@ impl Stand {
                 toggle.unlock(&covered);
             }
         }
-        take(&mut own.failure).map_or(Ok(()), Err)
+        take(&mut own.failure).map_or(Ok(()), |failure| Err(*failure))
     }
 }
