@@ -2,6 +2,7 @@
 
 use super::slab::{Location, Record, Slab};
 use crate::Node;
+use smallvec::{SmallVec, smallvec};
 use std::collections::HashSet;
 use std::ops::{Index, IndexMut};
 use xtasking::Held;
@@ -117,14 +118,15 @@ impl<T: Send + Sync + 'static> IndexMut<Node> for View<'_, T> {
 
 /// A walk to all nodes below one.
 pub(super) struct Walk {
-    open: Vec<Node>,
+    /// Most sub-trees are small, so that this needs no memory of its own.
+    open: SmallVec<[Node; 32]>,
     /// Nodes with several parents that it has met.
     shared: HashSet<Node>,
 }
 
 impl Walk {
     pub fn from(node: Node) -> Self {
-        Self { open: vec![node], shared: HashSet::new() }
+        Self { open: smallvec![node], shared: HashSet::new() }
     }
 
     pub fn pop(&mut self) -> Option<Node> {
@@ -135,7 +137,9 @@ impl Walk {
     pub fn go_on<T>(&mut self, record: &Record<T>) -> bool {
         let is_new = record.parents.len() < 2 || self.shared.insert(record.node);
         if is_new {
-            self.open.extend(record.children.iter().rev());
+            let before = self.open.len();
+            self.open.extend_from_slice(&record.children);
+            self.open[before..].reverse();
         }
         is_new
     }
