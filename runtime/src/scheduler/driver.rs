@@ -56,6 +56,8 @@ const BURST: usize = 32;
 const LOOKS: u32 = under_model(2000, 1) as u32;
 /// The first of these looks follow each other at once: a reply that is on its way is worth it, and a pause is long.
 const EAGER_LOOKS: u32 = under_model(500, 0) as u32;
+/// So many of the others lie between two moments at which a thread that has work may go before: who spawns from outside, most often.
+const BETWEEN_YIELDS: u32 = 64;
 /// The number of no plan.
 const UNKNOWN: u64 = u64::MAX;
 
@@ -97,6 +99,9 @@ impl Driver {
                 Progress::Idle if idle < LOOKS && !self.shared.platform.is_oversubscribed() => {
                     idle += 1;
                     if idle > EAGER_LOOKS {
+                        if idle.is_multiple_of(BETWEEN_YIELDS) {
+                            yield_now();
+                        }
                         core::hint::spin_loop();
                     }
                 }
