@@ -41,7 +41,7 @@ impl<P: Spawner> Drop for Claiming<P> {
         if self.has_task {
             // SAFETY: the task was left above, and keeps the stand from now on.
             unsafe { Stand::enter(self.stand.get(), &mut self.spawner) };
-        } else {
+        } else if !planted!("unspawned-stand-kept") {
             // SAFETY: without a task nobody else uses it.
             unsafe { self.stand.free(&mut self.spawner) };
         }
@@ -106,7 +106,9 @@ impl<K: Sink<()>> Sink<()> for Leaving<K> {
         // SAFETY: this is the task's, which is over.
         unsafe {
             self.stand.get().as_ref().leave(&mut cx);
-            self.stand.free(&mut cx);
+            if !planted!("stand-kept") {
+                self.stand.free(&mut cx);
+            }
         }
         self.sink.complete(outcome, cx);
     }

@@ -242,6 +242,35 @@ fn a_refused_task_claims_nothing() {
     }
 }
 
+/// What a claim needs is there for the next one when its task is over, or was never spawned.
+#[test]
+fn what_a_claim_needs_is_given_back() {
+    for control in CONTROLS {
+        let (_watched, _blame) = (watchdog(), Blame(control));
+        let setting = Setting::Simulation { cores: 2, seed: 7 };
+        let rt = setting.builder().memory_limit(1 << 20).counters(true).build().unwrap();
+        let granules = granules_of(&rt, control, [0u32; 8]);
+        let (rounds, each) = if cfg!(miri) { (2, 10) } else { (20, 500) };
+        for _ in 0..rounds {
+            let group = rt.group();
+            for number in 0..each {
+                drop(rt.task(()).claim(granules.write(0..8)));
+                let granule = number % 8;
+                let claim = granules.planned(move |sight| sight.write(granule..granule + 1));
+                // Some get in line, and some need not.
+                let claim = if number % 3 > 0 { claim.unordered() } else { claim };
+                let task = rt.task(()).of(&group).claim(claim);
+                task.spawn_with(move |(), mut held, _| *held.get_mut(granule) += 1);
+            }
+            group.wait().unwrap();
+        }
+        let sum = rt.task(()).claim(granules.read(0..8));
+        let sum = sum.submit_with(|(), held, _| (0..8).map(|granule| *held.get(granule)).sum::<u32>());
+        assert_eq!(sum.join().unwrap(), rounds * each);
+        assert_eq!(rt.counters().unwrap().allocations.refused, 0);
+    }
+}
+
 /// Who reads a granule finds the version that it has until somebody writes it.
 #[test]
 #[cfg_attr(miri, ignore = "on threads of the system")]
