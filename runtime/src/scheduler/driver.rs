@@ -52,12 +52,13 @@ pub enum Progress {
 
 /// Tasks that a thread runs between looks at the inbox.
 const BURST: usize = 32;
-/// An idle worker looks this often before it sleeps: some 20 µs, longer than a round trip, shorter than a time slice.
+/// An idle worker looks this often before it sleeps: some 20 µs, longer than a round trip, shorter than a time slice. (If nobody
+/// else wants its core.)
 const LOOKS: u32 = under_model(2000, 1) as u32;
 /// The first of these looks follow each other at once: a reply that is on its way is worth it, and a pause is long.
 const EAGER_LOOKS: u32 = under_model(500, 0) as u32;
 /// So many of the others lie between two moments at which a thread that has work may go before: who spawns from outside, most often.
-const BETWEEN_YIELDS: u32 = 64;
+const BETWEEN_YIELDS: u32 = 256;
 /// The number of no plan.
 const UNKNOWN: u64 = u64::MAX;
 

@@ -368,10 +368,10 @@ impl Builder {
         self
     }
 
-    /// How many bytes of memory the descriptors of all tasks may take together, in pages of at least 64 KiB. A task that
-    /// there is no room for is not spawned: its handle says [`JoinError::OutOfMemory`](crate::JoinError::OutOfMemory),
-    /// or the hook of [`on_failure`](Self::on_failure) is told. Without this it is half of what the process may use, as
-    /// far as the platform says ([`Platform::memory`]).
+    /// How many bytes of memory the descriptors of all tasks, and 256 bytes for each [claim](crate::TaskBuilder::claim), may take
+    /// together, in pages of at least 64 KiB. A task that there is no room for is not spawned: its handle says
+    /// [`JoinError::OutOfMemory`](crate::JoinError::OutOfMemory), or the hook of [`on_failure`](Self::on_failure) is told. Without
+    /// this it is half of what the process may use, as far as the platform says ([`Platform::memory`]).
     ///
     /// A worker may keep up to 56 KiB of free descriptors to itself, so less than 1 MiB, and 128 KiB for each worker,
     /// makes little sense.

@@ -52,10 +52,10 @@ pub(crate) mod sealed {
         /// The priority of tasks that are told of none.
         #[doc(hidden)]
         fn priority(&self) -> Priority;
-        /// A descriptor of that size class, uninitialised; `None` if there is no memory left.
+        /// A block of that size class for a descriptor, or for what a task waits at, uninitialised; `None` if there is no memory left.
         #[doc(hidden)]
         fn allocate(&mut self, class: SizeClass) -> Option<NonNull<Task>>;
-        /// Gives a descriptor back.
+        /// Gives such a block back.
         ///
         /// # Safety
         ///

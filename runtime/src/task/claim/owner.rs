@@ -6,6 +6,7 @@
 use super::stand::Stand;
 use crate::memory::SizeClass;
 use crate::task::builder::sealed::Spawn;
+use crate::task::quietly;
 use core::ptr::NonNull;
 
 /// The stand of a task, as long as that is there; or none, if there was no memory left. Then there will be no task either.
@@ -14,6 +15,8 @@ pub(super) struct StandOf(Option<NonNull<Stand>>);
 
 // SAFETY: no more than a place; who may use what is there is said by `Stand`, which is Send and Sync.
 unsafe impl Send for StandOf {}
+// SAFETY: as above.
+unsafe impl Sync for StandOf {}
 
 impl StandOf {
     const CLASS: SizeClass = match SizeClass::for_size(size_of::<Stand>()) {
@@ -30,9 +33,11 @@ impl StandOf {
             );
         }
         let block = spawner.allocate(Self::CLASS).map(NonNull::cast);
-        if let Some(block) = block {
+        match block {
             // SAFETY: it is fresh, and large enough.
-            unsafe { block.write(stand()) };
+            Some(block) => unsafe { block.write(stand()) },
+            // What was to be in it is the application's, too.
+            None => quietly(|| drop(stand)),
         }
         Self(block)
     }

@@ -211,6 +211,14 @@ fn what_a_task_holds_is_claimed_by_its_follow_ups_only() {
     });
 }
 
+struct PanicsAtEnd;
+
+impl Drop for PanicsAtEnd {
+    fn drop(&mut self) {
+        panic!("at the end");
+    }
+}
+
 /// A runtime that is out of memory refuses tasks with their claims; those that stand in line already come.
 #[test]
 fn a_refused_task_claims_nothing() {
@@ -236,9 +244,17 @@ fn a_refused_task_claims_nothing() {
             spawned += 1;
         }
         assert!(matches!(lock(&failures)[0], JoinError::OutOfMemory));
+        // It is refused as a whole, whatever its plan does at its end.
+        let panics = PanicsAtEnd;
+        let claim = granules.planned(move |sight| {
+            let _ = &panics;
+            sight.write(0..1);
+        });
+        rt.task(()).claim(claim).spawn_with(|(), mut held, _| *held.get_mut(0) += 1);
+        assert_eq!(lock(&failures).len(), 2);
         rt.shutdown(xtasking::Shutdown::Drain);
         assert_eq!(dropped.load(Relaxed), spawned);
-        assert_eq!(lock(&failures).len(), 1);
+        assert_eq!(lock(&failures).len(), 2);
     }
 }
 
