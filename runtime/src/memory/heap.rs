@@ -1,4 +1,5 @@
-//! The heap of a core: where task descriptors, and what goes with claims, come from and go to, without a lock or an atomic instruction.
+//! The heap of a core: where task descriptors, and what goes with claims, come from and go to, without a lock or an atomic
+//! instruction.
 //!
 //! For each class a core has a *magazine*, an array of at most two batches of free blocks, whose last block, which is
 //! still in the cache, is used first. An empty magazine gets a batch from the node heap, a full one gives it the batch

@@ -19,8 +19,9 @@ pub enum JoinError {
     Poisoned,
     /// A link led it to an object of another runtime, whose tasks nothing keeps apart from those of this one.
     Foreign,
-    /// There was no memory for its descriptor, or for what it claims: the limit of [`Builder::memory_limit`](crate::Builder::memory_limit) is
-    /// reached, or the platform has no more. The spawn failed before anything else happened; the body was dropped.
+    /// There was no memory for its descriptor, or for what it claims: the limit of
+    /// [`Builder::memory_limit`](crate::Builder::memory_limit) is reached, or the platform has no more. The spawn
+    /// failed before anything else happened; the body was dropped.
     OutOfMemory,
     /// Who was to complete it was dropped without doing so.
     Abandoned,

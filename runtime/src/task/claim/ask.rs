@@ -60,10 +60,11 @@ impl<D: Send + Sync + 'static> Granules<D> {
 
     /// A claim to what `plan` names, which depends on what it sees.
     ///
-    /// The plan is called when the task is spawned, by who spawns it, and again, by whoever gives granules back (or by the worker
-    /// that gets to it, if it needs [no order](Claim::unordered)), when the task has all that was named: as often as it sees or names something that the task does not have. Then the task runs. So all that
-    /// the plan saw in the end stays as it saw it until the task is over, and what it did to find out, the task's body can do
-    /// again. As nobody holds granules while waiting for others, there is no circle of tasks that wait.
+    /// The plan is called when the task is spawned, by who spawns it, and again, by whoever gives granules back (or by the
+    /// worker that gets to it, if it needs [no order](Claim::unordered)), when the task has all that was named: as often as it
+    /// sees or names something that the task does not have. Then the task runs. So all that the plan saw in the end stays as it
+    /// saw it until the task is over, and what it did to find out, the task's body can do again. As nobody holds granules while
+    /// waiting for others, there is no circle of tasks that wait.
     ///
     /// It should be short, and not depend on anything but what it sees. If it panics, so does the task. One that
     /// has changed its mind too often gets all granules, to write.

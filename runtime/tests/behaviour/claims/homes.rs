@@ -75,13 +75,14 @@ fn stretches_follow_where_tasks_crowd() {
         assert!(crowding(&first) > 3.0, "it was crowded before: {first:?}");
         // What is spawned in one go is spread by what was known then.
         (0..6).for_each(|_| _ = visit(&rt, &granules, 2000, skewed));
-        let last = visit(&rt, &granules, 2000, skewed);
+        let mut last: Vec<f64> = (0..5).map(|_| crowding(&visit(&rt, &granules, 2000, skewed))).collect();
         // A granule of these is an eighth of a worker's share. Which of two workers has it depends on what was counted when
-        // the stretches were last looked at: on threads that is another moment each time, and three such may come together.
-        assert!(crowding(&last) < 1.5, "{}", crowding(&last));
+        // the stretches were last looked at: on threads that is another moment each time, so one look may be unlucky.
+        last.sort_by(f64::total_cmp);
+        assert!(last[2] < 1.3, "{last:?}");
         let each = rt.task(()).claim(granules.read(0..GRANULES));
         let sum = each.submit_with(|(), held, _| (0..GRANULES).map(|at| *held.get(at)).sum::<u64>());
-        assert_eq!(sum.join().unwrap(), 60 + 7 * 2000);
+        assert_eq!(sum.join().unwrap(), 60 + 11 * 2000);
     });
 }
 
