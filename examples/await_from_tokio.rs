@@ -1,4 +1,5 @@
-//! Handles are futures: requests that come in through an async executor wait for tasks without blocking a thread.
+//! How to await tasks from an async executor: requests that arrive in tokio update a shared object
+//! through the runtime. A task's handle is a future, so no thread blocks.
 //!
 //! `cargo run --release -p xtasking-examples --example await_from_tokio`
 
@@ -9,7 +10,8 @@ use std::error::Error;
 use std::sync::Arc;
 use xtasking::{JoinError, Object, Plain, Runtime};
 
-/// What a server might share between its requests; clones share the same runtime and the same object.
+/// The state that a server shares between its requests. Clones refer to the same runtime and the
+/// same object.
 #[derive(Clone)]
 struct Shop {
     rt: Arc<Runtime>,
@@ -17,7 +19,8 @@ struct Shop {
 }
 
 impl Shop {
-    /// Takes some pieces of an item from the stock, all or none.
+    /// Takes some pieces of an item from the stock. Returns false, without taking any, if there are
+    /// too few.
     async fn order(&self, item: &'static str, pieces: u32) -> Result<bool, JoinError> {
         let order = self.rt.task(self.stock.write()).submit(move |stock, _cx| match stock.get_mut(item) {
             Some(left) if *left >= pieces => {
@@ -26,14 +29,15 @@ impl Shop {
             }
             _ => false,
         });
-        // While the task waits and runs, this thread of the executor does something else. Dropping the handle instead
-        // would let the task run by itself.
+        // While the task is pending or running, the executor's thread does something else. Dropping
+        // the handle would detach the task.
         order.await
     }
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    // Made outside of the executor: dropping the runtime waits for its tasks, which no async function should do.
+    // Create the runtime outside of the executor: dropping it waits for its tasks, which an async
+    // function must not do.
     let rt = Arc::new(Runtime::builder().workers(2).build()?);
     let stock = rt.plain(BTreeMap::from([("screws", 1000), ("hammers", 3)])).build();
     serve(Shop { rt: rt.clone(), stock })
@@ -41,7 +45,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 #[tokio::main(worker_threads = 2)]
 async fn serve(shop: Shop) -> Result<(), Box<dyn Error>> {
-    // Requests, each a task of the executor. There are screws for 100 of them.
+    // Each request is a task of the executor. There are screws for 100 of them.
     let requests: Vec<_> = (0..150)
         .map(|_| {
             let shop = shop.clone();
@@ -54,7 +58,7 @@ async fn serve(shop: Shop) -> Result<(), Box<dyn Error>> {
     }
     assert_eq!(served, 100);
 
-    // Several handles can be waited for at once.
+    // Several handles can be awaited at once.
     let (few, many, none) =
         tokio::join!(shop.order("hammers", 2), shop.order("hammers", 2), shop.order("anvils", 1));
     assert_eq!(u32::from(few?) + u32::from(many?), 1, "there are only three hammers");

@@ -1,4 +1,5 @@
-//! Work that divides itself: a sort by joins, and the same for each of many items.
+//! How to divide work recursively (fork-join): a parallel quicksort by `join`, and loops over
+//! ranges and slices by `over`.
 //!
 //! `cargo run --release -p xtasking-examples --example divide_and_conquer`
 
@@ -6,9 +7,9 @@
 
 use xtasking::{Fork, Runtime};
 
-/// Sorts numbers around a middle one, both sides perhaps at the same time.
+/// Sorts numbers around their median, possibly both halves in parallel.
 fn sort(numbers: &mut [u64], mut cx: Fork<'_>) {
-    // A join costs a few nanoseconds, so only what sorts faster than that is not divided.
+    // A join costs a few nanoseconds: divide only what takes much longer to sort.
     if numbers.len() <= 32 {
         return numbers.sort_unstable();
     }
@@ -23,17 +24,17 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut numbers: Vec<u64> =
         (0..1_000_000u64).map(|index| index.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
 
-    // From a plain thread into the runtime and back; what is borrowed stays where it is.
+    // A plain thread runs the work on the runtime and waits for it. So the closure may borrow.
     rt.run(|cx| sort(&mut numbers, cx))?;
     assert!(numbers.is_sorted());
 
-    // Ranges and slices, in pieces that the runtime chooses.
+    // Loops over ranges and slices. The runtime chooses the size of the pieces.
     let (gaps, widest) = rt.run(|mut cx| {
         let gaps = cx.over(1..numbers.len()).map(|index| numbers[index] - numbers[index - 1]);
         let widest = cx.over(&gaps[..]).reduce(|| 0, |widest, gap| widest.max(*gap), u64::max);
         (gaps, widest)
     })?;
     assert_eq!(gaps.iter().max(), Some(&widest));
-    println!("{} numbers sorted, the widest gap between two is {widest}", numbers.len());
+    println!("{} numbers sorted; the widest gap between two neighbours is {widest}", numbers.len());
     Ok(())
 }

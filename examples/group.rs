@@ -1,4 +1,5 @@
-//! Tasks that are waited for together: files of words are counted side by side, and what comes then is a task as well.
+//! How to wait for many tasks together: tasks of a group count the words of several files, and a
+//! task runs after all of them.
 //!
 //! `cargo run --release -p xtasking-examples --example group`
 
@@ -9,13 +10,14 @@ use xtasking::{Context, Object, Plain, Priority, Runtime};
 
 type Counts = Object<Plain<HashMap<String, u64>>>;
 
-/// Counts the words of a text, a part at a time: a long one is divided, and the parts are siblings of this task.
+/// Counts words, 100 at a time. Tasks for the rest join the group of the running task as its
+/// siblings.
 fn count(mut words: Vec<String>, counts: Counts, cx: &mut Context) {
     while words.len() > 100 {
         let (part, counts) = (words.split_off(words.len() - 100), counts.clone());
         cx.task(()).as_sibling().spawn(move |(), cx| count(part, counts, cx));
     }
-    // The group waits for this one, too.
+    // This one is a member of the group, too.
     cx.task(counts.write()).as_sibling().spawn(move |counts, _cx| {
         for word in words {
             *counts.entry(word).or_default() += 1;
@@ -35,7 +37,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         rt.task(()).of(&group).spawn(move |(), cx| count(words, counts, cx));
     }
 
-    // A task with objects and annotations, which waits until all of that is over; nobody is blocked meanwhile.
+    // A task with objects and annotations that runs once the group is done. No thread is blocked
+    // meanwhile.
     let [even, odd] = &counts;
     let sum = rt.task((even.read(), odd.read(), total.write())).priority(Priority::High).after(group);
     let sum = sum.submit(|(even, odd, total), _cx| {
@@ -44,14 +47,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     });
     assert_eq!(sum.join()?, (0..20).map(|file| 50 * file).sum());
 
-    // Without objects it is told whether all went well.
+    // A task without objects gets the outcome of the group.
     let (promise, outcome) = rt.promise();
     let group = rt.group();
     rt.task(()).of(&group).spawn(|(), _cx| ());
     group.then(&rt, move |outcome, _cx| promise.fulfil(outcome.is_ok()));
     assert!(outcome.join()?);
 
-    // Or a plain thread waits.
+    // A plain thread can wait for a group, too.
     let group = rt.group();
     let most = rt.task(even.read()).of(&group).submit(|even, _cx| even.values().max().copied());
     group.wait()?;

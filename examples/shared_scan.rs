@@ -1,6 +1,7 @@
-//! Many queries, one scan: bookings of flights, and a batch of queries by whatever column each of them likes.
+//! Answers many queries with one scan: a batch of queries by different columns of a table of
+//! bookings.
 //!
-//! `cargo run --release -p xtasking-examples --example shared_scan`, and with a number after `--` for more bookings.
+//! `cargo run --release -p xtasking-examples --example shared_scan -- [bookings]`
 
 #![forbid(unsafe_code)]
 
@@ -15,7 +16,7 @@ use xtasking_columns::{Aggregate, Batch, Change, Filter, Query, Table};
 
 const COLUMNS: [&str; 5] = ["booking", "flight", "day", "fare", "status"];
 
-/// Numbers that look as if they came by chance.
+/// Returns a pseudorandom number.
 fn mixed(number: i64) -> i64 {
     (number.wrapping_mul(0x5851_f42d_4c95_7f2d) >> 20).wrapping_abs()
 }
@@ -25,14 +26,14 @@ fn bookings(schema: &SchemaRef, numbers: std::ops::Range<i64>) -> RecordBatch {
         Arc::new(Int64Array::from_iter_values(numbers.clone().map(value)))
     };
     let columns = vec![
-        // Three passengers each.
+        // Each booking has three passengers.
         column(&|number| number / 3),
         column(&|number| mixed(number) % 2000),
         column(&|number| mixed(number + 1) % 330),
         column(&|number| 50 + mixed(number + 2) % 950),
         column(&|number| mixed(number + 3) % 5),
     ];
-    RecordBatch::try_new(schema.clone(), columns).expect("columns of one length")
+    RecordBatch::try_new(schema.clone(), columns).expect("the columns have equal lengths")
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -72,7 +73,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let answers = table.run(&rt, batch)?;
     let time = began.elapsed();
     let count = answers.rows(seen)?.column(0).as_primitive::<Int64Type>().value(0);
-    assert_eq!(count, 3, "all passengers of the booking that was cancelled in the same batch");
+    assert_eq!(count, 3, "the query sees all passengers cancelled in the same batch");
     println!(
         "{requests} requests over {rows} bookings in {time:.1?}: {:.0} requests a second",
         requests as f64 / time.as_secs_f64()

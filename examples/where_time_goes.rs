@@ -1,14 +1,16 @@
-//! Where a program's time goes: the same work on one object and on many, as the runtime's statistics see it.
+//! How to find out where a program's time goes: runs the same work on one object and on many, and
+//! prints the runtime's statistics.
 //!
-//! `cargo run --release -p xtasking-examples --example where_time_goes`, and with the name of a file after `--` for a
-//! timeline that <https://ui.perfetto.dev> opens.
+//! `cargo run --release -p xtasking-examples --example where_time_goes [-- FILE]`
+//!
+//! With FILE, it also writes a timeline that <https://ui.perfetto.dev> opens.
 
 #![forbid(unsafe_code)]
 
 use std::io::Write;
-use xtasking::{Runtime, Sequencing};
+use xtasking::{Runtime, primitive::Sequencing};
 
-/// Adds up in tasks that touch one of `objects` sums each.
+/// Runs tasks that each increment one of `objects` sums.
 fn add_up(objects: usize, file: Option<String>) -> Result<f64, Box<dyn std::error::Error>> {
     let builder = Runtime::builder().workers(2).statistics(true);
     let rt = if file.is_some() { builder.timeline(5_000) } else { builder }.build()?;
@@ -20,19 +22,20 @@ fn add_up(objects: usize, file: Option<String>) -> Result<f64, Box<dyn std::erro
     }
     if let (Some(file), Some(timeline)) = (file, rt.timeline()) {
         write!(std::fs::File::create(&file)?, "{timeline}")?;
-        println!("{file} has the last {} events", timeline.events());
+        println!("{file} contains the last {} events", timeline.events());
     }
-    let statistics = rt.statistics().expect("they are on");
-    println!("With {objects} objects {statistics}\n");
+    let statistics = rt.statistics().expect("statistics are on");
+    println!("With {objects} objects:\n{statistics}\n");
     Ok(statistics.imbalance())
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    // Tasks of a sequenced object run at its home, which is one worker.
+    // Tasks on a sequenced object run at its home, which is one worker.
     let one = add_up(1, None)?;
     let many = add_up(64, std::env::args().nth(1))?;
     println!(
-        "λ of one object, all of whose tasks run on one of two workers: {one:.2}; of many objects: {many:.2}"
+        "imbalance λ with one object, whose tasks all run on one of two workers: {one:.2}; \
+         with many objects: {many:.2}"
     );
     Ok(())
 }

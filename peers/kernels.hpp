@@ -1,5 +1,6 @@
-// The things that are done to tiles, as in experiments/src/cholesky/kernels.rs: the same loops with the same sums in the
-// same order, so that what differs between a peer and us is not the arithmetic. A tile is square, row by row.
+// Operations on tiles, with the same loops and the same order of sums as in
+// experiments/src/matrix/kernels.rs, so that peers do not differ in arithmetic. A tile is square and
+// stored by rows.
 #pragma once
 
 #include <cmath>
@@ -7,7 +8,8 @@
 
 namespace kernels {
 
-// The scalar product of two rows. Several sums at once, as one would have to wait for each addition.
+// Returns the scalar product of two rows. Several sums run in parallel, as one would wait for each
+// addition.
 inline double dot(const double *a, const double *b, std::size_t length) {
     constexpr std::size_t LANES = 8;
     double sums[LANES] = {};
@@ -28,12 +30,12 @@ inline double dot(const double *a, const double *b, std::size_t length) {
     return sum + rest;
 }
 
-// Rows that are multiplied with one at the same time: what is read of that one serves all of them.
+// Rows that are multiplied with one row at a time, which is then read once for all of them.
 constexpr std::size_t ROWS = 4;
 
-// The scalar products of a row with each of some rows, which lie behind each other.
+// Computes the scalar products of a row with each of ROWS contiguous rows.
 inline void dots(const double *row, const double *rows, std::size_t n, double *products) {
-    // The even and the odd ones each have a sum of their own: a vector.
+    // Even and odd elements have sums of their own, which form a vector.
     double sums[ROWS][2] = {};
     std::size_t at = 0;
     for (; at + 2 <= n; at += 2) {
@@ -49,7 +51,7 @@ inline void dots(const double *row, const double *rows, std::size_t n, double *p
     }
 }
 
-// A tile on the diagonal becomes its own lower factor; what is above its diagonal becomes 0.
+// Replaces a tile on the diagonal by its lower factor, with zeros above the diagonal.
 inline void factorise(double *tile, std::size_t n) {
     for (std::size_t row = 0; row < n; row++) {
         double *current = tile + row * n;
@@ -64,7 +66,7 @@ inline void factorise(double *tile, std::size_t n) {
     }
 }
 
-// A tile below the diagonal becomes that of the result: it is divided by the transpose of its column's `factor`.
+// Divides a tile below the diagonal by the transpose of its column's `factor`.
 inline void divide(double *__restrict tile, const double *__restrict factor, std::size_t n) {
     for (std::size_t y = 0; y < n; y++) {
         double *row = tile + y * n;
@@ -75,8 +77,9 @@ inline void divide(double *__restrict tile, const double *__restrict factor, std
     }
 }
 
-// Takes the product of one tile and the transpose of another, which may be the same, away from a third.
-inline void subtract_product(double *__restrict tile, const double *left, const double *right, std::size_t n) {
+// Subtracts the product of one tile and the transpose of another, which may be the same, from a third.
+inline void subtract_product(double *__restrict tile, const double *left, const double *right,
+                             std::size_t n) {
     for (std::size_t y = 0; y < n; y++) {
         double *row = tile + y * n;
         std::size_t x = 0;

@@ -1,4 +1,4 @@
-// OpenMP: tasks, and tasks that depend on each other by what they read and write.
+// OpenMP: tasks, and tasks with dependencies by the data that they read and write.
 
 #include "program.hpp"
 #include <omp.h>
@@ -11,12 +11,12 @@ void start(int threads) {
     team = threads;
     omp_set_dynamic(0);
     pin(0, threads);
-    // Later teams of as many threads have these.
+    // Later teams of this size reuse these threads.
 #pragma omp parallel num_threads(team)
     pin(omp_get_thread_num(), team);
 }
 
-// Has one thread of the team do something; the others help with its tasks, and all have run at the end.
+// Runs `run` on one thread of the team; the others run its tasks, all of which have ended on return.
 template <class Run> void in_team(Run run) {
 #pragma omp parallel num_threads(team)
 #pragma omp single
@@ -36,9 +36,9 @@ std::uint64_t fork(unsigned n) {
 }
 
 std::uint64_t fib(unsigned number) {
-    std::uint64_t found = 0;
-    in_team([&] { found = fork(number); });
-    return found;
+    std::uint64_t value = 0;
+    in_team([&] { value = fork(number); });
+    return value;
 }
 
 void spawner(std::uint64_t tasks, Tally &tally) {
@@ -51,12 +51,12 @@ void spawner(std::uint64_t tasks, Tally &tally) {
     });
 }
 
-// The tasks of the sequential program in its order, each with the tiles that it reads and writes.
+// Spawns the steps of the sequential program in its order, each with the tiles that it reads and writes.
 void cholesky(Lower &matrix) {
     in_team([&] {
         Lower *all = &matrix;
         for (std::size_t k = 0; k < matrix.count(); k++) {
-            // The compiler does not see that these are used.
+            // Used in pragmas only.
             [[maybe_unused]] double *factor = matrix.tile(k, k);
 #pragma omp task depend(inout : factor[0]) firstprivate(all, k)
             all->factorise(k);
@@ -77,7 +77,7 @@ void cholesky(Lower &matrix) {
     });
 }
 
-// The sequential program: what the compilers differ by.
+// The sequential program, which shows how far compilers differ.
 void plain(Lower &matrix) {
     for (std::size_t k = 0; k < matrix.count(); k++) {
         matrix.factorise(k);
@@ -95,6 +95,10 @@ void plain(Lower &matrix) {
 } // namespace
 
 int main(int argc, char **argv) {
-    const Peer peer{"openmp", start, {{"fib", fib}}, {{"spawner", spawner}}, {{"cholesky", cholesky}, {"cholesky-plain", plain}}};
+    const Peer peer{"openmp",
+                    start,
+                    {{"fib", fib}},
+                    {{"spawner", spawner}},
+                    {{"cholesky", cholesky}, {"cholesky-plain", plain}}};
     return run_program(peer, argc, argv);
 }

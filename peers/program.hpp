@@ -1,4 +1,4 @@
-// What the programs have in common: the command line, the turn that is timed, and the line that is printed.
+// Shared by all programs: the command line, the timed turn, and the printed line.
 #pragma once
 
 #include "tiles.hpp"
@@ -13,49 +13,50 @@
 #include <thread>
 #include <vector>
 
-// The traces of empty tasks: each thread counts for itself, on cache lines of its own.
+// Counts empty tasks by thread, on separate cache lines.
 struct alignas(128) Count {
     std::uint64_t ran = 0;
 };
 using Tally = std::vector<Count>;
 
-// What a peer can do, by the names of the cases.
+// The functions of a peer, by the names of the cases.
 struct Peer {
     const char *name;
-    // Starts so many threads, the calling one included, and pins them.
+    // Starts this many threads, including the calling one, and pins them.
     void (*start)(int threads);
-    // Fibonacci numbers by forks and joins alone.
+    // Computes Fibonacci numbers by fork and join.
     std::map<std::string, std::uint64_t (*)(unsigned number)> fib;
-    // So many empty tasks from one spawner.
+    // Spawns empty tasks from one thread.
     std::map<std::string, void (*)(std::uint64_t tasks, Tally &)> spawner;
-    // Takes a matrix apart.
+    // Factorizes a matrix.
     std::map<std::string, void (*)(Lower &)> cholesky;
 };
 
-// Pins the calling thread as experiments/src/machine.rs does: one a core, unless there are more threads than cores.
+// Pins the calling thread as experiments/harness/src/machine.rs does: one thread on each core, unless
+// there are more threads than cores.
 inline void pin(int index, int threads) {
-    // Those of the process, before anybody is pinned; the first call is the main thread's.
+    // The cores of the process: the first call comes from the main thread, before any is pinned.
     static const std::vector<int> cores = [] {
         cpu_set_t all;
-        std::vector<int> found;
+        std::vector<int> allowed;
         if (sched_getaffinity(0, sizeof all, &all) == 0) {
             for (int core = 0; core < CPU_SETSIZE; core++) {
                 if (CPU_ISSET(core, &all)) {
-                    found.push_back(core);
+                    allowed.push_back(core);
                 }
             }
         }
-        return found;
+        return allowed;
     }();
     if (index >= 0 && threads <= static_cast<int>(cores.size())) {
-        cpu_set_t own;
-        CPU_ZERO(&own);
-        CPU_SET(cores[index % cores.size()], &own);
-        sched_setaffinity(0, sizeof own, &own);
+        cpu_set_t core;
+        CPU_ZERO(&core);
+        CPU_SET(cores[index % cores.size()], &core);
+        sched_setaffinity(0, sizeof core, &core);
     }
 }
 
-// Nanoseconds that something takes, where idle threads have had the time to fall asleep.
+// Returns the nanoseconds of a run, after a pause in which idle threads fall asleep.
 template <class Run> std::int64_t timed(Run run) {
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
     const auto began = std::chrono::steady_clock::now();
@@ -79,8 +80,8 @@ template <class Run> std::int64_t timed(Run run) {
     std::exit(2);
 }
 
-// Runs what was asked for once, after a smaller run that starts the threads and touches caches and stacks. Prints the case,
-// the implementation, the threads, the time and the result, which the reader checks.
+// Runs the case once, after a smaller run that starts the threads and warms caches and stacks. Prints
+// the case, the implementation, the threads, the time and the result, which the reader checks.
 inline int run_program(const Peer &peer, int argc, char **argv) {
     const std::string name = argc > 1 ? argv[1] : "";
     std::vector<std::uint64_t> numbers;
@@ -98,14 +99,16 @@ inline int run_program(const Peer &peer, int argc, char **argv) {
     std::int64_t time = 0;
     std::string result;
     try {
-        if (const auto fib = peer.fib.find(name); fib != peer.fib.end() && numbers.size() == 2 && numbers[0] <= 90) {
+        if (const auto fib = peer.fib.find(name);
+            fib != peer.fib.end() && numbers.size() == 2 && numbers[0] <= 90) {
             const auto number = static_cast<unsigned>(numbers[0]);
-            std::uint64_t found = 0;
+            std::uint64_t value = 0;
             peer.start(static_cast<int>(threads));
             fib->second(std::min(number, 15u));
-            time = timed([&] { found = fib->second(number); });
-            result = std::to_string(found);
-        } else if (const auto spawner = peer.spawner.find(name); spawner != peer.spawner.end() && numbers.size() == 2) {
+            time = timed([&] { value = fib->second(number); });
+            result = std::to_string(value);
+        } else if (const auto spawner = peer.spawner.find(name);
+                   spawner != peer.spawner.end() && numbers.size() == 2) {
             Tally warm(threads), tally(threads);
             peer.start(static_cast<int>(threads));
             spawner->second(std::min<std::uint64_t>(numbers[0], 10'000), warm);
@@ -115,7 +118,8 @@ inline int run_program(const Peer &peer, int argc, char **argv) {
                 ran += count.ran;
             }
             result = std::to_string(ran);
-        } else if (const auto cholesky = peer.cholesky.find(name); cholesky != peer.cholesky.end() && numbers.size() == 4) {
+        } else if (const auto cholesky = peer.cholesky.find(name);
+                   cholesky != peer.cholesky.end() && numbers.size() == 4) {
             const std::uint64_t order = numbers[0], tile = numbers[1], seed = numbers[2];
             if (tile == 0 || order < tile || order % tile != 0) {
                 usage(peer);
@@ -136,7 +140,9 @@ inline int run_program(const Peer &peer, int argc, char **argv) {
         std::fprintf(stderr, "%s: %s\n", peer.name, error.what());
         return 1;
     }
-    std::printf("{\"case\": \"%s\", \"implementation\": \"%s\", \"threads\": %d, \"nanoseconds\": %lld, \"result\": %s}\n",
-                name.c_str(), peer.name, static_cast<int>(threads), static_cast<long long>(time), result.c_str());
+    std::printf("{\"case\": \"%s\", \"implementation\": \"%s\", \"threads\": %d, "
+                "\"nanoseconds\": %lld, \"result\": %s}\n",
+                name.c_str(), peer.name, static_cast<int>(threads), static_cast<long long>(time),
+                result.c_str());
     return 0;
 }

@@ -1,17 +1,17 @@
-// The steps in which a matrix is taken apart, and what each waits for: for those who are told so step by step.
+// The steps of a factorization and their dependencies, for peers that take them step by step.
 #pragma once
 
 #include "tiles.hpp"
 #include <cstddef>
 
-// Step `k` of the tile in row `y` and column `x`: an update with column `k`, or the last one, where `k` is `x`.
+// Step `k` of the tile in row `y` and column `x`: an update with column `k`; the last step if `k` is `x`.
 struct Step {
     std::size_t y, x, k;
 
-    // Its place among all steps, row by row and tile by tile.
+    // Returns the index among all steps, row by row and tile by tile.
     std::size_t index() const { return y * (y + 1) * (y + 2) / 6 + x * (x + 1) / 2 + k; }
 
-    // How many others it waits for: the one before it at its tile, and those that finish what it reads.
+    // Returns the number of dependencies: the step before at its tile, and those that finish its inputs.
     int waits_for() const {
         int readings = k < x ? (x < y ? 2 : 1) : (x < y ? 1 : 0);
         return readings + (k > 0 ? 1 : 0);
@@ -46,7 +46,7 @@ struct Step {
     }
 };
 
-// Calls `visit` with every step, in the order of their places.
+// Calls `visit` with every step, in the order of their indexes.
 template <class Visit> void each_step(std::size_t count, Visit visit) {
     for (std::size_t y = 0; y < count; y++) {
         for (std::size_t x = 0; x <= y; x++) {

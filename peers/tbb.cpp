@@ -16,24 +16,25 @@ namespace {
 
 namespace tbb = oneapi::tbb;
 
-// The threads, and what pins each as it comes.
+// The threads, pinned as they enter.
 class Pool : tbb::task_scheduler_observer {
 public:
     explicit Pool(int threads)
         : task_scheduler_observer(arena), threads(threads),
-          control(tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(threads)), arena(threads) {
+          control(tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(threads)),
+          arena(threads) {
         pin(0, threads);
         arena.initialize();
         observe(true);
-        // Threads come when there is something to do; these tasks last until all are there, or for a second.
-        std::atomic<int> there{0};
+        // Threads start on demand: these tasks last until all have started, or for a second.
+        std::atomic<int> started{0};
         const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
         arena.execute([&] {
             tbb::task_group group;
             for (int at = 0; at < threads; at++) {
                 group.run([&] {
-                    there++;
-                    while (there < threads && std::chrono::steady_clock::now() < end) {
+                    started++;
+                    while (started < threads && std::chrono::steady_clock::now() < end) {
                         std::this_thread::yield();
                     }
                 });
@@ -79,9 +80,9 @@ std::uint64_t group(unsigned n) {
 }
 
 template <std::uint64_t (*Fib)(unsigned)> std::uint64_t fib(unsigned number) {
-    std::uint64_t found = 0;
-    pool->execute([&] { found = Fib(number); });
-    return found;
+    std::uint64_t value = 0;
+    pool->execute([&] { value = Fib(number); });
+    return value;
 }
 
 void spawner(std::uint64_t tasks, Tally &tally) {
@@ -94,7 +95,7 @@ void spawner(std::uint64_t tasks, Tally &tally) {
     });
 }
 
-// A count for each step of what it still waits for; who ends that spawns it.
+// Counts the open dependencies of each step; the step that completes the last one spawns it.
 class Counted {
 public:
     explicit Counted(Lower &matrix) : matrix(matrix), waiting(Step{matrix.count(), 0, 0}.index()) {
@@ -129,7 +130,7 @@ void counted(Lower &matrix) {
     pool->execute([&] { Counted(matrix).run(); });
 }
 
-// The same with a node of a graph for each step.
+// Factorizes with one graph node for each step.
 void graph(Lower &matrix) {
     using tbb::flow::continue_msg;
     using Node = tbb::flow::continue_node<continue_msg>;
@@ -140,7 +141,8 @@ void graph(Lower &matrix) {
             nodes.emplace_back(graph, [&matrix, step](const continue_msg &) { step.perform(matrix); });
         });
         each_step(matrix.count(), [&](Step step) {
-            step.followers(matrix.count(), [&](Step next) { make_edge(nodes[step.index()], nodes[next.index()]); });
+            step.followers(matrix.count(),
+                           [&](Step next) { make_edge(nodes[step.index()], nodes[next.index()]); });
         });
         nodes.front().try_put(continue_msg());
         graph.wait_for_all();

@@ -1,4 +1,4 @@
-// Matrices in tiles, as in experiments/src/cholesky/tiles.rs: equal seeds give equal matrices.
+// Matrices in tiles, as in experiments/src/matrix/tiles.rs: equal seeds give equal matrices.
 #pragma once
 
 #include "kernels.hpp"
@@ -9,12 +9,12 @@
 #include <limits>
 #include <vector>
 
-// The lower half of a symmetric matrix, the diagonal included.
+// The lower half of a symmetric matrix, including the diagonal.
 class Lower {
 public:
-    // A random matrix that has a factor: its diagonal outweighs the rest of its row.
+    // Creates a random matrix that is diagonally dominant, so that it has a factor.
     Lower(std::size_t order, std::size_t tile, std::uint64_t seed) : n(tile), rows(order / tile) {
-        // SplitMix64, as numbers from -1 to 1.
+        // SplitMix64, scaled to numbers from -1 to 1.
         auto number = [state = seed]() mutable {
             std::uint64_t z = state += 0x9e3779b97f4a7c15;
             z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
@@ -38,7 +38,7 @@ public:
         }
     }
 
-    // How many rows of tiles there are.
+    // Returns the number of rows of tiles.
     std::size_t count() const { return rows.size(); }
     double *tile(std::size_t y, std::size_t x) { return rows[y][x].data(); }
 
@@ -48,7 +48,7 @@ public:
         kernels::subtract_product(tile(y, x), tile(y, k), tile(x, k), n);
     }
 
-    // The greatest number by which this, times its own transpose, differs from `matrix`.
+    // Returns the largest absolute difference between this times its own transpose and `matrix`.
     double residual(Lower matrix) {
         double greatest = 0;
         for (std::size_t y = 0; y < count(); y++) {
@@ -57,7 +57,7 @@ public:
                     kernels::subtract_product(matrix.tile(y, x), tile(y, k), tile(x, k), n);
                 }
                 for (double value : matrix.rows[y][x]) {
-                    // What is no number would compare as if it were small, and JSON has none of these.
+                    // Comparisons with NaN are false, and JSON has neither NaN nor infinities.
                     greatest = std::max(greatest, std::isfinite(value) ? std::abs(value)
                                                                        : std::numeric_limits<double>::max());
                 }

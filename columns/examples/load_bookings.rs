@@ -1,7 +1,8 @@
-//! Loads a file of bookings, and asks for some of them.
+//! Loads bookings from a file, and queries some of them.
 //!
-//! `cargo run --release -p xtasking-columns --features csv,ipc,parquet --example load_bookings`, and after `--` the name of
-//! a file of Parquet (`.parquet`), CSV (`.csv`) or Arrow (anything else). Without one it writes a file of CSV, and loads that.
+//! `cargo run --release -p xtasking-columns --features csv,ipc,parquet --example load_bookings --
+//! [file]` loads a Parquet (`.parquet`), CSV (`.csv`) or Arrow file (any other name). Without a
+//! file, it writes and loads a CSV file.
 
 #![forbid(unsafe_code)]
 
@@ -18,12 +19,12 @@ const CARRIERS: [&str; 5] = ["AF", "BA", "LH", "LX", "TK"];
 fn bookings(rows: u32) -> String {
     let mut text = "code,name,carrier,day,fare\n".to_string();
     for row in 0..rows {
-        // Numbers that look as if they came by chance.
+        // A pseudorandom number.
         let mixed = row.wrapping_mul(0x9e37_79b9) >> 7;
         let (carrier, day) = (CARRIERS[mixed as usize % 5], mixed % 28 + 1);
         let fare = f64::from(mixed % 90_000) / 100.0;
         writeln!(text, "{:06X},Passenger {},{carrier},2026-11-{day:02},{fare}", row / 3, mixed % 1000)
-            .expect("texts take all that is written");
+            .expect("writing to a string cannot fail");
     }
     text
 }
@@ -64,7 +65,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let dear = batch.query(Query::aggregates(dear, [Aggregate::Count, Aggregate::Max("name".into())]));
         let answers = table.run(&rt, batch)?;
         println!("{:#?}\n{:#?}", answers.rows(code)?, answers.rows(dear)?);
-        // Three passengers each.
+        // Each booking has three passengers.
         assert_eq!(answers.rows(code)?.num_rows(), 3);
     }
     Ok(())

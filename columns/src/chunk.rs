@@ -1,22 +1,22 @@
-//! Rows that fit into the first cache, column by column.
+//! Rows that fit into the L1 cache, column by column.
 
-use crate::text::Texts;
-use crate::value::Kind;
+use crate::text::ChunkTexts;
+use crate::value::WordKind;
 use std::ops::Range;
 
-/// Where a slice is in memory.
+/// Returns the addresses that a slice occupies.
 pub(crate) fn addresses<T>(slice: &[T]) -> Range<usize> {
     let Range { start, end } = slice.as_ptr_range();
     start.addr()..end.addr()
 }
 
-/// Bits, one for each row of a chunk.
+/// A bitmap with a bit for each row of a chunk.
 #[derive(Clone, Debug)]
-pub(crate) struct Bits(Box<[u64]>);
+pub(crate) struct Bitmap(Box<[u64]>);
 
-impl Bits {
-    /// How many of them are in a block.
-    pub const BLOCK: usize = u64::BITS as usize;
+impl Bitmap {
+    /// Number of bits in a block.
+    pub const BLOCK_BITS: usize = u64::BITS as usize;
 
     pub fn new(rows: usize) -> Self {
         Self(vec![0; rows.div_ceil(64)].into())
@@ -33,31 +33,30 @@ impl Bits {
         *word = *word & !(1 << (row % 64)) | u64::from(bit) << (row % 64);
     }
 
-    /// So many of them at once, the first in the lowest bit.
+    /// Returns a block of bits, the first in the lowest position.
     #[inline(always)]
     pub fn block(&self, block: usize) -> u64 {
         self.0[block]
     }
 
-    /// The first that is not set, if any word has one.
+    /// Returns the first clear bit, which may lie behind the last row.
     fn first_unset(&self) -> Option<usize> {
         let word = self.0.iter().position(|&word| word != u64::MAX)?;
         Some(word * 64 + self.0[word].trailing_ones() as usize)
     }
 
-    /// Where they are in memory.
     fn addresses(&self) -> Range<usize> {
         addresses(&self.0)
     }
 
-    /// Calls `each` for every bit that is set.
+    /// Calls `each` for every set bit.
     pub fn for_each(&self, each: impl FnMut(usize)) {
-        self.for_each_of_both(self, each);
+        self.for_each_in_both(self, each);
     }
 
-    /// Calls `each` for every bit that is set in both.
+    /// Calls `each` for every bit that is set in both bitmaps.
     #[inline(always)]
-    pub fn for_each_of_both(&self, other: &Self, mut each: impl FnMut(usize)) {
+    pub fn for_each_in_both(&self, other: &Self, mut each: impl FnMut(usize)) {
         for (index, (word, other)) in self.0.iter().zip(&other.0).enumerate() {
             let mut left = word & other;
             while left != 0 {
@@ -68,27 +67,28 @@ impl Bits {
     }
 }
 
-/// What a row has in a column: a word, unless it is null, and the text that it stands for, if the column has texts.
+/// The value of a row in a column: its word, or none if it is null, and its text, if the column has
+/// texts.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Cell<'a> {
     pub word: Option<u64>,
     pub text: &'a str,
 }
 
-/// A column of a chunk, as Arrow has it: words, and bits that say which of them are values.
+/// A column of a chunk: words, and a bitmap of those that are not null, as in Arrow.
 #[derive(Clone, Debug)]
 pub(crate) struct Column {
     words: Box<[u64]>,
-    pub valid: Bits,
-    texts: Option<Box<Texts>>,
+    pub valid: Bitmap,
+    texts: Option<Box<ChunkTexts>>,
 }
 
 impl Column {
-    fn new(kind: Kind, rows: usize) -> Self {
+    fn new(kind: WordKind, rows: usize) -> Self {
         Self {
             words: vec![0; rows].into(),
-            valid: Bits::new(rows),
-            texts: (kind == Kind::Prefix).then(|| Box::new(Texts::new(rows))),
+            valid: Bitmap::new(rows),
+            texts: (kind == WordKind::Prefix).then(|| Box::new(ChunkTexts::new(rows))),
         }
     }
 
@@ -97,60 +97,59 @@ impl Column {
         &self.words
     }
 
-    /// The word of a row, if it has a value.
+    /// Returns the word of a row, or `None` if it is null.
     #[inline(always)]
     pub fn get(&self, row: usize) -> Option<u64> {
         self.valid.get(row).then(|| self.words()[row])
     }
 
-    /// The text of a row; an empty one if it is null, or the column has no texts.
+    /// Returns the text of a row; an empty text if the row is null or the column has no texts.
     pub fn text(&self, row: usize) -> &str {
         self.texts.as_ref().map_or("", |texts| texts.get(row))
     }
 
     pub fn set(&mut self, row: usize, cell: Cell) {
         self.valid.set(row, cell.word.is_some());
-        // A null is a zero, so that equal columns have equal words.
+        // A null is stored as 0, so that equal columns have equal words.
         self.words[row] = cell.word.unwrap_or(0);
         if let Some(texts) = &mut self.texts {
             texts.set(row, cell.text);
         }
     }
 
-    /// Where its parts are in memory.
+    /// Returns the addresses of the column's allocations.
     fn addresses(&self) -> impl Iterator<Item = Range<usize>> {
         let texts = self.texts.iter().flat_map(|texts| texts.addresses());
         [addresses(&self.words), self.valid.addresses()].into_iter().chain(texts)
     }
 
-    /// Forgets what a row has beside its word.
-    fn forget(&mut self, row: usize) {
+    /// Drops a row's text. Its word and validity stay; the row is no longer live.
+    fn clear_text(&mut self, row: usize) {
         if let Some(texts) = &mut self.texts {
             texts.set(row, "");
         }
     }
 }
 
-/// See the module's documentation. Its rows are numbered by 16 bits.
+/// A chunk of rows. Row numbers have 16 bits.
 #[derive(Clone, Debug)]
 pub(crate) struct Chunk {
     pub columns: Box<[Column]>,
-    /// Rows that are there.
-    pub live: Bits,
-    /// How many these are, and how many there can be.
+    /// The rows that exist; the others are free.
+    pub live: Bitmap,
     len: usize,
-    most: usize,
+    capacity: usize,
 }
 
 impl Chunk {
-    /// An empty one for so many rows at most, of columns of these kinds.
-    pub fn new(kinds: &[Kind], rows: usize) -> Self {
-        assert!(rows <= MOST, "rows are numbered by 16 bits");
+    /// Creates an empty chunk with columns of these kinds and room for `rows` rows.
+    pub fn new(kinds: &[WordKind], rows: usize) -> Self {
+        assert!(rows <= MAX_CHUNK_ROWS, "{rows} rows exceed the 16 bits of row numbers");
         let columns = kinds.iter().map(|&kind| Column::new(kind, rows)).collect();
-        Self { columns, live: Bits::new(rows), len: 0, most: rows }
+        Self { columns, live: Bitmap::new(rows), len: 0, capacity: rows }
     }
 
-    /// How many rows are there.
+    /// Returns the number of live rows.
     pub fn len(&self) -> usize {
         self.len
     }
@@ -160,45 +159,51 @@ impl Chunk {
     }
 
     pub fn is_full(&self) -> bool {
-        self.len == self.most
+        self.len == self.capacity
     }
 
-    /// Puts a row where none is; returns where. There is room.
+    /// Stores a row in the first free position and returns that position. The caller checks that
+    /// the chunk is not full.
     pub fn push<'a>(&mut self, cells: impl IntoIterator<Item = Cell<'a>>) -> usize {
-        let row = self.live.first_unset().filter(|&row| row < self.most).expect("there is room");
+        let row = self
+            .live
+            .first_unset()
+            .filter(|&row| row < self.capacity)
+            .expect("callers check that the chunk is not full");
         self.len += 1;
         self.live.set(row, true);
         self.columns.iter_mut().zip(cells).for_each(|(column, cell)| column.set(row, cell));
         row
     }
 
-    /// Where its parts are in memory.
+    /// Returns the addresses of the chunk's allocations.
     pub fn addresses(&self) -> impl Iterator<Item = Range<usize>> {
         self.columns.iter().flat_map(Column::addresses).chain([self.live.addresses()])
     }
 
-    /// Removes a row that is there.
+    /// Removes a live row.
     pub fn remove(&mut self, row: usize) {
         debug_assert!(self.live.get(row));
         self.len -= 1;
         self.live.set(row, false);
-        self.columns.iter_mut().for_each(|column| column.forget(row));
+        self.columns.iter_mut().for_each(|column| column.clear_text(row));
     }
 }
 
-/// A chunk has no more rows than that.
-const MOST: usize = 1 << 16;
+/// The largest chunk: row numbers have 16 bits.
+const MAX_CHUNK_ROWS: usize = 1 << 16;
 
-/// Whether a table can have chunks of so many rows.
-pub(crate) fn rows_possible(rows: usize) -> bool {
-    (Bits::BLOCK..=MOST).contains(&rows) && rows.is_multiple_of(Bits::BLOCK)
+/// Returns true if chunks may have this number of rows.
+pub(crate) fn is_valid_chunk_rows(rows: usize) -> bool {
+    (Bitmap::BLOCK_BITS..=MAX_CHUNK_ROWS).contains(&rows) && rows.is_multiple_of(Bitmap::BLOCK_BITS)
 }
 
-/// Rows of a chunk of which a column takes half of a cache of so many bytes, or as nearly as can be.
-pub(crate) fn rows_for(cache: u64) -> usize {
-    let rows = cache / 2 / size_of::<u64>() as u64;
-    let rows = usize::try_from(rows).unwrap_or(MOST).clamp(Bits::BLOCK, MOST);
-    rows - rows % Bits::BLOCK
+/// Returns the rows of a chunk whose columns take half of an L1 cache each, as closely as whole
+/// blocks allow.
+pub(crate) fn chunk_rows_for(l1_cache_bytes: u64) -> usize {
+    let rows = l1_cache_bytes / 2 / size_of::<u64>() as u64;
+    let rows = usize::try_from(rows).unwrap_or(MAX_CHUNK_ROWS).clamp(Bitmap::BLOCK_BITS, MAX_CHUNK_ROWS);
+    rows - rows % Bitmap::BLOCK_BITS
 }
 
 #[cfg(test)]
@@ -206,20 +211,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_column_takes_half_of_a_cache() {
+    fn a_column_takes_half_of_the_cache() {
         for (cache, rows) in
             [(0, 64), (1 << 10, 64), (1100, 64), (32 << 10, 2048), (48 << 10, 3072), (50_000, 3072)]
         {
-            assert_eq!(rows_for(cache), rows);
+            assert_eq!(chunk_rows_for(cache), rows);
         }
-        assert_eq!([1 << 20, 1 << 21, u64::MAX].map(rows_for), [MOST; 3]);
-        assert_eq!([0, 63, 100, MOST + 64].map(rows_possible), [false; 4]);
-        assert!((0..3_000_000).step_by(777).map(rows_for).all(rows_possible));
+        assert_eq!([1 << 20, 1 << 21, u64::MAX].map(chunk_rows_for), [MAX_CHUNK_ROWS; 3]);
+        assert_eq!([0, 63, 100, MAX_CHUNK_ROWS + 64].map(is_valid_chunk_rows), [false; 4]);
+        assert!((0..3_000_000).step_by(777).map(chunk_rows_for).all(is_valid_chunk_rows));
     }
 
     #[test]
-    fn rows_come_and_go() {
-        let mut chunk = Chunk::new(&[Kind::Unsigned, Kind::Unsigned, Kind::Prefix], 100);
+    fn free_rows_are_reused() {
+        let mut chunk = Chunk::new(&[WordKind::Unsigned, WordKind::Unsigned, WordKind::Prefix], 100);
         let cell = |word| Cell { word, text: "" };
         for row in 0..100u64 {
             assert!(!chunk.is_full());
@@ -231,7 +236,7 @@ mod tests {
         assert_eq!((chunk.columns[0].get(64), chunk.columns[1].get(64)), (Some(64), None));
         (0..100).step_by(2).for_each(|row| chunk.remove(row));
         let mut both = Vec::new();
-        chunk.live.for_each_of_both(&chunk.columns[1].valid, |row| both.push(row));
+        chunk.live.for_each_in_both(&chunk.columns[1].valid, |row| both.push(row));
         assert!(both.iter().copied().eq((3..100).step_by(6)));
         assert_eq!((chunk.columns[2].text(40), chunk.columns[2].text(41)), ("", "41"));
         let new = |word| [cell(Some(word)), cell(None)];

@@ -1,14 +1,17 @@
-//! A column store in memory whose requests share their scans.
+//! An in-memory column store that answers batches of requests with shared scans.
 //!
-//! Requests come in batches. A batch is a snapshot: its changes are made first, in the order in which they came, and then
-//! its queries are answered, all by one pass over the data. Not the rows are looked up in the queries' answers, but the
-//! queries that a row concerns in an index of the batch, which is made anew each time: so nothing has to be kept up, and
-//! any column can be asked for. This is the scan of CSCS (Giceva et al., "COD: Database/Operating System Co-Design",
-//! CIDR 2013, section 4), after Crescando's (Unterbrunner et al., "Predictable Performance for Unpredictable Workloads",
-//! VLDB 2009).
+//! It suits many concurrent queries by any column of a table that also changes: an index on the
+//! table would have to be maintained by every change; an index on the batch of queries would not.
+//! The scan indexes the queries of a batch and probes that index with each row. This is the shared
+//! scan of CSCS (Giceva et al., "COD: Database/Operating System Co-Design", CIDR 2013, section 4)
+//! and Crescando (Unterbrunner et al., "Predictable Performance for Unpredictable Workloads", VLDB
+//! 2009).
 //!
-//! A table is cut into partitions, each an object of the runtime whose tasks run in line, so that the batches pass over it
-//! one after another, side by side with those of other partitions.
+//! A [`Table`] keeps its rows in partitions, each an object of the runtime that one worker scans.
+//! A [`Batch`] holds changes and queries; the changes are made first, in order, and then every
+//! query sees the same snapshot. The table serves batches one after another and returns an
+//! [`Answers`] for each: the number of rows that each change affected, and the rows or aggregates
+//! that each query found. A [`Batcher`] collects single requests of many threads into batches.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -27,40 +30,41 @@
 //! let fares = Arc::new(Int64Array::from(vec![Some(100), Some(120), None]));
 //!
 //! let mut batch = Batch::new();
-//! let insert = batch.insert(RecordBatch::try_new(schema, vec![flights, fares])?);
+//! let inserted = batch.insert(RecordBatch::try_new(schema, vec![flights, fares])?);
 //! let query = batch.query(Query::rows(Filter::all().equals("flight", 7), ["fare"]));
 //! let answers = table.run(&rt, batch)?;
-//! assert_eq!(answers.changed(insert)?, 3);
+//! assert_eq!(answers.rows_affected(inserted)?, 3);
 //! assert_eq!(answers.rows(query)?.num_rows(), 2);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | `table` | a table, its partitions, and the tasks of a batch |
-//! | `desk` | single requests, collected into batches |
-//! | `request` | what can be asked for and changed |
-//! | `answer` | what comes back |
-//! | `value` | values, and the kinds of words that they are kept as |
-//! | `types` | Arrow's types, as words and texts |
-//! | `text` | texts, and the words that stand for them |
-//! | `plan` | requests, checked against a schema |
-//! | `partition` | a part of the rows, and what a batch does to it |
-//! | `found` | what queries have found, and how it becomes Arrow's |
-//! | `chunk` | rows that fit into the first cache, column by column |
-//! | `scan` | the queries that a row concerns |
-//! | `statistics` | what is known of a table's rows without looking at them |
-//! | [`load`] | rows from files |
-//! | `sql` | tables that DataFusion reads and changes (feature `sql`) |
+//! | `request` | [`Batch`], [`Query`], [`Filter`] and [`Change`]: the requests |
+//! | `answers`, `failure` | [`Answers`] to a batch; [`Failure`] of a request |
+//! | `table` | [`Table`]: partitions, the dispatch of batches, the balance of rows |
+//! | `batcher` | [`Batcher`]: single requests, collected into batches |
+//! | [`load`] | rows from CSV, Arrow and Parquet files (features `csv`, `ipc`, `parquet`) |
+//! | `sql` | tables of DataFusion (feature `sql`) |
+//! | `value`, `types`, `text` | values, and their representation as words of 64 bits and texts |
+//! | `chunk` | the rows of a table, in chunks that fit into the L1 cache |
+//! | `plan` | requests, checked against the schema |
+//! | `statistics` | bounds and a sample of each column, for estimates of selectivity |
+//! | `scan` | the index of a batch's queries, and its probing with the rows of a chunk |
+//! | `partition` | the rows of one worker, and the execution of a batch on them |
+//! | `result` | partial results of the partitions, and their merge into Arrow arrays |
 
-mod answer;
+#![forbid(unsafe_code)]
+
+mod answers;
+mod batcher;
 mod chunk;
-mod desk;
-mod found;
+mod failure;
 pub mod load;
 mod partition;
 mod plan;
 mod request;
+mod result;
 mod scan;
 #[cfg(feature = "sql")]
 pub mod sql;
@@ -70,8 +74,9 @@ mod text;
 mod types;
 mod value;
 
-pub use answer::{Answers, Failure};
-pub use desk::{Desk, Terms};
-pub use request::{Aggregate, Batch, Change, Filter, Name, Query, Test};
+pub use answers::Answers;
+pub use batcher::{BatchPolicy, Batcher};
+pub use failure::Failure;
+pub use request::{Aggregate, Batch, Change, ColumnName, Filter, Query, Test};
 pub use table::{PartitionMemory, Table, TableBuilder};
 pub use value::Value;

@@ -1,56 +1,56 @@
-//! What can be asked for and changed.
+//! Requests: queries and changes, and the batches that hold them.
 
 use crate::value::Value;
 use arrow_array::RecordBatch;
 use std::borrow::Cow;
 use std::ops::Bound;
 
-/// The name of a column. One that is a literal is not copied.
-pub type Name = Cow<'static, str>;
+/// The name of a column. A literal is not copied.
+pub type ColumnName = Cow<'static, str>;
 
-/// What is asked of a column. A null passes [`IsNull`](Self::IsNull) alone.
+/// A test of one column. A null passes only [`IsNull`](Self::IsNull).
 #[derive(Clone, Debug, PartialEq)]
 pub enum Test {
-    /// It has this value.
+    /// The column equals this value.
     Equals(Value),
-    /// It lies between these.
+    /// The column lies between these bounds.
     Between(Bound<Value>, Bound<Value>),
-    /// It has no value.
+    /// The column is null.
     IsNull,
-    /// It has some value.
+    /// The column is not null.
     IsNotNull,
 }
 
-/// Which rows: those that pass all tests.
+/// Selects the rows that pass all of its tests.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Filter {
-    pub(crate) tests: Vec<(Name, Test)>,
+    pub(crate) tests: Vec<(ColumnName, Test)>,
 }
 
 impl Filter {
-    /// All rows.
+    /// Selects all rows.
     pub fn all() -> Self {
         Self::default()
     }
 
-    /// Those of them that pass a test of the column of that name.
+    /// Adds a test of a column.
     #[must_use]
-    pub fn and(mut self, column: impl Into<Name>, test: Test) -> Self {
+    pub fn and(mut self, column: impl Into<ColumnName>, test: Test) -> Self {
         self.tests.push((column.into(), test));
         self
     }
 
-    /// Those of them where the column has that value.
+    /// Requires a column to equal a value.
     #[must_use]
-    pub fn equals(self, column: impl Into<Name>, value: impl Into<Value>) -> Self {
+    pub fn equals(self, column: impl Into<ColumnName>, value: impl Into<Value>) -> Self {
         self.and(column, Test::Equals(value.into()))
     }
 
-    /// Those of them where the column lies in that range.
+    /// Requires a column to lie in a range.
     #[must_use]
     pub fn between<V: Into<Value> + Clone>(
         self,
-        column: impl Into<Name>,
+        column: impl Into<ColumnName>,
         range: impl std::ops::RangeBounds<V>,
     ) -> Self {
         let bound = |bound: Bound<&V>| bound.map(|value| value.clone().into());
@@ -58,24 +58,25 @@ impl Filter {
     }
 }
 
-/// What is made of the values of many rows. Nulls are left out.
+/// An aggregate over the selected rows. Nulls are ignored.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Aggregate {
-    /// How many rows there are, whatever is in them: an `Int64`.
+    /// The number of rows, as an `Int64`.
     Count,
-    /// How many values a column has: an `Int64`.
-    CountOf(Name),
-    /// The sum of a column; null if there is no value. Whole numbers give an `Int64`, those without a sign an `UInt64`,
-    /// others a `Float64`, durations the same, and decimals a `Decimal64` of 18 digits. A sum that does not fit is a
-    /// [failure](crate::Failure::Overflow), unless it is a `Float64`; and there is none of other types.
-    Sum(Name),
-    /// The least value of a column; null if there is none.
-    Min(Name),
-    /// The greatest value of a column; null if there is none.
-    Max(Name),
+    /// The number of values of a column that are not null, as an `Int64`.
+    CountOf(ColumnName),
+    /// The sum of a column; null if no row has a value. Signed integers add up to an `Int64`,
+    /// unsigned ones to a `UInt64`, floats to a `Float64`, durations to a duration of the same
+    /// unit, decimals to a `Decimal64` of 18 digits. Other types cannot be summed. A sum out of
+    /// range is an [overflow](crate::Failure::Overflow), unless it is a `Float64`.
+    Sum(ColumnName),
+    /// The least value of a column; null if no row has a value.
+    Min(ColumnName),
+    /// The greatest value of a column; null if no row has a value.
+    Max(ColumnName),
 }
 
-/// What is asked for.
+/// A query: a filter, and the columns or aggregates to return.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Query {
     pub(crate) filter: Filter,
@@ -84,36 +85,36 @@ pub struct Query {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Output {
-    Rows(Vec<Name>),
+    Rows(Vec<ColumnName>),
     Aggregates(Vec<Aggregate>),
 }
 
 impl Query {
-    /// Some columns of the rows that pass, in no particular order of the rows.
-    pub fn rows<S: Into<Name>>(filter: Filter, columns: impl IntoIterator<Item = S>) -> Self {
+    /// Queries columns of the selected rows. The order of the rows is unspecified.
+    pub fn rows<S: Into<ColumnName>>(filter: Filter, columns: impl IntoIterator<Item = S>) -> Self {
         let columns = columns.into_iter().map(Into::into).collect();
         Self { filter, output: Output::Rows(columns) }
     }
 
-    /// What is made of the rows that pass: one row, with a column for each aggregate.
+    /// Queries aggregates over the selected rows. The answer is one row with a column for each.
     pub fn aggregates(filter: Filter, aggregates: impl IntoIterator<Item = Aggregate>) -> Self {
         Self { filter, output: Output::Aggregates(aggregates.into_iter().collect()) }
     }
 }
 
-/// What is to be changed.
+/// A change to a table.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change {
-    /// Adds rows. Their columns are those of the table, in that order.
+    /// Inserts rows. Their columns are those of the table, in the same order.
     Insert(RecordBatch),
-    /// Sets columns of the rows that pass; `None` is a null.
-    Update(Filter, Vec<(Name, Option<Value>)>),
-    /// Removes the rows that pass.
+    /// Sets columns of the selected rows; `None` stands for null.
+    Update(Filter, Vec<(ColumnName, Option<Value>)>),
+    /// Deletes the selected rows.
     Delete(Filter),
 }
 
-/// Requests that are served together: first all changes, in the order in which they were added, and then all queries, which
-/// see all of these and nothing else.
+/// Requests that are served together. All changes are made first, in the order in which they were
+/// added; every query then sees the state after the last change.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Batch {
     pub(crate) changes: Vec<Change>,
@@ -121,23 +122,24 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// An empty one.
+    /// Creates an empty batch.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a change; its number is that of its [answer](crate::Answers::changed).
+    /// Adds a change and returns its number, which [`rows_affected`](crate::Answers::rows_affected)
+    /// takes.
     pub fn change(&mut self, change: Change) -> usize {
         self.changes.push(change);
         self.changes.len() - 1
     }
 
-    /// Adds rows.
+    /// Adds an insert and returns its number as a change.
     pub fn insert(&mut self, rows: RecordBatch) -> usize {
         self.change(Change::Insert(rows))
     }
 
-    /// Adds a query; its number is that of its [answer](crate::Answers::rows).
+    /// Adds a query and returns its number, which [`rows`](crate::Answers::rows) takes.
     pub fn query(&mut self, query: Query) -> usize {
         self.queries.push(query);
         self.queries.len() - 1

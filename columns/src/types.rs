@@ -1,7 +1,7 @@
-//! Types of columns: which words and texts Arrow's values are kept as, and how these become Arrow's again.
+//! Column types: the conversion between Arrow's arrays and words and texts.
 
 use crate::text;
-use crate::value::{Kind, Value};
+use crate::value::{Value, WordKind};
 use arrow_array::cast::AsArray;
 use arrow_array::{
     Array, ArrayRef, BooleanArray, LargeStringArray, StringArray, StringViewArray, make_array,
@@ -11,42 +11,45 @@ use arrow_schema::DataType;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What a column is. Numbers are of so many bytes, and are kept as words of eight with the same value.
+/// The type of a column. Numbers carry their width in bytes; they are stored as words of eight
+/// bytes with the same value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Type {
+pub(crate) enum ColumnType {
     Bool,
-    /// Whole numbers with a sign, and all that is counted by such: days, seconds, hundredths.
+    /// Signed integers, and the types that count in them: dates, times, timestamps, durations,
+    /// decimals.
     Int(u8),
     Unsigned(u8),
     Float(u8),
     Text,
 }
 
-/// Where a value that is asked for lies among all words that a column could have.
+/// The position of a value that a column is compared with, relative to the words that the column
+/// can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Place {
+pub(crate) enum KeyPosition {
     Below,
     At(u64),
     Above,
 }
 
-/// Texts of one of Arrow's types.
+/// An array of one of Arrow's types of text.
 #[derive(Clone, Debug)]
-pub(crate) enum Strings {
+pub(crate) enum TextArray {
     Small(StringArray),
     Large(LargeStringArray),
     View(StringViewArray),
 }
 
-/// The texts of some rows, one behind the other.
+/// The texts of some rows, one after another.
 #[derive(Debug, Default)]
-pub(crate) struct TextList {
+pub(crate) struct TextBuffer {
     all: String,
     ends: Vec<usize>,
 }
 
-impl Type {
-    /// What a column of that type is, if there are such columns.
+impl ColumnType {
+    /// Returns the column type that stores an Arrow type, or `None` if it cannot be stored.
     pub fn of(data_type: &DataType) -> Option<Self> {
         Some(match data_type {
             DataType::Boolean => Self::Bool,
@@ -72,46 +75,46 @@ impl Type {
         })
     }
 
-    /// What its column of words keeps; of a text the first.
-    pub fn kind(self) -> Kind {
+    /// Returns the kind of the column's words; for texts, that of their prefixes.
+    pub fn kind(self) -> WordKind {
         match self {
-            Self::Int(_) => Kind::Int,
-            Self::Bool | Self::Unsigned(_) => Kind::Unsigned,
-            Self::Float(_) => Kind::Float,
-            Self::Text => Kind::Prefix,
+            Self::Int(_) => WordKind::Int,
+            Self::Bool | Self::Unsigned(_) => WordKind::Unsigned,
+            Self::Float(_) => WordKind::Float,
+            Self::Text => WordKind::Prefix,
         }
     }
 
-    /// Where the words of a value would be, which need not be one of this type's: whole numbers are compared as numbers.
-    /// `None` for what cannot be compared.
-    pub fn place(self, value: &Value) -> Option<Place> {
-        let whole = match *value {
+    /// Returns the position of a value. It may have another type: integers are compared as numbers.
+    /// `None` if the types cannot be compared.
+    pub fn key_position(self, value: &Value) -> Option<KeyPosition> {
+        let integer = match *value {
             Value::Int(value) => Some(i128::from(value)),
             Value::Unsigned(value) => Some(i128::from(value)),
             _ => None,
         };
         let within = |least: i128, greatest: i128| {
-            whole.map(|whole| match whole {
-                _ if whole < least => Place::Below,
-                _ if whole > greatest => Place::Above,
-                // The lower half of a number that fits is its word.
-                _ => Place::At(whole as u64),
+            integer.map(|integer| match integer {
+                _ if integer < least => KeyPosition::Below,
+                _ if integer > greatest => KeyPosition::Above,
+                // The lower half of a number in range is its word.
+                _ => KeyPosition::At(integer as u64),
             })
         };
         match (self, value) {
-            (Self::Bool, &Value::Bool(value)) => Some(Place::At(value.into())),
-            (Self::Float(_), &Value::Float(value)) => Some(Place::At(value.to_bits())),
-            (Self::Text, Value::Text(text)) => Some(Place::At(text::prefix(text))),
+            (Self::Bool, &Value::Bool(value)) => Some(KeyPosition::At(value.into())),
+            (Self::Float(_), &Value::Float(value)) => Some(KeyPosition::At(value.to_bits())),
+            (Self::Text, Value::Text(text)) => Some(KeyPosition::At(text::prefix(text))),
             (Self::Int(_), _) => within(i64::MIN.into(), i64::MAX.into()),
             (Self::Unsigned(_), _) => within(0, u64::MAX.into()),
             _ => None,
         }
     }
 
-    /// The word of a value that a column of this type is to have; `None` if it is none of its values. A number that is not
-    /// whole is rounded to the nearest of the type.
+    /// Returns the word of a value to be stored, or `None` if the column's type cannot hold it. A
+    /// float is rounded to the nearest of the type.
     pub fn word(self, value: &Value, data_type: &DataType) -> Option<u64> {
-        let Place::At(word) = self.place(value)? else { return None };
+        let KeyPosition::At(word) = self.key_position(value)? else { return None };
         let fits = match (self, data_type) {
             (_, DataType::Decimal32(digits, _) | DataType::Decimal64(digits, _)) => {
                 word.cast_signed().unsigned_abs() < 10u64.pow((*digits).into())
@@ -125,13 +128,13 @@ impl Type {
                 }
                 return Some(widen(narrow(word)));
             }
-            (Self::Text, _) => matches!(value, Value::Text(text) if text.len() <= text::LONGEST),
+            (Self::Text, _) => matches!(value, Value::Text(text) if text.len() <= text::MAX_TEXT_BYTES),
             _ => true,
         };
         fits.then_some(word)
     }
 
-    /// The words of an array, which is of this type and no text.
+    /// Returns the words of an array of this type, which is not text.
     pub fn words(self, array: &dyn Array) -> ScalarBuffer<u64> {
         fn each<T: ArrowNativeType>(array: &dyn Array, word: impl Fn(T) -> u64) -> ScalarBuffer<u64> {
             let data = array.to_data();
@@ -151,11 +154,11 @@ impl Type {
                 let data = array.to_data();
                 ScalarBuffer::new(data.buffers()[0].clone(), data.offset(), data.len())
             }
-            Self::Text => unreachable!("texts are no words"),
+            Self::Text => unreachable!("the words of texts are hashes and prefixes"),
         }
     }
 
-    /// An array of a type of Arrow's that is this one, and no text, from words.
+    /// Builds an array of an Arrow type from words. The type is not text.
     pub fn array(self, data_type: &DataType, words: Vec<u64>, nulls: Option<NullBuffer>) -> ArrayRef {
         fn each<T: ArrowNativeType>(words: &[u64], value: impl Fn(u64) -> T) -> Buffer {
             words.iter().map(|&word| value(word)).collect::<ScalarBuffer<T>>().into_inner()
@@ -165,22 +168,22 @@ impl Type {
             Self::Bool => {
                 return Arc::new(BooleanArray::new(words.iter().map(|&word| word != 0).collect(), nulls));
             }
-            // What a number was widened by is cut off.
+            // Truncation reverts the sign extension.
             Self::Int(1) | Self::Unsigned(1) => each(&words, |word| word as u8),
             Self::Int(2) | Self::Unsigned(2) => each(&words, |word| word as u16),
             Self::Int(4) | Self::Unsigned(4) => each(&words, |word| word as u32),
             Self::Float(4) => each(&words, narrow),
             Self::Int(_) | Self::Unsigned(_) | Self::Float(_) => ScalarBuffer::from(words).into_inner(),
-            Self::Text => unreachable!("texts are no words"),
+            Self::Text => unreachable!("the words of texts are hashes and prefixes"),
         };
         let data =
             arrow_data::ArrayData::builder(data_type.clone()).len(count).add_buffer(buffer).nulls(nulls);
-        make_array(data.build().expect("a buffer of so many numbers of that type"))
+        make_array(data.build().expect("the buffer has a number for each row"))
     }
 }
 
-impl Strings {
-    /// Of an array of texts.
+impl TextArray {
+    /// Wraps an array of texts; `None` for other arrays.
     pub fn of(array: &dyn Array) -> Option<Self> {
         Some(match array.data_type() {
             DataType::Utf8 => Self::Small(array.as_string().clone()),
@@ -198,7 +201,7 @@ impl Strings {
         }
     }
 
-    /// A row's text; whatever there is if it is null.
+    /// Returns a row's text, which is unspecified if the row is null.
     pub fn get(&self, row: usize) -> &str {
         match self {
             Self::Small(texts) => texts.value(row),
@@ -208,7 +211,7 @@ impl Strings {
     }
 }
 
-impl TextList {
+impl TextBuffer {
     pub fn push(&mut self, text: &str) {
         self.all.push_str(text);
         self.ends.push(self.all.len());
@@ -218,34 +221,35 @@ impl TextList {
         &self.all[self.start(row)..self.ends[row]]
     }
 
-    /// How long they are together.
+    /// Returns the length of all texts together, in bytes.
     pub fn bytes(&self) -> usize {
         self.all.len()
     }
 
-    /// The same of these rows.
+    /// Returns the length of the texts of some rows, in bytes.
     pub fn bytes_of(&self, rows: Range<usize>) -> usize {
         self.start(rows.end) - self.start(rows.start)
     }
 
-    /// Where the text of a row starts.
+    /// Returns the start of a row's text.
     fn start(&self, row: usize) -> usize {
         if row == 0 { 0 } else { self.ends[row - 1] }
     }
 
-    /// An array of one of Arrow's types of text; `None` if they are too long together for it.
+    /// Builds an array of one of Arrow's types of text; `None` if the texts are too long together
+    /// for the type.
     pub fn array(self, data_type: &DataType, nulls: Option<NullBuffer>) -> Option<ArrayRef> {
         let lengths = || {
             let starts = std::iter::once(0).chain(self.ends.iter().copied());
             self.ends.iter().zip(starts).map(|(end, start)| end - start)
         };
-        let is_small = self.all.len() <= text::LONGEST;
+        let fits = self.all.len() <= text::MAX_TEXT_BYTES;
         Some(match data_type {
             DataType::LargeUtf8 => {
                 let offsets = OffsetBuffer::from_lengths(lengths());
                 Arc::new(LargeStringArray::new(offsets, self.all.into_bytes().into(), nulls))
             }
-            DataType::Utf8 if is_small => {
+            DataType::Utf8 if fits => {
                 let offsets = OffsetBuffer::from_lengths(lengths());
                 Arc::new(StringArray::new(offsets, self.all.into_bytes().into(), nulls))
             }
@@ -268,7 +272,7 @@ impl TextList {
     }
 }
 
-/// A number of so many bytes, the upper ones of which are its sign.
+/// Extends the sign of a number with `bytes` bytes.
 fn widen_signed(word: u64, bytes: u8) -> u64 {
     let shift = 64 - 8 * u32::from(bytes);
     (word.cast_signed() << shift >> shift).cast_unsigned()
@@ -277,8 +281,8 @@ fn widen_signed(word: u64, bytes: u8) -> u64 {
 const EXPONENT: u64 = 0x7ff << 52;
 const SIGN: u64 = 1 << 63;
 
-/// The bits of a number of 64 bits that has the value of one of 32. Those that are no numbers keep their bits as well, which a
-/// cast does not promise.
+/// Converts an `f32` to an `f64`, both as bits. It preserves the payload of a NaN, which a cast
+/// does not guarantee.
 fn widen(bits: u32) -> u64 {
     let number = f32::from_bits(bits);
     if number.is_nan() {
@@ -288,12 +292,12 @@ fn widen(bits: u32) -> u64 {
     f64::from(number).to_bits()
 }
 
-/// The other way round; rounds.
+/// Converts an `f64` to an `f32`, both as bits, with rounding.
 fn narrow(word: u64) -> u32 {
     let number = f64::from_bits(word);
     if number.is_nan() {
         let rest = (word & !SIGN & !EXPONENT) >> 29;
-        // At least one bit tells it from the infinite.
+        // A NaN needs at least one bit of payload, or it would be infinite.
         return (((word >> 63) << 31) | 0x7f80_0000 | rest.max(1)) as u32;
     }
     (number as f32).to_bits()
@@ -308,32 +312,41 @@ mod tests {
 
     proptest! {
         #[test]
-        fn arrays_come_back(small: Vec<i8>, unsigned: Vec<u16>, floats: Vec<u32>, skip in 0..3usize) {
+        fn arrays_survive_the_conversion_to_words_and_back(
+            small: Vec<i8>,
+            unsigned: Vec<u16>,
+            floats: Vec<u32>,
+            skip in 0..3usize,
+        ) {
             let small = Int8Array::from(small);
             let small = small.slice(skip.min(small.len()), small.len() - skip.min(small.len()));
-            let words = Type::Int(1).words(&small).to_vec();
-            let back = Type::Int(1).array(&DataType::Int8, words, None);
+            let words = ColumnType::Int(1).words(&small).to_vec();
+            let back = ColumnType::Int(1).array(&DataType::Int8, words, None);
             prop_assert_eq!(back.as_primitive::<Int8Type>(), &small);
             let unsigned = UInt16Array::from(unsigned);
-            let back = Type::Unsigned(2).array(&DataType::UInt16, Type::Unsigned(2).words(&unsigned).to_vec(), None);
+            let words = ColumnType::Unsigned(2).words(&unsigned).to_vec();
+            let back = ColumnType::Unsigned(2).array(&DataType::UInt16, words, None);
             prop_assert_eq!(back.as_primitive::<UInt16Type>(), &unsigned);
             let floats = Float32Array::from_iter_values(floats.into_iter().map(f32::from_bits));
-            let back = Type::Float(4).array(&DataType::Float32, Type::Float(4).words(&floats).to_vec(), None);
-            let bits = |array: &Float32Array| array.values().iter().map(|value| value.to_bits()).collect::<Vec<_>>();
+            let words = ColumnType::Float(4).words(&floats).to_vec();
+            let back = ColumnType::Float(4).array(&DataType::Float32, words, None);
+            let bits = |array: &Float32Array| -> Vec<_> {
+                array.values().iter().map(|value| value.to_bits()).collect()
+            };
             prop_assert_eq!(bits(back.as_primitive::<Float32Type>()), bits(&floats));
         }
 
         #[test]
-        fn numbers_of_32_bits_keep_their_order(a: u32, b: u32) {
-            let key = |bits| Kind::Float.key(widen(bits));
+        fn widened_floats_keep_their_order(a: u32, b: u32) {
+            let key = |bits| WordKind::Float.key(widen(bits));
             prop_assert_eq!(key(a).cmp(&key(b)), f32::from_bits(a).total_cmp(&f32::from_bits(b)));
         }
     }
 
     #[test]
-    fn values_fit_or_do_not() {
+    fn only_values_in_range_have_words() {
         let word = |data_type: DataType, value: Value| {
-            Type::of(&data_type).and_then(|of| of.word(&value, &data_type)).is_some()
+            ColumnType::of(&data_type).and_then(|of| of.word(&value, &data_type)).is_some()
         };
         assert!(word(DataType::Int8, Value::Int(-128)) && word(DataType::Int8, Value::Unsigned(127)));
         assert!(!word(DataType::Int8, Value::Int(128)) && !word(DataType::Int8, Value::Int(-129)));

@@ -1,99 +1,101 @@
-//! Values, and the kinds of words of 64 bits that they are kept as.
+//! Values, and the kinds of 64-bit words that represent them.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// A value of a column that is no null.
+/// A value of a column, which is not null.
 ///
-/// | Arrow's type | value |
+/// | Arrow type | value |
 /// |---|---|
 /// | `Int8` … `Int64` | [`Int`](Self::Int) |
 /// | `UInt8` … `UInt64` | [`Unsigned`](Self::Unsigned) |
 /// | `Float32`, `Float64` | [`Float`](Self::Float) |
 /// | `Boolean` | [`Bool`](Self::Bool) |
 /// | `Utf8`, `LargeUtf8`, `Utf8View` | [`Text`](Self::Text) |
-/// | `Date32` | [`Int`](Self::Int): days since 1970 |
-/// | `Date64` | [`Int`](Self::Int): milliseconds since 1970 |
-/// | `Timestamp` | [`Int`](Self::Int): of its unit since 1970, in UTC if it has a zone |
-/// | `Time32`, `Time64` | [`Int`](Self::Int): of its unit since midnight |
-/// | `Duration` | [`Int`](Self::Int): of its unit |
-/// | `Decimal32`, `Decimal64` | [`Int`](Self::Int): the number without its point |
+/// | `Date32` | [`Int`](Self::Int): days since 1970-01-01 |
+/// | `Date64` | [`Int`](Self::Int): milliseconds since 1970-01-01 |
+/// | `Timestamp` | [`Int`](Self::Int): in its unit since 1970-01-01, in UTC if it has a time zone |
+/// | `Time32`, `Time64` | [`Int`](Self::Int): in its unit since midnight |
+/// | `Duration` | [`Int`](Self::Int): in its unit |
+/// | `Decimal32`, `Decimal64` | [`Int`](Self::Int): the unscaled number |
 ///
-/// Where a value is *asked for*, whole numbers are compared as numbers, whatever their types: a column of `Int8` never equals
-/// 300, and all of its values are less. Where a value is to be *kept*, it has to be one of the column's type; only a number
-/// that is not whole is rounded to the nearest of `Float32`. All else is a [mismatch](crate::Failure::Mismatch).
+/// In a *comparison*, integers of all types are compared as numbers: a column of `Int8` never
+/// equals 300, and all of its values are less. To be *stored*, a value must be in the range of the
+/// column's type; only a float is rounded, to the nearest `Float32`. Other combinations are a
+/// [mismatch](crate::Failure::Mismatch).
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// A whole number.
+    /// A signed integer.
     Int(i64),
-    /// A whole number without a sign.
+    /// An unsigned integer.
     Unsigned(u64),
-    /// They are ordered and compared as Arrow does: by `total_cmp`, so that a zero with a sign is less than one without, and
-    /// those that are no numbers are equal to themselves.
+    /// A float. Floats are compared by `total_cmp`, as in Arrow: -0.0 is less than 0.0, and a NaN
+    /// equals itself.
     Float(f64),
-    /// True is greater than false.
+    /// A boolean. True is greater than false.
     Bool(bool),
-    /// A text. Its order is that of its bytes. It is at most 2 GiB long.
+    /// A text of at most 2 GiB, ordered by its bytes.
     Text(Arc<str>),
 }
 
-/// What a column of words keeps.
+/// The interpretation of a column's words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Kind {
+pub(crate) enum WordKind {
     Int,
     Unsigned,
     Float,
-    /// The first bytes of texts, which are kept beside it.
+    /// The first bytes of texts, which are stored beside them.
     Prefix,
 }
 
-impl Kind {
-    /// The key of a word.
+impl WordKind {
+    /// Returns the key of a word.
     #[inline(always)]
     pub fn key(self, word: u64) -> u64 {
-        self.keys().of(word)
+        self.keys().encode(word)
     }
 
-    /// How keys of this kind are made.
+    /// Returns the encoding of keys of this kind.
     #[inline(always)]
-    pub fn keys(self) -> Keys {
+    pub fn keys(self) -> KeyEncoding {
         let (flip, if_negative) = match self {
             Self::Int => (SIGN, 0),
             Self::Unsigned | Self::Prefix => (0, 0),
-            // Negative numbers are ordered the other way round, and lie below the others.
+            // Negative floats are in reverse order, below the others.
             Self::Float => (SIGN, u64::MAX),
         };
-        Keys { flip, if_negative }
+        KeyEncoding { flip, if_negative }
     }
 }
 
 const SIGN: u64 = 1 << 63;
 
-/// How words become *keys*, which have the order of the values, as plain numbers: some of their bits are flipped. There is
-/// no branch in it, so that a loop over many words has none.
+/// An encoding of words as *keys*: unsigned integers in the order of the values. It flips bits, and
+/// has no branch, so that loops over words can be vectorised.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Keys {
+pub(crate) struct KeyEncoding {
     flip: u64,
-    /// The same for words with a sign, besides.
+    /// Flipped in addition if the word is negative.
     if_negative: u64,
 }
 
-impl Keys {
-    /// The key of a word.
+impl KeyEncoding {
+    /// Returns the key of a word.
     #[inline(always)]
-    pub fn of(self, word: u64) -> u64 {
+    pub fn encode(self, word: u64) -> u64 {
         word ^ (all_if_negative(word) & self.if_negative | self.flip)
     }
 
-    /// The word of a key.
+    /// Returns the word of a key.
     #[inline(always)]
-    pub fn word(self, key: u64) -> u64 {
-        // The key of a number that is not negative has its upper bit, if that is flipped.
+    pub fn decode(self, key: u64) -> u64 {
+        // If the sign bit is flipped, the key of a number that is not negative has its upper bit
+        // set.
         key ^ (all_if_negative(!key) & self.if_negative | self.flip)
     }
 }
 
-/// All bits, if there is a sign.
+/// Returns all ones if the sign bit is set.
 #[inline(always)]
 fn all_if_negative(word: u64) -> u64 {
     (word.cast_signed() >> 63).cast_unsigned()
@@ -136,12 +138,12 @@ mod tests {
     proptest! {
         #[test]
         fn keys_have_the_order_of_values(a: u64, b: u64) {
-            let by_key = |kind: Kind| kind.key(a).cmp(&kind.key(b));
-            prop_assert_eq!(by_key(Kind::Int), a.cast_signed().cmp(&b.cast_signed()));
-            prop_assert_eq!(by_key(Kind::Unsigned), a.cmp(&b));
-            prop_assert_eq!(by_key(Kind::Float), f64::from_bits(a).total_cmp(&f64::from_bits(b)));
-            for kind in [Kind::Int, Kind::Unsigned, Kind::Float, Kind::Prefix] {
-                prop_assert_eq!(kind.keys().word(kind.key(a)), a);
+            let by_key = |kind: WordKind| kind.key(a).cmp(&kind.key(b));
+            prop_assert_eq!(by_key(WordKind::Int), a.cast_signed().cmp(&b.cast_signed()));
+            prop_assert_eq!(by_key(WordKind::Unsigned), a.cmp(&b));
+            prop_assert_eq!(by_key(WordKind::Float), f64::from_bits(a).total_cmp(&f64::from_bits(b)));
+            for kind in [WordKind::Int, WordKind::Unsigned, WordKind::Float, WordKind::Prefix] {
+                prop_assert_eq!(kind.keys().decode(kind.key(a)), a);
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Rows that move between partitions while batches come: every batch finds each of them once.
+//! Rows that move between partitions while batches arrive: every batch finds each row once.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
@@ -23,15 +23,15 @@ fn rows(numbers: Range<i64>) -> RecordBatch {
     RecordBatch::try_new(schema(), columns).unwrap()
 }
 
-/// What is sent, in order.
+/// A step of a test.
 #[derive(Clone, Debug)]
 enum Step {
     Insert(u16),
-    /// From there on.
+    /// The first number, and how many follow.
     Delete(u16, u16),
-    /// Weights for each partition.
+    /// A weight for each partition.
     Balance(Vec<u8>),
-    /// Nothing is sent until all before is done.
+    /// Waits for all answers.
     Wait,
 }
 
@@ -39,7 +39,7 @@ const PARTITIONS: usize = 3;
 
 fn step() -> impl Strategy<Value = Step> {
     let weights = proptest::collection::vec(0u8..4, PARTITIONS)
-        .prop_filter("some", |all| all.iter().any(|&one| one > 0));
+        .prop_filter("a positive weight", |all| all.iter().any(|&one| one > 0));
     prop_oneof![
         3 => (0u16..9000).prop_map(Step::Insert),
         1 => (any::<u16>(), 0u16..5000).prop_map(|(from, count)| Step::Delete(from, count)),
@@ -48,10 +48,10 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// An answer that is awaited: how many rows there are, their sum, and the text of one of them, if it is there.
-type Awaited = (Handle<Answers>, (i64, i64), Option<String>);
+/// An answer to await: the number of rows, their sum, and the text of one row, if it exists.
+type PendingAnswer = (Handle<Answers>, (i64, i64), Option<String>);
 
-fn check(awaited: &mut Vec<Awaited>) {
+fn check(awaited: &mut Vec<PendingAnswer>) {
     for (handle, (count, sum), text) in awaited.drain(..) {
         let answers = handle.join().unwrap();
         let made = answers.rows(0).unwrap();
@@ -63,7 +63,7 @@ fn check(awaited: &mut Vec<Awaited>) {
     }
 }
 
-/// Each partition has its rows in memory of its own, which its worker tells.
+/// Checks that each partition has memory of its own, reported by its worker.
 fn check_memory(rt: &Runtime, table: &Table, rows: usize) {
     let memory = table.memory(rt).join().unwrap();
     assert_eq!(memory.len(), PARTITIONS);
@@ -71,7 +71,7 @@ fn check_memory(rt: &Runtime, table: &Table, rows: usize) {
     let mut all: Vec<Range<usize>> = Vec::new();
     for (number, part) in memory.into_iter().enumerate() {
         assert_eq!(part.worker, number % rt.workers());
-        // A number, a hash and the first bytes of a text, of eight bytes each.
+        // A number, and the prefix and hash of a text, of eight bytes each.
         assert!(part.bytes() >= part.rows * 24 && part.rows <= (part.chunks * table.chunk_rows()) as u64);
         assert!(part.chunks > 0 || part.addresses.is_empty());
         assert!(part.addresses.iter().all(|range| !range.is_empty()));
@@ -83,7 +83,7 @@ fn check_memory(rt: &Runtime, table: &Table, rows: usize) {
 
 fn run(rt: &Runtime, steps: &[Step]) {
     let table = Table::new(rt, schema(), PARTITIONS).unwrap();
-    let (mut there, mut next) = (BTreeMap::new(), 0);
+    let (mut present, mut next) = (BTreeMap::new(), 0);
     let (mut awaited, mut moved) = (Vec::new(), Vec::new());
     for step in steps {
         let mut batch = Batch::new();
@@ -92,13 +92,13 @@ fn run(rt: &Runtime, steps: &[Step]) {
                 let new = next..next + i64::from(*count);
                 next = new.end;
                 batch.insert(rows(new.clone()));
-                there.extend(new.map(|number| (number, format!("number {number}"))));
+                present.extend(new.map(|number| (number, format!("number {number}"))));
             }
             Step::Delete(from, count) => {
                 let from = i64::from(*from) % (next + 1);
                 let gone = from..from + i64::from(*count);
                 batch.change(Change::Delete(Filter::all().between("number", gone.clone())));
-                there.retain(|number, _| !gone.contains(number));
+                present.retain(|number, _| !gone.contains(number));
             }
             Step::Balance(weights) => {
                 let weights: Vec<f64> = weights.iter().map(|&weight| weight.into()).collect();
@@ -107,32 +107,32 @@ fn run(rt: &Runtime, steps: &[Step]) {
             }
             Step::Wait => {
                 check(&mut awaited);
-                check_memory(rt, &table, there.len());
+                check_memory(rt, &table, present.len());
                 continue;
             }
         }
-        let some = there.keys().nth(there.len() / 2).copied().unwrap_or(7);
+        let some = present.keys().nth(present.len() / 2).copied().unwrap_or(7);
         batch.query(Query::aggregates(Filter::all(), [Aggregate::Count, Aggregate::Sum("number".into())]));
         batch.query(Query::rows(Filter::all().equals("number", some), ["text"]));
-        let expected = (there.len() as i64, there.keys().sum());
-        awaited.push((table.send(rt, batch), expected, there.get(&some).cloned()));
+        let expected = (present.len() as i64, present.keys().sum());
+        awaited.push((table.send(rt, batch), expected, present.get(&some).cloned()));
     }
     check(&mut awaited);
     moved.into_iter().for_each(|moved| assert!(moved.join().unwrap() <= next as u64));
-    // Whoever has nothing gives nothing, and all can be given to one.
+    // Partitions without rows give none, and one partition can take all.
     table.balance(rt, &[0.0, 0.0, 2.5]).unwrap().join().unwrap();
     assert_eq!(table.balance(rt, &[0.0, 0.0, 1.0]).unwrap().join().unwrap(), 0);
-    assert_eq!(table.balance(rt, &[1.0, 0.0, 0.0]).unwrap().join().unwrap(), there.len() as u64);
-    check_memory(rt, &table, there.len());
+    assert_eq!(table.balance(rt, &[1.0, 0.0, 0.0]).unwrap().join().unwrap(), present.len() as u64);
+    check_memory(rt, &table, present.len());
     let rows: Vec<u64> = table.memory(rt).join().unwrap().iter().map(|part| part.rows).collect();
-    assert_eq!(rows, [there.len() as u64, 0, 0]);
+    assert_eq!(rows, [present.len() as u64, 0, 0]);
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
     #[test]
-    fn rows_are_found_once(steps in proptest::collection::vec(step(), 0..20), seed: u64) {
+    fn every_batch_finds_each_row_once(steps in proptest::collection::vec(step(), 0..20), seed: u64) {
         run(&Runtime::builder().platform(Simulation::new(PARTITIONS, seed)).build().unwrap(), &steps);
     }
 }
@@ -141,19 +141,19 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(20))]
 
     #[test]
-    fn on_threads_as_well(steps in proptest::collection::vec(step(), 0..20)) {
+    fn every_batch_finds_each_row_once_on_threads(steps in proptest::collection::vec(step(), 0..20)) {
         run(&Runtime::builder().workers(2).build().unwrap(), &steps);
     }
 }
 
 #[test]
-fn senseless_weights_are_refused() {
+fn invalid_weights_are_rejected() {
     let rt = Runtime::builder().workers(2).build().unwrap();
     let table = Table::new(&rt, schema(), 2).unwrap();
     for weights in [&[][..], &[1.0], &[1.0; 3], &[0.0, 0.0], &[1.0, -1.0], &[1.0, f64::NAN]] {
-        assert!(matches!(table.balance(&rt, weights), Err(Failure::Weights(_, 2))), "{weights:?}");
+        assert!(matches!(table.balance(&rt, weights), Err(Failure::InvalidWeights(_, 2))), "{weights:?}");
     }
     let mut batch = Batch::new();
     batch.insert(rows(0..10));
-    assert_eq!(table.run(&rt, batch).unwrap().changed(0), Ok(10));
+    assert_eq!(table.run(&rt, batch).unwrap().rows_affected(0), Ok(10));
 }

@@ -1,4 +1,4 @@
-//! Files that are loaded are what was written, and those that are not whole are told so.
+//! Loaded rows equal the written ones, and incomplete files are errors.
 
 mod common;
 
@@ -25,7 +25,7 @@ fn runtime() -> Runtime {
     Runtime::builder().workers(2).build().unwrap()
 }
 
-/// A new table of the source's columns, loaded.
+/// Creates a table with the source's columns, and loads it.
 fn load(rt: &Runtime, source: Source) -> Result<(Table, u64), LoadError> {
     let table = Table::new(rt, source.schema().clone(), 2).unwrap();
     let rows = table.load(rt, source)?;
@@ -66,7 +66,7 @@ fn formats() -> Vec<Format> {
 }
 
 impl Format {
-    /// What a file with these rows is.
+    /// Returns a file with these rows.
     fn written(self, batches: &[RecordBatch]) -> Vec<u8> {
         let mut written = Vec::new();
         let schema = batches[0].schema();
@@ -110,7 +110,10 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
     #[test]
-    fn what_is_loaded_is_what_was_written((schema, rows) in some(), format in prop::sample::select(formats())) {
+    fn loaded_rows_equal_the_written_ones(
+        (schema, rows) in some(),
+        format in prop::sample::select(formats()),
+    ) {
         let dir = TempDir::new().unwrap();
         let written = format.written(&[common::batch(&schema, &rows)]);
         let rt = runtime();
@@ -131,7 +134,7 @@ fn numbers(from: i64, count: i64) -> RecordBatch {
 }
 
 #[test]
-fn many_rows_come_in_parts() {
+fn many_rows_are_loaded_in_batches() {
     let (rt, dir) = (runtime(), TempDir::new().unwrap());
     let batches = [numbers(0, 150_000), numbers(150_000, 1), numbers(150_001, 70_000)];
     for format in [Format::Parquet(Compression::SNAPPY), Format::File, Format::Stream] {
@@ -147,10 +150,10 @@ fn many_rows_come_in_parts() {
     }
 }
 
-/// A file that was cut off anywhere is an error, or a part of the whole where the format allows that. It is never more, and
-/// nothing panics.
+/// A truncated file is an error, or a part of the rows where the format allows that. It is never
+/// more, and nothing panics.
 #[test]
-fn files_that_were_cut_off_are_told() {
+fn truncated_files_are_errors() {
     let (rt, dir) = (runtime(), TempDir::new().unwrap());
     for format in formats() {
         let whole = format.written(&[numbers(0, 50), numbers(50, 50)]);
@@ -169,7 +172,7 @@ fn files_that_were_cut_off_are_told() {
 }
 
 #[test]
-fn what_is_no_such_file_is_told() {
+fn files_of_another_format_are_errors() {
     let dir = TempDir::new().unwrap();
     let garbage: Vec<u8> =
         (0..5000u32).map(|number| (number.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
@@ -179,15 +182,15 @@ fn what_is_no_such_file_is_told() {
     let opened: [Open; 3] =
         [|path| Source::parquet(path), |path| Source::ipc(path), |path| Source::csv(path, &Csv::default())];
     for open in opened {
-        let error = open(&garbage).err().expect("it is garbage");
+        let error = open(&garbage).err().expect("garbage is not a file of any format");
         assert!(matches!(error.cause(), Cause::Read(_)), "{error}");
-        let error = open(&absent).err().expect("it is not there");
+        let error = open(&absent).err().expect("the file does not exist");
         assert!(matches!(error.cause(), Cause::Open(_)), "{error}");
         assert_eq!(error.source_name(), absent.display().to_string());
-        let error = open(&dir.path().to_path_buf()).err().expect("it is a directory");
+        let error = open(&dir.path().to_path_buf()).err().expect("a directory is not a file");
         assert!(error.to_string().contains("directory"), "{error}");
     }
-    // What begins as the format does is not yet of it.
+    // The first bytes of a format do not make a file of it.
     for magic in ["PAR1", "ARROW1\0\0"] {
         let path = file(&dir, "magic", magic.repeat(20));
         assert!(Source::parquet(&path).is_err() && Source::ipc(&path).is_err(), "{magic}");
@@ -195,7 +198,7 @@ fn what_is_no_such_file_is_told() {
 }
 
 #[test]
-fn types_of_csv_are_guessed() {
+fn types_of_csv_are_inferred() {
     let (rt, dir) = (runtime(), TempDir::new().unwrap());
     let text = "number;share;day;at;is;name;none\n\
                 1;0.5;2026-11-23;2026-11-23T08:30:00;true;\"Hopper; Grace\";\n\
@@ -210,23 +213,24 @@ fn types_of_csv_are_guessed() {
     let mut expected = [
         "[Some(Int(1)), Some(Float(0.5)), Some(Int(20780)), Some(Int(1795422600)), Some(Bool(true)), \
          Some(Text(\"Hopper; Grace\")), None]",
-        "[Some(Int(3)), None, Some(Int(20781)), Some(Int(1795509000)), None, Some(Text(\"a \\\"b\\\"\")), None]",
+        "[Some(Int(3)), None, Some(Int(20781)), Some(Int(1795509000)), None, \
+         Some(Text(\"a \\\"b\\\"\")), None]",
         "[None, Some(Float(2.0)), None, None, Some(Bool(false)), None, None]",
     ];
     expected.sort_unstable();
     assert_eq!((rows, sorted(all(&rt, &table))), (3, expected.map(str::to_string).to_vec()));
-    // Some of the columns, in another order; and without a header.
+    // Some columns, in another order, and without a header.
     let source = Source::csv(&path, &csv).unwrap().select(["name", "number"]).unwrap();
     let (table, _) = load(&rt, source).unwrap();
     let first = all(&rt, &table).into_iter().find(|row| row[1] == Some(1.into())).unwrap();
     assert_eq!(first[0], Some("Hopper; Grace".into()));
     let path = file(&dir, "plain.csv", "1,a\n2,b\n");
-    let (table, rows) = load(&rt, Source::csv(&path, &Csv::default().header(false)).unwrap()).unwrap();
+    let (table, rows) = load(&rt, Source::csv(&path, &Csv::default().has_header(false)).unwrap()).unwrap();
     assert_eq!((rows, table.schema().field(1).name().as_str()), (2, "column_2"));
 }
 
 #[test]
-fn rows_of_csv_that_do_not_fit_are_told() {
+fn malformed_rows_of_csv_are_errors() {
     let (rt, dir) = (runtime(), TempDir::new().unwrap());
     let mut text = "number,name\n".to_string();
     (0..70_000).for_each(|number| text.push_str(&format!("{number},name\n")));
@@ -238,10 +242,10 @@ fn rows_of_csv_that_do_not_fit_are_told() {
     assert_eq!(error.rows(), 65_536);
     assert_eq!(count(&rt, &table), 65_536);
     let said = error.to_string();
-    for part in ["wrong.csv", "'many'", "column 0", "line 70001", "(65536 rows before it are in the table)"] {
+    for part in ["wrong.csv", "'many'", "column 0", "line 70001", "(65536 earlier rows are in the table)"] {
         assert!(said.contains(part), "{part}: {said}");
     }
-    // Too few fields, bytes that are no text, and names or types that are others.
+    // Too few fields, bytes that are not UTF-8, and other names or types.
     let schema = Arc::new(Schema::new(vec![
         Field::new("number", DataType::Int8, false),
         Field::new("name", DataType::Utf8, true),
@@ -264,9 +268,10 @@ fn rows_of_csv_that_do_not_fit_are_told() {
     assert_eq!(rows, 1);
 }
 
-/// Columns come by name, whatever their order; those that are absent or of another type are refused before anything is read.
+/// Columns are matched by name. Absent columns, and those of another type, are errors before
+/// anything is read.
 #[test]
-fn columns_come_by_name() {
+fn columns_are_matched_by_name() {
     let (rt, dir) = (runtime(), TempDir::new().unwrap());
     let field = |name: &str, data_type: DataType| Field::new(name, data_type, true);
     let table = |fields: Vec<Field>| Table::new(&rt, Arc::new(Schema::new(fields)), 2).unwrap();
@@ -289,7 +294,10 @@ fn columns_come_by_name() {
         );
         let narrow = table(vec![field("number", DataType::Int32)]);
         let error = narrow.load(&rt, source()).unwrap_err();
-        assert!(error.to_string().ends_with("column `number`: Int64 instead of Int32"), "{error}");
+        assert!(
+            error.to_string().ends_with("column `number`: expected type Int32, found Int64; cast the rows"),
+            "{error}"
+        );
         assert_eq!((error.rows(), count(&rt, &narrow), count(&rt, &more)), (0, 0, 0));
     }
     let wide = Arc::new(Schema::new(vec![Field::new("price", DataType::Decimal128(20, 2), true)]));
@@ -298,9 +306,9 @@ fn columns_come_by_name() {
     assert!(matches!(&failure, Failure::Unsupported { column, .. } if column == "price"), "{failure}");
 }
 
-/// What a reader gave before it failed is in, and counted; nulls that cannot be are told as well.
+/// Rows read before an error are in the table, and count. Nulls that cannot be stored are an error.
 #[test]
-fn readers_fail_in_the_middle() {
+fn rows_before_a_read_error_are_kept() {
     let rt = runtime();
     let schema = numbers(0, 1).schema();
     let table = Table::new(&rt, schema.clone(), 2).unwrap();
@@ -319,6 +327,9 @@ fn readers_fail_in_the_middle() {
     );
     let rows = vec![Ok(numbers(0, 1)), null, Ok(numbers(1, 1))];
     let error = table.load(&rt, Source::new("nulls", RecordBatchIterator::new(rows, nullable))).unwrap_err();
-    assert!(matches!(error.cause(), Cause::Refused(Failure::Null(name)) if name == "number"), "{error}");
+    assert!(
+        matches!(error.cause(), Cause::Refused(Failure::NotNullable(name)) if name == "number"),
+        "{error}"
+    );
     assert_eq!(count(&rt, &table), 12 + i64::try_from(error.rows()).unwrap());
 }

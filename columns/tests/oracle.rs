@@ -1,4 +1,4 @@
-//! Against a table that goes through all its rows for each request, one after another.
+//! Comparison with an oracle that scans all rows for each request, one after another.
 
 mod common;
 
@@ -6,7 +6,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Decimal64Type, DurationSecondType, Float64Type, Int64Type, UInt64Type};
 use arrow_array::{Array, ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
-use common::{Row, asked, cell, compare, rows_of, sorted, whole};
+use common::{Row, cell, comparand, compare, integer, rows_of, sorted};
 use proptest::prelude::*;
 use std::ops::Bound;
 use std::sync::Arc;
@@ -16,26 +16,26 @@ use xtasking_columns::{
     Aggregate, Answers, Batch, Change, Failure, Filter, Query, Table, TableBuilder, Test, Value,
 };
 
-/// What a row has to pass, by columns.
-type Asks = Vec<(usize, Ask)>;
+/// Tests of columns that a row must all pass.
+type Conditions = Vec<(usize, Condition)>;
 
-/// What is to be done, so that both can do it. Columns are numbers, which may be too great for the schema.
+/// A change, for the table and for the oracle.
 #[derive(Clone, Debug)]
-enum Act {
+enum OracleChange {
     Insert(Vec<Row>),
-    Update(Asks, Vec<(usize, Option<Value>)>),
-    Delete(Asks),
+    Update(Conditions, Vec<(usize, Option<Value>)>),
+    Delete(Conditions),
 }
 
 #[derive(Clone, Debug)]
-enum Ask {
+enum Condition {
     Equals(Value),
     Between(Bound<Value>, Bound<Value>),
     IsNull,
     IsNotNull,
 }
 
-impl Ask {
+impl Condition {
     fn holds(&self, value: Option<&Value>) -> bool {
         match (self, value) {
             (Self::IsNull, value) => value.is_none(),
@@ -67,23 +67,25 @@ impl Ask {
     }
 }
 
-fn filter(asks: &[(usize, Ask)]) -> Filter {
-    asks.iter().fold(Filter::all(), |filter, (column, ask)| filter.and(format!("c{column}"), ask.test()))
+fn filter(conditions: &[(usize, Condition)]) -> Filter {
+    conditions
+        .iter()
+        .fold(Filter::all(), |filter, (column, condition)| filter.and(format!("c{column}"), condition.test()))
 }
 
-fn holds(asks: &[(usize, Ask)], row: &Row) -> bool {
-    asks.iter().all(|(column, ask)| ask.holds(row[*column].as_ref()))
+fn holds(conditions: &[(usize, Condition)], row: &Row) -> bool {
+    conditions.iter().all(|(column, condition)| condition.holds(row[*column].as_ref()))
 }
 
-/// Does it, and tells how many rows were concerned.
-fn act(rows: &mut Vec<Row>, act: &Act) -> u64 {
+/// Applies a change, and returns the number of rows affected.
+fn apply(rows: &mut Vec<Row>, change: &OracleChange) -> u64 {
     let before = rows.len();
-    match act {
-        Act::Insert(new) => rows.extend(new.iter().cloned()),
-        Act::Delete(asks) => rows.retain(|row| !holds(asks, row)),
-        Act::Update(asks, set) => {
+    match change {
+        OracleChange::Insert(new) => rows.extend(new.iter().cloned()),
+        OracleChange::Delete(conditions) => rows.retain(|row| !holds(conditions, row)),
+        OracleChange::Update(conditions, set) => {
             let mut count = 0;
-            for row in rows.iter_mut().filter(|row| holds(asks, row)) {
+            for row in rows.iter_mut().filter(|row| holds(conditions, row)) {
                 set.iter().for_each(|(column, value)| row[*column] = value.clone());
                 count += 1;
             }
@@ -93,7 +95,7 @@ fn act(rows: &mut Vec<Row>, act: &Act) -> u64 {
     before.abs_diff(rows.len()) as u64
 }
 
-/// Rows that are added; texts are of whatever type.
+/// Builds rows to insert. The type of texts varies.
 fn batch_of(schema: &SchemaRef, rows: &[Row]) -> RecordBatch {
     let strings = [DataType::Utf8, DataType::LargeUtf8, DataType::Utf8View];
     let field = |field: &Arc<Field>| {
@@ -106,9 +108,9 @@ fn batch_of(schema: &SchemaRef, rows: &[Row]) -> RecordBatch {
     common::batch(&Schema::new(schema.fields().iter().map(field).collect::<Vec<_>>()), rows)
 }
 
-fn ask(data_type: &DataType) -> BoxedStrategy<Ask> {
+fn condition(data_type: &DataType) -> BoxedStrategy<Condition> {
     let bound = |data_type| {
-        let value = asked(data_type);
+        let value = comparand(data_type);
         prop_oneof![
             1 => Just(Bound::Unbounded),
             3 => value.clone().prop_map(Bound::Included),
@@ -116,10 +118,10 @@ fn ask(data_type: &DataType) -> BoxedStrategy<Ask> {
         ]
     };
     prop_oneof![
-        6 => asked(data_type).prop_map(Ask::Equals),
-        4 => (bound(data_type), bound(data_type)).prop_map(|(from, to)| Ask::Between(from, to)),
-        1 => Just(Ask::IsNull),
-        1 => Just(Ask::IsNotNull),
+        6 => comparand(data_type).prop_map(Condition::Equals),
+        4 => (bound(data_type), bound(data_type)).prop_map(|(from, to)| Condition::Between(from, to)),
+        1 => Just(Condition::IsNull),
+        1 => Just(Condition::IsNotNull),
     ]
     .boxed()
 }
@@ -129,33 +131,35 @@ struct Plan {
     schema: SchemaRef,
     partitions: usize,
     chunk_rows: usize,
-    batches: Vec<(Vec<Act>, Vec<Asks>)>,
+    batches: Vec<(Vec<OracleChange>, Vec<Conditions>)>,
 }
 
-/// Rows of a chunk: the fewest, of which a table has many chunks soon, what is usual, odd ones, and the most.
+/// Rows of a chunk: the minimum, which soon makes many chunks; usual and odd sizes; the maximum.
 const CHUNK_ROWS: [usize; 7] = [64, 128, 192, 2048, 3072, 8192, 65536];
 
-fn asks(schema: &SchemaRef) -> BoxedStrategy<Asks> {
-    let of: Vec<_> = schema.fields().iter().map(|field| ask(field.data_type())).collect();
-    let one =
-        (0..of.len()).prop_flat_map(move |column| of[column].clone().prop_map(move |ask| (column, ask)));
+fn conditions(schema: &SchemaRef) -> BoxedStrategy<Conditions> {
+    let of: Vec<_> = schema.fields().iter().map(|field| condition(field.data_type())).collect();
+    let one = (0..of.len())
+        .prop_flat_map(move |column| of[column].clone().prop_map(move |condition| (column, condition)));
     prop::collection::vec(one, 0..4).boxed()
 }
 
 fn plan() -> impl Strategy<Value = Plan> {
     let chunk_rows = prop_oneof![2 => Just(64usize), 3 => prop::sample::select(CHUNK_ROWS.to_vec())];
-    (common::schema(common::types(), 4), 1..4usize, chunk_rows).prop_flat_map(|(schema, partitions, chunk_rows)| {
+    let shape = (common::schema(common::types(), 4), 1..4usize, chunk_rows);
+    shape.prop_flat_map(|(schema, partitions, chunk_rows)| {
         let schema = Arc::new(schema);
         let cells: Vec<_> = schema.fields().iter().map(|field| cell(field)).collect();
         let rows = prop::collection::vec(cells.clone(), 0..40);
         let set = (0..cells.len())
             .prop_flat_map(move |column| cells[column].clone().prop_map(move |value| (column, value)));
-        let act = prop_oneof![
-            3 => rows.prop_map(Act::Insert),
-            4 => (asks(&schema), prop::collection::vec(set, 1..3)).prop_map(|(asks, set)| Act::Update(asks, set)),
-            1 => asks(&schema).prop_map(Act::Delete),
+        let change = prop_oneof![
+            3 => rows.prop_map(OracleChange::Insert),
+            4 => (conditions(&schema), prop::collection::vec(set, 1..3))
+                .prop_map(|(conditions, set)| OracleChange::Update(conditions, set)),
+            1 => conditions(&schema).prop_map(OracleChange::Delete),
         ];
-        let batch = (prop::collection::vec(act, 0..8), prop::collection::vec(asks(&schema), 0..12));
+        let batch = (prop::collection::vec(change, 0..8), prop::collection::vec(conditions(&schema), 0..12));
         prop::collection::vec(batch, 1..4).prop_map(move |batches| Plan {
             schema: schema.clone(),
             partitions,
@@ -165,7 +169,7 @@ fn plan() -> impl Strategy<Value = Plan> {
     })
 }
 
-/// What is asked of the rows that pass, besides the rows themselves.
+/// Returns the aggregates to query besides the rows.
 fn aggregates(schema: &SchemaRef) -> Vec<Aggregate> {
     let of = |field: &Arc<Field>| {
         [Aggregate::Min, Aggregate::Max, Aggregate::CountOf]
@@ -185,7 +189,7 @@ fn aggregated(rows: &[&Row], columns: usize) -> Row {
     made
 }
 
-/// Whether there are sums of such columns, and the greatest number that they can be, or its negative.
+/// Returns the greatest absolute value of a column's sum, or `None` if the column cannot be summed.
 fn sum_of(data_type: &DataType) -> Option<i128> {
     match data_type {
         DataType::Decimal32(..) | DataType::Decimal64(..) => Some(10i128.pow(18) - 1),
@@ -197,7 +201,7 @@ fn sum_of(data_type: &DataType) -> Option<i128> {
     }
 }
 
-/// Checks the answer to a question for the sum of a column of these rows.
+/// Checks the sum of a column of these rows.
 fn check_sum(answers: &Answers, query: usize, data_type: &DataType, values: &[&Value]) {
     let found = answers.rows(query).map(|found| rows_of(found)[0][0].clone());
     let Some(most) = sum_of(data_type) else {
@@ -209,15 +213,15 @@ fn check_sum(answers: &Answers, query: usize, data_type: &DataType, values: &[&V
     if data_type.is_floating() {
         let sum: f64 =
             values.iter().map(|value| if let Value::Float(value) = value { *value } else { 0.0 }).sum();
-        // Great numbers may be added in any order, with another sum each time; small ones are exact.
+        // Large floats add up differently in each order; small ones are exact.
         if sum.abs() < 1e6 {
             assert!(matches!(found, Ok(Some(Value::Float(found))) if found == sum), "{found:?} {sum}");
         }
         return;
     }
-    let sum: i128 = values.iter().filter_map(|value| whole(value)).sum();
+    let sum: i128 = values.iter().filter_map(|value| integer(value)).sum();
     match found {
-        Ok(found) => assert_eq!(found.as_ref().and_then(whole), Some(sum)),
+        Ok(found) => assert_eq!(found.as_ref().and_then(integer), Some(sum)),
         Err(failure) => {
             assert!(sum > most || sum < -most, "{failure}");
             assert!(matches!(failure, Failure::Overflow(_)));
@@ -230,40 +234,44 @@ fn check(rt: &Runtime, plan: &Plan) {
     let table = table.chunk_rows(plan.chunk_rows).build(rt).unwrap();
     let mut rows: Vec<Row> = Vec::new();
     let names: Vec<_> = plan.schema.fields().iter().map(|field| field.name().clone()).collect();
-    for (acts, queries) in &plan.batches {
+    for (changes, queries) in &plan.batches {
         let mut batch = Batch::new();
-        let expected: Vec<_> = acts
+        let expected: Vec<_> = changes
             .iter()
             .map(|one| {
                 batch.change(match one {
-                    Act::Insert(new) => Change::Insert(batch_of(&plan.schema, new)),
-                    Act::Delete(asks) => Change::Delete(filter(asks)),
-                    Act::Update(asks, set) => {
+                    OracleChange::Insert(new) => Change::Insert(batch_of(&plan.schema, new)),
+                    OracleChange::Delete(conditions) => Change::Delete(filter(conditions)),
+                    OracleChange::Update(conditions, set) => {
                         let set =
                             set.iter().map(|(column, value)| (format!("c{column}").into(), value.clone()));
-                        Change::Update(filter(asks), set.collect())
+                        Change::Update(filter(conditions), set.collect())
                     }
                 });
-                act(&mut rows, one)
+                apply(&mut rows, one)
             })
             .collect();
-        for asks in queries {
-            batch.query(Query::rows(filter(asks), names.clone()));
-            batch.query(Query::aggregates(filter(asks), aggregates(&plan.schema)));
-            let some = Aggregate::Sum(names[asks.len() % names.len()].clone().into());
-            batch.query(Query::aggregates(filter(asks), [some]));
+        for conditions in queries {
+            batch.query(Query::rows(filter(conditions), names.clone()));
+            batch.query(Query::aggregates(filter(conditions), aggregates(&plan.schema)));
+            let some = Aggregate::Sum(names[conditions.len() % names.len()].clone().into());
+            batch.query(Query::aggregates(filter(conditions), [some]));
         }
         let answers = table.run(rt, batch).unwrap();
         for (change, count) in expected.into_iter().enumerate() {
-            assert_eq!(answers.changed(change), Ok(count), "change {change}: {:?}", acts[change]);
+            assert_eq!(answers.rows_affected(change), Ok(count), "change {change}: {:?}", changes[change]);
         }
-        for (query, asks) in queries.iter().enumerate() {
-            let passed: Vec<_> = rows.iter().filter(|row| holds(asks, row)).collect();
+        for (query, conditions) in queries.iter().enumerate() {
+            let passed: Vec<_> = rows.iter().filter(|row| holds(conditions, row)).collect();
             let found = rows_of(answers.rows(3 * query).unwrap());
-            assert_eq!(sorted(found), sorted(passed.iter().map(|row| (*row).clone()).collect()), "{asks:?}");
+            assert_eq!(
+                sorted(found),
+                sorted(passed.iter().map(|row| (*row).clone()).collect()),
+                "{conditions:?}"
+            );
             let made = rows_of(answers.rows(3 * query + 1).unwrap());
-            assert_eq!(sorted(made), sorted(vec![aggregated(&passed, names.len())]), "{asks:?}");
-            let column = asks.len() % names.len();
+            assert_eq!(sorted(made), sorted(vec![aggregated(&passed, names.len())]), "{conditions:?}");
+            let column = conditions.len() % names.len();
             let values: Vec<_> = passed.iter().filter_map(|row| row[column].as_ref()).collect();
             check_sum(&answers, 3 * query + 2, plan.schema.field(column).data_type(), &values);
         }
@@ -274,7 +282,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 4 } else { 400 }))]
 
     #[test]
-    fn batches_do_what_each_request_alone_would(plan in plan(), seed: u64) {
+    fn batches_match_an_oracle_that_serves_one_request_after_another(plan in plan(), seed: u64) {
         let rt = Runtime::builder().platform(Simulation::new(3, seed)).build().unwrap();
         check(&rt, &plan);
     }
@@ -284,7 +292,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
     #[test]
-    fn on_threads_as_well(plan in plan()) {
+    fn batches_match_the_oracle_on_threads(plan in plan()) {
         let rt = Runtime::builder().workers(2).build().unwrap();
         check(&rt, &plan);
     }
@@ -298,9 +306,9 @@ fn integers(schema: &SchemaRef, values: impl IntoIterator<Item = i64>) -> Record
     RecordBatch::try_new(schema.clone(), vec![Arc::new(Int64Array::from_iter_values(values))]).unwrap()
 }
 
-/// Many chunks, and more queries than a byte counts.
+/// Many chunks, and more queries than a byte can count.
 #[test]
-fn large_batches_over_many_chunks() {
+fn large_batches_scan_many_chunks() {
     let rt = Runtime::builder().workers(2).build().unwrap();
     for chunk_rows in [64, 192, 1024, 2048, 4096, 8192] {
         large_batch(&rt, Table::builder(one_column(false)).chunk_rows(chunk_rows));
@@ -325,10 +333,10 @@ fn large_batch(rt: &Runtime, table: TableBuilder) {
     }
 }
 
-/// In a chunk of the most rows that there can be, each is found at its place, the last ones too, and so are those that were
-/// changed or have taken the place of others.
+/// In a chunk of maximal size, each row is found at its position, including the last ones and those
+/// that were changed or fill gaps.
 #[test]
-fn the_longest_chunks_have_all_their_rows() {
+fn chunks_of_maximal_size_have_all_their_rows() {
     let rt = Runtime::builder().workers(1).build().unwrap();
     let schema = one_column(true);
     let table = Table::builder(schema.clone()).chunk_rows(1 << 16).build(&rt).unwrap();
@@ -345,10 +353,10 @@ fn the_longest_chunks_have_all_their_rows() {
     let points = tests.map(|number| batch.query(Query::rows(Filter::all().equals("a", number), ["a"])));
     let last = batch.query(Query::rows(Filter::all().between("a", 65_500..), ["a"]));
     let minus = batch.query(Query::rows(Filter::all().equals("a", -1), ["a"]));
-    // Entered nowhere, so that it goes through all rows.
+    // Has no access path, so it is evaluated for every row.
     let all = batch.query(Query::rows(Filter::all().and("a", Test::IsNotNull), ["a"]));
     let answers = table.run(&rt, batch).unwrap();
-    assert_eq!([gone, changed, added].map(|change| answers.changed(change)), [Ok(3), Ok(7), Ok(2)]);
+    assert_eq!([gone, changed, added].map(|change| answers.rows_affected(change)), [Ok(3), Ok(7), Ok(2)]);
     let found = |query| {
         let rows = answers.rows(query).unwrap();
         let mut rows = rows.column(0).as_primitive::<Int64Type>().values().to_vec();
@@ -365,24 +373,24 @@ fn the_longest_chunks_have_all_their_rows() {
 }
 
 #[test]
-fn chunks_of_other_numbers_of_rows_are_refused() {
+fn invalid_chunk_sizes_are_rejected() {
     let rt = Runtime::builder().workers(2).build().unwrap();
     for rows in [0, 1, 63, 65, 100, 65_535, 65_600, usize::MAX] {
         let refused = Table::builder(one_column(false)).chunk_rows(rows).build(&rt).err();
-        assert_eq!(refused, Some(Failure::ChunkRows(rows)));
+        assert_eq!(refused, Some(Failure::InvalidChunkRows(rows)));
     }
-    let text = Failure::ChunkRows(100).to_string();
+    let text = Failure::InvalidChunkRows(100).to_string();
     assert_eq!(text, "a chunk cannot have 100 rows: choose a multiple of 64, from 64 to 65536");
     for (cache, rows) in [(0, 64), (32 << 10, 2048), (48 << 10, 3072), (u64::MAX, 65_536)] {
-        let table = Table::builder(one_column(false)).first_cache(cache).build(&rt).unwrap();
+        let table = Table::builder(one_column(false)).l1_cache_bytes(cache).build(&rt).unwrap();
         assert_eq!((table.chunk_rows(), table.partitions()), (rows, 2));
     }
     assert_eq!(Table::new(&rt, one_column(false), 0).unwrap().chunk_rows(), 2048);
 }
 
-/// What is wrong is told, and the rest is served.
+/// Invalid requests fail, and the others are served.
 #[test]
-fn wrong_requests_fail_alone() {
+fn an_invalid_request_fails_alone() {
     let rt = Runtime::builder().workers(2).build().unwrap();
     let wide = Arc::new(Schema::new(vec![Field::new("price", DataType::Decimal128(20, 2), false)]));
     assert!(matches!(Table::new(&rt, wide, 2), Err(Failure::Unsupported { .. })));
@@ -404,18 +412,18 @@ fn wrong_requests_fail_alone() {
     let sum = batch.query(Query::aggregates(Filter::all(), [Aggregate::Sum("a".into())]));
     let count = batch.query(Query::rows(Filter::all(), Vec::<String>::new()));
     let answers = table.run(&rt, batch).unwrap();
-    assert_eq!(wrong.map(|change| answers.changed(change).is_err()), [true; 5]);
-    assert_eq!(answers.changed(wrong[3]), Err(Failure::Null("a".into())));
-    assert_eq!(answers.changed(wrong[2]), Err(Failure::NoColumn("b".into())));
-    assert_eq!(answers.changed(right), Ok(2));
+    assert_eq!(wrong.map(|change| answers.rows_affected(change).is_err()), [true; 5]);
+    assert_eq!(answers.rows_affected(wrong[3]), Err(Failure::NotNullable("a".into())));
+    assert_eq!(answers.rows_affected(wrong[2]), Err(Failure::NoColumn("b".into())));
+    assert_eq!(answers.rows_affected(right), Ok(2));
     assert!(matches!(answers.rows(first), Err(Failure::Mismatch { .. })));
     assert_eq!(answers.rows(sum), Err(Failure::Overflow("sum(a)".into())));
     assert_eq!(answers.rows(count).unwrap().num_rows(), 2);
 }
 
-/// A change sees what those before it have done, and none that comes later.
+/// A change sees the effects of those before it, and of none after it.
 #[test]
-fn changes_see_those_before_them() {
+fn changes_see_earlier_changes() {
     let rt = Runtime::builder().workers(2).build().unwrap();
     let schema = one_column(true);
     let table = Table::new(&rt, schema.clone(), 3).unwrap();
@@ -426,21 +434,21 @@ fn changes_see_those_before_them() {
     batch.insert(integers(&schema, [1, 2, 3]));
     table.run(&rt, batch).unwrap();
     let mut batch = Batch::new();
-    // A row goes 1 → 2 → 3, another one only 2 → 3; what comes to 1 later stays.
+    // One row goes 1 → 2 → 3, another 2 → 3; a row set to 1 later stays.
     let changes = [set(1, 2), set(2, 3), set(3, 1), Change::Delete(Filter::all().equals("a", 2))];
     let changes = changes.map(|change| batch.change(change));
     batch.insert(integers(&schema, [2]));
     let all = batch.query(Query::rows(Filter::all(), ["a"]));
     let answers = table.run(&rt, batch).unwrap();
-    assert_eq!(changes.map(|change| answers.changed(change)), [Ok(1), Ok(2), Ok(3), Ok(0)]);
+    assert_eq!(changes.map(|change| answers.rows_affected(change)), [Ok(1), Ok(2), Ok(3), Ok(0)]);
     let found = answers.rows(all).unwrap().column(0).as_primitive::<Int64Type>().values().to_vec();
     assert_eq!(found.iter().sum::<i64>(), 5);
     assert_eq!(found.len(), 4);
 }
 
-/// Types that sums have, and values that columns cannot have.
+/// The types of sums, and values that a column cannot hold.
 #[test]
-fn each_type_keeps_to_its_own() {
+fn sums_and_stored_values_respect_types() {
     let rt = Runtime::builder().workers(2).build().unwrap();
     let columns: [(&str, DataType, ArrayRef); 6] = [
         ("small", DataType::Int8, Arc::new(arrow_array::Int8Array::from(vec![100, 100]))),
@@ -487,7 +495,7 @@ fn each_type_keeps_to_its_own() {
     let wrong_name = batch.query(Query::rows(Filter::all().equals("name", 7), ["name"]));
     let answers = table.run(&rt, batch).unwrap();
     for change in wrong {
-        assert!(matches!(answers.changed(change), Err(Failure::Mismatch { .. })), "{change}");
+        assert!(matches!(answers.rows_affected(change), Err(Failure::Mismatch { .. })), "{change}");
     }
     let sums = answers.rows(sums).unwrap();
     assert_eq!(sums.column(0).as_primitive::<Int64Type>().value(0), 200);
@@ -497,10 +505,10 @@ fn each_type_keeps_to_its_own() {
     assert_eq!(sums.column(4).as_primitive::<Decimal64Type>().value(0), 10_000);
     assert_eq!(sums.column(4).data_type(), &DataType::Decimal64(18, 2));
     let text = answers.rows(no_sum).unwrap_err().to_string();
-    assert_eq!(text, "column `name`: there is no sum of Utf8");
+    assert_eq!(text, "column `name`: Utf8 cannot be summed; numbers, decimals and durations can");
     assert_eq!(answers.rows(alike).unwrap().column(0).as_string::<i32>().value(0), "Grace Hopper");
     let rows = [alike, none, all].map(|query| answers.rows(query).unwrap().num_rows());
     assert_eq!(rows, [1, 0, 2]);
     let text = answers.rows(wrong_name).unwrap_err().to_string();
-    assert_eq!(text, "column `name`: Int(7) is no value of Utf8");
+    assert_eq!(text, "column `name`: Int(7) is not a valid Utf8");
 }

@@ -1,4 +1,4 @@
-//! What DataFusion makes of tables of columns is what it makes of its own.
+//! Comparison with tables of DataFusion itself.
 
 mod common;
 
@@ -6,7 +6,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Int64Type, UInt64Type};
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use common::{Row, asked, cell, rows_of, sorted};
+use common::{Row, cell, comparand, rows_of, sorted};
 use datafusion::common::ScalarValue;
 use datafusion::datasource::MemTable;
 use datafusion::error::Result;
@@ -17,9 +17,9 @@ use std::future::Future;
 use std::sync::Arc;
 use xtasking::Runtime;
 use xtasking_columns::sql::{SqlTable, register};
-use xtasking_columns::{Batch, Table, Terms};
+use xtasking_columns::{Batch, BatchPolicy, Table};
 
-fn wait<T>(future: impl Future<Output = T>) -> T {
+fn block_on<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)
 }
 
@@ -29,7 +29,8 @@ fn table(schema: &SchemaRef) -> SqlTable {
     SqlTable::new(rt, table)
 }
 
-/// A session with a table of columns, `ours`, and one of DataFusion's, `theirs`, with the same rows.
+/// Creates a session with a table of columns, `ours`, and a table of DataFusion, `theirs`, with the
+/// same rows.
 async fn session(schema: &SchemaRef, rows: &[Row]) -> SessionContext {
     let session = SessionContext::new();
     register(&session, "ours", table(schema)).unwrap();
@@ -53,14 +54,14 @@ async fn rows(session: &SessionContext, sql: &str) -> Result<Vec<Row>> {
     Ok(all_rows(&session.sql(sql).await?.collect().await?))
 }
 
-/// How many rows a statement says that it has changed.
+/// Returns the number of rows that a statement reports as affected.
 async fn count(session: &SessionContext, sql: &str) -> Result<u64> {
     let batches = session.sql(sql).await?.collect().await?;
     Ok(batches[0].column(0).as_primitive::<UInt64Type>().value(0))
 }
 
 fn literal(data_type: &DataType, value: xtasking_columns::Value) -> Expr {
-    // Whole numbers may be of another type than the column.
+    // An integer may have another type than the column.
     let of = match &value {
         xtasking_columns::Value::Unsigned(_) if data_type.is_integer() => DataType::UInt64,
         xtasking_columns::Value::Int(_) if data_type.is_integer() => DataType::Int64,
@@ -70,19 +71,20 @@ fn literal(data_type: &DataType, value: xtasking_columns::Value) -> Expr {
     lit(ScalarValue::try_from_array(&array, 0).unwrap())
 }
 
-/// A value that a column is compared with. Only whole numbers are compared with those of other types.
-fn compared(data_type: &DataType) -> BoxedStrategy<xtasking_columns::Value> {
-    let value = if data_type.is_integer() { asked(data_type) } else { common::value(data_type) };
+/// Generates a value to compare a column with. Only integers are compared with integers of other
+/// types.
+fn sql_comparand(data_type: &DataType) -> BoxedStrategy<xtasking_columns::Value> {
+    let value = if data_type.is_integer() { comparand(data_type) } else { common::value(data_type) };
     // DataFusion panics when it displays this one.
     let is_date = *data_type == DataType::Date64;
     value
-        .prop_filter("a date that can be displayed", move |value| !is_date || *value != i64::MIN.into())
+        .prop_filter("dates that DataFusion can display", move |value| !is_date || *value != i64::MIN.into())
         .boxed()
 }
 
 fn leaf(column: usize, data_type: &DataType) -> BoxedStrategy<Expr> {
     let of = data_type.clone();
-    let value = compared(data_type).prop_map(move |value| literal(&of, value));
+    let value = sql_comparand(data_type).prop_map(move |value| literal(&of, value));
     let column = col(format!("c{column}"));
     let (a, b, c, d, e) = (column.clone(), column.clone(), column.clone(), column.clone(), column.clone());
     let compare = (value.clone(), 0..6, any::<bool>()).prop_map(move |(value, op, swap)| {
@@ -144,15 +146,15 @@ fn condition(schema: &Schema) -> BoxedStrategy<Expr> {
 struct Plan {
     schema: SchemaRef,
     rows: Vec<Row>,
-    asks: Vec<(Expr, Vec<bool>)>,
+    queries: Vec<(Expr, Vec<bool>)>,
 }
 
 fn plan() -> impl Strategy<Value = Plan> {
     common::schema(common::types(), 4).prop_flat_map(|schema| {
         let cells: Vec<_> = schema.fields().iter().map(|field| cell(field)).collect();
-        let asks = (condition(&schema), prop::collection::vec(any::<bool>(), schema.fields().len()));
-        (prop::collection::vec(cells, 0..40), prop::collection::vec(asks, 1..8))
-            .prop_map(move |(rows, asks)| Plan { schema: Arc::new(schema.clone()), rows, asks })
+        let queries = (condition(&schema), prop::collection::vec(any::<bool>(), schema.fields().len()));
+        (prop::collection::vec(cells, 0..40), prop::collection::vec(queries, 1..8))
+            .prop_map(move |(rows, queries)| Plan { schema: Arc::new(schema.clone()), rows, queries })
     })
 }
 
@@ -160,11 +162,12 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(150))]
 
     #[test]
-    fn queries_find_what_they_find_in_other_tables(plan in plan()) {
-        wait(async {
+    fn queries_agree_with_those_on_a_memtable(plan in plan()) {
+        block_on(async {
             let session = session(&plan.schema, &plan.rows).await;
-            for (condition, some) in &plan.asks {
-                let columns: Vec<_> = (0..some.len()).filter(|&column| some[column]).map(|column| col(format!("c{column}"))).collect();
+            for (condition, some) in &plan.queries {
+                let selected = (0..some.len()).filter(|&column| some[column]);
+                let columns: Vec<_> = selected.map(|column| col(format!("c{column}"))).collect();
                 let found = async |name: &str| {
                     let frame = session.table(name).await?.filter(condition.clone())?;
                     if columns.is_empty() {
@@ -174,8 +177,10 @@ proptest! {
                 };
                 match (found("ours").await, found("theirs").await) {
                     (Ok(ours), Ok(theirs)) => assert_eq!(sorted(ours), sorted(theirs), "{condition}"),
-                    // Some comparisons are of no types that DataFusion can bring together.
-                    (ours, theirs) => assert!(ours.is_err() && theirs.is_err(), "{condition}: {ours:?} {theirs:?}"),
+                    // DataFusion cannot coerce some types to a common one.
+                    (ours, theirs) => {
+                        assert!(ours.is_err() && theirs.is_err(), "{condition}: {ours:?} {theirs:?}");
+                    }
                 }
             }
         });
@@ -190,8 +195,8 @@ fn numbers_and_names() -> SchemaRef {
     ]))
 }
 
-/// Conditions as texts of SQL.
-fn written(or: bool) -> BoxedStrategy<String> {
+/// Generates conditions in SQL.
+fn sql_condition(or: bool) -> BoxedStrategy<String> {
     let name = || prop::sample::select(vec!["", "a", "abcdefgh", "abcdefghi", "é"]);
     let number = || -3..8i64;
     let op = || prop::sample::select(vec!["=", "<", "<=", ">", ">="]);
@@ -232,8 +237,8 @@ enum Statement {
 fn statement() -> BoxedStrategy<Statement> {
     let set = prop::collection::btree_map(0..3usize, prop::option::of(-3..8i64), 1..3);
     prop_oneof![
-        written(true).prop_map(Statement::Delete),
-        (set, written(false))
+        sql_condition(true).prop_map(Statement::Delete),
+        (set, sql_condition(false))
             .prop_map(|(set, condition)| Statement::Update(set.into_iter().collect(), condition)),
     ]
     .boxed()
@@ -242,13 +247,16 @@ fn statement() -> BoxedStrategy<Statement> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
-    /// What is left, or has become of rows, is what a query says beforehand.
+    /// The remaining or updated rows are those that a query predicts.
     #[test]
-    fn statements_change_what_their_conditions_say(
-        rows_there in prop::collection::vec(numbers_and_names().fields().iter().map(|field| cell(field)).collect::<Vec<_>>(), 0..30),
+    fn statements_change_the_rows_that_their_conditions_select(
+        rows_there in prop::collection::vec(
+            numbers_and_names().fields().iter().map(|field| cell(field)).collect::<Vec<_>>(),
+            0..30,
+        ),
         statements in prop::collection::vec(statement(), 1..5),
     ) {
-        wait(async {
+        block_on(async {
             let schema = numbers_and_names();
             let session = session(&schema, &rows_there).await;
             for statement in statements {
@@ -263,21 +271,32 @@ proptest! {
                             (1, Some(value)) => format!("'text {value}'"),
                             (_, Some(value)) => value.to_string(),
                         };
-                        let sets: Vec<_> = set.iter().map(|&(column, value)| format!("c{column} = {}", quoted(column, value))).collect();
+                        let assignment = |&(column, value)| format!("c{column} = {}", quoted(column, value));
+                        let sets: Vec<_> = set.iter().map(assignment).collect();
                         let columns = (0..3).map(|column| match set.iter().find(|(set, _)| *set == column) {
                             Some(&(_, value)) => {
                                 let data_type = ["BIGINT", "VARCHAR", "TINYINT"][column];
                                 let value = quoted(column, value);
-                                format!("CASE WHEN {condition} THEN arrow_cast({value}, '{}') ELSE c{column} END AS c{column}",
-                                    schema.field(column).data_type()).replace("arrow_cast(NULL", &format!("arrow_cast(CAST(NULL AS {data_type})"))
+                                let case = format!(
+                                    "CASE WHEN {condition} THEN arrow_cast({value}, '{}') \
+                                     ELSE c{column} END AS c{column}",
+                                    schema.field(column).data_type()
+                                );
+                                let null = format!("arrow_cast(CAST(NULL AS {data_type})");
+                                case.replace("arrow_cast(NULL", &null)
                             }
                             None => format!("c{column}"),
                         });
                         let columns = columns.collect::<Vec<_>>().join(", ");
-                        (format!("UPDATE ours SET {} WHERE {condition}", sets.join(", ")), condition, format!("SELECT {columns} FROM theirs"))
+                        (
+                            format!("UPDATE ours SET {} WHERE {condition}", sets.join(", ")),
+                            condition,
+                            format!("SELECT {columns} FROM theirs"),
+                        )
                     }
                 };
-                let concerned = rows(&session, &format!("SELECT * FROM theirs WHERE {condition}")).await.unwrap().len();
+                let concerned = format!("SELECT * FROM theirs WHERE {condition}");
+                let concerned = rows(&session, &concerned).await.unwrap().len();
                 let expected = rows(&session, &expected).await.unwrap();
                 assert_eq!(count(&session, &sql).await.unwrap(), concerned as u64, "{sql}");
                 let found = rows(&session, "SELECT * FROM ours").await.unwrap();
@@ -289,7 +308,8 @@ proptest! {
 }
 
 const BOOKINGS: &str = "INSERT INTO bookings VALUES \
-    ('A1', 'Hopper', 120.0, 7), ('A1', 'Kelly', 80.0, 7), ('B2', 'Hopper', NULL, 8), ('C3', 'Lovelace', 99.5, 9)";
+    ('A1', 'Hopper', 120.0, 7), ('A1', 'Kelly', 80.0, 7), ('B2', 'Hopper', NULL, 8), \
+    ('C3', 'Lovelace', 99.5, 9)";
 
 async fn bookings() -> SessionContext {
     let schema: SchemaRef = Arc::new(Schema::new(vec![
@@ -306,8 +326,8 @@ async fn bookings() -> SessionContext {
 }
 
 #[test]
-fn statements_with_more_to_them_are_refused_and_change_nothing() {
-    wait(async {
+fn unsupported_statements_are_rejected_and_change_nothing() {
+    block_on(async {
         let session = bookings().await;
         count(&session, &BOOKINGS.replace("bookings", "others")).await.unwrap();
         let refused = [
@@ -340,16 +360,19 @@ fn statements_with_more_to_them_are_refused_and_change_nothing() {
             assert_eq!(sorted(rows(&session, "SELECT * FROM bookings").await.unwrap()), before, "{sql}");
         }
         let error = rows(&session, refused[0]).await.unwrap_err().to_string();
-        assert!(error.contains("is refused, and changes nothing: rows are chosen by comparisons"), "{error}");
+        assert!(
+            error.contains("is rejected and changes nothing: WHERE must compare columns with literals"),
+            "{error}"
+        );
         let error = rows(&session, "UPDATE bookings SET fare = fare + 1").await.unwrap_err().to_string();
-        assert!(error.contains("column fare can be set to a literal alone"), "{error}");
+        assert!(error.contains("column fare must be set to a literal"), "{error}");
     });
 }
 
-/// Who makes a table known otherwise cannot change its rows, but add some.
+/// A table that was added without `register` accepts inserts, but no other changes.
 #[test]
-fn tables_that_were_not_registered_refuse_changes() {
-    wait(async {
+fn unregistered_tables_reject_changes() {
+    block_on(async {
         let session = SessionContext::new();
         let schema = numbers_and_names();
         session.register_table("ours", Arc::new(table(&schema))).unwrap();
@@ -363,8 +386,8 @@ fn tables_that_were_not_registered_refuse_changes() {
 }
 
 #[test]
-fn statements_that_concern_all_or_none() {
-    wait(async {
+fn statements_that_change_all_rows_or_none() {
+    block_on(async {
         let session = bookings().await;
         for none in ["false", "1 = 0", "fare > NULL", "flight = 100000", "flight = 7 AND flight = 8", "NULL"]
         {
@@ -378,7 +401,7 @@ fn statements_that_concern_all_or_none() {
             rows(&session, "SELECT * FROM bookings WHERE fare = 1 AND flight = 7").await.unwrap().len(),
             4
         );
-        // Explained, they do nothing.
+        // EXPLAIN does not execute them.
         rows(&session, "EXPLAIN DELETE FROM bookings").await.unwrap();
         assert_eq!(count(&session, "INSERT INTO bookings SELECT * FROM bookings").await.unwrap(), 4);
         assert_eq!(
@@ -398,10 +421,10 @@ fn statements_that_concern_all_or_none() {
     });
 }
 
-/// All rows of a statement are added, or none.
+/// A statement inserts all of its rows, or none.
 #[test]
-fn inserts_are_whole() {
-    wait(async {
+fn inserts_are_atomic() {
+    block_on(async {
         let session = bookings().await;
         let error =
             rows(&session, "INSERT INTO bookings VALUES ('D4', 'Curie', 1, 1), ('D5', NULL, 1, 1)").await;
@@ -418,8 +441,8 @@ async fn plan_of(session: &SessionContext, sql: &str) -> String {
 }
 
 #[test]
-fn what_can_be_tested_is_pushed_down() {
-    wait(async {
+fn testable_conditions_are_pushed_down() {
+    block_on(async {
         let session = bookings().await;
         let pushed = [
             "code = 'A1'",
@@ -458,21 +481,21 @@ fn what_can_be_tested_is_pushed_down() {
     });
 }
 
-/// Statements of many tasks at a time, none of which waits for a thread.
+/// Concurrent statements of many tasks, none of which blocks a thread.
 #[test]
-fn many_statements_at_a_time() {
-    for collecting in [false, true] {
+fn concurrent_statements_see_their_own_changes() {
+    for batched in [false, true] {
         let threads = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
-        threads.block_on(many_statements(collecting));
+        threads.block_on(many_statements(batched));
     }
 }
 
-async fn many_statements(collecting: bool) {
+async fn many_statements(batched: bool) {
     let rt = Arc::new(Runtime::builder().workers(2).build().unwrap());
     let columns = Arc::new(Table::new(&rt, numbers_and_names(), 2).unwrap());
     let session = SessionContext::new();
-    let ours = match collecting {
-        true => SqlTable::collecting(rt.clone(), columns.clone(), Terms::default()).unwrap(),
+    let ours = match batched {
+        true => SqlTable::batched(rt.clone(), columns.clone(), BatchPolicy::default()).unwrap(),
         false => SqlTable::new(rt.clone(), columns.clone()),
     };
     register(&session, "ours", ours).unwrap();
@@ -494,7 +517,7 @@ async fn many_statements(collecting: bool) {
     }
     let sum = session.sql("SELECT sum(c0) FROM ours").await.unwrap().collect().await.unwrap();
     assert_eq!(sum[0].column(0).as_primitive::<Int64Type>().value(0), (0..60).sum::<i64>());
-    // What SQL has done is there for others.
+    // The effects of SQL are visible to batches.
     let mut batch = Batch::new();
     batch.query(xtasking_columns::Query::rows(xtasking_columns::Filter::all(), ["c1"]));
     assert_eq!(columns.send(&rt, batch).await.unwrap().rows(0).unwrap().num_rows(), 60);

@@ -1,17 +1,12 @@
-//! The program `xtasking`: see the library beside it.
+//! The program `xtasking-bench`; the library beside it holds the experiments.
 
 #![forbid(unsafe_code)]
 
 use clap::Parser;
 use std::process::ExitCode;
 use xtasking_experiments::cli::Cli;
+use xtasking_harness::failure::Failure;
 
 fn main() -> ExitCode {
-    match Cli::parse().run() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            eprintln!("error: {failure}");
-            failure.exit_code()
-        }
-    }
+    Failure::report(Cli::parse().run())
 }

@@ -1,13 +1,14 @@
-//! The checks are worth what they catch: an index with a fault, one fault after another.
+//! The checks of the YCSB experiment find every fault of an index, one fault at a time.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
-use xtasking_experiments::contenders::Contender;
 use xtasking_experiments::peers::map::{ConcurrentMap, OnThreads};
+use xtasking_experiments::ycsb::contender::Contender;
 use xtasking_experiments::ycsb::keyspace::{InsertOrder, Keyspace};
-use xtasking_experiments::ycsb::plan::{Kind, Plan, Wrong};
+use xtasking_experiments::ycsb::plan::{OperationKind, Plan};
 use xtasking_experiments::ycsb::workload::standard;
+use xtasking_harness::failure::Wrong;
 
 const RECORDS: u64 = 2_000;
 const OPERATIONS: u64 = 4_000;
@@ -40,7 +41,7 @@ enum Fault {
 struct Faulty {
     map: Mutex<BTreeMap<u64, u64>>,
     fault: Fault,
-    /// Which call of its kind goes wrong.
+    /// The index of the call that fails.
     victim: u32,
     calls: AtomicU32,
 }
@@ -50,12 +51,12 @@ impl Faulty {
         OnThreads::new(Self { map: Mutex::default(), fault, victim, calls: AtomicU32::new(0) })
     }
 
-    /// Whether this call goes wrong, as those before it have since the first.
-    fn strikes_on(&self, fault: Fault) -> bool {
+    /// Returns true if this call fails: the victim and all calls after it.
+    fn strikes_from_victim_on(&self, fault: Fault) -> bool {
         self.fault == fault && self.calls.fetch_add(1, Ordering::Relaxed) >= self.victim
     }
 
-    /// Whether it is this call that goes wrong.
+    /// Returns true if this call is the victim.
     fn strikes(&self, fault: Fault) -> bool {
         self.fault == fault && self.calls.fetch_add(1, Ordering::Relaxed) == self.victim
     }
@@ -93,26 +94,25 @@ impl ConcurrentMap for Faulty {
 
     fn update(&self, key: u64, value: u64) -> bool {
         let mut map = self.map.lock().unwrap();
-        if self.fault == Fault::UpdatesAreDropped && self.calls.fetch_add(1, Ordering::Relaxed) >= self.victim
-        {
+        if self.strikes_from_victim_on(Fault::UpdatesAreDropped) {
             return true;
         }
         if self.strikes(Fault::UpdateIsReportedMissing) {
             return false;
         }
-        if self.strikes_on(Fault::UpdatesGoToAnotherKey) {
+        if self.strikes_from_victim_on(Fault::UpdatesGoToAnotherKey) {
             let another = map.range(..key).next_back().or(map.last_key_value()).map(|(key, _)| *key).unwrap();
             return map.insert(another, value).is_some();
         }
-        self.strikes(Fault::OneUpdateIsDropped) || map.get_mut(&key).map(|place| *place = value).is_some()
+        self.strikes(Fault::OneUpdateIsDropped) || map.get_mut(&key).map(|slot| *slot = value).is_some()
     }
 
     fn scan(&self, from: u64, limit: usize, entries: &mut Vec<(u64, u64)>) {
         let map = self.map.lock().unwrap();
         let begin = entries.len();
         entries.extend(map.range(from..).take(limit).map(|(key, value)| (*key, *value)));
-        // Only scans that are long enough to go wrong, and not those of the audit, which are very long; nor those of the last
-        // keys, which would go wrong in another way.
+        // Only scans long enough for every fault. Not those of the audit, which are very long, nor
+        // those at the end of the key space, where a fault would look different.
         let Some(next) = next(&map, entries).filter(|_| entries.len() - begin >= 10 && limit <= 100) else {
             return;
         };
@@ -125,13 +125,13 @@ impl ConcurrentMap for Faulty {
             entries.truncate(begin);
         } else if self.strikes(Fault::ScanGivesAnotherValue) {
             found[5].1 = found[6].1;
-        } else if self.strikes_on(Fault::ScansLeaveOneOut) {
+        } else if self.strikes_from_victim_on(Fault::ScansLeaveOneOut) {
             entries.remove(begin + 5);
             entries.push(next);
         } else if self.strikes(Fault::ScanBeginsLate) {
             entries.remove(begin);
             entries.push(next);
-        } else if self.strikes_on(Fault::ScanIsTooLong) {
+        } else if self.strikes_from_victim_on(Fault::ScanIsTooLong) {
             entries.push(next);
         }
     }
@@ -141,13 +141,13 @@ impl ConcurrentMap for Faulty {
     }
 }
 
-/// The entry that comes after the last of those found.
+/// Returns the entry after the last one found.
 fn next(map: &BTreeMap<u64, u64>, found: &[(u64, u64)]) -> Option<(u64, u64)> {
     let (last, _) = found.last()?;
     map.range(last + 1..).next().map(|(key, value)| (*key, *value))
 }
 
-/// Loads, and runs a workload twice.
+/// Loads a faulty index and runs a workload twice.
 fn outcome(fault: Fault, workload: &str, workers: usize) -> Result<(), Wrong> {
     let mut contender = Faulty::contender(fault, 1_000);
     let keyspace = Keyspace::new(InsertOrder::Hashed, 1);
@@ -164,7 +164,7 @@ fn outcome(fault: Fault, workload: &str, workers: usize) -> Result<(), Wrong> {
 }
 
 #[test]
-fn an_index_without_a_fault_is_not_blamed() {
+fn an_index_without_a_fault_passes() {
     for workload in ["A", "B", "C", "D", "E", "F"] {
         for workers in [1, 2, 5] {
             outcome(Fault::None, workload, workers).unwrap_or_else(|wrong| panic!("{workload}: {wrong}"));
@@ -173,7 +173,7 @@ fn an_index_without_a_fault_is_not_blamed() {
 }
 
 #[test]
-fn every_fault_is_caught() {
+fn every_fault_is_found() {
     use Fault::*;
     for (fault, workload, words) in [
         (ReadFindsNothing, "C", "was not found"),
@@ -185,34 +185,36 @@ fn every_fault_is_caught() {
         (UpdatesAreDropped, "F", "was lost"),
         (UpdateIsReportedMissing, "A", "did not find the key"),
         (UpdatesGoToAnotherKey, "A", "(record "),
-        (InsertIsLost, "D", "are there"),
-        (InsertIsReportedTwice, "D", "already there"),
+        (InsertIsLost, "D", "are present"),
+        (InsertIsReportedTwice, "D", "already present"),
         (InsertAddsForeignKey, "D", "never inserted"),
-        (ScanIsMisordered, "E", "the scan that begins here"),
+        (ScanIsMisordered, "E", "the scan from this key"),
         (ScanIsShort, "E", "does not end there"),
         (ScanIsEmpty, "E", "gave 0 of"),
         (ScansLeaveOneOut, "E", "left out a key"),
         (ScanBeginsLate, "E", "first"),
         (ScanIsTooLong, "E", "more than the"),
         (ScanGivesAnotherValue, "E", "does not belong to this key"),
-        (CountIsWrong, "C", "claims to hold"),
+        (CountIsWrong, "C", "the index reports"),
         (Panics, "C", "panicked: a bug"),
     ] {
         for workers in [1, 2] {
             let wrong = outcome(fault, workload, workers).err();
-            let wrong = wrong.unwrap_or_else(|| panic!("{fault:?} on {workload} was not caught")).to_string();
+            let wrong = wrong.unwrap_or_else(|| panic!("{fault:?} on {workload} was not found")).to_string();
             assert!(wrong.contains(words), "{fault:?} on {workload}: {wrong}");
         }
     }
 }
 
-/// The order of one worker's writes is known, so that a single lost one shows if it was the last to its record.
+/// With one worker the order of writes is known, so a lost write shows if it was the last one of
+/// its record.
 #[test]
-fn a_single_lost_update_is_caught() {
+fn a_single_lost_update_is_found() {
     let keyspace = Keyspace::new(InsertOrder::Hashed, 1);
     let load = Arc::new(Plan::load(keyspace, RECORDS, 1));
     let run = Arc::new(Plan::run(keyspace, &standard("A").unwrap(), OPERATIONS, 1, load.past(), 1));
-    let updates = (0..run.length(0)).filter(|index| run.operation(0, *index).kind() == Kind::Update).count();
+    let updates =
+        (0..run.length(0)).filter(|index| run.operation(0, *index).kind() == OperationKind::Update).count();
     let mut contender = Faulty::contender(Fault::OneUpdateIsDropped, updates as u32 - 1);
     contender.load(&load).unwrap();
     contender.verify(&load).unwrap();

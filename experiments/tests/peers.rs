@@ -1,9 +1,10 @@
-//! Every contender passes every standard workload with all checks.
+//! Every contender passes every standard workload, with all results checked.
 
 use std::sync::Arc;
-use xtasking_experiments::contenders::{ALL, Settings};
 use xtasking_experiments::ycsb::keyspace::{InsertOrder, Keyspace};
+use xtasking_experiments::ycsb::lineup::ALL;
 use xtasking_experiments::ycsb::plan::Plan;
+use xtasking_experiments::ycsb::settings::ContenderSettings;
 use xtasking_experiments::ycsb::workload::{STANDARD, standard};
 
 const RECORDS: u64 = 4_000;
@@ -14,15 +15,15 @@ fn every_contender_passes_every_standard_workload() {
     for entry in ALL {
         for order in [InsertOrder::Hashed, InsertOrder::Ordered] {
             for workers in [1, 3] {
-                let settings = Settings::new(workers, RECORDS);
-                let mut contender = (entry.build)(&settings);
+                let settings = ContenderSettings::new(workers, RECORDS);
+                let mut contender = (entry.start)(settings).unwrap();
                 let keyspace = Keyspace::new(order, 42);
                 let mut plan = Arc::new(Plan::load(keyspace, RECORDS, workers));
                 contender.load(&plan).unwrap();
                 contender.verify(&plan).unwrap();
                 for (name, _) in STANDARD {
                     let workload = standard(name).unwrap();
-                    if entry.abilities.refuse(&workload).is_some() {
+                    if entry.more.abilities.refusal(&workload).is_some() {
                         continue;
                     }
                     plan = Arc::new(Plan::run(keyspace, &workload, OPERATIONS, workers, plan.past(), 42));

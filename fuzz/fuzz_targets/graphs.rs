@@ -1,8 +1,8 @@
-//! Graphs of tasks, in a simulation, against running them one after another.
+//! Fuzzes graphs of tasks, in a simulation, against a sequential run.
 //!
-//! What is promised of sequenced objects is the order: each must end as if the tasks of its spawner had run as they
-//! were spawned. What is promised of all others is that nothing gets lost: tasks add to them, and the sums must be
-//! right. Every handle is resolved, and a task that was cancelled in time has done nothing.
+//! Sequenced objects promise order: each must end as if the tasks of its spawner had run in the
+//! order of their spawns. All others promise that nothing is lost: tasks add to them, and the sums
+//! must be right. Every handle completes, and a task cancelled in time has no effect.
 
 #![no_main]
 
@@ -12,16 +12,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use xtasking::platform::Simulation;
 use xtasking::{
-    Context, Handle, JoinError, Object, OptimisticSequenced, Plain, Priority, ReaderWriterLatch, Runtime,
-    Sequencing, Shared, Shutdown, Snapshot, Spawner, SpinLatch, TaskBuilder,
+    Context, Handle, JoinError, Object, Plain, Priority, Runtime, Shared, Shutdown, Snapshot, TaskBuilder,
+    primitive::{OptimisticSequenced, ReaderWriterLatch, Sequencing, SpinLatch},
+    task::Spawner,
 };
 
-/// Sequenced objects, whose order is checked.
+/// Number of sequenced objects, whose order is checked.
 const SEQUENCED: usize = 5;
 
-/// What a task touches besides sequenced objects.
+/// What a task accesses besides sequenced objects.
 #[derive(Arbitrary, Clone, Copy, Debug, PartialEq)]
-enum Beside {
+enum OtherAccess {
     Nothing,
     Latched,
     SharedRead,
@@ -31,16 +32,17 @@ enum Beside {
 
 #[derive(Arbitrary, Clone, Debug)]
 struct Task {
-    /// A bit for each sequenced object; of those, three at most.
+    /// A bit for each sequenced object; at most three of them are used.
     sequenced: u8,
-    beside: Beside,
-    /// A priority other than normal, with which it has no sequenced objects: their order would not be promised.
+    other: OtherAccess,
+    /// A priority other than normal. Such a task has no sequenced objects, as their order would not
+    /// be promised.
     priority: Option<bool>,
-    /// The worker to run on, where its objects do not say.
+    /// The worker to run on, unless its objects determine it.
     core: Option<u8>,
-    /// How many follow-ups come after it, each spawned by the one before.
+    /// Number of follow-ups, each spawned by the one before.
     follow_ups: u8,
-    /// Its handle asks that it does not start.
+    /// Whether its handle cancels it.
     cancelled: bool,
 }
 
@@ -60,11 +62,11 @@ impl Task {
 /// How the runtime ends.
 #[derive(Arbitrary, Clone, Copy, Debug, PartialEq)]
 enum End {
-    /// All tasks were waited for.
+    /// All handles are joined first.
     Joined,
-    /// It runs those that are left.
+    /// It runs the remaining tasks.
     Drained,
-    /// It drops those that are left.
+    /// It drops the remaining tasks.
     Cancelled,
 }
 
@@ -74,19 +76,19 @@ struct Input {
     two_nodes: bool,
     seed: u16,
     distance: u8,
-    /// The spawner is a task, not a thread outside.
+    /// Whether the spawner is a task, not a thread outside.
     inside: bool,
     end: End,
     tasks: Vec<Task>,
 }
 
-/// Changes objects so that the result depends on the order of all tasks on each of them.
+/// Changes objects so that the result depends on the order of all tasks.
 fn mix(objects: &mut [&mut u64], task: usize) {
     let sum = objects.iter().fold(task as u64 + 1, |sum, object| sum.wrapping_mul(31).wrapping_add(**object));
     objects.iter_mut().enumerate().for_each(|(index, object)| **object = sum ^ (index as u64) << 40);
 }
 
-/// What tasks share.
+/// State that tasks share.
 #[derive(Clone)]
 struct Objects {
     sequenced: Vec<Object<Plain<u64>>>,
@@ -94,7 +96,7 @@ struct Objects {
     shared: Object<Shared<u64>>,
     snapshot: Object<Snapshot<[u64; 2]>>,
     followed: Object<Plain<u64>>,
-    /// Bodies that have run, and their follow-ups.
+    /// Numbers of completed bodies and follow-ups.
     ran: Arc<[AtomicU64; 2]>,
 }
 
@@ -115,7 +117,7 @@ impl Objects {
         std::array::from_fn(|index| &self.sequenced[chosen[index]])
     }
 
-    /// Spawns the first of as many follow-ups as are left.
+    /// Spawns the first of the remaining follow-ups.
     fn follow(self, left: u8, cx: &mut Context) {
         if left > 0 {
             let followed = self.followed.clone();
@@ -139,38 +141,44 @@ fn annotated<P: Spawner, A>(builder: TaskBuilder<P, A>, task: &Task) -> TaskBuil
     }
 }
 
-/// Spawns a task on that many sequenced objects and what is beside.
+/// Spawns a task on the named sequenced objects and one other access.
 macro_rules! submit {
-    ($at:ident, $task:ident, $number:ident, $objects:ident, [$($name:ident)*] $($last:ident: $access:expr => $change:expr)?) => {{
+    (
+        $at:ident, $task:ident, $number:ident, $objects:ident,
+        [$($name:ident)*] $($last:ident: $access:expr => $change:expr)?
+    ) => {{
         let [$($name),*] = $objects.sequenced($task);
-        let (same, left) = ($objects.clone(), $task.follow_ups());
+        let (shared, left) = ($objects.clone(), $task.follow_ups());
         let builder = annotated($at.task(($($name.write(),)* $($access,)?)), $task);
         builder.submit(move |($($name,)* $($last,)?), cx| {
             mix(&mut [$($name),*], $number);
             $($change;)?
-            same.ran[0].fetch_add(1, SeqCst);
-            same.follow(left, cx);
+            shared.ran[0].fetch_add(1, SeqCst);
+            shared.follow(left, cx);
         })
     }};
 }
 
 macro_rules! submit_with {
     ($at:ident, $task:ident, $number:ident, $objects:ident, $names:tt) => {
-        match $task.beside {
-            Beside::Nothing => submit!($at, $task, $number, $objects, $names),
-            Beside::Latched => {
+        match $task.other {
+            OtherAccess::Nothing => submit!($at, $task, $number, $objects, $names),
+            OtherAccess::Latched => {
                 submit!($at, $task, $number, $objects, $names sum: $objects.latched.write() => *sum += 1)
             }
-            Beside::SharedRead => {
-                submit!($at, $task, $number, $objects, $names sum: $objects.shared.read() => assert!(*sum < 1 << 20))
+            OtherAccess::SharedRead => {
+                submit!($at, $task, $number, $objects, $names
+                    sum: $objects.shared.read() => assert!(*sum < 1 << 20))
             }
-            Beside::SharedWrite => {
+            OtherAccess::SharedWrite => {
                 submit!($at, $task, $number, $objects, $names sum: $objects.shared.write() => *sum += 1)
             }
-            Beside::Snapshot => submit!($at, $task, $number, $objects, $names sum: $objects.snapshot.write() => {
-                assert_eq!(sum[0], sum[1]);
-                sum.iter_mut().for_each(|half| *half += 1);
-            }),
+            OtherAccess::Snapshot => {
+                submit!($at, $task, $number, $objects, $names sum: $objects.snapshot.write() => {
+                    assert_eq!(sum[0], sum[1]);
+                    sum.iter_mut().for_each(|half| *half += 1);
+                })
+            }
         }
     };
 }
@@ -190,8 +198,8 @@ macro_rules! submit_all {
     }};
 }
 
-/// What the tasks that were not cancelled leave when they run one after another.
-fn one_after_another(tasks: &[Task], cancelled: &[bool]) -> Vec<u64> {
+/// Returns the state after the tasks that are not cancelled run one after another.
+fn run_sequentially(tasks: &[Task], cancelled: &[bool]) -> Vec<u64> {
     let mut all = vec![0; SEQUENCED];
     for (number, task) in tasks.iter().enumerate().filter(|(number, _)| !cancelled[*number]) {
         let mut copies: Vec<_> = task.sequenced().iter().map(|&index| all[index]).collect();
@@ -220,25 +228,27 @@ fuzz_target!(|input: Input| {
     let cancelled: Vec<bool> =
         handles.iter().zip(tasks).map(|(handle, task)| task.cancelled && handle.cancel()).collect();
     let ran = objects.ran.clone();
-    let expected = one_after_another(tasks, &cancelled);
-    // These stand behind the others.
+    let expected = run_sequentially(tasks, &cancelled);
+    // These wait behind all others.
     let last: Vec<_> =
         objects.sequenced.iter().map(|object| rt.task(object.read()).submit(|value, _| *value)).collect();
 
     let check = |outcomes: Vec<Result<(), JoinError>>, shut_down: bool| {
         for (outcome, &cancelled) in outcomes.iter().zip(&cancelled) {
             match outcome {
-                Ok(()) => assert!(!cancelled, "a task that was cancelled has run"),
-                Err(JoinError::Cancelled) => assert!(cancelled || shut_down, "a task was not run"),
+                Ok(()) => assert!(!cancelled, "a cancelled task has run"),
+                Err(JoinError::Cancelled) => {
+                    assert!(cancelled || shut_down, "a task was cancelled without a request")
+                }
                 Err(error) => panic!("{error}"),
             }
         }
         outcomes.iter().filter(|outcome| outcome.is_ok()).count() as u64
     };
     let join = |handles: Vec<Handle<()>>| handles.into_iter().map(Handle::join).collect::<Vec<_>>();
-    let kept = |beside| {
+    let kept = |other| {
         let kept =
-            tasks.iter().zip(&cancelled).filter(|(task, cancelled)| task.beside == beside && !**cancelled);
+            tasks.iter().zip(&cancelled).filter(|(task, cancelled)| task.other == other && !**cancelled);
         kept.count() as u64
     };
     match input.end {
@@ -246,14 +256,14 @@ fuzz_target!(|input: Input| {
             check(join(handles), false);
             assert_eq!(
                 rt.task(objects.latched.read()).submit(|sum, _| *sum).join().unwrap(),
-                kept(Beside::Latched)
+                kept(OtherAccess::Latched)
             );
             assert_eq!(
                 rt.task(objects.shared.read()).submit(|sum, _| *sum).join().unwrap(),
-                kept(Beside::SharedWrite)
+                kept(OtherAccess::SharedWrite)
             );
             let snapshot = rt.task(objects.snapshot.read()).submit(|sum, _| *sum).join().unwrap();
-            assert_eq!(snapshot, [kept(Beside::Snapshot); 2]);
+            assert_eq!(snapshot, [kept(OtherAccess::Snapshot); 2]);
             assert!(last.into_iter().map(|value| value.join().unwrap()).eq(expected));
             rt.shutdown(Shutdown::Drain);
         }

@@ -1,34 +1,27 @@
-//! Property files of any content: they are read or refused, never end the program, and what is accepted makes sense.
+//! Fuzzes property files: any content is either read or refused with an error, and an accepted
+//! workload is valid.
 
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use xtasking_experiments::ycsb::distribution::Random;
-use xtasking_experiments::ycsb::plan::Kind;
+use xtasking_experiments::ycsb::plan::OperationKind;
 use xtasking_experiments::ycsb::workload::Workload;
-use xtasking_experiments::ycsb::workload::properties::{Property, parse};
-
-/// Writes a text so that it is read as itself.
-fn escape(text: &str) -> String {
-    text.chars()
-        .map(|character| match character {
-            '\n' => "\\n".to_string(),
-            '\r' => "\\r".to_string(),
-            ' ' | '\t' | '\x0c' | '=' | ':' | '#' | '!' | '\\' => format!("\\{character}"),
-            // It would be taken for no part of the text where it comes first.
-            '\u{feff}' => "\\ufeff".to_string(),
-            _ => character.to_string(),
-        })
-        .collect()
-}
+use xtasking_experiments::ycsb::workload::properties::{Property, escape, parse};
+use xtasking_harness::random::Random;
 
 fn pairs(properties: &[Property]) -> Vec<(&str, &str)> {
     properties.iter().map(|property| (&*property.name, &*property.value)).collect()
 }
 
-/// A workload that was accepted can be run.
-fn makes_sense(workload: &Workload) {
-    let kinds = [Kind::Read, Kind::Update, Kind::Insert, Kind::Scan, Kind::ReadModifyWrite];
+/// Checks that an accepted workload can run.
+fn check_workload(workload: &Workload) {
+    let kinds = [
+        OperationKind::Read,
+        OperationKind::Update,
+        OperationKind::Insert,
+        OperationKind::Scan,
+        OperationKind::ReadModifyWrite,
+    ];
     let sum: f64 = kinds.iter().map(|kind| workload.proportion(*kind)).sum();
     assert!((sum - 1.0).abs() <= 1e-6, "the proportions add up to {sum}");
     assert!(kinds.iter().all(|kind| (0.0..=1.0).contains(&workload.proportion(*kind))));
@@ -48,12 +41,12 @@ fuzz_target!(|text: &str| {
         .iter()
         .map(|property| format!("{} = {}\n", escape(&property.name), escape(&property.value)))
         .collect();
-    let again = parse(&written).expect("what was written is read");
+    let again = parse(&written).expect("an escaped text is read back");
     assert_eq!(pairs(&again), pairs(&properties));
 
     let mut workload = Workload::new("fuzz");
     match workload.apply(&properties).and_then(|()| workload.validate()) {
-        Ok(()) => makes_sense(&workload),
+        Ok(()) => check_workload(&workload),
         Err(message) => assert!(!message.contains('\n'), "an error of several lines: {message}"),
     }
 });

@@ -1,7 +1,8 @@
-//! Operations on a tree, in a simulation, against the standard library's ordered map.
+//! Fuzzes operations on a tree, in a simulation, against the standard library's ordered map.
 //!
-//! Operations follow each other, but the structure changes that they start go on meanwhile; those of a batch or of a
-//! mixture, which have different keys, are on their way together. In the end every invariant of the tree must hold.
+//! Operations follow each other, but the structure changes that they start continue meanwhile.
+//! Those of a batch or of a mixture, which have different keys, are in flight together. In the end
+//! every invariant of the tree must hold.
 
 #![no_main]
 
@@ -10,11 +11,12 @@ use libfuzzer_sys::fuzz_target;
 use std::collections::BTreeMap;
 use xtasking::platform::Simulation;
 use xtasking::{
-    LegalFor, OptimisticLatched, OptimisticSequenced, ReaderWriterLatch, Runtime, Sequencing, Shutdown,
-    SpinLatch, Versioned,
+    Runtime, Shutdown, Versioned,
+    primitive::{OptimisticLatched, OptimisticSequenced, ReaderWriterLatch, Sequencing, SpinLatch},
+    task::LegalFor,
 };
 use xtasking_index::node::words;
-use xtasking_index::{Hinted, Layout, Sorted, Tree};
+use xtasking_index::{HintedNode, Layout, SortedNode, Tree};
 
 /// Both layouts, in the smallest nodes, which split and merge soonest.
 #[derive(Arbitrary, Clone, Copy, Debug)]
@@ -32,7 +34,7 @@ enum Primitive {
     Sequencing,
 }
 
-/// Keys are few, and so that both ends of their range are reached.
+/// Few keys, and such that both ends of their range are reached.
 #[derive(Arbitrary, Clone, Copy, Debug)]
 enum Key {
     Low(u16),
@@ -50,13 +52,13 @@ impl Key {
     }
 }
 
-/// Different keys, so many that few bytes make a tree of several levels.
+/// A run of different keys, so that a few bytes of input make a tree of several levels.
 #[derive(Arbitrary, Clone, Copy, Debug)]
 struct Run {
     first: Key,
     step: u8,
     length: u8,
-    /// The last one comes first.
+    /// Whether the last key comes first.
     descending: bool,
 }
 
@@ -86,9 +88,9 @@ enum Operation {
     InsertMany(Run, u16),
     UpsertMany(Run, u16),
     RemoveMany(Run),
-    /// Looks up, inserts, replaces and removes in turn, all on their way at once.
+    /// Looks up, inserts, replaces and removes in turn, all in flight at once.
     Mixture(Run, u16),
-    /// The tree is checked in the midst of it.
+    /// Checks the tree in between.
     Check,
 }
 
@@ -98,15 +100,15 @@ struct Input {
     primitive: Primitive,
     cores: u8,
     seed: u16,
-    /// What the tree is built from.
-    loaded: Option<Run>,
+    /// The initial content of the tree.
+    initial: Option<Run>,
     operations: Vec<Operation>,
 }
 
 type Map = BTreeMap<u64, u64>;
 
-/// One operation on both.
-fn both<L: Layout>(rt: &Runtime, tree: &Tree<u64, u64, L>, map: &mut Map, operation: Operation) {
+/// Runs one operation on both.
+fn apply_to_both<L: Layout>(rt: &Runtime, tree: &Tree<u64, u64, L>, map: &mut Map, operation: Operation) {
     let client = tree.client(rt);
     match operation {
         Operation::Get(key) => {
@@ -157,17 +159,18 @@ fn both<L: Layout>(rt: &Runtime, tree: &Tree<u64, u64, L>, map: &mut Map, operat
             let expected: Vec<_> = run.keys().iter().map(|key| map.remove(key)).collect();
             assert_eq!(client.remove_many(run.keys()).unwrap(), expected);
         }
-        Operation::Mixture(run, value) => mixture(rt, tree, map, &run.keys(), value.into()),
+        Operation::Mixture(run, value) => run_mixture(rt, tree, map, &run.keys(), value.into()),
         Operation::Check => {
-            // SAFETY: this is a simulation, and its only thread is not waiting.
+            // SAFETY: `check` requires that no task changes the tree; a simulation runs tasks only
+            // while its only thread waits.
             let report = unsafe { tree.check() };
             assert_eq!((report.defects, report.entries), (Vec::new(), map.len() as u64));
         }
     }
 }
 
-/// Starts an operation on each key before it waits for the first. Each tells what was there before.
-fn mixture<L: Layout>(rt: &Runtime, tree: &Tree<u64, u64, L>, map: &mut Map, keys: &[u64], value: u64) {
+/// Starts an operation on each key before it waits for the first. Each returns the value before.
+fn run_mixture<L: Layout>(rt: &Runtime, tree: &Tree<u64, u64, L>, map: &mut Map, keys: &[u64], value: u64) {
     let started: Vec<_> = keys
         .iter()
         .enumerate()
@@ -178,7 +181,7 @@ fn mixture<L: Layout>(rt: &Runtime, tree: &Tree<u64, u64, L>, map: &mut Map, key
                 0 => tree.get(rt, key, |there, _| promise.fulfil(there)),
                 1 => {
                     map.entry(key).or_insert(value);
-                    // It says only whether the key was new.
+                    // The callback only reports whether the key was new.
                     tree.insert(rt, key, value, move |new, _| promise.fulfil(expected.filter(|_| !new)));
                 }
                 2 => {
@@ -202,21 +205,21 @@ fn entries<'a>(of: impl Iterator<Item = (&'a u64, &'a u64)>) -> Vec<(u64, u64)> 
     of.map(|(&key, &value)| (key, value)).collect()
 }
 
-fn agree<L: Layout, P: LegalFor<Versioned<L>>>(input: &Input, primitive: P) {
+fn run_and_compare<L: Layout, P: LegalFor<Versioned<L>>>(input: &Input, primitive: P) {
     let cores = 1 + usize::from(input.cores % 8);
     let platform = Simulation::new(cores, input.seed.into());
     let rt = Runtime::builder().platform(platform).build().expect("a runtime of a few workers");
-    let mut map: Map = input.loaded.iter().flat_map(|run| run.keys()).map(|key| (key, !key)).collect();
-    let tree = match input.loaded {
+    let mut map: Map = input.initial.iter().flat_map(|run| run.keys()).map(|key| (key, !key)).collect();
+    let tree = match input.initial {
         Some(_) => Tree::<u64, u64, L>::bulk_load(&rt, primitive, entries(map.iter())),
         None => Tree::with_primitive(&rt, primitive),
     };
     for &operation in &input.operations {
-        both(&rt, &tree, &mut map, operation);
+        apply_to_both(&rt, &tree, &mut map, operation);
     }
     assert_eq!(tree.client(&rt).scan(0, usize::MAX).unwrap(), entries(map.iter()));
     rt.shutdown(Shutdown::Drain);
-    // SAFETY: the runtime has ended.
+    // SAFETY: `check` requires that no task changes the tree; the runtime has ended.
     let report = unsafe { tree.check() };
     assert_eq!((report.defects, report.unseparated), (Vec::new(), 0));
     assert_eq!(report.entries, map.len() as u64);
@@ -224,15 +227,15 @@ fn agree<L: Layout, P: LegalFor<Versioned<L>>>(input: &Input, primitive: P) {
 
 fn on_nodes<L: Layout>(input: &Input) {
     match input.primitive {
-        Primitive::OptimisticLatched => agree::<L, _>(input, OptimisticLatched),
-        Primitive::OptimisticSequenced => agree::<L, _>(input, OptimisticSequenced),
-        Primitive::SpinLatch => agree::<L, _>(input, SpinLatch),
-        Primitive::ReaderWriterLatch => agree::<L, _>(input, ReaderWriterLatch),
-        Primitive::Sequencing => agree::<L, _>(input, Sequencing),
+        Primitive::OptimisticLatched => run_and_compare::<L, _>(input, OptimisticLatched),
+        Primitive::OptimisticSequenced => run_and_compare::<L, _>(input, OptimisticSequenced),
+        Primitive::SpinLatch => run_and_compare::<L, _>(input, SpinLatch),
+        Primitive::ReaderWriterLatch => run_and_compare::<L, _>(input, ReaderWriterLatch),
+        Primitive::Sequencing => run_and_compare::<L, _>(input, Sequencing),
     }
 }
 
 fuzz_target!(|input: Input| match input.nodes {
-    Nodes::Hinted => on_nodes::<Hinted<{ words(512) }>>(&input),
-    Nodes::Sorted => on_nodes::<Sorted<{ words(512) }>>(&input),
+    Nodes::Hinted => on_nodes::<HintedNode<{ words(512) }>>(&input),
+    Nodes::Sorted => on_nodes::<SortedNode<{ words(512) }>>(&input),
 });

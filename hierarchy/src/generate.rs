@@ -1,57 +1,58 @@
-//! Hierarchies made up for tests and experiments. Those with a seed are the same wherever they are made from it.
+//! Generated shapes for tests and experiments. Those with a seed are the same on every machine.
 
-use crate::{Refused, Shape};
+use crate::{Shape, ShapeError};
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
-/// Each node above the lowest level has that many children: there are `arity` to the power of `levels` − 1 leaves. The
-/// nodes are numbered level by level.
+/// Generates a complete tree: each node above the lowest level has `arity` children, so there are
+/// `arity` to the power of `levels` − 1 leaves. Nodes are numbered level by level.
 ///
 /// # Errors
-/// There would be more nodes than [`Shape::MOST`].
-pub fn complete(arity: u32, levels: u32) -> Result<Shape, Refused> {
+/// [`ShapeError::TooMany`] if there would be more than [`Shape::MAX_SIZE`] nodes.
+pub fn complete(arity: u32, levels: u32) -> Result<Shape, ShapeError> {
     let (mut nodes, mut level) = (0usize, 1usize);
     for _ in 0..levels {
         nodes = nodes.saturating_add(level);
         level = level.saturating_mul(arity as usize);
-        if nodes > Shape::MOST {
-            return Err(Refused::TooMany(nodes));
+        if nodes > Shape::MAX_SIZE {
+            return Err(ShapeError::TooMany(nodes));
         }
     }
     let edges: Vec<_> = (1..nodes as u32).map(|child| ((child - 1) / arity, child)).collect();
     Shape::from_edges(nodes, &edges)
 }
 
-/// Each node but the last has the next one as its only child.
+/// Generates a path: each node but the last has the next one as its only child.
 ///
 /// # Panics
-/// If there are more nodes than [`Shape::MOST`].
+/// Panics if there are more than [`Shape::MAX_SIZE`] nodes.
 pub fn path(nodes: u32) -> Shape {
     tree(nodes, |child| child - 1)
 }
 
-/// All nodes but the first are its children.
+/// Generates a star: all nodes but the first are children of the first.
 ///
 /// # Panics
-/// If there are more nodes than [`Shape::MOST`].
+/// Panics if there are more than [`Shape::MAX_SIZE`] nodes.
 pub fn star(nodes: u32) -> Shape {
     tree(nodes, |_| 0)
 }
 
-/// A tree in which each node but the first has any of the earlier ones as its parent, all equally likely.
+/// Generates a random tree: the parent of each node is uniformly distributed among the earlier
+/// nodes.
 ///
 /// # Panics
-/// If there are more nodes than [`Shape::MOST`].
+/// Panics if there are more than [`Shape::MAX_SIZE`] nodes.
 pub fn random_tree(nodes: u32, seed: u64) -> Shape {
     let mut random = SplitMix64::seed_from_u64(seed);
     tree(nodes, |child| below(&mut random, child))
 }
 
-/// A graph in which each node but the first has one to `parents` different ones of the earlier nodes as its parents, all
-/// equally likely.
+/// Generates a random acyclic graph: each node but the first has one to `parents` different
+/// parents, uniformly distributed among the earlier nodes.
 ///
 /// # Panics
-/// If there are more nodes or edges than [`Shape::MOST`], or `parents` is 0.
+/// Panics if there are more than [`Shape::MAX_SIZE`] nodes or edges, or if `parents` is 0.
 pub fn random_dag(nodes: u32, parents: u32, seed: u64) -> Shape {
     let mut random = SplitMix64::seed_from_u64(seed);
     let mut edges = Vec::new();
@@ -64,44 +65,46 @@ pub fn random_dag(nodes: u32, parents: u32, seed: u64) -> Shape {
             }
         }
     }
-    Shape::from_edges(nodes as usize, &edges).expect("no edge leads to an earlier node")
+    Shape::from_edges(nodes as usize, &edges).expect("edges lead from earlier to later nodes")
 }
 
-/// A tree of the profile of the Penn Treebank in XML: many wide sentences that get thin below. Of 2,437,666 nodes, the
-/// greatest depth is 36 (1 is the root's; 35 for some seeds), and the mean one 7.88, give or take 0.014.
+/// Generates a tree with the profile of the Penn Treebank in XML: many wide sentences that become
+/// thin further down. With 2,437,666 nodes the maximum depth is 36 (35 for some seeds; a root has
+/// depth 1), and the mean depth is 7.88 ± 0.014.
 ///
-/// Below the root are wrappers, in each a sentence, of 2 children and more. A node below that branches with a probability
-/// that falls with its depth. All stops where there are that many nodes, which are numbered in depth-first order.
+/// Below the root are wrappers, each with one sentence that has at least two children. Further
+/// down, the probability that a node branches falls with its depth. Generation stops at `nodes`
+/// nodes, which are numbered in depth-first order.
 ///
 /// # Panics
-/// If there are more nodes than [`Shape::MOST`].
+/// Panics if there are more than [`Shape::MAX_SIZE`] nodes.
 pub fn treebank(nodes: u32, seed: u64) -> Shape {
     let mut random = SplitMix64::seed_from_u64(seed);
     let mut edges = Vec::with_capacity(nodes as usize);
-    // Nodes to come: the parent and the own depth, the next one last.
-    let mut open = Vec::new();
+    // Pending nodes: the parent and the own depth, the next one last.
+    let mut pending = Vec::new();
     for child in 1..nodes {
-        let (parent, depth) = open.pop().unwrap_or((0, 2));
+        let (parent, depth) = pending.pop().unwrap_or((0, 2));
         edges.push((parent, child));
         let children = match depth {
             2 => 1,
             3 => 1 + fan_out(&mut random),
-            DEEPEST.. => 0,
+            MAX_DEPTH.. => 0,
             _ if chance(&mut random, mean_children(depth) / MEAN_FAN_OUT) => fan_out(&mut random),
             _ => 0,
         };
-        open.extend((0..children).map(|_| (child, depth + 1)));
+        pending.extend((0..children).map(|_| (child, depth + 1)));
     }
-    Shape::from_edges(nodes as usize, &edges).expect("no edge leads to an earlier node")
+    Shape::from_edges(nodes as usize, &edges).expect("edges lead from earlier to later nodes")
 }
 
-/// Where no node of a treebank branches any more.
-const DEEPEST: u32 = 36;
-/// How often a node of a treebank that branches has 1, 2, 3 and 4 children, in twentieths.
+/// Depth at which no node of a treebank branches any more.
+const MAX_DEPTH: u32 = 36;
+/// Weights of 1, 2, 3 and 4 children of a branching node of a treebank.
 const FAN_OUTS: [u32; 4] = [5, 9, 4, 2];
 const MEAN_FAN_OUT: f64 = 2.15;
 
-/// How many children a node of a treebank has in the mean at a depth, which is 4 or more.
+/// Mean number of children of a treebank node at a depth of at least 4.
 fn mean_children(depth: u32) -> f64 {
     const MEANS: [f64; 7] = [1.62, 1.27, 1.03, 0.89, 0.80, 0.74, 0.70];
     MEANS.get(depth as usize - 4).copied().unwrap_or(0.688)
@@ -123,16 +126,16 @@ fn fan_out(random: &mut SplitMix64) -> u32 {
 fn tree(nodes: u32, parent: impl FnMut(u32) -> u32) -> Shape {
     let mut parent = parent;
     let edges: Vec<_> = (1..nodes).map(|child| (parent(child), child)).collect();
-    Shape::from_edges(nodes as usize, &edges).expect("no edge leads to an earlier node")
+    Shape::from_edges(nodes as usize, &edges).expect("edges lead from earlier to later nodes")
 }
 
-/// A number below `end`: the upper half of a product, which is as good as evenly spread.
+/// Returns a random number below `end`: the upper half of a product, which is nearly uniform.
 fn below(random: &mut SplitMix64, end: u32) -> u32 {
-    assert!(end > 0, "there is no number below 0");
+    assert!(end > 0, "`end` must be at least 1");
     ((u128::from(random.next_u64()) * u128::from(end)) >> 64) as u32
 }
 
-/// Whether an event of that probability happens.
+/// Returns true with that probability.
 fn chance(random: &mut SplitMix64, probability: f64) -> bool {
     // 53 random bits are a number from 0 to 1.
     ((random.next_u64() >> 11) as f64) < probability * (1u64 << 53) as f64
@@ -155,7 +158,7 @@ mod tests {
         assert_eq!(complete(1, 5).unwrap().depths(), [1, 2, 3, 4, 5]);
         assert_eq!(complete(0, 3).unwrap().len(), 1);
         assert_eq!((complete(7, 0).unwrap().len(), complete(7, 1).unwrap().len()), (0, 1));
-        assert!(matches!(complete(10, 12), Err(Refused::TooMany(_))));
+        assert!(matches!(complete(10, 12), Err(ShapeError::TooMany(_))));
     }
 
     #[test]
@@ -168,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_seed_gives_the_same_again() {
+    fn the_same_seed_generates_the_same_shape() {
         let edges = |shape: Shape| {
             let of = |node| shape.children(node).map(move |child| (node, child)).collect::<Vec<_>>();
             shape.nodes().flat_map(of).collect::<Vec<_>>()
@@ -185,12 +188,13 @@ mod tests {
     fn random_graphs_have_one_root_and_shared_nodes() {
         let shape = random_dag(10_000, 4, 1);
         assert!(shape.roots().eq([Node(0)]));
-        let most = shape.nodes().map(|node| shape.parents(node).count()).max();
-        assert_eq!(most, Some(4));
+        let max = shape.nodes().map(|node| shape.parents(node).count()).max();
+        assert_eq!(max, Some(4));
         assert!(random_tree(10_000, 1).nodes().skip(1).all(|node| !shape.is_root(node)));
     }
 
-    /// The published profile of the treebank. From seed to seed the mean depth differs by about 0.014, around 7.88.
+    /// The published profile of the treebank. The mean depth varies by about 0.014 around 7.88
+    /// between seeds.
     #[test]
     fn a_treebank_is_as_deep_as_the_real_one() {
         let means = [1, 2, 3].map(|seed| {
@@ -198,12 +202,12 @@ mod tests {
             assert_eq!(shape.len(), 2_437_666);
             let depths = shape.depths();
             assert_eq!(depths.iter().max(), Some(&36));
-            // The first wrapper is below the root, and its sentence below it.
+            // Node 1 is the first wrapper, node 2 its sentence.
             assert!(shape.parents(Node(2)).eq([Node(1)]) && shape.children(Node(2)).count() >= 2);
             depths.iter().map(|&depth| f64::from(depth)).sum::<f64>() / depths.len() as f64
         });
         assert!(means.iter().all(|mean| (7.84..7.93).contains(mean)), "mean depths {means:?}");
         let mean = means.iter().sum::<f64>() / 3.0;
-        assert!((7.87..=7.89).contains(&mean), "{mean} in the mean of {means:?}");
+        assert!((7.87..=7.89).contains(&mean), "the mean of {means:?} is {mean}");
     }
 }

@@ -1,28 +1,28 @@
-//! Intervals.
+//! Closed intervals.
 
 use std::ops::Sub;
 
 /// All from `low` to `high`, both included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Interval<T> {
-    /// The least.
+    /// The least element.
     pub low: T,
-    /// The greatest, which is no less.
+    /// The greatest element, which is not less than `low`.
     pub high: T,
 }
 
 impl<T: Ord + Copy> Interval<T> {
-    /// Whether something is in both.
+    /// Returns true if the intervals have an element in common.
     pub fn overlaps(self, other: Self) -> bool {
         self.low <= other.high && other.low <= self.high
     }
 
-    /// Whether all of `other` is in it.
+    /// Returns true if all of `other` is in it.
     pub fn covers(self, other: Self) -> bool {
         self.low <= other.low && other.high <= self.high
     }
 
-    /// The narrowest interval that covers both.
+    /// Returns the narrowest interval that covers both.
     #[must_use]
     pub fn hull(self, other: Self) -> Self {
         Self { low: self.low.min(other.low), high: self.high.max(other.high) }
@@ -30,20 +30,20 @@ impl<T: Ord + Copy> Interval<T> {
 }
 
 impl<T: Ord + Copy + Sub<Output = T>> Interval<T> {
-    /// No more than `most` intervals, of which those with the smallest holes between them have become one. They are disjoint
-    /// and in rising order, as those that are given have to be.
+    /// Merges intervals until at most `max_intervals` are left, at the smallest gaps. Both the
+    /// input and the result are disjoint and ascending.
     ///
     /// # Panics
-    /// If there are to be no intervals, though some are given.
-    pub fn merged(intervals: Vec<Self>, most: usize) -> Vec<Self> {
-        if intervals.len() <= most {
+    /// Panics if `max_intervals` is 0 and there are intervals.
+    pub fn merge(intervals: Vec<Self>, max_intervals: usize) -> Vec<Self> {
+        if intervals.len() <= max_intervals {
             return intervals;
         }
-        assert!(most > 0, "no interval covers nothing");
-        let hole = |index: usize| intervals[index].low - intervals[index - 1].high;
+        assert!(max_intervals > 0, "`max_intervals` must be at least 1");
+        let gap = |index: usize| intervals[index].low - intervals[index - 1].high;
         let mut cuts: Vec<usize> = (1..intervals.len()).collect();
-        cuts.sort_by_key(|&index| std::cmp::Reverse(hole(index)));
-        cuts.truncate(most - 1);
+        cuts.sort_by_key(|&index| std::cmp::Reverse(gap(index)));
+        cuts.truncate(max_intervals - 1);
         cuts.sort_unstable();
         cuts.push(intervals.len());
         let mut first = 0;
@@ -69,22 +69,24 @@ mod tests {
     }
 
     proptest! {
-        /// The holes that are left are as many as may be, and none that is not is larger.
+        /// The gaps that are left are the largest ones.
         #[test]
-        fn holes_are_chosen_by_size(sizes in prop::collection::vec((1u32..4, 2u32..9), 1..12), most in 1usize..14) {
+        fn the_largest_gaps_are_left(
+            sizes in prop::collection::vec((1u32..4, 2u32..9), 1..12), max_intervals in 1usize..14,
+        ) {
             let mut at = 0;
-            let intervals: Vec<_> = sizes.iter().map(|&(length, hole)| {
-                let low = at + hole;
+            let intervals: Vec<_> = sizes.iter().map(|&(length, gap)| {
+                let low = at + gap;
                 at = low + length - 1;
                 Interval { low, high: at }
             }).collect();
-            let left = Interval::merged(intervals.clone(), most);
-            prop_assert_eq!(left.len(), most.min(intervals.len()));
-            let holes = |intervals: &[Interval<u32>]| {
+            let left = Interval::merge(intervals.clone(), max_intervals);
+            prop_assert_eq!(left.len(), max_intervals.min(intervals.len()));
+            let gaps = |intervals: &[Interval<u32>]| {
                 intervals.windows(2).map(|two| two[1].low - two[0].high).collect::<Vec<_>>()
             };
             prop_assert!(intervals.iter().all(|inner| left.iter().any(|outer| outer.covers(*inner))));
-            let (mut all, mut kept) = (holes(&intervals), holes(&left));
+            let (mut all, mut kept) = (gaps(&intervals), gaps(&left));
             all.sort_by(|a, b| b.cmp(a));
             kept.sort_by(|a, b| b.cmp(a));
             prop_assert!(all.starts_with(&kept));

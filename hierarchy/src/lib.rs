@@ -1,58 +1,72 @@
-//! Hierarchies of data, for tasks on their sub-trees; and numbers that tell which sub-trees overlap.
+//! Hierarchies of data, for tasks that work on sub-trees.
 //!
-//! Databases, file systems, CAD models and XML stores work on sub-trees. A task names nodes of a [`Hierarchy`], each of which
-//! stands for all below it, and whether it reads or writes them; the runtime runs it when nobody is there whom it must not
-//! meet, and side by side with all others.
+//! Databases, file systems, CAD models and XML stores work on sub-trees. With this crate a task
+//! names the nodes it works on, each of which stands for its descendants as well. Tasks whose
+//! sub-trees do not overlap run in parallel; others run one after another.
 //!
-//! Whether two sub-trees have a node in common has to be known before tasks work on them side by side, at once and without a
-//! look at the trees: by intervals. A hierarchy has intervals of granules. Finer ones, for whoever has a shape alone, are
-//! those of a [`Numbering`]: each leaf has a label, each other node the *hull* of the labels below it; if two sub-trees
-//! overlap, so do their hulls. (DomLock: Kalikar, Nasre, "DomLock: A New Multi-Granularity Locking Technique for
-//! Hierarchies", PPoPP 2016.) In a tree, hulls overlap only if the sub-trees do; a node under several parents costs hulls
-//! that overlap without need.
+//! A [`Shape`] says which nodes exist and which is a child of which. A [`Hierarchy`] is a shape
+//! with data at its nodes, which tasks claim for reading or writing. A [`View`] gives a task's body
+//! access to the claimed nodes, to change their data and the shape. A [`Survey`] reads many nodes
+//! as they are at one moment, without blocking writers.
 //!
 //! ```
-//! use xtasking_hierarchy::{Node, Numbering, Shape};
+//! use xtasking::Runtime;
+//! use xtasking_hierarchy::{Hierarchy, Node, Shape, View};
 //!
-//! // 0 has the children 1 and 2, which have two leaves each.
+//! let rt = Runtime::builder().workers(2).build()?;
+//! // Node 0 has the children 1 and 2, which have two leaves each.
 //! let shape = Shape::from_edges(7, &[(0, 1), (0, 2), (1, 3), (1, 4), (2, 5), (2, 6)])?;
-//! let mut numbering = Numbering::new(shape, 2);
-//! assert!(numbering.hull(Node(0)).overlaps(numbering.hull(Node(1))));
-//! assert!(!numbering.hull(Node(1)).overlaps(numbering.hull(Node(2))));
+//! let tree = Hierarchy::builder(shape).build(&rt, |_| 1u64);
 //!
-//! let (new, outcome) = numbering.insert(Some(Node(1)), None)?;
-//! assert!(numbering.hull(Node(1)).covers(numbering.hull(new)));
-//! // It is the last below node 1, whose hull had to be made wider, but not the last below node 0.
-//! assert_eq!(outcome.widened.hulls, [Node(1)]);
-//! # Ok::<(), xtasking_hierarchy::Refused>(())
+//! // Adds a leaf below node 1. Tasks on node 2 may run in parallel.
+//! let insert = rt.task(()).claim(tree.node(Node(1)).write()).submit_with(|(), held, cx| {
+//!     View::new(held).insert(Node(1), 10, cx)
+//! });
+//! insert.join()??;
+//!
+//! // Sums up everything: a sub-tree includes its root.
+//! let sum = rt.task(()).claim(tree.node(Node(0)).read()).submit_with(|(), held, _| {
+//!     let view = View::new(held);
+//!     view.subtree(Node(0)).map(|node| view[node]).sum::<u64>()
+//! });
+//! assert_eq!(sum.join()?, 17);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! | module | what it holds |
+//! A [`Numbering`] stands by itself: it decides in constant time whether two sub-trees of a shape
+//! overlap. Each leaf has a label, and each inner node the *hull* of the labels below it; if two
+//! sub-trees overlap, so do their hulls. (DomLock: Kalikar, Nasre, "DomLock: A New
+//! Multi-Granularity Locking Technique for Hierarchies", PPoPP 2016.) In a tree the converse holds
+//! as well. Nodes with several parents cause hulls that overlap without need.
+//!
+//! | module | contents |
 //! |---|---|
-//! | `hierarchy` | data at nodes, claimed by sub-trees: [`Hierarchy`] |
-//! | `node` | the name of a node |
-//! | `shape` | which nodes there are, and which is under which: [`Shape`] |
-//! | `numbering` | labels, hulls and granules, kept right while the shape changes: [`Numbering`] |
-//! | `line` | the line on which the leaves stand, and its labels |
-//! | `interval` | intervals: [`Interval`] |
-//! | `refused` | why a hierarchy is not built or changed so: [`Refused`] |
-//! | [`generate`] | hierarchies made up for tests and experiments |
+//! | `hierarchy` | nodes with data, claimed by sub-tree: [`Hierarchy`], [`View`], [`Survey`] |
+//! | `shape` | nodes, and which is a child of which: [`Shape`] |
+//! | `numbering` | labels, hulls and granules of a changing shape: [`Numbering`] |
+//! | `leaf_list` | the ordered list of leaves with their labels |
+//! | `interval` | closed intervals: [`Interval`] |
+//! | `node` | the number of a node: [`Node`] |
+//! | `error` | the error of building or changing a shape: [`ShapeError`] |
+//! | [`generate`] | generated shapes for tests and experiments |
 
+#![forbid(unsafe_code)]
+
+mod error;
 pub mod generate;
 mod hierarchy;
 mod interval;
-mod line;
+mod leaf_list;
 mod node;
 mod numbering;
-mod refused;
 mod shape;
 
+pub use error::ShapeError;
 pub use hierarchy::{
-    At, Below, Hierarchy, HierarchyBuilder, IntoNodes, Look, Seen, Slab, Survey, Surveyed, Surveyor, Touch,
-    View,
+    Hierarchy, HierarchyBuilder, NodeClaim, NodePlanView, NodeRef, NodeView, Slab, Survey, SurveyIntoIter,
+    SurveyResult, Surveyor, View, ViewSubtree,
 };
 pub use interval::Interval;
 pub use node::Node;
-pub use numbering::{Change, Numbering, Outcome, Widened};
-pub use refused::Refused;
+pub use numbering::{Change, ChangeOutcome, Numbering, WidenedNodes};
 pub use shape::{Shape, Subtree};

@@ -1,19 +1,19 @@
-//! The name of a node.
+//! The number of a node.
 
 use std::fmt;
 
 /// A node of a hierarchy, by its number.
 ///
-/// The nodes that a hierarchy is built from have the numbers 0, 1, 2 and so on, so that what belongs to a node can stand in
-/// an array. The number of a removed node is given to a node that comes later.
+/// A hierarchy is built from the nodes 0, 1, 2 and so on, so that data of nodes can be kept in an
+/// array. Numbers of removed nodes are reused for new ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Node(pub u32);
 
-/// Stands in links for a node or an edge that is not there.
+/// Marks the absence of a node or an edge in links.
 pub(crate) const NONE: u32 = u32::MAX;
 
 impl Node {
-    /// Its number, as the index of an array.
+    /// Its number, as an array index.
     pub fn index(self) -> usize {
         self.0 as usize
     }

@@ -1,19 +1,19 @@
-//! Random changes, each checked against a hierarchy of plain lists whose sub-trees are sets.
+//! Random changes of a numbering, compared with a model of plain lists and sets.
 
 mod model;
 
 use model::{Model, all, shape_is};
 use proptest::prelude::*;
 use proptest::sample::Index;
-use xtasking_hierarchy::{Change, Node, Numbering, Outcome, Refused, Shape, generate};
+use xtasking_hierarchy::{Change, ChangeOutcome, Node, Numbering, Shape, ShapeError, generate};
 
-/// A step; what it is made with is picked among what is there.
+/// A step; the indices pick among the nodes that exist.
 #[derive(Clone, Debug)]
 enum Step {
     Insert(Option<Index>, Option<Index>),
     Remove(Index),
     Link(Index, Index, Option<Index>),
-    /// An edge that is there.
+    /// An existing edge.
     Unlink(Index),
     /// Any two nodes.
     UnlinkAny(Index, Index),
@@ -45,7 +45,7 @@ fn pick(nodes: &[u32], index: Index) -> Option<Node> {
     (!nodes.is_empty()).then(|| Node(*index.get(nodes)))
 }
 
-/// The change, unless there is nothing to be picked.
+/// Returns the change, or `None` if there is nothing to pick.
 fn change(model: &Model, step: &Step) -> Option<Change> {
     let nodes = model.nodes();
     let child_of = |parent: Option<Node>, index: Option<Index>| {
@@ -53,7 +53,7 @@ fn change(model: &Model, step: &Step) -> Option<Change> {
         index.and_then(|index| pick(children, index))
     };
     Some(match *step {
-        Step::Insert(parent, before) if nodes.len() < model::MOST => {
+        Step::Insert(parent, before) if nodes.len() < model::MAX_NODES => {
             let parent = parent.and_then(|parent| pick(&nodes, parent));
             Change::Insert { parent, before: child_of(parent, before) }
         }
@@ -74,13 +74,13 @@ fn change(model: &Model, step: &Step) -> Option<Change> {
     })
 }
 
-/// Makes the change in both, which have to agree whether it can be made.
+/// Makes the change in both, which must agree on whether it is allowed.
 fn make(
     numbering: &mut Numbering,
     model: &mut Model,
     change: Change,
-) -> Result<Result<Outcome, Refused>, TestCaseError> {
-    let expected = model.refuses(change);
+) -> Result<Result<ChangeOutcome, ShapeError>, TestCaseError> {
+    let expected = model.error_of(change);
     let made = match change {
         Change::Insert { parent, before } => numbering.insert(parent, before).map(|(node, outcome)| {
             model.insert(node.0, parent.map(|parent| parent.0), before.map(|before| before.0));
@@ -94,7 +94,7 @@ fn make(
                 prop_assert_eq!(removed, model.remove(node.0));
                 Ok(outcome)
             }
-            Err(refused) => Err(refused),
+            Err(error) => Err(error),
         },
         Change::Link { parent, child, before } => numbering
             .link(parent, child, before)
@@ -105,13 +105,13 @@ fn make(
     };
     match (&made, expected) {
         (Ok(_), None) => {}
-        (Err(Refused::Cycle(cycle)), Some(Refused::Cycle(_))) => {
+        (Err(ShapeError::Cycle(cycle)), Some(ShapeError::Cycle(_))) => {
             let Change::Link { parent, child, .. } = change else { unreachable!("only links make cycles") };
             prop_assert_eq!((cycle.first(), cycle.last()), (Some(&child), Some(&parent)));
             let real = |two: &[Node]| model.children(Some(two[0].0)).contains(&two[1].0);
             prop_assert!(cycle.windows(2).all(real), "{cycle:?}");
         }
-        (Err(Refused::Shared { node, parent }), Some(Refused::Shared { .. })) => {
+        (Err(ShapeError::Shared { node, parent }), Some(ShapeError::Shared { .. })) => {
             prop_assert!(model.children(Some(parent.0)).contains(&node.0));
         }
         (made, expected) => prop_assert_eq!(made.as_ref().err(), expected.as_ref()),
@@ -119,11 +119,15 @@ fn make(
     Ok(made)
 }
 
-/// What a change has done to nodes that were there before.
-fn reaches_as_told(before: &Numbering, after: &Numbering, outcome: &Outcome) -> Result<(), TestCaseError> {
+/// Checks the outcome of a change against the numbers of existing nodes before and after.
+fn outcome_is_right(
+    before: &Numbering,
+    after: &Numbering,
+    outcome: &ChangeOutcome,
+) -> Result<(), TestCaseError> {
     for node in before.shape().nodes().filter(|&node| after.shape().contains(node)) {
-        // Labels that have been spread anew cannot be compared.
-        if outcome.moved == 0 {
+        // Labels before and after a relabelling cannot be compared.
+        if outcome.relabelled == 0 {
             let widened = !before.hull(node).covers(after.hull(node));
             prop_assert_eq!(outcome.widened.hulls.contains(&node), widened, "the hull of {}", node);
         }
@@ -145,7 +149,7 @@ fn reaches_as_told(before: &Numbering, after: &Numbering, outcome: &Outcome) -> 
     Ok(())
 }
 
-/// Intervals overlap where sub-trees do; hulls nowhere else if `exactly`.
+/// Checks that intervals overlap if sub-trees do, and, if `exactly`, that hulls overlap only then.
 fn intervals_are_right(numbering: &Numbering, model: &Model, exactly: bool) -> Result<(), TestCaseError> {
     let below = model.below();
     let nodes = model.nodes();
@@ -184,7 +188,7 @@ fn intervals_are_right(numbering: &Numbering, model: &Model, exactly: bool) -> R
     Ok(())
 }
 
-/// No hull is wider than the leaves below it ask for.
+/// Checks that no hull is wider than the leaves below it require.
 fn hulls_are_tight(numbering: &Numbering, model: &Model) -> Result<(), TestCaseError> {
     prop_assert_eq!(numbering.vacant_count(), 0);
     let below = model.below();
@@ -213,16 +217,16 @@ fn run(shape: Shape, steps: Vec<Step>, granules: u32, tree: bool) -> Result<(), 
     for step in steps {
         if let Some(change) = change(&model, &step) {
             let before = numbering.clone();
-            let foreseen = numbering.foresee(change);
+            let foreseen = numbering.preview(change);
             let made = make(&mut numbering, &mut model, change)?;
             prop_assert_eq!(foreseen, made.clone().map(|outcome| outcome.widened));
             let outcome = made.unwrap_or_default();
-            reaches_as_told(&before, &numbering, &outcome)?;
+            outcome_is_right(&before, &numbering, &outcome)?;
         } else if let Step::Tighten(node) = step {
             let Some(node) = pick(&model.nodes(), node) else { continue };
             let before = numbering.clone();
             let narrowed = numbering.tighten(node);
-            reaches_as_told(&before, &numbering, &Outcome::default())?;
+            outcome_is_right(&before, &numbering, &ChangeOutcome::default())?;
             let changed = |node: &u32| before.hull(Node(*node)) != numbering.hull(Node(*node));
             prop_assert!(model.nodes().iter().filter(|&node| changed(node)).count() <= narrowed);
             prop_assert_eq!(numbering.tighten(node), 0);
@@ -242,19 +246,26 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
     #[test]
-    fn trees(seed: u64, nodes in 0u32..40, granules in 1u32..9, steps in prop::collection::vec(step(false), 1..80)) {
+    fn changes_of_trees_agree_with_the_model(
+        seed: u64, nodes in 0u32..40, granules in 1u32..9,
+        steps in prop::collection::vec(step(false), 1..80),
+    ) {
         run(generate::random_tree(nodes, seed), steps, granules, true)?;
     }
 
     #[test]
-    fn graphs(seed: u64, nodes in 0u32..40, parents in 1u32..4, granules in 1u32..9, steps in prop::collection::vec(step(true), 1..80)) {
+    fn changes_of_graphs_agree_with_the_model(
+        seed: u64, nodes in 0u32..40, parents in 1u32..4, granules in 1u32..9,
+        steps in prop::collection::vec(step(true), 1..80),
+    ) {
         run(generate::random_dag(nodes, parents, seed), steps, granules, false)?;
     }
 
-    /// After each removal its parent is tightened: then all is as tight as if all had been.
+    /// If the parent is tightened after each removal, all hulls are tight.
     #[test]
-    fn tightening_what_has_been_removed_from_is_enough(
-        seed: u64, nodes in 1u32..40, parents in 1u32..3, removals in prop::collection::vec(any::<Index>(), 1..20),
+    fn tightening_the_parent_after_each_removal_suffices(
+        seed: u64, nodes in 1u32..40, parents in 1u32..3,
+        removals in prop::collection::vec(any::<Index>(), 1..20),
     ) {
         let shape = generate::random_dag(nodes, parents, seed);
         let mut model = Model::of(&shape);
@@ -271,34 +282,34 @@ proptest! {
 }
 
 #[test]
-fn bad_names_are_refused() {
+fn missing_nodes_are_rejected() {
     let mut numbering = Numbering::new(generate::star(3), 1);
     let none = Node(3);
-    assert_eq!(numbering.insert(Some(none), None).unwrap_err(), Refused::NoNode(none));
-    assert_eq!(numbering.insert(None, Some(none)).unwrap_err(), Refused::NoNode(none));
-    let no_root = Refused::NoChild { parent: None, child: Node(1) };
+    assert_eq!(numbering.insert(Some(none), None).unwrap_err(), ShapeError::NoSuchNode(none));
+    assert_eq!(numbering.insert(None, Some(none)).unwrap_err(), ShapeError::NoSuchNode(none));
+    let no_root = ShapeError::NotAChild { parent: None, child: Node(1) };
     assert_eq!(numbering.insert(None, Some(Node(1))).unwrap_err(), no_root);
-    assert_eq!(numbering.remove(none).unwrap_err(), Refused::NoNode(none));
-    assert_eq!(numbering.link(none, Node(0), None).unwrap_err(), Refused::NoNode(none));
-    assert_eq!(numbering.link(Node(0), none, None).unwrap_err(), Refused::NoNode(none));
-    assert_eq!(numbering.unlink(Node(0), none).unwrap_err(), Refused::NoNode(none));
-    assert_eq!(numbering.unlink(none, Node(0)).unwrap_err(), Refused::NoNode(none));
+    assert_eq!(numbering.remove(none).unwrap_err(), ShapeError::NoSuchNode(none));
+    assert_eq!(numbering.link(none, Node(0), None).unwrap_err(), ShapeError::NoSuchNode(none));
+    assert_eq!(numbering.link(Node(0), none, None).unwrap_err(), ShapeError::NoSuchNode(none));
+    assert_eq!(numbering.unlink(Node(0), none).unwrap_err(), ShapeError::NoSuchNode(none));
+    assert_eq!(numbering.unlink(none, Node(0)).unwrap_err(), ShapeError::NoSuchNode(none));
 }
 
-/// Many leaves come to one place, until labels have to be spread anew again and again.
+/// Many leaves are inserted at one place, so that labels are reassigned again and again.
 #[test]
-fn order_stays_right_when_gaps_end() {
+fn relabelling_preserves_the_order() {
     let mut numbering = Numbering::new(generate::complete(3, 5).unwrap(), 16);
     let (crowded, quiet) = (Node(39), Node(38));
     let granules: Vec<_> = numbering.shape().nodes().map(|node| numbering.granules(node)).collect();
-    let (mut moved, mut before) = (0, None);
+    let (mut relabelled, mut before) = (0, None);
     for count in 0..30_000 {
         let (node, outcome) = numbering.insert(Some(crowded), before).unwrap();
-        moved += outcome.moved;
-        // In turns: before one child, each before the last new one, and at the end.
+        relabelled += outcome.relabelled;
+        // First before one child, then each before the last new one, then at the end.
         before = [Some(node), before, None][count / 10_000];
     }
-    assert!(moved > 0, "no gap has ended");
+    assert!(relabelled > 0, "no gap has run out");
     let leaves: Vec<Node> =
         numbering.shape().subtree(Node(0)).filter(|&node| numbering.shape().is_leaf(node)).collect();
     assert!(numbering.leaves().eq(leaves.iter().copied()));

@@ -1,4 +1,5 @@
-//! Tasks that claim the granules of sub-trees have these alone, or read them beside other readers.
+//! Tasks on sub-trees, kept apart by granules of a numbering: writers have exclusive access,
+//! readers share it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
@@ -6,7 +7,7 @@ use xtasking::{Claim, Granules, Runtime};
 use xtasking_hierarchy::{Node, Numbering, Shape, generate};
 use xtasking_testing::{Setting, on_each};
 
-/// Who is at each node: readers are counted up, a writer down.
+/// For each node the number of its readers, or −1 while it has a writer.
 struct Watched {
     shape: Shape,
     nodes: Vec<AtomicI32>,
@@ -17,9 +18,9 @@ impl Watched {
         let at = |node: Node| &self.nodes[node.0 as usize];
         for node in self.shape.subtree(root) {
             if write {
-                assert_eq!(at(node).fetch_sub(1, Relaxed), 0, "a writer is alone");
+                assert_eq!(at(node).fetch_sub(1, Relaxed), 0, "a writer has exclusive access");
             } else {
-                assert!(at(node).fetch_add(1, Relaxed) >= 0, "no writer is there");
+                assert!(at(node).fetch_add(1, Relaxed) >= 0, "no writer is active");
             }
         }
         for node in self.shape.subtree(root) {
@@ -37,7 +38,7 @@ fn claim<'g>(granules: &'g Granules, numbering: &Numbering, nodes: &[Node], writ
 }
 
 #[test]
-fn sub_trees_are_kept_apart() {
+fn conflicting_sub_trees_never_run_in_parallel() {
     let settings = Setting::threads().chain(Setting::simulations(&[1, 2]));
     on_each(settings, |setting| {
         let rt: Runtime = setting.build();
@@ -58,7 +59,7 @@ fn sub_trees_are_kept_apart() {
                     pair.into_iter().for_each(|node| watched.visit(node, write));
                 });
             }
-            group.wait().expect("nobody meets anybody who must not be there");
+            group.wait().expect("conflicting tasks never overlap");
         }
     });
 }

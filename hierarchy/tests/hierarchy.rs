@@ -1,42 +1,43 @@
 //! Tasks on the sub-trees of a hierarchy.
 
+mod controls;
+
+use controls::{CONTROLS, controlled};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use xtasking::{Control, JoinError, Runtime, Shutdown};
-use xtasking_hierarchy::{Hierarchy, Node, Refused, Shape, View, generate};
+use xtasking::{JoinError, Runtime, Shutdown};
+use xtasking_hierarchy::{Hierarchy, Node, Shape, ShapeError, View, generate};
 use xtasking_testing::{Setting, on_each};
 
 fn settings() -> impl Iterator<Item = Setting> {
     Setting::threads().chain(Setting::simulations(&[1, 2, 3]))
 }
 
-const CONTROLS: [Control; 6] =
-    [Control::Lines, Control::Coarse, Control::InOrder, Control::DomLock, Control::NumLock, Control::Toggle];
-
 fn rt() -> Runtime {
     Runtime::builder().workers(2).build().unwrap()
 }
 
-/// A number that looks as if it came by chance.
-fn mixed(number: u64) -> u64 {
-    let mixed = (number ^ number >> 31).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    (mixed ^ mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 16
+/// A pseudo-random number.
+fn pseudo_random(number: u64) -> u64 {
+    let bits = (number ^ number >> 31).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (bits ^ bits >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 16
 }
 
-/// Money goes from node to node, within sub-trees and between two; audits see all of it, and none is lost.
+/// Tasks move money within sub-trees and between two. Audits of all nodes always find the same
+/// total.
 #[test]
-fn no_money_is_made_or_lost() {
+fn transfers_preserve_the_total() {
     on_each(settings(), |setting| {
         let rt = setting.build();
         let shapes =
             [generate::random_tree(300, setting.seed()), generate::random_dag(300, 3, setting.seed())];
         for (shape, control) in shapes.iter().flat_map(|shape| CONTROLS.map(|control| (shape, control))) {
-            let builder = Hierarchy::builder(shape.clone()).granules(12).control(control);
+            let builder = controlled(Hierarchy::builder(shape.clone()).granules(12), control);
             let tree = builder.build(&rt, |_| 100i64);
             let group = rt.group();
             let audits = Arc::new(AtomicUsize::new(0));
             for number in 0..500u64 {
-                let chance = mixed(number + setting.seed() * 1000);
+                let chance = pseudo_random(number + setting.seed() * 1000);
                 let [one, other] = [chance % 300, chance / 300 % 300].map(|node| Node(node as u32));
                 match chance / 90_000 % 4 {
                     0 => {
@@ -44,7 +45,7 @@ fn no_money_is_made_or_lost() {
                         let task = rt.task(()).of(&group).claim(tree.node(one).write());
                         task.spawn_with(move |(), held, _| {
                             let mut view = View::new(held);
-                            let below: Vec<Node> = view.below(one).collect();
+                            let below: Vec<Node> = view.subtree(one).collect();
                             let mut expected: Vec<Node> = shape.subtree(one).collect();
                             let mut sorted = below.clone();
                             sorted.sort();
@@ -68,11 +69,11 @@ fn no_money_is_made_or_lost() {
                         let claim = tree.node(one).read().and(tree.node(other).write());
                         rt.task(()).of(&group).claim(claim).spawn_with(move |(), held, _| {
                             let mut view = View::new(held);
-                            let _seen: i64 = view.below(one).map(|node| view[node]).sum();
+                            let _seen: i64 = view.subtree(one).map(|node| view[node]).sum();
                             let mut turn = 0;
-                            let count = view.below(other).count() as i64;
-                            view.for_each_below(other, |value| {
-                                // As much is given as taken.
+                            let count = view.subtree(other).count() as i64;
+                            view.for_each_in_subtree(other, |value| {
+                                // The amounts add up to 0.
                                 *value += if turn + 1 < count { 1 } else { 1 - count };
                                 turn += 1;
                             });
@@ -88,15 +89,15 @@ fn no_money_is_made_or_lost() {
                     }
                 }
             }
-            group.wait().expect("nothing is lost");
+            group.wait().expect("all tasks succeed");
             assert!(audits.load(Relaxed) > 50);
         }
     });
 }
 
-/// Sub-trees of a tree do not meet unless one is within the other: two writers wait for each other.
+/// Two writers of disjoint sub-trees wait for each other, so they must run in parallel.
 #[test]
-fn separate_sub_trees_run_side_by_side() {
+fn disjoint_sub_trees_run_in_parallel() {
     let rt = rt();
     let tree = Hierarchy::builder(generate::complete(2, 10).unwrap()).granules(64).build(&rt, |_| ());
     let there = Arc::new(AtomicUsize::new(0));
@@ -116,23 +117,23 @@ fn separate_sub_trees_run_side_by_side() {
 fn the_shape_changes_while_tasks_run() {
     on_each(settings(), |setting| {
         let rt = setting.build();
-        // A root, and ten nodes below it which grow and shrink.
+        // A root with ten sub-trees, which grow and shrink.
         let trees = CONTROLS.map(|control| {
-            Hierarchy::builder(generate::star(11)).granules(16).control(control).build(&rt, |_| 1u64)
+            controlled(Hierarchy::builder(generate::star(11)).granules(16), control).build(&rt, |_| 1u64)
         });
         let group = rt.group();
         for (number, tree) in (0..400u64).flat_map(|number| trees.iter().map(move |tree| (number, tree))) {
-            let chance = mixed(number + setting.seed() * 777);
+            let chance = pseudo_random(number + setting.seed() * 777);
             let top = Node(1 + chance as u32 % 10);
             match chance / 10 % 4 {
                 0 | 1 => {
                     let task = rt.task(()).of(&group).claim(tree.node(top).write());
                     task.spawn_with(move |(), held, cx| {
                         let mut view = View::new(held);
-                        let parent = view.below(top).last().unwrap();
+                        let parent = view.subtree(top).last().unwrap();
                         let child = view.insert(parent, 1, cx).unwrap();
                         assert_eq!((view.parents(child), view[child]), (&[parent][..], 1));
-                        assert!(view.below(top).any(|node| node == child));
+                        assert!(view.subtree(top).any(|node| node == child));
                     });
                 }
                 2 => {
@@ -140,7 +141,7 @@ fn the_shape_changes_while_tasks_run() {
                     task.spawn_with(move |(), held, _| {
                         let mut view = View::new(held);
                         if let Some(&child) = view.children(top).last() {
-                            let below = view.below(child).count();
+                            let below = view.subtree(child).count();
                             assert_eq!(view.remove(child).unwrap().len(), below);
                             assert!(view.find(child).is_none());
                         }
@@ -149,29 +150,30 @@ fn the_shape_changes_while_tasks_run() {
                 _ => {
                     rt.task(()).of(&group).claim(tree.node(Node(0)).read()).spawn_with(|(), held, _| {
                         let view = View::new(held);
-                        let (below, all) = (view.below(Node(0)).count(), view.all().count());
+                        let (below, all) = (view.subtree(Node(0)).count(), view.all().count());
                         assert_eq!(below, all);
                     });
                 }
             }
         }
-        group.wait().expect("the shape is right all the time");
+        group.wait().expect("every task finds a consistent shape");
     });
 }
 
-/// What is linked while others are on their way is theirs when they get there.
+/// A link that is made while a task waits for an ancestor belongs to that task's claim.
 #[test]
-fn links_reach_those_who_wait() {
+fn waiting_tasks_see_new_links() {
     on_each(settings(), |setting| {
         let rt = setting.build();
         let edges: Vec<_> = (1..40).map(|node| ((node - 1) / 3, node)).collect();
         let shape = Shape::from_edges(40, &edges).unwrap();
-        let control = CONTROLS[setting.seed() as usize % 4];
-        let tree = Hierarchy::builder(shape).granules(20).intervals(2).control(control).build(&rt, |_| 0u64);
+        let control = CONTROLS[setting.seed() as usize % CONTROLS.len().min(4)];
+        let tree =
+            controlled(Hierarchy::builder(shape).granules(20).max_intervals(2), control).build(&rt, |_| 0u64);
         let group = rt.group();
         let linked = Arc::new(AtomicUsize::new(0));
         for number in 0..300u64 {
-            let chance = mixed(number + setting.seed() * 99);
+            let chance = pseudo_random(number + setting.seed() * 99);
             let [one, other] = [chance % 40, chance / 40 % 40].map(|node| Node(node as u32));
             match chance / 1600 % 3 {
                 0 => {
@@ -181,13 +183,15 @@ fn links_reach_those_who_wait() {
                         let mut view = View::new(held);
                         match view.link(one, other) {
                             Ok(()) => _ = linked.fetch_add(1, Relaxed),
-                            Err(Refused::Cycle(cycle)) => {
+                            Err(ShapeError::Cycle(cycle)) => {
                                 assert_eq!((cycle[0], *cycle.last().unwrap()), (other, one));
                                 for two in cycle.windows(2) {
                                     assert!(view.children(two[0]).contains(&two[1]));
                                 }
                             }
-                            Err(refused) => assert_eq!(refused, Refused::Twice { parent: one, child: other }),
+                            Err(refused) => {
+                                assert_eq!(refused, ShapeError::AlreadyChild { parent: one, child: other })
+                            }
                         }
                     });
                 }
@@ -198,7 +202,7 @@ fn links_reach_those_who_wait() {
                         let had = view.parents(other).len();
                         match view.unlink(one, other) {
                             Ok(()) => assert_eq!(view.parents(other).len(), had - 1),
-                            Err(Refused::OnlyParent { .. }) => assert_eq!(had, 1),
+                            Err(ShapeError::OnlyParent { .. }) => assert_eq!(had, 1),
                             Err(_) => assert!(!view.parents(other).contains(&one)),
                         }
                     });
@@ -206,25 +210,25 @@ fn links_reach_those_who_wait() {
                 _ => {
                     let task = rt.task(()).of(&group).claim(tree.node(one).write());
                     task.spawn_with(move |(), held, _| {
-                        View::new(held).for_each_below(one, |value| *value += 1);
+                        View::new(held).for_each_in_subtree(one, |value| *value += 1);
                     });
                 }
             }
         }
-        group.wait().expect("what is below a node is claimed with it");
+        group.wait().expect("descendants are claimed with a node");
         assert!(linked.load(Relaxed) > 5);
         tree.renumber(&rt).join().unwrap();
         let sub_trees = rt.task(()).claim(tree.read_all()).submit_with(|(), held, _| {
             let view = View::new(held);
-            (0..40).map(|node| view.below(Node(node)).count()).sum::<usize>()
+            (0..40).map(|node| view.subtree(Node(node)).count()).sum::<usize>()
         });
         assert!(sub_trees.join().unwrap() > 40);
     });
 }
 
-/// A hierarchy that begins with one node and grows to thousands, in one place: it is laid out anew as it grows.
+/// A hierarchy that grows from one node to thousands, in one place, is laid out anew on the way.
 #[test]
-fn a_hierarchy_grows() {
+fn a_growing_hierarchy_is_renumbered() {
     let rt = rt();
     let shape = Shape::from_edges(1, &[]).unwrap();
     let tree = Hierarchy::builder(shape).granules(32).build(&rt, |_| 0u64);
@@ -246,24 +250,25 @@ fn a_hierarchy_grows() {
             .submit_with(|(), held, _| {
                 let granules = held.granules().count();
                 let view = View::new(held);
-                (view.below(Node(0)).count(), view.all().map(|(_, value)| *value).sum::<u64>(), granules)
+                (view.subtree(Node(0)).count(), view.all().map(|(_, value)| *value).sum::<u64>(), granules)
             })
             .join()
             .unwrap();
         assert_eq!((nodes, sum), (10_001, 100 * 4950));
         granules
     };
-    assert!(check(&tree) > 1, "it was laid out anew");
+    assert!(check(&tree) > 1, "the hierarchy was laid out anew");
     tree.renumber(&rt).join().unwrap();
     assert_eq!(check(&tree), 32);
 }
 
 #[test]
-fn a_panic_poisons_what_was_written() {
+fn a_panic_poisons_the_written_granules() {
     on_each(settings(), |setting| {
         let rt = setting.build();
         for control in CONTROLS {
-            let builder = Hierarchy::builder(generate::complete(3, 5).unwrap()).granules(9).control(control);
+            let builder =
+                controlled(Hierarchy::builder(generate::complete(3, 5).unwrap()).granules(9), control);
             let tree = builder.build(&rt, |_| 0u8);
             let bomb = rt.task(()).claim(tree.node(Node(1)).write()).submit_with(|(), held, _| {
                 View::new(held)[Node(1)] = 7;
@@ -285,13 +290,15 @@ fn a_panic_poisons_what_was_written() {
     });
 }
 
-/// What a task has left half-written is mended by one that names the same nodes, or all that is poisoned, while others run.
+/// Data that a task left half-written are repaired by a task that names the same nodes, or all
+/// poisoned ones.
 #[test]
-fn tasks_mend_what_a_panic_has_left() {
+fn a_task_repairs_poisoned_nodes() {
     on_each(settings(), |setting| {
         let rt = setting.build();
         for control in CONTROLS {
-            let builder = Hierarchy::builder(generate::complete(3, 5).unwrap()).granules(9).control(control);
+            let builder =
+                controlled(Hierarchy::builder(generate::complete(3, 5).unwrap()).granules(9), control);
             let tree = builder.build(&rt, |_| (0u8, 0u8));
             let half_way = |node: Node| {
                 rt.task(()).claim(tree.node(node).write()).submit_with(move |(), held, cx| {
@@ -307,7 +314,7 @@ fn tasks_mend_what_a_panic_has_left() {
                 let torn = view.all().filter(|(node, value)| view.is_poisoned(*node) && value.0 != value.1);
                 let torn: Vec<Node> = torn.map(|(node, _)| node).collect();
                 for &node in &torn {
-                    // A new one comes after its parent.
+                    // Inserted nodes have numbers from 121 on.
                     if node.0 >= 121 { _ = view.remove(node).unwrap() } else { view[node].0 = 0 }
                 }
                 torn.len()
@@ -317,12 +324,12 @@ fn tasks_mend_what_a_panic_has_left() {
             let first = first.join().unwrap();
             let rest = rt.task(()).claim(tree.write_poisoned());
             let rest = rest.submit_with(move |(), held, _| mend(View::new(held))).join().unwrap();
-            // A node and a new one each.
+            // One node and one inserted node each.
             assert_eq!((first, rest), (2, 2));
             assert!(!tree.is_poisoned());
             let whole = rt.task(()).claim(tree.node(Node(0)).read()).submit_with(|(), held, _| {
                 let view = View::new(held);
-                view.below(Node(0)).filter(|&node| view[node] == (0, 0)).count()
+                view.subtree(Node(0)).filter(|&node| view[node] == (0, 0)).count()
             });
             assert_eq!(whole.join().unwrap(), 121);
         }
@@ -330,11 +337,11 @@ fn tasks_mend_what_a_panic_has_left() {
 }
 
 #[test]
-fn a_panicking_plan_is_its_tasks_panic() {
+fn a_panic_in_a_plan_fails_the_task() {
     let rt = rt();
     let tree = Hierarchy::builder(generate::path(4)).build(&rt, |_| 0u8);
-    let claim = tree.planned(|look| {
-        look.see(Node(0), |_| panic!("a plan"));
+    let claim = tree.planned(|plan| {
+        plan.peek(Node(0), |_| panic!("a plan"));
     });
     let task = rt.task(()).claim(claim).submit(|(), _| ());
     assert!(matches!(task.join(), Err(JoinError::Panicked(_))));
@@ -342,7 +349,7 @@ fn a_panicking_plan_is_its_tasks_panic() {
 }
 
 #[test]
-fn what_was_not_claimed_is_not_reached() {
+fn unclaimed_nodes_are_not_accessible() {
     let rt = rt();
     let tree = Hierarchy::builder(generate::complete(2, 6).unwrap()).granules(63).build(&rt, |_| 0u8);
     let task = rt.task(()).claim(tree.node(Node(1)).read()).submit_with(|(), held, _| {
@@ -350,14 +357,14 @@ fn what_was_not_claimed_is_not_reached() {
         assert!(view.find(Node(2)).is_none());
         view[Node(2)]
     });
-    let Err(JoinError::Panicked(panic)) = task.join() else { panic!("it is not the task's") };
+    let Err(JoinError::Panicked(panic)) = task.join() else { panic!("the node is not claimed") };
     assert!(panic.message().contains("has not claimed"), "{}", panic.message());
     let task = rt.task(()).claim(tree.node(Node(1)).read()).submit_with(|(), held, _| {
         View::new(held)[Node(1)] = 1;
     });
-    let Err(JoinError::Panicked(panic)) = task.join() else { panic!("it is only read") };
+    let Err(JoinError::Panicked(panic)) = task.join() else { panic!("the node is only read") };
     assert!(panic.message().contains("to write"), "{}", panic.message());
-    // Nobody is there.
+    // A node that does not exist.
     let task = rt.task(()).claim(tree.node(Node(63)).write()).submit_with(|(), held, _| {
         assert!(View::new(held).find(Node(63)).is_none());
     });
@@ -365,7 +372,7 @@ fn what_was_not_claimed_is_not_reached() {
 }
 
 #[test]
-fn a_shutdown_loses_nothing() {
+fn a_shutdown_leaks_nothing() {
     for shutdown in [Shutdown::Drain, Shutdown::Cancel] {
         let rt = rt();
         let alive = Arc::new(());
@@ -377,21 +384,22 @@ fn a_shutdown_loses_nothing() {
             let task = rt.task(()).claim(tree.node(Node(number % 255)).write());
             task.spawn_with(move |(), held, _| _ = (View::new(held).all().count(), alive));
         }
-        // The tasks keep what they work on.
+        // The tasks keep the hierarchy alive.
         drop((tree, value));
         rt.shutdown(shutdown);
         assert_eq!(Arc::strong_count(&alive), 1);
     }
 }
 
-/// Who names granules by their numbers says where new nodes come, and those above reach there from then on.
+/// A caller that assigns granules itself also chooses those of new nodes; the ancestors' reach
+/// grows accordingly.
 #[test]
-fn a_new_node_comes_where_it_is_put() {
+fn insert_in_uses_the_given_granule() {
     let rt = rt();
     for control in CONTROLS {
-        // Each node has a granule, and there is one more.
+        // Each node has a granule of its own, and there is an unused one.
         let shape = Shape::from_edges(3, &[(0, 1), (1, 2)]).unwrap();
-        let builder = Hierarchy::builder(shape).granules(4).granule_by(|node| node.0).control(control);
+        let builder = controlled(Hierarchy::builder(shape).granules(4).granule_by(|node| node.0), control);
         let tree = builder.build(&rt, |node| node.0);
         let new =
             rt.task(()).claim(tree.granules().write(0..2).and_write(3..4)).submit_with(|(), held, cx| {
@@ -402,11 +410,12 @@ fn a_new_node_comes_where_it_is_put() {
         let seen = rt.task(()).claim(tree.node(Node(0)).read()).submit_with(|(), held, _| {
             let has = held.has(3);
             let view = View::new(held);
-            (has, view.below(Node(0)).map(|node| (node, view[node])).collect::<Vec<_>>())
+            (has, view.subtree(Node(0)).map(|node| (node, view[node])).collect::<Vec<_>>())
         });
         let all = [(Node(0), 0), (Node(1), 1), (Node(2), 2), (new, 7)];
         assert_eq!(seen.join().unwrap(), (true, all.to_vec()), "{control:?}");
-        // Where the parent reaches already, nothing above it is written; elsewhere that is missed.
+        // Nothing above the parent is written if its reach has the granule already; otherwise the
+        // missing claim is noticed.
         let put = |granules: [u32; 2]| {
             let [one, other] = granules.map(|granule| granule..granule + 1);
             let task = rt.task(()).claim(tree.granules().write(one).and_write(other));

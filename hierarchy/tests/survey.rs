@@ -1,30 +1,30 @@
-//! Surveys see what was there at one moment, whatever others write meanwhile.
+//! Surveys return a consistent snapshot while other tasks write.
 
+mod controls;
+
+use controls::{CONTROLS, Control, controlled};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
-use xtasking::{Context, Control, Held, JoinError, Promise, Runtime};
-use xtasking_hierarchy::{Hierarchy, Node, Seen, Shape, Slab, Surveyed, Surveyor, View, generate};
-use xtasking_testing::{Setting, on_each};
+use xtasking::{Context, Held, JoinError, Promise, Runtime};
+use xtasking_hierarchy::{Hierarchy, Node, NodeView, Shape, Slab, SurveyResult, Surveyor, View, generate};
+use xtasking_testing::{Setting, lock, on_each};
 
-const CONTROLS: [Control; 6] =
-    [Control::Lines, Control::Coarse, Control::InOrder, Control::DomLock, Control::NumLock, Control::Toggle];
-
-/// So many nodes there are in the beginning.
+/// Initial number of nodes.
 const NODES: u64 = 120;
 
 fn settings() -> impl Iterator<Item = Setting> {
     Setting::threads().chain(Setting::simulations(&[1, 2, 3]))
 }
 
-/// A number that looks as if it came by chance.
-fn mixed(number: u64) -> u64 {
-    let mixed = (number ^ number >> 31).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    (mixed ^ mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 16
+/// A pseudo-random number.
+fn pseudo_random(number: u64) -> u64 {
+    let bits = (number ^ number >> 31).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (bits ^ bits >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 16
 }
 
-/// What a task has changed.
+/// A change that a task has made.
 #[derive(Clone, Debug)]
 enum Event {
     Set(Node, i64),
@@ -34,7 +34,7 @@ enum Event {
     Unlink(Node, Node),
 }
 
-/// A hierarchy for one.
+/// A sequential model of a hierarchy.
 #[derive(Clone, Debug, Default)]
 struct Model {
     values: BTreeMap<Node, i64>,
@@ -70,7 +70,7 @@ impl Model {
         }
     }
 
-    /// Nodes, with all below them or without: their values and children.
+    /// The values and children of the given nodes, each with its descendants or without.
     fn below(&self, named: &[(Node, bool)]) -> BTreeMap<Node, (i64, Vec<Node>)> {
         let (mut below, mut met) = (BTreeMap::new(), BTreeSet::new());
         let mut open = named.to_vec();
@@ -86,62 +86,68 @@ impl Model {
     }
 }
 
-/// What all tasks of a test share.
+/// The data that all tasks of a test share.
 #[derive(Default)]
-struct Shared {
+struct TestState {
     stamps: AtomicU64,
     history: Mutex<Vec<(u64, Vec<Event>)>>,
-    surveys: Mutex<Vec<Told>>,
+    surveys: Mutex<Vec<SurveyRecord>>,
 }
 
-/// What was named, the stamp of the moment, and what was there.
-type Told = (Vec<(Node, bool)>, u64, Surveyed<(i64, Vec<Node>)>);
+/// The selected nodes, the stamp of the linearization point, and the result.
+type SurveyRecord = (Vec<(Node, bool)>, u64, SurveyResult<(i64, Vec<Node>)>);
 
-impl Shared {
+impl TestState {
     fn stamp(&self) -> u64 {
         self.stamps.fetch_add(1, Relaxed)
     }
 
-    /// The caller has all yet that it has changed.
-    fn done(&self, events: Vec<Event>) {
-        self.history.lock().unwrap().push((self.stamp(), events));
+    /// Records changes; the calling task still holds what it has changed.
+    fn record(&self, events: Vec<Event>) {
+        lock(&self.history).push((self.stamp(), events));
     }
 }
 
-/// Keeps the value and the children of each node, and draws a stamp.
-struct Stamped {
+/// Keeps the value and the children of each node, and draws a stamp before each validation.
+struct StampingSurveyor {
     named: Vec<(Node, bool)>,
     stamp: u64,
-    shared: Arc<Shared>,
+    shared: Arc<TestState>,
 }
 
-impl Surveyor<i64> for Stamped {
-    type Kept = (i64, Vec<Node>);
+impl Surveyor<i64> for StampingSurveyor {
+    type Output = (i64, Vec<Node>);
 
-    fn look(&mut self, seen: Seen<'_, i64>) -> Self::Kept {
-        (*seen.value(), seen.children().to_vec())
+    fn read_node(&mut self, node: NodeView<'_, i64>) -> Self::Output {
+        (*node.value(), node.children().to_vec())
     }
 
-    fn moment(&mut self, _: usize, _: &mut Context) {
+    fn before_validation(&mut self, _: usize, _: &mut Context) {
         self.stamp = self.shared.stamp();
     }
 
-    fn over(self, surveyed: Surveyed<Self::Kept>, _: &mut Context) {
-        self.shared.surveys.lock().unwrap().push((self.named, self.stamp, surveyed));
+    fn finish(self, surveyed: SurveyResult<Self::Output>, _: &mut Context) {
+        lock(&self.shared.surveys).push((self.named, self.stamp, surveyed));
     }
 }
 
-/// Something that changes values or the shape, by chance.
-fn change(rt: &Runtime, tree: &Hierarchy<i64>, group: &xtasking::Group, shared: &Arc<Shared>, chance: u64) {
+/// Spawns a task that makes a random change of values or of the shape.
+fn change(
+    rt: &Runtime,
+    tree: &Hierarchy<i64>,
+    group: &xtasking::Group,
+    shared: &Arc<TestState>,
+    chance: u64,
+) {
     let [one, other] = [chance % NODES, chance / NODES % NODES].map(|node| Node(node as u32));
     let (shared, kind) = (shared.clone(), chance / NODES / NODES % 8);
     let both = || tree.node(one).alone().write().and(tree.node(other).alone().write());
     let claim = match kind {
         0 | 1 => tree.node(one).alone().write().into(),
-        2 => tree.planned(move |look| {
-            let first = look.see(one, |seen| seen.children().first().copied()).flatten();
-            look.write_alone(one);
-            first.into_iter().for_each(|first| look.remove(first));
+        2 => tree.planned(move |plan| {
+            let first = plan.peek(one, |node| node.children().first().copied()).flatten();
+            plan.write_alone(one);
+            first.into_iter().for_each(|first| plan.remove(first));
         }),
         3 => tree.linking(one, other),
         _ => both().into(),
@@ -184,24 +190,25 @@ fn change(rt: &Runtime, tree: &Hierarchy<i64>, group: &xtasking::Group, shared: 
             }
             _ => {}
         }
-        shared.done(events);
+        shared.record(events);
     });
 }
 
-/// Nodes come, go, are linked and unlinked, and money goes from node to node. Done again one after the other in the order of their
-/// stamps, changes make at the moment of each survey what it has seen, be it below several nodes, of which some are below others.
+/// Tasks insert, remove, link and unlink nodes, and move money between them. The changes are
+/// replayed in the order of their stamps: at the stamp of each survey, the model must equal its
+/// result.
 #[test]
-fn a_survey_sees_one_moment() {
-    let (repeated, all) = (AtomicUsize::new(0), AtomicUsize::new(0));
+fn a_survey_is_a_consistent_snapshot() {
+    let (retried, all) = (AtomicUsize::new(0), AtomicUsize::new(0));
     on_each(settings(), |setting| {
         let rt = setting.build();
         for control in CONTROLS {
             let shape = generate::random_dag(NODES as u32, 3, setting.seed());
-            let builder = Hierarchy::builder(shape.clone()).granules(60).control(control);
+            let builder = controlled(Hierarchy::builder(shape.clone()).granules(60), control);
             let tree = builder.build(&rt, |_| 100i64);
-            let (group, shared) = (rt.group(), Arc::new(Shared::default()));
+            let (group, shared) = (rt.group(), Arc::new(TestState::default()));
             for number in 0..400u64 {
-                let chance = mixed(number + setting.seed() * 1000);
+                let chance = pseudo_random(number + setting.seed() * 1000);
                 if !chance.is_multiple_of(10) {
                     change(&rt, &tree, &group, &shared, chance / 10);
                     continue;
@@ -217,15 +224,15 @@ fn a_survey_sees_one_moment() {
                     if below { node } else { node.alone() }
                 };
                 let survey = tree.survey(named.iter().map(at));
-                let surveyor = Stamped { named, stamp: u64::MAX, shared: shared.clone() };
+                let surveyor = StampingSurveyor { named, stamp: u64::MAX, shared: shared.clone() };
                 rt.task(()).of(&group).spawn(move |(), cx| survey.follow(cx, surveyor));
                 if number % 100 == 50 {
                     _ = tree.renumber(&rt);
                 }
             }
             group.wait().unwrap();
-            let mut history = std::mem::take(&mut *shared.history.lock().unwrap());
-            let mut surveys = std::mem::take(&mut *shared.surveys.lock().unwrap());
+            let mut history = std::mem::take(&mut *lock(&shared.history));
+            let mut surveys = std::mem::take(&mut *lock(&shared.surveys));
             history.sort_by_key(|&(stamp, _)| stamp);
             surveys.sort_by_key(|&(_, stamp, _)| stamp);
             let (mut model, mut history) = (Model::of(&shape), history.into_iter().peekable());
@@ -233,71 +240,73 @@ fn a_survey_sees_one_moment() {
                 while let Some((_, events)) = history.next_if(|&(at, _)| at < stamp) {
                     events.iter().for_each(|event| model.apply(event));
                 }
-                if control == Control::Lines {
+                if control == Control::Fifo {
                     all.fetch_add(1, Relaxed);
-                    repeated.fetch_add(usize::from(surveyed.repeats() > 0), Relaxed);
+                    retried.fetch_add(usize::from(surveyed.retries() > 0), Relaxed);
                 } else {
-                    assert!(surveyed.is_claimed(), "nobody counts what is written");
+                    assert!(surveyed.is_claimed(), "granules without versions are claimed");
                 }
                 let seen: BTreeMap<_, _> = surveyed.into_iter().collect();
                 assert_eq!(seen, model.below(&named), "{control:?}: {named:?} at {stamp}");
             }
         }
     });
-    let (repeated, all) = (repeated.into_inner(), all.into_inner());
-    assert!(repeated > 0 && repeated < all, "{repeated} of {all} were repeated");
+    let (retried, all) = (retried.into_inner(), all.into_inner());
+    assert!(retried > 0 && retried < all, "{retried} of {all} surveys were retried");
 }
 
-/// Has somebody write when all is about to be compared, so often.
-struct Disturbed {
-    /// When it is, and which worker waits meanwhile.
+/// Lets another thread write before each of the first `max_times` validations.
+struct DisturbedSurveyor {
+    /// Sends the number of the validation and the worker that waits in it.
     write: Sender<(u32, usize)>,
     written: Receiver<()>,
     times: u32,
-    most: u32,
-    looks: Arc<AtomicUsize>,
-    promise: Promise<Surveyed<u32>>,
+    max_times: u32,
+    reads: Arc<AtomicUsize>,
+    promise: Promise<SurveyResult<u32>>,
 }
 
-impl Surveyor<u32> for Disturbed {
-    type Kept = u32;
+impl Surveyor<u32> for DisturbedSurveyor {
+    type Output = u32;
 
-    fn look(&mut self, seen: Seen<'_, u32>) -> u32 {
-        self.looks.fetch_add(1, Relaxed);
-        *seen.value()
+    fn read_node(&mut self, node: NodeView<'_, u32>) -> u32 {
+        self.reads.fetch_add(1, Relaxed);
+        *node.value()
     }
 
-    fn moment(&mut self, granules: usize, cx: &mut Context) {
-        // None are compared when all is claimed: then nobody could write.
-        if granules > 0 && self.times < self.most {
+    fn before_validation(&mut self, granules: usize, cx: &mut Context) {
+        // If everything is claimed, no granules are validated, and a writer would have to wait.
+        if granules > 0 && self.times < self.max_times {
             self.write.send((self.times, cx.worker())).unwrap();
             self.written.recv().unwrap();
             self.times += 1;
         }
     }
 
-    fn over(self, surveyed: Surveyed<u32>, _: &mut Context) {
+    fn finish(self, surveyed: SurveyResult<u32>, _: &mut Context) {
         self.promise.fulfil(surveyed);
     }
 }
 
-/// Somebody writes where a survey has been while it is elsewhere: nobody waits for the other, and the survey looks there again, and
-/// nowhere else. If that happens again and again, it claims everything.
+/// A task writes a node that a survey has read: neither waits for the other, and the survey reads
+/// only that node again. If that happens again and again, the survey claims everything.
 #[test]
-fn a_survey_keeps_nobody_waiting() {
-    for (most, repeats, looks, values) in [(0, 0, 3, [0, 0, 0]), (1, 1, 4, [1, 0, 0]), (99, 9, 14, [9, 8, 0])]
+fn a_survey_does_not_block_writers() {
+    for (max_times, retries, reads, values) in
+        [(0, 0, 3, [0, 0, 0]), (1, 1, 4, [1, 0, 0]), (99, 9, 14, [9, 8, 0])]
     {
         let rt = Runtime::builder().workers(2).build().unwrap();
-        // 0 has the children 1 and 2, each in a granule of its own.
+        // Node 0 has the children 1 and 2, each in a granule of its own.
         let shape = Shape::from_edges(3, &[(0, 1), (0, 2)]).unwrap();
         let tree = Hierarchy::builder(shape).granules(3).build(&rt, |_| 0u32);
         let ((write, writes), (done, written), (promise, handle)) = (channel(), channel(), rt.promise());
         let counted = Arc::new(AtomicUsize::new(0));
-        let surveyor = Disturbed { write, written, times: 0, most, looks: counted.clone(), promise };
+        let surveyor =
+            DisturbedSurveyor { write, written, times: 0, max_times, reads: counted.clone(), promise };
         let (survey, group) = (tree.survey([tree.node(Node(0))]), rt.group());
         rt.task(()).of(&group).spawn(move |(), cx| survey.follow(cx, surveyor));
         for (time, waits) in writes {
-            // The survey has the children when it compares for the first time, and then what was written last.
+            // Writes alternate between a child that the survey has read and the root.
             let node = Node(time % 2);
             let task = rt.task(()).claim(tree.node(node).alone().write()).core(1 - waits as u16);
             let task = task.submit_with(move |(), held, _| View::new(held)[node] = time + 1);
@@ -305,15 +314,15 @@ fn a_survey_keeps_nobody_waiting() {
             done.send(()).unwrap();
         }
         let survey = handle.join().unwrap();
-        assert_eq!((survey.repeats(), survey.is_claimed()), (repeats, most == 99));
+        assert_eq!((survey.retries(), survey.is_claimed()), (retries, max_times == 99));
         assert!(survey.values().eq(&values), "{survey:?}");
-        assert_eq!(counted.load(Relaxed), looks);
+        assert_eq!(counted.load(Relaxed), reads);
         group.wait().unwrap();
     }
 }
 
 #[test]
-fn what_fails_is_told() {
+fn failed_and_empty_surveys_are_reported() {
     let rt = Runtime::builder().workers(2).build().unwrap();
     let tree = Hierarchy::builder(generate::complete(2, 4).unwrap()).build(&rt, |_| 1u32);
     let fails = tree.survey([tree.node(Node(0))]).submit(&rt, |_| -> u32 { panic!("provoked") });

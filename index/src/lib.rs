@@ -1,12 +1,14 @@
-//! A B-link tree built from annotated tasks.
+//! An ordered map for annotated tasks: a B-link tree.
 //!
-//! Every step of an operation is a task on one node that says which part of it will be touched; the runtime fetches
-//! that part, keeps writers apart, lets readers through optimistically, and frees what was unlinked. There is no
-//! latch, no fence and no prefetch in this crate.
+//! Each operation is a chain of tasks. A task names one node and the part of the node that it will
+//! access. From these annotations the runtime fetches the part ahead of time, excludes concurrent
+//! writers, lets readers run optimistically, and frees nodes that are unlinked. Hence this crate
+//! has no latches, no fences and no prefetch instructions.
 //!
-//! - [`Tree`] is the tree. Inside the runtime its operations take a continuation.
-//! - [`Client`] is its face for plain threads: calls that return, and batches that keep many operations in flight.
-//! - [`node`] has the layouts of nodes, usable by themselves.
+//! A [`Tree`] maps keys to values of up to 64 bits. Inside the runtime, its operations take a
+//! continuation. A [`Client`] makes them available to plain threads: its calls block, and its
+//! batches keep many operations in flight. A [`Layout`] says how a node arranges its entries in
+//! cache lines; there are [`HintedNode`] (the default) and [`SortedNode`].
 //!
 //! ```
 //! use xtasking::Runtime;
@@ -14,22 +16,39 @@
 //!
 //! let rt = Runtime::builder().workers(2).build()?;
 //! let tree = Tree::<u64, u64>::new(&rt);
+//!
+//! // From a plain thread.
 //! let client = tree.client(&rt);
 //! assert!(client.insert(7, 49)?);
 //! assert_eq!(client.get(7)?, Some(49));
+//!
+//! // From a task: the continuation gets the result.
+//! let (promise, handle) = rt.promise();
+//! rt.task(()).spawn(move |(), cx| {
+//!     tree.get(cx, 7, move |value, _cx| promise.fulfil(value));
+//! });
+//! assert_eq!(handle.join()?, Some(49));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The tree is that of Lehman and Yao (1981), "Efficient Locking for Concurrent Operations on B-Trees", in the form
-//! of MxTasks (SIGMOD'21, section 5): nodes have right links and high keys, so that an operation that arrives at a
-//! node after its split finds its way, and no operation holds more than one node, but for the merging of neighbours.
+//! The tree is that of Lehman and Yao (1981), "Efficient Locking for Concurrent Operations on
+//! B-Trees", in the form of MxTasks (SIGMOD'21, section 5). Nodes have right links and high keys.
+//! An operation that arrives at a node after its split follows the right link, and no operation but
+//! the merging of neighbours holds more than one node.
+//!
+//! | module | contents |
+//! |---|---|
+//! | `tree` | the tree and its operations: [`Tree`] |
+//! | `client` | access from plain threads: [`Client`] |
+//! | [`node`] | nodes and their layouts, usable by themselves |
+//! | `key_value` | types of keys and values: [`Key`], [`Value`] |
 
 mod client;
-mod fixed;
+mod key_value;
 pub mod node;
 mod tree;
 
 pub use client::Client;
-pub use fixed::{Key, Value};
-pub use node::{Hinted, Layout, Sorted};
-pub use tree::{Carry, DefaultLayout, Defect, Report, Tree, Write, Wrote, carry};
+pub use key_value::{Key, Value};
+pub use node::{HintedNode, Layout, SortedNode, WriteMode};
+pub use tree::{DefaultLayout, Defect, Report, Tree, WithState, WriteOutcome, with_state};

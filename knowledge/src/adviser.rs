@@ -1,125 +1,129 @@
-//! Whether the best plan has changed, told only when it is worth a move.
+//! Detects that the best plan has changed, and advises a change only if it is worth the move.
 
 use crate::facts::{CpuLoad, Facts, Load};
 use crate::plan::{Change, Plan};
-use crate::questions::{Knowledge, NoPlan, Request};
-use crate::register::Register;
+use crate::query::{Knowledge, NoPlan};
+use crate::registry::Registry;
+use crate::request::Request;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// When a move is worth it.
+/// When a change of plan is worth it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Patience {
-    /// The part of the time that a better plan has to save.
-    pub gain: f64,
-    /// For how long it has to be better without a break.
-    pub stretch: Duration,
-    /// A change of load is believed by half after that time.
+pub struct AdvicePolicy {
+    /// The minimum share of the time that a better plan saves, from 0 to 1.
+    pub gain_min: f64,
+    /// How long the plan must stay better without interruption.
+    pub hold: Duration,
+    /// The half-life of a load measurement in the smoothed load.
     pub half_life: Duration,
-    /// Strangers that take no more of a CPU are not seen.
-    pub ignored: f64,
-    /// If no stranger is seen any more, what is gained does not matter, but it has to last that long: what a stranger left
-    /// behind is put right, at leisure.
-    pub calm: Duration,
+    /// Competing load of at most this share of a CPU is ignored.
+    pub load_floor: f64,
+    /// How long a plan must stay better if no competing load is left. A gain of 0.001 is enough
+    /// then, so the plan recovers after competitors have gone.
+    pub quiet_hold: Duration,
 }
 
 /// A better plan.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Advice {
-    /// The plan, which is taken for the present one from now on.
+    /// The plan; from now on the adviser takes it as the current one.
     pub plan: Plan,
-    /// What leads to it from the one before.
+    /// The changes from the previous plan.
     pub changes: Vec<Change>,
-    /// The part of the time that it saves; 1 if the one before cannot be carried out any more.
+    /// The share of the time that it saves; 1 if the previous plan is no longer feasible.
     pub gain: f64,
 }
 
-/// Looks at facts again and again, and says when the best plan for a request has changed.
+/// Watches facts over time and reports when the best plan for a request has changed.
 ///
-/// It has no thread and no clock: who looks gives both. The loads of CPUs are smoothed over time, so that noise moves
-/// nothing; a plan that cannot be carried out any more (a CPU was taken away, the quota is smaller) is replaced at once.
-/// Strangers that load all CPUs alike slow all plans alike: none is better, and nothing is moved.
+/// An adviser has no thread and no clock; the caller supplies both. Loads are smoothed over time,
+/// so noise causes no change. A plan that is no longer feasible, because a CPU is gone or the quota
+/// shrank, is replaced at once. Competing load that is equal on all CPUs slows all plans equally
+/// and causes no change.
 #[derive(Clone, Debug)]
 pub struct Adviser {
     request: Request,
-    /// What was known last: what follows from it by rules stays, as long as only loads and quotas change.
+    /// The facts of the last update. The topology is kept while only loads and quotas change.
     knowledge: Knowledge,
-    patience: Patience,
+    policy: AdvicePolicy,
     plan: Plan,
     smooth: Option<(Duration, Load)>,
-    /// Since when a better plan has been seen, and whether it was calm then.
+    /// When a better plan was first seen, and whether the machine was quiet then.
     better: Option<(Duration, bool)>,
 }
 
-impl Default for Patience {
-    /// A tenth for a second, half-lives of a quarter of a second, a sixteenth is not seen, calm for 5 seconds.
+impl Default for AdvicePolicy {
+    /// A gain of 0.1 for 1 s, a half-life of 250 ms, loads up to 1/16 ignored, 5 s on a quiet
+    /// machine.
     fn default() -> Self {
         Self {
-            gain: 0.1,
-            stretch: Duration::from_secs(1),
+            gain_min: 0.1,
+            hold: Duration::from_secs(1),
             half_life: Duration::from_millis(250),
-            ignored: 1.0 / 16.0,
-            calm: Duration::from_secs(5),
+            load_floor: 1.0 / 16.0,
+            quiet_hold: Duration::from_secs(5),
         }
     }
 }
 
 impl Adviser {
-    /// Watches over `plan`, which was made for `request`.
-    pub fn new(request: Request, plan: Plan, patience: Patience) -> Self {
-        Self { request, knowledge: Knowledge::default(), patience, plan, smooth: None, better: None }
+    /// Creates an adviser for `plan`, which was made for `request`.
+    pub fn new(request: Request, plan: Plan, policy: AdvicePolicy) -> Self {
+        Self { request, knowledge: Knowledge::default(), policy, plan, smooth: None, better: None }
     }
 
-    /// Leaves room for the runtimes in `register` as well, also for those that come later: they are seen at the next look.
+    /// Also takes the runtimes in `register` into account, including those that register later.
     ///
-    /// It has to be told, as there is no register of a whole process: facts are read from the system, which does not know
-    /// what our own runtimes are about to use, and who keeps several registers means it so. It is the register that
-    /// [`Knowledge::with_register`] was given when the plan was made.
+    /// There is no registry for the whole process: the system does not know what runtimes plan to
+    /// use, and an application may keep several registries on purpose. Pass the one that
+    /// [`Knowledge::with_registry`] got when the plan was made.
     #[must_use]
-    pub fn with_register(self, register: Register) -> Self {
-        Self { knowledge: self.knowledge.with_register(register), ..self }
+    pub fn with_registry(self, register: Registry) -> Self {
+        Self { knowledge: self.knowledge.with_registry(register), ..self }
     }
 
-    /// The plan that was advised last, or the first one.
+    /// Returns the plan that was advised last, or the first one.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    /// Looks at what is known at the time `at`, which counts from any moment and does not go back.
+    /// Evaluates the facts of time `at`, which counts from any origin and must not decrease.
+    /// Returns advice if the plan should change.
     ///
     /// # Errors
     ///
-    /// If there is no plan any more, as [`Knowledge::suggest_allocation`].
-    pub fn look(&mut self, at: Duration, facts: &Facts) -> Result<Option<Advice>, NoPlan> {
+    /// If there is no feasible plan, as in [`Knowledge::suggest_allocation`].
+    pub fn update(&mut self, at: Duration, facts: &Facts) -> Result<Option<Advice>, NoPlan> {
         let mut facts = facts.clone();
-        let calm = match facts.load.take() {
+        let quiet = match facts.load.take() {
             Some(load) => {
                 let seen = self.smoothed(at, load);
-                let calm = seen.cpus.iter().all(|cpu| cpu.strangers() == 0.0);
+                let quiet = seen.cpus.iter().all(|cpu| cpu.competing() == 0.0);
                 facts.load = Some(seen);
-                calm
+                quiet
             }
             None => true,
         };
         self.knowledge.update(facts);
-        let question = self.knowledge.question(&self.request, Some(&self.plan));
-        let best = question.best(&question.sorted(&question.machine), &self.request)?.plan;
-        let Some(present) = question.machine.predict(&self.plan) else {
+        let query = self.knowledge.query(&self.request, Some(&self.plan));
+        let best = query.best(&query.search_space(&query.machine), &self.request)?.plan;
+        let Some(present) = query.machine.predict(&self.plan) else {
             return Ok(Some(self.advise(best, 1.0)));
         };
         let gain = 1.0 - best.predicted / present;
-        let (worth, stretch) =
-            if calm { (1e-3, self.patience.calm) } else { (self.patience.gain, self.patience.stretch) };
-        if gain < worth {
+        let (gain_min, hold) =
+            if quiet { (1e-3, self.policy.quiet_hold) } else { (self.policy.gain_min, self.policy.hold) };
+        if gain < gain_min {
             self.better = None;
             return Ok(None);
         }
         let since = match self.better {
-            Some((since, before)) if before == calm => since,
+            Some((since, before)) if before == quiet => since,
             _ => at,
         };
-        self.better = Some((since, calm));
-        Ok((at.saturating_sub(since) >= stretch).then(|| self.advise(best, gain)))
+        self.better = Some((since, quiet));
+        Ok((at.saturating_sub(since) >= hold).then(|| self.advise(best, gain)))
     }
 
     fn advise(&mut self, plan: Plan, gain: f64) -> Advice {
@@ -129,15 +133,15 @@ impl Adviser {
         Advice { plan, changes, gain }
     }
 
-    /// The loads, smoothed, without what is not seen.
+    /// Returns the smoothed loads without those below the floor.
     fn smoothed(&mut self, at: Duration, load: Load) -> Load {
         let smooth = match self.smooth.take() {
             Some((before, mut smooth)) => {
                 let half_lives =
-                    at.saturating_sub(before).as_secs_f64() / self.patience.half_life.as_secs_f64().max(1e-9);
+                    at.saturating_sub(before).as_secs_f64() / self.policy.half_life.as_secs_f64().max(1e-9);
                 let keep = (-half_lives).exp2();
                 let mix = |old: f64, new: f64| old * keep + new * (1.0 - keep);
-                let cpus = load.cpus.iter().map(|new| match smooth.of(new.cpu) {
+                let cpus = load.cpus.iter().map(|new| match smooth.cpu(new.cpu) {
                     Some(old) => CpuLoad {
                         cpu: new.cpu,
                         own: mix(old.own, new.own),
@@ -147,8 +151,8 @@ impl Adviser {
                     },
                     None => new.clone(),
                 });
-                // Of whom nothing was seen this time is taken for what it was.
-                let unseen = smooth.cpus.iter().filter(|old| load.of(old.cpu).is_none()).cloned();
+                // A CPU without a measurement keeps its last load.
+                let unseen = smooth.cpus.iter().filter(|old| load.cpu(old.cpu).is_none()).cloned();
                 let mut cpus: Vec<_> = cpus.chain(unseen).collect();
                 cpus.sort_unstable_by_key(|cpu| cpu.cpu);
                 smooth.cpus = cpus;
@@ -160,7 +164,7 @@ impl Adviser {
         let mut seen = smooth.clone();
         self.smooth = Some((at, smooth));
         for cpu in &mut seen.cpus {
-            if cpu.strangers() <= self.patience.ignored {
+            if cpu.competing() <= self.policy.load_floor {
                 (cpu.others, cpu.steal) = (0.0, 0.0);
             }
         }
@@ -172,7 +176,7 @@ impl Adviser {
 mod tests {
     use super::*;
     use crate::facts::{Quota, Registration};
-    use crate::questions::Bound;
+    use crate::request::Bound;
 
     const STEP: Duration = Duration::from_millis(100);
 
@@ -189,11 +193,12 @@ mod tests {
             let facts = Facts::symmetric(1, 1, cpus, 1);
             let request = Request::new(1 << 30, Bound::Compute);
             let plan = Knowledge::new(facts.clone()).best_plan(&request, None).unwrap();
-            let adviser = Adviser::new(request, plan, Patience::default());
+            let adviser = Adviser::new(request, plan, AdvicePolicy::default());
             Self { facts, adviser, step: STEP, now: Duration::ZERO, random: 42 }
         }
 
-        /// Looks once a step: on each CPU `hogs` compete with us, and noise takes up to `noise`.
+        /// Updates once a step. On each CPU, `hogs` processes compete with us; noise adds up to
+        /// `noise`.
         fn run(&mut self, seconds: u64, hogs: impl Fn(u32) -> f64, noise: f64) -> Vec<(Duration, Advice)> {
             let begin = self.now;
             let mut advice = Vec::new();
@@ -209,7 +214,7 @@ mod tests {
                 let cpus = (0..self.facts.cpus.len() as u32).map(load).collect();
                 self.facts.load = Some(Load { span: self.step, cpus });
                 self.now += self.step;
-                if let Some(new) = self.adviser.look(self.now, &self.facts).unwrap() {
+                if let Some(new) = self.adviser.update(self.now, &self.facts).unwrap() {
                     advice.push((self.now - begin, new));
                 }
             }
@@ -218,14 +223,14 @@ mod tests {
     }
 
     #[test]
-    fn noise_moves_nothing() {
+    fn noise_causes_no_change() {
         for noise in [0.05, 0.1, 0.3] {
             assert!(World::new(8).run(120, |_| 0.0, noise).is_empty(), "noise of {noise}");
         }
     }
 
     #[test]
-    fn a_hog_comes_and_goes() {
+    fn a_competitor_appears_and_disappears() {
         for cpus in [2, 8, 16] {
             let mut world = World::new(cpus);
             let even = world.adviser.plan().clone();
@@ -242,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn four_looks_a_second_are_enough_to_tell_within_two() {
+    fn four_updates_a_second_detect_a_change_within_two() {
         let mut world = World { step: Duration::from_millis(250), ..World::new(4) };
         assert!(world.run(10, |_| 0.0, 0.05).is_empty());
         let moves = world.run(10, |cpu| f64::from(u8::from(cpu == 1)), 0.05);
@@ -251,33 +256,33 @@ mod tests {
     }
 
     #[test]
-    fn of_whom_nothing_is_seen_stays_as_it_was() {
+    fn a_cpu_without_a_measurement_keeps_its_load() {
         let mut world = World::new(2);
         world.run(5, f64::from, 0.0);
         let plan = world.adviser.plan().clone();
         assert!(plan.on(1).unwrap().weight < 0.4);
-        // For longer than it takes to be calm.
+        // Longer than the hold time of a quiet machine.
         for _ in 0..100 {
             world.now += STEP;
             world.facts.load = Some(Load::default());
-            assert_eq!(world.adviser.look(world.now, &world.facts), Ok(None));
+            assert_eq!(world.adviser.update(world.now, &world.facts), Ok(None));
         }
     }
 
     #[test]
-    fn a_load_on_all_cpus_moves_nothing() {
+    fn an_equal_load_on_all_cpus_causes_no_change() {
         assert!(World::new(4).run(30, |_| 1.0, 0.05).is_empty());
     }
 
     #[test]
-    fn who_is_registered_later_gets_room() {
-        let register = Register::default();
+    fn later_registrations_are_considered() {
+        let register = Registry::default();
         let mut world = World::new(4);
-        world.adviser = world.adviser.with_register(register.clone());
+        world.adviser = world.adviser.with_registry(register.clone());
         assert!(world.run(10, |_| 0.0, 0.0).is_empty());
         let runtime = Registration { name: "other".into(), cpus: vec![1], memory: Vec::new() };
         let registered = register.register(runtime);
-        // No stranger is seen: it has to last.
+        // No competing load is seen, so the long hold time applies.
         let moves = world.run(10, |_| 0.0, 0.0);
         assert_eq!(moves.len(), 1);
         let weight = |adviser: &Adviser, cpu| adviser.plan().on(cpu).unwrap().weight;
@@ -288,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_any_more_is_left_at_once() {
+    fn an_infeasible_plan_is_replaced_at_once() {
         let mut world = World::new(4);
         world.facts.limits.affinity = Some("0-2".parse().unwrap());
         let moves = world.run(1, |_| 0.0, 0.0);
@@ -298,6 +303,6 @@ mod tests {
         world.run(1, |_| 0.0, 0.0);
         assert_eq!(world.adviser.plan().partitions.len(), 2);
         world.facts.limits.affinity = Some("9".parse().unwrap());
-        assert!(world.adviser.look(world.now + STEP, &world.facts).is_err());
+        assert!(world.adviser.update(world.now + STEP, &world.facts).is_err());
     }
 }

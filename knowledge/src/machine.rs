@@ -1,148 +1,153 @@
-//! The machine as far as a request may use it: cores with their threads, how fast workers are on them, and memory.
+//! The machine as a request may use it: cores with their hardware threads, worker speeds, and
+//! memory.
 
-use crate::by_cpu::ByCpu;
+use crate::cpu_map::CpuMap;
 use crate::facts::{Facts, Registration};
+use crate::inference::DerivedFacts;
 use crate::plan::{Partition, Plan};
-use crate::questions::{Bound, Request};
-use crate::rules::Derived;
-use crate::speed::{self, WHOLE};
+use crate::request::{Bound, Request};
+use crate::speed::{self, FULL_SPEED};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// See the module's documentation.
+/// The usable part of a machine. Speeds are in thousandths, see [`speed`](crate::speed).
 #[derive(Clone)]
 pub(crate) struct Machine {
-    /// Cores that have at least one thread that may be used.
-    pub cores: Vec<Core>,
-    /// For each CPU that may be used: which core, and which of its threads.
-    pub places: ByCpu<(usize, usize)>,
-    /// Memory that may be used, by node.
-    pub memory: BTreeMap<u32, Memory>,
-    /// For each node with CPUs, the nodes with memory that may be used, the nearest first.
+    /// Cores with at least one usable thread.
+    pub cores: Vec<UsableCore>,
+    /// For each usable CPU, the index of its core and of its thread within that core.
+    pub places: CpuMap<(usize, usize)>,
+    /// Usable memory, by node.
+    pub memory: BTreeMap<u32, NodeMemory>,
+    /// For each node with CPUs, the nodes with usable memory, nearest first.
     pub reach: Arc<BTreeMap<u32, Vec<u32>>>,
-    /// CPUs' worth of time that the process gets at most.
+    /// The CPU quota of the process, in CPUs.
     pub quota: Option<f64>,
-    /// Whether a core may have more than one worker.
+    /// True if a core may have more than one worker.
     siblings: bool,
-    /// What a second busy thread adds to its core.
+    /// The throughput that a second busy thread adds to its core.
     second: u32,
 }
 
-/// A core.
+/// A core with its usable hardware threads.
 #[derive(Clone)]
-pub(crate) struct Core {
-    /// The node that it is in.
+pub(crate) struct UsableCore {
+    /// Its NUMA node.
     pub node: u32,
-    /// Who has the same number shares a cache with it.
+    /// The index of the cache that it shares with its neighbours; equal indices share a cache.
     pub near: Option<u32>,
-    /// Its threads that may be used, the one that does most alone on its core first: a core with few
-    /// workers has them on the first of these, which is the best choice where a core has two threads.
-    pub threads: Vec<Thread>,
-    /// How much its other threads are busy.
+    /// Its usable threads, the fastest alone on the core first. A core with few workers has them on
+    /// the first of these, which is the best choice for two threads.
+    pub threads: Vec<UsableThread>,
+    /// The load of its unusable threads.
     pub rest: u32,
 }
 
-/// A CPU.
+/// A usable hardware thread.
 #[derive(Clone)]
-pub(crate) struct Thread {
-    /// Its number.
+pub(crate) struct UsableThread {
+    /// The number of its CPU.
     pub cpu: u32,
-    /// How much of it one of our workers gets, times its capacity.
+    /// The share of the CPU that one worker gets, times its capacity.
     pub share: u32,
-    /// How much it is busy without us.
+    /// Its load without our workers.
     pub busy: u32,
 }
 
-/// What the workers of a core do.
+/// The speeds of the workers of one core.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Workers {
-    /// All together.
+pub(crate) struct WorkerSpeeds {
+    /// Their sum.
     pub sum: u32,
-    /// The slowest of them.
+    /// The slowest.
     pub slowest: u32,
 }
 
-/// Memory of a node.
+/// The memory of a node.
 #[derive(Clone)]
-pub(crate) struct Memory {
-    /// Bytes that may be used; `None` is not known, and not limited.
+pub(crate) struct NodeMemory {
+    /// Free bytes that may be used; `None` if unknown, and then unlimited.
     pub free: Option<u64>,
 }
 
-impl Thread {
-    /// How fast a worker is on it, where each busy thread of its core gets so much of the core.
+impl UsableThread {
+    /// Returns the speed of a worker here, where each busy thread of the core gets `beside`
+    /// thousandths of the core.
     pub fn speed(&self, beside: u32) -> u32 {
-        (self.share * beside / WHOLE).max(1)
+        (self.share * beside / FULL_SPEED).max(1)
     }
 }
 
 impl Machine {
-    /// What `request` may use of it. `others` are the runtimes of ours that are in the way.
-    pub fn new(facts: &Facts, derived: &Derived, others: &[Registration], request: &Request) -> Self {
+    /// Builds the part of the machine that `request` may use. `others` are the other registered
+    /// runtimes.
+    pub fn new(facts: &Facts, derived: &DerivedFacts, others: &[Registration], request: &Request) -> Self {
         let mut numbers = BTreeMap::<u32, usize>::new();
-        let mut cores = Vec::<Core>::new();
+        let mut cores = Vec::<UsableCore>::new();
         for cpu in &facts.cpus {
             let Some(&share) = derived.share.get(cpu.id) else { continue };
             let index = *numbers.entry(cpu.core).or_insert_with(|| {
                 let near = derived.topology.near.get(&cpu.id).copied();
-                cores.push(Core { node: cpu.node, near, threads: Vec::new(), rest: 0 });
+                cores.push(UsableCore { node: cpu.node, near, threads: Vec::new(), rest: 0 });
                 cores.len() - 1
             });
             let capacity = u32::from(cpu.capacity.unwrap_or(1024)).clamp(1, 1024);
             let share = (share * capacity / 1024).max(1);
-            cores[index].threads.push(Thread { cpu: cpu.id, share, busy: derived.busy[cpu.id] });
+            cores[index].threads.push(UsableThread { cpu: cpu.id, share, busy: derived.busy[cpu.id] });
         }
         let second = match request.bound {
-            Bound::Compute => speed::SECOND_THREAD,
+            Bound::Compute => speed::SMT_GAIN,
             Bound::Memory => 0,
         };
         for core in &mut cores {
             let siblings = derived.topology.siblings.get(&core.threads[0].cpu).map_or(&[][..], Vec::as_slice);
             let barred = siblings.iter().filter(|cpu| !derived.share.contains(**cpu));
             core.rest = barred.map(|&cpu| derived.busy[cpu]).sum();
-            // A busy thread may be the better one: where it is left to strangers, it slows the other all the time. So they
-            // are told apart by what a worker does that is alone on the core.
+            // A busy thread may be the better one: left to other processes, it slows its sibling
+            // all the time. So compare the speeds of a worker that is alone on the core.
             let busy = core.rest + core.threads.iter().map(|thread| thread.busy).sum::<u32>();
             core.threads.sort_by_cached_key(|thread| {
-                let alone = thread.share * speed::beside(busy - thread.busy + WHOLE, second);
+                let alone = thread.share * speed::smt_share(busy - thread.busy + FULL_SPEED, second);
                 (u32::MAX - alone, thread.busy, thread.cpu)
             });
         }
         let reach = derived.topology.reach.clone();
-        // What can be reached is the same from all nodes.
+        // Every node reaches the same memory.
         let held: BTreeSet<u32> = reach.values().next().into_iter().flatten().copied().collect();
         let memory = facts.nodes.iter().filter(|node| held.contains(&node.id)).map(|node| {
             let taken = others.iter().flat_map(|other| &other.memory).filter(|part| part.0 == node.id);
             let taken: u64 = taken.map(|part| part.1).sum();
-            (node.id, Memory { free: node.free.or(node.memory).map(|free| free.saturating_sub(taken)) })
+            (node.id, NodeMemory { free: node.free.or(node.memory).map(|free| free.saturating_sub(taken)) })
         });
         let memory = memory.collect();
         let quota = facts.limits.quota.as_ref().map(|quota| quota.cpus);
         Self { places: places(&cores), cores, memory, reach, quota, siblings: request.siblings, second }
     }
 
-    /// How many workers a core may have.
-    pub fn room(&self, core: &Core) -> usize {
+    /// Returns the maximum number of workers of a core.
+    pub fn room(&self, core: &UsableCore) -> usize {
         if self.siblings { core.threads.len() } else { 1 }
     }
 
-    /// What so many workers do on the first threads of a core.
-    pub fn workers(&self, core: &Core, workers: usize) -> Workers {
-        let beside = self.beside(core, |thread| thread < workers);
+    /// Returns the speeds of `workers` workers on the first threads of a core.
+    pub fn workers(&self, core: &UsableCore, workers: usize) -> WorkerSpeeds {
+        let beside = self.smt_share(core, |thread| thread < workers);
         let speeds = || core.threads[..workers].iter().map(|thread| thread.speed(beside));
-        Workers { sum: speeds().sum(), slowest: speeds().min().unwrap_or(0) }
+        WorkerSpeeds { sum: speeds().sum(), slowest: speeds().min().unwrap_or(0) }
     }
 
-    /// What each busy thread of a core gets of it if these have a worker.
-    pub fn beside(&self, core: &Core, chosen: impl Fn(usize) -> bool) -> u32 {
+    /// Returns the share of the core that each busy thread gets if the `chosen` threads have
+    /// workers.
+    pub fn smt_share(&self, core: &UsableCore, chosen: impl Fn(usize) -> bool) -> u32 {
         let threads = core.threads.iter().enumerate();
-        let busy = threads.map(|(index, thread)| if chosen(index) { WHOLE } else { thread.busy });
-        speed::beside(core.rest + busy.sum::<u32>(), self.second)
+        let busy = threads.map(|(index, thread)| if chosen(index) { FULL_SPEED } else { thread.busy });
+        speed::smt_share(core.rest + busy.sum::<u32>(), self.second)
     }
 
-    /// How fast each worker is if these CPUs have one; `None` if one of them may not be used.
+    /// Returns the speed of each worker if these CPUs have one, or `None` if one of them may not be
+    /// used.
     pub fn speeds_on(&self, cpus: impl Iterator<Item = u32>) -> Option<Vec<u32>> {
-        // For each thread, core by core: who has a worker, and then how fast it is.
+        // One entry for each thread, core by core: first whether it has a worker, then its speed.
         let firsts = self.cores.iter().scan(0, |first, core| {
             *first += core.threads.len();
             Some(*first - core.threads.len())
@@ -160,7 +165,7 @@ impl Machine {
                 return None;
             }
             if workers > 0 {
-                let beside = self.beside(core, |thread| here[thread].is_some());
+                let beside = self.smt_share(core, |thread| here[thread].is_some());
                 let threads = here.iter_mut().zip(&core.threads);
                 threads.for_each(|(speed, thread)| *speed = speed.map(|_| thread.speed(beside)));
             }
@@ -168,16 +173,16 @@ impl Machine {
         places.into_iter().map(|place| speeds[place]).collect()
     }
 
-    /// The time that work takes whose partitions have these shares of it and run so fast.
+    /// Returns the time of work whose partitions have these shares of the data and these speeds.
     pub fn time(&self, parts: impl Iterator<Item = (f64, u32)>) -> f64 {
         let slowest =
-            parts.map(|(share, speed)| share * f64::from(WHOLE) / f64::from(speed)).fold(0.0, f64::max);
+            parts.map(|(share, speed)| share * f64::from(FULL_SPEED) / f64::from(speed)).fold(0.0, f64::max);
         slowest.max(self.quota.map_or(0.0, |cpus| 1.0 / cpus))
     }
 
-    /// The time that a plan would take now; `None` if it cannot be: a CPU or a memory may not be used, two workers have the
-    /// same CPU, or there are more than the quota grants. Whether a node has the memory is not looked at: data that is there
-    /// already is not free.
+    /// Returns the time that a plan takes now, or `None` if it is infeasible: it names a CPU or
+    /// memory that may not be used, uses a CPU twice, or exceeds the quota. Free memory is not
+    /// checked, because data that is already in place is not free.
     pub fn predict(&self, plan: &Plan) -> Option<f64> {
         let cpus = || plan.partitions.iter().map(|partition| partition.cpu);
         if plan.cpus().len() != plan.partitions.len() || plan.partitions.len() > self.granted() {
@@ -191,24 +196,24 @@ impl Machine {
         Some(self.time(plan.partitions.iter().map(|partition| partition.weight).zip(speeds)))
     }
 
-    /// The part of `bytes` that a memory holds.
+    /// Returns the fraction of `bytes` that the memory of node `home` holds.
     pub fn part(&self, home: u32, bytes: u64) -> f64 {
         let free = self.memory.get(&home).and_then(|memory| memory.free).filter(|&free| free < bytes);
         free.map_or(1.0, |free| free as f64 / bytes as f64)
     }
 
-    /// How many workers the quota grants.
+    /// Returns how many workers the quota allows.
     pub fn granted(&self) -> usize {
         self.quota.map_or(usize::MAX, |cpus| (cpus.ceil() as usize).max(1))
     }
 
-    /// The same, but with one worker at most for each core.
-    pub fn of_single_threads(&self) -> Self {
+    /// Returns the machine with one worker at most for each core.
+    pub fn with_one_worker_per_core(&self) -> Self {
         Self { siblings: false, ..self.clone() }
     }
 
-    /// The same, but without these threads.
-    pub fn without(&self, leaves: impl Fn(u32, &Thread) -> bool) -> Self {
+    /// Returns the machine without the threads that `leaves` selects.
+    pub fn without(&self, leaves: impl Fn(u32, &UsableThread) -> bool) -> Self {
         let mut less = self.clone();
         for core in &mut less.cores {
             let node = core.node;
@@ -221,8 +226,8 @@ impl Machine {
     }
 }
 
-fn places(cores: &[Core]) -> ByCpu<(usize, usize)> {
-    let of_core = |(core, threads): (usize, &[Thread])| -> Vec<_> {
+fn places(cores: &[UsableCore]) -> CpuMap<(usize, usize)> {
+    let of_core = |(core, threads): (usize, &[UsableThread])| -> Vec<_> {
         threads.iter().enumerate().map(|(thread, is)| (is.cpu, (core, thread))).collect()
     };
     cores.iter().map(|core| &core.threads[..]).enumerate().flat_map(of_core).collect()

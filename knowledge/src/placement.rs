@@ -1,10 +1,10 @@
-//! A suggestion as the place of a runtime's workers.
+//! Conversion of a suggestion into the placement of a runtime's workers.
 
-use crate::questions::Suggestion;
-use xtasking::{Placement, Site};
+use crate::query::Suggestion;
+use xtasking::platform::{Placement, Site};
 
-/// A worker for each partition, in the order of the data: on its CPU, with memory on its node. The reasons are those of the
-/// suggestion.
+/// Places one worker for each partition, in the order of the data: on its CPU, with memory on its
+/// node. The reasons are those of the suggestion.
 ///
 /// ```
 /// use xtasking::Runtime;
@@ -35,7 +35,7 @@ mod tests {
     use crate::{Bound, Knowledge};
 
     #[test]
-    fn a_worker_for_each_partition_where_it_is() {
+    fn each_partition_has_a_worker_on_its_cpu() {
         let knowledge = Knowledge::new(Facts::symmetric(2, 1, 4, 2));
         let suggestion = knowledge.suggest_partitions(64 << 20, Bound::Memory).unwrap();
         let placement = Placement::from(&suggestion);

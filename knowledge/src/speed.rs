@@ -1,60 +1,67 @@
-//! How fast a worker is on a CPU: what strangers leave it, and what the other threads of its core do.
+//! The speed of a worker on a CPU: what other processes leave, and what the core's other threads
+//! take.
 //!
-//! In thousandths of an undisturbed CPU of the strongest kind, alone on its core: whole numbers, so that CPUs that are
-//! alike are seen to be so.
+//! Speeds are integers in thousandths of an undisturbed CPU of the fastest kind, alone on its core,
+//! so that equal CPUs compare equal.
 //!
-//! **Strangers.** A worker always wants to run. If strangers take *s* of a CPU without it, it gets what they leave, 1 − *s*,
-//! and at least an even share beside them, as the system divides time evenly among those who want it: max(1 − *s*,
-//! 1/(1 + *k*)) beside *k* strangers. How many they are is not told, so *k* = 1: one hog leaves a half. Where this process
-//! already runs and nothing is idle, the strangers' share has been measured in competition: then 1 − *s* is what it gets,
-//! as two hogs take two thirds. Workers that our own runtimes have registered count as strangers that want all, each.
-//! Loads are told apart in steps of 1/32: they are not known better.
+//! **Other processes.** A worker is always runnable. If others take a share *s* of a CPU without
+//! it, the worker gets what they leave, 1 − *s*, and at least a fair share, because the scheduler
+//! divides time evenly: max(1 − *s*, 1/(1 + *k*)) beside *k* competitors. Their number is unknown,
+//! so *k* = 1: one competitor that is always runnable leaves a half.
 //!
-//! **Threads of a core.** Two that are busy do together 1.25 times what one does if computing bounds them, and no more
-//! than one if memory does; further ones add nothing.
+//! Where this process already runs and nothing is idle, *s* has been measured in competition. The
+//! worker then gets the rest: beside two competitors, a third. Each worker of a registered runtime
+//! counts as an always runnable competitor. Loads are rounded to steps of 1/32, which is about
+//! their precision.
+//!
+//! **Threads of a core.** Two busy threads together do 1.25 times the work of one if computing is
+//! the bottleneck. They do no more than one if memory is. Further threads add nothing.
 
 use crate::facts::CpuLoad;
 
-/// All of an undisturbed CPU.
-pub(crate) const WHOLE: u32 = 1000;
-/// Steps in which loads are told apart.
-const STEPS: u32 = 32;
-/// What a second busy thread adds to its core, in thousandths, where computing bounds the work.
-pub(crate) const SECOND_THREAD: u32 = 250;
-/// Who gets that much of a CPU wants to run there.
-const RUNS: f64 = 0.1;
-/// A CPU that is idle for no more than that is taken for busy all the time.
-const IDLE: f64 = 0.1;
+/// The speed of an undisturbed CPU.
+pub(crate) const FULL_SPEED: u32 = 1000;
+/// Loads are rounded to this many steps.
+const LOAD_STEPS: u32 = 32;
+/// The throughput in thousandths that a second busy thread adds to its core in work bound by
+/// computing.
+pub(crate) const SMT_GAIN: u32 = 250;
+/// A process with at least this share of a CPU counts as running there.
+const RUNNING_SHARE_MIN: f64 = 0.1;
+/// A CPU that is idle for at most this share counts as always busy.
+const IDLE_SHARE_MAX: f64 = 0.1;
 
-/// What strangers take of a CPU, in steps, and whether that was seen while this process competed with them.
-pub(crate) fn strangers(load: Option<&CpuLoad>) -> (u32, bool) {
+/// Returns the load of other processes in steps, and whether it was measured in competition with
+/// this process.
+pub(crate) fn competing_load(load: Option<&CpuLoad>) -> (u32, bool) {
     let Some(load) = load else { return (0, false) };
-    let taken = load.strangers();
-    // Those who give way leave their time to a worker as well.
+    let taken = load.competing();
+    // Niced processes yield to a worker, so their time counts as free.
     let left = 1.0 - taken - load.own.clamp(0.0, 1.0);
-    let steps = (taken * f64::from(STEPS)).round() as u32;
-    (steps, load.own >= RUNS && left <= IDLE && steps > 0)
+    let steps = (taken * f64::from(LOAD_STEPS)).round() as u32;
+    (steps, load.own >= RUNNING_SHARE_MIN && left <= IDLE_SHARE_MAX && steps > 0)
 }
 
-/// What one more worker gets of a CPU.
-pub(crate) fn share(steps: u32, competing: bool, workers: u32) -> u32 {
-    let left = WHOLE * (STEPS - steps) / STEPS;
+/// Returns the share of a CPU that one more worker gets.
+pub(crate) fn worker_share(steps: u32, competing: bool, workers: u32) -> u32 {
+    let left = FULL_SPEED * (LOAD_STEPS - steps) / LOAD_STEPS;
     if competing && workers == 0 {
         return left.max(1);
     }
     let rivals = u32::from(steps > 0);
-    (left / (1 + workers)).max(WHOLE / (1 + rivals + workers)).max(1)
+    (left / (1 + workers)).max(FULL_SPEED / (1 + rivals + workers)).max(1)
 }
 
-/// How much of the time a CPU is busy without us.
-pub(crate) fn busy(steps: u32, workers: u32) -> u32 {
-    if workers > 0 { WHOLE } else { WHOLE * steps / STEPS }
+/// Returns the load of a CPU without our workers.
+pub(crate) fn busy_share(steps: u32, workers: u32) -> u32 {
+    if workers > 0 { FULL_SPEED } else { FULL_SPEED * steps / LOAD_STEPS }
 }
 
-/// What each busy thread of a core gets of it: `second` is what a second one adds.
-pub(crate) fn beside(busy: u32, second: u32) -> u32 {
-    let more = busy.saturating_sub(WHOLE).min(WHOLE);
-    (WHOLE + second * more / WHOLE) * WHOLE / busy.max(WHOLE)
+/// Returns the share of its core that each busy thread gets. `second` is the gain of a second
+/// thread.
+pub(crate) fn smt_share(busy: u32, second: u32) -> u32 {
+    let more = busy.saturating_sub(FULL_SPEED).min(FULL_SPEED);
+    (FULL_SPEED + second * more / FULL_SPEED) * FULL_SPEED / busy.max(FULL_SPEED)
 }
 
 #[cfg(test)]
@@ -66,38 +73,38 @@ mod tests {
     }
 
     fn left(own: f64, others: f64) -> u32 {
-        let (steps, competing) = strangers(Some(&load(own, others)));
-        share(steps, competing, 0)
+        let (steps, competing) = competing_load(Some(&load(own, others)));
+        worker_share(steps, competing, 0)
     }
 
     #[test]
-    fn strangers_leave_the_rest_or_an_even_share() {
-        assert_eq!(share(0, false, 0), WHOLE);
+    fn competitors_leave_the_rest_or_a_fair_share() {
+        assert_eq!(worker_share(0, false, 0), FULL_SPEED);
         assert_eq!(left(0.0, 0.25), 750);
         assert_eq!(left(0.0, 1.0), 500);
-        // The same hog, seen while we run.
+        // The same competitor, measured while this process runs.
         assert_eq!(left(0.5, 0.5), 500);
-        // Two of them.
-        assert!(left(0.333, 0.667).abs_diff(333) < WHOLE / STEPS);
-        // What we take is not taken from us, and who gives way leaves all.
-        assert_eq!(left(1.0, 0.0), WHOLE);
-        assert_eq!(strangers(Some(&CpuLoad { nice: 1.0, ..CpuLoad::default() })), (0, false));
-        assert_eq!(strangers(None), (0, false));
+        // Two competitors.
+        assert!(left(0.333, 0.667).abs_diff(333) < FULL_SPEED / LOAD_STEPS);
+        // Time of this process is not lost, and niced processes yield all of theirs.
+        assert_eq!(left(1.0, 0.0), FULL_SPEED);
+        assert_eq!(competing_load(Some(&CpuLoad { nice: 1.0, ..CpuLoad::default() })), (0, false));
+        assert_eq!(competing_load(None), (0, false));
     }
 
     #[test]
     fn own_workers_share_evenly() {
-        assert_eq!(share(0, false, 1), 500);
-        assert_eq!(share(0, false, 3), 250);
-        assert_eq!(share(32, false, 1), 333);
+        assert_eq!(worker_share(0, false, 1), 500);
+        assert_eq!(worker_share(0, false, 3), 250);
+        assert_eq!(worker_share(32, false, 1), 333);
     }
 
     #[test]
-    fn threads_of_a_core() {
-        assert_eq!(beside(WHOLE, SECOND_THREAD), WHOLE);
-        assert_eq!(beside(2 * WHOLE, SECOND_THREAD), 625);
-        assert_eq!(beside(2 * WHOLE, 0), 500);
-        assert_eq!(beside(4 * WHOLE, SECOND_THREAD), 312);
-        assert!(beside(1500, SECOND_THREAD) > 625);
+    fn busy_threads_share_their_core() {
+        assert_eq!(smt_share(FULL_SPEED, SMT_GAIN), FULL_SPEED);
+        assert_eq!(smt_share(2 * FULL_SPEED, SMT_GAIN), 625);
+        assert_eq!(smt_share(2 * FULL_SPEED, 0), 500);
+        assert_eq!(smt_share(4 * FULL_SPEED, SMT_GAIN), 312);
+        assert!(smt_share(1500, SMT_GAIN) > 625);
     }
 }

@@ -1,4 +1,4 @@
-//! Whatever the files say, the facts hold together.
+//! Facts are consistent whatever bytes the files contain.
 
 mod support;
 
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use support::{MACHINES, Machine, coherent};
 use xtasking_knowledge::facts::Load;
 
-/// Bytes of any kind, and text of the kind that the files have.
+/// Arbitrary bytes, and text like that of the files.
 fn content() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
         any::<Vec<u8>>(),
@@ -18,7 +18,7 @@ fn content() -> impl Strategy<Value = Vec<u8>> {
     ]
 }
 
-/// A file of those there are, and what it says instead; none: it is taken away.
+/// A file and its new content; `None` removes it.
 type Change = (prop::sample::Index, Option<Vec<u8>>);
 
 fn changes() -> impl Strategy<Value = Vec<Change>> {
@@ -26,8 +26,8 @@ fn changes() -> impl Strategy<Value = Vec<Change>> {
     prop::collection::vec((any::<prop::sample::Index>(), content), 1..6)
 }
 
-/// Changes the files that `chosen` picks, reads the facts, and undoes it: machines are made once, since they are of
-/// hundreds of files.
+/// Changes the files selected by `chosen`, reads the facts, and restores the files. Machines
+/// consist of hundreds of files, so they are created once.
 fn check(machine: &Machine, changes: Vec<Change>, chosen: impl Fn(&str) -> bool) {
     let mut files = machine.files();
     files.retain(|file| chosen(file));
@@ -54,8 +54,8 @@ fn runner() -> TestRunner {
 }
 
 #[test]
-fn changed_machines() {
-    // The largest is left out for the sake of time.
+fn changed_files_keep_facts_consistent() {
+    // Without the largest, to save time.
     let machines: Vec<_> = MACHINES[..8].iter().copied().map(Machine::named).collect();
     let inputs = (0..machines.len(), changes());
     let run = |(machine, changes): (usize, _)| {
@@ -65,9 +65,9 @@ fn changed_machines() {
     runner().run(&inputs, run).unwrap();
 }
 
-/// These are few among those of the CPUs, and say more each.
+/// These files are few beside those of the CPUs, but each matters more.
 #[test]
-fn changed_files_that_are_not_of_cpus() {
+fn changed_files_of_the_process_keep_facts_consistent() {
     let machines = ["container-v1", "masked"].map(Machine::named);
     let inputs = (0..machines.len(), changes());
     let run = |(machine, changes): (usize, _)| {
@@ -78,7 +78,7 @@ fn changed_files_that_are_not_of_cpus() {
 }
 
 #[test]
-fn changed_counters() {
+fn changed_counters_keep_loads_valid() {
     let machine = Machine::empty();
     let threads = "S 1 1 1 0 -1 64 0 0 0 0 12 34 0 0 20 5 1 0 7 3 3 1 9 9 9 0 0 0 0 0 0 0 0 0 17 1 0 0";
     machine.write("/proc/self/task/3/stat", format!("3 (b) {threads}"));

@@ -1,4 +1,4 @@
-//! Machines of several kinds, read as a whole.
+//! Machines of several kinds, read completely.
 
 mod support;
 
@@ -9,12 +9,12 @@ use xtasking_knowledge::system::System;
 const GIB: u64 = 1 << 30;
 const MIB: u64 = 1 << 20;
 
-/// All of one value, by CPU.
+/// Returns a value of each CPU.
 fn each<T>(facts: &Facts, value: impl Fn(&Cpu) -> T) -> Vec<T> {
     facts.cpus.iter().map(value).collect()
 }
 
-/// The caches of a level that hold data: size and CPUs.
+/// Returns size and CPUs of the data caches of a level.
 fn caches(facts: &Facts, level: u8) -> Vec<(u64, String)> {
     let of = facts.caches.iter().filter(|cache| cache.level == level && cache.kind != CacheKind::Instruction);
     of.map(|cache| (cache.size, cache.cpus.to_string())).collect()
@@ -25,7 +25,7 @@ fn gaps(facts: &Facts) -> Vec<&str> {
 }
 
 #[test]
-fn all_hold_together() {
+fn facts_of_all_machines_are_consistent() {
     for name in MACHINES {
         let facts = machine(name);
         coherent(&facts);
@@ -37,7 +37,7 @@ fn all_hold_together() {
 }
 
 #[test]
-fn four_packages_of_four() {
+fn four_packages_of_four_cores_are_read() {
     let facts = machine("amd-4x4");
     assert_eq!(facts.model.as_deref(), Some("Quad-Core AMD Opteron(tm) Processor"));
     assert_eq!(each(&facts, |cpu| cpu.core), Vec::from_iter(0..16));
@@ -63,7 +63,7 @@ fn four_packages_of_four() {
 }
 
 #[test]
-fn two_sockets_with_threads() {
+fn two_sockets_with_threads_are_read() {
     let facts = machine("two-sockets");
     assert_eq!(facts.cpus.len(), 256);
     assert_eq!(each(&facts, |cpu| cpu.core), Vec::from_iter((0..128).chain(0..128)));
@@ -76,7 +76,7 @@ fn two_sockets_with_threads() {
 }
 
 #[test]
-fn a_hybrid_laptop() {
+fn a_hybrid_laptop_is_read() {
     let facts = machine("hybrid-laptop");
     let kinds = each(&facts, |cpu| cpu.kind);
     assert!(kinds[..12].iter().all(|kind| *kind == Some(CoreKind::Performance)));
@@ -91,14 +91,14 @@ fn a_hybrid_laptop() {
 }
 
 #[test]
-fn large_and_small_cores() {
+fn large_and_small_cores_are_read() {
     let facts = machine("big-little");
     let (small, large) = (Some(446), Some(1024));
     let capacities = [small, small, small, small, large, large, large, large];
     assert_eq!(each(&facts, |cpu| cpu.capacity), capacities);
     assert!(facts.cpus.iter().all(|cpu| cpu.kind.is_none()));
     assert_eq!(facts.caches[0].line, None);
-    // It tells of no nodes.
+    // Its files have no nodes.
     let node = Node {
         id: 0,
         cpus: "0-7".parse().unwrap(),
@@ -110,7 +110,7 @@ fn large_and_small_cores() {
 }
 
 #[test]
-fn half_a_cpu() {
+fn a_quota_of_half_a_cpu_is_read() {
     let facts = machine("container-v1");
     let source = "/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us".to_string();
     let limits = Limits { quota: Some(Quota { cpus: 0.5, source }), ..Limits::default() };
@@ -118,20 +118,20 @@ fn half_a_cpu() {
 }
 
 #[test]
-fn one_cpu_within_four() {
+fn the_tightest_of_nested_quotas_counts() {
     let inner = Machine::named("container-v2");
     let limits = inner.facts().limits;
     let source = "/sys/fs/cgroup/tenant/job/cpu.max".to_string();
     assert_eq!(limits.quota, Some(Quota { cpus: 1.0, source }));
     assert_eq!(limits.memory, Some(2 * GIB));
-    // Without the inner quota the outer one counts.
+    // Without the inner quota, the outer one counts.
     inner.write("/sys/fs/cgroup/tenant/job/cpu.max", "max 100000\n");
     let source = "/sys/fs/cgroup/tenant/cpu.max".to_string();
     assert_eq!(inner.facts().limits.quota, Some(Quota { cpus: 4.0, source }));
 }
 
 #[test]
-fn masks() {
+fn masks_are_read() {
     let facts = machine("masked");
     assert_eq!(facts.limits.affinity, Some("0-3".parse().unwrap()));
     assert_eq!(facts.limits.group, Some("2-5".parse().unwrap()));
@@ -141,7 +141,7 @@ fn masks() {
 }
 
 #[test]
-fn cpus_offline_and_memory_alone() {
+fn offline_cpus_and_memory_only_nodes_are_read() {
     let facts = machine("cxl");
     assert_eq!(each(&facts, |cpu| cpu.id), [0, 1, 2, 4, 5, 6]);
     assert_eq!(each(&facts, |cpu| cpu.core), [0, 1, 2, 3, 4, 5]);
@@ -153,7 +153,7 @@ fn cpus_offline_and_memory_alone() {
 }
 
 #[test]
-fn this_machine() {
+fn this_machine_is_read() {
     let facts = System::here().facts().unwrap();
     coherent(&facts);
     assert!(!facts.allowed().is_empty());

@@ -1,11 +1,11 @@
-//! The plans that are expected of machines: how many partitions, where, of which size, and why.
+//! Expected plans: how many partitions, where, of which size, and why.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 use xtasking_knowledge::facts::{
     Cache, CacheKind, CoreKind, CpuLoad, CpuSet, Facts, Load, Quota, Registration,
 };
-use xtasking_knowledge::{About, Bound, Change, Knowledge, NoPlan, Plan, Request, Sharing, Suggestion};
+use xtasking_knowledge::{Bound, CacheSharing, Change, Knowledge, NoPlan, Plan, Request, Suggestion, Topic};
 
 const GIB: u64 = 1 << 30;
 
@@ -20,7 +20,7 @@ fn ask(facts: &Facts, request: &Request) -> Suggestion {
     answer
 }
 
-/// Partitions cover all bytes without a gap, and no CPU has two.
+/// Checks that the partitions cover all bytes without gaps, and no CPU has two.
 fn check(plan: &Plan, bytes: u64) {
     let mut low = 0;
     for partition in &plan.partitions {
@@ -40,11 +40,11 @@ fn close(value: f64, expected: f64) {
     assert!((value / expected - 1.0).abs() < 0.002, "{value} is not {expected}");
 }
 
-fn why(answer: &Suggestion, about: About) -> String {
+fn why(answer: &Suggestion, about: Topic) -> String {
     answer.why.iter().filter(|reason| reason.about == about).map(|reason| reason.text.as_str()).collect()
 }
 
-/// Workers of each node.
+/// Counts workers by node.
 fn by_node(facts: &Facts, plan: &Plan) -> Vec<(u32, usize)> {
     let mut counts = BTreeMap::new();
     for partition in &plan.partitions {
@@ -53,7 +53,7 @@ fn by_node(facts: &Facts, plan: &Plan) -> Vec<(u32, usize)> {
     counts.into_iter().collect()
 }
 
-/// Strangers on CPUs, while this process does nothing.
+/// Adds the load of other processes, while this process is idle.
 fn with_load(mut facts: Facts, others: &[(u32, f64)]) -> Facts {
     let loads = facts.cpus.iter().map(|cpu| CpuLoad {
         cpu: cpu.id,
@@ -64,12 +64,13 @@ fn with_load(mut facts: Facts, others: &[(u32, f64)]) -> Facts {
     facts
 }
 
-/// The machine of the paper: four packages with 4 cores each.
+/// The machine of the paper on Cod: four packages of four cores.
 fn amd() -> Facts {
     Facts::symmetric(4, 1, 4, 1)
 }
 
-/// 6 performance cores with two threads each (CPUs 0-11) and 8 efficiency cores (12-19) in two clusters.
+/// Six performance cores of two threads (CPUs 0-11) and eight efficiency cores (12-19) in two
+/// clusters.
 fn laptop() -> Facts {
     let mut facts = Facts::symmetric(1, 1, 14, 1);
     let first = facts.cpus[0].clone();
@@ -106,13 +107,13 @@ fn the_papers_machine_is_used_as_a_whole() {
         assert_eq!(cpus(&answer), "0-15");
         close(answer.plan.predicted, 1.0 / 16.0);
         assert!(answer.plan.partitions.iter().all(|part| part.size() == GIB && part.node == part.cpu / 4));
-        assert_eq!(why(&answer, About::Cpus), "16 of 16 CPUs may be used.");
+        assert_eq!(why(&answer, Topic::Cpus), "16 of 16 CPUs may be used.");
     }
 }
 
 #[test]
 fn six_workers_fill_nodes_or_are_spread() {
-    let request = Request { most: Some(6), ..Request::new(6 * GIB, Bound::Compute) };
+    let request = Request { partitions_max: Some(6), ..Request::new(6 * GIB, Bound::Compute) };
     assert_eq!(by_node(&amd(), &ask(&amd(), &request).plan), [(0, 4), (1, 2)]);
     let request = Request { bound: Bound::Memory, ..request };
     let spread = by_node(&amd(), &ask(&amd(), &request).plan);
@@ -128,18 +129,18 @@ fn second_threads_help_computing_and_not_memory() {
     let memory = ask(&facts, &Request::new(2 * GIB, Bound::Memory));
     assert_eq!(cpus(&memory), "0-127");
     assert_eq!(by_node(&facts, &memory.plan), [(0, 64), (1, 64)]);
-    assert!(why(&memory, About::Siblings).contains("128 cores"), "{}", why(&memory, About::Siblings));
-    // The alternative is told, with what it costs.
+    assert!(why(&memory, Topic::Siblings).contains("128 cores"), "{}", why(&memory, Topic::Siblings));
+    // The alternative comes with its cost.
     let single = compute.alternatives.iter().find(|other| other.what == "one worker for each core").unwrap();
     assert!((single.costs - 0.25).abs() < 1e-6 && single.plan.partitions.len() == 128);
     assert_eq!(single.changes.iter().filter(|change| matches!(change, Change::Remove { .. })).count(), 128);
     // 128 workers have a core each.
-    let request = Request { most: Some(128), ..Request::new(2 * GIB, Bound::Compute) };
+    let request = Request { partitions_max: Some(128), ..Request::new(2 * GIB, Bound::Compute) };
     assert_eq!(cpus(&ask(&facts, &request)), "0-127");
 }
 
 #[test]
-fn kinds_of_cores_get_their_weight_or_are_left_out() {
+fn slow_cores_get_smaller_partitions_or_none() {
     let weighted = ask(&laptop(), &Request { siblings: false, ..Request::new(GIB, Bound::Compute) });
     assert_eq!(weighted.plan.partitions.len(), 14);
     close(weighted.plan.predicted, 1.0 / 10.0);
@@ -150,26 +151,28 @@ fn kinds_of_cores_get_their_weight_or_are_left_out() {
         ask(&laptop(), &Request { siblings: false, weighted: false, ..Request::new(GIB, Bound::Compute) });
     assert_eq!(equal.plan.partitions.len(), 14);
     close(equal.plan.predicted, 2.0 / 14.0);
-    // Of up to 6, only fast ones.
-    let six =
-        ask(&laptop(), &Request { most: Some(6), weighted: false, ..Request::new(GIB, Bound::Compute) });
+    // Of up to 6 workers, all are on fast cores.
+    let six = ask(
+        &laptop(),
+        &Request { partitions_max: Some(6), weighted: false, ..Request::new(GIB, Bound::Compute) },
+    );
     assert_eq!(cpus(&six), "0,2,4,6,8,10");
-    // Threads of fast cores do 62.5%, slow cores 50%: all 20 together.
+    // The threads of fast cores have 62.5%, slow cores 50%: all 20 together.
     let all = ask(&laptop(), &Request::new(GIB, Bound::Compute));
     assert_eq!(all.plan.partitions.len(), 20);
     close(all.plan.predicted, 1.0 / 11.5);
-    assert!(why(&all, About::Kinds).contains("8 of 8 CPUs of 50%"), "{}", why(&all, About::Kinds));
+    assert!(why(&all, Topic::Kinds).contains("8 of 8 CPUs of 50%"), "{}", why(&all, Topic::Kinds));
 }
 
 #[test]
-fn sixteen_kinds_of_cores_are_told_apart() {
+fn sixteen_capacities_are_distinguished() {
     let mut facts = Facts::symmetric(1, 1, 16, 1);
     facts.cpus.iter_mut().zip(1..).for_each(|(cpu, k)| cpu.capacity = Some(64 * k));
-    // In whole thousandths, the k-th does 62.5 k: together 8496.
+    // Rounded to thousandths, the k-th core has 62.5 k; the sum is 8496.
     let weighted = ask(&facts, &Request::new(GIB, Bound::Compute));
     assert_eq!(cpus(&weighted), "0-15");
     close(weighted.plan.predicted, 1.0 / 8.496);
-    // Nine of 500 are 4500, eight of 562 are 4496.
+    // Nine times 500 is 4500, eight times 562 is 4496.
     let equal = ask(&facts, &Request { weighted: false, ..Request::new(GIB, Bound::Compute) });
     assert_eq!(cpus(&equal), "7-15");
     close(equal.plan.predicted, 1.0 / 4.5);
@@ -188,25 +191,22 @@ fn a_quota_bounds_workers_and_time() {
         let answer = limited(quota);
         assert_eq!(answer.plan.partitions.len(), workers, "a quota of {quota}");
         close(answer.plan.predicted, time);
-        assert!(why(&answer, About::Quota).contains("cpu.cfs_quota_us"));
+        assert!(why(&answer, Topic::Quota).contains("cpu.cfs_quota_us"));
     }
 }
 
 #[test]
-fn masks_and_kept_cpus_are_left_out() {
+fn masked_and_excluded_cpus_are_not_used() {
     let mut facts = amd();
     facts.limits.affinity = Some("2-9".parse().unwrap());
     facts.limits.group = Some("0-8".parse().unwrap());
-    let request = Request { keep: "4".parse().unwrap(), ..Request::new(GIB, Bound::Memory) };
+    let request = Request { excluded: "4".parse().unwrap(), ..Request::new(GIB, Bound::Memory) };
     let answer = ask(&facts, &request);
-    // Two on node 0, three on node 1, one on node 2, which has no more.
+    // Two on node 0, three on node 1, and one on node 2, which has no more.
     assert_eq!(cpus(&answer), "2-3,5-8");
-    let told = why(&answer, About::Cpus);
-    assert!(
-        told.starts_with("6 of 16 CPUs may be used; 0-1,10-15 are outside of the affinity mask"),
-        "{told}"
-    );
-    assert!(told.contains("; 4 are to be kept free"), "{told}");
+    let text = why(&answer, Topic::Cpus);
+    assert!(text.starts_with("6 of 16 CPUs may be used; 0-1,10-15 are not in the affinity mask"), "{text}");
+    assert!(text.contains("; 4 are excluded by the request"), "{text}");
     facts.limits.affinity = Some("12-15".parse().unwrap());
     let error = Knowledge::new(facts).suggest_allocation(&request, None).unwrap_err();
     assert!(matches!(error, NoPlan::NoCpu { .. }));
@@ -214,7 +214,7 @@ fn masks_and_kept_cpus_are_left_out() {
     assert!(text.contains("the affinity mask allows 12-15 and the control group allows 0-8"), "{text}");
 }
 
-/// A symmetric machine whose last node has its memory but no CPU.
+/// A symmetric machine whose last node has memory but no CPU.
 fn with_memory_node() -> Facts {
     let mut facts = Facts::symmetric(3, 1, 2, 1);
     facts.cpus.truncate(4);
@@ -224,7 +224,7 @@ fn with_memory_node() -> Facts {
 }
 
 #[test]
-fn a_node_of_memory_alone_is_used_where_others_are_full() {
+fn a_memory_only_node_is_used_if_others_are_full() {
     let mut facts = with_memory_node();
     let answer = ask(&facts, &Request::new(4 * GIB, Bound::Memory));
     assert_eq!(by_node(&facts, &answer.plan), [(0, 2), (1, 2)]);
@@ -234,54 +234,53 @@ fn a_node_of_memory_alone_is_used_where_others_are_full() {
     let answer = ask(&facts, &Request::new(4 * GIB, Bound::Memory));
     let nodes: Vec<_> = answer.plan.partitions.iter().map(|part| part.node).collect();
     assert_eq!(nodes, [0, 2, 1, 2]);
-    assert!(
-        why(&answer, About::Memory).contains("the nearest that has room"),
-        "{}",
-        why(&answer, About::Memory)
-    );
+    assert!(why(&answer, Topic::Memory).contains("the nearest with room"), "{}", why(&answer, Topic::Memory));
     let error = Knowledge::new(facts).suggest_partitions(19 * GIB, Bound::Memory).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "19 GiB do not fit into memory: node 0 has 1 GiB free, node 1 has 1 GiB free, node 2 has 16 GiB free"
+        "19 GiB of data do not fit into memory: node 0 has 1 GiB free, node 1 has 1 GiB free, \
+         node 2 has 16 GiB free"
     );
 }
 
 #[test]
-fn workers_go_where_memory_is() {
+fn workers_are_placed_near_free_memory() {
     let mut facts = Facts::symmetric(2, 1, 4, 1);
     facts.nodes[1].free = Some(GIB);
-    // Equal partitions: at most one eighth of the data fits on node 1, and so at most an eighth of the workers.
+    // At most one eighth of the data fits on node 1, so at most an eighth of the equal partitions.
     let request = Request { weighted: false, ..Request::new(8 * GIB, Bound::Compute) };
     let answer = ask(&facts, &request);
     assert_eq!(cpus(&answer), "0-3", "one of five would have 1.6 GiB");
     facts.nodes[1].free = Some(2 * GIB);
     assert_eq!(by_node(&facts, &ask(&facts, &request).plan), [(0, 4), (1, 1)]);
-    // Where they may differ, two workers there do what it has room for, while four do the rest.
+    // Two workers there do what fits, while four do the rest.
     let answer = ask(&facts, &Request { weighted: true, ..request });
     assert_eq!(by_node(&facts, &answer.plan), [(0, 4), (1, 2)]);
     close(answer.plan.predicted, 6.0 / 8.0 / 4.0);
     assert_eq!(answer.plan.on(4).unwrap().size(), GIB);
     assert!(
-        why(&answer, About::Memory).contains("partitions are smaller"),
+        why(&answer, Topic::Memory).contains("partitions are smaller"),
         "{}",
-        why(&answer, About::Memory)
+        why(&answer, Topic::Memory)
     );
 }
 
 #[test]
-fn of_equal_partitions_fewer_on_faster_cores_are_taken() {
+fn fewer_equal_partitions_on_faster_cores_win() {
     let mut facts = Facts::symmetric(2, 1, 2, 1);
     facts.cpus[2..].iter_mut().for_each(|cpu| cpu.capacity = Some(512));
     facts.nodes[1].free = Some(2 * GIB);
-    // Three of a half would be best, but two thirds do not fit there; and one alone is as fast as two.
+    // Three workers at half speed would be best, but two thirds of the data do not fit there; one
+    // at full speed is as fast as two.
     let keep = "1".parse().unwrap();
-    let request = Request { weighted: false, keep, ..Request::new(4 * GIB, Bound::Compute) };
+    let request = Request { weighted: false, excluded: keep, ..Request::new(4 * GIB, Bound::Compute) };
     assert_eq!(cpus(&ask(&facts, &request)), "0");
 }
 
-/// The measured times of ../shared/research: pinned scans on two CPUs, naive, without the busy one, and weighted.
+/// Measured times of pinned scans on two CPUs: equal partitions, without the busy CPU, and
+/// weighted.
 #[test]
-fn a_noisy_system_is_predicted_as_it_was_measured() {
+fn predictions_match_measurements_beside_competitors() {
     let isolated = 71.0 * 2.0;
     for (hogs, naive, without, weighted) in [(1.0, 140.0, 139.0, 94.0), (2.0, 209.0, 139.0, 104.0)] {
         let mut facts = Facts::symmetric(1, 1, 2, 1);
@@ -302,7 +301,7 @@ fn a_noisy_system_is_predicted_as_it_was_measured() {
         };
         within(answer.plan.predicted, weighted);
         within(knowledge.predict(&request, &even).unwrap(), naive);
-        let alone = Request { most: Some(1), ..request.clone() };
+        let alone = Request { partitions_max: Some(1), ..request.clone() };
         let alone = knowledge.suggest_allocation(&alone, None).unwrap().plan;
         assert_eq!(alone.cpus().to_string(), "0");
         within(alone.predicted, without);
@@ -311,7 +310,7 @@ fn a_noisy_system_is_predicted_as_it_was_measured() {
 }
 
 #[test]
-fn one_busy_cpu_gets_half_or_is_left_out() {
+fn one_busy_cpu_gets_half_or_nothing() {
     let facts = with_load(amd(), &[(5, 1.0)]);
     let weighted = ask(&facts, &Request::new(GIB, Bound::Compute));
     assert_eq!(cpus(&weighted), "0-15");
@@ -319,13 +318,12 @@ fn one_busy_cpu_gets_half_or_is_left_out() {
     let equal = ask(&facts, &Request { weighted: false, ..Request::new(GIB, Bound::Compute) });
     assert_eq!(cpus(&equal), "0-4,6-15");
     close(equal.plan.predicted, 1.0 / 15.0);
-    let told = why(&equal, About::Load);
-    assert_eq!(told, "On CPU 5 others take 100%, and a worker would get 50%: left out.");
-    // Who may use fewer CPUs takes the quiet ones.
-    let four = ask(&facts, &Request { most: Some(4), ..Request::new(GIB, Bound::Compute) });
+    let text = why(&equal, Topic::Load);
+    assert_eq!(text, "Other processes take 100% of CPU 5, and a worker would get 50%: not used.");
+    // A request for fewer CPUs gets the idle ones.
+    let four = ask(&facts, &Request { partitions_max: Some(4), ..Request::new(GIB, Bound::Compute) });
     assert!(!four.plan.cpus().contains(5));
-    let without =
-        weighted.alternatives.iter().find(|other| other.what == "without the CPUs that others use").unwrap();
+    let without = weighted.alternatives.iter().find(|other| other.what == "without busy CPUs").unwrap();
     assert!((without.costs - 0.5 / 15.0).abs() < 1e-3);
     assert!(without.changes.contains(&Change::Remove { cpu: 5 }));
 }
@@ -333,14 +331,18 @@ fn one_busy_cpu_gets_half_or_is_left_out() {
 #[test]
 fn a_busy_thread_slows_its_sibling() {
     let facts = with_load(Facts::symmetric(1, 1, 4, 2), &[(4, 1.0)]);
-    let request = Request { most: Some(3), ..Request::new(GIB, Bound::Compute) };
+    let request = Request { partitions_max: Some(3), ..Request::new(GIB, Bound::Compute) };
     assert_eq!(cpus(&ask(&facts, &request)), "1-3");
 }
 
 #[test]
-fn own_runtimes_are_left_alone_until_they_go() {
+fn cpus_of_registered_runtimes_are_avoided() {
     let knowledge = Knowledge::new(amd());
-    let request = Request { most: Some(8), asker: Some("scan".into()), ..Request::new(GIB, Bound::Compute) };
+    let request = Request {
+        partitions_max: Some(8),
+        requester: Some("scan".into()),
+        ..Request::new(GIB, Bound::Compute)
+    };
     let on = |cpus: std::ops::Range<u32>, name: &str| Registration {
         name: name.into(),
         cpus: cpus.collect(),
@@ -350,30 +352,32 @@ fn own_runtimes_are_left_alone_until_they_go() {
     let own = knowledge.register(on(4..8, "scan"));
     let answer = knowledge.suggest_allocation(&request, None).unwrap();
     assert_eq!(cpus(&answer), "4-11");
-    assert!(why(&answer, About::Registered).contains("`other` has 4 workers on CPU 0-3"));
+    assert!(why(&answer, Topic::Registered).contains("`other` has 4 workers on CPU 0-3"));
     drop((other, own));
     assert_eq!(cpus(&knowledge.suggest_allocation(&request, None).unwrap()), "0-7");
 }
 
 #[test]
-fn caches_are_shared_as_asked_for() {
-    // One node whose eight cores are in two halves, with a level 3 each.
+fn caches_are_shared_as_requested() {
+    // One node with eight cores in two halves, each with a level 3 cache.
     let mut facts = Facts::symmetric(1, 1, 8, 1);
     facts.caches.retain(|cache| cache.level < 3);
     for cpus in ["0-3", "4-7"] {
         let cpus = cpus.parse().unwrap();
         facts.caches.push(Cache { level: 3, kind: CacheKind::Unified, size: 16 << 20, line: None, cpus });
     }
-    let asked = |caches| ask(&facts, &Request { most: Some(4), caches, ..Request::new(GIB, Bound::Compute) });
-    assert_eq!(cpus(&asked(Sharing::Together)), "0-3");
-    assert_eq!(cpus(&asked(Sharing::Apart)), "0-1,4-5");
-    assert!(why(&asked(Sharing::Apart), About::Caches).contains("2 caches of level 3"));
+    let asked = |caches| {
+        ask(&facts, &Request { partitions_max: Some(4), caches, ..Request::new(GIB, Bound::Compute) })
+    };
+    assert_eq!(cpus(&asked(CacheSharing::Together)), "0-3");
+    assert_eq!(cpus(&asked(CacheSharing::Apart)), "0-1,4-5");
+    assert!(why(&asked(CacheSharing::Apart), Topic::Caches).contains("2 caches of level 3"));
 }
 
 #[test]
-fn of_plans_as_good_the_present_one_stays() {
+fn the_present_plan_wins_ties() {
     let knowledge = Knowledge::new(amd());
-    let request = Request { most: Some(3), ..Request::new(3 * GIB, Bound::Compute) };
+    let request = Request { partitions_max: Some(3), ..Request::new(3 * GIB, Bound::Compute) };
     let mut present = knowledge.suggest_allocation(&request, None).unwrap().plan;
     assert_eq!(present.cpus().to_string(), "0-2");
     for (partition, cpu) in present.partitions.iter_mut().zip([9, 10, 11]) {
@@ -384,13 +388,13 @@ fn of_plans_as_good_the_present_one_stays() {
 }
 
 #[test]
-fn numbers_and_sizes_are_kept_to() {
+fn minimum_and_maximum_counts_and_sizes_hold() {
     let knowledge = Knowledge::new(Facts::symmetric(1, 1, 4, 2));
     let request = |fewest, most, smallest, largest| Request {
-        fewest,
-        most,
-        smallest,
-        largest,
+        partitions_min: fewest,
+        partitions_max: most,
+        partition_bytes_min: smallest,
+        partition_bytes_max: largest,
         ..Request::new(GIB, Bound::Memory)
     };
     let count =
@@ -420,21 +424,21 @@ fn caches_have_sizes_and_shares() {
     assert_eq!(
         knowledge.cache_size(2).unwrap().why(),
         [
-            "Level 2: CPUs 12-19 (efficiency) see 2 MiB, 4 CPUs share it: 512 KiB for each.",
-            "Level 2: CPUs 0-11 (performance) see 1.2 MiB, 2 CPUs share it: 640 KiB for each."
+            "Level 2: CPUs 12-19 (efficiency) see 2 MiB, shared by 4 CPUs: 512 KiB for each.",
+            "Level 2: CPUs 0-11 (performance) see 1.2 MiB, shared by 2 CPUs: 640 KiB for each."
         ]
     );
     assert_eq!(knowledge.cache_size(3).unwrap().share(), (24 << 20) / 20);
     let unknown = knowledge.cache_size(4).unwrap_err().to_string();
-    assert_eq!(unknown, "No cache of level 4 that holds data is known: known levels are 1, 2, 3.");
+    assert_eq!(unknown, "No cache of level 4 that holds data is known; known levels: 1, 2, 3.");
     let mut partly = laptop();
     partly.caches.remove(0);
     let unknown = Knowledge::new(partly).cache_size(1).unwrap_err().to_string();
-    assert_eq!(unknown, "No cache of level 1 that holds data is known of the CPUs 0-1.");
+    assert_eq!(unknown, "No cache of level 1 that holds data is known for the CPUs 0-1.");
 }
 
 #[test]
-fn answers_can_be_written_down() {
+fn suggestions_are_serialised() {
     let answer = ask(&with_load(laptop(), &[(3, 0.4)]), &Request::new(GIB, Bound::Compute));
     let text = serde_json::to_string(&answer).unwrap();
     let read: Suggestion = serde_json::from_str(&text).unwrap();

@@ -1,4 +1,5 @@
-//! Being told of better plans, while the files of a machine change. Times are those of the clock: upper limits are generous.
+//! Notifications of better plans while the files of a machine change. Time limits are wall-clock
+//! times with a wide margin.
 
 mod support;
 
@@ -9,18 +10,18 @@ use std::thread;
 use std::time::{Duration, Instant};
 use support::Machine;
 use xtasking_knowledge::{
-    Advice, Adviser, Bound, Change, Knowledge, NoPlan, Patience, Request, Subscription, Trouble,
+    Advice, AdvicePolicy, Adviser, Bound, Change, Knowledge, NoPlan, Request, Subscription, WatchError,
 };
 
 const EVERY: Duration = Duration::from_millis(50);
 const LONG: Duration = Duration::from_secs(60);
 
-/// The paper's machine, whose CPUs' counters go on as long as this lives.
+/// The machine of the paper on Cod; a thread advances its counters.
 struct World {
     machine: Arc<Machine>,
-    /// Percent that strangers take of CPU 1.
+    /// Percent of CPU 1 that another process takes.
     hog: Arc<AtomicU32>,
-    /// Percent that strangers may take of any CPU for a while.
+    /// Maximum percent of any CPU that other processes take for a moment.
     noise: Arc<AtomicU32>,
     ended: Arc<AtomicBool>,
     clock: Option<thread::JoinHandle<()>>,
@@ -62,14 +63,14 @@ impl World {
         world
     }
 
-    fn subscribe(&self) -> (Subscription, Receiver<Result<Advice, Trouble>>) {
+    fn subscribe(&self) -> (Subscription, Receiver<Result<Advice, WatchError>>) {
         let system = self.machine.system();
         let request = Request::new(1 << 30, Bound::Compute);
         let plan = Knowledge::new(system.facts().unwrap()).best_plan(&request, None).unwrap();
         assert_eq!(plan.partitions.len(), 16);
-        let (tell, told) = mpsc::channel();
-        let adviser = Adviser::new(request, plan, Patience::default());
-        (adviser.subscribe(&system, EVERY, move |news| drop(tell.send(news))).unwrap(), told)
+        let (sender, receiver) = mpsc::channel();
+        let adviser = Adviser::new(request, plan, AdvicePolicy::default());
+        (adviser.subscribe(&system, EVERY, move |news| drop(sender.send(news))).unwrap(), receiver)
     }
 }
 
@@ -83,7 +84,7 @@ impl Drop for World {
 /// A thread that does nothing.
 const OWN: &str = "1 (a) S 1 1 1 0 -1 64 0 0 0 0 0 0 0 0 20 0 1 0 5 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 17 0 0 0\n";
 
-/// Writes the counters after so many ticks, of which a hundred are written as one.
+/// Writes the counters after `ticks` units of a hundred ticks.
 fn tick(machine: &Machine, busy: &mut [u32; 16], ticks: u32) {
     let line = |(cpu, busy): (usize, &u32)| format!("cpu{cpu} {busy} 0 0 {}\n", ticks * 100 - busy);
     let lines: String = busy.iter().enumerate().map(line).collect();
@@ -91,98 +92,96 @@ fn tick(machine: &Machine, busy: &mut [u32; 16], ticks: u32) {
 }
 
 #[test]
-fn a_hog_is_told_of_and_noise_is_not() {
+fn a_competitor_is_reported_and_noise_is_not() {
     let world = World::new();
-    let (subscription, told) = world.subscribe();
+    let (subscription, receiver) = world.subscribe();
     world.noise.store(20, Ordering::Relaxed);
-    assert_eq!(told.recv_timeout(Duration::from_secs(3)), Err(RecvTimeoutError::Timeout));
+    assert_eq!(receiver.recv_timeout(Duration::from_secs(3)), Err(RecvTimeoutError::Timeout));
     world.noise.store(0, Ordering::Relaxed);
     world.hog.store(100, Ordering::Relaxed);
     let since = Instant::now();
-    // One CPU of sixteen at half its speed: whoever has a sixteenth there makes all wait.
-    let advice = told.recv_timeout(LONG).unwrap().unwrap();
-    println!("told after {:?}", since.elapsed());
+    // One CPU of sixteen runs at half speed; a sixteenth of the data there would delay the whole
+    // work.
+    let advice = receiver.recv_timeout(LONG).unwrap().unwrap();
+    println!("reported after {:?}", since.elapsed());
     assert!((0.3..0.6).contains(&advice.gain), "{}", advice.gain);
     let of = |cpu| advice.plan.on(cpu).unwrap().weight;
     assert!((of(1) / of(0) - 0.5).abs() < 0.15, "{} {}", of(1), of(0));
     assert!(advice.changes.iter().all(|change| matches!(change, Change::Resize { .. })));
     drop(subscription);
-    assert_eq!(told.try_recv(), Err(mpsc::TryRecvError::Disconnected));
+    assert_eq!(receiver.try_recv(), Err(mpsc::TryRecvError::Disconnected));
 }
 
 #[test]
-fn a_smaller_quota_is_told_at_once() {
+fn a_smaller_quota_is_reported_at_once() {
     let world = World::new();
-    let (_subscription, told) = world.subscribe();
+    let (_subscription, receiver) = world.subscribe();
     world.machine.replace("/sys/fs/cgroup/user.slice/cpu.max", "150000 100000\n");
-    let advice = told.recv_timeout(LONG).unwrap().unwrap();
+    let advice = receiver.recv_timeout(LONG).unwrap().unwrap();
     assert_eq!((advice.plan.cpus().to_string().as_str(), advice.gain), ("0-1", 1.0));
-    // So is a mask under which the plan cannot be carried out.
+    // An affinity mask that makes the plan infeasible is reported at once, too.
     world.machine.replace("/sys/fs/cgroup/user.slice/cpu.max", "max 100000\n");
     world.machine.replace("/proc/self/status", "Cpus_allowed_list:\t4\n");
-    let advice = told.recv_timeout(LONG).unwrap().unwrap();
+    let advice = receiver.recv_timeout(LONG).unwrap().unwrap();
     assert_eq!(advice.plan.cpus().to_string(), "4");
 }
 
 #[test]
-fn what_keeps_it_from_looking_is_told_once() {
+fn an_error_is_reported_once() {
     let world = World::new();
-    let (_subscription, told) = world.subscribe();
+    let (_subscription, receiver) = world.subscribe();
     world.machine.remove("/proc/self/task");
-    let trouble = told.recv_timeout(LONG).unwrap().unwrap_err();
-    assert!(matches!(trouble, Trouble::Unreadable(_)));
-    let text = trouble.to_string();
-    assert_eq!(text, "the system cannot be looked at: `/proc/self/task` tells of no thread");
-    assert_eq!(told.recv_timeout(10 * EVERY), Err(RecvTimeoutError::Timeout));
-    // It goes on when it can.
+    let error = receiver.recv_timeout(LONG).unwrap().unwrap_err();
+    assert!(matches!(error, WatchError::Unreadable(_)));
+    let text = error.to_string();
+    assert_eq!(text, "the system cannot be read: `/proc/self/task` lists no thread");
+    assert_eq!(receiver.recv_timeout(10 * EVERY), Err(RecvTimeoutError::Timeout));
+    // The thread continues when the file is back.
     world.machine.write("/proc/self/task/1/stat", OWN);
     world.hog.store(100, Ordering::Relaxed);
-    assert!(told.recv_timeout(LONG).unwrap().is_ok());
+    assert!(receiver.recv_timeout(LONG).unwrap().is_ok());
 }
 
 #[test]
-fn too_much_is_asked_for() {
+fn an_infeasible_request_is_reported() {
     let world = World::new();
     let system = world.machine.system();
-    let request = Request { fewest: Some(16), ..Request::new(1 << 30, Bound::Compute) };
+    let request = Request { partitions_min: Some(16), ..Request::new(1 << 30, Bound::Compute) };
     let plan = Knowledge::new(system.facts().unwrap()).best_plan(&request, None).unwrap();
-    let (tell, told) = mpsc::channel();
-    let adviser = Adviser::new(request, plan, Patience::default());
-    let _subscription = adviser.subscribe(&system, EVERY, move |news| drop(tell.send(news))).unwrap();
+    let (sender, receiver) = mpsc::channel();
+    let adviser = Adviser::new(request, plan, AdvicePolicy::default());
+    let _subscription = adviser.subscribe(&system, EVERY, move |news| drop(sender.send(news))).unwrap();
     world.machine.replace("/proc/self/status", "Cpus_allowed_list:\t0-3\n");
-    let trouble = told.recv_timeout(LONG).unwrap().unwrap_err();
-    assert!(
-        matches!(trouble, Trouble::NoPlan(NoPlan::TooFewCpus { wanted: 16, usable: 4, .. })),
-        "{trouble}"
-    );
+    let error = receiver.recv_timeout(LONG).unwrap().unwrap_err();
+    assert!(matches!(error, WatchError::NoPlan(NoPlan::TooFewCpus { wanted: 16, usable: 4, .. })), "{error}");
 }
 
 #[test]
-fn there_is_nothing_to_watch() {
+fn a_system_without_counters_cannot_be_watched() {
     let machine = Machine::named("amd-4x4");
     let request = Request::new(1 << 30, Bound::Compute);
     let plan = Knowledge::new(machine.facts()).best_plan(&request, None).unwrap();
-    let adviser = Adviser::new(request, plan, Patience::default());
+    let adviser = Adviser::new(request, plan, AdvicePolicy::default());
     let error = adviser.subscribe(&machine.system(), EVERY, |_| {}).unwrap_err();
-    assert_eq!(error.to_string(), "`/proc/self/task` tells of no thread");
+    assert_eq!(error.to_string(), "`/proc/self/task` lists no thread");
 }
 
 #[test]
-fn a_panic_is_not_lost() {
+fn a_panic_of_the_callback_is_resumed() {
     let world = World::new();
     let system = world.machine.system();
     let request = Request::new(1 << 30, Bound::Compute);
     let plan = Knowledge::new(system.facts().unwrap()).best_plan(&request, None).unwrap();
-    let (tell, told) = mpsc::channel::<()>();
-    let adviser = Adviser::new(request, plan, Patience::default());
+    let (sender, receiver) = mpsc::channel::<()>();
+    let adviser = Adviser::new(request, plan, AdvicePolicy::default());
     let subscription = adviser
         .subscribe(&system, EVERY, move |_| {
-            let _dropped_with_the_panic = &tell;
-            panic!("what is told is not liked");
+            let _dropped_with_the_panic = &sender;
+            panic!("the callback fails");
         })
         .unwrap();
     world.machine.replace("/sys/fs/cgroup/user.slice/cpu.max", "150000 100000\n");
-    assert_eq!(told.recv_timeout(LONG), Err(RecvTimeoutError::Disconnected));
+    assert_eq!(receiver.recv_timeout(LONG), Err(RecvTimeoutError::Disconnected));
     let panicked = thread::spawn(move || drop(subscription)).join().unwrap_err();
-    assert_eq!(panicked.downcast_ref::<&str>(), Some(&"what is told is not liked"));
+    assert_eq!(panicked.downcast_ref::<&str>(), Some(&"the callback fails"));
 }

@@ -1,4 +1,4 @@
-//! Has the program find the libduckdb that it was linked with.
+//! Sets the run path of the program to the libduckdb that it is linked with.
 
 fn main() {
     println!("cargo:rerun-if-env-changed=DUCKDB_LIB_DIR");

@@ -1,9 +1,19 @@
-//! XTasking: a runtime for annotated tasks.
+//! XTasking: a runtime for tasks that name the data they touch.
 //!
-//! A program is cut into small run-to-completion tasks, and each says what it touches: which object, reading or
-//! writing, where, how urgently. From that the runtime synchronises, prefetches, places and reclaims. Application code
-//! holds no lock, fetches nothing ahead and pins no thread. The idea is that of MxTasks (SIGMOD'21, "MxTasks: How to
-//! Make Efficient Synchronization and Prefetching Easy").
+//! rayon divides work, and tokio waits for input. XTasking runs many small tasks on shared data:
+//! each says which object it accesses, reading or writing, where and how urgently. From that the
+//! runtime keeps conflicting tasks apart, prefetches what they will touch, places them, and frees
+//! what no task can reach. Application code takes no lock and pins no thread. A body runs to
+//! completion and must not block. (The idea is that of MxTasks: "How to Make Efficient
+//! Synchronization and Prefetching Easy", SIGMOD 2021.)
+//!
+//! - A [`Runtime`] has a worker for each core. It spawns tasks for threads outside, and a
+//!   [`Context`] does so inside a task.
+//! - An [`Object`] is data that tasks name. Its class ([`Plain`], [`Shared`], [`Snapshot`],
+//!   [`Versioned`]) says what the data is, and which accesses may overlap.
+//! - A *task* is a closure with its accesses and annotations, described by a [`TaskBuilder`]. It
+//!   gets its objects when it runs.
+//! - A [`Handle`] waits for the result of one task, a [`Group`] for any number of tasks.
 //!
 //! ```
 //! use xtasking::{Priority, Runtime};
@@ -11,7 +21,7 @@
 //! let rt = Runtime::builder().workers(2).build()?;
 //! let (a, b) = (rt.plain(100i64).build(), rt.plain(0i64).build());
 //!
-//! // A transfer touches two accounts; it gets both at once.
+//! // A transfer accesses two accounts. It gets both at once, and no other task at the same time.
 //! let moved = rt
 //!     .task((a.write(), b.write()))
 //!     .priority(Priority::High)
@@ -24,22 +34,90 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # The rooms
+//! # Run tasks on objects
 //!
-//! | room | what is in it |
-//! |---|---|
-//! | `annotation` | what a task says: priority, place, part of an object |
-//! | `object` | what it says it about: classes, primitives, handles, links and arenas |
-//! | `task` | descriptors, bodies, handles, groups |
-//! | `fork` | joins: work that a task divides and waits for |
-//! | `sync` | the shim for atomics, and the latch word that the primitives work on |
-//! | `pool` | ring and inbox |
-//! | `scheduler` | placement, the worker loop, the runtime |
-//! | `memory` | heaps for descriptors, bulk memory, epochs |
-//! | `monitor` | counters, statistics, advice, timeline, watchdog |
-//! | `platform` | what the runtime asks of an operating system; threads and simulation |
-//! | `planted` | faults that the checks must notice; in no other build |
-//! | `model` | the lock-free pieces, each run through all executions by a model checker; in no other build |
+//! [`spawn`](TaskBuilder::spawn) has no handle, [`submit`](TaskBuilder::submit) returns one. Tasks
+//! of one spawner on the same object run in the order of their spawns.
+//!
+//! ```
+//! # let rt = xtasking::Runtime::builder().workers(2).build()?;
+//! let counter = rt.plain(0u64).build();
+//! for _ in 0..10 {
+//!     rt.task(counter.write()).spawn(|count, _cx| *count += 1);
+//! }
+//! assert_eq!(rt.task(counter.read()).submit(|count, _cx| *count).join()?, 10);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Continue after many tasks
+//!
+//! A [`Group`] is over when its members are, with all that they have spawned
+//! [as siblings](TaskBuilder::as_sibling). It is waited for, or [continued](Group::then) without
+//! blocking a thread.
+//!
+//! ```
+//! # let rt = xtasking::Runtime::builder().workers(2).build()?;
+//! let (group, (promise, done)) = (rt.group(), rt.promise());
+//! for _ in 0..10 {
+//!     rt.task(()).of(&group).spawn(|(), _cx| ());
+//! }
+//! group.then(&rt, |outcome, _cx| promise.fulfil(outcome.is_ok()));
+//! assert!(done.join()?);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Claim ranges of something large
+//!
+//! [`Granules`] are the numbered parts of something that is too large for one object. A task
+//! [claims](TaskBuilder::claim) ranges of them to read or to write, and cannot deadlock.
+//!
+//! ```
+//! # let rt = xtasking::Runtime::builder().workers(2).build()?;
+//! let shelves = rt.granules_of((0..100).map(|_| 0u64));
+//! let claim = shelves.write(3..6).and_read(99..100);
+//! let task = rt.task(()).claim(claim).submit_with(|(), mut held, _cx| *held.get_mut(5) += 1);
+//! task.join()?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Divide work
+//!
+//! [`Fork::join`] runs two closures that may borrow, perhaps at the same time, and waits for both;
+//! [`Fork::over`] divides ranges and slices; a [`Scope`] takes any number of pieces.
+//!
+//! ```
+//! # let rt = xtasking::Runtime::builder().workers(2).build()?;
+//! let numbers = [1, 2, 3, 4];
+//! let (low, high) = numbers.split_at(2);
+//! let sum = |half: &[i32]| half.iter().sum::<i32>();
+//! let (a, b) = rt.run(|mut cx| cx.join(|_| sum(low), |_| sum(high)))?;
+//! assert_eq!(a + b, 10);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Read beside writers
+//!
+//! A [`Versioned`] object is read in place while a task may write it: the runtime checks the
+//! version, and repeats the read if it has changed. Linked structures of millions of nodes live in
+//! an [`Arena`](arena::Arena); walks along their links prefetch the next node.
+//!
+//! ```
+//! use xtasking::{Version, Word};
+//! struct Range { low: Word, high: Word }
+//! // SAFETY: every field that changes after publication is a word.
+//! unsafe impl Version for Range {}
+//! # let rt = xtasking::Runtime::builder().workers(2).build()?;
+//! let range = rt.versioned(Range { low: Word::new(1), high: Word::new(8) }).build();
+//! let width = |range: &Range| range.high.get().wrapping_sub(range.low.get());
+//! let read = rt.task(range.read()).submit_read(width, |width, _cx| width);
+//! assert_eq!(read.join()?, 7);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Further
+//!
+//! The book in `docs/` has a tutorial, guides and results. `docs/explanation/architecture.md` shows
+//! the modules of this crate and the life of a task.
 
 #![cfg_attr(not(feature = "std"), no_std)]
 
@@ -52,7 +130,9 @@ extern crate alloc;
 mod planted;
 
 mod annotation;
-mod fork;
+pub mod claims;
+pub mod fork;
+pub mod managed;
 mod memory;
 #[cfg(all(test, model = "loom"))]
 mod model;
@@ -62,26 +142,77 @@ pub mod platform;
 mod pool;
 mod scheduler;
 mod sync;
-mod task;
+pub mod task;
 
-pub use annotation::{Frequency, LINE, Part, Place, Priority};
-pub use fork::{Divide, Fork, Over, Scope};
-pub use memory::{GlobalPages, PageSource, Pages};
-pub use monitor::{
-    Advice, Allocation, Bucket, Histogram, Overrun, Reason, Snapshot as Counters, Statistics, Timeline,
-    Touched, WorkerStatistics,
-};
+/// How accesses to an object are isolated: markers for the variants of [`Primitive`] and
+/// [`Isolation`].
+///
+/// | name | use |
+/// |---|---|
+/// | [`Sequencing`], [`SpinLatch`], [`ReaderWriterLatch`], [`OptimisticSequenced`], [`OptimisticLatched`] | pin the primitive of an object: [`ObjectBuilder::pin`] |
+/// | [`Exclusive`], [`SharedReads`], [`OptimisticReads`] | declare which accesses may overlap: [`ObjectBuilder::isolation`] |
+/// | [`Class`] | the class of an object: [`Plain`], [`Shared`], [`Snapshot`] or [`Versioned`] |
+///
+/// [`Sequencing`]: primitive::Sequencing
+/// [`SpinLatch`]: primitive::SpinLatch
+/// [`ReaderWriterLatch`]: primitive::ReaderWriterLatch
+/// [`OptimisticSequenced`]: primitive::OptimisticSequenced
+/// [`OptimisticLatched`]: primitive::OptimisticLatched
+/// [`Exclusive`]: primitive::Exclusive
+/// [`SharedReads`]: primitive::SharedReads
+/// [`OptimisticReads`]: primitive::OptimisticReads
+/// [`Class`]: primitive::Class
+pub mod primitive {
+    pub use crate::object::{
+        Class, Exclusive, OptimisticLatched, OptimisticReads, OptimisticSequenced, ReaderWriterLatch,
+        Sequencing, SharedReads, SpinLatch,
+    };
+}
+
+/// Arenas of versioned objects, the links between them, and tasks that walk along the links.
+///
+/// An [`Arena`](arena::Arena) allocates nodes. A [`Link`](arena::Link) names a node, and a
+/// [`LinkCell`](arena::LinkCell) holds a link inside a node. A task walks from node to node
+/// ([`Visit`](arena::Visit), [`Step`](arena::Step)) or writes one ([`Modify`](arena::Modify)). A
+/// write needs the [`WriteToken`](arena::WriteToken) of its node.
+pub mod arena {
+    pub use crate::object::{Arena, ArenaStats, Link, LinkCell, Reserved, WriteToken};
+    pub use crate::task::access::{ReadLink, WriteLink};
+    pub use crate::task::grant::Written;
+    pub use crate::task::modify::Modify;
+    pub use crate::task::visit::{Step, Visit};
+}
+
+/// What the runtime measures: counters, statistics, the timeline, and tasks that run too long.
+///
+/// All of it is off until the [`Builder`] turns it on: [`Counters`](metrics::Counters) with
+/// [`Builder::counters`], [`Statistics`](metrics::Statistics) with [`Builder::statistics`], the
+/// [`Timeline`](metrics::Timeline) with [`Builder::timeline`].
+pub mod metrics {
+    pub use crate::monitor::{
+        Allocation, Bucket, Counters, Histogram, Overrun, Statistics, Timeline, Touched, WorkerStatistics,
+    };
+}
+
+/// Parameters of [`QueuePolicy`]: the order of ranked tasks, and the rings between workers.
+pub mod queues {
+    pub use crate::pool::{RankOrder, Topology};
+}
+
+pub use annotation::{Frequency, Part, Place, Priority};
+#[doc(inline)]
+pub use claims::{claim::Claim, granules::Granules, held::Held};
+#[doc(inline)]
+pub use fork::{join::Fork, scope::Scope};
 pub use object::{
-    Arena, ArenaStats, Class, Exclusive, Isolation, IsolationFor, LegalFor, Link, LinkCell, Object,
-    ObjectBuilder, OptimisticLatched, OptimisticReads, OptimisticSequenced, Plain, Primitive,
-    ReaderWriterLatch, Reserved, Sequencing, Shared, SharedReads, Snapshot, SpinLatch, Version, Versioned,
-    Word, WriteToken,
+    Isolation, Object, ObjectBuilder, Plain, Primitive, Shared, Snapshot, Version, Versioned, Word,
 };
-pub use platform::{Misplaced, Placement, Site};
-pub use pool::{Links, Pool, Ranking};
-pub use scheduler::{BuildError, Builder, Context, Driver, Progress, Runtime, Shutdown};
+pub use pool::QueuePolicy;
+pub use scheduler::{BuildError, Builder, Context, Runtime, Shutdown};
+#[doc(inline)]
 pub use task::{
-    Access, AccessSet, After, Alone, Claim, Claiming, Control, Directory, Failure, Granules, Group, Handle,
-    Held, Immediate, JoinError, Managed, Membership, Modify, Of, PanicPayload, Promise, Read, ReadLink,
-    RuntimeId, SetError, SetId, Sight, Spawner, Step, TaskBuilder, Visit, Within, Write, WriteLink, Written,
+    builder::TaskBuilder,
+    failure::{Failure, JoinError, PanicPayload},
+    group::Group,
+    handle::{Handle, Promise},
 };

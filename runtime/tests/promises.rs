@@ -1,19 +1,23 @@
-//! What the types of the public interface promise: what would not be sound does not compile.
+//! What the types of the public interface guarantee: unsound programs do not compile.
 //!
-//! Each file of `promises/` is a program about one promise. As it stands it compiles. Its first lines name parts that
-//! break the promise, each with what the compiler must say to it:
+//! Each file of `promises/` is a program about one guarantee. As it stands it compiles. Its first
+//! lines name parts that break the guarantee, each with the compiler's error. An indented line
+//! continues the one before it:
 //!
 //! ```text
 //! //! refused kept: error[E0521]: borrowed data escapes outside of closure
+//! //! refused made: error[E0277]: the trait bound `Made: xtasking::Version` is not
+//! //!     satisfied
 //! ```
 //!
-//! Compiled with `--cfg refused="kept"`, the program must fail with this error, and with no error in another line. So
-//! each refused program has a twin that differs from it in the offending part alone, and none can fail for another
-//! reason, such as a name that has changed since.
+//! Compiled with `--cfg refused="kept"`, the program must fail with this error, and with no error
+//! in another line. So each refused program has a twin that differs only in the offending part, and
+//! none can fail for another reason, such as a renamed item.
 //!
-//! Neither of the usual ways does this. `compile_fail` in documentation is content with any error: only a nightly
-//! compiler checks codes. `trybuild` compares all that the compiler says, notes included, which change without a
-//! reason of ours; it has no twins; and it stops before code is made, where a snapshot's size is checked.
+//! Neither of the usual ways does this. `compile_fail` in documentation accepts any error: only a
+//! nightly compiler checks codes. `trybuild` compares the compiler's whole output, with notes that
+//! change from one compiler to the next; it has no twins; and it stops before code generation,
+//! where a snapshot's size is checked.
 
 // The types are the same under a model checker.
 #![cfg(not(any(model = "loom", model = "shuttle")))]
@@ -23,12 +27,12 @@ use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::{env, fs, thread};
 
-/// A program, and how it is compiled: as it stands, or with a part that must be refused.
+/// A program, compiled as it stands or with a part that must be refused.
 struct Case {
     program: PathBuf,
     /// The names of all its parts.
     parts: Vec<String>,
-    /// The part, and how each of the compiler's errors begins.
+    /// The part, and how the expected error begins.
     refused: Option<(String, String)>,
 }
 
@@ -36,6 +40,7 @@ impl Case {
     /// All cases of one program.
     fn of(program: &Path) -> Vec<Self> {
         let source = fs::read_to_string(program).expect("a program that can be read");
+        let source = source.replace("\n//!     ", " ");
         let refused: Vec<_> = source
             .lines()
             .filter_map(|line| line.strip_prefix("//! refused "))
@@ -56,13 +61,13 @@ impl Case {
         }
     }
 
-    /// Compiles the case; says what is wrong, if anything is.
+    /// Compiles the case. Returns a description of the failure, if any.
     fn check(&self, library: &Path, number: usize) -> Result<(), String> {
         let parts = self.parts.iter().map(|part| format!("{part:?}")).collect::<Vec<_>>().join(",");
         let mut compiler = Command::new(env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
         compiler
             .args(["--edition", "2024", "--crate-name", "promise", "--emit", "obj"])
-            // A part that is not named above would never be compiled.
+            // A part that is not named by the program would never be compiled.
             .args(["--error-format", "short", "-A", "warnings", "-D", "unexpected_cfgs"])
             .args(["--check-cfg", &format!("cfg(refused, values({parts}))")])
             .arg("-L")
@@ -89,9 +94,10 @@ impl Case {
     }
 }
 
-/// Whether the compiler has said what it should, and nothing about another line.
+/// Returns true if the output contains the expected error and no error in another line.
 fn is_about(said: &str, expected: &str) -> bool {
-    // "program.rs:12:5: error[E0277]: …", or without a place if it came up when code was made for a type.
+    // "program.rs:12:5: error[E0277]: …", or without a position if the error arose in code
+    // generation.
     let errors: Vec<_> = said
         .lines()
         .filter(|line| !line.starts_with("error: aborting"))
@@ -105,14 +111,14 @@ fn is_about(said: &str, expected: &str) -> bool {
         && errors.windows(2).all(|two| two[0].0 == two[1].0)
 }
 
-/// Builds the library for programs outside of the workspace, and says where.
+/// Builds the library for programs outside of the workspace, and returns its folder.
 fn library() -> PathBuf {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("promises");
     let built = Command::new(env!("CARGO"))
         .args(["build", "--quiet", "--frozen", "--package", "xtasking", "--lib", "--target-dir"])
         .arg(&target)
         .current_dir(env!("CARGO_MANIFEST_DIR"))
-        // Whatever this test is compiled for, such as a sanitizer: the types are the same.
+        // This test may run under a sanitizer; the types are the same without it.
         .env_remove("RUSTFLAGS")
         .env_remove("CARGO_ENCODED_RUSTFLAGS")
         .env_remove("CARGO_BUILD_TARGET")
@@ -122,7 +128,7 @@ fn library() -> PathBuf {
     target.join("debug")
 }
 
-/// Checks cases, several at once; what is wrong with which.
+/// Checks cases on several threads. Returns a description of each failure.
 fn check(cases: &[Case]) -> Vec<String> {
     let (library, next) = (library(), AtomicUsize::new(0));
     let take = || {
@@ -143,7 +149,7 @@ fn check(cases: &[Case]) -> Vec<String> {
 }
 
 #[test]
-fn what_is_not_sound_does_not_compile() {
+fn unsound_programs_do_not_compile() {
     let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/promises");
     let programs =
         fs::read_dir(programs).expect("the programs").map(|entry| entry.expect("a program").path());

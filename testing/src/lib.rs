@@ -1,23 +1,28 @@
-//! What the tests of XTasking's crates share.
+//! Shared support for the tests of XTasking's crates.
 //!
-//! | module | what is in it |
+//! | module | contents |
 //! |---|---|
 //! | `setting` | the platforms and numbers of workers that tests run on |
-//! | `threads` | plain threads that do something at the same time |
+//! | `threads` | concurrent plain threads |
 //! | `watchdog` | turns a hang into a failure |
+//! | `clock` | CPU time of the process and of a thread |
 //! | `signals` | how tests and their tasks wait for each other |
-//! | `random` | numbers that follow from a seed |
+//! | `random` | random numbers from a seed |
 //! | `history` | records operations that overlap, and looks for an order that explains them |
 //! | `panics` | keeps provoked panics out of the output |
+//! | `program` | runs a program as a process, and checks its exit and its output |
 
+mod clock;
 pub mod history;
 mod panics;
+pub mod program;
 mod random;
 mod setting;
 mod signals;
 mod threads;
 mod watchdog;
 
+pub use clock::{cpu_time, cpu_time_of_thread};
 pub use panics::silence_tasks;
 pub use random::Random;
 pub use setting::{Blame, Setting, on_each, on_each_unwatched};

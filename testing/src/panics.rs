@@ -3,7 +3,8 @@
 use std::panic;
 use std::sync::Once;
 
-/// How the message of a panic begins that a test provokes, in a body or by a wrong spawn.
+/// The beginning of the message of each panic that a test provokes, in a body or by an invalid
+/// spawn.
 const PROVOKED: [&str; 7] = [
     "provoked",
     "a task names the same object twice",
@@ -14,7 +15,7 @@ const PROVOKED: [&str; 7] = [
     "a claim by what a task holds",
 ];
 
-/// Keeps the messages of panics that a test provokes out of its output; others are shown as ever.
+/// Keeps the messages of provoked panics out of the output; all others are still printed.
 pub fn silence_tasks() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

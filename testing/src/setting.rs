@@ -5,7 +5,10 @@ use crate::{PATIENCE, watchdog};
 use std::fmt::Debug;
 use std::thread;
 use xtasking::platform::Simulation;
-use xtasking::{Builder, Links, Pool, Ranking, Runtime};
+use xtasking::{
+    Builder, QueuePolicy, Runtime,
+    queues::{RankOrder, Topology},
+};
 
 /// A platform with a number of workers.
 #[derive(Clone, Copy, Debug)]
@@ -19,27 +22,28 @@ pub enum Setting {
     Simulation {
         /// How many.
         cores: usize,
-        /// From which their interleaving follows.
+        /// Seed of the interleaving.
         seed: u64,
     },
 }
 
 impl Setting {
-    /// Every number of threads that is worth a test on a small machine; under a sanitizer, few and many.
+    /// Returns settings with each number of threads worth testing on a small machine; under a
+    /// sanitizer, a small and a large one.
     pub fn threads() -> impl Iterator<Item = Self> {
         let all: &[usize] = if PATIENCE > 1 { &[2, 8] } else { &[1, 2, 4, 8] };
         all.iter().map(|&workers| Self::Threads { workers })
     }
 
-    /// Every number of virtual cores that is worth a test, each with these seeds; under a sanitizer, which learns little
-    /// from a single thread, one of each.
+    /// Returns settings with each number of virtual cores worth testing, each with these seeds.
+    /// Under a sanitizer, which learns little from a single thread, it returns one of each.
     pub fn simulations(seeds: &[u64]) -> impl Iterator<Item = Self> {
         let (all, seeds): (&[usize], _) =
             if PATIENCE > 1 { (&[4], &seeds[..1]) } else { (&[1, 2, 4, 16], seeds) };
         all.iter().flat_map(move |&cores| seeds.iter().map(move |&seed| Self::Simulation { cores, seed }))
     }
 
-    /// A builder of a runtime of this kind.
+    /// Returns a builder of a runtime of this kind.
     pub fn builder(self) -> Builder {
         let builder = Runtime::builder().pool(pool());
         match self {
@@ -48,27 +52,28 @@ impl Setting {
         }
     }
 
-    /// A runtime of this kind.
+    /// Builds a runtime of this kind.
     ///
     /// # Panics
     ///
-    /// If there is no room for a few workers.
+    /// Panics if the workers cannot be started.
     pub fn build(self) -> Runtime {
         self.builder().build().expect("a runtime of a few workers")
     }
 
-    /// Whether tasks run only while somebody waits.
+    /// Returns true if tasks run only while a thread waits.
     pub fn is_simulation(self) -> bool {
         matches!(self, Self::Simulation { .. })
     }
 
-    /// Whether a worker may have nothing to do while another one has a single task. Virtual cores have their turn when there
-    /// is something to do, and with a queue that all share the next one has the task.
+    /// Returns true if a worker may be idle while another one has a single task. It may not with
+    /// virtual cores and one shared queue: each core has a turn while tasks exist, and takes the
+    /// next task from the queue.
     pub fn may_idle_beside_a_task(self) -> bool {
-        !(self.is_simulation() && matches!(pool(), Pool::Ranked(_)))
+        !(self.is_simulation() && matches!(pool(), QueuePolicy::Ranked(_)))
     }
 
-    /// A number that differs between settings, for generators.
+    /// Returns a number that differs between settings, for generators.
     pub fn seed(self) -> u64 {
         match self {
             Self::Threads { workers } => workers as u64,
@@ -77,23 +82,23 @@ impl Setting {
     }
 }
 
-/// The pool that tests run on which do not choose one themselves: as `XTASKING_TEST_POOL` says.
-fn pool() -> Pool {
-    let Ok(name) = std::env::var("XTASKING_TEST_POOL") else { return Pool::default() };
+/// Returns the queue policy of tests that do not choose one: `XTASKING_TEST_POOL` names it.
+fn pool() -> QueuePolicy {
+    let Ok(name) = std::env::var("XTASKING_TEST_POOL") else { return QueuePolicy::default() };
     match &name[..] {
-        "local" => Pool::Local,
-        "stealing" => Pool::WorkStealing,
-        "xqueue-next" => Pool::XQueue(Links::Next),
-        "xqueue-neighbours" => Pool::XQueue(Links::Neighbours),
-        "xqueue-all" => Pool::XQueue(Links::All),
-        "xqueue-kautz" => Pool::XQueue(Links::Kautz),
-        "ranked-exact" => Pool::Ranked(Ranking::Exact),
-        "ranked-relaxed" => Pool::Ranked(Ranking::Relaxed),
+        "local" => QueuePolicy::Local,
+        "stealing" => QueuePolicy::WorkStealing,
+        "xqueue-next" => QueuePolicy::XQueue(Topology::Next),
+        "xqueue-neighbours" => QueuePolicy::XQueue(Topology::Neighbours),
+        "xqueue-all" => QueuePolicy::XQueue(Topology::All),
+        "xqueue-kautz" => QueuePolicy::XQueue(Topology::Kautz),
+        "ranked-exact" => QueuePolicy::Ranked(RankOrder::Exact),
+        "ranked-relaxed" => QueuePolicy::Ranked(RankOrder::Relaxed),
         _ => panic!("XTASKING_TEST_POOL names no pool: {name}"),
     }
 }
 
-/// Says on what a test failed.
+/// Prints the value if the test panics while this is alive.
 pub struct Blame<T: Debug>(pub T);
 
 impl<T: Debug> Drop for Blame<T> {

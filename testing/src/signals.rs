@@ -1,26 +1,26 @@
-//! How tests and their tasks wait for each other, and what tells that something is gone.
+//! Signals between tests and their tasks, and a count of drops.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use xtasking::{Handle, Promise, Runtime};
 
-/// A flag that threads and tasks wait for each other with.
+/// A flag for which threads and tasks wait.
 #[derive(Clone, Default)]
 pub struct Flag(Arc<AtomicBool>);
 
 impl Flag {
-    /// Sets it.
+    /// Sets the flag.
     pub fn set(&self) {
         self.0.store(true, SeqCst);
     }
 
-    /// Whether it is set.
+    /// Returns true if the flag is set.
     pub fn is_set(&self) -> bool {
         self.0.load(SeqCst)
     }
 
-    /// Waits for it, in a task on threads or on a plain thread.
+    /// Waits for the flag, in a task on threads or on a plain thread.
     pub fn wait(&self) {
         while !self.is_set() {
             thread::yield_now();
@@ -28,22 +28,22 @@ impl Flag {
     }
 }
 
-/// Fulfils a handle when a number of tasks have passed.
+/// Resolves a handle when a number of tasks have passed.
 #[derive(Clone)]
 pub struct Gate(Arc<(AtomicUsize, Mutex<Option<Promise<()>>>)>);
 
 impl Gate {
-    /// A gate for `count` tasks, and the handle that waits for them.
+    /// Returns a gate for `count` tasks, and the handle that waits for them.
     pub fn new(rt: &Runtime, count: usize) -> (Self, Handle<()>) {
         let (promise, handle) = rt.promise();
         (Self(Arc::new((AtomicUsize::new(count), Mutex::new(Some(promise))))), handle)
     }
 
-    /// One task passes.
+    /// Lets one task pass.
     ///
     /// # Panics
     ///
-    /// If more pass than were announced.
+    /// Panics if more than `count` tasks pass.
     pub fn pass(&self) {
         if self.0.0.fetch_sub(1, SeqCst) == 1 {
             self.0.1.lock().unwrap().take().expect("all have passed").fulfil(());
@@ -51,7 +51,7 @@ impl Gate {
     }
 }
 
-/// Counts how many of its kind were dropped.
+/// Counts its drops.
 pub struct Dropped(pub Arc<AtomicUsize>);
 
 impl Drop for Dropped {

@@ -1,4 +1,4 @@
-//! Plain threads that do something at the same time.
+//! Concurrent plain threads.
 
 use std::cell::Cell;
 use std::sync::{Mutex, MutexGuard, TryLockError};
@@ -9,21 +9,21 @@ thread_local! {
     static DRIVES: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Says whether this thread runs the tasks of a simulation.
+/// Sets whether this thread runs the tasks of a simulation.
 pub(crate) fn drives(simulation: bool) {
     DRIVES.set(simulation);
 }
 
-/// Gives others time to come in between. In a [setting](crate::on_each) of virtual cores these are none but strangers,
-/// whom to wait for takes long on a busy machine and shows nothing.
+/// Yields to other threads. With virtual cores no other thread takes part, so this does nothing;
+/// yielding takes long on a busy machine.
 pub fn let_others_in() {
     if !DRIVES.get() {
         thread::yield_now();
     }
 }
 
-/// Locks a mutex, whether or not somebody panicked meanwhile, by trying again and again: where std's `lock` has to wait it
-/// does so in code that ThreadSanitizer does not see, so that those who come one after another look like a race.
+/// Locks a mutex, poisoned or not, by trying repeatedly. The standard library's `lock` waits in
+/// code that ThreadSanitizer does not see, so consecutive accesses would look like a race.
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     loop {
         match mutex.try_lock() {
@@ -36,11 +36,11 @@ pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// Runs each body on a thread of its own, and returns their results, in order.
 ///
-/// The threads are joined one by one: a scope waits by means that ThreadSanitizer does not see.
+/// Joins the threads one by one: a scope waits by means that ThreadSanitizer does not see.
 ///
 /// # Panics
 ///
-/// If one of them does.
+/// Panics if one of the bodies does.
 pub fn side_by_side<R: Send, B: FnOnce() -> R + Send>(bodies: impl IntoIterator<Item = B>) -> Vec<R> {
     let simulation = DRIVES.get();
     thread::scope(|scope| {

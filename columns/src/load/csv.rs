@@ -1,6 +1,6 @@
-//! CSV.
+//! CSV files.
 
-use super::{LoadError, Opened, ROWS, Reader, Source};
+use super::{BATCH_ROWS, LoadError, Reader, Source, SourceFile};
 use arrow_csv::ReaderBuilder;
 use arrow_csv::reader::Format;
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
@@ -9,79 +9,79 @@ use std::io::Seek;
 use std::path::Path;
 use std::sync::Arc;
 
-/// How a file of CSV is to be read.
+/// The format of a CSV file.
 ///
-/// A field is a null if there is nothing in it, quoted or not. Fields with commas, quotes or ends of lines are in double
-/// quotes, and a double quote in them is written twice.
+/// An empty field is null, quoted or not. Fields with delimiters, quotes or line breaks are
+/// enclosed in double quotes, and a double quote inside is doubled.
 #[derive(Clone, Debug)]
 pub struct Csv {
     delimiter: u8,
-    header: bool,
+    has_header: bool,
     schema: Option<SchemaRef>,
-    rows: usize,
+    inference_rows: usize,
 }
 
 impl Default for Csv {
-    /// Fields have commas between them, the first line names the columns, and their types are guessed from the first 1000
-    /// rows.
+    /// Comma as delimiter, a header, and column types inferred from the first 1000 rows.
     fn default() -> Self {
-        Self { delimiter: b',', header: true, schema: None, rows: 1000 }
+        Self { delimiter: b',', has_header: true, schema: None, inference_rows: 1000 }
     }
 }
 
 impl Csv {
-    /// What is between two fields.
+    /// Sets the character between two fields.
     #[must_use]
     pub fn delimiter(mut self, delimiter: u8) -> Self {
         self.delimiter = delimiter;
         self
     }
 
-    /// Whether the first line names the columns. If it does not, and no [schema](Self::schema) is given, they are called
-    /// `column_1` and so on.
+    /// Sets whether the first line names the columns. Without a header or a [schema](Self::schema),
+    /// columns are called `column_1` and so on.
     #[must_use]
-    pub fn header(mut self, header: bool) -> Self {
-        self.header = header;
+    pub fn has_header(mut self, has_header: bool) -> Self {
+        self.has_header = has_header;
         self
     }
 
-    /// Gives the names and types of all columns, in the order of the file, instead of guessing them. A header has to have
-    /// the same names.
+    /// Sets the names and types of all columns, in the order of the file, instead of inferring
+    /// them. A header must have the same names.
     #[must_use]
     pub fn schema(mut self, schema: SchemaRef) -> Self {
         self.schema = Some(schema);
         self
     }
 
-    /// How many rows types are guessed from. A type is the first of these that all their fields are of: `Boolean` (`true` and
-    /// `false`), `Int64`, `Float64`, `Date32` (`2026-11-23`), `Timestamp` (`2026-11-23T08:30:00`, to a fraction of a second),
-    /// `Utf8`. A column without any value is one of `Utf8`; and every column may be null.
+    /// Sets the number of rows from which types are inferred. A column gets the first of these
+    /// types that fits all of its fields: `Boolean` (`true` and `false`), `Int64`, `Float64`,
+    /// `Date32` (`2026-11-23`), `Timestamp` (`2026-11-23T08:30:00`, optionally with a fraction),
+    /// `Utf8`. A column without values gets `Utf8`. All columns are nullable.
     ///
-    /// If a later row does not fit, it cannot be read: so say more rows, or give a schema.
+    /// A later row that does not fit is a read error; infer from more rows, or give a schema.
     #[must_use]
-    pub fn guess_from(mut self, rows: usize) -> Self {
-        self.rows = rows;
+    pub fn inference_rows(mut self, rows: usize) -> Self {
+        self.inference_rows = rows;
         self
     }
 
     fn format(&self) -> Format {
-        let format = Format::default().with_header(self.header).with_delimiter(self.delimiter);
+        let format = Format::default().with_header(self.has_header).with_delimiter(self.delimiter);
         format.with_header_validation(self.schema.is_some())
     }
 
-    fn guess(&self, file: &mut File) -> Result<SchemaRef, ArrowError> {
-        let (schema, _) = self.format().infer_schema(&*file, Some(self.rows))?;
+    fn infer_schema(&self, file: &mut File) -> Result<SchemaRef, ArrowError> {
+        let (schema, _) = self.format().infer_schema(&*file, Some(self.inference_rows))?;
         file.rewind()?;
-        let known = |field: &Arc<Field>| match field.data_type() {
+        let nullable_type = |field: &Arc<Field>| match field.data_type() {
             DataType::Null => Field::new(field.name(), DataType::Utf8, true),
             _ => field.as_ref().clone(),
         };
-        Ok(Arc::new(Schema::new(schema.fields().iter().map(known).collect::<Vec<_>>())))
+        Ok(Arc::new(Schema::new(schema.fields().iter().map(nullable_type).collect::<Vec<_>>())))
     }
 }
 
 impl Source {
-    /// A file of CSV.
+    /// Opens a CSV file, and infers its schema unless one is given.
     ///
     /// ```
     /// use xtasking::Runtime;
@@ -100,23 +100,25 @@ impl Source {
     ///
     /// # Errors
     ///
-    /// A [`LoadError`] if it cannot be opened, or if the types of its columns cannot be guessed.
+    /// A [`LoadError`] if the file cannot be opened, or if the types of its columns cannot be
+    /// inferred.
     pub fn csv(path: impl AsRef<Path>, csv: &Csv) -> Result<Self, LoadError> {
-        let opened = Opened::new(path.as_ref())?;
-        let name = opened.name.clone();
-        let (mut file, fail) = opened.split();
+        let file = SourceFile::new(path.as_ref())?;
+        let name = file.name.clone();
+        let (mut file, fail) = file.split();
         let schema = match &csv.schema {
             Some(schema) => schema.clone(),
-            None => csv.guess(&mut file).map_err(fail)?,
+            None => csv.infer_schema(&mut file).map_err(fail)?,
         };
-        let builder = ReaderBuilder::new(schema.clone()).with_format(csv.format()).with_batch_size(ROWS);
-        let begin = move |selected: Option<Vec<usize>>| -> Result<Reader, ArrowError> {
+        let builder =
+            ReaderBuilder::new(schema.clone()).with_format(csv.format()).with_batch_size(BATCH_ROWS);
+        let open = move |selected: Option<Vec<usize>>| -> Result<Reader, ArrowError> {
             let builder = match selected {
                 Some(columns) => builder.with_projection(columns),
                 None => builder,
             };
             Ok(Box::new(builder.build(file)?))
         };
-        Ok(Self { name, schema, selected: None, begin: Box::new(begin) })
+        Ok(Self { name, schema, selected: None, open: Box::new(open) })
     }
 }

@@ -1,6 +1,6 @@
-//! Arrow's own format.
+//! Arrow IPC files and streams.
 
-use super::{LoadError, Opened, Source};
+use super::{LoadError, Source, SourceFile};
 use arrow_array::RecordBatchReader;
 use arrow_ipc::reader::{FileReader, StreamReader};
 use arrow_schema::ArrowError;
@@ -10,20 +10,21 @@ use std::path::Path;
 
 type Reader = Box<dyn RecordBatchReader + Send>;
 
-/// What a file begins with, but not a stream.
+/// The beginning of an IPC file. A stream begins differently.
 const MAGIC: &[u8] = b"ARROW1";
 
 impl Source {
-    /// A file of Arrow (also called Feather, version 2), or a stream of it that was written to a file; which of these it is
-    /// is seen from how it begins. Nothing tells a stream that ends between two record batches from a whole one.
+    /// Opens an Arrow IPC file (Feather version 2), or an IPC stream stored in a file; the first
+    /// bytes tell which. A stream that was cut off between two record batches cannot be told from a
+    /// complete one.
     ///
     /// # Errors
     ///
-    /// A [`LoadError`] if it cannot be opened, or is neither.
+    /// A [`LoadError`] if the file cannot be opened, or is neither.
     pub fn ipc(path: impl AsRef<Path>) -> Result<Self, LoadError> {
-        let opened = Opened::new(path.as_ref())?;
-        let name = opened.name.clone();
-        let (file, fail) = opened.split();
+        let file = SourceFile::new(path.as_ref())?;
+        let name = file.name.clone();
+        let (file, fail) = file.split();
         Ok(Self::new(name, reader(file).map_err(fail)?))
     }
 }

@@ -1,10 +1,10 @@
-//! Rows from files, and from whatever else gives record batches of Arrow.
+//! Loading of rows from files, and from other readers of Arrow record batches.
 //!
-//! | feature | what it reads |
+//! | feature | format |
 //! |---|---|
-//! | `parquet` | Parquet, with pages as they are, or compressed by Snappy, gzip, LZ4 or Zstandard |
-//! | `csv` | CSV; the types of its columns are given or guessed |
-//! | `ipc` | Arrow's own format, files and streams |
+//! | `parquet` | Parquet, uncompressed or with Snappy, gzip, LZ4 or Zstandard |
+//! | `csv` | CSV; the types of its columns are given or inferred |
+//! | `ipc` | Arrow IPC, files and streams |
 
 #[cfg(feature = "csv")]
 mod csv;
@@ -16,7 +16,8 @@ mod parquet;
 #[cfg(feature = "csv")]
 pub use csv::Csv;
 
-use crate::answer::{Answers, Failure};
+use crate::answers::Answers;
+use crate::failure::Failure;
 use crate::request::Batch;
 use crate::table::Table;
 use arrow_array::{RecordBatch, RecordBatchIterator, RecordBatchReader};
@@ -26,24 +27,25 @@ use std::fmt;
 use std::io;
 use xtasking::{Handle, Runtime};
 
-/// So many rows are added by one batch at most, and so many batches are on their way: what is read is not held for longer.
-const ROWS: usize = 1 << 16;
-const ON_THEIR_WAY: usize = 4;
+/// Rows of a batch at most, and batches in flight at most. They bound the memory that loading
+/// takes.
+const BATCH_ROWS: usize = 1 << 16;
+const MAX_IN_FLIGHT: usize = 4;
 
 type Reader = Box<dyn RecordBatchReader + Send>;
-/// Begins to read these columns, or all.
-type Begin = Box<dyn FnOnce(Option<Vec<usize>>) -> Result<Reader, ArrowError> + Send>;
+/// Opens a reader of these columns, or of all.
+type OpenReader = Box<dyn FnOnce(Option<Vec<usize>>) -> Result<Reader, ArrowError> + Send>;
 
-/// Where rows come from. What there is of it is known, but nothing is read as yet.
+/// A source of rows. Its schema is known, but no row has been read.
 pub struct Source {
     name: String,
     schema: SchemaRef,
-    /// Columns that were selected of those that the source has.
+    /// The selected columns, as indices into the columns of the file.
     selected: Option<Vec<usize>>,
-    begin: Begin,
+    open: OpenReader,
 }
 
-/// Why rows were not loaded, or not all of them.
+/// The error of a load that failed or remained incomplete.
 #[derive(Debug)]
 pub struct LoadError {
     name: String,
@@ -51,39 +53,39 @@ pub struct LoadError {
     cause: Cause,
 }
 
-/// What was wrong with a source.
+/// The cause of a [`LoadError`].
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Cause {
-    /// A file could not be opened.
+    /// A file cannot be opened.
     Open(io::Error),
-    /// What is read is not what it should be; the text says where.
+    /// The file or reader is malformed; the text says where.
     Read(ArrowError),
-    /// The table does not take it.
+    /// The table rejected the rows.
     Refused(Failure),
 }
 
 impl Source {
-    /// What a reader gives. Failures name it so.
+    /// Creates a source from a reader. Errors show its name.
     pub fn new(name: impl Into<String>, reader: impl RecordBatchReader + Send + 'static) -> Self {
         let (name, schema) = (name.into(), reader.schema());
-        let begin = move |selected: Option<Vec<usize>>| match selected {
+        let open = move |selected: Option<Vec<usize>>| match selected {
             None => Ok::<Reader, _>(Box::new(reader)),
             Some(columns) => projected(reader, columns),
         };
-        Self { name, schema, selected: None, begin: Box::new(begin) }
+        Self { name, schema, selected: None, open: Box::new(open) }
     }
 
-    /// Its columns.
+    /// Returns the columns.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
     }
 
-    /// Only these of its columns, in this order. Others are not read, if the format allows that.
+    /// Selects columns, in this order. The others are not read, if the format allows that.
     ///
     /// # Errors
     ///
-    /// [`Failure::NoColumn`] if there is none of such a name.
+    /// [`Failure::NoColumn`] if the source has no column of this name.
     pub fn select<S: AsRef<str>>(mut self, columns: impl IntoIterator<Item = S>) -> Result<Self, LoadError> {
         let find = |name: S| {
             let found = self.schema.index_of(name.as_ref());
@@ -93,7 +95,7 @@ impl Source {
         let found = found.map_err(|failure| self.fail(0, Cause::Refused(failure)))?;
         let schema = self.schema.project(&found).map_err(|error| self.fail(0, Cause::Read(error)))?;
         self.schema = schema.into();
-        // Of those that were selected before.
+        // Map through an earlier selection.
         let of = |column: usize| self.selected.as_ref().map_or(column, |selected| selected[column]);
         self.selected = Some(found.into_iter().map(of).collect());
         Ok(self)
@@ -105,42 +107,44 @@ impl Source {
 }
 
 impl Table {
-    /// Adds all rows of a source, and waits until they are in; returns how many there were. Columns are found by their
-    /// names; what the source has besides those of the table is left out.
+    /// Inserts all rows of a source, waits until they are visible, and returns their number.
+    /// Columns are matched by name; further columns of the source are ignored.
     ///
-    /// Rows are added while further ones are read, so the memory that this takes does not depend on how many there are, and
-    /// batches that are sent meanwhile see some of them. If something is wrong with a row, those before it, by some tens of
-    /// thousands, are in, and [`LoadError::rows`] tells how many; whoever wants all or none loads a new table.
+    /// Inserts overlap with reading, in batches of bounded size, so the memory that a load takes
+    /// does not depend on the number of rows. Batches sent meanwhile see some of the rows. If a row
+    /// cannot be read or inserted, earlier rows remain in the table, and [`LoadError::rows`]
+    /// returns their number. To get all rows or none, load into a new table.
     ///
     /// # Errors
     ///
-    /// A [`LoadError`] if the source cannot be read, or if a column of the table is not there, or is of another type.
+    /// A [`LoadError`] if the source cannot be read, or if it lacks a column of the table or has it
+    /// with another type.
     pub fn load(&self, rt: &Runtime, source: Source) -> Result<u64, LoadError> {
         let names = self.schema().fields().iter().map(|field| field.name().clone());
-        let Source { name, schema, selected, begin } = source.select(names)?;
-        let mut loading = Loading { rows: 0, sent: VecDeque::new() };
+        let Source { name, schema, selected, open } = source.select(names)?;
+        let mut loader = Loader { rows: 0, in_flight: VecDeque::new() };
         let fail = |rows: u64, cause: Cause| LoadError { name: name.clone(), rows, cause };
         for (column, field) in schema.fields().iter().enumerate() {
-            let takes = self.columns.takes(column, field.data_type());
-            takes.map_err(|failure| fail(0, Cause::Refused(failure)))?;
+            let check = self.columns.check_type(column, field.data_type());
+            check.map_err(|failure| fail(0, Cause::Refused(failure)))?;
         }
         let mut add = |rows: Result<RecordBatch, ArrowError>| {
             let rows = rows.map_err(Cause::Read)?;
-            for first in (0..rows.num_rows()).step_by(ROWS) {
-                let part = rows.slice(first, ROWS.min(rows.num_rows() - first));
-                loading.send(self, rt, part).map_err(Cause::Refused)?;
+            for first in (0..rows.num_rows()).step_by(BATCH_ROWS) {
+                let part = rows.slice(first, BATCH_ROWS.min(rows.num_rows() - first));
+                loader.send(self, rt, part).map_err(Cause::Refused)?;
             }
             Ok(())
         };
-        let begun = begin(selected).map_err(Cause::Read);
-        let read = begun.and_then(|mut reader| reader.try_for_each(&mut add));
-        // Those that are on their way come in all the same, and are counted.
-        let come = loading.wait(0).map_err(Cause::Refused);
-        read.and(come).map(|()| loading.rows).map_err(|cause| fail(loading.rows, cause))
+        let reader = open(selected).map_err(Cause::Read);
+        let read = reader.and_then(|mut reader| reader.try_for_each(&mut add));
+        // Batches in flight complete even after an error, and count.
+        let finished = loader.drain_to(0).map_err(Cause::Refused);
+        read.and(finished).map(|()| loader.rows).map_err(|cause| fail(loader.rows, cause))
     }
 }
 
-/// These columns of what a reader gives, in this order.
+/// Selects columns of a reader, in this order.
 fn projected(
     reader: impl RecordBatchReader + Send + 'static,
     columns: Vec<usize>,
@@ -150,28 +154,28 @@ fn projected(
     Ok(Box::new(RecordBatchIterator::new(rows, schema)))
 }
 
-/// Rows that are on their way, and how many have come in.
-struct Loading {
+/// The batches in flight, and the number of rows inserted.
+struct Loader {
     rows: u64,
-    sent: VecDeque<Handle<Answers>>,
+    in_flight: VecDeque<Handle<Answers>>,
 }
 
-impl Loading {
+impl Loader {
     fn send(&mut self, table: &Table, rt: &Runtime, rows: RecordBatch) -> Result<(), Failure> {
-        self.wait(ON_THEIR_WAY - 1)?;
+        self.drain_to(MAX_IN_FLIGHT - 1)?;
         let mut batch = Batch::new();
         batch.insert(rows);
-        self.sent.push_back(table.send(rt, batch));
+        self.in_flight.push_back(table.send(rt, batch));
         Ok(())
     }
 
-    /// Waits until so many are left. If some fail, the first failure is told.
-    fn wait(&mut self, left: usize) -> Result<(), Failure> {
+    /// Waits until at most `left` batches are in flight. Returns the first failure.
+    fn drain_to(&mut self, left: usize) -> Result<(), Failure> {
         let mut failed = Ok(());
-        while self.sent.len() > left {
-            let Some(handle) = self.sent.pop_front() else { break };
+        while self.in_flight.len() > left {
+            let Some(handle) = self.in_flight.pop_front() else { break };
             let answers = handle.join().map_err(|error| Failure::Lost(error.to_string()));
-            match answers.and_then(|answers| answers.changed(0)) {
+            match answers.and_then(|answers| answers.rows_affected(0)) {
                 Ok(rows) => self.rows += rows,
                 Err(failure) => failed = failed.and(Err(failure)),
             }
@@ -181,17 +185,17 @@ impl Loading {
 }
 
 impl LoadError {
-    /// What could not be read: the name of a file, as a rule.
+    /// Returns the name of the source; for a file, its path.
     pub fn source_name(&self) -> &str {
         &self.name
     }
 
-    /// How many rows are in the table nevertheless.
+    /// Returns the number of rows that are in the table despite the error.
     pub fn rows(&self) -> u64 {
         self.rows
     }
 
-    /// What was wrong.
+    /// Returns the cause.
     pub fn cause(&self) -> &Cause {
         &self.cause
     }
@@ -207,7 +211,7 @@ impl fmt::Display for LoadError {
         }
         match self.rows {
             0 => Ok(()),
-            rows => write!(f, " ({rows} rows before it are in the table)"),
+            rows => write!(f, " ({rows} earlier rows are in the table)"),
         }
     }
 }
@@ -222,15 +226,15 @@ impl std::error::Error for LoadError {
     }
 }
 
-/// A file, which failures name.
+/// An open file, with its name for errors.
 #[cfg(any(feature = "csv", feature = "ipc", feature = "parquet"))]
-struct Opened {
+struct SourceFile {
     name: String,
     file: std::fs::File,
 }
 
 #[cfg(any(feature = "csv", feature = "ipc", feature = "parquet"))]
-impl Opened {
+impl SourceFile {
     fn new(path: &std::path::Path) -> Result<Self, LoadError> {
         let name = path.display().to_string();
         match std::fs::File::open(path) {
@@ -239,7 +243,7 @@ impl Opened {
         }
     }
 
-    /// The file, from its beginning, and what a failure to read it becomes.
+    /// Returns the file, and a function that turns a read error into a [`LoadError`].
     fn split(self) -> (std::fs::File, impl Fn(ArrowError) -> LoadError) {
         let Self { name, file } = self;
         (file, move |error| LoadError { name: name.clone(), rows: 0, cause: Cause::Read(error) })

@@ -1,109 +1,117 @@
-//! Changes, in the order in which they came.
+//! The changes of a batch, applied in the order in which they were added.
 //!
-//! Changes to different rows have nothing to do with each other, so each row is gone through alone: which changes concern it
-//! is known from one pass over all rows as they are, unless a change sets a column that a later one tests. From there on
-//! all later ones are tested against the row as it is then.
+//! A change of one row does not depend on other rows, so each row is processed alone. One scan of
+//! the rows as they are finds the changes that select each row. If a change sets a column that a
+//! later change tests, all later changes are tested against the row as it is then.
 
 use super::Partition;
-use crate::plan::Planned;
-use crate::scan::Index;
+use crate::plan::ChangePlan;
+use crate::scan::QueryIndex;
 use crate::statistics::Statistics;
 
-/// The changes of a batch.
-pub(crate) struct Changes {
-    all: Vec<Planned>,
-    /// Numbers of those that concern rows that are there, which the index knows by their places here.
-    to_rows: Vec<usize>,
-    index: Index,
-    /// For each column the last change that tests it, by which it is clear whether setting it matters to any later one.
-    tested: Vec<Option<usize>>,
-    /// For each of all where each partition's part of its new rows ends; the first begins at 0.
-    dealt: Vec<Box<[usize]>>,
+/// The changes of a batch, and an index of their filters.
+pub(crate) struct IndexedChanges {
+    all: Vec<ChangePlan>,
+    /// The numbers of the changes that select existing rows. The index refers to positions in this
+    /// list.
+    indexed: Vec<usize>,
+    index: QueryIndex,
+    /// For each column, the last change that tests it.
+    last_test: Vec<Option<usize>>,
+    /// For each insert, the end of each partition's part of the new rows; the first part begins at
+    /// 0.
+    insert_ends: Vec<Box<[usize]>>,
 }
 
-impl Changes {
-    /// Of these changes, to rows of which this is known. `deal` cuts a number of new rows into the partitions' parts.
-    pub fn new(all: Vec<Planned>, known: &Statistics, mut deal: impl FnMut(usize) -> Box<[usize]>) -> Self {
-        let mut tested = vec![None; known.columns()];
+impl IndexedChanges {
+    /// Indexes changes. `assign` cuts a number of new rows into parts, one for each partition.
+    pub fn new(
+        all: Vec<ChangePlan>,
+        statistics: &Statistics,
+        mut assign: impl FnMut(usize) -> Box<[usize]>,
+    ) -> Self {
+        let mut last_test = vec![None; statistics.column_count()];
         for (number, change) in all.iter().enumerate() {
-            for check in change.checks().into_iter().flat_map(|checks| &checks.0) {
-                tested[check.column()] = Some(number);
+            for predicate in change.filter().into_iter().flat_map(|filter| &filter.words) {
+                last_test[predicate.column()] = Some(number);
             }
         }
-        let to_rows = (0..all.len()).filter(|&number| all[number].checks().is_some()).collect();
-        let index = Index::new(all.iter().filter_map(Planned::checks).map(|checks| (checks, None)), known);
-        let rows = |change: &Planned| match change {
-            Planned::Insert(rows) => deal(rows.count),
+        let indexed = (0..all.len()).filter(|&number| all[number].filter().is_some()).collect();
+        let index = QueryIndex::new(
+            all.iter().filter_map(ChangePlan::filter).map(|filter| (filter, None)),
+            statistics,
+        );
+        let rows = |change: &ChangePlan| match change {
+            ChangePlan::Insert(rows) => assign(rows.count),
             _ => Box::default(),
         };
-        let dealt = all.iter().map(rows).collect();
-        Self { all, to_rows, index, tested, dealt }
+        let insert_ends = all.iter().map(rows).collect();
+        Self { all, indexed, index, last_test, insert_ends }
     }
 
-    /// How many there are.
     pub fn len(&self) -> usize {
         self.all.len()
     }
 
-    /// Whether a change sets what a later one tests.
-    fn matters(&self, number: usize) -> bool {
-        let Planned::Set(_, set) = &self.all[number] else { return false };
-        set.iter().any(|(column, _)| self.tested[*column] > Some(number))
+    /// Returns true if a change sets a column that a later change tests.
+    fn affects_later_change(&self, number: usize) -> bool {
+        let ChangePlan::Update(_, set) = &self.all[number] else { return false };
+        set.iter().any(|(column, _)| self.last_test[*column] > Some(number))
     }
 
-    /// Changes rows of a chunk that were there before.
-    pub(super) fn to_rows_there(&self, partition: &mut Partition, chunk: usize, counts: &mut [u64]) {
-        if self.to_rows.is_empty() {
+    /// Applies the changes to the rows of a chunk that existed before the batch.
+    pub(super) fn apply_to_existing_rows(&self, partition: &mut Partition, chunk: usize, counts: &mut [u64]) {
+        if self.indexed.is_empty() {
             return;
         }
         let concerned = partition.scan.by_row(&self.index, &partition.chunks[chunk]);
         for of_row in concerned.chunk_by(|a, b| a.0 == b.0) {
             let row = usize::from(of_row[0].0);
             for &(_, place) in of_row {
-                let number = self.to_rows[place as usize];
-                let checks = self.all[number].checks();
-                if !checks.is_some_and(|checks| checks.hold_exactly(&partition.chunks[chunk], row)) {
+                let number = self.indexed[place as usize];
+                let filter = self.all[number].filter();
+                if !filter.is_some_and(|filter| filter.texts_match(&partition.chunks[chunk], row)) {
                     continue;
                 }
                 counts[number] += 1;
-                if !make(partition, chunk, row, &self.all[number]) {
+                if !apply(partition, chunk, row, &self.all[number]) {
                     break;
                 }
-                if self.matters(number) {
-                    self.make_all_after(partition, chunk, row, number, counts);
+                if self.affects_later_change(number) {
+                    self.apply_later_changes(partition, chunk, row, number, counts);
                     break;
                 }
             }
         }
     }
 
-    /// Adds the rows that the partition of this place takes, and makes the changes to them that come later. Where those are
-    /// that are still there then.
-    pub(super) fn to_new_rows(
+    /// Inserts the rows that are assigned to partition `place`, and applies the later changes to
+    /// each. Returns the chunk and row of those that remain.
+    pub(super) fn insert_rows(
         &self,
         partition: &mut Partition,
         place: usize,
         counts: &mut [u64],
     ) -> Vec<(usize, u16)> {
-        let mut there = Vec::new();
+        let mut inserted = Vec::new();
         for (number, change) in self.all.iter().enumerate() {
-            let Planned::Insert(rows) = change else { continue };
-            let ends = &self.dealt[number];
+            let ChangePlan::Insert(rows) = change else { continue };
+            let ends = &self.insert_ends[number];
             let begin = if place == 0 { 0 } else { ends[place - 1] };
             for new in begin..ends[place] {
-                let chunk = partition.open();
+                let chunk = partition.chunk_with_room();
                 let row = partition.chunks[chunk].push(rows.row(new));
                 counts[number] += 1;
-                if self.make_all_after(partition, chunk, row, number, counts) {
-                    there.push((chunk, row as u16));
+                if self.apply_later_changes(partition, chunk, row, number, counts) {
+                    inserted.push((chunk, row as u16));
                 }
             }
         }
-        there
+        inserted
     }
 
-    /// Tests and makes all later changes to a row. Whether the row is still there.
-    fn make_all_after(
+    /// Tests and applies all changes after `number` to a row. Returns true if the row still exists.
+    fn apply_later_changes(
         &self,
         partition: &mut Partition,
         chunk: usize,
@@ -112,9 +120,9 @@ impl Changes {
         counts: &mut [u64],
     ) -> bool {
         for (number, change) in self.all.iter().enumerate().skip(number + 1) {
-            if change.checks().is_some_and(|checks| checks.hold(&partition.chunks[chunk], row)) {
+            if change.filter().is_some_and(|filter| filter.matches(&partition.chunks[chunk], row)) {
                 counts[number] += 1;
-                if !make(partition, chunk, row, change) {
+                if !apply(partition, chunk, row, change) {
                     return false;
                 }
             }
@@ -123,15 +131,15 @@ impl Changes {
     }
 }
 
-/// Makes a change to a row that it concerns. Whether the row is still there.
-fn make(partition: &mut Partition, chunk: usize, row: usize, change: &Planned) -> bool {
+/// Applies a change to a row that it selects. Returns true if the row still exists.
+fn apply(partition: &mut Partition, chunk: usize, row: usize, change: &ChangePlan) -> bool {
     match change {
-        Planned::Insert(_) => true,
-        Planned::Delete(_) => {
+        ChangePlan::Insert(_) => true,
+        ChangePlan::Delete(_) => {
             partition.remove(chunk, row);
             false
         }
-        Planned::Set(_, set) => {
+        ChangePlan::Update(_, set) => {
             for (column, entry) in set {
                 partition.chunks[chunk].columns[*column].set(row, entry.cell());
             }

@@ -1,168 +1,186 @@
-//! A part of the rows, and what a batch does to it.
+//! A partition of a table's rows, and the execution of batches on it.
 
 mod changes;
 
-pub(crate) use changes::Changes;
+pub(crate) use changes::IndexedChanges;
 
-use crate::chunk::{Bits, Chunk, rows_possible};
-use crate::found::Found;
-use crate::plan::Questions;
-use crate::scan::{Index, Scan};
+use crate::chunk::{Bitmap, Chunk, is_valid_chunk_rows};
+use crate::plan::QueryBatch;
+use crate::result::PartialResult;
+use crate::scan::{QueryIndex, Scan};
 use crate::statistics::Statistics;
-use crate::value::Kind;
+use crate::value::WordKind;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The queries of a batch.
-pub(crate) struct Queries {
-    pub questions: Questions,
-    index: Index,
+/// The queries of a batch, and an index of their filters.
+pub(crate) struct IndexedQueries {
+    pub batch: QueryBatch,
+    index: QueryIndex,
 }
 
-impl Queries {
-    /// Of these queries, for rows of which this is known.
-    pub fn new(questions: Questions, known: &Statistics) -> Self {
-        let index =
-            Index::new(questions.all.iter().map(|asked| (&asked.checks, questions.folds(asked))), known);
-        Self { questions, index }
+impl IndexedQueries {
+    /// Indexes queries by the access paths that the statistics suggest.
+    pub fn new(batch: QueryBatch, statistics: &Statistics) -> Self {
+        let index = QueryIndex::new(
+            batch.queries.iter().map(|query_plan| (&query_plan.filter, batch.shared_shape(query_plan))),
+            statistics,
+        );
+        Self { batch, index }
     }
 
-    /// Answers all of them, as far as these rows of a chunk go.
-    fn answer(&self, scan: &mut Scan, chunk: &Chunk, rows: &Bits, found: &mut Found) {
-        let rest = scan.pass(&self.index, chunk, rows, |query, rows| {
-            let asked = &self.questions.all[query];
-            let holds = |row: &u16| asked.checks.hold_exactly(chunk, (*row).into());
-            // As a rule they all pass, and need not be copied.
+    /// Evaluates all queries on some rows of a chunk.
+    fn answer(&self, scan: &mut Scan, chunk: &Chunk, rows: &Bitmap, found: &mut PartialResult) {
+        let ungrouped = scan.pass(&self.index, chunk, rows, |query, rows| {
+            let query_plan = &self.batch.queries[query];
+            let holds = |row: &u16| query_plan.filter.texts_match(chunk, (*row).into());
+            // Usually all of them match, and no copy is needed.
             if rows.iter().all(holds) {
-                found.add(asked, chunk, rows);
+                found.add(query_plan, chunk, rows);
             } else {
                 let rows: Vec<u16> = rows.iter().copied().filter(holds).collect();
-                found.add(asked, chunk, &rows);
+                found.add(query_plan, chunk, &rows);
             }
         });
-        found.add_pairs(&self.questions.all, chunk, rest.pairs);
-        found.add_cells(chunk, rest.cells);
+        found.add_pairs(&self.batch.queries, chunk, ungrouped.pairs);
+        found.add_cells(chunk, ungrouped.cells);
     }
 }
 
-/// See the module's documentation.
+/// The rows of one worker.
 pub(crate) struct Partition {
-    /// What its columns keep.
-    kinds: Arc<[Kind]>,
+    /// The kinds of its columns.
+    kinds: Arc<[WordKind]>,
     chunks: Vec<Chunk>,
-    /// All before this one are full.
-    open: usize,
-    /// Rows of a chunk.
-    rows: usize,
-    /// How many of the last chunks have come from another partition, and are still where that had them in memory.
+    /// All chunks before this one are full.
+    first_open: usize,
+    chunk_rows: usize,
+    /// The number of chunks, at the end of the list, that came from another partition and still lie
+    /// in that partition's memory.
     guests: usize,
-    /// The next batch has this number, or a greater one.
-    next: u64,
+    /// The least number that the next batch may have.
+    next_batch: u64,
     scan: Scan,
 }
 
-/// So many chunks are copied before the originals are given back.
-const TOGETHER: usize = 64;
+/// Chunks that are copied before their originals are freed.
+const COPIED_CHUNKS: usize = 64;
 
 impl Partition {
-    /// An empty one of such columns, and of chunks of so many rows, which have to be whole blocks.
-    pub fn new(kinds: Arc<[Kind]>, rows: usize) -> Self {
-        debug_assert!(rows_possible(rows), "{rows} rows");
-        Self { kinds, chunks: Vec::new(), open: 0, rows, guests: 0, next: 0, scan: Scan::default() }
+    /// Creates an empty partition. `chunk_rows` is a multiple of [`Bitmap::BLOCK_BITS`].
+    pub fn new(kinds: Arc<[WordKind]>, chunk_rows: usize) -> Self {
+        debug_assert!(is_valid_chunk_rows(chunk_rows), "{chunk_rows} rows do not make whole blocks");
+        Self {
+            kinds,
+            chunks: Vec::new(),
+            first_open: 0,
+            chunk_rows,
+            guests: 0,
+            next_batch: 0,
+            scan: Scan::default(),
+        }
     }
 
-    /// A batch comes. They come in order; those in which it had no part are left out.
-    pub fn come(&mut self, number: u64) {
-        assert!(number >= self.next, "batches pass over each partition in order");
-        self.next = number + 1;
+    /// Checks the order of batches. Their numbers ascend; a partition without a share misses some.
+    pub fn begin_batch(&mut self, number: u64) {
+        assert!(number >= self.next_batch, "batch {number} after batch {}", self.next_batch);
+        self.next_batch = number + 1;
     }
 
-    /// Makes all changes, in order, and then answers all queries. Tells how many rows each change concerned. Of new rows it
-    /// takes those of its place among the partitions.
-    pub fn serve(&mut self, changes: &Changes, queries: &Queries, place: usize) -> (Vec<u64>, Found) {
+    /// Applies the changes in order, then evaluates the queries. Returns the number of rows that
+    /// each change affected. `place` is the partition's index in the table, and selects its part of
+    /// new rows.
+    pub fn run_batch(
+        &mut self,
+        changes: &IndexedChanges,
+        queries: &IndexedQueries,
+        place: usize,
+    ) -> (Vec<u64>, PartialResult) {
         let mut counts = vec![0; changes.len()];
-        let mut found = Found::new(&queries.questions, &queries.index.cells);
-        // Rows have nothing to do with each other, so a chunk is changed and asked while it is in the cache.
+        let mut found = PartialResult::new(&queries.batch, &queries.index.cells);
+        // Rows are independent, so each chunk is changed and scanned while it is in the cache.
         for chunk in 0..self.chunks.len() {
-            changes.to_rows_there(self, chunk, &mut counts);
+            changes.apply_to_existing_rows(self, chunk, &mut counts);
             let Self { chunks, scan, .. } = self;
             queries.answer(scan, &chunks[chunk], &chunks[chunk].live, &mut found);
         }
-        let mut new: BTreeMap<usize, Bits> = BTreeMap::new();
-        for (chunk, row) in changes.to_new_rows(self, place, &mut counts) {
-            new.entry(chunk).or_insert_with(|| Bits::new(self.rows)).set(row.into(), true);
+        let mut new: BTreeMap<usize, Bitmap> = BTreeMap::new();
+        for (chunk, row) in changes.insert_rows(self, place, &mut counts) {
+            new.entry(chunk).or_insert_with(|| Bitmap::new(self.chunk_rows)).set(row.into(), true);
         }
         for (chunk, rows) in new {
             queries.answer(&mut self.scan, &self.chunks[chunk], &rows, &mut found);
         }
-        found.share_out(&queries.questions.all, &queries.index.cells);
-        self.forget_empty_chunks();
+        found.merge_cells(&queries.batch.queries, &queries.index.cells);
+        self.free_empty_chunks();
         (counts, found)
     }
 
-    /// How many rows it has.
+    /// Returns the number of rows.
     pub fn rows(&self) -> u64 {
         self.chunks.iter().map(|chunk| chunk.len() as u64).sum()
     }
 
-    /// Where its chunks have them in memory.
+    /// Returns the addresses of its chunks' allocations.
     pub fn addresses(&self) -> impl Iterator<Item = Range<usize>> {
         self.chunks.iter().flat_map(Chunk::addresses)
     }
 
-    /// How many chunks it has.
+    /// Returns the number of chunks.
     pub fn chunks(&self) -> usize {
         self.chunks.len()
     }
 
-    /// Gives some chunks, or all if there are fewer, to another partition. How many rows that were.
-    pub fn give(&mut self, chunks: usize, other: &mut Self) -> u64 {
-        let given = self.chunks.split_off(self.chunks.len().saturating_sub(chunks));
-        let rows = given.iter().map(|chunk| chunk.len() as u64).sum();
-        self.guests = self.guests.saturating_sub(given.len());
-        other.guests += given.len();
-        other.chunks.extend(given);
-        self.open = self.open.min(self.chunks.len());
+    /// Moves chunks to another partition: `chunks` of them, or all if there are fewer. Returns the
+    /// number of rows moved.
+    pub fn move_chunks_to(&mut self, chunks: usize, other: &mut Self) -> u64 {
+        let moved = self.chunks.split_off(self.chunks.len().saturating_sub(chunks));
+        let rows = moved.iter().map(|chunk| chunk.len() as u64).sum();
+        self.guests = self.guests.saturating_sub(moved.len());
+        other.guests += moved.len();
+        other.chunks.extend(moved);
+        self.first_open = self.first_open.min(self.chunks.len());
         rows
     }
 
-    /// Moves what has come from others into memory of its own, which the worker that does this is the first to touch: so it
-    /// lies on that worker's node.
+    /// Copies the chunks that came from other partitions into memory that the calling worker
+    /// touches first, so that it lies on that worker's node.
     ///
-    /// Some chunks at a time: allocators hand small pieces that a thread gives back to that very thread again, wherever they
-    /// lie. So what has come is given back when its copies have been made, not between them.
-    pub fn settle(&mut self) {
+    /// It copies several chunks before it frees their originals. Allocators return a small block to
+    /// the thread that frees it, wherever the block lies; a freed original could hold the next
+    /// copy.
+    pub fn relocate_guests(&mut self) {
         let first = self.chunks.len() - self.guests;
-        for guests in self.chunks[first..].chunks_mut(TOGETHER) {
+        for guests in self.chunks[first..].chunks_mut(COPIED_CHUNKS) {
             let own = guests.to_vec();
             guests.iter_mut().zip(own).for_each(|(guest, own)| *guest = own);
         }
         self.guests = 0;
     }
 
-    /// A chunk that has room: what others have left comes first.
-    fn open(&mut self) -> usize {
-        while self.chunks.get(self.open).is_some_and(Chunk::is_full) {
-            self.open += 1;
+    /// Returns the first chunk with room, so that rows fill the gaps left by deletions.
+    fn chunk_with_room(&mut self) -> usize {
+        while self.chunks.get(self.first_open).is_some_and(Chunk::is_full) {
+            self.first_open += 1;
         }
-        if self.open == self.chunks.len() {
-            self.chunks.push(Chunk::new(&self.kinds, self.rows));
+        if self.first_open == self.chunks.len() {
+            self.chunks.push(Chunk::new(&self.kinds, self.chunk_rows));
         }
-        self.open
+        self.first_open
     }
 
     fn remove(&mut self, chunk: usize, row: usize) {
         self.chunks[chunk].remove(row);
-        self.open = self.open.min(chunk);
+        self.first_open = self.first_open.min(chunk);
     }
 
-    /// Gives the memory of chunks back whose rows are all gone.
-    fn forget_empty_chunks(&mut self) {
+    /// Frees chunks without rows.
+    fn free_empty_chunks(&mut self) {
         let before = self.chunks.len();
         self.chunks.retain(|chunk| !chunk.is_empty());
         if self.chunks.len() < before {
-            self.open = 0;
+            self.first_open = 0;
         }
     }
 }
@@ -170,38 +188,40 @@ impl Partition {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::{Added, Check, Checks, Planned, Rows};
-    use crate::statistics::Bounds;
+    use crate::plan::{ChangePlan, Conjunction, NewColumn, NewRows, WordPredicate};
+    use crate::statistics::KeyBounds;
     use arrow_buffer::ScalarBuffer;
 
     fn unsigned() -> Partition {
-        Partition::new([Kind::Unsigned].into(), 64)
+        Partition::new([WordKind::Unsigned].into(), 64)
     }
 
-    fn change(partition: &mut Partition, changes: &[Planned]) -> Vec<u64> {
-        let mut known = Statistics::new(&[Kind::Unsigned]);
-        known.note(&[Bounds { least: 0, greatest: 10_000 }], &[]);
-        let changes = Changes::new(changes.to_vec(), known.settle(), |rows| [rows].into());
-        partition.serve(&changes, &Queries::new(Questions::default(), known.settle()), 0).0
+    fn change(partition: &mut Partition, changes: &[ChangePlan]) -> Vec<u64> {
+        let mut statistics = Statistics::new(&[WordKind::Unsigned]);
+        statistics.record(&[KeyBounds { least: 0, greatest: 10_000 }], &[]);
+        let changes = IndexedChanges::new(changes.to_vec(), statistics.sort_sample(), |rows| [rows].into());
+        partition
+            .run_batch(&changes, &IndexedQueries::new(QueryBatch::default(), statistics.sort_sample()), 0)
+            .0
     }
 
-    fn insert(from: u64, count: u64) -> Planned {
+    fn insert(from: u64, count: u64) -> ChangePlan {
         let words: ScalarBuffer<u64> = (from..from + count).collect();
-        let column = Added { words, nulls: None, texts: None };
-        Planned::Insert(Rows { columns: vec![column], count: count as usize })
+        let column = NewColumn { words, nulls: None, texts: None };
+        ChangePlan::Insert(NewRows { columns: vec![column], count: count as usize })
     }
 
-    fn delete(low: u64, high: u64) -> Planned {
-        let check = Check::Keys { column: 0, kind: Kind::Unsigned, low, high };
-        Planned::Delete(Checks(vec![check], Vec::new()))
+    fn delete(low: u64, high: u64) -> ChangePlan {
+        let predicate = WordPredicate::Keys { column: 0, kind: WordKind::Unsigned, low, high };
+        ChangePlan::Delete(Conjunction { words: vec![predicate], texts: Vec::new() })
     }
 
     #[test]
-    fn what_rows_leave_is_used_again() {
+    fn rows_fill_the_gaps_of_deleted_ones() {
         let mut partition = unsigned();
         assert_eq!(change(&mut partition, &[insert(0, 640)]), [640]);
         assert_eq!(partition.chunks(), 10);
-        // A little of each chunk goes, and as much comes.
+        // Delete and insert the same number of rows in each round.
         for round in 0..20 {
             let gone: Vec<_> = (0..10).map(|chunk| delete(chunk * 64 + round, chunk * 64 + round)).collect();
             change(&mut partition, &gone);
@@ -213,39 +233,39 @@ mod tests {
         assert_eq!(partition.chunks(), 1);
     }
 
-    /// Some more than are copied together.
+    /// Has more chunks than are copied at a time.
     #[test]
-    fn guests_settle() {
+    fn chunks_of_other_partitions_are_copied() {
         let (mut one, mut other) = (unsigned(), unsigned());
         change(&mut one, &[insert(0, 64 * 200)]);
         change(&mut one, &[delete(50, 60)]);
         change(&mut other, &[insert(0, 64)]);
-        one.give(150, &mut other);
+        one.move_chunks_to(150, &mut other);
         let addresses = |partition: &Partition| partition.addresses().collect::<Vec<_>>();
         let before = addresses(&other);
-        other.settle();
+        other.relocate_guests();
         let after = addresses(&other);
-        // Each chunk has three pieces. Only the first was there before.
+        // Each chunk has three allocations. Only the first chunk was there before.
         assert_eq!((before.len(), after.len()), (151 * 3, 151 * 3));
         let same = before.iter().zip(&after).filter(|(before, after)| before == after).count();
         assert_eq!((same, &before[..3]), (3, &after[..3]));
-        other.settle();
+        other.relocate_guests();
         assert_eq!(addresses(&other), after);
         assert_eq!((one.rows(), other.rows()), (50 * 64 - 11, 151 * 64));
         assert_eq!(change(&mut other, &[delete(0, 64 * 49), delete(64 * 49, 64 * 200)]), [64, 150 * 64]);
     }
 
     #[test]
-    fn chunks_are_given_with_their_rows() {
+    fn chunks_move_with_their_rows() {
         let (mut one, mut other) = (unsigned(), unsigned());
         change(&mut one, &[insert(0, 640)]);
         change(&mut one, &[delete(600, 609)]);
-        assert_eq!(one.give(3, &mut other), 3 * 64 - 10);
+        assert_eq!(one.move_chunks_to(3, &mut other), 3 * 64 - 10);
         assert_eq!((one.chunks(), other.chunks()), (7, 3));
-        // Both go on with what they have.
+        // Both partitions go on with the chunks that they have.
         assert_eq!(change(&mut one, &[insert(2000, 1), delete(0, 1000)]), [1, 7 * 64]);
         assert_eq!(change(&mut other, &[insert(3000, 20), delete(0, 1000)]), [20, 3 * 64 - 10]);
-        assert_eq!(one.give(100, &mut other), 1);
+        assert_eq!(one.move_chunks_to(100, &mut other), 1);
         assert_eq!((one.chunks(), other.chunks()), (0, 2));
         assert_eq!(change(&mut one, &[insert(0, 65)]), [65]);
     }

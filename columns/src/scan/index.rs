@@ -1,212 +1,252 @@
 //! The index of a batch's queries.
 
+use super::access_path::{AccessPaths, AnalyzedQuery};
 use super::candidate::Candidate;
-use super::fold::{Cells, Fold};
-use super::joint::Joint;
-use super::lists::Lists;
-use super::points::Points;
-use super::spans::{Span, Spans};
-use super::ways::{Ordered, Ways};
-use crate::plan::{Check, Checks};
+use super::composite_key::CompositeKey;
+use super::hash_lookup::HashLookup;
+use super::interval_index::{IntervalIndex, KeyInterval};
+use super::shared_aggregation::{AggregateCells, SharedAggregation};
+use super::slot_lists::SlotLists;
+use crate::plan::{Conjunction, WordPredicate};
 use crate::statistics::Statistics;
-use crate::value::Kind;
+use crate::value::WordKind;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// See the module's documentation. Queries are known by their numbers.
+/// Maps rows to the queries that they may match. Queries are identified by their numbers.
 #[derive(Debug, Default)]
-pub(crate) struct Index {
-    /// Those that somebody is entered by, one column or several together.
-    pub(super) columns: Vec<Entered>,
-    /// Queries that are entered nowhere: they have to be asked about each row.
-    pub(super) others: Vec<u32>,
-    /// What is left to be tested of all queries, and which part of it is each one's. What the fewest rows pass comes first.
-    rest: Vec<Check>,
-    parts: Vec<Range<u32>>,
-    /// What is the same for all queries that make the same of rows, if that can be shared.
+pub(crate) struct QueryIndex {
+    /// The indexes of single columns and of composite keys.
+    pub(super) columns: Vec<ColumnIndex>,
+    /// Queries without an access path: they are evaluated for every row.
+    pub(super) unindexed: Vec<u32>,
+    /// The residual predicates of all queries, the most selective first, and the range that belongs
+    /// to each query.
+    residual: Vec<WordPredicate>,
+    residual_ranges: Vec<Range<u32>>,
+    /// For each query, the shape of its aggregation if it can be shared.
     shapes: Vec<Option<usize>>,
-    pub cells: Cells,
+    pub cells: AggregateCells,
 }
 
-/// Queries that are entered by a column, or by several together. Several have no ranges.
+/// The queries indexed by a column or a composite key. Composite keys have no intervals.
 #[derive(Debug)]
-pub(super) struct Entered {
-    pub by: Joint,
-    pub kind: Kind,
-    pub points: Points,
-    /// Who asks for each slot of points, if few do; nobody otherwise.
-    pub few: Lists<Candidate>,
-    /// The same if many do, and those that share cells.
-    pub crowds: Box<[Option<Box<Crowd>>]>,
-    pub spans: Spans,
-    /// Those with ranges that share cells.
-    pub fold: Option<Fold>,
-    /// Who asks for each slot of spans, if few do throughout.
-    pub paired: Option<Lists<Candidate>>,
+pub(super) struct ColumnIndex {
+    pub by: CompositeKey,
+    pub kind: WordKind,
+    pub lookup: HashLookup,
+    /// For each slot of the lookup, the candidates, if they are few.
+    pub candidates: SlotLists<Candidate>,
+    /// For each slot of the lookup, the bucket, if it has many queries or shares an aggregation.
+    pub buckets: Box<[Option<Box<Bucket>>]>,
+    pub intervals: IntervalIndex,
+    /// The ranges that share an aggregation.
+    pub shared: Option<SharedAggregation>,
+    /// For each slot of the intervals, the candidates, if few ranges overlap.
+    pub interval_candidates: Option<SlotLists<Candidate>>,
 }
 
-/// Queries that ask for the same word.
+/// Many queries that compare with the same word.
 #[derive(Debug)]
-pub(super) struct Crowd {
-    /// Those that share cells.
-    pub fold: Option<Fold>,
-    /// Of the others those whose next test is the same column for all of them.
-    pub second: Option<Second>,
+pub(super) struct Bucket {
+    /// Those that share an aggregation.
+    pub shared: Option<SharedAggregation>,
+    /// Of the others, those whose next test is on one column.
+    pub secondary: Option<SecondaryTest>,
     pub others: Vec<u32>,
 }
 
-impl Crowd {
-    /// Whether anybody has to be told of rows.
+impl Bucket {
+    /// Returns true if the bucket needs a list of its rows.
     #[inline(always)]
-    pub fn wants_rows(&self) -> bool {
-        self.second.is_some() || !self.others.is_empty()
+    pub fn needs_rows(&self) -> bool {
+        self.secondary.is_some() || !self.others.is_empty()
     }
 }
 
-/// Queries that are entered by a second column.
+/// Queries indexed by a second column.
 #[derive(Debug)]
-pub(super) struct Second {
+pub(super) struct SecondaryTest {
     pub column: usize,
-    pub kind: Kind,
-    pub spans: Spans,
+    pub kind: WordKind,
+    pub intervals: IntervalIndex,
 }
 
-/// So many queries have to ask for a word before it is worth the while to put its rows together, and to look at a second
-/// column once for all of them and not once for each.
-const MANY: usize = 4;
+/// From this number of queries per word on, its rows are grouped, and a second column is looked up
+/// once for all of them instead of once for each.
+const MIN_BUCKET_QUERIES: usize = 4;
 
-/// The same in the making.
+/// A column index under construction.
 #[derive(Default)]
-struct Entries {
-    kind: Option<Kind>,
-    points: Vec<(u64, u32)>,
-    spans: Vec<Span>,
+struct ColumnIndexBuilder {
+    kind: Option<WordKind>,
+    lookup: Vec<(u64, u32)>,
+    intervals: Vec<KeyInterval>,
 }
 
-impl Index {
-    /// Of all queries, by their checks, for rows of which this is known. Those of a shape make the same of rows.
-    pub fn new<'a>(queries: impl Iterator<Item = (&'a Checks, Option<usize>)>, known: &Statistics) -> Self {
+impl QueryIndex {
+    /// Indexes queries by their filters. Queries with the same shape may share their aggregation.
+    pub fn new<'a>(
+        queries: impl Iterator<Item = (&'a Conjunction, Option<usize>)>,
+        statistics: &Statistics,
+    ) -> Self {
         let (queries, shapes): (Vec<_>, Vec<_>) =
-            queries.map(|(checks, shape)| (Ordered::new(checks, known), shape)).unzip();
-        let ways = Ways::new(&queries);
-        let mut joints: BTreeMap<Joint, Entries> = BTreeMap::new();
-        let mut columns: Vec<Entries> = (0..known.columns()).map(|_| Entries::default()).collect();
-        let mut made = Self { shapes, ..Self::default() };
+            queries.map(|(filter, shape)| (AnalyzedQuery::new(filter, statistics), shape)).unzip();
+        let paths = AccessPaths::new(&queries);
+        let mut composites: BTreeMap<CompositeKey, ColumnIndexBuilder> = BTreeMap::new();
+        let mut columns: Vec<ColumnIndexBuilder> =
+            (0..statistics.column_count()).map(|_| ColumnIndexBuilder::default()).collect();
+        let mut index = Self { shapes, ..Self::default() };
         for (number, mut query) in (0u32..).zip(queries) {
-            if query.is_in_vain() {
-                // Nobody passes; so it is entered nowhere.
-            } else if let Some(way) = ways.of(&query, known) {
-                let words = query.enter(&way, known);
-                let entries = joints.entry(way).or_default();
-                entries.points.extend(words.into_iter().map(|word| (word, number)));
+            if query.is_unsatisfiable() {
+                // No row can match, so the query is not indexed.
+            } else if let Some(path) = paths.path_of(&query, statistics) {
+                let words = query.composite_words(&path, statistics);
+                let builder = composites.entry(path).or_default();
+                builder.lookup.extend(words.into_iter().map(|word| (word, number)));
             } else {
-                made.enter_alone(&mut query.checks, number, &mut columns);
+                index.add_by_single_test(&mut query.tests, number, &mut columns);
             }
-            let begin = made.rest.len() as u32;
-            made.rest.extend(query.checks.iter().map(|&(_, check)| check));
-            made.parts.push(begin..made.rest.len() as u32);
+            let begin = index.residual.len() as u32;
+            index.residual.extend(query.tests.iter().map(|&(_, predicate)| predicate));
+            index.residual_ranges.push(begin..index.residual.len() as u32);
         }
-        for (column, entries) in columns.into_iter().enumerate() {
-            if let Some(kind) = entries.kind {
-                made.complete(Joint::alone(column), kind, entries);
+        for (column, builder) in columns.into_iter().enumerate() {
+            if let Some(kind) = builder.kind {
+                index.add_column(CompositeKey::single(column), kind, builder);
             }
         }
-        for (joint, entries) in joints {
-            made.complete(joint, Kind::Unsigned, entries);
+        for (key, builder) in composites {
+            index.add_column(key, WordKind::Unsigned, builder);
         }
-        made
+        index
     }
 
-    /// Enters a query by the column that leaves the fewest rows, whose check is taken out.
-    fn enter_alone(&mut self, checks: &mut Vec<(f64, Check)>, query: u32, columns: &mut [Entries]) {
-        let first = checks.iter().position(|(_, check)| matches!(check, Check::Keys { .. }));
-        match first.map(|first| checks.remove(first).1) {
-            Some(Check::Keys { column, kind, low, high }) => {
-                let entries = &mut columns[column];
-                entries.kind = Some(kind);
+    /// Indexes a query by its most selective range of keys, and removes that test.
+    fn add_by_single_test(
+        &mut self,
+        tests: &mut Vec<(f64, WordPredicate)>,
+        query: u32,
+        columns: &mut [ColumnIndexBuilder],
+    ) {
+        let first = tests.iter().position(|(_, predicate)| matches!(predicate, WordPredicate::Keys { .. }));
+        match first.map(|first| tests.remove(first).1) {
+            Some(WordPredicate::Keys { column, kind, low, high }) => {
+                let builder = &mut columns[column];
+                builder.kind = Some(kind);
                 if low == high {
-                    entries.points.push((kind.keys().word(low), query));
+                    builder.lookup.push((kind.keys().decode(low), query));
                 } else {
-                    entries.spans.push((low, high, query));
+                    builder.intervals.push((low, high, query));
                 }
             }
-            _ => self.others.push(query),
+            _ => self.unindexed.push(query),
         }
     }
 
-    fn complete(&mut self, by: Joint, kind: Kind, entries: Entries) {
-        let Entries { mut points, mut spans, .. } = entries;
-        points.sort_unstable();
-        let (mut words, mut crowds, mut few) = (Vec::new(), Vec::new(), Vec::new());
-        for (slot, same) in (0u32..).zip(points.chunk_by(|a, b| a.0 == b.0)) {
+    fn add_column(&mut self, by: CompositeKey, kind: WordKind, builder: ColumnIndexBuilder) {
+        let ColumnIndexBuilder { mut lookup, mut intervals, .. } = builder;
+        lookup.sort_unstable();
+        let (mut words, mut buckets, mut candidates) = (Vec::new(), Vec::new(), Vec::new());
+        for (slot, same) in (0u32..).zip(lookup.chunk_by(|a, b| a.0 == b.0)) {
             words.push(same[0].0);
             let mut queries: Vec<u32> = same.iter().map(|&(_, query)| query).collect();
-            let fold = self.fold(&mut queries, same[0].0, &by, kind);
-            let (mut second, mut others) = (None, Vec::new());
-            if queries.len() >= MANY {
-                (second, others) = self.second(queries, &by);
+            let shared = self.share_bucket(&mut queries, same[0].0, &by, kind);
+            let (mut secondary, mut others) = (None, Vec::new());
+            if queries.len() >= MIN_BUCKET_QUERIES {
+                (secondary, others) = self.secondary_test(queries, &by);
             } else {
-                few.extend(queries.into_iter().map(|query| (slot, self.candidate(query))));
+                candidates.extend(queries.into_iter().map(|query| (slot, self.candidate(query))));
             }
-            let crowd = Crowd { fold, second, others };
-            crowds.push((crowd.fold.is_some() || crowd.wants_rows()).then(|| Box::new(crowd)));
+            let bucket = Bucket { shared, secondary, others };
+            buckets.push((bucket.shared.is_some() || bucket.needs_rows()).then(|| Box::new(bucket)));
         }
-        let fold = self.fold_spans(&mut spans, &by, kind);
-        let spans = Spans::new(&spans);
-        let paired = spans.pairs().map(|pairs| {
-            Lists::new(spans.slots(), pairs.into_iter().map(|(slot, query)| (slot, self.candidate(query))))
+        let shared = self.share_intervals(&mut intervals, &by, kind);
+        let intervals = IntervalIndex::new(&intervals);
+        let interval_candidates = intervals.pairs().map(|pairs| {
+            SlotLists::new(
+                intervals.slots(),
+                pairs.into_iter().map(|(slot, query)| (slot, self.candidate(query))),
+            )
         });
-        let (points, few) = (Points::new(&words), Lists::new(words.len(), few));
-        self.columns.push(Entered { by, kind, points, few, crowds: crowds.into(), spans, fold, paired });
+        let (lookup, candidates) = (HashLookup::new(&words), SlotLists::new(words.len(), candidates));
+        self.columns.push(ColumnIndex {
+            by,
+            kind,
+            lookup,
+            candidates,
+            buckets: buckets.into(),
+            intervals,
+            shared,
+            interval_candidates,
+        });
     }
 
-    /// Takes out queries that ask for the same word, make the same of rows, and have nothing left to be tested but a range of
-    /// the same column; if there are some.
-    fn fold(&mut self, queries: &mut Vec<u32>, word: u64, by: &Joint, kind: Kind) -> Option<Fold> {
+    /// Takes out queries of a bucket that share an aggregation: those with the same shape and at
+    /// most one residual predicate, a range of the same column. `None` if there are none.
+    fn share_bucket(
+        &mut self,
+        queries: &mut Vec<u32>,
+        word: u64,
+        by: &CompositeKey,
+        kind: WordKind,
+    ) -> Option<SharedAggregation> {
         let of = |query: u32| {
             let shape = self.shapes[query as usize]?;
-            match *self.rest(query) {
-                // Whoever has the word passes.
+            match *self.residual(query) {
+                // Every row with this word matches.
                 [] => Some((shape, by.first(), kind, (0, u64::MAX, query))),
-                [Check::Keys { column, kind, low, high }] => Some((shape, column, kind, (low, high, query))),
+                [WordPredicate::Keys { column, kind, low, high }] => {
+                    Some((shape, column, kind, (low, high, query)))
+                }
                 _ => None,
             }
         };
         let mut all: Vec<_> = queries.iter().filter_map(|&query| of(query)).collect();
         all.sort_unstable();
-        let most = all.chunk_by(|a, b| (a.0, a.1, a.2) == (b.0, b.1, b.2)).max_by_key(|same| same.len());
-        let most = most?;
-        let &[(shape, column, kind, _), ..] = most else { return None };
-        let there = by.range(column, word).unwrap_or((0, u64::MAX));
-        let cut = |&(.., (low, high, query)): &(_, _, _, Span)| (low.max(there.0), high.min(there.1), query);
-        let ranges: Vec<Span> = most.iter().map(cut).collect();
-        let mut folded: Vec<u32> = ranges.iter().map(|range| range.2).collect();
-        folded.sort_unstable();
-        queries.retain(|query| folded.binary_search(query).is_err());
-        Some(Fold::new(column, kind.keys(), &ranges, shape, &mut self.cells))
+        let largest = all.chunk_by(|a, b| (a.0, a.1, a.2) == (b.0, b.1, b.2)).max_by_key(|same| same.len());
+        let largest = largest?;
+        let &[(shape, column, kind, _), ..] = largest else { return None };
+        let key_range = by.range(column, word).unwrap_or((0, u64::MAX));
+        let cut = |&(.., (low, high, query)): &(_, _, _, KeyInterval)| {
+            (low.max(key_range.0), high.min(key_range.1), query)
+        };
+        let ranges: Vec<KeyInterval> = largest.iter().map(cut).collect();
+        let mut shared: Vec<u32> = ranges.iter().map(|range| range.2).collect();
+        shared.sort_unstable();
+        queries.retain(|query| shared.binary_search(query).is_err());
+        Some(SharedAggregation::new(column, kind.keys(), &ranges, shape, &mut self.cells))
     }
 
-    /// The same with queries that ask for ranges of the column that they are entered by, and have nothing left to be tested.
-    fn fold_spans(&mut self, spans: &mut Vec<Span>, by: &Joint, kind: Kind) -> Option<Fold> {
-        let of = |span: &Span| self.shapes[span.2 as usize].filter(|_| self.rest(span.2).is_empty());
-        let mut shapes: Vec<usize> = spans.iter().filter_map(of).collect();
+    /// Takes out ranges that share an aggregation: those of queries with the same shape and no
+    /// residual predicate.
+    fn share_intervals(
+        &mut self,
+        intervals: &mut Vec<KeyInterval>,
+        by: &CompositeKey,
+        kind: WordKind,
+    ) -> Option<SharedAggregation> {
+        let of =
+            |span: &KeyInterval| self.shapes[span.2 as usize].filter(|_| self.residual(span.2).is_empty());
+        let mut shapes: Vec<usize> = intervals.iter().filter_map(of).collect();
         shapes.sort_unstable();
-        let most = shapes.chunk_by(|a, b| a == b).max_by_key(|same| same.len());
-        let shape = *most?.first()?;
-        let (ranges, left) = spans.iter().partition::<Vec<Span>, _>(|span| of(span) == Some(shape));
-        *spans = left;
-        Some(Fold::new(by.first(), kind.keys(), &ranges, shape, &mut self.cells))
+        let largest = shapes.chunk_by(|a, b| a == b).max_by_key(|same| same.len());
+        let shape = *largest?.first()?;
+        let (ranges, left) =
+            intervals.iter().partition::<Vec<KeyInterval>, _>(|span| of(span) == Some(shape));
+        *intervals = left;
+        Some(SharedAggregation::new(by.first(), kind.keys(), &ranges, shape, &mut self.cells))
     }
 
     fn candidate(&self, query: u32) -> Candidate {
-        Candidate::new(query, self.rest(query))
+        Candidate::new(query, self.residual(query))
     }
 
-    /// Enters queries that ask for the same word by what is to be tested next, if that is the same column for many; and tells
-    /// who is left. What has been put into that word need not be tested.
-    fn second(&self, queries: Vec<u32>, by: &Joint) -> (Option<Second>, Vec<u32>) {
-        let next = |query: u32| match self.rest(query).first() {
-            Some(&Check::Keys { column, kind, low, high }) if !by.has(column) => {
+    /// Indexes the queries of a bucket by the next test, if many of them test the same column.
+    /// Returns the others as they are. A column of the composite key needs no further test.
+    fn secondary_test(&self, queries: Vec<u32>, by: &CompositeKey) -> (Option<SecondaryTest>, Vec<u32>) {
+        let next = |query: u32| match self.residual(query).first() {
+            Some(&WordPredicate::Keys { column, kind, low, high }) if !by.has_exact(column) => {
                 Some((column, kind, (low, high, query)))
             }
             _ => None,
@@ -214,24 +254,24 @@ impl Index {
         let columns = queries.iter().filter_map(|&query| next(query)).map(|(column, kind, _)| (column, kind));
         let mut columns: Vec<_> = columns.collect();
         columns.sort_unstable_by_key(|&(column, _)| column);
-        let most = columns.chunk_by(|a, b| a == b).max_by_key(|same| same.len());
-        let Some(&[(column, kind), ..]) = most.filter(|same| same.len() >= MANY) else {
+        let largest = columns.chunk_by(|a, b| a == b).max_by_key(|same| same.len());
+        let Some(&[(column, kind), ..]) = largest.filter(|same| same.len() >= MIN_BUCKET_QUERIES) else {
             return (None, queries);
         };
-        let (mut spans, mut others) = (Vec::new(), Vec::new());
+        let (mut intervals, mut others) = (Vec::new(), Vec::new());
         for query in queries {
             match next(query) {
-                Some((at, _, span)) if at == column => spans.push(span),
+                Some((at, _, span)) if at == column => intervals.push(span),
                 _ => others.push(query),
             }
         }
-        (Some(Second { column, kind, spans: Spans::new(&spans) }), others)
+        (Some(SecondaryTest { column, kind, intervals: IntervalIndex::new(&intervals) }), others)
     }
 
-    /// What is left to be tested of a query where it is entered. No range is empty.
+    /// Returns the residual predicates of a query. No range among them is empty.
     #[inline]
-    pub(super) fn rest(&self, query: u32) -> &[Check] {
-        let Range { start, end } = self.parts[query as usize];
-        &self.rest[start as usize..end as usize]
+    pub(super) fn residual(&self, query: u32) -> &[WordPredicate] {
+        let Range { start, end } = self.residual_ranges[query as usize];
+        &self.residual[start as usize..end as usize]
     }
 }

@@ -1,24 +1,26 @@
-//! Tables that DataFusion reads and changes, by SQL for example.
+//! Tables of columns as tables of DataFusion, for SQL.
 //!
-//! A query asks the table for the columns that it needs, of the rows that pass those of its conditions which the table can
-//! test itself; all else is left to DataFusion. These conditions are comparisons of a column with a literal of its type (`=`,
-//! `<`, `<=`, `>`, `>=`, `BETWEEN`, and `LIKE` with the beginning of a text), `IS NULL` and `IS NOT NULL`, booleans, what
-//! `AND` makes of them, and `IN` with up to 256 literals. As always in SQL a zero with a sign is equal to one without.
+//! A query asks the table for the columns that it needs, of the rows that match the conditions that
+//! the table can test. DataFusion evaluates the rest of the query. The table can test: comparisons
+//! of a column with a literal of its type (`=`, `<`, `<=`, `>`, `>=`, `BETWEEN`, and `LIKE` with a
+//! prefix), `IS NULL` and `IS NOT NULL`, boolean columns, conjunctions of these with `AND`, and
+//! `IN` with up to 256 literals. As always in SQL, -0.0 equals 0.0.
 //!
-//! | statement | how it is done |
+//! | statement | execution |
 //! |---|---|
-//! | `SELECT` | each table that is named in it is asked once: one query, or one for each literal of `IN`, in one batch |
+//! | `SELECT` | for each table named: one query, or one for each literal of `IN`, in one batch |
 //! | `INSERT` | one change: all rows or none |
-//! | `DELETE` | changes of one batch; any conditions such as above, also with `OR`, `IN` and `<>` |
-//! | `UPDATE` | one change; conditions such as above, and literals as new values |
+//! | `DELETE` | changes of one batch; conditions as above, also with `OR`, `IN` and `<>` |
+//! | `UPDATE` | one change; conditions as above, and literals as new values |
 //! | `TRUNCATE` | one change |
 //!
-//! Statements of many sessions share scans if they are [collected](SqlTable::collecting).
+//! [Batched](SqlTable::batched) statements of many sessions share scans.
 //!
-//! A `DELETE` or an `UPDATE` with other conditions, such as subqueries, is refused. This cannot be left to DataFusion: it
-//! tells a table only those conditions that it could keep apart, so that a condition with a subquery would vanish, and *more*
-//! rows would be changed than were asked for. Therefore [`register`] has each such statement looked at as a whole, before
-//! anything of it is optimised; tables that were made known to DataFusion otherwise refuse them all.
+//! A `DELETE` or an `UPDATE` with other conditions, such as subqueries, is rejected. It cannot be
+//! left to DataFusion, which passes a table only the conditions that it could separate: a condition
+//! with a subquery would vanish, and *more* rows would be changed than intended. Therefore
+//! [`register`] adds a rule that analyzes these statements before the optimizer runs. Tables that
+//! were added to a session without it reject all of them.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -37,8 +39,12 @@
 //! let session = SessionContext::new();
 //! sql::register(&session, "bookings", sql::SqlTable::new(rt, table))?;
 //!
-//! session.sql("INSERT INTO bookings VALUES ('Hopper', 120), ('Kelly', 80)").await?.collect().await?;
-//! session.sql("UPDATE bookings SET fare = 100 WHERE name = 'Kelly'").await?.collect().await?;
+//! for statement in [
+//!     "INSERT INTO bookings VALUES ('Hopper', 120), ('Kelly', 80)",
+//!     "UPDATE bookings SET fare = 100 WHERE name = 'Kelly'",
+//! ] {
+//!     session.sql(statement).await?.collect().await?;
+//! }
 //! let found = session.sql("SELECT name FROM bookings WHERE fare BETWEEN 90 AND 110").await?;
 //! assert_eq!(found.count().await?, 1);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -46,19 +52,20 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod change;
-mod conditions;
-mod requests;
-mod scan;
-mod whole;
+mod change_exec;
+mod client;
+mod dml_analyzer;
+mod leaf_exec;
+mod pushdown;
+mod scan_exec;
 
-use crate::desk::{Desk, Terms};
+use crate::batcher::{BatchPolicy, Batcher};
 use crate::request::{Change, Filter, Query};
 use crate::table::Table;
 use arrow_schema::SchemaRef;
 use async_trait::async_trait;
-use change::{ChangeExec, Rows};
-use conditions::{All, Conditions};
+use change_exec::{ChangeExec, InsertSink};
+use client::TableClient;
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::{DataFusionError, Result, TableReference, not_impl_err};
 use datafusion::datasource::TableType;
@@ -67,48 +74,49 @@ use datafusion::execution::context::SessionContext;
 use datafusion::logical_expr::dml::InsertOp;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown};
 use datafusion::physical_plan::ExecutionPlan;
-use requests::Requests;
-use scan::ScanExec;
+use dml_analyzer::DmlAnalyzer;
+use pushdown::{FilterPushdown, TestList};
+use scan_exec::ScanExec;
 use std::fmt;
 use std::io;
 use std::sync::Arc;
-use whole::WholeStatements;
 use xtasking::Runtime;
 
-/// A table, as DataFusion sees it. Make it known by [`register`].
+/// A table of columns as a provider for DataFusion. [`register`] it with a session.
 #[derive(Clone)]
 pub struct SqlTable {
-    requests: Requests,
+    client: TableClient,
 }
 
 impl SqlTable {
-    /// Of a table of this runtime. Each statement is a batch of its own.
+    /// Provides a table of this runtime. Each statement is a batch of its own.
     pub fn new(rt: Arc<Runtime>, table: Arc<Table>) -> Self {
-        Self { requests: Requests::new(rt, table, None) }
+        Self { client: TableClient::new(rt, table, None) }
     }
 
-    /// The same, where statements that come at about the same time share batches, and so their scans: a [`Desk`] on these
-    /// terms collects them. Those that need several requests at the same time, for `OR` or `IN`, remain batches of their own.
-    /// A statement that the desk refuses fails.
+    /// Provides a table whose concurrent statements share batches, and so their scans: a
+    /// [`Batcher`] with this policy collects them. Statements that need several requests on one
+    /// snapshot, for `OR` or `IN`, remain batches of their own. A statement that the batcher
+    /// refuses fails.
     ///
     /// # Errors
     ///
-    /// If the desk cannot be [opened](Desk::open).
-    pub fn collecting(rt: Arc<Runtime>, table: Arc<Table>, terms: Terms) -> io::Result<Self> {
-        let desk = Desk::open(&rt, &table, terms)?;
-        Ok(Self { requests: Requests::new(rt, table, Some(desk)) })
+    /// If the batcher cannot be [opened](Batcher::open).
+    pub fn batched(rt: Arc<Runtime>, table: Arc<Table>, policy: BatchPolicy) -> io::Result<Self> {
+        let batcher = Batcher::open(&rt, &table, policy)?;
+        Ok(Self { client: TableClient::new(rt, table, Some(batcher)) })
     }
 }
 
-/// Makes a table known to a session by a name, so that all statements that the [module](self) names can be used.
+/// Registers a table with a session, and enables all statements that the [module](self) lists.
 ///
 /// # Errors
 ///
 /// Those of [`SessionContext::register_table`].
 pub fn register(session: &SessionContext, name: impl Into<TableReference>, table: SqlTable) -> Result<()> {
     let state = session.state();
-    if !state.analyzer().rules.iter().any(|rule| rule.name() == WholeStatements::NAME) {
-        session.add_analyzer_rule(Arc::new(WholeStatements));
+    if !state.analyzer().rules.iter().any(|rule| rule.name() == DmlAnalyzer::NAME) {
+        session.add_analyzer_rule(Arc::new(DmlAnalyzer));
     }
     session.register_table(name, Arc::new(table))?;
     Ok(())
@@ -116,14 +124,14 @@ pub fn register(session: &SessionContext, name: impl Into<TableReference>, table
 
 impl fmt::Debug for SqlTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SqlTable").field("schema", self.requests.schema()).finish_non_exhaustive()
+        f.debug_struct("SqlTable").field("schema", self.client.schema()).finish_non_exhaustive()
     }
 }
 
 #[async_trait]
 impl TableProvider for SqlTable {
     fn schema(&self) -> SchemaRef {
-        self.requests.schema().clone()
+        self.client.schema().clone()
     }
 
     fn table_type(&self) -> TableType {
@@ -131,7 +139,7 @@ impl TableProvider for SqlTable {
     }
 
     fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
-        let support = |filter: &&Expr| match self.requests.conditions().one_of(filter) {
+        let support = |filter: &&Expr| match self.client.pushdown().disjoint_tests(filter) {
             Some(_) => TableProviderFilterPushDown::Exact,
             None => TableProviderFilterPushDown::Unsupported,
         };
@@ -145,15 +153,16 @@ impl TableProvider for SqlTable {
         filters: &[Expr],
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        // A row passes one of these at most.
+        // A row matches at most one of these filters.
         let mut any = vec![Filter::all()];
         for expr in filters {
-            let one_of = self.requests.conditions().one_of(expr);
-            let one_of =
-                one_of.ok_or_else(|| DataFusionError::Internal(format!("{expr} was not to be tested")))?;
+            let disjoint_tests = self.client.pushdown().disjoint_tests(expr);
+            let disjoint_tests = disjoint_tests.ok_or_else(|| {
+                DataFusionError::Internal(format!("filter {expr} was pushed down, but cannot be translated"))
+            })?;
             any = any
                 .iter()
-                .flat_map(|filter| one_of.iter().map(|all| and(filter.clone(), all.clone())))
+                .flat_map(|filter| disjoint_tests.iter().map(|all| and(filter.clone(), all.clone())))
                 .collect();
         }
         let schema = match projection {
@@ -162,8 +171,8 @@ impl TableProvider for SqlTable {
         };
         let names: Vec<_> = schema.fields().iter().map(|field| field.name().clone()).collect();
         let queries = any.into_iter().map(|filter| Query::rows(filter, names.clone())).collect();
-        let at_once = state.config().batch_size();
-        Ok(Arc::new(ScanExec::new(self.requests.clone(), queries, schema, limit, at_once)))
+        let batch_rows = state.config().batch_size();
+        Ok(Arc::new(ScanExec::new(self.client.clone(), queries, schema, limit, batch_rows)))
     }
 
     async fn insert_into(
@@ -173,13 +182,13 @@ impl TableProvider for SqlTable {
         insert_op: InsertOp,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         if insert_op != InsertOp::Append {
-            return not_impl_err!("{insert_op}: rows can only be added to a table of columns");
+            return not_impl_err!("{insert_op} is not supported; use INSERT INTO");
         }
-        Ok(Arc::new(DataSinkExec::new(input, Arc::new(Rows::new(self.requests.clone())), None)))
+        Ok(Arc::new(DataSinkExec::new(input, Arc::new(InsertSink::new(self.client.clone())), None)))
     }
 
     async fn delete_from(&self, _state: &dyn Session, _filters: Vec<Expr>) -> Result<Arc<dyn ExecutionPlan>> {
-        not_whole()
+        not_analyzed()
     }
 
     async fn update(
@@ -188,23 +197,22 @@ impl TableProvider for SqlTable {
         _assignments: Vec<(String, Expr)>,
         _filters: Vec<Expr>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        not_whole()
+        not_analyzed()
     }
 
     async fn truncate(&self, _state: &dyn Session) -> Result<Arc<dyn ExecutionPlan>> {
         let changes = vec![Change::Delete(Filter::all())];
-        Ok(Arc::new(ChangeExec::new(self.requests.clone(), changes)))
+        Ok(Arc::new(ChangeExec::new(self.client.clone(), changes)))
     }
 }
 
-/// A filter with more tests.
-fn and(filter: Filter, all: All) -> Filter {
+/// Adds tests to a filter.
+fn and(filter: Filter, all: TestList) -> Filter {
     all.into_iter().fold(filter, |filter, (column, test)| filter.and(column, test))
 }
 
-/// A statement that was not looked at as a whole: what has become of it may concern more rows.
-fn not_whole<T>() -> Result<T> {
-    not_impl_err!(
-        "rows of this table can be changed only if it was made known by xtasking_columns::sql::register"
-    )
+/// Rejects a statement that was not analyzed: the optimizer may have removed conditions, so that it
+/// would change more rows.
+fn not_analyzed<T>() -> Result<T> {
+    not_impl_err!("DELETE and UPDATE require that the table was added by xtasking_columns::sql::register")
 }

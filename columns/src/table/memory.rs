@@ -1,27 +1,28 @@
-//! Where the rows of a table are in memory.
+//! The memory of a table's partitions.
 
 use super::Table;
 use crate::partition::Partition;
 use std::ops::Range;
-use xtasking::{Handle, Promise, Runtime, SpinLatch};
+use xtasking::{Handle, Promise, Runtime, primitive::SpinLatch};
 
-/// Where a partition has its rows in memory, as [`Table::memory`] tells it.
+/// The memory of a partition, as [`Table::memory`] reports it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartitionMemory {
-    /// The worker that has told it: the one that serves the partition's batches, as [`Context::worker`] numbers them.
+    /// The worker that reported it and that serves the partition's batches, as [`Context::worker`]
+    /// numbers it.
     ///
     /// [`Context::worker`]: xtasking::Context::worker
     pub worker: usize,
-    /// How many rows are there.
+    /// The number of rows.
     pub rows: u64,
-    /// In how many chunks these are.
+    /// The number of chunks.
     pub chunks: usize,
-    /// The addresses of what the columns of its chunks keep, in order, without those of nothing.
+    /// The addresses of the chunks' allocations in ascending order, without empty ones.
     pub addresses: Vec<Range<usize>>,
 }
 
 impl PartitionMemory {
-    /// How many bytes that are.
+    /// Returns the size of the allocations, in bytes.
     pub fn bytes(&self) -> u64 {
         self.addresses.iter().map(|range| range.len() as u64).sum()
     }
@@ -33,13 +34,13 @@ impl PartitionMemory {
     }
 }
 
-/// What partitions have told so far.
-struct Told {
+/// The reports of the partitions so far.
+struct MemoryReport {
     memory: Vec<Option<PartitionMemory>>,
     promise: Option<Promise<Vec<PartitionMemory>>>,
 }
 
-impl Told {
+impl MemoryReport {
     fn add(&mut self, place: usize, memory: PartitionMemory) {
         self.memory[place] = Some(memory);
         if self.memory.iter().all(Option::is_some)
@@ -51,24 +52,25 @@ impl Told {
 }
 
 impl Table {
-    /// Where each partition has its rows in memory, when all batches that were sent before have been served: for whoever wants
-    /// to know on which node that is. Later batches may move it.
+    /// Reports where each partition has its rows in memory, for example to find their NUMA nodes.
+    /// The report waits for all batches that were sent before; later batches may move rows.
     ///
-    /// A partition's worker is the first to touch its memory, also after rows have [moved](Self::balance): so it lies on that
-    /// worker's node, if there is room, and unless the process has said otherwise. The handle fails if a partition was lost.
+    /// A partition's worker touches its memory first, also after a [rebalance](Self::balance). So
+    /// the memory lies on that worker's node, if there is room and the process has no other policy.
+    /// The handle fails if a partition was lost.
     pub fn memory(&self, rt: &Runtime) -> Handle<Vec<PartitionMemory>> {
         let (promise, handle) = rt.promise();
-        let told = Told { memory: vec![None; self.partitions()], promise: Some(promise) };
-        let told = rt.plain(told).pin(SpinLatch).build();
-        let partitions = self.parts.partitions.clone();
-        rt.task(self.parts.gate.write()).spawn(move |gate, cx| {
-            gate.pass(cx, move |gate, cx| {
-                let group = gate.under_way.get_or_insert_with(|| cx.group());
+        let report = MemoryReport { memory: vec![None; self.partitions()], promise: Some(promise) };
+        let report = rt.plain(report).pin(SpinLatch).build();
+        let partitions = self.objects.partitions.clone();
+        rt.task(self.objects.dispatcher.write()).spawn(move |dispatcher, cx| {
+            dispatcher.run_or_defer(cx, move |dispatcher, cx| {
+                let group = dispatcher.in_flight.get_or_insert_with(|| cx.group());
                 for (place, partition) in partitions.iter().enumerate() {
-                    let told = told.clone();
+                    let report = report.clone();
                     cx.task(partition.write()).of(group).spawn(move |partition, cx| {
                         let memory = PartitionMemory::new(partition, cx.worker());
-                        cx.task(told.write()).spawn(move |told, _| told.add(place, memory));
+                        cx.task(report.write()).spawn(move |report, _| report.add(place, memory));
                     });
                 }
             });

@@ -1,49 +1,62 @@
-//! A table, its partitions, and the tasks of a batch.
+//! Tables: partitions, and the dispatch of batches to them.
+//!
+//! | module | contents |
+//! |---|---|
+//! | `builder` | options of a table |
+//! | `dispatcher` | the order of batches, and their tasks on the partitions |
+//! | `result_collector` | the answers to a batch, from the partitions' results |
+//! | `shares` | the partitions' shares of the rows |
+//! | `rebalance` | moves of rows between partitions |
+//! | `memory` | the addresses of the rows |
 
-mod balance;
 mod builder;
-mod gate;
-mod gathered;
+mod dispatcher;
 mod memory;
+mod rebalance;
+mod result_collector;
 mod shares;
 
-use crate::answer::{Answers, Failure};
-use crate::chunk::rows_for;
-use crate::plan::Columns;
+use crate::answers::Answers;
+use crate::chunk::chunk_rows_for;
+use crate::failure::Failure;
+use crate::plan::{ChangePlan, QueryBatch, TableSchema};
 use crate::request::Batch;
-use crate::statistics::brought;
+use crate::statistics::bounds_of_changes;
 use arrow_schema::SchemaRef;
-use balance::{Balance, Census};
 pub use builder::TableBuilder;
-use gate::{Parts, Sent};
-use gathered::{Failed, Gathered};
+use dispatcher::{PlannedBatch, TableObjects};
 pub use memory::PartitionMemory;
+use rebalance::{ChunkCensus, Rebalance};
+use result_collector::{FailedRequests, ResultCollector};
 use shares::Shares;
-use xtasking::{Handle, Runtime, Sequencing, SpinLatch};
+use xtasking::{
+    Handle, Runtime,
+    primitive::{Sequencing, SpinLatch},
+};
 
-/// A table: rows in memory, in partitions that are scanned side by side.
+/// A table of rows in memory, in partitions that are scanned in parallel.
 ///
-/// Each partition is an [object](xtasking::Object) of the runtime, and a batch is a task on each of them. All batches are
-/// sent by an object of their own, so that they pass over every partition in the same order: each sees all that earlier
-/// ones have changed, and nothing of later ones.
+/// Each partition is an [object](xtasking::Object) of the runtime, and a batch runs a task on each.
+/// Another object dispatches all batches, so that they reach every partition in the same order. A
+/// batch sees all changes of earlier batches, and none of later ones.
 pub struct Table {
-    pub(crate) columns: Columns,
-    parts: Parts,
+    pub(crate) columns: TableSchema,
+    objects: TableObjects,
     chunk_rows: usize,
 }
 
 impl Table {
-    /// An empty table of so many partitions (at least one) with equal shares of the rows, as [`builder`](Self::builder) makes
-    /// it that is told nothing else.
+    /// Creates an empty table with a number of partitions (at least 1) of equal shares, and the
+    /// defaults of the [`builder`](Self::builder).
     ///
     /// # Errors
     ///
-    /// [`Failure::Unsupported`] for a column of a type that a table cannot have.
+    /// [`Failure::Unsupported`] for a column of a type that a table cannot store.
     pub fn new(rt: &Runtime, schema: SchemaRef, partitions: usize) -> Result<Self, Failure> {
         Self::builder(schema).partitions(partitions).build(rt)
     }
 
-    /// A table in the making, of such columns. Whoever knows how large the first cache is says so:
+    /// Returns options for a table with these columns. Set the size of the L1 cache if it is known:
     ///
     /// ```
     /// use std::sync::Arc;
@@ -53,7 +66,7 @@ impl Table {
     ///
     /// let rt = Runtime::builder().workers(2).build()?;
     /// let schema = Arc::new(Schema::new(vec![Field::new("flight", DataType::Int64, false)]));
-    /// let table = Table::builder(schema).first_cache(48 << 10).build(&rt)?;
+    /// let table = Table::builder(schema).l1_cache_bytes(48 << 10).build(&rt)?;
     /// assert_eq!((table.partitions(), table.chunk_rows()), (2, 3072));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -61,83 +74,97 @@ impl Table {
         TableBuilder::new(schema)
     }
 
-    /// How many rows a chunk has for a first cache of so many bytes: a column of it takes half, or as nearly as can be.
-    pub fn chunk_rows_for(first_cache: u64) -> usize {
-        rows_for(first_cache)
+    /// Returns the rows of a chunk for an L1 cache of this size: a column takes half of it, as
+    /// closely as possible.
+    pub fn chunk_rows_for(l1_cache_bytes: u64) -> usize {
+        chunk_rows_for(l1_cache_bytes)
     }
 
-    /// The columns.
+    /// Returns the columns.
     pub fn schema(&self) -> &SchemaRef {
         &self.columns.schema
     }
 
-    /// How many partitions it has.
+    /// Returns the number of partitions.
     pub fn partitions(&self) -> usize {
-        self.parts.partitions.len()
+        self.objects.partitions.len()
     }
 
-    /// How many rows a chunk has at most. All columns of a chunk are scanned while they are in the cache.
+    /// Returns the number of rows of a full chunk. All columns of a chunk are scanned while they
+    /// are in the cache.
     pub fn chunk_rows(&self) -> usize {
         self.chunk_rows
     }
 
-    /// Serves a batch, and waits for its answers. Whoever cannot block awaits what [`send`](Self::send) gives.
+    /// Serves a batch, and blocks until it is answered. To avoid blocking, await the handle of
+    /// [`send`](Self::send).
     ///
     /// # Errors
     ///
-    /// [`Failure::Lost`] if the runtime stops meanwhile, or on a worker of the same runtime. Whether a single request was
-    /// served is among the answers.
+    /// [`Failure::Lost`] if the runtime shuts down, if a partition was lost, or on a worker of the
+    /// same runtime, which must not block. The failures of single requests are among the answers.
     pub fn run(&self, rt: &Runtime, batch: Batch) -> Result<Answers, Failure> {
         self.send(rt, batch).join().map_err(|error| Failure::Lost(error.to_string()))
     }
 
-    /// Sends a batch on its way. Batches of one thread, or of one task, are served in the order in which they were sent.
+    /// Sends a batch without waiting. Batches of one thread, or of one task, are served in the
+    /// order in which they were sent.
     pub fn send(&self, rt: &Runtime, batch: Batch) -> Handle<Answers> {
         let (promise, handle) = rt.promise();
-        self.send_then(rt, batch, |answers| promise.fulfil(answers));
+        self.send_with(rt, batch, |answers| promise.fulfil(answers));
         handle
     }
 
-    /// The same, with what is to be done with the answers, in a task. It is dropped if there are none.
-    pub(crate) fn send_then(&self, rt: &Runtime, batch: Batch, then: impl FnOnce(Answers) + Send + 'static) {
-        let (changes, failed_changes) = split(batch.changes.iter().map(|change| self.columns.plan(change)));
-        let (queries, failed_queries) = self.columns.ask(&batch.queries);
-        let failed = Failed { changes: failed_changes, queries: failed_queries };
-        let gathered = Gathered::new(failed, Box::new(then));
-        // Whoever has found something adds it there and then: a worker that has no part in it may be busy otherwise.
-        let gathered = rt.plain(gathered).pin(SpinLatch).build();
-        let bounds = brought(&changes, &self.columns.kinds);
-        let sent = Sent { changes, queries, bounds, gathered };
-        let partitions = self.parts.partitions.clone();
-        rt.task(self.parts.gate.write()).spawn(move |gate, cx| {
-            gate.pass(cx, move |gate, cx| gate.send(sent, &partitions, cx));
+    /// Sends a batch, and passes its answers to a continuation that runs in a task. The
+    /// continuation is dropped without a call if there are no answers.
+    pub(crate) fn send_with(
+        &self,
+        rt: &Runtime,
+        batch: Batch,
+        on_answers: impl FnOnce(Answers) + Send + 'static,
+    ) {
+        let (changes, failed_changes) =
+            split(batch.changes.iter().map(|change| ChangePlan::new(&self.columns, change)));
+        let (queries, failed_queries) = QueryBatch::new(&self.columns, &batch.queries);
+        let failed = FailedRequests { changes: failed_changes, queries: failed_queries };
+        let collector = ResultCollector::new(failed, Box::new(on_answers));
+        // Not on a worker of its own: the partition that has finished adds its result at once,
+        // while that worker may be in a long task.
+        let collector = rt.plain(collector).pin(SpinLatch).build();
+        let bounds = bounds_of_changes(&changes, &self.columns.kinds);
+        let planned = PlannedBatch { changes, queries, bounds, collector };
+        let partitions = self.objects.partitions.clone();
+        rt.task(self.objects.dispatcher.write()).spawn(move |dispatcher, cx| {
+            dispatcher.run_or_defer(cx, move |dispatcher, cx| dispatcher.send(planned, &partitions, cx));
         });
     }
 
-    /// Gives each partition a share of the rows in proportion to its weight, those that are there and those that will come.
-    /// The handle tells how many rows were moved.
+    /// Sets the partitions' shares of the rows, existing and future, in proportion to weights. The
+    /// handle yields the number of rows moved.
     ///
-    /// That may be done at any time: batches that were sent before are served before, later ones afterwards. Rows go by
-    /// whole chunks. A partition of weight 0 keeps none, and is not asked any more; but all batches pass the first one's worker
-    /// still, which makes their indexes and tells the partitions.
+    /// Rebalancing is possible at any time: earlier batches are served before, later ones
+    /// afterwards. Rows move in whole chunks. A partition of weight 0 keeps none and serves no
+    /// batch. All batches still pass the first partition's worker, which indexes and dispatches
+    /// them.
     ///
     /// # Errors
     ///
-    /// [`Failure::Weights`] if there is not a weight for each partition, if one is negative or no number, or all are 0.
+    /// [`Failure::InvalidWeights`] if the number of weights differs from that of the partitions, if
+    /// a weight is negative or not finite, or if all are 0.
     pub fn balance(&self, rt: &Runtime, weights: &[f64]) -> Result<Handle<u64>, Failure> {
         let shares = Shares::new(weights).filter(|_| weights.len() == self.partitions());
-        let shares = shares.ok_or_else(|| Failure::Weights(weights.to_vec(), self.partitions()))?;
+        let shares = shares.ok_or_else(|| Failure::InvalidWeights(weights.to_vec(), self.partitions()))?;
         let (promise, handle) = rt.promise();
-        let census = rt.plain(Census::new(self.partitions())).pin(Sequencing).build();
-        let balance = Balance { parts: self.parts.clone(), shares, census, promise };
-        rt.task(self.parts.gate.write()).spawn(move |gate, cx| {
-            gate.pass(cx, move |gate, cx| balance.begin(gate, cx));
+        let census = rt.plain(ChunkCensus::new(self.partitions())).pin(Sequencing).build();
+        let rebalance = Rebalance { objects: self.objects.clone(), shares, census, promise };
+        rt.task(self.objects.dispatcher.write()).spawn(move |dispatcher, cx| {
+            dispatcher.run_or_defer(cx, move |dispatcher, cx| rebalance.begin(dispatcher, cx));
         });
         Ok(handle)
     }
 }
 
-/// Those that are right, and the failures of the others with their places.
+/// Separates the results from the failures, which keep their numbers.
 fn split<T>(all: impl Iterator<Item = Result<T, Failure>>) -> (Vec<T>, Vec<(usize, Failure)>) {
     let (mut right, mut failed) = (Vec::new(), Vec::new());
     for (place, one) in all.enumerate() {
@@ -160,18 +187,18 @@ mod tests {
     use std::sync::Arc;
 
     #[test]
-    fn the_gate_is_at_home_with_the_first_partition() {
+    fn the_dispatcher_runs_on_the_first_partitions_worker() {
         let rt = Runtime::builder().workers(3).build().unwrap();
         for _ in 0..3 {
             let table = Table::new(&rt, Arc::new(Schema::empty()), 2).unwrap();
-            let worker = rt.task(table.parts.gate.write()).submit(|_, cx| cx.worker());
+            let worker = rt.task(table.objects.dispatcher.write()).submit(|_, cx| cx.worker());
             assert_eq!(worker.join().unwrap(), 0);
         }
     }
 
-    /// One that was lost while it had no share gets none: what is added goes to the others.
+    /// A partition that was lost while it had no share gets none: the others take the new rows.
     #[test]
-    fn no_row_goes_to_a_partition_that_was_lost() {
+    fn a_lost_partition_gets_no_rows() {
         let rt = Runtime::builder().workers(2).build().unwrap();
         let schema = Arc::new(Schema::new(vec![Field::new("a", DataType::Int64, false)]));
         let table = Table::new(&rt, schema.clone(), 2).unwrap();
@@ -182,16 +209,18 @@ mod tests {
             batch.query(Query::aggregates(Filter::all(), [Aggregate::Count]));
             let answers = table.run(&rt, batch)?;
             let count = answers.rows(0)?.column(0).as_primitive::<Int64Type>().value(0);
-            Ok::<_, Failure>((answers.changed(0)?, count))
+            Ok::<_, Failure>((answers.rows_affected(0)?, count))
         };
         assert_eq!(add(), Ok((10, 10)));
         table.balance(&rt, &[1.0, 0.0]).unwrap().join().unwrap();
-        let lost = rt.task(table.parts.partitions[1].write()).submit(|_, _| panic!("it is lost"));
+        let lost =
+            rt.task(table.objects.partitions[1].write()).submit(|_, _| panic!("the partition is lost"));
         assert!(lost.join().is_err());
         assert!(table.balance(&rt, &[1.0, 1.0]).unwrap().join().is_err());
         assert!(table.memory(&rt).join().is_err());
         assert_eq!(add(), Ok((10, 20)));
-        let lost = rt.task(table.parts.partitions[0].write()).submit(|_, _| panic!("it is lost"));
+        let lost =
+            rt.task(table.objects.partitions[0].write()).submit(|_, _| panic!("the partition is lost"));
         assert!(lost.join().is_err());
         assert!(matches!(add(), Err(Failure::Lost(_))));
     }

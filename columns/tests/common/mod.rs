@@ -1,6 +1,7 @@
-//! Values as arrays of Arrow and back, made without anything that is tested; and random ones.
+//! Conversion between values and Arrow arrays, independent of the code under test, and generators
+//! of random values.
 
-#![allow(dead_code, reason = "each test takes a part of it")]
+#![allow(dead_code, reason = "each test uses some of these items")]
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::*;
@@ -16,7 +17,7 @@ use xtasking_columns::Value;
 
 pub type Row = Vec<Option<Value>>;
 
-/// All types that columns can have.
+/// Returns all types that a column can have.
 pub fn types() -> Vec<DataType> {
     use DataType::*;
     use TimeUnit::*;
@@ -55,8 +56,8 @@ pub fn types() -> Vec<DataType> {
     ]
 }
 
-/// Calls a function for the type that an array of whole numbers has.
-macro_rules! for_whole {
+/// Calls a function with the Arrow type of an array of integers.
+macro_rules! for_integer_type {
     ($data_type:expr, $call:ident($($argument:expr),*)) => {
         match $data_type {
             DataType::Int8 => $call::<Int8Type>($($argument),*),
@@ -74,8 +75,12 @@ macro_rules! for_whole {
             DataType::Time64(TimeUnit::Microsecond) => $call::<Time64MicrosecondType>($($argument),*),
             DataType::Time64(_) => $call::<Time64NanosecondType>($($argument),*),
             DataType::Timestamp(TimeUnit::Second, _) => $call::<TimestampSecondType>($($argument),*),
-            DataType::Timestamp(TimeUnit::Millisecond, _) => $call::<TimestampMillisecondType>($($argument),*),
-            DataType::Timestamp(TimeUnit::Microsecond, _) => $call::<TimestampMicrosecondType>($($argument),*),
+            DataType::Timestamp(TimeUnit::Millisecond, _) => {
+                $call::<TimestampMillisecondType>($($argument),*)
+            }
+            DataType::Timestamp(TimeUnit::Microsecond, _) => {
+                $call::<TimestampMicrosecondType>($($argument),*)
+            }
             DataType::Timestamp(TimeUnit::Nanosecond, _) => $call::<TimestampNanosecondType>($($argument),*),
             DataType::Duration(TimeUnit::Second) => $call::<DurationSecondType>($($argument),*),
             DataType::Duration(TimeUnit::Millisecond) => $call::<DurationMillisecondType>($($argument),*),
@@ -83,13 +88,13 @@ macro_rules! for_whole {
             DataType::Duration(TimeUnit::Nanosecond) => $call::<DurationNanosecondType>($($argument),*),
             DataType::Decimal32(..) => $call::<Decimal32Type>($($argument),*),
             DataType::Decimal64(..) => $call::<Decimal64Type>($($argument),*),
-            other => panic!("{other} is no type of whole numbers"),
+            other => panic!("{other} is not a type of integers"),
         }
     };
 }
 
-/// A whole number, whatever its type.
-pub fn whole(value: &Value) -> Option<i128> {
+/// Returns the integer of a value, regardless of its type.
+pub fn integer(value: &Value) -> Option<i128> {
     match *value {
         Value::Int(value) => Some(value.into()),
         Value::Unsigned(value) => Some(value.into()),
@@ -97,27 +102,28 @@ pub fn whole(value: &Value) -> Option<i128> {
     }
 }
 
-/// Values have an order, those of one column all the more.
+/// Compares two values of one column.
 pub fn compare(a: &Value, b: &Value) -> Ordering {
     match (a, b) {
         (Value::Float(a), Value::Float(b)) => a.total_cmp(b),
         (Value::Bool(a), Value::Bool(b)) => a.cmp(b),
         (Value::Text(a), Value::Text(b)) => a.as_bytes().cmp(b.as_bytes()),
-        _ => whole(a).expect("of one family").cmp(&whole(b).expect("of one family")),
+        _ => integer(a).expect("both are integers").cmp(&integer(b).expect("both are integers")),
     }
 }
 
-fn wholes<T: ArrowPrimitiveType>(values: &[Option<Value>], data_type: &DataType) -> ArrayRef
+fn integers<T: ArrowPrimitiveType>(values: &[Option<Value>], data_type: &DataType) -> ArrayRef
 where
     T::Native: TryFrom<i128>,
 {
-    let native =
-        |value: &Value| whole(value).and_then(|whole| T::Native::try_from(whole).ok()).expect("it fits");
+    let native = |value: &Value| {
+        integer(value).and_then(|integer| T::Native::try_from(integer).ok()).expect("the value fits its type")
+    };
     let array = PrimitiveArray::<T>::from_iter(values.iter().map(|value| value.as_ref().map(native)));
     Arc::new(array.with_data_type(data_type.clone()))
 }
 
-/// An array of these values, which are of that type.
+/// Builds an array of values of this type.
 pub fn array(data_type: &DataType, values: &[Option<Value>]) -> ArrayRef {
     let bools = || values.iter().map(|value| value.as_ref().map(|value| *value == Value::Bool(true)));
     let floats = || {
@@ -141,17 +147,17 @@ pub fn array(data_type: &DataType, values: &[Option<Value>]) -> ArrayRef {
         DataType::Utf8 => Arc::new(texts().collect::<StringArray>()),
         DataType::LargeUtf8 => Arc::new(texts().collect::<LargeStringArray>()),
         DataType::Utf8View => Arc::new(texts().collect::<StringViewArray>()),
-        _ => for_whole!(data_type, wholes(values, data_type)),
+        _ => for_integer_type!(data_type, integers(values, data_type)),
     }
 }
 
-/// Rows of columns of these types and names.
+/// Builds rows of a schema.
 pub fn batch(schema: &Schema, rows: &[Row]) -> RecordBatch {
     let columns = schema.fields().iter().enumerate().map(|(index, field)| {
         let values: Vec<_> = rows.iter().map(|row| row[index].clone()).collect();
         array(field.data_type(), &values)
     });
-    RecordBatch::try_new(Arc::new(schema.clone()), columns.collect()).expect("columns of the schema")
+    RecordBatch::try_new(Arc::new(schema.clone()), columns.collect()).expect("the columns match the schema")
 }
 
 fn back<T: ArrowPrimitiveType>(array: &dyn Array, row: usize) -> Value
@@ -165,7 +171,7 @@ where
     }
 }
 
-/// What an array has in a row.
+/// Returns the value of a row in an array.
 pub fn value_of(array: &dyn Array, row: usize) -> Option<Value> {
     array.is_valid(row).then(|| match array.data_type() {
         DataType::Boolean => Value::Bool(array.as_boolean().value(row)),
@@ -174,24 +180,24 @@ pub fn value_of(array: &dyn Array, row: usize) -> Option<Value> {
         DataType::Utf8 => array.as_string::<i32>().value(row).into(),
         DataType::LargeUtf8 => array.as_string::<i64>().value(row).into(),
         DataType::Utf8View => array.as_string_view().value(row).into(),
-        data_type => for_whole!(data_type, back(array, row)),
+        data_type => for_integer_type!(data_type, back(array, row)),
     })
 }
 
-/// All rows.
+/// Returns all rows.
 pub fn rows_of(batch: RecordBatch) -> Vec<Row> {
     let row = |row| batch.columns().iter().map(|array| value_of(array, row)).collect();
     (0..batch.num_rows()).map(row).collect()
 }
 
-/// Rows as texts in order: as their order is not told.
+/// Formats and sorts rows, whose order is unspecified.
 pub fn sorted(rows: Vec<Row>) -> Vec<String> {
     let mut rows: Vec<_> = rows.iter().map(|row| format!("{row:?}")).collect();
     rows.sort();
     rows
 }
 
-/// The least and the greatest number that a type holds.
+/// Returns the least and the greatest number of a type.
 fn ends(data_type: &DataType) -> (i128, i128) {
     fn of<T: ArrowPrimitiveType>() -> (i128, i128)
     where
@@ -201,14 +207,14 @@ fn ends(data_type: &DataType) -> (i128, i128) {
     }
     match data_type {
         DataType::Decimal32(digits, _) | DataType::Decimal64(digits, _) => {
-            let most = 10i128.pow((*digits).into()) - 1;
-            (-most, most)
+            let max_columns = 10i128.pow((*digits).into()) - 1;
+            (-max_columns, max_columns)
         }
-        _ => for_whole!(data_type, of()),
+        _ => for_integer_type!(data_type, of()),
     }
 }
 
-/// Texts that begin alike, end in zeros, or have letters of several bytes.
+/// Generates texts with common prefixes, trailing zeros, and characters of several bytes.
 fn text() -> BoxedStrategy<Value> {
     const SOME: [&str; 12] = [
         "",
@@ -229,7 +235,7 @@ fn text() -> BoxedStrategy<Value> {
         .boxed()
 }
 
-/// A few different values of a type, so that many are equal, and the ends of what there is.
+/// Generates a few values of a type, so that many are equal, and the extremes.
 pub fn value(data_type: &DataType) -> BoxedStrategy<Value> {
     match data_type {
         DataType::Boolean => any::<bool>().prop_map(Value::Bool).boxed(),
@@ -256,8 +262,8 @@ pub fn value(data_type: &DataType) -> BoxedStrategy<Value> {
     }
 }
 
-/// A value that a column may be compared with: whole numbers are of any type.
-pub fn asked(data_type: &DataType) -> BoxedStrategy<Value> {
+/// Generates a value to compare a column with. Integers may have any type.
+pub fn comparand(data_type: &DataType) -> BoxedStrategy<Value> {
     let others =
         [Value::Int(300), Value::Int(-300), Value::Int(2), Value::Unsigned(2), Value::Unsigned(u64::MAX)];
     let of_type = value(data_type);
@@ -268,18 +274,18 @@ pub fn asked(data_type: &DataType) -> BoxedStrategy<Value> {
     }
 }
 
-/// A schema of some columns, named `c0` and so on.
-pub fn schema(types: Vec<DataType>, most: usize) -> BoxedStrategy<Schema> {
+/// Generates a schema of columns named `c0` and so on.
+pub fn schema(types: Vec<DataType>, max_columns: usize) -> BoxedStrategy<Schema> {
     let field = |(index, (data_type, nullable)): (usize, (DataType, bool))| {
         Field::new(format!("c{index}"), data_type, nullable)
     };
-    let columns = prop::collection::vec((prop::sample::select(types), any::<bool>()), 1..=most);
+    let columns = prop::collection::vec((prop::sample::select(types), any::<bool>()), 1..=max_columns);
     columns
         .prop_map(move |columns| Schema::new(columns.into_iter().enumerate().map(field).collect::<Vec<_>>()))
         .boxed()
 }
 
-/// What a row may have in a column.
+/// Generates a value of a column, or null.
 pub fn cell(field: &Field) -> BoxedStrategy<Option<Value>> {
     let nulls = u32::from(field.is_nullable());
     prop_oneof![4 => value(field.data_type()).prop_map(Some), nulls => Just(None)].boxed()

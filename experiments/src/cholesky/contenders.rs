@@ -1,76 +1,83 @@
-//! Who takes part. All use the same kernels; what differs is who says what may run when.
+//! The contenders. All use the same kernels; they differ in how dependencies between tasks are
+//! expressed.
 
+use super::factor;
 use super::flow;
-use super::kernels::{divide, factorise, subtract_product};
-use super::tiles::{Lower, Tile};
-use crate::failure::Failure;
-use crate::lineup::{Outside, cannot_start, start_own, start_rayon};
-use crate::outside::{self, Contender, Contender::Here};
-use crate::pools::factor;
+use crate::matrix::kernels::{divide, factorise, subtract_product};
+use crate::matrix::tiles::{Lower, Tile};
 use rayon::prelude::*;
 use std::mem::take;
-use xtasking::{Context, Handle, Object, Pool, Runtime, Sequencing, Shared};
+use xtasking::{Context, Handle, Object, QueuePolicy, Runtime, Shared, primitive::Sequencing};
+use xtasking_harness::failure::Failure;
+use xtasking_harness::lineup::{Outside, cannot_start, start_own, start_rayon};
+use xtasking_harness::outside::{self, Contender, Contender::Here};
 
-/// Takes a matrix apart. A program makes its own matrix, from the order, the tiles' and the seed, and multiplies the result
-/// out: what it hands over is the greatest number by which that differs.
+/// A function that factorises a matrix. A program generates the matrix itself, from its order, the
+/// tiles' order and the seed; it multiplies out the factor, and returns the largest error.
 pub(super) type Factoriser = Contender<Box<dyn Fn(Lower) -> Lower>>;
 
-pub(super) type Entry = crate::lineup::Entry<Factoriser>;
+pub(super) type Entry = xtasking_harness::lineup::Entry<Factoriser>;
 
-/// All contenders. The first always takes part, and ratios are those to it.
+/// All contenders. The first always runs, and ratios are relative to it.
 pub(super) static ALL: &[Entry] = &[
     Entry {
         name: "xtasking",
-        about: "a task for each step, annotated with its tiles, in the order of the sequential program",
+        about: "XTasking, a task for each step, annotated with its tiles and spawned in sequential order",
         is_parallel: true,
         start: tasks,
         more: (),
     },
     Entry {
         name: "xtasking-flow",
-        about: "a task for each step at its tile, spawned when the other tiles it needs are finished",
+        about: "XTasking, dataflow: a task for each step, spawned when the tiles it reads are finished",
         is_parallel: true,
         start: flow,
         more: (),
     },
     Entry {
         name: "xtasking-joins",
-        about: "column by column, each step over all tiles at once, by joins of this runtime",
+        about: "XTasking, fork-join: parallel loops over the tiles of each column",
         is_parallel: true,
         start: joins,
         more: (),
     },
     Entry {
         name: "xtasking-graph",
-        about: "a task for each step, spawned by the last that it waits for, which is counted by hand; on a pool that steals",
+        about: "XTasking, work stealing: the last predecessor of a step spawns it, by explicit counters",
         is_parallel: true,
         start: graph,
         more: (),
     },
-    Entry { name: "plain", about: "the sequential program", is_parallel: false, start: plain, more: () },
+    Entry {
+        name: "plain",
+        about: "the sequential program, in Rust",
+        is_parallel: false,
+        start: plain,
+        more: (),
+    },
     Entry {
         name: "rayon",
-        about: "column by column, each step over all tiles at once, by rayon",
+        about: "rayon, parallel loops over the tiles of each column",
         is_parallel: true,
         start: rayon,
         more: (),
     },
     Entry {
         name: "rayon-graph",
-        about: "as xtasking-graph, by rayon",
+        about: "rayon, the last predecessor of a step spawns it, by explicit counters",
         is_parallel: true,
         start: rayon_graph,
         more: (),
     },
 ];
 
-/// Those that need more than Rust. They have the same kernels, written in C++.
+/// Peers that are separate programs. They have the same kernels, written in C++.
 pub(super) static OUTSIDE: &[Outside<Factoriser>] = &[
     Outside {
         program: "openmp",
         entry: Entry {
             name: "plain-cpp",
-            about: "the sequential program, as the C++ compiler builds it",
+            about: "the sequential program, in C++",
             is_parallel: false,
             start: |workers| outside::start("openmp", "cholesky-plain", workers),
             more: (),
@@ -80,7 +87,7 @@ pub(super) static OUTSIDE: &[Outside<Factoriser>] = &[
         program: "openmp",
         entry: Entry {
             name: "openmp",
-            about: "a task of OpenMP for each step, which depends on its tiles",
+            about: "OpenMP, a task for each step, with dependences on its tiles",
             is_parallel: true,
             start: |workers| outside::start("openmp", "cholesky", workers),
             more: (),
@@ -90,7 +97,7 @@ pub(super) static OUTSIDE: &[Outside<Factoriser>] = &[
         program: "tbb",
         entry: Entry {
             name: "tbb",
-            about: "a task of oneTBB for each step, spawned by the last that it waits for; counted by hand",
+            about: "oneTBB, the last predecessor of a step spawns it, by explicit counters",
             is_parallel: true,
             start: |workers| outside::start("tbb", "cholesky", workers),
             more: (),
@@ -100,7 +107,7 @@ pub(super) static OUTSIDE: &[Outside<Factoriser>] = &[
         program: "tbb",
         entry: Entry {
             name: "tbb-graph",
-            about: "a node of oneTBB's flow graph for each step",
+            about: "oneTBB, a flow graph node for each step",
             is_parallel: true,
             start: |workers| outside::start("tbb", "cholesky-graph", workers),
             more: (),
@@ -138,12 +145,12 @@ fn tasks(workers: usize) -> Result<Factoriser, Failure> {
         let spawned = rt.task(()).submit(move |(), cx| spawn_all(cx, &rows)).join();
         let joined = |row: Vec<Handle<Tile>>| row.into_iter().map(Handle::join).collect::<Result<_, _>>();
         let rows = spawned.and_then(|rows| rows.into_iter().map(joined).collect());
-        Lower { rows: rows.expect("no kernel panics, and there is memory") }
+        Lower { rows: rows.expect("no kernel panics") }
     })))
 }
 
-/// Spawns all tasks in the order of the sequential program. They run in that order at each tile; what has no tile in common
-/// runs side by side. The handles are for what becomes of the tiles.
+/// Spawns all tasks in the order of the sequential program. Tasks on the same tile run in this
+/// order; others run in parallel. Returns the handles of the finished tiles.
 fn spawn_all(cx: &mut Context, rows: &[Vec<Object<Shared<Tile>>>]) -> Vec<Vec<Handle<Tile>>> {
     for k in 0..rows.len() {
         let factor = &rows[k][k];
@@ -161,20 +168,19 @@ fn spawn_all(cx: &mut Context, rows: &[Vec<Object<Shared<Tile>>>]) -> Vec<Vec<Ha
                 .spawn(|(tile, left), _| subtract_product(tile, left, left));
         }
     }
-    // In line behind all that is done to a tile.
-    let mut taken = |tile: &Object<Shared<Tile>>| cx.task((tile.write(),)).submit(|(tile,), _| take(tile));
-    rows.iter().map(|row| row.iter().map(&mut taken).collect()).collect()
+    // Queued after all other tasks on a tile.
+    let mut take_tile =
+        |tile: &Object<Shared<Tile>>| cx.task((tile.write(),)).submit(|(tile,), _| take(tile));
+    rows.iter().map(|row| row.iter().map(&mut take_tile).collect()).collect()
 }
 
 fn flow(workers: usize) -> Result<Factoriser, Failure> {
     let rt = start_own(workers)?;
-    Ok(Here(Box::new(move |matrix| {
-        flow::factor(&rt, matrix).expect("no kernel panics, and there is memory")
-    })))
+    Ok(Here(Box::new(move |matrix| flow::factor(&rt, matrix).expect("no kernel panics"))))
 }
 
 fn graph(workers: usize) -> Result<Factoriser, Failure> {
-    let rt = Runtime::builder().workers(workers).pool(Pool::WorkStealing).build();
+    let rt = Runtime::builder().workers(workers).pool(QueuePolicy::WorkStealing).build();
     let rt = rt.map_err(|error| cannot_start("xtasking", workers, &error))?;
     Ok(Here(Box::new(move |matrix| factor::on_own(&rt, matrix))))
 }
@@ -184,10 +190,11 @@ fn rayon_graph(workers: usize) -> Result<Factoriser, Failure> {
     Ok(Here(Box::new(move |matrix| factor::on_rayon(&pool, matrix))))
 }
 
-/// A tile that is to be updated, and where it is below the panel.
+/// A tile to update, with its row and column relative to the panel.
 type Update<'a> = (&'a mut Tile, usize, usize);
 
-/// Column by column: takes the panel below a factor out, works on it and then on all that is right of it.
+/// Factorises column by column (right-looking): `on_panel` divides the tiles below the diagonal,
+/// then `on_rest` updates all tiles to their right.
 fn by_columns(
     mut matrix: Lower,
     on_panel: impl Fn(&mut [Tile], &Tile),
@@ -246,7 +253,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_of_them_take_a_matrix_apart() {
+    fn all_contenders_factorise_correctly() {
         for (order, tile) in [(8, 8), (24, 8), (60, 5)] {
             let matrix = Lower::random(order, tile, 7);
             for entry in ALL {
@@ -263,9 +270,11 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_factor_is_noticed() {
+    fn a_wrong_factor_is_found() {
         let matrix = Lower::random(24, 8, 7);
-        let Here(factoriser) = (ALL[0].start)(1).unwrap() else { panic!("it is a program") };
+        let Here(factoriser) = (ALL[0].start)(1).unwrap() else {
+            panic!("the first contender is a function")
+        };
         let mut factor = factoriser(matrix.clone());
         factor.rows[2][1][5] += 1e-9;
         assert!(factor.check(&matrix).is_err());

@@ -1,18 +1,19 @@
-//! The options, checked and completed, and what one turn is.
+//! The experiment: options checked and completed, turns and conclusion.
 
-use super::Options;
+use super::CholeskyOptions;
 use super::contenders::{self, Entry, Factoriser};
-use super::tiles::{Lower, bound};
-use crate::failure::Failure;
-use crate::lineup::Lineup;
-use crate::outside::Contender;
-use crate::progress::Progress;
-use crate::report::{Measurement, Parameters};
-use crate::ycsb::plan::Wrong;
-use std::thread;
-use std::time::{Duration, Instant};
+use crate::matrix::tiles::{Lower, bound};
+use std::ops::RangeInclusive;
+use std::time::Instant;
+use xtasking_harness::common::check_range;
+use xtasking_harness::experiment::Outline;
+use xtasking_harness::failure::{Failure, Wrong};
+use xtasking_harness::lineup::{Lineup, settle};
+use xtasking_harness::outside::Contender;
+use xtasking_harness::progress::Progress;
+use xtasking_harness::report::{Measurement, Parameters};
 
-/// An experiment that can be run.
+/// An experiment whose options have been checked and completed.
 pub(super) struct Experiment {
     order: usize,
     tiles: Vec<usize>,
@@ -20,35 +21,34 @@ pub(super) struct Experiment {
     seed: u64,
 }
 
-/// A matrix of this order and its result take 4 GiB.
-const GREATEST: usize = 16_384;
-/// So many rows of tiles are 30 million tasks.
-const MOST_ROWS: usize = 512;
+/// The orders of a matrix. The largest one and its factor take 4 GiB.
+const ORDERS: RangeInclusive<usize> = 1..=16_384;
+/// The maximum number of rows of tiles, which makes 22 million tasks.
+const MAX_TILE_ROWS: usize = 512;
 
 const UNIT: &str = "ms";
 
-/// Checks by how much the product of a program's factor differs; it says a great number where there is none.
-fn check_residual(off: f64, order: usize) -> Result<(), Wrong> {
+/// Checks the largest error that a program has found in its product.
+fn check_residual(error: f64, order: usize) -> Result<(), Wrong> {
     let bound = bound(order);
-    if off > bound {
-        return Err(Wrong::new(format!("the product differs by {off}; rounding explains {bound}")));
+    if error > bound {
+        return Err(Wrong::new(format!("the product differs by {error}; rounding explains {bound}")));
     }
     Ok(())
 }
 
 impl Experiment {
     /// Checks and completes the options.
-    pub(super) fn new(options: &Options) -> Result<Self, Failure> {
+    pub(super) fn new(options: &CholeskyOptions) -> Result<Self, Failure> {
         let common = &options.common;
         let order = options.order.unwrap_or(if common.quick { 256 } else { 1024 });
-        if !(1..=GREATEST).contains(&order) {
-            return Err(Failure::Usage(format!("--order is {order}; choose 1 to {GREATEST}")));
-        }
+        check_range("--order", order, &ORDERS, "")?;
         let tiles = options.tiles.clone().unwrap_or_else(|| vec![128, 64, 32, 16]);
         for &tile in &tiles {
-            if tile == 0 || !order.is_multiple_of(tile) || order / tile > MOST_ROWS {
+            if tile == 0 || !order.is_multiple_of(tile) || order / tile > MAX_TILE_ROWS {
                 let text = format!(
-                    "--tiles: {tile} does not do; choose divisors of {order} that make at most {MOST_ROWS} rows"
+                    "--tiles: {tile} is not possible; choose divisors of {order} that give at most \
+                    {MAX_TILE_ROWS} rows of tiles"
                 );
                 return Err(Failure::Usage(text));
             }
@@ -61,14 +61,13 @@ impl Experiment {
         })
     }
 
-    /// One turn: milliseconds.
+    /// Runs one turn, and returns milliseconds.
     fn once(&self, tile: usize, entry: &Entry, workers: usize, context: &str) -> Result<f64, Failure> {
         let (time, checked) = match (entry.start)(workers)? {
             Contender::Here(run) => {
                 let matrix = Lower::random(self.order, tile, self.seed);
                 let input = matrix.clone();
-                // Threads start; idle ones fall asleep.
-                thread::sleep(Duration::from_millis(2));
+                settle();
                 let began = Instant::now();
                 let factor = run(input);
                 (began.elapsed(), factor.check(&matrix))
@@ -83,8 +82,10 @@ impl Experiment {
     }
 }
 
-impl crate::experiment::Experiment for Experiment {
+impl xtasking_harness::experiment::Experiment for Experiment {
     const NAME: &'static str = "cholesky";
+    const TITLE: &'static str =
+        "Each runtime takes this many milliseconds to factorise a matrix by tiles: less is better.";
 
     fn describe(&self) -> String {
         let tiles = self.tiles.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
@@ -92,17 +93,13 @@ impl crate::experiment::Experiment for Experiment {
         format!("cholesky of order {order} · tiles {tiles} · seed {seed}\n{}", self.lineup.describe())
     }
 
-    fn parameters(&self) -> Parameters {
+    fn outline(&self) -> Outline {
         let mut parameters = Parameters::default();
         parameters.add("order", self.order);
         parameters.add("tiles", self.tiles.clone());
         self.lineup.add_to(&mut parameters);
         parameters.add("seed", self.seed);
-        parameters
-    }
-
-    fn steps(&self) -> u64 {
-        self.lineup.steps(self.tiles.len())
+        self.lineup.outline(parameters, self.tiles.len())
     }
 
     fn measure(&self, progress: &Progress) -> Result<Vec<Measurement>, Failure> {
@@ -111,10 +108,6 @@ impl crate::experiment::Experiment for Experiment {
             self.once(self.tiles[case], entry, workers, context)
         };
         self.lineup.measure(progress, UNIT, &cases, once)
-    }
-
-    fn notes(&self) -> Vec<String> {
-        Vec::new()
     }
 
     fn conclusion(&self) -> Result<String, Failure> {

@@ -1,80 +1,83 @@
-//! A matrix taken apart by tasks that each touch one object: who has what others need sends it to them.
+//! Factorisation as dataflow: every task accesses one object, and sends results to the objects that
+//! need them.
 //!
-//! A tile takes in products of finished tiles, in whatever order they come, and its column's factor; when it has all, it
-//! is finished itself, and goes to its column's panel. The panel pairs it with each tile that is there already: these two
-//! are what one tile to the right waits for.
+//! A tile subtracts products of finished tiles, in any order, and receives its column's factor.
+//! When it has received all, it is finished, and its task sends it to the panel of its column. The
+//! panel pairs it with each tile that arrived before: a tile further right waits for the product of
+//! these two.
 
-use super::kernels::{divide, factorise, subtract_product};
-use super::tiles::{Lower, Tile};
+use crate::matrix::kernels::{divide, factorise, subtract_product};
+use crate::matrix::tiles::{Lower, Tile};
 use std::mem::take;
 use std::sync::Arc;
 use xtasking::{Context, JoinError, Object, Plain, Priority, Promise, Runtime};
 
-/// A tile that nobody changes any more.
-type Finished = Arc<Tile>;
-type Places = Arc<Vec<Vec<Object<Plain<Place>>>>>;
+/// A finished tile, which does not change any more.
+type FinishedTile = Arc<Tile>;
+/// The objects of all tiles, by row.
+type TileObjects = Arc<Vec<Vec<Object<Plain<PendingTile>>>>>;
 
-/// A tile until it is finished.
-struct Place {
+/// A tile that is not finished yet.
+struct PendingTile {
     row: usize,
     tile: Tile,
-    /// How many products, and the factor if it is below the diagonal, have not come yet.
+    /// Inputs still to come: products, and the factor if the tile is below the diagonal.
     missing: usize,
-    factor: Option<Finished>,
+    factor: Option<FinishedTile>,
     panel: Object<Plain<Panel>>,
 }
 
-/// What is finished of a column, by row, its factor first.
+/// The finished tiles of a column with their rows, the factor first.
 struct Panel {
     column: usize,
-    finished: Vec<(usize, Finished)>,
-    /// Dropped when the column is complete: each of them has its panel.
-    places: Option<Places>,
+    finished: Vec<(usize, FinishedTile)>,
+    /// `None` once the column is complete, as tiles refer to their panels.
+    tiles: Option<TileObjects>,
     result: Object<Plain<Columns>>,
 }
 
-/// The columns that are complete.
+/// The complete columns.
 struct Columns {
-    complete: Vec<Vec<(usize, Finished)>>,
+    complete: Vec<Vec<(usize, FinishedTile)>>,
     missing: usize,
     promise: Option<Promise<Lower>>,
 }
 
-/// Takes a matrix apart.
+/// Factorises a matrix.
 pub(super) fn factor(rt: &Runtime, matrix: Lower) -> Result<Lower, JoinError> {
     let count = matrix.count();
     let (promise, handle) = rt.promise();
     let columns = Columns { complete: vec![Vec::new(); count], missing: count, promise: Some(promise) };
     let result = rt.plain(columns).build();
-    let panel = |column| Panel { column, finished: Vec::new(), places: None, result: result.clone() };
+    let panel = |column| Panel { column, finished: Vec::new(), tiles: None, result: result.clone() };
     let panels: Vec<Object<Plain<Panel>>> =
         (0..count).map(|column| rt.plain(panel(column)).build()).collect();
-    let place = |row, (column, tile): (usize, Tile)| {
+    let pending_tile = |row, (column, tile): (usize, Tile)| {
         let missing = column + usize::from(column < row);
-        rt.plain(Place { row, tile, missing, factor: None, panel: panels[column].clone() }).build()
+        rt.plain(PendingTile { row, tile, missing, factor: None, panel: panels[column].clone() }).build()
     };
     let row = |(row, tiles): (usize, Vec<Tile>)| {
-        tiles.into_iter().enumerate().map(|tile| place(row, tile)).collect()
+        tiles.into_iter().enumerate().map(|tile| pending_tile(row, tile)).collect()
     };
-    let places: Places = Arc::new(matrix.rows.into_iter().enumerate().map(row).collect());
-    // Before the first of them is finished.
+    let tiles: TileObjects = Arc::new(matrix.rows.into_iter().enumerate().map(row).collect());
+    // All panels get the tiles before the first tile is finished.
     let group = rt.group();
     for panel in &panels {
-        let places = places.clone();
-        rt.task(panel.write()).of(&group).spawn(|panel, _| panel.places = Some(places));
+        let tiles = tiles.clone();
+        rt.task(panel.write()).of(&group).spawn(|panel, _| panel.tiles = Some(tiles));
     }
     group.wait()?;
-    rt.task(places[0][0].write()).spawn(|first, cx| first.finish(cx));
+    rt.task(tiles[0][0].write()).spawn(|first, cx| first.finish(cx));
     handle.join()
 }
 
-impl Place {
+impl PendingTile {
     fn subtract(&mut self, left: &Tile, right: &Tile, cx: &mut Context) {
         subtract_product(&mut self.tile, left, right);
-        self.has_come(cx);
+        self.receive_input(cx);
     }
 
-    fn has_come(&mut self, cx: &mut Context) {
+    fn receive_input(&mut self, cx: &mut Context) {
         self.missing -= 1;
         if self.missing == 0 {
             self.finish(cx);
@@ -87,46 +90,46 @@ impl Place {
             None => factorise(&mut self.tile),
         }
         let (row, tile) = (self.row, Arc::new(take(&mut self.tile)));
-        // Others wait for it.
+        // High priority, because other tasks wait for it.
         cx.task(self.panel.write())
             .priority(Priority::High)
-            .spawn(move |panel, cx| panel.take_in(row, tile, cx));
+            .spawn(move |panel, cx| panel.receive(row, tile, cx));
     }
 }
 
 impl Panel {
-    fn take_in(&mut self, row: usize, tile: Finished, cx: &mut Context) {
-        let places = self.places.as_ref().expect("it is there as long as there are tiles to come");
+    fn receive(&mut self, row: usize, tile: FinishedTile, cx: &mut Context) {
+        let tiles = self.tiles.as_ref().expect("the panel has them until its last tile");
         if row == self.column {
-            for place in &places[row + 1..] {
+            for target in &tiles[row + 1..] {
                 let factor = tile.clone();
-                cx.task(place[row].write()).spawn(|place, cx| {
-                    place.factor = Some(factor);
-                    place.has_come(cx);
+                cx.task(target[row].write()).spawn(|target, cx| {
+                    target.factor = Some(factor);
+                    target.receive_input(cx);
                 });
             }
         } else {
             let itself = (row, tile.clone());
-            // All but the factor.
+            // Skips the factor.
             for (other, with) in self.finished.iter().skip(1).chain([&itself]) {
                 let (left, right) = if row > *other { (&tile, with) } else { (with, &tile) };
                 let (left, right) = (left.clone(), right.clone());
-                let place = &places[row.max(*other)][row.min(*other)];
-                cx.task(place.write()).spawn(move |place, cx| place.subtract(&left, &right, cx));
+                let target = &tiles[row.max(*other)][row.min(*other)];
+                cx.task(target.write()).spawn(move |target, cx| target.subtract(&left, &right, cx));
             }
         }
-        let last = self.column + self.finished.len() + 1 == places.len();
+        let last = self.column + self.finished.len() + 1 == tiles.len();
         self.finished.push((row, tile));
         if last {
-            self.places = None;
+            self.tiles = None;
             let (column, finished) = (self.column, take(&mut self.finished));
-            cx.task(self.result.write()).spawn(move |result, _| result.take_in(column, finished));
+            cx.task(self.result.write()).spawn(move |result, _| result.receive(column, finished));
         }
     }
 }
 
 impl Columns {
-    fn take_in(&mut self, column: usize, finished: Vec<(usize, Finished)>) {
+    fn receive(&mut self, column: usize, finished: Vec<(usize, FinishedTile)>) {
         self.complete[column] = finished;
         self.missing -= 1;
         if self.missing > 0 {
@@ -134,7 +137,7 @@ impl Columns {
         }
         let mut rows = vec![Vec::new(); self.complete.len()];
         for (row, tile) in take(&mut self.complete).into_iter().flatten() {
-            // The last to have used it may not have let go of it yet.
+            // Clones if the last task that read the tile still holds a reference.
             rows[row].push(Arc::unwrap_or_clone(tile));
         }
         if let Some(promise) = self.promise.take() {

@@ -1,23 +1,23 @@
 //! The command line of the experiment.
 
 use super::contenders;
-use crate::cli::Common;
-use crate::lineup::help;
 use clap::Args;
+use xtasking_harness::common::Common;
+use xtasking_harness::lineup::help;
 
-/// A matrix taken apart by tasks on its tiles, in milliseconds: what many short tasks that depend on each other cost.
+/// Tasks with dependencies: Cholesky factorisation of a matrix by tiles, in milliseconds
 #[derive(Clone, Debug, Args)]
 #[command(after_help = help(contenders::ALL, contenders::OUTSIDE))]
-pub struct Options {
-    /// Rows and columns of the matrix, a multiple of all tiles' [default: 1024; with --quick, 256]
+pub struct CholeskyOptions {
+    /// Order of the matrix, a multiple of the order of all tiles [default: 1024; with --quick, 256]
     #[arg(long, value_name = "N")]
     pub order: Option<usize>,
 
-    /// Rows and columns of the tiles [default: 128,64,32,16]
+    /// Orders of the tiles, each measured as a case [default: 128,64,32,16]
     #[arg(long, value_name = "N,…", value_delimiter = ',')]
     pub tiles: Option<Vec<usize>>,
 
-    /// What all experiments share.
+    /// Options that all experiments share.
     #[command(flatten)]
     pub common: Common,
 }

@@ -1,8 +1,6 @@
-//! Who takes part: this runtime, the plain function, and those who fork otherwise, written as their users would.
+//! The contenders: this runtime, the sequential function, and other libraries, in the idiomatic
+//! style of each.
 
-use crate::failure::Failure;
-use crate::lineup::{Outside, start_own, start_rayon, start_tokio};
-use crate::outside::{self, Contender, Contender::Here};
 use std::hint::black_box;
 use std::iter;
 use std::num::NonZero;
@@ -10,77 +8,86 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
 use xtasking::Fork;
+use xtasking_harness::failure::Failure;
+use xtasking_harness::lineup::{Outside, start_own, start_rayon, start_tokio};
+use xtasking_harness::outside::{self, Contender, Contender::Here};
 
-/// Computes Fibonacci numbers.
+/// A function that computes Fibonacci numbers.
 pub(super) type Fibonacci = Contender<Box<dyn Fn(u32) -> u64>>;
 
-/// How much smaller a contender's number is, because a fork costs it so much more.
-pub(super) struct Less(pub(super) u32);
+/// The amount by which a contender's Fibonacci number is smaller, because its forks are expensive.
+pub(super) struct NumberReduction(pub(super) u32);
 
-pub(super) type Entry = crate::lineup::Entry<Fibonacci, Less>;
+pub(super) type Entry = xtasking_harness::lineup::Entry<Fibonacci, NumberReduction>;
 
-/// All contenders. The first always takes part, and ratios are those to it.
+/// All contenders. The first always runs, and ratios are relative to it.
 pub(super) static ALL: &[Entry] = &[
     Entry {
         name: "xtasking",
-        about: "lazy joins of this runtime",
-        more: Less(0),
+        about: "XTasking, fork-join with lazy task creation",
+        more: NumberReduction(0),
         is_parallel: true,
         start: xtasking,
     },
     Entry {
         name: "plain",
-        about: "the function alone, without a fork",
-        more: Less(0),
+        about: "the sequential function, without forks",
+        more: NumberReduction(0),
         is_parallel: false,
         start: plain,
     },
     Entry {
         name: "by-hand",
-        about: "the function alone, on parts that a thread for each worker takes: what the cores have to give",
-        more: Less(0),
+        about: "the sequential function on subtrees that threads share: the limit that the cores set",
+        more: NumberReduction(0),
         is_parallel: true,
         start: by_hand,
     },
-    Entry { name: "chili", about: "joins by heartbeat", more: Less(0), is_parallel: true, start: chili },
+    Entry {
+        name: "chili",
+        about: "chili, fork-join with heartbeat scheduling",
+        more: NumberReduction(0),
+        is_parallel: true,
+        start: chili,
+    },
     Entry {
         name: "rayon",
-        about: "joins of a pool that steals",
-        more: Less(0),
+        about: "rayon, join in a work-stealing pool",
+        more: NumberReduction(0),
         is_parallel: true,
         start: rayon,
     },
     Entry {
         name: "rayon-scope",
-        about: "a scope and a spawn for each join",
-        more: Less(6),
+        about: "rayon, a scope and a spawn for each join",
+        more: NumberReduction(6),
         is_parallel: true,
         start: rayon_scope,
     },
     Entry {
         name: "tokio",
-        about: "a spawned future for each join",
-        more: Less(8),
+        about: "tokio, a spawned future for each join",
+        more: NumberReduction(8),
         is_parallel: true,
         start: tokio,
     },
     Entry {
         name: "threads",
-        about: "a thread for each join",
-        more: Less(20),
+        about: "the standard library, a scoped thread for each join",
+        more: NumberReduction(20),
         is_parallel: false,
         start: threads,
     },
 ];
 
-/// Those that need more than Rust.
-pub(super) static OUTSIDE: &[Outside<Fibonacci, Less>] = &[
+/// Peers that are separate programs.
+pub(super) static OUTSIDE: &[Outside<Fibonacci, NumberReduction>] = &[
     Outside {
         program: "tbb",
         entry: Entry {
             name: "tbb",
-            about: "parallel_invoke of oneTBB",
-            more: Less(0),
+            about: "oneTBB, parallel_invoke",
+            more: NumberReduction(0),
             is_parallel: true,
             start: |workers| outside::start("tbb", "fib", workers),
         },
@@ -89,8 +96,8 @@ pub(super) static OUTSIDE: &[Outside<Fibonacci, Less>] = &[
         program: "tbb",
         entry: Entry {
             name: "tbb-group",
-            about: "a task_group of oneTBB for each join",
-            more: Less(0),
+            about: "oneTBB, a task_group for each join",
+            more: NumberReduction(0),
             is_parallel: true,
             start: |workers| outside::start("tbb", "fib-group", workers),
         },
@@ -99,8 +106,8 @@ pub(super) static OUTSIDE: &[Outside<Fibonacci, Less>] = &[
         program: "openmp",
         entry: Entry {
             name: "openmp",
-            about: "a task of OpenMP for each join",
-            more: Less(6),
+            about: "OpenMP, a task for each join",
+            more: NumberReduction(6),
             is_parallel: true,
             start: |workers| outside::start("openmp", "fib", workers),
         },
@@ -115,7 +122,7 @@ fn xtasking(workers: usize) -> Result<Fibonacci, Failure> {
         cx.join_with(move |cx| fib(n - 1, cx), move |cx| fib(n - 2, cx), |a, b| a + b)
     }
     let rt = start_own(workers)?;
-    Ok(Here(Box::new(move |n| rt.run(|cx| fib(n, cx)).expect("it does not panic"))))
+    Ok(Here(Box::new(move |n| rt.run(|cx| fib(n, cx)).expect("the function does not panic"))))
 }
 
 fn sequential(n: u32) -> u64 {
@@ -127,7 +134,7 @@ fn plain(_: usize) -> Result<Fibonacci, Failure> {
 }
 
 fn by_hand(workers: usize) -> Result<Fibonacci, Failure> {
-    /// Calls of so many levels are parts or above them.
+    /// The depth of calls at which subtrees become units of work.
     const LEVELS: u32 = 12;
 
     fn divide(n: u32, levels: u32, parts: &mut Vec<u32>) {
@@ -140,13 +147,16 @@ fn by_hand(workers: usize) -> Result<Fibonacci, Failure> {
     Ok(Here(Box::new(move |n| {
         let (mut parts, next) = (Vec::new(), AtomicUsize::new(0));
         divide(n, LEVELS, &mut parts);
-        // Relaxed: numbers are all that they share.
+        // Relaxed: threads share only the index.
         let take = || parts.get(next.fetch_add(1, Relaxed));
         let work = || iter::from_fn(take).map(|&part| sequential(black_box(part))).sum::<u64>();
         thread::scope(|scope| {
             let others: Vec<_> = (1..workers).map(|_| scope.spawn(work)).collect();
             let here = work();
-            here + others.into_iter().map(|other| other.join().expect("it does not panic")).sum::<u64>()
+            here + others
+                .into_iter()
+                .map(|other| other.join().expect("the function does not panic"))
+                .sum::<u64>()
         })
     })))
 }
@@ -159,7 +169,7 @@ fn chili(workers: usize) -> Result<Fibonacci, Failure> {
         let (a, b) = scope.join(move |scope| fib(n - 1, scope), move |scope| fib(n - 2, scope));
         a + b
     }
-    // Its calling thread works as well; it starts no other for one worker.
+    // The calling thread counts as a worker.
     let config = chili::Config { thread_count: NonZero::new(workers), ..chili::Config::default() };
     let pool = chili::ThreadPool::with_config(config);
     Ok(Here(Box::new(move |n| fib(n, &mut pool.scope()))))
@@ -200,12 +210,12 @@ fn tokio(workers: usize) -> Result<Fibonacci, Failure> {
                 return n.into();
             }
             let b = tokio::spawn(fib(n - 2));
-            fib(n - 1).await + b.await.expect("it does not panic")
+            fib(n - 1).await + b.await.expect("the function does not panic")
         })
     }
     let pool = start_tokio(workers)?;
     Ok(Here(Box::new(move |n| {
-        pool.block_on(async { tokio::spawn(fib(n)).await.expect("it does not panic") })
+        pool.block_on(async { tokio::spawn(fib(n)).await.expect("the function does not panic") })
     })))
 }
 
@@ -216,7 +226,7 @@ fn threads(_: usize) -> Result<Fibonacci, Failure> {
         }
         thread::scope(|scope| {
             let b = scope.spawn(|| fib(n - 2));
-            fib(n - 1) + b.join().expect("it does not panic")
+            fib(n - 1) + b.join().expect("the function does not panic")
         })
     }
     Ok(Here(Box::new(fib)))
@@ -227,7 +237,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_of_them_compute_the_same() {
+    fn all_contenders_compute_the_same_numbers() {
         for entry in ALL {
             for workers in [1, 2] {
                 let Here(fibonacci) = (entry.start)(workers).unwrap() else { panic!("{}", entry.name) };

@@ -1,64 +1,71 @@
-//! Who takes part: this runtime, a plain loop, and those who spawn otherwise, written as their users would.
+//! The contenders: this runtime, sequential loops, and other libraries, in the idiomatic style of
+//! each.
 
-use super::lanes::{self, BATCH, Way, note, take_least};
+use super::lanes::{self, BATCH, Route, record_value, take_least};
 use super::records::{Records, least, parts};
-use crate::failure::Failure;
-use crate::lineup::{start_own, start_rayon, start_tokio};
 use rayon::prelude::*;
+use xtasking_harness::failure::Failure;
+use xtasking_harness::lineup::{start_own, start_rayon, start_tokio};
 
-/// The least value of some records, by tasks of so many each.
+/// A function that finds the minimum of records, with tasks of a number of records each.
 pub(super) type Aggregator = Box<dyn Fn(Records, usize) -> u64>;
 
-pub(super) type Entry = crate::lineup::Entry<Aggregator>;
+pub(super) type Entry = xtasking_harness::lineup::Entry<Aggregator>;
 
-/// All contenders. The first always takes part, and ratios are those to it.
+/// All contenders. The first always runs, and ratios are relative to it.
 pub(super) static ALL: &[Entry] = &[
     Entry {
         name: "xtasking",
-        about: "every worker spawns tasks for itself",
+        about: "XTasking, every worker spawns tasks for itself",
         is_parallel: true,
         start: local,
         more: (),
     },
     Entry {
         name: "xtasking-remote",
-        about: "every worker spawns tasks for the others in turn",
+        about: "XTasking, every worker spawns tasks for the other workers in turn",
         is_parallel: true,
         start: remote,
         more: (),
     },
     Entry {
         name: "xtasking-joins",
-        about: "joins of this runtime, down to so many records",
+        about: "XTasking, fork-join, down to the task size",
         is_parallel: true,
         start: joins,
         more: (),
     },
-    Entry { name: "plain", about: "one loop, without a task", is_parallel: false, start: plain, more: () },
+    Entry {
+        name: "plain",
+        about: "one sequential loop over all records",
+        is_parallel: false,
+        start: plain,
+        more: (),
+    },
     Entry {
         name: "plain-pieces",
-        about: "a loop for each so many records, without a task: what cutting alone costs",
+        about: "a sequential loop per task size, without tasks: the overhead of dividing alone",
         is_parallel: false,
         start: plain_pieces,
         more: (),
     },
     Entry {
         name: "rayon",
-        about: "a parallel iterator over pieces of so many records, which rayon takes several of at a time",
+        about: "rayon, a parallel iterator over chunks of the task size, which it groups adaptively",
         is_parallel: true,
         start: rayon,
         more: (),
     },
     Entry {
         name: "rayon-spawn",
-        about: "a job of rayon's for each so many records",
+        about: "rayon, a spawn for each task",
         is_parallel: true,
         start: rayon_spawn,
         more: (),
     },
     Entry {
         name: "tokio",
-        about: "a spawned future for each so many records",
+        about: "tokio, a spawned future for each task",
         is_parallel: true,
         start: tokio,
         more: (),
@@ -73,10 +80,10 @@ fn remote(workers: usize) -> Result<Aggregator, Failure> {
     own(workers, lanes::remote(workers))
 }
 
-fn own(workers: usize, ways: Vec<Way>) -> Result<Aggregator, Failure> {
+fn own(workers: usize, routes: Vec<Route>) -> Result<Aggregator, Failure> {
     let rt = start_own(workers)?;
     Ok(Box::new(move |records, grain| {
-        lanes::aggregate(&rt, &ways, records, grain).expect("there is memory for a few tasks")
+        lanes::aggregate(&rt, &routes, records, grain).expect("no task panics")
     }))
 }
 
@@ -88,7 +95,7 @@ fn joins(workers: usize) -> Result<Aggregator, Failure> {
             let pieces = cx.over(0..records.len().div_ceil(grain)).grain(1);
             pieces.reduce(|| u64::MAX, |found, index| found.min(least(piece(index))), u64::min)
         });
-        found.expect("it does not panic")
+        found.expect("no task panics")
     }))
 }
 
@@ -108,12 +115,14 @@ fn rayon(workers: usize) -> Result<Aggregator, Failure> {
 }
 
 fn rayon_spawn(workers: usize) -> Result<Aggregator, Failure> {
-    /// A batch at a time.
+    /// Spawns tasks for all records, a batch at a time.
     fn spawn_all(part: Records, grain: usize) {
         for batch in part.chunks(grain * BATCH) {
             rayon::scope(|scope| {
                 for records in batch.chunks(grain) {
-                    scope.spawn(move |_| note(rayon::current_thread_index().unwrap_or(0), least(records)));
+                    scope.spawn(move |_| {
+                        record_value(rayon::current_thread_index().unwrap_or(0), least(records))
+                    });
                 }
             });
         }
@@ -128,14 +137,14 @@ fn rayon_spawn(workers: usize) -> Result<Aggregator, Failure> {
 }
 
 fn tokio(workers: usize) -> Result<Aggregator, Failure> {
-    /// A batch at a time.
+    /// Spawns tasks for all records, a batch at a time.
     async fn spawn_all(part: Records, grain: usize) -> u64 {
         let mut found = u64::MAX;
         for batch in part.chunks(grain * BATCH) {
             let spawn = |records| tokio::spawn(async move { least(records) });
             let spawned: Vec<_> = batch.chunks(grain).map(spawn).collect();
             for task in spawned {
-                found = found.min(task.await.expect("it does not panic"));
+                found = found.min(task.await.expect("no task panics"));
             }
         }
         found
@@ -147,7 +156,7 @@ fn tokio(workers: usize) -> Result<Aggregator, Failure> {
                 parts(records, grain, workers).map(|part| tokio::spawn(spawn_all(part, grain))).collect();
             let mut found = u64::MAX;
             for part in all {
-                found = found.min(part.await.expect("it does not panic"));
+                found = found.min(part.await.expect("no task panics"));
             }
             found
         })
@@ -159,9 +168,9 @@ mod tests {
     use super::super::records::make;
     use super::*;
 
-    /// In one test: what workers note is one place for all.
+    /// A single test, because the workers' records are global.
     #[test]
-    fn all_of_them_find_the_least() {
+    fn all_contenders_find_the_minimum() {
         for (count, seed) in [(1, 1), (999, 2), (40_001, 3)] {
             let records = make(count, seed);
             for entry in ALL {

@@ -1,54 +1,52 @@
-//! How tasks are spawned on this runtime.
+//! Spawning on this runtime.
 //!
-//! A *lane* spawns a batch of tasks and then, behind them, itself: so it goes on when they have run, and no pool ever holds
-//! many tasks. On its way to another worker it goes there behind its tasks and comes back. Two lanes take turns then, so that
-//! a worker has the tasks of one while the other one is on its way.
+//! A *lane* spawns a batch of tasks and then itself after them, so it continues when they have run,
+//! and no run queue ever holds many tasks. If the tasks go to another worker, the lane follows them
+//! there and then returns. Each pair of workers has two such lanes, so that the target runs the
+//! tasks of one while the other travels.
 
 use super::records::{Record, Records, least, parts};
+use crate::completion::Completion;
 use std::slice::Chunks;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use xtasking::{Context, JoinError, Promise, Runtime, TaskBuilder};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use xtasking::{Context, JoinError, Runtime, TaskBuilder};
 
-/// Tasks that a lane spawns at a time: a queue that stays in the cache.
+/// Tasks that a lane spawns at a time: a run queue that stays in the cache.
 pub(super) const BATCH: usize = 128;
 
-/// What a worker has found, on cache lines of its own.
+/// The minimum that a worker has found, on cache lines of its own.
 #[repr(align(128))]
-struct Found(AtomicU64);
+struct Minimum(AtomicU64);
 
-/// One for each worker that there can be. A turn leaves no trace here.
-static FOUND: [Found; 256] = [const { Found(AtomicU64::new(u64::MAX)) }; 256];
+/// The minimum of each possible worker. All are `u64::MAX` between turns.
+static MINIMA: [Minimum; 256] = [const { Minimum(AtomicU64::new(u64::MAX)) }; 256];
 
-/// Notes a value that a worker has found, which alone does so.
+/// Records a value that a worker has found. Only that worker may call this, as the update is not
+/// atomic.
 #[inline(always)]
-pub(super) fn note(worker: usize, value: u64) {
-    let found = &FOUND[worker % FOUND.len()].0;
+pub(super) fn record_value(worker: usize, value: u64) {
+    let found = &MINIMA[worker % MINIMA.len()].0;
     if value < found.load(Ordering::Relaxed) {
         found.store(value, Ordering::Relaxed);
     }
 }
 
-/// The least value that any worker has noted; all of them are done.
+/// Returns the minimum over all workers, which must be idle, and resets it.
 pub(super) fn take_least() -> u64 {
-    FOUND.iter().map(|found| found.0.swap(u64::MAX, Ordering::Relaxed)).min().unwrap_or(u64::MAX)
+    MINIMA.iter().map(|found| found.0.swap(u64::MAX, Ordering::Relaxed)).min().unwrap_or(u64::MAX)
 }
 
-/// Lanes that are not at their end; the last one says so.
-struct Open {
-    lanes: AtomicUsize,
-    promise: Mutex<Option<Promise<()>>>,
-}
-
-struct Lane {
+/// A task that spawns batches of tasks.
+struct SpawnLane {
     tasks: Chunks<'static, Record>,
     home: usize,
-    /// Where its tasks run, unless that is at home.
+    /// The worker that runs its tasks; `None` for its home.
     target: Option<usize>,
-    open: Arc<Open>,
+    completion: Arc<Completion<()>>,
 }
 
-impl Lane {
+impl SpawnLane {
     fn task(cx: &mut Context, target: Option<usize>) -> TaskBuilder<&mut Context, ()> {
         match target {
             None => cx.task(()),
@@ -56,40 +54,40 @@ impl Lane {
         }
     }
 
-    fn go_on(mut self: Box<Self>, cx: &mut Context) {
+    /// Spawns the next batch, and then the lane itself; without a batch, ends the lane.
+    fn spawn_batch(mut self: Box<Self>, cx: &mut Context) {
         let mut spawned = 0;
         for records in self.tasks.by_ref().take(BATCH) {
-            Self::task(cx, self.target).spawn(move |(), cx| note(cx.worker(), least(records)));
+            Self::task(cx, self.target).spawn(move |(), cx| record_value(cx.worker(), least(records)));
             spawned += 1;
         }
         if spawned > 0 {
-            Self::task(cx, self.target).spawn(move |(), cx| self.come_back(cx));
-        // AcqRel: the last one comes after what all the others have found.
-        } else if self.open.lanes.fetch_sub(1, Ordering::AcqRel) == 1 {
-            let promise = self.open.promise.lock().unwrap_or_else(PoisonError::into_inner).take();
-            promise.expect("one is the last").fulfil(());
+            Self::task(cx, self.target).spawn(move |(), cx| self.return_home(cx));
+        } else if let Some(promise) = self.completion.end_one() {
+            promise.fulfil(());
         }
     }
 
-    /// Behind its tasks.
-    fn come_back(self: Box<Self>, cx: &mut Context) {
+    /// Returns home after the tasks of a batch, and continues.
+    fn return_home(self: Box<Self>, cx: &mut Context) {
         match self.target {
-            None => self.go_on(cx),
-            Some(_) => cx.task(()).core(self.home as u16).spawn(move |(), cx| self.go_on(cx)),
+            None => self.spawn_batch(cx),
+            Some(_) => cx.task(()).core(self.home as u16).spawn(move |(), cx| self.spawn_batch(cx)),
         }
     }
 }
 
-/// The worker that a lane begins at, and the one that its tasks go to, if that is another one.
-pub(super) type Way = (usize, Option<usize>);
+/// The home of a lane, and the worker that runs its tasks; `None` for its home.
+pub(super) type Route = (usize, Option<usize>);
 
-/// Every worker spawns its own tasks.
-pub(super) fn local(workers: usize) -> Vec<Way> {
+/// Returns the routes of workers that spawn tasks for themselves.
+pub(super) fn local(workers: usize) -> Vec<Route> {
     (0..workers).map(|worker| (worker, None)).collect()
 }
 
-/// Every worker spawns tasks for all others; a single one has nobody else.
-pub(super) fn remote(workers: usize) -> Vec<Way> {
+/// Returns the routes of workers that spawn tasks for all others; a single worker spawns them for
+/// itself.
+pub(super) fn remote(workers: usize) -> Vec<Route> {
     if workers == 1 {
         return local(1);
     }
@@ -98,18 +96,19 @@ pub(super) fn remote(workers: usize) -> Vec<Way> {
     once().chain(once()).collect()
 }
 
-/// Aggregates records, a task for each `grain` of them, in lanes that go these ways.
+/// Finds the minimum of records, with a task for each `grain` of them, in lanes on these routes.
 pub(super) fn aggregate(
     rt: &Runtime,
-    ways: &[Way],
+    routes: &[Route],
     records: Records,
     grain: usize,
 ) -> Result<u64, JoinError> {
     let (promise, all) = rt.promise();
-    let open = Arc::new(Open { lanes: AtomicUsize::new(ways.len()), promise: Mutex::new(Some(promise)) });
-    for (part, &(home, target)) in parts(records, grain, ways.len()).zip(ways) {
-        let lane = Box::new(Lane { tasks: part.chunks(grain), home, target, open: open.clone() });
-        rt.task(()).core(home as u16).spawn(move |(), cx| lane.go_on(cx));
+    let completion = Arc::new(Completion::new(routes.len() as u64, promise));
+    for (part, &(home, target)) in parts(records, grain, routes.len()).zip(routes) {
+        let completion = completion.clone();
+        let lane = Box::new(SpawnLane { tasks: part.chunks(grain), home, target, completion });
+        rt.task(()).core(home as u16).spawn(move |(), cx| lane.spawn_batch(cx));
     }
     all.join()?;
     Ok(take_least())

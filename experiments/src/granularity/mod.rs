@@ -1,15 +1,17 @@
-//! The granularity experiment: the least value of many records, by tasks of 10 to 10 million records each.
+//! The granularity experiment: the minimum of many records, found by tasks of 10 to 10 million
+//! records each.
 //!
-//! The smaller the tasks, the more of the time goes into spawning and running them. So the figure is flat on the right,
-//! where the records take all the time, and the sooner it falls on the way to the left, the more a task costs.
+//! The smaller the tasks, the larger the share of their overhead. For large tasks the throughput is
+//! flat, as the records take all the time; the task size below which it falls shows the overhead of
+//! a task.
 //!
 //! | module | what it holds |
 //! |---|---|
 //! | `options` | the command line |
-//! | `experiment` | the options, checked and completed before any work, and the turns |
-//! | `records` | what is aggregated, and how it is cut into tasks |
-//! | `lanes` | how tasks are spawned on this runtime |
-//! | `contenders` | who takes part |
+//! | `experiment` | options checked and completed, turns, notes and conclusion |
+//! | `records` | the records, and their division into tasks |
+//! | `lanes` | spawning on this runtime |
+//! | `contenders` | the contenders by name |
 
 mod contenders;
 mod experiment;
@@ -17,12 +19,12 @@ mod lanes;
 mod options;
 mod records;
 
-pub use options::Options;
+pub use options::GranularityOptions;
 
-use crate::experiment::Experiment as _;
-use crate::failure::Failure;
+use xtasking_harness::experiment::Experiment as _;
+use xtasking_harness::failure::Failure;
 
 /// Runs the experiment.
-pub fn run(options: &Options) -> Result<(), Failure> {
+pub fn run(options: &GranularityOptions) -> Result<(), Failure> {
     experiment::Experiment::new(options)?.carry_out(&options.common)
 }

@@ -1,20 +1,20 @@
-//! The options, checked and completed, and what one turn is.
+//! Checks and completes the options, and runs one turn of a case.
 
-use super::cases::{Case, Cases, Doing};
+use super::cases::{Case, Cases, Workload};
 use super::changes;
-use super::contenders;
-use super::figures::{Figures, Watched};
-use super::ground::Setting;
-use super::options::Options;
+use super::figures::{Figures, Observation};
+use super::options::HierarchyOptions;
+use super::testbed::TurnSettings;
 use super::turn::{Times, Turn, Work};
-use crate::failure::Failure;
-use crate::lineup::Lineup;
-use crate::progress::Progress;
-use crate::report::{Measurement, Parameters};
-use crate::ycsb::plan::Wrong;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use xtasking::Control;
+use xtasking::claims::Control;
+use xtasking_harness::controls;
+use xtasking_harness::experiment::Outline;
+use xtasking_harness::failure::{Failure, Wrong};
+use xtasking_harness::lineup::Lineup;
+use xtasking_harness::progress::Progress;
+use xtasking_harness::report::{Measurement, Parameters};
 
 /// An experiment that can be run.
 pub(super) struct Experiment {
@@ -26,28 +26,28 @@ pub(super) struct Experiment {
     lineup: Lineup<(), Control>,
     seed: u64,
     figures: RefCell<Figures>,
-    /// What turns had to tell, by what they were.
-    told: RefCell<BTreeMap<String, String>>,
+    /// Notes of turns, by the context of the turn.
+    notes: RefCell<BTreeMap<String, String>>,
 }
 
 const UNIT: &str = "ktasks/s";
 
 impl Experiment {
-    /// Checks and completes the options, and makes or reads the hierarchies.
-    pub(super) fn new(options: &Options) -> Result<Self, Failure> {
+    /// Checks and completes the options, and generates or reads the hierarchies.
+    pub(super) fn new(options: &HierarchyOptions) -> Result<Self, Failure> {
         let common = &options.common;
         options.load.check()?;
-        let lineup = Lineup::new(contenders::ALL, &[], common)?;
+        let lineup = Lineup::new(controls::ALL, &[], common)?;
         let few = common.quick || options.is_virtual;
         let tasks = options.tasks.unwrap_or(if few { 10_000 } else { 100_000 }) as usize;
         if !(1..=100_000_000).contains(&tasks) {
             return Err(Failure::Usage(format!("--tasks is {tasks}; choose 1 to 100M")));
         }
         if options.granules == Some(0) {
-            return Err(Failure::Usage("--granules is 0: each node is in a granule".to_string()));
+            return Err(Failure::Usage("--granules is 0; choose at least 1".to_string()));
         }
         if options.in_flight == Some(0) {
-            return Err(Failure::Usage("--in-flight is 0: no task would be spawned".to_string()));
+            return Err(Failure::Usage("--in-flight is 0; choose at least 1".to_string()));
         }
         let cases = Cases::new(options, tasks)?;
         let names = cases.all.iter().map(|case| case.name.clone()).collect();
@@ -56,7 +56,7 @@ impl Experiment {
             node: options.node_time,
             task: options.task_time,
         });
-        let in_flight = options.in_flight.map(|most| most as usize);
+        let in_flight = options.in_flight.map(|limit| limit as usize);
         Ok(Self {
             cases,
             names,
@@ -66,48 +66,55 @@ impl Experiment {
             lineup,
             seed: common.seed,
             figures: RefCell::default(),
-            told: RefCell::default(),
+            notes: RefCell::default(),
         })
     }
 
-    fn turn(&self, case: &Case, control: Control, workers: usize, watch: bool) -> Result<Turn, Failure> {
+    fn turn(&self, case: &Case, control: Control, workers: usize, record: bool) -> Result<Turn, Failure> {
         let (times, in_flight, stealing) = (self.times, self.in_flight, case.stealing);
-        let setting = Setting { control, workers, stealing, times, in_flight, is_watched: watch };
-        let ground = &self.cases.grounds[case.ground];
-        let (shape, granules) = (&ground.shape, ground.granules);
-        match &case.doing {
-            Doing::Visits { tasks, expected } => Work { shape, granules, tasks, expected }.turn(&setting),
-            Doing::Changes(jobs) => {
-                changes::Work { shape, granules, jobs, targets: &ground.targets }.turn(&setting)
+        let settings = TurnSettings { control, workers, stealing, times, in_flight, is_recorded: record };
+        let hierarchy = &self.cases.hierarchies[case.hierarchy];
+        let (shape, granules) = (&hierarchy.shape, hierarchy.granules);
+        match &case.workload {
+            Workload::Visits { tasks, expected } => Work { shape, granules, tasks, expected }.turn(&settings),
+            Workload::Changes(jobs) => {
+                changes::Work { shape, granules, jobs, targets: &hierarchy.targets }.turn(&settings)
             }
         }
     }
 }
 
-impl crate::experiment::Experiment for Experiment {
+impl xtasking_harness::experiment::Experiment for Experiment {
     const NAME: &'static str = "hierarchy";
+    const TITLE: &'static str = "Claims on sub-trees under each kind of lock: throughput of tasks";
 
     fn describe(&self) -> String {
         let time = match self.times {
             None => String::new(),
             Some(Times { node, task, .. }) => {
-                format!("\nin virtual time: {task} ns a task and {node} ns a node; locks and lines take none")
+                format!(
+                    "\nin virtual time: {task} ns for a task and {node} ns for a node; \
+                     locks and queues cost nothing"
+                )
             }
         };
         let mut text = format!("{} tasks · seed {}{time}\n{}", self.tasks, self.seed, self.lineup.describe());
-        for ground in &self.cases.grounds {
-            text += &format!("\n{} · {} granules\n{}", ground.title, ground.granules, ground.profile);
+        for hierarchy in &self.cases.hierarchies {
+            text +=
+                &format!("\n{} · {} granules\n{}", hierarchy.title, hierarchy.granules, hierarchy.profile);
         }
         text
     }
 
-    fn parameters(&self) -> Parameters {
-        let grounds = &self.cases.grounds;
+    fn outline(&self) -> Outline {
+        let hierarchies = &self.cases.hierarchies;
         let mut parameters = Parameters::default();
-        let titles: Vec<_> = grounds.iter().map(|ground| ground.title.clone()).collect();
+        let titles: Vec<_> = hierarchies.iter().map(|hierarchy| hierarchy.title.clone()).collect();
         parameters.add("hierarchy", titles);
-        parameters.add("nodes", grounds.iter().map(|ground| ground.shape.len()).collect::<Vec<_>>());
-        parameters.add("granules", grounds.iter().map(|ground| ground.granules).collect::<Vec<_>>());
+        parameters
+            .add("nodes", hierarchies.iter().map(|hierarchy| hierarchy.shape.len()).collect::<Vec<_>>());
+        parameters
+            .add("granules", hierarchies.iter().map(|hierarchy| hierarchy.granules).collect::<Vec<_>>());
         parameters.add("tasks", self.tasks);
         parameters.add("in_flight", self.in_flight);
         parameters.add("virtual", self.times.is_some());
@@ -117,32 +124,29 @@ impl crate::experiment::Experiment for Experiment {
         }
         self.lineup.add_to(&mut parameters);
         parameters.add("seed", self.seed);
-        parameters
-    }
-
-    fn steps(&self) -> u64 {
-        self.lineup.steps(self.names.len())
+        self.lineup.outline(parameters, self.names.len())
     }
 
     fn measure(&self, progress: &Progress) -> Result<Vec<Measurement>, Failure> {
         let results = self.lineup.measure(progress, UNIT, &self.names, |at, entry, workers, context| {
             let case = &self.cases.all[at];
             let key = (case.name.clone(), workers, entry.name);
-            let once = |watch| {
-                let turn = self.turn(case, entry.more, workers, watch)?;
+            let once = |record| {
+                let turn = self.turn(case, entry.more, workers, record)?;
                 if let Some(wrong) = turn.wrong {
                     return Err(Failure::Wrong { context: context.to_string(), wrong: Wrong::new(wrong) });
                 }
                 if let Some(note) = turn.note {
-                    self.told.borrow_mut().insert(context.to_string(), note);
+                    self.notes.borrow_mut().insert(context.to_string(), note);
                 }
-                if let Some(seen) = turn.seen {
-                    let meetings = case.meetings.of_control(entry.more);
-                    self.figures.borrow_mut().add(key.clone(), Watched { seen, meetings });
+                if let Some(statistics) = turn.statistics {
+                    let conflicts = case.conflicts.of_control(entry.more);
+                    self.figures.borrow_mut().add(key.clone(), Observation { statistics, conflicts });
                 }
                 Ok(turn.rate)
             };
-            // Watching takes time, unless time is virtual: so it has a turn of its own, which is not measured.
+            // Recording takes time unless time is virtual: so it has a turn of its own, which is
+            // not measured.
             if self.times.is_none() && !self.figures.borrow().has(&key) {
                 once(true)?;
             }
@@ -152,15 +156,15 @@ impl crate::experiment::Experiment for Experiment {
     }
 
     fn notes(&self) -> Vec<String> {
-        let told = self.told.borrow();
-        let told = told.iter().map(|(who, what)| format!("{who}: {what}"));
+        let notes = self.notes.borrow();
+        let notes = notes.iter().map(|(context, note)| format!("{context}: {note}"));
         let figures = self.figures.borrow().table(self.times.is_some());
-        self.cases.notes.iter().cloned().chain(told).chain([figures]).collect()
+        self.cases.notes.iter().cloned().chain(notes).chain([figures]).collect()
     }
 
     fn conclusion(&self) -> Result<String, Failure> {
-        Ok("thousands of tasks a second: more is better; after each turn all nodes were compared with what had to come of the \
-            tasks"
+        Ok("thousands of tasks a second, more is better; after each turn all nodes were compared with \
+            the expected result"
             .to_string())
     }
 }

@@ -1,4 +1,4 @@
-//! The hierarchy experiment: tasks on sub-trees of hierarchies, real ones and others.
+//! Implements the hierarchy experiment: tasks on sub-trees of real and generated hierarchies.
 //!
 //! | module | what it holds |
 //! |---|---|
@@ -6,31 +6,29 @@
 //! | `experiment` | the options, checked and completed before any work, and the turns |
 //! | `cases` | the hierarchies and tasks of the turns |
 //! | `turn` | all tasks on a fresh hierarchy |
-//! | `changes` | the same with tasks that change the hierarchy, and panic |
-//! | `ground` | what all turns have in common: a runtime, and its time |
-//! | `figures` | what was seen besides |
-//! | `contenders` | who takes part |
+//! | `changes` | turns with tasks that change the hierarchy, and panic |
+//! | `testbed` | the runtime of a turn, and its clock |
+//! | `figures` | latency, load and conflicts |
 //! | [`sources`] | the hierarchies, by name |
-//! | [`load`] | tasks that name nodes, and how often they are taken to meet without need |
+//! | [`load`] | tasks that name nodes, and their false conflicts |
 
 mod cases;
 mod changes;
-pub(crate) mod contenders;
 mod experiment;
 mod figures;
-mod ground;
 pub mod load;
 mod options;
 pub mod sources;
+mod testbed;
 mod turn;
 
-pub use options::Options;
+pub use options::HierarchyOptions;
 
-use crate::experiment::Experiment as _;
-use crate::failure::Failure;
+use xtasking_harness::experiment::Experiment as _;
+use xtasking_harness::failure::Failure;
 
 /// Runs the experiment.
-pub fn run(options: &Options) -> Result<(), Failure> {
+pub fn run(options: &HierarchyOptions) -> Result<(), Failure> {
     let options = options.completed();
     experiment::Experiment::new(&options)?.carry_out(&options.common)
 }

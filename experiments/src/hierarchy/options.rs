@@ -1,34 +1,34 @@
-//! The command line of the experiment.
+//! Defines the command line of the experiment.
 
-use super::contenders;
 use super::load::Load;
 use super::sources::Source;
-use crate::cli::{Common, parse_count};
-use crate::lineup::help;
-use crate::machine::cores;
 use clap::{Args, ValueEnum};
+use xtasking_harness::common::{Common, parse_count};
+use xtasking_harness::controls;
+use xtasking_harness::lineup::help;
+use xtasking_harness::machine::cores;
 
-/// Whether workers take tasks from each other.
+/// Whether workers steal tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Stealing {
-    /// Those with nothing to do.
+    /// Idle workers steal.
     On,
-    /// A task runs where it was sent.
+    /// A task runs on the worker that it was sent to.
     Off,
 }
 
-/// What is changed from case to case, over all that is of interest.
+/// What a sweep varies from case to case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Sweep {
-    /// Workers: 1, 2, 4 and so on to one for each core, or to 64 in virtual time
+    /// Workers: powers of two up to one for each core, or up to 64 in virtual time
     Threads,
-    /// The index of skew: 1 to 16
+    /// Skew index: 1 to 16
     Skew,
     /// Nodes that a task names: 1 to 32
     Nodes,
-    /// Tasks that read: none to all
+    /// Reading tasks: 0 to 100%
     Reads,
-    /// Tasks that change the hierarchy: none to 10%
+    /// Tasks that change the hierarchy: 0 to 10%
     Structural,
     /// Nodes of the hierarchy: 100 to a million
     Sizes,
@@ -36,19 +36,19 @@ pub enum Sweep {
     Stealing,
 }
 
-/// Sizes of a sweep.
+/// Numbers of nodes of a sweep over sizes.
 const SIZES: [u64; 5] = [100, 1_000, 10_000, 100_000, 1_000_000];
-/// Otherwise a sweep is on a hierarchy of so many nodes, if it is made up.
+/// Nodes of a generated hierarchy in all other sweeps.
 const SIZE: u64 = 100_000;
 /// Workers of a sweep in virtual time.
 const WORKERS: usize = 14;
 
-/// Tasks on sub-trees of a hierarchy, kept apart in several ways, in thousands of tasks a second; with --virtual on as many
-/// workers as wanted, in virtual time.
+/// Measure tasks on sub-trees of a hierarchy under several kinds of locks, in thousands of tasks a
+/// second; with --virtual on any number of workers, in virtual time.
 #[derive(Clone, Debug, Args)]
-#[command(after_help = help(contenders::ALL, &[]))]
-pub struct Options {
-    /// Change one thing from case to case, in steps that can be given instead
+#[command(after_help = help(controls::ALL, &[]))]
+pub struct HierarchyOptions {
+    /// Vary one thing from case to case; the option of that thing sets other steps
     #[arg(long, value_name = "WHAT", value_enum)]
     pub sweep: Option<Sweep>,
 
@@ -60,15 +60,16 @@ pub struct Options {
     #[command(flatten)]
     pub load: Load,
 
-    /// Tasks [default: 100k; with --quick, and in virtual time, 10k]
+    /// Number of tasks [default: 100k; 10k with --quick or --virtual]
     #[arg(long, value_name = "N", value_parser = parse_count)]
     pub tasks: Option<u64>,
 
-    /// Granules of the hierarchy [default: one for 40 nodes, from 4,096, or as many as there are nodes, to 65,536]
+    /// Granules of the hierarchy [default: one for each 40 nodes, at least 4,096 (or one for each
+    /// node), at most 65,536]
     #[arg(long, value_name = "N")]
     pub granules: Option<u32>,
 
-    /// Whether workers with nothing to do take tasks of others: on, off, or both, one after the other
+    /// Whether idle workers steal tasks: on, off, or both, one after the other
     #[arg(
         long,
         value_name = "HOW,…",
@@ -79,43 +80,44 @@ pub struct Options {
     )]
     pub stealing: Vec<Stealing>,
 
-    /// Tasks that are on their way at most [default: all; 100 where tasks change the hierarchy or panic]
+    /// Maximal number of tasks in flight [default: all; 100 if tasks change the hierarchy or panic]
     #[arg(long, value_name = "N", value_parser = parse_count)]
     pub in_flight: Option<u64>,
 
-    /// In virtual time, which --workers as 14 or 64 share on any machine
+    /// Run in virtual time, with any number of --workers on any machine
     #[arg(long = "virtual")]
     pub is_virtual: bool,
 
-    /// Nanoseconds that a task takes for each node, in virtual time
+    /// Nanoseconds of virtual time that a task takes for each node
     #[arg(long, value_name = "NS", default_value_t = 20)]
     pub node_time: u64,
 
-    /// Nanoseconds that a task takes besides its nodes, in virtual time
+    /// Nanoseconds of virtual time that a task takes besides its nodes
     #[arg(long, value_name = "NS", default_value_t = 500)]
     pub task_time: u32,
 
-    /// What all experiments share.
+    /// Options of all experiments.
     #[command(flatten)]
     pub common: Common,
 }
 
-impl Options {
-    /// The same with what a sweep does not leave to others: hierarchies and workers, unless they are given.
+impl HierarchyOptions {
+    /// Returns the options with defaults of the sweep filled in for hierarchies and workers that
+    /// are not given.
     pub(super) fn completed(&self) -> Self {
         let mut options = self.clone();
         let Some(sweep) = options.sweep else { return options };
-        if options.source.nodes.is_empty() && options.source.is_made_up() {
+        if options.source.nodes.is_empty() && options.source.is_generated() {
             options.source.nodes = if sweep == Sweep::Sizes { SIZES.to_vec() } else { vec![SIZE] };
         }
-        let most = if options.is_virtual { 64 } else { cores() };
+        let max_workers = if options.is_virtual { 64 } else { cores() };
         options.common.workers.get_or_insert_with(|| match sweep {
             Sweep::Threads => {
                 let powers = std::iter::successors(Some(1), |workers| Some(2 * workers));
-                powers.take_while(|&workers| workers < most).chain([most]).collect()
+                powers.take_while(|&workers| workers < max_workers).chain([max_workers]).collect()
             }
             _ if options.is_virtual => vec![WORKERS],
-            _ => vec![most],
+            _ => vec![max_workers],
         });
         options
     }
@@ -129,15 +131,15 @@ mod tests {
     #[derive(Debug, Parser)]
     struct Line {
         #[command(flatten)]
-        options: Options,
+        options: HierarchyOptions,
     }
 
-    fn options(line: &str) -> Options {
+    fn options(line: &str) -> HierarchyOptions {
         Line::parse_from(std::iter::once("test").chain(line.split_whitespace())).options.completed()
     }
 
     #[test]
-    fn a_sweep_changes_one_thing_in_steps_that_can_be_given() {
+    fn a_sweep_varies_one_option_in_steps_that_can_be_overridden() {
         let plain = options("");
         assert_eq!((plain.load.skew, plain.source.nodes, plain.common.workers), (vec![1, 8], vec![], None));
         let skew = options("--sweep skew");

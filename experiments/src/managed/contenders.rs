@@ -1,21 +1,22 @@
-//! Who takes part: this runtime with each of its queues, and pools of plain threads.
+//! The contenders: this runtime with each of its rank orders, and thread pools around other queues.
 
 use super::load::Request;
 use super::threads::{MutexHeap, Queue, SkipList, ThreadPerRequest, Threads};
-use crate::failure::Failure;
-use crate::lineup::cannot_start;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::thread;
-use xtasking::{Pool, Ranking, Runtime, Statistics};
+use xtasking::{QueuePolicy, Runtime, metrics::Statistics, queues::RankOrder};
+use xtasking_harness::failure::Failure;
+use xtasking_harness::lineup::cannot_start;
 
-/// Takes a request, to be served by and by.
+/// A function that submits a request.
 type Submit = Box<dyn Fn(Arc<Request>)>;
 
-/// Who serves requests.
+/// A running server of requests.
 pub(super) struct Server {
     pub submit: Submit,
-    /// What it tells of itself, if it does.
+    /// Waits until all submitted requests are counted, and returns the server's own statistics, if
+    /// it has any.
     pub statistics: Box<dyn Fn() -> Option<Statistics>>,
 }
 
@@ -25,76 +26,77 @@ impl Server {
     }
 }
 
-/// What else is known of a contender.
-pub(super) struct Kind {
-    /// Requests wait in a queue, so that all can be submitted before the first is served.
-    pub queues: bool,
-    /// The most urgent comes first, whatever happens.
-    pub exact: bool,
-    /// It runs on virtual cores as well, with that queue.
-    pub simulated: Option<Ranking>,
+/// Properties of a contender.
+pub(super) struct ServerProfile {
+    /// Whether requests wait in a queue, so that all can be submitted before the first is served.
+    pub has_queue: bool,
+    /// Whether it always serves the most urgent request first.
+    pub is_exact: bool,
+    /// The rank order with which it also runs on virtual cores.
+    pub simulated: Option<RankOrder>,
 }
 
-pub(super) type Entry = crate::lineup::Entry<Server, Kind>;
+pub(super) type Entry = xtasking_harness::lineup::Entry<Server, ServerProfile>;
 
-/// All contenders. The first always takes part, and ratios are those to it.
+/// All contenders. The first always runs, and ratios are relative to it.
 pub(super) static ALL: &[Entry] = &[
     Entry {
         name: "xtasking-exact",
-        about: "ranked tasks of this runtime, exactly in order",
+        about: "XTasking, tasks in exact order of their ranks",
         is_parallel: true,
-        start: |workers| own(workers, Ranking::Exact, false),
-        more: Kind { queues: true, exact: true, simulated: Some(Ranking::Exact) },
+        start: |workers| own(workers, RankOrder::Exact, false),
+        more: ServerProfile { has_queue: true, is_exact: true, simulated: Some(RankOrder::Exact) },
     },
     Entry {
         name: "xtasking-relaxed",
-        about: "ranked tasks of this runtime, nearly in order",
+        about: "XTasking, tasks in approximate order of their ranks",
         is_parallel: true,
-        start: |workers| own(workers, Ranking::Relaxed, false),
-        more: Kind { queues: true, exact: false, simulated: Some(Ranking::Relaxed) },
+        start: |workers| own(workers, RankOrder::Relaxed, false),
+        more: ServerProfile { has_queue: true, is_exact: false, simulated: Some(RankOrder::Relaxed) },
     },
     Entry {
         name: "xtasking-observed",
-        about: "as xtasking-exact, with statistics, which say how long requests wait",
+        about: "xtasking-exact with the runtime's own latency statistics",
         is_parallel: true,
-        start: |workers| own(workers, Ranking::Exact, true),
-        more: Kind { queues: true, exact: true, simulated: None },
+        start: |workers| own(workers, RankOrder::Exact, true),
+        more: ServerProfile { has_queue: true, is_exact: true, simulated: None },
     },
     Entry {
         name: "mutex-heap",
-        about: "plain threads around std's heap in a mutex",
+        about: "a thread pool around a binary heap in a mutex",
         is_parallel: true,
         start: plain::<MutexHeap>,
-        more: Kind { queues: true, exact: true, simulated: None },
+        more: ServerProfile { has_queue: true, is_exact: true, simulated: None },
     },
     Entry {
         name: "skiplist",
-        about: "plain threads around crossbeam's skip list, which look again and again when it is empty",
+        about: "a thread pool around crossbeam's skip list; idle threads poll it",
         is_parallel: true,
         start: plain::<SkipList>,
-        more: Kind { queues: true, exact: true, simulated: None },
+        more: ServerProfile { has_queue: true, is_exact: true, simulated: None },
     },
     Entry {
         name: "threads",
-        about: "a new thread for each request, as many at a time as there are workers",
+        about: "a new thread for each request, at most as many at a time as workers",
         is_parallel: true,
         start: |workers| {
             let threads = ThreadPerRequest::new(workers);
             Ok(Server::new(move |request| threads.submit(request)))
         },
-        more: Kind { queues: false, exact: false, simulated: None },
+        more: ServerProfile { has_queue: false, is_exact: false, simulated: None },
     },
 ];
 
-fn own(workers: usize, ranking: Ranking, observed: bool) -> Result<Server, Failure> {
-    let builder = Runtime::builder().workers(workers).pool(Pool::Ranked(ranking)).statistics(observed);
+fn own(workers: usize, order: RankOrder, has_statistics: bool) -> Result<Server, Failure> {
+    let builder = Runtime::builder().workers(workers).pool(QueuePolicy::Ranked(order));
+    let builder = builder.statistics(has_statistics);
     let rt = Rc::new(builder.build().map_err(|error| cannot_start("xtasking", workers, &error))?);
     let serving = rt.clone();
     let submit = move |request: Arc<Request>| {
         serving.task(()).rank(request.rank()).spawn(move |(), _| request.serve());
     };
-    // A request is counted a little after it has been served.
-    let settled = move || {
+    // The runtime counts a request shortly after it was served.
+    let statistics = move || {
         loop {
             let statistics = rt.statistics()?;
             if statistics.occupancy() == 0 {
@@ -103,7 +105,7 @@ fn own(workers: usize, ranking: Ranking, observed: bool) -> Result<Server, Failu
             thread::yield_now();
         }
     };
-    Ok(Server { submit: Box::new(submit), statistics: Box::new(settled) })
+    Ok(Server { submit: Box::new(submit), statistics: Box::new(statistics) })
 }
 
 fn plain<Q: Queue + Default>(workers: usize) -> Result<Server, Failure> {
@@ -118,15 +120,15 @@ mod tests {
     use crate::managed::load::Load;
 
     #[test]
-    fn all_of_them_serve_all_requests() {
+    fn all_contenders_serve_all_requests() {
         for entry in ALL {
             for workers in [1, 2, 4] {
                 let server = (entry.start)(workers).unwrap();
-                let load = Load::new(300, if entry.more.queues { workers } else { 0 }, 50);
-                let served = load.run(entry.more.queues, &server.submit).unwrap();
+                let load = Load::new(300, if entry.more.has_queue { workers } else { 0 }, 50);
+                let served = load.run(entry.more.has_queue, &server.submit).unwrap();
                 assert_eq!(served.order.len(), 300, "{}", entry.name);
                 assert!(served.waiting.percentile(50.0) <= served.completion.percentile(50.0));
-                if workers == 1 && entry.more.exact {
+                if workers == 1 && entry.more.is_exact {
                     assert!(served.order.is_sorted(), "{}", entry.name);
                 }
             }

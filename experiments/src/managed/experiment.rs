@@ -1,69 +1,71 @@
-//! The options, checked and completed, and what one turn is.
+//! The experiment: options checked and completed, turns, notes and conclusion.
 
-use super::Options;
-use super::contenders::{self, Entry, Kind, Server};
-use super::load::{Load, Served, rounds_of};
+use super::ManagedOptions;
+use super::contenders::{self, Entry, Server, ServerProfile};
+use super::load::{Load, LoadResult, rounds_of};
 use super::simulated::simulate;
-use crate::cli::Common;
-use crate::failure::Failure;
-use crate::lineup::Lineup;
-use crate::progress::Progress;
-use crate::report::{Measurement, Parameters};
-use crate::ycsb::plan::Wrong;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::thread;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 use xtasking::platform::Costs;
-use xtasking::{Ranking, Statistics};
+use xtasking::{metrics::Statistics, queues::RankOrder};
+use xtasking_harness::common::{Common, check_range};
+use xtasking_harness::experiment::Outline;
+use xtasking_harness::failure::{Failure, Wrong};
+use xtasking_harness::lineup::{Lineup, settle};
+use xtasking_harness::plural::counted;
+use xtasking_harness::progress::Progress;
+use xtasking_harness::report::{Measurement, Parameters};
 
-/// An experiment that can be run.
+/// An experiment whose options have been checked and completed.
 pub(super) struct Experiment {
     requests: usize,
-    lengths: Vec<Length>,
+    lengths: Vec<RequestLength>,
     cores: Vec<usize>,
     seed: u64,
-    lineup: Lineup<Server, Kind>,
+    lineup: Lineup<Server, ServerProfile>,
 }
 
-/// How long a request takes, and how many rounds of work that is.
-struct Length {
+/// The service time of a request, and the rounds of work that it takes.
+struct RequestLength {
     time: Duration,
     rounds: u64,
 }
 
-/// Requests and their times are kept.
-const MOST: u64 = 10_000_000;
-/// There are more requests where they do nothing, or take virtual time only.
-const MORE: usize = 10;
-/// Threads start and heaps are touched: by so many requests, before anything is measured.
-const WARMING: usize = 200;
-/// Nobody waits longer.
-const LONGEST: u32 = 1_000_000;
-/// Of virtual ones.
-const MOST_CORES: usize = 1_024;
+/// The numbers of requests, whose times are all kept in memory.
+const REQUESTS: RangeInclusive<u64> = 1..=10_000_000;
+/// The factor by which there are more requests if they are empty, or take virtual time only.
+const LONG_RUN_FACTOR: usize = 10;
+/// Requests before the measurement, to warm up threads and heaps.
+const WARM_UP_REQUESTS: usize = 200;
+/// The service times of a request in microseconds.
+const WORK_US: RangeInclusive<u32> = 1..=1_000_000;
+/// The numbers of virtual cores.
+const CORES: RangeInclusive<usize> = 1..=1_024;
 
-/// What is known when a turn is over.
-struct Ended {
-    served: Served,
-    /// What the server tells of itself, if it does; then it has the last word.
+/// The results of a turn.
+struct TurnResult {
+    served: LoadResult,
+    /// The server's own statistics, which take precedence.
     statistics: Option<Statistics>,
     workers: usize,
 }
 
-impl Ended {
-    /// Microseconds of the makespan for each request.
+impl TurnResult {
+    /// Returns microseconds of the makespan per request.
     fn per_request(&self) -> f64 {
         micros(self.served.makespan) / self.served.order.len() as f64
     }
 
-    /// How much of all workers' time was spent in requests.
+    /// Returns the percentage of all workers' time that was spent in requests.
     fn occupancy(&self) -> f64 {
         100.0 * self.served.busy.as_secs_f64() / (self.served.makespan.as_secs_f64() * self.workers as f64)
     }
 
-    /// Nanoseconds that `percent` of the workers' ways from a request to the next did not exceed. Who serves one alone has
-    /// no such way: then it is what all time is more than that in requests, for each.
+    /// Returns a percentile of the time from the end of a request to the begin of its worker's next
+    /// one, in nanoseconds. With a thread per request there is no next one: then it is the mean
+    /// time outside requests.
     fn between(&self, percent: f64) -> f64 {
         match &self.served.between {
             Some(between) => between.percentile(percent).as_nanos() as f64,
@@ -74,7 +76,7 @@ impl Ended {
         }
     }
 
-    /// Microseconds that `percent` of the requests did not wait longer than before they were begun.
+    /// Returns a percentile of the time from submission to begin, in microseconds.
     fn waiting(&self, percent: f64) -> f64 {
         micros(match &self.statistics {
             Some(statistics) => statistics.waiting.percentile(percent),
@@ -82,7 +84,7 @@ impl Ended {
         })
     }
 
-    /// The same until they were done.
+    /// Returns a percentile of the time from submission to end, in microseconds.
     fn completion(&self, percent: f64) -> f64 {
         micros(match &self.statistics {
             Some(statistics) => statistics.completion.percentile(percent),
@@ -97,149 +99,151 @@ fn micros(time: Duration) -> f64 {
 
 const OCCUPANCY: &str = "occupancy in %";
 
-/// A question's name, and its answer.
-type Case = (&'static str, fn(&Ended) -> f64);
+/// A case's name, and its number in the results of a turn.
+type Case = (&'static str, fn(&TurnResult) -> f64);
 
-/// What the requests of a turn do.
+/// The service times of requests in a turn.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Works {
-    Nothing,
-    /// What takes as long as asked for first.
+enum ServiceTime {
+    /// Requests are empty.
+    Zero,
+    /// The first value of `--work`.
     First,
-    /// There is a turn for each length that was asked for.
+    /// A turn for each value of `--work`.
     Each,
 }
 
-/// One turn answers some questions.
-struct Turn {
-    works: Works,
-    /// All are submitted before the first is served, where that is possible.
-    held: bool,
+/// A turn, which measures one or more cases.
+struct TurnPlan {
+    work: ServiceTime,
+    /// Whether all requests are submitted before the first is served, if there is a queue.
+    holds_workers: bool,
     unit: &'static str,
     cases: &'static [Case],
 }
 
-const TURNS: [Turn; 5] = [
-    Turn {
-        works: Works::Nothing,
-        held: false,
+const TURNS: [TurnPlan; 5] = [
+    TurnPlan {
+        work: ServiceTime::Zero,
+        holds_workers: false,
         unit: "ns",
-        cases: &[("nothing to do in ns", |ended| ended.per_request() * 1e3)],
+        cases: &[("empty requests in ns", |result| result.per_request() * 1e3)],
     },
-    Turn {
-        works: Works::Nothing,
-        held: true,
+    TurnPlan {
+        work: ServiceTime::Zero,
+        holds_workers: true,
         unit: "ns",
-        cases: &[("nothing to do, all there, in ns", |ended| ended.per_request() * 1e3)],
+        cases: &[("empty requests, submitted first, in ns", |result| result.per_request() * 1e3)],
     },
-    Turn { works: Works::Each, held: true, unit: "%", cases: &[(OCCUPANCY, Ended::occupancy)] },
-    Turn {
-        works: Works::First,
-        held: true,
+    TurnPlan {
+        work: ServiceTime::Each,
+        holds_workers: true,
+        unit: "%",
+        cases: &[(OCCUPANCY, TurnResult::occupancy)],
+    },
+    TurnPlan {
+        work: ServiceTime::First,
+        holds_workers: true,
         unit: "ns",
-        cases: &[("from one to the next, p50 in ns", |ended| ended.between(50.0))],
+        cases: &[("between requests, p50 in ns", |result| result.between(50.0))],
     },
-    Turn {
-        works: Works::First,
-        held: false,
+    TurnPlan {
+        work: ServiceTime::First,
+        holds_workers: false,
         unit: "µs",
         cases: &[
-            ("work in µs", Ended::per_request),
-            ("until begun, p50 in µs", |ended| ended.waiting(50.0)),
-            ("until begun, p99", |ended| ended.waiting(99.0)),
-            ("until begun, max", |ended| ended.waiting(100.0)),
-            ("until done, p50 in µs", |ended| ended.completion(50.0)),
-            ("until done, p99", |ended| ended.completion(99.0)),
-            ("until done, max", |ended| ended.completion(100.0)),
+            ("time per request in µs", TurnResult::per_request),
+            ("until begin, p50 in µs", |result| result.waiting(50.0)),
+            ("until begin, p99 in µs", |result| result.waiting(99.0)),
+            ("until begin, max in µs", |result| result.waiting(100.0)),
+            ("until end, p50 in µs", |result| result.completion(50.0)),
+            ("until end, p99 in µs", |result| result.completion(99.0)),
+            ("until end, max in µs", |result| result.completion(100.0)),
         ],
     },
 ];
 
-/// The numbers of workers of a whole run, if none are asked for.
+/// The default numbers of workers of a full run.
 const WORKERS: [usize; 5] = [1, 4, 8, 16, 32];
 
 impl Experiment {
     /// Checks and completes the options.
-    pub(super) fn new(options: &Options) -> Result<Self, Failure> {
+    pub(super) fn new(options: &ManagedOptions) -> Result<Self, Failure> {
         let common = &options.common;
         let requests = options.requests.unwrap_or(if common.quick { 1_000 } else { 10_000 });
-        if !(1..=MOST).contains(&requests) {
-            return Err(Failure::Usage(format!("--requests is {requests}; choose 1 to {MOST}")));
-        }
-        if let Some(work) = options.work.iter().find(|work| !(1..=LONGEST).contains(*work)) {
-            return Err(Failure::Usage(format!("--work is {work}; choose 1 to {LONGEST} µs")));
-        }
-        if let Some(cores) = options.cores.iter().find(|cores| !(1..=MOST_CORES).contains(*cores)) {
-            return Err(Failure::Usage(format!("--cores is {cores}; choose 1 to {MOST_CORES}")));
-        }
+        check_range("--requests", requests, &REQUESTS, "")?;
+        options.work.iter().try_for_each(|&work| check_range("--work", work, &WORK_US, "µs").map(drop))?;
+        options.cores.iter().try_for_each(|&cores| check_range("--cores", cores, &CORES, "").map(drop))?;
         let workers = common.workers.clone().or((!common.quick).then(|| WORKERS.to_vec()));
         let lineup = Lineup::new(contenders::ALL, &[], &Common { workers, ..common.clone() })?;
         let lengths = options.work.iter().map(|&work| {
             let time = Duration::from_micros(work.into());
-            Length { time, rounds: rounds_of(time) }
+            RequestLength { time, rounds: rounds_of(time) }
         });
         let (lengths, cores) = (lengths.collect(), options.cores.clone());
         Ok(Self { requests: requests as usize, lengths, cores, seed: common.seed, lineup })
     }
 
-    /// How long the requests of such turns take, each turn in its place; `None`: they do nothing.
-    fn lengths_of(&self, turn: &Turn) -> Vec<Option<&Length>> {
-        match turn.works {
-            Works::Nothing => vec![None],
-            Works::First => vec![self.lengths.first()],
-            Works::Each => self.lengths.iter().map(Some).collect(),
+    /// Returns the request lengths of a turn, one for each time that it runs; `None` stands for
+    /// empty requests.
+    fn lengths_of(&self, turn: &TurnPlan) -> Vec<Option<&RequestLength>> {
+        match turn.work {
+            ServiceTime::Zero => vec![None],
+            ServiceTime::First => vec![self.lengths.first()],
+            ServiceTime::Each => self.lengths.iter().map(Some).collect(),
         }
     }
 
-    /// One turn.
+    /// Runs one turn.
     fn once(
         &self,
-        turn: &Turn,
-        length: Option<&Length>,
+        turn: &TurnPlan,
+        length: Option<&RequestLength>,
         entry: &Entry,
         workers: usize,
         context: &str,
-    ) -> Result<Ended, Failure> {
+    ) -> Result<TurnResult, Failure> {
         let wrong = |wrong| Failure::Wrong { context: context.to_string(), wrong };
         let server = (entry.start)(workers)?;
-        let run = |load: Load| load.run(entry.more.queues, &server.submit).map_err(wrong);
+        let run = |load: Load| load.run(entry.more.has_queue, &server.submit).map_err(wrong);
         if (server.statistics)().is_none() {
-            run(Load::new(WARMING, 0, 0))?;
+            run(Load::new(WARM_UP_REQUESTS, 0, 0))?;
         }
-        // Idle workers sleep, as they would where nothing has been asked for a while.
-        thread::sleep(Duration::from_millis(2));
-        let holds = if turn.held && entry.more.queues { workers } else { 0 };
+        settle();
+        let holds = if turn.holds_workers && entry.more.has_queue { workers } else { 0 };
         let (requests, rounds) = match length {
             Some(length) => (self.requests, length.rounds),
-            None => (self.requests * MORE, 0),
+            None => (self.requests * LONG_RUN_FACTOR, 0),
         };
         let served = run(Load::new(requests, holds, rounds))?;
-        if holds == 1 && entry.more.exact && !served.order.is_sorted() {
-            return Err(wrong(Wrong::new("a request was begun before a more urgent one")));
+        if holds == 1 && entry.more.is_exact && !served.order.is_sorted() {
+            return Err(wrong(Wrong::new("a request began before a more urgent one")));
         }
-        Ok(Ended { served, statistics: (server.statistics)(), workers })
+        Ok(TurnResult { served, statistics: (server.statistics)(), workers })
     }
 
-    /// Those that run on virtual cores as well.
-    fn simulated(&self) -> impl Iterator<Item = (&Entry, Ranking)> {
+    /// Returns the contenders that also run on virtual cores.
+    fn simulated(&self) -> impl Iterator<Item = (&Entry, RankOrder)> {
         self.lineup.contenders.iter().filter_map(|entry| Some((*entry, entry.more.simulated?)))
     }
 
-    /// Occupancy on virtual cores.
+    /// Computes occupancy on virtual cores.
     fn simulate(&self, progress: &Progress, results: &mut Vec<Measurement>) -> Result<(), Failure> {
         for length in &self.lengths {
             let case = named(&format!("virtual {OCCUPANCY}"), length);
             for &cores in &self.cores {
-                for (entry, ranking) in self.simulated() {
-                    let context = format!("{} on {case} with {cores} cores", entry.name);
+                for (entry, order) in self.simulated() {
+                    let context = format!("{} on {case} with {}", entry.name, counted(cores, "core"));
                     progress.begin(context.clone());
-                    let seen = simulate(ranking, cores, self.seed, self.requests * MORE, length.time);
-                    let seen = seen.map_err(|wrong| Failure::Wrong { context: context.clone(), wrong })?;
-                    progress.measured(&context, seen.occupancy, "%");
-                    let percent = vec![seen.occupancy];
-                    let found = Measurement::new(case.clone(), entry.name, cores, "%", percent);
-                    let details = vec![("virtual_ns_between", seen.otherwise)];
-                    results.push(Measurement { details, ..found });
+                    let result =
+                        simulate(order, cores, self.seed, self.requests * LONG_RUN_FACTOR, length.time);
+                    let result =
+                        result.map_err(|wrong| Failure::Wrong { context: context.clone(), wrong })?;
+                    progress.show_measurement(&context, result.percent, "%");
+                    let measurement =
+                        Measurement::new(case.clone(), entry.name, cores, "%", vec![result.percent]);
+                    let details = vec![("virtual_ns_between", result.overhead_ns)];
+                    results.push(Measurement { details, ..measurement });
                     progress.advance();
                 }
             }
@@ -248,43 +252,44 @@ impl Experiment {
     }
 }
 
-/// A case with requests of one length among others.
-fn named(case: &str, length: &Length) -> String {
+/// Returns the name of a case with a request length.
+fn named(case: &str, length: &RequestLength) -> String {
     format!("{case}, {:?} each", length.time)
 }
 
-impl crate::experiment::Experiment for Experiment {
+impl xtasking_harness::experiment::Experiment for Experiment {
     const NAME: &'static str = "managed";
+    const TITLE: &'static str =
+        "Each server runs requests from one queue by rank: less time and higher occupancy are better.";
 
     fn describe(&self) -> String {
-        let works = self.lengths.iter().map(|length| format!("{:?}", length.time)).collect::<Vec<_>>();
+        let times = self.lengths.iter().map(|length| format!("{:?}", length.time)).collect::<Vec<_>>();
         let cores = self.cores.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
         format!(
-            "managed: {} requests of {}\non {cores} virtual cores: {} requests of half to one and a half of that\n{:?}\n{}",
+            "managed: {} requests of {}\n\
+            on {cores} virtual cores: {} requests of 0.5 to 1.5 times that\n{:?}\n{}",
             self.requests,
-            works.join(", "),
-            self.requests * MORE,
+            times.join(", "),
+            self.requests * LONG_RUN_FACTOR,
             Costs::default(),
             self.lineup.describe()
         )
     }
 
-    fn parameters(&self) -> Parameters {
+    fn outline(&self) -> Outline {
         let mut parameters = Parameters::default();
         parameters.add("requests", self.requests);
-        let works = self.lengths.iter().map(|length| length.time.as_micros() as u64);
-        parameters.add("work_us", works.collect::<Vec<_>>());
+        let times = self.lengths.iter().map(|length| length.time.as_micros() as u64);
+        parameters.add("work_us", times.collect::<Vec<_>>());
         parameters.add("cores", self.cores.clone());
         parameters.add("costs", format!("{:?}", Costs::default()));
         parameters.add("seed", self.seed);
         self.lineup.add_to(&mut parameters);
-        parameters
-    }
-
-    fn steps(&self) -> u64 {
         let cases = TURNS.iter().map(|turn| turn.cases.len() * self.lengths_of(turn).len()).sum();
         let simulated = self.simulated().count() * self.cores.len() * self.lengths.len();
-        self.lineup.steps(cases) + simulated as u64
+        let mut outline = self.lineup.outline(parameters, cases);
+        outline.steps += simulated as u64;
+        outline
     }
 
     fn measure(&self, progress: &Progress) -> Result<Vec<Measurement>, Failure> {
@@ -292,19 +297,20 @@ impl crate::experiment::Experiment for Experiment {
         let turns =
             TURNS.iter().flat_map(|turn| self.lengths_of(turn).into_iter().map(move |length| (turn, length)));
         for (turn, length) in turns {
-            let name = |name: &str| match length.filter(|_| turn.works == Works::Each) {
+            let name = |name: &str| match length.filter(|_| turn.work == ServiceTime::Each) {
                 Some(length) => named(name, length),
                 None => name.to_string(),
             };
             let cases: Vec<_> = turn.cases.iter().map(|(case, _)| name(case)).collect();
-            // The first case has the turn taken, the others ask the same one.
-            let ended = RefCell::new(BTreeMap::new());
+            // The first case runs the turn; the others read its results.
+            let turn_results = RefCell::new(BTreeMap::new());
             let once = |case: usize, entry: &Entry, workers, context: &str| {
-                let mut ended = ended.borrow_mut();
+                let mut turn_results = turn_results.borrow_mut();
                 if case == 0 {
-                    ended.insert((entry.name, workers), self.once(turn, length, entry, workers, context)?);
+                    let result = self.once(turn, length, entry, workers, context)?;
+                    turn_results.insert((entry.name, workers), result);
                 }
-                Ok((turn.cases[case].1)(&ended[&(entry.name, workers)]))
+                Ok((turn.cases[case].1)(&turn_results[&(entry.name, workers)]))
             };
             results.extend(self.lineup.measure(progress, turn.unit, &cases, once)?);
         }
@@ -313,23 +319,27 @@ impl crate::experiment::Experiment for Experiment {
     }
 
     fn notes(&self) -> Vec<String> {
+        let requests = self.requests * LONG_RUN_FACTOR;
         vec![
-            format!("nothing to do: {} requests; the time of the whole for each", self.requests * MORE),
-            "all there, occupancy, from one to the next: what is in a queue was submitted before the first was served"
+            format!("empty requests: total time ÷ {requests} requests"),
+            "submitted first, occupancy, between requests: all requests are submitted before the first is \
+        served, except for threads"
                 .to_string(),
-            "occupancy: the time in requests, of all workers' time until the last was done; more is better"
+            "occupancy: time in requests ÷ (workers × makespan); more is better".to_string(),
+            "between requests: from the end of a request to the begin of its worker's next one; for threads \
+        the mean time outside requests"
                 .to_string(),
-            "from one to the next: from a request's end to the beginning of its worker's next one; for threads the mean of what is lost"
+            format!("virtual occupancy: of {requests} requests, where each worker has a core of its own"),
+            "until begin, until end: from the submission of the request; for threads from that of the first \
+        one, as submitting blocks"
                 .to_string(),
-            format!("virtual occupancy: of {} requests, where each worker has a core of its own", self.requests * MORE),
-            "until begun, until done: from the submission of each; for threads from that of the first, since who submits waits"
-                .to_string(),
-            "xtasking-observed: these times are of the runtime's own statistics".to_string(),
+            "xtasking-observed: these times are from the runtime's own statistics".to_string(),
         ]
     }
 
     fn conclusion(&self) -> Result<String, Failure> {
-        Ok("every request was served once, with the right result; one worker with an exact queue kept the order"
+        Ok("every request was served once, with the right result; \
+        with one worker, exact queues kept the order"
             .to_string())
     }
 }

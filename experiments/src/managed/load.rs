@@ -1,6 +1,5 @@
-//! The requests: what serving one is, and what is known when all are served.
+//! The requests: the work of serving one, and the results when all have been served.
 
-use crate::ycsb::plan::Wrong;
 use std::hint::black_box;
 use std::ptr;
 use std::sync::atomic::{
@@ -9,22 +8,24 @@ use std::sync::atomic::{
 use std::sync::{Arc, LazyLock};
 use std::thread;
 use std::time::{Duration, Instant};
+use xtasking_harness::failure::Wrong;
 
-/// Ranks are below this.
+/// Ranks of requests are 1 to this.
 const RANKS: u64 = 1000;
 
-/// So many rounds of scrambling a number, the same for all: fixed work, not a fixed time, so that who is put off its core
-/// does not get done what it does not do.
+/// Mixes a number in a number of rounds: a fixed amount of work instead of a fixed time, so that a
+/// preempted thread still has to do all of it.
 pub(super) fn work(number: u64, rounds: u64) -> u64 {
     (0..rounds).fold(number, |mixed, round| (mixed ^ mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9) ^ round)
 }
 
-/// How urgent a request is, for one that comes after those that hold the workers.
+/// Returns the rank of a request that does not hold a worker.
 pub(super) fn rank_of(number: u64) -> u16 {
     1 + (work(number, 2) >> 20) as u16 % RANKS as u16
 }
 
-/// How many rounds take that long on this machine: in the best of some trials, as others may have the core meanwhile.
+/// Calibrates the number of rounds that take a time on this machine, by the fastest of several
+/// trials, as others may be preempted.
 pub(super) fn rounds_of(time: Duration) -> u64 {
     const ROUNDS: u64 = 100_000;
     let trial = |number| {
@@ -36,20 +37,21 @@ pub(super) fn rounds_of(time: Duration) -> u64 {
     (ROUNDS as f64 * time.as_secs_f64() / best.as_secs_f64().max(1e-9)) as u64
 }
 
-/// Times count from here.
+/// The origin of all times.
 static ORIGIN: LazyLock<Instant> = LazyLock::new(Instant::now);
 
 thread_local! {
-    /// Its address stands for the thread.
-    static HERE: u8 = const { 0 };
+    /// A byte whose address identifies the thread.
+    static THREAD_MARK: u8 = const { 0 };
 }
 
-/// A request, and what is known of it; times in nanoseconds. It has all that serving it takes, so that those who serve
-/// others at the same time have nothing in common that anybody writes: what is measured would be that.
+/// A request, and the record of serving it; times in nanoseconds. It contains all data that serving
+/// it writes, so that workers share no written data, whose contention would distort the
+/// measurement.
 pub(super) struct Request {
     number: u64,
     rounds: u64,
-    /// It holds its worker until this is true.
+    /// If present, the request holds its worker until this is true.
     gate: Option<Arc<AtomicBool>>,
     submitted: AtomicU64,
     begun: AtomicU64,
@@ -74,23 +76,23 @@ impl Request {
         })
     }
 
-    /// Those that hold the workers come before all others.
+    /// Returns the rank. Requests that hold workers come before all others.
     pub fn rank(&self) -> u16 {
         if self.gate.is_some() { 0 } else { rank_of(self.number) }
     }
 
-    /// Serves it: each pool calls this once, on one of its threads.
+    /// Serves the request. The server calls this once, on one of its threads.
     pub fn serve(&self) {
-        // The clock first and last: all that the request itself costs is time in the request.
+        // The clock is read first and last, so that all overhead of the request counts as its time.
         let begun = Instant::now();
         self.begun.store(nanoseconds(begun), Relaxed);
         while self.gate.as_ref().is_some_and(|gate| !gate.load(Acquire)) {
             thread::yield_now();
         }
         self.result.store(work(self.number, self.rounds), Relaxed);
-        self.thread.store(HERE.with(|here| ptr::from_ref(here).addr()), Relaxed);
+        self.thread.store(THREAD_MARK.with(|here| ptr::from_ref(here).addr()), Relaxed);
         self.served.fetch_add(1, Relaxed);
-        // Release pairs with the Acquire of `is_over`: who sees the end sees the rest.
+        // Release pairs with the Acquire of `is_over`, which makes the other fields visible.
         self.ended.store(nanoseconds(Instant::now()), Release);
     }
 
@@ -99,34 +101,38 @@ impl Request {
     }
 }
 
-/// Nanoseconds from the origin; 0 is never.
+/// Returns nanoseconds since the origin, at least 1, as 0 stands for no time.
 fn nanoseconds(moment: Instant) -> u64 {
     moment.duration_since(*ORIGIN).as_nanos() as u64 + 1
 }
 
-/// Requests to be served. The first few may only hold the workers until all others have been submitted.
+/// Requests to serve. The first `holds` of them hold the workers until all others have been
+/// submitted.
 pub(super) struct Load {
     requests: Vec<Arc<Request>>,
     holds: usize,
     released: Arc<AtomicBool>,
 }
 
-/// What was measured, when all requests have been served.
-pub(super) struct Served {
-    /// From the first submission, or from the release of those who were held, to the end of the last request.
+/// The results of serving all requests.
+pub(super) struct LoadResult {
+    /// From the first submission, or from the release of the workers, to the end of the last
+    /// request.
     pub makespan: Duration,
     /// The sum of the times of all requests.
     pub busy: Duration,
-    /// From each request's submission to its beginning, and to its end.
+    /// From each request's submission to its begin.
     pub waiting: Times,
+    /// From each request's submission to its end.
     pub completion: Times,
-    /// From the end of each request to the beginning of the next one on the same thread, where threads serve several.
+    /// From the end of each request to the begin of the next one on the same thread, if threads
+    /// serve several.
     pub between: Option<Times>,
-    /// The ranks in the order in which they were begun.
+    /// The ranks in the order in which requests began.
     pub order: Vec<u16>,
 }
 
-/// Nanoseconds, the least first.
+/// Times in nanoseconds, ascending.
 pub(super) struct Times(Vec<u64>);
 
 impl Times {
@@ -135,7 +141,7 @@ impl Times {
         Self(times)
     }
 
-    /// The time that `percent` of all do not exceed.
+    /// Returns the time that `percent` of all times do not exceed.
     pub fn percentile(&self, percent: f64) -> Duration {
         let rank = (self.0.len() as f64 * percent / 100.0).ceil() as usize;
         Duration::from_nanos(self.0[rank.clamp(1, self.0.len()) - 1])
@@ -143,6 +149,7 @@ impl Times {
 }
 
 impl Load {
+    /// Creates `requests` requests of `rounds` rounds, after `holds` requests that hold workers.
     pub fn new(requests: usize, holds: usize, rounds: u64) -> Self {
         LazyLock::force(&ORIGIN);
         let released = Arc::new(AtomicBool::new(false));
@@ -152,13 +159,17 @@ impl Load {
         Self { requests, holds, released }
     }
 
-    /// Submits all requests and waits until they have been served. Where they do not `queue`, each waits with the one who
-    /// submits it from the beginning on.
-    pub fn run(&self, queue: bool, mut submit: impl FnMut(Arc<Request>)) -> Result<Served, Wrong> {
+    /// Submits all requests, and waits until they have been served. Without a queue `submit`
+    /// blocks, so that all requests count as submitted at the beginning.
+    ///
+    /// # Errors
+    ///
+    /// If a request was not served exactly once, or its result is wrong.
+    pub fn run(&self, has_queue: bool, mut submit: impl FnMut(Arc<Request>)) -> Result<LoadResult, Wrong> {
         let now = || nanoseconds(Instant::now());
         let began = now();
         for (number, request) in self.requests.iter().enumerate() {
-            request.submitted.store(if queue { now() } else { began }, Relaxed);
+            request.submitted.store(if has_queue { now() } else { began }, Relaxed);
             submit(request.clone());
             let holds = number + 1 == self.holds;
             while holds && self.requests[..self.holds].iter().any(|hold| hold.begun.load(Relaxed) == 0) {
@@ -169,14 +180,15 @@ impl Load {
         self.released.store(true, Release);
         for request in &self.requests {
             while !request.is_over() {
-                // Seldom, as it takes a core from a worker. When this is noticed does not matter.
+                // Polls rarely, as this takes a core from a worker. The time of polling does not
+                // matter.
                 thread::sleep(Duration::from_millis(5));
             }
         }
-        self.served(if self.holds > 0 { released } else { began }, queue)
+        self.served(if self.holds > 0 { released } else { began }, has_queue)
     }
 
-    fn served(&self, began: u64, several: bool) -> Result<Served, Wrong> {
+    fn served(&self, began: u64, has_queue: bool) -> Result<LoadResult, Wrong> {
         let (mut busy, mut end) = (0, 0);
         let (mut begun, mut waiting, mut completion) = (Vec::new(), Vec::new(), Vec::new());
         let mut by_thread = Vec::new();
@@ -197,17 +209,17 @@ impl Load {
                 begun.push((begins, request.rank()));
             }
         }
-        // Stable: those that began in the same nanosecond stay as they were, which is only wrong where nothing is done.
+        // A stable sort: requests that began in the same nanosecond keep their order of submission.
         begun.sort_by_key(|&(begins, _)| begins);
         by_thread.sort_unstable();
         let follows = by_thread.windows(2).filter(|pair| pair[0].0 == pair[1].0);
         let between: Vec<_> = follows.map(|pair| pair[1].1.saturating_sub(pair[0].2)).collect();
-        Ok(Served {
+        Ok(LoadResult {
             makespan: Duration::from_nanos(end - began),
             busy: Duration::from_nanos(busy),
             waiting: Times::of(waiting),
             completion: Times::of(completion),
-            between: (several && !between.is_empty()).then(|| Times::of(between)),
+            between: (has_queue && !between.is_empty()).then(|| Times::of(between)),
             order: begun.into_iter().map(|(_, rank)| rank).collect(),
         })
     }

@@ -1,16 +1,16 @@
-//! The experiment of the managed pool: requests with ranks, served by pools with one queue for all workers.
+//! The managed experiment: requests with ranks, served from one queue that all workers share.
 //!
-//! What a queue costs shows where requests do nothing; how well a pool keeps its workers at work, and how long requests
-//! wait, where each takes some microseconds. Beside the runtime's two queues are a heap under a mutex and a skip list with
-//! pools of plain threads around them, and a new thread for each request.
+//! Empty requests show the overhead of the queue. Requests of some microseconds show the occupancy
+//! of workers and the latency of requests. The runtime's two rank orders are compared with thread
+//! pools around a heap in a mutex and around a skip list, and with a new thread for each request.
 //!
 //! | module | what it holds |
 //! |---|---|
 //! | `options` | the command line |
-//! | `experiment` | the options, checked and completed before any work, and the turns |
-//! | `load` | the requests, what serving one is, and what is known when all are served |
-//! | `contenders` | who takes part |
-//! | `threads` | pools of plain threads |
+//! | `experiment` | options checked and completed, turns, notes and conclusion |
+//! | `load` | the requests, the work of serving one, and the results |
+//! | `contenders` | the contenders by name |
+//! | `threads` | thread pools, and a thread per request |
 //! | `simulated` | this runtime on virtual cores |
 
 mod contenders;
@@ -20,12 +20,12 @@ mod options;
 mod simulated;
 mod threads;
 
-pub use options::Options;
+pub use options::ManagedOptions;
 
-use crate::experiment::Experiment as _;
-use crate::failure::Failure;
+use xtasking_harness::experiment::Experiment as _;
+use xtasking_harness::failure::Failure;
 
 /// Runs the experiment.
-pub fn run(options: &Options) -> Result<(), Failure> {
+pub fn run(options: &ManagedOptions) -> Result<(), Failure> {
     experiment::Experiment::new(options)?.carry_out(&options.common)
 }

@@ -1,69 +1,71 @@
-//! Pools of plain threads: workers around a queue, and a thread for each request.
+//! Thread pools around a queue, and a thread for each request.
 
 use super::load::Request;
-use crate::machine::pin;
 use crossbeam_skiplist::SkipMap;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::{self, JoinHandle};
+use xtasking_harness::machine::pin;
 
-/// A queue with ranks, from which several threads take.
+/// A concurrent priority queue of requests.
 pub(super) trait Queue: Send + Sync + 'static {
+    /// Adds a request. The lowest rank is served first; equal ranks are FIFO.
     fn push(&self, rank: u16, request: Arc<Request>);
-    /// Waits for a request; `None` when the queue is closed and empty.
+    /// Waits for a request and takes it; returns `None` once the queue is closed and empty.
     fn pop(&self) -> Option<Arc<Request>>;
+    /// Closes the queue, after which `pop` does not wait.
     fn close(&self);
 }
 
-/// A number by which requests of the same rank are told apart.
+/// A rank, and a sequence number that makes keys unique and equal ranks FIFO.
 type Key = (u16, u64);
 
-/// The standard library's heap under its mutex, with its condition variable.
+/// The standard library's heap in a mutex, with a condition variable.
 #[derive(Default)]
 pub(super) struct MutexHeap {
-    state: Mutex<State>,
+    state: Mutex<HeapState>,
     filled: Condvar,
 }
 
 #[derive(Default)]
-struct State {
-    heap: BinaryHeap<Reverse<Entry>>,
-    came: u64,
-    closed: bool,
+struct HeapState {
+    heap: BinaryHeap<Reverse<HeapEntry>>,
+    next_sequence: u64,
+    is_closed: bool,
 }
 
-struct Entry(Key, Arc<Request>);
+struct HeapEntry(Key, Arc<Request>);
 
-impl Ord for Entry {
+impl Ord for HeapEntry {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         self.0.cmp(&other.0)
     }
 }
 
-impl PartialOrd for Entry {
+impl PartialOrd for HeapEntry {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for Entry {
+impl PartialEq for HeapEntry {
     fn eq(&self, other: &Self) -> bool {
         self.0 == other.0
     }
 }
 
-impl Eq for Entry {}
+impl Eq for HeapEntry {}
 
-const NOT_POISONED: &str = "nobody panics under the lock";
+const NOT_POISONED: &str = "no thread panics while it holds the lock";
 
 impl Queue for MutexHeap {
     fn push(&self, rank: u16, request: Arc<Request>) {
         let mut state = self.state.lock().expect(NOT_POISONED);
-        state.came += 1;
-        let key = (rank, state.came);
-        state.heap.push(Reverse(Entry(key, request)));
+        state.next_sequence += 1;
+        let key = (rank, state.next_sequence);
+        state.heap.push(Reverse(HeapEntry(key, request)));
         drop(state);
         self.filled.notify_one();
     }
@@ -71,10 +73,10 @@ impl Queue for MutexHeap {
     fn pop(&self) -> Option<Arc<Request>> {
         let mut state = self.state.lock().expect(NOT_POISONED);
         loop {
-            if let Some(Reverse(Entry(_, request))) = state.heap.pop() {
+            if let Some(Reverse(HeapEntry(_, request))) = state.heap.pop() {
                 return Some(request);
             }
-            if state.closed {
+            if state.is_closed {
                 return None;
             }
             state = self.filled.wait(state).expect(NOT_POISONED);
@@ -82,22 +84,22 @@ impl Queue for MutexHeap {
     }
 
     fn close(&self) {
-        self.state.lock().expect(NOT_POISONED).closed = true;
+        self.state.lock().expect(NOT_POISONED).is_closed = true;
         self.filled.notify_all();
     }
 }
 
-/// A lock-free skip list. There is nothing to wait on, so who finds nothing gives its core away and looks again.
+/// A lock-free skip list. It offers nothing to wait on, so an idle thread yields and polls.
 #[derive(Default)]
 pub(super) struct SkipList {
     map: SkipMap<Key, Arc<Request>>,
-    came: AtomicU64,
-    closed: AtomicBool,
+    next_sequence: AtomicU64,
+    is_closed: AtomicBool,
 }
 
 impl Queue for SkipList {
     fn push(&self, rank: u16, request: Arc<Request>) {
-        self.map.insert((rank, self.came.fetch_add(1, Relaxed)), request);
+        self.map.insert((rank, self.next_sequence.fetch_add(1, Relaxed)), request);
     }
 
     fn pop(&self) -> Option<Arc<Request>> {
@@ -105,7 +107,7 @@ impl Queue for SkipList {
             if let Some(entry) = self.map.pop_front() {
                 return Some(entry.value().clone());
             }
-            if self.closed.load(Relaxed) {
+            if self.is_closed.load(Relaxed) {
                 return None;
             }
             thread::yield_now();
@@ -113,17 +115,18 @@ impl Queue for SkipList {
     }
 
     fn close(&self) {
-        self.closed.store(true, Relaxed);
+        self.is_closed.store(true, Relaxed);
     }
 }
 
-/// Threads that serve what is in a queue.
+/// A thread pool that serves the requests of a queue.
 pub(super) struct Threads<Q: Queue> {
     queue: Arc<Q>,
     workers: Vec<JoinHandle<()>>,
 }
 
 impl<Q: Queue + Default> Threads<Q> {
+    /// Starts a pool with a number of threads, pinned like the workers of XTasking.
     pub fn start(workers: usize) -> std::io::Result<Self> {
         let mut pool = Self { queue: Arc::new(Q::default()), workers: Vec::new() };
         for index in 0..workers {
@@ -153,21 +156,22 @@ impl<Q: Queue> Drop for Threads<Q> {
     }
 }
 
-/// A new thread for each request, so many at a time at most: whoever submits waits while there are as many.
+/// A new thread for each request, with a limit on running threads, at which submitting blocks.
 pub(super) struct ThreadPerRequest {
-    at_once: usize,
+    limit: usize,
     running: Arc<(Mutex<usize>, Condvar)>,
 }
 
 impl ThreadPerRequest {
-    pub fn new(at_once: usize) -> Self {
-        Self { at_once, running: Arc::default() }
+    /// Creates a server with at most `limit` threads at a time.
+    pub fn new(limit: usize) -> Self {
+        Self { limit, running: Arc::default() }
     }
 
     pub fn submit(&self, request: Arc<Request>) {
         let (running, ended) = &*self.running;
         let mut count = running.lock().expect(NOT_POISONED);
-        count = ended.wait_while(count, |running| *running >= self.at_once).expect(NOT_POISONED);
+        count = ended.wait_while(count, |running| *running >= self.limit).expect(NOT_POISONED);
         *count += 1;
         drop(count);
         let state = self.running.clone();

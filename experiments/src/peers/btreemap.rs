@@ -1,28 +1,28 @@
-//! `std::collections::BTreeMap` under one reader/writer lock: what one has before reaching for a concurrent index.
+//! Wraps `std::collections::BTreeMap` under one reader/writer lock: the usual choice before a
+//! concurrent index.
 //!
-//! The lock is the standard library's. `parking_lot`'s would be one more crate for much the same: under either, workers
-//! queue for one word, and that is what this peer shows.
+//! The lock is the standard library's. With `parking_lot`'s, workers would equally queue for one
+//! word, which is what this peer shows.
 
 use super::map::{ConcurrentMap, OnThreads};
-use crate::contenders::{Abilities, Entry};
+use crate::ycsb::contender::{Abilities, ContenderProfile, Entry};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry as Place;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-/// How it is asked for.
+/// The entry of this peer.
 pub const ENTRY: Entry = Entry {
     name: "btreemap",
     about: "std BTreeMap under one RwLock, on plain threads",
-    bytes_per_record: 35,
-    abilities: Abilities::ALL,
-    by_default: false,
-    build: |_| Box::new(OnThreads::new(Locked(RwLock::new(BTreeMap::new())))),
+    is_parallel: true,
+    start: |_| Ok(Box::new(OnThreads::new(Locked(RwLock::new(BTreeMap::new()))))),
+    more: ContenderProfile { bytes_per_record: 35, abilities: Abilities::ALL, is_default: false },
 };
 
 struct Locked(RwLock<BTreeMap<u64, u64>>);
 
 impl Locked {
-    // A worker that panics ends the run with an error of its own; the lock need not report it again.
+    // Ignores poisoning: a panic of a worker ends the run with an error of its own.
     fn shared(&self) -> RwLockReadGuard<'_, BTreeMap<u64, u64>> {
         self.0.read().unwrap_or_else(PoisonError::into_inner)
     }

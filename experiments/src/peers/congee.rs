@@ -1,22 +1,22 @@
-//! `congee::Congee`: a concurrent adaptive radix tree with optimistic lock coupling, for keys of eight bytes.
+//! Wraps `congee::Congee`, a concurrent adaptive radix tree with optimistic lock coupling, for keys
+//! of eight bytes.
 
 use super::map::{ConcurrentMap, OnThreads};
-use crate::contenders::{Abilities, Entry};
+use crate::ycsb::contender::{Abilities, ContenderProfile, Entry};
 use congee::Congee;
 
-/// How it is asked for.
+/// The entry of this peer.
 pub const ENTRY: Entry = Entry {
     name: "congee",
     about: "congee::Congee, an adaptive radix tree, on plain threads",
-    bytes_per_record: 100,
-    abilities: Abilities::ALL,
-    by_default: false,
-    build: |_| Box::new(OnThreads::new(Art(Congee::default()))),
+    is_parallel: true,
+    start: |_| Ok(Box::new(OnThreads::new(Art(Congee::default())))),
+    more: ContenderProfile { bytes_per_record: 100, abilities: Abilities::ALL, is_default: false },
 };
 
 struct Art(Congee<usize, usize>);
 
-// Keys and values travel as `usize`, which has to hold them.
+// Keys and values are passed as `usize`.
 const _: () = assert!(usize::BITS == 64);
 
 impl ConcurrentMap for Art {
@@ -25,7 +25,7 @@ impl ConcurrentMap for Art {
     }
 
     fn insert(&self, key: u64, value: u64) -> bool {
-        // Without memory it does not insert, which the check then reports.
+        // If memory runs out it does not insert, which the check then reports.
         matches!(self.0.insert(key as usize, value as usize, &self.0.pin()), Ok(None))
     }
 
@@ -34,15 +34,15 @@ impl ConcurrentMap for Art {
     }
 
     fn scan(&self, from: u64, limit: usize, entries: &mut Vec<(u64, u64)>) {
-        let mut found = [(0, 0); 128];
+        let mut chunk_entries = [(0, 0); 128];
         let (mut next, mut missing) = (from as usize, limit);
         while missing > 0 {
-            let chunk = missing.min(found.len());
-            // The end is exclusive: the greatest number is no key that YCSB's records would have.
-            let count = self.0.range(&next, &usize::MAX, &mut found[..chunk], &self.0.pin());
-            entries.extend(found[..count].iter().map(|&(key, value)| (key as u64, value as u64)));
+            let chunk = missing.min(chunk_entries.len());
+            // The end is exclusive: YCSB's records do not use the greatest key.
+            let count = self.0.range(&next, &usize::MAX, &mut chunk_entries[..chunk], &self.0.pin());
+            entries.extend(chunk_entries[..count].iter().map(|&(key, value)| (key as u64, value as u64)));
             missing -= count;
-            match found[..count].last() {
+            match chunk_entries[..count].last() {
                 Some(&(last, _)) if count == chunk && last < usize::MAX => next = last + 1,
                 _ => break,
             }

@@ -1,44 +1,45 @@
-//! What an index has to offer to take part, and the plain threads that carry out a plan on it.
+//! Defines the operations of an index that takes part, and runs a plan on it with plain threads.
 
-use crate::contenders::Contender;
-use crate::ycsb::plan::{Audit, Plan, Request, WriteOrder, Wrong};
+use crate::ycsb::contender::Contender;
+use crate::ycsb::plan::{Audit, Plan, Request, WriteOrder};
 use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::{Duration, Instant};
+use xtasking_harness::failure::Wrong;
 
 /// An ordered index from u64 to u64 that threads share.
 pub trait ConcurrentMap: Sync {
-    /// Looks up a key.
+    /// Returns the value of a key.
     fn get(&self, key: u64) -> Option<u64>;
 
-    /// Adds a key; false if it is there already.
+    /// Adds a key. Returns false if it exists already.
     fn insert(&self, key: u64, value: u64) -> bool;
 
-    /// Overwrites the value of a key; false if there is no such key.
+    /// Overwrites the value of a key. Returns false if the key is missing.
     fn update(&self, key: u64, value: u64) -> bool;
 
     /// Appends the first `limit` entries from `from` on, in ascending order.
     fn scan(&self, from: u64, limit: usize, entries: &mut Vec<(u64, u64)>);
 
-    /// How many keys there are. Called while nothing else is under way.
+    /// Returns the number of keys. Called while no operation is in progress.
     fn count(&self) -> u64;
 }
 
-/// A [`ConcurrentMap`] as a contender: one pinned thread a worker.
+/// Runs a plan on a [`ConcurrentMap`], with one pinned thread for each worker.
 pub struct OnThreads<M>(M);
 
 impl<M: ConcurrentMap> OnThreads<M> {
-    /// The contender of a map, which is empty.
+    /// Wraps an empty map.
     pub fn new(map: M) -> Self {
         Self(map)
     }
 
-    /// The map.
+    /// Returns the map.
     pub fn map(&self) -> &M {
         &self.0
     }
 
-    /// Carries out the trace of one worker.
+    /// Runs the trace of one worker.
     fn work(map: &M, plan: &Plan, worker: usize) -> Result<(), Wrong> {
         let mut entries = Vec::new();
         for index in 0..plan.length(worker) {
@@ -69,7 +70,7 @@ impl<M: ConcurrentMap> Contender for OnThreads<M> {
         let spans = thread::scope(|scope| {
             let threads: Vec<_> = (0..plan.workers())
                 .map(|worker| {
-                    // Threads that share a core are left to the operating system.
+                    // The operating system schedules threads that share a core.
                     let core = (plan.workers() <= cores.len()).then(|| cores[worker]);
                     let begin = &begin;
                     scope.spawn(move || {
@@ -86,7 +87,7 @@ impl<M: ConcurrentMap> Contender for OnThreads<M> {
                 .into_iter()
                 .map(|thread| match thread.join() {
                     Ok(span) => span,
-                    Err(panic) => Err(Wrong::new(format!("it panicked: {}", message(&*panic)))),
+                    Err(panic) => Err(Wrong::new(format!("a worker thread panicked: {}", message(&*panic)))),
                 })
                 .collect::<Result<Vec<_>, _>>()
         })?;

@@ -1,22 +1,21 @@
-//! `crossbeam_skiplist::SkipMap`: a lock-free skip list.
+//! Wraps `crossbeam_skiplist::SkipMap`, a lock-free skip list.
 
 use super::map::{ConcurrentMap, OnThreads};
-use crate::contenders::{Abilities, Entry};
+use crate::ycsb::contender::{Abilities, ContenderProfile, Entry};
 use crossbeam_skiplist::SkipMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// How it is asked for.
+/// The entry of this peer.
 pub const ENTRY: Entry = Entry {
     name: "crossbeam-skiplist",
     about: "crossbeam_skiplist::SkipMap, a lock-free skip list, on plain threads",
-    bytes_per_record: 80,
-    abilities: Abilities::ALL,
-    by_default: false,
-    build: |_| Box::new(OnThreads::new(SkipList(SkipMap::new()))),
+    is_parallel: true,
+    start: |_| Ok(Box::new(OnThreads::new(SkipList(SkipMap::new())))),
+    more: ContenderProfile { bytes_per_record: 80, abilities: Abilities::ALL, is_default: false },
 };
 
-/// Values change in place: its own `insert` takes the old entry out before the new one is in, so that a reader could
-/// miss the key in between.
+/// Values change in place: `SkipMap::insert` removes the old entry before it adds the new one, so a
+/// reader could miss the key in between.
 struct SkipList(SkipMap<u64, AtomicU64>);
 
 impl ConcurrentMap for SkipList {
@@ -25,7 +24,8 @@ impl ConcurrentMap for SkipList {
     }
 
     fn insert(&self, key: u64, value: u64) -> bool {
-        // It does not say whether the key is new; but no two requests write the same value.
+        // `get_or_insert` does not report whether the key is new; but no two requests write the
+        // same value.
         let entry = self.0.get_or_insert(key, AtomicU64::new(value));
         entry.value().load(Ordering::Acquire) == value
     }

@@ -1,209 +1,222 @@
-//! Who takes part: this runtime with each of its pools, and those whose users spawn tasks as well.
+//! The contenders: this runtime with each of its queue policies, and other libraries with spawned
+//! tasks.
 
-use super::crew::{Crew, Own, Rayon, Timed, Tokio};
-use super::simulated::{self, Seen};
-use super::tally::Turn;
+use super::executor::{Executor, Rayon, Timed, Tokio, Xtasking};
+use super::simulated::{self, SimulationResult};
+use super::tally::CounterGuard;
 use super::work::Work;
-use crate::failure::Failure;
-use crate::lineup::{cannot_start, start_rayon, start_tokio};
-use crate::ycsb::plan::Wrong;
-use std::thread;
 use std::time::{Duration, Instant};
 use xtasking::platform::Costs;
-use xtasking::{Links, Pool, Runtime, Shutdown};
+use xtasking::{QueuePolicy, Runtime, Shutdown, queues::Topology};
+use xtasking_harness::failure::{Failure, Wrong};
+use xtasking_harness::lineup::{cannot_start, settle, start_rayon, start_tokio};
 
-/// Workers, started anew for each piece of work.
+/// A kind and number of workers, which are started anew for each run.
 pub(super) struct Team {
-    kind: Kind,
+    kind: TeamKind,
     workers: usize,
 }
 
-enum Kind {
-    Own(Pool),
+enum TeamKind {
+    Xtasking(QueuePolicy),
     Rayon,
     Tokio,
 }
 
-/// What workers on threads were seen to do.
-pub(super) struct Watched {
-    /// How many nanoseconds each of them was busy.
+/// The loads of workers on threads.
+pub(super) struct Observation {
+    /// Nanoseconds that each worker was busy.
     pub busy: Vec<u64>,
+    /// Wall-clock time of the run.
     pub time: Duration,
-    /// Times that tasks were taken over, and tasks dealt out to others, as far as that is known.
-    pub counted: Option<(u64, u64)>,
+    /// Steals, and tasks spawned for other workers, if the runtime counts them.
+    pub transfers: Option<(u64, u64)>,
 }
 
-/// How much less a contender does, because a task costs it so much more.
-pub(super) struct Less {
-    /// So many times fewer tasks of a spawner.
+/// The amount by which a contender does less, because its tasks are expensive.
+pub(super) struct Reduction {
+    /// The divisor of the number of tasks that the spawner spawns.
     pub tasks: u64,
-    /// A Fibonacci number that is so much smaller.
+    /// The amount by which the Fibonacci number is smaller.
     pub number: u32,
 }
 
-pub(super) type Entry = crate::lineup::Entry<Team, Less>;
+pub(super) type Entry = xtasking_harness::lineup::Entry<Team, Reduction>;
 
-const ALL_OF_IT: Less = Less { tasks: 1, number: 0 };
+const NO_REDUCTION: Reduction = Reduction { tasks: 1, number: 0 };
 
-/// All contenders. The first always takes part, and ratios are those to it.
+/// All contenders. The first always runs, and ratios are relative to it.
 pub(super) static ALL: &[Entry] = &[
     Entry {
         name: "stealing",
-        about: "work stealing: the youngest first, and others take the oldest",
+        about: "work stealing: a worker runs its newest task, thieves take the oldest",
         is_parallel: true,
-        start: |workers| Ok(Team { kind: Kind::Own(Pool::WorkStealing), workers }),
-        more: ALL_OF_IT,
+        start: |workers| Ok(Team { kind: TeamKind::Xtasking(QueuePolicy::WorkStealing), workers }),
+        more: NO_REDUCTION,
     },
     Entry {
         name: "xqueue",
-        about: "XQueue, dealing out to the next worker",
+        about: "XQueue, tasks are dealt out to the next worker",
         is_parallel: true,
-        start: |workers| Ok(Team { kind: Kind::Own(Pool::XQueue(Links::Next)), workers }),
-        more: ALL_OF_IT,
+        start: |workers| Ok(Team { kind: TeamKind::Xtasking(QueuePolicy::XQueue(Topology::Next)), workers }),
+        more: NO_REDUCTION,
     },
     Entry {
         name: "xqueue-v2",
-        about: "XQueue, dealing out to the workers on either side",
+        about: "XQueue, tasks are dealt out to both neighbours",
         is_parallel: true,
-        start: |workers| Ok(Team { kind: Kind::Own(Pool::XQueue(Links::Neighbours)), workers }),
-        more: ALL_OF_IT,
+        start: |workers| {
+            Ok(Team { kind: TeamKind::Xtasking(QueuePolicy::XQueue(Topology::Neighbours)), workers })
+        },
+        more: NO_REDUCTION,
     },
     Entry {
         name: "xqueue-vn",
-        about: "XQueue, dealing out to all",
+        about: "XQueue, tasks are dealt out to all workers",
         is_parallel: true,
-        start: |workers| Ok(Team { kind: Kind::Own(Pool::XQueue(Links::All)), workers }),
-        more: ALL_OF_IT,
+        start: |workers| Ok(Team { kind: TeamKind::Xtasking(QueuePolicy::XQueue(Topology::All)), workers }),
+        more: NO_REDUCTION,
     },
     Entry {
         name: "xqueue-kautz",
-        about: "XQueue, dealing out to log₂ N of N, by Kautz's graph",
+        about: "XQueue, tasks are dealt out to log₂ N of N workers, by a Kautz graph",
         is_parallel: true,
-        start: |workers| Ok(Team { kind: Kind::Own(Pool::XQueue(Links::Kautz)), workers }),
-        more: ALL_OF_IT,
+        start: |workers| Ok(Team { kind: TeamKind::Xtasking(QueuePolicy::XQueue(Topology::Kautz)), workers }),
+        more: NO_REDUCTION,
     },
     Entry {
         name: "local",
-        about: "no task leaves the worker that has spawned it",
+        about: "no load balancing: tasks stay on the worker that spawned them",
         is_parallel: true,
-        start: |workers| Ok(Team { kind: Kind::Own(Pool::Local), workers }),
-        more: ALL_OF_IT,
+        start: |workers| Ok(Team { kind: TeamKind::Xtasking(QueuePolicy::Local), workers }),
+        more: NO_REDUCTION,
     },
     Entry {
         name: "rayon",
-        about: "spawns of one scope",
+        about: "rayon, spawns in one scope",
         is_parallel: true,
-        start: |workers| Ok(Team { kind: Kind::Rayon, workers }),
-        more: Less { tasks: 1, number: 3 },
+        start: |workers| Ok(Team { kind: TeamKind::Rayon, workers }),
+        more: Reduction { tasks: 1, number: 3 },
     },
     Entry {
         name: "tokio",
-        about: "a spawned future for each task",
+        about: "tokio, a spawned future for each task",
         is_parallel: true,
-        start: |workers| Ok(Team { kind: Kind::Tokio, workers }),
-        more: Less { tasks: 10, number: 6 },
+        start: |workers| Ok(Team { kind: TeamKind::Tokio, workers }),
+        more: Reduction { tasks: 10, number: 6 },
     },
 ];
 
-/// So long it takes until idle workers sleep, as they would where nobody has spawned for a while.
-const REST: Duration = Duration::from_millis(2);
-
-/// The body of the first task.
-fn begin<C: Crew>(work: &Work) -> impl FnOnce(C::At<'_>) + Send + use<C> {
+/// Returns the body of the first task.
+fn begin<C: Executor>(work: &Work) -> impl FnOnce(C::Cx<'_>) + Send + use<C> {
     let work = work.clone();
     move |at| work.begin::<C>(at)
 }
 
-/// The same, where workers note how long they are busy.
-fn begin_timed<C: Crew>(work: &Work) -> impl FnOnce(C::At<'_>) + Send + use<C> {
+/// Returns the body of the first task, with tasks that record how long they run.
+fn begin_timed<C: Executor>(work: &Work) -> impl FnOnce(C::Cx<'_>) + Send + use<C> {
     let work = work.clone();
     move |at| Timed::<C>::run(at, |at| work.begin::<Timed<C>>(at))
 }
 
 impl Team {
-    fn start_own(&self, pool: Pool) -> Result<Runtime, Failure> {
-        let builder = Runtime::builder().workers(self.workers).pool(pool).counters(true);
+    fn start_xtasking(&self, policy: QueuePolicy) -> Result<Runtime, Failure> {
+        let builder = Runtime::builder().workers(self.workers).pool(policy).counters(true);
         builder.build().map_err(|error| cannot_start("xtasking", self.workers, &error))
     }
 
-    /// How long some work takes after some other that touches all there is. A wrong result is reported in a context.
-    pub(super) fn time(&self, warming: &Work, work: &Work, context: &str) -> Result<Duration, Failure> {
+    /// Runs `warm_up`, then measures the time of `work`.
+    ///
+    /// # Errors
+    ///
+    /// If the workers cannot be started, or the result is wrong; `context` describes the run.
+    pub(super) fn time(&self, warm_up: &Work, work: &Work, context: &str) -> Result<Duration, Failure> {
         let wrong = |wrong| Failure::Wrong { context: context.to_string(), wrong };
-        // Both in the same way, but for the wait at the end of this runtime's: to wait for it to stop is to wait for all.
+        // XTasking is measured until it has shut down, which waits for all tasks.
         let (time, total) = match &self.kind {
-            Kind::Own(pool) => {
-                let rt = self.start_own(*pool)?;
-                let (first, second) = (begin::<Own>(warming), begin::<Own>(work));
+            TeamKind::Xtasking(policy) => {
+                let rt = self.start_xtasking(*policy)?;
+                let (first, second) = (begin::<Xtasking>(warm_up), begin::<Xtasking>(work));
                 {
-                    let turn = Turn::begin();
+                    let counters = CounterGuard::acquire();
                     rt.task(()).spawn(move |(), cx| first(cx));
-                    turn.wait_for(warming.tasks(), self.workers).map_err(wrong)?;
+                    counters.wait_for(warm_up.tasks(), self.workers).map_err(wrong)?;
                 }
-                thread::sleep(REST);
-                let (turn, began) = (Turn::begin(), Instant::now());
+                settle();
+                let (counters, began) = (CounterGuard::acquire(), Instant::now());
                 rt.task(()).spawn(move |(), cx| second(cx));
                 rt.shutdown(Shutdown::Drain);
-                (began.elapsed(), turn.total(self.workers))
+                (began.elapsed(), counters.total(self.workers))
             }
-            Kind::Rayon => {
+            TeamKind::Rayon => {
                 let pool = start_rayon(self.workers)?;
-                pool.scope(begin::<Rayon>(warming));
-                thread::sleep(REST);
-                let (turn, began) = (Turn::begin(), Instant::now());
+                pool.scope(begin::<Rayon>(warm_up));
+                settle();
+                let (counters, began) = (CounterGuard::acquire(), Instant::now());
                 pool.scope(begin::<Rayon>(work));
-                (began.elapsed(), turn.total(self.workers))
+                (began.elapsed(), counters.total(self.workers))
             }
-            Kind::Tokio => {
+            TeamKind::Tokio => {
                 let pool = start_tokio(self.workers)?;
-                let (first, second) = (begin::<Tokio>(warming), begin::<Tokio>(work));
+                let (first, second) = (begin::<Tokio>(warm_up), begin::<Tokio>(work));
                 {
-                    let turn = Turn::begin();
+                    let counters = CounterGuard::acquire();
                     pool.spawn(async move { first(()) });
-                    turn.wait_for(warming.tasks(), self.workers).map_err(wrong)?;
+                    counters.wait_for(warm_up.tasks(), self.workers).map_err(wrong)?;
                 }
-                thread::sleep(REST);
-                let (turn, began) = (Turn::begin(), Instant::now());
+                settle();
+                let (counters, began) = (CounterGuard::acquire(), Instant::now());
                 pool.spawn(async move { second(()) });
-                turn.wait_for(work.tasks(), self.workers).map_err(wrong)?;
-                (began.elapsed(), turn.total(self.workers))
+                counters.wait_for(work.tasks(), self.workers).map_err(wrong)?;
+                (began.elapsed(), counters.total(self.workers))
             }
         };
         work.check(&total).map_err(wrong)?;
         Ok(time)
     }
 
-    /// Does some work, whose tasks note how long they take.
-    pub(super) fn watch(&self, work: &Work, context: &str) -> Result<Watched, Failure> {
+    /// Runs work whose tasks record how long they run.
+    ///
+    /// # Errors
+    ///
+    /// If the workers cannot be started, or the result is wrong; `context` describes the run.
+    pub(super) fn watch(&self, work: &Work, context: &str) -> Result<Observation, Failure> {
         let wrong = |wrong| Failure::Wrong { context: context.to_string(), wrong };
-        let mut counted = None;
-        let turn = Turn::begin();
+        let mut transfers = None;
+        let counters = CounterGuard::acquire();
         let began = Instant::now();
         match &self.kind {
-            Kind::Own(pool) => {
-                let rt = self.start_own(*pool)?;
-                let first = begin_timed::<Own>(work);
+            TeamKind::Xtasking(policy) => {
+                let rt = self.start_xtasking(*policy)?;
+                let first = begin_timed::<Xtasking>(work);
                 rt.task(()).spawn(move |(), cx| first(cx));
-                turn.wait_for(work.tasks(), self.workers).map_err(wrong)?;
-                counted = rt.counters().map(|counters| (counters.steals, counters.remote_spawns));
+                counters.wait_for(work.tasks(), self.workers).map_err(wrong)?;
+                transfers = rt.counters().map(|all| (all.steals, all.remote_spawns));
             }
-            Kind::Rayon => start_rayon(self.workers)?.scope(begin_timed::<Rayon>(work)),
-            Kind::Tokio => {
+            TeamKind::Rayon => start_rayon(self.workers)?.scope(begin_timed::<Rayon>(work)),
+            TeamKind::Tokio => {
                 let pool = start_tokio(self.workers)?;
                 let first = begin_timed::<Tokio>(work);
                 pool.spawn(async move { first(()) });
-                turn.wait_for(work.tasks(), self.workers).map_err(wrong)?;
+                counters.wait_for(work.tasks(), self.workers).map_err(wrong)?;
             }
         }
-        // The pools have stopped: what the last task has noted is there.
-        let (time, total) = (began.elapsed(), turn.total(self.workers));
+        // All workers have stopped, so the records of the last task are complete.
+        let (time, total) = (began.elapsed(), counters.total(self.workers));
         work.check(&total).map_err(wrong)?;
-        Ok(Watched { busy: total.busy, time, counted })
+        Ok(Observation { busy: total.busy, time, transfers })
     }
 
-    /// Does some work on as many virtual cores as there are workers; `None` for those that cannot.
-    pub(super) fn simulate(&self, work: &Work, costs: Costs, seed: u64) -> Option<Result<Seen, Wrong>> {
+    /// Runs work on as many virtual cores as there are workers; `None` if this kind has no
+    /// simulation.
+    pub(super) fn simulate(
+        &self,
+        work: &Work,
+        costs: Costs,
+        seed: u64,
+    ) -> Option<Result<SimulationResult, Wrong>> {
         match &self.kind {
-            Kind::Own(pool) => Some(simulated::simulate(*pool, self.workers, seed, costs, work)),
+            TeamKind::Xtasking(policy) => Some(simulated::simulate(*policy, self.workers, seed, costs, work)),
             _ => None,
         }
     }

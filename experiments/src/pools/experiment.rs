@@ -1,20 +1,25 @@
-//! The options, checked and completed, and what one turn is.
+//! The experiment: options checked and completed, turns, notes and conclusion.
 
-use super::Options;
-use super::contenders::{self, Entry, Less, Team};
+use super::PoolsOptions;
+use super::contenders::{self, Entry, Reduction, Team};
 use super::graph::Graph;
-use super::tally::imbalance;
 use super::work::Work;
-use crate::cholesky::tiles::Lower;
-use crate::failure::Failure;
-use crate::lineup::Lineup;
-use crate::progress::Progress;
-use crate::report::{Measurement, Parameters};
+use crate::matrix::tiles::Lower;
 use std::cell::RefCell;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use xtasking::platform::Costs;
+use xtasking_harness::common::check_range;
+use xtasking_harness::experiment::Outline;
+use xtasking_harness::failure::Failure;
+use xtasking_harness::lineup::Lineup;
+use xtasking_harness::plural::counted;
+use xtasking_harness::progress::Progress;
+use xtasking_harness::report::{Measurement, Parameters};
+use xtasking_harness::suggestion::matching_cases;
+use xtasking_virtual_time::imbalance;
 
-/// What can be measured.
+/// A case of the experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Case {
     Spawner,
@@ -26,13 +31,14 @@ pub(super) enum Case {
     VirtualCholesky,
 }
 
-/// On what.
+/// How a case is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum On {
-    /// Threads, against the clock.
-    Threads,
-    /// Threads that note how long they are busy.
+enum Mode {
+    /// Mode threads, by the wall clock.
+    Timed,
+    /// Mode threads, by the time that each worker is busy.
     Watched,
+    /// Mode virtual cores, by the time that each core is busy.
     Virtual,
 }
 
@@ -61,26 +67,26 @@ impl Case {
 
     pub(super) fn about(self) -> &'static str {
         match self {
-            Self::Spawner => "one task spawns empty ones: ns a task",
-            Self::Fib => "a task for each call of Fibonacci's function: ns a task",
-            Self::Cholesky => "a task for each step at each tile of a matrix: ns a task",
-            Self::WatchedFib => "λ on threads, whose workers note how long they are busy",
-            Self::WatchedCholesky => "the same of the matrix",
-            Self::VirtualFib => "λ on virtual cores",
-            Self::VirtualCholesky => "the same of the matrix, whose tiles only take time",
+            Self::Spawner => "one task spawns empty tasks: ns per task",
+            Self::Fib => "recursive Fibonacci, a task for each call: ns per task",
+            Self::Cholesky => "Cholesky factorisation, a task for each step of each tile: ns per task",
+            Self::WatchedFib => "fib: imbalance λ of the workers' busy times on threads",
+            Self::WatchedCholesky => "cholesky: imbalance λ on threads",
+            Self::VirtualFib => "fib: imbalance λ on virtual cores",
+            Self::VirtualCholesky => "cholesky: imbalance λ on virtual cores, with modelled kernel times",
         }
     }
 
-    fn on(self) -> On {
+    fn mode(self) -> Mode {
         match self {
-            Self::Spawner | Self::Fib | Self::Cholesky => On::Threads,
-            Self::WatchedFib | Self::WatchedCholesky => On::Watched,
-            Self::VirtualFib | Self::VirtualCholesky => On::Virtual,
+            Self::Spawner | Self::Fib | Self::Cholesky => Mode::Timed,
+            Self::WatchedFib | Self::WatchedCholesky => Mode::Watched,
+            Self::VirtualFib | Self::VirtualCholesky => Mode::Virtual,
         }
     }
 }
 
-/// An experiment that can be run.
+/// An experiment whose options have been checked and completed.
 pub(super) struct Experiment {
     cases: Vec<Case>,
     tasks: u64,
@@ -91,84 +97,61 @@ pub(super) struct Experiment {
     virtual_number: u32,
     virtual_rows: usize,
     product: u64,
-    lineup: Lineup<Team, Less>,
+    lineup: Lineup<Team, Reduction>,
     seed: u64,
     notes: RefCell<Vec<String>>,
 }
 
-/// Beyond these it takes minutes.
-const NUMBERS: std::ops::RangeInclusive<u32> = 10..=42;
-const VIRTUAL_NUMBERS: std::ops::RangeInclusive<u32> = 5..=35;
-const TASKS: std::ops::RangeInclusive<u64> = 1_000..=50_000_000;
-const ORDERS: std::ops::RangeInclusive<usize> = 1..=16_384;
-/// So many rows of tiles are three million tasks.
-const MOST_ROWS: usize = 256;
-const MOST_CORES: usize = 1_024;
+// The ranges of options, beyond which runs take minutes or measure nothing.
+const NUMBERS: RangeInclusive<u32> = 10..=42;
+const VIRTUAL_NUMBERS: RangeInclusive<u32> = 5..=35;
+const TASKS: RangeInclusive<u64> = 1_000..=50_000_000;
+const ORDERS: RangeInclusive<usize> = 1..=16_384;
+/// The numbers of rows of tiles. The largest makes three million tasks.
+const TILE_ROWS: RangeInclusive<usize> = 1..=256;
+const CORES: RangeInclusive<usize> = 1..=1_024;
 
 const TIME: &str = "ns";
 const LAMBDA: &str = "λ";
 
-/// Refuses a number that is not within a range.
-fn within<T: PartialOrd + std::fmt::Display>(
-    option: &str,
-    number: T,
-    range: &std::ops::RangeInclusive<T>,
-) -> Result<T, Failure> {
-    if range.contains(&number) {
-        return Ok(number);
-    }
-    let text = format!("{option} is {number}; choose {} to {}", range.start(), range.end());
-    Err(Failure::Usage(text))
-}
-
-/// The cases that are named by any part of their names, in their own order.
+/// Selects the cases whose names contain one of the words; without words, all but the watched ones.
 fn select_cases(words: &[String]) -> Result<Vec<Case>, Failure> {
     if words.is_empty() {
-        return Ok(Case::ALL.into_iter().filter(|case| case.on() != On::Watched).collect());
+        return Ok(Case::ALL.into_iter().filter(|case| case.mode() != Mode::Watched).collect());
     }
-    // A whole name stands for itself alone, even where others contain it.
-    let is_name = |word: &str| Case::ALL.iter().any(|case| case.name() == word);
-    let matches =
-        |case: Case, word: &str| case.name() == word || !is_name(word) && case.name().contains(word);
-    for word in words {
-        if !Case::ALL.into_iter().any(|case| matches(case, word)) {
-            let known = Case::ALL.map(Case::name).join(", ");
-            return Err(Failure::Usage(format!("no case has '{word}' in its name; known are {known}")));
-        }
-    }
-    Ok(Case::ALL.into_iter().filter(|&case| words.iter().any(|word| matches(case, word))).collect())
+    let selected = matching_cases(words, &Case::ALL.map(Case::name)).map_err(Failure::Usage)?;
+    Ok(selected.into_iter().map(|index| Case::ALL[index]).collect())
 }
 
 impl Experiment {
     /// Checks and completes the options.
-    pub(super) fn new(options: &Options) -> Result<Self, Failure> {
+    pub(super) fn new(options: &PoolsOptions) -> Result<Self, Failure> {
         let common = &options.common;
-        let either = |quick, whole| if common.quick { quick } else { whole };
+        let either = |quick, full| if common.quick { quick } else { full };
         let tasks = options.tasks.unwrap_or(if common.quick { 200_000 } else { 10_000_000 });
         let (order, tile) = (options.order.unwrap_or(either(256, 1024) as usize), options.tile);
-        within("--order", order, &ORDERS)?;
-        if tile == 0 || !order.is_multiple_of(tile) || order / tile > MOST_ROWS {
-            let text =
-                format!("--tile is {tile}; choose a divisor of {order} that makes at most {MOST_ROWS} rows");
-            return Err(Failure::Usage(text));
+        check_range("--order", order, &ORDERS, "")?;
+        if tile == 0 || !order.is_multiple_of(tile) || !TILE_ROWS.contains(&(order / tile)) {
+            let max_rows = TILE_ROWS.end();
+            return Err(Failure::Usage(format!(
+                "--tile is {tile}; choose a divisor of {order} that gives at most {max_rows} rows of tiles"
+            )));
         }
         for &cores in &options.cores {
-            within("--cores", cores, &(1..=MOST_CORES))?;
+            check_range("--cores", cores, &CORES, "")?;
         }
-        let rows = options.virtual_rows.unwrap_or(either(12, 64) as usize);
+        let number = options.number.unwrap_or(either(25, 35));
+        let virtual_number = options.virtual_number.unwrap_or(either(15, 25));
+        let virtual_rows = options.virtual_rows.unwrap_or(either(12, 64) as usize);
         Ok(Self {
             cases: select_cases(&options.cases)?,
-            tasks: within("--tasks", tasks, &TASKS)?,
-            number: within("--number", options.number.unwrap_or(either(25, 35)), &NUMBERS)?,
+            tasks: check_range("--tasks", tasks, &TASKS, "")?,
+            number: check_range("--number", number, &NUMBERS, "")?,
             order,
             tile,
             cores: options.cores.clone(),
-            virtual_number: within(
-                "--virtual-number",
-                options.virtual_number.unwrap_or(either(15, 25)),
-                &VIRTUAL_NUMBERS,
-            )?,
-            virtual_rows: within("--virtual-rows", rows, &(1..=MOST_ROWS))?,
+            virtual_number: check_range("--virtual-number", virtual_number, &VIRTUAL_NUMBERS, "")?,
+            virtual_rows: check_range("--virtual-rows", virtual_rows, &TILE_ROWS, "")?,
             product: options.product,
             lineup: Lineup::new(contenders::ALL, &[], common)?,
             seed: common.seed,
@@ -176,46 +159,47 @@ impl Experiment {
         })
     }
 
-    fn cases_on(&self, on: On) -> Vec<Case> {
-        self.cases.iter().copied().filter(|case| case.on() == on).collect()
+    fn cases_in(&self, mode: Mode) -> Vec<Case> {
+        self.cases.iter().copied().filter(|case| case.mode() == mode).collect()
     }
 
-    /// What is to be done, once.
-    fn work(&self, case: Case, less: &Less) -> Work {
+    /// Creates the work of a case, for one run.
+    fn work(&self, case: Case, reduction: &Reduction) -> Work {
         match case {
-            Case::Spawner => Work::Spawner(self.tasks / less.tasks),
-            Case::Fib | Case::WatchedFib => Work::Fib(self.number - less.number),
+            Case::Spawner => Work::Spawner(self.tasks / reduction.tasks),
+            Case::Fib | Case::WatchedFib => Work::Fib(self.number - reduction.number),
             Case::VirtualFib => Work::Fib(self.virtual_number),
             Case::Cholesky | Case::WatchedCholesky => {
                 Work::Cholesky(Arc::new(Graph::of(Lower::random(self.order, self.tile, self.seed))))
             }
             Case::VirtualCholesky => {
-                Work::Cholesky(Arc::new(Graph::pretended(self.virtual_rows, self.product)))
+                Work::Cholesky(Arc::new(Graph::modelled(self.virtual_rows, self.product)))
             }
         }
     }
 
-    /// One turn on threads: nanoseconds a task.
+    /// Runs one timed turn, and returns nanoseconds per task.
     fn once(&self, case: Case, entry: &Entry, workers: usize, context: &str) -> Result<f64, Failure> {
         let team = (entry.start)(workers)?;
-        let (warming, work) = (self.work(case, &entry.more), self.work(case, &entry.more));
-        let time = team.time(&warming, &work, context)?;
+        let (warm_up, work) = (self.work(case, &entry.more), self.work(case, &entry.more));
+        let time = team.time(&warm_up, &work, context)?;
         Ok(time.as_secs_f64() * 1e9 / work.tasks() as f64)
     }
 
-    /// λ on threads.
+    /// Measures λ on threads.
     fn watch(&self, progress: &Progress, results: &mut Vec<Measurement>) -> Result<(), Failure> {
-        for case in self.cases_on(On::Watched) {
+        for case in self.cases_in(Mode::Watched) {
             for &workers in self.lineup.worker_counts() {
                 for entry in &self.lineup.contenders {
-                    let context = format!("{} on {} with {workers} workers", entry.name, case.name());
+                    let with = counted(workers, "worker");
+                    let context = format!("{} on {} with {with}", entry.name, case.name());
                     progress.begin(context.clone());
                     let watched = (entry.start)(workers)?.watch(&self.work(case, &entry.more), &context)?;
                     let mut details = vec![("milliseconds", watched.time.as_secs_f64() * 1e3)];
-                    if let Some((steals, dealt)) = watched.counted {
-                        details.extend([("steals", steals as f64), ("remote_spawns", dealt as f64)]);
+                    if let Some((steals, remote_spawns)) = watched.transfers {
+                        details.extend([("steals", steals as f64), ("remote_spawns", remote_spawns as f64)]);
                     }
-                    self.found(results, case, entry, watched.busy, details);
+                    self.add_loads(results, case, entry, watched.busy, details);
                     progress.advance();
                 }
             }
@@ -223,25 +207,27 @@ impl Experiment {
         Ok(())
     }
 
-    /// λ on virtual cores.
+    /// Computes λ on virtual cores.
     fn simulate(&self, progress: &Progress, results: &mut Vec<Measurement>) -> Result<(), Failure> {
-        for case in self.cases_on(On::Virtual) {
+        for case in self.cases_in(Mode::Virtual) {
             for &cores in &self.cores {
                 for entry in &self.lineup.contenders {
-                    let context = format!("{} on {} with {cores} cores", entry.name, case.name());
+                    let with = counted(cores, "core");
+                    let context = format!("{} on {} with {with}", entry.name, case.name());
                     progress.begin(context.clone());
                     let work = self.work(case, &entry.more);
-                    if let Some(seen) = (entry.start)(cores)?.simulate(&work, Costs::default(), self.seed) {
-                        let seen =
-                            seen.map_err(|wrong| Failure::Wrong { context: context.clone(), wrong })?;
+                    let result = (entry.start)(cores)?.simulate(&work, Costs::default(), self.seed);
+                    if let Some(result) = result {
+                        let result =
+                            result.map_err(|wrong| Failure::Wrong { context: context.clone(), wrong })?;
                         let details = vec![
-                            ("virtual_milliseconds", seen.makespan as f64 / 1e6),
-                            ("speed_up", seen.busy.iter().sum::<u64>() as f64 / seen.makespan as f64),
-                            ("steals", seen.steals as f64),
-                            ("remote_spawns", seen.remote_spawns as f64),
+                            ("virtual_milliseconds", result.makespan as f64 / 1e6),
+                            ("speed_up", result.busy.iter().sum::<u64>() as f64 / result.makespan as f64),
+                            ("steals", result.steals as f64),
+                            ("remote_spawns", result.remote_spawns as f64),
                         ];
-                        progress.measured(&context, imbalance(&seen.busy), LAMBDA);
-                        self.found(results, case, entry, seen.busy, details);
+                        progress.show_measurement(&context, imbalance(&result.busy), LAMBDA);
+                        self.add_loads(results, case, entry, result.busy, details);
                     }
                     progress.advance();
                 }
@@ -250,8 +236,8 @@ impl Experiment {
         Ok(())
     }
 
-    /// Adds how long each worker was busy to the results, and what else was found to the notes.
-    fn found(
+    /// Adds the busy times of workers to the results, and the details to the notes.
+    fn add_loads(
         &self,
         results: &mut Vec<Measurement>,
         case: Case,
@@ -260,32 +246,35 @@ impl Experiment {
         details: Vec<(&'static str, f64)>,
     ) {
         let workers = busy.len();
-        let more =
+        let texts =
             details.iter().map(|(name, number)| format!("{} {}", brief(*number), name.replace('_', " ")));
-        let more = more.collect::<Vec<_>>().join(" · ");
-        self.notes.borrow_mut().push(format!("{} {workers} {}: {more}", case.name(), entry.name));
+        let texts = texts.collect::<Vec<_>>().join(" · ");
+        self.notes.borrow_mut().push(format!("{} {workers} {}: {texts}", case.name(), entry.name));
         let lambda = vec![imbalance(&busy)];
-        let found = Measurement::new(case.name(), entry.name, workers, LAMBDA, lambda);
-        results.push(Measurement { details, busy, ..found });
+        let measurement = Measurement::new(case.name(), entry.name, workers, LAMBDA, lambda);
+        results.push(Measurement { details, busy, ..measurement });
     }
 }
 
-/// Without digits that say nothing.
+/// Formats a number with at most three decimals.
 fn brief(number: f64) -> String {
     if number.fract() == 0.0 { format!("{number}") } else { format!("{number:.3}") }
 }
 
-impl crate::experiment::Experiment for Experiment {
+impl xtasking_harness::experiment::Experiment for Experiment {
     const NAME: &'static str = "pools";
+    const TITLE: &'static str =
+        "Each queue policy takes this many ns per task and leaves this imbalance λ: less is better.";
 
     fn describe(&self) -> String {
         let names = self.cases.iter().map(|case| case.name()).collect::<Vec<_>>().join(", ");
         let cores = self.cores.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
         let costs = Costs::default();
         format!(
-            "pools: {names} · seed {}\non threads: {} tasks of one spawner · fib of {} · order {} in tiles of {}\n\
-             on {cores} virtual cores: fib of {} · {} rows of tiles, {} ns a product, half of that a division, a sixth a \
-             factor\n{costs:?}\n{}",
+            "pools: {names} · seed {}\n\
+            on threads: {} tasks of one spawner · fib of {} · order {} in tiles of {}\n\
+            on {cores} virtual cores: fib of {} · {} rows of tiles, {} ns a product, half of that a \
+            division, a sixth a factorisation\n{costs:?}\n{}",
             self.seed,
             self.tasks,
             self.number,
@@ -298,7 +287,7 @@ impl crate::experiment::Experiment for Experiment {
         )
     }
 
-    fn parameters(&self) -> Parameters {
+    fn outline(&self) -> Outline {
         let mut parameters = Parameters::default();
         parameters.add("cases", self.cases.iter().map(|case| case.name()).collect::<Vec<_>>());
         parameters.add("tasks", self.tasks);
@@ -312,18 +301,16 @@ impl crate::experiment::Experiment for Experiment {
         parameters.add("costs", format!("{:?}", Costs::default()));
         self.lineup.add_to(&mut parameters);
         parameters.add("seed", self.seed);
-        parameters
-    }
-
-    fn steps(&self) -> u64 {
         let entries = self.lineup.contenders.len();
-        let watched = self.cases_on(On::Watched).len() * self.lineup.worker_counts().len();
-        let simulated = self.cases_on(On::Virtual).len() * self.cores.len();
-        self.lineup.steps(self.cases_on(On::Threads).len()) + ((watched + simulated) * entries) as u64
+        let watched = self.cases_in(Mode::Watched).len() * self.lineup.worker_counts().len();
+        let simulated = self.cases_in(Mode::Virtual).len() * self.cores.len();
+        let mut outline = self.lineup.outline(parameters, self.cases_in(Mode::Timed).len());
+        outline.steps += ((watched + simulated) * entries) as u64;
+        outline
     }
 
     fn measure(&self, progress: &Progress) -> Result<Vec<Measurement>, Failure> {
-        let cases = self.cases_on(On::Threads);
+        let cases = self.cases_in(Mode::Timed);
         let names: Vec<_> = cases.iter().map(|case| case.name().to_string()).collect();
         let once = |case: usize, entry: &Entry, workers, context: &str| {
             self.once(cases[case], entry, workers, context)
@@ -338,18 +325,18 @@ impl crate::experiment::Experiment for Experiment {
         let smaller = self.lineup.contenders.iter().filter(|entry| entry.more.number > 0);
         let smaller = smaller.map(|entry| {
             let (tasks, number) = (self.tasks / entry.more.tasks, self.number - entry.more.number);
-            format!("{} spawned {tasks} tasks and computed number {number}", entry.name)
+            format!("{} spawned {tasks} tasks and computed Fibonacci number {number}", entry.name)
         });
         let mut notes = self.notes.take();
-        if !self.cases_on(On::Threads).is_empty() {
+        if !self.cases_in(Mode::Timed).is_empty() {
             notes.extend(smaller);
         }
         notes
     }
 
     fn conclusion(&self) -> Result<String, Failure> {
-        Ok("ns: nanoseconds a task, of the clock on the wall; λ: how much longer the busiest worker was busy than all are on \
-            average; less is better; all tasks were counted, all results checked"
+        Ok("ns: wall-clock nanoseconds per task; λ: busy time of the busiest worker ÷ mean − 1; \
+        less is better; all tasks were counted, all results checked"
             .to_string())
     }
 }

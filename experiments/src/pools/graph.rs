@@ -1,21 +1,23 @@
-//! The tasks on the tiles of a matrix that is taken apart, as Cholesky does, and what each of them waits for.
+//! The task graph of tiled Cholesky factorisation, with explicit dependency counters.
 //!
-//! Every tile is worked on step by step: from it is subtracted a product of tiles of each column left of it, and then it is
-//! divided by its column's factor, or, on the diagonal, becomes that factor. Each step is a task. It waits for the step
-//! before and for the tiles that it reads; the last one that it has waited for spawns it.
+//! Every tile goes through steps: for each column to its left it subtracts a product of two tiles,
+//! and then it is divided by its column's factor or, on the diagonal, factorised. Each step is a
+//! task. It depends on the step before and on the tiles that it reads; the last predecessor to end
+//! spawns it.
 
-use super::crew::Crew;
+use super::executor::Executor;
 use super::tally::done;
-use crate::cholesky::kernels::{divide, factorise, subtract_product};
-use crate::cholesky::tiles::{Lower, Tile};
-use crate::ycsb::plan::Wrong;
+use crate::matrix::kernels::{divide, factorise, subtract_product};
+use crate::matrix::tiles::{Lower, Tile};
 use std::iter::once;
 use std::mem::take;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, RwLock};
+use xtasking_harness::failure::Wrong;
 
-/// A step at a tile: its row, its column, and the column whose tiles are subtracted, or its own in the last step.
+/// A step of a tile: its row `y`, its column `x`, and the column `k` whose product is subtracted;
+/// `k == x` is the last step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Step {
     y: usize,
@@ -23,124 +25,137 @@ struct Step {
     k: usize,
 }
 
-/// A tile, and how many steps have been made at it.
-struct Place {
-    /// There is none on virtual cores. A step that has to wait for a lock has come too early, which it says.
+/// A tile, and the progress of its steps.
+struct TileState {
+    /// `None` on virtual cores. A step never has to wait for the lock; one that would runs too
+    /// early, and panics.
     tile: RwLock<Option<Tile>>,
     steps: AtomicU32,
-    /// For each step, how many others it still waits for.
-    waits: Box<[AtomicU8]>,
+    /// For each step, the number of predecessors that have not finished.
+    pending: Box<[AtomicU8]>,
 }
 
-/// All of it, for one time.
-pub(super) struct Graph {
-    places: Vec<Vec<Place>>,
-    /// What it all began with, if it is there.
+/// A task graph, for one run.
+pub(crate) struct Graph {
+    tiles: Vec<Vec<TileState>>,
+    /// The original matrix, unless tiles are only modelled.
     matrix: Option<Lower>,
-    /// Virtual nanoseconds that subtracting a product takes.
+    /// Virtual nanoseconds of subtracting a product.
     product: u64,
-    /// To whom it goes when all is done.
-    ended: Option<Sender<Arc<Self>>>,
+    /// Receives the graph after the last step.
+    finished: Option<Sender<Arc<Self>>>,
 }
 
 impl Graph {
-    /// Takes a matrix apart.
-    pub(super) fn of(matrix: Lower) -> Self {
+    /// Creates the graph that factorises a matrix.
+    pub(crate) fn of(matrix: Lower) -> Self {
         let count = matrix.count();
-        let tiles = matrix.rows.clone();
-        Self { matrix: Some(matrix), ..Self::with(count, tiles.into_iter().flatten().map(Some), 0) }
+        let matrix_tiles = matrix.rows.clone().into_iter().flatten();
+        Self { matrix: Some(matrix), ..Self::with(count, matrix_tiles.map(Some), 0) }
     }
 
-    /// Of so many rows of tiles that nobody computes, by steps that take some time on virtual cores.
-    pub(super) fn pretended(count: usize, product: u64) -> Self {
+    /// Creates a graph with `count` rows of tiles that are not computed. On virtual cores its steps
+    /// take time in proportion to `product`, in nanoseconds.
+    pub(crate) fn modelled(count: usize, product: u64) -> Self {
         Self::with(count, std::iter::repeat_with(|| None), product)
     }
 
-    fn with(count: usize, mut tiles: impl Iterator<Item = Option<Tile>>, product: u64) -> Self {
-        let mut place = |y, x| Place {
-            tile: RwLock::new(tiles.next().expect("a tile for each place")),
+    fn with(count: usize, mut contents: impl Iterator<Item = Option<Tile>>, product: u64) -> Self {
+        let mut tile = |y, x| TileState {
+            tile: RwLock::new(contents.next().expect("the contents of each tile")),
             steps: AtomicU32::new(0),
-            waits: (0..=x).map(|k| AtomicU8::new(Step { y, x, k }.waits_for())).collect(),
+            pending: (0..=x).map(|k| AtomicU8::new(Step { y, x, k }.predecessors())).collect(),
         };
-        let places = (0..count).map(|y| (0..=y).map(|x| place(y, x)).collect()).collect();
-        Self { places, matrix: None, product, ended: None }
+        let tiles = (0..count).map(|y| (0..=y).map(|x| tile(y, x)).collect()).collect();
+        Self { tiles, matrix: None, product, finished: None }
     }
 
-    /// The same, which comes back when it is done. Whoever waits should have no part in it: if a step is lost, it is gone
-    /// with the last one, and nothing comes.
-    pub(super) fn that_returns(self) -> (Self, Receiver<Arc<Self>>) {
+    /// Adds a receiver, which gets the graph after the last step. The waiting thread should keep no
+    /// reference to the graph: if a step is lost, the graph is dropped and the receiver reports an
+    /// error instead of blocking forever.
+    pub(crate) fn with_receiver(self) -> (Self, Receiver<Arc<Self>>) {
         let (sender, receiver) = channel();
-        (Self { ended: Some(sender), ..self }, receiver)
+        (Self { finished: Some(sender), ..self }, receiver)
     }
 
-    /// How many there are.
-    pub(super) fn tasks(&self) -> u64 {
-        let count = self.places.len() as u64;
+    /// Returns the number of tasks.
+    pub(crate) fn tasks(&self) -> u64 {
+        let count = self.tiles.len() as u64;
         count * (count + 1) * (count + 2) / 6
     }
 
-    /// The first step waits for nothing.
-    pub(super) fn begin<C: Crew>(self: Arc<Self>, at: C::At<'_>) {
-        self.make::<C>(at, Step { y: 0, x: 0, k: 0 });
+    /// Runs the first step, which has no predecessors.
+    pub(crate) fn begin<C: Executor>(self: Arc<Self>, cx: C::Cx<'_>) {
+        self.run::<C>(cx, Step { y: 0, x: 0, k: 0 });
     }
 
-    /// Makes a step, and spawns what has waited for it alone.
-    fn make<C: Crew>(self: Arc<Self>, mut at: C::At<'_>, step: Step) {
-        let place = &self.places[step.y][step.x];
-        if !C::spend(&mut at, step.takes(self.product)) {
+    /// Runs a step, and spawns those for which it was the last predecessor.
+    fn run<C: Executor>(self: Arc<Self>, mut cx: C::Cx<'_>, step: Step) {
+        let tile = &self.tiles[step.y][step.x];
+        if !C::spend(&mut cx, step.virtual_time(self.product)) {
             self.compute(step);
         }
-        // Relaxed: the next step comes after this one, by `waits`.
-        let before = place.steps.swap(step.k as u32 + 1, Ordering::Relaxed);
+        // Relaxed: `pending` orders this before the next step.
+        let before = tile.steps.swap(step.k as u32 + 1, Ordering::Relaxed);
         let in_order = before == step.k as u32;
-        for next in step.releases(self.places.len()) {
-            // AcqRel: the last one comes after all that the others have done, and so does whom it spawns.
-            if self.places[next.y][next.x].waits[next.k].fetch_sub(1, Ordering::AcqRel) == 1 {
+        for next in step.successors(self.tiles.len()) {
+            // AcqRel: the last decrement synchronizes with all others, so the spawned step sees the
+            // results of all predecessors.
+            if self.tiles[next.y][next.x].pending[next.k].fetch_sub(1, Ordering::AcqRel) == 1 {
                 let graph = self.clone();
-                C::spawn(&mut at, move |at| graph.make::<C>(at, next));
+                C::spawn(&mut cx, move |cx| graph.run::<C>(cx, next));
             }
         }
-        done(C::worker(&at), in_order.into());
-        if let (Some(ended), true) = (&self.ended, step.is_last(self.places.len())) {
-            // Who does not listen does not want it.
-            let _ = ended.send(self.clone());
+        done(C::worker(&cx), in_order.into());
+        if let (Some(finished), true) = (&self.finished, step.is_last(self.tiles.len())) {
+            // The receiver may have been dropped.
+            let _ = finished.send(self.clone());
         }
     }
 
     fn compute(&self, Step { y, x, k }: Step) {
-        const EARLY: &str = "whoever works on the tile has ended before";
-        let mut place = self.places[y][x].tile.try_write().expect(EARLY);
-        let tile = place.as_mut().expect("true cores have true tiles");
-        let read = |y: usize, x: usize| self.places[y][x].tile.try_read().expect(EARLY);
-        let known = "true cores have true tiles";
+        const EARLY: &str = "predecessors have ended";
+        const CONTENTS: &str = "tiles on threads have contents";
+        let mut guard = self.tiles[y][x].tile.try_write().expect(EARLY);
+        let tile = guard.as_mut().expect(CONTENTS);
+        let read = |y: usize, x: usize| self.tiles[y][x].tile.try_read().expect(EARLY);
         if k < x {
             let left = read(y, k);
-            let left = left.as_ref().expect(known);
+            let left = left.as_ref().expect(CONTENTS);
             if x == y {
                 subtract_product(tile, left, left);
             } else {
-                subtract_product(tile, left, read(x, k).as_ref().expect(known));
+                subtract_product(tile, left, read(x, k).as_ref().expect(CONTENTS));
             }
         } else if x < y {
-            divide(tile, read(x, x).as_ref().expect(known));
+            divide(tile, read(x, x).as_ref().expect(CONTENTS));
         } else {
             factorise(tile);
         }
     }
 
-    /// The factor, where all steps are done.
-    pub(super) fn factor(&self) -> Result<Lower, Wrong> {
-        let tile = |place: &Place| {
+    /// Takes the factor out after all steps.
+    ///
+    /// # Errors
+    ///
+    /// If a step still runs or a tile has no contents.
+    pub(crate) fn factor(&self) -> Result<Lower, Wrong> {
+        let take_tile = |state: &TileState| {
             let mut tile =
-                place.tile.try_write().map_err(|_| Wrong::new("a task has not ended".to_string()))?;
+                state.tile.try_write().map_err(|_| Wrong::new("a task has not ended".to_string()))?;
             take(&mut *tile).ok_or_else(|| Wrong::new("a tile is lost".to_string()))
         };
-        let rows = self.places.iter().map(|row| row.iter().map(tile).collect());
+        let rows = self.tiles.iter().map(|row| row.iter().map(take_tile).collect());
         Ok(Lower { rows: rows.collect::<Result<_, _>>()? })
     }
 
-    /// Checks the factor, if it was computed. Whether all steps came in order is in the sum of the traces.
-    pub(super) fn check(&self) -> Result<(), Wrong> {
+    /// Checks the factor, if it was computed. The order of steps is checked by the sum of the
+    /// counters.
+    ///
+    /// # Errors
+    ///
+    /// If the factor is wrong or incomplete.
+    pub(crate) fn check(&self) -> Result<(), Wrong> {
         match &self.matrix {
             Some(matrix) => self.factor()?.check(matrix),
             None => Ok(()),
@@ -149,22 +164,22 @@ impl Graph {
 }
 
 impl Step {
-    /// For how many others it waits.
-    fn waits_for(self) -> u8 {
+    /// Returns the number of predecessors.
+    fn predecessors(self) -> u8 {
         let Self { y, x, k } = self;
         let before = u8::from(k > 0);
         match (k < x, x == y) {
-            // What is left of it, in its own row and in that of its column.
+            // Two tiles to its left: in its row, and in the row of its column's number.
             (true, false) => before + 2,
             (true, true) => before + 1,
-            // The factor of its column.
+            // Its column's factor.
             (false, false) => before + 1,
             (false, true) => before,
         }
     }
 
-    /// Who waits for it, of so many rows.
-    fn releases(self, count: usize) -> Box<dyn Iterator<Item = Self>> {
+    /// Returns the successors in a graph with `count` rows of tiles.
+    fn successors(self, count: usize) -> Box<dyn Iterator<Item = Self>> {
         let Self { y, x, k } = self;
         if k < x {
             Box::new(once(Self { y, x, k: k + 1 }))
@@ -176,13 +191,14 @@ impl Step {
         }
     }
 
-    /// Whether all others come before it, of so many rows.
+    /// Returns true if this is the last step of a graph with `count` rows of tiles.
     fn is_last(self, count: usize) -> bool {
         self.k + 1 == count
     }
 
-    /// Virtual nanoseconds, by what a subtraction takes: twice as much as a division, six times as much as a factor.
-    fn takes(self, product: u64) -> u64 {
+    /// Returns the virtual nanoseconds of the step: `product` for a subtraction, half of it for a
+    /// division, and a sixth for a factorisation.
+    fn virtual_time(self, product: u64) -> u64 {
         match (self.k < self.x, self.x == self.y) {
             (true, _) => product,
             (false, false) => product / 2,
@@ -201,14 +217,18 @@ mod tests {
     }
 
     #[test]
-    fn every_step_is_released_by_as_many_as_it_waits_for() {
+    fn successors_and_predecessors_match() {
         for count in 1..9 {
-            assert_eq!(steps(count).count() as u64, Graph::pretended(count, 0).tasks());
-            let released: Vec<_> = steps(count).flat_map(|step| step.releases(count)).collect();
+            assert_eq!(steps(count).count() as u64, Graph::modelled(count, 0).tasks());
+            let edges: Vec<_> = steps(count).flat_map(|step| step.successors(count)).collect();
             for step in steps(count) {
-                let waits = released.iter().filter(|&&next| next == step).count();
-                assert_eq!(waits, usize::from(step.waits_for()), "{step:?} of {count}");
-                assert_eq!(step.is_last(count), step.releases(count).next().is_none(), "{step:?} of {count}");
+                let incoming = edges.iter().filter(|&&next| next == step).count();
+                assert_eq!(incoming, usize::from(step.predecessors()), "{step:?} of {count}");
+                assert_eq!(
+                    step.is_last(count),
+                    step.successors(count).next().is_none(),
+                    "{step:?} of {count}"
+                );
             }
         }
     }

@@ -1,38 +1,35 @@
-//! The pools experiment: eager tasks that are bound to nothing, on every pool there is, beside rayon and tokio; on the
-//! machine's own cores, and on virtual ones, of which there may be as many as anybody likes.
+//! The pools experiment: load balancing of unbound tasks by each queue policy, compared with rayon
+//! and tokio, on threads and on any number of virtual cores.
 //!
-//! On the machine a number is the time of the clock on the wall, divided by the number of tasks. λ is how much longer the
-//! busiest worker was busy with tasks than all are on average, as a part of that average (max ÷ mean − 1).
+//! On threads, a result is the wall-clock time divided by the number of tasks. The imbalance λ of
+//! the workers' busy times is max ÷ mean − 1.
 //!
 //! | module | what it holds |
 //! |---|---|
 //! | `options` | the command line |
-//! | `experiment` | the options, checked and completed before any work, and the turns |
-//! | `work` | what is done: many empty tasks of one spawner, Fibonacci's tree of calls, or a matrix taken apart |
-//! | `graph` | the tasks on a matrix's tiles, and what each of them waits for |
-//! | `factor` | the same for another experiment |
-//! | `crew` | who runs tasks, so that the work is written once |
-//! | `tally` | the traces of tasks |
-//! | `contenders` | the pools and their peers, on threads |
-//! | `simulated` | the pools on virtual cores |
+//! | `experiment` | options checked and completed, turns, notes and conclusion |
+//! | `work` | the workloads: one spawner, recursive Fibonacci, Cholesky |
+//! | `graph` | the task graph of tiled Cholesky factorisation |
+//! | `executor` | the interface of a runtime to its tasks |
+//! | `tally` | the counters of tasks |
+//! | `contenders` | the queue policies and their peers, on threads |
+//! | `simulated` | the queue policies on virtual cores |
 
 mod contenders;
-mod crew;
+pub(crate) mod executor;
 mod experiment;
-pub(crate) mod factor;
-mod graph;
+pub(crate) mod graph;
 mod options;
 mod simulated;
-mod tally;
+pub(crate) mod tally;
 mod work;
 
-pub use options::Options;
-pub(crate) use tally::imbalance;
+pub use options::PoolsOptions;
 
-use crate::experiment::Experiment as _;
-use crate::failure::Failure;
+use xtasking_harness::experiment::Experiment as _;
+use xtasking_harness::failure::Failure;
 
 /// Runs the experiment.
-pub fn run(options: &Options) -> Result<(), Failure> {
+pub fn run(options: &PoolsOptions) -> Result<(), Failure> {
     experiment::Experiment::new(options)?.carry_out(&options.common)
 }

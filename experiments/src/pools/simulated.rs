@@ -1,99 +1,98 @@
-//! The pools on virtual cores.
+//! The queue policies on virtual cores.
 
-use super::crew::Crew;
-use super::tally::Turn;
+use super::executor::Executor;
+use super::tally::CounterGuard;
 use super::work::Work;
-use crate::ycsb::plan::Wrong;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use crate::completion::Completion;
+use std::sync::Arc;
 use xtasking::platform::{Clocks, Costs, Simulation};
-use xtasking::{Context, Pool, Promise, Runtime};
+use xtasking::{Context, QueuePolicy, Runtime};
+use xtasking_harness::failure::Wrong;
 
-/// What was seen on virtual cores.
-pub(super) struct Seen {
-    /// Virtual nanoseconds until the last task was over.
+/// The result of a simulation.
+pub(super) struct SimulationResult {
+    /// Virtual nanoseconds until the last task ended.
     pub makespan: u64,
-    /// Virtual nanoseconds in which each core was busy.
+    /// Virtual nanoseconds that each core was busy.
     pub busy: Vec<u64>,
-    /// Times that a core took tasks over.
+    /// The number of steals.
     pub steals: u64,
-    /// Tasks dealt out to others.
+    /// Tasks spawned for other cores.
     pub remote_spawns: u64,
 }
 
-/// What tasks on virtual cores have in common.
-struct Run {
+/// The state that all tasks of a simulation share.
+struct SimulationRun {
     clocks: Clocks,
-    /// Tasks that have not come to their end; the last one says so.
-    left: AtomicU64,
-    promise: Mutex<Option<Promise<()>>>,
+    completion: Completion<()>,
 }
 
-/// This runtime on virtual cores.
+/// XTasking on virtual cores.
 struct Virtual;
 
-struct At<'a> {
+struct VirtualCx<'a> {
     cx: &'a mut Context,
-    run: Arc<Run>,
+    run: Arc<SimulationRun>,
 }
 
-impl Crew for Virtual {
-    type At<'a> = At<'a>;
+impl Executor for Virtual {
+    type Cx<'a> = VirtualCx<'a>;
 
-    fn spawn(at: &mut At<'_>, body: impl FnOnce(At<'_>) + Send + 'static) {
-        let run = at.run.clone();
-        at.cx.task(()).spawn(move |(), cx| run.task(cx, body));
+    fn spawn(task: &mut VirtualCx<'_>, body: impl FnOnce(VirtualCx<'_>) + Send + 'static) {
+        let run = task.run.clone();
+        task.cx.task(()).spawn(move |(), cx| run.task(cx, body));
     }
 
-    fn worker(at: &At<'_>) -> usize {
-        at.cx.worker()
+    fn worker(task: &VirtualCx<'_>) -> usize {
+        task.cx.worker()
     }
 
-    fn spend(at: &mut At<'_>, nanoseconds: u64) -> bool {
-        at.run.clocks.spend(nanoseconds);
+    fn spend(task: &mut VirtualCx<'_>, nanoseconds: u64) -> bool {
+        task.run.clocks.spend(nanoseconds);
         true
     }
 }
 
-impl Run {
-    fn task(self: Arc<Self>, cx: &mut Context, body: impl FnOnce(At<'_>)) {
-        body(At { cx, run: self.clone() });
-        // Relaxed: a simulation has one thread.
-        if self.left.fetch_sub(1, Ordering::Relaxed) == 1 {
-            let promise = self.promise.lock().unwrap_or_else(PoisonError::into_inner).take();
-            promise.expect("one is the last").fulfil(());
+impl SimulationRun {
+    fn task(self: Arc<Self>, cx: &mut Context, body: impl FnOnce(VirtualCx<'_>)) {
+        body(VirtualCx { cx, run: self.clone() });
+        if let Some(promise) = self.completion.end_one() {
+            promise.fulfil(());
         }
     }
 }
 
-/// Does some work on so many virtual cores.
+/// Runs work on a number of virtual cores.
+///
+/// # Errors
+///
+/// If a task fails or the result is wrong.
 pub(super) fn simulate(
-    pool: Pool,
+    policy: QueuePolicy,
     cores: usize,
     seed: u64,
     costs: Costs,
     work: &Work,
-) -> Result<Seen, Wrong> {
-    let turn = Turn::begin();
+) -> Result<SimulationResult, Wrong> {
+    let counters = CounterGuard::acquire();
     let failed = |what: &dyn std::fmt::Display| Wrong::new(what.to_string());
     let (simulation, clocks) = Simulation::with_costs(cores, 1, seed, costs);
-    let rt = Runtime::builder().pool(pool).platform(simulation).counters(true).build();
+    let rt = Runtime::builder().pool(policy).platform(simulation).counters(true).build();
     let rt = rt.map_err(|error| failed(&error))?;
     let (promise, all) = rt.promise();
-    let run = Arc::new(Run {
+    let run = Arc::new(SimulationRun {
         clocks: clocks.clone(),
-        left: AtomicU64::new(work.tasks()),
-        promise: Mutex::new(Some(promise)),
+        completion: Completion::new(work.tasks(), promise),
     });
     let first = work.clone();
-    rt.task(()).spawn(move |(), cx| run.task(cx, |at| first.begin::<Virtual>(at)));
+    rt.task(()).spawn(move |(), cx| run.task(cx, |task| first.begin::<Virtual>(task)));
     all.join().map_err(|error| failed(&error))?;
-    work.check(&turn.total(cores))?;
-    let counted = rt.counters().expect("they are on");
-    Ok(Seen {
+    work.check(&counters.total(cores))?;
+    let totals = rt.counters().expect("the runtime was built with counters");
+    Ok(SimulationResult {
         makespan: clocks.makespan(),
         busy: clocks.cores().iter().map(|core| core.busy).collect(),
-        steals: counted.steals,
-        remote_spawns: counted.remote_spawns,
+        steals: totals.steals,
+        remote_spawns: totals.remote_spawns,
     })
 }

@@ -1,25 +1,27 @@
-//! The traces of tasks: each worker writes its own.
+//! Counters of tasks, one set per worker.
 
-use crate::ycsb::plan::Wrong;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
+use xtasking_harness::failure::Wrong;
 
-/// What a worker's tasks have left, on cache lines of its own.
+/// The counters of a worker, on cache lines of their own.
 #[repr(align(128))]
-struct Traces {
+struct Counters {
+    /// Tasks that have ended.
     tasks: AtomicU64,
+    /// The sum of their results.
     sum: AtomicU64,
-    /// Nanoseconds.
+    /// Nanoseconds spent in tasks.
     busy: AtomicU64,
-    /// Tasks that run within each other.
+    /// Nesting depth of running tasks.
     depth: AtomicU64,
 }
 
-/// One for each worker that there can be, virtual ones included.
-static TRACES: [Traces; 4096] = [const {
-    Traces {
+/// A set for each possible worker, including virtual ones.
+static COUNTERS: [Counters; 4096] = [const {
+    Counters {
         tasks: AtomicU64::new(0),
         sum: AtomicU64::new(0),
         busy: AtomicU64::new(0),
@@ -27,45 +29,51 @@ static TRACES: [Traces; 4096] = [const {
     }
 }; 4096];
 
-static TURN: Mutex<()> = Mutex::new(());
+static IN_USE: Mutex<()> = Mutex::new(());
 
-/// What all workers' tasks have left together.
+/// The totals of all workers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Total {
+pub(crate) struct Total {
+    /// Tasks that have ended.
     pub tasks: u64,
+    /// The sum of their results.
     pub sum: u64,
-    /// How many nanoseconds each worker was busy, if that was noted.
+    /// Nanoseconds that each worker was busy; zero without [`Timed`](super::executor::Timed).
     pub busy: Vec<u64>,
 }
 
-/// One at a time leaves traces: until this is dropped.
-pub(super) struct Turn(#[expect(dead_code, reason = "held, not read")] MutexGuard<'static, ()>);
+/// Exclusive use of the counters, until it is dropped.
+pub(crate) struct CounterGuard(#[expect(dead_code, reason = "held, not read")] MutexGuard<'static, ()>);
 
-impl Turn {
-    /// Waits for all others, and begins without any trace.
-    pub(super) fn begin() -> Self {
-        let turn = Self(TURN.lock().unwrap_or_else(PoisonError::into_inner));
-        for traces in &TRACES {
-            for number in [&traces.tasks, &traces.sum, &traces.busy, &traces.depth] {
+impl CounterGuard {
+    /// Waits for exclusive use of the counters, and resets them.
+    pub(crate) fn acquire() -> Self {
+        let guard = Self(IN_USE.lock().unwrap_or_else(PoisonError::into_inner));
+        for counters in &COUNTERS {
+            for number in [&counters.tasks, &counters.sum, &counters.busy, &counters.depth] {
                 number.store(0, Relaxed);
             }
         }
-        turn
+        guard
     }
 
-    /// What was left so far.
-    pub(super) fn total(&self, workers: usize) -> Total {
-        let traces = &TRACES[..workers];
+    /// Returns the totals so far.
+    pub(crate) fn total(&self, workers: usize) -> Total {
+        let counters = &COUNTERS[..workers];
         Total {
-            tasks: traces.iter().map(|traces| traces.tasks.load(Relaxed)).sum(),
-            sum: traces.iter().map(|traces| traces.sum.load(Relaxed)).sum(),
-            busy: traces.iter().map(|traces| traces.busy.load(Relaxed)).collect(),
+            tasks: counters.iter().map(|counters| counters.tasks.load(Relaxed)).sum(),
+            sum: counters.iter().map(|counters| counters.sum.load(Relaxed)).sum(),
+            busy: counters.iter().map(|counters| counters.busy.load(Relaxed)).collect(),
         }
     }
 
-    /// Waits until so many tasks have come to their end, for those that cannot be waited for otherwise. It looks every
-    /// millisecond, so that it takes no time from those at work.
-    pub(super) fn wait_for(&self, tasks: u64, workers: usize) -> Result<(), Wrong> {
+    /// Waits until a number of tasks have ended, for runtimes that cannot wait for all tasks. It
+    /// polls once per millisecond, so that it takes little time from the workers.
+    ///
+    /// # Errors
+    ///
+    /// If more tasks end, or none ends for 30 seconds.
+    pub(crate) fn wait_for(&self, tasks: u64, workers: usize) -> Result<(), Wrong> {
         let (mut seen, mut since) = (0, Instant::now());
         loop {
             let ran = self.total(workers).tasks;
@@ -75,7 +83,7 @@ impl Turn {
             if ran != seen {
                 (seen, since) = (ran, Instant::now());
             }
-            if ran > tasks || since.elapsed() > LOST {
+            if ran > tasks || since.elapsed() > LOST_AFTER {
                 return Err(Wrong::new(format!("{ran} tasks ran instead of {tasks}")));
             }
             thread::sleep(Duration::from_millis(1));
@@ -83,42 +91,36 @@ impl Turn {
     }
 }
 
-/// Where no task ends for so long, some are lost.
-const LOST: Duration = Duration::from_secs(30);
+/// The time without progress after which tasks are considered lost.
+const LOST_AFTER: Duration = Duration::from_secs(30);
 
 #[inline(always)]
 fn add(number: &AtomicU64, more: u64) {
     number.store(number.load(Relaxed) + more, Relaxed);
 }
 
-/// A worker's task is at its end, and adds something to the result.
+/// Counts a task of a worker as ended, and adds its result to the sum.
 #[inline(always)]
-pub(super) fn done(worker: usize, adds: u64) {
-    let traces = &TRACES[worker];
-    add(&traces.tasks, 1);
-    add(&traces.sum, adds);
+pub(crate) fn done(worker: usize, adds: u64) {
+    let counters = &COUNTERS[worker];
+    add(&counters.tasks, 1);
+    add(&counters.sum, adds);
 }
 
-/// A worker begins a task. Whether that is not within another one.
-pub(super) fn enter(worker: usize) -> bool {
-    let depth = &TRACES[worker].depth;
+/// Marks the begin of a worker's task. Returns true unless it is nested in another one.
+pub(crate) fn enter(worker: usize) -> bool {
+    let depth = &COUNTERS[worker].depth;
     add(depth, 1);
     depth.load(Relaxed) == 1
 }
 
-/// A worker ends a task; one that was not within another one has taken so long.
-pub(super) fn leave(worker: usize, time: Option<Duration>) {
-    let traces = &TRACES[worker];
-    traces.depth.store(traces.depth.load(Relaxed) - 1, Relaxed);
+/// Marks the end of a worker's task, with its time if it was not nested.
+pub(crate) fn leave(worker: usize, time: Option<Duration>) {
+    let counters = &COUNTERS[worker];
+    counters.depth.store(counters.depth.load(Relaxed) - 1, Relaxed);
     if let Some(time) = time {
-        add(&traces.busy, time.as_nanos() as u64);
+        add(&counters.busy, time.as_nanos() as u64);
     }
-}
-
-/// How much longer the busiest was busy than all are on average, as a part of that average; 0 if nobody was.
-pub(crate) fn imbalance(busy: &[u64]) -> f64 {
-    let (most, sum) = (busy.iter().max().copied().unwrap_or(0), busy.iter().sum::<u64>());
-    if sum == 0 { 0.0 } else { most as f64 * busy.len() as f64 / sum as f64 - 1.0 }
 }
 
 #[cfg(test)]
@@ -126,23 +128,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn imbalance_is_what_the_busiest_does_more() {
-        assert_eq!((imbalance(&[]), imbalance(&[0, 0]), imbalance(&[7, 7, 7])), (0.0, 0.0, 0.0));
-        assert_eq!((imbalance(&[0, 8]), imbalance(&[6, 2, 4])), (1.0, 0.5));
-    }
-
-    #[test]
-    fn what_runs_within_another_one_is_not_counted_twice() {
-        let turn = Turn::begin();
+    fn the_time_of_a_nested_task_counts_once() {
+        let guard = CounterGuard::acquire();
         assert!(enter(3) && !enter(3));
         leave(3, None);
         leave(3, Some(Duration::from_nanos(7)));
         assert!(enter(3));
         leave(3, Some(Duration::from_nanos(5)));
         done(3, 2);
-        assert_eq!(turn.total(4), Total { tasks: 1, sum: 2, busy: vec![0, 0, 0, 12] });
-        assert!(turn.wait_for(1, 4).is_ok());
+        assert_eq!(guard.total(4), Total { tasks: 1, sum: 2, busy: vec![0, 0, 0, 12] });
+        assert!(guard.wait_for(1, 4).is_ok());
         done(0, 0);
-        assert!(turn.wait_for(1, 4).is_err());
+        assert!(guard.wait_for(1, 4).is_err());
     }
 }

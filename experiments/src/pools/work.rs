@@ -1,30 +1,26 @@
-//! What is done, by whomever.
+//! The workloads, independent of the runtime that runs them.
 
-use super::crew::Crew;
+use super::executor::Executor;
 use super::graph::Graph;
 use super::tally::{Total, done};
-use crate::ycsb::plan::Wrong;
+use crate::fib::number::fibonacci;
 use std::sync::Arc;
+use xtasking_harness::failure::Wrong;
 
-/// Work to be done once.
+/// A workload, for one run.
 #[derive(Clone)]
 pub(super) enum Work {
-    /// One task that spawns so many that do nothing but leave a trace.
+    /// One task that spawns a number of tasks, which only count themselves.
     Spawner(u64),
-    /// A task for each call that computing a Fibonacci number takes by the worst algorithm there is. None waits for
-    /// another one: those at the bottom add up the result.
+    /// A task for each call of the recursive Fibonacci function. No task waits for another: the
+    /// leaves add up the result.
     Fib(u32),
-    /// A task for each step at each tile of a matrix that is taken apart.
+    /// A task for each step of each tile in a Cholesky factorisation.
     Cholesky(Arc<Graph>),
 }
 
-/// A Fibonacci number, by addition.
-pub(super) fn fibonacci(n: u32) -> u64 {
-    (0..n).fold((0, 1), |(a, b), _| (b, a + b)).0
-}
-
 impl Work {
-    /// How many tasks it takes.
+    /// Returns the number of tasks.
     pub(super) fn tasks(&self) -> u64 {
         match self {
             Self::Spawner(tasks) => tasks + 1,
@@ -33,21 +29,25 @@ impl Work {
         }
     }
 
-    /// The body of the first task.
-    pub(super) fn begin<C: Crew>(self, mut at: C::At<'_>) {
+    /// Runs the body of the first task.
+    pub(super) fn begin<C: Executor>(self, mut cx: C::Cx<'_>) {
         match self {
             Self::Spawner(tasks) => {
                 for _ in 0..tasks {
-                    C::spawn(&mut at, |at| done(C::worker(&at), 1));
+                    C::spawn(&mut cx, |cx| done(C::worker(&cx), 1));
                 }
-                done(C::worker(&at), 0);
+                done(C::worker(&cx), 0);
             }
-            Self::Fib(n) => fib::<C>(at, n),
-            Self::Cholesky(graph) => graph.begin::<C>(at),
+            Self::Fib(n) => fib::<C>(cx, n),
+            Self::Cholesky(graph) => graph.begin::<C>(cx),
         }
     }
 
-    /// Checks what was left, and what was made.
+    /// Checks the counters and the result.
+    ///
+    /// # Errors
+    ///
+    /// If tasks are missing or the result is wrong.
     pub(super) fn check(&self, total: &Total) -> Result<(), Wrong> {
         let (tasks, sum) = match self {
             Self::Spawner(tasks) => (tasks + 1, *tasks),
@@ -56,7 +56,7 @@ impl Work {
         };
         if (total.tasks, total.sum) != (tasks, sum) {
             let text =
-                format!("{} tasks with a sum of {} instead of {tasks} with {sum}", total.tasks, total.sum);
+                format!("{} tasks ran, with sum {}, instead of {tasks} with {sum}", total.tasks, total.sum);
             return Err(Wrong::new(text));
         }
         match self {
@@ -67,13 +67,13 @@ impl Work {
 }
 
 #[inline]
-fn fib<C: Crew>(mut at: C::At<'_>, n: u32) {
+fn fib<C: Executor>(mut cx: C::Cx<'_>, n: u32) {
     if n < 2 {
-        return done(C::worker(&at), n.into());
+        return done(C::worker(&cx), n.into());
     }
-    C::spawn(&mut at, move |at| fib::<C>(at, n - 1));
-    C::spawn(&mut at, move |at| fib::<C>(at, n - 2));
-    done(C::worker(&at), 0);
+    C::spawn(&mut cx, move |cx| fib::<C>(cx, n - 1));
+    C::spawn(&mut cx, move |cx| fib::<C>(cx, n - 2));
+    done(C::worker(&cx), 0);
 }
 
 #[cfg(test)]
@@ -81,11 +81,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn as_many_tasks_as_calls() {
+    fn tasks_match_the_calls_of_the_recursive_function() {
         fn calls(n: u32) -> u64 {
             if n < 2 { 1 } else { 1 + calls(n - 1) + calls(n - 2) }
         }
         assert!((0..20).all(|n| Work::Fib(n).tasks() == calls(n)));
-        assert_eq!((fibonacci(0), fibonacci(1), fibonacci(35)), (0, 1, 9_227_465));
     }
 }

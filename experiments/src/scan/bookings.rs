@@ -1,14 +1,16 @@
-//! Bookings of flights, as an airline's reservation system has them: a row for each passenger on each segment.
+//! Generates bookings of flights, as in an airline's reservation system: a row for each passenger
+//! on each segment.
 //!
-//! Everything is a whole number: locators and names are codes, a day is counted from the first one, a fare is in cents.
-//! The rows of a booking depend on the seed and its number alone, so that nobody has to keep them to ask for them, and
-//! whoever has the seed has the same rows. They come in no order that would help anyone: the locators of neighbours are
-//! as far from each other as any two, and so are the times at which they were booked.
+//! Everything is an integer: locators and names are codes, days are counted from the first one, a
+//! fare is in cents. The rows of a booking depend on the seed and its number alone, so they need
+//! not be stored to be asked for, and other processes can generate the same rows. The order of rows
+//! is of no help: neighbours have unrelated locators and times.
 
-use crate::ycsb::distribution::{Random, Zipfian};
+use crate::ycsb::distribution::Zipfian;
 use std::f64::consts::TAU;
+use xtasking_harness::random::Random;
 
-/// The columns of a row, in their order. All are whole numbers, and only the last but one may be null.
+/// The columns of a row, in their order. All are integers; only `flyer` may be null.
 pub const COLUMNS: [&str; 14] = [
     "pnr",
     "name",
@@ -26,9 +28,10 @@ pub const COLUMNS: [&str; 14] = [
     "flags",
 ];
 
-/// The places of columns in a row.
+/// Indexes of columns in a row.
 pub mod column {
-    /// The booking's locator: six letters and digits, as a number. About three rows have the same.
+    /// The booking's locator (passenger name record): six letters and digits, as a number. About
+    /// three rows share one.
     pub const PNR: usize = 0;
     /// The passenger's name, as a code.
     pub const NAME: usize = 1;
@@ -40,50 +43,50 @@ pub mod column {
     pub const ORIGIN: usize = 4;
     /// The airport where it ends.
     pub const DESTINATION: usize = 5;
-    /// The day on which it departs.
+    /// The day of departure.
     pub const DEPARTURE: usize = 6;
     /// The cabin.
     pub const CLASS: usize = 7;
-    /// What has become of it.
+    /// The state of the booking.
     pub const STATUS: usize = 8;
-    /// The minute in which it was booked.
+    /// The minute of the booking.
     pub const BOOKED: usize = 9;
-    /// The office that booked it.
+    /// The office that made the booking.
     pub const OFFICE: usize = 10;
-    /// What it costs, in cents.
+    /// The fare, in cents.
     pub const FARE: usize = 11;
-    /// The passenger's number in the airline's programme; null for four of five.
+    /// The passenger's number in the airline's programme; null in four of five rows.
     pub const FLYER: usize = 12;
-    /// Twenty marks, a bit each.
+    /// Twenty flags, a bit each.
     pub const FLAGS: usize = 13;
 }
 
 use column::*;
 
-/// How many columns there are.
+/// Number of columns.
 pub const WIDTH: usize = COLUMNS.len();
 
-/// A row. [`NULL`] stands for a value that is not there.
+/// A row. [`NULL`] stands for a missing value.
 pub type Row = [i64; WIDTH];
 
-/// What no column has as a value.
+/// The null value, which no column has otherwise.
 pub const NULL: i64 = i64::MIN;
 
 /// Flights of an airline.
 pub const FLIGHTS: u64 = 200;
-/// Days in which was booked what is there.
+/// Days on which the initial bookings were made.
 pub const DAYS: u64 = 330;
 /// Minutes of a day.
 pub const MINUTES: u64 = 24 * 60;
-/// What can become of a segment.
+/// Number of states of a booking.
 pub const STATUSES: u64 = 5;
 
-/// As many locators as there are words of six letters and digits.
+/// Number of locators: words of six letters and digits.
 const LOCATORS: u64 = 36u64.pow(6);
-/// Has no divisor in common with the number of locators, so that no two bookings have the same.
+/// Coprime to the number of locators, so that no two bookings share one.
 const STRIDE: u64 = 1_345_269_419;
 
-/// How many of a hundred there are of each, the last one taking the rest.
+/// Distributions, in percent.
 const PASSENGERS: [u64; 4] = [60, 25, 10, 5];
 const SEGMENTS: [u64; 4] = [35, 50, 10, 5];
 const CLASSES: [u64; 4] = [85, 9, 5, 1];
@@ -102,9 +105,9 @@ pub struct Bookings {
 }
 
 impl Bookings {
-    /// A table of so many rows, at least one. The last booking may lack some of its own.
+    /// Creates a table of `rows` rows, at least one. The last booking may be truncated.
     pub fn new(rows: u64, seed: u64) -> Self {
-        assert!(rows > 0, "options were checked before any work");
+        assert!(rows > 0, "the number of rows is checked with the options");
         let zipfian = |items| Zipfian::new(items, 0.8);
         let (names, carriers) = (zipfian(100_000), zipfian(200));
         let mut bookings = Self {
@@ -116,37 +119,37 @@ impl Bookings {
             airports: zipfian(3_000),
             offices: zipfian(20_000),
         };
-        let mut found = 0;
-        while found < rows {
+        let mut count = 0;
+        while count < rows {
             let (passengers, segments, _) = bookings.size(bookings.count);
-            found += passengers * segments;
+            count += passengers * segments;
             bookings.count += 1;
         }
         bookings
     }
 
-    /// Where all chance comes from.
+    /// Returns the seed.
     pub fn seed(&self) -> u64 {
         self.seed
     }
 
-    /// How many rows the table has at first.
+    /// Returns the initial number of rows.
     pub fn row_count(&self) -> u64 {
         self.rows
     }
 
-    /// How many bookings the table has at first; later ones have greater numbers.
+    /// Returns the initial number of bookings; later ones have greater numbers.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// The locator of a booking.
+    /// Returns the locator of a booking.
     pub fn locator(&self, number: u64) -> i64 {
         let shifted = (number + self.seed % LOCATORS) % LOCATORS;
         (u128::from(shifted) * u128::from(STRIDE) % u128::from(LOCATORS)) as i64
     }
 
-    /// The passengers and segments of a booking, and the chance that is left for the rest of it.
+    /// Returns the passengers and segments of a booking, and the random numbers for the rest of it.
     fn size(&self, number: u64) -> (u64, u64, Random) {
         let mut random = Random::new(self.seed, &[number]);
         let passengers = 1 + one_of(&PASSENGERS, &mut random);
@@ -154,7 +157,7 @@ impl Bookings {
         (passengers, segments, random)
     }
 
-    /// The rows of a booking.
+    /// Returns the rows of a booking.
     pub fn booking(&self, number: u64) -> Vec<Row> {
         let (passengers, segments, mut random) = self.size(number);
         let random = &mut random;
@@ -164,7 +167,7 @@ impl Bookings {
         row[OFFICE] = self.offices.draw(random) as i64;
         row[CARRIER] = self.carriers.draw(random) as i64;
         row[NAME] = self.names.draw(random) as i64;
-        // A lead of 45 days on the average.
+        // The mean lead is 45 days.
         let lead = (-45.0 * (1.0 - random.fraction()).ln()).min(330.0);
         let mut departure = row[BOOKED] / MINUTES as i64 + lead as i64;
         let home = self.airports.draw(random) as i64;
@@ -185,7 +188,7 @@ impl Bookings {
         }
         let mut rows = Vec::with_capacity((passengers * segments) as usize);
         for passenger in 0..passengers {
-            // Families have one name.
+            // Families share a name.
             let name = if passenger == 0 || random.below(10) < 7 {
                 row[NAME]
             } else {
@@ -195,7 +198,7 @@ impl Bookings {
             for segment in &travelled {
                 let mut row = *segment;
                 (row[NAME], row[FLYER]) = (name, flyer);
-                // A mark is set in a quarter of all rows.
+                // Each flag is set in a quarter of all rows.
                 row[FLAGS] = (random.below(1 << 20) & random.below(1 << 20)) as i64;
                 rows.push(row);
             }
@@ -203,13 +206,13 @@ impl Bookings {
         rows
     }
 
-    /// All rows that the table has at first.
+    /// Returns all initial rows.
     pub fn rows(&self) -> impl Iterator<Item = Row> + '_ {
         (0..self.count).flat_map(|number| self.booking(number)).take(self.rows as usize)
     }
 }
 
-/// Draws one of some, each as often as its share of a hundred says.
+/// Draws an index with the given distribution in percent.
 fn one_of(shares: &[u64], random: &mut Random) -> u64 {
     let mut left = random.below(100);
     for (place, &share) in shares.iter().enumerate() {
@@ -218,10 +221,10 @@ fn one_of(shares: &[u64], random: &mut Random) -> u64 {
         }
         left -= share;
     }
-    unreachable!("the shares come to a hundred")
+    unreachable!("the shares add up to 100")
 }
 
-/// A fare in cents: its logarithm is distributed normally, around that of 150.
+/// Draws a fare in cents: log-normal with a median of 15,000.
 fn fare(random: &mut Random) -> i64 {
     let normal = (-2.0 * (1.0 - random.fraction()).ln()).sqrt() * (TAU * random.fraction()).cos();
     (15_000.0 * (0.8 * normal).exp()) as i64
@@ -233,24 +236,24 @@ mod tests {
     use std::collections::{HashMap, HashSet};
 
     #[test]
-    fn a_seed_has_its_rows() {
+    fn a_seed_determines_the_rows() {
         let rows = |seed| Bookings::new(10_000, seed).rows().collect::<Vec<_>>();
         assert_eq!(rows(1), rows(1));
         assert_ne!(rows(1), rows(2));
         assert_eq!(rows(1).len(), 10_000);
-        // A greater table begins as a small one does.
+        // A greater table begins with the rows of a smaller one.
         assert_eq!(rows(1), Bookings::new(20_000, 1).rows().take(10_000).collect::<Vec<_>>());
     }
 
     #[test]
-    fn rows_are_as_they_are_said_to_be() {
+    fn columns_have_the_documented_distributions() {
         let bookings = Bookings::new(300_000, 7);
         let rows: Vec<_> = bookings.rows().collect();
         let share = |test: &dyn Fn(&Row) -> bool| {
             rows.iter().filter(|row| test(row)).count() as f64 / rows.len() as f64
         };
-        let near = |found: f64, expected: f64| {
-            assert!((found - expected).abs() < 0.05 * expected, "{found} instead of {expected}");
+        let near = |count: f64, expected: f64| {
+            assert!((count - expected).abs() < 0.05 * expected, "{count}; expected {expected}");
         };
         near(rows.len() as f64 / bookings.count() as f64, 1.6 * 1.85);
         near(share(&|row| row[FLYER] == NULL), 0.8);
@@ -262,14 +265,14 @@ mod tests {
         assert_eq!(carriers.len(), 200);
         near(f64::from(carriers[&0]) / f64::from(carriers[&1]), 2f64.powf(0.8));
         assert!(rows.iter().all(|row| row[FARE] > 0 && row[FLAGS] < 1 << 20));
-        // What is close in the table has nothing to do with each other, but for bookings themselves.
+        // Neighbours in the table are unrelated, except within a booking.
         let rising = rows.windows(2).filter(|pair| pair[0][PNR] < pair[1][PNR]).count();
         let falling = rows.windows(2).filter(|pair| pair[0][PNR] > pair[1][PNR]).count();
         assert!(rising > rows.len() / 10 && falling > rows.len() / 10, "{rising} {falling}");
     }
 
     #[test]
-    fn no_two_bookings_have_a_locator() {
+    fn no_two_bookings_share_a_locator() {
         let bookings = Bookings::new(1_000, 3);
         let locators: HashSet<_> = (0..200_000).map(|number| bookings.locator(number)).collect();
         assert_eq!(locators.len(), 200_000);

@@ -1,11 +1,12 @@
-//! How many rows a chunk of the column store has here: as many as the first cache asks for, which the knowledge base knows.
+//! Chooses the rows of a chunk of the column store: the knowledge base knows how many the
+//! first-level cache asks for.
 
 use std::fmt;
 use xtasking_columns::{Table, TableBuilder};
 use xtasking_knowledge::system::System;
 use xtasking_knowledge::{Bytes, Knowledge};
 
-/// Rows of a chunk, and the reason.
+/// The rows of a chunk, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Chunks {
     pub rows: usize,
@@ -13,23 +14,23 @@ pub(super) struct Chunks {
 }
 
 impl Chunks {
-    /// For the CPUs that this process may use.
+    /// Chooses for the CPUs that this process may use.
     pub fn here() -> Self {
         let facts = System::here().facts().map_err(|error| error.to_string());
         Self::of(facts.map(Knowledge::new))
     }
 
-    /// For this machine, or for one of which nothing is known, and why not.
+    /// Chooses for a known machine, or for an unknown one and the reason why it is unknown.
     fn of(knowledge: Result<Knowledge, String>) -> Self {
         let sizes = knowledge.and_then(|known| known.cache_size(1).map_err(|unknown| unknown.to_string()));
         match sizes {
             Ok(sizes) => {
-                let why = format!("a column takes half of the first cache. {}", sizes.why().join(" "));
+                let why = format!("a column takes half of the first-level cache. {}", sizes.why().join(" "));
                 Self { rows: Table::chunk_rows_for(sizes.share()), why }
             }
             Err(why) => {
-                let cache = TableBuilder::FIRST_CACHE;
-                let why = format!("as for {} of first cache. {why}", Bytes(cache));
+                let cache = TableBuilder::L1_CACHE_BYTES;
+                let why = format!("for a first-level cache of {}. {why}", Bytes(cache));
                 Self { rows: Table::chunk_rows_for(cache), why }
             }
         }
@@ -48,20 +49,23 @@ mod tests {
     use xtasking_knowledge::facts::Facts;
 
     #[test]
-    fn the_first_cache_is_what_counts() {
+    fn the_first_level_cache_determines_the_rows() {
         // Two threads of a core share its cache of 32 KiB.
         let chunks = Chunks::of(Ok(Knowledge::new(Facts::symmetric(1, 1, 2, 2))));
         assert_eq!(chunks.rows, 1024);
         assert_eq!(
             chunks.to_string(),
-            "chunks of 1024 rows: a column takes half of the first cache. Level 1: CPUs 0-3 see 32 KiB, 2 CPUs share it: 16 \
-             KiB for each."
+            "chunks of 1024 rows: a column takes half of the first-level cache. \
+             Level 1: CPUs 0-3 see 32 KiB, shared by 2 CPUs: 16 KiB for each."
         );
         let chunks =
             Chunks::of(Ok(Knowledge::new(Facts { caches: Vec::new(), ..Facts::symmetric(1, 1, 2, 1) })));
         assert_eq!(chunks.rows, 2048);
-        assert!(chunks.to_string().contains("as for 32 KiB of first cache. No cache of level 1"), "{chunks}");
-        let text = Chunks::of(Err("Nobody says.".to_string())).to_string();
-        assert_eq!(text, "chunks of 2048 rows: as for 32 KiB of first cache. Nobody says.");
+        assert!(
+            chunks.to_string().contains("for a first-level cache of 32 KiB. No cache of level 1"),
+            "{chunks}"
+        );
+        let text = Chunks::of(Err("Unknown machine.".to_string())).to_string();
+        assert_eq!(text, "chunks of 2048 rows: for a first-level cache of 32 KiB. Unknown machine.");
     }
 }

@@ -1,37 +1,37 @@
-//! Who takes part.
+//! Lists the contenders.
 
 use super::bookings::Bookings;
-use super::database::{Command, Loaded, Server, Taken};
+use super::column_store::ColumnStore;
+use super::database::{Command, LoadResult, Server, TurnResult};
 use super::oracle::Oracle;
-use super::own::Own;
 use super::requests::{Batch, Turn};
-use crate::lineup::Outside;
-use crate::outside::Dialogue;
+use xtasking_harness::lineup::Outside;
+use xtasking_harness::outside::Dialogue;
 
 /// A contender that has started. It keeps its table until it is dropped.
 pub(super) enum Contender {
-    /// One of this process.
-    Here(Box<dyn Server>),
-    /// A program, which makes the same rows and requests of the same seed.
-    There(Dialogue),
+    /// In this process.
+    InProcess(Box<dyn Server>),
+    /// In another process, which generates the same rows and requests from the same seed.
+    External(Dialogue),
 }
 
-pub(super) type Entry = crate::lineup::Entry<Contender>;
+pub(super) type Entry = xtasking_harness::lineup::Entry<Contender>;
 
-/// Those of this process. The first always takes part, and ratios are those to it.
+/// The contenders in this process. The first always takes part, and ratios are relative to it.
 pub(super) static ALL: &[Entry] = &[
     Entry {
         name: "xtasking",
         about: "the column store of this project: one scan for a whole batch, a partition for each worker",
         is_parallel: true,
-        start: |workers| Ok(Contender::Here(Box::new(Own::start(workers)?))),
+        start: |workers| Ok(Contender::InProcess(Box::new(ColumnStore::start(workers)?))),
         more: (),
     },
     Entry {
         name: "indexes",
-        about: "a table in plain Rust with a sorted index for each kind of query here, and for no other",
+        about: "a table in plain Rust with a sorted index for each of these kinds of queries",
         is_parallel: false,
-        start: |_| Ok(Contender::Here(Box::new(Oracle::default()))),
+        start: |_| Ok(Contender::InProcess(Box::new(Oracle::default()))),
         more: (),
     },
 ];
@@ -46,7 +46,7 @@ macro_rules! outside {
                 is_parallel: $parallel,
                 start: |workers| {
                     let arguments = [$name.to_string(), workers.to_string()];
-                    Ok(Contender::There(Dialogue::start("databases", &arguments)?))
+                    Ok(Contender::External(Dialogue::start("databases", &arguments)?))
                 },
                 more: (),
             },
@@ -54,21 +54,21 @@ macro_rules! outside {
     };
 }
 
-/// Databases, as one program, of which each contender is a process of its own.
+/// The databases: one program, which each contender runs as a process of its own.
 pub(super) static OUTSIDE: &[Outside<Contender>] = &[
     outside!(
         "datafusion",
         true,
-        "DataFusion: a batch's queries of a kind are a table, and are joined with the bookings"
+        "DataFusion: the queries of a kind in a batch form a table that is joined with the bookings"
     ),
-    outside!("datafusion-bins", true, "the same, joined by bins of what has to lie in a range as well"),
+    outside!("datafusion-bins", true, "as datafusion, and the join also compares bins of range conditions"),
     outside!("datafusion-each", true, "DataFusion: one query after another, by prepared plans"),
     outside!(
         "duckdb",
         true,
-        "DuckDB: a batch's queries of a kind are a table, and are joined with the bookings"
+        "DuckDB: the queries of a kind in a batch form a table that is joined with the bookings"
     ),
-    outside!("duckdb-bins", true, "the same, joined by bins of what has to lie in a range as well"),
+    outside!("duckdb-bins", true, "as duckdb, and the join also compares bins of range conditions"),
     outside!(
         "duckdb-each",
         true,
@@ -83,20 +83,20 @@ pub(super) static OUTSIDE: &[Outside<Contender>] = &[
 
 impl Contender {
     /// Loads the bookings.
-    pub(super) fn load(&mut self, bookings: &Bookings) -> Result<Loaded, String> {
+    pub(super) fn load(&mut self, bookings: &Bookings) -> Result<LoadResult, String> {
         match self {
-            Self::Here(server) => server.load(bookings),
-            Self::There(program) => {
+            Self::InProcess(server) => server.load(bookings),
+            Self::External(program) => {
                 program.ask(&Command::Load { rows: bookings.row_count(), seed: bookings.seed() })
             }
         }
     }
 
     /// Serves the batches of a turn, one after another.
-    pub(super) fn take_turn(&mut self, turn: &Turn, batches: &[Batch]) -> Result<Taken, String> {
+    pub(super) fn run_turn(&mut self, turn: &Turn, batches: &[Batch]) -> Result<TurnResult, String> {
         match self {
-            Self::Here(server) => server.take_turn(batches),
-            Self::There(program) => program.ask(&Command::Turn(*turn)),
+            Self::InProcess(server) => server.run_turn(batches),
+            Self::External(program) => program.ask(&Command::Turn(*turn)),
         }
     }
 }

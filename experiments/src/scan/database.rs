@@ -1,37 +1,36 @@
-//! What all contenders have in common: they are loaded, and serve turns of batches; and how a turn is told from one
-//! process to another.
+//! Defines what all contenders implement, and how a turn is passed from one process to another.
 
 use super::bookings::{Bookings, NULL, Row};
 use super::requests::{Batch, Turn};
-use crate::machine::resident_memory;
-use crate::ycsb::keyspace::mix;
 use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};
+use xtasking_harness::machine::resident_memory;
+use xtasking_harness::random::mix;
 
-/// A table of bookings, and whoever answers requests for them. Errors are texts.
+/// A table of bookings that answers requests. Errors are texts.
 pub trait Database {
-    /// What comes back from a batch, in whatever form it comes.
+    /// The answers to a batch, in the engine's own form.
     type Answers;
 
-    /// Adds rows at first. There are many of these.
+    /// Adds rows while loading. Called many times.
     fn append(&mut self, rows: &[Row]) -> Result<(), String>;
 
-    /// All rows have been added: the time for whatever is built over them.
+    /// Called after all rows have been added; builds indexes.
     fn complete(&mut self) -> Result<(), String> {
         Ok(())
     }
 
-    /// Serves a batch. It takes the time of this, from requests in plain words to answers that can be read.
+    /// Serves a batch. The time of this call is measured, from plain requests to readable answers.
     fn serve(&mut self, batch: &Batch) -> Result<Self::Answers, String>;
 
-    /// What was answered to each of the batch's queries, in short.
+    /// Returns a digest of the answer to each query of the batch.
     fn digests(&self, batch: &Batch, answers: Self::Answers) -> Result<Vec<u64>, String>;
 
-    /// How many rows there are, and then the sum of each column.
+    /// Returns the number of rows, followed by the sum of each column.
     fn sums(&mut self) -> Result<Vec<i64>, String>;
 }
 
-/// What an answer to a query comes to: rows in whatever order give the same.
+/// The digest of an answer; the order of its rows does not matter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Digest {
     rows: u64,
@@ -47,68 +46,85 @@ impl Digest {
         self.sum = self.sum.wrapping_add(row);
     }
 
-    /// That of the totals of no rows, which some engines leave out.
+    /// Returns the digest of the totals of no rows, which some engines leave out.
     pub fn of_no_rows() -> Self {
         let mut digest = Self::default();
         digest.add([0, NULL]);
         digest
     }
 
-    /// The number of rows and their values in one number.
+    /// Combines the number of rows and their values into one number.
     pub fn finish(self) -> u64 {
         mix(self.sum ^ mix(self.rows))
     }
 }
 
-/// What a program of `peers/` is asked to do, a line each.
+/// The rows of an answer, one after another.
+pub struct Answer {
+    /// The values of all rows.
+    pub values: Vec<i64>,
+    /// Values of a row, at least one.
+    pub width: usize,
+}
+
+impl Answer {
+    /// Returns the digest of the rows.
+    pub fn digest(&self) -> u64 {
+        let mut digest = Digest::default();
+        self.values.chunks_exact(self.width).for_each(|row| digest.add(row.iter().copied()));
+        digest.finish()
+    }
+}
+
+/// A command to a program of `peers/`, one line each.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Command {
-    /// To load the bookings of a seed.
+    /// Loads the bookings of a seed.
     Load {
-        /// How many rows.
+        /// Number of rows.
         rows: u64,
         /// The seed.
         seed: u64,
     },
-    /// To take a turn.
+    /// Runs a turn.
     Turn(Turn),
 }
 
-/// What loading took.
+/// The cost of loading.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub struct Loaded {
-    /// How long, without making the rows.
+pub struct LoadResult {
+    /// Time, without generating the rows.
     pub nanoseconds: u64,
-    /// By how much the memory of the process has grown, in bytes, if the system tells.
+    /// Growth of the process's memory, in bytes, if the system reports it.
     pub bytes: Option<u64>,
 }
 
-/// What a turn took, and what came of it.
+/// The result of a turn.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Taken {
-    /// How long each batch took.
+pub struct TurnResult {
+    /// Time of each batch.
     pub nanoseconds: Vec<u64>,
-    /// What was answered to the queries of each batch.
+    /// Digests of the answers to the queries of each batch.
     pub digests: Vec<Vec<u64>>,
-    /// The table in the end: how many rows, and the sum of each column.
+    /// The table at the end: the number of rows, and the sum of each column.
     pub sums: Vec<i64>,
 }
 
-/// A contender that is in this process.
+/// A contender in this process.
 pub trait Server {
     /// Loads the bookings.
-    fn load(&mut self, bookings: &Bookings) -> Result<Loaded, String>;
+    fn load(&mut self, bookings: &Bookings) -> Result<LoadResult, String>;
 
     /// Serves batches one after another.
-    fn take_turn(&mut self, batches: &[Batch]) -> Result<Taken, String>;
+    fn run_turn(&mut self, batches: &[Batch]) -> Result<TurnResult, String>;
 }
 
-/// Rows that are added at once.
+/// Rows of one call of [`Database::append`].
 const BLOCK: usize = 1 << 16;
 
 impl<D: Database> Server for D {
-    fn load(&mut self, bookings: &Bookings) -> Result<Loaded, String> {
+    fn load(&mut self, bookings: &Bookings) -> Result<LoadResult, String> {
         let before = resident_memory();
         let mut time = Duration::ZERO;
         let mut block = Vec::with_capacity(BLOCK);
@@ -126,10 +142,10 @@ impl<D: Database> Server for D {
             time += began.elapsed();
         }
         let bytes = resident_memory().zip(before).map(|(after, before)| after.saturating_sub(before));
-        Ok(Loaded { nanoseconds: time.as_nanos() as u64, bytes })
+        Ok(LoadResult { nanoseconds: time.as_nanos() as u64, bytes })
     }
 
-    fn take_turn(&mut self, batches: &[Batch]) -> Result<Taken, String> {
+    fn run_turn(&mut self, batches: &[Batch]) -> Result<TurnResult, String> {
         let (mut nanoseconds, mut digests) = (Vec::new(), Vec::new());
         for batch in batches {
             let began = Instant::now();
@@ -137,7 +153,7 @@ impl<D: Database> Server for D {
             nanoseconds.push(began.elapsed().as_nanos() as u64);
             digests.push(self.digests(batch, answers)?);
         }
-        Ok(Taken { nanoseconds, digests, sums: self.sums()? })
+        Ok(TurnResult { nanoseconds, digests, sums: self.sums()? })
     }
 }
 
@@ -152,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_digest_tells_rows_apart_and_not_their_order() {
+    fn a_digest_depends_on_the_rows_but_not_on_their_order() {
         assert_eq!(digest(&[[1, 2], [3, 4], [3, 4]]), digest(&[[3, 4], [1, 2], [3, 4]]));
         let different: [&[[i64; 2]]; 7] =
             [&[], &[[0, 0]], &[[0, 0]; 2], &[[1, 2]], &[[2, 1]], &[[1, NULL]], &[[1, 2], [3, 4]]];

@@ -1,30 +1,31 @@
-//! The scan experiment: airline bookings, and requests for them in batches.
+//! Implements the scan experiment: batches of requests for airline bookings.
 //!
-//! A batch is a snapshot: its changes come first, in their order, and then its queries. The column store answers all of them
-//! by one scan; databases answer them one after another, by indexes or scans, or by joins of the batch with the table. Every
-//! answer of everybody is compared with that of a table that is known to be right, and so are the tables themselves after
-//! each turn.
+//! A batch applies its changes in order, and then answers its queries on the resulting snapshot.
+//! The column store answers all queries by one scan. Databases answer them one after another, by
+//! indexes or scans, or by joins of the batch with the table. Every answer of every contender is
+//! compared with an oracle's, and so are the tables after each turn.
 //!
 //! | module | what it holds |
 //! |---|---|
 //! | `options` | the command line |
 //! | `experiment` | the options, checked and completed before any work, and the turns |
-//! | `findings` | what the table leaves out: latencies, loading, and who is ahead with which batches |
+//! | `findings` | latencies, costs of loading, and comparisons by batch size |
 //! | [`bookings`] | the rows |
 //! | [`mod@arrow`] | the rows in Arrow's format |
-//! | [`requests`] | what is asked for and changed |
-//! | [`database`] | what all contenders have in common |
-//! | [`oracle`] | what is right |
-//! | `own` | the column store |
-//! | `chunks` | how many rows its chunks have, and why |
-//! | `contenders` | who takes part |
-//! | `noise` | the column store beside competitors for a CPU |
-//! | `pages` | on which nodes the partitions' memory is |
-//! | `served` | single queries at a steady rate, and how long they take |
+//! | [`requests`] | queries, changes and batches |
+//! | [`database`] | the interface of all contenders |
+//! | [`oracle`] | a table in plain Rust with the expected answers |
+//! | `column_store` | the column store |
+//! | `chunks` | the rows of its chunks |
+//! | `contenders` | the contenders |
+//! | `noise` | the column store beside competing processes |
+//! | `pages` | the nodes of the partitions' memory |
+//! | `single_queries` | the latency of single queries at a steady rate |
 
 pub mod arrow;
 pub mod bookings;
 mod chunks;
+mod column_store;
 mod contenders;
 pub mod database;
 mod experiment;
@@ -32,24 +33,23 @@ mod findings;
 mod noise;
 mod options;
 pub mod oracle;
-mod own;
 mod pages;
 pub mod requests;
-mod served;
+mod single_queries;
 
 pub use noise::{Burn, burn};
-pub use options::Options;
+pub use options::ScanOptions;
 
-use crate::experiment::Experiment as _;
-use crate::failure::Failure;
+use xtasking_harness::experiment::Experiment as _;
+use xtasking_harness::failure::Failure;
 
 /// Runs the experiment.
-pub fn run(options: &Options) -> Result<(), Failure> {
+pub fn run(options: &ScanOptions) -> Result<(), Failure> {
     let common = &options.common;
     match (options.competitors, options.load) {
         _ if options.pages => pages::Pages::new(options)?.carry_out(common),
         (Some(competitors), _) => noise::Noise::new(options, competitors)?.carry_out(common),
-        (None, Some(percent)) => served::Served::new(options, percent)?.carry_out(common),
+        (None, Some(percent)) => single_queries::SingleQueries::new(options, percent)?.carry_out(common),
         (None, None) => experiment::Experiment::new(options)?.carry_out(common),
     }
 }

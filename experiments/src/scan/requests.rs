@@ -1,72 +1,74 @@
-//! What is asked for and changed, in words that are no engine's own.
+//! Defines queries and changes independently of any engine.
 
 use super::bookings::column::*;
 use super::bookings::{Bookings, DAYS, FLIGHTS, MINUTES, Row, STATUSES, WIDTH};
-use crate::ycsb::distribution::Random;
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
+use xtasking_harness::random::Random;
 
-/// Which kind of query: what it tests, and what it gives.
+/// The kind of a query: its conditions and its output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
+pub enum QueryKind {
     /// A booking, by its locator.
     Pnr,
-    /// Who is on a flight.
+    /// The passengers of a flight.
     Flight,
-    /// Where somebody travels in some days.
+    /// The trips of a name within some days.
     Name,
-    /// What an office has booked in some time.
+    /// The bookings of an office within some time.
     Office,
-    /// What anybody has booked in a short time.
+    /// All bookings within a short time.
     Booked,
-    /// How many depart from an airport in some days, and for how much.
+    /// Number and total fare of departures from an airport within some days.
     Origin,
-    /// How many travel with an airline in a class in some days, and for how much.
+    /// Number and total fare of an airline's passengers in a class within some days.
     Carrier,
 }
 
-/// What a kind of query tests and gives.
+/// The conditions and the output of a kind of query.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
-    /// The columns that must have a value.
+    /// The columns compared for equality.
     pub equals: &'static [usize],
-    /// The column that must lie in a range, both ends included.
+    /// The column compared with a range, both ends included.
     pub between: Option<usize>,
-    /// What is given of the rows that pass.
-    pub gives: Gives,
+    /// What is returned of the matching rows.
+    pub output: Output,
 }
 
-/// What is given of the rows that pass.
+/// What is returned of the matching rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Gives {
+pub enum Output {
     /// These columns of each.
     Rows(&'static [usize]),
-    /// How many there are, and the sum of their fares, which is null if there are none.
+    /// The number of rows, and the sum of their fares, which is null if there are none.
     Totals,
 }
 
 const ALL: [usize; WIDTH] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13];
 
-impl Kind {
-    /// All of them.
+impl QueryKind {
+    /// All kinds.
     pub const EACH: [Self; 7] =
         [Self::Pnr, Self::Flight, Self::Name, Self::Office, Self::Booked, Self::Origin, Self::Carrier];
 
-    /// See [`Shape`].
+    /// Returns the conditions and the output.
     pub const fn shape(self) -> Shape {
-        let (equals, between, gives): (&'static [usize], _, _) = match self {
-            Self::Pnr => (&[PNR], None, Gives::Rows(&ALL)),
-            Self::Flight => (&[CARRIER, FLIGHT, DEPARTURE], None, Gives::Rows(&[PNR, NAME, CLASS, STATUS])),
-            Self::Name => (&[NAME], Some(DEPARTURE), Gives::Rows(&[PNR, CARRIER, FLIGHT, DEPARTURE, STATUS])),
-            Self::Office => (&[OFFICE], Some(BOOKED), Gives::Rows(&[PNR, NAME, BOOKED, FARE])),
-            Self::Booked => (&[], Some(BOOKED), Gives::Rows(&[PNR, NAME, BOOKED, FARE])),
-            Self::Origin => (&[ORIGIN], Some(DEPARTURE), Gives::Totals),
-            Self::Carrier => (&[CARRIER, CLASS], Some(DEPARTURE), Gives::Totals),
+        let (equals, between, output): (&'static [usize], _, _) = match self {
+            Self::Pnr => (&[PNR], None, Output::Rows(&ALL)),
+            Self::Flight => (&[CARRIER, FLIGHT, DEPARTURE], None, Output::Rows(&[PNR, NAME, CLASS, STATUS])),
+            Self::Name => {
+                (&[NAME], Some(DEPARTURE), Output::Rows(&[PNR, CARRIER, FLIGHT, DEPARTURE, STATUS]))
+            }
+            Self::Office => (&[OFFICE], Some(BOOKED), Output::Rows(&[PNR, NAME, BOOKED, FARE])),
+            Self::Booked => (&[], Some(BOOKED), Output::Rows(&[PNR, NAME, BOOKED, FARE])),
+            Self::Origin => (&[ORIGIN], Some(DEPARTURE), Output::Totals),
+            Self::Carrier => (&[CARRIER, CLASS], Some(DEPARTURE), Output::Totals),
         };
-        Shape { equals, between, gives }
+        Shape { equals, between, output }
     }
 
-    /// How wide the range is: so many values.
+    /// Returns the number of values in the range.
     pub const fn span(self) -> i64 {
         match self {
             Self::Name | Self::Origin => 7,
@@ -81,15 +83,15 @@ impl Kind {
 /// A query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Query {
-    /// What it tests and gives.
-    pub kind: Kind,
-    /// The values of the columns that must have one, and then both ends of the range, if there is one.
+    /// Its conditions and output.
+    pub kind: QueryKind,
+    /// The values to compare for equality, followed by both ends of the range, if there is one.
     pub values: Vec<i64>,
 }
 
 impl Query {
-    /// A query that passes this row, but for what has been changed of it.
-    fn of(kind: Kind, row: &Row, random: &mut Random) -> Self {
+    /// Creates a query that matches `row` unless the row has changed.
+    fn of(kind: QueryKind, row: &Row, random: &mut Random) -> Self {
         let shape = kind.shape();
         let mut values: Vec<_> = shape.equals.iter().map(|&column| row[column]).collect();
         if let Some(column) = shape.between {
@@ -99,12 +101,12 @@ impl Query {
         Self { kind, values }
     }
 
-    /// The columns that must have a value, each with it.
+    /// Returns the columns compared for equality, with their values.
     pub fn equals(&self) -> impl Iterator<Item = (usize, i64)> + '_ {
         self.kind.shape().equals.iter().copied().zip(self.values.iter().copied())
     }
 
-    /// The column that must lie in a range, and its ends, both included.
+    /// Returns the column compared with a range, and both ends, which are included.
     pub fn between(&self) -> Option<(usize, i64, i64)> {
         let shape = self.kind.shape();
         let [low, high] = *self.values.get(shape.equals.len()..)?.as_array()?;
@@ -112,7 +114,7 @@ impl Query {
     }
 }
 
-/// A change. Each concerns one booking.
+/// A change of one booking.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
     /// Adds a booking.
@@ -121,18 +123,18 @@ pub enum Change {
     Status {
         /// The locator.
         pnr: i64,
-        /// The status from now on.
+        /// The new status.
         status: i64,
     },
-    /// Moves those who depart on a day to another flight and day.
+    /// Moves the segments of a day to another flight and day.
     Move {
         /// The locator.
         pnr: i64,
-        /// The day until now.
+        /// The old day.
         from: i64,
-        /// The flight from now on.
+        /// The new flight.
         flight: i64,
-        /// The day from now on.
+        /// The new day.
         to: i64,
     },
     /// Removes a booking.
@@ -143,7 +145,7 @@ pub enum Change {
 }
 
 impl Change {
-    /// The locator of the booking that it concerns.
+    /// Returns the locator of the booking.
     pub fn pnr(&self) -> i64 {
         match self {
             Self::Insert(rows) => rows[0][PNR],
@@ -151,8 +153,8 @@ impl Change {
         }
     }
 
-    /// The columns of the rows that it concerns which must have a value; those of an insert are its own.
-    pub fn tests(&self) -> Vec<(usize, i64)> {
+    /// Returns the equality conditions on the rows to change; for an insert those of the new rows.
+    pub fn conditions(&self) -> Vec<(usize, i64)> {
         match self {
             Self::Insert(_) => Vec::new(),
             Self::Move { pnr, from, .. } => vec![(PNR, *pnr), (DEPARTURE, *from)],
@@ -160,8 +162,8 @@ impl Change {
         }
     }
 
-    /// The columns that are set.
-    pub fn sets(&self) -> Vec<(usize, i64)> {
+    /// Returns the columns that are set, with their values.
+    pub fn assignments(&self) -> Vec<(usize, i64)> {
         match self {
             Self::Status { status, .. } => vec![(STATUS, *status)],
             Self::Move { flight, to, .. } => vec![(FLIGHT, *flight), (DEPARTURE, *to)],
@@ -170,7 +172,8 @@ impl Change {
     }
 }
 
-/// Requests that are there at the same time: all changes are made, in their order, before the first query is answered.
+/// Requests that are served together: all changes are applied, in order, before the first query is
+/// answered.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Batch {
     /// The changes.
@@ -179,11 +182,11 @@ pub struct Batch {
     pub queries: Vec<Query>,
 }
 
-/// What is asked for.
+/// A mix of kinds of queries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
-pub enum Mix {
-    /// Half of them by locator, a fifth by flight, and a tenth each by name, by office, and for totals
+pub enum QueryMix {
+    /// Half by locator, a fifth by flight, and a tenth each by name, by office, and for totals
     Mixed,
     /// All by locator
     Points,
@@ -191,8 +194,8 @@ pub enum Mix {
     Ranges,
 }
 
-impl Mix {
-    /// Its name.
+impl QueryMix {
+    /// Returns the name of the mix.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Mixed => "mixed",
@@ -201,51 +204,51 @@ impl Mix {
         }
     }
 
-    fn draw(self, random: &mut Random) -> Kind {
+    fn draw(self, random: &mut Random) -> QueryKind {
         let drawn = random.below(60);
         match self {
-            Self::Points => Kind::Pnr,
+            Self::Points => QueryKind::Pnr,
             Self::Mixed => match drawn {
-                0..30 => Kind::Pnr,
-                30..42 => Kind::Flight,
-                42..48 => Kind::Name,
-                48..54 => Kind::Office,
-                54..57 => Kind::Origin,
-                _ => Kind::Carrier,
+                0..30 => QueryKind::Pnr,
+                30..42 => QueryKind::Flight,
+                42..48 => QueryKind::Name,
+                48..54 => QueryKind::Office,
+                54..57 => QueryKind::Origin,
+                _ => QueryKind::Carrier,
             },
             Self::Ranges => match drawn {
-                0..20 => Kind::Name,
-                20..40 => Kind::Office,
-                _ => Kind::Booked,
+                0..20 => QueryKind::Name,
+                20..40 => QueryKind::Office,
+                _ => QueryKind::Booked,
             },
         }
     }
 }
 
-/// Batches that are served one after another: a turn of a contender.
+/// Batches that a contender serves one after another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Turn {
-    /// Where its chance comes from, besides the seed.
+    /// The number of the turn, which seeds its random numbers together with the seed.
     pub number: u64,
-    /// The number of the next booking that is added.
+    /// The number of the next booking to add.
     pub first: u64,
-    /// What is asked for.
-    pub mix: Mix,
-    /// How many batches there are.
+    /// The mix of queries.
+    pub mix: QueryMix,
+    /// Number of batches.
     pub batches: usize,
-    /// How many requests each of them has, the changes included.
+    /// Requests of a batch, including the changes.
     pub requests: usize,
-    /// How many of them are changes.
+    /// Changes of a batch.
     pub changes: usize,
 }
 
-/// One request in so many concerns a booking that was added of late.
-const LATE: u64 = 8;
+/// One request in this many concerns a booking that was added recently.
+const RECENT_INTERVAL: u64 = 8;
 
 impl Turn {
-    /// The batches, and the number of the first booking of the next turn.
+    /// Returns the batches, and the number of the first booking of the next turn.
     pub fn batches(&self, bookings: &Bookings) -> (Vec<Batch>, u64) {
-        // A path of its own: those of bookings have one step.
+        // A path of two steps, as those of bookings have one.
         let mut random = Random::new(bookings.seed(), &[self.number, u64::MAX]);
         let mut next = self.first;
         let batches = (0..self.batches).map(|_| self.batch(bookings, &mut next, &mut random)).collect();
@@ -266,17 +269,17 @@ impl Turn {
     }
 }
 
-/// A booking: of those that were there at first, or one that has come since. It may be gone.
+/// Draws a booking: an initial one, or one added since. It may be deleted.
 fn one(bookings: &Bookings, next: u64, random: &mut Random) -> u64 {
     let added = next - bookings.count();
-    if added > 0 && random.below(LATE) == 0 {
+    if added > 0 && random.below(RECENT_INTERVAL) == 0 {
         return next - 1 - random.below(added.min(256));
     }
     random.below(bookings.count())
 }
 
 fn change(bookings: &Bookings, next: &mut u64, random: &mut Random) -> Change {
-    // As many come as go.
+    // Inserts and deletes are equally frequent.
     let kind = random.below(10);
     if kind < 3 {
         *next += 1;
@@ -299,27 +302,28 @@ fn change(bookings: &Bookings, next: &mut u64, random: &mut Random) -> Change {
 mod tests {
     use super::*;
 
-    fn turn(number: u64, mix: Mix) -> Turn {
+    fn turn(number: u64, mix: QueryMix) -> Turn {
         Turn { number, first: 4_000, mix, batches: 3, requests: 400, changes: 50 }
     }
 
     #[test]
-    fn a_turn_is_the_same_for_everybody() {
+    fn a_turn_is_the_same_for_all_contenders() {
         let bookings = Bookings::new(10_000, 5);
-        let first = turn(1, Mix::Mixed).batches(&bookings);
-        assert_eq!(first, turn(1, Mix::Mixed).batches(&bookings));
-        assert_ne!(first, turn(2, Mix::Mixed).batches(&bookings));
-        let inserts = |batch: &Batch| batch.changes.iter().filter(|change| change.tests().is_empty()).count();
+        let first = turn(1, QueryMix::Mixed).batches(&bookings);
+        assert_eq!(first, turn(1, QueryMix::Mixed).batches(&bookings));
+        assert_ne!(first, turn(2, QueryMix::Mixed).batches(&bookings));
+        let inserts =
+            |batch: &Batch| batch.changes.iter().filter(|change| change.conditions().is_empty()).count();
         assert_eq!(first.1, 4_000 + first.0.iter().map(inserts).sum::<usize>() as u64);
         assert!(first.0.iter().all(|batch| (batch.changes.len(), batch.queries.len()) == (50, 350)));
     }
 
     #[test]
-    fn a_query_passes_the_row_that_it_was_made_of() {
+    fn a_query_matches_the_row_that_it_was_derived_from() {
         let bookings = Bookings::new(1_000, 5);
         let mut random = Random::new(1, &[]);
         for row in bookings.rows() {
-            for kind in Kind::EACH {
+            for kind in QueryKind::EACH {
                 let query = Query::of(kind, &row, &mut random);
                 assert!(query.equals().all(|(column, value)| row[column] == value));
                 assert_eq!(query.between().is_some(), kind.shape().between.is_some());
@@ -331,22 +335,22 @@ mod tests {
     }
 
     #[test]
-    fn a_mix_has_its_kinds() {
+    fn a_mix_has_the_configured_kinds() {
         let bookings = Bookings::new(10_000, 5);
         let kinds = |mix| {
-            let mut kinds: Vec<_> = Kind::EACH.iter().map(|&kind| (kind, 0)).collect();
+            let mut kinds: Vec<_> = QueryKind::EACH.iter().map(|&kind| (kind, 0)).collect();
             for query in turn(1, mix).batches(&bookings).0.into_iter().flat_map(|batch| batch.queries) {
                 kinds[query.kind as usize].1 += 1;
             }
             kinds.into_iter().map(|(_, count)| count).collect::<Vec<usize>>()
         };
-        assert_eq!(kinds(Mix::Points), [1050, 0, 0, 0, 0, 0, 0]);
-        let mixed = kinds(Mix::Mixed);
+        assert_eq!(kinds(QueryMix::Points), [1050, 0, 0, 0, 0, 0, 0]);
+        let mixed = kinds(QueryMix::Mixed);
         assert!(
             (450..600).contains(&mixed[0]) && (160..260).contains(&mixed[1]) && mixed[4] == 0,
             "{mixed:?}"
         );
-        let ranges = kinds(Mix::Ranges);
+        let ranges = kinds(QueryMix::Ranges);
         assert!([2, 3, 4].iter().all(|&kind| (280..420).contains(&ranges[kind])), "{ranges:?}");
     }
 }

@@ -1,61 +1,28 @@
-//! What is measured, by whom: a table.
+//! The table of cases, with the implementations that run each of them.
 
+use super::contenders::Contender;
 use super::own::objects::{
     self, CopyLatched, CopySequenced, ReaderWriter, Sequenced, Spin, VersionLatched, VersionSequenced,
 };
 use super::own::{several, spawning};
 use super::peers::{atomics, rayon, tokio};
 use super::stage::Stage;
-use crate::ycsb::plan::Wrong;
 use std::time::Duration;
+use xtasking_harness::failure::Wrong;
 
-/// Who can be measured.
+/// The numbers of workers for which a case is meaningful.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Who {
-    Xtasking,
-    Atomics,
-    Rayon,
-    Tokio,
-}
-
-impl Who {
-    /// All of them. The first always takes part, and ratios are those to it.
-    pub(super) const ALL: [Self; 4] = [Self::Xtasking, Self::Atomics, Self::Rayon, Self::Tokio];
-
-    /// The name for `--against` and in results.
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Xtasking => "xtasking",
-            Self::Atomics => "atomics",
-            Self::Rayon => "rayon",
-            Self::Tokio => "tokio",
-        }
-    }
-
-    /// What it is, in one line.
-    pub(super) fn about(self) -> &'static str {
-        match self {
-            Self::Xtasking => "this runtime",
-            Self::Atomics => "two threads and two words: the floor of a round trip",
-            Self::Rayon => "a pool that steals: scopes, spawns and install",
-            Self::Tokio => "an executor of futures, on several threads",
-        }
-    }
-}
-
-/// With which numbers of workers a case makes sense.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Span {
-    /// Nothing depends on the others.
+pub(super) enum WorkerCount {
+    /// One worker: the case does not depend on the number of workers.
     One,
-    /// It is about more than one.
+    /// Two or more workers: the case measures their interaction.
     Several,
-    /// Any.
+    /// Any number of workers.
     Any,
 }
 
-impl Span {
-    /// Whether it includes a number of workers.
+impl WorkerCount {
+    /// Returns true if the case is meaningful for a number of workers.
     pub(super) fn allows(self, workers: usize) -> bool {
         match self {
             Self::One => workers == 1,
@@ -65,56 +32,65 @@ impl Span {
     }
 }
 
-/// One thing to measure.
+/// A case of the experiment.
 pub(super) struct Case {
-    /// Its name in results.
+    /// The name in results.
     pub(super) name: &'static str,
-    /// What happens, in one line.
+    /// A one-line explanation for the help text.
     pub(super) about: &'static str,
-    pub(super) span: Span,
-    /// Who can do it; this runtime first.
+    pub(super) workers: WorkerCount,
+    /// The implementations that can run it, XTasking first.
     pub(super) runs: &'static [Run],
-    /// Who cannot, and why.
-    pub(super) skipped: &'static [(Who, &'static str)],
+    /// Those that cannot, with the reason.
+    pub(super) skipped: &'static [(Contender, &'static str)],
+}
+
+impl Case {
+    /// Returns the run of an implementation, or `None` if it has none.
+    pub(super) fn run_of(&self, contender: Contender) -> Option<&'static Run> {
+        self.runs.iter().find(|run| run.contender == contender)
+    }
 }
 
 /// A case on one implementation.
 pub(super) struct Run {
-    pub(super) who: Who,
-    /// It runs that part of the tasks, so that those that take longer a task take no longer in all.
-    share: u64,
-    /// Runs that many tasks, checks them, and gives the time from the first spawn to the last task.
+    pub(super) contender: Contender,
+    /// The number of tasks is divided by this, so that an expensive task does not prolong the run.
+    divisor: u64,
+    /// Runs a number of tasks and checks them; returns the time from the first spawn to the end of
+    /// the last task.
     pub(super) body: fn(&Stage, u64) -> Result<Duration, Wrong>,
 }
 
 impl Run {
-    /// How many tasks it runs, if the cheapest case runs so many.
-    pub(super) fn tasks(&self, most: u64) -> u64 {
-        (most / self.share).max(10)
+    /// Returns the number of tasks of this run if the cheapest case runs `cheapest`.
+    pub(super) fn tasks(&self, cheapest: u64) -> u64 {
+        (cheapest / self.divisor).max(10)
     }
 }
 
 type Body = fn(&Stage, u64) -> Result<Duration, Wrong>;
 
-const fn own(share: u64, body: Body) -> Run {
-    Run { who: Who::Xtasking, share, body }
+const fn own(divisor: u64, body: Body) -> Run {
+    Run { contender: Contender::Xtasking, divisor, body }
 }
 
-const fn rayon(share: u64, body: Body) -> Run {
-    Run { who: Who::Rayon, share, body }
+const fn rayon(divisor: u64, body: Body) -> Run {
+    Run { contender: Contender::Rayon, divisor, body }
 }
 
-const fn tokio(share: u64, body: Body) -> Run {
-    Run { who: Who::Tokio, share, body }
+const fn tokio(divisor: u64, body: Body) -> Run {
+    Run { contender: Contender::Tokio, divisor, body }
 }
 
-/// The cases of one primitive and one mode: alone on a worker, and met by all workers.
+/// The cases of one primitive and one access mode: one object, many objects, and one contended
+/// object.
 macro_rules! case {
     (one $name:literal, $body:expr) => {
         Case {
             name: concat!($name, ", one object"),
-            about: "tasks on one object, one worker",
-            span: Span::One,
+            about: "one worker, tasks on one object",
+            workers: WorkerCount::One,
             runs: &[own(2, $body)],
             skipped: &[],
         }
@@ -122,8 +98,8 @@ macro_rules! case {
     (many $name:literal, $body:expr) => {
         Case {
             name: concat!($name, ", many objects"),
-            about: "tasks on any of 32768 objects, one worker",
-            span: Span::One,
+            about: "one worker, tasks on 32768 objects at random",
+            workers: WorkerCount::One,
             runs: &[own(2, $body)],
             skipped: &[],
         }
@@ -131,8 +107,8 @@ macro_rules! case {
     (mixed $name:literal, $body:expr) => {
         Case {
             name: concat!($name, ", contended"),
-            about: "tasks of all workers on one object, half of them reading",
-            span: Span::Several,
+            about: "all workers, tasks on one object, half of them reads",
+            workers: WorkerCount::Several,
             runs: &[own(4, $body)],
             skipped: &[],
         }
@@ -140,8 +116,8 @@ macro_rules! case {
     (contended $name:literal, $body:expr) => {
         Case {
             name: concat!($name, ", contended"),
-            about: "tasks of all workers on one object",
-            span: Span::Several,
+            about: "all workers, tasks on one object",
+            workers: WorkerCount::Several,
             runs: &[own(4, $body)],
             skipped: &[],
         }
@@ -152,75 +128,78 @@ macro_rules! case {
 pub(super) static ALL: &[Case] = &[
     Case {
         name: "spawn-run local",
-        about: "empty tasks of one worker, 128 waiting at a time",
-        span: Span::One,
+        about: "one worker spawns and runs empty tasks, 128 at a time",
+        workers: WorkerCount::One,
         runs: &[own(1, spawning::local), rayon(4, rayon::local), tokio(8, tokio::local)],
         skipped: &[],
     },
     Case {
         name: "spawn-run local deep",
-        about: "the same, all waiting before the first one runs",
-        span: Span::One,
+        about: "as local, but all tasks are spawned before the first one runs",
+        workers: WorkerCount::One,
         runs: &[own(2, spawning::deep), rayon(2, rayon::deep), tokio(4, tokio::deep)],
         skipped: &[],
     },
     Case {
         name: "spawn-run local annotated",
-        about: "the same as local, annotated with the worker that they are on",
-        span: Span::One,
+        about: "as local, with tasks annotated with their own worker",
+        workers: WorkerCount::One,
         runs: &[own(1, spawning::annotated)],
         skipped: &[],
     },
     Case {
         name: "spawn-run local 128 bytes",
-        about: "the same as local, with a load of 64 bytes: the next size of descriptors",
-        span: Span::One,
+        about: "as local, with 64 bytes of captured data, which need a larger descriptor",
+        workers: WorkerCount::One,
         runs: &[own(1, spawning::large)],
         skipped: &[],
     },
     Case {
         name: "spawn chain",
-        about: "one task after another",
-        span: Span::Any,
+        about: "each task spawns the next",
+        workers: WorkerCount::Any,
         runs: &[own(2, spawning::chain), rayon(8, rayon::chain), tokio(16, tokio::chain)],
         skipped: &[],
     },
     Case {
         name: "one spawner, kept",
-        about: "one worker spawns empty tasks for itself, the others have nothing to do",
-        span: Span::Several,
+        about: "one worker spawns empty tasks for itself, the others are idle",
+        workers: WorkerCount::Several,
         runs: &[own(2, spawning::local)],
-        skipped: &[(Who::Rayon, "it cannot keep tasks"), (Who::Tokio, "it cannot keep tasks")],
+        skipped: &[
+            (Contender::Rayon, "it cannot keep tasks on a worker"),
+            (Contender::Tokio, "it cannot keep tasks on a worker"),
+        ],
     },
     Case {
         name: "one spawner, spread",
-        about: "one worker spawns for all in turn, by annotation; peers steal",
-        span: Span::Several,
+        about: "one worker spawns tasks for all in turn, by annotation; in peers, workers steal them",
+        workers: WorkerCount::Several,
         runs: &[own(2, spawning::spread), rayon(8, rayon::deep), tokio(16, tokio::deep)],
         skipped: &[],
     },
     Case {
         name: "round trip",
-        about: "to the other worker and back, by annotation; rayon by theft",
-        span: Span::Several,
+        about: "a task to the other worker and one back, by annotation; in rayon by stealing",
+        workers: WorkerCount::Several,
         runs: &[
             own(16, spawning::round_trip),
-            Run { who: Who::Atomics, share: 16, body: atomics::round_trip },
+            Run { contender: Contender::Atomics, divisor: 16, body: atomics::round_trip },
             rayon(32, rayon::round_trip),
         ],
-        skipped: &[(Who::Tokio, "nothing makes a task of it leave its worker")],
+        skipped: &[(Contender::Tokio, "it cannot send a task to another worker")],
     },
     Case {
         name: "external",
-        about: "empty tasks spawned by a thread that is no worker",
-        span: Span::Any,
+        about: "empty tasks, spawned by a thread outside the runtime",
+        workers: WorkerCount::Any,
         runs: &[own(8, spawning::external), rayon(16, rayon::external), tokio(16, tokio::external)],
         skipped: &[],
     },
     Case {
         name: "submit-join",
-        about: "a thread that is no worker waits for each task",
-        span: Span::Any,
+        about: "a thread outside the runtime submits a task and waits for its result",
+        workers: WorkerCount::Any,
         runs: &[own(256, spawning::submit_join), rayon(256, rayon::install), tokio(256, tokio::spawn_await)],
         skipped: &[],
     },
@@ -267,22 +246,22 @@ pub(super) static ALL: &[Case] = &[
     case!(mixed "copies, latched, read and write", objects::mix_one::<CopyLatched>),
     Case {
         name: "two objects, one home",
-        about: "tasks of all workers that write two sequenced objects of worker 0",
-        span: Span::Any,
+        about: "all workers, tasks that write two sequenced objects of worker 0",
+        workers: WorkerCount::Any,
         runs: &[own(16, several::one_home)],
         skipped: &[],
     },
     Case {
         name: "two objects, two homes",
-        about: "the same with objects of workers 0 and 1",
-        span: Span::Several,
+        about: "as one home, with objects of workers 0 and 1",
+        workers: WorkerCount::Several,
         runs: &[own(16, several::two_homes)],
         skipped: &[],
     },
     Case {
         name: "two objects, latched",
-        about: "tasks of all workers that write two objects under spin latches",
-        span: Span::Any,
+        about: "all workers, tasks that write two objects under spin latches",
+        workers: WorkerCount::Any,
         runs: &[own(16, several::latched)],
         skipped: &[],
     },

@@ -1,135 +1,133 @@
-//! The options, checked and completed: what cannot work is refused here, in one line that says what to do instead.
+//! The experiment: options checked and completed, turns, notes and conclusion.
 
-use super::Options;
-use super::cases::{self, Case, Span, Who};
-use super::runner;
-use crate::experiment::turns;
-use crate::failure::Failure;
-use crate::progress::Progress;
-use crate::report::{Measurement, Parameters};
-use crate::suggestion::{closest, take_part};
+use super::TasksOptions;
+use super::cases::{self, Case, Run, WorkerCount};
+use super::contenders::{self, Contender};
+use super::own;
+use super::stage::{Setting, Stage};
+use std::ops::RangeInclusive;
+use std::time::Duration;
+use xtasking_harness::common::check_range;
+use xtasking_harness::experiment::Outline;
+use xtasking_harness::failure::Failure;
+use xtasking_harness::lineup::{Lineup, settle};
+use xtasking_harness::progress::Progress;
+use xtasking_harness::report::{Measurement, Parameters};
+use xtasking_harness::suggestion::matching_cases;
 
-/// An experiment that can be run.
+/// An experiment whose options have been checked and completed.
 pub(super) struct Experiment {
-    pub(super) cases: Vec<&'static Case>,
-    pub(super) implementations: Vec<Who>,
-    pub(super) worker_counts: Vec<usize>,
-    pub(super) repetitions: usize,
-    pub(super) tasks: u64,
-    pub(super) seed: u64,
+    cases: Vec<&'static Case>,
+    lineup: Lineup<Stage, Contender, Setting>,
+    tasks: u64,
+    seed: u64,
 }
 
-/// Beyond this, what waits in the pools might not fit into memory.
-const MOST_TASKS: u64 = 50_000_000;
-/// With fewer, a case would have nothing to divide by.
-const FEWEST_TASKS: u64 = 1_000;
+const UNIT: &str = "ns";
+
+/// The numbers of tasks. With fewer, expensive cases would run almost none; more might not fit into
+/// memory while they are queued.
+const TASKS: RangeInclusive<u64> = 1_000..=50_000_000;
 
 impl Experiment {
     /// Checks and completes the options.
-    pub(super) fn new(options: &Options) -> Result<Self, Failure> {
+    pub(super) fn new(options: &TasksOptions) -> Result<Self, Failure> {
         let common = &options.common;
         let tasks = options.tasks.unwrap_or(if common.quick { 200_000 } else { 2_000_000 });
-        if !(FEWEST_TASKS..=MOST_TASKS).contains(&tasks) {
-            let text = format!("--tasks is {tasks}; choose {FEWEST_TASKS} to {MOST_TASKS}");
+        check_range("--tasks", tasks, &TASKS, "")?;
+        let cases = select_cases(&options.cases).map_err(Failure::Usage)?;
+        let ran = cases.clone();
+        let lineup = Lineup::new(contenders::ALL, &[], common)?.with_rule(move |case, entry, workers| {
+            ran[case].workers.allows(workers) && ran[case].run_of(entry.more).is_some()
+        });
+        if lineup.steps(cases.len()) == 0 {
+            let text = "--workers: no selected case can run with these numbers; choose 1,2".to_string();
             return Err(Failure::Usage(text));
         }
-        let experiment = Self {
-            cases: select_cases(&options.cases).map_err(Failure::Usage)?,
-            implementations: select_implementations(common.against.as_deref()).map_err(Failure::Usage)?,
-            worker_counts: common.worker_counts()?,
-            repetitions: common.repetition_count()?,
-            tasks,
-            seed: common.seed,
-        };
-        if experiment.worker_counts.iter().all(|&workers| experiment.cases_for(workers).next().is_none()) {
-            let text = "no case that was asked for can run with these --workers; choose 1,2".to_string();
-            return Err(Failure::Usage(text));
-        }
-        common.check_outputs()?;
-        Ok(experiment)
+        Ok(Self { cases, lineup, tasks, seed: common.seed })
     }
 
-    /// The cases that can run with a number of workers.
-    pub(super) fn cases_for(&self, workers: usize) -> impl Iterator<Item = &'static Case> {
-        self.cases.iter().copied().filter(move |case| case.span.allows(workers))
+    /// Runs a case once.
+    fn once(&self, stage: &Stage, run: &Run, context: &str) -> Result<Duration, Failure> {
+        let tasks = run.tasks(self.tasks);
+        settle();
+        let context = || format!("{context}, {tasks} tasks, seed {}", self.seed);
+        (run.body)(stage, tasks).map_err(|wrong| Failure::Wrong { context: context(), wrong })
     }
 }
 
-impl crate::experiment::Experiment for Experiment {
+impl xtasking_harness::experiment::Experiment for Experiment {
     const NAME: &'static str = "tasks";
+    const TITLE: &'static str = "Each runtime takes this many nanoseconds per task: less is better.";
 
     fn describe(&self) -> String {
-        let names: Vec<_> = self.implementations.iter().map(|who| who.name()).collect();
-        let turns = turns("implementations", &names, &self.worker_counts, self.repetitions);
+        let turns = self.lineup.describe();
         let (cases, tasks, seed) = (self.cases.len(), self.tasks, self.seed);
         format!("tasks {cases} cases · up to {tasks} tasks each · seed {seed}\n{turns}")
     }
 
-    fn parameters(&self) -> Parameters {
+    fn outline(&self) -> Outline {
         let mut parameters = Parameters::default();
         parameters.add("cases", self.cases.iter().map(|case| case.name).collect::<Vec<_>>());
         parameters.add("tasks", self.tasks);
-        parameters.add("workers", self.worker_counts.clone());
-        parameters.add("repetitions", self.repetitions);
+        self.lineup.add_to(&mut parameters);
         parameters.add("seed", self.seed);
-        parameters
-    }
-
-    fn steps(&self) -> u64 {
-        runner::steps(self)
+        self.lineup.outline(parameters, self.cases.len())
     }
 
     fn measure(&self, progress: &Progress) -> Result<Vec<Measurement>, Failure> {
-        runner::run(self, progress)
+        let names: Vec<_> = self.cases.iter().map(|case| case.name.to_string()).collect();
+        self.lineup.measure(progress, UNIT, &names, |case, entry, workers, context| {
+            let run =
+                self.cases[case].run_of(entry.more).expect("the lineup admits only contenders with a run");
+            // Every turn has a runtime of its own: heaps warmed by another case would change the
+            // result by some nanoseconds.
+            let stage = (entry.start)(Setting { workers, seed: self.seed })?;
+            // The first run warms up the caches and maps the pages of heaps.
+            self.once(&stage, run, context)?;
+            let time = self.once(&stage, run, context)?;
+            Ok(time.as_secs_f64() * 1e9 / run.tasks(self.tasks) as f64)
+        })
     }
 
     fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
-        for (span, needs) in [(Span::One, "--workers 1"), (Span::Several, "--workers 2 or more")] {
-            let cases = self.cases.iter().filter(|case| case.span == span).count();
-            if cases > 0 && !self.worker_counts.iter().any(|&workers| span.allows(workers)) {
+        let needs = [(WorkerCount::One, "--workers 1"), (WorkerCount::Several, "--workers 2 or more")];
+        for (needed, option) in needs {
+            let cases = self.cases.iter().filter(|case| case.workers == needed).count();
+            if cases > 0 && !self.lineup.worker_counts().iter().any(|&workers| needed.allows(workers)) {
                 let noun = if cases == 1 { "case needs" } else { "cases need" };
-                notes.push(format!("skipped: {cases} {noun} {needs}"));
+                notes.push(format!("skipped: {cases} {noun} {option}"));
             }
         }
         let skipped = self.cases.iter().flat_map(|case| case.skipped.iter().map(move |skip| (case, skip)));
-        for (case, (who, why)) in skipped {
-            if self.implementations.contains(who) {
-                notes.push(format!("skipped: {} on {} ({why})", who.name(), case.name));
+        for (case, (contender, why)) in skipped {
+            if self.lineup.contenders.iter().any(|entry| entry.more == *contender) {
+                notes.push(format!("skipped: {} on {} ({why})", contender.name(), case.name));
             }
         }
         notes
     }
 
     fn conclusion(&self) -> Result<String, Failure> {
-        let descriptors = runner::descriptors(self)?;
-        Ok(format!("{descriptors}\nnanoseconds: less is better; all tasks were counted, all objects checked"))
+        // In a run of its own, because the others run without counters.
+        let wrong = |wrong| Failure::Wrong { context: "xtasking with counters".to_string(), wrong };
+        let descriptors = own::descriptors(self.tasks).map_err(wrong)?;
+        Ok(format!(
+            "{descriptors}\nns: nanoseconds per task, less is better; all tasks were counted, all objects \
+            checked"
+        ))
     }
 }
 
-/// The cases that are named, or whose names contain one of the words, in their own order.
+/// Selects the cases whose names contain one of the words, or all cases if there are none.
 fn select_cases(words: &[String]) -> Result<Vec<&'static Case>, String> {
-    let words: Vec<_> = words.iter().map(|word| word.trim().to_lowercase()).collect();
-    let named = |word: &str| cases::ALL.iter().any(|case| case.name == word);
-    // A whole name stands for itself alone, even where others contain it.
-    let matches = |case: &Case, word: &str| case.name == word || (!named(word) && case.name.contains(word));
-    for word in &words {
-        if !cases::ALL.iter().any(|case| matches(case, word)) {
-            let names = cases::ALL.iter().map(|case| case.name);
-            let meant =
-                closest(word, names).map(|name| format!("did you mean '{name}'? ")).unwrap_or_default();
-            return Err(format!("no case has '{word}' in its name; {meant}xtasking tasks --help lists them"));
-        }
+    if words.is_empty() {
+        return Ok(cases::ALL.iter().collect());
     }
-    let wanted = |case: &&Case| words.is_empty() || words.iter().any(|word| matches(case, word));
-    Ok(cases::ALL.iter().filter(wanted).collect())
-}
-
-/// Those that take part: the first, and those asked for, in their order; nothing asked for means all.
-fn select_implementations(against: Option<&[String]>) -> Result<Vec<Who>, String> {
-    let Some(against) = against else { return Ok(Who::ALL.to_vec()) };
-    let places = take_part("implementation", &Who::ALL.map(Who::name), against)?;
-    Ok(places.into_iter().map(|place| Who::ALL[place]).collect())
+    let names: Vec<_> = cases::ALL.iter().map(|case| case.name).collect();
+    let selected = matching_cases(words, &names)?;
+    Ok(selected.into_iter().map(|index| &cases::ALL[index]).collect())
 }
 
 #[cfg(test)]
@@ -141,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn cases_are_found_by_a_part_of_their_names() {
+    fn a_part_of_their_names_selects_cases() {
         assert_eq!(select_cases(&[]).unwrap().len(), cases::ALL.len());
         let found = select_cases(&owned(&["ROUND trip", "external"])).unwrap();
         assert_eq!(found.iter().map(|case| case.name).collect::<Vec<_>>(), ["round trip", "external"]);
@@ -150,18 +148,28 @@ mod tests {
         assert!(select_cases(&owned(&["rond trip"])).err().unwrap().contains("did you mean 'round trip'?"));
     }
 
-    #[test]
-    fn all_take_part_unless_some_are_named() {
-        assert_eq!(select_implementations(None).unwrap(), Who::ALL);
-        let selected = select_implementations(Some(&owned(&["tokio", "xtasking"]))).unwrap();
-        assert_eq!(selected, [Who::Xtasking, Who::Tokio]);
+    #[derive(clap::Parser)]
+    struct Arguments {
+        #[command(flatten)]
+        options: TasksOptions,
     }
 
     #[test]
-    fn every_case_has_a_name_of_its_own_and_begins_with_the_runtime() {
-        for (place, case) in cases::ALL.iter().enumerate() {
-            assert!(cases::ALL[..place].iter().all(|earlier| earlier.name != case.name), "{}", case.name);
-            assert_eq!(case.runs[0].who, Who::Xtasking, "{}", case.name);
+    fn all_contenders_run_unless_some_are_named() {
+        let names = |words: &[&str]| {
+            let arguments = <Arguments as clap::Parser>::parse_from([&["test"], words].concat());
+            let lineup = Experiment::new(&arguments.options).unwrap().lineup;
+            lineup.contenders.iter().map(|entry| entry.name).collect::<Vec<_>>()
+        };
+        assert_eq!(names(&[]), ["xtasking", "atomics", "rayon", "tokio"]);
+        assert_eq!(names(&["--against", "tokio,xtasking"]), ["xtasking", "tokio"]);
+    }
+
+    #[test]
+    fn names_of_cases_are_unique_and_the_runtime_is_first() {
+        for (index, case) in cases::ALL.iter().enumerate() {
+            assert!(cases::ALL[..index].iter().all(|earlier| earlier.name != case.name), "{}", case.name);
+            assert_eq!(case.runs[0].contender, Contender::Xtasking, "{}", case.name);
         }
     }
 }

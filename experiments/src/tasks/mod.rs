@@ -1,35 +1,35 @@
-//! The tasks experiment: what the runtime itself costs, beside its peers.
+//! The tasks experiment: the overhead of a task in this runtime and in its peers.
 //!
-//! A number is the time from the first spawn to the last task, divided by the number of tasks; with several workers it is
-//! the time of the clock on the wall all the same, so that it falls where workers help each other. The tasks do next to
-//! nothing, but every one leaves a trace, and the traces are counted.
+//! A result is the wall-clock time from the first spawn to the end of the last task, divided by the
+//! number of tasks. With several workers it falls if workers share the tasks. A task does almost
+//! nothing except to increment a counter, from which the experiment checks that all tasks ran.
 //!
 //! | module | what it holds |
 //! |---|---|
 //! | `options` | the command line |
-//! | `experiment` | the options, checked and completed before any work |
-//! | `cases` | what is measured, by whom |
-//! | `stage` | the runtimes that take turns |
-//! | `runner` | the turns |
-//! | `tally` | the traces of tasks |
+//! | `experiment` | options checked and completed, turns, notes and conclusion |
+//! | `cases` | the table of cases, with the implementations of each |
+//! | `contenders` | the contenders by name |
+//! | `stage` | the runtimes that a case runs on |
+//! | `tally` | the counters of tasks |
 //! | `own` | the cases on this runtime |
-//! | `peers` | the cases on those of others, and on bare atomics |
+//! | `peers` | the cases on other runtimes, and on atomics |
 
 mod cases;
+mod contenders;
 mod experiment;
 mod options;
 mod own;
 mod peers;
-mod runner;
 mod stage;
 mod tally;
 
-pub use options::Options;
+pub use options::TasksOptions;
 
-use crate::experiment::Experiment as _;
-use crate::failure::Failure;
+use xtasking_harness::experiment::Experiment as _;
+use xtasking_harness::failure::Failure;
 
 /// Runs the experiment.
-pub fn run(options: &Options) -> Result<(), Failure> {
+pub fn run(options: &TasksOptions) -> Result<(), Failure> {
     experiment::Experiment::new(options)?.carry_out(&options.common)
 }

@@ -1,33 +1,30 @@
 //! The command line of the experiment.
 
-use super::cases;
-use crate::cli::{Common, parse_count};
+use super::{cases, contenders};
 use clap::Args;
+use xtasking_harness::common::{Common, parse_count};
+use xtasking_harness::lineup::help;
 
-/// What the runtime itself costs: spawning, running, placing and synchronising tasks, in nanoseconds.
+/// Overhead of spawning, placing, synchronising and running a task, in nanoseconds
 #[derive(Clone, Debug, Args)]
 #[command(after_help = after_help())]
-pub struct Options {
-    /// Which cases to run, by name or by any part of their names [default: all]
+pub struct TasksOptions {
+    /// Cases to run, by name or by a part of their names [default: all]
     #[arg(value_name = "CASE")]
     pub cases: Vec<String>,
 
-    /// How many tasks the cheapest cases run; the others run fewer, in proportion [default: 2M; with --quick, 200k]
+    /// Number of tasks of the cheapest cases; expensive ones run a fraction of it [default: 2M;
+    /// with --quick, 200k]
     #[arg(long, value_name = "N", value_parser = parse_count)]
     pub tasks: Option<u64>,
 
-    /// What all experiments share.
+    /// Options that all experiments share.
     #[command(flatten)]
     pub common: Common,
 }
 
-/// The names for `--against` and for cases, which their lists know best.
+/// Returns the help text that lists the names for `--against` and the cases.
 fn after_help() -> String {
-    let peers = cases::Who::ALL.iter().map(|who| format!("\n  {:<20} {}", who.name(), who.about()));
-    let known = cases::ALL.iter().map(|case| format!("\n  {:<44} {}", case.name, case.about));
-    format!(
-        "Implementations, of which the first always takes part:{}\n\nCases:{}",
-        peers.collect::<String>(),
-        known.collect::<String>()
-    )
+    let cases = cases::ALL.iter().map(|case| format!("\n  {:<46} {}", case.name, case.about));
+    format!("{}\n\nCases:{}", help(contenders::ALL, &[]), cases.collect::<String>())
 }

@@ -1,47 +1,50 @@
-//! What a case runs on: this runtime and perhaps a peer, with the same number of workers, each on a core of its own where
-//! there are enough.
+//! The runtimes that a case runs on: this one, and a peer if it needs one, with the same number of
+//! workers.
 
-use super::cases::Who;
-use crate::failure::Failure;
-use crate::lineup::{start_own, start_rayon, start_tokio};
-use std::thread;
-use std::time::Duration;
 use xtasking::Runtime;
+use xtasking_harness::failure::Failure;
+use xtasking_harness::lineup::{start_own, start_rayon, start_tokio};
 
-/// All that a case can run on.
+/// The settings of a stage.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Setting {
+    pub(super) workers: usize,
+    pub(super) seed: u64,
+}
+
+/// The runtimes that a case can run on.
 pub(super) struct Stage {
     pub(super) workers: usize,
     pub(super) seed: u64,
-    /// This runtime.
+    /// The runtime of XTasking.
     pub(super) own: Runtime,
     rayon: Option<rayon::ThreadPool>,
     tokio: Option<tokio::runtime::Runtime>,
 }
 
 impl Stage {
-    /// Starts those that take part.
-    pub(super) fn new(workers: usize, seed: u64, who: &[Who]) -> Result<Self, Failure> {
-        Ok(Self {
-            workers,
-            seed,
-            own: start_own(workers)?,
-            rayon: who.contains(&Who::Rayon).then(|| start_rayon(workers)).transpose()?,
-            tokio: who.contains(&Who::Tokio).then(|| start_tokio(workers)).transpose()?,
-        })
+    /// Starts XTasking.
+    pub(super) fn new(Setting { workers, seed }: Setting) -> Result<Self, Failure> {
+        Ok(Self { workers, seed, own: start_own(workers)?, rayon: None, tokio: None })
     }
 
-    /// Rayon's pool; only its own cases ask for it.
+    /// Starts XTasking and rayon.
+    pub(super) fn with_rayon(setting: Setting) -> Result<Self, Failure> {
+        Ok(Self { rayon: Some(start_rayon(setting.workers)?), ..Self::new(setting)? })
+    }
+
+    /// Starts XTasking and tokio.
+    pub(super) fn with_tokio(setting: Setting) -> Result<Self, Failure> {
+        Ok(Self { tokio: Some(start_tokio(setting.workers)?), ..Self::new(setting)? })
+    }
+
+    /// Returns rayon's pool, for runs on rayon only.
     pub(super) fn rayon(&self) -> &rayon::ThreadPool {
-        self.rayon.as_ref().expect("its cases only run if it takes part")
+        self.rayon.as_ref().expect("the contender has started it")
     }
 
-    /// Tokio's runtime; only its own cases ask for it.
+    /// Returns tokio's runtime, for runs on tokio only.
     pub(super) fn tokio(&self) -> &tokio::runtime::Runtime {
-        self.tokio.as_ref().expect("its cases only run if it takes part")
-    }
-
-    /// Lets all idle workers fall asleep, and what was dropped be freed, before somebody else's turn.
-    pub(super) fn settle(&self) {
-        thread::sleep(Duration::from_millis(2));
+        self.tokio.as_ref().expect("the contender has started it")
     }
 }

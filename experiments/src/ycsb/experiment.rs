@@ -1,52 +1,57 @@
-//! The options, checked and completed: what cannot work is refused here, in one line that says what to do instead.
+//! The experiment: options checked and completed, the description, parameters and notes of a run.
+//!
+//! Options that cannot work are refused here, before any work, in one line that says what to
+//! choose.
 
-use super::Options;
+use super::YcsbOptions;
+use super::contender::{CANNOT_INSERT, Entry};
 use super::keyspace::Keyspace;
-use super::plan::{ACKNOWLEDGED_AFTER, Kind, Operation};
-use super::runner;
+use super::lineup::{self, Lineup};
+use super::plan::{ACKNOWLEDGED_AFTER, Operation, OperationKind};
+use super::schedule;
+use super::settings::{ContenderSettings, Prefetch};
 use super::workload::properties::{self, Property};
 use super::workload::{STANDARD, Workload, standard};
-use crate::contenders::{self, CANNOT_INSERT, Entry, Prefetch, Settings};
-use crate::experiment::turns;
-use crate::failure::Failure;
-use crate::machine;
-use crate::progress::Progress;
-use crate::report::{Measurement, Parameters};
 use clap::ValueEnum;
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
+use xtasking_harness::common::Common;
+use xtasking_harness::experiment::Outline;
+use xtasking_harness::failure::Failure;
+use xtasking_harness::machine;
+use xtasking_harness::progress::Progress;
+use xtasking_harness::report::{Measurement, Parameters};
 
-/// What is run when nothing is asked for.
+/// The cases that run if none is named.
 const DEFAULT_CASES: [&str; 3] = [INSERT, "A", "C"];
-/// What `all` stands for. Those that insert come last, as YCSB recommends: they leave other records behind.
+/// The cases of `all`. As YCSB recommends, those that insert come last, because they change the set
+/// of records.
 const ALL_CASES: [&str; 7] = [INSERT, "A", "B", "C", "F", "D", "E"];
-/// The case that is no workload but the loading of the records.
+/// The case that measures the loading of the records.
 pub(super) const INSERT: &str = "insert";
-/// The sizes that a node can have.
+/// The sizes of a node in bytes.
 const NODE_SIZES: [usize; 4] = [512, 1024, 2048, 4096];
 
-/// An experiment that can be run.
+/// An experiment whose options have been checked and completed.
 pub(super) struct Experiment {
-    /// Whether loading is measured like a workload.
+    /// Whether loading is measured, as a case of its own.
     pub(super) measure_loads: bool,
     pub(super) workloads: Vec<Workload>,
-    pub(super) contenders: Vec<&'static Entry>,
-    pub(super) worker_counts: Vec<usize>,
-    pub(super) repetitions: usize,
+    pub(super) lineup: Lineup,
     pub(super) records: u64,
     pub(super) seed: u64,
     pub(super) keyspace: Keyspace,
     operations: u64,
-    /// How the contenders are set up, but for the number of workers.
-    settings: Settings,
+    /// The settings of contenders, except for the number of workers.
+    settings: ContenderSettings,
     properties: Vec<Property>,
     unused: Vec<String>,
 }
 
 impl Experiment {
     /// Checks and completes the options.
-    pub(super) fn new(options: &Options) -> Result<Self, Failure> {
+    pub(super) fn new(options: &YcsbOptions) -> Result<Self, Failure> {
         let mut properties = Vec::new();
         for path in &options.workload_files {
             properties.extend(read_properties(path)?);
@@ -58,11 +63,12 @@ impl Experiment {
         let measure_loads = cases.iter().any(|case| case == INSERT);
         cases.retain(|case| case != INSERT);
 
-        // Loading needs to know some properties, too, even where no workload follows.
+        // Loading uses some of the properties, even if no workload follows.
         let mut base = Workload::new(INSERT);
         base.apply(&properties).map_err(Failure::Usage)?;
         let workloads = workloads(options, cases, &properties)?;
-        // All workloads run on the same records: the standard ones say nothing about these, and files come alone.
+        // All workloads run on the same records: the standard ones do not set the insert order, and
+        // a workload from files runs alone.
         debug_assert!(workloads.iter().all(|workload| workload.insert_order == base.insert_order));
 
         let (records, operations) =
@@ -70,7 +76,7 @@ impl Experiment {
         let records = options.records.or(base.records).unwrap_or(records);
         let operations = options.operations.or(base.operations).unwrap_or(operations);
         let seed = options.common.seed;
-        let settings = Settings {
+        let settings = ContenderSettings {
             workers: 1,
             records,
             simulation: options.simulation.then_some(seed),
@@ -80,14 +86,13 @@ impl Experiment {
             node_size: options.node_size,
             layout: options.layout,
         };
-        // Peers run on threads.
-        let against = if options.simulation { Some(&[][..]) } else { options.common.against.as_deref() };
+        // Peers cannot run on virtual cores.
+        let against = if options.simulation { Some(Vec::new()) } else { options.common.against.clone() };
+        let lineup = lineup::select(&Common { against, ..options.common.clone() })?;
         let experiment = Self {
             measure_loads,
             workloads,
-            contenders: contenders::select(against).map_err(Failure::Usage)?,
-            worker_counts: options.common.worker_counts()?,
-            repetitions: options.common.repetition_count()?,
+            lineup,
             records,
             operations,
             seed,
@@ -97,23 +102,22 @@ impl Experiment {
             properties,
         };
         experiment.validate().map_err(Failure::Usage)?;
-        options.common.check_outputs()?;
         Ok(experiment)
     }
 
-    /// How the contenders are set up for a number of workers.
-    pub(super) fn settings(&self, workers: usize) -> Settings {
-        Settings { workers, ..self.settings.clone() }
+    /// Returns the settings of contenders for a number of workers.
+    pub(super) fn settings(&self, workers: usize) -> ContenderSettings {
+        ContenderSettings { workers, ..self.settings.clone() }
     }
 
-    /// How many operations a run of a workload has.
+    /// Returns the number of operations of a run.
     pub(super) fn operations(&self) -> u64 {
         self.operations
     }
 
     fn validate(&self) -> Result<(), String> {
         if self.records == 0 {
-            return Err("--records: without records there is nothing to do; choose 1 or more".to_string());
+            return Err("--records: 0 would measure nothing; choose 1 or more".to_string());
         }
         if self.operations == 0 {
             return Err("--operations: 0 would measure nothing; choose 1 or more".to_string());
@@ -128,16 +132,16 @@ impl Experiment {
         machine::available_memory().map_or(Ok(()), |available| self.check_memory(available))
     }
 
-    /// Every write has a number of 32 bits, of which an instance must not run out.
+    /// Checks that the 32-bit sequence numbers of writes suffice for all runs of an instance.
     fn check_sequences(&self) -> Result<(), String> {
-        let runs = (self.workloads.len() * self.repetitions) as u64;
+        let runs = (self.workloads.len() * self.lineup.repetitions()) as u64;
         let needed = self.operations.saturating_mul(runs).saturating_add(self.records);
         if needed < u64::from(u32::MAX) {
             return Ok(());
         }
         Err(format!(
-            "{} records and {runs} times {} operations are more than 2^32 numbered requests; lower --records, \
-             --operations or --repetitions",
+            "--operations: {} records and {runs} runs of {} operations exceed the limit of 2^32 requests; \
+            lower --records, --operations or --repetitions",
             self.records, self.operations
         ))
     }
@@ -149,8 +153,8 @@ impl Experiment {
         }
         let gibibytes = |bytes: u64| bytes as f64 / (1u64 << 30) as f64;
         Err(format!(
-            "about {:.1} GiB are needed, but only {:.1} GiB of memory are available; lower --records (now {}), \
-             --operations (now {}) or compare fewer with --against",
+            "about {:.1} GiB of memory are needed, but only {:.1} GiB are available; lower --records \
+            (now {}) or --operations (now {}), or name fewer implementations in --against",
             gibibytes(needed),
             gibibytes(available),
             self.records,
@@ -158,11 +162,12 @@ impl Experiment {
         ))
     }
 
-    /// About how much memory is needed at most, in bytes: all contenders at once, the plan of a run, and an audit.
+    /// Estimates the peak memory in bytes: all contenders at once, the plan of a run, and an audit.
     fn memory(&self) -> u64 {
-        let per_record: u64 = self.contenders.iter().map(|entry| entry.bytes_per_record).sum();
+        let per_record: u64 = self.lineup.contenders.iter().map(|entry| entry.more.bytes_per_record).sum();
         let inserted = |workload: &Workload| {
-            (self.operations as f64 * workload.proportion(Kind::Insert)) as u64 * self.repetitions as u64
+            (self.operations as f64 * workload.proportion(OperationKind::Insert)) as u64
+                * self.lineup.repetitions() as u64
         };
         let records = self.records + self.workloads.iter().map(inserted).max().unwrap_or(0);
         let scans = self.workloads.iter().any(Workload::scans);
@@ -178,11 +183,13 @@ impl Experiment {
         load.into_iter().chain(self.workloads.iter().map(|workload| workload.name.as_str())).collect()
     }
 
-    /// The cases that are beyond a contender, by reason.
+    /// Returns the cases that a contender cannot run, by reason, as a line; or `None` if it runs
+    /// all.
     fn skipped(&self, entry: &Entry) -> Option<String> {
-        let load = (self.measure_loads && !entry.abilities.inserts).then_some((CANNOT_INSERT, INSERT));
+        let load =
+            (self.measure_loads && !entry.more.abilities.can_insert).then_some((CANNOT_INSERT, INSERT));
         let refused = self.workloads.iter().filter_map(|workload| {
-            entry.abilities.refuse(workload).map(|reason| (reason, workload.name.as_str()))
+            entry.more.abilities.refusal(workload).map(|reason| (reason, workload.name.as_str()))
         });
         let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
         for (reason, case) in load.into_iter().chain(refused) {
@@ -197,11 +204,12 @@ impl Experiment {
     }
 }
 
-impl crate::experiment::Experiment for Experiment {
+impl xtasking_harness::experiment::Experiment for Experiment {
     const NAME: &'static str = "ycsb";
+    const TITLE: &'static str =
+        "Ordered indexes run the YCSB workloads at this throughput: more operations per second are better.";
 
     fn describe(&self) -> String {
-        let names: Vec<_> = self.contenders.iter().map(|entry| entry.name).collect();
         let properties: Vec<_> =
             self.properties.iter().map(|property| format!("{}={}", property.name, property.value)).collect();
         let mut text = format!(
@@ -210,7 +218,7 @@ impl crate::experiment::Experiment for Experiment {
             self.records,
             self.operations,
             self.seed,
-            turns("contenders", &names, &self.worker_counts, self.repetitions)
+            self.lineup.describe()
         );
         if !properties.is_empty() {
             text += &format!("\nproperties {}", properties.join(", "));
@@ -218,14 +226,13 @@ impl crate::experiment::Experiment for Experiment {
         text
     }
 
-    fn parameters(&self) -> Parameters {
+    fn outline(&self) -> Outline {
         let or_automatic = |value: Option<Value>| value.unwrap_or_else(|| "automatic".into());
         let mut parameters = Parameters::default();
         parameters.add("workloads", self.case_names());
         parameters.add("records", self.records);
         parameters.add("operations", self.operations);
-        parameters.add("workers", self.worker_counts.clone());
-        parameters.add("repetitions", self.repetitions);
+        self.lineup.add_to(&mut parameters);
         parameters.add("simulation", self.settings.simulation.is_some());
         parameters.add("seed", self.seed);
         let prefetch = match self.settings.prefetch {
@@ -241,24 +248,21 @@ impl crate::experiment::Experiment for Experiment {
         let properties =
             self.properties.iter().map(|property| (property.name.clone(), property.value.clone().into()));
         parameters.add("properties", serde_json::Map::from_iter(properties));
-        parameters
-    }
-
-    fn steps(&self) -> u64 {
-        runner::steps(self)
+        Outline { parameters, legend: self.lineup.legend(), steps: schedule::steps(self) }
     }
 
     fn measure(&self, progress: &Progress) -> Result<Vec<Measurement>, Failure> {
-        runner::run(self, progress)
+        schedule::run(self, progress)
     }
 
     fn notes(&self) -> Vec<String> {
-        let mut notes: Vec<_> = self.contenders.iter().filter_map(|entry| self.skipped(entry)).collect();
+        let mut notes: Vec<_> =
+            self.lineup.contenders.iter().filter_map(|entry| self.skipped(entry)).collect();
         if self.settings.simulation.is_some() {
-            notes.push("in simulation: one thread did all the work, so these times say nothing".to_string());
+            notes.push("simulation: one thread ran all workers, so the times mean nothing".to_string());
         }
         if !self.unused.is_empty() {
-            notes.push(format!("properties that mean nothing here: {}", self.unused.join(", ")));
+            notes.push(format!("ignored properties of YCSB: {}", self.unused.join(", ")));
         }
         notes
     }
@@ -268,7 +272,7 @@ impl crate::experiment::Experiment for Experiment {
     }
 }
 
-/// The name of a choice on the command line.
+/// Returns the command-line name of a choice.
 fn name(choice: impl ValueEnum) -> String {
     choice.to_possible_value().map(|value| value.get_name().to_string()).unwrap_or_default()
 }
@@ -290,8 +294,9 @@ fn read_override(text: &str) -> Result<Vec<Property>, Failure> {
     properties::parse(text).map_err(|error| wrong(error.message))
 }
 
-/// The cases that are named, each once, or the default; none where property files say what to run.
-fn named_cases(options: &Options) -> Result<Vec<String>, Failure> {
+/// Returns the named cases without duplicates, or the default ones; none if property files define
+/// the workload.
+fn named_cases(options: &YcsbOptions) -> Result<Vec<String>, Failure> {
     if !options.workload_files.is_empty() {
         return Ok(Vec::new());
     }
@@ -312,7 +317,8 @@ fn named_cases(options: &Options) -> Result<Vec<String>, Failure> {
             (_, Some((letter, _))) => add(letter),
             _ => {
                 let text = format!(
-                    "unknown workload '{name}'; choose A, B, C, D, E, F, {INSERT} or all, or give a file with -P"
+                    "unknown workload '{name}'; choose A, B, C, D, E, F, {INSERT} or all, \
+                or name a property file with -P"
                 );
                 return Err(Failure::Usage(text));
             }
@@ -321,9 +327,9 @@ fn named_cases(options: &Options) -> Result<Vec<String>, Failure> {
     Ok(cases)
 }
 
-/// The workloads to run, with all properties applied and checked.
+/// Returns the workloads to run, with all properties applied and checked.
 fn workloads(
-    options: &Options,
+    options: &YcsbOptions,
     cases: Vec<String>,
     properties: &[Property],
 ) -> Result<Vec<Workload>, Failure> {
@@ -331,7 +337,7 @@ fn workloads(
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         Workload::new(name)
     });
-    let named = cases.iter().map(|case| standard(case).expect("cases are those of standard workloads"));
+    let named = cases.iter().map(|case| standard(case).expect("named cases are standard workloads"));
     let mut workloads: Vec<_> = from_files.into_iter().chain(named).collect();
     for workload in &mut workloads {
         let result = workload.apply(properties).and_then(|()| workload.validate());

@@ -1,21 +1,21 @@
 //! Tests of the experiment from its options to its measurements.
 
+use super::contender::{Abilities, Contender, ContenderProfile, Entry};
 use super::experiment::Experiment;
-use super::{Options, runner};
-use crate::contenders::{Abilities, Contender, Entry};
-use crate::experiment::Experiment as _;
-use crate::failure::Failure;
+use super::{YcsbOptions, schedule};
 use crate::peers;
-use crate::progress::Progress;
-use crate::ycsb::plan::{Plan, Wrong};
+use crate::ycsb::plan::Plan;
 use clap::Parser;
 use std::sync::Arc;
 use std::time::Duration;
+use xtasking_harness::experiment::Experiment as _;
+use xtasking_harness::failure::{Failure, Wrong};
+use xtasking_harness::progress::Progress;
 
 #[derive(Parser)]
 struct Arguments {
     #[command(flatten)]
-    options: Options,
+    options: YcsbOptions,
 }
 
 fn experiment(arguments: &str, contenders: Vec<&'static Entry>) -> Experiment {
@@ -23,22 +23,26 @@ fn experiment(arguments: &str, contenders: Vec<&'static Entry>) -> Experiment {
     let line = format!("test {arguments} --operations 900 --repetitions 2{records}");
     let words = line.split(' ');
     let mut experiment = Experiment::new(&Arguments::parse_from(words).options).unwrap();
-    experiment.contenders = contenders;
+    experiment.lineup.contenders = contenders;
     experiment
 }
 
 fn results(experiment: &Experiment) -> Result<Vec<(String, usize, String)>, Failure> {
-    let progress = Progress::new(runner::steps(experiment), false);
-    let results = runner::run(experiment, &progress)?;
-    assert_eq!(progress.position(), runner::steps(experiment), "the bar is full at the end");
+    let progress = Progress::new(schedule::steps(experiment), false);
+    let results = schedule::run(experiment, &progress)?;
+    assert_eq!(progress.position(), schedule::steps(experiment), "the bar is full at the end");
     Ok(results.into_iter().map(|result| (result.case, result.workers, result.implementation)).collect())
 }
 
-/// A contender that only looks up; the plans that it is handed must fit together all the same.
-static LOOKUPS: Entry = Entry { name: "lookups", abilities: Abilities::LOOKUPS, ..peers::btreemap::ENTRY };
+/// A contender with lookups only. The plans it gets must still follow upon each other.
+static LOOKUPS: Entry = Entry {
+    name: "lookups",
+    more: ContenderProfile { abilities: Abilities::LOOKUPS, ..peers::btreemap::ENTRY.more },
+    ..peers::btreemap::ENTRY
+};
 
-/// A contender that does not do what it says.
-static IDLE: Entry = Entry { name: "idle", build: |_| Box::new(Idle), ..peers::btreemap::ENTRY };
+/// A contender that reports success but does nothing.
+static IDLE: Entry = Entry { name: "idle", start: |_| Ok(Box::new(Idle)), ..peers::btreemap::ENTRY };
 
 struct Idle;
 
@@ -67,7 +71,7 @@ fn results_come_by_case_workers_and_contender() {
 }
 
 #[test]
-fn who_cannot_do_a_workload_is_left_out_of_it_only() {
+fn a_contender_skips_only_the_workloads_it_cannot_run() {
     let experiment = experiment("all --workers 2", vec![&peers::btreemap::ENTRY, &LOOKUPS]);
     let results = results(&experiment).unwrap();
     let of = |name: &str| -> Vec<_> {
@@ -80,27 +84,27 @@ fn who_cannot_do_a_workload_is_left_out_of_it_only() {
 }
 
 #[test]
-fn whoever_comes_after_inserts_begins_anew() {
+fn contenders_are_loaded_again_after_a_workload_that_inserts() {
     let experiment = experiment("D,C,E,A --workers 1", vec![&peers::btreemap::ENTRY, &LOOKUPS]);
     assert_eq!(results(&experiment).unwrap().len(), 5);
 }
 
 #[test]
-fn a_wrong_result_says_where_it_was() {
+fn a_wrong_result_names_contender_case_workers_and_seed() {
     let experiment = experiment("C --workers 3 --seed 77", vec![&peers::btreemap::ENTRY, &IDLE]);
     let failure = results(&experiment).unwrap_err();
     assert_eq!(format!("{:?}", failure.exit_code()), format!("{:?}", std::process::ExitCode::from(1)));
     let text = failure.to_string();
-    for words in ["wrong result of idle on insert with 3 workers, seed 77: ", "0 of 500 keys are there"] {
+    for words in ["wrong result of idle on insert with 3 workers, seed 77: ", "0 of 500 keys are present"] {
         assert!(text.contains(words), "{text}");
     }
     assert_eq!(text.lines().count(), 1);
 }
 
 #[test]
-fn what_does_not_fit_into_memory_is_refused() {
+fn a_run_that_does_not_fit_into_memory_is_refused() {
     let experiment = experiment("E --records 1M", vec![&peers::btreemap::ENTRY, &peers::scc::ENTRY]);
     let error = experiment.check_memory(64 << 20).unwrap_err();
-    assert!(error.contains("only 0.1 GiB of memory are available; lower --records (now 1000000)"), "{error}");
+    assert!(error.contains("only 0.1 GiB are available; lower --records (now 1000000)"), "{error}");
     assert_eq!(experiment.check_memory(256 << 20), Ok(()));
 }

@@ -12,7 +12,9 @@ fn all_contenders_compute_the_same_number() {
     let output =
         xtasking(&["fib", "--quick", "--number", "22", "--workers", "1,2", "--json", json, "--plot", plot]);
     let stdout = passes(&output);
-    for words in ["machine ", "fib of 22 · 28656 joins", "│ fork and join ", "threads computed number 2"] {
+    for words in
+        ["machine ", "fib of 22 · 28656 joins", "│ fork and join ", "threads computed Fibonacci number 2"]
+    {
         assert!(stdout.contains(words), "'{words}' is not in: {stdout}");
     }
     let report: Value = serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap();
@@ -28,7 +30,7 @@ fn all_contenders_compute_the_same_number() {
 }
 
 #[test]
-fn what_cannot_work_is_refused_in_one_line() {
+fn impossible_options_are_refused_in_one_line() {
     let refused = |arguments: &[&str], reason| refused(&[&["fib"], arguments].concat(), reason);
     refused(&["--against", "rayn"], "--against: unknown implementation 'rayn'; did you mean 'rayon'?");
     refused(&["--number", "5"], "--number is 5; choose 22 to 45");

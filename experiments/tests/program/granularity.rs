@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::fs;
 
 #[test]
-fn all_contenders_find_the_same() {
+fn all_contenders_find_the_minimum() {
     let directory = tempfile::tempdir().unwrap();
     let [json, plot] = ["report.json", "plot.svg"].map(|name| directory.path().join(name));
     let (json, plot) = (json.to_str().unwrap(), plot.to_str().unwrap());
@@ -15,8 +15,8 @@ fn all_contenders_find_the_same() {
     for words in [
         "granularity: 131072 records in 2 MiB · 100, 1000, 100000 a task · seed 42",
         "│ 1000 a task ",
-        "xtasking-remote with 2 workers: the slowest from 1000 to 1000000 records a task has ",
-        "every result was compared with that of a plain loop",
+        "xtasking-remote with 2 workers: throughput at 1000 to 1000000 records a task is ",
+        "every result was compared with that of a sequential loop",
     ] {
         assert!(stdout.contains(words), "'{words}' is not in: {stdout}");
     }
@@ -37,12 +37,12 @@ fn all_contenders_find_the_same() {
 }
 
 #[test]
-fn what_cannot_work_is_refused_in_one_line() {
+fn impossible_options_are_refused_in_one_line() {
     let refused = |arguments: &[&str], reason| refused(&[&["granularity"], arguments].concat(), reason);
     refused(&["--size", "0"], "--size is 0; choose 1 to 1048576 MiB");
-    refused(&["--size", "1000000"], "--size: there is no memory for 1000000 MiB");
-    refused(&["--size", "1", "--grains", "10,0"], "--grains: 0 does not do; choose 1 to 65536");
-    refused(&["--size", "1", "--grains", "65537"], "--grains: 65537 does not do");
+    refused(&["--size", "1000000"], "--size is 1000000 MiB, but only ");
+    refused(&["--size", "1", "--grains", "10,0"], "--grains: 0 is not possible; choose 1 to 65536");
+    refused(&["--size", "1", "--grains", "65537"], "--grains: 65537 is not possible");
     refused(&["--against", "rayn"], "unknown implementation 'rayn'; did you mean 'rayon'?");
     refused(&["--json", "no/such/directory/file.json"], "cannot write no/such/directory/file.json");
 }

@@ -29,9 +29,9 @@ fn all_contenders_serve_every_request() {
         "managed: 200 requests of 5µs, 20µs",
         "│ occupancy in %, 5µs each ",
         "│ occupancy in %, 20µs each ",
-        "│ from one to the next, p50 in ns ",
+        "│ between requests, p50 in ns ",
         "│ virtual occupancy in %, 20µs each ",
-        "│ until begun, p99 ",
+        "│ until begin, p99 in µs ",
         "every request was served once",
     ] {
         assert!(stdout.contains(words), "'{words}' is not in: {stdout}");
@@ -42,7 +42,7 @@ fn all_contenders_serve_every_request() {
     let names =
         ["xtasking-exact", "xtasking-relaxed", "xtasking-observed", "mutex-heap", "skiplist", "threads"];
     let cases = 12 * 3;
-    // Only the runtime's two queues are on virtual cores.
+    // Only the runtime's two rank orders run on virtual cores.
     assert_eq!(names.map(of), [cases + 4, cases + 4, cases, cases, cases, cases]);
     for result in results {
         assert_eq!(result["checked"], true, "{result}");
@@ -50,7 +50,7 @@ fn all_contenders_serve_every_request() {
 }
 
 #[test]
-fn what_cannot_work_is_refused_in_one_line() {
+fn impossible_options_are_refused_in_one_line() {
     let refused = |arguments: &[&str], reason| refused(&[&["managed"], arguments].concat(), reason);
     refused(&["--requests", "0"], "--requests is 0; choose 1 to 10000000");
     refused(&["--work", "10,0"], "--work is 0; choose 1 to 1000000 µs");

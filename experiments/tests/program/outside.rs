@@ -1,18 +1,18 @@
-//! Peers that are programs of their own, with small scripts in their place.
+//! Peers that are separate programs, replaced by small scripts.
 
 use crate::{passes, text};
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// Runs the program where the peers are in this folder.
+/// Runs the program with the peers of a folder.
 fn xtasking(folder: &Path, arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_xtasking"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_xtasking-bench"));
     command.args(arguments).env("XTASKING_PEERS", folder).output().expect("the program was built")
 }
 
 #[test]
-fn what_is_not_built_is_skipped_with_a_line_that_says_how_to_build_it() {
+fn a_missing_peer_is_skipped_with_a_line_that_says_how_to_build_it() {
     let folder = tempfile::tempdir().unwrap();
     let fib = ["fib", "--number", "22"];
     let cholesky = ["cholesky", "--order", "64", "--tiles", "16"];
@@ -33,7 +33,7 @@ fn what_is_not_built_is_skipped_with_a_line_that_says_how_to_build_it() {
 }
 
 #[test]
-fn databases_are_one_program() {
+fn all_databases_are_in_one_program() {
     let folder = tempfile::tempdir().unwrap();
     let against = ["--against", "duckdb,sqlite,datafusion"];
     let arguments = ["scan", "--quick", "--rows", "1k", "--batch", "16", "--workers", "1"];
@@ -50,12 +50,12 @@ mod scripts {
     use super::*;
     use std::os::unix::fs::PermissionsExt;
 
-    /// A folder with a peer `openmp` that does this.
+    /// Creates a folder with a peer `openmp`, which is a script.
     fn peer(script: &str) -> tempfile::TempDir {
         program("openmp", script)
     }
 
-    /// A folder with a program of that name that does this.
+    /// Creates a folder with a program, which is a script.
     fn program(name: &str, script: &str) -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(name);
@@ -64,11 +64,11 @@ mod scripts {
         folder
     }
 
-    /// Prints what a peer prints that has computed this with the number of threads that it was told last.
+    /// Returns a shell command that prints the reply of a peer.
     fn prints(case: &str, threads: &str, result: &str) -> String {
-        format!(
-            r#"echo '{{"case": "{case}", "implementation": "openmp", "threads": '{threads}', "nanoseconds": 9860000, "result": {result}}}'"#
-        )
+        let begin = format!(r#"{{"case": "{case}", "implementation": "openmp", "threads": "#);
+        let end = format!(r#", "nanoseconds": 9860000, "result": {result}}}"#);
+        format!("echo '{begin}'{threads}'{end}'")
     }
 
     fn fib(folder: &Path) -> Output {
@@ -80,7 +80,7 @@ mod scripts {
         xtasking(folder, &[&["cholesky", "--quick", "--against", "openmp"], &size[..]].concat())
     }
 
-    /// Checks that a wrong result was noticed, and is explained.
+    /// Checks that a wrong result was found and explained.
     fn wrong(output: &Output, reason: &str) {
         let stderr = text(&output.stderr);
         assert_eq!(output.status.code(), Some(1), "{}{stderr}", text(&output.stdout));
@@ -90,7 +90,7 @@ mod scripts {
 
     #[test]
     fn a_peer_measures_itself() {
-        // Number 16, as a task costs it much, has 1596 joins.
+        // OpenMP computes a smaller number: Fibonacci number 16 has 1596 joins.
         let folder = peer(&format!("[ \"$1 $2\" = 'fib 16' ] && {}", prints("fib", "$3", "987")));
         let stdout = passes(&fib(folder.path()));
         assert_eq!(stdout.matches("┆ openmp         ┆ 6178 ┆").count(), 2, "{stdout}");
@@ -101,13 +101,13 @@ mod scripts {
     }
 
     #[test]
-    fn wrong_results_of_peers_are_noticed() {
+    fn wrong_results_of_peers_are_found() {
         let folder = peer(&prints("fib", "$3", "988"));
         wrong(&fib(folder.path()), "Fibonacci number 16: 988 instead of 987");
         let folder = peer(&prints("cholesky", "$5", "1e-3"));
         wrong(&cholesky(folder.path()), "the product differs by 0.001; rounding explains");
         let folder = peer(&prints("fib", "5", "987"));
-        wrong(&fib(folder.path()), "did something else");
+        wrong(&fib(folder.path()), "ran another case or number of threads");
         let folder = peer("echo nothing; echo it is broken >&2");
         wrong(&fib(folder.path()), "printed 'nothing'");
         let folder = peer("echo it is broken >&2; exit 3");
@@ -115,7 +115,7 @@ mod scripts {
     }
 
     #[test]
-    fn a_database_that_is_wrong_or_gone_is_noticed() {
+    fn a_database_with_wrong_answers_or_that_ended_is_found() {
         let scan = |script: &str, reason: &str| {
             let folder = program("databases", script);
             let size = ["--rows", "1k", "--batch", "16", "--batches", "1", "--workers", "1"];
@@ -137,11 +137,11 @@ mod scripts {
         scan(&answers(none), "not every query of every batch was answered");
         let some =
             r#"{"nanoseconds": [1], "digests": [[1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]], "sums": []}"#;
-        scan(&answers(some), "gives are others");
+        scan(&answers(some), "returns wrong rows");
     }
 
     #[test]
-    fn who_is_not_asked_for_does_not_take_part() {
+    fn a_peer_that_is_not_named_does_not_run() {
         let folder = peer("exit 3");
         let stdout =
             passes(&xtasking(folder.path(), &["fib", "--quick", "--number", "22", "--workers", "1"]));

@@ -7,7 +7,7 @@ use std::fs;
 const POOLS: [&str; 6] = ["stealing", "xqueue", "xqueue-v2", "xqueue-vn", "xqueue-kautz", "local"];
 
 #[test]
-fn every_pool_does_all_of_it() {
+fn every_queue_policy_runs_all_cases() {
     let directory = tempfile::tempdir().unwrap();
     let [json, plot] = ["report.json", "plot.svg"].map(|name| directory.path().join(name));
     let arguments =
@@ -22,7 +22,7 @@ fn every_pool_does_all_of_it() {
         "on 3, 12 virtual cores: fib of 12 · 6 rows of tiles",
         "remote_push: 40",
         "virtual cholesky 12 xqueue-vn: ",
-        "tokio spawned 1000 tasks and computed number 9",
+        "tokio spawned 1000 tasks and computed Fibonacci number 9",
         "all tasks were counted, all results checked",
     ] {
         assert!(stdout.contains(words), "'{words}' is not in: {stdout}");
@@ -54,8 +54,8 @@ fn every_pool_does_all_of_it() {
         let busy = load(result);
         assert_eq!(busy.is_some(), result["unit"] == "λ", "{result}");
         if let Some(busy) = busy {
-            let (most, sum) = (busy.iter().copied().fold(0.0, f64::max), busy.iter().sum::<f64>());
-            let lambda = most * busy.len() as f64 / sum - 1.0;
+            let (max, sum) = (busy.iter().copied().fold(0.0, f64::max), busy.iter().sum::<f64>());
+            let lambda = max * busy.len() as f64 / sum - 1.0;
             assert!((lambda - result["median"].as_f64().unwrap()).abs() < 1e-9, "{result}");
         }
         match result["case"].as_str().unwrap() {
@@ -71,9 +71,9 @@ fn every_pool_does_all_of_it() {
     assert!(plot.lines().any(|line| line == "virtual cholesky, 12 workers"), "{plot}");
 }
 
-/// Nobody helps on a pool from which no task goes anywhere.
+/// With the policy `local`, one worker of eight runs all tasks: λ = 8 − 1.
 #[test]
-fn the_imbalance_of_one_who_does_it_all_is_known() {
+fn the_imbalance_without_load_balancing_is_known() {
     let output = xtasking(&["pools", "virtual fib", "--quick", "--cores", "8", "--against", "local"]);
     let stdout = passes(&output);
     let line = stdout.lines().find(|line| line.contains("┆ local ")).unwrap();
@@ -81,9 +81,10 @@ fn the_imbalance_of_one_who_does_it_all_is_known() {
 }
 
 #[test]
-fn what_cannot_work_is_refused_in_one_line() {
+fn impossible_options_are_refused_in_one_line() {
     let refused = |arguments: &[&str], reason| refused(&[&["pools"], arguments].concat(), reason);
-    refused(&["chess"], "no case has 'chess' in its name; known are spawner, fib, cholesky");
+    refused(&["chess"], "no case has 'chess' in its name; did you mean 'cholesky'?");
+    refused(&["zzz"], "no case has 'zzz' in its name; --help lists all cases");
     refused(&["--tasks", "10"], "--tasks is 10; choose 1000 to 50000000");
     refused(&["--number", "50"], "--number is 50; choose 10 to 42");
     refused(&["--order", "0"], "--order is 0; choose 1 to 16384");

@@ -27,7 +27,8 @@ fn every_answer_is_compared() {
     assert!(stdout.ends_with("was compared with those of the oracle\n"), "{stdout}");
     let report: Value = serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap();
     let results = report["results"].as_array().unwrap();
-    // Three mixes in two sizes, by our own with one and two workers, and by who has one alone.
+    // Three mixes in two sizes, on the column store with one and two workers, and on one sequential
+    // peer.
     assert_eq!(results.len(), 3 * 2 * 3);
     for result in results {
         assert_eq!(result["checked"], true);
@@ -36,7 +37,7 @@ fn every_answer_is_compared() {
     }
 }
 
-/// Where there are CPUs for two workers.
+/// Runs only if there are CPUs for two workers.
 #[cfg(target_os = "linux")]
 #[test]
 fn competitors_are_there_only_while_they_are_measured() {
@@ -52,7 +53,7 @@ fn competitors_are_there_only_while_they_are_measured() {
         "│ alone ",
         "│ 2 competitors ",
         "exclude on 2 competitors with 2 workers: ",
-        "lost of what naive gives alone: naive ",
+        "throughput lost relative to naive alone: naive ",
     ] {
         assert!(stdout.contains(words), "'{words}' is not in: {stdout}");
     }
@@ -61,26 +62,24 @@ fn competitors_are_there_only_while_they_are_measured() {
 
 #[test]
 fn single_queries_are_answered_or_refused() {
-    let size = ["--rows", "20k", "--workers", "1", "--load", "50", "--promise", "5000"];
+    let size = ["--rows", "20k", "--workers", "1", "--load", "50", "--deadline", "5000"];
     let stdout = passes(&xtasking(&[&["scan", "--quick"], &size[..]].concat()));
-    for words in
-        ["│ mixed, all at once ", "│ mixed, 50 % of what can be answered ", " answered: ", " refused\n"]
-    {
+    for words in ["│ mixed, all at once ", "│ mixed, 50% of capacity ", " answered: ", " refused\n"] {
         assert!(stdout.contains(words), "'{words}' is not in: {stdout}");
     }
-    assert!(stdout.ends_with("was compared with that of the oracle\n"), "{stdout}");
+    assert!(stdout.ends_with("was compared with the oracle's\n"), "{stdout}");
     refused(&["scan", "--quick", "--load", "0"], "--load is 0");
-    refused(&["scan", "--quick", "--load", "80", "--promise", "0"], "--promise");
+    refused(&["scan", "--quick", "--load", "80", "--deadline", "0"], "--deadline");
     refused(&["scan", "--quick", "--load", "80", "--against", "indexes"], "--load measures");
 }
 
-/// Where the system tells where memory is.
+/// Needs `/proc/self/numa_maps`; elsewhere the option must be refused.
 #[test]
 fn pages_are_counted_by_node() {
     if !Path::new("/proc/self/numa_maps").exists() {
         return refused(
             &["scan", "--quick", "--pages"],
-            "--pages: `/proc/self/numa_maps`, where Linux tells",
+            "--pages: `/proc/self/numa_maps`, Linux's table of memory by node",
         );
     }
     let directory = tempfile::tempdir().unwrap();
@@ -105,17 +104,17 @@ fn pages_are_counted_by_node() {
             (result["median"].as_f64().unwrap(), result["details"]["at_most_percent"].as_f64());
         assert!((0.0..=100.0).contains(&least) && most >= Some(least), "{result}");
         assert!(result["details"]["bytes"].as_f64() >= Some(50_000.0 * 14.0 * 8.0));
-        // Where there is one node, everything is on it.
+        // On a machine with one node, all pages are on it.
         assert!(report["parameters"]["nodes"] != 1 || least == 100.0, "{result}");
     }
     let stdout = passes(&xtasking(&["scan", "--quick", "--pages", "--workers", "1"]));
     assert!(stdout.contains("│ loaded ") && !stdout.contains("│ moved "), "{stdout}");
-    refused(&["scan", "--pages", "--against", "indexes"], "--pages: it looks at the column store alone");
+    refused(&["scan", "--pages", "--against", "indexes"], "--pages: it examines the column store alone");
 }
 
 #[test]
-fn a_competitor_ends_with_who_has_started_it() {
-    // Its input is empty.
+fn a_competitor_ends_with_its_parent() {
+    // Its input is closed, as if its parent had ended.
     let output = xtasking(&["burn", "--cpu", "0"]);
     match output.status.success() {
         true => assert_eq!(text(&output.stdout), "burning\n"),
@@ -124,12 +123,12 @@ fn a_competitor_ends_with_who_has_started_it() {
 }
 
 #[test]
-fn what_cannot_work_is_refused_in_one_line() {
+fn impossible_options_are_refused_in_one_line() {
     let refused = |arguments: &[&str], reason| refused(&[&["scan"], arguments].concat(), reason);
     refused(&["--rows", "10"], "--rows is 10; choose 1000 to 100000000");
     refused(&["--batch", "0"], "--batch is 0; choose 1 to 65536");
-    refused(&["--batches", "0"], "--batches: 0 would measure nothing");
+    refused(&["--batches", "0"], "--batches is 0; choose at least 1");
     refused(&["--competitors", "0"], "--competitors is 0; choose 1 to 64");
-    refused(&["--competitors", "1", "--workers", "1"], "with one worker there is nothing to divide");
+    refused(&["--competitors", "1", "--workers", "1"], "one worker has nothing to divide");
     refused(&["--against", "duckdbs"], "unknown implementation 'duckdbs'; did you mean 'duckdb'?");
 }

@@ -13,7 +13,7 @@ fn tasks(arguments: &[&str]) -> Output {
 fn every_case_runs_and_is_checked() {
     let directory = tempfile::tempdir().unwrap();
     let [json, plot] = ["report.json", "plot.svg"].map(|name| directory.path().join(name));
-    // Two workers whatever the machine has: all cases are to run.
+    // One and two workers, whatever the machine has, so that all cases run.
     let output = tasks(&[
         "--quick",
         "--repetitions",
@@ -40,7 +40,7 @@ fn every_case_runs_and_is_checked() {
         assert_eq!((&result["checked"], &result["unit"]), (&true.into(), &"ns".into()), "{result}");
         assert!(result["min"].as_f64().unwrap() > 0.0, "{result}");
     }
-    // Whatever was announced is there.
+    // Every announced case was measured.
     for case in report["parameters"]["cases"].as_array().unwrap() {
         let own = |result: &&Value| result["case"] == *case && result["implementation"] == "xtasking";
         assert!(results.iter().any(|result| own(&result)), "{case} was not measured");
@@ -61,12 +61,12 @@ fn cases_and_peers_can_be_chosen() {
 }
 
 #[test]
-fn what_cannot_work_is_refused_in_one_line() {
+fn impossible_options_are_refused_in_one_line() {
     let refused = |arguments: &[&str], reason| refused(&[&["tasks"], arguments].concat(), reason);
     refused(&["--against", "rayn"], "--against: unknown implementation 'rayn'; did you mean 'rayon'?");
     refused(&["--against", "xyz"], "known are xtasking, atomics, rayon, tokio");
     refused(&["rond trip"], "did you mean 'round trip'?");
-    refused(&["round trip", "--workers", "1"], "no case that was asked for can run");
+    refused(&["round trip", "--workers", "1"], "--workers: no selected case can run");
     refused(&["--workers", "0"], "choose 1 to 256");
     refused(&["--repetitions", "0"], "choose 1 or more");
     refused(&["--tasks", "10"], "--tasks is 10; choose 1000 to 50000000");

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Output;
 
-/// A run small enough for a test.
+/// Runs a small version of the experiment.
 fn small(arguments: &[&str]) -> Output {
     let common = ["ycsb", "--records", "2k", "--operations", "3k", "--repetitions", "2"];
     xtasking(&[&common, arguments].concat())
@@ -32,7 +32,7 @@ fn all_contenders_agree_on_a_quick_run() {
 }
 
 #[test]
-fn the_json_is_of_the_agreed_shape() {
+fn the_json_report_has_the_documented_keys() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("report.json");
     let file = path.to_str().unwrap();
@@ -71,7 +71,7 @@ fn the_json_is_of_the_agreed_shape() {
 }
 
 #[test]
-fn the_plot_is_drawn() {
+fn the_figure_is_drawn() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("plot.svg");
     passes(&small(&["A", "--workers", "1", "--plot", path.to_str().unwrap()]));
@@ -80,7 +80,7 @@ fn the_plot_is_drawn() {
 }
 
 #[test]
-fn property_files_and_overrides() {
+fn property_files_can_be_overridden() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("mine.properties");
     fs::write(
@@ -101,7 +101,7 @@ fn property_files_and_overrides() {
         "1",
     ]);
     let stdout = passes(&output);
-    for words in ["1000 records · 2000 operations", "│ mine ", "mean nothing here: fieldcount"] {
+    for words in ["1000 records · 2000 operations", "│ mine ", "ignored properties of YCSB: fieldcount"] {
         assert!(stdout.contains(words), "'{words}' is not in: {stdout}");
     }
     refused(&["ycsb", "-P", file], "workload mine: the proportions add up to 0.3");
@@ -113,7 +113,7 @@ fn property_files_and_overrides() {
 }
 
 #[test]
-fn what_cannot_work_is_refused_in_one_line() {
+fn impossible_options_are_refused_in_one_line() {
     for (arguments, reason) in [
         (&["G"][..], "unknown workload 'G'; choose A, B, C, D, E, F, insert or all"),
         (&["--against", "btremap"], "did you mean 'btreemap'?"),
@@ -140,7 +140,7 @@ fn what_cannot_work_is_refused_in_one_line() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_full_disk_is_an_error_of_its_own() {
+fn a_full_disk_is_an_output_error() {
     let output = small(&["C", "--workers", "1", "--json", "/dev/full"]);
     assert_eq!(output.status.code(), Some(3));
     assert!(
@@ -148,7 +148,7 @@ fn a_full_disk_is_an_error_of_its_own() {
         "{}",
         text(&output.stderr)
     );
-    assert!(text(&output.stdout).contains("Mops/s"), "the table is shown all the same");
+    assert!(text(&output.stdout).contains("Mops/s"), "the table is printed before the file is written");
     assert!(Path::new("/dev/full").exists());
 }
 

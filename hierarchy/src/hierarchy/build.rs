@@ -1,100 +1,117 @@
-//! The builder of a hierarchy, which lays its nodes out.
+//! The builder of a hierarchy, which assigns nodes to granules.
 
-use super::layout::{Layout, NOWHERE};
+use super::layout::{Layout, NO_GRANULE};
 use super::slab::{Limits, Location, Record, Slab};
 use super::{Hierarchy, reach::Reach};
 use crate::{Node, Shape};
 use std::mem::take;
-use xtasking::{Control, Runtime};
+use xtasking::Runtime;
+#[cfg(feature = "baselines")]
+use xtasking::claims::Control;
 
-/// A hierarchy in the making; made by [`Hierarchy::builder`].
-#[must_use = "a hierarchy is made by `build`"]
+/// Builds a hierarchy; made by [`Hierarchy::builder`].
+#[must_use = "call `build` to create the hierarchy"]
 pub struct HierarchyBuilder {
     shape: Shape,
     granules: Option<u32>,
-    intervals: usize,
-    by: Option<Box<dyn FnMut(Node) -> u32>>,
+    max_intervals: usize,
+    assign: Option<Box<dyn FnMut(Node) -> u32>>,
+    #[cfg(feature = "baselines")]
     control: Control,
 }
 
-/// A granule is to have so many nodes, unless there would be too many granules.
-const NODES: usize = 64;
-/// So many granules at most, unless more are asked for: a task on everything claims each of them.
-const MOST_GRANULES: usize = 1024;
-/// A granule may grow to so many times the mean, and so many more, until all nodes are laid out anew: so each node that comes
-/// pays for a hundred or so that move, at most.
-const GROWTH: usize = 16;
-const ROOM: usize = 256;
+/// Nodes per granule, unless that makes too many granules.
+const NODES_PER_GRANULE: usize = 64;
+/// Default limit of the number of granules: a task on everything claims each of them.
+const MAX_GRANULES: usize = 1024;
+/// A granule may grow to `GROWTH_FACTOR` times the mean size plus `GROWTH_SLACK` nodes before all
+/// nodes are laid out anew. So each inserted node pays for moving a hundred others at most.
+const GROWTH_FACTOR: usize = 16;
+const GROWTH_SLACK: usize = 256;
 
 impl HierarchyBuilder {
     pub(super) fn new(shape: Shape) -> Self {
-        Self { shape, granules: None, intervals: 8, by: None, control: Control::Lines }
+        Self {
+            shape,
+            granules: None,
+            max_intervals: 8,
+            assign: None,
+            #[cfg(feature = "baselines")]
+            control: Control::Fifo,
+        }
     }
 
-    /// How many granules there are. The more, the fewer tasks meet that need not; but a task on a large sub-tree claims each of
-    /// those that it covers. Without this there is one for every 64 nodes, and 1,024 at most.
+    /// Sets the number of granules. With more granules fewer tasks conflict without need, but a
+    /// task on a large sub-tree claims more of them. The default is one for every 64 nodes, at most
+    /// 1,024.
     ///
     /// # Panics
     ///
-    /// If it is none.
+    /// Panics if `granules` is 0.
     pub fn granules(mut self, granules: u32) -> Self {
-        assert!(granules > 0, "each node is in a granule");
+        assert!(granules > 0, "`granules` must be at least 1");
         self.granules = Some(granules);
         self
     }
 
-    /// In how many intervals of granules a node's sub-tree may lie (8 without this). In a tree there is one; where nodes have
-    /// several parents, fewer intervals cover more that is not below the node.
+    /// Sets the maximum number of intervals of a node's reach; the default is 8. In a tree one is
+    /// enough. Where nodes have several parents, fewer intervals cover more granules outside of the
+    /// sub-tree.
     ///
     /// # Panics
     ///
-    /// If it is none.
-    pub fn intervals(mut self, most: usize) -> Self {
-        assert!(most > 0, "no interval covers nothing");
-        self.intervals = most;
+    /// Panics if `max_intervals` is 0.
+    pub fn max_intervals(mut self, max_intervals: usize) -> Self {
+        assert!(max_intervals > 0, "`max_intervals` must be at least 1");
+        self.max_intervals = max_intervals;
         self
     }
 
-    /// In which granule each node is, where the caller knows better. Without this they are dealt out in depth-first order.
-    /// ([Renumbered](Hierarchy::renumber), they are dealt out so.)
-    pub fn granule_by(mut self, by: impl FnMut(Node) -> u32 + 'static) -> Self {
-        self.by = Some(Box::new(by));
+    /// Assigns each node to a granule. By default nodes are assigned in depth-first order;
+    /// [renumbering](Hierarchy::renumber) returns to that order.
+    pub fn granule_by(mut self, assign: impl FnMut(Node) -> u32 + 'static) -> Self {
+        self.assign = Some(Box::new(assign));
         self
     }
 
-    /// How tasks are kept apart that must not meet, and where they go: by lines of granules, unless for comparison.
+    /// Sets how conflicting tasks are ordered, and where tasks run. The default is FIFO queues of
+    /// granules; the others are baselines.
+    #[cfg(feature = "baselines")]
     pub fn control(mut self, control: Control) -> Self {
         self.control = control;
         self
     }
 
-    /// Makes the hierarchy, with a value for each node.
+    /// Builds the hierarchy; `value` returns the data of each node.
     ///
     /// # Panics
     ///
-    /// If [`granule_by`](Self::granule_by) names one that there is not, or if there are 2³¹ nodes or more.
+    /// Panics if [`granule_by`](Self::granule_by) returns a granule that does not exist, or if
+    /// there are 2³¹ nodes or more.
     pub fn build<T: Send + Sync + 'static>(
         self,
         rt: &Runtime,
         mut value: impl FnMut(Node) -> T,
     ) -> Hierarchy<T> {
-        let Self { shape, granules, intervals, by, control } = self;
-        let count = granules.unwrap_or((shape.len() / NODES).clamp(1, MOST_GRANULES) as u32);
-        let layout = match by {
-            None => Layout::in_order(&shape, count, intervals),
-            Some(mut by) => {
-                let mut of = vec![NOWHERE; shape.bound()];
-                shape.nodes().for_each(|node| of[node.index()] = by(node));
-                Layout::reaching(&shape, of, intervals)
+        #[cfg(feature = "baselines")]
+        let control = self.control;
+        let Self { shape, granules, max_intervals, assign, .. } = self;
+        let count = granules.unwrap_or((shape.len() / NODES_PER_GRANULE).clamp(1, MAX_GRANULES) as u32);
+        let layout = match assign {
+            None => Layout::in_order(&shape, count, max_intervals),
+            Some(mut assign) => {
+                let mut of = vec![NO_GRANULE; shape.bound()];
+                shape.nodes().for_each(|node| of[node.index()] = assign(node));
+                Layout::with_granules(&shape, of, max_intervals)
             }
         };
-        let limits = limits(shape.len(), count, intervals);
+        let limits = limits(shape.len(), count, max_intervals);
         let mut slabs: Vec<Slab<T>> = (0..count).map(|granule| Slab::new(granule, limits)).collect();
-        let directory = xtasking::Directory::default();
-        Location::extend(&directory, shape.bound() as u32).expect("there are fewer nodes");
+        let directory = xtasking::claims::Directory::default();
+        Location::extend(&directory, shape.bound() as u32).expect("the shape has fewer than 2³¹ nodes");
         let Layout { granules, mut reaches } = layout;
-        // In depth-first order, so that neighbours lie side by side.
-        let mut put = |node: Node, reach: Reach| {
+        // In depth-first order, so that neighbours are adjacent in memory.
+        let mut add = |node: Node, reach: Reach| {
             let record = Record {
                 node,
                 value: value(node),
@@ -103,14 +120,18 @@ impl HierarchyBuilder {
                 reach,
             };
             let granule = granules[node.index()] as usize;
-            assert!(granule < slabs.len(), "there is no granule {granule}");
+            assert!(granule < slabs.len(), "granule {granule} does not exist: there are {}", slabs.len());
             slabs[granule].put(&directory, record);
         };
-        shape.nodes().for_each(|node| put(node, take(&mut reaches[node.index()])));
-        Hierarchy { granules: rt.granules_with(control, directory, slabs) }
+        shape.nodes().for_each(|node| add(node, take(&mut reaches[node.index()])));
+        #[cfg(feature = "baselines")]
+        let granules = rt.granules_with_control(control, directory, slabs);
+        #[cfg(not(feature = "baselines"))]
+        let granules = rt.granules_with(directory, slabs);
+        Hierarchy { granules }
     }
 }
 
-pub(super) fn limits(nodes: usize, granules: u32, intervals: usize) -> Limits {
-    Limits { intervals, nodes: GROWTH * nodes / granules as usize + ROOM }
+pub(super) fn limits(nodes: usize, granules: u32, max_intervals: usize) -> Limits {
+    Limits { max_intervals, max_nodes: GROWTH_FACTOR * nodes / granules as usize + GROWTH_SLACK }
 }

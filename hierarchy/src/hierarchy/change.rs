@@ -1,37 +1,38 @@
-//! Nodes and links that come and go.
+//! Changes of a hierarchy's shape: inserting, removing, linking and unlinking nodes.
 
-use super::reach::{Intervals, Reach, covers, joined};
+use super::reach::{Intervals, Reach, covers, merge_intervals};
 use super::slab::Record;
-use super::{Hierarchy, Look, Slab, View, renumber};
-use crate::{Node, Refused};
+use super::{Hierarchy, NodePlanView, Slab, View, renumber};
+use crate::{Node, ShapeError};
 use smallvec::SmallVec;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use xtasking::{Claim, Context};
 
-/// A new node looks at so many granules at most for one that has room.
-const CANDIDATES: usize = 8;
+/// Granules that an insertion compares to find one with room.
+const MAX_CANDIDATE_GRANULES: usize = 8;
 
-/// Changes of the shape, by tasks that have claimed what is changed. What asks for a node that the task does not have panics;
-/// what is [`Refused`] has changed nothing.
+/// Changes of the shape, by a task that has claimed the nodes concerned. A method panics if the
+/// task has not claimed a node that it needs. A change that returns an error has changed nothing.
 impl<T: Send + Sync + 'static> View<'_, T> {
-    /// A new leaf under a parent, as its last child.
+    /// Inserts a leaf as the last child of `parent`.
     ///
-    /// The task writes the parent, [alone](super::At::alone) at least. The more of what is below it the task writes as well, the
-    /// more granules there are where the new node may come; in one that has grown too full it asks for
-    /// [a new layout](Hierarchy::renumber), by a task that follows.
+    /// The task must write the parent, at least [alone](super::NodeRef::alone). If it also writes
+    /// descendants of the parent, the new node may be put into any of their granules. If the chosen
+    /// granule has grown too full, a follow-up task [renumbers](Hierarchy::renumber) the hierarchy.
     ///
     /// # Errors
-    /// There is no room for one more node.
+    /// [`ShapeError::TooMany`] if there are no node numbers left.
     #[track_caller]
-    pub fn insert(&mut self, parent: Node, value: T, cx: &mut Context) -> Result<Node, Refused> {
+    pub fn insert(&mut self, parent: Node, value: T, cx: &mut Context) -> Result<Node, ShapeError> {
         self.insert_before(parent, usize::MAX, value, cx)
     }
 
-    /// The same, as the child of that index; as the last one if there are not so many.
+    /// Inserts a leaf as the child at `index` of `parent`, or as the last child if `index` is too
+    /// large. Otherwise like [`insert`](Self::insert).
     ///
     /// # Errors
-    /// As there.
+    /// [`ShapeError::TooMany`] if there are no node numbers left.
     #[track_caller]
     pub fn insert_before(
         &mut self,
@@ -39,29 +40,30 @@ impl<T: Send + Sync + 'static> View<'_, T> {
         index: usize,
         value: T,
         cx: &mut Context,
-    ) -> Result<Node, Refused> {
+    ) -> Result<Node, ShapeError> {
         let own = self.locate(parent).granule;
         let intervals = self.record_mut(parent).reach.intervals(own);
         let count = intervals.iter().map(ExactSizeIterator::len).sum::<usize>();
         let all = intervals.into_iter().flatten();
-        // Those that it does not have are not asked.
-        let some = all.step_by(count.div_ceil(CANDIDATES)).chain([own]);
+        // Granules that the task does not write are skipped.
+        let some = all.step_by(count.div_ceil(MAX_CANDIDATE_GRANULES)).chain([own]);
         let free = some.filter(|&granule| self.held.has_to_write(granule));
         let granule = free.min_by_key(|&granule| self.held.get(granule).len()).unwrap_or(own);
-        let node = self.put(granule, [parent].into(), value, cx)?;
+        let node = self.add(granule, [parent].into(), value, cx)?;
         let children = &mut self.record_mut(parent).children;
         children.insert(index.min(children.len()), node);
         Ok(node)
     }
 
-    /// The same, as the last child, in that granule: for who has laid the nodes out [himself](super::HierarchyBuilder::granule_by)
-    /// and claims [granules](Hierarchy::granules) by their numbers.
+    /// Inserts a leaf as the last child of `parent`, in a given granule. This is for callers that
+    /// [assign granules](super::HierarchyBuilder::granule_by) themselves and claim
+    /// [granules](Hierarchy::granules) by number.
     ///
-    /// The task writes the granule and the parent, and of all above the parent those below which nothing has been in that
-    /// granule so far.
+    /// The task must write the granule and the parent, and every ancestor whose sub-tree had no
+    /// node in that granule so far.
     ///
     /// # Errors
-    /// As there.
+    /// [`ShapeError::TooMany`] if there are no node numbers left.
     #[track_caller]
     pub fn insert_in(
         &mut self,
@@ -69,67 +71,69 @@ impl<T: Send + Sync + 'static> View<'_, T> {
         granule: u32,
         value: T,
         cx: &mut Context,
-    ) -> Result<Node, Refused> {
+    ) -> Result<Node, ShapeError> {
         let wider = self.widened(parent, std::slice::from_ref(&(granule..granule + 1)));
-        let node = self.put(granule, [parent].into(), value, cx)?;
+        let node = self.add(granule, [parent].into(), value, cx)?;
         self.widen(wider);
         self.record_mut(parent).children.push(node);
         Ok(node)
     }
 
-    /// A new root, in the least full of the granules that the task writes.
+    /// Inserts a root into the least full granule that the task writes.
     ///
     /// # Errors
-    /// There is no room for one more node.
+    /// [`ShapeError::TooMany`] if there are no node numbers left.
     ///
     /// # Panics
-    /// If the task writes nothing.
+    /// Panics if the task writes nothing.
     #[track_caller]
-    pub fn insert_root(&mut self, value: T, cx: &mut Context) -> Result<Node, Refused> {
+    pub fn insert_root(&mut self, value: T, cx: &mut Context) -> Result<Node, ShapeError> {
         let written = self.held.granules().filter(|granule| granule.1).map(|granule| granule.0);
         let granule = written.min_by_key(|&granule| self.held.get(granule).len());
-        self.put(granule.expect("the task writes nothing"), SmallVec::new(), value, cx)
+        self.add(granule.expect("the task must write a granule"), SmallVec::new(), value, cx)
     }
 
-    fn put(
+    fn add(
         &mut self,
         granule: u32,
         parents: SmallVec<[Node; 1]>,
         value: T,
         cx: &mut Context,
-    ) -> Result<Node, Refused> {
+    ) -> Result<Node, ShapeError> {
         let directory = self.held.directory();
         let slab = self.held.get_mut(granule);
-        let node = slab.number(directory).ok_or(Refused::TooMany(crate::node::NONE as usize))?;
+        let node = slab.allocate_number(directory).ok_or(ShapeError::TooMany(crate::node::NONE as usize))?;
         slab.put(directory, Record { node, value, parents, children: Vec::new(), reach: Reach::OWN });
-        if slab.asks_for_room() {
-            renumber::ask(&self.held, cx);
+        if slab.should_request_renumber() {
+            renumber::request(&self.held, cx);
         }
         Ok(node)
     }
 
-    /// Removes a node and all below it, whose data are given out, each node's before its children's.
+    /// Removes a node and all its descendants, and returns their data, each node before its
+    /// children.
     ///
-    /// The task writes the node with all below it, and its parent. What is above reaches as far as before, until all is
-    /// [renumbered](Hierarchy::renumber).
+    /// The task must write the node's sub-tree and the node's parent. The reach of the ancestors
+    /// does not shrink until the hierarchy is [renumbered](Hierarchy::renumber).
     ///
     /// # Errors
-    /// The node has several parents ([unlink](Self::unlink) them before), or one below it has a parent elsewhere.
+    /// [`ShapeError::Shared`] if the node has several parents ([unlink](Self::unlink) them first),
+    /// or if a descendant has a parent outside of the sub-tree.
     #[track_caller]
-    pub fn remove(&mut self, node: Node) -> Result<Vec<T>, Refused> {
+    pub fn remove(&mut self, node: Node) -> Result<Vec<T>, ShapeError> {
         if let [_, parent, ..] = self.parents(node)[..] {
-            return Err(Refused::Shared { node, parent });
+            return Err(ShapeError::Shared { node, parent });
         }
-        let nodes: Vec<Node> = self.below(node).collect();
+        let nodes: Vec<Node> = self.subtree(node).collect();
         if nodes.iter().skip(1).any(|&below| self.parents(below).len() > 1) {
             let gone: HashSet<Node> = nodes.iter().copied().collect();
             for &below in &nodes[1..] {
                 if let Some(&parent) = self.parents(below).iter().find(|&parent| !gone.contains(parent)) {
-                    return Err(Refused::Shared { node: below, parent });
+                    return Err(ShapeError::Shared { node: below, parent });
                 }
             }
         }
-        // Whatever is not the task's is found out before anything is changed.
+        // Panics for a node that the task does not write, before anything is changed.
         nodes.iter().for_each(|&node| _ = self.record_mut(node));
         if let Some(&parent) = self.parents(node).first() {
             self.record_mut(parent).children.retain(|&child| child != node);
@@ -138,26 +142,27 @@ impl<T: Send + Sync + 'static> View<'_, T> {
         let take = |node| {
             let at = self.locate(node);
             let record = self.held.get_mut(at.granule).take(directory, node, at.slot);
-            record.expect("it was there just now").value
+            record.expect("the node was located just now").value
         };
         Ok(nodes.into_iter().map(take).collect())
     }
 
-    /// Links a node under one more parent, as its last child. A root is no root after that.
+    /// Links a node under one more parent, as its last child. A root stops being a root.
     ///
-    /// The task has claimed what [`Hierarchy::linking`] names.
+    /// The task must have claimed what [`Hierarchy::linking`] names.
     ///
     /// # Errors
-    /// The child is under that parent already, or there would be a cycle.
+    /// [`ShapeError::AlreadyChild`] if the child is under that parent already,
+    /// [`ShapeError::Cycle`] if the link would close a cycle.
     #[track_caller]
-    pub fn link(&mut self, parent: Node, child: Node) -> Result<(), Refused> {
+    pub fn link(&mut self, parent: Node, child: Node) -> Result<(), ShapeError> {
         if self.children(parent).contains(&child) {
-            return Err(Refused::Twice { parent, child });
+            return Err(ShapeError::AlreadyChild { parent, child });
         }
-        if let Some(cycle) = self.way(child, parent) {
-            return Err(Refused::Cycle(cycle));
+        if let Some(cycle) = self.path_down(child, parent) {
+            return Err(ShapeError::Cycle(cycle));
         }
-        let below = self.standing(child).reach;
+        let below = self.reach_info(child).reach;
         let wider = self.widened(parent, &below);
         _ = self.record_mut(child);
         self.widen(wider);
@@ -166,20 +171,21 @@ impl<T: Send + Sync + 'static> View<'_, T> {
         Ok(())
     }
 
-    /// Takes a node from under one of its parents. What is above that one reaches as far as before, until all is
-    /// [renumbered](Hierarchy::renumber).
+    /// Unlinks a node from one of its parents. The reach of that parent and its ancestors does not
+    /// shrink until the hierarchy is [renumbered](Hierarchy::renumber).
     ///
-    /// The task writes both, [alone](super::At::alone) at least.
+    /// The task must write both nodes, at least [alone](super::NodeRef::alone).
     ///
     /// # Errors
-    /// It is no child of that parent, or it has no other one.
+    /// [`ShapeError::NotAChild`] if the node is not a child of that parent,
+    /// [`ShapeError::OnlyParent`] if it has no other parent.
     #[track_caller]
-    pub fn unlink(&mut self, parent: Node, child: Node) -> Result<(), Refused> {
+    pub fn unlink(&mut self, parent: Node, child: Node) -> Result<(), ShapeError> {
         let Some(at) = self.parents(child).iter().position(|&above| above == parent) else {
-            return Err(Refused::NoChild { parent: Some(parent), child });
+            return Err(ShapeError::NotAChild { parent: Some(parent), child });
         };
         if self.parents(child).len() == 1 {
-            return Err(Refused::OnlyParent { parent, child });
+            return Err(ShapeError::OnlyParent { parent, child });
         }
         self.record_mut(parent).children.retain(|&other| other != child);
         self.record_mut(child).parents.swap_remove(at);
@@ -187,16 +193,17 @@ impl<T: Send + Sync + 'static> View<'_, T> {
     }
 
     #[track_caller]
-    fn standing(&self, node: Node) -> Standing {
+    fn reach_info(&self, node: Node) -> ReachInfo {
         let slab = self.held.get(self.locate(node).granule);
-        Standing::new(slab, self.record(node))
+        ReachInfo::new(slab, self.record(node))
     }
 
-    /// The new reaches of those that have to grow when something with that reach comes below the parent. Whatever of this is not
-    /// the task's is found out here, before anything is changed.
+    /// Returns the wider reaches of the nodes that must grow when a sub-tree with reach `below` is
+    /// added under `parent`. Panics for a node that the task does not write, before anything is
+    /// changed.
     #[track_caller]
     fn widened(&mut self, parent: Node, below: &[Range<u32>]) -> HashMap<Node, Intervals> {
-        let wider = widened(parent, below, |node| Some(self.standing(node)));
+        let wider = widened(parent, below, |node| Some(self.reach_info(node)));
         wider.keys().copied().chain([parent]).for_each(|node| _ = self.record_mut(node));
         wider
     }
@@ -209,19 +216,19 @@ impl<T: Send + Sync + 'static> View<'_, T> {
         }
     }
 
-    /// A way down from a node to one below it; `None` if it is not below.
-    fn way(&self, from: Node, to: Node) -> Option<Vec<Node>> {
+    /// Returns a path down from `from` to `to`; `None` if `to` is not a descendant.
+    fn path_down(&self, from: Node, to: Node) -> Option<Vec<Node>> {
         let mut climbed = vec![(to, 0)];
         let mut walked = HashSet::from([to]);
         let mut next = 0;
         while let Some(&(node, _)) = climbed.get(next) {
             if node == from {
-                let mut way = vec![node];
+                let mut path = vec![node];
                 while next != 0 {
                     next = climbed[next].1;
-                    way.push(climbed[next].0);
+                    path.push(climbed[next].0);
                 }
-                return Some(way);
+                return Some(path);
             }
             let parents = self.parents(node).iter().filter(|&&parent| walked.insert(parent));
             climbed.extend(parents.map(|&parent| (parent, next)));
@@ -231,36 +238,36 @@ impl<T: Send + Sync + 'static> View<'_, T> {
     }
 }
 
-/// How a node stands among others.
-struct Standing {
+/// What widening needs to know of a node.
+struct ReachInfo {
     reach: Intervals,
     parents: SmallVec<[Node; 1]>,
-    /// Of intervals.
-    most: usize,
+    max_intervals: usize,
 }
 
-impl Standing {
+impl ReachInfo {
     fn new<T>(slab: &Slab<T>, record: &Record<T>) -> Self {
         let reach = record.reach.intervals(slab.granule);
-        Self { reach, parents: record.parents.clone(), most: slab.limits.intervals }
+        Self { reach, parents: record.parents.clone(), max_intervals: slab.limits.max_intervals }
     }
 }
 
-/// The new reaches of those nodes whose reach has to grow when something comes below this one: a node's reach always covers those
-/// of its children, with all that they cover without need. As far as nodes are to be seen.
+/// Returns the wider reaches of the nodes that must grow when a sub-tree with reach `below` is
+/// added under `parent`. A node's reach always covers the reaches of its children, including what
+/// those cover without need. Nodes for which `look` returns `None` are skipped.
 fn widened(
     parent: Node,
     below: &[Range<u32>],
-    mut look: impl FnMut(Node) -> Option<Standing>,
+    mut look: impl FnMut(Node) -> Option<ReachInfo>,
 ) -> HashMap<Node, Intervals> {
     let mut wider: HashMap<Node, Intervals> = HashMap::new();
     let mut open = vec![(parent, Intervals::from(below))];
     while let Some((node, below)) = open.pop() {
-        let Some(Standing { reach, parents, most }) = look(node) else { continue };
+        let Some(ReachInfo { reach, parents, max_intervals }) = look(node) else { continue };
         let reach = wider.get(&node).unwrap_or(&reach);
         if !covers(reach, &below) {
             let mut all: Vec<Range<u32>> = reach.iter().cloned().chain(below).collect();
-            joined(&mut all, most);
+            merge_intervals(&mut all, max_intervals);
             let reach = Intervals::from(all);
             open.extend(parents.into_iter().map(|above| (above, reach.clone())));
             wider.insert(node, reach);
@@ -270,34 +277,36 @@ fn widened(
 }
 
 impl<T: Send + Sync + 'static> Hierarchy<T> {
-    /// A claim to what a [link](View::link) touches: the parent and the child, and of those above the parent all, to see whether
-    /// there would be a cycle; to be written only those that do not reach where the child does.
+    /// Claims what a [link](View::link) touches. The parent and the child are written, and so are
+    /// the ancestors whose reach must grow. All other ancestors of the parent are read, to rule out
+    /// a cycle.
     pub fn linking(&self, parent: Node, child: Node) -> Claim<'_, Slab<T>> {
-        self.planned(move |look| look.link(parent, child))
+        self.planned(move |plan| plan.link(parent, child))
     }
 }
 
-impl<T: Send + Sync + 'static> Look<'_, '_, '_, T> {
+impl<T: Send + Sync + 'static> NodePlanView<'_, '_, '_, T> {
     /// Names what a [link](View::link) touches: see [`Hierarchy::linking`].
     pub fn link(&mut self, parent: Node, child: Node) {
         self.write_alone(child);
         self.write_alone(parent);
-        let Some(below) = self.find(child, Standing::new).1 else { return };
-        let wider = widened(parent, &below.reach, |node| self.find(node, Standing::new).1);
+        let Some(below) = self.find(child, ReachInfo::new).1 else { return };
+        let wider = widened(parent, &below.reach, |node| self.find(node, ReachInfo::new).1);
         wider.into_keys().for_each(|node| self.write_alone(node));
-        // All above, as the child must not be among them.
+        // All ancestors are read, as the child must not be among them.
         let mut open = vec![parent];
         let mut walked = HashSet::from([parent]);
         while let Some(node) = open.pop() {
-            let parents = self.see(node, |seen| seen.parents().to_vec()).unwrap_or_default();
+            let parents = self.peek(node, |node| node.parents().to_vec()).unwrap_or_default();
             open.extend(parents.into_iter().filter(|&parent| walked.insert(parent)));
         }
     }
 
-    /// Names what it takes to [remove](View::remove) a node, as far as it can be: the node with all below it, and its parent.
+    /// Names what [removing](View::remove) a node touches: its sub-tree and its parents, to be
+    /// written.
     pub fn remove(&mut self, node: Node) {
         self.write(node);
-        let parents = self.see(node, |seen| seen.parents().to_vec()).unwrap_or_default();
+        let parents = self.peek(node, |node| node.parents().to_vec()).unwrap_or_default();
         parents.into_iter().for_each(|parent| self.write_alone(parent));
     }
 }

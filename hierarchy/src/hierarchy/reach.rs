@@ -1,20 +1,20 @@
-//! Where a sub-tree lies.
+//! The reach of a node: where its sub-tree lies.
 
 use smallvec::{SmallVec, smallvec};
 use std::ops::Range;
 
-/// Intervals of granules in rising order, with a hole between any two.
+/// Disjoint intervals of granules, ascending, with a gap between any two.
 pub(super) type Intervals = SmallVec<[Range<u32>; 2]>;
 
-/// The granules in which a node and all below it lie, and perhaps others.
+/// The granules that a node and its descendants lie in, and possibly others.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Reach(Option<Box<Intervals>>);
 
 impl Reach {
-    /// No granule but the node's own.
+    /// Only the node's own granule.
     pub const OWN: Self = Self(None);
 
-    /// Of a node in that granule.
+    /// Creates the reach of a node that lies in granule `own`.
     pub fn new(own: u32, intervals: &[Range<u32>]) -> Self {
         match intervals {
             [only] if *only == (own..own + 1) => Self::OWN,
@@ -22,7 +22,7 @@ impl Reach {
         }
     }
 
-    /// The intervals, for a node in that granule.
+    /// The intervals, for a node that lies in granule `own`.
     pub fn intervals(&self, own: u32) -> Intervals {
         match &self.0 {
             Some(intervals) => (**intervals).clone(),
@@ -31,7 +31,7 @@ impl Reach {
     }
 }
 
-/// Whether all of the second are within the first.
+/// Returns true if `outer` covers all of `inner`.
 pub(super) fn covers(outer: &[Range<u32>], inner: &[Range<u32>]) -> bool {
     inner.iter().all(|inner| {
         let at = outer.partition_point(|outer| outer.end < inner.end);
@@ -39,10 +39,10 @@ pub(super) fn covers(outer: &[Range<u32>], inner: &[Range<u32>]) -> bool {
     })
 }
 
-/// At most that many intervals that cover all of these, with the largest holes left between them. (Splitting at the largest
-/// holes is the idea of NumLock: Kalikar, Nasre, "NumLock: Towards Optimal Multi-Granularity Locking in Hierarchies", ICPP
-/// 2018.)
-pub(super) fn joined(intervals: &mut Vec<Range<u32>>, most: usize) {
+/// Merges intervals until at most `max_intervals` are left, at the smallest gaps. (Splitting at the
+/// largest gaps is the idea of NumLock: Kalikar, Nasre, "NumLock: Towards Optimal Multi-Granularity
+/// Locking in Hierarchies", ICPP 2018.)
+pub(super) fn merge_intervals(intervals: &mut Vec<Range<u32>>, max_intervals: usize) {
     intervals.sort_unstable_by_key(|interval| interval.start);
     intervals.dedup_by(|next, last| {
         let meets = next.start <= last.end;
@@ -51,13 +51,13 @@ pub(super) fn joined(intervals: &mut Vec<Range<u32>>, most: usize) {
         }
         meets
     });
-    if intervals.len() <= most {
+    if intervals.len() <= max_intervals {
         return;
     }
-    let mut holes: Vec<(u32, usize)> =
+    let mut gaps: Vec<(u32, usize)> =
         (1..intervals.len()).map(|at| (intervals[at].start - intervals[at - 1].end, at)).collect();
-    holes.sort_unstable_by(|a, b| b.cmp(a));
-    let mut cuts: Vec<usize> = holes[..most - 1].iter().map(|hole| hole.1).collect();
+    gaps.sort_unstable_by(|a, b| b.cmp(a));
+    let mut cuts: Vec<usize> = gaps[..max_intervals - 1].iter().map(|gap| gap.1).collect();
     cuts.sort_unstable();
     cuts.push(intervals.len());
     let mut first = 0;
@@ -78,34 +78,36 @@ mod tests {
     }
 
     proptest! {
-        /// What is joined covers what it was made of, with as few other granules as so many intervals allow.
+        /// Merged intervals cover what they were made of, with as few other granules as possible.
         #[test]
-        fn intervals_are_joined_at_the_smallest_holes(parts in intervals(), most in 1usize..6) {
+        fn intervals_are_merged_at_the_smallest_gaps(parts in intervals(), max_intervals in 1usize..6) {
             let mut whole = parts.clone();
-            joined(&mut whole, most);
-            prop_assert!(whole.len() <= most && whole.windows(2).all(|two| two[0].end < two[1].start));
+            merge_intervals(&mut whole, max_intervals);
+            prop_assert!(whole.len() <= max_intervals);
+            prop_assert!(whole.windows(2).all(|two| two[0].end < two[1].start));
             prop_assert!(covers(&whole, &parts));
             let mut all = parts.clone();
-            joined(&mut all, usize::MAX);
+            merge_intervals(&mut all, usize::MAX);
             let used: u32 = all.iter().map(|part| part.len() as u32).sum();
-            let mut holes: Vec<u32> = all.windows(2).map(|two| two[1].start - two[0].end).collect();
-            holes.sort_unstable();
-            holes.truncate(all.len().saturating_sub(most));
-            prop_assert_eq!(whole.iter().map(|part| part.len() as u32).sum::<u32>(), used + holes.iter().sum::<u32>());
+            let mut gaps: Vec<u32> = all.windows(2).map(|two| two[1].start - two[0].end).collect();
+            gaps.sort_unstable();
+            gaps.truncate(all.len().saturating_sub(max_intervals));
+            let covered = whole.iter().map(|part| part.len() as u32).sum::<u32>();
+            prop_assert_eq!(covered, used + gaps.iter().sum::<u32>());
         }
 
         #[test]
-        fn what_is_covered_is_within(outer in intervals(), inner in intervals()) {
+        fn covers_agrees_with_membership(outer in intervals(), inner in intervals()) {
             let (mut outer, mut inner) = (outer, inner);
-            joined(&mut outer, 12);
-            joined(&mut inner, 12);
+            merge_intervals(&mut outer, 12);
+            merge_intervals(&mut inner, 12);
             let is_in = |at: u32| outer.iter().any(|interval| interval.contains(&at));
             prop_assert_eq!(covers(&outer, &inner), inner.iter().flat_map(Clone::clone).all(is_in));
         }
     }
 
     #[test]
-    fn most_nodes_reach_no_further_than_their_own_granule() {
+    fn a_single_granule_is_stored_without_intervals() {
         assert_eq!(Reach::new(3, std::slice::from_ref(&(3..4))), Reach::OWN);
         assert_eq!(Reach::OWN.intervals(7).into_iter().flatten().collect::<Vec<_>>(), [7]);
         let wide = Reach::new(3, &[3..5, 9..10]);

@@ -1,4 +1,4 @@
-//! A new layout, when granules have grown too full.
+//! Laying all nodes out anew, when granules have grown too full.
 
 use super::build::limits;
 use super::layout::Layout;
@@ -8,17 +8,18 @@ use crate::Shape;
 use xtasking::{Context, Handle, Held, Runtime};
 
 impl<T: Send + Sync + 'static> Hierarchy<T> {
-    /// Lays all nodes out anew, in depth-first order: granules are equally full then, and no node reaches farther than need be.
-    /// Nodes keep their numbers. It is a task that writes everything, and takes about a microsecond for a node.
+    /// Lays all nodes out anew, in depth-first order. Afterwards granules are equally full, and
+    /// every reach is minimal. Nodes keep their numbers. One task writes all granules; it takes
+    /// about a microsecond per node.
     ///
-    /// A hierarchy that grows does so by itself, when a granule has grown to many times the mean.
+    /// A growing hierarchy renumbers itself when a granule has grown to many times the mean size.
     pub fn renumber(&self, rt: &Runtime) -> Handle<()> {
         rt.task(()).claim(self.write_all()).submit_with(|(), held, _| renumber(held))
     }
 }
 
-/// Spawns a task that lays all nodes out anew, unless another one has done so when it runs.
-pub(super) fn ask<T: Send + Sync + 'static>(held: &Held<'_, Slab<T>>, cx: &mut Context) {
+/// Spawns a task that lays all nodes out anew, unless another task has done so by then.
+pub(super) fn request<T: Send + Sync + 'static>(held: &Held<'_, Slab<T>>, cx: &mut Context) {
     let all = held.write(0..held.count());
     cx.task(()).claim(all).spawn_with(|(), held, _| {
         if held.granules().any(|(granule, _)| held.get(granule).is_too_full()) {
@@ -40,12 +41,12 @@ fn renumber<T: Send + Sync + 'static>(held: Held<'_, Slab<T>>) {
             roots.push(node);
         }
     }
-    // Numbers that no node has are roots of this shape without anything below, which are left out again.
-    let shape = Shape::from_edges(bound as usize, &edges).expect("links make no cycles");
-    let intervals = view.held.get(0).limits.intervals;
-    let layout = Layout::of_roots(&shape, roots.into_iter(), count, granules, intervals);
+    // Unused numbers become roots without descendants in this shape; `from_roots` leaves them out.
+    let shape = Shape::from_edges(bound as usize, &edges).expect("a hierarchy has no cycles");
+    let max_intervals = view.held.get(0).limits.max_intervals;
+    let layout = Layout::from_roots(&shape, roots.into_iter(), count, granules, max_intervals);
     let mut records: Vec<Option<Record<T>>> = (0..bound).map(|_| None).collect();
-    let limits = limits(count, granules, intervals);
+    let limits = limits(count, granules, max_intervals);
     for granule in 0..granules {
         let slab = view.held.get_mut(granule);
         slab.limits = limits;

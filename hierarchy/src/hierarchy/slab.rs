@@ -1,10 +1,10 @@
-//! The records of a granule.
+//! The records of a granule, and the directory of all nodes.
 
 use super::reach::Reach;
 use crate::Node;
 use smallvec::SmallVec;
 use std::ops::Range;
-use xtasking::Directory;
+use xtasking::claims::Directory;
 
 /// All that belongs to a node.
 pub(super) struct Record<T> {
@@ -15,38 +15,40 @@ pub(super) struct Record<T> {
     pub reach: Reach,
 }
 
-/// A part of a hierarchy: the nodes that tasks claim together. (It is the data of a granule, and has nothing to be used by others
-/// than this crate.)
+/// The nodes of one granule, which tasks claim together. It is the data type of the granules; only
+/// this crate uses its contents.
 pub struct Slab<T> {
     pub(super) granule: u32,
     records: slab::Slab<Record<T>>,
-    /// Numbers of nodes to come.
+    /// Node numbers to be given to new nodes.
     free: Vec<u32>,
     pub(super) limits: Limits,
 }
 
-/// What all granules of a hierarchy have to know.
+/// Limits that apply to all granules of a hierarchy.
 #[derive(Clone, Copy)]
 pub(super) struct Limits {
-    /// Of intervals of a node's reach.
-    pub intervals: usize,
-    /// A granule with more nodes asks for a new layout.
-    pub nodes: usize,
+    /// Intervals of a node's reach.
+    pub max_intervals: usize,
+    /// Nodes of a granule before it requests a new layout.
+    pub max_nodes: usize,
 }
 
-/// Where a node lies. The directory has two words for a node: this one, 0 for nowhere, and how far its sub-tree reaches, 0 for
-/// several intervals, which only the record tells. Whoever has the node's granule to write it writes them; so who has it finds
-/// the truth there, and anybody else what was true a moment ago.
+/// Where a node lies. The directory has two words per node. The first is the location; 0 means that
+/// the node does not exist. The second is the node's reach if that is one interval; 0 means that
+/// only the record says. Both are written only by a task that writes the node's granule. Hence a
+/// task that has claimed the granule reads the current values, and any other task reads recent
+/// ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Location {
     pub granule: u32,
     pub slot: u32,
 }
 
-/// So many nodes come to a granule that is too full until it asks again.
-const AGAIN: usize = 1024;
-/// So many numbers are taken at once.
-const NUMBERS: u32 = 16;
+/// Insertions into a granule that is too full between two requests for a new layout.
+const RENUMBER_REQUEST_INTERVAL: usize = 1024;
+/// Node numbers that a granule takes from the directory at once.
+const NUMBERS_PER_BATCH: u32 = 16;
 
 impl Location {
     pub fn find(directory: &Directory, node: Node) -> Option<Self> {
@@ -54,18 +56,18 @@ impl Location {
         Some(Self { granule: (word >> 32) as u32, slot: word as u32 })
     }
 
-    /// The granules that the sub-tree of a node reaches, if that is one interval.
+    /// The granules that a node's sub-tree reaches, if they are one interval.
     pub fn reach(directory: &Directory, node: Node) -> Option<Range<u32>> {
         let word = directory.get(Self::word(node) + 1);
         (word != 0).then_some((word >> 32) as u32..word as u32)
     }
 
-    fn note(self, directory: &Directory, node: Node, reach: &Reach) {
+    fn publish(self, directory: &Directory, node: Node, reach: &Reach) {
         directory.set(Self::word(node), (u64::from(self.granule) << 32 | u64::from(self.slot)) + 1);
-        self.note_reach(directory, node, reach);
+        self.publish_reach(directory, node, reach);
     }
 
-    fn note_reach(self, directory: &Directory, node: Node, reach: &Reach) {
+    fn publish_reach(self, directory: &Directory, node: Node, reach: &Reach) {
         let word = match &reach.intervals(self.granule)[..] {
             [only] => u64::from(only.start) << 32 | u64::from(only.end),
             _ => 0,
@@ -73,7 +75,7 @@ impl Location {
         directory.set(Self::word(node) + 1, word);
     }
 
-    fn forget(directory: &Directory, node: Node) {
+    fn clear(directory: &Directory, node: Node) {
         directory.set(Self::word(node), 0);
     }
 
@@ -81,7 +83,8 @@ impl Location {
         2 * node.0
     }
 
-    /// Room for so many nodes more; the number of the first. `None` if there would be 2³¹ or more.
+    /// Adds room for `nodes` more nodes and returns the number of the first. Returns `None` if
+    /// there would be 2³¹ or more.
     pub fn extend(directory: &Directory, nodes: u32) -> Option<u32> {
         Some(directory.extend(nodes.checked_mul(2)?)? / 2)
     }
@@ -92,65 +95,67 @@ impl<T> Slab<T> {
         Self { granule, records: slab::Slab::new(), free: Vec::new(), limits }
     }
 
-    /// Whether it has more nodes than it should.
+    /// Returns true if the granule has more nodes than it should.
     pub(super) fn is_too_full(&self) -> bool {
-        self.len() > self.limits.nodes
+        self.len() > self.limits.max_nodes
     }
 
-    /// Whether somebody should lay all nodes out anew: told once in a while.
-    pub(super) fn asks_for_room(&self) -> bool {
-        self.len() > self.limits.nodes && (self.len() - self.limits.nodes) % AGAIN == 1
+    /// Returns true if the caller should request a new layout: once in
+    /// [`RENUMBER_REQUEST_INTERVAL`] insertions.
+    pub(super) fn should_request_renumber(&self) -> bool {
+        self.len() > self.limits.max_nodes
+            && (self.len() - self.limits.max_nodes) % RENUMBER_REQUEST_INTERVAL == 1
     }
 
     pub(super) fn len(&self) -> usize {
         self.records.len()
     }
 
-    /// The record of a node, if it is there.
+    /// The record of a node, if it lies here.
     pub(super) fn get(&self, node: Node, slot: u32) -> Option<&Record<T>> {
         self.records.get(slot as usize).filter(|record| record.node == node)
     }
 
-    /// The same, to change it.
+    /// The record of a node, to change it.
     pub(super) fn get_mut(&mut self, node: Node, slot: u32) -> Option<&mut Record<T>> {
         self.records.get_mut(slot as usize).filter(|record| record.node == node)
     }
 
-    /// Puts a record here, and notes where.
+    /// Adds a record and publishes its location.
     pub(super) fn put(&mut self, directory: &Directory, record: Record<T>) {
         let node = record.node;
         let slot = self.records.vacant_key() as u32;
-        Location { granule: self.granule, slot }.note(directory, node, &record.reach);
+        Location { granule: self.granule, slot }.publish(directory, node, &record.reach);
         self.records.insert(record);
     }
 
-    /// Has the sub-tree of a node that is here reach farther.
+    /// Widens the reach of a node that lies here.
     pub(super) fn widen(&mut self, directory: &Directory, node: Node, slot: u32, intervals: &[Range<u32>]) {
         let reach = Reach::new(self.granule, intervals);
-        Location { granule: self.granule, slot }.note_reach(directory, node, &reach);
+        Location { granule: self.granule, slot }.publish_reach(directory, node, &reach);
         if let Some(record) = self.get_mut(node, slot) {
             record.reach = reach;
         }
     }
 
-    /// Takes a record out, if it is there; its number can be given out again.
+    /// Removes a record, if it lies here; its number becomes free.
     pub(super) fn take(&mut self, directory: &Directory, node: Node, slot: u32) -> Option<Record<T>> {
         self.get(node, slot)?;
-        Location::forget(directory, node);
+        Location::clear(directory, node);
         self.free.push(node.0);
         Some(self.records.remove(slot as usize))
     }
 
-    /// Takes all records out; their numbers stay theirs.
+    /// Removes all records. Their numbers stay in use.
     pub(super) fn take_all(&mut self) -> Vec<Record<T>> {
         self.records.drain().collect()
     }
 
-    /// A number for a new node; `None` if there is none left.
-    pub(super) fn number(&mut self, directory: &Directory) -> Option<Node> {
+    /// Allocates a number for a new node; `None` if there is none left.
+    pub(super) fn allocate_number(&mut self, directory: &Directory) -> Option<Node> {
         if self.free.is_empty() {
-            let first = Location::extend(directory, NUMBERS)?;
-            self.free.extend((first..first + NUMBERS).rev());
+            let first = Location::extend(directory, NUMBERS_PER_BATCH)?;
+            self.free.extend((first..first + NUMBERS_PER_BATCH).rev());
         }
         self.free.pop().map(Node)
     }

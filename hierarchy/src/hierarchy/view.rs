@@ -1,4 +1,4 @@
-//! What a task sees of a hierarchy.
+//! What a task accesses of a hierarchy while it runs.
 
 use super::slab::{Location, Record, Slab};
 use crate::Node;
@@ -7,21 +7,22 @@ use std::collections::HashSet;
 use std::ops::{Index, IndexMut};
 use xtasking::Held;
 
-/// The nodes that a task has claimed, as long as it runs.
+/// The nodes that a task has claimed, for as long as the task runs.
 ///
-/// It reaches all nodes whose granules the task has. Which nodes these are besides those that it has named depends on how the
-/// hierarchy is laid out; to count on that is a mistake. What asks for the data of a node panics if the task does not have it.
+/// It gives access to all nodes in the granules that the task holds. Which nodes these are, besides
+/// the named ones, depends on the layout: do not rely on it. Methods that need the data of a node
+/// panic if the task has not claimed the node.
 pub struct View<'h, T: Send + Sync + 'static> {
     pub(super) held: Held<'h, Slab<T>>,
 }
 
 impl<'h, T: Send + Sync + 'static> View<'h, T> {
-    /// Of what a task has.
+    /// Creates a view of what a task holds.
     pub fn new(held: Held<'h, Slab<T>>) -> Self {
         Self { held }
     }
 
-    /// The data of a node, if there is such a node and the task has it.
+    /// The data of a node, if the node exists and the task holds it.
     pub fn find(&self, node: Node) -> Option<&T> {
         let Location { granule, slot } = Location::find(self.held.directory(), node)?;
         if !self.held.has(granule) {
@@ -30,8 +31,9 @@ impl<'h, T: Send + Sync + 'static> View<'h, T> {
         self.held.get(granule).get(node, slot).map(|record| &record.value)
     }
 
-    /// Whether the data of a node may be half-written, as a task has panicked that wrote these or others of the same granule. A
-    /// task comes to see that which has claimed it [even so](xtasking::Claim::even_poisoned).
+    /// Returns true if the data of a node may be half-written, because a task panicked that wrote
+    /// this node or another one of its granule. Only a task that has claimed it [even if
+    /// poisoned](xtasking::Claim::even_poisoned) gets to see that.
     #[track_caller]
     pub fn is_poisoned(&self, node: Node) -> bool {
         self.held.is_poisoned(self.locate(node).granule)
@@ -49,25 +51,26 @@ impl<'h, T: Send + Sync + 'static> View<'h, T> {
         &self.record(node).parents
     }
 
-    /// The node and all below it, each once: a node before its children, those in their order unless some have several parents.
+    /// Iterates over the node and its descendants, each once, a node before its children. Children
+    /// come in their order unless some nodes have several parents.
     #[track_caller]
-    pub fn below(&self, node: Node) -> Below<'_, 'h, T> {
-        Below { view: self, walk: Walk::from(node) }
+    pub fn subtree(&self, node: Node) -> ViewSubtree<'_, 'h, T> {
+        ViewSubtree { view: self, walk: Walk::from(node) }
     }
 
-    /// Calls `each` with the data of the node and of all below it, each once.
+    /// Calls `each` with the data of the node and of each descendant, each once.
     #[track_caller]
-    pub fn for_each_below(&mut self, node: Node, mut each: impl FnMut(&mut T)) {
+    pub fn for_each_in_subtree(&mut self, node: Node, mut each: impl FnMut(&mut T)) {
         let mut walk = Walk::from(node);
         while let Some(node) = walk.pop() {
             let record = self.record_mut(node);
-            if walk.go_on(record) {
+            if walk.enter(record) {
                 each(&mut record.value);
             }
         }
     }
 
-    /// All nodes of the granules that the task has, with their data.
+    /// All nodes of the granules that the task holds, with their data.
     pub fn all(&self) -> impl Iterator<Item = (Node, &T)> {
         let granules = self.held.granules();
         granules.flat_map(|(granule, _)| self.held.get(granule).nodes()).map(|at| (at.node, &at.value))
@@ -77,7 +80,7 @@ impl<'h, T: Send + Sync + 'static> View<'h, T> {
     pub(super) fn locate(&self, node: Node) -> Location {
         match Location::find(self.held.directory(), node) {
             Some(location) => location,
-            None => panic!("there is no node {node}"),
+            None => panic!("node {node} does not exist"),
         }
     }
 
@@ -86,7 +89,7 @@ impl<'h, T: Send + Sync + 'static> View<'h, T> {
         let Location { granule, slot } = self.locate(node);
         match self.held.get(granule).get(node, slot) {
             Some(record) => record,
-            None => panic!("there is no node {node}"),
+            None => panic!("node {node} does not exist"),
         }
     }
 
@@ -95,7 +98,7 @@ impl<'h, T: Send + Sync + 'static> View<'h, T> {
         let Location { granule, slot } = self.locate(node);
         match self.held.get_mut(granule).get_mut(node, slot) {
             Some(record) => record,
-            None => panic!("there is no node {node}"),
+            None => panic!("node {node} does not exist"),
         }
     }
 }
@@ -116,11 +119,11 @@ impl<T: Send + Sync + 'static> IndexMut<Node> for View<'_, T> {
     }
 }
 
-/// A walk to all nodes below one.
+/// A walk through a sub-tree.
 pub(super) struct Walk {
-    /// Most sub-trees are small, so that this needs no memory of its own.
+    /// Most sub-trees are small, so that this allocates nothing.
     open: SmallVec<[Node; 32]>,
-    /// Nodes with several parents that it has met.
+    /// Nodes with several parents that were visited.
     shared: HashSet<Node>,
 }
 
@@ -133,8 +136,8 @@ impl Walk {
         self.open.pop()
     }
 
-    /// Goes on below this one, unless it was met before. Returns whether it was not.
-    pub fn go_on<T>(&mut self, record: &Record<T>) -> bool {
+    /// Continues below this node unless it was visited before. Returns true if it was not.
+    pub fn enter<T>(&mut self, record: &Record<T>) -> bool {
         let is_new = record.parents.len() < 2 || self.shared.insert(record.node);
         if is_new {
             let before = self.open.len();
@@ -145,19 +148,19 @@ impl Walk {
     }
 }
 
-/// The nodes below one: see [`View::below`].
-pub struct Below<'v, 'h, T: Send + Sync + 'static> {
+/// An iterator over a node and its descendants: see [`View::subtree`].
+pub struct ViewSubtree<'v, 'h, T: Send + Sync + 'static> {
     view: &'v View<'h, T>,
     walk: Walk,
 }
 
-impl<T: Send + Sync + 'static> Iterator for Below<'_, '_, T> {
+impl<T: Send + Sync + 'static> Iterator for ViewSubtree<'_, '_, T> {
     type Item = Node;
 
     fn next(&mut self) -> Option<Node> {
         loop {
             let node = self.walk.pop()?;
-            if self.walk.go_on(self.view.record(node)) {
+            if self.walk.enter(self.view.record(node)) {
                 return Some(node);
             }
         }

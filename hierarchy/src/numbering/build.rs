@@ -1,49 +1,50 @@
 //! The first numbering of a shape.
 
 use super::{Hull, Numbering};
-use crate::line::Line;
+use crate::leaf_list::LeafList;
 use crate::node::NONE;
 use crate::{Node, Shape};
 
-/// A hull while places are numbered in their order.
+/// A hull while leaves are counted: the numbers of its first and last leaf.
 #[derive(Clone, Copy)]
-struct Reach {
+struct LeafSpan {
     first: u32,
     last: u32,
 }
 
 impl Numbering {
-    /// Gives labels to the leaves in depth-first order, evenly spread, and divides them into that many granules, each with
-    /// as many leaves as any other, or one more or less.
+    /// Numbers a shape. Leaves get evenly spaced labels in depth-first order, and are divided into
+    /// granules whose sizes differ by at most one leaf.
     ///
     /// # Panics
-    /// If there are to be no granules.
+    /// Panics if `granules` is 0.
     pub fn new(shape: Shape, granules: u32) -> Self {
-        assert!(granules > 0, "a leaf is of some granule");
-        let mut reaches = vec![Reach { first: NONE, last: 0 }; shape.bound()];
+        assert!(granules > 0, "`granules` must be at least 1");
+        let mut spans = vec![LeafSpan { first: NONE, last: 0 }; shape.bound()];
         let mut leaves = Vec::new();
-        // The edges on the way to where the walk is, and the next one.
-        let mut above = Vec::new();
+        // The edges on the path to the current node, and the next edge.
+        let mut path = Vec::new();
         let mut next = shape.first_edge(None);
         loop {
-            // The next edge whose child is done, with all below it.
+            // The next edge whose child is done, with all its descendants.
             let edge = match shape.edge(next) {
-                None => match above.pop() {
+                None => match path.pop() {
                     Some(edge) => edge,
                     None => break,
                 },
                 Some(edge) => {
                     let node = edge.child();
                     let first = shape.first_edge(Some(node));
-                    let reach = &mut reaches[node.index()];
-                    if first == NONE && reach.first == NONE {
-                        let place = leaves.len() as u32;
-                        *reach = Reach { first: place, last: place };
+                    let span = &mut spans[node.index()];
+                    if first == NONE && span.first == NONE {
+                        let number = leaves.len() as u32;
+                        *span = LeafSpan { first: number, last: number };
                         leaves.push(node);
                     }
-                    // A node that has a hull is not on the way here, as there is no cycle: so it is done.
-                    if reach.first == NONE {
-                        above.push(*edge);
+                    // A node that has a hull is done: it is not on the current path, as there are
+                    // no cycles.
+                    if span.first == NONE {
+                        path.push(*edge);
                         next = first;
                         continue;
                     }
@@ -51,24 +52,24 @@ impl Numbering {
                 }
             };
             if let Some(parent) = edge.parent() {
-                let below = reaches[edge.child().index()];
-                let reach = &mut reaches[parent.index()];
-                *reach = Reach { first: reach.first.min(below.first), last: reach.last.max(below.last) };
+                let below = spans[edge.child().index()];
+                let span = &mut spans[parent.index()];
+                *span = LeafSpan { first: span.first.min(below.first), last: span.last.max(below.last) };
             }
             next = edge.next();
         }
         let mut numbering = Self {
-            line: Line::new(&leaves, granules),
-            hulls: Vec::with_capacity(reaches.len()),
+            leaves: LeafList::new(&leaves, granules),
+            hulls: Vec::with_capacity(spans.len()),
             granules,
             shape,
         };
-        for (node, reach) in (0..).map(Node).zip(reaches) {
-            let hull = Hull { first: Line::nth(reach.first), last: Line::nth(reach.last) };
+        for (node, span) in (0..).map(Node).zip(spans) {
+            let hull = Hull { first: LeafList::nth(span.first), last: LeafList::nth(span.last) };
             numbering.hulls.push(hull);
             if numbering.shape.contains(node) {
-                numbering.line.hold(hull.first);
-                numbering.line.hold(hull.last);
+                numbering.leaves.hold(hull.first);
+                numbering.leaves.hold(hull.last);
             }
         }
         numbering
@@ -102,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_and_a_deep_path_can_be_numbered() {
+    fn an_empty_shape_and_a_deep_path_can_be_numbered() {
         assert_eq!(Numbering::new(Shape::default(), 8).leaf_count(), 0);
         let numbering = Numbering::new(generate::path(1_000_000), 8);
         assert!(numbering.leaves().eq([Node(999_999)]));

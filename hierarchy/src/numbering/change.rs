@@ -1,33 +1,33 @@
-//! Nodes and links that come and go.
+//! Changes of a numbered shape: inserting, removing, linking and unlinking nodes.
 //!
-//! Each change is planned first, which changes nothing and says what would be widened, and then made.
+//! Each change has two steps: the first plans it and changes nothing, the second carries it out.
 
-use super::seat::Seat;
+use super::placement::Placement;
 use super::{Hull, Numbering};
-use crate::{Node, Refused};
+use crate::{Node, ShapeError};
 
-/// A change of a hierarchy, to be [foreseen](Numbering::foresee).
+/// A change of a numbered shape, to be [previewed](Numbering::preview).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// [`Numbering::insert`]
+    /// See [`Numbering::insert`].
     Insert {
-        /// Of the new leaf; `None` for a new root.
+        /// The parent of the new leaf; `None` for a new root.
         parent: Option<Node>,
-        /// The child of `parent`, or the root, before which it comes; `None` if it comes last.
+        /// The sibling that the leaf is inserted before; `None` to insert it last.
         before: Option<Node>,
     },
-    /// [`Numbering::remove`]
+    /// See [`Numbering::remove`].
     Remove(Node),
-    /// [`Numbering::link`]
+    /// See [`Numbering::link`].
     Link {
         /// The parent.
         parent: Node,
-        /// Its child to be.
+        /// The node that is linked under it.
         child: Node,
-        /// The child of `parent` before which it comes; `None` if it comes last.
+        /// The child of `parent` that the link is inserted before; `None` to insert it last.
         before: Option<Node>,
     },
-    /// [`Numbering::unlink`]
+    /// See [`Numbering::unlink`].
     Unlink {
         /// The parent.
         parent: Node,
@@ -36,146 +36,171 @@ pub enum Change {
     },
 }
 
-/// The nodes for which a change reaches out: what they stood for before does not cover what they stand for now. All other
-/// nodes' hulls have stayed as they were, or have become narrower. (A node that has just come is not among them.)
+/// The nodes whose numbers a change widens: the old interval does not cover the new one. The
+/// intervals of all other nodes stay or become narrower. (A node that was just inserted is not
+/// among them.)
 ///
-/// The parent comes first, and each other node after one of its children: in a tree, the last one is above all others.
+/// The parent comes first, and each other node after one of its children. In a tree, the last one
+/// is the topmost.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Widened {
-    /// Those whose hulls have been widened or, where a node became a leaf or was one, moved.
+pub struct WidenedNodes {
+    /// Nodes whose hull was widened, or relabelled because the node became a leaf or stopped being
+    /// one.
     pub hulls: Vec<Node>,
-    /// Those of them whose intervals of granules have been. Only links do that.
+    /// Those whose interval of granules was widened as well. Only links do that.
     pub granules: Vec<Node>,
 }
 
-/// What a change has done to other nodes' numbers.
+/// What a change has done to the numbers of other nodes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Outcome {
-    /// The nodes for which it has reached out.
-    pub widened: Widened,
-    /// How many leaves have another label now, as gaps have ended. (Their order is the same, and so are their granules.)
-    pub moved: usize,
+pub struct ChangeOutcome {
+    /// Nodes whose numbers were widened.
+    pub widened: WidenedNodes,
+    /// Number of leaves whose label has changed because a gap ran out. (Their order and granules
+    /// stay.)
+    pub relabelled: usize,
 }
 
-/// A node that becomes a leaf, as its last child goes.
-struct Settling {
+/// A node that becomes a leaf because its last child is removed.
+struct BecomingLeaf {
     node: Node,
-    seat: Seat,
-    widened: Widened,
+    placement: Placement,
+    widened: WidenedNodes,
 }
 
 impl Numbering {
-    /// A new leaf under a parent, or a new root: before that child or root, or as the last one.
+    /// Inserts a leaf under a parent, or a root, before the given sibling or as the last one.
     ///
-    /// A parent that has been a leaf hands its label on to it. Otherwise its label is next to one that its parent covers.
+    /// If the parent was a leaf, the new leaf takes its label over. Otherwise the new label is next
+    /// to one that the parent's hull covers.
     ///
     /// # Errors
-    /// There is no such parent, `before` is no child of it, or there is no room for one more node.
-    pub fn insert(&mut self, parent: Option<Node>, before: Option<Node>) -> Result<(Node, Outcome), Refused> {
-        let (seat, edge, widened) = self.plan_insert(parent, before)?;
+    /// [`ShapeError::NoSuchNode`] or [`ShapeError::NotAChild`] if the parent does not exist or
+    /// `before` is not its child, [`ShapeError::TooMany`] if there is no room for one more node.
+    pub fn insert(
+        &mut self,
+        parent: Option<Node>,
+        before: Option<Node>,
+    ) -> Result<(Node, ChangeOutcome), ShapeError> {
+        let (placement, edge, widened) = self.plan_insert(parent, before)?;
         let node = self.shape.add();
         self.shape.connect(parent, node, edge);
-        let (place, moved) = self.seat(node, seat, &widened);
-        self.line.hold(place);
-        self.line.hold(place);
-        let hull = Hull { first: place, last: place };
+        let (position, relabelled) = self.place_leaf(node, placement, &widened);
+        self.leaves.hold(position);
+        self.leaves.hold(position);
+        let hull = Hull { first: position, last: position };
         match self.hulls.get_mut(node.index()) {
             Some(old) => *old = hull,
             None => self.hulls.push(hull),
         }
-        Ok((node, Outcome { widened, moved }))
+        Ok((node, ChangeOutcome { widened, relabelled }))
     }
 
-    /// Removes a node and all its descendants, which are given out, each before its children. What was above keeps its hull,
-    /// wide as it is, until it is [tightened](Self::tighten); a parent that has no other child becomes a leaf.
+    /// Removes a node and all its descendants, and returns them, each before its children. The
+    /// hulls above stay as wide as they are until they are [tightened](Self::tighten). A parent
+    /// without other children becomes a leaf.
     ///
     /// # Errors
-    /// There is no such node, it has several parents ([unlink](Self::unlink) them before), or one of its descendants has a
-    /// parent elsewhere.
-    pub fn remove(&mut self, node: Node) -> Result<(Vec<Node>, Outcome), Refused> {
-        let (nodes, settling) = self.plan_remove(node)?;
+    /// [`ShapeError::NoSuchNode`] if the node does not exist, [`ShapeError::Shared`] if it has
+    /// several parents ([unlink](Self::unlink) them first) or a descendant has a parent outside of
+    /// the sub-tree.
+    pub fn remove(&mut self, node: Node) -> Result<(Vec<Node>, ChangeOutcome), ShapeError> {
+        let (nodes, becoming_leaf) = self.plan_remove(node)?;
         let parent = self.shape.parents(node).next();
         let edge = self.shape.between(parent, node)?;
         for &node in &nodes {
             let Hull { first, last } = self.hulls[node.index()];
             if self.shape.is_leaf(node) {
-                self.line.vacate(first);
+                self.leaves.vacate(first);
             }
-            self.line.release(first);
-            self.line.release(last);
+            self.leaves.release(first);
+            self.leaves.release(last);
         }
         self.shape.disconnect(edge);
         self.shape.forget(&nodes);
-        Ok((nodes, self.settle(settling)))
+        Ok((nodes, self.make_leaf(becoming_leaf)))
     }
 
-    /// Links a node that is there under one more parent: before that child, or as the last one. A root is no root after that.
+    /// Links an existing node under one more parent, before the given child or as the last one. A
+    /// root stops being a root.
     ///
     /// # Errors
-    /// There is no such node, the child is under that parent already, `before` is no child of it, there would be a cycle, or
-    /// there is no room for one more edge.
-    pub fn link(&mut self, parent: Node, child: Node, before: Option<Node>) -> Result<Outcome, Refused> {
+    /// [`ShapeError::NoSuchNode`] if a node does not exist, [`ShapeError::AlreadyChild`] if the
+    /// child is under that parent already, [`ShapeError::NotAChild`] if `before` is not a child of
+    /// it, [`ShapeError::Cycle`] if the link would close a cycle, [`ShapeError::TooMany`] if there
+    /// is no room for one more edge.
+    pub fn link(
+        &mut self,
+        parent: Node,
+        child: Node,
+        before: Option<Node>,
+    ) -> Result<ChangeOutcome, ShapeError> {
         let (edge, widened) = self.plan_link(parent, child, before)?;
-        let below = self.places(child);
+        let below = self.positions(child);
         if self.shape.is_leaf(parent) {
-            // Its own label goes: it stands for what is below it from now on.
-            self.line.vacate(self.places(parent).first);
+            // The parent's own label is freed: the parent now stands for its descendants.
+            self.leaves.vacate(self.positions(parent).first);
             self.set_hull(parent, below);
         }
         for &node in &widened.hulls {
-            self.set_hull(node, self.join(self.places(node), below));
+            self.set_hull(node, self.join(self.positions(node), below));
         }
         self.shape.connect(Some(parent), child, edge);
         if let Ok(root) = self.shape.between(None, child) {
             self.shape.disconnect(root);
         }
-        Ok(Outcome { widened, moved: 0 })
+        Ok(ChangeOutcome { widened, relabelled: 0 })
     }
 
-    /// Takes a node from under one of its parents. This one keeps its hull, wide as it is, until it is
-    /// [tightened](Self::tighten); if it has no other child, it becomes a leaf.
+    /// Unlinks a node from one of its parents. The parent's hull stays as wide as it is until it is
+    /// [tightened](Self::tighten). A parent without other children becomes a leaf.
     ///
     /// # Errors
-    /// There is no such node, it is no child of that parent, or it has no other one.
-    pub fn unlink(&mut self, parent: Node, child: Node) -> Result<Outcome, Refused> {
-        let (edge, settling) = self.plan_unlink(parent, child)?;
+    /// [`ShapeError::NoSuchNode`] if a node does not exist, [`ShapeError::NotAChild`] if the node
+    /// is not a child of that parent, [`ShapeError::OnlyParent`] if it has no other parent.
+    pub fn unlink(&mut self, parent: Node, child: Node) -> Result<ChangeOutcome, ShapeError> {
+        let (edge, becoming_leaf) = self.plan_unlink(parent, child)?;
         self.shape.disconnect(edge);
-        Ok(self.settle(settling))
+        Ok(self.make_leaf(becoming_leaf))
     }
 
-    /// For which nodes a change would reach out, were it made now. Nothing is changed.
+    /// Returns the nodes whose numbers a change would widen if it were made now. Nothing is
+    /// changed.
     ///
     /// # Errors
-    /// As for the change.
-    pub fn foresee(&self, change: Change) -> Result<Widened, Refused> {
-        let of = |settling: Option<Settling>| settling.map(|settling| settling.widened).unwrap_or_default();
+    /// The same as those of the change.
+    pub fn preview(&self, change: Change) -> Result<WidenedNodes, ShapeError> {
+        let widened = |becoming_leaf: Option<BecomingLeaf>| {
+            becoming_leaf.map(|becoming_leaf| becoming_leaf.widened).unwrap_or_default()
+        };
         match change {
             Change::Insert { parent, before } => Ok(self.plan_insert(parent, before)?.2),
-            Change::Remove(node) => Ok(of(self.plan_remove(node)?.1)),
+            Change::Remove(node) => Ok(widened(self.plan_remove(node)?.1)),
             Change::Link { parent, child, before } => Ok(self.plan_link(parent, child, before)?.1),
-            Change::Unlink { parent, child } => Ok(of(self.plan_unlink(parent, child)?.1)),
+            Change::Unlink { parent, child } => Ok(widened(self.plan_unlink(parent, child)?.1)),
         }
     }
 
-    /// Where the new leaf comes, the edge that it comes before, and what is widened.
+    /// Plans an insertion: the placement of the new leaf, the edge to insert before, and what is
+    /// widened.
     fn plan_insert(
         &self,
         parent: Option<Node>,
         before: Option<Node>,
-    ) -> Result<(Seat, Option<u32>, Widened), Refused> {
+    ) -> Result<(Placement, Option<u32>, WidenedNodes), ShapeError> {
         parent.map_or(Ok(()), |parent| self.shape.check(parent))?;
         let edge = before.map(|before| self.shape.between(parent, before)).transpose()?;
         self.shape.room()?;
-        let seat = self.seat_of_new(parent, edge);
-        let widened = parent.map(|parent| self.widened_by(seat, parent)).unwrap_or_default();
-        Ok((seat, edge, widened))
+        let placement = self.placement_of_new(parent, edge);
+        let widened = parent.map(|parent| self.widened_by(placement, parent)).unwrap_or_default();
+        Ok((placement, edge, widened))
     }
 
-    /// All nodes that go, and what becomes of the parent.
-    fn plan_remove(&self, node: Node) -> Result<(Vec<Node>, Option<Settling>), Refused> {
+    /// Plans a removal: all nodes to be removed, and the parent if it becomes a leaf.
+    fn plan_remove(&self, node: Node) -> Result<(Vec<Node>, Option<BecomingLeaf>), ShapeError> {
         self.shape.check(node)?;
         if let Some(parent) = self.shape.parents(node).nth(1) {
-            return Err(Refused::Shared { node, parent });
+            return Err(ShapeError::Shared { node, parent });
         }
         let nodes: Vec<Node> = self.shape.subtree(node).collect();
         let mut sorted = Vec::new();
@@ -186,62 +211,62 @@ impl Numbering {
             }
             let outside = |parent: &Node| sorted.binary_search(parent).is_err();
             if let Some(parent) = self.shape.parents(node).find(outside) {
-                return Err(Refused::Shared { node, parent });
+                return Err(ShapeError::Shared { node, parent });
             }
         }
         let childless = self.shape.parents(node).next().filter(|&parent| self.shape.is_only(parent));
-        let settling = childless.map(|parent| self.settling(parent, |leaf| nodes.contains(&leaf)));
-        Ok((nodes, settling))
+        let becoming_leaf = childless.map(|parent| self.plan_leaf(parent, |leaf| nodes.contains(&leaf)));
+        Ok((nodes, becoming_leaf))
     }
 
-    /// The edge that the new one comes before, and what is widened.
+    /// Plans a link: the edge to insert before, and what is widened.
     fn plan_link(
         &self,
         parent: Node,
         child: Node,
         before: Option<Node>,
-    ) -> Result<(Option<u32>, Widened), Refused> {
+    ) -> Result<(Option<u32>, WidenedNodes), ShapeError> {
         self.shape.check(parent)?;
         self.shape.check(child)?;
         let edge = before.map(|before| self.shape.between(Some(parent), before)).transpose()?;
         if self.shape.between(Some(parent), child).is_ok() {
-            return Err(Refused::Twice { parent, child });
+            return Err(ShapeError::AlreadyChild { parent, child });
         }
-        // What is below the child has hulls that its hull covers.
-        if let Some(cycle) = self.shape.way(child, parent, |above| self.covers(child, above)) {
-            return Err(Refused::Cycle(cycle));
+        // The child's hull covers the hulls of its descendants, so that all others can be skipped.
+        if let Some(cycle) = self.shape.path_down(child, parent, |above| self.covers(child, above)) {
+            return Err(ShapeError::Cycle(cycle));
         }
         self.shape.room()?;
-        // A parent that is a leaf is among them: below the child there is another leaf.
+        // This includes a parent that is a leaf, as the child's hull is not within its own.
         let reaches = self.shape.climb(parent, |above| !self.covers(above, child));
         let hulls: Vec<Node> = reaches.into_iter().map(|step| step.0).collect();
         let below = self.granules(child);
         let granules = hulls.iter().copied().filter(|&node| !self.granules(node).covers(below)).collect();
-        Ok((edge, Widened { hulls, granules }))
+        Ok((edge, WidenedNodes { hulls, granules }))
     }
 
-    /// The edge that goes, and what becomes of the parent.
-    fn plan_unlink(&self, parent: Node, child: Node) -> Result<(u32, Option<Settling>), Refused> {
+    /// Plans the removal of a link: its edge, and the parent if it becomes a leaf.
+    fn plan_unlink(&self, parent: Node, child: Node) -> Result<(u32, Option<BecomingLeaf>), ShapeError> {
         self.shape.check(parent)?;
         let edge = self.shape.between(Some(parent), child)?;
         if !self.shape.is_shared(child) {
-            return Err(Refused::OnlyParent { parent, child });
+            return Err(ShapeError::OnlyParent { parent, child });
         }
-        let settling = self.shape.is_only(parent).then(|| self.settling(parent, |_| false));
-        Ok((edge, settling))
+        let becoming_leaf = self.shape.is_only(parent).then(|| self.plan_leaf(parent, |_| false));
+        Ok((edge, becoming_leaf))
     }
 
-    fn settling(&self, node: Node, gone: impl Fn(Node) -> bool) -> Settling {
-        let seat = self.seat_of_childless(node, gone);
-        Settling { node, seat, widened: self.widened_by(seat, node) }
+    fn plan_leaf(&self, node: Node, gone: impl Fn(Node) -> bool) -> BecomingLeaf {
+        let placement = self.placement_of_childless(node, gone);
+        BecomingLeaf { node, placement, widened: self.widened_by(placement, node) }
     }
 
-    fn settle(&mut self, settling: Option<Settling>) -> Outcome {
-        let Some(Settling { node, seat, widened }) = settling else {
-            return Outcome::default();
+    fn make_leaf(&mut self, becoming_leaf: Option<BecomingLeaf>) -> ChangeOutcome {
+        let Some(BecomingLeaf { node, placement, widened }) = becoming_leaf else {
+            return ChangeOutcome::default();
         };
-        let (place, moved) = self.seat(node, seat, &widened);
-        self.set_hull(node, Hull { first: place, last: place });
-        Outcome { widened, moved }
+        let (position, relabelled) = self.place_leaf(node, placement, &widened);
+        self.set_hull(node, Hull { first: position, last: position });
+        ChangeOutcome { widened, relabelled }
     }
 }

@@ -5,18 +5,20 @@ use crate::{Interval, Node};
 use std::collections::HashSet;
 
 impl Numbering {
-    /// At most that many disjoint intervals, in rising order, that cover the granules of all leaves below the nodes, with the
-    /// largest holes left between them. (Splitting at the largest holes is the idea of NumLock: Kalikar, Nasre, "NumLock:
-    /// Towards Optimal Multi-Granularity Locking in Hierarchies", ICPP 2018.)
+    /// Returns at most `max_intervals` disjoint, ascending intervals that cover the granules of all
+    /// leaves below the nodes, with the largest gaps left between them. (Splitting at the largest
+    /// gaps is the idea of NumLock: Kalikar, Nasre, "NumLock: Towards Optimal Multi-Granularity
+    /// Locking in Hierarchies", ICPP 2018.)
     ///
-    /// Where the [interval](Self::granules) of one of the nodes is one granule there is nothing to be looked for below it;
-    /// otherwise it takes time for the descendants whose intervals are of several granules, and for the children of these.
+    /// A node whose [interval](Self::granules) is a single granule takes constant time. For others
+    /// the time grows with the number of descendants whose intervals have several granules, and of
+    /// their children.
     ///
     /// # Panics
-    /// If there are to be no intervals.
+    /// Panics if `max_intervals` is 0.
     #[track_caller]
-    pub fn granule_intervals(&self, nodes: &[Node], most: usize) -> Vec<Interval<u32>> {
-        assert!(most > 0, "no interval covers nothing");
+    pub fn granule_intervals(&self, nodes: &[Node], max_intervals: usize) -> Vec<Interval<u32>> {
+        assert!(max_intervals > 0, "`max_intervals` must be at least 1");
         let mut used = vec![false; self.granules as usize];
         let mut open = nodes.to_vec();
         let mut shared = HashSet::new();
@@ -37,7 +39,7 @@ impl Numbering {
                 _ => intervals.push(Interval { low: granule, high: granule }),
             }
         }
-        Interval::merged(intervals, most)
+        Interval::merge(intervals, max_intervals)
     }
 }
 
@@ -51,8 +53,9 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_holes_are_left() {
-        // Node 0 has 12 leaves, one for each granule; node 1 has those of the granules 0, 1, 5, 6 and 11.
+    fn the_largest_gaps_are_left() {
+        // Node 0 has 12 leaves, one in each granule; node 1 has those of the granules 0, 1, 5, 6
+        // and 11.
         let mut edges: Vec<_> = (2..14).map(|leaf| (0, leaf)).collect();
         edges.extend([0, 1, 5, 6, 11].map(|granule| (1, granule + 2)));
         let numbering = Numbering::new(Shape::from_edges(14, &edges).unwrap(), 12);

@@ -1,12 +1,13 @@
-//! Hulls, made as narrow as they can be after something has been removed.
+//! Narrowing hulls after removals.
 
 use super::{Hull, Numbering};
 use crate::Node;
 
 impl Numbering {
-    /// Makes the hull of a node as narrow as its children's allow, and so on upwards as long as one gets narrower whose end
-    /// its parent shares. It tells how many did. After a removal or the end of a link, this is for the parent; if that has
-    /// become a leaf, it begins with those above.
+    /// Makes the hull of a node as narrow as its children's hulls allow, then those of the
+    /// ancestors that end where it did. Returns how many became narrower. Call it for the parent
+    /// after a removal or an unlinking; if the parent has become a leaf, it begins with the
+    /// parent's parents.
     ///
     /// It takes time for the children of all these nodes.
     #[track_caller]
@@ -31,8 +32,8 @@ impl Numbering {
         narrowed
     }
 
-    /// Makes all hulls as narrow as the shape and the order of leaves allow, and tells how many got narrower. It takes time
-    /// for all nodes.
+    /// Makes all hulls as narrow as the shape and the order of leaves allow. Returns how many
+    /// became narrower. It takes time for all nodes.
     pub fn tighten_all(&mut self) -> usize {
         let mut narrowed = 0;
         for node in self.shape.topological().into_iter().rev() {
@@ -44,11 +45,11 @@ impl Numbering {
         narrowed
     }
 
-    /// The hull of the children's hulls, if it is narrower than that of the node.
+    /// The hull of the children's hulls, if it is narrower than the node's hull.
     fn narrower(&self, node: Node) -> Option<Hull> {
         let old = self.hulls[node.index()];
         let mut hulls = self.shape.children(node).map(|child| self.hulls[child.index()]);
-        // Mostly the ends are those of the first and the last child.
+        // Usually the hull ends with those of the first and the last child.
         let last = self.shape.last_child(node)?;
         let mut new = self.join(hulls.next()?, self.hulls[last.index()]);
         while new != old {

@@ -1,39 +1,40 @@
-//! A shape, built from its edges.
+//! Building a shape from its edges.
 
 use super::{Edge, Ends, Links, Shape};
 use crate::node::NONE;
-use crate::{Node, Refused};
+use crate::{Node, ShapeError};
 
 impl Shape {
-    /// The nodes 0 up to `nodes`, that one not included, and the edges, each from a parent to a child. The children of a
-    /// node are in the order in which their edges are given; the roots are in the order of their numbers.
+    /// Creates a shape of the nodes 0 to `nodes` − 1 and the given edges, each from a parent to a
+    /// child. Children are in the order of their edges, roots in the order of their numbers.
     ///
     /// # Errors
-    /// A node of an edge is not there, an edge is given twice, there is a cycle (also that of a node that is its own child),
-    /// or there are more nodes or edges than [`MOST`](Self::MOST).
+    /// [`ShapeError::NoSuchNode`] if an edge has another node, [`ShapeError::AlreadyChild`] if an
+    /// edge is given twice, [`ShapeError::Cycle`] if there is a cycle (also of a single node),
+    /// [`ShapeError::TooMany`] if there are more than [`MAX_SIZE`](Self::MAX_SIZE) nodes or edges.
     ///
     /// ```
-    /// use xtasking_hierarchy::{Node, Refused, Shape};
+    /// use xtasking_hierarchy::{Node, ShapeError, Shape};
     ///
     /// let shape = Shape::from_edges(4, &[(0, 2), (0, 1), (2, 3)])?;
     /// assert!(shape.children(Node(0)).eq([Node(2), Node(1)]));
     /// assert!(shape.subtree(Node(0)).eq([0, 2, 3, 1].map(Node)));
     ///
-    /// let refused = Shape::from_edges(3, &[(0, 1), (1, 2), (2, 1)]).unwrap_err();
-    /// assert_eq!(refused, Refused::Cycle(vec![Node(1), Node(2)]));
-    /// assert_eq!(refused.to_string(), "a cycle: 1 → 2 → 1");
-    /// # Ok::<(), Refused>(())
+    /// let error = Shape::from_edges(3, &[(0, 1), (1, 2), (2, 1)]).unwrap_err();
+    /// assert_eq!(error, ShapeError::Cycle(vec![Node(1), Node(2)]));
+    /// assert_eq!(error.to_string(), "the edges form a cycle: 1 → 2 → 1");
+    /// # Ok::<(), ShapeError>(())
     /// ```
-    pub fn from_edges(nodes: usize, edges: &[(u32, u32)]) -> Result<Self, Refused> {
-        // Each root has an edge as well: there are less than `NONE` together.
-        let most = nodes.max(edges.len());
-        if most > Self::MOST {
-            return Err(Refused::TooMany(most));
+    pub fn from_edges(nodes: usize, edges: &[(u32, u32)]) -> Result<Self, ShapeError> {
+        // Each root has an edge as well: together they are fewer than `NONE`.
+        let largest = nodes.max(edges.len());
+        if largest > Self::MAX_SIZE {
+            return Err(ShapeError::TooMany(largest));
         }
         let mut ends = vec![0; nodes + 1];
         for &(parent, child) in edges {
             if let Some(&missing) = [parent, child].iter().find(|&&node| node as usize >= nodes) {
-                return Err(Refused::NoNode(Node(missing)));
+                return Err(ShapeError::NoSuchNode(Node(missing)));
             }
             ends[parent as usize + 1] += 1;
         }
@@ -48,9 +49,10 @@ impl Shape {
         for (parent, &end) in (0..).zip(&ends[..nodes]) {
             for &child in &children[first..end as usize] {
                 let others = shape.edge(shape.nodes[child as usize].parents);
-                // Its edges come by parent, so that the last one is from the same parent if any is.
+                // Edges are added parent by parent: an earlier edge from the same parent is the
+                // last one of the child.
                 if others.is_some_and(|edge| edge.parent == parent) {
-                    return Err(Refused::Twice { parent: Node(parent), child: Node(child) });
+                    return Err(ShapeError::AlreadyChild { parent: Node(parent), child: Node(child) });
                 }
                 shape.push(parent, child);
             }
@@ -62,10 +64,10 @@ impl Shape {
             }
         }
         let order = shape.topological();
-        if order.len() == nodes { Ok(shape) } else { Err(Refused::Cycle(shape.cycle(&order))) }
+        if order.len() == nodes { Ok(shape) } else { Err(ShapeError::Cycle(shape.cycle(&order))) }
     }
 
-    /// A new edge, the last of its parent.
+    /// Adds an edge as the last one of its parent.
     pub(super) fn push(&mut self, parent: u32, child: u32) {
         let new = self.edges.len() as u32;
         let ends = match parent {
@@ -81,21 +83,23 @@ impl Shape {
         self.edges.push(Edge { parent, child, next: NONE, previous, other });
     }
 
-    /// A cycle among the nodes that are not in `order`.
+    /// Finds a cycle among the nodes that are not in `order`.
     fn cycle(&self, order: &[Node]) -> Vec<Node> {
         let mut left = vec![true; self.bound()];
         order.iter().for_each(|node| left[node.index()] = false);
         let is_left = |node: &Node| left[node.index()];
-        // Each of these has a parent among them: who goes up comes to a node for the second time.
-        let mut at = (0..self.bound() as u32).map(Node).find(is_left).expect("a node is not in the order");
+        // Each of these nodes has a parent among them, so going upwards visits one for the second
+        // time.
+        let mut at =
+            (0..self.bound() as u32).map(Node).find(is_left).expect("a node is missing from the order");
         let mut when = vec![NONE; self.bound()];
-        let mut way = Vec::new();
+        let mut path = Vec::new();
         while when[at.index()] == NONE {
-            when[at.index()] = way.len() as u32;
-            way.push(at);
-            at = self.parents(at).find(is_left).expect("what has no parent but in the order is in it");
+            when[at.index()] = path.len() as u32;
+            path.push(at);
+            at = self.parents(at).find(is_left).expect("a node whose parents are all in the order is in it");
         }
-        let mut cycle = way.split_off(when[at.index()] as usize);
+        let mut cycle = path.split_off(when[at.index()] as usize);
         cycle.reverse();
         let least = (0..cycle.len()).min_by_key(|&index| cycle[index]).expect("a cycle has a node");
         cycle.rotate_left(least);
@@ -103,7 +107,8 @@ impl Shape {
     }
 }
 
-/// The children, one parent after another. What was before the first of each parent is then behind its last.
+/// Returns the children, parent by parent. Before, `ends[p]` is the index of the first child of
+/// `p`; afterwards it is the index behind the last.
 fn by_parent(edges: &[(u32, u32)], ends: &mut [u32]) -> Vec<u32> {
     let mut children = vec![0; edges.len()];
     for &(parent, child) in edges {
@@ -133,28 +138,28 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_hierarchy_is_refused() {
+    fn invalid_edges_are_rejected() {
         let refused = |nodes, edges: &[(u32, u32)]| Shape::from_edges(nodes, edges).unwrap_err();
-        assert_eq!(refused(2, &[(0, 2)]), Refused::NoNode(Node(2)));
-        assert_eq!(refused(2, &[(7, 1)]), Refused::NoNode(Node(7)));
-        let twice = Refused::Twice { parent: Node(0), child: Node(1) };
+        assert_eq!(refused(2, &[(0, 2)]), ShapeError::NoSuchNode(Node(2)));
+        assert_eq!(refused(2, &[(7, 1)]), ShapeError::NoSuchNode(Node(7)));
+        let twice = ShapeError::AlreadyChild { parent: Node(0), child: Node(1) };
         assert_eq!(refused(3, &[(0, 1), (2, 1), (0, 2), (0, 1)]), twice);
-        assert_eq!(refused(2, &[(0, 1), (1, 1)]), Refused::Cycle(vec![Node(1)]));
-        // Nodes 4 and 5 hang below the cycle, and node 0 is above it.
+        assert_eq!(refused(2, &[(0, 1), (1, 1)]), ShapeError::Cycle(vec![Node(1)]));
+        // Nodes 4 and 5 are below the cycle, node 0 is above it.
         let edges = [(0, 1), (1, 2), (2, 3), (3, 1), (3, 4), (4, 5)];
-        assert_eq!(refused(6, &edges), Refused::Cycle([1, 2, 3].map(Node).to_vec()));
-        assert_eq!(refused(Shape::MOST + 1, &[]), Refused::TooMany(Shape::MOST + 1));
+        assert_eq!(refused(6, &edges), ShapeError::Cycle([1, 2, 3].map(Node).to_vec()));
+        assert_eq!(refused(Shape::MAX_SIZE + 1, &[]), ShapeError::TooMany(Shape::MAX_SIZE + 1));
     }
 
     #[test]
-    fn nothing_is_a_hierarchy() {
+    fn an_empty_shape_is_valid() {
         let shape = Shape::from_edges(0, &[]).unwrap();
         assert!(shape.is_empty() && shape.roots().next().is_none() && shape.nodes().next().is_none());
     }
 
     #[test]
-    #[should_panic(expected = "there is no node 3")]
-    fn asking_for_a_node_that_is_not_there_panics() {
+    #[should_panic(expected = "node 3 does not exist")]
+    fn methods_panic_for_a_missing_node() {
         _ = Shape::from_edges(3, &[(0, 1)]).unwrap().is_leaf(Node(3));
     }
 }

@@ -1,19 +1,19 @@
-//! Nodes and edges that come and go. Whether they may has been asked before.
+//! Adding and removing nodes and edges. The callers check beforehand that the change is allowed.
 
 use super::{Edge, Links, Shape};
 use crate::node::NONE;
-use crate::{Node, Refused};
+use crate::{Node, ShapeError};
 
 impl Shape {
-    /// Whether one more node with an edge, or one more edge, finds room.
-    pub(crate) fn room(&self) -> Result<(), Refused> {
-        // The edges of the roots are counted as well here.
+    /// Returns an error if there is no room for one more node with an edge, or for one more edge.
+    pub(crate) fn room(&self) -> Result<(), ShapeError> {
+        // This includes the edges of the roots.
         let used = self.len().max(self.edges.len() - self.free_edges.len());
-        if used < Self::MOST { Ok(()) } else { Err(Refused::TooMany(used + 1)) }
+        if used < Self::MAX_SIZE { Ok(()) } else { Err(ShapeError::TooMany(used + 1)) }
     }
 
-    /// The edge to a child from its parent, or from above if it is a root.
-    pub(crate) fn between(&self, parent: Option<Node>, child: Node) -> Result<u32, Refused> {
+    /// Finds the edge from a parent to its child, or the edge of a root.
+    pub(crate) fn between(&self, parent: Option<Node>, child: Node) -> Result<u32, ShapeError> {
         self.check(child)?;
         let mut edge = self.links(child).parents;
         while let Some(at) = self.edge(edge) {
@@ -22,10 +22,10 @@ impl Shape {
             }
             edge = at.other;
         }
-        Err(Refused::NoChild { parent, child })
+        Err(ShapeError::NotAChild { parent, child })
     }
 
-    /// The child before this one of the same parent, given the edge to it.
+    /// The sibling before the child of `edge`.
     pub(crate) fn previous(&self, edge: u32) -> Option<Node> {
         self.edge(self.edges[edge as usize].previous).map(Edge::child)
     }
@@ -35,13 +35,13 @@ impl Shape {
         self.edge(self.ends(parent).last).map(Edge::child)
     }
 
-    /// Whether the child is the only one of that parent.
+    /// Returns true if the node has exactly one child.
     pub(crate) fn is_only(&self, parent: Node) -> bool {
         let ends = self.ends(Some(parent));
         ends.first == ends.last && ends.first != NONE
     }
 
-    /// A new node, which has to be [linked](Self::connect) before anything else.
+    /// Adds a node, which the caller must [link](Self::connect) before anything else.
     pub(crate) fn add(&mut self) -> Node {
         self.free_nodes.pop().unwrap_or_else(|| {
             self.nodes.push(Links { children: super::Ends::default(), parents: NONE });
@@ -49,7 +49,7 @@ impl Shape {
         })
     }
 
-    /// Links a child before the one that an edge leads to, or as the last one.
+    /// Links a child before the child of the edge `before`, or as the last one.
     pub(crate) fn connect(&mut self, parent: Option<Node>, child: Node, before: Option<u32>) {
         let next = before.unwrap_or(NONE);
         let previous = match self.edge(next) {
@@ -74,7 +74,7 @@ impl Shape {
         self.set_previous(parent, next, edge);
     }
 
-    /// Takes an edge away. Its child has to get another one, or to be [forgotten](Self::forget).
+    /// Removes an edge. The caller must link its child again, or [remove](Self::forget) it.
     pub(crate) fn disconnect(&mut self, edge: u32) {
         let Edge { child, next, previous, other, .. } = self.edges[edge as usize];
         let parent = self.edges[edge as usize].parent();
@@ -93,7 +93,7 @@ impl Shape {
         self.free_edges.push(edge);
     }
 
-    /// Removes the nodes of a sub-tree that no edge leads to any more from outside.
+    /// Removes the nodes of a sub-tree to which no edge leads from outside.
     pub(crate) fn forget(&mut self, nodes: &[Node]) {
         for &node in nodes {
             let links = &mut self.nodes[node.index()];
@@ -134,21 +134,21 @@ impl Shape {
 mod tests {
     use crate::{Node, Numbering, generate};
 
-    /// What comes is put where something has gone.
+    /// Inserted nodes reuse the memory of removed ones.
     #[test]
-    fn what_goes_leaves_its_room() {
+    fn memory_of_removed_nodes_is_reused() {
         let mut numbering = Numbering::new(generate::complete(3, 4).unwrap(), 4);
         let mut before = None;
         for _ in 0..100 {
-            let gone = numbering.shape().last_child(Node(0)).unwrap();
-            assert_eq!(numbering.remove(gone).unwrap().0.len(), 13);
-            let mut come = vec![numbering.insert(Some(Node(0)), None).unwrap().0];
+            let removed = numbering.shape().last_child(Node(0)).unwrap();
+            assert_eq!(numbering.remove(removed).unwrap().0.len(), 13);
+            let mut added = vec![numbering.insert(Some(Node(0)), None).unwrap().0];
             for parent in 0..4 {
-                let parent = Some(come[parent]);
-                come.extend((0..3).map(|_| numbering.insert(parent, None).unwrap().0));
+                let parent = Some(added[parent]);
+                added.extend((0..3).map(|_| numbering.insert(parent, None).unwrap().0));
             }
-            numbering.link(come[4], come[12], None).unwrap();
-            numbering.unlink(come[4], come[12]).unwrap();
+            numbering.link(added[4], added[12], None).unwrap();
+            numbering.unlink(added[4], added[12]).unwrap();
             let shape = numbering.shape();
             let used = (shape.len(), shape.nodes.len(), shape.edges.len(), shape.free_edges.len());
             assert_eq!(*before.get_or_insert(used), used);

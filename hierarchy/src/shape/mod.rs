@@ -1,8 +1,15 @@
-//! Which nodes there are, and which is under which.
+//! Nodes, and which is a child of which.
 //!
-//! Each edge is a record of one array, in two lists: those of its parent, in the order of the children, and those of its
-//! child. So any edge comes and goes in constant time, however many children a node has, and a node costs 12 bytes and 20
-//! for each of its parents. A root has an edge as well, from no parent: the roots are in order like children.
+//! Each edge is a record of one array and is in two lists: the edges of its parent, in the order of
+//! the children, and the edges of its child. Hence an edge is added or removed in constant time,
+//! however many children a node has. A root has an edge without a parent, so that roots are ordered
+//! like children. A node takes 12 bytes, and 20 for each of its parents.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `build` | building a shape from its edges |
+//! | `change` | adding and removing nodes and edges |
+//! | `walk` | sub-trees, ancestors, topological order, depths |
 
 mod build;
 mod change;
@@ -11,18 +18,19 @@ mod walk;
 pub use walk::Subtree;
 
 use crate::node::NONE;
-use crate::{Node, Refused};
+use crate::{Node, ShapeError};
 
 /// Trees, or a directed acyclic graph: nodes, each with its children in order.
 ///
-/// It is built by [`from_edges`](Self::from_edges) or by one of [`generate`](crate::generate), and changed by the
-/// [`Numbering`](crate::Numbering) that it was given to.
+/// A shape is built by [`from_edges`](Self::from_edges) or a function of
+/// [`generate`](crate::generate). It is changed by the [`Numbering`](crate::Numbering) that owns
+/// it.
 #[derive(Clone, Debug, Default)]
 pub struct Shape {
     nodes: Vec<Links>,
     edges: Vec<Edge>,
     roots: Ends,
-    /// Removed, to be given out again.
+    /// Numbers of removed nodes, to be reused.
     free_nodes: Vec<Node>,
     free_edges: Vec<u32>,
 }
@@ -38,19 +46,19 @@ struct Ends {
 #[derive(Clone, Copy, Debug)]
 struct Links {
     children: Ends,
-    /// The first of the edges to it. There is always one, unless the node has been removed.
+    /// The first edge to this node; `NONE` only if the node was removed.
     parents: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Edge {
-    /// None above a root.
+    /// `NONE` for a root.
     parent: u32,
     child: u32,
-    /// Among the edges of the parent.
+    /// The neighbours in the parent's list.
     next: u32,
     previous: u32,
-    /// The next one among those of the child.
+    /// The next one in the child's list.
     other: u32,
 }
 
@@ -61,7 +69,7 @@ impl Default for Ends {
 }
 
 impl Edge {
-    /// `None` above a root.
+    /// The parent; `None` for a root.
     pub(crate) fn parent(&self) -> Option<Node> {
         (self.parent != NONE).then_some(Node(self.parent))
     }
@@ -75,32 +83,32 @@ impl Edge {
     }
 }
 
-/// What asks about a node panics if there is none of that number.
+/// Methods panic if a node does not exist.
 impl Shape {
-    /// The most nodes, and the most edges, that there can be.
-    pub const MOST: usize = i32::MAX as usize;
+    /// Largest number of nodes, and of edges.
+    pub const MAX_SIZE: usize = i32::MAX as usize;
 
-    /// How many nodes there are.
+    /// Number of nodes.
     pub fn len(&self) -> usize {
         self.nodes.len() - self.free_nodes.len()
     }
 
-    /// Whether there is no node.
+    /// Returns true if there are no nodes.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// All nodes have numbers below this one: the length of an array in which something stands for each node.
+    /// Length of an array indexed by node: all nodes have smaller numbers.
     pub fn bound(&self) -> usize {
         self.nodes.len()
     }
 
-    /// Whether there is such a node.
+    /// Returns true if the node exists.
     pub fn contains(&self, node: Node) -> bool {
         self.nodes.get(node.index()).is_some_and(|links| links.parents != NONE)
     }
 
-    /// All nodes, by number.
+    /// All nodes, in ascending order.
     pub fn nodes(&self) -> impl Iterator<Item = Node> {
         let all = self.nodes.iter().zip(0..);
         all.filter(|(links, _)| links.parents != NONE).map(|(_, number)| Node(number))
@@ -117,37 +125,37 @@ impl Shape {
         self.list(self.links(node).children.first, |edge| edge.next).map(Edge::child)
     }
 
-    /// The parents of a node, in no order; none if it is a root.
+    /// The parents of a node, in no particular order; none if it is a root.
     #[track_caller]
     pub fn parents(&self, node: Node) -> impl Iterator<Item = Node> {
         self.list(self.links(node).parents, |edge| edge.other).filter_map(Edge::parent)
     }
 
-    /// The first child; `None` if it is a leaf.
+    /// The first child; `None` for a leaf.
     #[track_caller]
     pub fn first_child(&self, node: Node) -> Option<Node> {
         self.edge(self.links(node).children.first).map(Edge::child)
     }
 
-    /// The last child; `None` if it is a leaf.
+    /// The last child; `None` for a leaf.
     #[track_caller]
     pub fn last_child(&self, node: Node) -> Option<Node> {
         self.edge(self.links(node).children.last).map(Edge::child)
     }
 
-    /// Whether it has no children.
+    /// Returns true if the node has no children.
     #[track_caller]
     pub fn is_leaf(&self, node: Node) -> bool {
         self.links(node).children.first == NONE
     }
 
-    /// Whether it has no parents.
+    /// Returns true if the node has no parents.
     #[track_caller]
     pub fn is_root(&self, node: Node) -> bool {
         self.parents(node).next().is_none()
     }
 
-    /// Whether it has more than one parent.
+    /// Returns true if the node has several parents.
     #[track_caller]
     pub fn is_shared(&self, node: Node) -> bool {
         self.parents(node).nth(1).is_some()
@@ -157,20 +165,20 @@ impl Shape {
     fn links(&self, node: Node) -> &Links {
         match self.nodes.get(node.index()) {
             Some(links) if links.parents != NONE => links,
-            _ => panic!("there is no node {node}"),
+            _ => panic!("node {node} does not exist"),
         }
     }
 
-    pub(crate) fn check(&self, node: Node) -> Result<(), Refused> {
-        if self.contains(node) { Ok(()) } else { Err(Refused::NoNode(node)) }
+    pub(crate) fn check(&self, node: Node) -> Result<(), ShapeError> {
+        if self.contains(node) { Ok(()) } else { Err(ShapeError::NoSuchNode(node)) }
     }
 
     pub(crate) fn edge(&self, edge: u32) -> Option<&Edge> {
-        // No list is so long that there is a last edge of that number.
+        // No list is long enough to have an edge with the number `NONE`.
         self.edges.get(edge as usize)
     }
 
-    /// The edge above the first child, or above the first root.
+    /// The edge to the first child, or to the first root.
     pub(crate) fn first_edge(&self, parent: Option<Node>) -> u32 {
         self.ends(parent).first
     }
@@ -179,7 +187,7 @@ impl Shape {
         parent.map_or(&self.roots, |parent| &self.nodes[parent.index()].children)
     }
 
-    /// The edges of a list, from one on.
+    /// Iterates over a list of edges.
     fn list(&self, first: u32, next: fn(&Edge) -> u32) -> impl Iterator<Item = &Edge> {
         std::iter::successors(self.edge(first), move |edge| self.edge(next(edge)))
     }

@@ -1,37 +1,38 @@
-//! Walks over many nodes. None calls itself: a hierarchy may be as deep as it has nodes.
+//! Walks over many nodes. None is recursive: a hierarchy may be as deep as it has nodes.
 
 use super::Shape;
 use crate::Node;
 use crate::node::NONE;
 use std::collections::HashSet;
 
-/// The nodes of a sub-tree, each once: see [`Shape::subtree`].
+/// An iterator over the nodes of a sub-tree, each once: see [`Shape::subtree`].
 #[derive(Clone, Debug)]
 pub struct Subtree<'a> {
     shape: &'a Shape,
     first: Option<Node>,
-    /// Edges whose children come, each with the later ones of its parent.
+    /// The path to the next nodes: edges whose children come next, with their later siblings.
     edges: Vec<u32>,
-    /// Nodes that have come and can be reached again.
+    /// Nodes with several parents that were visited.
     shared: HashSet<Node>,
 }
 
 impl Shape {
-    /// The node and its descendants, each once, in depth-first order: a node before its children, those in their order.
+    /// Iterates over a node and its descendants in depth-first order: each once, before its
+    /// children, which come in their order.
     #[track_caller]
     pub fn subtree(&self, node: Node) -> Subtree<'_> {
         self.links(node);
         Subtree { shape: self, first: Some(node), edges: Vec::new(), shared: HashSet::new() }
     }
 
-    /// The node's parents, their parents and so on, each once and in no order.
+    /// Returns the ancestors of a node, each once, in no particular order.
     #[track_caller]
     pub fn ancestors(&self, node: Node) -> Vec<Node> {
         self.links(node);
         self.climb(node, |_| true).into_iter().skip(1).map(|step| step.0).collect()
     }
 
-    /// All nodes, each after all its parents.
+    /// Returns all nodes, each after all its parents.
     pub fn topological(&self) -> Vec<Node> {
         let mut missing = vec![0u32; self.bound()];
         let linked = self.nodes().flat_map(|node| self.children(node));
@@ -49,8 +50,8 @@ impl Shape {
         order
     }
 
-    /// For each node, by number, how many nodes there are on the longest way to it from a root, both included: 1 for a root.
-    /// It is 0 where there is no node.
+    /// Returns the depth of each node, indexed by node: the number of nodes on the longest path
+    /// from a root, 1 for a root. The entry of an unused number is 0.
     pub fn depths(&self) -> Vec<u32> {
         let mut depths = vec![0; self.bound()];
         for node in self.topological() {
@@ -64,31 +65,38 @@ impl Shape {
         depths
     }
 
-    /// The node and those above it, each once, as far as `wanted` says so of each on the way; with each, the index of the
-    /// one that it was reached from. (That of the first one means nothing.)
+    /// Returns the node and its ancestors, each once, as far as `wanted` returns true for every
+    /// node on the path. With each comes the index of the node from which it was reached
+    /// (meaningless for the first).
     pub(crate) fn climb(&self, from: Node, mut wanted: impl FnMut(Node) -> bool) -> Vec<(Node, usize)> {
-        let mut way = Vec::new();
+        let mut path = Vec::new();
         if wanted(from) {
-            way.push((from, 0));
+            path.push((from, 0));
         }
         let (mut seen, mut forked) = (HashSet::new(), false);
         let mut done = 0;
-        while let Some(&(node, _)) = way.get(done) {
-            // As long as no node has two parents there is one way only, and no node can be met again.
+        while let Some(&(node, _)) = path.get(done) {
+            // Until a node has two parents there is only one path, and no node can be visited
+            // twice.
             forked |= self.is_shared(node);
             for parent in self.parents(node) {
                 if (!forked || seen.insert(parent)) && wanted(parent) {
-                    way.push((parent, done));
+                    path.push((parent, done));
                 }
             }
             done += 1;
         }
-        way
+        path
     }
 
-    /// The way down from a node to one below it, both included; `None` if it is not below. Only nodes that are `wanted` are
-    /// tried.
-    pub(crate) fn way(&self, down_from: Node, to: Node, wanted: impl Fn(Node) -> bool) -> Option<Vec<Node>> {
+    /// Returns a path down from a node to a descendant, including both ends; `None` if there is
+    /// none. Only nodes for which `wanted` returns true are tried.
+    pub(crate) fn path_down(
+        &self,
+        down_from: Node,
+        to: Node,
+        wanted: impl Fn(Node) -> bool,
+    ) -> Option<Vec<Node>> {
         let mut found = false;
         let climbed = self.climb(to, |node| {
             let go_on = !found && wanted(node);
@@ -96,12 +104,12 @@ impl Shape {
             go_on
         });
         let mut at = climbed.iter().rposition(|&(node, _)| node == down_from)?;
-        let mut way = vec![down_from];
+        let mut path = vec![down_from];
         while at != 0 {
             at = climbed[at].1;
-            way.push(climbed[at].0);
+            path.push(climbed[at].0);
         }
-        Some(way)
+        Some(path)
     }
 }
 
@@ -136,7 +144,7 @@ mod tests {
     use crate::generate;
     use proptest::prelude::*;
 
-    /// A graph without a cycle, by its edges: from lower to higher numbers, which are then mixed.
+    /// The edges of an acyclic graph: from lower to higher numbers, which are then shuffled.
     fn edges() -> impl Strategy<Value = (usize, Vec<(u32, u32)>)> {
         (2usize..40).prop_flat_map(|nodes| {
             let names = Just((0..nodes as u32).collect::<Vec<_>>()).prop_shuffle();
@@ -148,7 +156,7 @@ mod tests {
         })
     }
 
-    /// Which node is above which, the node itself included.
+    /// `above[a][b]` is true if `a` is `b` or an ancestor of it.
     fn above(nodes: usize, edges: &[(u32, u32)]) -> Vec<Vec<bool>> {
         let mut above = vec![vec![false; nodes]; nodes];
         (0..nodes).for_each(|node| above[node][node] = true);
@@ -165,22 +173,24 @@ mod tests {
 
     proptest! {
         #[test]
-        fn walks_find_what_is_below_and_above((nodes, edges) in edges()) {
+        fn walks_find_all_descendants_and_ancestors((nodes, edges) in edges()) {
             let shape = Shape::from_edges(nodes, &edges).unwrap();
             let above = above(nodes, &edges);
             for node in shape.nodes() {
                 let sorted = |mut nodes: Vec<Node>| { nodes.sort(); nodes };
-                let all = |is: &dyn Fn(Node) -> bool| shape.nodes().filter(|&node| is(node)).collect::<Vec<_>>();
+                let all = |is: &dyn Fn(Node) -> bool| -> Vec<Node> {
+                    shape.nodes().filter(|&node| is(node)).collect()
+                };
                 let below = all(&|other| above[node.index()][other.index()]);
                 prop_assert_eq!(sorted(shape.subtree(node).collect()), below);
                 let higher = all(&|other| other != node && above[other.index()][node.index()]);
                 prop_assert_eq!(sorted(shape.ancestors(node)), higher);
                 for other in shape.nodes() {
-                    let way = shape.way(node, other, |_| true);
-                    prop_assert_eq!(way.is_some(), above[node.index()][other.index()]);
-                    if let Some(way) = way {
-                        prop_assert_eq!((way[0], way[way.len() - 1]), (node, other));
-                        prop_assert!(way.windows(2).all(|two| edges.contains(&(two[0].0, two[1].0))));
+                    let path = shape.path_down(node, other, |_| true);
+                    prop_assert_eq!(path.is_some(), above[node.index()][other.index()]);
+                    if let Some(path) = path {
+                        prop_assert_eq!((path[0], path[path.len() - 1]), (node, other));
+                        prop_assert!(path.windows(2).all(|two| edges.contains(&(two[0].0, two[1].0))));
                     }
                 }
             }
@@ -199,23 +209,23 @@ mod tests {
             }
         }
 
-        /// An edge back to a node above makes a cycle, which is told as it is.
+        /// An edge to an ancestor closes a cycle, which the error names.
         #[test]
-        fn cycles_are_named((nodes, mut edges) in edges(), pick in any::<prop::sample::Index>()) {
+        fn the_error_names_a_cycle((nodes, mut edges) in edges(), pick in any::<prop::sample::Index>()) {
             let above = above(nodes, &edges);
             let pairs = (0..nodes).flat_map(|from| (0..nodes).map(move |to| (from, to)));
             let back: Vec<_> = pairs.filter(|&(from, to)| above[to][from]).collect();
             let (from, to) = back[pick.index(back.len())];
             edges.push((from as u32, to as u32));
             match Shape::from_edges(nodes, &edges) {
-                Err(crate::Refused::Cycle(cycle)) => {
+                Err(crate::ShapeError::Cycle(cycle)) => {
                     let next = cycle.iter().skip(1).chain(cycle.first());
                     prop_assert!(cycle.iter().zip(next).all(|(a, b)| edges.contains(&(a.0, b.0))));
                     let mut once = sorted_numbers(&cycle);
                     once.dedup();
                     prop_assert_eq!(once.len(), cycle.len());
                 }
-                other => prop_assert!(false, "no cycle but {other:?}"),
+                other => prop_assert!(false, "{other:?} instead of a cycle"),
             }
         }
     }
@@ -235,10 +245,10 @@ mod tests {
     }
 
     #[test]
-    fn a_cycle_of_a_million_nodes_is_named() {
+    fn a_cycle_of_a_million_nodes_is_found() {
         let edges: Vec<_> = (0..1_000_000).map(|node| (node, (node + 1) % 1_000_000)).collect();
-        let Err(crate::Refused::Cycle(cycle)) = Shape::from_edges(1_000_000, &edges) else {
-            panic!("there is a cycle");
+        let Err(crate::ShapeError::Cycle(cycle)) = Shape::from_edges(1_000_000, &edges) else {
+            panic!("the edges form a cycle");
         };
         assert!(cycle.into_iter().eq((0..1_000_000).map(Node)));
     }

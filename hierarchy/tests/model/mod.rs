@@ -1,11 +1,11 @@
-//! A hierarchy of plain lists, which says by looking at everything what may be done and what is below what.
+//! A model of a shape: plain lists, and sets of descendants computed from scratch.
 
 use proptest::prelude::*;
 use std::collections::BTreeMap;
-use xtasking_hierarchy::{Change, Node, Refused, Shape};
+use xtasking_hierarchy::{Change, Node, Shape, ShapeError};
 
-/// No more nodes than a set has bits.
-pub const MOST: usize = 128;
+/// Largest number of nodes: the bits of a set.
+pub const MAX_NODES: usize = 128;
 
 #[derive(Clone, Debug)]
 pub struct Model {
@@ -18,7 +18,7 @@ pub fn all(set: u128) -> impl Iterator<Item = u32> {
     (0..u128::BITS).filter(move |bit| set & (1 << bit) != 0)
 }
 
-/// The shape says the same as the model.
+/// Compares a shape with the model.
 pub fn shape_is(shape: &Shape, model: &Model) -> Result<(), TestCaseError> {
     prop_assert_eq!(shape.len(), model.nodes().len());
     prop_assert!(shape.nodes().eq(model.nodes().into_iter().map(Node)));
@@ -49,7 +49,7 @@ impl Model {
         self.children.keys().copied().collect()
     }
 
-    /// Of a node, or the roots.
+    /// The children of a node, or the roots.
     pub fn children(&self, parent: Option<u32>) -> &[u32] {
         parent.map_or(&self.roots, |parent| &self.children[&parent])
     }
@@ -66,9 +66,9 @@ impl Model {
         self.children.iter().filter(is).map(|(&parent, _)| parent).collect()
     }
 
-    /// For each node the set of those below it, itself included.
+    /// For each node the set of its descendants, including itself.
     pub fn below(&self) -> Vec<u128> {
-        let mut below = vec![0; MOST];
+        let mut below = vec![0; MAX_NODES];
         self.children.keys().for_each(|&node| below[node as usize] = 1 << node);
         loop {
             let mut changed = false;
@@ -96,8 +96,8 @@ impl Model {
         leaves
     }
 
-    /// Why it cannot be made; of a cycle and of a shared node only that there is one.
-    pub fn refuses(&self, change: Change) -> Option<Refused> {
+    /// Returns the error of a change. The details of cycles and shared nodes are arbitrary.
+    pub fn error_of(&self, change: Change) -> Option<ShapeError> {
         match change {
             Change::Insert { .. } => None,
             Change::Remove(node) => {
@@ -105,37 +105,37 @@ impl Model {
                 let outside = |of: u32| self.parents(of).into_iter().any(|parent| gone & (1 << parent) == 0);
                 let shared =
                     self.parents(node.0).len() > 1 || all(gone).any(|of| of != node.0 && outside(of));
-                shared.then_some(Refused::Shared { node, parent: node })
+                shared.then_some(ShapeError::Shared { node, parent: node })
             }
             Change::Link { parent, child, .. } => {
                 if self.children(Some(parent.0)).contains(&child.0) {
-                    return Some(Refused::Twice { parent, child });
+                    return Some(ShapeError::AlreadyChild { parent, child });
                 }
                 let cycle = self.below()[child.index()] & (1 << parent.0) != 0;
-                cycle.then(|| Refused::Cycle(Vec::new()))
+                cycle.then(|| ShapeError::Cycle(Vec::new()))
             }
             Change::Unlink { parent, child } => {
                 if !self.children(Some(parent.0)).contains(&child.0) {
-                    return Some(Refused::NoChild { parent: Some(parent), child });
+                    return Some(ShapeError::NotAChild { parent: Some(parent), child });
                 }
-                (self.parents(child.0).len() == 1).then_some(Refused::OnlyParent { parent, child })
+                (self.parents(child.0).len() == 1).then_some(ShapeError::OnlyParent { parent, child })
             }
         }
     }
 
     fn put(&mut self, parent: Option<u32>, child: u32, before: Option<u32>) {
         let children =
-            parent.map_or(&mut self.roots, |parent| self.children.get_mut(&parent).expect("it is there"));
+            parent.map_or(&mut self.roots, |parent| self.children.get_mut(&parent).expect("the node exists"));
         let at = before.and_then(|before| children.iter().position(|&child| child == before));
         children.insert(at.unwrap_or(children.len()), child);
     }
 
     pub fn insert(&mut self, node: u32, parent: Option<u32>, before: Option<u32>) {
-        assert!(self.children.insert(node, Vec::new()).is_none(), "node {node} was there");
+        assert!(self.children.insert(node, Vec::new()).is_none(), "node {node} exists already");
         self.put(parent, node, before);
     }
 
-    /// What is removed, by number.
+    /// Removes a sub-tree and returns its nodes in ascending order.
     pub fn remove(&mut self, node: u32) -> Vec<u32> {
         let gone: Vec<u32> = all(self.below()[node as usize]).collect();
         self.children.retain(|node, _| !gone.contains(node));
@@ -149,6 +149,6 @@ impl Model {
     }
 
     pub fn unlink(&mut self, parent: u32, child: u32) {
-        self.children.get_mut(&parent).expect("it is there").retain(|&of| of != child);
+        self.children.get_mut(&parent).expect("the node exists").retain(|&of| of != child);
     }
 }

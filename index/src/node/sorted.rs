@@ -1,65 +1,70 @@
-//! Nodes with one sorted array: the classic arrangement.
+//! A node with one sorted array of keys: the classic layout.
 //!
-//! The header's line holds what concerns the node as a whole, then come all keys, then all values. A lookup
-//! is a binary search. Which lines it reads depends on the keys that it meets on its way, so nothing less
-//! than the whole node can be fetched ahead of it: [`FIRST`](Layout::FIRST) is the node and
+//! The header's line has the fields of the node as a whole, followed by all keys and then all
+//! values. A lookup is a binary search. Which lines it reads depends on the keys it compares with,
+//! so the whole node must be fetched before: [`FIRST`](Layout::FIRST) is the node, and
 //! [`locate`](Layout::locate) adds nothing.
 
 use super::pairs::Pairs;
-use super::{Broken, Down, Found, HEADER, Layout, Modified, Onward, Removed, Siblings, Write, Wrote};
+use super::{
+    DescendResult, FindResult, HEADER_BYTES, Layout, ModifyResult, NodeDefect, RemoveResult, ScanNext,
+    Siblings, WriteMode, WriteResult,
+};
 use core::hint::select_unpredictable;
-use xtasking::{LINE, Part, Version, Word, WriteToken};
+use xtasking::{Part, Version, Word, arena::WriteToken, platform::CACHE_LINE};
 
 const COUNT: usize = 0;
 const STATE: usize = 1;
 const RIGHT: usize = 2;
 const HIGH: usize = 3;
 const LOW: usize = 4;
-/// The first key: the first word of line 1.
-const KEYS: usize = (LINE - HEADER) / 8;
+/// The index of the first key: the first word of line 1.
+const KEYS: usize = (CACHE_LINE - HEADER_BYTES) / 8;
 
-/// What follows the keys; the count tells it from a key `u64::MAX`.
+/// Fills the array after the last key; the count distinguishes it from a key `u64::MAX`.
 const PADDING: u64 = u64::MAX;
 
-/// Bits of the state word: merged away; the level.
+/// Bits of the state word: the node is dead; the level.
 const DEAD: u64 = 1;
 const LEVEL_SHIFT: u32 = 8;
 
 /// A node of `WORDS` words with one sorted array of keys.
 ///
-/// `WORDS` is a power of two, less the header's two words: 62, 126 (the usual 1 KiB), 254 or 510.
+/// `WORDS` is a power of two minus the two words of the header: 62, 126 (the default, 1 KiB), 254
+/// or 510.
 #[repr(C)]
-pub struct Sorted<const WORDS: usize> {
+pub struct SortedNode<const WORDS: usize> {
     words: [Word; WORDS],
 }
 
-impl<const WORDS: usize> Sorted<WORDS> {
-    const MOST: usize = {
+impl<const WORDS: usize> SortedNode<WORDS> {
+    const MAX_ENTRIES: usize = {
         assert!(WORDS >= 62 && WORDS <= 510 && (WORDS + 2).is_power_of_two());
         (WORDS - KEYS) / 2
     };
 
     #[inline(always)]
     fn keys(&self) -> &[Word] {
-        &self.words[KEYS..KEYS + Self::MOST]
+        &self.words[KEYS..KEYS + Self::MAX_ENTRIES]
     }
 
     #[inline(always)]
     fn values(&self) -> &[Word] {
-        &self.words[KEYS + Self::MOST..KEYS + 2 * Self::MOST]
+        &self.words[KEYS + Self::MAX_ENTRIES..KEYS + 2 * Self::MAX_ENTRIES]
     }
 
-    /// The number of entries.
+    /// Number of entries.
     #[inline(always)]
     fn count(&self) -> usize {
-        // A torn node's count is still a count that was there once; the bound is for the compiler.
-        (self.words[COUNT].get() as usize).min(Self::MOST)
+        // A torn node's count is still one that was stored there; the bound is for the compiler.
+        (self.words[COUNT].get() as usize).min(Self::MAX_ENTRIES)
     }
 
-    /// How many keys are below `key`. The steps depend on no key and, thanks to the padding, on no count.
+    /// Returns the number of keys below `key`. The steps depend neither on a key nor, due to the
+    /// padding, on the count.
     #[inline(always)]
-    fn below(&self, key: u64) -> usize {
-        let (keys, mut from, mut size) = (self.keys(), 0, Self::MOST);
+    fn rank(&self, key: u64) -> usize {
+        let (keys, mut from, mut size) = (self.keys(), 0, Self::MAX_ENTRIES);
         while size > 1 {
             let half = size / 2;
             from = select_unpredictable(keys[from + half - 1].get() < key, from + half, from);
@@ -68,7 +73,7 @@ impl<const WORDS: usize> Sorted<WORDS> {
         from + usize::from(keys[from].get() < key)
     }
 
-    /// Whether `key` is at `at`, the number of keys below it.
+    /// Returns true if `key` is at index `at`, which must be the number of keys below it.
     #[inline(always)]
     fn holds(&self, key: u64, at: usize) -> bool {
         at < self.count() && self.keys()[at].get() == key
@@ -85,7 +90,8 @@ impl<const WORDS: usize> Sorted<WORDS> {
         self.values()[at].set(value, token);
     }
 
-    /// Where `key`, which is not below the node's `high`, belongs; `None` if the node covers `u64::MAX`.
+    /// Returns the right link for a `key` not below the node's `high`; `None` if the node covers
+    /// `u64::MAX`.
     #[cold]
     #[inline(never)]
     fn beyond(&self, key: u64) -> Option<u64> {
@@ -93,31 +99,32 @@ impl<const WORDS: usize> Sorted<WORDS> {
         (right != 0 && key >= self.words[HIGH].get()).then_some(right)
     }
 
-    /// Where `key` belongs, if the node does not cover it.
+    /// Returns the right link if the node does not cover `key`.
     #[inline(always)]
-    fn elsewhere(&self, key: u64) -> Option<u64> {
+    fn right_link_for(&self, key: u64) -> Option<u64> {
         if key >= self.words[HIGH].get() { self.beyond(key) } else { None }
     }
 
-    /// Takes the entry at `at` out.
+    /// Removes the entry at `at`.
     #[inline(always)]
-    fn take(&self, at: usize, token: &WriteToken<'_>) -> Removed {
+    fn remove_at(&self, at: usize, token: &WriteToken<'_>) -> RemoveResult {
         let (count, value) = (self.count(), self.values()[at].get());
         for to in at..count - 1 {
             self.set(to, self.pair(to + 1), token);
         }
         self.keys()[count - 1].set(PADDING, token);
         self.words[COUNT].set(count as u64 - 1, token);
-        Removed::Done { value, empty: count == 1 }
+        RemoveResult::Done { value, empty: count == 1 }
     }
 
-    /// Changes a node that nobody else can see.
-    fn exclusively(&mut self, change: impl FnOnce(&Self, &WriteToken<'_>)) {
-        // SAFETY: the exclusive borrow keeps everybody else away while the token lives.
+    /// Changes a node that is not shared.
+    fn with_exclusive_token(&mut self, change: impl FnOnce(&Self, &WriteToken<'_>)) {
+        // SAFETY: the exclusive borrow excludes all other readers and writers while the token
+        // lives.
         change(self, &unsafe { WriteToken::assume() });
     }
 
-    /// Keeps the first `count` entries only.
+    /// Keeps only the first `count` entries.
     fn truncate(&self, count: usize, token: &WriteToken<'_>) {
         self.keys()[count..].iter().for_each(|key| key.set(PADDING, token));
         self.words[COUNT].set(count as u64, token);
@@ -138,19 +145,20 @@ impl<const WORDS: usize> Sorted<WORDS> {
     }
 }
 
-// SAFETY: all of a node is words, which are atomic.
-unsafe impl<const WORDS: usize> Version for Sorted<WORDS> {}
+// SAFETY: a node consists of `Word`s, which are atomic.
+unsafe impl<const WORDS: usize> Version for SortedNode<WORDS> {}
 
-// SAFETY: the words of links hold nothing else, from the first writing on, and each is read and written whole.
-unsafe impl<const WORDS: usize> Layout for Sorted<WORDS> {
-    const CAPACITY: usize = Self::MOST;
+// SAFETY: the words for links never hold anything but 0 and links, and each is read and written as
+// a whole.
+unsafe impl<const WORDS: usize> Layout for SortedNode<WORDS> {
+    const CAPACITY: usize = Self::MAX_ENTRIES;
     const FIRST: Part = Self::ALL;
-    const ALL: Part = Part::lines(0, ((WORDS * 8 + HEADER) / LINE) as u16);
+    const ALL: Part = Part::lines(0, ((WORDS * 8 + HEADER_BYTES) / CACHE_LINE) as u16);
     const NAME: &'static str = "sorted";
 
     fn new(level: u64, low: u64) -> Self {
         let mut node = Self { words: [const { Word::new(0) }; WORDS] };
-        node.exclusively(|node, token| {
+        node.with_exclusive_token(|node, token| {
             node.words[STATE].set(level << LEVEL_SHIFT, token);
             node.words[LOW].set(low, token);
             node.words[HIGH].set(u64::MAX, token);
@@ -165,25 +173,25 @@ unsafe impl<const WORDS: usize> Layout for Sorted<WORDS> {
     }
 
     #[inline(always)]
-    fn find(&self, key: u64) -> Found {
-        if let Some(link) = self.elsewhere(key) {
-            return Found::Right(link);
+    fn find(&self, key: u64) -> FindResult {
+        if let Some(link) = self.right_link_for(key) {
+            return FindResult::Right(link);
         }
-        let at = self.below(key);
-        if self.holds(key, at) { Found::Value(self.values()[at].get()) } else { Found::Missing }
+        let at = self.rank(key);
+        if self.holds(key, at) { FindResult::Value(self.values()[at].get()) } else { FindResult::Missing }
     }
 
     #[inline(always)]
-    fn descend(&self, key: u64) -> Down {
-        if let Some(link) = self.elsewhere(key) {
-            return Down::Right(link);
+    fn descend(&self, key: u64) -> DescendResult {
+        if let Some(link) = self.right_link_for(key) {
+            return DescendResult::Right(link);
         }
-        // The greatest entry not above `key` is the one before the first entry above it.
+        // The greatest entry not above `key` precedes the first entry above it.
         let not_above = match key.checked_add(1) {
-            Some(next) => self.below(next),
+            Some(next) => self.rank(next),
             None => self.count(),
         };
-        Down::Child(self.values()[not_above.wrapping_sub(1).min(Self::MOST - 1)].get())
+        DescendResult::Child(self.values()[not_above.wrapping_sub(1).min(Self::MAX_ENTRIES - 1)].get())
     }
 
     #[inline]
@@ -217,14 +225,14 @@ unsafe impl<const WORDS: usize> Layout for Sorted<WORDS> {
     }
 
     #[inline]
-    fn visit(&self, from: u64, mut visit: impl FnMut(u64, u64)) -> Onward {
+    fn visit(&self, from: u64, mut visit: impl FnMut(u64, u64)) -> ScanNext {
         if self.is_dead() {
-            return Onward::Right { link: self.right(), low: from };
+            return ScanNext::Right { link: self.right(), low: from };
         }
-        (self.below(from)..self.count()).map(|at| self.pair(at)).for_each(|(key, value)| visit(key, value));
+        (self.rank(from)..self.count()).map(|at| self.pair(at)).for_each(|(key, value)| visit(key, value));
         match self.right() {
-            0 => Onward::End,
-            link => Onward::Right { link, low: self.words[HIGH].get() },
+            0 => ScanNext::End,
+            link => ScanNext::Right { link, low: self.words[HIGH].get() },
         }
     }
 
@@ -233,73 +241,73 @@ unsafe impl<const WORDS: usize> Layout for Sorted<WORDS> {
     }
 
     #[inline(always)]
-    fn write(&self, key: u64, value: u64, how: Write, token: &WriteToken<'_>) -> Wrote {
-        if let Some(link) = self.elsewhere(key) {
-            return Wrote::Right(link);
+    fn write(&self, key: u64, value: u64, mode: WriteMode, token: &WriteToken<'_>) -> WriteResult {
+        if let Some(link) = self.right_link_for(key) {
+            return WriteResult::Right(link);
         }
-        let (at, count) = (self.below(key), self.count());
+        let (at, count) = (self.rank(key), self.count());
         if self.holds(key, at) {
             let old = self.values()[at].get();
-            if how == Write::Insert {
-                return Wrote::Exists(old);
+            if mode == WriteMode::Insert {
+                return WriteResult::Exists(old);
             }
             self.values()[at].set(value, token);
-            return Wrote::Replaced(old);
+            return WriteResult::Replaced(old);
         }
-        if how == Write::Update {
-            return Wrote::Missing;
+        if mode == WriteMode::Update {
+            return WriteResult::Missing;
         }
-        if count == Self::MOST {
-            return Wrote::Full;
+        if count == Self::MAX_ENTRIES {
+            return WriteResult::Full;
         }
         for to in (at + 1..count + 1).rev() {
             self.set(to, self.pair(to - 1), token);
         }
         self.set(at, (key, value), token);
         self.words[COUNT].set(count as u64 + 1, token);
-        Wrote::Inserted
+        WriteResult::Inserted
     }
 
     #[inline(always)]
-    fn modify(&self, key: u64, change: impl FnOnce(u64) -> u64, token: &WriteToken<'_>) -> Modified {
-        if let Some(link) = self.elsewhere(key) {
-            return Modified::Right(link);
+    fn modify(&self, key: u64, change: impl FnOnce(u64) -> u64, token: &WriteToken<'_>) -> ModifyResult {
+        if let Some(link) = self.right_link_for(key) {
+            return ModifyResult::Right(link);
         }
-        let at = self.below(key);
+        let at = self.rank(key);
         if !self.holds(key, at) {
-            return Modified::Missing;
+            return ModifyResult::Missing;
         }
         let old = self.values()[at].get();
         let new = change(old);
         self.values()[at].set(new, token);
-        Modified::Done { old, new }
+        ModifyResult::Done { old, new }
     }
 
     #[inline(always)]
-    fn remove(&self, key: u64, token: &WriteToken<'_>) -> Removed {
-        if let Some(link) = self.elsewhere(key) {
-            return Removed::Right(link);
+    fn remove(&self, key: u64, token: &WriteToken<'_>) -> RemoveResult {
+        if let Some(link) = self.right_link_for(key) {
+            return RemoveResult::Right(link);
         }
-        let at = self.below(key);
-        if self.holds(key, at) { self.take(at, token) } else { Removed::Missing }
+        let at = self.rank(key);
+        if self.holds(key, at) { self.remove_at(at, token) } else { RemoveResult::Missing }
     }
 
-    fn remove_child(&self, separator: u64, token: &WriteToken<'_>) -> Removed {
+    fn remove_child(&self, separator: u64, token: &WriteToken<'_>) -> RemoveResult {
         if separator == self.low() && !self.is_dead() {
-            return Removed::Missing;
+            return RemoveResult::Missing;
         }
         self.remove(separator, token)
     }
 
     fn split(&self, right: &mut Self, link: u64, pending: u64, token: &WriteToken<'_>) -> u64 {
         let pairs = self.gather();
-        let (stay, separator) = pairs.divide(self.right() == 0, self.level(), pending);
+        let (stay, separator) = pairs.split_point(self.right() == 0, self.level(), pending);
         let right_pairs = &pairs.as_slice()[stay..];
-        right.exclusively(|right, token| {
+        right.with_exclusive_token(|right, token| {
             right.words[LOW].set(separator, token);
             right.set_all(right_pairs, self.words[HIGH].get(), self.right(), token);
         });
-        // The left entries are where they were.
+        // The left entries stay in place.
         self.truncate(stay, token);
         self.words[HIGH].set(separator, token);
         self.words[RIGHT].set(link, token);
@@ -308,7 +316,7 @@ unsafe impl<const WORDS: usize> Layout for Sorted<WORDS> {
 
     fn absorb(&self, link: u64, right: &Self, token: &WriteToken<'_>, right_token: &WriteToken<'_>) -> bool {
         let (count, others) = (self.count(), right.count());
-        if count + others > Self::MOST {
+        if count + others > Self::MAX_ENTRIES {
             return false;
         }
         (0..others).for_each(|at| self.set(count + at, right.pair(at), token));
@@ -316,7 +324,8 @@ unsafe impl<const WORDS: usize> Layout for Sorted<WORDS> {
         self.words[HIGH].set(right.words[HIGH].get(), token);
         self.words[RIGHT].set(right.right(), token);
         right.words[COUNT].set(0, right_token);
-        // From now on every key is beyond the dead node, and belongs to this one.
+        // From now on every key is beyond the dead node's bound, and its right link leads to this
+        // node.
         right.words[HIGH].set(0, right_token);
         right.words[RIGHT].set(link, right_token);
         right.words[STATE].set(right.words[STATE].get() | DEAD, right_token);
@@ -324,16 +333,16 @@ unsafe impl<const WORDS: usize> Layout for Sorted<WORDS> {
     }
 
     fn fill(&mut self, pairs: &[(u64, u64)], next: Option<(u64, u64)>) {
-        assert!(pairs.len() <= Self::MOST, "too many pairs for a node");
+        assert!(pairs.len() <= Self::MAX_ENTRIES, "too many pairs for a node");
         let (high, right) = next.unwrap_or((u64::MAX, 0));
-        self.exclusively(|node, token| node.set_all(pairs, high, right, token));
+        self.with_exclusive_token(|node, token| node.set_all(pairs, high, right, token));
     }
 
-    fn check(&self) -> Vec<Broken> {
+    fn check(&self) -> Vec<NodeDefect> {
         let mut broken = Vec::new();
         let mut expect = |holds: bool, invariant, at| {
             if !holds {
-                broken.push(Broken(invariant, at));
+                broken.push(NodeDefect { invariant, key: at });
             }
         };
         let (low, high, count) = (self.low(), self.words[HIGH].get(), self.words[COUNT].get() as usize);
@@ -341,9 +350,9 @@ unsafe impl<const WORDS: usize> Layout for Sorted<WORDS> {
             expect(high == 0, "a dead node has no high key", high);
             return broken;
         }
-        expect(self.right() != 0 || high == u64::MAX, "the rightmost node is not bounded", high);
+        expect(self.right() != 0 || high == u64::MAX, "the rightmost node has no high key", high);
         expect(self.right() == 0 || low < high, "low is below high", low);
-        expect(count <= Self::MOST, "the count fits the node", count as u64);
+        expect(count <= Self::MAX_ENTRIES, "the count fits the node", count as u64);
         let padding = self.keys().iter().skip(count);
         expect(padding.map(Word::get).all(|key| key == PADDING), "padding follows the keys", low);
         let pairs = self.gather();

@@ -1,16 +1,17 @@
-//! Both layouts in all sizes against ordered maps, over chains of nodes that split and merge.
+//! Both layouts in all sizes, compared with ordered maps, as chains of nodes that split and merge.
 
 use super::*;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
+use xtasking::{Part, arena::WriteToken};
 
 fn token() -> WriteToken<'static> {
-    // SAFETY: the tests are single-threaded.
+    // SAFETY: each test uses its nodes from a single thread.
     unsafe { WriteToken::assume() }
 }
 
-/// One level of a tree: nodes linked to the right, and what they should hold. A node's link is its index plus
-/// one.
+/// One level of a tree: nodes linked to the right, and a model of their entries. A node's link is
+/// its index plus one.
 struct Chain<L> {
     nodes: Vec<Box<L>>,
     level: u64,
@@ -22,7 +23,7 @@ impl<L: Layout> Chain<L> {
         let mut chain = Self { nodes: vec![Box::new(L::new(level, 0))], level, model: BTreeMap::new() };
         assert!(chain.nodes[0].is_empty());
         if level > 0 {
-            assert_eq!(chain.nodes[0].write(0, 7, Write::Insert, &token()), Wrote::Inserted);
+            assert_eq!(chain.nodes[0].write(0, 7, WriteMode::Insert, &token()), WriteResult::Inserted);
             chain.model.insert(0, 7);
         }
         chain
@@ -32,27 +33,27 @@ impl<L: Layout> Chain<L> {
         &self.nodes[link as usize - 1]
     }
 
-    /// The link of the node that covers `key`, found the way a tree does: by following the links to the
-    /// right.
+    /// Finds the node that covers `key` as a tree does, by following right links, and returns its
+    /// link.
     fn cover(&self, key: u64) -> u64 {
         let mut link = 1;
         loop {
             let node = self.node(link);
             let right = if self.level == 0 {
                 match node.find(key) {
-                    Found::Right(right) => right,
+                    FindResult::Right(right) => right,
                     found => {
                         let value = self.model.get(&key).copied();
-                        assert_eq!(found, value.map_or(Found::Missing, Found::Value));
+                        assert_eq!(found, value.map_or(FindResult::Missing, FindResult::Value));
                         0
                     }
                 }
             } else {
                 match node.descend(key) {
-                    Down::Right(right) => right,
+                    DescendResult::Right(right) => right,
                     down => {
                         let child = *self.model.range(..=key).next_back().unwrap().1;
-                        assert_eq!(down, Down::Child(child));
+                        assert_eq!(down, DescendResult::Child(child));
                         0
                     }
                 }
@@ -67,7 +68,7 @@ impl<L: Layout> Chain<L> {
         }
     }
 
-    /// What the node at `link` should hold.
+    /// The entries that the node at `link` should hold.
     fn held(&self, link: u64) -> Vec<(u64, u64)> {
         let node = self.node(link);
         let all = self.model.range(node.low()..).map(|(key, value)| (*key, *value));
@@ -88,18 +89,18 @@ impl<L: Layout> Chain<L> {
             count += held.len();
             link = node.right();
             low = node.high().unwrap_or(0);
-            let onward = if link == 0 { Onward::End } else { Onward::Right { link, low } };
+            let onward = if link == 0 { ScanNext::End } else { ScanNext::Right { link, low } };
             assert_eq!(entries.onward(), onward);
         }
         assert_eq!(count, self.model.len());
     }
 
-    fn write(&mut self, key: u64, value: u64, how: Write) {
+    fn write(&mut self, key: u64, value: u64, how: WriteMode) {
         let link = self.cover(key);
         let old = self.model.get(&key).copied();
         let wrote = self.node(link).write(key, value, how, &token());
-        if wrote == Wrote::Full {
-            assert_eq!((old, how == Write::Update), (None, false));
+        if wrote == WriteResult::Full {
+            assert_eq!((old, how == WriteMode::Update), (None, false));
             let held = self.held(link);
             assert!(held.len() * 10 >= L::CAPACITY * 9, "split with {} entries", held.len());
             let mut right = Box::new(L::new(self.level, 0));
@@ -118,13 +119,13 @@ impl<L: Layout> Chain<L> {
             return self.write(key, value, how);
         }
         let expected = match (old, how) {
-            (Some(old), Write::Insert) => Wrote::Exists(old),
-            (Some(old), _) => Wrote::Replaced(old),
-            (None, Write::Update) => Wrote::Missing,
-            (None, _) => Wrote::Inserted,
+            (Some(old), WriteMode::Insert) => WriteResult::Exists(old),
+            (Some(old), _) => WriteResult::Replaced(old),
+            (None, WriteMode::Update) => WriteResult::Missing,
+            (None, _) => WriteResult::Inserted,
         };
         assert_eq!(wrote, expected);
-        if !matches!(wrote, Wrote::Exists(_) | Wrote::Missing) {
+        if !matches!(wrote, WriteResult::Exists(_) | WriteResult::Missing) {
             self.model.insert(key, value);
         }
     }
@@ -134,10 +135,10 @@ impl<L: Layout> Chain<L> {
         let modified = self.node(link).modify(key, |value| value ^ 1, &token());
         match self.model.get_mut(&key) {
             Some(value) => {
-                assert_eq!(modified, Modified::Done { old: *value, new: *value ^ 1 });
+                assert_eq!(modified, ModifyResult::Done { old: *value, new: *value ^ 1 });
                 *value ^= 1;
             }
-            None => assert_eq!(modified, Modified::Missing),
+            None => assert_eq!(modified, ModifyResult::Missing),
         }
     }
 
@@ -146,13 +147,13 @@ impl<L: Layout> Chain<L> {
         let node = self.node(link);
         let stays = self.level > 0 && node.low() == key;
         let expected = match self.model.get(&key) {
-            Some(&value) if !stays => Removed::Done { value, empty: self.held(link).len() == 1 },
-            _ => Removed::Missing,
+            Some(&value) if !stays => RemoveResult::Done { value, empty: self.held(link).len() == 1 },
+            _ => RemoveResult::Missing,
         };
         let removed =
             if self.level == 0 { node.remove(key, &token()) } else { node.remove_child(key, &token()) };
         assert_eq!(removed, expected);
-        if removed != Removed::Missing {
+        if removed != RemoveResult::Missing {
             self.model.remove(&key);
         }
     }
@@ -180,13 +181,16 @@ impl<L: Layout> Chain<L> {
             assert!(right.is_dead());
             assert_eq!(right.check(), []);
             for key in [0, right.low(), key, u64::MAX] {
-                assert_eq!(right.find(key), Found::Right(link));
-                assert_eq!(right.descend(key), Down::Right(link));
-                assert_eq!(right.write(key, 0, Write::Upsert, &token()), Wrote::Right(link));
-                assert_eq!(right.modify(key, |_| 0, &token()), Modified::Right(link));
-                assert_eq!(right.remove(key, &token()), Removed::Right(link));
-                assert_eq!(right.remove_child(key, &token()), Removed::Right(link));
-                assert_eq!(right.visit(key, |_, _| panic!("dead entries")), Onward::Right { link, low: key });
+                assert_eq!(right.find(key), FindResult::Right(link));
+                assert_eq!(right.descend(key), DescendResult::Right(link));
+                assert_eq!(right.write(key, 0, WriteMode::Upsert, &token()), WriteResult::Right(link));
+                assert_eq!(right.modify(key, |_| 0, &token()), ModifyResult::Right(link));
+                assert_eq!(right.remove(key, &token()), RemoveResult::Right(link));
+                assert_eq!(right.remove_child(key, &token()), RemoveResult::Right(link));
+                assert_eq!(
+                    right.visit(key, |_, _| panic!("a dead node has no entries")),
+                    ScanNext::Right { link, low: key }
+                );
             }
         } else {
             assert!(count + other > L::CAPACITY);
@@ -210,7 +214,7 @@ impl<L: Layout> Chain<L> {
 
 #[derive(Clone, Debug)]
 enum Op {
-    Write(u64, u64, Write),
+    Write(u64, u64, WriteMode),
     Ascend(u64, u64, u64),
     Descend(u64, u64, u64),
     Scatter(u64, u64),
@@ -224,11 +228,16 @@ enum Op {
 }
 
 fn key() -> impl Strategy<Value = u64> {
-    prop_oneof![4 => 0..400u64, 2 => (0..400u64).prop_map(|key| u64::MAX - key), 1 => Just(u64::MAX), 1 => any::<u64>()]
+    prop_oneof![
+        4 => 0..400u64,
+        2 => (0..400u64).prop_map(|key| u64::MAX - key),
+        1 => Just(u64::MAX),
+        1 => any::<u64>(),
+    ]
 }
 
 fn op() -> impl Strategy<Value = Op> {
-    let how = prop_oneof![Just(Write::Insert), Just(Write::Upsert), Just(Write::Update)];
+    let how = prop_oneof![Just(WriteMode::Insert), Just(WriteMode::Upsert), Just(WriteMode::Update)];
     prop_oneof![
         8 => (key(), any::<u64>(), how).prop_map(|(key, value, how)| Op::Write(key, value, how)),
         2 => (key(), 1..5u64, 1..150u64).prop_map(|(key, step, count)| Op::Ascend(key, step, count)),
@@ -250,14 +259,14 @@ fn run<L: Layout>(level: u64, ops: &[Op]) {
         match *op {
             Op::Write(key, value, how) => chain.write(key, value, how),
             Op::Ascend(from, step, count) => {
-                (0..count).for_each(|i| chain.write(from.saturating_add(i * step), i, Write::Upsert));
+                (0..count).for_each(|i| chain.write(from.saturating_add(i * step), i, WriteMode::Upsert));
             }
             Op::Descend(from, step, count) => {
-                (0..count).for_each(|i| chain.write(from.saturating_sub(i * step), i, Write::Insert));
+                (0..count).for_each(|i| chain.write(from.saturating_sub(i * step), i, WriteMode::Insert));
             }
             Op::Scatter(seed, count) => (0..count).for_each(|i| {
                 let key = (seed ^ i).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-                chain.write(key, i, Write::Insert);
+                chain.write(key, i, WriteMode::Insert);
             }),
             Op::Remove(key) => chain.remove(key),
             Op::RemoveRange(from, count) => {
@@ -272,14 +281,14 @@ fn run<L: Layout>(level: u64, ops: &[Op]) {
         }
         chain.check();
     }
-    // Every key is still found, and the nodes can be emptied.
+    // Every key is still found, and all of them can be removed.
     let keys: Vec<_> = chain.model.keys().copied().collect();
     keys.iter().for_each(|&key| _ = chain.cover(key));
     keys.into_iter().for_each(|key| chain.remove(key));
     chain.check();
 }
 
-/// Fills a node with `count` pairs and compares.
+/// Fills a node with `count` entries and checks every lookup.
 fn filled<L: Layout>(level: u64, count: usize, last: bool) {
     let mut pairs: Vec<_> = (0..count as u64).map(|i| (i * 3 + 5, i)).collect();
     let next = (!last).then_some((1000, 9));
@@ -297,12 +306,15 @@ fn filled<L: Layout>(level: u64, count: usize, last: bool) {
         let at = pairs.partition_point(|pair| pair.0 <= key);
         let beyond = next.is_some_and(|next| key >= next.0);
         if level > 0 {
-            assert_eq!(node.descend(key), if beyond { Down::Right(9) } else { Down::Child(pairs[at - 1].1) });
+            assert_eq!(
+                node.descend(key),
+                if beyond { DescendResult::Right(9) } else { DescendResult::Child(pairs[at - 1].1) }
+            );
         } else if beyond {
-            assert_eq!(node.find(key), Found::Right(9));
+            assert_eq!(node.find(key), FindResult::Right(9));
         } else {
             let pair = pairs.get(at.wrapping_sub(1)).filter(|pair| pair.0 == key);
-            assert_eq!(node.find(key), pair.map_or(Found::Missing, |pair| Found::Value(pair.1)));
+            assert_eq!(node.find(key), pair.map_or(FindResult::Missing, |pair| FindResult::Value(pair.1)));
         }
     }
 }
@@ -328,7 +340,7 @@ macro_rules! layouts {
             }
 
             #[test]
-            fn filling() {
+            fn filled_nodes_return_their_entries() {
                 for count in 1..=L::CAPACITY {
                     for last in [false, true] {
                         filled::<L>(0, count, last);
@@ -339,10 +351,10 @@ macro_rules! layouts {
             }
 
             #[test]
-            fn parts_lie_in_the_node() {
+            fn parts_are_within_the_node() {
                 let lines = L::ALL.count();
-                assert_eq!(lines * 64, size_of::<L>() + HEADER);
-                assert!(L::CAPACITY < Entries::MOST);
+                assert_eq!(lines * 64, size_of::<L>() + HEADER_BYTES);
+                assert!(L::CAPACITY < Entries::CAPACITY);
                 let mut node = L::new(0, 0);
                 node.fill(&(0..L::CAPACITY as u64).map(|i| (i, i)).collect::<Vec<_>>(), None);
                 for key in (0..300).chain([u64::MAX]) {
@@ -353,7 +365,7 @@ macro_rules! layouts {
 
             #[test]
             fn torn_nodes_are_read_in_bounds() {
-                // Any words at all, as a reader beside a writer might meet them.
+                // Arbitrary words, as a reader might see them while a writer is active.
                 let mut seed = 1u64;
                 for _ in 0..2000 {
                     let word = || {
@@ -364,8 +376,10 @@ macro_rules! layouts {
                             _ => seed >> (seed >> 58),
                         }
                     };
-                    let words: [u64; size_of::<L>() / 8] = std::array::from_fn({ let mut word = word; move |_| word() });
-                    // SAFETY: a node is an array of words of the same size, and any words are a node.
+                    let words: [u64; size_of::<L>() / 8] =
+                        std::array::from_fn({ let mut word = word; move |_| word() });
+                    // SAFETY: a node is an array of words of the same size, for which all bit
+                    // patterns are valid.
                     let node: L = unsafe { std::mem::transmute_copy(&words) };
                     for key in [0, 1, words[3], words[20], words[40], u64::MAX - 1, u64::MAX] {
                         node.find(key);
@@ -375,7 +389,7 @@ macro_rules! layouts {
                         assert!(part.first() + part.count() <= L::ALL.count());
                         let mut count = 0;
                         node.visit(key, |_, _| count += 1);
-                        assert!(count <= Entries::MOST);
+                        assert!(count <= Entries::CAPACITY);
                     }
                     (node.len(), node.is_empty(), node.level(), node.low(), node.high(), node.check());
                 }
@@ -385,25 +399,25 @@ macro_rules! layouts {
 }
 
 layouts! {
-    hinted_512: Hinted<{ words(512) }>,
-    hinted_1024: Hinted<{ words(1024) }>,
-    hinted_2048: Hinted<{ words(2048) }>,
-    hinted_4096: Hinted<{ words(4096) }>,
-    sorted_512: Sorted<{ words(512) }>,
-    sorted_1024: Sorted<{ words(1024) }>,
-    sorted_2048: Sorted<{ words(2048) }>,
-    sorted_4096: Sorted<{ words(4096) }>,
+    hinted_512: HintedNode<{ words(512) }>,
+    hinted_1024: HintedNode<{ words(1024) }>,
+    hinted_2048: HintedNode<{ words(2048) }>,
+    hinted_4096: HintedNode<{ words(4096) }>,
+    sorted_512: SortedNode<{ words(512) }>,
+    sorted_1024: SortedNode<{ words(1024) }>,
+    sorted_2048: SortedNode<{ words(2048) }>,
+    sorted_4096: SortedNode<{ words(4096) }>,
 }
 
-/// The layout in the documentation of the hinted node is the one that is there.
+/// Hinted nodes have the layout that their documentation shows.
 #[test]
-fn hinted_nodes_fill_their_lines() {
-    assert_eq!(Hinted::<62>::CAPACITY, 24);
-    assert_eq!(Hinted::<126>::CAPACITY, 56);
-    assert_eq!(Hinted::<254>::CAPACITY, 112);
-    assert_eq!(Hinted::<510>::CAPACITY, 224);
-    assert_eq!(Hinted::<126>::FIRST, Part::lines(0, 1));
-    let mut node = Hinted::<126>::new(0, 0);
+fn hinted_nodes_have_the_documented_layout() {
+    assert_eq!(HintedNode::<62>::CAPACITY, 24);
+    assert_eq!(HintedNode::<126>::CAPACITY, 56);
+    assert_eq!(HintedNode::<254>::CAPACITY, 112);
+    assert_eq!(HintedNode::<510>::CAPACITY, 224);
+    assert_eq!(HintedNode::<126>::FIRST, Part::lines(0, 1));
+    let mut node = HintedNode::<126>::new(0, 0);
     node.fill(&(0..56).map(|i| (i, i)).collect::<Vec<_>>(), None);
     assert_eq!(node.locate(0), Part::lines(14, 2));
     assert_eq!(node.locate(47), Part::lines(4, 2));
@@ -413,7 +427,7 @@ fn hinted_nodes_fill_their_lines() {
 /// Ascending keys leave full nodes behind.
 #[test]
 fn ascending_keys_fill_nodes() {
-    let mut chain = Chain::<Hinted<126>>::new(0);
-    (0..1000).for_each(|key| chain.write(key, key, Write::Insert));
+    let mut chain = Chain::<HintedNode<126>>::new(0);
+    (0..1000).for_each(|key| chain.write(key, key, WriteMode::Insert));
     assert_eq!(chain.nodes.len(), 1000usize.div_ceil(56));
 }

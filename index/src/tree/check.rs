@@ -1,13 +1,14 @@
-//! Walking the whole tree and reporting every broken invariant.
+//! Checking all invariants of a tree.
 
-use super::{Tree, link_of, mark};
-use crate::fixed::{Key, Value};
-use crate::node::{Broken, Down, Layout};
+use super::handle::Tree;
+use super::links::{decode_link, mark};
+use crate::key_value::{Key, Value};
+use crate::node::{DescendResult, Layout, NodeDefect};
 use core::fmt;
 use std::collections::BTreeSet;
-use xtasking::Link;
+use xtasking::arena::Link;
 
-/// What a check found.
+/// The result of a check.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Report {
@@ -21,9 +22,10 @@ pub struct Report {
     pub levels: u64,
     /// Leaves without entries.
     pub empty_leaves: u64,
-    /// Nodes that their parent level does not know of: their separator is on its way.
+    /// Nodes without an entry in the level above: the insertion of their separator is still
+    /// pending.
     pub unseparated: u64,
-    /// What is broken; nothing in a sound tree.
+    /// All broken invariants; empty for a correct tree.
     pub defects: Vec<Defect>,
 }
 
@@ -31,23 +33,23 @@ pub struct Report {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Defect {
-    /// Within one node.
+    /// A node breaks an invariant by itself.
     Node {
         /// The level of the node.
         level: u64,
         /// The lowest key that the node covers.
         low: u64,
-        /// What is broken.
-        broken: Broken,
+        /// The broken invariant.
+        broken: NodeDefect,
     },
-    /// A node that can be reached is of another level than the one it is linked from, or its link's mark is wrong.
+    /// A node is of another level than the link to it says.
     Level {
-        /// The level it is reached at.
+        /// The level of the link.
         expected: u64,
-        /// The level it says.
+        /// The level of the node.
         found: u64,
     },
-    /// A dead node can be reached.
+    /// A dead node is reachable.
     Dead {
         /// Its level.
         level: u64,
@@ -61,14 +63,15 @@ pub enum Defect {
         /// Where the node begins.
         low: u64,
     },
-    /// A parent's entry names a node that does not begin at its key, or that is not on the level below.
+    /// An entry of an inner node leads to a node that does not begin at its key or is not on the
+    /// level below.
     Entry {
-        /// The parent's level.
+        /// The level of the inner node.
         level: u64,
         /// The entry's key.
         key: u64,
     },
-    /// The last node of a level has an end, or one before it has none.
+    /// The last node of a level has a high key, or another one has none.
     End {
         /// The level.
         level: u64,
@@ -82,12 +85,12 @@ impl fmt::Display for Defect {
             Self::Level { expected, found } => {
                 write!(f, "a node of level {found} is linked at level {expected}")
             }
-            Self::Dead { level } => write!(f, "a dead node can be reached at level {level}"),
+            Self::Dead { level } => write!(f, "a dead node is reachable at level {level}"),
             Self::Gap { level, high, low } => {
-                write!(f, "at level {level} a node from key {low} follows one up to {high}")
+                write!(f, "at level {level} a node that begins at key {low} follows one that ends at {high}")
             }
             Self::Entry { level, key } => {
-                write!(f, "the entry {key} at level {level} names no node that begins there")
+                write!(f, "the entry {key} at level {level} does not lead to a node that begins there")
             }
             Self::End { level } => write!(f, "level {level} does not end with its last node"),
         }
@@ -95,33 +98,35 @@ impl fmt::Display for Defect {
 }
 
 impl<K: Key, V: Value, L: Layout> Tree<K, V, L> {
-    /// Walks all nodes, level by level, and reports every broken invariant.
+    /// Visits all nodes, level by level, and reports every broken invariant.
     ///
     /// # Safety
     ///
-    /// Nobody changes the tree meanwhile: no operation that changes it is on its way.
+    /// No operation that changes the tree may be running or pending.
     pub unsafe fn check(&self) -> Report {
         let mut report = Report::default();
         let mut first = Some(self.top());
-        // SAFETY: nobody changes the tree, so what can be reached is alive.
+        // SAFETY: the caller guarantees that nothing changes the tree, so every reachable node is
+        // alive.
         let top = unsafe { self.top().follow() };
         let mut entries = vec![(0, self.top().to_word())];
         report.levels = top.level() + 1;
         for level in (0..report.levels).rev() {
             let Some(link) = first else { break };
-            // SAFETY: as above.
+            // SAFETY: the caller guarantees that nothing changes the tree; `link` was reached from
+            // its root.
             (first, entries) = unsafe { check_level(&mut report, level, link, &entries) };
         }
         report
     }
 }
 
-/// Checks one level from its first node on, against the entries of the level above. Returns the first node of the level
-/// below, and all entries of this one.
+/// Checks one level from its first node on, against the entries of the level above. Returns the
+/// first node of the level below, and all entries of this level.
 ///
 /// # Safety
 ///
-/// Nobody changes the tree meanwhile.
+/// `first` must be reachable in a tree that no operation changes.
 unsafe fn check_level<L: Layout>(
     report: &mut Report,
     level: u64,
@@ -134,12 +139,13 @@ unsafe fn check_level<L: Layout>(
     let mut next = Some(first);
     let mut high = Some(0);
     while let Some(link) = next {
-        // SAFETY: reached from the tree, which nobody changes.
+        // SAFETY: the node is reachable from `first`, and the caller guarantees that nothing
+        // changes the tree.
         let node = unsafe { link.follow() };
         report.nodes += 1;
         let low = node.low();
         report.defects.extend(node.check().into_iter().map(|broken| Defect::Node { level, low, broken }));
-        let expected_mark = level.min(mark::HIGHEST.into()) as u8;
+        let expected_mark = level.min(mark::MAX_LEVEL.into()) as u8;
         if node.level() != level || link.mark() != expected_mark {
             report.defects.push(Defect::Level { expected: level, found: node.level() });
             return (None, entries);
@@ -162,14 +168,14 @@ unsafe fn check_level<L: Layout>(
             report.empty_leaves += u64::from(count == 0);
         } else {
             if below.is_none()
-                && let Down::Child(word) = node.descend(low)
+                && let DescendResult::Child(word) = node.descend(low)
             {
-                below = link_of::<L>(word);
+                below = decode_link::<L>(word);
             }
             node.visit(low, |key, word| entries.push((key, word)));
         }
         high = node.high();
-        next = link_of::<L>(node.right());
+        next = decode_link::<L>(node.right());
     }
     if high.is_some() {
         report.defects.push(Defect::End { level });
@@ -181,20 +187,23 @@ unsafe fn check_level<L: Layout>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::node::{Hinted, Sorted, words};
+    use crate::node::{HintedNode, SortedNode, words};
     use xtasking::platform::Simulation;
-    use xtasking::{Arena, Runtime, WriteToken};
+    use xtasking::{
+        Runtime,
+        arena::{Arena, WriteToken},
+    };
 
-    /// What a check of a level says, where the level above has these entries.
+    /// Returns the defects of a level, given the entries of the level above.
     fn defects<L: Layout>(level: u64, first: Link<L>, above: &[(u64, Link<L>)]) -> Vec<Defect> {
         let mut report = Report::default();
         let above: Vec<_> = above.iter().map(|&(key, link)| (key, link.to_word())).collect();
-        // SAFETY: nobody else knows the nodes.
+        // SAFETY: this test owns the nodes and is their only user.
         unsafe { check_level(&mut report, level, first, &above) };
         report.defects
     }
 
-    fn faults_are_found<L: Layout>() {
+    fn defects_are_found<L: Layout>() {
         let rt = Runtime::builder().platform(Simulation::new(1, 1)).build().unwrap();
         let arena = Arena::<L>::new(&rt);
         let leaf = |low, key, next: Option<(u64, u64)>| {
@@ -212,7 +221,8 @@ mod tests {
             defects(0, wrong, &[(0, wrong), (10, right)]),
             [Defect::Gap { level: 0, high: 9, low: 10 }]
         );
-        // A node without a neighbour has no end, whatever its words say: the node itself reports that.
+        // Without a right neighbour a node has no high key, whatever its words say. The node's own
+        // check reports that.
         let wrong = leaf(0, 1, Some((9, 0)));
         let found = defects(0, wrong, &[(0, wrong)]);
         assert!(matches!(found[..], [Defect::Node { level: 0, low: 0, .. }]), "{found:?}");
@@ -224,30 +234,36 @@ mod tests {
         let found = defects(0, wrong, &[(0, wrong), (10, right)]);
         assert!(matches!(found[..], [Defect::Node { level: 0, low: 0, .. }]), "{found:?}");
 
-        // SAFETY: nobody else knows the nodes.
+        // SAFETY: this test is the only user of the nodes.
         let (token, right_token) = unsafe { (WriteToken::assume(), WriteToken::assume()) };
-        // SAFETY: no node is freed here.
+        // SAFETY: no node has been freed yet.
         let (node, neighbour) = unsafe { (left.follow(), right.follow()) };
         assert!(node.absorb(left.to_word(), neighbour, &token, &right_token));
         assert_eq!(defects(0, left, &[(0, left)]), []);
         assert!(defects(0, right, &[]).contains(&Defect::Dead { level: 0 }));
-        // SAFETY: no link is followed any more.
+        // SAFETY: no link to a node is followed from here on.
         unsafe { arena.dispose() };
     }
 
     #[test]
-    fn each_fault_of_a_level_is_found() {
-        faults_are_found::<Hinted<{ words(512) }>>();
-        faults_are_found::<Sorted<{ words(512) }>>();
+    fn each_defect_of_a_level_is_found() {
+        defects_are_found::<HintedNode<{ words(512) }>>();
+        defects_are_found::<SortedNode<{ words(512) }>>();
     }
 
     #[test]
     fn a_defect_says_where_it_is() {
         let texts = [
             (Defect::Level { expected: 1, found: 0 }, "a node of level 0 is linked at level 1"),
-            (Defect::Dead { level: 2 }, "a dead node can be reached at level 2"),
-            (Defect::Gap { level: 0, high: 9, low: 10 }, "at level 0 a node from key 10 follows one up to 9"),
-            (Defect::Entry { level: 1, key: 9 }, "the entry 9 at level 1 names no node that begins there"),
+            (Defect::Dead { level: 2 }, "a dead node is reachable at level 2"),
+            (
+                Defect::Gap { level: 0, high: 9, low: 10 },
+                "at level 0 a node that begins at key 10 follows one that ends at 9",
+            ),
+            (
+                Defect::Entry { level: 1, key: 9 },
+                "the entry 9 at level 1 does not lead to a node that begins there",
+            ),
             (Defect::End { level: 0 }, "level 0 does not end with its last node"),
         ];
         for (defect, text) in texts {

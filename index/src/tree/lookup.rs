@@ -1,11 +1,17 @@
-//! Looking a key up: one task a node, each naming the node's first lines, and then the lines that these tell.
+//! Looking up a key: one task per node. It first names the node's first cache lines, then the lines
+//! that these point out.
 
-use super::{RootRef, go_to, mark};
-use crate::node::{Down, Found, Layout};
+use super::links::{mark, step_to_link};
+use super::root::RootRef;
+use crate::node::{DescendResult, FindResult, Layout};
 use core::marker::PhantomData;
-use xtasking::{Context, Link, Part, Spawner, Step, Visit};
+use xtasking::{
+    Context, Part,
+    arena::{Link, Step, Visit},
+    task::Spawner,
+};
 
-/// Begins a lookup.
+/// Starts a lookup.
 #[inline(always)]
 pub(super) fn begin<S, L, F>(at: S, root: RootRef<L>, key: u64, then: F)
 where
@@ -24,7 +30,7 @@ where
     }
 }
 
-/// Begins a lookup at the topmost node.
+/// Starts a lookup at the topmost node.
 #[inline(always)]
 fn start<S, L, F>(at: S, top: Link<L>, key: u64, then: F)
 where
@@ -60,13 +66,13 @@ where
     fn read(&self, at: Link<L>, node: &L) -> Step<L, Option<u64>> {
         if at.mark() == mark::LEAF {
             match node.find(self.key) {
-                Found::Value(value) => Step::End(Some(value)),
-                Found::Missing => Step::End(None),
-                Found::Right(word) => go_to(word),
+                FindResult::Value(value) => Step::End(Some(value)),
+                FindResult::Missing => Step::End(None),
+                FindResult::Right(word) => step_to_link(word),
             }
         } else {
-            let (Down::Child(word) | Down::Right(word)) = node.descend(self.key);
-            go_to(word)
+            let (DescendResult::Child(word) | DescendResult::Right(word)) = node.descend(self.key);
+            step_to_link(word)
         }
     }
 

@@ -1,140 +1,150 @@
-//! Merging neighbours after the last entry of a node is gone.
+//! Merging neighbours after the last entry of a node was removed.
 //!
-//! A merge holds three nodes: two neighbouring children and their parent. The right child's entries move to the left
-//! one, its entry leaves the parent, and it is retired. Everything is looked at again once all three are held: if
-//! anything has changed (a split between the two, above all, which the parent does not know of yet), nothing happens
-//! and the merge is tried again a few times. A tree that keeps changing under it may so keep an empty leaf; a later
-//! removal there tries again.
+//! A merge holds three nodes for writing: two neighbouring children and their parent. The right
+//! child's entries move to the left child, its entry is removed from the parent, and the right
+//! child is retired. All conditions are checked again once the three nodes are held. If one does
+//! not hold any more (for instance because the left child was split, which the parent does not know
+//! of yet), nothing is changed and the merge is tried again, a few times. So an empty leaf may stay
+//! in a tree that changes all the time; a later removal in that leaf tries again.
 
-use super::separate::step_to;
-use super::{RootRef, go_to, link_of};
-use crate::node::{Layout, Removed, Siblings};
-use xtasking::{Context, Link, Step, Visit, Written};
+use super::links::{decode_link, step_to_link};
+use super::root::RootRef;
+use super::separator::step_to_level;
+use crate::node::{Layout, RemoveResult, Siblings};
+use xtasking::{
+    Context,
+    arena::{Link, Step, Visit, Written},
+};
 
-/// Tries of one merge; splits in flight need a few steps to arrive at the parent.
-const TRIES: u8 = 8;
+/// Retries of a merge: a pending split needs a few steps to arrive at the parent.
+const MAX_RETRIES: u8 = 8;
 
-/// Merges the node below `level` that covers `key` with a neighbour, if one of them is empty (or, above the leaves,
-/// has a single child).
+/// Merges the node below `level` that covers `key` with a neighbour, if one of the two is empty or,
+/// above the leaves, has a single child.
 pub(super) fn begin<L: Layout>(root: RootRef<L>, level: u64, key: u64, cx: &mut Context) {
-    attempt(Merging { root, level, key, tries: TRIES }, cx);
+    attempt(MergeOperation { root, level, key, retries_left: MAX_RETRIES }, cx);
 }
 
-fn attempt<L: Layout>(merging: Merging<L>, cx: &mut Context) {
-    let top = merging.root.get(cx).link.get();
-    cx.task(top.read().part(L::FIRST)).visit(merging);
+fn attempt<L: Layout>(operation: MergeOperation<L>, cx: &mut Context) {
+    let top = operation.root.get(cx).link.get();
+    cx.task(top.read().part(L::FIRST)).visit(operation);
 }
 
-struct Merging<L: Layout> {
+struct MergeOperation<L: Layout> {
     root: RootRef<L>,
     /// Level of the parent.
     level: u64,
     key: u64,
-    tries: u8,
+    retries_left: u8,
 }
 
-impl<L: Layout> Visit for Merging<L> {
+impl<L: Layout> Visit for MergeOperation<L> {
     type Target = L;
-    /// The parent and two of its children, if it has two.
+    /// The parent and two of its children; `None` if it has only one.
     type Output = Option<(Link<L>, Siblings)>;
 
     fn read(&self, at: Link<L>, node: &L) -> Step<L, Self::Output> {
         if node.level() < self.level {
-            // The tree has become lower: there is no such parent.
+            // The tree has become lower: there is no such parent any more.
             return Step::End(None);
         }
-        match step_to(self.level, self.key, at, node) {
+        match step_to_level(self.level, self.key, at, node) {
             Step::Go(next, part) => Step::Go(next, part),
             Step::Again => Step::Again,
-            Step::End(_) if node.high().is_some_and(|high| self.key >= high) => go_to(node.right()),
+            Step::End(_) if node.high().is_some_and(|high| self.key >= high) => step_to_link(node.right()),
             Step::End(parent) => Step::End(node.siblings(self.key).map(|pair| (parent, pair))),
         }
     }
 
-    fn then(self, family: Self::Output, cx: &mut Context) {
-        if let Some((parent, pair)) = family {
+    fn then(self, nodes: Self::Output, cx: &mut Context) {
+        if let Some((parent, pair)) = nodes {
             self.merge(parent, pair, cx);
         }
     }
 }
 
-/// What came of a merge.
-enum Outcome {
+/// The result of an attempt to merge.
+enum MergeOutcome {
     Merged {
-        /// The parent has a single child left.
-        lonely: bool,
+        /// Whether the parent has a single child left.
+        has_single_child: bool,
     },
-    /// Something has changed meanwhile.
+    /// A node has changed since the parent was read.
     Changed,
-    /// There is nothing to gain.
-    Pointless,
+    /// Both nodes are in use, or their entries do not fit into one.
+    NotPossible,
 }
 
-impl<L: Layout> Merging<L> {
+impl<L: Layout> MergeOperation<L> {
     fn merge(self, parent: Link<L>, pair: Siblings, cx: &mut Context) {
-        let (Some(left), Some(right)) = (link_of::<L>(pair.left), link_of::<L>(pair.right)) else { return };
+        let (Some(left), Some(right)) = (decode_link::<L>(pair.left), decode_link::<L>(pair.right)) else {
+            return;
+        };
         let objects = (parent.write(), left.write(), right.write());
         cx.task(objects).spawn(
-            move |(above, one, other): (Written<'_, L>, Written<'_, L>, Written<'_, L>), cx| {
-                let family = Family { parent, left, right, above, one, other };
-                match family.merge(&self, pair, cx) {
-                    Outcome::Merged { lonely } => {
-                        if lonely {
+            move |(parent_node, left_node, right_node): (Written<'_, L>, Written<'_, L>, Written<'_, L>),
+                  cx| {
+                let nodes = MergeNodes { parent, left, right, parent_node, left_node, right_node };
+                match nodes.merge(&self, pair, cx) {
+                    MergeOutcome::Merged { has_single_child } => {
+                        if has_single_child {
                             begin(self.root, self.level + 1, self.key, cx);
                         }
                         if self.level > 1 {
-                            // The child that had no neighbour may have one now.
+                            // The remaining child may have a neighbour now.
                             begin(self.root, self.level - 1, self.key, cx);
                         }
                     }
-                    Outcome::Changed if self.tries > 0 => {
-                        attempt(Self { tries: self.tries - 1, ..self }, cx);
+                    MergeOutcome::Changed if self.retries_left > 0 => {
+                        attempt(Self { retries_left: self.retries_left - 1, ..self }, cx);
                     }
-                    Outcome::Changed | Outcome::Pointless => {}
+                    MergeOutcome::Changed | MergeOutcome::NotPossible => {}
                 }
             },
         );
     }
 }
 
-/// Three nodes, held for writing.
-struct Family<'v, L: Layout> {
+/// The three nodes of a merge, held for writing.
+struct MergeNodes<'v, L: Layout> {
     parent: Link<L>,
     left: Link<L>,
     right: Link<L>,
-    above: Written<'v, L>,
-    one: Written<'v, L>,
-    other: Written<'v, L>,
+    parent_node: Written<'v, L>,
+    left_node: Written<'v, L>,
+    right_node: Written<'v, L>,
 }
 
-impl<L: Layout> Family<'_, L> {
-    fn merge(self, merging: &Merging<L>, pair: Siblings, cx: &mut Context) -> Outcome {
-        let Self { parent, left, right, above, one, other } = self;
-        let still = above.siblings(merging.key) == Some(pair) && one.right() == pair.right;
-        if above.is_dead() || one.is_dead() || other.is_dead() || !still {
-            return Outcome::Changed;
+impl<L: Layout> MergeNodes<'_, L> {
+    fn merge(self, operation: &MergeOperation<L>, pair: Siblings, cx: &mut Context) -> MergeOutcome {
+        let Self { parent, left, right, parent_node, left_node, right_node } = self;
+        let unchanged = parent_node.siblings(operation.key) == Some(pair) && left_node.right() == pair.right;
+        if parent_node.is_dead() || left_node.is_dead() || right_node.is_dead() || !unchanged {
+            return MergeOutcome::Changed;
         }
-        let least = if merging.level == 1 { 0 } else { 1 };
-        if one.len() > least && other.len() > least {
-            return Outcome::Pointless;
+        let min_len = if operation.level == 1 { 0 } else { 1 };
+        if left_node.len() > min_len && right_node.len() > min_len {
+            return MergeOutcome::NotPossible;
         }
-        if !one.absorb(pair.left, &other, one.token(), other.token()) {
-            return Outcome::Pointless;
+        if !left_node.absorb(pair.left, &right_node, left_node.token(), right_node.token()) {
+            return MergeOutcome::NotPossible;
         }
-        let removed = above.remove_child(pair.separator, above.token());
-        debug_assert!(matches!(removed, Removed::Done { .. }), "siblings are entries of their parent");
-        let shared = merging.root.get(cx);
-        // SAFETY: no node links to it any more: its left neighbour and its parent were just changed, and dead nodes to
-        // its left link to those that took over their keys, never to it.
+        let removed = parent_node.remove_child(pair.separator, parent_node.token());
+        debug_assert!(matches!(removed, RemoveResult::Done { .. }), "siblings are entries of their parent");
+        let shared = operation.root.get(cx);
+        // SAFETY: no node links to `right` any more. Its left neighbour and its parent, both held
+        // here, have just been changed. Dead nodes further left link to the nodes that took over
+        // their keys, never to `right`.
         unsafe { shared.arena.retire(right, cx) };
-        let lonely = above.len() == 1;
-        if lonely && shared.link.get().is_same_node(parent) && one.right() == 0 {
-            // The whole level below is this one node: it becomes the topmost, and its parent is of no use any more.
+        let has_single_child = parent_node.len() == 1;
+        if has_single_child && shared.link.get().is_same_node(parent) && left_node.right() == 0 {
+            // The left child is the only node of its level: it becomes the topmost node, and the
+            // parent is retired.
             shared.link.set(left);
-            // SAFETY: only the root linked to it, which does no more.
+            // SAFETY: only the root linked to the parent, and it has just been changed.
             unsafe { shared.arena.retire(parent, cx) };
-            return Outcome::Merged { lonely: false };
+            return MergeOutcome::Merged { has_single_child: false };
         }
-        Outcome::Merged { lonely }
+        MergeOutcome::Merged { has_single_child }
     }
 }

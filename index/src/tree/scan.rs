@@ -1,46 +1,52 @@
-//! Walking along the leaves.
+//! Scanning the leaves in order.
 
-use super::{RootRef, go_to, link_of, mark};
-use crate::fixed::{Key, Value};
-use crate::node::{Down, Layout, Onward};
+use super::links::{decode_link, mark, step_to_link};
+use super::root::RootRef;
+use crate::key_value::{Key, Value};
+use crate::node::{DescendResult, Layout, ScanNext};
 use core::cell::RefCell;
 use core::marker::PhantomData;
-use xtasking::{Context, Link, Part, Spawner, Step, Visit};
+use xtasking::{
+    Context, Part,
+    arena::{Link, Step, Visit},
+    task::Spawner,
+};
 
-/// What a walk gathers.
-pub(super) trait Gather: Send + 'static {
-    /// What it gives in the end.
+/// What a scan does with the entries of each leaf.
+pub(super) trait EntrySink: Send + 'static {
+    /// The result of the scan.
     type Result;
 
-    /// Takes up what a leaf holds from `from` on, in place of what an earlier, disturbed look at the same leaf found.
-    fn look<L: Layout>(&self, leaf: &L, from: u64) -> Onward;
+    /// Reads the entries of a leaf from key `from` on. It replaces what an earlier, invalid read of
+    /// the same leaf found.
+    fn read_leaf<L: Layout>(&self, leaf: &L, from: u64) -> ScanNext;
 
-    /// The last look was good. Returns whether to go on.
-    fn keep(&mut self) -> bool;
+    /// Keeps what the last read found: it was validated. Returns true if the scan should continue.
+    fn commit(&mut self) -> bool;
 
-    /// The end of the walk.
+    /// Returns the result.
     fn finish(self) -> Self::Result;
 }
 
-/// Collects entries. (The cell is there because looks are repeated and so have no `&mut`.)
-pub(super) struct Collect<K, V> {
+/// Collects entries. (Reads are repeated, so they have no `&mut self`; hence the cell.)
+pub(super) struct EntryCollector<K, V> {
     entries: RefCell<Vec<(K, V)>>,
-    /// Entries of leaves that are done with.
+    /// Entries of the leaves that are done.
     kept: usize,
     limit: usize,
 }
 
-impl<K, V> Collect<K, V> {
+impl<K, V> EntryCollector<K, V> {
     pub fn new(limit: usize) -> Self {
-        // Scans are mostly short; a long one grows.
+        // Most scans are short; the vector grows for a long one.
         Self { entries: RefCell::new(Vec::with_capacity(limit.min(128))), kept: 0, limit }
     }
 }
 
-impl<K: Key, V: Value> Gather for Collect<K, V> {
+impl<K: Key, V: Value> EntrySink for EntryCollector<K, V> {
     type Result = Vec<(K, V)>;
 
-    fn look<L: Layout>(&self, leaf: &L, from: u64) -> Onward {
+    fn read_leaf<L: Layout>(&self, leaf: &L, from: u64) -> ScanNext {
         let mut entries = self.entries.borrow_mut();
         entries.truncate(self.kept);
         leaf.visit(from, |key, value| {
@@ -50,7 +56,7 @@ impl<K: Key, V: Value> Gather for Collect<K, V> {
         })
     }
 
-    fn keep(&mut self) -> bool {
+    fn commit(&mut self) -> bool {
         self.kept = self.entries.get_mut().len();
         self.kept < self.limit
     }
@@ -62,22 +68,22 @@ impl<K: Key, V: Value> Gather for Collect<K, V> {
 
 /// Counts entries.
 #[derive(Default)]
-pub(super) struct Count {
+pub(super) struct EntryCounter {
     here: core::cell::Cell<u64>,
     before: u64,
 }
 
-impl Gather for Count {
+impl EntrySink for EntryCounter {
     type Result = u64;
 
-    fn look<L: Layout>(&self, leaf: &L, from: u64) -> Onward {
+    fn read_leaf<L: Layout>(&self, leaf: &L, from: u64) -> ScanNext {
         let mut here = 0;
-        let onward = leaf.visit(from, |_, _| here += 1);
+        let next = leaf.visit(from, |_, _| here += 1);
         self.here.set(here);
-        onward
+        next
     }
 
-    fn keep(&mut self) -> bool {
+    fn commit(&mut self) -> bool {
         self.before += self.here.take();
         true
     }
@@ -87,40 +93,40 @@ impl Gather for Count {
     }
 }
 
-/// Begins a walk.
-pub(super) fn begin<S, L, G, F>(at: S, root: RootRef<L>, from: u64, gather: G, then: F)
+/// Starts a scan.
+pub(super) fn begin<S, L, G, F>(at: S, root: RootRef<L>, from: u64, sink: G, then: F)
 where
     S: Spawner,
     L: Layout,
-    G: Gather,
+    G: EntrySink,
     F: FnOnce(G::Result, &mut Context) + Send + 'static,
 {
     if S::IN_TASK {
         let top = root.top(&at);
-        start(at, top, from, gather, then);
+        start(at, top, from, sink, then);
     } else {
         at.task(()).spawn(move |(), cx| {
             let top = root.top(&cx);
-            start(cx, top, from, gather, then);
+            start(cx, top, from, sink, then);
         });
     }
 }
 
-/// Begins a walk at the topmost node.
-fn start<S, L, G, F>(at: S, top: Link<L>, from: u64, gather: G, then: F)
+/// Starts a scan at the topmost node.
+fn start<S, L, G, F>(at: S, top: Link<L>, from: u64, sink: G, then: F)
 where
     S: Spawner,
     L: Layout,
-    G: Gather,
+    G: EntrySink,
     F: FnOnce(G::Result, &mut Context) + Send + 'static,
 {
-    let scan = Scan { from, gather, then, layout: PhantomData };
+    let scan = Scan { from, sink, then, layout: PhantomData };
     at.task(top.read().part(L::FIRST)).begin_operation().visit(scan);
 }
 
 struct Scan<L, G, F> {
     from: u64,
-    gather: G,
+    sink: G,
     then: F,
     layout: PhantomData<fn(L)>,
 }
@@ -128,11 +134,11 @@ struct Scan<L, G, F> {
 impl<L, G, F> Visit for Scan<L, G, F>
 where
     L: Layout,
-    G: Gather,
+    G: EntrySink,
     F: FnOnce(G::Result, &mut Context) + Send + 'static,
 {
     type Target = L;
-    type Output = Onward;
+    type Output = ScanNext;
 
     const LOCATES: bool = true;
 
@@ -141,26 +147,27 @@ where
         if at.mark() == mark::LEAF { L::ALL } else { node.locate(self.from) }
     }
 
-    fn read(&self, at: Link<L>, node: &L) -> Step<L, Onward> {
+    fn read(&self, at: Link<L>, node: &L) -> Step<L, ScanNext> {
         if at.mark() == mark::LEAF {
-            return Step::End(self.gather.look(node, self.from));
+            return Step::End(self.sink.read_leaf(node, self.from));
         }
-        let (Down::Child(word) | Down::Right(word)) = node.descend(self.from);
-        go_to(word)
+        let (DescendResult::Child(word) | DescendResult::Right(word)) = node.descend(self.from);
+        step_to_link(word)
     }
 
-    fn then(mut self, onward: Onward, cx: &mut Context) {
-        let next = match (self.gather.keep(), onward) {
-            (true, Onward::Right { link, low }) => {
-                // A node to the left of where the walk is (it took over a dead one's keys) holds nothing new.
+    fn then(mut self, next: ScanNext, cx: &mut Context) {
+        let next_leaf = match (self.sink.commit(), next) {
+            (true, ScanNext::Right { link, low }) => {
+                // A node to the left of the scan's position (it took over a dead node's keys) has
+                // nothing new.
                 self.from = self.from.max(low);
-                link_of::<L>(link)
+                decode_link::<L>(link)
             }
-            (false, _) | (_, Onward::End) => None,
+            (false, _) | (_, ScanNext::End) => None,
         };
-        match next {
+        match next_leaf {
             Some(next) => cx.task(next.read().part(L::FIRST)).visit(self),
-            None => (self.then)(self.gather.finish(), cx),
+            None => (self.then)(self.sink.finish(), cx),
         }
     }
 }

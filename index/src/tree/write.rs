@@ -1,86 +1,99 @@
-//! Changing one entry: readers down to the branch, whose child is a leaf; there the task becomes a writer (MxTasks,
-//! section 5).
+//! Changes one entry. Readers descend to the parent of the leaf; there the task becomes a
+//! writer of the leaf (MxTasks, SIGMOD'21, section 5).
 
-use super::{RootRef, Wrote, future_link, link_of, mark, marked, merge, separate};
-use crate::node::{self, Down, Layout, Modified, Removed, Write};
-use xtasking::{Context, Link, Modify, Part, Spawner, Step, Visit, WriteToken, Written};
+use super::links::{decode_link, mark};
+use super::merge;
+use super::root::RootRef;
+use super::split::split;
+use super::write_outcome::WriteOutcome;
+use crate::node::{self, DescendResult, Layout, ModifyResult, RemoveResult, WriteMode};
+use xtasking::{
+    Context, Part,
+    arena::{Link, Modify, Step, Visit, WriteToken, Written},
+    task::Spawner,
+};
 
-/// What is done to an entry of a leaf.
+/// A change of one entry of a leaf.
 pub(super) trait EntryChange: Send + 'static {
     /// What the operation's continuation gets.
     type Result: 'static;
 
-    /// Changes a leaf, or says what stands in the way.
-    fn apply<L: Layout>(&mut self, leaf: &L, key: u64, token: &WriteToken<'_>) -> Applied<Self::Result>;
+    /// Changes the leaf, or returns why it cannot be changed.
+    fn apply<L: Layout>(&mut self, leaf: &L, key: u64, token: &WriteToken<'_>) -> ApplyResult<Self::Result>;
 }
 
-/// What came of a change.
-pub(super) enum Applied<R> {
+/// The result of applying a change.
+pub(super) enum ApplyResult<R> {
     Done(R),
-    /// Done, and it was the leaf's last entry.
+    /// Done, and the leaf has no entries left.
     Emptied(R),
-    /// The key belongs elsewhere, at this link.
+    /// The key belongs to the node with this link.
     Elsewhere(u64),
-    /// The leaf has to be split first.
+    /// The leaf must be split first.
     Full,
 }
 
-/// Adds or replaces.
-pub(super) struct Put {
+/// Adds an entry or replaces its value.
+pub(super) struct PutEntry {
     pub value: u64,
-    pub how: Write,
+    pub mode: WriteMode,
 }
 
-impl EntryChange for Put {
-    type Result = Wrote<u64>;
+impl EntryChange for PutEntry {
+    type Result = WriteOutcome<u64>;
 
     #[inline(always)]
-    fn apply<L: Layout>(&mut self, leaf: &L, key: u64, token: &WriteToken<'_>) -> Applied<Wrote<u64>> {
-        Applied::Done(match leaf.write(key, self.value, self.how, token) {
-            node::Wrote::Inserted => Wrote::Inserted,
-            node::Wrote::Replaced(old) => Wrote::Replaced(old),
-            node::Wrote::Exists(value) => Wrote::Exists(value),
-            node::Wrote::Missing => Wrote::Missing,
-            node::Wrote::Right(link) => return Applied::Elsewhere(link),
-            node::Wrote::Full => return Applied::Full,
+    fn apply<L: Layout>(
+        &mut self,
+        leaf: &L,
+        key: u64,
+        token: &WriteToken<'_>,
+    ) -> ApplyResult<WriteOutcome<u64>> {
+        ApplyResult::Done(match leaf.write(key, self.value, self.mode, token) {
+            node::WriteResult::Inserted => WriteOutcome::Inserted,
+            node::WriteResult::Replaced(old) => WriteOutcome::Replaced(old),
+            node::WriteResult::Exists(value) => WriteOutcome::Exists(value),
+            node::WriteResult::Missing => WriteOutcome::Missing,
+            node::WriteResult::Right(link) => return ApplyResult::Elsewhere(link),
+            node::WriteResult::Full => return ApplyResult::Full,
         })
     }
 }
 
-/// Changes the value in place; the closure is used once.
-pub(super) struct Change<C>(pub Option<C>);
+/// Changes a value in place. The closure is called once.
+pub(super) struct ModifyEntry<C>(pub Option<C>);
 
-impl<C: FnOnce(u64) -> u64 + Send + 'static> EntryChange for Change<C> {
+impl<C: FnOnce(u64) -> u64 + Send + 'static> EntryChange for ModifyEntry<C> {
     type Result = Option<u64>;
 
-    fn apply<L: Layout>(&mut self, leaf: &L, key: u64, token: &WriteToken<'_>) -> Applied<Option<u64>> {
-        // The closure is called only for an entry that is there, which ends the operation.
+    fn apply<L: Layout>(&mut self, leaf: &L, key: u64, token: &WriteToken<'_>) -> ApplyResult<Option<u64>> {
+        // The closure is called only for an existing entry, which ends the operation.
         let change = &mut self.0;
         match leaf.modify(key, |value| change.take().map_or(value, |change| change(value)), token) {
-            Modified::Done { old, .. } => Applied::Done(Some(old)),
-            Modified::Missing => Applied::Done(None),
-            Modified::Right(link) => Applied::Elsewhere(link),
+            ModifyResult::Done { old, .. } => ApplyResult::Done(Some(old)),
+            ModifyResult::Missing => ApplyResult::Done(None),
+            ModifyResult::Right(link) => ApplyResult::Elsewhere(link),
         }
     }
 }
 
-/// Takes the entry out.
-pub(super) struct Remove;
+/// Removes the entry.
+pub(super) struct RemoveEntry;
 
-impl EntryChange for Remove {
+impl EntryChange for RemoveEntry {
     type Result = Option<u64>;
 
-    fn apply<L: Layout>(&mut self, leaf: &L, key: u64, token: &WriteToken<'_>) -> Applied<Option<u64>> {
+    fn apply<L: Layout>(&mut self, leaf: &L, key: u64, token: &WriteToken<'_>) -> ApplyResult<Option<u64>> {
         match leaf.remove(key, token) {
-            Removed::Done { value, empty: false } => Applied::Done(Some(value)),
-            Removed::Done { value, empty: true } => Applied::Emptied(Some(value)),
-            Removed::Missing => Applied::Done(None),
-            Removed::Right(link) => Applied::Elsewhere(link),
+            RemoveResult::Done { value, empty: false } => ApplyResult::Done(Some(value)),
+            RemoveResult::Done { value, empty: true } => ApplyResult::Emptied(Some(value)),
+            RemoveResult::Missing => ApplyResult::Done(None),
+            RemoveResult::Right(link) => ApplyResult::Elsewhere(link),
         }
     }
 }
 
-/// Begins a change.
+/// Starts a change.
 #[inline(always)]
 pub(super) fn begin<S, L, E, F>(at: S, root: RootRef<L>, key: u64, change: E, then: F)
 where
@@ -100,7 +113,7 @@ where
     }
 }
 
-/// Begins a change at the topmost node.
+/// Starts a change at the topmost node.
 #[inline(always)]
 fn start<S, L, E, F>(at: S, root: RootRef<L>, top: Link<L>, key: u64, change: E, then: F)
 where
@@ -109,7 +122,7 @@ where
     E: EntryChange,
     F: FnOnce(E::Result, &mut Context) + Send + 'static,
 {
-    let operation = Changing { root, key, change, then };
+    let operation = WriteOperation { root, key, change, then };
     if top.mark() == mark::LEAF {
         at.task(top.write().part(L::FIRST)).begin_operation().modify(operation);
     } else {
@@ -117,14 +130,14 @@ where
     }
 }
 
-struct Changing<L: Layout, E, F> {
+struct WriteOperation<L: Layout, E, F> {
     root: RootRef<L>,
     key: u64,
     change: E,
     then: F,
 }
 
-impl<L, E, F> Visit for Changing<L, E, F>
+impl<L, E, F> Visit for WriteOperation<L, E, F>
 where
     L: Layout,
     E: EntryChange,
@@ -142,8 +155,8 @@ where
 
     #[inline(always)]
     fn read(&self, _: Link<L>, node: &L) -> Step<L, Link<L>> {
-        let (Down::Child(word) | Down::Right(word)) = node.descend(self.key);
-        match link_of::<L>(word) {
+        let (DescendResult::Child(word) | DescendResult::Right(word)) = node.descend(self.key);
+        match decode_link::<L>(word) {
             Some(leaf) if leaf.mark() == mark::LEAF => Step::End(leaf),
             Some(next) => Step::Go(next, L::FIRST),
             None => Step::Again,
@@ -156,14 +169,14 @@ where
     }
 }
 
-impl<L, E, F> Modify for Changing<L, E, F>
+impl<L, E, F> Modify for WriteOperation<L, E, F>
 where
     L: Layout,
     E: EntryChange,
     F: FnOnce(E::Result, &mut Context) + Send + 'static,
 {
     type Target = L;
-    type Output = Applied<E::Result>;
+    type Output = ApplyResult<E::Result>;
 
     const LOCATES: bool = true;
 
@@ -173,9 +186,9 @@ where
     }
 
     #[inline(always)]
-    fn write(&mut self, at: Link<L>, leaf: Written<'_, L>, cx: &mut Context) -> Applied<E::Result> {
+    fn write(&mut self, at: Link<L>, leaf: Written<'_, L>, cx: &mut Context) -> ApplyResult<E::Result> {
         match self.change.apply(&*leaf, self.key, leaf.token()) {
-            Applied::Full => {
+            ApplyResult::Full => {
                 let (root, key, change) = (self.root, self.key, &mut self.change);
                 split(root, at, &leaf, key, cx, |half, token| change.apply(half, key, token))
             }
@@ -184,54 +197,19 @@ where
     }
 
     #[inline(always)]
-    fn then(self, applied: Applied<E::Result>, cx: &mut Context) {
+    fn then(self, applied: ApplyResult<E::Result>, cx: &mut Context) {
         match applied {
-            Applied::Done(result) => (self.then)(result, cx),
-            Applied::Emptied(result) => {
+            ApplyResult::Done(result) => (self.then)(result, cx),
+            ApplyResult::Emptied(result) => {
                 merge::begin(self.root, 1, self.key, cx);
                 (self.then)(result, cx);
             }
-            Applied::Elsewhere(word) => {
-                if let Some(next) = link_of::<L>(word) {
+            ApplyResult::Elsewhere(word) => {
+                if let Some(next) = decode_link::<L>(word) {
                     cx.task(next.write().part(L::FIRST)).modify(self);
                 }
             }
-            Applied::Full => unreachable!("half of a split node has room"),
+            ApplyResult::Full => unreachable!("half of a split node has room"),
         }
     }
-}
-
-/// Splits a full node that is held for writing, applies the change to the half that covers `key`, and tells the level
-/// above.
-#[cold]
-#[inline(never)]
-pub(super) fn split<L: Layout, R>(
-    root: RootRef<L>,
-    at: Link<L>,
-    node: &Written<'_, L>,
-    key: u64,
-    cx: &mut Context,
-    apply: impl FnOnce(&L, &WriteToken<'_>) -> R,
-) -> R {
-    let shared = root.get(cx);
-    let level = node.level();
-    let place = shared.arena.reserve(cx);
-    let top = shared.link.get();
-    let replaces_top = top.is_same_node(at);
-    let top_level = if replaces_top { level + 1 } else { top.mark().into() };
-    let link = future_link(&place, level, top_level);
-    let mut right = L::new(level, 0);
-    let separator = node.split(&mut right, link.to_word(), key, node.token());
-    let result = apply(if key < separator { node } else { &right }, node.token());
-    place.fill(right);
-    if replaces_top {
-        // Only who holds the topmost node for writing replaces it.
-        let mut top = L::new(top_level, 0);
-        top.fill(&[(0, marked(at, level, top_level).to_word()), (separator, link.to_word())], None);
-        let top = shared.arena.alloc(top, cx);
-        shared.link.set(marked(top, top_level, top_level));
-    } else {
-        separate::begin(root, level + 1, separator, link, cx);
-    }
-    result
 }

@@ -1,34 +1,36 @@
-//! What the index's tests share beyond `xtasking_testing`: layouts, primitives, and checks of a whole tree.
+//! What the tests of the tree share beyond `xtasking_testing`: layouts, primitives, and checks of a
+//! whole tree.
 
 use xtasking::Runtime;
 use xtasking_index::node::words;
-use xtasking_index::{Hinted, Key, Layout, Report, Sorted, Tree, Value};
+use xtasking_index::{HintedNode, Key, Layout, Report, SortedNode, Tree, Value};
 
 pub use xtasking_testing::*;
 
-/// Layouts by name: the smaller the nodes, the sooner they split and merge.
-pub type Hinted512 = Hinted<{ words(512) }>;
-pub type Hinted1024 = Hinted<{ words(1024) }>;
-pub type Hinted2048 = Hinted<{ words(2048) }>;
-pub type Hinted4096 = Hinted<{ words(4096) }>;
-pub type Sorted512 = Sorted<{ words(512) }>;
-pub type Sorted1024 = Sorted<{ words(1024) }>;
-pub type Sorted2048 = Sorted<{ words(2048) }>;
-pub type Sorted4096 = Sorted<{ words(4096) }>;
+/// Layouts. The smaller the nodes, the more often they split and merge.
+pub type Hinted512 = HintedNode<{ words(512) }>;
+pub type Hinted1024 = HintedNode<{ words(1024) }>;
+pub type Hinted2048 = HintedNode<{ words(2048) }>;
+pub type Hinted4096 = HintedNode<{ words(4096) }>;
+pub type Sorted512 = SortedNode<{ words(512) }>;
+pub type Sorted1024 = SortedNode<{ words(1024) }>;
+pub type Sorted2048 = SortedNode<{ words(2048) }>;
+pub type Sorted4096 = SortedNode<{ words(4096) }>;
 
-/// Calls a function that is generic over a layout and a primitive, `f(primitive, …)`, for some primitives. One primitive
-/// does to nodes of all sizes the same, so not every layout needs every primitive; and each pair takes long to compile.
+/// Calls a function that is generic over a layout and a primitive, `f(primitive, …)`, for some
+/// primitives. A primitive acts on nodes of all sizes alike, so not every layout needs every
+/// primitive; and each pair takes long to compile.
 #[macro_export]
 macro_rules! with_primitives {
     ([$($primitive:ident),+], $call:ident::<$layout:ty>$arguments:tt) => {{
         $($crate::with_primitives!(@ $primitive, $call, $layout, $arguments);)+
     }};
     (@ $primitive:ident, $call:ident, $layout:ty, ($($argument:expr),*)) => {
-        $call::<$layout, _>(xtasking::$primitive, $($argument),*)
+        $call::<$layout, _>(xtasking::primitive::$primitive, $($argument),*)
     };
 }
 
-/// The same for all primitives.
+/// Like `with_primitives`, for all primitives.
 #[macro_export]
 macro_rules! with_all_primitives {
     ($($call:tt)+) => {
@@ -39,24 +41,25 @@ macro_rules! with_all_primitives {
     };
 }
 
-/// Checks a tree that nobody changes: nothing may be broken. (Nodes that their parents do not know of yet are counted,
-/// not reported.)
+/// Checks that a tree that is not being changed has no defects. (Nodes without a separator in the
+/// level above are counted, not reported.)
 ///
 /// # Safety
 ///
-/// As for [`Tree::check`]. In a simulation no task runs unless somebody waits, so that between two waits of the only
-/// thread nobody changes anything.
+/// As for [`Tree::check`]. In a simulation tasks run only while a thread waits. So nothing changes
+/// the tree between two waits of the only thread.
 pub unsafe fn sound<K: Key, V: Value, L: Layout>(tree: &Tree<K, V, L>) -> Report {
-    // SAFETY: by the caller's promise.
+    // SAFETY: the caller guarantees that no operation changes the tree.
     let report = unsafe { tree.check() };
-    assert!(report.defects.is_empty(), "the tree is broken: {:?}", report.defects);
+    assert!(report.defects.is_empty(), "the tree has defects: {:?}", report.defects);
     report
 }
 
-/// Ends a runtime, all structure changes included, and checks the tree: every node must be known to its parent.
+/// Shuts a runtime down, after all structure changes, and checks the tree: every node must have its
+/// separator.
 pub fn sound_after<K: Key, V: Value, L: Layout>(rt: Runtime, tree: &Tree<K, V, L>) -> Report {
     rt.shutdown(xtasking::Shutdown::Drain);
-    // SAFETY: nothing is left that could change the tree.
+    // SAFETY: the runtime was shut down, so no operation is left.
     let report = unsafe { sound(tree) };
     assert_eq!(report.unseparated, 0, "a separator got lost");
     report

@@ -1,4 +1,5 @@
-//! Many operations at once, from tasks and from plain threads, with an oracle for each of those who begin them.
+//! Many concurrent operations, from tasks and from plain threads, each checked by its caller's own
+//! model.
 
 use crate::common::*;
 use crate::with_all_primitives;
@@ -6,46 +7,49 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;
-use xtasking::{Context, Handle, JoinError, LegalFor, OptimisticLatched, Promise, Runtime, Versioned};
-use xtasking_index::{Layout, Tree, Write, Wrote, carry};
+use xtasking::{
+    Context, Handle, JoinError, Promise, Runtime, Versioned, primitive::OptimisticLatched, task::LegalFor,
+};
+use xtasking_index::{Layout, Tree, WriteMode, WriteOutcome, with_state};
 
-/// One of many sequences of operations. Its keys are its own, so that it knows what each operation must find; they
-/// lie between the keys of others, so that all share the nodes.
-struct Lane<L: Layout> {
+/// One of many concurrent chains of operations. Each has its own keys, so that it knows what every
+/// operation must find. The keys lie between those of other chains, so that all chains share the
+/// nodes.
+struct Chain<L: Layout> {
     tree: Tree<u64, u64, L>,
     random: Random,
-    /// The lane's keys are those that leave this remainder.
+    /// The chain has the keys that leave this remainder.
     number: u64,
-    lanes: u64,
+    chains: u64,
     keys: u64,
     left: u32,
     entries: BTreeMap<u64, u64>,
     promise: Promise<BTreeMap<u64, u64>>,
 }
 
-impl<L: Layout> AsRef<Tree<u64, u64, L>> for Box<Lane<L>> {
+impl<L: Layout> AsRef<Tree<u64, u64, L>> for Box<Chain<L>> {
     fn as_ref(&self) -> &Tree<u64, u64, L> {
         &self.tree
     }
 }
 
-impl<L: Layout> Lane<L> {
-    /// Begins the next operation; its continuation comes back here.
-    fn go(mut self: Box<Self>, cx: &mut Context) {
+impl<L: Layout> Chain<L> {
+    /// Starts the next operation, whose continuation returns here.
+    fn advance(mut self: Box<Self>, cx: &mut Context) {
         if self.left == 0 {
             let Self { promise, entries, .. } = *self;
             return promise.fulfil(entries);
         }
         self.left -= 1;
-        let (lanes, number) = (self.lanes, self.number);
-        let key = self.random.below(self.keys) * lanes + number;
+        let (chains, number) = (self.chains, self.number);
+        let key = self.random.below(self.keys) * chains + number;
         let value = self.random.word();
-        // First mostly insertions, then mostly removals, then again.
+        // Phases of mostly insertions alternate with phases of mostly removals.
         let growing = (self.left / 100).is_multiple_of(2);
         match self.random.below(10) {
-            0 | 1 => carry(self).get(cx, key, move |lane, found, cx| {
-                assert_eq!(found, lane.entries.get(&key).copied(), "get {key}");
-                lane.go(cx);
+            0 | 1 => with_state(self).get(cx, key, move |chain, found, cx| {
+                assert_eq!(found, chain.entries.get(&key).copied(), "get {key}");
+                chain.advance(cx);
             }),
             2 => self.tree.clone().modify(
                 cx,
@@ -55,77 +59,82 @@ impl<L: Layout> Lane<L> {
                     let there =
                         self.entries.get_mut(&key).map(|there| std::mem::replace(there, *there ^ value));
                     assert_eq!(old, there, "modify {key}");
-                    self.go(cx);
+                    self.advance(cx);
                 },
             ),
-            3 => carry(self).scan(cx, key, 40, move |lane, found, cx| {
+            3 => with_state(self).scan(cx, key, 40, move |chain, found, cx| {
                 assert!(found.is_sorted_by(|one, next| one.0 < next.0), "a scan is out of order");
                 assert!(found.len() <= 40 && found.first().is_none_or(|first| first.0 >= key));
                 let end = if found.len() < 40 { u64::MAX } else { found[39].0 + 1 };
-                let own: Vec<_> = found.into_iter().filter(|(key, _)| key % lanes == number).collect();
+                let own: Vec<_> = found.into_iter().filter(|(key, _)| key % chains == number).collect();
                 let expected: Vec<_> =
-                    lane.entries.range(key..end).map(|(&key, &value)| (key, value)).collect();
+                    chain.entries.range(key..end).map(|(&key, &value)| (key, value)).collect();
                 assert_eq!(own, expected, "scan from {key}");
-                lane.go(cx);
+                chain.advance(cx);
             }),
-            4 => carry(self).write(cx, key, value, Write::Update, move |mut lane, wrote, cx| {
-                let expected = match lane.entries.get_mut(&key) {
-                    Some(there) => Wrote::Replaced(std::mem::replace(there, value)),
-                    None => Wrote::Missing,
+            4 => with_state(self).write(cx, key, value, WriteMode::Update, move |mut chain, wrote, cx| {
+                let expected = match chain.entries.get_mut(&key) {
+                    Some(there) => WriteOutcome::Replaced(std::mem::replace(there, value)),
+                    None => WriteOutcome::Missing,
                 };
                 assert_eq!(wrote, expected, "update {key}");
-                lane.go(cx);
+                chain.advance(cx);
             }),
-            5 => carry(self).write(cx, key, value, Write::Upsert, move |mut lane, wrote, cx| {
-                let old = lane.entries.insert(key, value);
-                assert_eq!(wrote, old.map_or(Wrote::Inserted, Wrote::Replaced), "upsert {key}");
-                lane.go(cx);
+            5 => with_state(self).write(cx, key, value, WriteMode::Upsert, move |mut chain, wrote, cx| {
+                let old = chain.entries.insert(key, value);
+                assert_eq!(wrote, old.map_or(WriteOutcome::Inserted, WriteOutcome::Replaced), "upsert {key}");
+                chain.advance(cx);
             }),
-            _ if growing => carry(self).write(cx, key, value, Write::Insert, move |mut lane, wrote, cx| {
-                let expected = lane.entries.get(&key).map_or(Wrote::Inserted, |&there| Wrote::Exists(there));
-                lane.entries.entry(key).or_insert(value);
-                assert_eq!(wrote, expected, "insert {key}");
-                lane.go(cx);
-            }),
+            _ if growing => {
+                with_state(self).write(cx, key, value, WriteMode::Insert, move |mut chain, wrote, cx| {
+                    let expected = chain
+                        .entries
+                        .get(&key)
+                        .map_or(WriteOutcome::Inserted, |&there| WriteOutcome::Exists(there));
+                    chain.entries.entry(key).or_insert(value);
+                    assert_eq!(wrote, expected, "insert {key}");
+                    chain.advance(cx);
+                })
+            }
             _ => {
-                // One that is there, if there is any: nodes are to become empty.
+                // Prefers an existing key, so that nodes become empty.
                 let key = self.entries.range(key..).next().map_or(key, |(&key, _)| key);
-                carry(self).remove(cx, key, move |mut lane, old, cx| {
-                    assert_eq!(old, lane.entries.remove(&key), "remove {key}");
-                    lane.go(cx);
+                with_state(self).remove(cx, key, move |mut chain, old, cx| {
+                    assert_eq!(old, chain.entries.remove(&key), "remove {key}");
+                    chain.advance(cx);
                 });
             }
         }
     }
 }
 
-/// Starts a lane on one of the workers.
+/// Starts a chain on one of the workers.
 fn start<L: Layout>(
     rt: &Runtime,
     tree: &Tree<u64, u64, L>,
-    (number, lanes): (u64, u64),
+    (number, chains): (u64, u64),
     (keys, left): (u64, u32),
     seed: u64,
 ) -> Handle<BTreeMap<u64, u64>> {
     let (promise, handle) = rt.promise();
     let random = Random(seed * 1000 + number);
-    let lane =
-        Lane { tree: tree.clone(), random, number, lanes, keys, left, entries: BTreeMap::new(), promise };
-    let lane = Box::new(lane);
-    rt.task(()).core(number as u16).spawn(move |(), cx| lane.go(cx));
+    let chain =
+        Chain { tree: tree.clone(), random, number, chains, keys, left, entries: BTreeMap::new(), promise };
+    let chain = Box::new(chain);
+    rt.task(()).core(number as u16).spawn(move |(), cx| chain.advance(cx));
     handle
 }
 
-/// Many lanes of tasks.
-fn lanes<L: Layout, P: LegalFor<Versioned<L>>>(primitive: P, setting: Setting, lanes: u64, each: u32) {
+/// Many concurrent chains.
+fn chains<L: Layout, P: LegalFor<Versioned<L>>>(primitive: P, setting: Setting, chains: u64, each: u32) {
     let _blame = Blame((P::PRIMITIVE, L::NAME, setting));
     let rt = setting.build();
     let tree = Tree::<u64, u64, L>::with_primitive(&rt, primitive);
     let handles: Vec<_> =
-        (0..lanes).map(|number| start(&rt, &tree, (number, lanes), (60, each), setting.seed())).collect();
+        (0..chains).map(|number| start(&rt, &tree, (number, chains), (60, each), setting.seed())).collect();
     let mut all = BTreeMap::new();
     for handle in handles {
-        all.extend(handle.join().expect("a lane of tasks"));
+        all.extend(handle.join().expect("a chain of tasks"));
     }
     let all: Vec<_> = all.into_iter().collect();
     assert_eq!(tree.client(&rt).scan(0, usize::MAX).unwrap(), all);
@@ -134,19 +143,19 @@ fn lanes<L: Layout, P: LegalFor<Versioned<L>>>(primitive: P, setting: Setting, l
 }
 
 #[test]
-fn lanes_of_tasks_find_what_they_left() {
+fn chains_of_tasks_find_their_own_writes() {
     on_each(Setting::simulations(&[1]), |setting| {
-        with_all_primitives!(lanes::<Hinted512>(setting, 13, 150));
-        lanes::<Sorted512, _>(OptimisticLatched, setting, 13, 150);
+        with_all_primitives!(chains::<Hinted512>(setting, 13, 150));
+        chains::<Sorted512, _>(OptimisticLatched, setting, 13, 150);
     });
     on_each(Setting::threads(), |setting| {
-        with_all_primitives!(lanes::<Hinted512>(setting, 24, 220));
-        lanes::<Sorted512, _>(xtasking::OptimisticSequenced, setting, 24, 220);
-        lanes::<Sorted1024, _>(OptimisticLatched, setting, 24, 220);
+        with_all_primitives!(chains::<Hinted512>(setting, 24, 220));
+        chains::<Sorted512, _>(xtasking::primitive::OptimisticSequenced, setting, 24, 220);
+        chains::<Sorted1024, _>(OptimisticLatched, setting, 24, 220);
     });
 }
 
-/// Plain threads with batches of their own keys, beside lanes of tasks with theirs.
+/// Plain threads with batches of their own keys, concurrent with chains of tasks with theirs.
 fn threads_and_tasks<L: Layout, P: LegalFor<Versioned<L>>>(primitive: P, workers: usize) {
     const THREADS: u64 = 3;
     const STRIPES: u64 = 16;
@@ -162,14 +171,14 @@ fn threads_and_tasks<L: Layout, P: LegalFor<Versioned<L>>>(primitive: P, workers
     let threads = (0..THREADS).map(|number| move || batches(shared_rt, shared_tree, number, STRIPES));
     side_by_side(threads).into_iter().for_each(|map| all.extend(map));
     for handle in handles {
-        all.extend(handle.join().expect("a lane of tasks"));
+        all.extend(handle.join().expect("a chain of tasks"));
     }
     let all: Vec<_> = all.into_iter().collect();
     assert_eq!(tree.client(&rt).scan(0, usize::MAX).unwrap(), all);
     sound_after(rt, &tree);
 }
 
-/// What one plain thread does: batches and single operations on its stripe of keys.
+/// Runs batches and single operations on one thread's own keys.
 fn batches<L: Layout>(
     rt: &Runtime,
     tree: &Tree<u64, u64, L>,
@@ -216,7 +225,7 @@ fn a_client_in_a_task_would_block() {
             one && matches!(client.insert_many(vec![(1, 1), (2, 2)]), Err(JoinError::WouldBlock))
         });
         assert!(refused.join().unwrap());
-        assert_eq!(tree.client(&rt).scan(0, usize::MAX).unwrap(), [], "nothing was begun");
+        assert_eq!(tree.client(&rt).scan(0, usize::MAX).unwrap(), [], "no operation was started");
     }
 }
 
@@ -229,7 +238,7 @@ fn plain_threads_and_tasks_share_a_tree() {
     }
 }
 
-/// Increments of a few keys that all want: each must count, and see a value that no other one saw.
+/// Concurrent increments of a few keys: each must count, and each must see a different old value.
 fn counters<L: Layout, P: LegalFor<Versioned<L>>>(primitive: P, setting: Setting) {
     const KEYS: u64 = 3;
     const EACH: u64 = 60;
@@ -239,7 +248,7 @@ fn counters<L: Layout, P: LegalFor<Versioned<L>>>(primitive: P, setting: Setting
     for key in 0..KEYS {
         tree.client(&rt).insert(key * 1000, 0).unwrap();
     }
-    // Beside them others insert and remove, so that the leaves change shape.
+    // Other chains insert and remove entries meanwhile, so that leaves split and merge.
     let others: Vec<_> =
         (1..8).map(|number| start(&rt, &tree, (number, 8), (400, 200), setting.seed())).collect();
     let handles: Vec<(u64, Handle<u64>)> = (0..KEYS * EACH)
@@ -262,7 +271,7 @@ fn counters<L: Layout, P: LegalFor<Versioned<L>>>(primitive: P, setting: Setting
         assert_eq!(seen, (0..EACH).collect::<Vec<_>>(), "increments of {key} were lost");
         assert_eq!(tree.client(&rt).get(key as u64 * 1000).unwrap(), Some(EACH));
     }
-    others.into_iter().for_each(|handle| drop(handle.join().expect("a lane")));
+    others.into_iter().for_each(|handle| drop(handle.join().expect("a chain")));
     sound_after(rt, &tree);
 }
 
@@ -274,7 +283,7 @@ fn no_increment_is_lost() {
     });
 }
 
-/// Stops those who repeat something until they are told.
+/// A flag that ends the readers' loops.
 #[derive(Clone, Default)]
 struct Stop(Arc<AtomicBool>);
 
@@ -287,7 +296,7 @@ impl Stop {
     }
 }
 
-/// The order in which keys come and go.
+/// The order in which keys are inserted and removed.
 #[derive(Clone, Copy, Debug)]
 enum Order {
     Ascending,
@@ -295,7 +304,8 @@ enum Order {
     Random,
 }
 
-/// Keys come and go in some order, to empty and back, between keys that stay; readers must always find those.
+/// Inserts and removes keys in some order between keys that stay; concurrent readers must always
+/// find the latter.
 fn readers_beside<L: Layout, P: LegalFor<Versioned<L>>>(primitive: P, workers: usize, order: Order) {
     const KEYS: u64 = 700;
     const STAYS: u64 = 61;
@@ -314,7 +324,7 @@ fn readers_beside<L: Layout, P: LegalFor<Versioned<L>>>(primitive: P, workers: u
     let stop = Stop::default();
     thread::scope(|scope| {
         let reader = scope.spawn(|| read_stable(&rt, &tree, &stable, &stop));
-        // A failure here must stop the readers, too.
+        // A failure here must also stop the reader.
         let client = tree.client(&rt);
         let changes = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             for _ in 0..2 {
@@ -347,7 +357,7 @@ fn read_stable<L: Layout>(rt: &Runtime, tree: &Tree<u64, u64, L>, stable: &[u64]
         assert!(found.iter().zip(stable).all(|(found, &key)| *found == Some(key)), "a lookup missed a key");
         let scanned = client.scan(stable[first], usize::MAX).unwrap();
         assert!(scanned.is_sorted_by(|one, next| one.0 < next.0), "a scan is out of order");
-        assert!(scanned.iter().all(|(key, value)| key == value), "a scan took up another key's value");
+        assert!(scanned.iter().all(|(key, value)| key == value), "a scan returned another key's value");
         let seen: Vec<u64> =
             scanned.into_iter().map(|(key, _)| key).filter(|key| stable.binary_search(key).is_ok()).collect();
         assert_eq!(seen, stable[first..], "a scan missed a key");
@@ -356,12 +366,12 @@ fn read_stable<L: Layout>(rt: &Runtime, tree: &Tree<u64, u64, L>, stable: &[u64]
 }
 
 #[test]
-fn readers_always_find_what_stays() {
+fn readers_always_find_stable_keys() {
     for workers in [1, 2, 4, 8] {
         let _watched = watchdog();
         for order in [Order::Ascending, Order::Descending, Order::Random] {
             readers_beside::<Hinted512, _>(OptimisticLatched, workers, order);
-            readers_beside::<Sorted512, _>(xtasking::OptimisticSequenced, workers, order);
+            readers_beside::<Sorted512, _>(xtasking::primitive::OptimisticSequenced, workers, order);
         }
         with_all_primitives!(readers_beside::<Hinted512>(workers, Order::Random));
         readers_beside::<Hinted1024, _>(OptimisticLatched, workers, Order::Descending);

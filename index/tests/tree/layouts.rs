@@ -1,12 +1,12 @@
-//! Bulk loading, in all layouts and with all primitives, and all operations on what it built.
+//! Bulk loading, in all layouts and with all primitives, and all operations on the result.
 
 use crate::common::*;
 use crate::with_primitives;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use xtasking::{LegalFor, OptimisticLatched, Versioned};
-use xtasking_index::{Hinted, Layout, Sorted, Tree};
+use xtasking::{Versioned, primitive::OptimisticLatched, task::LegalFor};
+use xtasking_index::{HintedNode, Layout, SortedNode, Tree};
 
-/// Loads entries at some distance from each other, and does everything to them.
+/// Loads entries with gaps between their keys, and runs all operations on them.
 fn loaded<L: Layout, P: LegalFor<Versioned<L>>>(primitive: P, entries: u64, setting: Setting) {
     let _blame = Blame((P::PRIMITIVE, L::NAME, L::CAPACITY, entries, setting));
     let rt = setting.build();
@@ -38,7 +38,7 @@ fn loaded<L: Layout, P: LegalFor<Versioned<L>>>(primitive: P, entries: u64, sett
             .all(Option::is_none)
     );
 
-    // Between all and at both ends.
+    // Inserts between all entries and at both ends.
     let between: Vec<_> = (0..entries).map(|index| (key(index) + 5, index)).collect();
     assert!(client.insert_many(between.clone()).unwrap().into_iter().all(|new| new));
     assert!(!client.insert_many(between.clone()).unwrap().into_iter().any(|new| new));
@@ -52,7 +52,7 @@ fn loaded<L: Layout, P: LegalFor<Versioned<L>>>(primitive: P, entries: u64, sett
     assert_eq!(client.count().unwrap(), 2 * entries + 2);
     assert_eq!(client.scan(u64::MAX, 9).unwrap(), [(u64::MAX, 4)]);
 
-    // All of it goes.
+    // Removes everything.
     assert_eq!(client.remove(u64::MAX).unwrap(), Some(4));
     assert_eq!(client.remove(3).unwrap(), Some(33));
     assert_eq!(client.remove(3).unwrap(), None);
@@ -66,7 +66,7 @@ fn loaded<L: Layout, P: LegalFor<Versioned<L>>>(primitive: P, entries: u64, sett
     assert_eq!(report.entries, 0);
 }
 
-/// A few sizes around those of nodes.
+/// Sizes around the capacity of nodes.
 fn sizes<L: Layout, P: LegalFor<Versioned<L>> + Copy>(primitive: P) {
     let setting = Setting::Simulation { cores: 3, seed: 11 };
     let leaf = L::CAPACITY as u64 * 9 / 10;
@@ -98,17 +98,22 @@ macro_rules! on_layouts {
 }
 
 on_layouts! {
-    hinted_512_is_loaded: Hinted512, [OptimisticLatched, OptimisticSequenced, SpinLatch, ReaderWriterLatch, Sequencing];
+    hinted_512_is_loaded: Hinted512, [
+        OptimisticLatched, OptimisticSequenced, SpinLatch, ReaderWriterLatch, Sequencing
+    ];
     hinted_1024_is_loaded: Hinted1024, [OptimisticLatched, SpinLatch];
     hinted_2048_is_loaded: Hinted2048, [OptimisticLatched];
     hinted_4096_is_loaded: Hinted4096, [OptimisticLatched];
-    sorted_512_is_loaded: Sorted512, [OptimisticLatched, OptimisticSequenced, SpinLatch, ReaderWriterLatch, Sequencing];
+    sorted_512_is_loaded: Sorted512, [
+        OptimisticLatched, OptimisticSequenced, SpinLatch, ReaderWriterLatch, Sequencing
+    ];
     sorted_1024_is_loaded: Sorted1024, [OptimisticLatched];
     sorted_2048_is_loaded: Sorted2048, [OptimisticLatched];
     sorted_4096_is_loaded: Sorted4096, [OptimisticLatched];
 }
 
-/// Entries up to and including the greatest key, in every position that it can have in a leaf.
+/// Loads entries up to and including the greatest key, which gets every possible position in a
+/// leaf.
 fn ends<L: Layout>() {
     let leaf = L::CAPACITY as u64 * 9 / 10;
     let rt = Setting::Simulation { cores: 2, seed: 13 }.build();
@@ -140,7 +145,7 @@ fn ends<L: Layout>() {
 }
 
 #[test]
-fn the_greatest_key_is_a_key() {
+fn the_greatest_key_can_be_stored() {
     let _watched = watchdog();
     ends::<Hinted512>();
     ends::<Hinted1024>();
@@ -161,7 +166,7 @@ fn signed_keys_are_loaded_in_their_order() {
 }
 
 #[test]
-fn unsorted_input_is_refused() {
+fn unsorted_input_is_rejected() {
     let _watched = watchdog();
     fn load<L: Layout>(entries: &[(u64, u64)]) -> bool {
         let rt = Setting::Simulation { cores: 1, seed: 1 }.build();
@@ -170,15 +175,15 @@ fn unsorted_input_is_refused() {
     }
     assert!(load::<Hinted512>(&[(1, 0), (2, 0)]));
     assert!(!load::<Hinted512>(&[(2, 0), (1, 0)]));
-    assert!(!load::<Hinted512>(&[(1, 0), (1, 0)]), "keys are different");
+    assert!(!load::<Hinted512>(&[(1, 0), (1, 0)]), "keys must be distinct");
     assert!(!load::<Sorted512>(&[(0, 0), (5, 0), (4, 0)]));
-    // The disorder may also lie between two leaves.
+    // The disorder may also be between two leaves.
     let mut entries: Vec<(u64, u64)> = (0..1000).map(|key| (key, key)).collect();
     for at in [1, 500, 999] {
         entries.swap(at - 1, at);
-        assert!(!load::<Hinted<62>>(&entries));
-        assert!(!load::<Sorted<126>>(&entries));
+        assert!(!load::<HintedNode<62>>(&entries));
+        assert!(!load::<SortedNode<126>>(&entries));
         entries.swap(at - 1, at);
     }
-    assert!(load::<Sorted<126>>(&entries));
+    assert!(load::<SortedNode<126>>(&entries));
 }

@@ -1,18 +1,19 @@
-//! Histories of operations that overlap, each key's explained by an order in which each takes effect at one moment
-//! between its beginning and its end.
+//! Linearizability: for each key, concurrent operations have an order in which each takes effect at
+//! one moment between its start and its end.
 
 use crate::common::*;
 use crate::with_all_primitives;
 use std::sync::Arc;
-use xtasking::{Context, LegalFor, OptimisticLatched, Promise, Runtime, Versioned};
-use xtasking_index::{Client, Layout, Tree, Write, Wrote};
+use xtasking::{Context, Promise, Runtime, Versioned, primitive::OptimisticLatched, task::LegalFor};
+use xtasking_index::{Client, Layout, Tree, WriteMode, WriteOutcome};
 use xtasking_testing::history::{self, Clock, Span};
 
 /// An operation on one key, and what it returned.
 #[derive(Clone, Copy, Debug)]
 enum Event {
     Got(Option<u64>),
-    /// A scan passed over the key. Each leaf is read as a whole, so that it looks at each key at one moment.
+    /// A scan has passed the key. Each leaf is read atomically, so a scan reads each key at one
+    /// moment.
     Passed(Option<u64>),
     Inserted(u64, bool),
     Upserted(u64, Option<u64>),
@@ -25,7 +26,7 @@ enum Event {
 use Event::*;
 
 impl history::Event for Event {
-    /// What the key holds.
+    /// The value of the key, if it exists.
     type State = Option<u64>;
 
     fn apply(&self, &before: &Option<u64>) -> Option<Option<u64>> {
@@ -40,7 +41,7 @@ impl history::Event for Event {
         returned.then_some(after)
     }
 
-    fn only_looks(&self) -> bool {
+    fn is_read_only(&self) -> bool {
         matches!(self, Got(_) | Passed(_))
     }
 }
@@ -48,11 +49,12 @@ impl history::Event for Event {
 /// The operations of a history, each with its key.
 type History = Vec<(u64, Span<Event>)>;
 
-/// Keys under test, far apart: keys of others lie between them, coming and going.
+/// Number and distance of the keys under test. The keys between them are inserted and removed all
+/// the time.
 const KEYS: u64 = 4;
-const APART: u64 = 120;
+const KEY_DISTANCE: u64 = 120;
 
-/// A step of a lane, chosen by chance.
+/// A random operation.
 #[derive(Clone, Copy)]
 struct Choice {
     kind: u64,
@@ -61,27 +63,27 @@ struct Choice {
 }
 
 fn choose(random: &mut Random) -> Choice {
-    Choice { kind: random.below(9), key: random.below(KEYS) * APART, value: random.below(1000) }
+    Choice { kind: random.below(9), key: random.below(KEYS) * KEY_DISTANCE, value: random.below(1000) }
 }
 
-/// What an operation on one key adds to a history.
+/// The events of an operation on one key.
 fn one(key: u64, event: Event) -> Vec<(u64, Event)> {
     vec![(key, event)]
 }
 
-/// The most entries of a scan: so many that it mostly sees several keys under test, but seldom all.
-const SCANNED: usize = 2 * APART as usize;
+/// Limit of a scan: it usually passes several keys under test, but seldom all.
+const SCAN_LIMIT: usize = 2 * KEY_DISTANCE as usize;
 
-/// What a scan has seen of the keys under test, from `from` on as far as it came.
+/// The events of a scan: what it found of the keys under test that it passed.
 fn passed(from: u64, entries: &[(u64, u64)]) -> Vec<(u64, Event)> {
     assert!(entries.is_sorted_by_key(|entry| entry.0) && entries.iter().all(|entry| entry.0 >= from));
-    let complete = entries.len() < SCANNED;
-    let end = if complete { KEYS * APART } else { entries[entries.len() - 1].0 + 1 };
+    let complete = entries.len() < SCAN_LIMIT;
+    let end = if complete { KEYS * KEY_DISTANCE } else { entries[entries.len() - 1].0 + 1 };
     let value = |key| entries.iter().find(|entry| entry.0 == key).map(|entry| entry.1);
-    (from..end).step_by(APART as usize).map(|key| (key, Passed(value(key)))).collect()
+    (from..end).step_by(KEY_DISTANCE as usize).map(|key| (key, Passed(value(key)))).collect()
 }
 
-/// By a plain thread.
+/// Runs an operation from a plain thread.
 fn by_client<L: Layout>(client: &Client<'_, u64, u64, L>, choice: Choice) -> Vec<(u64, Event)> {
     let Choice { kind, key, value } = choice;
     let event = match kind {
@@ -90,14 +92,14 @@ fn by_client<L: Layout>(client: &Client<'_, u64, u64, L>, choice: Choice) -> Vec
         3 => Upserted(value, client.upsert(key, value).unwrap()),
         4 => Updated(value, client.update(key, value).unwrap()),
         5 => Modified(value, client.modify(key, move |there| there + value).unwrap()),
-        6 => return passed(key, &client.scan(key, SCANNED).unwrap()),
+        6 => return passed(key, &client.scan(key, SCAN_LIMIT).unwrap()),
         _ => Removed(client.remove(key).unwrap()),
     };
     one(key, event)
 }
 
-/// A lane of tasks that writes down what it does.
-struct Lane<L: Layout> {
+/// A chain of operations that records its history.
+struct Chain<L: Layout> {
     tree: Tree<u64, u64, L>,
     random: Random,
     left: u32,
@@ -106,8 +108,8 @@ struct Lane<L: Layout> {
     promise: Promise<History>,
 }
 
-impl<L: Layout> Lane<L> {
-    fn go(mut self: Box<Self>, cx: &mut Context) {
+impl<L: Layout> Chain<L> {
+    fn advance(mut self: Box<Self>, cx: &mut Context) {
         if self.left == 0 {
             let Self { promise, history, .. } = *self;
             return promise.fulfil(history);
@@ -122,8 +124,8 @@ impl<L: Layout> Lane<L> {
             0 | 1 => tree.get(cx, key, move |found, cx| end(one(Got(found)), cx)),
             2 => tree.insert(cx, key, value, move |new, cx| end(one(Inserted(value, new)), cx)),
             3 => tree.upsert(cx, key, value, move |old, cx| end(one(Upserted(value, old)), cx)),
-            4 => tree.write(cx, key, value, Write::Update, move |wrote, cx| {
-                let old = if let Wrote::Replaced(old) = wrote { Some(old) } else { None };
+            4 => tree.write(cx, key, value, WriteMode::Update, move |wrote, cx| {
+                let old = if let WriteOutcome::Replaced(old) = wrote { Some(old) } else { None };
                 end(one(Updated(value, old)), cx);
             }),
             5 => tree.modify(
@@ -132,7 +134,7 @@ impl<L: Layout> Lane<L> {
                 move |there| there + value,
                 move |old, cx| end(one(Modified(value, old)), cx),
             ),
-            6 => tree.scan(cx, key, SCANNED, move |entries, cx| end(passed(key, &entries), cx)),
+            6 => tree.scan(cx, key, SCAN_LIMIT, move |entries, cx| end(passed(key, &entries), cx)),
             _ => tree.remove(cx, key, move |old, cx| end(one(Removed(old)), cx)),
         }
     }
@@ -140,11 +142,12 @@ impl<L: Layout> Lane<L> {
     fn end(mut self: Box<Self>, events: &[(u64, Event)], begun: u64, cx: &mut Context) {
         let ended = self.clock.tick();
         self.history.extend(events.iter().map(|&(key, event)| (key, Span { event, begun, ended })));
-        self.go(cx);
+        self.advance(cx);
     }
 }
 
-/// Inserts and removes the keys between those under test, again and again: nodes split and merge around them.
+/// Inserts and removes the keys between those under test, so that nodes split and merge around
+/// them.
 struct Churn<L: Layout> {
     tree: Tree<u64, u64, L>,
     order: Arc<Vec<u64>>,
@@ -154,7 +157,7 @@ struct Churn<L: Layout> {
 }
 
 impl<L: Layout> Churn<L> {
-    fn go(mut self: Box<Self>, cx: &mut Context) {
+    fn advance(mut self: Box<Self>, cx: &mut Context) {
         if self.at == self.order.len() {
             (self.at, self.rounds) = (0, self.rounds - 1);
         }
@@ -166,30 +169,30 @@ impl<L: Layout> Churn<L> {
         let tree = self.tree.clone();
         if self.rounds.is_multiple_of(2) {
             tree.insert(cx, key, key, move |new, cx| {
-                assert!(new, "{key} was there already");
-                self.go(cx);
+                assert!(new, "{key} exists already");
+                self.advance(cx);
             });
         } else {
             tree.remove(cx, key, move |old, cx| {
                 assert_eq!(old, Some(key));
-                self.go(cx);
+                self.advance(cx);
             });
         }
     }
 }
 
-/// How many lanes each round has: of tasks that work on the keys, and of those that churn around them.
-const LANES: u32 = 5;
+/// Number of chains on the keys under test, and of those that change the keys between them.
+const CHAINS: u32 = 5;
 const CHURNS: usize = 3;
 
-/// One history, by tasks and (where there are threads) plain threads at once.
+/// Records and checks one history of tasks and, unless it is a simulation, of plain threads.
 fn one_history<L: Layout, P: LegalFor<Versioned<L>>>(primitive: P, setting: Setting, seed: u64) {
     let _blame = Blame((P::PRIMITIVE, L::NAME, setting, seed));
     let rt = setting.build();
     let tree = Tree::<u64, u64, L>::with_primitive(&rt, primitive);
     let clock = Clock::default();
     let mut random = Random(seed);
-    let mut between: Vec<u64> = (0..KEYS * APART).filter(|key| key % APART != 0).collect();
+    let mut between: Vec<u64> = (0..KEYS * KEY_DISTANCE).filter(|key| key % KEY_DISTANCE != 0).collect();
     random.shuffle(&mut between);
     let churns: Vec<_> = (0..CHURNS)
         .map(|number| {
@@ -197,31 +200,31 @@ fn one_history<L: Layout, P: LegalFor<Versioned<L>>>(primitive: P, setting: Sett
             let order = between.iter().copied().skip(number).step_by(CHURNS).collect();
             let churn = Churn { tree: tree.clone(), order: Arc::new(order), at: 0, rounds: 4, promise };
             let churn = Box::new(churn);
-            rt.task(()).core(number as u16).spawn(move |(), cx| churn.go(cx));
+            rt.task(()).core(number as u16).spawn(move |(), cx| churn.advance(cx));
             handle
         })
         .collect();
-    let lanes: Vec<_> = (0..LANES)
+    let chains: Vec<_> = (0..CHAINS)
         .map(|number| {
             let (promise, handle) = rt.promise();
             let random = Random(random.word());
             let (tree, clock) = (tree.clone(), clock.clone());
-            let lane = Box::new(Lane { tree, random, left: 32, clock, history: Vec::new(), promise });
-            rt.task(()).core(number as u16).spawn(move |(), cx| lane.go(cx));
+            let chain = Box::new(Chain { tree, random, left: 32, clock, history: Vec::new(), promise });
+            rt.task(()).core(number as u16).spawn(move |(), cx| chain.advance(cx));
             handle
         })
         .collect();
     let mut history =
         if setting.is_simulation() { History::new() } else { by_threads(&rt, &tree, &clock, seed) };
-    for lane in lanes {
-        history.extend(lane.join().expect("a lane of tasks"));
+    for chain in chains {
+        history.extend(chain.join().expect("a chain of tasks"));
     }
-    churns.into_iter().for_each(|churn| churn.join().expect("a lane of changes"));
+    churns.into_iter().for_each(|churn| churn.join().expect("a chain of changes"));
     history::check(history, &None);
     sound_after(rt, &tree);
 }
 
-/// Two plain threads that take part.
+/// Runs operations from two plain threads.
 fn by_threads<L: Layout>(rt: &Runtime, tree: &Tree<u64, u64, L>, clock: &Clock, seed: u64) -> History {
     let by_thread = |number| {
         let client = tree.client(rt);
@@ -258,6 +261,6 @@ fn histories_on_threads_are_linearizable() {
     on_each(Setting::threads(), |setting| {
         with_all_primitives!(histories::<Hinted512>(setting, 4));
         histories::<Sorted512, _>(OptimisticLatched, setting, 5);
-        histories::<Sorted512, _>(xtasking::OptimisticSequenced, setting, 5);
+        histories::<Sorted512, _>(xtasking::primitive::OptimisticSequenced, setting, 5);
     });
 }

@@ -1,4 +1,4 @@
-//! Tests of the tree, in one program: what they share is compiled once, which is most of it.
+//! Tests of the tree. They are one program, so that the expensive shared code is compiled once.
 
 mod common;
 

@@ -1,18 +1,24 @@
-//! Memory: removed nodes are freed, and a dropped tree is.
+//! Memory: nodes are freed when their entries are removed, and when the tree is dropped.
 
 use crate::common::*;
 use crate::with_all_primitives;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::task::Waker;
-use xtasking::platform::{Platform, Simulation, Topology, WouldBlock};
-use xtasking::{Driver, GlobalPages, LegalFor, OptimisticLatched, PageSource, Pages, Runtime, Versioned};
+use xtasking::platform::{CpuTopology, Platform, Simulation, WouldBlock};
+use xtasking::{
+    Runtime, Versioned,
+    platform::{Driver, GlobalPages, PageSource, Pages},
+    primitive::OptimisticLatched,
+    task::LegalFor,
+};
 use xtasking_index::{Layout, Tree};
 
-/// Nodes that may be left of an empty tree: merges that were disturbed leave some empty leaves.
-const LEFT: usize = 12;
+/// Nodes that may be left of an empty tree: merges that conflict with other changes leave some
+/// empty leaves.
+const MAX_NODES_LEFT: usize = 12;
 
-/// Inserts and removes keys again and again, in an order of its own each time.
+/// Inserts and removes keys again and again, in different orders.
 fn rounds<L: Layout, P: LegalFor<Versioned<L>>>(primitive: P, setting: Setting) {
     let _blame = Blame((P::PRIMITIVE, L::NAME, setting));
     let rt = setting.build();
@@ -34,27 +40,28 @@ fn rounds<L: Layout, P: LegalFor<Versioned<L>>>(primitive: P, setting: Setting) 
             random.shuffle(&mut keys);
         }
         assert!(client.remove_many(keys.clone()).unwrap().into_iter().all(|old| old == Some(round)));
-        settle(&rt, &tree, setting, LEFT);
+        settle(&rt, &tree, setting, MAX_NODES_LEFT);
     }
-    // No node holds fewer than a quarter of its room when keys only come, so this many are enough for all of them; and
-    // retired ones are not to pile up beside them.
-    let enough = 900 / (L::CAPACITY / 4) + LEFT;
+    // Insertions alone leave no node less than a quarter full, which bounds the number of nodes.
+    // Retired nodes must not pile up beside them.
+    let enough = 900 / (L::CAPACITY / 4) + MAX_NODES_LEFT;
     assert!(most <= 3 * enough, "{most} nodes for 900 keys");
     let report = sound_after(rt, &tree);
     assert_eq!(report.entries, 0);
-    assert!(report.leaves <= LEFT as u64, "{} leaves are left of nothing", report.leaves);
-    assert_eq!(tree.memory().live, report.nodes as usize, "nodes were lost that nothing links to");
+    assert!(report.leaves <= MAX_NODES_LEFT as u64, "{} leaves are left of an empty tree", report.leaves);
+    assert_eq!(tree.memory().live, report.nodes as usize, "unlinked nodes were not freed");
 }
 
 /// Waits until all but some nodes have been freed.
 fn settle<L: Layout>(rt: &Runtime, tree: &Tree<u64, u64, L>, setting: Setting, left: usize) {
     if setting.is_simulation() {
-        // Garbage is looked at between tasks, and there are none if nobody waits.
+        // Nodes are reclaimed between tasks, and in a simulation tasks run only while a thread
+        // waits.
         for _ in 0..100 {
             tree.client(rt).count().unwrap();
         }
         let live = tree.memory().live;
-        assert!(live <= left, "{live} nodes are left of nothing");
+        assert!(live <= left, "{live} nodes are left of an empty tree");
     } else {
         eventually("the nodes are freed", || tree.memory().live <= left);
     }
@@ -70,12 +77,12 @@ fn nodes_of_removed_entries_are_freed() {
         with_all_primitives!(rounds::<Sorted512>(setting));
     });
     on_each([Setting::Threads { workers: 2 }].into_iter(), |setting| {
-        rounds::<Hinted512, _>(xtasking::Sequencing, setting);
-        rounds::<Hinted512, _>(xtasking::OptimisticSequenced, setting);
+        rounds::<Hinted512, _>(xtasking::primitive::Sequencing, setting);
+        rounds::<Hinted512, _>(xtasking::primitive::OptimisticSequenced, setting);
     });
 }
 
-/// Removes every key in an order, one at a time: next to nothing may be left.
+/// Removes every key, one at a time, in some order: at most two leaves may be left.
 fn remove_all<L: Layout, P: LegalFor<Versioned<L>>>(primitive: P, order: &dyn Fn(&mut Vec<u64>)) {
     let _blame = Blame((P::PRIMITIVE, L::NAME));
     let setting = Setting::Simulation { cores: 2, seed: 1 };
@@ -90,8 +97,8 @@ fn remove_all<L: Layout, P: LegalFor<Versioned<L>>>(primitive: P, order: &dyn Fn
     }
     let report = sound_after(rt, &tree);
     assert_eq!(report.entries, 0);
-    assert!(report.leaves <= 2, "nobody disturbed the merges, but {report:?}");
-    assert!(report.levels <= 2, "the tree is as high as ever: {report:?}");
+    assert!(report.leaves <= 2, "merges did not conflict, but {report:?}");
+    assert!(report.levels <= 2, "the tree has not become lower: {report:?}");
 }
 
 #[test]
@@ -103,7 +110,7 @@ fn an_undisturbed_tree_shrinks_to_nothing() {
     remove_all::<Hinted512, _>(OptimisticLatched, &|keys| Random(2).shuffle(keys));
 }
 
-/// A simulation that counts the bytes it gave out.
+/// A simulation that counts the bytes it has handed out.
 struct Counting {
     simulation: Simulation,
     pages: Arc<CountedPages>,
@@ -111,7 +118,7 @@ struct Counting {
 
 struct CountedPages(AtomicUsize);
 
-// SAFETY: all is done by a source that keeps the rules.
+// SAFETY: every call is forwarded to `GlobalPages`, which keeps the contract.
 unsafe impl PageSource for CountedPages {
     fn pages(&self, bytes: usize, align: usize, node: Option<u16>, huge: bool) -> Option<Pages> {
         let pages = GlobalPages.pages(bytes, align, node, huge)?;
@@ -121,16 +128,16 @@ unsafe impl PageSource for CountedPages {
 
     unsafe fn release(&self, pages: Pages) {
         self.0.fetch_sub(pages.bytes, SeqCst);
-        // SAFETY: by the caller's promise; it came from there.
+        // SAFETY: the caller returns pages that it got from `pages`, which come from `GlobalPages`.
         unsafe { GlobalPages.release(pages) };
     }
 }
 
 impl Platform for Counting {
-    fn topology(&self) -> Topology {
+    fn topology(&self) -> CpuTopology {
         self.simulation.topology()
     }
-    fn start(&self, worker: Driver) -> Result<(), &'static str> {
+    fn start(&self, worker: Driver) -> Result<(), xtasking::platform::PlatformError> {
         self.simulation.start(worker)
     }
     fn park(&self, worker: usize) {
@@ -151,10 +158,13 @@ impl Platform for Counting {
     fn now(&self) -> u64 {
         self.simulation.now()
     }
+    fn virtual_time(&self) -> Option<&dyn xtasking::platform::VirtualTime> {
+        self.simulation.virtual_time()
+    }
 }
 
 #[test]
-fn a_dropped_tree_gives_its_memory_back() {
+fn a_dropped_tree_releases_its_memory() {
     let _watched = watchdog();
     let pages = Arc::new(CountedPages(AtomicUsize::new(0)));
     let platform = Counting { simulation: Simulation::new(2, 1), pages: pages.clone() };
@@ -164,7 +174,7 @@ fn a_dropped_tree_gives_its_memory_back() {
         let entries = (0..20_000).map(|key| (key, key)).collect();
         assert_eq!(tree.client(&rt).insert_many(entries).unwrap().len(), 20_000);
     };
-    // The first tree warms the heaps of the runtime up.
+    // The first tree warms the runtime's heaps up.
     let first = Tree::new(&rt);
     fill(&first);
     drop(first);
@@ -176,12 +186,12 @@ fn a_dropped_tree_gives_its_memory_back() {
     let bytes = tree.memory().bytes;
     assert!(bytes > 20_000 * 16, "the entries take memory");
     assert!(pages.0.load(SeqCst) >= before + bytes, "nodes come from the platform's pages");
-    // Operations on their way keep the tree's nodes; when they have run, all goes.
+    // Pending operations keep the tree's nodes alive; when they have run, the nodes are freed.
     tree.get(&rt, 1, |value, _| assert_eq!(value, Some(1)));
     drop(tree);
-    assert!(pages.0.load(SeqCst) >= before + bytes, "a lookup is still on its way");
+    assert!(pages.0.load(SeqCst) >= before + bytes, "a lookup is still pending");
     pass();
-    assert_eq!(pages.0.load(SeqCst), before, "the nodes are still there");
+    assert_eq!(pages.0.load(SeqCst), before, "the nodes were not freed");
     drop(other);
     drop(rt);
     assert_eq!(pages.0.load(SeqCst), 0, "the runtime kept memory");
@@ -201,25 +211,26 @@ fn a_tree_outlives_its_runtime() {
     drop(clone);
 }
 
-/// Pages that this process has in memory, in bytes; `None` where the system does not say.
+/// Resident memory of this process, in bytes; `None` where the system does not say.
 fn resident() -> Option<usize> {
     let text = std::fs::read_to_string("/proc/self/statm").ok()?;
     Some(text.split_whitespace().nth(1)?.parse::<usize>().ok()? * 4096)
 }
 
-/// The size that users have: some minutes, so it is asked for by `--ignored`.
+/// A realistic size. It takes minutes, so it runs only with `--ignored`.
 #[test]
 #[ignore = "takes minutes; run it in release"]
 fn ten_rounds_of_ten_million_keys_stay_within_bounds() {
     const KEYS: u64 = 10_000_000;
     const BATCH: u64 = 100_000;
     let Some(before) = resident() else {
-        return eprintln!("skipped: this system does not tell how much memory a process has");
+        return eprintln!("skipped: /proc/self/statm is not available on this system");
     };
     let rt = Runtime::builder().workers(2).build().unwrap();
     let tree = Tree::<u64, u64>::new(&rt);
     let client = tree.client(&rt);
-    // An odd factor is a permutation of the 64-bit words: random order, another one each round.
+    // Multiplication by an odd factor permutes the 64-bit words: a random order, different in each
+    // round.
     let key = |round: u64, index: u64| (index * 10 + round).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let batches = || (0..KEYS).step_by(BATCH as usize).map(|from| from..from + BATCH);
     let mut need = 0;
@@ -239,15 +250,15 @@ fn ten_rounds_of_ten_million_keys_stay_within_bounds() {
             let keys = batch.map(|index| key(round, index)).collect();
             assert!(client.remove_many(keys).unwrap().into_iter().all(|old| old == Some(round)));
         }
-        settle(&rt, &tree, Setting::Threads { workers: 2 }, LEFT);
+        settle(&rt, &tree, Setting::Threads { workers: 2 }, MAX_NODES_LEFT);
         let used = resident().unwrap() - before;
-        println!("round {round}: {} MB resident with none", used >> 20);
+        println!("round {round}: {} MB resident without keys", used >> 20);
         assert!(used <= need * 3 / 2, "{used} bytes instead of {need}");
     }
 }
 
 #[test]
-fn a_bulk_load_of_unsorted_keys_leaves_nothing_behind() {
+fn a_failed_bulk_load_releases_its_memory() {
     let _watched = watchdog();
     let pages = Arc::new(CountedPages(AtomicUsize::new(0)));
     let platform = Counting { simulation: Simulation::new(1, 1), pages: pages.clone() };

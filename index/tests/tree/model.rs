@@ -1,6 +1,7 @@
-//! Random operations against the standard library's ordered map, one after another.
+//! Random operations, one after another, compared with the standard library's ordered map.
 //!
-//! Results do not depend on the interleaving here, but structure changes do: they go on while later operations walk by.
+//! Results do not depend on the schedule here, but structure changes do: they run concurrently with
+//! later operations.
 
 use crate::common::*;
 use crate::{with_all_primitives, with_primitives};
@@ -8,7 +9,7 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use xtasking::platform::Simulation;
-use xtasking::{LegalFor, Runtime, Versioned};
+use xtasking::{Runtime, Versioned, task::LegalFor};
 use xtasking_index::{Client, Key, Layout, Tree};
 
 /// One operation on one key.
@@ -26,13 +27,13 @@ enum Operation {
 
 use Operation::*;
 
-/// What comes often: while a map grows, and while it shrinks.
+/// Weights of the operations while the map grows, and while it shrinks.
 const GROWING: [Operation; 12] =
     [Insert, Insert, Insert, Insert, Upsert, Upsert, Upsert, Get, Update, Modify, Remove, Scan];
 const SHRINKING: [Operation; 12] =
     [Remove, Remove, Remove, Remove, Remove, Remove, Remove, Get, Insert, Update, Modify, Scan];
 
-/// Does an operation on both and compares the results.
+/// Runs an operation on both maps and compares the results.
 fn both<K, L>(
     client: &Client<'_, K, u64, L>,
     map: &mut BTreeMap<K, u64>,
@@ -67,14 +68,15 @@ fn both<K, L>(
     }
 }
 
-/// Everything that is in one of the two is in the other.
+/// Compares the entries of both maps.
 fn same<K: Key + Ord + Debug, L: Layout>(client: &Client<'_, K, u64, L>, map: &BTreeMap<K, u64>, low: K) {
     let all: Vec<_> = map.iter().map(|(&key, &value)| (key, value)).collect();
     assert_eq!(client.scan(low, usize::MAX).unwrap(), all);
     assert_eq!(client.count().unwrap(), all.len() as u64);
 }
 
-/// Grows and shrinks a tree by random operations on keys that `choose` gives, checking it all along.
+/// Grows and shrinks a tree by random operations on keys that `choose` returns, checking it all
+/// along.
 fn agree<K, L, P>(
     rt: Runtime,
     primitive: P,
@@ -97,7 +99,7 @@ fn agree<K, L, P>(
             let operation = mix[random.below(mix.len() as u64) as usize];
             let mut key = choose(&mut random);
             if phase % 2 == 1 && random.percent(60) {
-                // A key that is there (or the next one), so that nodes do become empty.
+                // An existing key, or the next one, so that nodes do become empty.
                 key = map.range(key..).next().map_or(key, |(&key, _)| key);
             }
             both(&client, &mut map, (operation, key, random.word()));
@@ -105,12 +107,12 @@ fn agree<K, L, P>(
                 both(&client, &mut map, (Count, key, 0));
                 // SAFETY: this is a simulation, and this thread is not waiting.
                 let report = unsafe { sound(&tree) };
-                assert_eq!(report.entries, map.len() as u64, "the leaves hold other entries");
+                assert_eq!(report.entries, map.len() as u64, "the leaves and the map differ in size");
             }
         }
         same(&client, &map, low);
     }
-    // The rest, in random order.
+    // Removes the rest, in random order.
     let mut rest: Vec<K> = map.keys().copied().collect();
     random.shuffle(&mut rest);
     for key in rest {
@@ -121,8 +123,8 @@ fn agree<K, L, P>(
     assert_eq!(report.entries, 0);
 }
 
-/// How many operations a phase has: enough for a few levels of nodes of that size. (A sanitizer learns little from the one
-/// thread of a simulation.)
+/// Operations of a phase: enough for a few levels of nodes. (Fewer under a sanitizer, which learns
+/// little from the single thread of a simulation.)
 fn rounds<L: Layout>() -> u64 {
     (L::CAPACITY as u64 * 12).clamp(500, 1200) / u64::from(PATIENCE)
 }
@@ -140,7 +142,7 @@ fn many_keys<L: Layout, P: LegalFor<Versioned<L>>>(primitive: P, cores: usize, s
     agree::<u64, L, P>(rt, primitive, rounds::<L>(), 0, Random::word, seed);
 }
 
-/// Keys around both ends of their range, and some between.
+/// Keys around both ends of their range, and some in between.
 fn extreme_keys<L: Layout, P: LegalFor<Versioned<L>>>(primitive: P, cores: usize, seed: u64) {
     let _blame = Blame((P::PRIMITIVE, L::NAME, L::CAPACITY, cores, seed));
     let rt = Setting::Simulation { cores, seed }.build();
@@ -193,11 +195,15 @@ macro_rules! on_layouts {
 }
 
 on_layouts! {
-    hinted_512: Hinted512, 100, [OptimisticLatched, OptimisticSequenced, SpinLatch, ReaderWriterLatch, Sequencing];
+    hinted_512: Hinted512, 100, [
+        OptimisticLatched, OptimisticSequenced, SpinLatch, ReaderWriterLatch, Sequencing
+    ];
     hinted_1024: Hinted1024, 200, [OptimisticLatched, SpinLatch];
     hinted_2048: Hinted2048, 300, [OptimisticSequenced];
     hinted_4096: Hinted4096, 400, [Sequencing];
-    sorted_512: Sorted512, 500, [OptimisticLatched, OptimisticSequenced, SpinLatch, ReaderWriterLatch, Sequencing];
+    sorted_512: Sorted512, 500, [
+        OptimisticLatched, OptimisticSequenced, SpinLatch, ReaderWriterLatch, Sequencing
+    ];
     sorted_1024: Sorted1024, 600, [OptimisticLatched];
     sorted_4096: Sorted4096, 700, [ReaderWriterLatch];
 }
@@ -223,7 +229,7 @@ fn signed_keys_agree() {
     }
 }
 
-/// Batches of different keys, against the map.
+/// Batches of distinct keys, compared with the map.
 fn batches_agree<L: Layout, P: LegalFor<Versioned<L>>>(primitive: P, cores: usize, seed: u64) {
     let _blame = Blame((P::PRIMITIVE, L::NAME, L::CAPACITY, cores, seed));
     let mut random = Random(seed);
@@ -279,9 +285,11 @@ fn operations() -> impl Strategy<Value = Vec<(Operation, u8, u64)>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 40 / PATIENCE, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 40 / PATIENCE, failure_persistence: None, ..ProptestConfig::default()
+    })]
 
-    /// A failure is shrunk to few operations. Keys are few, and so that their ends are reached.
+    /// A failure shrinks to few operations. There are few keys, around both ends of their range.
     #[test]
     fn any_operations_agree(operations in operations(), cores in 1..5usize, seed in any::<u64>()) {
         let rt = Runtime::builder().platform(Simulation::new(cores, seed)).build().unwrap();
@@ -296,7 +304,7 @@ proptest! {
         same(&hinted.client(&rt), &maps[0], 0);
         same(&sorted.client(&rt), &maps[1], 0);
         sound_after(rt, &hinted);
-        // SAFETY: the runtime has ended.
+        // SAFETY: the runtime was shut down, so no operation is left.
         unsafe { sound(&sorted) };
     }
 }

@@ -1,20 +1,21 @@
-//! The tree's topmost node may be replaced and freed while a thread outside the runtime is about to begin an operation:
-//! the operation must not have looked at it before its own tasks keep it alive.
+//! The topmost node may be replaced and freed while a thread outside of the runtime starts an
+//! operation. So the operation must not read the link to it before its own tasks keep the node
+//! alive.
 
 use std::cell::RefCell;
 use std::sync::Arc;
 use xtasking::{Runtime, platform::Simulation};
 use xtasking_index::node::words;
-use xtasking_index::{Hinted, Key, Tree};
+use xtasking_index::{HintedNode, Key, Tree};
 
-type Shrinking = Tree<Interrupting, u64, Hinted<{ words(512) }>>;
+type Shrinking = Tree<Interrupting, u64, HintedNode<{ words(512) }>>;
 
 thread_local! {
-    /// What happens while the next operation is being begun.
+    /// Runs while the next operation is being started.
     static MEANWHILE: RefCell<Option<Box<dyn FnOnce()>>> = const { RefCell::new(None) };
 }
 
-/// A key whose conversion stands in for the thread being put off its core.
+/// A key whose conversion simulates a preemption of the thread.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Interrupting(u64);
 
@@ -33,7 +34,7 @@ impl Key for Interrupting {
 }
 
 #[test]
-fn an_operation_from_outside_finds_the_top_that_is_there() {
+fn an_operation_from_outside_starts_at_the_current_top() {
     let rt = Arc::new(Runtime::builder().platform(Simulation::new(2, 1)).build().unwrap());
     let tree = Shrinking::new(&rt);
     let client = tree.client(&rt);
@@ -46,7 +47,7 @@ fn an_operation_from_outside_finds_the_top_that_is_there() {
         for key in 0..2000 {
             client.remove(Interrupting(key)).unwrap();
         }
-        // Epochs move on, and new nodes take the place of the old top.
+        // Advances epochs, so that new nodes reuse the memory of the old topmost node.
         for _ in 0..200 {
             client.count().unwrap();
         }

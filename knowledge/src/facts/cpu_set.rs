@@ -1,50 +1,50 @@
-//! Sets of CPUs, written as the system writes them.
+//! Sets of CPU numbers, in the notation of the Linux kernel.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
-/// A set of CPUs by number; written as a list of ranges, such as `0-3,8`.
+/// A set of CPU numbers; displayed and parsed as a list of ranges, such as `0-3,8`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct CpuSet(BTreeSet<u32>);
 
-/// The text is no list of CPUs.
+/// The error of parsing a [`CpuSet`]: the text is not a list of CPU ranges.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NotACpuSet(String);
+pub struct InvalidCpuSet(String);
 
-/// No machine has more: a list beyond that is a mistake, and would take all memory.
-const MOST: u32 = 1 << 20;
+/// No machine has more CPUs; longer lists are rejected, so that a mistake does not exhaust memory.
+const CPU_NUMBER_LIMIT: u32 = 1 << 20;
 
 impl CpuSet {
-    /// Whether the CPU is in it.
+    /// Returns true if the set contains `cpu`.
     pub fn contains(&self, cpu: u32) -> bool {
         self.0.contains(&cpu)
     }
 
-    /// How many there are.
+    /// Returns the number of CPUs.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there is none.
+    /// Returns true if the set is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// All of them, by number.
+    /// Returns the CPUs in ascending order.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = u32> {
         self.0.iter().copied()
     }
 
-    /// Those that are in both.
+    /// Returns the intersection of both sets.
     #[must_use]
     pub fn and(&self, other: &Self) -> Self {
         Self(&self.0 & &other.0)
     }
 
-    /// Whether any is in both.
+    /// Returns true if the sets intersect.
     pub fn meets(&self, other: &Self) -> bool {
         !self.0.is_disjoint(&other.0)
     }
@@ -76,11 +76,13 @@ impl fmt::Display for CpuSet {
 }
 
 impl FromStr for CpuSet {
-    type Err = NotACpuSet;
+    type Err = InvalidCpuSet;
 
-    fn from_str(text: &str) -> Result<Self, NotACpuSet> {
-        let wrong = || NotACpuSet(text.to_string());
-        let number = |text: &str| text.trim().parse().ok().filter(|&number| number < MOST).ok_or_else(wrong);
+    fn from_str(text: &str) -> Result<Self, InvalidCpuSet> {
+        let wrong = || InvalidCpuSet(text.to_string());
+        let number = |text: &str| {
+            text.trim().parse().ok().filter(|&number| number < CPU_NUMBER_LIMIT).ok_or_else(wrong)
+        };
         let mut ranges = Vec::new();
         for part in text.trim().split(',').filter(|part| !part.trim().is_empty()) {
             let (first, last) = part.split_once('-').unwrap_or((part, part));
@@ -90,8 +92,8 @@ impl FromStr for CpuSet {
             }
             ranges.push(first..=last);
         }
-        // What is named again and again costs as much as what is new.
-        if ranges.iter().map(|range| range.clone().count()).sum::<usize>() > MOST as usize {
+        // Repeated ranges cost as much as new ones, so they count.
+        if ranges.iter().map(|range| range.clone().count()).sum::<usize>() > CPU_NUMBER_LIMIT as usize {
             return Err(wrong());
         }
         Ok(Self(ranges.into_iter().flatten().collect()))
@@ -99,9 +101,9 @@ impl FromStr for CpuSet {
 }
 
 impl TryFrom<String> for CpuSet {
-    type Error = NotACpuSet;
+    type Error = InvalidCpuSet;
 
-    fn try_from(text: String) -> Result<Self, NotACpuSet> {
+    fn try_from(text: String) -> Result<Self, InvalidCpuSet> {
         text.parse()
     }
 }
@@ -112,13 +114,13 @@ impl From<CpuSet> for String {
     }
 }
 
-impl fmt::Display for NotACpuSet {
+impl fmt::Display for InvalidCpuSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}` is no list of CPUs such as `0-3,8`", self.0)
+        write!(f, "`{}` is not a valid list of CPUs such as `0-3,8`", self.0)
     }
 }
 
-impl std::error::Error for NotACpuSet {}
+impl std::error::Error for InvalidCpuSet {}
 
 #[cfg(test)]
 mod tests {
@@ -126,7 +128,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn lists_as_the_system_writes_them() {
+    fn kernel_lists_are_parsed() {
         let set = |text: &str| text.parse::<CpuSet>();
         assert_eq!(set("0-3,8\n").unwrap(), CpuSet::from_iter([0, 1, 2, 3, 8]));
         assert!(set("").unwrap().is_empty() && set("\n").unwrap().is_empty());
@@ -137,7 +139,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read_again(cpus: BTreeSet<u16>) {
+        fn display_and_parse_round_trip(cpus: BTreeSet<u16>) {
             let set: CpuSet = cpus.into_iter().map(u32::from).collect();
             prop_assert_eq!(set.to_string().parse::<CpuSet>().unwrap(), set);
         }

@@ -1,9 +1,9 @@
-//! What a process may use of a machine.
+//! Limits on what a process may use of a machine.
 
 use super::CpuSet;
 use serde::{Deserialize, Serialize};
 
-/// What this process may use. `None` is no limit, as far as is known.
+/// The limits of this process. `None` means no known limit.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Limits {
     /// The CPUs of its affinity mask.
@@ -12,23 +12,23 @@ pub struct Limits {
     pub group: Option<CpuSet>,
     /// The nodes whose memory its control group may use.
     pub nodes: Option<CpuSet>,
-    /// The tightest quota of its control groups.
+    /// The tightest CPU quota of its control groups.
     pub quota: Option<Quota>,
-    /// Bytes of memory.
+    /// The memory limit in bytes.
     pub memory: Option<u64>,
 }
 
-/// So much time of CPUs a group of processes gets, however many CPUs it runs on.
+/// A limit on the CPU time of a control group, whichever CPUs it runs on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Quota {
-    /// CPUs' worth of time: 1.5 are three halves of a CPU.
+    /// CPU time per wall-clock time, in CPUs: 1.5 is one and a half.
     pub cpus: f64,
-    /// The file that says so.
+    /// The file that states it.
     pub source: String,
 }
 
 impl Limits {
-    /// Whether the process may run on the CPU.
+    /// Returns true if the process may run on `cpu`.
     pub fn allow(&self, cpu: u32) -> bool {
         [&self.affinity, &self.group].into_iter().flatten().all(|cpus| cpus.contains(cpu))
     }

@@ -1,67 +1,68 @@
-//! What CPUs are doing, and what is waited for.
+//! The load of the CPUs, and pressure stall information.
 
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// What the CPUs were doing over a span of time.
+/// The load of the CPUs over a time span.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Load {
-    /// How long it was looked.
+    /// The length of the span.
     pub span: Duration,
-    /// Each CPU, by number.
+    /// The load of each CPU, by number.
     pub cpus: Vec<CpuLoad>,
 }
 
-/// Shares of a CPU's time, 0 to 1. What is left was idle.
+/// Shares of a CPU's time, from 0 to 1. The rest is idle time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CpuLoad {
-    /// The CPU.
+    /// The number of the CPU.
     pub cpu: u32,
     /// This process.
     pub own: f64,
-    /// Others at common priority, the system among them.
+    /// Other processes at normal priority, and the kernel.
     pub others: f64,
-    /// Others that said they give way.
+    /// Other processes at lower priority (niced).
     pub nice: f64,
-    /// What the machine below took, where this one is virtual.
+    /// Time that the hypervisor took from a virtual machine.
     pub steal: f64,
 }
 
 impl Load {
-    /// The CPU of that number.
-    pub fn of(&self, cpu: u32) -> Option<&CpuLoad> {
+    /// Returns the load of a CPU.
+    pub fn cpu(&self, cpu: u32) -> Option<&CpuLoad> {
         self.cpus.binary_search_by_key(&cpu, |load| load.cpu).ok().map(|index| &self.cpus[index])
     }
 }
 
 impl CpuLoad {
-    /// The share that strangers take and would not give up: this process could have the rest, if it shared evenly.
-    pub fn strangers(&self) -> f64 {
+    /// Returns the share of others that do not yield to this process: other processes at normal
+    /// priority, and steal time.
+    pub fn competing(&self) -> f64 {
         (self.others + self.steal).clamp(0.0, 1.0)
     }
 }
 
-/// How much was waited for lack of something (pressure stall information); `None` where the system does not tell.
+/// Pressure stall information: how much tasks waited for a resource. `None` if not reported.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Pressure {
-    /// For a CPU.
+    /// Waiting for a CPU.
     pub cpu: Option<Stalls>,
-    /// For memory.
+    /// Waiting for memory.
     pub memory: Option<Stalls>,
-    /// For input and output.
+    /// Waiting for input and output.
     pub io: Option<Stalls>,
 }
 
-/// Who waited.
+/// The share of time in which tasks stalled.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Stalls {
-    /// At least one task.
+    /// At least one task stalled.
     pub some: Stall,
-    /// All tasks that were not idle, if that is told.
+    /// All non-idle tasks stalled at once, if reported.
     pub full: Option<Stall>,
 }
 
-/// Percent of the time over the last 10, 60 and 300 seconds.
+/// Percent of the last 10, 60 and 300 seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Stall {
     /// Over 10 seconds.

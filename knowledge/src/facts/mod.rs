@@ -1,139 +1,142 @@
-//! What is known of a machine at one moment: plain data, which can be written down and read again.
+//! Facts about a machine at one moment, as plain data that can be serialised.
 //!
-//! Nothing here is invented. What the system does not tell is `None` or empty, and named in [`Facts::gaps`]; so is what
-//! contradicts itself.
+//! Facts are measured, never guessed. What the system does not report is `None` or empty and named
+//! in [`Facts::gaps`]; so are contradictions.
 
+pub(crate) mod consistency;
 mod cpu_set;
 mod limits;
 mod load;
-pub(crate) mod sense;
 mod symmetric;
 
-pub use cpu_set::{CpuSet, NotACpuSet};
+pub use cpu_set::{CpuSet, InvalidCpuSet};
 pub use limits::{Limits, Quota};
 pub use load::{CpuLoad, Load, Pressure, Stall, Stalls};
 
 use serde::{Deserialize, Serialize};
 
-/// A logical CPU that is online, by the number that the system gives it.
+/// A logical CPU that is online.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cpu {
-    /// The system's number.
+    /// Its number in the system.
     pub id: u32,
-    /// The core that it is a thread of: a number that no other core of the machine has.
+    /// The number of its core, unique within the machine.
     pub core: u32,
-    /// The package (socket) that the core is in.
+    /// The number of the package (socket) of its core.
     pub package: u32,
-    /// The NUMA node.
+    /// The number of its NUMA node.
     pub node: u32,
-    /// What it can do, where 1024 is the strongest CPU of the machine. `None`: nothing is said, so all are taken for alike.
+    /// Its relative capacity, where 1024 is the fastest CPU of the machine. `None` if not reported;
+    /// all CPUs then count as equal.
     pub capacity: Option<u16>,
-    /// Which kind of core it is, on machines that have several.
+    /// The kind of its core, on hybrid machines.
     pub kind: Option<CoreKind>,
 }
 
-/// Kinds of cores of a hybrid machine.
+/// The kinds of cores of a hybrid machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum CoreKind {
-    /// The faster ones.
+    /// Fast cores.
     Performance,
-    /// The ones that use less power.
+    /// Cores that use less power.
     Efficiency,
 }
 
-/// A cache and who shares it.
+/// A cache and the CPUs that share it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cache {
-    /// 1 is the nearest to a core.
+    /// The level; 1 is the nearest to the core.
     pub level: u8,
     /// What it holds.
     pub kind: CacheKind,
-    /// Bytes.
+    /// Size in bytes.
     pub size: u64,
-    /// Bytes of a line, if known.
+    /// Size of a line in bytes, if known.
     pub line: Option<u32>,
-    /// Who shares it.
+    /// The CPUs that share it.
     pub cpus: CpuSet,
 }
 
 /// What a cache holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum CacheKind {
-    /// Data alone.
+    /// Data only.
     Data,
-    /// Instructions alone.
+    /// Instructions only.
     Instruction,
-    /// Both.
+    /// Data and instructions.
     Unified,
 }
 
 /// A NUMA node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Node {
-    /// The system's number.
+    /// Its number in the system.
     pub id: u32,
-    /// Its CPUs; none where it is memory alone.
+    /// Its CPUs; empty for a node of memory only.
     pub cpus: CpuSet,
-    /// Bytes of memory, if known.
+    /// Memory in bytes, if known.
     pub memory: Option<u64>,
-    /// Bytes that are free, if known.
+    /// Free memory in bytes, if known.
     pub free: Option<u64>,
-    /// How far it is to each node of [`Facts::nodes`], in their order: 10 is its own, 20 twice as far. Empty if unknown.
+    /// The distance to each node of [`Facts::nodes`], in their order: 10 to itself, 20 for twice as
+    /// far. Empty if unknown.
     pub distances: Vec<u32>,
 }
 
-/// What one of our own runtimes says it uses, so that others of the same process leave it alone.
+/// What one runtime of this process uses, so that other runtimes avoid it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Registration {
-    /// What it is called.
+    /// The name of the runtime.
     pub name: String,
-    /// Where its workers are: a CPU once for each of them.
+    /// The CPU of each of its workers; a CPU appears once for each worker.
     pub cpus: Vec<u32>,
-    /// Bytes of memory it is about to use, by node.
+    /// Bytes of memory that it is about to use, by node.
     pub memory: Vec<(u32, u64)>,
 }
 
-/// A fact that is not there, or that another one contradicts.
+/// A fact that is missing, or that contradicts another.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Gap {
-    /// What is concerned, such as `memory of node 1`.
+    /// The subject, such as `memory of node 1`.
     pub about: String,
-    /// Whether it is missing, or what it contradicts, in a sentence.
+    /// What is missing or contradictory, and what is assumed instead.
     pub why: String,
 }
 
-/// See the module's documentation.
+/// All facts about a machine; see the [module](self).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Facts {
-    /// What the processor calls itself, if it does.
+    /// The name of the processor, if reported.
     pub model: Option<String>,
-    /// All CPUs that are online, by number.
+    /// All online CPUs, by number.
     pub cpus: Vec<Cpu>,
     /// All caches, by level, kind and first CPU.
     pub caches: Vec<Cache>,
-    /// All nodes, by number: at least one.
+    /// All NUMA nodes, by number; at least one.
     pub nodes: Vec<Node>,
-    /// Bytes of memory of the machine, if known.
+    /// Memory of the machine in bytes, if known.
     pub memory: Option<u64>,
-    /// What this process may use of it.
+    /// The limits of this process.
     pub limits: Limits,
-    /// What the CPUs were doing over a span of time, if that was looked at.
+    /// The load of the CPUs over a time span, if measured.
     pub load: Option<Load>,
-    /// How much was waited for lack of something.
+    /// Pressure stall information.
     pub pressure: Pressure,
-    /// What our own runtimes have registered.
+    /// The registrations of our own runtimes.
     pub registered: Vec<Registration>,
-    /// What is missing or contradictory.
+    /// Missing or contradictory facts.
     pub gaps: Vec<Gap>,
 }
 
 impl Facts {
-    /// The CPU of that number.
+    /// Returns the CPU with this number.
     pub fn cpu(&self, id: u32) -> Option<&Cpu> {
         self.cpus.binary_search_by_key(&id, |cpu| cpu.id).ok().map(|index| &self.cpus[index])
     }
 
-    /// The CPUs that this process may run on: those online that neither its affinity mask nor its control group forbids.
+    /// Returns the CPUs that this process may run on: online, in its affinity mask and in its
+    /// control group.
     pub fn allowed(&self) -> CpuSet {
         self.cpus.iter().map(|cpu| cpu.id).filter(|&id| self.limits.allow(id)).collect()
     }

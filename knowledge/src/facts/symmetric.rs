@@ -1,4 +1,4 @@
-//! Machines that are alike in all their parts, made up by numbers.
+//! Synthetic machines in which all parts are equal.
 
 use super::{Cache, CacheKind, Cpu, CpuSet, Facts, Node};
 
@@ -7,16 +7,18 @@ const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
 
 impl Facts {
-    /// A machine that need not exist, to ask what would be done on it: `packages` × `nodes` in each × `cores` in each ×
-    /// `threads` of each. The first threads of all cores have the first numbers, as is usual. Each core has 32 KiB of
-    /// level 1 (data) and 1 MiB of level 2, each node 32 MiB of level 3 and 16 GiB of memory, all free. Nothing limits
-    /// the process, and no load is known.
+    /// Returns the facts of a hypothetical machine: `packages`, with `nodes` in each, `cores` in
+    /// each node, and `threads` in each core. CPU numbers run over the first threads of all cores,
+    /// then over the second threads, as usual on Linux.
+    ///
+    /// Each core has 32 KiB of level 1 data cache and 1 MiB of level 2. Each node has 32 MiB of
+    /// level 3 and 16 GiB of free memory. The process has no limits, and the load is unknown.
     ///
     /// # Panics
     ///
     /// If one of the numbers is 0.
     pub fn symmetric(packages: u32, nodes: u32, cores: u32, threads: u32) -> Self {
-        assert!(packages > 0 && nodes > 0 && cores > 0 && threads > 0, "a machine has at least one of each");
+        assert!(packages > 0 && nodes > 0 && cores > 0 && threads > 0, "each count must be at least 1");
         let all_nodes = packages * nodes;
         let all_cores = all_nodes * cores;
         let cpus: Vec<Cpu> = (0..all_cores * threads)

@@ -1,63 +1,65 @@
-//! Machines as hwloc describes them: the XML that `lstopo --of xml` writes, and synthetic descriptions such as
-//! `package:2 [numa(memory=8GiB)] l3:1(size=32MiB) core:8 pu:2`.
+//! Machines as hwloc describes them: the XML of `lstopo --of xml`, and synthetic descriptions such
+//! as `package:2 [numa(memory=8GiB)] l3:1(size=32MiB) core:8 pu:2`.
 //!
-//! Portable Hardware Locality (hwloc) is what many tools and clusters keep descriptions of machines in. Nothing of it is
-//! needed to read them. What it tells and the facts have no place for, such as devices, is passed over; what is missing,
-//! unknown or contradictory is named in [`Facts::gaps`]. No load and no free memory is told.
+//! Many tools and clusters keep descriptions of machines in the formats of Portable Hardware
+//! Locality (hwloc). The parsers here do not need its library. Objects without a place in the
+//! facts, such as devices, are ignored. Missing, unknown or contradictory information is named in
+//! [`Facts::gaps`]. Descriptions contain neither load nor free memory.
 
-mod parts;
+mod description;
 mod synthetic;
 mod xml;
 
 use crate::facts::Facts;
 use std::fmt;
 
-/// The text describes no machine, or one that cannot be understood; it says why.
+/// The error of parsing a description that is not valid or not supported; its text says why.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NotAMachine(String);
+pub struct InvalidDescription(String);
 
-/// Reads either: XML begins with `<`.
+/// Parses either format: XML begins with `<`.
 ///
 /// # Errors
-/// As [`xml`] and [`synthetic`].
-pub fn machine(text: &str) -> Result<Facts, NotAMachine> {
+/// As for [`xml`] and [`synthetic`].
+pub fn machine(text: &str) -> Result<Facts, InvalidDescription> {
     if text.trim_start().starts_with('<') { xml(text) } else { synthetic(text) }
 }
 
-/// Reads XML as hwloc 2 writes it.
+/// Parses the XML of hwloc 2.
 ///
 /// # Errors
-/// It is no such XML, which that of hwloc 1 is not either, or names no CPU.
-pub fn xml(text: &str) -> Result<Facts, NotAMachine> {
-    xml::parts(text)?.facts()
+/// If the text is not XML of hwloc 2 (that of hwloc 1 is not supported), or contains no CPU.
+pub fn xml(text: &str) -> Result<Facts, InvalidDescription> {
+    xml::parse(text)?.facts()
 }
 
-/// Reads a synthetic description: levels from the outermost to `pu`, each as `type:count(attributes)`, where memory that
-/// is attached to a level stands after it in brackets.
+/// Parses a synthetic description: levels from the outermost to `pu`, each as
+/// `type:count(attributes)`. Memory attached to a level follows it in brackets.
 ///
-/// Types are `package`, `die`, `group`, `numa`, `core`, `pu`, and caches such as `l3`, `l1d` and `l1i`. Attributes are
-/// `size` of a cache, `memory` of a node, both in bytes or with a unit, and `indexes` of CPUs as a list of numbers. As in
-/// hwloc, a cache that is told no size has 32 KiB at level 1, 4 MiB at level 2 and four times as much at each further one;
-/// without any `numa` there is one node of 1 GiB.
+/// Types are `package`, `die`, `group`, `numa`, `core`, `pu`, and caches such as `l3`, `l1d` and
+/// `l1i`. Attributes are `size` of a cache and `memory` of a node, in bytes or with a unit.
+/// `indexes` numbers the CPUs by a list. As in hwloc, a cache without a size has 32 KiB at level 1
+/// and 4 MiB at level 2. Each further level has four times as much. Without `numa` there is one
+/// node of 1 GiB.
 ///
 /// ```
 /// use xtasking_knowledge::hwloc;
 ///
 /// let facts = hwloc::synthetic("package:2 [numa(memory=8GiB)] l3:1(size=32MiB) core:8 pu:2")?;
 /// assert_eq!((facts.cpus.len(), facts.nodes.len()), (32, 2));
-/// # Ok::<(), hwloc::NotAMachine>(())
+/// # Ok::<(), hwloc::InvalidDescription>(())
 /// ```
 ///
 /// # Errors
-/// Something in it is not understood. Levels without a type, and indexes other than a list, are not.
-pub fn synthetic(text: &str) -> Result<Facts, NotAMachine> {
-    synthetic::parts(text)?.facts()
+/// If a part is not supported. Levels without a type and indexes other than a list are not.
+pub fn synthetic(text: &str) -> Result<Facts, InvalidDescription> {
+    synthetic::parse(text)?.facts()
 }
 
-impl fmt::Display for NotAMachine {
+impl fmt::Display for InvalidDescription {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl std::error::Error for NotAMachine {}
+impl std::error::Error for InvalidDescription {}

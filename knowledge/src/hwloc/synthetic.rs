@@ -1,34 +1,34 @@
-//! Synthetic descriptions: the same number of the same parts at each level.
+//! Synthetic descriptions: a tree with equal children at each level.
 
-use super::NotAMachine;
-use super::parts::{Parts, Thread};
+use super::InvalidDescription;
+use super::description::{Description, ProcessingUnit};
 use crate::facts::{Cache, CacheKind, CpuSet, Node};
 use crate::system::brief;
 use std::cmp::Reverse;
 
-/// More CPUs than any machine has.
-const MOST: usize = 1 << 16;
-/// More levels, or memories of one level, than any machine has.
-const MOST_LEVELS: usize = 64;
+/// No machine has more CPUs.
+const CPUS_MAX: usize = 1 << 16;
+/// No machine has more levels, or more memories attached to one level.
+const LEVELS_MAX: usize = 64;
 
-/// A level.
+/// One level of the tree.
 struct Level {
-    kind: Kind,
-    /// So many in each of the level above.
+    kind: LevelKind,
+    /// The number of objects in each object of the level above.
     count: usize,
     attributes: Attributes,
-    /// Memories that each has besides.
+    /// Memory attached to each object.
     attached: Vec<Attributes>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum LevelKind {
     Package,
     Core,
     Cpu,
     Node,
     Cache(u8, CacheKind),
-    /// Contains others, and is not needed.
+    /// A group of objects, which the facts do not need.
     Group,
 }
 
@@ -39,28 +39,28 @@ struct Attributes {
     indexes: Option<Vec<u32>>,
 }
 
-pub(super) fn parts(text: &str) -> Result<Parts, NotAMachine> {
+pub(super) fn parse(text: &str) -> Result<Description, InvalidDescription> {
     let levels = levels(text)?;
     checked(&levels)?;
     let all = levels
         .iter()
-        .try_fold(1, |all: usize, level| all.checked_mul(level.count).filter(|&all| all <= MOST));
-    let all = all.ok_or_else(|| wrong(format!("there are more than {MOST} CPUs")))?;
-    let ids = |attributes: &Attributes, many: usize| -> Result<Vec<u32>, NotAMachine> {
+        .try_fold(1, |all: usize, level| all.checked_mul(level.count).filter(|&all| all <= CPUS_MAX));
+    let all = all.ok_or_else(|| wrong(format!("there are more than {CPUS_MAX} CPUs")))?;
+    let ids = |attributes: &Attributes, many: usize| -> Result<Vec<u32>, InvalidDescription> {
         let Some(indexes) = &attributes.indexes else { return Ok((0..many as u32).collect()) };
         let mut sorted = indexes.clone();
         sorted.sort_unstable();
         sorted.dedup();
         if indexes.len() != many || sorted.len() != many {
-            return Err(wrong(format!("`indexes` are not {many} different numbers")));
+            return Err(wrong(format!("`indexes` must be {many} different numbers")));
         }
         Ok(indexes.clone())
     };
     let cpus = levels.last().map_or(Ok(Vec::new()), |last| ids(&last.attributes, all))?;
-    let mut parts = Parts::default();
-    // Which core, and which package, each CPU is in.
+    let mut description = Description::default();
+    // CPUs in each core and in each package.
     let mut within = [None; 2];
-    // Attached memories: in which order they are numbered, their CPUs and bytes.
+    // Attached memories: their numbering order, CPUs and bytes.
     let mut attached = Vec::new();
     let mut above = 1;
     for (depth, level) in levels.iter().enumerate() {
@@ -70,12 +70,12 @@ pub(super) fn parts(text: &str) -> Result<Parts, NotAMachine> {
         let sets = (0..many)
             .map(|index| -> CpuSet { cpus[index * width..(index + 1) * width].iter().copied().collect() });
         match level.kind {
-            Kind::Core => within[0] = Some(width),
-            Kind::Package => within[1] = Some(width),
-            Kind::Cache(level_, kind) => {
+            LevelKind::Core => within[0] = Some(width),
+            LevelKind::Package => within[1] = Some(width),
+            LevelKind::Cache(level_, kind) => {
                 let usual = if level_ == 1 { 32 << 10 } else { (256 << 10) << (2 * level_) };
                 let size = level.attributes.size.unwrap_or(usual);
-                parts.caches.extend(sets.map(|cpus| Cache {
+                description.caches.extend(sets.map(|cpus| Cache {
                     level: level_,
                     kind,
                     size,
@@ -83,12 +83,12 @@ pub(super) fn parts(text: &str) -> Result<Parts, NotAMachine> {
                     cpus,
                 }));
             }
-            Kind::Node => {
+            LevelKind::Node => {
                 let memory = Some(level.attributes.size.unwrap_or(1 << 30));
                 let ids = ids(&level.attributes, many)?;
-                parts.nodes.extend(sets.zip(ids).map(|(cpus, id)| node(id, cpus, memory)));
+                description.nodes.extend(sets.zip(ids).map(|(cpus, id)| node(id, cpus, memory)));
             }
-            Kind::Cpu | Kind::Group => {}
+            LevelKind::Cpu | LevelKind::Group => {}
         }
         for (place, memory) in level.attached.iter().enumerate() {
             for index in 0..many {
@@ -97,54 +97,54 @@ pub(super) fn parts(text: &str) -> Result<Parts, NotAMachine> {
             }
         }
     }
-    // What is inside is numbered first.
+    // Inner memories are numbered first.
     attached.sort_unstable();
     for (id, ((end, ..), first, memory)) in (0..).zip(attached) {
-        parts.nodes.push(node(id, cpus[first..end].iter().copied().collect(), memory));
+        description.nodes.push(node(id, cpus[first..end].iter().copied().collect(), memory));
     }
-    if parts.nodes.is_empty() {
-        parts.nodes.push(node(0, cpus.iter().copied().collect(), Some(1 << 30)));
+    if description.nodes.is_empty() {
+        description.nodes.push(node(0, cpus.iter().copied().collect(), Some(1 << 30)));
     }
     let thread = |(place, &id): (usize, &u32)| {
         let [core, package] = within.map(|width: Option<usize>| width.map(|width| place / width));
-        Thread { id, core, package }
+        ProcessingUnit { id, core, package }
     };
-    parts.cpus = cpus.iter().enumerate().map(thread).collect();
-    Ok(parts)
+    description.cpus = cpus.iter().enumerate().map(thread).collect();
+    Ok(description)
 }
 
 fn node(id: u32, cpus: CpuSet, memory: Option<u64>) -> Node {
     Node { id, cpus, memory, free: None, distances: Vec::new() }
 }
 
-/// Whether the levels can be those of a machine.
-fn checked(levels: &[Level]) -> Result<(), NotAMachine> {
-    let place = |kind: Kind| levels.iter().position(|level| level.kind == kind);
-    if place(Kind::Cpu).is_none_or(|cpus| cpus + 1 != levels.len()) {
-        return Err(wrong("the last level, and no other, is `pu`"));
+/// Checks that the levels form a machine.
+fn checked(levels: &[Level]) -> Result<(), InvalidDescription> {
+    let place = |kind: LevelKind| levels.iter().position(|level| level.kind == kind);
+    if place(LevelKind::Cpu).is_none_or(|cpus| cpus + 1 != levels.len()) {
+        return Err(wrong("the last level, and no other, must be `pu`"));
     }
     let twice = |level: &Level| {
-        levels.iter().filter(|other| other.kind == level.kind && level.kind != Kind::Group).count() > 1
+        levels.iter().filter(|other| other.kind == level.kind && level.kind != LevelKind::Group).count() > 1
     };
     if levels.iter().any(twice) {
-        return Err(wrong("two levels are of one type"));
+        return Err(wrong("two levels have the same type"));
     }
-    if let (Some(core), Some(package)) = (place(Kind::Core), place(Kind::Package))
+    if let (Some(core), Some(package)) = (place(LevelKind::Core), place(LevelKind::Package))
         && core < package
     {
-        return Err(wrong("packages are in cores"));
+        return Err(wrong("a package is inside a core"));
     }
-    if place(Kind::Node).is_some() && levels.iter().any(|level| !level.attached.is_empty()) {
-        return Err(wrong("nodes are a level and attached to another too"));
+    if place(LevelKind::Node).is_some() && levels.iter().any(|level| !level.attached.is_empty()) {
+        return Err(wrong("`numa` is a level and attached to another level, too"));
     }
     Ok(())
 }
 
-fn levels(text: &str) -> Result<Vec<Level>, NotAMachine> {
+fn levels(text: &str) -> Result<Vec<Level>, InvalidDescription> {
     let mut levels = Vec::new();
-    // What is attached before the first level belongs to the whole.
+    // Memory before the first level is attached to the machine.
     let whole =
-        Level { kind: Kind::Group, count: 1, attributes: Attributes::default(), attached: Vec::new() };
+        Level { kind: LevelKind::Group, count: 1, attributes: Attributes::default(), attached: Vec::new() };
     levels.push(whole);
     let mut rest = text.trim();
     while !rest.is_empty() {
@@ -152,21 +152,21 @@ fn levels(text: &str) -> Result<Vec<Level>, NotAMachine> {
             let Some((memory, after)) = inside.split_once(']') else { return Err(wrong("a `[` has no `]`")) };
             rest = after.trim_start();
             let (name, attributes) = head(memory.trim())?;
-            if kind(name) != Some(Kind::Node) {
+            if kind(name) != Some(LevelKind::Node) {
                 return Err(wrong(format!(
-                    "`{}` is attached, which only `numa` can be, without a number",
+                    "`{}` is attached; only `numa` without a count can be",
                     brief(memory)
                 )));
             }
-            let attributes = self::attributes(attributes.unwrap_or_default(), Kind::Node)?;
+            let attributes = self::attributes(attributes.unwrap_or_default(), LevelKind::Node)?;
             let to: &mut Level = levels.last_mut().expect("there is one from the beginning");
-            if attributes.indexes.is_some() || to.attached.len() == MOST_LEVELS {
-                return Err(wrong("attached memory has indexes, or is too much"));
+            if attributes.indexes.is_some() || to.attached.len() == LEVELS_MAX {
+                return Err(wrong("a level has too many attached memories, or one has `indexes`"));
             }
             to.attached.push(attributes);
             continue;
         }
-        // A level ends where a blank is outside of its attributes.
+        // A level ends at a blank outside its attributes.
         let open = rest.find('(');
         let blank = rest.find(|char: char| char.is_whitespace() || char == '[').unwrap_or(rest.len());
         let end = match open.filter(|&open| open < blank) {
@@ -175,7 +175,7 @@ fn levels(text: &str) -> Result<Vec<Level>, NotAMachine> {
         };
         let (level, after) = rest.split_at(end);
         rest = after.trim_start();
-        if levels.len() > MOST_LEVELS {
+        if levels.len() > LEVELS_MAX {
             return Err(wrong("there are too many levels"));
         }
         levels.push(self::level(level)?);
@@ -183,34 +183,35 @@ fn levels(text: &str) -> Result<Vec<Level>, NotAMachine> {
     Ok(levels)
 }
 
-fn level(text: &str) -> Result<Level, NotAMachine> {
+fn level(text: &str) -> Result<Level, InvalidDescription> {
     let (head, attributes) = head(text)?;
     let Some((name, count)) = head.split_once(':') else {
-        return Err(wrong(format!("`{}` is no level such as `core:4`", brief(text))));
+        return Err(wrong(format!("`{}` is not a valid level such as `core:4`", brief(text))));
     };
-    let kind = kind(name).ok_or_else(|| wrong(format!("`{}` is no type of a level", brief(name))))?;
+    let kind =
+        kind(name).ok_or_else(|| wrong(format!("`{}` is not a valid type of a level", brief(name))))?;
     let count = count.parse().ok().filter(|&count: &usize| count > 0);
-    let count = count.ok_or_else(|| wrong(format!("`{}` has no number of what it is", brief(text))))?;
+    let count = count.ok_or_else(|| wrong(format!("`{}` has no valid count", brief(text))))?;
     let attributes = self::attributes(attributes.unwrap_or_default(), kind)?;
     Ok(Level { kind, count, attributes, attached: Vec::new() })
 }
 
-/// What is before and in the parentheses.
-fn head(text: &str) -> Result<(&str, Option<&str>), NotAMachine> {
+/// Splits a level into the text before and inside the parentheses.
+fn head(text: &str) -> Result<(&str, Option<&str>), InvalidDescription> {
     let Some((head, inside)) = text.split_once('(') else { return Ok((text, None)) };
     let inside =
         inside.strip_suffix(')').ok_or_else(|| wrong(format!("`{}` does not end with `)`", brief(text))))?;
     Ok((head, Some(inside)))
 }
 
-fn kind(name: &str) -> Option<Kind> {
+fn kind(name: &str) -> Option<LevelKind> {
     let name = name.to_ascii_lowercase();
     Some(match name.as_str() {
-        "package" | "pack" | "socket" => Kind::Package,
-        "core" => Kind::Core,
-        "pu" => Kind::Cpu,
-        "numa" | "numanode" | "node" => Kind::Node,
-        "group" | "die" => Kind::Group,
+        "package" | "pack" | "socket" => LevelKind::Package,
+        "core" => LevelKind::Core,
+        "pu" => LevelKind::Cpu,
+        "numa" | "numanode" | "node" => LevelKind::Node,
+        "group" | "die" => LevelKind::Group,
         _ => {
             let cache = name.strip_suffix("cache").unwrap_or(&name).strip_prefix('l')?;
             let level = cache.chars().next()?.to_digit(10).filter(|level| (1..=5).contains(level))? as u8;
@@ -220,17 +221,17 @@ fn kind(name: &str) -> Option<Kind> {
                 "" | "u" => CacheKind::Unified,
                 _ => return None,
             };
-            Kind::Cache(level, kind)
+            LevelKind::Cache(level, kind)
         }
     })
 }
 
-fn attributes(text: &str, kind: Kind) -> Result<Attributes, NotAMachine> {
+fn attributes(text: &str, kind: LevelKind) -> Result<Attributes, InvalidDescription> {
     let mut attributes = Attributes::default();
     for part in text.split_whitespace() {
-        let not = || wrong(format!("`{}` is not understood", brief(part)));
+        let not = || wrong(format!("`{}` is not supported", brief(part)));
         match (part.split_once('=').ok_or_else(not)?, kind) {
-            (("size", size), Kind::Cache(..)) | (("memory", size), Kind::Node) => {
+            (("size", size), LevelKind::Cache(..)) | (("memory", size), LevelKind::Node) => {
                 attributes.size = Some(bytes(size).filter(|&bytes| bytes > 0).ok_or_else(not)?);
             }
             (("indexes", list), _) => {
@@ -244,7 +245,7 @@ fn attributes(text: &str, kind: Kind) -> Result<Attributes, NotAMachine> {
     Ok(attributes)
 }
 
-/// Bytes, with a unit of thousands (`MB`) or of 1024 (`MiB`), if any.
+/// Parses bytes, with an optional unit of 1000 (`MB`) or 1024 (`MiB`).
 fn bytes(text: &str) -> Option<u64> {
     let text = text.to_ascii_lowercase();
     let end = text.find(|char: char| !char.is_ascii_hexdigit() && char != 'x').unwrap_or(text.len());
@@ -268,8 +269,8 @@ fn bytes(text: &str) -> Option<u64> {
     number.checked_mul(unit)
 }
 
-fn wrong(why: impl Into<String>) -> NotAMachine {
-    NotAMachine(why.into())
+fn wrong(why: impl Into<String>) -> InvalidDescription {
+    InvalidDescription(why.into())
 }
 
 #[cfg(test)]
@@ -277,7 +278,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes() {
+    fn sizes_are_parsed() {
         for (text, expected) in [
             ("64", 64),
             ("0x100", 256),

@@ -1,70 +1,73 @@
-//! The caches, each once.
+//! The caches, each listed once.
 
-use super::root::Survey;
-use super::sharing::{sharing, silent};
+use super::sharing::{sharing_groups, unreported};
+use super::survey::Survey;
 use crate::facts::{Cache, CacheKind, CpuSet};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What one CPU says of one of its caches.
-struct Told {
+/// What one CPU reports about one of its caches.
+struct CacheReport {
     size: u64,
     line: Option<u32>,
     cpus: CpuSet,
 }
 
-/// All caches of which it is known who shares them.
+/// Returns the caches whose sharing CPUs are known.
 pub(super) fn caches(survey: &mut Survey<'_>, online: &CpuSet) -> Vec<Cache> {
-    let mut told: BTreeMap<(u8, CacheKind), BTreeMap<u32, Told>> = BTreeMap::new();
-    let mut telling = BTreeSet::new();
+    let mut reports: BTreeMap<(u8, CacheKind), BTreeMap<u32, CacheReport>> = BTreeMap::new();
+    let mut reporting = BTreeSet::new();
     let mut lacking = BTreeMap::new();
     for cpu in online.iter() {
         let folder = format!("/sys/devices/system/cpu/cpu{cpu}/cache");
-        for index in survey.root.numbered(&folder, "index") {
-            telling.insert(cpu);
+        for index in survey.root.numbered_entries(&folder, "index") {
+            reporting.insert(cpu);
             let folder = format!("{folder}/index{index}");
             let Some((level, kind, cache)) = one(survey, &folder, cpu, &mut lacking) else { continue };
-            if told.entry((level, kind)).or_default().insert(cpu, cache).is_some() {
-                survey.gap(about(level), format!("CPU {cpu} names two of a kind, of which one is left out"));
+            if reports.entry((level, kind)).or_default().insert(cpu, cache).is_some() {
+                survey.gap(about(level), format!("CPU {cpu} reports two of one kind; one is ignored"));
             }
         }
     }
-    if let Some(silent) = silent(online, |cpu| telling.contains(&cpu)) {
-        survey.gap("caches", format!("CPUs {silent} do not tell theirs"));
+    if let Some(unreported) = unreported(online, |cpu| reporting.contains(&cpu)) {
+        survey.gap("caches", format!("CPUs {unreported} report none"));
     }
     for (file, cpus) in lacking {
         let cpus: CpuSet = cpus.into_iter().collect();
-        survey.gap("caches", format!("CPUs {cpus} do not tell the `{file}` of one, which is left out"));
+        survey.gap("caches", format!("a cache of CPUs {cpus} has no `{file}` and is ignored"));
     }
-    told.into_iter().flat_map(|((level, kind), told)| shared(survey, online, level, kind, told)).collect()
+    reports
+        .into_iter()
+        .flat_map(|((level, kind), reports)| shared(survey, online, level, kind, reports))
+        .collect()
 }
 
-/// The caches of one level and kind.
+/// Returns the caches of one level and kind.
 fn shared(
     survey: &mut Survey<'_>,
     online: &CpuSet,
     level: u8,
     kind: CacheKind,
-    told: BTreeMap<u32, Told>,
+    reports: BTreeMap<u32, CacheReport>,
 ) -> Vec<Cache> {
     let about = about(level);
     let offline: CpuSet =
-        told.values().flat_map(|cache| cache.cpus.iter()).filter(|&cpu| !online.contains(cpu)).collect();
+        reports.values().flat_map(|cache| cache.cpus.iter()).filter(|&cpu| !online.contains(cpu)).collect();
     if !offline.is_empty() {
-        survey.gap(&about, format!("CPUs {offline} are said to share one, but are not online"));
+        survey.gap(&about, format!("sharing masks contain CPUs {offline}, which are not online"));
     }
-    let said = told.iter().map(|(&cpu, cache)| (cpu, cache.cpus.and(online))).collect();
-    let shared = sharing(&said);
+    let said = reports.iter().map(|(&cpu, cache)| (cpu, cache.cpus.and(online))).collect();
+    let shared = sharing_groups(&said);
     if !shared.contradicted.is_empty() {
-        let who = &shared.contradicted;
-        survey.gap(&about, format!("what CPUs {who} say about who shares theirs, others contradict"));
+        let cpus = &shared.contradicted;
+        survey.gap(&about, format!("CPUs {cpus} report inconsistent cache sharing masks"));
     }
     let mut cache = |cpus: CpuSet| {
-        let tellers: Vec<_> = cpus.iter().filter_map(|cpu| told.get(&cpu)).collect();
-        let &&Told { size, line, .. } = tellers.first()?;
-        if tellers.iter().any(|other| other.size != size || other.line != line) {
+        let reporters: Vec<_> = cpus.iter().filter_map(|cpu| reports.get(&cpu)).collect();
+        let &&CacheReport { size, line, .. } = reporters.first()?;
+        if reporters.iter().any(|other| other.size != size || other.line != line) {
             survey.gap(
                 &about,
-                format!("CPUs {cpus} share one, but do not agree about its size: the first is believed"),
+                format!("CPUs {cpus} report different sizes of a shared cache; the first counts"),
             );
         }
         Some(Cache { level, kind, size, line, cpus })
@@ -72,13 +75,14 @@ fn shared(
     shared.groups.into_iter().filter_map(&mut cache).collect()
 }
 
-/// The cache that a CPU's folder tells of. Some systems make such folders and do not fill them: notes what is lacking.
+/// Reads a cache from the directory of a CPU. Some kernels leave such directories empty; missing
+/// files are added to `lacking`.
 fn one(
     survey: &mut Survey<'_>,
     folder: &str,
     cpu: u32,
     lacking: &mut BTreeMap<&'static str, Vec<u32>>,
-) -> Option<(u8, CacheKind, Told)> {
+) -> Option<(u8, CacheKind, CacheReport)> {
     let about = "caches";
     let field = |name: &'static str| {
         let text = survey.text(about, &format!("{folder}/{name}"));
@@ -89,26 +93,26 @@ fn one(
     };
     let [level, kind, size, cpus] = ["level", "type", "size", "shared_cpu_list"].map(field);
     let mut parsed = |name: &str, what: &str, text: Option<String>, read: &dyn Fn(&str) -> Option<u64>| {
-        survey.understood(about, &format!("{folder}/{name}"), what, &text?, read)
+        survey.parse_or_gap(about, &format!("{folder}/{name}"), what, &text?, read)
     };
     let level =
         parsed("level", "level", level, &|text| text.parse().ok().filter(|level| (1..=9).contains(level)));
     let size = parsed("size", "size", size, &bytes);
     let kind =
-        survey.understood(about, &format!("{folder}/type"), "kind of cache", &kind?, |text| match text {
+        survey.parse_or_gap(about, &format!("{folder}/type"), "kind of cache", &kind?, |text| match text {
             "Data" => Some(CacheKind::Data),
             "Instruction" => Some(CacheKind::Instruction),
             "Unified" => Some(CacheKind::Unified),
             _ => None,
         });
     let path = format!("{folder}/shared_cpu_list");
-    let cpus = survey.understood(about, &path, "list of CPUs", &cpus?, |text| text.parse().ok());
+    let cpus = survey.parse_or_gap(about, &path, "list of CPUs", &cpus?, |text| text.parse().ok());
     let line =
         survey.parsed(about, &format!("{folder}/coherency_line_size"), "number").filter(|&line| line > 0);
-    Some((u8::try_from(level?).ok()?, kind?, Told { size: size?, line, cpus: cpus? }))
+    Some((u8::try_from(level?).ok()?, kind?, CacheReport { size: size?, line, cpus: cpus? }))
 }
 
-/// `512K` and the like, in bytes; nothing is no size.
+/// Parses a size such as `512K`; zero is not a size.
 fn bytes(text: &str) -> Option<u64> {
     let units = [("K", 1 << 10), ("M", 1 << 20), ("G", 1 << 30)];
     let unit = units.into_iter().find_map(|(name, unit)| Some((text.strip_suffix(name)?, unit)));
@@ -125,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes() {
+    fn sizes_are_parsed() {
         assert_eq!(bytes("32K"), Some(32 << 10));
         assert_eq!(bytes("6M"), Some(6 << 20));
         assert_eq!(bytes("64"), Some(64));

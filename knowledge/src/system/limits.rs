@@ -1,22 +1,23 @@
-//! What the process may use: its affinity mask and its control groups.
+//! The limits of the process: its affinity mask and its control groups.
 
-use super::groups::{Line, Version, lines};
-use super::root::Survey;
+use super::cgroups::{GroupPath, Version, group_paths};
+use super::survey::Survey;
 use crate::facts::{CpuSet, Limits, Node, Quota};
 
-/// Version 1 writes no limit as the largest number of whole pages; that depends on the page, and no machine has so much.
+/// Version 1 writes the largest multiple of the page size for no limit; no machine has this much
+/// memory.
 const NO_MEMORY_LIMIT: u64 = 1 << 62;
 
-/// The limits. A mask that leaves nothing out is none.
+/// Reads the limits. A mask that excludes nothing is no limit.
 pub(super) fn limits(survey: &mut Survey<'_>, online: &CpuSet, nodes: &[Node]) -> Limits {
     let nodes: CpuSet = nodes.iter().map(|node| node.id).collect();
     let affinity = affinity(survey, online);
-    let groups = lines(survey, "cpuset");
+    let groups = group_paths(survey, "cpuset");
     let about = "CPUs of the control group";
     let group = CPUS.read(survey, about, &groups, online).filter(|group| {
         let meets = affinity.as_ref().is_none_or(|affinity| affinity.meets(group));
         if !meets {
-            survey.gap(about, format!("the affinity mask allows none of {group}, and is believed"));
+            survey.gap(about, format!("the affinity mask excludes all of {group} and takes precedence"));
         }
         meets
     });
@@ -29,33 +30,35 @@ pub(super) fn limits(survey: &mut Survey<'_>, online: &CpuSet, nodes: &[Node]) -
     }
 }
 
-/// The mask of the process's first thread, which the others have from it unless they change it.
+/// Reads the mask of the first thread; other threads inherit it unless they change it.
 fn affinity(survey: &mut Survey<'_>, online: &CpuSet) -> Option<CpuSet> {
     let about = "affinity mask";
     let path = "/proc/self/status";
-    let text = survey.needed(about, path)?;
+    let text = survey.required(about, path)?;
     let Some(list) = text.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")) else {
-        survey.gap(about, format!("`{path}` does not tell it"));
+        survey.gap(about, format!("`{path}` has no `Cpus_allowed_list`"));
         return None;
     };
-    let mask = survey.understood(about, path, "list of CPUs", list, |list| list.parse::<CpuSet>().ok())?;
-    within(survey, about, path, &mask, online)
+    let mask = survey.parse_or_gap(about, path, "list of CPUs", list, |list| list.parse::<CpuSet>().ok())?;
+    restrict(survey, about, path, &mask, online)
 }
 
-/// The part of `all` that a mask leaves; `None` if that is all of it, or nothing, which cannot be.
-fn within(survey: &mut Survey<'_>, about: &str, path: &str, mask: &CpuSet, all: &CpuSet) -> Option<CpuSet> {
+/// Returns the part of `all` in `mask`. Returns `None` if the mask excludes nothing, or everything,
+/// which cannot be right.
+fn restrict(survey: &mut Survey<'_>, about: &str, path: &str, mask: &CpuSet, all: &CpuSet) -> Option<CpuSet> {
     let left = mask.and(all);
     if left.is_empty() {
-        survey.gap(about, format!("`{path}` allows `{mask}`, of which nothing is there: {all} is"));
+        survey.gap(about, format!("`{path}` allows `{mask}`, but only {all} are there"));
     }
     (!left.is_empty() && left != *all).then_some(left)
 }
 
-/// The names of the files that tell a mask of control groups.
+/// The files that hold a mask of a control group.
 struct Mask {
-    /// What was asked for. In version 2 it may be empty, and groups further out may allow less.
+    /// The requested mask. In version 2 it may be empty, and enclosing groups may allow less.
     plain: &'static str,
-    /// What came of it in version 1 and 2, with all groups further out taken into account; not all systems tell.
+    /// The effective masks of version 1 and 2, which include all enclosing groups; not every kernel
+    /// has them.
     effective: [&'static str; 2],
 }
 
@@ -65,25 +68,32 @@ const MEMORIES: Mask =
     Mask { plain: "cpuset.mems", effective: ["cpuset.effective_mems", "cpuset.mems.effective"] };
 
 impl Mask {
-    /// What of `all` is left by groups; `None` if that is all of it.
-    fn read(&self, survey: &mut Survey<'_>, about: &str, groups: &[Line], all: &CpuSet) -> Option<CpuSet> {
+    /// Returns the part of `all` that the groups allow; `None` if that is all of it.
+    fn read(
+        &self,
+        survey: &mut Survey<'_>,
+        about: &str,
+        groups: &[GroupPath],
+        all: &CpuSet,
+    ) -> Option<CpuSet> {
         let mut left: Option<CpuSet> = None;
-        for line in groups {
-            let effective = match line.version {
-                Version::One => self.effective[0],
-                Version::Two => self.effective[1],
+        for path in groups {
+            let effective = match path.version {
+                Version::V1 => self.effective[0],
+                Version::V2 => self.effective[1],
             };
-            for folder in &line.folders {
+            for folder in &path.folders {
                 let mut mask = |file: &str| {
                     let path = format!("{folder}/{file}");
                     let mask: CpuSet = survey.parsed(about, &path, "list")?;
                     (!mask.is_empty()).then_some((path, mask))
                 };
                 let known = mask(effective);
-                // Further out, what is effective may leave out what was given to this group alone.
+                // An enclosing group's effective mask may exclude what this group has exclusively,
+                // so stop here.
                 let last = known.is_some();
                 let Some((path, mask)) = known.or_else(|| mask(self.plain)) else { continue };
-                if let Some(mask) = within(survey, about, &path, &mask, all) {
+                if let Some(mask) = restrict(survey, about, &path, &mask, all) {
                     left = Some(left.map_or_else(|| mask.clone(), |left| left.and(&mask)));
                 }
                 if last {
@@ -92,21 +102,21 @@ impl Mask {
             }
         }
         if left.as_ref().is_some_and(CpuSet::is_empty) {
-            survey.gap(about, "the groups that contain each other allow nothing together");
+            survey.gap(about, "the nested groups together allow nothing");
             return None;
         }
         left
     }
 }
 
-/// The tightest quota of CPU time.
+/// Returns the tightest CPU quota.
 fn quota(survey: &mut Survey<'_>) -> Option<Quota> {
     let mut tightest: Option<Quota> = None;
-    for line in lines(survey, "cpu") {
-        for folder in &line.folders {
-            let quota = match line.version {
-                Version::One => quota_one(survey, folder),
-                Version::Two => quota_two(survey, folder),
+    for path in group_paths(survey, "cpu") {
+        for folder in &path.folders {
+            let quota = match path.version {
+                Version::V1 => quota_v1(survey, folder),
+                Version::V2 => quota_v2(survey, folder),
             };
             let tighter = |quota: &Quota| tightest.as_ref().is_none_or(|tightest| quota.cpus < tightest.cpus);
             if let Some(quota) = quota.filter(tighter) {
@@ -117,53 +127,52 @@ fn quota(survey: &mut Survey<'_>) -> Option<Quota> {
     tightest
 }
 
-/// Two files, of which the first says -1 if there is no quota.
-fn quota_one(survey: &mut Survey<'_>, folder: &str) -> Option<Quota> {
+/// Version 1: two files; the quota is -1 if there is none.
+fn quota_v1(survey: &mut Survey<'_>, folder: &str) -> Option<Quota> {
     let about = "quota";
     let source = format!("{folder}/cpu.cfs_quota_us");
     let text = survey.text(about, &source)?;
-    let time: i64 = survey.understood(about, &source, "quota", &text, |text| {
+    let time: i64 = survey.parse_or_gap(about, &source, "quota", &text, |text| {
         text.parse().ok().filter(|&time| time > 0 || time == -1)
     })?;
     let time = u64::try_from(time).ok()?;
     let path = format!("{folder}/cpu.cfs_period_us");
-    let text = survey.needed(about, &path)?;
-    let period = survey.understood(about, &path, "period", &text, positive)?;
+    let text = survey.required(about, &path)?;
+    let period = survey.parse_or_gap(about, &path, "period", &text, positive)?;
     Some(Quota { cpus: time as f64 / period as f64, source })
 }
 
-/// One file with quota, or `max`, and period.
-fn quota_two(survey: &mut Survey<'_>, folder: &str) -> Option<Quota> {
+/// Version 2: one file with the quota, or `max`, and the period.
+fn quota_v2(survey: &mut Survey<'_>, folder: &str) -> Option<Quota> {
     let about = "quota";
     let source = format!("{folder}/cpu.max");
     let text = survey.text(about, &source)?;
     if text.starts_with("max") {
         return None;
     }
-    let cpus = survey.understood(about, &source, "quota", &text, |text| {
+    let cpus = survey.parse_or_gap(about, &source, "quota", &text, |text| {
         let (time, period) = text.split_once(' ')?;
         Some(positive(time)? as f64 / positive(period)? as f64)
     })?;
     Some(Quota { cpus, source })
 }
 
-/// The tightest limit of memory.
+/// Returns the tightest memory limit in bytes.
 fn memory(survey: &mut Survey<'_>) -> Option<u64> {
     let about = "limit of memory";
     let mut tightest = None;
-    for line in lines(survey, "memory") {
-        let file = match line.version {
-            Version::One => "memory.limit_in_bytes",
-            Version::Two => "memory.max",
+    for path in group_paths(survey, "memory") {
+        let file = match path.version {
+            Version::V1 => "memory.limit_in_bytes",
+            Version::V2 => "memory.max",
         };
-        for folder in &line.folders {
+        for folder in &path.folders {
             let path = format!("{folder}/{file}");
             let Some(text) = survey.text(about, &path) else { continue };
             let limit = match text.trim() {
                 "max" => None,
-                _ => {
-                    survey.understood(about, &path, "number of bytes", &text, |text| text.parse::<u64>().ok())
-                }
+                _ => survey
+                    .parse_or_gap(about, &path, "number of bytes", &text, |text| text.parse::<u64>().ok()),
             };
             tightest = limit.filter(|&limit| limit < NO_MEMORY_LIMIT).into_iter().chain(tightest).min();
         }

@@ -1,22 +1,22 @@
-//! What the CPUs are doing, from two looks at what they have done.
+//! The load of the CPUs, from two samples of the kernel's counters.
 
-use super::stat::{self, CpuTicks, ThreadTicks};
+use super::proc_stat::{self, CpuTicks, ThreadTicks};
 use super::{System, Unreadable};
 use crate::facts::{CpuLoad, Load};
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-/// One look at what the CPUs and the threads of this process have done so far.
+/// A sample of the counters of the CPUs and of this process's threads.
 #[derive(Clone, Debug)]
 pub struct Sample {
     at: Instant,
     cpus: BTreeMap<u32, CpuTicks>,
     threads: BTreeMap<u32, ThreadTicks>,
-    /// All threads together, those included that have ended.
+    /// The whole process, including threads that have ended.
     process: Option<ThreadTicks>,
 }
 
-/// Looks at what the CPUs are doing, again and again.
+/// Measures the load of the CPUs repeatedly.
 #[derive(Clone, Debug)]
 pub struct Watch {
     system: System,
@@ -24,11 +24,11 @@ pub struct Watch {
 }
 
 impl System {
-    /// One look; two of them give the load between: [`Load::between`].
+    /// Takes a sample; [`Load::between`] computes the load between two of them.
     ///
     /// # Errors
-    /// `/proc/stat` or the list of this process's threads is not there. Without the latter, its own work would be taken
-    /// for that of strangers.
+    /// If `/proc/stat` or the list of this process's threads cannot be read. Without the threads,
+    /// the load of this process would count as that of others.
     pub fn sample(&self) -> Result<Sample, Unreadable> {
         let text = |path: &str| {
             self.root
@@ -38,38 +38,38 @@ impl System {
         };
         let at = Instant::now();
         let thread = |id: u32| {
-            // It may have ended.
+            // The thread may have ended.
             let text = self.root.text(&format!("/proc/self/task/{id}/stat")).ok()??;
-            Some((id, stat::thread(&text)?))
+            Some((id, proc_stat::thread(&text)?))
         };
         let threads: BTreeMap<_, _> =
-            self.root.numbered("/proc/self/task", "").into_iter().filter_map(thread).collect();
+            self.root.numbered_entries("/proc/self/task", "").into_iter().filter_map(thread).collect();
         if threads.is_empty() {
-            return Err(Unreadable("`/proc/self/task` tells of no thread".to_string()));
+            return Err(Unreadable("`/proc/self/task` lists no thread".to_string()));
         }
-        let process = text("/proc/self/stat").ok().and_then(|text| stat::thread(&text));
-        let cpus = stat::cpus(&text("/proc/stat")?);
+        let process = text("/proc/self/stat").ok().and_then(|text| proc_stat::thread(&text));
+        let cpus = proc_stat::cpus(&text("/proc/stat")?);
         if cpus.is_empty() {
-            return Err(Unreadable("`/proc/stat` tells of no CPU".to_string()));
+            return Err(Unreadable("`/proc/stat` lists no CPU".to_string()));
         }
         Ok(Sample { at, cpus, threads, process })
     }
 
-    /// Begins to look at the load.
+    /// Starts measuring the load.
     ///
     /// # Errors
-    /// As [`System::sample`].
+    /// As for [`System::sample`].
     pub fn watch(&self) -> Result<Watch, Unreadable> {
         Ok(Watch { system: self.clone(), last: self.sample()? })
     }
 }
 
 impl Watch {
-    /// The load since the last time, or since the beginning. The system counts in ticks of mostly 10 ms: with less than
-    /// 100 ms in between, shares are rough.
+    /// Returns the load since the last call, or since the start. The kernel counts in ticks, mostly
+    /// of 10 ms; below 100 ms, shares are imprecise.
     ///
     /// # Errors
-    /// As [`System::sample`].
+    /// As for [`System::sample`].
     pub fn load(&mut self) -> Result<Load, Unreadable> {
         let now = self.system.sample()?;
         let load = Load::between(&self.last, &now);
@@ -79,18 +79,18 @@ impl Watch {
 }
 
 impl Load {
-    /// What the CPUs did between two looks of the same process.
+    /// Computes the load between two samples of the same process.
     ///
-    /// A CPU that was not there at both, or whose clock did not tick, is left out. Counters that went backwards, as some do
-    /// when CPUs come and go, count as having stood still.
+    /// A CPU that is missing in one sample, or whose counters did not advance, is left out.
+    /// Counters that went backwards, as some do when CPUs come and go, count as unchanged.
     ///
-    /// Of our own threads it is known how long each ran and on which CPU at last: if that is another than before, half of
-    /// the time is taken to be on each. What threads did that ended in between goes to the CPUs where they had been seen;
-    /// if none had been seen, it is taken for that of others.
+    /// Of each thread of this process, the kernel reports its time and its last CPU. If the CPU
+    /// changed, each of the two gets half of the time. The time of threads that ended in between
+    /// goes to their last known CPUs; without one, it counts as that of others.
     pub fn between(before: &Sample, after: &Sample) -> Self {
-        let mut spans: BTreeMap<u32, Span> = BTreeMap::new();
+        let mut spans: BTreeMap<u32, CpuInterval> = BTreeMap::new();
         for (&cpu, now) in &after.cpus {
-            let span = before.cpus.get(&cpu).map(|then| Span::between(then, now));
+            let span = before.cpus.get(&cpu).map(|then| CpuInterval::between(then, now));
             spans.extend(span.filter(|span| span.total > 0).map(|span| (cpu, span)));
         }
         let mut known = 0;
@@ -100,8 +100,8 @@ impl Load {
             let user = now.user.saturating_sub(then.user);
             let system = now.system.saturating_sub(then.system);
             known += user + system;
-            spread(&mut spans, user, now.nice, [then.cpu, now.cpu]);
-            spread(&mut spans, system, false, [then.cpu, now.cpu]);
+            attribute(&mut spans, user, now.nice, [then.cpu, now.cpu]);
+            attribute(&mut spans, system, false, [then.cpu, now.cpu]);
         }
         let goes_on = |id: &u32, then: &ThreadTicks| {
             after.threads.get(id).is_some_and(|now| now.started == then.started)
@@ -114,7 +114,7 @@ impl Load {
             let all = (now.user + now.system).saturating_sub(then.user + then.system);
             let each = all.saturating_sub(known) / ended.len() as u64;
             for thread in ended {
-                spread(&mut spans, each, thread.nice, [thread.cpu; 2]);
+                attribute(&mut spans, each, thread.nice, [thread.cpu; 2]);
             }
         }
         let span = after.at.saturating_duration_since(before.at);
@@ -122,17 +122,17 @@ impl Load {
     }
 }
 
-/// What a CPU did between two looks, in ticks.
-struct Span {
+/// The ticks of a CPU between two samples.
+struct CpuInterval {
     total: u64,
-    /// What remains of it for others once our own is taken out.
+    /// Ticks at normal priority, less those of this process.
     common: u64,
     nice: u64,
     steal: u64,
     own: u64,
 }
 
-impl Span {
+impl CpuInterval {
     fn between(then: &CpuTicks, now: &CpuTicks) -> Self {
         let common = now.common.saturating_sub(then.common);
         let nice = now.nice.saturating_sub(then.nice);
@@ -141,7 +141,7 @@ impl Span {
         Self { total: common + nice + steal + idle, common, nice, steal, own: 0 }
     }
 
-    /// Takes `ticks` for our own, as far as the CPU was busy in this way; returns the rest.
+    /// Moves up to `ticks` from others to this process; returns the rest.
     fn own(&mut self, ticks: u64, nice: bool) -> u64 {
         let from = if nice { &mut self.nice } else { &mut self.common };
         let taken = ticks.min(*from);
@@ -162,8 +162,9 @@ impl Span {
     }
 }
 
-/// Takes `ticks` for our own, half on each of the two CPUs; what does not fit on one of them is tried on the other.
-fn spread(spans: &mut BTreeMap<u32, Span>, ticks: u64, nice: bool, [then, now]: [u32; 2]) {
+/// Attributes `ticks` to this process, half on each of two CPUs. What does not fit on one is tried
+/// on the other.
+fn attribute(spans: &mut BTreeMap<u32, CpuInterval>, ticks: u64, nice: bool, [then, now]: [u32; 2]) {
     let mut own = |cpu: u32, ticks: u64| spans.get_mut(&cpu).map_or(ticks, |span| span.own(ticks, nice));
     let half = ticks / 2;
     let rest = own(then, half) + own(now, ticks - half);

@@ -1,28 +1,31 @@
-//! Reading the facts from a system.
+//! Reads the facts from a Linux system.
 //!
-//! [`System`] reads the files by which Linux tells of itself, below a root, so that other machines can be looked at through
-//! a copy of their files. Elsewhere these files are missing: what is left is the number of CPUs, and gaps.
+//! [`System`] reads `/proc` and `/sys` below a root directory, so a copy of the files of another
+//! machine works as well. On other systems the files are missing; the facts are then the number of
+//! CPUs, and gaps.
 
 mod caches;
-mod groups;
+mod cgroups;
 mod limits;
 mod load;
-mod nodes;
+mod numa;
 mod pressure;
+mod proc_stat;
 mod root;
 mod sharing;
-mod stat;
+mod survey;
 mod topology;
 
 pub use load::{Sample, Watch};
 
 use crate::facts::Facts;
-pub(crate) use root::brief;
-use root::{Root, Survey};
+use root::Root;
 use std::fmt;
 use std::path::PathBuf;
+use survey::Survey;
+pub(crate) use survey::brief;
 
-/// A system that can be asked for its facts.
+/// A system whose facts can be read.
 ///
 /// ```
 /// use xtasking_knowledge::system::System;
@@ -37,11 +40,11 @@ use std::path::PathBuf;
 #[derive(Clone, Debug)]
 pub struct System {
     root: Root,
-    /// Whether the program runs on it, and can ask in other ways.
+    /// True if the program runs on it, so that the standard library can be asked.
     here: bool,
 }
 
-/// Not even the number of CPUs can be found, or what they do.
+/// The error of reading a system: not even the CPUs, or their load, can be determined.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unreadable(String);
 
@@ -52,26 +55,27 @@ impl Unreadable {
 }
 
 impl System {
-    /// The system that the program runs on.
+    /// Returns the system that the program runs on.
     pub fn here() -> Self {
         Self { root: Root::new(PathBuf::from("/")), here: true }
     }
 
-    /// The system whose `/proc` and `/sys` are below this folder. The process that it is asked for is the one that
-    /// `proc/self` there tells of. Nothing outside the folder is read.
+    /// Returns the system whose `/proc` and `/sys` are below `root`; its process is the one of
+    /// `proc/self` there. Nothing outside `root` is read.
     pub fn below(root: impl Into<PathBuf>) -> Self {
         Self { root: Root::new(root.into()), here: false }
     }
 
-    /// All that is known at this moment. [`Facts::load`] is left open, since it takes a while: [`System::watch`] gives it.
+    /// Reads all facts. [`Facts::load`] stays empty because it takes time; [`System::watch`]
+    /// measures it.
     ///
     /// # Errors
-    /// Not even the number of CPUs can be found.
+    /// If the CPUs cannot be determined.
     pub fn facts(&self) -> Result<Facts, Unreadable> {
         let mut survey = Survey::new(&self.root);
         let online = topology::online(&mut survey, self.here)?;
-        let memory = nodes::memory(&mut survey);
-        let nodes = nodes::nodes(&mut survey, &online, memory);
+        let memory = numa::memory(&mut survey);
+        let nodes = numa::nodes(&mut survey, &online, memory);
         Ok(Facts {
             model: topology::model(&mut survey),
             cpus: topology::cpus(&mut survey, &online, &nodes),
@@ -86,8 +90,8 @@ impl System {
         })
     }
 
-    /// Reads again what changes while a process runs, and is quickly read: which CPUs are online, and the limits. Where
-    /// CPUs came or went, everything is read again.
+    /// Reads again what changes at run time and is cheap to read: the online CPUs and the limits.
+    /// Reads everything again if CPUs came or went.
     pub(crate) fn renew(&self, facts: &mut Facts) -> Result<(), Unreadable> {
         let mut survey = Survey::new(&self.root);
         let online = topology::online(&mut survey, self.here)?;

@@ -1,23 +1,23 @@
-//! How much is waited for (pressure stall information).
+//! Pressure stall information.
 
-use super::root::Survey;
+use super::survey::Survey;
 use crate::facts::{Pressure, Stall, Stalls};
 
-/// The pressure that the system tells of; a gap names what it does not.
+/// Reads the pressure; missing files are gaps.
 pub(super) fn pressure(survey: &mut Survey<'_>) -> Pressure {
     let mut of = |what: &str| {
         let about = format!("pressure on {what}");
         let path = format!("/proc/pressure/{what}");
-        let text = survey.needed(&about, &path)?;
-        survey.understood(&about, &path, "pressure", &text, stalls)
+        let text = survey.required(&about, &path)?;
+        survey.parse_or_gap(&about, &path, "pressure", &text, stalls)
     };
     Pressure { cpu: of("cpu"), memory: of("memory"), io: of("io") }
 }
 
-/// Reads lines such as `some avg10=4.84 avg60=1.80 avg300=10.05 total=29035657512`.
+/// Parses lines such as `some avg10=4.84 avg60=1.80 avg300=10.05 total=29035657512`.
 fn stalls(text: &str) -> Option<Stalls> {
-    let line = |who: &str| text.lines().find_map(|line| line.strip_prefix(who)?.strip_prefix(' '));
-    // Older systems do not tell when all wait for a CPU.
+    let line = |kind: &str| text.lines().find_map(|line| line.strip_prefix(kind)?.strip_prefix(' '));
+    // Older kernels do not report `full` for CPUs.
     let full = match line("full") {
         Some(full) => Some(stall(full)?),
         None => None,
@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines() {
+    fn pressure_is_parsed() {
         let some = "some avg10=4.84 avg60=1.80 avg300=10.05 total=29035657512\n";
         let full = "full avg10=0.00 avg60=0.50 avg300=100.00 total=0\n";
         let Stalls { some: stall, full: none } = stalls(some).unwrap();

@@ -1,27 +1,27 @@
-//! Who shares something, from what each CPU says of itself.
+//! Groups of CPUs that share something, from what each CPU reports.
 
 use crate::facts::CpuSet;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The groups of CPUs that share something, none in two of them.
-pub(super) struct Sharing {
+/// Disjoint groups of CPUs that share something.
+pub(super) struct SharingGroups {
     pub(super) groups: Vec<CpuSet>,
-    /// The CPUs whose statements others contradict, or that do not count themselves in.
+    /// CPUs whose reports contradict others, or that are not in their own report.
     pub(super) contradicted: CpuSet,
 }
 
-/// Those that say the same belong together, and those that say nothing where others first say that they belong. `said`
-/// names online CPUs alone.
-pub(super) fn sharing(said: &BTreeMap<u32, CpuSet>) -> Sharing {
+/// Groups CPUs with equal reports. A CPU without a report joins the first group that names it.
+/// `reports` names online CPUs only.
+pub(super) fn sharing_groups(reports: &BTreeMap<u32, CpuSet>) -> SharingGroups {
     let mut agreeing: BTreeMap<&CpuSet, Vec<u32>> = BTreeMap::new();
-    for (&cpu, set) in said {
+    for (&cpu, set) in reports {
         agreeing.entry(set).or_default().push(cpu);
     }
     let mut silent = BTreeSet::new();
     let mut contradicted = Vec::new();
     let mut groups = Vec::new();
     for (set, members) in agreeing {
-        let silent = set.iter().filter(|cpu| !said.contains_key(cpu) && silent.insert(*cpu));
+        let silent = set.iter().filter(|cpu| !reports.contains_key(cpu) && silent.insert(*cpu));
         let group: CpuSet = members.iter().copied().chain(silent).collect();
         if group != *set {
             contradicted.extend(members);
@@ -29,12 +29,12 @@ pub(super) fn sharing(said: &BTreeMap<u32, CpuSet>) -> Sharing {
         groups.push(group);
     }
     groups.sort();
-    Sharing { groups, contradicted: contradicted.into_iter().collect() }
+    SharingGroups { groups, contradicted: contradicted.into_iter().collect() }
 }
 
-/// The CPUs that tell nothing, if there are any.
-pub(super) fn silent(online: &CpuSet, tells: impl Fn(u32) -> bool) -> Option<CpuSet> {
-    let silent: CpuSet = online.iter().filter(|&cpu| !tells(cpu)).collect();
+/// Returns the CPUs without a report, if there are any.
+pub(super) fn unreported(online: &CpuSet, reports: impl Fn(u32) -> bool) -> Option<CpuSet> {
+    let silent: CpuSet = online.iter().filter(|&cpu| !reports(cpu)).collect();
     (!silent.is_empty()).then_some(silent)
 }
 
@@ -44,19 +44,19 @@ mod tests {
 
     fn of<const N: usize>(said: [(u32, &str); N]) -> (Vec<String>, String) {
         let said = said.map(|(cpu, set)| (cpu, set.parse().unwrap()));
-        let Sharing { groups, contradicted } = sharing(&BTreeMap::from(said));
+        let SharingGroups { groups, contradicted } = sharing_groups(&BTreeMap::from(said));
         (groups.iter().map(ToString::to_string).collect(), contradicted.to_string())
     }
 
     #[test]
-    fn each_is_in_one_group() {
+    fn groups_are_disjoint() {
         let groups = |sets: &[&str]| sets.iter().map(ToString::to_string).collect::<Vec<_>>();
         assert_eq!(of([(0, "0-1"), (1, "0-1"), (2, "2")]), (groups(&["0-1", "2"]), String::new()));
-        // CPU 1 says nothing, and is taken at another's word.
+        // CPU 1 has no report and joins the group that names it first.
         assert_eq!(of([(0, "0-1"), (2, "1-2")]), (groups(&["0-1", "2"]), "2".to_string()));
-        // CPU 1 says otherwise.
+        // CPU 1 contradicts CPU 0.
         assert_eq!(of([(0, "0-1"), (1, "1")]), (groups(&["0", "1"]), "0".to_string()));
-        // CPU 0 is not where it says.
+        // CPU 0 is not in its own report.
         assert_eq!(of([(0, "1"), (1, "1")]), (groups(&["0-1"]), "0-1".to_string()));
     }
 }

@@ -1,25 +1,25 @@
-//! Which CPUs there are, and how they make up cores and packages.
+//! The online CPUs, and their cores and packages.
 
 use super::Unreadable;
-use super::root::{Survey, brief};
-use super::sharing::{sharing, silent};
+use super::sharing::{sharing_groups, unreported};
+use super::survey::{Survey, brief};
 use crate::facts::{CoreKind, Cpu, CpuSet, Node};
 use std::collections::{BTreeMap, BTreeSet};
 use std::thread;
 
 const CPUS: &str = "/sys/devices/system/cpu";
 
-/// Twice as many as Linux can be built for: the time that a survey takes must not follow from a mistake.
-const MOST_CPUS: usize = 1 << 14;
+/// Twice the maximum of Linux: bounds the work if a file is wrong.
+const CPUS_MAX: usize = 1 << 14;
 
-/// The CPUs that are online: at least one.
+/// Returns the online CPUs; at least one.
 pub(super) fn online(survey: &mut Survey<'_>, here: bool) -> Result<CpuSet, Unreadable> {
     let about = "CPUs online";
     let path = format!("{CPUS}/online");
-    let plausible = |cpus: &CpuSet| !cpus.is_empty() && cpus.len() <= MOST_CPUS;
-    if let Some(text) = survey.needed(about, &path) {
+    let plausible = |cpus: &CpuSet| !cpus.is_empty() && cpus.len() <= CPUS_MAX;
+    if let Some(text) = survey.required(about, &path) {
         let read = |text: &str| text.parse().ok().filter(plausible);
-        if let Some(cpus) = survey.understood(about, &path, "list of CPUs", &text, read) {
+        if let Some(cpus) = survey.parse_or_gap(about, &path, "list of CPUs", &text, read) {
             return Ok(cpus);
         }
     }
@@ -34,23 +34,24 @@ pub(super) fn online(survey: &mut Survey<'_>, here: bool) -> Result<CpuSet, Unre
         let Some(text) = survey.text(about, path) else { continue };
         let cpus: CpuSet = text.lines().filter_map(number).filter(|&cpu| cpu < 1 << 20).collect();
         if plausible(&cpus) {
-            survey.gap(about, format!("those of `{path}` are taken"));
+            survey.gap(about, format!("the CPUs of `{path}` count as online"));
             return Ok(cpus);
         }
     }
     if here && let Ok(count) = thread::available_parallelism() {
-        survey.gap(about, "all that is known is how many this process may use: they are numbered from 0");
+        survey.gap(about, "only their number is known; they are numbered from 0");
         return Ok((0..u32::try_from(count.get()).unwrap_or(1)).collect());
     }
     let why: Vec<_> = survey.gaps.iter().map(|gap| gap.why.as_str()).collect();
-    Err(Unreadable(format!("the number of CPUs is not to be found: {}", why.join("; "))))
+    Err(Unreadable(format!("the online CPUs cannot be determined: {}", why.join("; "))))
 }
 
-/// What the processor calls itself.
+/// Returns the name of the processor.
 pub(super) fn model(survey: &mut Survey<'_>) -> Option<String> {
-    /// Architectures name it differently.
+    /// The key differs between architectures.
     const KEYS: [&str; 4] = ["model name", "cpu model", "Processor", "cpu"];
-    // The first CPU's paragraph is enough, and all of them take long to write on large machines.
+    // The kernel writes the text for all CPUs slowly on large machines; the first CPU's part is
+    // enough.
     let start = survey.root.start("/proc/cpuinfo", 1 << 14).unwrap_or_default();
     let value = |key: &str| {
         let of = |line: &str| {
@@ -60,12 +61,12 @@ pub(super) fn model(survey: &mut Survey<'_>) -> Option<String> {
     };
     let model = KEYS.into_iter().find_map(value);
     if model.is_none() {
-        survey.gap("model", "`/proc/cpuinfo` does not name it");
+        survey.gap("model", "`/proc/cpuinfo` does not contain it");
     }
     model
 }
 
-/// The CPUs. `nodes` names each of them once.
+/// Returns the CPUs. `nodes` contains each of them once.
 pub(super) fn cpus(survey: &mut Survey<'_>, online: &CpuSet, nodes: &[Node]) -> Vec<Cpu> {
     let packages = packages(survey, online);
     let cores = cores(survey, online, &packages);
@@ -86,29 +87,29 @@ pub(super) fn cpus(survey: &mut Survey<'_>, online: &CpuSet, nodes: &[Node]) -> 
     online.iter().map(cpu).collect()
 }
 
-/// The package of each CPU that tells it.
+/// Returns the package of each CPU that reports it.
 fn packages(survey: &mut Survey<'_>, online: &CpuSet) -> BTreeMap<u32, u32> {
     let about = "packages";
     let mut packages = BTreeMap::new();
     for cpu in online.iter() {
         let path = format!("{CPUS}/cpu{cpu}/topology/physical_package_id");
-        // -1 is how the system says that it does not know.
+        // The kernel writes -1 if it does not know.
         let number = survey.parsed::<i64>(about, &path, "number").map(u32::try_from);
         packages.extend(number.and_then(Result::ok).map(|package| (cpu, package)));
     }
-    if let Some(silent) = silent(online, |cpu| packages.contains_key(&cpu)) {
-        survey.gap(about, format!("CPUs {silent} do not tell theirs, and are taken to be in package 0"));
+    if let Some(unreported) = unreported(online, |cpu| packages.contains_key(&cpu)) {
+        survey.gap(about, format!("CPUs {unreported} report none and count as package 0"));
     }
     packages
 }
 
-/// The core of each CPU, counted from 0 in the order of their first CPUs.
+/// Returns the core of each CPU, numbered in the order of their first CPUs.
 fn cores(survey: &mut Survey<'_>, online: &CpuSet, packages: &BTreeMap<u32, u32>) -> BTreeMap<u32, u32> {
     let about = "cores";
     let mut said = BTreeMap::new();
     let mut offline = Vec::new();
     for cpu in online.iter() {
-        // Kernels before 5.3 know it by the second name alone.
+        // Kernels before 5.3 have only the second file.
         let list = ["core_cpus_list", "thread_siblings_list"].into_iter().find_map(|name| {
             let path = format!("{CPUS}/cpu{cpu}/topology/{name}");
             survey.parsed::<CpuSet>(about, &path, "list of CPUs")
@@ -120,25 +121,25 @@ fn cores(survey: &mut Survey<'_>, online: &CpuSet, packages: &BTreeMap<u32, u32>
     }
     if !offline.is_empty() {
         let offline: CpuSet = offline.into_iter().collect();
-        survey.gap(about, format!("CPUs {offline} are named as threads of cores, but are not online"));
+        survey.gap(about, format!("CPUs {offline} are in core masks, but not online"));
     }
     said.extend(by_number(survey, online, packages, &said));
-    if let Some(silent) = silent(online, |cpu| said.contains_key(&cpu)) {
+    if let Some(unreported) = unreported(online, |cpu| said.contains_key(&cpu)) {
         survey.gap(
             about,
-            format!("CPUs {silent} do not tell theirs, and are taken for one each if no other says so"),
+            format!("CPUs {unreported} report none; each counts as a core unless another CPU reports it"),
         );
     }
-    let mut shared = sharing(&said);
+    let mut shared = sharing_groups(&said);
     if !shared.contradicted.is_empty() {
-        survey.gap(about, format!("what CPUs {} say of their core, others contradict", shared.contradicted));
+        survey.gap(about, format!("CPUs {} report inconsistent core masks", shared.contradicted));
     }
     let apart = |core: &&CpuSet| {
-        let told: BTreeSet<_> = core.iter().filter_map(|cpu| packages.get(&cpu)).collect();
-        told.len() > 1
+        let distinct: BTreeSet<_> = core.iter().filter_map(|cpu| packages.get(&cpu)).collect();
+        distinct.len() > 1
     };
     for core in shared.groups.iter().filter(apart) {
-        survey.gap(about, format!("CPUs {core} are said to be one, but are in several packages"));
+        survey.gap(about, format!("CPUs {core} are one core, but in several packages"));
     }
     let placed: BTreeSet<u32> = shared.groups.iter().flat_map(CpuSet::iter).collect();
     let alone = online.iter().filter(|cpu| !placed.contains(cpu));
@@ -148,7 +149,8 @@ fn cores(survey: &mut Survey<'_>, online: &CpuSet, packages: &BTreeMap<u32, u32>
     numbered.flat_map(|(number, core)| core.iter().map(move |cpu| (cpu, number))).collect()
 }
 
-/// Cores by `core_id`, which is a number within a die of a package, for CPUs that do not list their threads.
+/// Returns cores by `core_id`, a number within a die of a package, for CPUs that do not list their
+/// threads.
 fn by_number(
     survey: &mut Survey<'_>,
     online: &CpuSet,
@@ -172,7 +174,7 @@ fn by_number(
     cores.into_values().flat_map(each).collect()
 }
 
-/// What the CPUs can do, on machines that say so.
+/// Returns the capacities of the CPUs, on machines that report them.
 fn capacities(survey: &mut Survey<'_>, online: &CpuSet) -> BTreeMap<u32, u16> {
     let about = "capacities";
     let mut capacities = BTreeMap::new();
@@ -180,19 +182,20 @@ fn capacities(survey: &mut Survey<'_>, online: &CpuSet) -> BTreeMap<u32, u16> {
         let path = format!("{CPUS}/cpu{cpu}/cpu_capacity");
         if let Some(text) = survey.text(about, &path) {
             let read = |text: &str| text.parse().ok().filter(|capacity| (1..=1024).contains(capacity));
-            let capacity = survey.understood(about, &path, "capacity from 1 to 1024", &text, read);
+            let capacity = survey.parse_or_gap(about, &path, "capacity from 1 to 1024", &text, read);
             capacities.extend(capacity.map(|capacity| (cpu, capacity)));
         }
     }
     if !capacities.is_empty()
-        && let Some(silent) = silent(online, |cpu| capacities.contains_key(&cpu))
+        && let Some(unreported) = unreported(online, |cpu| capacities.contains_key(&cpu))
     {
-        survey.gap(about, format!("CPUs {silent} do not tell theirs, though others do"));
+        survey.gap(about, format!("CPUs {unreported} report none, but others do"));
     }
     capacities
 }
 
-/// The kinds of cores, on machines that have several: each kind has its own unit for counting events.
+/// Returns the kinds of cores. On hybrid machines, each kind has its own performance monitoring
+/// unit.
 fn kinds(survey: &mut Survey<'_>, online: &CpuSet) -> BTreeMap<u32, CoreKind> {
     let about = "kinds of cores";
     let mut list =
@@ -200,7 +203,7 @@ fn kinds(survey: &mut Survey<'_>, online: &CpuSet) -> BTreeMap<u32, CoreKind> {
     let (Some(fast), Some(thrifty)) = (list("cpu_core"), list("cpu_atom")) else { return BTreeMap::new() };
     let both = fast.and(&thrifty);
     if !both.is_empty() {
-        survey.gap(about, format!("CPUs {both} are said to be of two kinds"));
+        survey.gap(about, format!("CPUs {both} are in the lists of two kinds"));
     }
     let of = |cpus: &CpuSet, kind| {
         let cpus = cpus.and(online);
@@ -208,9 +211,9 @@ fn kinds(survey: &mut Survey<'_>, online: &CpuSet) -> BTreeMap<u32, CoreKind> {
     };
     let mut kinds = BTreeMap::from_iter(of(&fast, CoreKind::Performance));
     kinds.extend(of(&thrifty, CoreKind::Efficiency));
-    let told = |cpu| fast.contains(cpu) || thrifty.contains(cpu);
-    if let Some(silent) = silent(online, told) {
-        survey.gap(about, format!("CPUs {silent} are not among those of which a kind is told"));
+    let known = |cpu| fast.contains(cpu) || thrifty.contains(cpu);
+    if let Some(unreported) = unreported(online, known) {
+        survey.gap(about, format!("CPUs {unreported} have no kind, but others do"));
     }
     kinds
 }

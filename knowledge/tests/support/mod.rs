@@ -1,16 +1,15 @@
-//! Machines for tests: files as Linux has them, in a folder of their own.
+//! Machines for tests: the files of a Linux system in a temporary directory.
 //!
-//! `tests/machines/NAME.txt` describes one, a file a line:
+//! `tests/machines/NAME.txt` describes one, with a file on each line:
 //!
 //! ```text
-//! # Contents may contain numbers made from `n`, which runs through the range in the path, if there is one. What is
-//! # written is computed from left to right.
+//! # `n` runs through the range in the path. Formulas in braces are evaluated from left to right.
 //! /sys/devices/system/cpu/cpu{0-15}/topology/core_cpus_list = {n}
 //! /sys/devices/system/cpu/cpu{0-15}/cache/index3/shared_cpu_list = {n/4*4}-{n/4*4+3}
-//! # Further lines are indented.
+//! # Continuation lines are indented.
 //! /proc/meminfo = MemTotal:       16777216 kB
 //!     MemFree:        15728640 kB
-//! # Another description comes first; what is said twice is said last.
+//! # Another description is read first; later files replace earlier ones.
 //! include process
 //! ```
 
@@ -24,7 +23,8 @@ use tempfile::TempDir;
 use xtasking_knowledge::facts::{Cache, CpuSet, Facts, Limits, Node};
 use xtasking_knowledge::system::System;
 
-/// The facts of a machine in `tests/machines`, which are read once: some machines are of thousands of files.
+/// Returns the facts of a machine in `tests/machines`; they are read once, because some machines
+/// have thousands of files.
 pub fn machine(name: &'static str) -> Facts {
     static READ: Mutex<BTreeMap<&str, Facts>> = Mutex::new(BTreeMap::new());
     let mut read = READ.lock().unwrap_or_else(PoisonError::into_inner);
@@ -44,7 +44,7 @@ pub const MACHINES: [&str; 9] = [
     "two-sockets",
 ];
 
-/// Fails unless facts hold together as their types promise, whatever they were read from.
+/// Asserts the invariants that the types of the facts document.
 pub fn coherent(facts: &Facts) {
     let online: CpuSet = facts.cpus.iter().map(|cpu| cpu.id).collect();
     assert!(!facts.cpus.is_empty() && facts.cpus.is_sorted_by_key(|cpu| cpu.id));
@@ -81,12 +81,12 @@ pub fn coherent(facts: &Facts) {
 pub struct Machine(TempDir);
 
 impl Machine {
-    /// One without any file.
+    /// Creates a machine without files.
     pub fn empty() -> Self {
         Self(tempfile::tempdir().unwrap())
     }
 
-    /// One of `tests/machines`.
+    /// Creates a machine of `tests/machines`.
     pub fn named(name: &str) -> Self {
         let machine = Self::empty();
         machine.describe(name);
@@ -107,7 +107,7 @@ impl Machine {
         fs::write(path, content).unwrap();
     }
 
-    /// Writes a file that others read at the same time: they see what it was or what it is.
+    /// Writes a file atomically: concurrent readers see the old or the new content.
     pub fn replace(&self, path: &str, content: impl AsRef<[u8]>) {
         let new = format!("{path}.new");
         self.write(&new, content);
@@ -118,13 +118,13 @@ impl Machine {
         fs::read(self.path(path)).unwrap()
     }
 
-    /// Takes away a file, or a folder with all that is in it.
+    /// Removes a file, or a directory with its contents.
     pub fn remove(&self, path: &str) {
         let path = self.path(path);
         if path.is_dir() { fs::remove_dir_all(path).unwrap() } else { fs::remove_file(path).unwrap() }
     }
 
-    /// All files, as paths on the machine, in order.
+    /// Returns all files in order, as paths on the machine.
     pub fn files(&self) -> Vec<String> {
         let mut folders = vec![self.0.path().to_path_buf()];
         let mut files = Vec::new();
@@ -173,14 +173,14 @@ impl Machine {
     }
 }
 
-/// A text before, in and after its first braces.
+/// Splits a text at its first pair of braces.
 fn between(text: &str) -> Option<(&str, &str, &str)> {
     let (before, rest) = text.split_once('{')?;
     let (inside, after) = rest.split_once('}')?;
     Some((before, inside, after))
 }
 
-/// The content with its formulas computed for `n`.
+/// Evaluates the formulas in a content for `n`.
 fn filled(content: &str, n: u32) -> String {
     let Some((before, formula, after)) = between(content) else { return content.to_string() };
     let mut value = n;

@@ -1,8 +1,9 @@
-//! Changes to a table of DataFusion's. Its own statements would rebuild the whole table for each of them; so they are made
-//! here, in place, as whoever owns the columns can: rows are found by one pass over the locators for a whole wave, side by side
-//! in all partitions. A row that goes is left with values that nobody asks for, and the next that come take its place.
+//! Changes a table of DataFusion in place, through its columns: DataFusion's own statements would
+//! rebuild the whole table for each change. Rows are found by one pass over the locators for a
+//! whole wave, side by side in all partitions. A deleted row keeps values that no query matches,
+//! and the next new rows reuse its slot.
 
-use crate::Failed;
+use crate::Error;
 use crate::waves::waves;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, BooleanBufferBuilder, Int64Array, RecordBatch};
 use datafusion::arrow::buffer::NullBuffer;
@@ -16,25 +17,26 @@ use xtasking_experiments::scan::bookings::column::{DEPARTURE, FLYER, PNR};
 use xtasking_experiments::scan::bookings::{NULL, Row};
 use xtasking_experiments::scan::requests::Change;
 
-/// Rows of a batch of Arrow's, as DataFusion likes them.
+/// Rows of an Arrow batch, as DataFusion prefers them.
 pub const ROWS: usize = 8192;
 
 /// A table that is changed in place.
-pub struct Shelf {
+pub struct MutableTable {
     pub table: Arc<MemTable>,
-    /// The places of rows that are gone: partition, batch and row.
-    holes: Vec<(usize, usize, usize)>,
-    /// The partition that takes the next rows for which there is no hole.
+    /// Slots of deleted rows: partition, batch and row.
+    free_slots: Vec<(usize, usize, usize)>,
+    /// The partition that takes the next new rows if there is no free slot.
     turn: usize,
 }
 
-/// The columns of a batch of Arrow's, while they are changed. Nothing is copied unless somebody else has them as well.
-struct Open {
+/// The columns of an Arrow batch while they are changed. Nothing is copied unless the batch is
+/// shared.
+struct OpenBatch {
     columns: Vec<Vec<i64>>,
     flyers: BooleanBufferBuilder,
 }
 
-impl Open {
+impl OpenBatch {
     fn new(batch: RecordBatch) -> Self {
         let rows = batch.num_rows();
         let mut flyers = BooleanBufferBuilder::new(rows);
@@ -45,7 +47,7 @@ impl Open {
         let (_, columns, _) = batch.into_parts();
         let values = |column: ArrayRef| {
             let array = column.as_primitive::<Int64Type>().clone();
-            // The last but one that has it.
+            // Drops the second reference to the column, so that it can be changed in place.
             drop(column);
             array.into_parts().1.into()
         };
@@ -66,7 +68,7 @@ impl Open {
         self.flyers.append(values[FLYER] != NULL);
     }
 
-    fn close(mut self) -> Result<RecordBatch, Failed> {
+    fn close(mut self) -> Result<RecordBatch, Error> {
         let flyers = NullBuffer::new(self.flyers.finish());
         let array = |(place, values): (usize, Vec<i64>)| -> ArrayRef {
             let nulls = (place == FLYER).then(|| flyers.clone());
@@ -76,21 +78,21 @@ impl Open {
     }
 }
 
-/// Opens a batch of Arrow's in its place.
-fn within(batch: &mut RecordBatch, work: impl FnOnce(&mut Open)) -> Result<(), Failed> {
-    let mut open = Open::new(std::mem::replace(batch, RecordBatch::new_empty(schema())));
+/// Opens an Arrow batch, and closes it after `work`.
+fn within(batch: &mut RecordBatch, work: impl FnOnce(&mut OpenBatch)) -> Result<(), Error> {
+    let mut open = OpenBatch::new(std::mem::replace(batch, RecordBatch::new_empty(schema())));
     work(&mut open);
     *batch = open.close()?;
     Ok(())
 }
 
-/// The changes of a wave by locator, and a filter before them, which passes few others.
-struct Wanted<'a> {
+/// The changes of a wave by locator, behind a filter that few other locators pass.
+struct WaveChanges<'a> {
     by_pnr: HashMap<i64, &'a Change>,
     filter: Vec<u64>,
 }
 
-impl<'a> Wanted<'a> {
+impl<'a> WaveChanges<'a> {
     fn new(wave: &[&'a Change]) -> Self {
         let changes = wave.iter().filter(|change| !matches!(change, Change::Insert(_)));
         let by_pnr: HashMap<_, _> = changes.map(|change| (change.pnr(), *change)).collect();
@@ -115,8 +117,9 @@ impl<'a> Wanted<'a> {
         self.by_pnr.get(&pnr).copied()
     }
 
-    /// Makes the changes to the rows of a partition; the places of those that are gone: batch and row.
-    fn make(&self, batches: &mut [RecordBatch]) -> Result<Vec<(usize, usize)>, Failed> {
+    /// Applies the changes to the rows of a partition. Returns the slots of deleted rows: batch and
+    /// row.
+    fn make(&self, batches: &mut [RecordBatch]) -> Result<Vec<(usize, usize)>, Error> {
         let mut gone = Vec::new();
         for (number, batch) in batches.iter_mut().enumerate() {
             let pnrs = batch.column(PNR).as_primitive::<Int64Type>().values();
@@ -134,7 +137,7 @@ impl<'a> Wanted<'a> {
                             gone.push((number, row));
                         }
                         _ => change
-                            .sets()
+                            .assignments()
                             .into_iter()
                             .for_each(|(column, value)| open.columns[column][row] = value),
                     }
@@ -145,15 +148,15 @@ impl<'a> Wanted<'a> {
     }
 }
 
-impl Shelf {
-    /// An empty one, of so many partitions.
-    pub fn new(partitions: usize) -> Result<Self, Failed> {
+impl MutableTable {
+    /// Creates an empty table with the given number of partitions.
+    pub fn new(partitions: usize) -> Result<Self, Error> {
         let table = Arc::new(MemTable::try_new(schema(), vec![Vec::new(); partitions])?);
-        Ok(Self { table, holes: Vec::new(), turn: 0 })
+        Ok(Self { table, free_slots: Vec::new(), turn: 0 })
     }
 
-    /// Adds rows as batches of Arrow's of their own.
-    pub fn append(&mut self, rows: &[Row]) -> Result<(), Failed> {
+    /// Adds rows as new Arrow batches.
+    pub fn append(&mut self, rows: &[Row]) -> Result<(), Error> {
         for rows in rows.chunks(ROWS) {
             let batch = RecordBatch::try_new(schema(), columns(rows.iter()))?;
             self.table.batches[self.turn].blocking_write().push(batch);
@@ -162,10 +165,10 @@ impl Shelf {
         Ok(())
     }
 
-    /// Makes all changes, in their order.
-    pub fn change(&mut self, changes: &[Change]) -> Result<(), Failed> {
+    /// Applies all changes, in their order.
+    pub fn change(&mut self, changes: &[Change]) -> Result<(), Error> {
         for wave in waves(changes) {
-            let wanted = Wanted::new(&wave);
+            let wanted = WaveChanges::new(&wave);
             let partitions = &self.table.batches;
             let make = |partition: usize| {
                 wanted.make(&mut partitions[partition].blocking_write()).map_err(|error| error.to_string())
@@ -174,11 +177,12 @@ impl Shelf {
                 let threads: Vec<_> =
                     (1..partitions.len()).map(|other| scope.spawn(move || make(other))).collect();
                 let first = make(0);
-                let others = threads.into_iter().map(|thread| thread.join().expect("it does not panic"));
+                let others =
+                    threads.into_iter().map(|thread| thread.join().expect("the thread does not panic"));
                 std::iter::once(first).chain(others).collect::<Result<Vec<_>, _>>()
             })?;
             for (partition, gone) in gone.into_iter().enumerate() {
-                self.holes.extend(gone.into_iter().map(|(batch, row)| (partition, batch, row)));
+                self.free_slots.extend(gone.into_iter().map(|(batch, row)| (partition, batch, row)));
             }
             let inserted = wave.iter().filter_map(|change| match change {
                 Change::Insert(rows) => Some(rows),
@@ -189,8 +193,8 @@ impl Shelf {
         Ok(())
     }
 
-    fn insert(&mut self, rows: &[Row]) -> Result<(), Failed> {
-        let reused = self.holes.split_off(self.holes.len().saturating_sub(rows.len()));
+    fn insert(&mut self, rows: &[Row]) -> Result<(), Error> {
+        let reused = self.free_slots.split_off(self.free_slots.len().saturating_sub(rows.len()));
         let (into_holes, others) = rows.split_at(reused.len());
         let mut placed: Vec<_> = reused.into_iter().zip(into_holes).collect();
         placed.sort_unstable_by_key(|(place, _)| *place);
@@ -219,47 +223,49 @@ mod tests {
     use super::*;
     use xtasking_experiments::scan::arrow::values;
     use xtasking_experiments::scan::bookings::Bookings;
-    use xtasking_experiments::scan::requests::{Mix, Turn};
+    use xtasking_experiments::scan::requests::{QueryMix, Turn};
 
     #[test]
     fn changes_are_made_in_place() {
         let bookings = Bookings::new(20_000, 3);
-        let mut shelf = Shelf::new(2).unwrap();
+        let mut mutable_table = MutableTable::new(2).unwrap();
         let mut plain: Vec<Row> = bookings.rows().collect();
-        shelf.append(&plain).unwrap();
+        mutable_table.append(&plain).unwrap();
         let turn = Turn {
             number: 1,
             first: bookings.count(),
-            mix: Mix::Mixed,
+            mix: QueryMix::Mixed,
             batches: 8,
             requests: 600,
             changes: 600,
         };
         for batch in turn.batches(&bookings).0 {
-            shelf.change(&batch.changes).unwrap();
+            mutable_table.change(&batch.changes).unwrap();
             for change in &batch.changes {
-                let passes = |row: &Row| change.tests().iter().all(|&(column, value)| row[column] == value);
+                let passes =
+                    |row: &Row| change.conditions().iter().all(|&(column, value)| row[column] == value);
                 match change {
                     Change::Insert(rows) => plain.extend(rows),
                     Change::Delete { .. } => plain.retain(|row| !passes(row)),
                     _ => {
                         for row in plain.iter_mut().filter(|row| passes(row)) {
-                            change.sets().into_iter().for_each(|(column, value)| row[column] = value);
+                            change.assignments().into_iter().for_each(|(column, value)| row[column] = value);
                         }
                     }
                 }
             }
-            let mut found: Vec<Vec<i64>> = Vec::new();
-            for partition in &shelf.table.batches {
+            let mut rows_found: Vec<Vec<i64>> = Vec::new();
+            for partition in &mutable_table.table.batches {
                 for batch in &*partition.blocking_read() {
-                    found.extend((0..batch.num_rows()).map(|row| values(batch, row).collect()));
+                    rows_found.extend((0..batch.num_rows()).map(|row| values(batch, row).collect()));
                 }
             }
-            found.retain(|row| row[PNR] >= 0);
-            found.sort_unstable();
+            rows_found.retain(|row| row[PNR] >= 0);
+            rows_found.sort_unstable();
             plain.sort_unstable();
             assert!(
-                found.iter().zip(&plain).all(|(found, plain)| found == plain) && found.len() == plain.len()
+                rows_found.iter().zip(&plain).all(|(rows_found, plain)| rows_found == plain)
+                    && rows_found.len() == plain.len()
             );
         }
     }

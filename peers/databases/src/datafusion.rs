@@ -1,9 +1,9 @@
-//! DataFusion on a table in memory: by joins of a batch's queries with the table, and one query after another. Changes are made
-//! by `changes`.
+//! Runs DataFusion on a table in memory: by joins of a batch's queries with the table, or one query
+//! after another. Changes are applied by `changes`.
 
-use crate::Failed;
-use crate::changes::{ROWS, Shelf};
-use crate::sql::{Gathered, Join, asked, by_kind, single, sums};
+use crate::Error;
+use crate::changes::{MutableTable, ROWS};
+use crate::sql::{Join, by_kind, join_digests, query_table, single, sums};
 use datafusion::arrow::array::{ArrayRef, Int64Array, RecordBatch};
 use datafusion::arrow::datatypes::{DataType, Field, Schema};
 use datafusion::common::ScalarValue;
@@ -15,69 +15,71 @@ use tokio::runtime::{Builder, Runtime};
 use xtasking_experiments::scan::arrow::values;
 use xtasking_experiments::scan::bookings::Row;
 use xtasking_experiments::scan::database::{Database, Digest};
-use xtasking_experiments::scan::requests::{Batch, Kind, Query};
+use xtasking_experiments::scan::requests::{Batch, Query, QueryKind};
 
-/// What both have in common.
-struct Fusion {
+/// The session and the table.
+struct DataFusionTable {
     runtime: Runtime,
     session: SessionContext,
-    shelf: Shelf,
+    mutable_table: MutableTable,
 }
 
-/// All queries of a kind that a batch has become a table, which is joined with the bookings.
-pub struct Joined {
-    fusion: Fusion,
+/// Joins a table of all queries of a kind in a batch with the bookings.
+pub struct DataFusionJoin {
+    fusion: DataFusionTable,
     join: Join,
 }
 
-/// One query after another, by plans that are prepared for each kind.
-pub struct Each {
-    fusion: Fusion,
-    /// In the order of the kinds.
+/// Runs one query after another, by prepared plans.
+pub struct DataFusionSingle {
+    fusion: DataFusionTable,
+    /// By kind, in the order of the kinds.
     prepared: Vec<DataFrame>,
 }
 
-impl Fusion {
-    fn start(threads: usize) -> Result<Self, Failed> {
+impl DataFusionTable {
+    fn start(threads: usize) -> Result<Self, Error> {
         let runtime = Builder::new_multi_thread().worker_threads(threads).enable_all().build()?;
         let config = SessionConfig::new().with_target_partitions(threads).with_batch_size(ROWS);
         let session = SessionContext::new_with_config(config);
-        let shelf = Shelf::new(threads)?;
-        session.register_table("bookings", shelf.table.clone())?;
-        Ok(Self { runtime, session, shelf })
+        let mutable_table = MutableTable::new(threads)?;
+        session.register_table("bookings", mutable_table.table.clone())?;
+        Ok(Self { runtime, session, mutable_table })
     }
 
-    fn sums(&self) -> Result<Vec<i64>, Failed> {
+    fn sums(&self) -> Result<Vec<i64>, Error> {
         let rows = self.runtime.block_on(async { self.session.sql(&sums()).await?.collect().await })?;
-        let row = rows.iter().find(|rows| rows.num_rows() == 1).ok_or("there are no sums")?;
+        let row =
+            rows.iter().find(|rows| rows.num_rows() == 1).ok_or("the query for sums returned no row")?;
         Ok(values(row, 0).collect())
     }
 
     async fn join(
         &self,
         join: Join,
-        kind: Kind,
+        kind: QueryKind,
         queries: &[(usize, &Query)],
-    ) -> Result<Vec<RecordBatch>, Failed> {
+    ) -> Result<Vec<RecordBatch>, Error> {
         let names = join.names(kind);
         let fields: Vec<_> = names.iter().map(|name| Field::new(name, DataType::Int64, false)).collect();
         let schema = Arc::new(Schema::new(fields));
         let column = |values| -> ArrayRef { Arc::new(Int64Array::from(values)) };
         let columns = join.columns(kind, queries).into_iter().map(column);
         let rows = RecordBatch::try_new(schema.clone(), columns.collect())?;
-        self.session.register_table(asked(kind), Arc::new(MemTable::try_new(schema, vec![vec![rows]])?))?;
-        let found = self.session.sql(&join.statement(kind)).await?.collect().await?;
-        self.session.deregister_table(asked(kind))?;
-        Ok(found)
+        self.session
+            .register_table(query_table(kind), Arc::new(MemTable::try_new(schema, vec![vec![rows]])?))?;
+        let rows = self.session.sql(&join.statement(kind)).await?.collect().await?;
+        self.session.deregister_table(query_table(kind))?;
+        Ok(rows)
     }
 }
 
-impl Joined {
-    pub fn start(threads: usize, join: Join) -> Result<Self, Failed> {
-        Ok(Self { fusion: Fusion::start(threads)?, join })
+impl DataFusionJoin {
+    pub fn start(threads: usize, join: Join) -> Result<Self, Error> {
+        Ok(Self { fusion: DataFusionTable::start(threads)?, join })
     }
 
-    async fn answer(&self, batch: &Batch) -> Result<Vec<RecordBatch>, Failed> {
+    async fn answer(&self, batch: &Batch) -> Result<Vec<RecordBatch>, Error> {
         let mut answers = Vec::new();
         for (kind, queries) in by_kind(batch) {
             answers.extend(self.fusion.join(self.join, kind, &queries).await?);
@@ -86,30 +88,23 @@ impl Joined {
     }
 }
 
-impl Database for Joined {
+impl Database for DataFusionJoin {
     type Answers = Vec<RecordBatch>;
 
     fn append(&mut self, rows: &[Row]) -> Result<(), String> {
-        self.fusion.shelf.append(rows).map_err(|error| error.to_string())
+        self.fusion.mutable_table.append(rows).map_err(|error| error.to_string())
     }
 
     fn serve(&mut self, batch: &Batch) -> Result<Vec<RecordBatch>, String> {
-        let changed = self.fusion.shelf.change(&batch.changes);
+        let changed = self.fusion.mutable_table.change(&batch.changes);
         changed
             .and_then(|()| self.fusion.runtime.block_on(self.answer(batch)))
             .map_err(|error| error.to_string())
     }
 
     fn digests(&self, batch: &Batch, answers: Vec<RecordBatch>) -> Result<Vec<u64>, String> {
-        let mut gathered = Gathered::new(batch);
-        for rows in &answers {
-            for row in 0..rows.num_rows() {
-                let mut values = values(rows, row);
-                let id = values.next().ok_or("there are no columns")?;
-                gathered.add(id, values);
-            }
-        }
-        Ok(gathered.finish(batch))
+        let all = answers.iter().flat_map(|rows| (0..rows.num_rows()).map(move |row| values(rows, row)));
+        join_digests(batch, all)
     }
 
     fn sums(&mut self) -> Result<Vec<i64>, String> {
@@ -117,32 +112,32 @@ impl Database for Joined {
     }
 }
 
-impl Each {
-    pub fn start(threads: usize) -> Result<Self, Failed> {
-        let fusion = Fusion::start(threads)?;
+impl DataFusionSingle {
+    pub fn start(threads: usize) -> Result<Self, Error> {
+        let fusion = DataFusionTable::start(threads)?;
         let prepare = async |kind| fusion.session.sql(&single(kind, '$')).await;
         let mut prepared = Vec::new();
-        for kind in Kind::EACH {
+        for kind in QueryKind::EACH {
             prepared.push(fusion.runtime.block_on(prepare(kind))?);
         }
         Ok(Self { fusion, prepared })
     }
 
-    async fn answer(&self, query: &Query) -> Result<Vec<RecordBatch>, Failed> {
+    async fn answer(&self, query: &Query) -> Result<Vec<RecordBatch>, Error> {
         let values: Vec<_> = query.values.iter().map(|&value| ScalarValue::from(value)).collect();
         Ok(self.prepared[query.kind as usize].clone().with_param_values(values)?.collect().await?)
     }
 }
 
-impl Database for Each {
+impl Database for DataFusionSingle {
     type Answers = Vec<Vec<RecordBatch>>;
 
     fn append(&mut self, rows: &[Row]) -> Result<(), String> {
-        self.fusion.shelf.append(rows).map_err(|error| error.to_string())
+        self.fusion.mutable_table.append(rows).map_err(|error| error.to_string())
     }
 
     fn serve(&mut self, batch: &Batch) -> Result<Self::Answers, String> {
-        let changed = self.fusion.shelf.change(&batch.changes);
+        let changed = self.fusion.mutable_table.change(&batch.changes);
         let answers = changed.and_then(|()| {
             let answer = |query| self.fusion.runtime.block_on(self.answer(query));
             batch.queries.iter().map(answer).collect()

@@ -1,7 +1,8 @@
-//! DuckDB in memory: by joins of a batch's requests with the table, and one request after another.
+//! Runs DuckDB in memory: by joins of a batch's requests with the table, or one request after
+//! another.
 
-use crate::Failed;
-use crate::sql::{Gathered, Join, asked, by_kind, create, or_null, single, sums};
+use crate::Error;
+use crate::sql::{Join, by_kind, create, join_digests, or_null, query_table, single, sums};
 use crate::waves::waves;
 use duckdb::arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch};
 use duckdb::arrow::datatypes::{DataType, Field, Int64Type, Schema};
@@ -9,22 +10,23 @@ use duckdb::{Config, Connection, params_from_iter};
 use std::sync::Arc;
 use xtasking_experiments::scan::bookings::{COLUMNS, NULL, Row};
 use xtasking_experiments::scan::database::{Database, Digest};
-use xtasking_experiments::scan::requests::{Batch, Change, Kind};
+use xtasking_experiments::scan::requests::{Batch, Change, QueryKind};
 
-/// What both have in common.
-struct Duck(Connection);
+/// The connection.
+struct DuckDb(Connection);
 
-/// All queries of a kind that a batch has are put into a table, which is joined with the bookings. Changes are made in waves,
-/// each by one statement, but for bookings that come.
-pub struct Joined {
-    duck: Duck,
+/// Joins a table of all queries of a kind in a batch with the bookings. Changes other than inserts
+/// are applied in waves, by one statement each.
+pub struct DuckDbJoin {
+    duckdb: DuckDb,
     join: Join,
 }
 
-/// One request after another, by prepared statements, all of a batch in one transaction; with an index by locator.
-pub struct Each(Duck);
+/// Runs one request after another, by prepared statements, in one transaction for each batch; with
+/// an index by locator.
+pub struct DuckDbSingle(DuckDb);
 
-fn batch(names: &[String], columns: Vec<ArrayRef>) -> Result<RecordBatch, Failed> {
+fn batch(names: &[String], columns: Vec<ArrayRef>) -> Result<RecordBatch, Error> {
     let field =
         |(name, column): (&String, &ArrayRef)| Field::new(name, DataType::Int64, column.is_nullable());
     let fields: Vec<_> = names.iter().zip(&columns).map(field).collect();
@@ -35,7 +37,7 @@ fn column(values: impl IntoIterator<Item = i64>) -> ArrayRef {
     Arc::new(Int64Array::from_iter(values.into_iter().map(|value| (value != NULL).then_some(value))))
 }
 
-/// The values of a row.
+/// Returns the values of a row.
 fn values(rows: &RecordBatch, row: usize) -> impl Iterator<Item = i64> + '_ {
     rows.columns().iter().map(move |column| {
         let column = column.as_primitive::<Int64Type>();
@@ -43,23 +45,23 @@ fn values(rows: &RecordBatch, row: usize) -> impl Iterator<Item = i64> + '_ {
     })
 }
 
-/// What the crate is made for. With another library it might do anything.
+/// The version that the crate is made for. Another library may be incompatible.
 const VERSION: &str = "v1.5.6";
 
-impl Duck {
-    fn start(threads: usize) -> Result<Self, Failed> {
+impl DuckDb {
+    fn start(threads: usize) -> Result<Self, Error> {
         let config = Config::default().threads(threads as i64)?.enable_autoload_extension(false)?;
         let connection = Connection::open_in_memory_with_flags(config)?;
         let version = connection.version()?;
         if version != VERSION {
-            return Err(format!("libduckdb is of version {version}; this was made for {VERSION}").into());
+            return Err(format!("libduckdb has version {version}; install {VERSION}").into());
         }
         connection.set_prepared_statement_cache_capacity(64);
         connection.execute_batch(&create())?;
         Ok(Self(connection))
     }
 
-    fn append<'a>(&self, rows: impl Iterator<Item = &'a Row> + Clone) -> Result<(), Failed> {
+    fn append<'a>(&self, rows: impl Iterator<Item = &'a Row> + Clone) -> Result<(), Error> {
         if rows.clone().next().is_none() {
             return Ok(());
         }
@@ -68,60 +70,62 @@ impl Duck {
     }
 
     /// Adds rows to a table.
-    fn fill(&self, table: &str, names: &[String], columns: Vec<ArrayRef>) -> Result<(), Failed> {
+    fn fill(&self, table: &str, names: &[String], columns: Vec<ArrayRef>) -> Result<(), Error> {
         let mut appender = self.0.appender(table)?;
         appender.append_record_batch(batch(names, columns)?)?;
         Ok(appender.flush()?)
     }
 
-    fn execute(&self, text: &str, values: &[i64]) -> Result<(), Failed> {
+    fn execute(&self, text: &str, values: &[i64]) -> Result<(), Error> {
         self.0.prepare_cached(text)?.execute(params_from_iter(values))?;
         Ok(())
     }
 
-    fn query(&self, text: &str, values: &[i64]) -> Result<Vec<RecordBatch>, Failed> {
+    fn query(&self, text: &str, values: &[i64]) -> Result<Vec<RecordBatch>, Error> {
         Ok(self.0.prepare_cached(text)?.query_arrow(params_from_iter(values))?.collect())
     }
 
-    fn within<T>(&self, work: impl FnOnce() -> Result<T, Failed>) -> Result<T, String> {
+    fn within<T>(&self, work: impl FnOnce() -> Result<T, Error>) -> Result<T, String> {
         let attempt = || {
             self.execute("BEGIN", &[])?;
-            let made = work()?;
+            let result = work()?;
             self.execute("COMMIT", &[])?;
-            Ok(made)
+            Ok(result)
         };
-        attempt().map_err(|error: Failed| error.to_string())
+        attempt().map_err(|error: Error| error.to_string())
     }
 
     fn sums(&self) -> Result<Vec<i64>, String> {
         let rows = self.query(&sums(), &[]).map_err(|error| error.to_string())?;
-        let row = rows.iter().find(|rows| rows.num_rows() == 1).ok_or("there are no sums")?;
+        let row =
+            rows.iter().find(|rows| rows.num_rows() == 1).ok_or("the query for sums returned no row")?;
         Ok(values(row, 0).collect())
     }
 }
 
-/// The columns of the table of a wave's changes; which change it is comes first.
+/// The columns of the table of a wave's changes; the first is the kind of change.
 const CHANGES: [&str; 5] = ["change", "pnr", "since", "value", "day"];
 const MERGE: &str = "MERGE INTO bookings b USING changes c ON b.pnr = c.pnr \
      WHEN MATCHED AND c.change = 0 THEN DELETE \
      WHEN MATCHED AND c.change = 1 THEN UPDATE SET status = c.value \
-     WHEN MATCHED AND c.change = 2 AND b.departure = c.since THEN UPDATE SET flight = c.value, departure = c.day";
+     WHEN MATCHED AND c.change = 2 AND b.departure = c.since \
+     THEN UPDATE SET flight = c.value, departure = c.day";
 
-impl Joined {
-    pub fn start(threads: usize, join: Join) -> Result<Self, Failed> {
-        let duck = Duck::start(threads)?;
+impl DuckDbJoin {
+    pub fn start(threads: usize, join: Join) -> Result<Self, Error> {
+        let duckdb = DuckDb::start(threads)?;
         let table = |name: &str, columns: &[String]| {
             let columns: Vec<_> = columns.iter().map(|column| format!("{column} BIGINT NOT NULL")).collect();
-            duck.0.execute_batch(&format!("CREATE TEMP TABLE {name} ({})", columns.join(", ")))
+            duckdb.0.execute_batch(&format!("CREATE TEMP TABLE {name} ({})", columns.join(", ")))
         };
-        for kind in Kind::EACH {
-            table(&asked(kind), &join.names(kind))?;
+        for kind in QueryKind::EACH {
+            table(&query_table(kind), &join.names(kind))?;
         }
         table("changes", &CHANGES.map(str::to_string))?;
-        Ok(Self { duck, join })
+        Ok(Self { duckdb, join })
     }
 
-    fn change(&self, wave: &[&Change]) -> Result<(), Failed> {
+    fn change(&self, wave: &[&Change]) -> Result<(), Error> {
         let mut inserted: Vec<&Row> = Vec::new();
         let mut changes: Vec<[i64; 5]> = Vec::new();
         for change in wave {
@@ -134,62 +138,59 @@ impl Joined {
         }
         if !changes.is_empty() {
             let of = |place| column(changes.iter().map(|change| change[place]));
-            self.duck.fill("changes", &CHANGES.map(str::to_string), (0..CHANGES.len()).map(of).collect())?;
-            self.duck.execute(MERGE, &[])?;
-            self.duck.execute("DELETE FROM changes", &[])?;
+            self.duckdb.fill(
+                "changes",
+                &CHANGES.map(str::to_string),
+                (0..CHANGES.len()).map(of).collect(),
+            )?;
+            self.duckdb.execute(MERGE, &[])?;
+            self.duckdb.execute("DELETE FROM changes", &[])?;
         }
-        self.duck.append(inserted.into_iter())
+        self.duckdb.append(inserted.into_iter())
     }
 
-    fn answer(&self, batch: &Batch) -> Result<Vec<RecordBatch>, Failed> {
+    fn answer(&self, batch: &Batch) -> Result<Vec<RecordBatch>, Error> {
         let mut answers = Vec::new();
         for (kind, queries) in by_kind(batch) {
             let columns = self.join.columns(kind, &queries).into_iter().map(column);
-            self.duck.fill(&asked(kind), &self.join.names(kind), columns.collect())?;
-            answers.extend(self.duck.query(&self.join.statement(kind), &[])?);
-            self.duck.execute(&format!("DELETE FROM {}", asked(kind)), &[])?;
+            self.duckdb.fill(&query_table(kind), &self.join.names(kind), columns.collect())?;
+            answers.extend(self.duckdb.query(&self.join.statement(kind), &[])?);
+            self.duckdb.execute(&format!("DELETE FROM {}", query_table(kind)), &[])?;
         }
         Ok(answers)
     }
 }
 
-impl Database for Joined {
+impl Database for DuckDbJoin {
     type Answers = Vec<RecordBatch>;
 
     fn append(&mut self, rows: &[Row]) -> Result<(), String> {
-        self.duck.append(rows.iter()).map_err(|error| error.to_string())
+        self.duckdb.append(rows.iter()).map_err(|error| error.to_string())
     }
 
     fn serve(&mut self, batch: &Batch) -> Result<Vec<RecordBatch>, String> {
-        self.duck.within(|| {
+        self.duckdb.within(|| {
             waves(&batch.changes).iter().try_for_each(|wave| self.change(wave))?;
             self.answer(batch)
         })
     }
 
     fn digests(&self, batch: &Batch, answers: Vec<RecordBatch>) -> Result<Vec<u64>, String> {
-        let mut gathered = Gathered::new(batch);
-        for rows in &answers {
-            for row in 0..rows.num_rows() {
-                let mut values = values(rows, row);
-                let id = values.next().ok_or("there are no columns")?;
-                gathered.add(id, values);
-            }
-        }
-        Ok(gathered.finish(batch))
+        let all = answers.iter().flat_map(|rows| (0..rows.num_rows()).map(move |row| values(rows, row)));
+        join_digests(batch, all)
     }
 
     fn sums(&mut self) -> Result<Vec<i64>, String> {
-        self.duck.sums()
+        self.duckdb.sums()
     }
 }
 
-impl Each {
-    pub fn start(threads: usize) -> Result<Self, Failed> {
-        Ok(Self(Duck::start(threads)?))
+impl DuckDbSingle {
+    pub fn start(threads: usize) -> Result<Self, Error> {
+        Ok(Self(DuckDb::start(threads)?))
     }
 
-    fn change(&self, change: &Change) -> Result<(), Failed> {
+    fn change(&self, change: &Change) -> Result<(), Error> {
         match *change {
             Change::Insert(ref rows) => {
                 let marks = (1..=COLUMNS.len()).map(|place| format!("?{place}")).collect::<Vec<_>>();
@@ -216,7 +217,7 @@ impl Each {
     }
 }
 
-impl Database for Each {
+impl Database for DuckDbSingle {
     type Answers = Vec<Vec<RecordBatch>>;
 
     fn append(&mut self, rows: &[Row]) -> Result<(), String> {
@@ -228,7 +229,7 @@ impl Database for Each {
     }
 
     fn serve(&mut self, batch: &Batch) -> Result<Self::Answers, String> {
-        let texts = Kind::EACH.map(|kind| single(kind, '?'));
+        let texts = QueryKind::EACH.map(|kind| single(kind, '?'));
         self.0.within(|| {
             batch.changes.iter().try_for_each(|change| self.change(change))?;
             let queries = batch.queries.iter();

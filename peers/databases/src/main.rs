@@ -1,17 +1,21 @@
-//! Databases that serve what `xtasking scan` asks for: `databases NAME THREADS` is told what to do by lines on its standard
-//! input, and tells what came of it by lines of JSON on its output. It makes the same rows and requests as who tells it, from
-//! the same seed, and times what it does itself.
+//! Serves the requests of `xtasking-bench scan` with databases: `databases NAME THREADS` reads
+//! commands, a line each, from its standard input, and writes results as lines of JSON to its
+//! output. It generates the same rows and requests as `xtasking-bench`, from the same seed, and
+//! measures its own time.
 //!
-//! Each database is given the best that is known of it; where that is more than its own means it is said.
+//! Each database is used in the fastest known way; where that goes beyond its own statements, the
+//! module says so.
 //!
 //! | module | what it holds |
 //! |---|---|
 //! | `sql` | requests as statements and as tables |
-//! | `waves` | changes that can be made together |
+//! | `waves` | changes that can be applied together |
 //! | `datafusion` | DataFusion, by joins and one after another |
-//! | `changes` | what DataFusion's table leaves to who owns it |
+//! | `changes` | changes of DataFusion's table in place |
 //! | `duckdb` | DuckDB, by joins and one after another |
 //! | `sqlite` | SQLite |
+
+#![forbid(unsafe_code)]
 
 mod changes;
 mod datafusion;
@@ -27,27 +31,27 @@ use std::process::ExitCode;
 use xtasking_experiments::scan::bookings::Bookings;
 use xtasking_experiments::scan::database::{Command, Server};
 
-/// What a database says when it cannot go on.
-type Failed = Box<dyn std::error::Error>;
+/// The error with which a database gives up.
+type Error = Box<dyn std::error::Error>;
 
 const USAGE: &str = "usage: databases datafusion[-bins|-each]|duckdb[-bins|-each]|sqlite THREADS";
 
-fn start(arguments: &[String]) -> Result<Box<dyn Server>, Failed> {
+fn start(arguments: &[String]) -> Result<Box<dyn Server>, Error> {
     let [name, threads] = arguments else { return Err(USAGE.into()) };
     let threads = threads.parse::<usize>().ok().filter(|threads| *threads > 0).ok_or(USAGE)?;
     Ok(match name.as_str() {
-        "datafusion" => Box::new(datafusion::Joined::start(threads, Join::Plain)?),
-        "datafusion-bins" => Box::new(datafusion::Joined::start(threads, Join::Bins)?),
-        "datafusion-each" => Box::new(datafusion::Each::start(threads)?),
-        "duckdb" => Box::new(duckdb::Joined::start(threads, Join::Plain)?),
-        "duckdb-bins" => Box::new(duckdb::Joined::start(threads, Join::Bins)?),
-        "duckdb-each" => Box::new(duckdb::Each::start(threads)?),
+        "datafusion" => Box::new(datafusion::DataFusionJoin::start(threads, Join::Plain)?),
+        "datafusion-bins" => Box::new(datafusion::DataFusionJoin::start(threads, Join::Bins)?),
+        "datafusion-each" => Box::new(datafusion::DataFusionSingle::start(threads)?),
+        "duckdb" => Box::new(duckdb::DuckDbJoin::start(threads, Join::Plain)?),
+        "duckdb-bins" => Box::new(duckdb::DuckDbJoin::start(threads, Join::Bins)?),
+        "duckdb-each" => Box::new(duckdb::DuckDbSingle::start(threads)?),
         "sqlite" => Box::new(sqlite::Sqlite::start()?),
         _ => return Err(USAGE.into()),
     })
 }
 
-fn serve(server: &mut dyn Server) -> Result<(), Failed> {
+fn serve(server: &mut dyn Server) -> Result<(), Error> {
     let mut bookings = None;
     for line in stdin().lock().lines() {
         let answer = match serde_json::from_str(&line?)? {
@@ -55,8 +59,8 @@ fn serve(server: &mut dyn Server) -> Result<(), Failed> {
                 serde_json::to_string(&server.load(bookings.insert(Bookings::new(rows, seed)))?)?
             }
             Command::Turn(turn) => {
-                let bookings = bookings.as_ref().ok_or("there is nothing to ask for yet")?;
-                serde_json::to_string(&server.take_turn(&turn.batches(bookings).0)?)?
+                let bookings = bookings.as_ref().ok_or("the command `turn` needs a `load` before it")?;
+                serde_json::to_string(&server.run_turn(&turn.batches(bookings).0)?)?
             }
         };
         let mut out = stdout().lock();

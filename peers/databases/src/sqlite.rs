@@ -1,29 +1,23 @@
-//! SQLite in memory, with an index for each kind of query: one request after another, by prepared statements, all of a batch
-//! in one transaction.
+//! Runs SQLite in memory, with an index for each kind of query: one request after another, by
+//! prepared statements, in one transaction for each batch.
 
-use crate::Failed;
+use crate::Error;
 use crate::sql::{create, or_null, single, sums};
 use rusqlite::{Connection, params_from_iter};
 use xtasking_experiments::scan::bookings::column::FARE;
 use xtasking_experiments::scan::bookings::{COLUMNS, NULL, Row};
-use xtasking_experiments::scan::database::{Database, Digest};
-use xtasking_experiments::scan::requests::{Batch, Change, Gives, Kind};
+use xtasking_experiments::scan::database::{Answer, Database};
+use xtasking_experiments::scan::requests::{Batch, Change, Output, QueryKind};
 
 pub struct Sqlite(Connection);
-
-/// What was found: values one after another, those of a row beside each other.
-pub struct Found {
-    values: Vec<i64>,
-    width: usize,
-}
 
 const INSERT: &str =
     "INSERT INTO bookings VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)";
 
 impl Sqlite {
-    pub fn start() -> Result<Self, Failed> {
+    pub fn start() -> Result<Self, Error> {
         let connection = Connection::open_in_memory()?;
-        // Nobody reads what is left behind if the process ends.
+        // Durability is off: the data are not needed after the process.
         connection.execute_batch(
             "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE",
         )?;
@@ -58,7 +52,7 @@ impl Sqlite {
         }
     }
 
-    fn read(&self, text: &str, parameters: &[i64], width: usize) -> rusqlite::Result<Found> {
+    fn read(&self, text: &str, parameters: &[i64], width: usize) -> rusqlite::Result<Answer> {
         let mut statement = self.0.prepare_cached(text)?;
         let mut rows = statement.query(params_from_iter(parameters))?;
         let mut values = Vec::new();
@@ -67,32 +61,32 @@ impl Sqlite {
                 values.push(or_null(row.get(column)?));
             }
         }
-        Ok(Found { values, width })
+        Ok(Answer { values, width })
     }
 
     fn within<T>(&self, work: impl FnOnce() -> rusqlite::Result<T>) -> Result<T, String> {
         let attempt = || {
             self.0.prepare_cached("BEGIN")?.execute(())?;
-            let made = work()?;
+            let result = work()?;
             self.0.prepare_cached("COMMIT")?.execute(())?;
-            Ok(made)
+            Ok(result)
         };
         attempt().map_err(|error: rusqlite::Error| error.to_string())
     }
 }
 
 impl Database for Sqlite {
-    type Answers = Vec<Found>;
+    type Answers = Vec<Answer>;
 
     fn append(&mut self, rows: &[Row]) -> Result<(), String> {
         self.within(|| self.insert(rows))
     }
 
     fn complete(&mut self) -> Result<(), String> {
-        for kind in Kind::EACH {
+        for kind in QueryKind::EACH {
             let shape = kind.shape();
-            // Totals are found in the index itself.
-            let more = (shape.gives == Gives::Totals).then_some(FARE);
+            // The index covers totals.
+            let more = (shape.output == Output::Totals).then_some(FARE);
             let columns = shape.equals.iter().copied().chain(shape.between).chain(more);
             let columns: Vec<_> = columns.map(|column| COLUMNS[column]).collect();
             let text = format!("CREATE INDEX by_{kind:?} ON bookings ({})", columns.join(", "));
@@ -101,14 +95,14 @@ impl Database for Sqlite {
         self.0.execute_batch("ANALYZE").map_err(|error| error.to_string())
     }
 
-    fn serve(&mut self, batch: &Batch) -> Result<Vec<Found>, String> {
-        let texts = Kind::EACH.map(|kind| single(kind, '?'));
+    fn serve(&mut self, batch: &Batch) -> Result<Vec<Answer>, String> {
+        let texts = QueryKind::EACH.map(|kind| single(kind, '?'));
         self.within(|| {
             batch.changes.iter().try_for_each(|change| self.change(change))?;
             let answer = |query: &xtasking_experiments::scan::requests::Query| {
-                let width = match query.kind.shape().gives {
-                    Gives::Rows(columns) => columns.len(),
-                    Gives::Totals => 2,
+                let width = match query.kind.shape().output {
+                    Output::Rows(columns) => columns.len(),
+                    Output::Totals => 2,
                 };
                 self.read(&texts[query.kind as usize], &query.values, width)
             };
@@ -116,17 +110,12 @@ impl Database for Sqlite {
         })
     }
 
-    fn digests(&self, _: &Batch, answers: Vec<Found>) -> Result<Vec<u64>, String> {
-        let digest = |found: Found| {
-            let mut digest = Digest::default();
-            found.values.chunks_exact(found.width).for_each(|row| digest.add(row.iter().copied()));
-            digest.finish()
-        };
-        Ok(answers.into_iter().map(digest).collect())
+    fn digests(&self, _: &Batch, answers: Vec<Answer>) -> Result<Vec<u64>, String> {
+        Ok(answers.iter().map(Answer::digest).collect())
     }
 
     fn sums(&mut self) -> Result<Vec<i64>, String> {
-        let found = self.read(&sums(), &[], 1 + COLUMNS.len());
-        found.map(|found| found.values).map_err(|error| error.to_string())
+        let answer = self.read(&sums(), &[], 1 + COLUMNS.len());
+        answer.map(|answer| answer.values).map_err(|error| error.to_string())
     }
 }

@@ -1,15 +1,15 @@
-//! Changes that can be made together.
+//! Groups changes that can be applied together.
 
 use std::collections::HashMap;
 use xtasking_experiments::scan::requests::Change;
 
-/// The changes in waves, each of which has at most one change of any booking: since a change concerns one booking alone, the
-/// order of those in a wave does not matter.
+/// Splits changes into waves with at most one change of any booking: as a change concerns one
+/// booking only, the order within a wave does not matter.
 pub fn waves(changes: &[Change]) -> Vec<Vec<&Change>> {
-    let mut seen: HashMap<i64, usize> = HashMap::new();
+    let mut next_wave: HashMap<i64, usize> = HashMap::new();
     let mut waves: Vec<Vec<&Change>> = Vec::new();
     for change in changes {
-        let wave = seen.entry(change.pnr()).or_default();
+        let wave = next_wave.entry(change.pnr()).or_default();
         if *wave == waves.len() {
             waves.push(Vec::new());
         }

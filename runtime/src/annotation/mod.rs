@@ -1,21 +1,26 @@
-//! What tasks and objects say about themselves.
+//! Annotations of tasks and objects.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `mod` | priority, place, frequency |
+//! | `part` | the cache lines of an object that a task will touch |
 
 mod part;
 
-pub use part::{LINE, Part};
+pub use part::{CACHE_LINE, Part};
 
-/// How urgent a task is. A follow-up is as urgent as its parent unless it says otherwise.
+/// The urgency of a task. A follow-up has its parent's priority by default.
 ///
-/// Higher priorities run first; ageing lets one task of a lower priority through now and then, so that none
-/// starves.
+/// Higher priorities run first. Ageing lets one task of a lower priority through from time to time,
+/// so that none starves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Priority {
-    /// Before all others.
+    /// Before all other tasks.
     High,
     /// The default.
     #[default]
     Normal,
-    /// When nothing else is to do.
+    /// When there is nothing more urgent to run.
     Low,
 }
 
@@ -30,21 +35,21 @@ pub enum Place {
     /// On the worker that spawns it; from outside the runtime, on the workers in turn.
     #[default]
     Here,
-    /// On the worker of that index (modulo the number of workers).
+    /// On the worker with this index, modulo the number of workers.
     Core(u16),
-    /// On the least loaded worker of that NUMA node (modulo the number of nodes).
+    /// On the least loaded worker of this NUMA node, modulo the number of nodes.
     Node(u16),
 }
 
 /// How often an object is expected to be touched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Frequency {
-    /// So seldom that tasks hardly ever meet at it.
+    /// Rarely: tasks hardly ever contend for it.
     Low,
     /// Now and then: it has to be fetched from memory.
     #[default]
     Normal,
-    /// So often that it stays in the cache, like the upper levels of a tree: nothing is fetched, and an
-    /// optimistic read of it is carried on at once instead of waiting for its turn.
+    /// Often enough that it stays in the cache, like the upper levels of a tree. Nothing is
+    /// prefetched, and an optimistic read of it continues at once instead of being queued.
     High,
 }

@@ -1,13 +1,13 @@
-//! What can be divided: ranges and slices.
+//! Sequences that can be divided: ranges and slices.
 
 use core::ops::Range;
 
 /// A sequence of items that can be cut in two.
 pub trait Divide: IntoIterator + Sized {
-    /// How many items there are.
+    /// Returns the number of items.
     fn count(&self) -> usize;
 
-    /// The items before that index, and the rest. The index is at most [`count`](Self::count).
+    /// Returns the items before index `at`, and the rest. `at` is at most [`count`](Self::count).
     fn divide(self, at: usize) -> (Self, Self);
 }
 
@@ -15,9 +15,9 @@ macro_rules! ranges {
     ($($number:ty, $distance:ty);+) => {$(
         impl Divide for Range<$number> {
             fn count(&self) -> usize {
-                // The distance of signed numbers may be more than they can say.
+                // The length of a signed range may exceed the signed type.
                 let distance = (self.end as $distance).wrapping_sub(self.start as $distance);
-                // What nobody could count nobody could go through either.
+                // Saturates: no loop could go through more items either.
                 if self.is_empty() { 0 } else { usize::try_from(distance).unwrap_or(usize::MAX) }
             }
 
@@ -29,7 +29,8 @@ macro_rules! ranges {
     )+};
 }
 
-ranges!(u8, u8; u16, u16; u32, u32; u64, u64; usize, usize; i8, u8; i16, u16; i32, u32; i64, u64; isize, usize);
+ranges!(u8, u8; u16, u16; u32, u32; u64, u64; usize, usize);
+ranges!(i8, u8; i16, u16; i32, u32; i64, u64; isize, usize);
 
 impl<T> Divide for &[T] {
     fn count(&self) -> usize {
@@ -56,12 +57,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranges_are_cut_where_they_should() {
+    fn ranges_are_divided_at_the_index() {
         assert_eq!((3..10u32).divide(4), (3..7, 7..10));
         assert_eq!((-100..100i8).count(), 200);
         assert_eq!((-100..100i8).divide(150), (-100..50, 50..100));
         assert_eq!((i64::MIN..i64::MAX).count(), usize::MAX);
-        #[allow(clippy::reversed_empty_ranges, reason = "somebody may compute one")]
+        #[allow(clippy::reversed_empty_ranges, reason = "callers may compute one")]
         let backward = (5..3usize, 5..-5i32);
         assert_eq!((backward.0.count(), backward.1.count()), (0, 0));
     }

@@ -1,69 +1,93 @@
-//! The second half of a join: it lies on its owner's fork stack, and so out of the way of the function that waits for it.
+//! The second half of a join, in its owner's fork stack.
+//!
+//! The job is outside the frame of the function that waits for it, so that a join keeps little
+//! alive over its first half.
+//!
+//! | phase | `run` | `room` | `handover` |
+//! |---|---|---|---|
+//! | owned: written, not offered | owner | owner: the body | not written |
+//! | offered: in a hand-off cell | `None` | no thread | written; the owner may take the job back |
+//! | running: taken by a thief | `None` | thief: the body, then the result | shared, by atomics |
+//! | done: `DONE` is set | `None` | owner: the result | owner |
+//!
+//! The job is run once because it leaves its hand-off cell once: by the thief's `take` or by the
+//! owner's `take_back`. The word of `JobState` rules out a lost wake-up:
+//!
+//! ```text
+//! owner: reads the state, DONE is not set
+//! thief: sets DONE, sees no sleeper, wakes nothing
+//! owner: falls asleep until DONE is set            -> sleeps for ever
+//! ```
+//!
+//! The owner enters its number by a compare-exchange on the state that it has read. If the thief
+//! was faster, that fails, and the owner reads again. Models: `model/fork.rs`.
 
 use super::Fork;
-use crate::sync::{Acquire, AtomicU32, Hatch, Relaxed, Release};
-use crate::task::{Meta, Payload, Tally, catch};
+use crate::sync::{Acquire, AtomicU32, HandoffCell, Relaxed, Release};
+use crate::task::{GroupState, Meta, Payload, catch};
 use core::marker::PhantomData;
 use core::mem::{ManuallyDrop, MaybeUninit, align_of, size_of};
 use core::ptr::{NonNull, addr_of_mut};
 
-/// A job, whatever it does. It belongs to its owner, on whose fork stack it is; then perhaps to a thief, until it is
-/// done.
+/// A job of any type. It belongs to its owner, in whose fork stack it is; once taken, to the thief
+/// until it is done.
 #[repr(C, align(128))]
 pub(crate) struct Job {
-    /// What to do with the body; none while the job is lent.
-    run: Option<Run>,
+    /// Runs the body; `None` while the job is offered or taken.
+    run: Option<RunFn>,
     room: Room,
-    /// Written when the job is lent; most never are.
-    lent: MaybeUninit<Lent>,
+    /// Written when the job is first offered; most jobs never are.
+    handover: MaybeUninit<Handover>,
 }
 
-/// Runs a body and leaves its result, or drops it.
-type Run = unsafe fn(NonNull<Job>, Option<Fork<'_>>);
+/// Runs a body and leaves its result. Without a fork, drops the body.
+type RunFn = unsafe fn(NonNull<Job>, Option<Fork<'_>>);
 
-/// Room for a body, or for its result; or else for the address of both.
+/// Room for a body or its result, or for the address of both.
 type Room = MaybeUninit<[u128; 4]>;
 
-/// What owner and thief have to agree on.
-pub(crate) struct Lent {
-    run: Run,
-    /// How far thief and owner are: a [`State`]. One word, so that neither misses what the other one says meanwhile.
+/// What owner and thief share.
+pub(crate) struct Handover {
+    run: RunFn,
+    /// The progress of thief and owner: a [`JobState`]. In one word, so that neither misses a
+    /// concurrent change of the other.
     state: AtomicU32,
-    /// The worker that took it, or [`NOBODY`].
+    /// The worker that took the job, or [`NO_WORKER`].
     thief: AtomicU32,
-    /// For the owner, who waits: a part of this job, which the thief has no time for yet.
-    pub part: Hatch<Job>,
+    /// A part of this job that the thief has offered to the waiting owner.
+    pub part: HandoffCell<Job>,
     /// What tasks that are spawned in the job inherit.
     pub meta: Meta,
-    /// The group of which the task is a member whose work this is; its ticket keeps it.
-    pub group: Option<NonNull<Tally>>,
-    /// The job of whose `part` this is one, or none if it was offered to all.
+    /// The group of the task that this is a part of. The task's ticket keeps it alive.
+    pub group: Option<NonNull<GroupState>>,
+    /// The job of which this is a [`part`](Self::part); `None` if the job was offered to all
+    /// workers.
     pub part_of: Option<NonNull<Job>>,
 }
 
-const NOBODY: u32 = u32::MAX;
+const NO_WORKER: u32 = u32::MAX;
 
-/// What is known of a job that is lent.
+/// The progress of a job that was offered.
 ///
 /// ```text
-/// bit 0   DONE    the job was run; whoever runs it sets this last, and does not touch it any more
-/// bit 1   WANTED  the owner waits for a part of it; cleared by the thief, when it has given one
-/// bits 2..        1 + the number of the worker that sleeps until either of these changes; 0: it does not
+/// bit 0   DONE    the job has run; the thief sets this last and does not touch the job afterwards
+/// bit 1   WANTED  the waiting owner has asked for a part; cleared by the thief that offers one
+/// bits 2..        1 + the number of the worker that sleeps until DONE or a part; 0: none sleeps
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct State(u32);
+pub(crate) struct JobState(u32);
 
 const DONE: u32 = 1;
 const WANTED: u32 = 2;
 const SLEEPER: u32 = 4;
 
-impl State {
-    /// The job was run: then it is its owner's alone.
+impl JobState {
+    /// Returns true if the job has run: it is its owner's again.
     pub fn is_done(self) -> bool {
         self.0 & DONE != 0
     }
 
-    /// The owner has asked for a part, and was not given any since.
+    /// Returns true if the owner has asked for a part and has not been given one since.
     pub fn is_wanted(self) -> bool {
         self.0 & WANTED != 0
     }
@@ -74,153 +98,165 @@ impl State {
 }
 
 impl Job {
-    /// Whether the job is not lent.
+    /// Returns true if the job is not offered or taken.
     ///
     /// # Safety
     ///
-    /// The caller is the worker on whose stack it was written, and has written nothing else there since.
+    /// The caller is the worker that wrote the job into its stack, and has written nothing else
+    /// there since.
     #[inline(always)]
     pub unsafe fn is_own(job: NonNull<Self>) -> bool {
-        // SAFETY: by the caller's promise; nobody but that worker touches this field.
+        // SAFETY: the caller is the owner, and no other thread accesses this field.
         unsafe { (*addr_of_mut!((*job.as_ptr()).run)).is_some() }
     }
 
-    /// Makes the job one that is lent.
+    /// Prepares the job to be offered to a thief.
     ///
     /// # Safety
     ///
-    /// It is the caller's own, and nobody else's.
+    /// The job is the caller's own.
     pub unsafe fn lend(
         job: NonNull<Self>,
         meta: Meta,
-        group: Option<NonNull<Tally>>,
+        group: Option<NonNull<GroupState>>,
         part_of: Option<NonNull<Self>>,
     ) {
-        // SAFETY: by the caller's promise.
+        // SAFETY: the job is the caller's own, so that no other thread accesses it yet.
         unsafe {
             let Some(run) = (*addr_of_mut!((*job.as_ptr()).run)).take() else {
                 unreachable!("a job is lent once at a time")
             };
-            let (state, thief) = (AtomicU32::new(0), AtomicU32::new(NOBODY));
-            let lent = Lent { run, state, thief, part: Hatch::default(), meta, group, part_of };
-            addr_of_mut!((*job.as_ptr()).lent).write(MaybeUninit::new(lent));
+            let (state, thief) = (AtomicU32::new(0), AtomicU32::new(NO_WORKER));
+            let handover = Handover { run, state, thief, part: HandoffCell::default(), meta, group, part_of };
+            addr_of_mut!((*job.as_ptr()).handover).write(MaybeUninit::new(handover));
         }
     }
 
-    /// Makes the job one that is not lent any more.
+    /// Undoes [`lend`](Self::lend).
     ///
     /// # Safety
     ///
-    /// The caller has lent it and has it back, and nobody has run it.
+    /// The caller has lent the job and has taken it out of its hand-off cell; it was not run.
     pub unsafe fn take_back(job: NonNull<Self>) {
-        // SAFETY: by the caller's promise.
-        unsafe { addr_of_mut!((*job.as_ptr()).run).write(Some(Self::lent(job).run)) };
+        // SAFETY: the job left the hand-off cell once, to the caller, so that no thief accesses it.
+        unsafe { addr_of_mut!((*job.as_ptr()).run).write(Some(Self::handover(job).run)) };
     }
 
-    /// What was agreed on.
+    /// Returns what owner and thief share.
     ///
     /// # Safety
     ///
-    /// The job was lent, and is not gone before `'a` is over.
-    pub unsafe fn lent<'a>(job: NonNull<Self>) -> &'a Lent {
-        // SAFETY: by the caller's promise; nobody writes to it any more, but by atomics. The other fields are left alone.
-        unsafe { (*addr_of_mut!((*job.as_ptr()).lent)).assume_init_ref() }
+    /// The job was lent, and stays in its slot for `'a`.
+    pub unsafe fn handover<'a>(job: NonNull<Self>) -> &'a Handover {
+        // SAFETY: the job was lent, so `handover` is initialised; since then it only changes by
+        // atomics. The other fields are not borrowed.
+        unsafe { (*addr_of_mut!((*job.as_ptr()).handover)).assume_init_ref() }
     }
 
-    /// Runs the body, or drops it.
+    /// Runs the body, or drops it if there is no fork.
     ///
     /// # Safety
     ///
-    /// The job is the caller's [own](Self::is_own), with its body.
+    /// The job is the caller's [own](Self::is_own), and has its body.
     pub unsafe fn run_body(job: NonNull<Self>, cx: Option<Fork<'_>>) {
-        // SAFETY: by the caller's promise.
+        // SAFETY: the job is the caller's own, so `run` and the body belong to this thread.
         unsafe {
-            let Some(run) = addr_of_mut!((*job.as_ptr()).run).read() else { unreachable!("it is its own") };
+            let Some(run) = addr_of_mut!((*job.as_ptr()).run).read() else {
+                unreachable!("an owned job has its function")
+            };
             run(job, cx);
         }
     }
 
-    /// The result of a body that returns nothing.
+    /// Returns the result of a body that returns nothing.
     ///
     /// # Safety
     ///
-    /// The job is the caller's, was written as one that [fits](Half::FITS) and has such a body, which was run.
+    /// The job is the caller's. It was written as one that [fits](Half::FITS) with a body that
+    /// returns nothing, and has run.
     pub unsafe fn take_unit(job: NonNull<Self>) -> Result<(), Payload> {
-        // SAFETY: by the caller's promise.
+        // SAFETY: a job that fits has its result in `room`, and the body has left one of this type.
         unsafe { addr_of_mut!((*job.as_ptr()).room).cast::<Result<(), Payload>>().read() }
     }
 
-    /// Runs the body for its owner and says so. Returns the worker that sleeps until then, if one does: the caller wakes it.
+    /// Runs the body for its owner, and reports that. Returns the worker that sleeps until then, if
+    /// any: the caller wakes it.
     ///
     /// # Safety
     ///
-    /// The caller took the job. It does not touch it afterwards: the owner goes on.
+    /// The caller took the job. It does not touch the job afterwards, as the owner may reuse the
+    /// slot.
     #[must_use]
     pub unsafe fn run(job: NonNull<Self>, cx: Fork<'_>) -> Option<usize> {
-        // SAFETY: by the caller's promise.
+        // SAFETY: the caller took the job out of its hand-off cell, so the body is this thread's
+        // until `DONE` is set.
         unsafe {
-            Self::lent(job).thief.store(cx.worker() as u32, Relaxed);
-            (Self::lent(job).run)(job, Some(cx));
-            // Release pairs with the Acquire of `Lent::state`: the owner sees the result.
+            Self::handover(job).thief.store(cx.worker() as u32, Relaxed);
+            (Self::handover(job).run)(job, Some(cx));
+            // Release pairs with the Acquire of `Handover::state`: the owner sees the result.
             let order = if planted!("job-done-early") { Relaxed } else { Release };
-            // No method of `Lent`: until it returned all of that would be in use, and the owner goes on at once.
-            State(Self::lent(job).state.swap(DONE, order)).sleeper()
+            // No method of `Handover`: its borrow would last until it returned, and the owner goes
+            // on at once.
+            JobState(Self::handover(job).state.swap(DONE, order)).sleeper()
         }
     }
 }
 
-impl Lent {
-    /// How far thief and owner are.
-    pub fn state(&self) -> State {
-        // Acquire pairs with the Releases of `Job::run` and `was_answered`: the owner sees the result, or the part.
-        State(self.state.load(Acquire))
+impl Handover {
+    /// Returns the progress of thief and owner.
+    pub fn state(&self) -> JobState {
+        // Acquire pairs with the Release of `Job::run` and `clear_request`: the owner sees the
+        // result, or the part.
+        JobState(self.state.load(Acquire))
     }
 
-    /// For the owner: wants a part.
-    pub fn want(&self) {
-        // Only a wish: there is nothing to be ordered after.
+    /// For the owner: asks the thief for a part.
+    pub fn request_part(&self) {
+        // Relaxed: a request publishes nothing.
         self.state.fetch_or(WANTED, Relaxed);
     }
 
-    /// For the thief, who has put a part into the hatch: it was not asked for more. Returns the worker that sleeps until
-    /// then, if one does: the caller wakes it.
+    /// For the thief, after it has put a part into the hand-off cell: clears the request. Returns
+    /// the worker that sleeps until then, if any: the caller wakes it.
     #[must_use]
-    pub fn was_answered(&self) -> Option<usize> {
-        // Release pairs with the Acquire of `state`. The job is not done, so that nothing else is lost.
-        State(self.state.swap(0, Release)).sleeper()
+    pub fn clear_request(&self) -> Option<usize> {
+        // Release pairs with the Acquire of `state`. The job is not done, so the swap clears no
+        // other bit.
+        JobState(self.state.swap(0, Release)).sleeper()
     }
 
-    /// For the owner: says that this worker sleeps, unless something has changed since it saw that state. Whoever changes
-    /// it from now on wakes the worker.
+    /// For the owner: registers `worker` as asleep, unless the state has changed since it was
+    /// `seen`. Returns true if it did. The next thread to change the state then wakes the worker.
     #[must_use]
-    pub fn fall_asleep(&self, seen: State, worker: usize) -> bool {
+    pub fn fall_asleep(&self, seen: JobState, worker: usize) -> bool {
         let asleep = seen.0 + (worker as u32 + 1) * SLEEPER;
-        // What it sleeps for comes with the next look at the state.
+        // Relaxed: the owner acquires what it sleeps for when it next reads the state.
         self.state.compare_exchange(seen.0, asleep, Relaxed, Relaxed).is_ok()
             || planted!("join-sleeps-without-second-look")
     }
 
-    /// For the owner: says that it sleeps no more.
+    /// For the owner: registers that it does not sleep any more.
     pub fn wake_up(&self) {
-        // An RMW, so that the next look still pairs with what the thief has said.
+        // A read-modify-write continues the thief's release sequence, so that the next read of the
+        // state still pairs with it.
         self.state.fetch_and(DONE | WANTED, Relaxed);
     }
 
-    /// Who took the job, as soon as that is known.
+    /// Returns the worker that took the job, once that is known.
     pub fn thief(&self) -> Option<usize> {
         let thief = self.thief.load(Relaxed);
-        (thief != NOBODY).then_some(thief as usize)
+        (thief != NO_WORKER).then_some(thief as usize)
     }
 }
 
-/// A body, and after it was run by a thief its result. It is written and read through pointers to these.
+/// A body, and after a thief has run it its result. Only accessed through pointers to the two.
 #[allow(dead_code, reason = "the fields stand for their sizes")]
 pub(crate) union Content<B, R> {
     body: ManuallyDrop<B>,
     result: ManuallyDrop<Result<R, Payload>>,
 }
 
-/// What is known of a job where it was forked: the types.
+/// A job whose types are known: what the forking function holds.
 pub(crate) struct Half<B, R> {
     job: NonNull<Job>,
     types: PhantomData<(B, R)>,
@@ -235,18 +271,19 @@ impl<B, R> Clone for Half<B, R> {
 impl<B, R> Copy for Half<B, R> {}
 
 impl<R, B: FnOnce(Fork<'_>) -> R> Half<B, R> {
-    /// Whether all of it has room in a job.
+    /// Whether body and result have room in a job.
     pub const FITS: bool =
         size_of::<Content<B, R>>() <= size_of::<Room>() && align_of::<Content<B, R>>() <= align_of::<Room>();
 
-    /// Writes a job. What has no room in it is in `frame`, which stays where it is until the job is over.
+    /// Writes a job. A body without room in it goes into `frame`, which must stay in place until
+    /// the job is over.
     ///
     /// # Safety
     ///
-    /// `job` is a slot that is the caller's alone.
+    /// `job` is a slot that the caller alone uses.
     #[inline(always)]
     pub unsafe fn write(job: NonNull<Job>, body: B, frame: &mut MaybeUninit<Content<B, R>>) -> Self {
-        // SAFETY: by the caller's promise. A union's fields begin where it does.
+        // SAFETY: the slot is the caller's alone. A union's fields begin where the union does.
         unsafe {
             addr_of_mut!((*job.as_ptr()).run).write(Some(Self::run));
             let room = addr_of_mut!((*job.as_ptr()).room);
@@ -271,21 +308,22 @@ impl<R, B: FnOnce(Fork<'_>) -> R> Half<B, R> {
     /// `job` was written by [`write`](Self::write), with these types, and is not over.
     #[inline(always)]
     unsafe fn content(job: NonNull<Job>) -> *mut Content<B, R> {
-        // SAFETY: as written there.
+        // SAFETY: `write` has put the content, or its address, there.
         unsafe {
             let room = addr_of_mut!((*job.as_ptr()).room);
             if Self::FITS { room.cast() } else { room.cast::<*mut Content<B, R>>().read() }
         }
     }
 
-    /// Runs the body and leaves its result, or drops it.
+    /// Runs the body and leaves its result. Without a fork, drops the body.
     ///
     /// # Safety
     ///
     /// As for [`content`](Self::content); the job is the caller's, and was not run.
     unsafe fn run(job: NonNull<Job>, cx: Option<Fork<'_>>) {
-        // SAFETY: by the caller's promise; until the job is done nobody else touches it. (But where its owner runs it, its
-        // body may use the slot for other jobs meanwhile.)
+        // SAFETY: the job is the caller's, and no other thread accesses it until it is done. (A
+        // body that its owner runs may use the slot for other jobs; these are over before the
+        // result is written.)
         unsafe {
             let content = Self::content(job);
             let body = content.cast::<B>().read();
@@ -295,24 +333,25 @@ impl<R, B: FnOnce(Fork<'_>) -> R> Half<B, R> {
         }
     }
 
-    /// The body.
+    /// Takes the body out.
     ///
     /// # Safety
     ///
     /// The job is the caller's, and the body was not taken before.
     #[inline(always)]
     pub unsafe fn take_body(self) -> B {
-        // SAFETY: by the caller's promise.
+        // SAFETY: the job is the caller's, with its body.
         unsafe { Self::content(self.job).cast::<B>().read() }
     }
 
-    /// What a thief has left.
+    /// Takes the result that a thief has left.
     ///
     /// # Safety
     ///
     /// The job is done, and the result was not taken before.
     pub unsafe fn take_result(self) -> Result<R, Payload> {
-        // SAFETY: by the caller's promise.
+        // SAFETY: the job is done, so that the thief has left the result and does not access it any
+        // more.
         unsafe { Self::content(self.job).cast::<Result<R, Payload>>().read() }
     }
 }

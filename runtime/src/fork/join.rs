@@ -1,73 +1,74 @@
-//! Two pieces of work, perhaps at the same time.
+//! Joins: two pieces of work, possibly in parallel.
 
 use super::Top;
 use super::job::{Half, Job};
-use crate::scheduler::Context;
+use crate::scheduler::{Context, Worker};
 use crate::task::{Payload, TaskBuilder, quietly};
 use core::marker::PhantomData;
 use core::mem::MaybeUninit;
 
-/// A point in a task at which its work can be divided; made by [`Context::fork`] and [`Runtime::run`], and passed on by
-/// value.
+/// A point in a task at which its work can be divided. Made by [`Context::fork`] and
+/// [`Runtime::run`], and passed on by value.
 ///
 /// [`Runtime::run`]: crate::Runtime::run
 pub struct Fork<'a> {
     top: Top,
-    cx: PhantomData<&'a mut Context>,
+    cx: PhantomData<&'a mut Worker>,
 }
 
-impl Context {
-    /// A point at which this task's work can be divided.
+impl<'a> Fork<'a> {
+    /// Divides the work of a task on its worker.
     #[inline(always)]
-    pub fn fork(&mut self) -> Fork<'_> {
-        let forks = self.forks;
-        self.nested |= Self::IN_JOIN;
-        // A task runs in no join, so there are no jobs.
-        Fork { top: forks.begin(self), cx: PhantomData }
+    pub(crate) fn begin(worker: &'a mut Worker) -> Self {
+        let forks = worker.forks;
+        worker.nested |= Worker::IN_JOIN;
+        // A task does not run inside another task's join, so its stack has no jobs of its own.
+        Self { top: forks.begin(worker), cx: PhantomData }
     }
 }
 
 impl Fork<'_> {
-    /// In the midst of a join.
+    /// Makes a fork in the midst of a join.
     ///
     /// # Safety
     ///
-    /// All jobs below `top`, and no others, are on the worker's stack as long as this is there; that is not its end; and
-    /// nobody else uses the context.
+    /// All jobs below `top`, and no others, are on the worker's stack while the fork exists; `top`
+    /// is not the stack's end. No other code uses the context meanwhile.
     #[inline(always)]
     pub(super) unsafe fn at(top: Top) -> Self {
         Self { top, cx: PhantomData }
     }
 
-    /// Where on the stack this is.
+    /// Returns the place in the stack.
     pub(super) fn place(&mut self) -> Top {
         self.top
     }
 
-    /// The same, for a while.
+    /// Makes a fork at the same place, for a shorter time.
     pub(super) fn reborrow(&mut self) -> Fork<'_> {
         Fork { top: self.top, cx: PhantomData }
     }
 
     #[inline(always)]
-    fn context(&self) -> &Context {
-        // SAFETY: there is one fork that can be used, and it borrows the context.
-        unsafe { &*self.top.forks().context() }
+    fn context(&mut self) -> &mut Context {
+        // SAFETY: a task has one usable fork at a time, which borrows the worker mutably.
+        Context::of(unsafe { &mut *self.top.forks().context() })
     }
 
     #[inline(always)]
-    fn context_mut(&mut self) -> &mut Context {
-        // SAFETY: as above.
-        unsafe { &mut *self.top.forks().context() }
+    fn at_worker(&self) -> &Worker {
+        // SAFETY: a task has one usable fork at a time, which borrows the worker.
+        unsafe { &*self.top.forks().context() }
     }
 
-    /// Runs two functions, perhaps at the same time, and returns what both return.
+    /// Runs two functions, possibly in parallel, and returns both results.
     ///
-    /// The first runs here, and the second afterwards, unless a worker that has nothing to do takes it meanwhile; then
-    /// this worker helps it to finish, or waits. What either of them spawns are follow-ups of this task.
+    /// The first runs here. The second runs here afterwards, unless an idle worker takes it
+    /// meanwhile; then this worker helps with it, or waits. Tasks that either function spawns are
+    /// follow-ups of this task.
     ///
-    /// It costs little more than the two calls, so it pays to divide work far down. It needs no more stack than if
-    /// everything ran here; joins that are nested more than 2046 deep run here.
+    /// A join costs little more than two calls, so dividing down to small pieces pays. It needs no
+    /// more stack than two plain calls; joins nested more than 2046 deep always run here.
     ///
     /// ```
     /// use xtasking::{Fork, Runtime};
@@ -90,8 +91,8 @@ impl Fork<'_> {
     ///
     /// # Panics
     ///
-    /// If one of them does: when both are over, and with the first one's payload if both did. A second function that was
-    /// not begun when the first one panicked is dropped.
+    /// Panics if either function does, after both are over; with the first one's payload if both
+    /// panicked. If the first function panics before the second has begun, the second is dropped.
     #[inline(always)]
     pub fn join<RA, RB: Send>(
         &mut self,
@@ -101,10 +102,11 @@ impl Fork<'_> {
         self.join_with(first, second, |first, second| (first, second))
     }
 
-    /// As [`join`](Self::join), and returns what a third function makes of both results.
+    /// Runs two functions as [`join`](Self::join) does, and returns what a third function makes of
+    /// both results.
     ///
-    /// Where a function that calls itself ends with this, it may be compiled as a loop of which the second half is the next
-    /// turn, if plain calls would be: then a join costs less than a call.
+    /// A recursive function that ends with this may be compiled as a loop over the second halves,
+    /// where it would be with plain calls. Then a join costs less than a call.
     ///
     /// ```
     /// use xtasking::{Fork, Runtime};
@@ -113,7 +115,11 @@ impl Fork<'_> {
     ///     if n < 2 {
     ///         return n.into();
     ///     }
-    ///     cx.join_with(move |cx| fibonacci(n - 1, cx), move |cx| fibonacci(n - 2, cx), |a, b| a + b)
+    ///     cx.join_with(
+    ///         move |cx| fibonacci(n - 1, cx),
+    ///         move |cx| fibonacci(n - 2, cx),
+    ///         |a, b| a + b,
+    ///     )
     /// }
     ///
     /// let rt = Runtime::builder().workers(2).build()?;
@@ -123,7 +129,7 @@ impl Fork<'_> {
     ///
     /// # Panics
     ///
-    /// As for [`join`](Self::join), and if the third function does.
+    /// Panics as [`join`](Self::join) does, and if the third function panics.
     #[inline(always)]
     pub fn join_with<RA, RB: Send, R>(
         &mut self,
@@ -131,46 +137,48 @@ impl Fork<'_> {
         second: impl FnOnce(Fork<'_>) -> RB + Send,
         combine: impl FnOnce(RA, RB) -> R,
     ) -> R {
-        let at = self.top.anew();
+        let at = self.top.opaque();
         let mut frame = MaybeUninit::uninit();
-        // SAFETY: a free place in the stack of this worker, which is not its end.
+        // SAFETY: `at` is a free slot in this worker's stack, which is not the stack's end.
         let second = unsafe { Half::write(at.slot(), second, &mut frame) };
-        if at.is_unusual() {
-            return join_unusually(at, first, second, combine);
+        if at.leaves_fast_path() {
+            return join_slow(at, first, second, combine);
         }
-        // SAFETY: the job is on top, and not in the last slot.
+        // SAFETY: the job is on top of the stack, and not in the last slot.
         unsafe { join_on(at, first, second, combine) }
     }
 
-    /// A follow-up of the running task, with the objects it touches: `()`, one access, or a tuple of them.
+    /// Spawns a follow-up of the running task. `access` names the objects that it touches: `()`,
+    /// one access, or a tuple of them.
     #[inline(always)]
     pub fn task<A>(&mut self, access: A) -> TaskBuilder<&mut Context, A> {
-        self.context_mut().task(access)
+        self.context().task(access)
     }
 
-    /// Index of the worker.
+    /// Returns the index of the worker.
     #[inline(always)]
     pub fn worker(&self) -> usize {
-        self.context().worker()
+        self.at_worker().index()
     }
 
-    /// Number of workers.
+    /// Returns the number of workers.
     pub fn workers(&self) -> usize {
-        self.context().workers()
+        self.at_worker().shared().slots.len()
     }
 
-    /// Whether the runtime is shutting down.
+    /// Returns true if the runtime is shutting down.
     pub fn is_shutting_down(&self) -> bool {
-        self.context().is_shutting_down()
+        self.at_worker().shared().is_shutting_down()
     }
 }
 
-/// A join whose second half stands at `at`. Each way out of it is one by itself: where they met, the second half would not be
-/// the last that a function calls.
+/// Joins, with a second half that is in the slot at `at`. Each way out is separate: where they met,
+/// the second half would not be a tail call.
 ///
 /// # Safety
 ///
-/// It is on top of the worker's stack, not in the last slot, and the caller does not use the context meanwhile.
+/// The half is on top of the worker's stack and not in the last slot. The caller does not use the
+/// context meanwhile.
 #[inline(always)]
 unsafe fn join_on<RA, RB, R, B: FnOnce(Fork<'_>) -> RB>(
     at: Top,
@@ -178,8 +186,9 @@ unsafe fn join_on<RA, RB, R, B: FnOnce(Fork<'_>) -> RB>(
     second: Half<B, RB>,
     combine: impl FnOnce(RA, RB) -> R,
 ) -> R {
-    // SAFETY: by the caller's promise. What follows the slot is not the end, and our job is the topmost one; then it is ours,
-    // off the stack, with its body, or else it is lent, and stood where we are.
+    // SAFETY: the slot after the half is not the end of the stack, and the half is the topmost job.
+    // After the first function it is either the worker's own, off the stack, with its body; or it
+    // was offered, and was in the slot at `at`.
     unsafe {
         let first = run_first(at, first, second);
         if Job::is_own(second.job()) {
@@ -190,7 +199,8 @@ unsafe fn join_on<RA, RB, R, B: FnOnce(Fork<'_>) -> RB>(
     }
 }
 
-/// Runs the first half. If it panics the second must not be left to a thief, as it may use what goes with the frame.
+/// Runs the first half. If it panics, the second half must not stay with a thief: it may borrow
+/// from the unwinding frame.
 ///
 /// # Safety
 ///
@@ -202,13 +212,14 @@ unsafe fn run_first<RA, RB, B: FnOnce(Fork<'_>) -> RB>(
     first: impl FnOnce(Fork<'_>) -> RA,
     second: Half<B, RB>,
 ) -> RA {
-    // SAFETY: by the caller's promise.
+    // SAFETY: `join_on`'s contract: the slot after `at` is the top of the stack.
     let outcome = crate::task::catch(|| first(unsafe { Fork::at(at.next()) }));
-    // SAFETY: the half stood where we are. (By a guard that is dropped it would cost a register in every join.)
+    // SAFETY: the half was in the slot at `at`. (A guard that is dropped instead would cost a
+    // register in every join.)
     outcome.unwrap_or_else(|payload| unsafe { give_up(at, second, payload) })
 }
 
-/// The first half has panicked.
+/// Continues the first half's panic, after the second half is over.
 ///
 /// # Safety
 ///
@@ -217,12 +228,13 @@ unsafe fn run_first<RA, RB, B: FnOnce(Fork<'_>) -> RB>(
 #[cold]
 #[inline(never)]
 unsafe fn give_up<R, B: FnOnce(Fork<'_>) -> R>(at: Top, half: Half<B, R>, payload: Payload) -> ! {
-    // SAFETY: by the caller's promise.
+    // SAFETY: `abandon`'s contract is this function's own.
     unsafe { abandon(at, half) };
     throw(payload)
 }
 
-/// The same where nothing is caught here, but perhaps by those whose program this is a part of.
+/// Runs the first half where no panic is caught here; the program around this library may still
+/// catch one.
 ///
 /// # Safety
 ///
@@ -237,47 +249,49 @@ unsafe fn run_first<RA, RB, B: FnOnce(Fork<'_>) -> RB>(
     struct Unwinding<R, B: FnOnce(Fork<'_>) -> R>(Top, Half<B, R>);
     impl<R, B: FnOnce(Fork<'_>) -> R> Drop for Unwinding<R, B> {
         fn drop(&mut self) {
-            // SAFETY: only while unwinding; the half stood where we are.
+            // SAFETY: dropped only while unwinding; the half was in the slot at `.0`, where the
+            // caller is now.
             unsafe { abandon(self.0, self.1) };
         }
     }
     let unwinding = Unwinding(at, second);
-    // SAFETY: by the caller's promise.
+    // SAFETY: `join_on`'s contract: the slot after `at` is the top of the stack.
     let first = first(unsafe { Fork::at(at.next()) });
     core::mem::forget(unwinding);
     first
 }
 
-/// A join where somebody has asked for work, or where there is no room. (All of it, so that the usual one has to keep nothing
-/// for after a call.)
+/// Joins where a steal request is pending or the stack is full. (The whole join is in here, so that
+/// the usual one keeps nothing alive for after a call.)
 #[cold]
 #[inline(never)]
-fn join_unusually<RA, RB, R, B: FnOnce(Fork<'_>) -> RB>(
+fn join_slow<RA, RB, R, B: FnOnce(Fork<'_>) -> RB>(
     at: Top,
     first: impl FnOnce(Fork<'_>) -> RA,
     second: Half<B, RB>,
     combine: impl FnOnce(RA, RB) -> R,
 ) -> R {
-    // SAFETY: we are in a join of this worker, at that place, and do not use the context meanwhile. The last slot is always
-    // free, so what was written there must not stay, and is not lent.
+    // SAFETY: the caller is in a join of this worker, at `at`, and does not use the context
+    // meanwhile. The last slot must stay free: a half written there is taken out at once, and is
+    // never offered.
     unsafe {
         if at.is_last() {
-            (*at.forks().context()).feed(at);
+            (*at.forks().context()).serve_requests(at);
             let second = second.take_body();
             let first = first(Fork::at(at));
             combine(first, second(Fork::at(at)))
         } else {
-            (*at.forks().context()).feed(at.next());
+            (*at.forks().context()).serve_requests(at.next());
             join_on(at, first, second, combine)
         }
     }
 }
 
-/// The end of a join whose second half was lent.
+/// Ends a join whose second half was offered.
 ///
 /// # Safety
 ///
-/// It stood at `at`, where the caller is now.
+/// The half was in the slot at `at`, where the caller is now.
 #[cold]
 #[inline(never)]
 unsafe fn settle_and_combine<RA, RB, R, B: FnOnce(Fork<'_>) -> RB>(
@@ -286,7 +300,8 @@ unsafe fn settle_and_combine<RA, RB, R, B: FnOnce(Fork<'_>) -> RB>(
     second: Half<B, RB>,
     combine: impl FnOnce(RA, RB) -> R,
 ) -> R {
-    // SAFETY: by the caller's promise; then the job is ours, with its body, or else it is done, with its result.
+    // SAFETY: by this function's contract. After `take_back` the job is either the caller's own,
+    // with its body, or done, with its result.
     let second = unsafe {
         if (*at.forks().context()).take_back(second.job(), at, true) {
             second.take_body()(Fork::at(at))
@@ -297,15 +312,16 @@ unsafe fn settle_and_combine<RA, RB, R, B: FnOnce(Fork<'_>) -> RB>(
     combine(first, second)
 }
 
-/// Drops a second half that was not begun, or waits until it is over.
+/// Drops a second half that was not begun, or else waits until it is over.
 ///
 /// # Safety
 ///
-/// It stood at `at`, where the caller is now.
+/// The half was in the slot at `at`, where the caller is now.
 #[cold]
 #[inline(never)]
 unsafe fn abandon<R, B: FnOnce(Fork<'_>) -> R>(at: Top, half: Half<B, R>) {
-    // SAFETY: by the caller's promise; then the job is ours, with its body, or else it is done, with its result.
+    // SAFETY: by this function's contract. The job is either the caller's own, with its body, or
+    // done, with its result.
     unsafe {
         if Job::is_own(half.job()) || (*at.forks().context()).take_back(half.job(), at, false) {
             quietly(|| drop(half.take_body()));
@@ -315,12 +331,12 @@ unsafe fn abandon<R, B: FnOnce(Fork<'_>) -> R>(at: Top, half: Half<B, R>) {
     }
 }
 
-/// Goes on with a panic that was caught.
+/// Continues a panic that was caught.
 #[cold]
 pub(super) fn throw(payload: Payload) -> ! {
     #[cfg(feature = "std")]
     std::panic::resume_unwind(payload);
-    // Without `std` nothing is caught, so there is nothing to throw.
+    // Without `std` no panic is caught, so there is none to continue.
     #[cfg(not(feature = "std"))]
     unreachable!("{:?}", payload.type_id())
 }

@@ -1,27 +1,39 @@
 //! Fork and join: work that a task divides and waits for.
 //!
-//! A join pushes its second half onto its worker's *fork stack*, an array that nobody else looks at, and runs the first.
-//! Unless somebody is hungry meanwhile it takes the second half back and runs it as well: that costs a few instructions,
-//! and no other core notices. Only where a worker has nothing to do the next join *offers* its oldest half, the one with
-//! the most work in it, for any idle worker to take. (Lazy task creation is Mohr's, Kranz's and Halstead's, 1991; that the
-//! owner itself hands out work, so that its own stack needs no atomic, is after Acar, Charguéraud and Rainey, "Scheduling
+//! A join pushes its second half onto its worker's *fork stack*, an array that only this worker
+//! accesses, and runs the first. Without a steal request it then pops the second half and runs it
+//! as well. That costs a few instructions and no communication between cores. Only after a steal
+//! request does the next join *offer* its oldest half, which has the most work in it. Any idle
+//! worker may take it. (Lazy task creation is by Mohr, Kranz and Halstead, 1991. Stacks without
+//! atomics, where the owner hands out work, are after Acar, Charguéraud and Rainey, "Scheduling
 //! Parallel Programs by Work Stealing with Private Deques", 2013.)
 //!
-//! Who waits for a half that was taken asks the thief for a part of that very half, and runs it. So it works only on what
-//! it waits for, and needs no more stack than if it had run all by itself: see Wagner and Calder, "Leapfrogging", 1993.
+//! A worker that waits for a stolen half asks the thief for a part of that half, and runs it. So it
+//! works only on what it waits for, and needs no more stack than without thieves (Wagner and
+//! Calder, "Leapfrogging", 1993).
+//!
+//! | file | what is in it |
+//! |---|---|
+//! | `divide` | what can be divided: ranges and slices |
+//! | `job` | the second half of a join, and the protocol between owner and thief |
+//! | `join` | [`Fork`] and its joins |
+//! | `steal_request` | steal requests, and what answers them |
+//! | `over` | parallel loops over a range or slice |
+//! | `run` | running a function on the runtime from a thread outside |
+//! | `scope` | any number of pieces that end before their scope |
+//! | `stack` | the fork stack |
 
 mod divide;
 mod job;
-mod join;
-mod lending;
+pub(crate) mod join;
 mod over;
 mod run;
-mod scope;
+pub(crate) mod scope;
 mod stack;
+mod steal_request;
 
 pub use divide::Divide;
 pub(crate) use job::Job;
-pub use join::Fork;
+pub(crate) use join::Fork;
 pub use over::Over;
-pub use scope::Scope;
 pub(crate) use stack::{ForkStack, Forks, Top};

@@ -1,4 +1,4 @@
-//! The same for each of many items, by all workers that have nothing else to do.
+//! Parallel loops over the items of a range or slice.
 
 use super::{Divide, Fork};
 use alloc::vec::Vec;
@@ -6,41 +6,42 @@ use core::marker::PhantomData;
 use core::mem::{MaybeUninit, forget, needs_drop};
 use core::ptr::NonNull;
 
-/// Many items, of which each is worked on by one worker; made by [`Fork::over`].
-#[must_use = "nothing is done before one of the last methods"]
+/// A parallel loop over items; made by [`Fork::over`].
+#[must_use = "does nothing until `for_each`, `map`, `filter` or `reduce` is called"]
 pub struct Over<'a, S> {
     cx: Fork<'a>,
     items: S,
     grain: usize,
 }
 
-/// Unless a grain is given, there are so many pieces for each worker: enough for those to be about equally busy whose
-/// items differ, and few enough for the pieces to be worth a join.
-const PIECES: usize = 64;
+/// Pieces a worker by default: enough to balance items of unequal cost, and few enough for a piece
+/// to be worth a join.
+const PIECES_PER_WORKER: usize = 64;
 
 impl Fork<'_> {
-    /// Work on each item of a range or slice.
+    /// Begins a parallel loop over the items of a range or slice.
     ///
     /// ```
     /// let rt = xtasking::Runtime::builder().workers(2).build()?;
     /// let words = ["many", "small", "tasks"];
     /// let (lengths, total) = rt.run(|mut cx| {
     ///     let lengths = cx.over(&words[..]).map(|word| word.len());
-    ///     let total = cx.over(&lengths[..]).reduce(|| 0, |sum, length| sum + length, |a, b| a + b);
+    ///     let sum = |a: usize, b: usize| a + b;
+    ///     let total = cx.over(&lengths[..]).reduce(|| 0, |sum, length| sum + length, sum);
     ///     (lengths, total)
     /// })?;
     /// assert_eq!((lengths, total), (vec![4, 5, 5], 14));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn over<S: Divide>(&mut self, items: S) -> Over<'_, S> {
-        let grain = items.count() / (PIECES * self.workers());
+        let grain = items.count() / (PIECES_PER_WORKER * self.workers());
         Over { cx: self.reborrow(), items, grain: grain.max(1) }
     }
 }
 
 impl<S: Divide + Send> Over<'_, S> {
-    /// At most how many items are worked on without a look whether somebody could take a part. Without this the runtime
-    /// chooses: about a sixty-fourth of each worker's share.
+    /// Sets the largest number of items that are processed without a check for idle workers. By
+    /// default the runtime chooses: about a sixty-fourth of each worker's share.
     pub fn grain(mut self, items: usize) -> Self {
         self.grain = items.max(1);
         self
@@ -50,31 +51,31 @@ impl<S: Divide + Send> Over<'_, S> {
     ///
     /// # Panics
     ///
-    /// If it does: when all that was begun is over.
+    /// Panics if the function does, after all items that were begun are over.
     pub fn for_each(self, act: impl Fn(S::Item) + Sync) {
         self.reduce(|| (), |(), item| act(item), |(), ()| ());
     }
 
-    /// What a function returns for each item, in order.
+    /// Returns what a function returns for each item, in order.
     ///
     /// # Panics
     ///
-    /// If it does: when all that was begun is over.
+    /// Panics if the function does, after all items that were begun are over.
     pub fn map<R: Send>(self, map: impl Fn(S::Item) -> R + Sync) -> Vec<R> {
         let count = self.items.count();
         let mut results = Vec::with_capacity(count);
-        let room = Written::into(&mut results.spare_capacity_mut()[..count]);
+        let room = ResultSlice::into(&mut results.spare_capacity_mut()[..count]);
         let written = write(self.cx, self.items, room, self.grain, &map).keep();
-        // SAFETY: so many were written.
+        // SAFETY: `written` results are initialised, from the beginning of the spare capacity.
         unsafe { results.set_len(written) };
         results
     }
 
-    /// The items that a function says yes to, in order.
+    /// Returns the items for which a function returns true, in order.
     ///
     /// # Panics
     ///
-    /// If it does: when all that was begun is over.
+    /// Panics if the function does, after all items that were begun are over.
     pub fn filter(self, is_wanted: impl Fn(&S::Item) -> bool + Sync) -> Vec<S::Item>
     where
         S::Item: Send,
@@ -92,12 +93,12 @@ impl<S: Divide + Send> Over<'_, S> {
         self.reduce(Vec::new, keep, append)
     }
 
-    /// One value from all items: each piece starts from what `begin` returns and takes in its items one by one, and the
-    /// values of neighbouring pieces are put together, in order.
+    /// Reduces all items to one value. Each piece starts from what `begin` returns and takes in its
+    /// items one by one; then the values of neighbouring pieces are combined, in order.
     ///
     /// # Panics
     ///
-    /// If one of the functions does: when all that was begun is over.
+    /// Panics if one of the functions does, after all items that were begun are over.
     pub fn reduce<T: Send>(
         self,
         begin: impl Fn() -> T + Sync,
@@ -109,7 +110,7 @@ impl<S: Divide + Send> Over<'_, S> {
     }
 }
 
-/// Cuts items until pieces are no larger than the grain, and puts their values together.
+/// Divides items until pieces are no larger than the grain, and combines their values.
 fn gather<S: Divide + Send, T: Send>(
     mut cx: Fork<'_>,
     items: S,
@@ -129,14 +130,14 @@ fn gather<S: Divide + Send, T: Send>(
     )
 }
 
-/// Writes what the items are mapped to.
+/// Writes the results of all items into `room`.
 fn write<'r, S: Divide + Send, R: Send>(
     mut cx: Fork<'_>,
     items: S,
-    mut room: Written<'r, R>,
+    mut room: ResultSlice<'r, R>,
     grain: usize,
     map: &(impl Fn(S::Item) -> R + Sync),
-) -> Written<'r, R> {
+) -> ResultSlice<'r, R> {
     let count = items.count();
     if count <= grain {
         items.into_iter().take(room.room).for_each(|item| room.push(map(item)));
@@ -149,46 +150,46 @@ fn write<'r, S: Divide + Send, R: Send>(
     left.and(right)
 }
 
-/// Some room, and the results that were written to its beginning. Unless they are kept they are dropped, when a function has
-/// panicked elsewhere.
-struct Written<'r, R> {
-    /// Of what was the whole room once: so this may stand for more of it again.
+/// A part of the results' memory, with the results written to its beginning. Drops them unless they
+/// are kept: another piece may have panicked.
+struct ResultSlice<'r, R> {
+    /// Derived from the pointer to the whole memory, so that it may cover more of it again.
     start: NonNull<R>,
     count: usize,
     room: usize,
     lifetime: PhantomData<&'r mut [MaybeUninit<R>]>,
 }
 
-// SAFETY: it stands for the results, which are `Send`.
-unsafe impl<R: Send> Send for Written<'_, R> {}
+// SAFETY: it owns results, which are `Send`.
+unsafe impl<R: Send> Send for ResultSlice<'_, R> {}
 
-impl<'r, R> Written<'r, R> {
+impl<'r, R> ResultSlice<'r, R> {
     fn into(room: &'r mut [MaybeUninit<R>]) -> Self {
         Self { start: NonNull::from(&mut *room).cast(), count: 0, room: room.len(), lifetime: PhantomData }
     }
 
-    /// Cuts off the room from that place on. Nothing was written yet.
+    /// Splits off the room from index `at` on. No result must have been written yet.
     fn divide(mut self, at: usize) -> (Self, Self) {
         assert!(self.count == 0 && at <= self.room);
-        // SAFETY: within the room.
+        // SAFETY: `at` is within the room, as asserted.
         let start = unsafe { self.start.add(at) };
         let right = Self { start, count: 0, room: self.room - at, lifetime: PhantomData };
         self.room = at;
         (self, right)
     }
 
-    /// Writes one more; what there is no room for is dropped.
+    /// Writes one more result; drops it if the room is full.
     fn push(&mut self, result: R) {
         if self.count < self.room {
-            // SAFETY: within the room, which is this one's alone.
+            // SAFETY: the index is within the room, which this value alone writes to.
             unsafe { self.start.add(self.count).write(result) };
             self.count += 1;
         }
     }
 
-    /// Both, if this has filled its room, which the next one's follows.
+    /// Merges with the room that follows, if this one is full.
     fn and(mut self, next: Self) -> Self {
-        // An iterator may have fewer items than it says; what it has after a gap is dropped.
+        // An iterator may yield fewer items than it says; results after a gap are dropped.
         if self.count == self.room {
             self.room += next.room;
             self.count += next.keep();
@@ -196,7 +197,7 @@ impl<'r, R> Written<'r, R> {
         self
     }
 
-    /// Leaves the results to the caller, who is told how many there are.
+    /// Releases the results to the caller. Returns how many there are.
     fn keep(self) -> usize {
         let count = self.count;
         forget(self);
@@ -204,10 +205,10 @@ impl<'r, R> Written<'r, R> {
     }
 }
 
-impl<R> Drop for Written<'_, R> {
+impl<R> Drop for ResultSlice<'_, R> {
     fn drop(&mut self) {
         if needs_drop::<R>() {
-            // SAFETY: so many were written, one after another, and nobody else knows of them.
+            // SAFETY: the first `count` results are initialised, and this value owns them.
             unsafe { NonNull::slice_from_raw_parts(self.start, self.count).drop_in_place() };
         }
     }

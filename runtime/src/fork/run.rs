@@ -1,117 +1,119 @@
-//! From a thread outside into the runtime, and back with a result.
+//! Calls from a thread outside into the runtime, and back with a result.
 
 use super::Fork;
-use crate::platform::Platform;
-use crate::scheduler::Runtime;
+use crate::scheduler::{Runtime, RuntimeState};
 use crate::sync::{Backoff, UnsafeCell};
 use crate::task::{Handle, JoinError};
 use core::ptr::NonNull;
 use core::task::Waker;
 
-/// What the thread has and wants: it lies in the frame of the one who waits.
-struct Errand<B, R> {
+/// A function and its result, in the frame of the waiting thread.
+struct Call<B, R> {
     body: UnsafeCell<Option<B>>,
     result: UnsafeCell<Option<R>>,
 }
 
-impl<R, B: FnOnce(Fork<'_>) -> R> Errand<B, R> {
+impl<R, B: FnOnce(Fork<'_>) -> R> Call<B, R> {
     /// # Safety
     ///
-    /// `errand` is one of this type, and nobody else looks at it.
-    unsafe fn run(errand: NonNull<()>, cx: Fork<'_>) {
-        // SAFETY: by the caller's promise.
+    /// `call` has this type, and no other thread accesses it.
+    unsafe fn run(call: NonNull<()>, cx: Fork<'_>) {
+        // SAFETY: by this function's contract no other thread accesses the fields.
         unsafe {
-            let errand = errand.cast::<Self>().as_ref();
-            let body = errand.body.with_mut(|body| (*body).take());
+            let call = call.cast::<Self>().as_ref();
+            let body = call.body.with_mut(|body| (*body).take());
             let result = body.map(|body| body(cx));
-            errand.result.with_mut(|place| *place = result);
+            call.result.with_mut(|place| *place = result);
         }
     }
 }
 
-/// An errand, as the task knows it.
-struct Errands {
+/// A call without its types, as the task carries it.
+struct ErasedCall {
     address: NonNull<()>,
     run: unsafe fn(NonNull<()>, Fork<'_>),
 }
 
-// SAFETY: made in `run` only, where body and result may go to another thread, and the one outside waits meanwhile.
-unsafe impl Send for Errands {}
+// SAFETY: made in `Runtime::run` only, which requires that body and result are `Send`, and which
+// waits meanwhile.
+unsafe impl Send for ErasedCall {}
 
 impl Runtime {
-    /// Runs a function as a task, and waits for it. It may use what the caller has borrowed, and divide its work by
-    /// [`Fork::join`], which has an example.
+    /// Runs a function as a task, and waits for it. The function may borrow from the caller, and
+    /// may divide its work by [`Fork::join`], which has an example.
     ///
     /// # Errors
     ///
-    /// [`JoinError::Panicked`] if the function panics. [`JoinError::OutOfMemory`], and [`JoinError::WouldBlock`] on a
-    /// worker of the same runtime, which had better call the function itself: then it was dropped and has not run.
+    /// [`JoinError::Panicked`] if the function panics. [`JoinError::OutOfMemory`] if there is no
+    /// memory for the task. [`JoinError::WouldBlock`] on a worker of the same runtime, which should
+    /// call the function itself. In the last two cases the function was dropped and has not run.
     pub fn run<R: Send>(&self, body: impl FnOnce(Fork<'_>) -> R + Send) -> Result<R, JoinError> {
         if !self.may_block() {
             return Err(JoinError::WouldBlock);
         }
-        let errand = Errand { body: UnsafeCell::new(Some(body)), result: UnsafeCell::new(None) };
-        self.wait_for(Errands::of(&errand))?;
-        // SAFETY: the task is over.
-        let result = errand.result.with_mut(|result| unsafe { (*result).take() });
+        let call = Call { body: UnsafeCell::new(Some(body)), result: UnsafeCell::new(None) };
+        self.wait_for(ErasedCall::of(&call))?;
+        // SAFETY: the task is over, so that no other thread accesses the result.
+        let result = call.result.with_mut(|result| unsafe { (*result).take() });
         result.ok_or(JoinError::Abandoned)
     }
 
-    /// Has a task run an errand. When this returns, or unwinds, the task has run or never will.
-    fn wait_for(&self, errand: Errands) -> Result<(), JoinError> {
+    /// Runs a call as a task. When this returns or unwinds, the task has run or never will.
+    fn wait_for(&self, call: ErasedCall) -> Result<(), JoinError> {
         let handle = self.task(()).submit(move |(), cx| {
-            // All of it, not only its fields.
-            let errand = errand;
-            // SAFETY: `run` waits for this task with the errand in its frame.
-            unsafe { (errand.run)(errand.address, cx.fork()) }
+            // Captures the whole call, which is `Send`, and not its fields.
+            let call = call;
+            // SAFETY: `run` waits for this task, with the call in its frame.
+            unsafe { (call.run)(call.address, cx.fork()) }
         });
-        let platform = &*self.shared().platform;
-        let mut sent = Sent { platform, handle, outcome: None };
-        // If that is refused the errand may be under way all the same.
-        _ = platform.block(&mut |waker| sent.is_over(waker));
-        sent.see_to_its_end();
-        match &mut sent.outcome {
+        let shared = &**self.shared();
+        let mut running = RunningCall { shared, handle, outcome: None };
+        // Even if the platform refuses, the task may be running.
+        _ = shared.platform.block(&mut |waker| running.is_over(waker));
+        running.cancel_or_wait();
+        match &mut running.outcome {
             Some(outcome) => core::mem::replace(outcome, Ok(())),
             None => Err(JoinError::WouldBlock),
         }
     }
 }
 
-/// A task that uses a frame, which is left no sooner than the task is done: not even if the platform panics.
-struct Sent<'a> {
-    platform: &'a dyn Platform,
+/// A task that borrows a frame. Dropping this waits for the task, so that the frame outlives it
+/// even if the platform panics.
+struct RunningCall<'a> {
+    shared: &'a RuntimeState,
     handle: Handle<()>,
     outcome: Option<Result<(), JoinError>>,
 }
 
-impl Sent<'_> {
+impl RunningCall<'_> {
     fn is_over(&mut self, waker: &Waker) -> bool {
         self.outcome = self.handle.poll_outcome(waker);
         self.outcome.is_some()
     }
 
-    /// Sees to it that the task does not begin any more; else it comes to its end without us.
-    fn see_to_its_end(&mut self) {
+    /// Cancels the task, or waits for its end if it has begun.
+    fn cancel_or_wait(&mut self) {
         if self.outcome.is_some() || self.handle.cancel() {
             return;
         }
         let mut backoff = Backoff::new();
         while !self.is_over(Waker::noop()) {
-            if !self.platform.interleave(true) {
+            if !self.shared.yield_to_others(true) {
                 backoff.wait();
             }
         }
     }
 }
 
-impl Drop for Sent<'_> {
+impl Drop for RunningCall<'_> {
     fn drop(&mut self) {
-        self.see_to_its_end();
+        self.cancel_or_wait();
     }
 }
 
-impl Errands {
-    fn of<R: Send, B: FnOnce(Fork<'_>) -> R + Send>(errand: &Errand<B, R>) -> Self {
-        Self { address: NonNull::from(errand).cast(), run: Errand::<B, R>::run }
+impl ErasedCall {
+    fn of<R: Send, B: FnOnce(Fork<'_>) -> R + Send>(call: &Call<B, R>) -> Self {
+        Self { address: NonNull::from(call).cast(), run: Call::<B, R>::run }
     }
 }

@@ -1,4 +1,4 @@
-//! Any number of pieces of work, which all end before the scope does.
+//! Scopes: any number of pieces of work that end before the scope does.
 
 use super::job::Half;
 use super::{Fork, Job, Top};
@@ -8,26 +8,28 @@ use alloc::boxed::Box;
 use core::marker::PhantomData;
 use core::mem::MaybeUninit;
 
-/// Where pieces of work are spawned that may use what lives longer; made by [`Fork::scope`].
+/// Spawns pieces of work that may borrow from outside the scope; made by [`Fork::scope`].
 pub struct Scope<'scope, 'env: 'scope> {
-    /// Where the first job of this scope is, and where the next one goes.
+    /// The place of the scope's first job. The next one goes to `top`.
     start: Top,
     top: Top,
-    /// What a piece has panicked with.
+    /// The payload of the first piece that panicked.
     panic: Option<Payload>,
-    /// Invariant, as in [`std::thread::Scope`]: pieces may use what outlives the scope, and nothing that its body owns.
+    /// Invariant, as in [`std::thread::Scope`]: pieces may borrow what outlives the scope, and
+    /// nothing that its body owns.
     lifetimes: PhantomData<(&'scope mut &'scope (), &'env mut &'env ())>,
 }
 
-/// A piece that has no room in a job.
+/// A piece without room in a job.
 type Boxed<'scope> = Box<dyn FnOnce(Fork<'_>) + Send + 'scope>;
 
 impl Fork<'_> {
     /// Calls a function that spawns pieces of work, and waits until all of them are over.
     ///
-    /// A piece runs when the function has returned, the youngest first, unless a worker that has nothing to do takes it
-    /// before, the oldest first. It may use what was borrowed before the scope began, and divide its own work, by a scope
-    /// of its own if it likes. Where more than 2046 pieces wait on a worker, a further one runs at once.
+    /// Pieces run when the function has returned, the youngest first. An idle worker may take one
+    /// before, the oldest first. A piece may borrow what was borrowed before the scope began, and
+    /// may divide its own work, also by a scope. When more than 2046 pieces wait on a worker, a
+    /// further one runs at once.
     ///
     /// ```
     /// let rt = xtasking::Runtime::builder().workers(2).build()?;
@@ -44,8 +46,9 @@ impl Fork<'_> {
     ///
     /// # Panics
     ///
-    /// If the function does, or a piece: when all that was begun is over. Pieces that were not begun when the function
-    /// panicked are dropped; a piece that panics keeps no other from running.
+    /// Panics if the function or a piece does, after all that was begun is over. If the function
+    /// panics, pieces that were not begun are dropped. A panic of a piece does not keep others from
+    /// running.
     pub fn scope<'env, R>(&mut self, body: impl for<'scope> FnOnce(&mut Scope<'scope, 'env>) -> R) -> R {
         let top = self.place();
         let mut scope = Scope { start: top, top, panic: None, lifetimes: PhantomData };
@@ -59,11 +62,12 @@ impl Fork<'_> {
 }
 
 impl Runtime {
-    /// As [`Fork::scope`], from a thread outside: a [`run`](Self::run) with a scope.
+    /// Runs a scope as [`Fork::scope`] does, from a thread outside: a [`run`](Self::run) with a
+    /// scope.
     ///
     /// # Errors
     ///
-    /// As for [`run`](Self::run).
+    /// Fails as [`run`](Self::run) does.
     pub fn scope<'env, R: Send>(
         &self,
         body: impl for<'scope> FnOnce(&mut Scope<'scope, 'env>) -> R + Send,
@@ -82,41 +86,43 @@ impl<'scope> Scope<'scope, '_> {
         }
     }
 
-    /// A point at which the work of the scope's own function can be divided.
+    /// Returns a point at which the work of the scope's own function can be divided.
     pub fn fork(&mut self) -> Fork<'_> {
-        // SAFETY: this is where we are.
+        // SAFETY: `top` is the top of the worker's stack: the scope's pieces are below it.
         unsafe { Fork::at(self.top) }
     }
 
     fn push<B: FnOnce(Fork<'_>) + Send + 'scope>(&mut self, piece: B) {
         debug_assert!(fits(&piece), "a large piece is in a box");
         let at = self.top;
-        // SAFETY: a free place in the stack of this worker, which is not its end; as the piece fits, the frame is not used.
+        // SAFETY: `at` is a free slot in this worker's stack, which is not its end. The piece fits,
+        // so the frame is not used.
         let piece = unsafe { Half::<B, ()>::write(at.slot(), piece, &mut MaybeUninit::uninit()) };
         if at.is_last() {
-            // That slot must not be kept, but others may want what is below it.
-            // SAFETY: the job is ours, and we are there.
-            unsafe { (*at.forks().context()).feed(at) };
-            // SAFETY: as above.
+            // The last slot must stay free, but thieves may want jobs below it.
+            // SAFETY: the job is this worker's own, and `at` is the top of the stack.
+            unsafe { (*at.forks().context()).serve_requests(at) };
+            // SAFETY: the job is this worker's own and has its body; `at` is the top of the stack.
             unsafe { Job::run_body(piece.job(), Some(Fork::at(at))) };
-            // SAFETY: it has run.
-            return self.note(unsafe { Job::take_unit(piece.job()) });
+            // SAFETY: the piece has run, fits in a job and returns nothing.
+            return self.keep_panic(unsafe { Job::take_unit(piece.job()) });
         }
-        // SAFETY: not the last one, so that the next is none behind the end; and that is where we are then.
+        // SAFETY: not the last slot, so the next one is within the stack. With the piece pushed, it
+        // is the top.
         unsafe {
             self.top = at.next();
-            if at.is_unusual() {
-                (*at.forks().context()).feed(self.top);
+            if at.leaves_fast_path() {
+                (*at.forks().context()).serve_requests(self.top);
             }
         }
     }
 
-    /// Takes the youngest piece off the stack. Returns it, and whether it is still to be run.
+    /// Pops the youngest piece. Returns its place, and whether it is still to be run.
     fn pop(&mut self, may_help: bool) -> Option<(Top, bool)> {
         if self.top == self.start {
             return None;
         }
-        // SAFETY: above the start, and so not the lowest slot; the piece stood there.
+        // SAFETY: above `start`, and so not the lowest slot. The piece was in the slot below.
         unsafe {
             self.top = self.top.previous();
             let at = self.top;
@@ -126,8 +132,8 @@ impl<'scope> Scope<'scope, '_> {
         }
     }
 
-    /// Remembers the first panic.
-    fn note(&mut self, result: Result<(), Payload>) {
+    /// Keeps the payload of the first panic.
+    fn keep_panic(&mut self, result: Result<(), Payload>) {
         match result {
             Err(payload) if self.panic.is_none() => self.panic = Some(payload),
             Err(payload) => discard(payload),
@@ -135,26 +141,26 @@ impl<'scope> Scope<'scope, '_> {
         }
     }
 
-    /// Runs what nobody has taken, and waits for the rest.
+    /// Runs the pieces that were not taken, and waits for the others.
     fn finish(&mut self) {
         while let Some((at, is_left)) = self.pop(true) {
-            // SAFETY: the job is ours, with its body or, if it has run, its result.
+            // SAFETY: the job is this worker's, with its body or, if it has run, with its result.
             let result = unsafe {
                 if is_left {
                     Job::run_body(at.slot(), Some(Fork::at(at)));
                 }
                 Job::take_unit(at.slot())
             };
-            self.note(result);
+            self.keep_panic(result);
         }
     }
 }
 
 impl Drop for Scope<'_, '_> {
-    /// There is something to do only while unwinding from the scope's own function.
+    /// Ends the pieces. There are none left unless the scope's own function unwinds.
     fn drop(&mut self) {
         while let Some((at, is_left)) = self.pop(false) {
-            // SAFETY: the job is ours, with its body or, if it has run, its result.
+            // SAFETY: the job is this worker's, with its body or, if it has run, with its result.
             unsafe {
                 if is_left {
                     quietly(|| Job::run_body(at.slot(), None));
@@ -169,7 +175,7 @@ impl Drop for Scope<'_, '_> {
     }
 }
 
-/// Whether a piece has room in a job.
+/// Returns true if a piece has room in a job.
 fn fits<B: FnOnce(Fork<'_>)>(_: &B) -> bool {
     Half::<B, ()>::FITS
 }

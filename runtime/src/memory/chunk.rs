@@ -1,20 +1,21 @@
-//! What pages are cut into: *chunks*, each for blocks of one class, and aligned to their size.
+//! Chunks: what pages are cut into. Each is aligned to its size, and has blocks of one class.
 //!
-//! A chunk's first block is its header. A block finds it by masking its own address. Before each block there may be a
-//! *lead*: bytes that its user has besides, so many for all blocks of a heap.
+//! A chunk's first block is its header, which a block finds by masking its own address. Before each
+//! block there may be a *lead*: additional bytes for the user of the block, the same number in all
+//! of a heap.
 
-use super::magazine::{BATCH, Depot};
+use super::magazine::{Depot, MAX_BATCH};
 use super::pages::Span;
 use alloc::vec::Vec;
 use core::ptr::NonNull;
 
-/// Size and alignment of a chunk.
-pub(crate) const CHUNK: usize = 64 << 10;
+/// Size and alignment of a chunk in bytes.
+pub(crate) const CHUNK_BYTES: usize = 64 << 10;
 
 /// A size of blocks.
 #[derive(Default, Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
-pub enum Class {
+pub enum SizeClass {
     /// 64 bytes.
     #[default]
     B64,
@@ -26,11 +27,11 @@ pub enum Class {
     B512,
 }
 
-impl Class {
+impl SizeClass {
     /// All classes, smallest first.
     pub const ALL: [Self; 4] = [Self::B64, Self::B128, Self::B256, Self::B512];
 
-    /// The smallest class whose blocks hold `bytes` bytes; `None` if there is none.
+    /// Returns the smallest class whose blocks hold `bytes` bytes; `None` if there is none.
     #[inline(always)]
     pub const fn for_size(bytes: usize) -> Option<Self> {
         match bytes {
@@ -42,94 +43,100 @@ impl Class {
         }
     }
 
-    /// Bytes of a block of this class.
+    /// Returns the bytes of a block of this class.
     #[inline(always)]
     pub const fn size(self) -> usize {
         64 << self as usize
     }
 
-    /// Bytes from one block to the next, with a lead of so many bytes before each.
+    /// Returns the bytes from one block to the next, with `lead` bytes before each.
     pub(crate) const fn stride(self, lead: usize) -> usize {
         lead + self.size()
     }
 
-    /// Blocks in a chunk, with a lead of so many bytes before each: all of it but for the first, its header.
+    /// Returns the number of blocks in a chunk, with `lead` bytes before each: all but the first,
+    /// which is the header.
     pub(crate) const fn in_chunk(self, lead: usize) -> usize {
-        CHUNK / self.stride(lead) - 1
+        CHUNK_BYTES / self.stride(lead) - 1
     }
 
-    /// Where the first block of a chunk lies, behind the header and its own lead.
+    /// Returns the offset of the first block of a chunk, behind the header and its own lead.
     pub(crate) const fn first(self, lead: usize) -> usize {
         self.stride(lead) + lead
     }
 
-    /// Blocks in a batch: a page of them, but enough to make the way to the node heap rare.
+    /// Returns the number of blocks in a batch: about a page, but enough to make visits to the node
+    /// heap rare.
     pub(crate) const fn batch(self) -> usize {
         match self {
-            Self::B64 => BATCH,
-            Self::B128 => BATCH / 2,
+            Self::B64 => MAX_BATCH,
+            Self::B128 => MAX_BATCH / 2,
             Self::B256 | Self::B512 => 16,
         }
     }
 }
 
-/// What the first bytes of a chunk say about all of its blocks. Written before any of them is given out, and never
-/// again while somebody has one; so whoever has a block has received the header with it.
+/// The first bytes of a chunk, which describe all of its blocks. Written before any block is handed
+/// out, and never while a block is allocated. So a thread that has received a block has received
+/// the header with it.
 #[derive(Clone, Copy)]
 pub(super) struct ChunkHeader {
     pub node: u16,
-    pub class: Class,
+    pub class: SizeClass,
 }
 
-/// Where the first block of a chunk, behind the header, has room for a number that only the node heap uses.
-const COUNT: usize = 16;
-const _: () = assert!(size_of::<ChunkHeader>() <= COUNT);
+/// The offset of a number in the first block of a chunk, behind the header; only the node heap uses
+/// it.
+const COUNT_OFFSET: usize = 16;
+const _: () = assert!(size_of::<ChunkHeader>() <= COUNT_OFFSET);
 
-/// The chunk that `block` lies in.
+/// Returns the chunk that `block` is in.
 fn chunk_of(block: NonNull<u8>) -> *mut u8 {
-    block.as_ptr().map_addr(|address| address & !(CHUNK - 1))
+    block.as_ptr().map_addr(|address| address & !(CHUNK_BYTES - 1))
 }
 
-/// The header of the chunk that `block` lies in.
+/// Returns the header of the chunk that `block` is in.
 ///
 /// # Safety
 ///
 /// `block` is a block of a node heap.
 pub(super) unsafe fn header_of(block: NonNull<u8>) -> ChunkHeader {
-    // SAFETY: a chunk is aligned to its size and in one mapping with its blocks; its header was written before.
+    // SAFETY: a chunk is aligned to its size, and in one mapping with its blocks. Its header was
+    // written before they were handed out.
     unsafe { chunk_of(block).cast::<ChunkHeader>().read() }
 }
 
-/// The number that stands behind the header of the chunk that `block` lies in.
+/// Returns the number behind the header of the chunk that `block` is in.
 fn count_of(block: NonNull<u8>) -> *mut usize {
-    chunk_of(block).wrapping_add(COUNT).cast()
+    chunk_of(block).wrapping_add(COUNT_OFFSET).cast()
 }
 
-/// Takes those blocks out of a depot whose chunks are there as a whole, and adds these chunks to the unused ones. How
-/// many there were.
+/// Removes from a depot the blocks of chunks that are complete in it, and adds these chunks to
+/// `unused`. Returns their number.
 ///
 /// # Safety
 ///
-/// The depot's blocks are of this class, with leads of so many bytes, and in chunks whose numbers nobody else uses
-/// meanwhile.
+/// The depot's blocks are of this class, with `lead` bytes before each. No other thread uses the
+/// numbers of their chunks meanwhile.
 pub(super) unsafe fn take_whole_chunks(
-    class: Class,
+    class: SizeClass,
     lead: usize,
     depot: &mut Depot,
     unused: &mut Vec<Span>,
 ) -> usize {
     let before = unused.len();
-    // SAFETY: by the caller's promise; the number is in the chunk's first block, which is no depot's.
+    // SAFETY: by the contract; the number is in the chunk's first block, which is never in a depot.
     unsafe {
         depot.blocks().for_each(|block| *count_of(block) = 0);
         depot.blocks().for_each(|block| *count_of(block) += 1);
     }
     depot.retain(|block| {
-        // SAFETY: as above.
+        // SAFETY: by the contract; the number is in the chunk's first block, which is never in a
+        // depot.
         let stays = unsafe { *count_of(block) } != class.in_chunk(lead);
-        // Each chunk once: with its first block.
-        if !stays && block.addr().get() % CHUNK == class.first(lead) {
-            // SAFETY: a chunk begins so far before its first block.
+        // Adds each chunk once: with its first block.
+        if !stays && block.addr().get() % CHUNK_BYTES == class.first(lead) {
+            // SAFETY: a chunk begins that far before its first block.
             unused.push(Span::new(unsafe { block.byte_sub(class.first(lead)) }, 1));
         }
         stays

@@ -1,85 +1,126 @@
-//! When can nothing reach a retired object any more?
+//! Epochs: when a retired object cannot be reached any more.
 //!
-//! Every task belongs to the epoch in which its operation began; follow-ups inherit it. An object that was retired
-//! in epoch `r` (after it had been unlinked) can only be reached by tasks of epochs up to `r`, so it is freed when all
-//! these epochs are *settled*: nobody can begin in them any more, and all their tasks have run, waiting ones included.
+//! Every task belongs to the epoch in which its operation began; follow-ups inherit it. An object
+//! is unlinked, then retired in the global epoch `r` of that moment. Only tasks of epochs up to `r`
+//! can reach it. It is freed when all these epochs are *settled*.
 //!
-//! - Each worker *announces* the epoch in which its operations begin, between tasks. The global epoch moves from `g` to
-//!   `g + 1` only when every worker that is awake has announced `g`; so once it is `e + 2`, nobody begins in `e`.
-//!   A sleeping worker is [`OFFLINE`] and holds nothing up.
-//! - Each worker counts, per epoch, the tasks it started and the tasks it finished: counters that it alone writes. An
-//!   epoch is empty when both sums agree, all finishes having been read before all starts: the starts read later can
-//!   only be more, so equality means that at the moment between no task was left; and only a task of that epoch could
-//!   start another one.
-//! - Threads outside the runtime count in a ledger that they share, and check the global epoch again afterwards.
+//! ```text
+//!  current ──(global epoch +1)──> ending ──(+1)──> ended ──(empty)──> settled
+//!  tasks begin                    workers that     no task begins     all tasks have run:
+//!                                 lag may begin                       objects are freed
+//! ```
 //!
-//! Counters are kept for [`SLOTS`] epochs; an epoch's slot is used again only after it has settled.
+//! 1. Each worker *announces* the epoch in which its operations begin, between tasks. The global
+//!    epoch advances from `g` to `g + 1` only when every awake worker has announced `g`. A sleeping
+//!    worker has announced [`OFFLINE`] and holds nothing up.
+//! 2. Each worker counts, for each epoch, the tasks that it started and finished, in counters that
+//!    only it writes.
+//! 3. An epoch is *empty* when both sums over all workers agree, all finishes having been read
+//!    before all starts. Starts that are read later can only be more. So equality means that no
+//!    task was left at the moment between; and only a task of that epoch could start another one in
+//!    it.
+//! 4. An epoch is settled, in order, when the global epoch is two further and it is empty.
+//! 5. Threads outside the runtime count in a shared ledger, and check the global epoch again
+//!    afterwards.
+//!
+//! Why the global epoch must be *two* further, and not one:
+//!
+//! ```text
+//! reader: has announced 5; starts a task in 5, which finds the object
+//! writer: unlinks the object in 5; the global epoch becomes 6
+//! writer: does not see the start yet, finds 5 empty, frees the object
+//! reader: the task uses the object                     -> use after free
+//! ```
+//!
+//! The global epoch becomes 7 only after the reader has announced 6. That store publishes its
+//! starts of 5.
+//!
+//! Why finishes are read first:
+//!
+//! ```text
+//! writer: reads the starts of epoch 5: 1 (task A)
+//! A:      starts a follow-up B in 5, and finishes
+//! writer: reads the finishes of epoch 5: 1             -> equal, and B is left
+//! ```
+//!
+//! Why an announcement reads the global epoch again:
+//!
+//! ```text
+//! sleeper: wakes, reads global epoch 5
+//! others:  advance to 7, settle 5
+//! sleeper: announces 5, and begins a task in a settled epoch
+//! ```
+//!
+//! Counters are kept for [`EPOCH_SLOTS`] epochs; the slot of an epoch is reused only after it has
+//! settled. Models: `model/epoch.rs`.
 
 use crate::sync::{Acquire, AtomicU64, Padded, Relaxed, Release, SeqCst, fence};
 
-/// How many epochs can be unsettled at a time.
-const SLOTS: usize = 8;
-/// In an epoch that is so much older than the global one nobody begins any more.
-const BEGUN_NO_MORE: u64 = 2;
-/// Announced by a worker that sleeps.
+/// The largest number of unsettled epochs.
+const EPOCH_SLOTS: usize = 8;
+/// No task begins in an epoch that is this much older than the global one.
+const EPOCHS_UNTIL_ENDED: u64 = 2;
+/// The announcement of a sleeping worker.
 pub(crate) const OFFLINE: u64 = u64::MAX;
 
-/// The slot of an epoch.
+/// Returns the slot of an epoch.
 pub(crate) const fn slot(epoch: u64) -> u8 {
-    (epoch % SLOTS as u64) as u8
+    (epoch % EPOCH_SLOTS as u64) as u8
 }
 
-/// Tasks started and finished, by slot. Only its owner writes it (or everybody, by atomic additions).
+/// Tasks started and finished, by slot. Only its owner writes it; the external ledger is written by
+/// all outside threads, with atomic additions.
 #[derive(Default)]
 pub(crate) struct Ledger {
-    started: [AtomicU64; SLOTS],
-    finished: [AtomicU64; SLOTS],
+    started: [AtomicU64; EPOCH_SLOTS],
+    finished: [AtomicU64; EPOCH_SLOTS],
     announced: AtomicU64,
 }
 
 impl Ledger {
-    /// The owner starts a task.
+    /// Counts a task that the owner starts.
     #[inline(always)]
     pub fn start(&self, slot: u8) {
-        let counter = &self.started[usize::from(slot) % SLOTS];
-        // Published by the Release of the `finish` of whichever task does this, or by the announcement that ends the
-        // epoch for its worker.
+        let counter = &self.started[usize::from(slot) % EPOCH_SLOTS];
+        // Relaxed: published by the Release of the `finish` of the task that does this, or by the
+        // announcement that ends the epoch for this worker.
         counter.store(counter.load(Relaxed) + 1, Relaxed);
     }
 
-    /// The owner has finished a task.
+    /// Counts a task that the owner has finished.
     #[inline(always)]
     pub fn finish(&self, slot: u8) {
-        let counter = &self.finished[usize::from(slot) % SLOTS];
-        // Release pairs with the Acquire of `is_empty`: who counts this finish sees the starts before it, and all that
-        // the task did to objects.
+        let counter = &self.finished[usize::from(slot) % EPOCH_SLOTS];
+        // Release pairs with the Acquire of `is_empty`: a thread that counts this finish sees the
+        // starts before it, and everything that the task did to objects.
         counter.store(counter.load(Relaxed) + 1, Release);
     }
 
-    /// Tasks of that slot that the owner has finished, as it knows itself.
+    /// Returns the tasks of a slot that the owner has finished, for the owner itself.
     pub fn finished_in(&self, slot: u8) -> u64 {
-        self.finished[usize::from(slot) % SLOTS].load(Relaxed)
+        self.finished[usize::from(slot) % EPOCH_SLOTS].load(Relaxed)
     }
 
-    /// All tasks started so far.
+    /// Returns the number of all tasks started so far.
     pub fn started(&self) -> u64 {
         self.started.iter().map(|counter| counter.load(SeqCst)).sum()
     }
 
-    /// All tasks finished so far.
+    /// Returns the number of all tasks finished so far.
     pub fn finished(&self) -> u64 {
         // Acquire pairs with the Release of `finish`.
         self.finished.iter().map(|counter| counter.load(Acquire)).sum()
     }
 }
 
-/// The global epoch and what follows from it.
+/// The global epoch, and which epochs are settled.
 pub(crate) struct Epochs {
     global: Padded<AtomicU64>,
     /// All epochs up to this one are settled.
     settled: AtomicU64,
     external: Padded<Ledger>,
-    /// Tasks that wait to begin in whatever epoch it will be then: started, and finished when they are counted there.
+    /// Tasks that wait to begin in the epoch of a later moment: counted as begun here, and as ended
+    /// when they are counted in their epoch.
     waits_begun: AtomicU64,
     waits_ended: AtomicU64,
 }
@@ -95,7 +136,8 @@ impl Epochs {
         }
     }
 
-    /// Announces the current epoch for a worker, between tasks; `known` is what it announced before.
+    /// Announces the current epoch for a worker, between tasks. `known` is its previous
+    /// announcement.
     #[inline(always)]
     pub fn announce(&self, ledger: &Ledger, known: u64) -> u64 {
         let epoch = self.global.0.load(Relaxed);
@@ -106,10 +148,11 @@ impl Epochs {
     fn announce_new(&self, ledger: &Ledger) -> u64 {
         loop {
             let epoch = self.global.0.load(SeqCst);
-            // SeqCst, with `advance`: either it sees the announcement, or we see what it made of the epoch.
+            // SeqCst, with `advance`: either it sees the announcement, or this thread sees the
+            // epoch that it advanced to.
             ledger.announced.store(epoch, SeqCst);
-            // Pairs with the fence of `retirement`: who unlinks something that we still find afterwards sees this
-            // epoch.
+            // Pairs with the fence of `retirement`: a thread that unlinks an object which this
+            // worker still finds afterwards sees this epoch.
             fence(SeqCst);
             if self.global.0.load(SeqCst) == epoch || planted!("epoch-announced-unchecked") {
                 return epoch;
@@ -117,20 +160,21 @@ impl Epochs {
         }
     }
 
-    /// The worker of this ledger goes to sleep, between tasks.
+    /// Records that this ledger's worker goes to sleep, between tasks.
     pub fn go_offline(&self, ledger: &Ledger) {
         ledger.announced.store(OFFLINE, SeqCst);
     }
 
-    /// Counts a task that a thread outside the runtime starts, and says to which slot it belongs.
+    /// Counts a task that a thread outside the runtime starts. Returns its slot.
     pub fn start_external(&self) -> u8 {
         loop {
             let epoch = self.global.0.load(SeqCst);
             let slot = slot(epoch);
             self.external.0.started[usize::from(slot)].fetch_add(1, SeqCst);
-            // Nobody looks whether an epoch is empty before the global one is two further (SeqCst, with `settle`).
+            // No thread checks whether an epoch is empty before the global one is two further
+            // (SeqCst, with `settle`).
             if self.global.0.load(SeqCst) <= epoch + 1 || planted!("epoch-outsider-unchecked") {
-                // As in `announce_new`.
+                // Pairs with the fence of `retirement`, as in `announce_new`.
                 fence(SeqCst);
                 return slot;
             }
@@ -138,7 +182,7 @@ impl Epochs {
         }
     }
 
-    /// Counts a task that will begin later. Whoever calls this is a task, or keeps the runtime from ending.
+    /// Counts a task that will begin later. The caller is a task, or keeps the runtime from ending.
     pub fn begin_wait(&self) {
         if planted!("drain-forgets-continuations") {
             self.waits_ended.fetch_add(1, SeqCst);
@@ -146,39 +190,41 @@ impl Epochs {
         self.waits_begun.fetch_add(1, SeqCst);
     }
 
-    /// It has begun, and was counted as started in its epoch.
+    /// Ends a wait: the task has begun, and was counted as started in its epoch.
     pub fn end_wait(&self) {
-        // SeqCst pairs with `is_quiescent`: who counts this end sees the start before it.
+        // SeqCst pairs with `is_quiescent`: a thread that counts this end sees the start before it.
         if planted!("drain-forgets-continuations") {
             return;
         }
         self.waits_ended.fetch_add(1, SeqCst);
     }
 
-    /// The epoch for an object that has just been unlinked.
+    /// Returns the epoch in which an object is retired that has just been unlinked.
     pub fn retirement(&self) -> u64 {
-        // Pairs with the fence of `announce_new`: an operation that could still find the object began in an epoch that
-        // is seen here.
+        // Pairs with the fence of `announce_new`: an operation that can still find the object began
+        // in an epoch that is read here, or an earlier one.
         fence(SeqCst);
         self.global.0.load(SeqCst)
     }
 
-    /// All epochs up to this one are settled. What the tasks of these epochs did is seen by the caller.
+    /// Returns the last settled epoch; all before it are settled too. The caller sees what the
+    /// tasks of these epochs did.
     pub fn settled(&self) -> u64 {
         // Acquire pairs with the Release of `settle`.
         self.settled.load(Acquire)
     }
 
-    /// Moves the global epoch on if all workers that are awake have followed, and settles what is empty.
+    /// Advances the global epoch if all awake workers have announced it, and settles epochs that
+    /// are empty.
     pub fn advance<'a>(&'a self, ledgers: impl Iterator<Item = &'a Ledger> + Clone) {
         let epoch = self.global.0.load(SeqCst);
         let followed = ledgers.clone().all(|ledger| {
             let announced = ledger.announced.load(SeqCst);
             announced == OFFLINE || announced == epoch
         });
-        let slot_is_free = (epoch + 1).saturating_sub(SLOTS as u64) <= self.settled();
+        let slot_is_free = (epoch + 1).saturating_sub(EPOCH_SLOTS as u64) <= self.settled();
         if followed && slot_is_free {
-            // Failure means that somebody else moved it: as good.
+            // On failure another thread has advanced it, which is as good.
             let _ = self.global.0.compare_exchange(epoch, epoch + 1, SeqCst, Relaxed);
         }
         self.settle(ledgers);
@@ -187,15 +233,16 @@ impl Epochs {
     fn settle<'a>(&'a self, ledgers: impl Iterator<Item = &'a Ledger> + Clone) {
         let epoch = self.global.0.load(SeqCst);
         let mut next = self.settled() + 1;
-        let begun_no_more = if planted!("epoch-freed-early") { 1 } else { BEGUN_NO_MORE };
-        while next + begun_no_more <= epoch && self.is_empty(next, ledgers.clone()) {
-            // Release pairs with the Acquire of `settled`, handing on what the Acquires of `is_empty` saw.
+        let epochs_until_ended = if planted!("epoch-freed-early") { 1 } else { EPOCHS_UNTIL_ENDED };
+        while next + epochs_until_ended <= epoch && self.is_empty(next, ledgers.clone()) {
+            // Release pairs with the Acquire of `settled`, and passes on what `is_empty` has
+            // acquired.
             self.settled.fetch_max(next, Release);
             next += 1;
         }
     }
 
-    /// Whether no task of an epoch in which nobody begins any more is left.
+    /// Returns true if no task is left of an epoch that has ended.
     fn is_empty<'a>(&'a self, epoch: u64, ledgers: impl Iterator<Item = &'a Ledger> + Clone) -> bool {
         let slot = usize::from(slot(epoch));
         let all = ledgers.chain(core::iter::once(&self.external.0));
@@ -209,8 +256,8 @@ impl Epochs {
         finished == started
     }
 
-    /// Whether no task at all is left, given that none is started from outside any more. (A task of one epoch can start
-    /// one of another: so it is the sums over all epochs that have to agree.)
+    /// Returns true if no task at all is left, provided that none is started from outside any more.
+    /// (A task of one epoch can start one of another, so the sums over all epochs have to agree.)
     pub fn is_quiescent<'a>(&'a self, ledgers: impl Iterator<Item = &'a Ledger> + Clone) -> bool {
         let all = ledgers.chain(core::iter::once(&self.external.0));
         if planted!("starts-counted-before-ends") {
@@ -226,7 +273,7 @@ impl Epochs {
         finished == started + self.waits_begun.load(SeqCst)
     }
 
-    /// Tasks started from outside so far.
+    /// Returns the number of tasks started from outside so far.
     pub fn external_starts(&self) -> u64 {
         self.external.0.started()
     }

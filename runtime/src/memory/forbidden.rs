@@ -1,8 +1,9 @@
-//! Free memory that nobody may touch.
+//! Marks free memory as inaccessible under AddressSanitizer.
 //!
-//! The allocators of this room cut their blocks from large regions. AddressSanitizer watches regions, not blocks: it
-//! would not notice that a task or a node is used after it was freed. So it is told here, block by block, when it
-//! stands in (`--cfg 'sanitizer="address"'`, see `.ci/sanitizers`). Otherwise nothing is done.
+//! The allocators of this room cut blocks from large regions. AddressSanitizer tracks regions, not
+//! blocks, and would not notice a use after free. So each block is reported to it where it is
+//! enabled (`--cfg 'sanitizer="address"'`, see `.ci/sanitizers`). Otherwise these functions do
+//! nothing.
 
 use core::ptr::NonNull;
 
@@ -12,11 +13,11 @@ unsafe extern "C" {
     fn __asan_unpoison_memory_region(start: *const u8, bytes: usize);
 }
 
-/// From now on an access to this memory, which is free, is an error.
+/// Makes any access to this free memory an error.
 #[inline(always)]
 pub(super) fn forbid(start: NonNull<u8>, bytes: usize) {
     #[cfg(sanitizer = "address")]
-    // SAFETY: this marks memory of ours and changes none of it.
+    // SAFETY: this marks memory of the caller's allocator and changes none of it.
     unsafe {
         __asan_poison_memory_region(start.as_ptr(), bytes);
     }
@@ -24,11 +25,11 @@ pub(super) fn forbid(start: NonNull<u8>, bytes: usize) {
     let _ = (start, bytes);
 }
 
-/// From now on this memory may be accessed again.
+/// Makes this memory accessible again.
 #[inline(always)]
 pub(super) fn allow(start: NonNull<u8>, bytes: usize) {
     #[cfg(sanitizer = "address")]
-    // SAFETY: as above.
+    // SAFETY: this marks memory of the caller's allocator and changes none of it.
     unsafe {
         __asan_unpoison_memory_region(start.as_ptr(), bytes);
     }

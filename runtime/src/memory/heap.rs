@@ -1,32 +1,38 @@
-//! The heap of a core: where task descriptors, and what goes with claims, come from and go to, without a lock or an atomic
-//! instruction.
+//! The heap of a core, which allocates task descriptors and the state of claims without a lock or
+//! an atomic instruction.
 //!
-//! For each class a core has a *magazine*, an array of at most two batches of free blocks, whose last block, which is
-//! still in the cache, is used first. An empty magazine gets a batch from the node heap, a full one gives it the batch
-//! that it would use last. So a core that frees what others allocate keeps at most two batches of a class and passes on
-//! the rest, and a core that hovers around a boundary does not move batches to and fro.
+//! For each class it has a *magazine*: an array of at most two batches of free blocks. The last
+//! block, which is still in the cache, is used first. An empty magazine gets a batch from the node
+//! heap; a full one returns the batch that it would use last. So a core that frees what others
+//! allocate keeps at most two batches of a class and passes on the rest. A core that alternates
+//! around a boundary moves no batches back and forth.
+//!
+//! A batch leaves the node heap under its lock, so that two cores never get the same block. Model:
+//! `model/heap.rs`.
 
 use super::forbidden::{allow, forbid};
-use super::magazine::{Inline, Magazine};
-pub use super::node_heap::{Block, Class, Heaps};
+pub use super::heaps::Heaps;
+use super::magazine::{InlineBlocks, Magazine};
+pub use super::node_heap::{Block, SizeClass};
 use alloc::sync::Arc;
 use core::ptr::NonNull;
 
-/// What a core heap had to do with its node, at one moment. What it did alone is not counted: it is the tasks that
-/// were spawned, less these few.
+/// The exchanges of a core heap with its node, at one moment. Allocations without the node are not
+/// counted: they are the tasks spawned, less these few.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CoreStats {
     /// Batches, full or not, taken from the node.
     pub fetched: u64,
-    /// Batches given back to nodes.
+    /// Batches returned to nodes.
     pub returned: u64,
 }
 
 /// The heap of one core.
 pub struct CoreHeap {
     /// The free blocks of each class.
-    loaded: [Magazine<Inline>; 4],
-    /// An empty array for a batch of each class, if there was one already: batches come and go in such.
+    loaded: [Magazine<InlineBlocks>; 4],
+    /// An empty array for a batch of each class, if there was one already: batches are moved in
+    /// these.
     carriers: [Option<Magazine>; 4],
     heaps: Arc<Heaps>,
     node: u16,
@@ -34,17 +40,17 @@ pub struct CoreHeap {
 }
 
 impl CoreHeap {
-    /// An empty heap for a core on `node`, which must be one of `heaps`.
+    /// Creates an empty heap for a core on `node`, which must be one of `heaps`.
     pub fn new(heaps: Arc<Heaps>, node: u16) -> Self {
         assert!(usize::from(node) < heaps.nodes(), "node {node} has no heap");
-        let loaded = Class::ALL.map(|_| Magazine::inline());
+        let loaded = SizeClass::ALL.map(|_| Magazine::inline());
         Self { loaded, carriers: Default::default(), heaps, node, stats: CoreStats::default() }
     }
 
-    /// A block of `class`, the one freed last if there is one; `None` if there is no memory left. Its contents are
-    /// arbitrary.
+    /// Allocates a block of `class`: the one freed last, if there is one. Its contents are
+    /// arbitrary. Returns `None` if there is no memory left.
     #[inline(always)]
-    pub fn alloc(&mut self, class: Class) -> Option<NonNull<Block>> {
+    pub fn alloc(&mut self, class: SizeClass) -> Option<NonNull<Block>> {
         let block = match self.loaded[class as usize].pop() {
             Some(block) => Some(block.cast()),
             None => self.refill(class),
@@ -56,26 +62,26 @@ impl CoreHeap {
     ///
     /// # Safety
     ///
-    /// The block is of this `class`, comes from the same [`Heaps`] (or a core heap above them) with the provenance
-    /// that it had then, was not freed yet, and is no longer used.
+    /// The block is of this `class`, was not freed yet, and is no longer used. It comes from the
+    /// same [`Heaps`], or a core heap above them, with the provenance that it had then.
     #[inline(always)]
-    pub unsafe fn free(&mut self, class: Class, block: NonNull<Block>) {
+    pub unsafe fn free(&mut self, class: SizeClass, block: NonNull<Block>) {
         debug_assert!(
             // SAFETY: the block comes from a node heap.
             unsafe { Heaps::is_of(class, block) },
             "a block is freed in the class that it was allocated in"
         );
         forbid(block.cast(), class.size());
-        // SAFETY: the caller's promise; two batches of any class have room.
+        // SAFETY: this function's contract: the block is free; two batches of any class have room.
         if !unsafe { self.loaded[class as usize].push(block.cast(), 2 * class.batch()) } {
-            // SAFETY: the same promise; the block was not taken.
+            // SAFETY: this function's contract; the block was not taken.
             unsafe { self.overflow(class, block) }
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn refill(&mut self, class: Class) -> Option<NonNull<Block>> {
+    fn refill(&mut self, class: SizeClass) -> Option<NonNull<Block>> {
         let loaded = &mut self.loaded[class as usize];
         let carrier = self.carriers[class as usize].get_or_insert_with(|| Magazine::new(class.batch()));
         if !self.heaps.fetch(self.node, class, carrier) {
@@ -87,34 +93,34 @@ impl CoreHeap {
         loaded.pop().map(NonNull::cast)
     }
 
-    /// Frees a block that found its magazine full.
+    /// Frees a block when its magazine is full.
     ///
     /// # Safety
     ///
     /// As for [`free`](Self::free).
     #[cold]
     #[inline(never)]
-    unsafe fn overflow(&mut self, class: Class, block: NonNull<Block>) {
+    unsafe fn overflow(&mut self, class: SizeClass, block: NonNull<Block>) {
         self.shed(class);
-        // SAFETY: the caller's promise; two batches of any class have room.
+        // SAFETY: this function's contract: the block is free; two batches of any class have room.
         let taken = unsafe { self.loaded[class as usize].push(block.cast(), 2 * class.batch()) };
         debug_assert!(taken, "the magazine is not full any more");
     }
 
-    /// Gives a batch of free blocks, or all if there are fewer, back to their nodes.
-    fn shed(&mut self, class: Class) {
+    /// Returns a batch of free blocks, or all if there are fewer, to their nodes.
+    fn shed(&mut self, class: SizeClass) {
         let carrier = &mut self.carriers[class as usize];
         let mut batch = carrier.take().unwrap_or_else(|| Magazine::new(class.batch()));
         self.loaded[class as usize].shed(&mut batch);
         self.stats.returned += 1;
-        // SAFETY: whatever was freed here is of this class and these heaps.
+        // SAFETY: only blocks of this class and these heaps are freed here.
         *carrier = unsafe { self.heaps.put(class, batch) };
     }
 
-    /// Gives all free blocks back to their nodes: when others may lack them, and in the end.
+    /// Returns all free blocks to their nodes: when memory is short, and at the end.
     #[cold]
     pub fn flush(&mut self) {
-        for class in Class::ALL {
+        for class in SizeClass::ALL {
             while self.loaded[class as usize].len() != 0 {
                 self.shed(class);
             }
@@ -122,21 +128,21 @@ impl CoreHeap {
     }
 
     #[cfg(all(test, not(any(model = "loom", model = "shuttle"))))]
-    /// The heaps below this one.
+    /// Returns the heaps below this one.
     pub fn heaps(&self) -> &Arc<Heaps> {
         &self.heaps
     }
 
     #[cfg(all(test, not(any(model = "loom", model = "shuttle"))))]
-    /// What this heap had to do with its node.
+    /// Returns this heap's exchanges with its node.
     pub fn stats(&self) -> CoreStats {
         self.stats
     }
 
     #[cfg(all(test, not(any(model = "loom", model = "shuttle"))))]
-    /// Free blocks of each class that are here.
+    /// Returns the number of free blocks of each class in this heap.
     pub fn free_blocks(&self) -> [usize; 4] {
-        Class::ALL.map(|class| self.loaded[class as usize].len())
+        SizeClass::ALL.map(|class| self.loaded[class as usize].len())
     }
 }
 
@@ -161,7 +167,7 @@ mod tests {
         Heaps::new(nodes, Arc::new(GlobalPages), None, 0)
     }
 
-    /// Nobody holds a block any more: all that were ever cut are back in their node's heap.
+    /// Asserts that no block is allocated: all that were ever cut are back in their node's heap.
     fn assert_whole(heaps: &Heaps) {
         for node in 0..heaps.nodes() {
             let stats = heaps.node(node as u16).stats();
@@ -169,17 +175,17 @@ mod tests {
         }
     }
 
-    /// A block that may go to another thread.
-    struct Sent(NonNull<Block>, Class);
+    /// A block that may be sent to another thread.
+    struct Sent(NonNull<Block>, SizeClass);
     // SAFETY: a block may be used and freed by any thread.
     unsafe impl Send for Sent {}
 
     #[test]
-    fn last_in_first_out() {
+    fn the_block_freed_last_is_allocated_first() {
         let mut heap = CoreHeap::new(heaps(1), 0);
-        for class in Class::ALL {
+        for class in SizeClass::ALL {
             let (a, b) = (heap.alloc(class).unwrap(), heap.alloc(class).unwrap());
-            // SAFETY: the blocks are ours, and freed once.
+            // SAFETY: the blocks are this test's, and freed once.
             unsafe {
                 heap.free(class, a);
                 heap.free(class, b);
@@ -198,12 +204,12 @@ mod tests {
     fn magazines_move_by_the_batch() {
         let heaps = heaps(1);
         let mut heap = CoreHeap::new(heaps.clone(), 0);
-        let class = Class::B128;
+        let class = SizeClass::B128;
         let batch = class.batch();
         let blocks: Vec<_> = (0..4 * batch).map(|_| heap.alloc(class).unwrap()).collect();
         assert_eq!(heap.stats(), CoreStats { fetched: 4, returned: 0 });
         for (freed, block) in blocks.into_iter().enumerate() {
-            // SAFETY: the block is ours, and freed once.
+            // SAFETY: the block is this test's, and freed once.
             unsafe { heap.free(class, block) };
             assert!(
                 heap.free_blocks()[class as usize] <= 2 * batch
@@ -215,7 +221,7 @@ mod tests {
         let before = heap.stats();
         for span in [1, 2, batch / 2, batch] {
             let blocks: Vec<_> = (0..span).map(|_| heap.alloc(class).unwrap()).collect();
-            // SAFETY: the blocks are ours, and freed once.
+            // SAFETY: the blocks are this test's, and freed once.
             blocks.into_iter().for_each(|block| unsafe { heap.free(class, block) });
         }
         assert_eq!((heap.stats().fetched, heap.stats().returned), (before.fetched, before.returned));
@@ -226,21 +232,21 @@ mod tests {
     #[test]
     fn a_partial_batch_is_used() {
         let heaps = heaps(1);
-        let block = heaps.alloc_one(0, Class::B64).unwrap();
+        let block = heaps.alloc_one(0, SizeClass::B64).unwrap();
         let mut heap = CoreHeap::new(heaps.clone(), 0);
-        let other = heap.alloc(Class::B64).unwrap();
-        assert_eq!(heap.free_blocks()[0], Class::B64.batch() - 2);
-        // SAFETY: the blocks are ours, and freed once, each where the other came from.
+        let other = heap.alloc(SizeClass::B64).unwrap();
+        assert_eq!(heap.free_blocks()[0], SizeClass::B64.batch() - 2);
+        // SAFETY: the blocks are this test's, and freed once, each through the other's origin.
         unsafe {
-            heap.free(Class::B64, block);
-            heaps.free_one(Class::B64, other);
+            heap.free(SizeClass::B64, block);
+            heaps.free_one(SizeClass::B64, other);
         }
         drop(heap);
         assert_whole(&heaps);
     }
 
     #[test]
-    fn one_allocates_another_frees() {
+    fn one_thread_frees_what_another_allocates() {
         let heaps = heaps(2);
         let (sender, receiver) = sync_channel::<Vec<Sent>>(4);
         let producer = {
@@ -248,10 +254,10 @@ mod tests {
             move || {
                 let mut heap = CoreHeap::new(heaps, 0);
                 for round in 0..20_000 / SCALE {
-                    let class = Class::ALL[round % 4];
+                    let class = SizeClass::ALL[round % 4];
                     let blocks = (0..100).map(|index| {
                         let block = heap.alloc(class).unwrap();
-                        // SAFETY: the block is ours, and holds two words.
+                        // SAFETY: the block is this thread's, and holds two words.
                         unsafe { block.cast::<[usize; 2]>().write([round, index]) };
                         Sent(block, class)
                     });
@@ -265,7 +271,7 @@ mod tests {
                 let mut heap = CoreHeap::new(heaps, 1);
                 for (round, blocks) in receiver.into_iter().enumerate() {
                     for (index, Sent(block, class)) in blocks.into_iter().enumerate() {
-                        // SAFETY: the block was sent to us alone; it is freed once.
+                        // SAFETY: the block was sent to this thread alone; it is freed once.
                         unsafe {
                             assert_eq!(block.cast::<[usize; 2]>().read(), [round, index]);
                             heap.free(class, block);
@@ -279,14 +285,15 @@ mod tests {
             scope.spawn(consumer);
         });
         assert_whole(&heaps);
-        // At most 7 sends of 100 blocks are under way, in classes of up to 512 bytes; the rest is held by magazines.
+        // At most 7 sends of 100 blocks are in transit, in classes of up to 512 bytes; magazines
+        // hold the rest.
         let stats = heaps.stats();
         assert!(stats.bytes <= 4 << 20, "{stats:?}");
-        assert_eq!(stats.cut, heaps.node(0).stats().free, "what was freed on node 1 went home to node 0");
+        assert_eq!(stats.cut, heaps.node(0).stats().free, "blocks freed on node 1 return to node 0");
     }
 
     #[test]
-    fn everybody_frees_what_everybody_allocates() {
+    fn each_thread_frees_what_others_allocate() {
         const THREADS: usize = 4;
         let heaps = heaps(2);
         let inboxes: [crate::sync::SpinMutex<Vec<Sent>>; THREADS] = Default::default();
@@ -301,12 +308,13 @@ mod tests {
                         random =
                             random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
                         let bits = (random >> 33) as usize;
-                        let class = Class::ALL[bits % 4];
-                        // One in eight comes and goes without a core heap, as an external thread's would.
+                        let class = SizeClass::ALL[bits % 4];
+                        // One in eight is allocated and freed without a core heap, as by an
+                        // external thread.
                         let external = bits & 0x70 == 0;
                         let block = if external { heaps.alloc_one(node, class) } else { heap.alloc(class) };
                         let block = block.unwrap();
-                        // SAFETY: the block is ours, and that long.
+                        // SAFETY: the block is this thread's, and that long.
                         unsafe { block.cast::<u8>().write_bytes(class as u8 + 1, class.size()) };
                         inboxes[(bits >> 8) % THREADS].lock().push(Sent(block, class));
                         let got = if round % 16 == 0 {
@@ -315,7 +323,8 @@ mod tests {
                             Vec::new()
                         };
                         for Sent(block, class) in got {
-                            // SAFETY: the block was sent to us alone and is wholly written; it is freed once.
+                            // SAFETY: the block was sent to this thread alone and is wholly
+                            // written; it is freed once.
                             unsafe {
                                 let bytes =
                                     core::slice::from_raw_parts(block.as_ptr().cast::<u8>(), class.size());
@@ -329,7 +338,7 @@ mod tests {
         });
         for inbox in &inboxes {
             for Sent(block, class) in inbox.lock().drain(..) {
-                // SAFETY: nobody else has the block; it is freed once.
+                // SAFETY: no other thread has the block; it is freed once.
                 unsafe { heaps.free_one(class, block) };
             }
         }

@@ -1,16 +1,16 @@
-//! Free blocks that are linked through themselves: cheap where a block is freed and used again by one core, and any
+//! Free blocks linked through themselves: cheap where one core frees and reuses a block, and any
 //! number of them moves by one pointer.
 
 use crate::sync::{AtomicPtr, AtomicUsize, Relaxed};
 use core::cell::Cell;
 use core::ptr::{NonNull, null_mut};
 
-/// Where a free block links to the next in its list.
-const NEXT: usize = 8;
+/// Offset of a free block's link to the next in its list.
+const NEXT_OFFSET: usize = 8;
 /// Bytes at the start of a free block that lists use.
-pub(super) const LINKS: usize = 16;
+pub(super) const LINK_BYTES: usize = 16;
 
-/// The block that follows the free block `block` in its list.
+/// Returns the block after the free block `block` in its list.
 ///
 /// # Safety
 ///
@@ -18,37 +18,39 @@ pub(super) const LINKS: usize = 16;
 #[inline(always)]
 unsafe fn next(block: NonNull<u8>) -> *mut u8 {
     // SAFETY: a block is aligned and has at least 16 bytes; being in a list, its link is written.
-    unsafe { block.byte_add(NEXT).cast().read() }
+    unsafe { block.byte_add(NEXT_OFFSET).cast().read() }
 }
 
-/// Sets the block that follows the free block `block` in its list.
+/// Sets the block after the free block `block` in its list.
 ///
 /// # Safety
 ///
-/// `block` is free, at least 16 bytes long, aligned to a word, and the caller's alone.
+/// `block` is free, at least 16 bytes long and aligned to a word, and only the caller uses it.
 #[inline(always)]
 unsafe fn set_next(block: NonNull<u8>, next: *mut u8) {
-    // SAFETY: by the caller's promise the link is inside of the block, aligned, and nobody else looks at it.
-    unsafe { block.byte_add(NEXT).cast().write(next) }
+    // SAFETY: by the contract the link is inside the block and aligned, and no other thread reads
+    // it.
+    unsafe { block.byte_add(NEXT_OFFSET).cast().write(next) }
 }
 
-/// Free blocks, linked through themselves, that are the holder's alone.
+/// Free blocks, linked through themselves, that only the holder uses.
 pub(crate) struct List {
     head: *mut u8,
     len: usize,
 }
 
-// SAFETY: the list owns its blocks, and memory does not care which thread uses it.
+// SAFETY: the list owns its blocks, and memory may be used by any thread.
 unsafe impl Send for List {}
 
 impl List {
     pub const EMPTY: Self = Self { head: null_mut(), len: 0 };
 
-    /// The list of `len` blocks that starts at `head`.
+    /// Makes a list of the `len` blocks from `head` on.
     ///
     /// # Safety
     ///
-    /// There are exactly that many, linked to each other, the last to null; they are free and become the list's.
+    /// There are exactly that many, linked to each other, the last to null. They are free, and the
+    /// list takes them over.
     pub const unsafe fn from_raw(head: *mut u8, len: usize) -> Self {
         Self { head, len }
     }
@@ -63,7 +65,7 @@ impl List {
 
     pub fn pop(&mut self) -> Option<NonNull<u8>> {
         let head = NonNull::new(self.head)?;
-        // SAFETY: the block is in this list, which is ours.
+        // SAFETY: the block is in this list, which owns it.
         self.head = unsafe { next(head) };
         self.len -= 1;
         Some(head)
@@ -73,19 +75,19 @@ impl List {
     ///
     /// # Safety
     ///
-    /// `block` is free, fit for a link, and becomes the list's.
+    /// `block` is free and fit for a link; the list takes it over.
     pub unsafe fn push(&mut self, block: NonNull<u8>) {
-        // SAFETY: the caller's promise.
+        // SAFETY: this function's contract.
         unsafe { set_next(block, self.head) };
         self.head = block.as_ptr();
         self.len += 1;
     }
 }
 
-/// Free blocks of one size which no shard has: a stack of full batches, and some loose ones.
+/// Free blocks of one size that no shard has: a stack of full batches, and some loose blocks.
 ///
-/// Batches are stacked through the first word of each batch's first block. Every operation is O(1) but for
-/// [`put`](Self::put) of less than a batch.
+/// Batches are stacked through the first word of each batch's first block. Every operation is O(1),
+/// except [`put`](Self::put) of less than a batch.
 pub(crate) struct ListDepot {
     top: *mut u8,
     batches: usize,
@@ -93,19 +95,20 @@ pub(crate) struct ListDepot {
     batch: usize,
 }
 
-// SAFETY: the depot owns its blocks, and memory does not care which thread uses it.
+// SAFETY: the depot owns its blocks, and memory may be used by any thread.
 unsafe impl Send for ListDepot {}
 
 impl ListDepot {
-    /// An empty depot for batches of `batch` blocks, each at least 16 bytes long.
+    /// Creates an empty depot for batches of `batch` blocks, each at least 16 bytes long.
     pub const fn new(batch: usize) -> Self {
         Self { top: null_mut(), batches: 0, loose: List::EMPTY, batch }
     }
 
-    /// A batch, or fewer blocks than that if there is none; `None` if there are no blocks at all.
+    /// Takes a batch, or fewer blocks if there is none. Returns `None` if there are no blocks at
+    /// all.
     pub fn take(&mut self) -> Option<List> {
         if let Some(top) = NonNull::new(self.top) {
-            // SAFETY: the block is the first of a batch in the stack, which is ours, and has this link.
+            // SAFETY: the block is the first of a batch in this stack, and has this link.
             self.top = unsafe { top.cast().read() };
             self.batches -= 1;
             // SAFETY: only full batches are stacked.
@@ -121,7 +124,7 @@ impl ListDepot {
     /// They are of this depot's size.
     pub unsafe fn put(&mut self, mut list: List) {
         if let Some(head) = NonNull::new(list.head).filter(|_| list.len == self.batch) {
-            // SAFETY: the block is free, ours as its list is, and long enough for this link.
+            // SAFETY: the block is free, owned with its list, and long enough for this link.
             unsafe { head.cast().write(self.top) };
             self.top = head.as_ptr();
             self.batches += 1;
@@ -146,9 +149,9 @@ impl ListDepot {
     ///
     /// # Safety
     ///
-    /// `block` is free, of this depot's size, and becomes the depot's.
+    /// `block` is free and of this depot's size; the depot takes it over.
     pub unsafe fn put_one(&mut self, block: NonNull<u8>) {
-        // SAFETY: the caller's promise.
+        // SAFETY: this function's contract.
         unsafe { self.loose.push(block) };
         if self.loose.len == self.batch {
             let full = core::mem::replace(&mut self.loose, List::EMPTY);
@@ -157,62 +160,64 @@ impl ListDepot {
         }
     }
 
-    /// How many blocks are here.
+    /// Returns the number of blocks.
     pub const fn len(&self) -> usize {
         self.batches * self.batch + self.loose.len
     }
 }
 
-/// Free blocks of one size at one shard: the list in use and perhaps a spare batch.
+/// Free blocks of one size at one shard: the current list and possibly a spare batch.
 ///
-/// One thread at a time uses it, which the absence of `Sync` sees to. Others may look at its length, for which the
-/// two fields that it follows from are atomic; nothing is ordered by them, and they cost what plain fields cost.
+/// One thread at a time uses it, which the lack of `Sync` ensures. Other threads may read its
+/// length, so the two fields that it follows from are atomic. They order nothing, and cost what
+/// plain fields cost.
 pub(crate) struct ListMagazine {
     head: Cell<*mut u8>,
-    /// How many blocks the list lacks to a batch: counting down to zero saves comparing to the batch's size.
+    /// How many blocks the list lacks to a batch: comparing with zero is cheaper than with the size
+    /// of a batch.
     room: AtomicUsize,
-    /// First block of a full batch, or null.
+    /// The first block of a full batch, or null.
     spare: AtomicPtr<u8>,
 }
 
-// SAFETY: the magazine owns its blocks, and memory does not care which thread uses it.
+// SAFETY: the magazine owns its blocks, and memory may be used by any thread.
 unsafe impl Send for ListMagazine {}
 
 impl ListMagazine {
-    /// An empty magazine for batches of `batch` blocks.
+    /// Creates an empty magazine for batches of `batch` blocks.
     pub fn new(batch: usize) -> Self {
         Self { head: Cell::new(null_mut()), room: AtomicUsize::new(batch), spare: AtomicPtr::new(null_mut()) }
     }
 
-    /// The block freed last, if the list has any.
+    /// Takes the block freed last, if the list has any.
     #[inline(always)]
     pub fn pop(&self) -> Option<NonNull<u8>> {
         let head = NonNull::new(self.head.get())?;
-        // SAFETY: the block is in this list, which is ours.
+        // SAFETY: the block is in this list, which owns it.
         self.head.set(unsafe { next(head) });
         self.room.store(self.room.load(Relaxed) + 1, Relaxed);
         Some(head)
     }
 
-    /// Takes a block back; `false` if the list is full and did not.
+    /// Takes a block back. Returns false, without taking it, if the list is full.
     ///
     /// # Safety
     ///
-    /// `block` is free, of this magazine's size, and becomes the magazine's.
+    /// `block` is free and of this magazine's size; the magazine takes it over.
     #[inline(always)]
     pub unsafe fn push(&self, block: NonNull<u8>) -> bool {
         let room = self.room.load(Relaxed);
         if room == 0 {
             return false;
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: this function's contract.
         unsafe { set_next(block, self.head.get()) };
         self.head.set(block.as_ptr());
         self.room.store(room - 1, Relaxed);
         true
     }
 
-    /// Makes the spare batch the list, which is empty. `false` if there is no spare.
+    /// Makes the spare batch the list, which must be empty. Returns false if there is no spare.
     pub fn use_spare(&self) -> bool {
         let spare = self.spare.load(Relaxed);
         if !spare.is_null() {
@@ -223,18 +228,18 @@ impl ListMagazine {
         !spare.is_null()
     }
 
-    /// Makes `list`, of at most `batch` blocks, the list, which is empty.
+    /// Makes `list`, of at most `batch` blocks, the list, which must be empty.
     pub fn load(&self, list: List, batch: usize) {
         self.head.set(list.head());
         self.room.store(batch - list.len(), Relaxed);
     }
 
-    /// Makes the list, which is full, the spare; returns the spare batch that was there before.
+    /// Makes the list, which must be full, the spare. Returns the previous spare batch.
     pub fn store(&self, batch: usize) -> Option<List> {
         let old = self.spare.load(Relaxed);
         self.spare.store(self.head.replace(null_mut()), Relaxed);
         self.room.store(batch, Relaxed);
-        // SAFETY: a spare is a full batch, and no longer ours.
+        // SAFETY: a spare is a full batch, and this magazine has just given it up.
         (!old.is_null()).then(|| unsafe { List::from_raw(old, batch) })
     }
 
@@ -246,12 +251,13 @@ impl ListMagazine {
         self.room.store(batch, Relaxed);
         self.spare.store(null_mut(), Relaxed);
         [(head, len), (spare, batch)].map(|(head, len)| {
-            // SAFETY: the list is as long as `room` says and a spare is a full batch; both are no longer ours.
+            // SAFETY: the list is as long as `room` says, and a spare is a full batch; this
+            // magazine has given both up.
             (!head.is_null()).then(|| unsafe { List::from_raw(head, len) })
         })
     }
 
-    /// How many blocks are here; exact if nobody uses the magazine now.
+    /// Returns the number of blocks; exact if no thread uses the magazine now.
     pub fn len(&self, batch: usize) -> usize {
         let spare = if self.spare.load(Relaxed).is_null() { 0 } else { batch };
         spare + batch - self.room.load(Relaxed)

@@ -1,10 +1,27 @@
-//! Memory: descriptors (core heap → node heap → pages), bulk memory for objects, and reclamation.
+//! Memory: task descriptors (core heap → node heap → pages), bulk memory for objects, and
+//! reclamation.
+//!
+//! | file | what is in it |
+//! |---|---|
+//! | `arena` | slots: bulk memory for objects of one size |
+//! | `chunk` | chunks of pages, and the size classes of their blocks |
+//! | `epoch` | epochs: when a retired object can be freed |
+//! | `forbidden` | free memory as AddressSanitizer sees it |
+//! | `heap` | the heap of a core, without locks or atomics |
+//! | `heaps` | the heaps of all NUMA nodes, with one memory limit |
+//! | `lists` | free blocks linked through themselves |
+//! | `magazine` | arrays of free blocks, and depots of them |
+//! | `node_heap` | the heap of a NUMA node |
+//! | `pages` | sources of memory in bulk, and what is not cut up yet |
+//! | `quota` | the memory limit of all heaps together |
+//! | `retire` | retired objects, and how their owners free them |
 
 mod arena;
 mod chunk;
 mod epoch;
 mod forbidden;
 mod heap;
+mod heaps;
 mod lists;
 mod magazine;
 mod node_heap;
@@ -15,6 +32,7 @@ mod retire;
 pub(crate) use arena::Slots;
 pub(crate) use epoch::{Epochs, Ledger, OFFLINE, slot};
 pub(crate) use heap::CoreHeap;
-pub(crate) use node_heap::{Class as SizeClass, Heaps};
+pub(crate) use heaps::Heaps;
+pub(crate) use node_heap::SizeClass;
 pub use pages::{GlobalPages, PageSource, Pages};
 pub(crate) use retire::{Reclaim, Retired};

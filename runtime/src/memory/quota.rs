@@ -1,8 +1,8 @@
-//! How many bytes of pages all heaps of a runtime may take together.
+//! The limit of the bytes of pages that all heaps of a runtime may take together.
 //!
-//! It is asked only where pages are, which is seldom, so that a limit costs nothing where blocks are allocated. Bytes
-//! are reserved before they are asked for and given back if there are none: heaps that grow at the same time never
-//! take more than the limit between them.
+//! It is checked only where pages are taken, which is rare, so that a limit costs nothing where
+//! blocks are allocated. Bytes are reserved before pages are requested, and returned if there are
+//! none. So heaps that grow concurrently never exceed the limit.
 
 use crate::sync::{AtomicU64, Relaxed};
 
@@ -14,19 +14,20 @@ pub(crate) struct Quota {
 }
 
 impl Quota {
-    /// Nothing is taken yet; without a limit everything may be.
+    /// Creates a quota of which nothing is taken; without a limit it is unbounded.
     pub fn new(limit: Option<u64>) -> Self {
         Self { limit, taken: AtomicU64::new(0), refused: AtomicU64::new(0) }
     }
 
-    /// The limit.
+    /// Returns the limit in bytes.
     pub fn limit(&self) -> Option<u64> {
         self.limit
     }
 
-    /// Takes `wanted` bytes, or what is left in whole `units`; `None` if that is not even one of them.
+    /// Takes `wanted` bytes, or what is left in whole units of `unit` bytes. Returns `None` if less
+    /// than one unit is left.
     pub fn take(&self, wanted: usize, unit: usize) -> Option<usize> {
-        // Relaxed, here and below: nothing but the number itself hangs on it.
+        // Relaxed, here and below: the number orders nothing else.
         let mut taken = self.taken.load(Relaxed);
         loop {
             let left = self.limit.map_or(u64::MAX, |limit| limit.saturating_sub(taken));
@@ -41,17 +42,17 @@ impl Quota {
         }
     }
 
-    /// Gives back bytes that were taken.
+    /// Returns bytes that were taken.
     pub fn put(&self, bytes: usize) {
         self.taken.fetch_sub(bytes as u64, Relaxed);
     }
 
-    /// Counts a request for a block that nothing was left for.
+    /// Counts a request for a block that was refused.
     pub fn refuse(&self) {
         self.refused.fetch_add(1, Relaxed);
     }
 
-    /// Requests that nothing was left for.
+    /// Returns the number of refused requests.
     #[inline]
     pub fn refused(&self) -> u64 {
         self.refused.load(Relaxed)
@@ -65,7 +66,7 @@ mod tests {
     const UNIT: usize = 64 << 10;
 
     #[test]
-    fn what_is_left_is_given_in_whole_units() {
+    fn a_quota_grants_what_is_left_in_whole_units() {
         let quota = Quota::new(Some(5 * UNIT as u64 - 1));
         assert_eq!(quota.take(3 * UNIT, UNIT), Some(3 * UNIT));
         assert_eq!(quota.take(3 * UNIT, UNIT), Some(UNIT));
@@ -83,7 +84,7 @@ mod tests {
 
     #[cfg(feature = "std")]
     #[test]
-    fn those_who_take_at_the_same_time_stay_within_the_limit() {
+    fn concurrent_takers_stay_within_the_limit() {
         const UNITS: usize = if cfg!(miri) { 200 } else { 5_000_000 };
         let quota = Quota::new(Some((UNITS * UNIT) as u64));
         let taken: usize = std::thread::scope(|scope| {
@@ -93,7 +94,7 @@ mod tests {
                     let (mut kept, mut tries) = (0, 0);
                     while let Some(bytes) = quota.take(many * UNIT, UNIT) {
                         tries += 1;
-                        // Now and then there turn out to be no pages.
+                        // In some cases there turn out to be no pages.
                         if tries % 3 == 0 { quota.put(bytes) } else { kept += bytes }
                     }
                     kept

@@ -1,18 +1,19 @@
-//! Second halves of joins beside those who take them: each is run once, sees what was before it, and is seen; who sleeps
-//! until then is woken.
+//! Halves of joins beside thieves: each is run once, sees what was written before it, and its
+//! result is seen. An owner that sleeps until then is woken.
 
 use super::platform::standing;
 use super::{Watched, model};
 use crate::sync::yield_now;
-use crate::{Driver, Fork, Handle};
+use crate::{Fork, Handle, platform::Driver};
 use loom::thread;
 use std::sync::Arc;
 
-/// Has a task run on the first worker beside the second one, which makes so many steps, and returns what it returns.
+/// Runs a task on the first worker, beside a second one that makes `steps` steps. Returns the
+/// task's result.
 fn beside_a_thief<R: Send + 'static>(steps: usize, body: impl FnOnce(Fork<'_>) -> R + Send + 'static) -> R {
     let (runtime, drivers) = standing(2);
     let [mut owner, mut thief]: [Driver; 2] = drivers.try_into().ok().unwrap();
-    // It has asked for work, and so the join looks for somebody who wants its second half.
+    // The thief has sent a steal request, so that the join offers its second half.
     thief.step(8);
     let handle: Handle<R> = runtime.task(()).core(0).submit(move |(), cx| body(cx.fork()));
     let other = thread::spawn(move || {
@@ -21,7 +22,7 @@ fn beside_a_thief<R: Send + 'static>(steps: usize, body: impl FnOnce(Fork<'_>) -
     });
     owner.step(8);
     let mut thief = other.join().unwrap();
-    // The ends of a runtime with both of its workers.
+    // Ends the runtime with both of its workers.
     for _ in 0..4 {
         owner.step(8);
         thief.step(8);
@@ -52,7 +53,7 @@ fn a_half_is_run_once_by_its_owner_or_a_thief() {
 }
 
 #[test]
-fn who_waits_for_a_half_takes_a_part_of_it() {
+fn an_owner_that_waits_for_a_half_takes_a_part_of_it() {
     model(2, || {
         let parts = Arc::new([Watched::new(0), Watched::new(0), Watched::new(0)]);
         let sum = beside_a_thief(2, move |mut cx| {
@@ -69,13 +70,14 @@ fn who_waits_for_a_half_takes_a_part_of_it() {
     });
 }
 
-/// Long enough for who waits meanwhile to ask for a part, and to fall asleep: loom lets it go on where others yield.
+/// Takes long enough for the waiting owner to ask for a part, and to fall asleep: loom lets it go
+/// on where others yield.
 fn take_long() {
     (0..3).for_each(|_| yield_now());
 }
 
 #[test]
-fn who_sleeps_until_a_half_is_over_is_woken() {
+fn an_owner_that_sleeps_until_a_half_is_done_is_woken() {
     model(3, || {
         let result = beside_a_thief(2, |mut cx| {
             let ((), done) = cx.join(
@@ -87,13 +89,13 @@ fn who_sleeps_until_a_half_is_over_is_woken() {
             );
             done.get()
         });
-        // Were the end missed, the owner would sleep for ever, which loom reports.
+        // If the end were missed, the owner would sleep for ever, which loom reports.
         assert_eq!(result, 7);
     });
 }
 
 #[test]
-fn who_sleeps_until_a_half_is_over_is_given_a_part() {
+fn an_owner_that_sleeps_until_a_half_is_done_is_given_a_part() {
     model(2, || {
         let done = Arc::new([Watched::new(0), Watched::new(0)]);
         let sum = beside_a_thief(2, move |mut cx| {

@@ -1,23 +1,23 @@
-//! Tasks with several objects get all of them, alone, in an order that all agree on.
+//! Tasks with several objects get all of them, exclusively, in an order that all agree on.
 
 use super::platform::standing;
 use super::{Watched, model};
 use crate::sync::Relaxed;
 use crate::sync::global::AtomicU64;
-use crate::{Driver, Handle, Object, Plain, Runtime};
+use crate::{Handle, Object, Plain, Runtime, platform::Driver};
 use loom::thread;
 use std::sync::Arc;
 
 type Number = Object<Plain<Watched>>;
 
-/// Objects with a home at each of the first workers.
+/// Makes objects with a home at each of the first two workers.
 fn objects(runtime: &Runtime) -> [Number; 2] {
     let objects = [(); 2].map(|()| runtime.plain(Watched::new(0)).build());
     assert_eq!(objects.each_ref().map(Object::home), [0, 1]);
     objects
 }
 
-/// A task that counts at both objects.
+/// Spawns a task that counts at both objects.
 fn count_at_both(runtime: &Runtime, first: &Number, second: &Number) -> Handle<()> {
     runtime.task((first.write(), second.write())).submit(|(first, second), _cx| {
         first.add(1);
@@ -25,7 +25,7 @@ fn count_at_both(runtime: &Runtime, first: &Number, second: &Number) -> Handle<(
     })
 }
 
-/// Has all drivers do what is there, until all of it is done.
+/// Steps all drivers until all tasks have run.
 fn drive(drivers: &mut [Driver], handles: &[Handle<()>]) {
     for _ in 0..10 {
         drivers.iter_mut().for_each(|driver| _ = driver.step(8));
@@ -33,7 +33,7 @@ fn drive(drivers: &mut [Driver], handles: &[Handle<()>]) {
     assert!(handles.iter().all(Handle::is_finished), "tasks wait for each other");
 }
 
-/// Asserts how often the objects were counted at, when nothing runs.
+/// Asserts how often tasks have counted at the objects, when nothing runs.
 fn assert_counted(runtime: &Runtime, drivers: &mut [Driver], objects: &[Number], counted: u64) {
     for object in objects {
         let read = runtime.task(object.read()).submit(move |number, _cx| assert_eq!(number.get(), counted));
@@ -42,7 +42,7 @@ fn assert_counted(runtime: &Runtime, drivers: &mut [Driver], objects: &[Number],
 }
 
 #[test]
-fn two_threads_that_name_two_objects_crosswise_do_not_block_each_other() {
+fn two_tasks_with_crossed_objects_do_not_deadlock() {
     model(2, || {
         let (runtime, mut drivers) = standing(2);
         let runtime = Arc::new(runtime);
@@ -51,7 +51,7 @@ fn two_threads_that_name_two_objects_crosswise_do_not_block_each_other() {
         let other = thread::spawn(move || count_at_both(&there, &second, &first));
         let handle = count_at_both(&runtime, &objects[0], &objects[1]);
         let handles = [handle, other.join().unwrap()];
-        // What entered the pools in whatever order can be run to its end.
+        // Tasks queued in any order can all run to their end.
         drive(&mut drivers, &handles);
         assert_counted(&runtime, &mut drivers, &objects, 2);
     });

@@ -1,14 +1,15 @@
-//! Members of a group beside each other and beside who waits: the end comes once, after all of them, and sees what they did.
+//! Members of a group beside each other and a waiting thread: the end comes once, after all
+//! members, and sees what they wrote.
 
 use super::platform::standing;
 use super::{Watched, model};
 use crate::sync::Relaxed;
 use crate::sync::global::AtomicU64;
-use crate::{Driver, Group, Runtime};
+use crate::{Group, Runtime, platform::Driver};
 use loom::thread;
 use std::sync::Arc;
 
-/// What members and continuations do, and how often the end came.
+/// What members and continuations write, and how often the end came.
 #[derive(Default)]
 struct Seen {
     parts: [Watched; 3],
@@ -21,7 +22,7 @@ impl Seen {
     }
 }
 
-/// Lets two workers run beside what `close` does with a group that has been filled by `fill`.
+/// Runs two workers beside `close`, which gets a group that was filled by `fill`.
 fn beside_two_workers<R>(
     fill: impl FnOnce(&Runtime, &Group, &Arc<Seen>),
     close: impl FnOnce(&Runtime, Group, &Arc<Seen>) -> R,
@@ -47,7 +48,7 @@ fn beside_two_workers<R>(
     (closed, seen)
 }
 
-/// One member on each worker.
+/// Spawns one member on each worker.
 fn a_member_on_each(runtime: &Runtime, group: &Group, seen: &Arc<Seen>) {
     for core in 0..2 {
         let seen = seen.clone();
@@ -71,12 +72,12 @@ fn a_continuation_comes_once_and_sees_what_members_did() {
 }
 
 #[test]
-fn who_waits_sees_what_members_did() {
+fn a_waiter_sees_what_members_did() {
     model(3, || {
         let (handle, seen) = beside_two_workers(a_member_on_each, |_, group, seen| {
             let handle = group.handle();
             if handle.is_finished() {
-                // Sees the result first, as whoever waits does.
+                // Takes the result first, as every waiter does.
                 handle.join().unwrap();
                 assert_eq!(seen.sum(), 2, "the members are over");
                 return None;

@@ -1,4 +1,4 @@
-//! A result reaches who waits for it, however the two meet.
+//! A result reaches its waiter in every interleaving.
 
 use super::platform::{Bell, running, standing};
 use super::{Watched, model};
@@ -41,7 +41,7 @@ fn a_result_wakes_the_thread_that_joins() {
 }
 
 #[test]
-fn a_result_wakes_whose_waker_came_last() {
+fn a_result_wakes_the_last_waker() {
     with_handle(3, |promise, mut handle| {
         let other = thread::spawn(move || promise.fulfil(Watched::new(7)));
         let result = poll(&mut handle, Waker::noop()).unwrap_or_else(|| handle.join());
@@ -51,7 +51,7 @@ fn a_result_wakes_whose_waker_came_last() {
 }
 
 #[test]
-fn a_waker_that_is_used_again_is_woken() {
+fn a_reused_waker_is_woken() {
     with_handle(3, |promise, mut handle| {
         let other = thread::spawn(move || promise.fulfil(Watched::new(7)));
         let bell = Arc::new(Bell(Notify::new()));
@@ -68,7 +68,7 @@ fn a_waker_that_is_used_again_is_woken() {
 }
 
 #[test]
-fn a_promise_that_is_dropped_wakes_who_waits() {
+fn a_dropped_promise_wakes_its_waiter() {
     with_handle(3, |promise, handle| {
         let other = thread::spawn(move || drop(promise));
         assert!(matches!(handle.join(), Err(JoinError::Abandoned)));
@@ -77,7 +77,7 @@ fn a_promise_that_is_dropped_wakes_who_waits() {
 }
 
 #[test]
-fn a_handle_that_is_dropped_leaves_no_result_behind() {
+fn a_dropped_handle_leaves_no_result_behind() {
     struct Counted(Arc<AtomicU64>);
     impl Drop for Counted {
         fn drop(&mut self) {
@@ -90,7 +90,7 @@ fn a_handle_that_is_dropped_leaves_no_result_behind() {
         let dropped = Arc::new(AtomicU64::new(0));
         let result = Counted(dropped.clone());
         let other = thread::spawn(move || promise.fulfil(result));
-        // Looks once, and loses interest.
+        // Polls once, and is dropped.
         drop(poll(&mut handle, Waker::noop()));
         drop(handle);
         other.join().unwrap();
@@ -104,7 +104,7 @@ fn a_cancellation_that_comes_in_time_is_kept() {
         let other = thread::spawn(move || promise.fulfil(Watched::new(7)));
         let in_time = handle.cancel();
         let cancelled = matches!(handle.join(), Err(JoinError::Cancelled));
-        assert_eq!(in_time, cancelled, "what the cancellation has promised");
+        assert_eq!(in_time, cancelled, "`cancel` says whether it came in time");
         other.join().unwrap();
     });
 }

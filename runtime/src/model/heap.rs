@@ -1,4 +1,4 @@
-//! Blocks that move between two cores by way of their node are nobody else's meanwhile.
+//! Blocks that move between two cores by way of their node are never held twice.
 
 use super::{Watched, model};
 use crate::memory::{CoreHeap, GlobalPages, Heaps, SizeClass};
@@ -11,7 +11,7 @@ use std::sync::Arc;
 const CLASS: SizeClass = SizeClass::B512;
 const BATCH: usize = 16;
 
-/// A block that its holder has put a number into.
+/// A block into which its holder has written a number.
 struct Held(NonNull<Watched>);
 // SAFETY: blocks may be used and freed by any thread.
 unsafe impl Send for Held {}
@@ -19,13 +19,13 @@ unsafe impl Send for Held {}
 impl Held {
     fn new(heap: &mut CoreHeap, number: u64) -> Self {
         let block = heap.alloc(CLASS).expect("memory without a limit").cast::<Watched>();
-        // SAFETY: the block is fresh, large enough, and ours.
+        // SAFETY: the block is fresh, large enough, and this thread's.
         unsafe { block.write(Watched::new(number)) };
         Self(block)
     }
 
     fn free(self, heap: &mut CoreHeap, number: u64) {
-        // SAFETY: the block is ours and was written; it is freed once.
+        // SAFETY: the block is this thread's and was written; it is freed once.
         unsafe {
             assert_eq!(self.0.as_ref().get(), number, "a block was given out twice");
             heap.free(CLASS, self.0.cast());
@@ -42,7 +42,7 @@ fn take_and_free(heaps: &Arc<Heaps>, core: u64) {
     }
 }
 
-/// Nobody holds a block any more: all that were ever cut are in the node's heap.
+/// Asserts that no block is held: all that were ever cut are in the node's heap.
 fn assert_whole(heaps: &Heaps) {
     let stats = heaps.stats();
     assert_eq!(stats.cut, stats.free, "blocks were lost");

@@ -1,11 +1,11 @@
-//! What many push, one takes: nothing is lost, nothing comes twice, and each pusher's order is kept, also where the ring
-//! of two places is full and tasks go by the backlog.
+//! An inbox with many pushers and one taker. Nothing is lost or duplicated, and each pusher's order
+//! is kept. That includes the full ring (of two slots), where tasks go into the backlog.
 
 use super::{Watched, model};
 use crate::Priority;
 use crate::object::Fetch;
 use crate::pool::{Backlog, Inbox};
-use crate::scheduler::Context;
+use crate::scheduler::Worker;
 use crate::sync::{Acquire, AtomicBool, AtomicPtr, Release, yield_now};
 use crate::task::{Meta, Task, VTable, describe_nothing, locate_nothing};
 use core::ptr::{NonNull, null_mut};
@@ -19,7 +19,7 @@ struct Numbered {
     number: Watched,
 }
 
-unsafe fn never(_: NonNull<Task>, _: &mut Context) {
+unsafe fn never(_: NonNull<Task>, _: &mut Worker) {
     unreachable!("models take tasks but do not run them");
 }
 
@@ -32,9 +32,9 @@ pub(super) fn numbered(number: u64) -> NonNull<Task> {
     NonNull::from(Box::leak(node)).cast()
 }
 
-/// The number of a task that was taken; frees it.
+/// Returns the number of a taken task, and frees the task.
 pub(super) fn number(task: NonNull<Task>) -> u64 {
-    // SAFETY: `numbered` made the task, and who has taken it owns it.
+    // SAFETY: `numbered` made the task, and the thread that has taken it owns it.
     let node = unsafe { Box::from_raw(task.cast::<Numbered>().as_ptr()) };
     node.number.get()
 }
@@ -44,7 +44,7 @@ fn push(inbox: &Inbox, number: u64) {
     unsafe { inbox.push(numbered(number)) };
 }
 
-/// Takes tasks until there were `count`; only one thread of a model does.
+/// Takes tasks until there are `count`. Called by one thread of a model only.
 fn take(inbox: &Inbox, count: usize) -> Vec<u64> {
     let mut taken = Vec::new();
     while taken.len() < count {
@@ -57,31 +57,31 @@ fn take(inbox: &Inbox, count: usize) -> Vec<u64> {
     taken
 }
 
-/// Tries that often to take a task, beside the pushers.
+/// Tries `attempts` times to take a task, beside the pushers.
 fn try_to_take(inbox: &Inbox, attempts: usize) -> Vec<u64> {
     // SAFETY: one thread takes.
     (0..attempts).filter_map(|_| unsafe { inbox.take() }.map(number)).collect()
 }
 
 fn is_empty(inbox: &Inbox) -> bool {
-    // SAFETY: one thread takes, and asks.
+    // SAFETY: one thread takes, and checks.
     unsafe { inbox.take().is_none() && !inbox.may_have_tasks() }
 }
 
-/// Asserts that the numbers of each ten come in order.
+/// Asserts that the numbers of each pusher (by tens) come in order.
 fn assert_in_order(taken: &[u64]) {
     for pusher in 0..3 {
         let own: Vec<_> = taken.iter().filter(|number| **number / 10 == pusher).collect();
-        assert!(own.is_sorted(), "what one pusher pushed was taken in another order: {taken:?}");
+        assert!(own.is_sorted(), "the order of one pusher was not kept: {taken:?}");
     }
 }
 
 #[test]
-fn what_one_pushes_is_taken_in_that_order_also_by_way_of_the_backlog() {
+fn one_pushers_tasks_keep_their_order_through_the_backlog() {
     model(3, || {
         let inbox = Arc::new(Inbox::new(None));
         let there = inbox.clone();
-        // Two find a place in the ring; the third does so or not.
+        // Two find a slot in the ring; the third may or may not.
         let pusher = thread::spawn(move || (0..4).for_each(|number| push(&there, number)));
         assert_eq!(take(&inbox, 4), [0, 1, 2, 3]);
         pusher.join().unwrap();
@@ -108,10 +108,11 @@ fn two_pushers_beside_the_taker_lose_nothing_and_keep_their_order() {
 }
 
 #[test]
-fn who_knows_of_a_push_pushes_after_it() {
+fn a_push_comes_after_the_pushes_that_its_pusher_knows_of() {
     model(2, || {
         let inbox = Arc::new(Inbox::new(None));
-        // The ring is full: what comes next goes into the backlog, or into places that are free by then.
+        // The ring is full: the next tasks go into the backlog, or into slots that are free by
+        // then.
         (0..2).for_each(|number| push(&inbox, number));
         let told = Arc::new(AtomicBool::new(false));
         let (there, tell) = (inbox.clone(), told.clone());
@@ -149,7 +150,7 @@ fn an_inbox_that_was_pushed_to_does_not_look_empty() {
         let mut taken = 0;
         while taken < 3 {
             if told.load(Acquire) {
-                // SAFETY: one thread takes, and asks.
+                // SAFETY: one thread takes, and checks.
                 assert!(unsafe { inbox.may_have_tasks() });
             }
             taken += take(&inbox, 1).len();

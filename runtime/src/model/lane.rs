@@ -1,18 +1,19 @@
-//! A lane between two workers: in order, nothing lost, and nobody sleeps while something comes for him.
+//! An SPSC ring between two workers: FIFO, nothing lost, and its target does not sleep while it has
+//! tasks.
 
 use super::inbox::{number, numbered};
 use super::model;
 use super::platform::running_with;
-use crate::pool::{Entry, Exit, Lane};
+use crate::pool::{Entry, Exit, SpscRing};
 use crate::sync::yield_now;
-use crate::{Links, Pool};
+use crate::{QueuePolicy, queues::Topology};
 use loom::thread;
 
-/// Through two places, so that the third task waits for the first to be taken.
+/// The ring has two slots, so that the third task waits for the first to be taken.
 #[test]
-fn what_goes_in_comes_out_in_order() {
+fn a_ring_is_fifo() {
     model(3, || {
-        let lane = Lane::one_of(1);
+        let lane = SpscRing::one_of(1);
         let (mut entry, mut exit) = (Entry::new(lane.clone(), 1), Exit::new(lane));
         let pusher = thread::spawn(move || {
             for count in 1..=3 {
@@ -37,11 +38,12 @@ fn what_goes_in_comes_out_in_order() {
     });
 }
 
-/// The first task of a worker goes to the other one, who falls asleep at that moment or sleeps.
+/// The first task of a worker is dealt to the other one, which is falling asleep at that moment, or
+/// sleeps.
 #[test]
-fn who_falls_asleep_is_woken_for_what_comes_by_a_lane() {
+fn a_worker_that_falls_asleep_is_woken_for_a_task_in_a_ring() {
     model(1, || {
-        let runtime = running_with(2, Pool::XQueue(Links::All));
+        let runtime = running_with(2, QueuePolicy::XQueue(Topology::All));
         let (promise, handle) = runtime.promise();
         runtime.task(()).core(0).spawn(move |(), cx| {
             cx.task(()).spawn(move |(), cx| promise.fulfil(cx.worker()));

@@ -1,4 +1,5 @@
-//! Latches keep their holders apart, hand over what was written under them, and let everybody in in the end.
+//! Latches keep their holders apart, pass on what was written under them, and let every waiter in
+//! at last.
 
 use super::{Watched, model};
 use crate::sync::global::AtomicU64;
@@ -81,7 +82,7 @@ fn a_reader_and_a_writer_take_turns_at_a_reader_writer_latch() {
             before = seen;
         }
         writer.join().unwrap();
-        // The mark of a waiting writer has gone with it, else nobody could read any more.
+        // The writer has cleared WAITING, or no reader could enter any more.
         here.latch.lock_shared(Backoff::wait);
         assert_eq!(here.data.get(), 2);
     });
@@ -130,7 +131,7 @@ fn two_writers_and_a_reader_all_get_into_a_reader_writer_latch() {
         here.latch.unlock_shared();
         writers.into_iter().for_each(|writer| writer.join().unwrap());
         assert_eq!(here.data.get(), 2);
-        // The mark of a waiting writer has gone with the last one, else nobody could read any more.
+        // The last writer has cleared WAITING, or no reader could enter any more.
         here.latch.lock_shared(Backoff::wait);
     });
 }

@@ -1,15 +1,15 @@
-//! A platform whose workers are loom's threads, or stand still until a model drives them.
+//! A platform with loom's threads as workers, or with workers that a model drives step by step.
 
 use crate::memory::{GlobalPages, PageSource};
-use crate::platform::{Platform, Topology, WouldBlock};
-use crate::{Driver, Pool, Runtime};
+use crate::platform::{CpuTopology, Platform, WouldBlock};
+use crate::{QueuePolicy, Runtime, platform::Driver};
 use core::task::Waker;
 use loom::sync::Notify;
 use loom::thread::{self, JoinHandle};
 use std::sync::{Arc, Mutex};
 use std::task::Wake;
 
-/// Where the drivers are. Never locked over a step of loom's, as its threads share one of the system's.
+/// The workers. Never locked over a step of loom, whose threads share one thread of the system.
 #[derive(Default)]
 struct Workers {
     running: Vec<JoinHandle<()>>,
@@ -19,42 +19,42 @@ struct Workers {
 struct Cores {
     run: bool,
     workers: Arc<Mutex<Workers>>,
-    /// What each worker sleeps at. (Not parking: loom loses a wake that comes while a thread yields, and takes one that
-    /// comes while it joins another for that one's end.)
-    beds: Box<[Notify]>,
+    /// What each worker sleeps at. (Not parking: loom loses a wake-up of a thread that yields, and
+    /// mistakes a wake-up of a thread that joins another for the end of that one.)
+    sleepers: Box<[Notify]>,
 }
 
-/// A runtime whose workers are threads of the model, until it is dropped.
+/// Makes a runtime whose workers are threads of the model, until it is dropped.
 pub(super) fn running(workers: usize) -> Runtime {
-    running_with(workers, Pool::Local)
+    running_with(workers, QueuePolicy::Local)
 }
 
-/// The same with pools of that kind.
-pub(super) fn running_with(workers: usize, pool: Pool) -> Runtime {
+/// Makes such a runtime with a policy for unbound tasks.
+pub(super) fn running_with(workers: usize, pool: QueuePolicy) -> Runtime {
     build(workers, true, pool).0
 }
 
-/// A runtime whose workers the model drives itself, by the steps of these drivers.
+/// Makes a runtime whose workers the model drives itself, by the steps of these drivers.
 pub(super) fn standing(workers: usize) -> (Runtime, Vec<Driver>) {
-    let (runtime, places) = build(workers, false, Pool::Local);
+    let (runtime, places) = build(workers, false, QueuePolicy::Local);
     let drivers = core::mem::take(&mut places.lock().unwrap().standing);
     (runtime, drivers)
 }
 
-fn build(workers: usize, run: bool, pool: Pool) -> (Runtime, Arc<Mutex<Workers>>) {
+fn build(workers: usize, run: bool, pool: QueuePolicy) -> (Runtime, Arc<Mutex<Workers>>) {
     let places = Arc::new(Mutex::new(Workers::default()));
-    let beds = (0..workers).map(|_| Notify::new()).collect();
-    let cores = Cores { run, workers: places.clone(), beds };
+    let sleepers = (0..workers).map(|_| Notify::new()).collect();
+    let cores = Cores { run, workers: places.clone(), sleepers };
     let builder = Runtime::builder().platform(cores).workers(workers).pool(pool);
     (builder.prefetch_distance(0).build().unwrap(), places)
 }
 
 impl Platform for Cores {
-    fn topology(&self) -> Topology {
-        Topology::uniform(2, 1)
+    fn topology(&self) -> CpuTopology {
+        CpuTopology::uniform(2, 1)
     }
 
-    fn start(&self, worker: Driver) -> Result<(), &'static str> {
+    fn start(&self, worker: Driver) -> Result<(), crate::platform::PlatformError> {
         if self.run {
             let running = thread::spawn(move || worker.run());
             self.workers.lock().unwrap().running.push(running);
@@ -65,11 +65,11 @@ impl Platform for Cores {
     }
 
     fn park(&self, worker: usize) {
-        self.beds[worker].wait();
+        self.sleepers[worker].wait();
     }
 
     fn wake(&self, worker: usize) {
-        self.beds[worker].notify();
+        self.sleepers[worker].notify();
     }
 
     fn join(&self) {
@@ -79,7 +79,7 @@ impl Platform for Cores {
 
     fn block(&self, ready: &mut dyn FnMut(&Waker) -> bool) -> Result<(), WouldBlock> {
         if std::thread::panicking() {
-            // The runtime is dropped by a model that failed: one panic is enough.
+            // A failed model drops the runtime: one panic is enough.
             return Err(WouldBlock);
         }
         let bell = Arc::new(Bell(Notify::new()));
@@ -97,9 +97,16 @@ impl Platform for Cores {
     fn now(&self) -> u64 {
         0
     }
+
+    fn virtual_time(&self) -> Option<&dyn crate::platform::VirtualTime> {
+        Some(self)
+    }
 }
 
-/// Wakes who waits at it.
+/// The clock stands still, and the checker interleaves the workers.
+impl crate::platform::VirtualTime for Cores {}
+
+/// Wakes the thread that waits at it.
 pub(super) struct Bell(pub(super) Notify);
 
 impl Wake for Bell {

@@ -1,11 +1,12 @@
-//! The queue that all workers share: nothing is lost, the first comes first, and nobody sleeps while there is anything in it.
+//! The shared queue: nothing is lost, the most urgent task comes first, and no worker sleeps while
+//! there are tasks in it.
 
 use super::inbox::{number, numbered};
 use super::model;
 use super::platform::running_with;
 use crate::pool::Ranked;
 use crate::sync::yield_now;
-use crate::{Pool, Ranking};
+use crate::{QueuePolicy, queues::RankOrder};
 use loom::thread;
 use std::sync::Arc;
 
@@ -18,9 +19,9 @@ fn pop(queue: &Ranked, random: &mut u64) -> u64 {
     }
 }
 
-/// Of one heap and of two, beside one who puts tasks into it.
+/// With one heap and with two, beside a thread that pushes.
 #[test]
-fn what_two_take_came_once() {
+fn two_takers_get_each_task_once() {
     for make in [Ranked::exact as fn() -> Ranked, || Ranked::relaxed(1)] {
         model(2, move || {
             let queue = Arc::new(make());
@@ -38,9 +39,9 @@ fn what_two_take_came_once() {
     }
 }
 
-/// Who knows that a task was put into the queue before finds it, and finds the most urgent one.
+/// A thread that knows of a push finds that task, or a more urgent one.
 #[test]
-fn who_knows_of_a_task_finds_it() {
+fn a_thread_that_knows_of_a_task_finds_it() {
     for make in [Ranked::exact as fn() -> Ranked, || Ranked::relaxed(1)] {
         model(2, move || {
             let queue = Arc::new(make());
@@ -59,18 +60,19 @@ fn who_knows_of_a_task_finds_it() {
 #[test]
 fn a_ranked_task_put_beside_a_worker_that_falls_asleep_is_run() {
     model(2, || {
-        let runtime = running_with(1, Pool::Ranked(Ranking::Exact));
-        // Were it not seen, both threads would wait for ever, which loom reports.
+        let runtime = running_with(1, QueuePolicy::Ranked(RankOrder::Exact));
+        // If the push were missed, both threads would wait for ever, which loom reports.
         let handle = runtime.task(()).rank(0).submit(|(), _cx| 7);
         assert_eq!(handle.join().unwrap(), 7);
     });
 }
 
-/// The first of two waits for the second, which came when one worker was seen to look for work and the other one slept.
+/// The first of two tasks waits for the second, which came when one worker was searching and the
+/// other one slept.
 #[test]
-fn who_has_taken_a_task_has_the_next_one_taken() {
+fn a_worker_that_takes_a_task_wakes_another_for_the_next() {
     model(0, || {
-        let runtime = running_with(2, Pool::Ranked(Ranking::Exact));
+        let runtime = running_with(2, QueuePolicy::Ranked(RankOrder::Exact));
         let (promise, handle) = runtime.promise();
         let first = runtime.task(()).rank(0).submit(|(), _cx| handle.join().unwrap());
         runtime.task(()).rank(1).spawn(|(), _cx| promise.fulfil(7));

@@ -1,8 +1,9 @@
-//! A set of functions beside who waits for it: each is run once, and whoever ends it wakes the other.
+//! A set of functions beside a waiting thread: each is run once, and the worker that runs the last
+//! wakes the waiter.
 
 use super::platform::{running, standing};
 use super::{Watched, model};
-use crate::Managed;
+use crate::managed::Managed;
 use loom::thread;
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ fn watched<const N: usize>() -> Arc<[Watched; N]> {
     Arc::new([(); N].map(|()| Watched::default()))
 }
 
-/// Functions that count, each at a place of its own.
+/// Functions that count, each in a number of its own.
 fn counting<const N: usize>(
     places: &Arc<[Watched; N]>,
 ) -> impl Iterator<Item = impl FnOnce() + Send + 'static> {
@@ -22,7 +23,7 @@ fn counting<const N: usize>(
 }
 
 #[test]
-fn a_function_is_run_once_by_a_worker_or_who_waits() {
+fn a_function_is_run_once_by_a_worker_or_the_waiter() {
     model(3, || {
         let (runtime, drivers) = standing(1);
         let pool = Managed::new(&runtime);
@@ -30,7 +31,7 @@ fn a_function_is_run_once_by_a_worker_or_who_waits() {
         let set = pool.enqueue_many(counting(&places));
         let worker = drivers.into_iter().next().map(|mut driver| {
             thread::spawn(move || {
-                // All of it, so that whoever waits does not wait for ever.
+                // Enough steps for all of it, so that the waiter does not wait for ever.
                 (0..4).for_each(|_| _ = driver.step(8));
                 driver
             })
@@ -44,12 +45,12 @@ fn a_function_is_run_once_by_a_worker_or_who_waits() {
 }
 
 #[test]
-fn who_waits_is_woken_by_the_last() {
+fn a_waiter_is_woken_by_the_last_function() {
     model(2, || {
         let runtime = running(1);
         let pool = Managed::new(&runtime);
         let places = watched::<1>();
-        // Were the wake lost, this would wait for ever, which loom reports.
+        // If the wake-up were lost, this would wait for ever, which loom reports.
         pool.enqueue_and_wait(counting(&places)).unwrap();
         assert_eq!(places[0].get(), 1);
     });

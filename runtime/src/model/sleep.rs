@@ -1,4 +1,5 @@
-//! A worker that falls asleep is woken by whatever comes beside that, and the end of a runtime is reached.
+//! A worker that falls asleep is woken by everything that comes at that moment, and the end of a
+//! runtime is reached.
 
 use super::platform::running;
 use super::{Watched, model};
@@ -12,7 +13,7 @@ use std::sync::Arc;
 fn a_task_pushed_beside_a_worker_that_falls_asleep_is_run() {
     model(2, || {
         let runtime = running(1);
-        // Were the push not seen, both threads would wait for ever, which loom reports.
+        // If the push were missed, both threads would wait for ever, which loom reports.
         let handle = runtime.task(()).submit(|(), _cx| Watched::new(7));
         assert_eq!(handle.join().unwrap().get(), 7);
     });
@@ -52,7 +53,7 @@ fn an_object_dropped_beside_workers_that_fall_asleep_is_freed() {
         let runtime = running(1);
         let freed = Arc::new(AtomicU64::new(0));
         drop(runtime.plain(Counted(freed.clone())).build());
-        // Somebody frees it though nobody spawns a task any more; else this would go round for ever.
+        // It is freed though no thread spawns a task any more; otherwise this would loop for ever.
         while freed.load(Relaxed) == 0 {
             yield_now();
         }

@@ -1,12 +1,16 @@
-//! Buckets of granules: whoever is in one is alone there, or shares it with others as inner buckets that were claimed.
+//! Buckets of granules: a thread is alone in a bucket, or shares it as inner buckets that are
+//! claimed one by one.
 
 use super::claim::run;
 use super::platform::standing;
 use super::{Watched, model};
+use crate::claims::{BucketLock, Phase};
 use crate::sync::global::AtomicU64;
 use crate::sync::{Relaxed, yield_now};
-use crate::task::{BucketLock, Phase};
-use crate::{Control, Directory, Granules, Handle, Runtime};
+use crate::{
+    Granules, Handle, Runtime,
+    claims::{Control, Directory},
+};
 use loom::thread;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -37,11 +41,11 @@ fn a_bucket_is_locked_by_one_at_a_time() {
     });
 }
 
-/// A host's inner buckets, with what is in each, and how many of them thieves have claimed.
+/// A host's inner buckets, with their contents, and how many of them thieves have claimed.
 struct Inner<const BUCKETS: usize> {
     phase: Phase,
     buckets: [Watched; BUCKETS],
-    /// Of all executions, not of the model: nothing is ordered by it.
+    /// Counts over all executions, outside the model: it orders nothing.
     stolen: Arc<AtomicU64>,
 }
 
@@ -51,12 +55,12 @@ impl<const BUCKETS: usize> Inner<BUCKETS> {
         Arc::new(Self { phase: Phase::new(BUCKETS), buckets, stolen: stolen.clone() })
     }
 
-    /// What is in a bucket is taken out once, by whoever has claimed it.
+    /// Claims buckets until none is left. The contents of each are taken out once.
     fn claim_all(&self) -> u64 {
         let mut count = 0;
         while let Some(claimed) = self.phase.claim() {
             let bucket = &self.buckets[claimed.bucket];
-            assert_eq!(bucket.get(), 1, "it was claimed twice, or before it was filled");
+            assert_eq!(bucket.get(), 1, "a bucket was claimed twice, or before it was filled");
             bucket.set(0);
             count += 1;
         }
@@ -68,7 +72,7 @@ impl<const BUCKETS: usize> Inner<BUCKETS> {
         self.stolen.fetch_add(count, Relaxed);
     }
 
-    /// As often as that the buckets are filled, and everything is claimed, by its host or others.
+    /// Fills the buckets `phases` times, and each time claims what thieves do not.
     fn host(&self, phases: usize) {
         for _ in 0..phases {
             self.buckets.iter().for_each(|bucket| bucket.add(1));
@@ -82,7 +86,7 @@ impl<const BUCKETS: usize> Inner<BUCKETS> {
     }
 }
 
-/// Whether thieves have ever stolen anything, in a model that shows what they do.
+/// Runs a model, and asserts that thieves have stolen something in at least one execution.
 fn with_thieves(preemptions: usize, run: impl Fn(&Arc<AtomicU64>) + Send + Sync + 'static) {
     let stolen = Arc::new(AtomicU64::new(0));
     let noted = stolen.clone();
@@ -91,7 +95,7 @@ fn with_thieves(preemptions: usize, run: impl Fn(&Arc<AtomicU64>) + Send + Sync 
 }
 
 #[test]
-fn a_thief_beside_two_phases_is_in_none_or_counted() {
+fn a_thief_beside_two_phases_is_in_neither_or_counted() {
     with_thieves(4, |stolen| {
         let inner = Inner::<2>::new(stolen);
         let there = inner.clone();
@@ -131,12 +135,12 @@ fn a_thief_that_unwinds_is_counted() {
     });
 }
 
-/// Four granules in two outer buckets, with data that loom watches.
+/// Makes four granules in two outer buckets, with data that loom watches.
 fn granules(runtime: &Runtime) -> Granules<Watched> {
-    runtime.granules_with(Control::Toggle, Directory::default(), [0; 4].map(Watched::new))
+    runtime.granules_with_control(Control::Toggle, Directory::default(), [0; 4].map(Watched::new))
 }
 
-/// A task that adds one at each of these, on a worker or wherever it has to wait.
+/// Spawns a task that adds one at each granule of a range, bound to a worker if `core` names one.
 fn add(
     runtime: &Runtime,
     core: Option<u16>,
@@ -149,7 +153,7 @@ fn add(
     task.submit_with(move |(), mut held, _cx| range.for_each(|granule| held.get_mut(granule).add(1)))
 }
 
-/// One host runs a task that reaches into the other one's bucket, where that one is in inner mode.
+/// One host runs a task that reaches into the other host's bucket, which is in inner mode.
 #[test]
 fn a_task_that_spans_buckets_keeps_off_their_hosts() {
     model(5, || {
@@ -160,7 +164,8 @@ fn a_task_that_spans_buckets_keeps_off_their_hosts() {
     });
 }
 
-/// A host runs a task of its own bucket while one that is bound to another worker comes for a granule there.
+/// A host runs a task of its own bucket while a task bound to another worker comes for a granule
+/// there.
 #[test]
 fn a_host_keeps_others_off_its_own_bucket() {
     model(5, || {
@@ -171,7 +176,7 @@ fn a_host_keeps_others_off_its_own_bucket() {
     });
 }
 
-/// Two inner buckets with a task each, and a worker that has nothing else to do.
+/// Two inner buckets with a task each, and a worker without other work.
 #[test]
 fn an_idle_worker_is_called_to_help() {
     with_thieves(4, |stolen| {
@@ -191,7 +196,7 @@ fn an_idle_worker_is_called_to_help() {
     });
 }
 
-/// Both span the two buckets.
+/// Both tasks span the two buckets.
 #[test]
 fn tasks_that_meet_in_two_buckets_do_not_block_each_other() {
     model(4, || {
@@ -218,18 +223,18 @@ fn a_task_that_comes_while_a_host_leaves_is_run() {
     });
 }
 
-/// The first granule says which other one a task is to change, and is changed meanwhile: from one in the same inner bucket to
-/// one in the other worker's bucket.
+/// The first granule names another granule that a task is to change. Meanwhile it is changed from
+/// one in the same inner bucket to one in the other worker's bucket.
 #[test]
-fn a_plan_that_wants_something_else_is_put_somewhere_else() {
+fn a_plan_with_a_new_result_is_requeued_elsewhere() {
     model(3, || {
         let (runtime, drivers) = standing(2);
         let granules = granules(&runtime);
         let set = runtime.task(()).core(1).claim(granules.write(0..1));
         let first = set.submit_with(|(), mut held, _cx| held.get_mut(0).set(3));
-        let claim = granules.planned(|sight| {
-            if let Some(next) = sight.see(0, Watched::get) {
-                sight.write(next as u32..next as u32 + 1);
+        let claim = granules.planned(|view| {
+            if let Some(next) = view.peek(0, Watched::get) {
+                view.write(next as u32..next as u32 + 1);
             }
         });
         let second = runtime.task(()).claim(claim).submit_with(|(), mut held, _cx| {

@@ -1,9 +1,12 @@
-//! Optimistic readers accept nothing that does not belong together, whoever writes.
+//! Optimistic readers accept no mix of versions, under every kind of writer.
 
 use super::platform::standing;
 use super::{Watched, model};
 use crate::sync::{AtomicU64, Backoff, LatchWord, Relaxed};
-use crate::{Arena, LinkCell, Version, Word, WriteToken};
+use crate::{
+    Version, Word,
+    arena::{Arena, LinkCell, WriteToken},
+};
 use loom::thread;
 use std::sync::Arc;
 
@@ -18,10 +21,10 @@ impl Pair {
         Arc::new(Self { latch: LatchWord::new(), words: [Word::new(0), Word::new(0)] })
     }
 
-    /// As a task that writes and has been let in: by its latch or by its home.
+    /// Writes as a task that has entered, by its latch or at its home.
     fn write(&self) {
         self.latch.begin_write();
-        // SAFETY: models keep writers apart as objects do, and readers tell by the version.
+        // SAFETY: models keep writers apart as objects do, and readers check the version.
         let token = unsafe { WriteToken::assume() };
         let next = self.words[0].get() + 1;
         self.words.iter().for_each(|word| word.set(next, &token));
@@ -33,7 +36,7 @@ impl Pair {
         self.write();
     }
 
-    /// One optimistic attempt.
+    /// Makes one optimistic attempt.
     fn read(&self) -> Option<u64> {
         let stamp = self.latch.begin_read()?;
         let seen = [self.words[0].get(), self.words[1].get()];
@@ -43,7 +46,7 @@ impl Pair {
         })
     }
 
-    /// Reads as one that excludes writers.
+    /// Reads as a reader that excludes writers.
     fn read_latched(&self) -> u64 {
         self.latch.lock(Backoff::wait);
         let seen = [self.words[0].get(), self.words[1].get()];
@@ -63,7 +66,7 @@ fn a_reader_beside_a_sequenced_writer_accepts_no_torn_pair() {
         let second = pair.read();
         assert!(first.is_none() || second.is_none() || first <= second, "a later read saw an older state");
         writer.join().unwrap();
-        assert_eq!(pair.read(), Some(2), "who comes after a write sees it");
+        assert_eq!(pair.read(), Some(2), "a read after a write sees it");
     });
 }
 
@@ -89,7 +92,8 @@ fn a_reader_that_locks_excludes_writers_and_leaves_the_version_alone() {
         writer.join().unwrap();
         let before = pair.latch.begin_read();
         reader.join().unwrap();
-        // The writer was done before: whatever the locking reader did since, the version is the same.
+        // The writer was done before: whatever the locking reader did since, the version is the
+        // same.
         if let Some(before) = before {
             assert!(pair.latch.validate(before));
         }
@@ -108,7 +112,7 @@ fn a_validated_read_sees_all_that_its_writer_did_before() {
             there.write_latched();
         });
         if pair.read() == Some(1) {
-            assert_eq!(told.load(Relaxed), 1, "a version was seen without what came before it");
+            assert_eq!(told.load(Relaxed), 1, "a version was seen without the writes before it");
         }
         writer.join().unwrap();
     });
@@ -128,7 +132,7 @@ fn a_link_is_found_with_its_node() {
         // SAFETY: nodes stay until the arena is disposed of.
         assert!(unsafe { root.get().follow() }.0.get() <= 1);
         writer.join().unwrap();
-        // SAFETY: as above.
+        // SAFETY: nodes stay until the arena is disposed of.
         assert_eq!(unsafe { root.get().follow() }.0.get(), 1);
         // SAFETY: no link is followed any more.
         unsafe { arena.dispose() };

@@ -1,9 +1,10 @@
-//! Counters: each belongs to one worker, which alone writes it, so that counting costs a plain addition.
+//! WorkerCounters. Each belongs to one worker, which alone writes it, so that counting costs a
+//! plain addition.
 
 use crate::memory::Heaps;
 use crate::sync::{AtomicU64, Relaxed};
 
-/// A number that one worker writes and anybody reads.
+/// A number that one worker writes and any thread reads.
 #[derive(Default)]
 pub(crate) struct Counter(AtomicU64);
 
@@ -18,9 +19,10 @@ impl Counter {
     }
 }
 
-/// What one worker counts. Tasks started and finished are in its ledger, blocks in its heap.
+/// The counters of one worker. Its ledger counts tasks started and finished, its heap counts
+/// blocks.
 #[derive(Default)]
-pub(crate) struct Counters {
+pub(crate) struct WorkerCounters {
     pub remote_spawns: Counter,
     pub snapshot_retries: Counter,
     pub versioned_retries: Counter,
@@ -37,10 +39,10 @@ pub(crate) struct Counters {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
-pub struct Snapshot {
-    /// Tasks that have finished (run, cancelled or failed), the runtime's own messages included.
+pub struct Counters {
+    /// Tasks that have finished (run, cancelled or failed), including the runtime's own messages.
     pub tasks: u64,
-    /// Tasks spawned into the spawning worker's own pool.
+    /// Tasks spawned into the spawning worker's own run queue.
     pub local_spawns: u64,
     /// Tasks sent to another worker.
     pub remote_spawns: u64,
@@ -52,9 +54,9 @@ pub struct Snapshot {
     pub versioned_retries: u64,
     /// Times that a task had to wait at a latch.
     pub latch_waits: u64,
-    /// Cache lines fetched ahead.
+    /// Cache lines prefetched.
     pub prefetches: u64,
-    /// Halves of joins that a worker took from another one because it had nothing to do.
+    /// Halves of joins that idle workers took from others.
     pub steals: u64,
     /// Times that a worker went to sleep.
     pub sleeps: u64,
@@ -62,26 +64,27 @@ pub struct Snapshot {
     pub retired: u64,
     /// Retired objects freed.
     pub reclaimed: u64,
-    /// Where descriptors came from.
+    /// Where descriptors were allocated.
     pub allocations: Allocation,
 }
 
-/// Allocations of descriptors by level; what is not counted in one of the lower ones was served by a core's own heap.
+/// Allocations of descriptors by level. Those not counted at a lower level were served by a core's
+/// own heap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Allocation {
-    /// Served by the core's heap.
+    /// Descriptors served by the cores' heaps.
     pub core: u64,
     /// Batches that core heaps fetched from their node.
     pub node_batches: u64,
-    /// Descriptors that the node served singly, to threads outside the runtime.
+    /// Descriptors that the nodes served singly, to threads outside the runtime.
     pub node_single: u64,
     /// Bytes of pages that the nodes took.
     pub page_bytes: u64,
-    /// Bytes of these that lie on huge pages, as far as the platform knows.
+    /// Those of them on huge pages, as far as the platform knows.
     pub huge_page_bytes: u64,
-    /// How many bytes of pages there may be, if there is a limit; see
+    /// The limit in bytes of pages, if there is one; see
     /// [`Builder::memory_limit`](crate::Builder::memory_limit).
     pub page_limit: Option<u64>,
     /// Tasks that were not spawned because there was no memory for them.
@@ -91,7 +94,7 @@ pub struct Allocation {
 impl Allocation {
     pub(crate) fn of(heaps: &Heaps, descriptors: u64) -> Self {
         let stats = heaps.stats();
-        // What is freed singly was given back unused.
+        // Descriptors freed singly were returned unused.
         let single = stats.single_allocs - stats.single_frees;
         Self {
             core: descriptors.saturating_sub(single),

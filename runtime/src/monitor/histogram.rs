@@ -1,7 +1,8 @@
-//! How long things take, by the number of times: buckets that one worker fills and anybody reads.
+//! Histograms of durations: buckets that one worker fills and any thread reads.
 //!
-//! Up to [`FINE`] there is a bucket for each value, and then as many for each doubling: so a bucket is never wider than a
-//! `FINE`-th of what is in it, whatever its size (as in HdrHistogram).
+//! Up to [`BUCKETS_PER_DOUBLING`] there is a bucket for each value, and then that many for each
+//! doubling. So the width of a bucket is at most its greatest value divided by that number,
+//! whatever the value (as in HdrHistogram).
 
 use super::Counter;
 use alloc::boxed::Box;
@@ -10,30 +11,30 @@ use core::fmt;
 use core::time::Duration;
 
 /// Buckets for each doubling.
-const FINE: u64 = 1 << FINE_BITS;
-const FINE_BITS: u32 = 5;
-/// Of all values of 64 bits.
-const BUCKETS: usize = ((64 - FINE_BITS as usize) + 1) * FINE as usize;
+const BUCKETS_PER_DOUBLING: u64 = 1 << DOUBLING_BITS;
+const DOUBLING_BITS: u32 = 5;
+/// Buckets for all values of 64 bits.
+const BUCKET_COUNT: usize = ((64 - DOUBLING_BITS as usize) + 1) * BUCKETS_PER_DOUBLING as usize;
 
-/// The bucket that a value belongs to.
+/// Returns the bucket of a value.
 #[inline]
 fn bucket_of(value: u64) -> usize {
-    // Bits that are too many for the value's bucket to tell.
-    let coarse = (value | (2 * FINE - 1)).ilog2() - FINE_BITS;
-    (u64::from(coarse) * FINE + (value >> coarse)) as usize
+    // The number of low bits that the value's bucket does not distinguish.
+    let coarse = (value | (2 * BUCKETS_PER_DOUBLING - 1)).ilog2() - DOUBLING_BITS;
+    (u64::from(coarse) * BUCKETS_PER_DOUBLING + (value >> coarse)) as usize
 }
 
-/// The greatest value of a bucket.
+/// Returns the greatest value of a bucket.
 fn greatest_of(bucket: usize) -> u64 {
     let bucket = bucket as u64;
-    let coarse = (bucket / FINE).saturating_sub(1);
-    let rest = bucket - coarse * FINE;
-    // Of the last bucket this is 2^64 less 1.
+    let coarse = (bucket / BUCKETS_PER_DOUBLING).saturating_sub(1);
+    let rest = bucket - coarse * BUCKETS_PER_DOUBLING;
+    // For the last bucket this is 2^64 − 1.
     (u128::from(rest + 1) << coarse).wrapping_sub(1) as u64
 }
 
-/// What one worker counts.
-pub(crate) struct Buckets(Box<[Counter; BUCKETS]>);
+/// The buckets of one worker.
+pub(crate) struct Buckets(Box<[Counter; BUCKET_COUNT]>);
 
 impl Default for Buckets {
     fn default() -> Self {
@@ -42,13 +43,14 @@ impl Default for Buckets {
 }
 
 impl Buckets {
-    /// Counts a value. Only the owner does.
+    /// Counts a value. For the owner only.
     #[inline]
     pub fn record(&self, value: u64) {
         self.0[bucket_of(value)].add(1);
     }
 
-    /// All that was counted so far, its values in nanoseconds, of which one here makes `scale`.
+    /// Returns everything counted so far, in nanoseconds. `scale` is the length of a counted unit
+    /// in nanoseconds.
     pub fn read(&self, scale: f64) -> Histogram {
         let counted = self.0.iter().map(Counter::get).enumerate();
         let buckets = counted.filter(|&(_, count)| count != 0).map(|(bucket, count)| Bucket {
@@ -59,50 +61,51 @@ impl Buckets {
     }
 }
 
-/// How often something took how long, with an error of 3% at most.
+/// A histogram of durations, with an error of at most 3%.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Histogram {
-    /// What was counted, the shortest times first; times that did not occur are left out.
+    /// The non-empty buckets, the shortest durations first.
     pub buckets: Vec<Bucket>,
 }
 
-/// Times that are taken for the same.
+/// Durations that are counted as equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Bucket {
-    /// The longest time that belongs here.
+    /// The longest duration of the bucket.
     pub up_to: Duration,
-    /// How often such times occurred.
+    /// The number of durations in the bucket.
     pub count: u64,
 }
 
 impl Histogram {
-    /// How many times were counted.
+    /// Returns the number of durations.
     pub fn count(&self) -> u64 {
         self.buckets.iter().map(|bucket| bucket.count).sum()
     }
 
-    /// The longest time; zero if nothing was counted.
+    /// Returns the longest duration; zero if there are none.
     pub fn max(&self) -> Duration {
         self.buckets.last().map_or(Duration::ZERO, |bucket| bucket.up_to)
     }
 
-    /// The mean; zero if nothing was counted.
+    /// Returns the mean; zero if there are no durations.
     pub fn mean(&self) -> Duration {
         Duration::from_nanos(self.sum().checked_div(u128::from(self.count())).unwrap_or(0) as u64)
     }
 
-    /// All times together, in nanoseconds.
-    pub(super) fn sum(&self) -> u128 {
+    /// Returns the sum of all durations, in nanoseconds.
+    pub(crate) fn sum(&self) -> u128 {
         self.buckets.iter().map(|bucket| bucket.up_to.as_nanos() * u128::from(bucket.count)).sum()
     }
 
-    /// The time that `percent` of all do not exceed: 50 gives the median. Zero if nothing was counted.
+    /// Returns the duration that `percent` of all do not exceed: 50 gives the median. Zero if there
+    /// are none.
     pub fn percentile(&self, percent: f64) -> Duration {
-        // At least one, and never more than there are, whatever the number.
+        // At least one, and never more than there are, whatever the percentage.
         let count = self.count();
         let wanted = count as f64 * percent / 100.0;
         let mut seen = 0;
@@ -115,7 +118,7 @@ impl Histogram {
         Duration::ZERO
     }
 
-    /// Adds what another one has counted.
+    /// Adds the durations of another histogram.
     pub fn merge(&mut self, other: &Self) {
         let mut all = core::mem::take(&mut self.buckets);
         all.extend_from_slice(&other.buckets);
@@ -129,7 +132,7 @@ impl Histogram {
     }
 }
 
-/// Median, 99th percentile and greatest.
+/// Writes median, 99th percentile and maximum.
 impl fmt::Display for Histogram {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [median, most] = [50.0, 99.0].map(|percent| self.percentile(percent));
@@ -137,18 +140,18 @@ impl fmt::Display for Histogram {
     }
 }
 
-/// In nanoseconds, with three significant figures.
+/// Converts to nanoseconds with three significant figures.
 #[cfg(feature = "hdrhistogram")]
 impl From<&Histogram> for hdrhistogram::Histogram<u64> {
     fn from(from: &Histogram) -> Self {
         let mut to = match Self::new(3) {
             Ok(to) => to,
-            Err(error) => unreachable!("three figures are allowed: {error}"),
+            Err(error) => unreachable!("three significant figures are valid: {error}"),
         };
         for bucket in &from.buckets {
             let value = bucket.up_to.as_nanos() as u64;
             if to.record_n(value, bucket.count).is_err() {
-                unreachable!("it grows by itself");
+                unreachable!("an auto-resizing histogram takes every value");
             }
         }
         to
@@ -171,25 +174,25 @@ mod tests {
     }
 
     #[test]
-    fn each_value_has_a_bucket_that_is_not_wide() {
+    fn every_value_has_a_narrow_bucket() {
         let powers = (0..64).flat_map(|bit| [1 << bit, (1 << bit) - 1, (1 << bit) + 1, 3 << bit >> 1]);
         for value in powers.chain(0..5000).chain([u64::MAX]) {
             let bucket = bucket_of(value);
-            assert!(bucket < BUCKETS);
+            assert!(bucket < BUCKET_COUNT);
             let (least, greatest) =
                 (bucket.checked_sub(1).map_or(0, |one| greatest_of(one) + 1), greatest_of(bucket));
             assert!((least..=greatest).contains(&value), "{value} in {least}..={greatest}");
-            assert!(greatest - least <= greatest / FINE, "{least}..={greatest} is wide");
+            assert!(greatest - least <= greatest / BUCKETS_PER_DOUBLING, "{least}..={greatest} is wide");
         }
-        assert_eq!(bucket_of(u64::MAX), BUCKETS - 1);
+        assert_eq!(bucket_of(u64::MAX), BUCKET_COUNT - 1);
     }
 
     #[test]
-    fn percentiles_are_right_but_for_the_width_of_a_bucket() {
+    fn percentiles_are_exact_up_to_the_width_of_a_bucket() {
         let all = times(1..=100_000);
         let near = |told: Duration, exact: u64| {
             let told = told.as_nanos() as u64;
-            assert!((exact..=exact + exact / FINE + 1).contains(&told), "{told} for {exact}");
+            assert!((exact..=exact + exact / BUCKETS_PER_DOUBLING + 1).contains(&told), "{told} for {exact}");
         };
         assert_eq!(all.count(), 100_000);
         near(all.mean(), 50_000);
@@ -203,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_merged_is_as_if_it_had_been_counted_together() {
+    fn a_merged_histogram_equals_one_counted_together() {
         let mut merged = times([1, 5, 5, 1000, 77]);
         merged.merge(&times([5, 2, 1_000_000]));
         assert_eq!(merged, times([1, 5, 5, 1000, 77, 5, 2, 1_000_000]));
@@ -214,7 +217,7 @@ mod tests {
 
     #[cfg(feature = "hdrhistogram")]
     #[test]
-    fn the_crate_of_that_name_takes_it_over() {
+    fn a_histogram_converts_to_the_crate_hdrhistogram() {
         let hdr = hdrhistogram::Histogram::from(&times(1..=10_000));
         assert_eq!(hdr.len(), 10_000);
         assert!((4990..=5200).contains(&hdr.value_at_quantile(0.5)), "{}", hdr.value_at_quantile(0.5));

@@ -1,7 +1,17 @@
-//! What the runtime counts and tells about itself.
+//! What the runtime counts and reports about itself.
+//!
+//! | file | what is in it |
+//! |---|---|
+//! | `advice`, `adviser` | the number of workers that the runtime suggests, and why |
+//! | `counters` | counters of each worker |
+//! | `histogram` | histograms of durations |
+//! | `observation` | what is to be observed, by the builder and the environment |
+//! | `observer` | times of each task and each worker |
+//! | `spans` | spans of the crate `tracing` |
+//! | `statistics` | the numbers that a runtime reports |
+//! | `timeline` | the last events of each worker, for Perfetto |
+//! | `watchdog` | reports of tasks that run too long |
 
-mod advice;
-mod adviser;
 mod counters;
 mod histogram;
 mod observation;
@@ -12,11 +22,8 @@ mod statistics;
 mod timeline;
 mod watchdog;
 
-pub(crate) use advice::Reading;
-pub use advice::{Advice, Reason};
-pub(crate) use adviser::Adviser;
-pub use counters::{Allocation, Snapshot};
-pub(crate) use counters::{Counter, Counters};
+pub use counters::{Allocation, Counters};
+pub(crate) use counters::{Counter, WorkerCounters};
 pub use histogram::{Bucket, Histogram};
 pub(crate) use observation::Observation;
 pub(crate) use observer::{LEAD, Lead, Observer, Record};

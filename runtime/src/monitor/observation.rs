@@ -1,50 +1,50 @@
-//! What of a runtime is to be observed.
+//! What is to be observed of a runtime.
 
-/// What was asked for, by the builder or from outside.
+/// What the builder or the environment requests.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Observation {
-    /// Statistics are kept.
+    /// Whether statistics are kept.
     pub statistics: bool,
-    /// So many events of each worker are kept.
+    /// How many events of each worker are kept.
     pub events: usize,
-    /// Where the timeline goes when the runtime ends.
+    /// The file for the timeline when the runtime ends.
     #[cfg(feature = "std")]
     pub file: Option<std::path::PathBuf>,
-    /// The statistics are told when the runtime ends.
+    /// Whether the statistics are printed when the runtime ends.
     #[cfg(feature = "std")]
     pub tell: bool,
 }
 
 /// Names the file for the timeline of each runtime of this process.
 #[cfg(feature = "std")]
-const FILE: &str = "XTASKING_TIMELINE";
-/// Asks for the statistics of each runtime of this process, unless it is empty or `0`.
+const TIMELINE_VARIABLE: &str = "XTASKING_TIMELINE";
+/// Requests the statistics of each runtime of this process, unless it is empty or `0`.
 #[cfg(feature = "std")]
-const TELL: &str = "XTASKING_STATISTICS";
-/// Events of each worker that are kept if nobody has said how many: some megabytes of a file.
+const STATISTICS_VARIABLE: &str = "XTASKING_STATISTICS";
+/// Events of each worker that are kept by default: a file of some megabytes.
 #[cfg(feature = "std")]
-const EVENTS: usize = 1 << 15;
+const DEFAULT_EVENTS: usize = 1 << 15;
 
 impl Observation {
     pub fn is_any(&self) -> bool {
         self.statistics || self.events > 0
     }
 
-    /// Adds what the environment asks for.
+    /// Adds what the environment requests.
     #[cfg(feature = "std")]
     pub fn with_environment(mut self) -> Self {
         use std::env::var_os;
-        if let Some(file) = var_os(FILE).filter(|file| !file.is_empty()) {
+        if let Some(file) = var_os(TIMELINE_VARIABLE).filter(|file| !file.is_empty()) {
             self.file = Some(numbered(file.into()));
-            self.events = if self.events == 0 { EVENTS } else { self.events };
+            self.events = if self.events == 0 { DEFAULT_EVENTS } else { self.events };
         }
-        self.tell = var_os(TELL).is_some_and(|value| !value.is_empty() && value != "0");
+        self.tell = var_os(STATISTICS_VARIABLE).is_some_and(|value| !value.is_empty() && value != "0");
         self.statistics |= self.tell;
         self
     }
 }
 
-/// A name of its own for each runtime of this process: the first has the given one.
+/// Returns a distinct file name for each runtime of this process: the first has the given one.
 #[cfg(feature = "std")]
 fn numbered(file: std::path::PathBuf) -> std::path::PathBuf {
     use crate::sync::Relaxed;

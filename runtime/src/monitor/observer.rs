@@ -1,13 +1,13 @@
-//! What is known of each task and each worker of a runtime that is observed.
+//! What is recorded of each task and each worker of an observed runtime.
 //!
-//! Nothing of this is there unless it was asked for. Then blocks for descriptors have a lead (see `memory::chunk`), in
-//! which a task takes along when it was spawned; whoever puts a task into a pool sees to that. Each worker counts in
-//! a record of its own, which anybody may read.
+//! Nothing of this exists unless it is requested. Then blocks for descriptors have a lead (see
+//! `memory::chunk`), in which a task carries the time of its spawn. The code that puts a task into
+//! a run queue writes it. Each worker counts in a record of its own, which any thread may read.
 
 use super::histogram::Buckets;
 use super::timeline::Events;
 use super::{Counter, Observation};
-use crate::annotation::LINE;
+use crate::annotation::CACHE_LINE;
 use crate::platform::{Clock, Platform};
 use crate::sync::{AtomicU64, Padded, Relaxed, SpinMutex};
 use crate::task::Task;
@@ -15,54 +15,56 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::ptr::NonNull;
 
-/// Bytes before each descriptor of a runtime that is observed.
-pub(crate) const LEAD: usize = LINE;
+/// Bytes before each descriptor of an observed runtime.
+pub(crate) const LEAD: usize = CACHE_LINE;
 
-/// What a task takes along, in ticks of the observer's clock: in its block's lead.
+/// What a task carries in its block's lead, in ticks of the observer's clock.
 #[repr(C)]
 pub(crate) struct Lead {
-    /// When it was spawned.
+    /// When the task was spawned.
     pub spawned: u64,
-    /// When it was put where it waits now; 0 while it runs.
+    /// When it was queued where it waits now; 0 while it runs.
     pub queued: u64,
     /// The worker that spawned it, or [`OUTSIDE`].
     pub by: u32,
-    /// It has begun to run, and is there for the second time at least.
+    /// Whether it has begun to run before.
     pub has_run: bool,
 }
 
 const _: () = assert!(size_of::<Lead>() <= LEAD && align_of::<Lead>() <= LEAD);
 
-/// A spawner that is no worker.
+/// The number of a spawner outside the runtime.
 pub(crate) const OUTSIDE: u32 = u32::MAX;
 
 impl Lead {
-    /// The lead of a task.
+    /// Returns the lead of a task.
     ///
     /// # Safety
     ///
-    /// The task is one of an observed runtime and the caller's alone, for `'a`, and was [stamped](Observer::stamp).
+    /// The task belongs to an observed runtime and exclusively to the caller, for `'a`, and was
+    /// [stamped](Observer::stamp).
     pub unsafe fn of<'a>(task: NonNull<Task>) -> &'a mut Self {
-        // SAFETY: by the caller's promise the block has a lead, which belongs to whoever the task belongs to, and which was
-        // written.
+        // SAFETY: by the contract the block has a lead, which was written, and which belongs to the
+        // owner of the task.
         unsafe { task.byte_sub(LEAD).cast::<Self>().as_mut() }
     }
 }
 
-/// What one worker counts, in ticks of the observer's clock. It alone writes.
+/// The counts of one worker, in ticks of the observer's clock. Only this worker writes, except for
+/// `given`.
 #[derive(Default)]
 pub(crate) struct Record {
     /// Tasks that it has spawned.
     pub spawned: Counter,
-    /// Tasks that came into its pool.
+    /// Tasks that came into its run queue.
     pub queued: Counter,
-    /// Tasks of its pool that others took over; they write it.
+    /// Tasks of its run queue that other workers took over, which write this.
     pub given: AtomicU64,
     /// Time in tasks, and in halves of joins that it has taken from others while it had no task.
     pub busy: Counter,
     /// Time asleep.
     pub asleep: Counter,
-    /// Since when it has been busy with what it does now, or 0.
+    /// Since when it has been busy, or 0.
     pub busy_since: AtomicU64,
     /// Since when it has been asleep, or 0.
     pub asleep_since: AtomicU64,
@@ -72,22 +74,22 @@ pub(crate) struct Record {
     pub running: Buckets,
     /// From the spawn of a task to its end.
     pub completion: Buckets,
-    /// What it did last, if that is kept.
+    /// Its last events, if they are kept.
     pub events: Option<SpinMutex<Events>>,
 }
 
-/// See the module's documentation.
+/// Records times of tasks and workers; see the module's documentation.
 pub(crate) struct Observer {
     pub clock: Clock,
     pub records: Box<[Arc<Padded<Record>>]>,
-    /// Tasks that were spawned by threads that are no workers.
+    /// Tasks that were spawned by threads outside the runtime.
     pub spawned_outside: AtomicU64,
     #[cfg(feature = "std")]
     pub asked: Observation,
 }
 
 impl Observer {
-    /// An observer, if one is asked for.
+    /// Creates an observer, if anything is to be observed.
     pub fn new(workers: usize, platform: &Arc<dyn Platform>, asked: Observation) -> Option<Self> {
         if !asked.is_any() {
             return None;
@@ -103,15 +105,17 @@ impl Observer {
         })
     }
 
-    /// Notes when a task is put somewhere: into a pool, or on its way to one. Returns whether that is the first time.
+    /// Records that a task is put into a run queue, or sent to one. Returns true if this is the
+    /// first time.
     ///
     /// # Safety
     ///
-    /// The task is one of this runtime's, no message of its own, and the caller's alone.
+    /// The task belongs to this runtime and exclusively to the caller, and is no message of the
+    /// runtime.
     #[inline]
     pub unsafe fn stamp(&self, mut task: NonNull<Task>, by: u32) -> bool {
         let now = || self.clock.now().max(1);
-        // SAFETY: by the caller's promise.
+        // SAFETY: by the contract the task is the caller's, and its block has a lead.
         unsafe {
             if !task.as_ref().meta.is_stamped() {
                 let now = now();
@@ -127,13 +131,13 @@ impl Observer {
         }
     }
 
-    /// The same for a task that comes into an inbox: if it was spawned by a worker, that one has stamped it already.
+    /// Stamps a task that comes into an inbox. A worker that spawned it has stamped it already.
     ///
     /// # Safety
     ///
-    /// As for [`stamp`](Self::stamp), but it may be a message of the runtime's own.
+    /// As for [`stamp`](Self::stamp), but the task may be a message of the runtime.
     pub unsafe fn stamp_on_arrival(&self, task: NonNull<Task>) {
-        // SAFETY: by the caller's promise.
+        // SAFETY: by the contract the task is the caller's; messages are excluded here.
         unsafe {
             if !task.as_ref().meta.is_protocol() {
                 self.stamp_outside(task);
@@ -141,13 +145,13 @@ impl Observer {
         }
     }
 
-    /// The same, by a thread that is no worker.
+    /// Stamps a task for a thread outside the runtime.
     ///
     /// # Safety
     ///
     /// As for [`stamp`](Self::stamp).
     pub unsafe fn stamp_outside(&self, task: NonNull<Task>) {
-        // SAFETY: by the caller's promise.
+        // SAFETY: this function's contract.
         if unsafe { self.stamp(task, OUTSIDE) } {
             self.spawned_outside.fetch_add(1, Relaxed);
         }

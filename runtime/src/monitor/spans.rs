@@ -5,12 +5,12 @@ use core::fmt;
 use tracing::span::EnteredSpan;
 use tracing::{Level, enabled, span};
 
-/// Where the spans say that they come from.
+/// The target of the spans.
 const TARGET: &str = "xtasking";
 
-/// Enters the span of a task that begins to run, if somebody wants it.
+/// Enters the span of a task that begins to run, if a subscriber is interested.
 pub(crate) fn enter(worker: usize, describe: impl FnOnce() -> Description) -> Option<EnteredSpan> {
-    // The text is written only then.
+    // The description is only made then.
     if !enabled!(target: TARGET, Level::INFO) {
         return None;
     }
@@ -19,7 +19,7 @@ pub(crate) fn enter(worker: usize, describe: impl FnOnce() -> Description) -> Op
     Some(span.entered())
 }
 
-/// The objects of a task, in words.
+/// The objects of a task, as text.
 struct Objects<'a>(&'a [Option<Touched>]);
 
 impl fmt::Display for Objects<'_> {

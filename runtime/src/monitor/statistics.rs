@@ -1,6 +1,6 @@
-//! What a runtime tells of itself in numbers.
+//! The numbers that a runtime reports about itself.
 
-use super::{Counter, Histogram, Observer, Record, Snapshot};
+use super::{Counter, Counters, Histogram, Observer, Record};
 use crate::sync::{AtomicU64, Relaxed};
 use alloc::vec::Vec;
 use core::fmt;
@@ -8,17 +8,18 @@ use core::time::Duration;
 
 /// What a runtime has done since it began; see [`Runtime::statistics`](crate::Runtime::statistics).
 ///
-/// Counted are tasks of the application; a task with several objects is one, whatever messages it takes. Its text is a
-/// summary for people.
+/// Counts tasks of the application; a task with several objects is one, whatever messages it takes.
+/// `Display` writes a summary for people.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Statistics {
-    /// How long the runtime has been there.
+    /// The age of the runtime.
     pub elapsed: Duration,
-    /// How many workers are to run at the moment: the pools of others are looked after by these.
+    /// The number of workers that are to run at the moment. They also own the run queues of the
+    /// others.
     pub size: usize,
-    /// Tasks that were spawned, from wherever.
+    /// Tasks that were spawned, from anywhere.
     pub spawned: u64,
     /// Tasks that have finished: run, cancelled or failed.
     pub finished: u64,
@@ -28,52 +29,53 @@ pub struct Statistics {
     pub running: Histogram,
     /// From the spawn of a task to its end.
     pub completion: Histogram,
-    /// Each worker, with its pool.
+    /// Each worker, with its run queue.
     pub workers: Vec<WorkerStatistics>,
-    /// What is counted besides, messages of the runtime's own included.
-    pub counters: Snapshot,
+    /// Further counters, which include the runtime's own messages.
+    pub counters: Counters,
 }
 
-/// What one worker has done, and what has become of the tasks in its pool.
+/// What one worker has done, and what became of the tasks in its run queue.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct WorkerStatistics {
-    /// How long it was at work: in tasks, on its way from one to the next, and in halves of joins that it took from others.
+    /// Time at work: in tasks, between them, and in halves of joins that it took from others.
     pub busy: Duration,
-    /// How long it slept.
+    /// Time asleep.
     pub asleep: Duration,
     /// Tasks that it has spawned.
     pub spawned: u64,
-    /// How often a task has come into its pool. One that is put back to be run again, or goes from worker to worker, comes
-    /// several times.
+    /// How often a task came into its run queue. A task that is put back to run again, or moves
+    /// between workers, counts several times.
     pub queued: u64,
-    /// Tasks of its pool that other workers took over.
+    /// Tasks of its run queue that other workers took over.
     pub given: u64,
-    /// How often it has run a task from its pool, or dropped one that was cancelled.
+    /// How often it has run a task from its run queue, or dropped a cancelled one.
     pub runs: u64,
     /// Tasks that have finished here.
     pub finished: u64,
-    /// Halves of joins that it took from others because it had nothing to do.
+    /// Halves of joins that it took from others while idle.
     pub steals: u64,
     /// Times that it went to sleep.
     pub sleeps: u64,
-    /// As for all: of tasks that ran here first.
+    /// As for the runtime: of tasks that ran here first.
     pub waiting: Histogram,
-    /// As for all: of runs here.
+    /// As for the runtime: of runs here.
     pub running: Histogram,
-    /// As for all: of tasks that ended here.
+    /// As for the runtime: of tasks that ended here.
     pub completion: Histogram,
 }
 
 impl Statistics {
-    /// Tasks that wait or run.
+    /// Returns the number of tasks that wait or run.
     pub fn occupancy(&self) -> u64 {
         self.spawned.saturating_sub(self.finished)
     }
 
-    /// λ: by how much the busiest worker was busier than all are in the mean. 0 if all were equally busy; with `n` workers
-    /// of which one did everything, `n` less 1.
+    /// Returns λ: how much busier the busiest worker was than the average worker, as a fraction of
+    /// the average. It is 0 if all were equally busy, and `n` − 1 if one of `n` workers did
+    /// everything.
     pub fn imbalance(&self) -> f64 {
         let busy = || self.workers.iter().map(|worker| worker.busy.as_secs_f64());
         let (sum, most) = (busy().sum::<f64>(), busy().fold(0.0, f64::max));
@@ -82,18 +84,19 @@ impl Statistics {
 }
 
 impl WorkerStatistics {
-    /// Tasks in its pool, with the one that runs.
+    /// Returns the number of tasks in its run queue, including the one that runs.
     pub fn occupancy(&self) -> u64 {
         self.queued.saturating_sub(self.runs + self.given)
     }
 }
 
 impl Observer {
-    /// What was noted so far. `size` is how many workers are to run, `others` are counters of each: steals and sleeps.
+    /// Returns the statistics so far. `size` is the number of workers that are to run; `others` are
+    /// steals and sleeps of each worker.
     pub fn statistics(
         &self,
         size: usize,
-        counters: Snapshot,
+        counters: Counters,
         others: impl Iterator<Item = (u64, u64)>,
     ) -> Statistics {
         let scale = self.clock.scale();
@@ -116,13 +119,14 @@ impl Observer {
             all.running.merge(&worker.running);
             all.completion.merge(&worker.completion);
         }
-        // After the ends: of a task that has ended the spawn is seen, too, as a rule.
+        // Read after the ends, so that for a task whose end is seen the spawn is usually seen, too.
         let spawned = self.records.iter().map(|record| record.0.spawned.get());
         all.spawned = self.spawned_outside.load(Relaxed) + spawned.sum::<u64>();
         all
     }
 
-    /// Time that has been counted, and what has passed since the moment that is named, if any is.
+    /// Returns the time that was counted, plus the time since the moment in `since`, if there is
+    /// one.
     fn time(&self, counted: &Counter, since: &AtomicU64, scale: f64) -> Duration {
         let counted = counted.get();
         let now_at = match since.load(Relaxed) {
@@ -135,7 +139,7 @@ impl Observer {
 
 impl Record {
     fn statistics(&self, scale: f64) -> WorkerStatistics {
-        // In this order: what has ended has run before, and what has run has come before.
+        // In this order: what has ended has run before, and what has run was queued before.
         let completion = self.completion.read(scale);
         let running = self.running.read(scale);
         WorkerStatistics {
@@ -160,13 +164,13 @@ impl fmt::Display for Statistics {
         writeln!(f, "  running:    {}", self.running)?;
         writeln!(f, "  completion: {}", self.completion)?;
         let retries = counters.snapshot_retries + counters.versioned_retries;
-        write!(f, "  {retries} optimistic reads tried again, {} waits at latches", counters.latch_waits)?;
+        write!(f, "  {retries} optimistic reads retried, {} waits at latches", counters.latch_waits)?;
         for (index, worker) in self.workers.iter().enumerate() {
             let share =
                 |part: Duration| 100.0 * part.as_secs_f64() / elapsed.as_secs_f64().max(f64::MIN_POSITIVE);
             let WorkerStatistics { finished, steals, sleeps, .. } = worker;
             write!(f, "\n  worker {index}: {finished} tasks, busy {:.1}%, ", share(worker.busy))?;
-            write!(f, "asleep {:.1}%, in its pool {}; ", share(worker.asleep), worker.occupancy())?;
+            write!(f, "asleep {:.1}%, in its run queue {}; ", share(worker.asleep), worker.occupancy())?;
             write!(f, "{steals} steals, {sleeps} sleeps")?;
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! What the workers did and when, for a picture: the last events of each, as a file that Perfetto opens.
+//! The timeline: the last events of each worker, as a file that Perfetto opens.
 
 use super::observer::OUTSIDE;
 use super::{Observer, Touched};
@@ -30,37 +30,37 @@ pub(crate) enum What {
 #[derive(Clone)]
 pub(crate) struct Ran {
     pub name: &'static str,
-    /// Its first object, and the others: few tasks have several.
+    /// Its first object; the others are separate, as few tasks have several.
     pub object: Option<Touched>,
     pub others: Box<[Touched]>,
     /// When the task was spawned, and by which worker.
     pub spawned: u64,
     pub by: u32,
-    /// How long it had waited in the pool.
+    /// How long it had waited in the run queue.
     pub waited: u64,
     /// How often it had to wait at a latch.
     pub latch_waits: u64,
-    /// It came to its end, and was not put back.
+    /// Whether it finished, and was not put back.
     pub finished: bool,
-    /// How many tasks were in the pool when it began.
+    /// The number of tasks in the run queue when it began.
     pub depth: usize,
 }
 
 /// The last events of a worker.
 pub(crate) struct Events {
     kept: VecDeque<Event>,
-    most: usize,
+    capacity: usize,
     dropped: u64,
 }
 
 impl Events {
-    /// Keeps up to `most` events.
-    pub fn new(most: usize) -> Self {
-        Self { kept: VecDeque::with_capacity(most), most, dropped: 0 }
+    /// Creates a buffer for up to `capacity` events.
+    pub fn new(capacity: usize) -> Self {
+        Self { kept: VecDeque::with_capacity(capacity), capacity, dropped: 0 }
     }
 
     pub fn push(&mut self, event: Event) {
-        if self.kept.len() == self.most {
+        if self.kept.len() == self.capacity {
             self.kept.pop_front();
             self.dropped += 1;
         }
@@ -68,12 +68,12 @@ impl Events {
     }
 }
 
-/// What the workers of a runtime did last, and when; see [`Runtime::timeline`](crate::Runtime::timeline).
+/// The last events of a runtime's workers; see [`Runtime::timeline`](crate::Runtime::timeline).
 ///
-/// As a text it is what [Perfetto](https://ui.perfetto.dev) opens: a JSON file in the Trace Event Format, with a track
-/// for each worker, on which there are its tasks (name, objects, waits, whether it was put back to be run again), halves
-/// of joins that it took from others, and sleeps; arrows from where a task was spawned to where it ran; and a curve for
-/// the length of each pool.
+/// `Display` writes a file for [Perfetto](https://ui.perfetto.dev): JSON in the Trace Event Format.
+/// Each worker has a track with its tasks, its sleeps, and the halves of joins that it took from
+/// others. A task has its name, objects and waits, and whether it was put back to run again. Arrows
+/// lead from the spawn of a task to its run. A curve shows the length of each run queue.
 ///
 /// ```
 /// use std::io::Write;
@@ -105,17 +105,17 @@ impl Timeline {
         Some(Self { tracks, dropped, began: observer.clock.began(), scale: observer.clock.scale() })
     }
 
-    /// How many events are in it.
+    /// Returns the number of events.
     pub fn events(&self) -> usize {
         self.tracks.iter().map(Vec::len).sum()
     }
 
-    /// How many older events were dropped, because there was no room for more.
+    /// Returns how many older events were dropped for lack of room.
     pub fn dropped(&self) -> u64 {
         self.dropped
     }
 
-    /// A time since the beginning, in microseconds.
+    /// Returns the time since the beginning, in microseconds.
     fn time(&self, ticks: u64) -> Microseconds {
         self.span(ticks.saturating_sub(self.began))
     }
@@ -142,7 +142,7 @@ impl Timeline {
         )
     }
 
-    /// An arrow from the spawn of a task to its run.
+    /// Writes an arrow from the spawn of a task to its run.
     fn write_arrow(
         &self,
         f: &mut fmt::Formatter<'_>,
@@ -214,7 +214,7 @@ impl fmt::Display for Microseconds {
     }
 }
 
-/// A text as JSON has it.
+/// A text as a JSON string.
 struct Quoted<T>(T);
 
 impl<T: fmt::Display> fmt::Display for Quoted<T> {
@@ -226,7 +226,7 @@ impl<T: fmt::Display> fmt::Display for Quoted<T> {
     }
 }
 
-/// Writes what may stand between quotes.
+/// Escapes what must not be between quotes.
 struct Escaping<'a, 'f>(&'a mut fmt::Formatter<'f>);
 
 impl fmt::Write for Escaping<'_, '_> {
@@ -257,7 +257,7 @@ mod tests {
         assert_eq!(format!("{} {}", Microseconds(5), Microseconds(1_234_567)), "0.005 1234.567");
     }
 
-    /// As the documentation of the builder says.
+    /// As the builder's documentation says.
     #[test]
     fn an_event_is_small() {
         assert!(size_of::<Event>() <= 120, "{}", size_of::<Event>());

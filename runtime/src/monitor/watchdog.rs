@@ -1,12 +1,13 @@
-//! The watchdog: tells of tasks that run too long, while they run.
+//! The watchdog: reports tasks that run too long, while they run.
 //!
-//! Each worker has a *post*. Before it runs a task it writes there what runs and since when, and after it that nothing
-//! does. A watcher beside the workers (see [`Platform::watch`]) looks at all posts now and then and reports whoever has
-//! been at work for too long: once at the bound, and again each time that the reported time has doubled.
+//! Each worker has a *post*. Before it runs a task it writes there what runs and since when;
+//! afterwards it clears the post. A watcher beside the workers (see [`Platform::watch`]) reads all
+//! posts periodically and reports tasks over the bound: once at the bound, and again each time that
+//! the reported time has doubled.
 //!
-//! A post is reached under its lock alone, which is held for as long as it takes to copy a description. The description
-//! names types and addresses and borrows nothing, so that it stays true when the task has ended meanwhile. The hook is
-//! called with no lock held.
+//! A post is only accessed under its lock, which is held only to copy a description. The
+//! description names types and addresses and borrows nothing, so that it stays valid when the task
+//! has ended meanwhile. The hook is called without a lock.
 
 use crate::object::Primitive;
 use crate::platform::Platform;
@@ -17,20 +18,20 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::time::Duration;
 
-/// A task that has been running for too long; told to the hook of
+/// A task that has been running for too long; passed to the hook of
 /// [`Builder::watchdog`](crate::Builder::watchdog).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Overrun {
-    /// The path of the task's body: of the function or type that was spawned, or `….::{{closure}}` of the function that
-    /// has the closure in it.
+    /// The path of the task's body: of the function or type that was spawned, or `….::{{closure}}`
+    /// of the function that contains the closure.
     pub task: &'static str,
     /// Index of the worker that runs it.
     pub worker: usize,
-    /// How long it has been running so far. Waiting at latches counts, waiting for its turn does not.
+    /// How long it has been running so far. Waiting at latches counts, waiting in a queue does not.
     pub running: Duration,
-    /// The objects it was spawned with, in the order of its annotation. Of a walk, the node where it was this time put
-    /// into the pool.
+    /// The objects that it was spawned with, in the order of its annotation. For a walk: the node
+    /// at which it was last queued.
     pub objects: Vec<Touched>,
 }
 
@@ -40,10 +41,10 @@ pub struct Overrun {
 pub struct Touched {
     /// The path of the data's type.
     pub data: &'static str,
-    /// Where the object lies: the same as [`Object::address`](crate::Object::address) and
-    /// [`Link::address`](crate::Link::address).
+    /// The address of the object: that of [`Object::address`](crate::Object::address) or
+    /// [`Link::address`](crate::arena::Link::address).
     pub address: usize,
-    /// What keeps the object's tasks apart.
+    /// The primitive that keeps the object's tasks apart.
     pub primitive: Primitive,
     /// Whether the task writes it.
     pub write: bool,
@@ -91,25 +92,25 @@ struct Running {
     allowed: u64,
 }
 
-/// Nothing, or the task that runs.
+/// The task that runs, or nothing.
 type Post = SpinMutex<Option<Running>>;
 
-/// See the module's documentation.
+/// Reports tasks that run too long; see the module's documentation.
 pub(crate) struct Watchdog {
     posts: Box<[Padded<Post>]>,
     bound: u64,
     hook: Hook,
 }
 
-/// Who is told.
+/// The function that receives the reports.
 pub(crate) type Hook = Box<dyn Fn(Overrun) + Send + Sync>;
 
-/// Looks for each span of the bound: so that a report is late by a quarter of it at most…
-const LOOKS: u32 = 4;
+/// Looks within each bound, so that a report is late by at most a quarter of it…
+const LOOKS_PER_BOUND: u32 = 4;
 /// …but no more often than this, because looking takes time,
-const SHORTEST: Duration = Duration::from_millis(1);
-/// and no more seldom than this, because with a look the watcher notices that the runtime has ended.
-const LONGEST: Duration = Duration::from_secs(1);
+const MIN_PERIOD: Duration = Duration::from_millis(1);
+/// and at least this often, because the watcher notices the end of the runtime at a look.
+const MAX_PERIOD: Duration = Duration::from_secs(1);
 
 impl Watchdog {
     pub fn new(workers: usize, bound: Duration, hook: Hook) -> Self {
@@ -117,22 +118,22 @@ impl Watchdog {
         Self { posts: (0..workers).map(|_| Padded::default()).collect(), bound, hook }
     }
 
-    /// The time between two looks.
+    /// Returns the time between two looks.
     pub fn period(&self) -> Duration {
-        (Duration::from_nanos(self.bound) / LOOKS).clamp(SHORTEST, LONGEST)
+        (Duration::from_nanos(self.bound) / LOOKS_PER_BOUND).clamp(MIN_PERIOD, MAX_PERIOD)
     }
 
-    /// A worker begins to run a task.
+    /// Records that a worker begins to run a task.
     pub fn begin(&self, worker: usize, task: Description, now: u64) {
         *self.posts[worker].0.lock() = Some(Running { task, since: now, allowed: self.bound });
     }
 
-    /// A worker has run its task.
+    /// Records that a worker has run its task.
     pub fn end(&self, worker: usize) {
         *self.posts[worker].0.lock() = None;
     }
 
-    /// Looks at all posts and reports what has been running for too long.
+    /// Reads all posts and reports what has been running for too long.
     pub fn look(&self, platform: &dyn Platform) {
         for (worker, post) in self.posts.iter().enumerate() {
             let overdue = post.0.lock().as_mut().and_then(|running| running.overdue(platform.now()));
@@ -143,7 +144,8 @@ impl Watchdog {
                     running: Duration::from_nanos(running),
                     objects: task.objects.into_iter().flatten().collect(),
                 };
-                // A panic of the hook must not end the watch; there is nobody left to tell.
+                // A panic of the hook must not end the watch; it is discarded, as there is no place
+                // to report it.
                 quietly(|| (self.hook)(overrun));
             }
         }
@@ -151,7 +153,7 @@ impl Watchdog {
 }
 
 impl Running {
-    /// The task and its time, if that is worth a report, which is counted as made.
+    /// Returns the task and its time if a report is due, and counts the report as made.
     fn overdue(&mut self, now: u64) -> Option<(Description, u64)> {
         let time = now.saturating_sub(self.since);
         if time <= self.allowed {
@@ -172,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_report_comes_after_the_bound_and_whenever_the_time_has_doubled() {
+    fn a_report_comes_at_the_bound_and_at_each_doubling() {
         let mut running = running(100);
         let reported: Vec<_> =
             (900..2000).filter_map(|now| running.overdue(now)).map(|(_, time)| time).collect();
@@ -180,17 +182,17 @@ mod tests {
     }
 
     #[test]
-    fn a_bound_beyond_all_times_is_never_reached() {
+    fn an_infinite_bound_is_never_reached() {
         let never = Watchdog::new(1, Duration::MAX, Box::new(|_| ()));
-        assert_eq!(never.period(), LONGEST);
+        assert_eq!(never.period(), MAX_PERIOD);
         assert!(running(never.bound).overdue(u64::MAX).is_none());
         let always = Watchdog::new(1, Duration::ZERO, Box::new(|_| ()));
-        assert_eq!(always.period(), SHORTEST);
+        assert_eq!(always.period(), MIN_PERIOD);
         assert!(running(always.bound).overdue(1001).is_some());
     }
 
     #[test]
-    fn an_overrun_is_told_in_one_line() {
+    fn an_overrun_is_one_line_of_text() {
         let object = Touched { data: "u64", address: 0x1240, primitive: Primitive::SpinLatch, write: true };
         let mut overrun = Overrun {
             task: "bank::transfer",

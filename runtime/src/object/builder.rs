@@ -1,20 +1,20 @@
-//! The builder of an object, with what it says about itself.
+//! The builder of an object, with its annotations.
 
 use super::Object;
 use super::class::Class;
 use super::owned::Owned;
-use super::primitive::{Expectation, IsolationFor, LegalFor, Primitive, choose};
+use super::primitive::{AllowsIsolation, Expectation, LegalFor, Primitive, choose};
 use super::reference::{Cell, Reference};
-use crate::annotation::{Frequency, LINE, Part};
-use crate::scheduler::{Runtime, Shared};
+use crate::annotation::{CACHE_LINE, Frequency, Part};
+use crate::scheduler::{Runtime, RuntimeState};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::mem::size_of;
 
-/// An object in the making; made by [`Runtime::plain`] and its siblings.
+/// An object under construction; made by [`Runtime::plain`] and its siblings.
 #[must_use = "an object is made by `build`"]
 pub struct ObjectBuilder<C: Class> {
-    shared: Arc<Shared>,
+    shared: Arc<RuntimeState>,
     value: C::Target,
     expect: Expectation,
     pinned: Option<Primitive>,
@@ -23,8 +23,8 @@ pub struct ObjectBuilder<C: Class> {
     prefetch: usize,
 }
 
-/// Objects are fetched whole up to this size, unless they say otherwise.
-const FETCHED_WHOLE: usize = 4 * LINE;
+/// The largest size in bytes up to which an object is prefetched as a whole by default.
+const MAX_WHOLE_PREFETCH_BYTES: usize = 4 * CACHE_LINE;
 
 impl<C: Class> ObjectBuilder<C> {
     pub(crate) fn new(runtime: &Runtime, value: C::Target) -> Self {
@@ -35,42 +35,42 @@ impl<C: Class> ObjectBuilder<C> {
             pinned: None,
             core: None,
             node: None,
-            prefetch: size_of::<Cell<C>>().min(FETCHED_WHOLE),
+            prefetch: size_of::<Cell<C>>().min(MAX_WHOLE_PREFETCH_BYTES),
         }
     }
 
-    /// Asks for a stricter isolation than the class allows.
-    pub fn isolation<I: IsolationFor<C>>(mut self, _: I) -> Self {
+    /// Requests a stricter isolation than the class allows.
+    pub fn isolation<I: AllowsIsolation<C>>(mut self, _: I) -> Self {
         self.expect.isolation = I::ISOLATION;
         self
     }
 
-    /// How often tasks will touch the object.
+    /// Sets how often tasks will touch the object.
     pub fn frequency(mut self, frequency: Frequency) -> Self {
         self.expect.frequency = frequency;
         self
     }
 
-    /// How many of 100 tasks on the object will only read it.
+    /// Sets the percentage of tasks on the object that only read it.
     pub fn read_share(mut self, percent: u8) -> Self {
         self.expect.read_share = percent.min(100);
         self
     }
 
-    /// The worker (modulo their number) that should run the object's sequenced tasks: its home. This has the last word over
-    /// [`node`](Self::node).
+    /// Sets the home: the worker (modulo their number) that runs the object's sequenced tasks.
+    /// Takes precedence over [`node`](Self::node).
     pub fn core(mut self, core: usize) -> Self {
         self.core = Some(core);
         self
     }
 
-    /// The NUMA node (modulo their number) at which the object's sequenced tasks should run.
+    /// Sets the NUMA node (modulo their number) at which the object's sequenced tasks run.
     pub fn node(mut self, node: u16) -> Self {
         self.node = Some(node);
         self
     }
 
-    /// How many bytes of the object to fetch before a task touches it, counted from its start.
+    /// Sets how many bytes of the object to prefetch before a task touches it, from its start.
     pub fn prefetch(mut self, bytes: usize) -> Self {
         // The header comes first, in the same line.
         self.prefetch =
@@ -78,11 +78,12 @@ impl<C: Class> ObjectBuilder<C> {
         self
     }
 
-    /// Pins the primitive, whatever the annotations say. An illegal one for this class does not compile:
+    /// Pins the primitive, regardless of the annotations. An illegal one for this class does not
+    /// compile:
     ///
     /// ```compile_fail
     /// # let rt = xtasking::Runtime::builder().workers(1).build().unwrap();
-    /// rt.plain(0u64).pin(xtasking::ReaderWriterLatch).build();
+    /// rt.plain(0u64).pin(xtasking::primitive::ReaderWriterLatch).build();
     /// ```
     pub fn pin<P: LegalFor<C>>(mut self, _: P) -> Self {
         self.pinned = Some(P::PRIMITIVE);
@@ -93,9 +94,9 @@ impl<C: Class> ObjectBuilder<C> {
     pub fn build(self) -> Object<C> {
         let primitive = self.pinned.unwrap_or_else(|| choose(self.expect));
         let home = self.shared.home(self.core, self.node);
-        // What is frequently used stays in the cache.
+        // A frequently used object stays in the cache.
         let frequency = self.expect.frequency;
-        let lines = if frequency == Frequency::High { 0 } else { self.prefetch.div_ceil(LINE) };
+        let lines = if frequency == Frequency::High { 0 } else { self.prefetch.div_ceil(CACHE_LINE) };
         let owned = Box::new(Owned::new(self.shared, C::new(self.value)));
         Object::new(
             owned,
@@ -105,19 +106,19 @@ impl<C: Class> ObjectBuilder<C> {
     }
 }
 
-impl Shared {
-    /// A home for a new object: this worker, or else one of this node.
+impl RuntimeState {
+    /// Returns a home for a new object: worker `core`, or else a worker of `node`.
     fn home(&self, core: Option<usize>, node: Option<u16>) -> u16 {
-        core.map_or_else(|| self.next_home(node), |core| (core % self.seats.len()) as u16)
+        core.map_or_else(|| self.next_home(node), |core| (core % self.slots.len()) as u16)
     }
 
-    /// A home for a new object: the workers of its node in turn.
+    /// Returns a home for a new object: the workers of its node, or of all nodes, in turn.
     pub(crate) fn next_home(&self, node: Option<u16>) -> u16 {
         let turn = self.next_in_turn();
         let Some(node) = node.map(|node| node % self.nodes as u16) else { return turn as u16 };
-        let workers = self.seats.len();
+        let workers = self.slots.len();
         let there =
-            (0..workers).map(|offset| (turn + offset) % workers).find(|&at| self.seats[at].node == node);
+            (0..workers).map(|offset| (turn + offset) % workers).find(|&at| self.slots[at].node == node);
         there.unwrap_or(turn) as u16
     }
 }

@@ -1,4 +1,5 @@
-//! Object classes: what kind of data an object is fixes, at compile time, what tasks may do with it.
+//! Object classes: the kind of data in an object determines, at compile time, what tasks may do
+//! with it.
 //!
 //! | class | bound on `T` | reader gets | writer gets |
 //! |---|---|---|---|
@@ -12,11 +13,11 @@ use crate::sync::{AtomicU64, Relaxed};
 use core::cell::UnsafeCell;
 use core::mem::{MaybeUninit, size_of};
 
-/// A class together with its data: how the data lies in an object.
+/// A class with its data: the layout of the data in an object.
 pub trait Class: Send + Sync + Sized + 'static + sealed::Sealed {
     /// The data.
     type Target: 'static;
-    /// Who may touch the data at once, unless the object's annotation is stricter.
+    /// Which tasks may access the data at once, unless the object's annotation is stricter.
     const ISOLATION: Isolation;
     /// Wraps the data of a new object.
     fn new(value: Self::Target) -> Self;
@@ -25,7 +26,7 @@ pub trait Class: Send + Sync + Sized + 'static + sealed::Sealed {
 /// Data of any kind: one task at a time, reading or writing.
 pub struct Plain<T>(pub(crate) UnsafeCell<T>);
 
-// SAFETY: the runtime lets one task at a time touch the data, so it only moves between threads.
+// SAFETY: the runtime lets one task at a time access the data, so it only moves between threads.
 unsafe impl<T: Send> Sync for Plain<T> {}
 
 impl<T: Send + 'static> Class for Plain<T> {
@@ -39,7 +40,7 @@ impl<T: Send + 'static> Class for Plain<T> {
 /// Data that several threads may read at once: one writer, or several readers.
 pub struct Shared<T>(pub(crate) UnsafeCell<T>);
 
-// SAFETY: the runtime gives out either one `&mut T` or several `&T`, as `T: Send + Sync` allows.
+// SAFETY: the runtime gives out either one `&mut T` or several `&T`, which `T: Send + Sync` allows.
 unsafe impl<T: Send + Sync> Sync for Shared<T> {}
 
 impl<T: Send + Sync + 'static> Class for Shared<T> {
@@ -50,8 +51,9 @@ impl<T: Send + Sync + 'static> Class for Shared<T> {
     }
 }
 
-/// Small plain-old data that is read and written as a whole, by copies: readers never wait and never see half a
-/// write. Its size must be a whole number of 64-bit words (checked at compile time), because it is copied by them.
+/// Small plain-old data that is read and written as a whole, by copies: readers never wait, and
+/// never see half a write. It is copied by 64-bit words, so its size must be a multiple of 8 bytes
+/// (checked at compile time).
 #[repr(C, align(8))]
 pub struct Snapshot<T>(UnsafeCell<T>);
 
@@ -73,12 +75,12 @@ impl<T: bytemuck::Pod> Snapshot<T> {
     };
 
     fn words(&self) -> &[AtomicU64] {
-        // SAFETY: `Self` is aligned to 8 bytes and `WORDS` words long without padding (`Pod`); after construction
-        // only atomic accesses are made, through this slice.
+        // SAFETY: `Self` is aligned to 8 bytes and `WORDS` words long without padding (`Pod`).
+        // After construction only atomic accesses are made, through this slice.
         unsafe { core::slice::from_raw_parts(self.0.get().cast::<AtomicU64>(), Self::WORDS) }
     }
 
-    /// Copies the data, which may be torn: the version says.
+    /// Copies the data. The copy may be torn, which the version reveals.
     #[inline]
     pub(crate) fn load(&self) -> T {
         let mut copy = MaybeUninit::<T>::uninit();
@@ -90,7 +92,7 @@ impl<T: bytemuck::Pod> Snapshot<T> {
         unsafe { copy.assume_init() }
     }
 
-    /// Publishes a copy; the caller has made the version odd.
+    /// Publishes a copy. The caller must have made the version odd.
     #[inline]
     pub(crate) fn store(&self, copy: &T) {
         for (index, word) in self.words().iter().enumerate() {
@@ -116,8 +118,9 @@ impl<T: Version> Class for Versioned<T> {
 ///
 /// # Safety
 ///
-/// Everything that changes in a value after its publication is atomic (best a [`Word`](crate::Word)); what is not
-/// atomic never changes. So a reader beside a writer sees old and new words mixed, but no undefined ones.
+/// Everything that changes in a value after its publication is atomic (preferably a
+/// [`Word`](crate::Word)); the rest never changes. So a reader beside a writer sees a mix of old
+/// and new words, but no undefined ones.
 pub unsafe trait Version: Send + Sync + 'static {}
 
 mod sealed {

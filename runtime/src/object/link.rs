@@ -8,13 +8,16 @@ use crate::task::{ReadLink, WriteLink};
 use core::fmt;
 use core::marker::PhantomData;
 
-/// Names a node that lives in an [`Arena`](super::Arena). Small, copyable, and storable in one word of another node.
+/// Names a node in an [`Arena`](super::Arena). Small, copyable, and storable in one word of another
+/// node.
 ///
-/// A link does not keep its node alive. It needs not: nodes are freed only by [`Arena::retire`](super::Arena::retire)
-/// and [`Arena::dispose`](super::Arena::dispose), whose callers promise that no link is followed afterwards.
+/// A link does not keep its node alive. Nodes are freed only by
+/// [`Arena::retire`](super::Arena::retire) and [`Arena::dispose`](super::Arena::dispose), whose
+/// callers promise that no link is followed afterwards.
 ///
-/// A link is for tasks of the runtime that its arena was made for. Where nothing would keep tasks of another one apart
-/// from these, they fail with [`JoinError::Foreign`](crate::JoinError::Foreign).
+/// A link is for tasks of the runtime that its arena was made for. Tasks of another runtime fail
+/// with [`JoinError::Foreign`](crate::JoinError::Foreign), where they could not be kept apart from
+/// those.
 pub struct Link<T> {
     reference: Reference,
     target: PhantomData<fn() -> T>,
@@ -31,76 +34,77 @@ impl<T> Link<T> {
         self.reference
     }
 
-    /// The link as a word, never 0.
+    /// Returns the link as a word, which is never 0.
     #[inline(always)]
     pub fn to_word(self) -> u64 {
         self.reference.0
     }
 
-    /// The link that was stored as `word`; `None` for 0.
+    /// Returns the link that was stored as `word`; `None` for 0.
     ///
     /// # Safety
     ///
-    /// `word` is 0 or came from [`to_word`](Self::to_word) of a link to a `T`.
+    /// `word` is 0, or came from [`to_word`](Self::to_word) of a link to a `T`.
     #[inline(always)]
     pub unsafe fn from_word(word: u64) -> Option<Self> {
         (word != 0).then_some(Self::from_reference(Reference(word)))
     }
 
-    /// The same node, with a mark of its user (below 16).
+    /// Returns a link to the same node with a mark below 16, which has a meaning to its user only.
     ///
     /// # Panics
     ///
-    /// If the mark is 16 or more.
+    /// Panics if the mark is 16 or more.
     #[must_use]
     pub fn with_mark(self, mark: u8) -> Self {
         Self::from_reference(self.reference.with_mark(mark))
     }
 
-    /// The mark; 0 unless set.
+    /// Returns the mark; 0 unless set.
     #[inline(always)]
     pub fn mark(self) -> u8 {
         self.reference.mark()
     }
 
-    /// The same node, expected to be used that often.
+    /// Returns a link to the same node with another expected frequency of use.
     #[must_use]
     pub fn with_frequency(self, frequency: Frequency) -> Self {
         Self::from_reference(self.reference.with_frequency(frequency))
     }
 
-    /// Where the node lies: reports name nodes by it.
+    /// Returns the address of the node, by which reports name it.
     pub fn address(self) -> usize {
         self.reference.address() as usize
     }
 
-    /// Whether both name the same node, whatever else they say about it.
+    /// Returns true if both links name the same node, regardless of mark and frequency.
     pub fn is_same_node(self, other: Self) -> bool {
         self.reference.address() == other.reference.address()
     }
 }
 
 impl<T: Version> Link<T> {
-    /// Read access for a task.
+    /// Returns a read access for a task.
     #[inline(always)]
     pub fn read(self) -> ReadLink<T> {
         ReadLink(self, Part::HEAD)
     }
 
-    /// Write access for a task.
+    /// Returns a write access for a task.
     #[inline(always)]
     pub fn write(self) -> WriteLink<T> {
         WriteLink(self, Part::HEAD)
     }
 
-    /// The node itself, from outside of any task: readers that exclude writers by other means, checkers.
+    /// Returns the node, outside of any task: for readers that exclude writers by other means, and
+    /// for checkers.
     ///
     /// # Safety
     ///
     /// The node is not freed for `'a`.
     #[inline(always)]
     pub unsafe fn follow<'a>(self) -> &'a T {
-        // SAFETY: alive, by the caller's promise; versioned data may be looked at any time.
+        // SAFETY: by the contract the node is alive; versioned data may be read at any time.
         unsafe { &(*self.reference.cell::<Versioned<T>>()).value.0 }
     }
 }
@@ -119,26 +123,28 @@ impl<T> fmt::Debug for Link<T> {
     }
 }
 
-/// A place for a link outside of any node, such as a tree's root: published and found whole.
+/// A cell for a link outside of any node, such as a tree's root. Links are published and read as a
+/// whole.
 pub struct LinkCell<T> {
     word: AtomicU64,
     target: PhantomData<fn() -> T>,
 }
 
 impl<T> LinkCell<T> {
-    /// A cell with a link.
+    /// Creates a cell with a link.
     pub fn new(link: Link<T>) -> Self {
         Self { word: AtomicU64::new(link.to_word()), target: PhantomData }
     }
 
-    /// The link; its node is seen as it was published.
+    /// Returns the link. Its node is seen as it was when the link was published.
     #[inline(always)]
     pub fn get(&self) -> Link<T> {
-        // Acquire pairs with the Release of `set`.
+        // Acquire pairs with the Release of `set`: the node's contents are seen.
         Link::from_reference(Reference(self.word.load(Acquire)))
     }
 
-    /// Publishes another link. Writers have to be kept apart, best by writing only while holding some node.
+    /// Publishes another link. Writers must be kept apart; holding one particular node for each
+    /// write does that.
     pub fn set(&self, link: Link<T>) {
         // Release pairs with the Acquire of `get`.
         let order = if planted!("link-published-early") { Relaxed } else { Release };

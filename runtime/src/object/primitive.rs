@@ -7,15 +7,16 @@ use crate::annotation::Frequency;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Primitive {
-    /// Its tasks run one after another in its home pool; nothing is locked.
+    /// The object's tasks run one after another in its home's run queue, without a lock.
     Sequencing = 0,
-    /// Its tasks take a spin latch for the span of their body.
+    /// A task holds a spin latch while its body runs.
     SpinLatch = 1,
     /// Readers enter together, a writer alone.
     ReaderWriterLatch = 2,
-    /// Readers run anywhere and notice when a writer disturbed them; writers run at home, one after another.
+    /// Readers run anywhere, and repeat their read if a writer interfered. Writers run at home, one
+    /// after another.
     OptimisticSequenced = 3,
-    /// Readers as above; writers run anywhere and latch the version.
+    /// Readers as with `OptimisticSequenced`. Writers run anywhere, and latch the version.
     OptimisticLatched = 4,
 }
 
@@ -40,20 +41,22 @@ impl Primitive {
         }
     }
 
-    /// Whether readers run beside writers.
+    /// Returns true if readers run beside writers.
     #[inline(always)]
     pub(crate) fn is_optimistic(self) -> bool {
         matches!(self, Self::OptimisticSequenced | Self::OptimisticLatched)
     }
 
-    /// Whether tasks that exclude others (all, or the writers) run in the object's home pool.
+    /// Returns true if tasks that exclude others (all tasks, or the writers) run at the object's
+    /// home.
     #[inline(always)]
     pub(crate) fn is_sequenced(self) -> bool {
         matches!(self, Self::Sequencing | Self::OptimisticSequenced)
     }
 }
 
-/// A primitive that objects of class `C` may use; what is not implemented here does not compile.
+/// A primitive that objects of class `C` may use. A combination without an implementation does not
+/// compile.
 pub trait LegalFor<C: Class>: sealed::Sealed {
     /// The primitive.
     const PRIMITIVE: Primitive;
@@ -84,19 +87,20 @@ primitives! {
     OptimisticLatched for Snapshot, Versioned;
 }
 
-/// Who may touch an object at once.
+/// Which tasks may access an object at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Isolation {
     /// One task, reading or writing.
     Exclusive,
     /// One writer or several readers.
     SharedReads,
-    /// One writer, and readers that notice when they were disturbed.
+    /// One writer, and readers that repeat their read if the writer interfered.
     OptimisticReads,
 }
 
-/// An isolation that objects of class `C` can have; what is not implemented here does not compile.
-pub trait IsolationFor<C: Class>: sealed::Sealed {
+/// An isolation that objects of class `C` can have. A combination without an implementation does
+/// not compile.
+pub trait AllowsIsolation<C: Class>: sealed::Sealed {
     /// The isolation.
     const ISOLATION: Isolation;
 }
@@ -107,18 +111,18 @@ macro_rules! isolations {
         #[derive(Clone, Copy, Debug, Default)]
         pub struct $name;
         impl sealed::Sealed for $name {}
-        $(impl<T> IsolationFor<$class<T>> for $name where $class<T>: Class {
+        $(impl<T> AllowsIsolation<$class<T>> for $name where $class<T>: Class {
             const ISOLATION: Isolation = Isolation::$name;
         })+
     )+};
 }
 
 isolations! {
-    /// Asks for [`Isolation::Exclusive`].
+    /// Requests [`Isolation::Exclusive`].
     Exclusive for Plain, Shared;
-    /// Asks for [`Isolation::SharedReads`].
+    /// Requests [`Isolation::SharedReads`].
     SharedReads for Shared;
-    /// Asks for [`Isolation::OptimisticReads`].
+    /// Requests [`Isolation::OptimisticReads`].
     OptimisticReads for Snapshot, Versioned;
 }
 
@@ -135,22 +139,23 @@ pub(crate) struct Expectation {
     pub read_share: u8,
 }
 
-/// From this share of reads on, readers of a shared object had better not wait for each other.
-const MOSTLY_READ: u8 = 50;
-/// From this share of reads on, an optimistic object is written so rarely that its writers need no home.
-const RARELY_WRITTEN: u8 = 90;
+/// From this percentage of reads on, readers of a shared object should not wait for each other.
+const MOSTLY_READ_PERCENT: u8 = 50;
+/// From this percentage of reads on, writes to an optimistic object are so rare that its writers
+/// need no home.
+const RARELY_WRITTEN_PERCENT: u8 = 90;
 
-/// The choice of MxTasks (section 4.3): what is touched often deserves a home where nothing has to be locked,
-/// what is hardly ever contended only a latch; the more is read, the more parallel readers pay.
+/// Chooses as MxTasks does (section 4.3). A frequently used object gets a home, where nothing is
+/// locked; a rarely contended one gets a latch. The more is read, the more parallel readers pay.
 pub(crate) fn choose(expect: Expectation) -> Primitive {
     let Expectation { isolation, frequency, read_share } = expect;
     match isolation {
         Isolation::Exclusive if frequency == Frequency::Low => Primitive::SpinLatch,
         Isolation::Exclusive => Primitive::Sequencing,
-        Isolation::SharedReads if read_share >= MOSTLY_READ => Primitive::ReaderWriterLatch,
+        Isolation::SharedReads if read_share >= MOSTLY_READ_PERCENT => Primitive::ReaderWriterLatch,
         Isolation::SharedReads if frequency == Frequency::Low => Primitive::SpinLatch,
         Isolation::SharedReads => Primitive::Sequencing,
-        Isolation::OptimisticReads if frequency == Frequency::High && read_share < RARELY_WRITTEN => {
+        Isolation::OptimisticReads if frequency == Frequency::High && read_share < RARELY_WRITTEN_PERCENT => {
             Primitive::OptimisticSequenced
         }
         Isolation::OptimisticReads => Primitive::OptimisticLatched,

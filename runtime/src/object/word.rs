@@ -1,8 +1,9 @@
 //! Words of a versioned object.
 //!
-//! Whatever changes in a versioned object after its publication is a [`Word`]: readers may look at it while a
-//! writer changes it, so both sides use atomic accesses, and only a task that holds the object for writing has
-//! the [`WriteToken`] without which a word cannot be set. Ordering is the version's business, never the word's.
+//! Everything that changes in a versioned object after its publication is a [`Word`]. Readers may
+//! read it while a writer changes it, so both sides use atomic accesses. Setting a word takes a
+//! [`WriteToken`], which only a task that holds the object for writing has. A word orders nothing;
+//! the version does.
 
 use crate::sync::{AtomicU64, Relaxed};
 use core::marker::PhantomData;
@@ -13,43 +14,44 @@ use core::marker::PhantomData;
 pub struct WriteToken<'a>(PhantomData<&'a mut ()>);
 
 impl WriteToken<'_> {
-    /// A token for code that keeps writers apart by its own means.
+    /// Makes a token for code that keeps writers apart by its own means.
     ///
     /// # Safety
     ///
-    /// For as long as the token lives nobody else may write the words that are set with it, and optimistic
-    /// readers of these words must be able to tell that they were changed.
+    /// While the token exists, no other thread writes the words that are set with it. Optimistic
+    /// readers of these words can detect that they have changed.
     pub const unsafe fn assume() -> Self {
         Self(PhantomData)
     }
 }
 
-/// A 64-bit word of a versioned object: read by anybody at any time, set by its writer alone.
+/// A 64-bit word of a versioned object. Any thread may read it at any time; only its writer sets
+/// it.
 #[derive(Default)]
 #[repr(transparent)]
 pub struct Word(AtomicU64);
 
 impl Word {
-    /// A word of an object that is not published yet.
+    /// Creates a word of an object that is not published yet.
     #[cfg(not(model = "loom"))]
     pub const fn new(value: u64) -> Self {
         Self(AtomicU64::new(value))
     }
 
-    /// A word of an object that is not published yet; loom makes its atomics at run time.
+    /// Creates a word of an object that is not published yet; loom makes its atomics at run time.
     #[cfg(model = "loom")]
     pub fn new(value: u64) -> Self {
         Self(AtomicU64::new(value))
     }
 
-    /// The word's value; beside a writer it may be older or newer than its neighbours.
+    /// Returns the word's value. Beside a writer it may be older or newer than its neighbours.
     #[inline(always)]
     pub fn get(&self) -> u64 {
         self.0.load(Relaxed)
     }
 
-    /// Sets the word as the writer of the object that it lies in. The token of another object would do for the compiler,
-    /// and the word would be whole, but optimistic readers would not notice that it has changed.
+    /// Sets the word, as the writer of its object. The compiler would accept the token of another
+    /// object: the word would be whole, but optimistic readers would not notice the change.
     #[inline(always)]
     pub fn set(&self, value: u64, _: &WriteToken<'_>) {
         self.0.store(value, Relaxed);

@@ -1,22 +1,23 @@
-//! A clock that is read several times a task: the processor's own counter where it runs evenly, else the platform's.
+//! A clock that is cheap enough to be read several times a task.
 //!
-//! Nobody waits for the counter to be measured. Times are kept in its ticks; how long a tick is follows from what both
-//! clocks have counted since the runtime began, and is asked for when somebody wants to see nanoseconds: the later, the
-//! more exactly.
+//! Reads the processor's own counter where that runs at a constant rate, and the platform's clock
+//! elsewhere. No start-up time is spent on calibrating the counter. Times are kept in ticks; the
+//! length of a tick is the ratio of what both clocks have counted since the runtime began. It is
+//! computed only when a time in nanoseconds is needed, and becomes more exact the later that is.
 
 use super::Platform;
 use alloc::sync::Arc;
 
-/// See the module's documentation.
+/// Reads the time in ticks of the processor's counter, or else in the platform's nanoseconds.
 pub(crate) struct Clock {
     platform: Arc<dyn Platform>,
-    /// The counter stands in for the platform's clock.
-    counts: bool,
-    /// What both said in the beginning.
+    /// Whether the processor's counter stands in for the platform's clock.
+    has_counter: bool,
+    /// The reading of both clocks when this clock was made.
     began: Moment,
 }
 
-/// One moment, by both clocks.
+/// The readings of both clocks at one moment.
 #[derive(Clone, Copy)]
 struct Moment {
     ticks: u64,
@@ -25,32 +26,32 @@ struct Moment {
 
 impl Clock {
     pub fn new(platform: Arc<dyn Platform>) -> Self {
-        let counts = platform.is_real_time() && counter::runs_evenly();
-        let mut clock = Self { platform, counts, began: Moment { ticks: 0, nanoseconds: 0 } };
+        let has_counter = platform.virtual_time().is_none() && counter::runs_evenly();
+        let mut clock = Self { platform, has_counter, began: Moment { ticks: 0, nanoseconds: 0 } };
         clock.began = clock.moment();
         clock
     }
 
-    /// The time, in ticks. On another core it may be a few ticks behind.
+    /// Returns the time in ticks. The counters of two cores may differ by a few ticks.
     #[inline]
     pub fn now(&self) -> u64 {
-        if self.counts { counter::read() } else { self.look() }
+        if self.has_counter { counter::read() } else { self.platform_now() }
     }
 
     #[cold]
     #[inline(never)]
-    fn look(&self) -> u64 {
+    fn platform_now(&self) -> u64 {
         self.platform.now()
     }
 
-    /// The time at which this clock was made, in ticks.
+    /// Returns the time in ticks at which this clock was made.
     pub fn began(&self) -> u64 {
         self.began.ticks
     }
 
-    /// How many nanoseconds a tick takes.
+    /// Returns the length of a tick in nanoseconds.
     pub fn scale(&self) -> f64 {
-        if !self.counts {
+        if !self.has_counter {
             return 1.0;
         }
         let now = self.moment();
@@ -58,7 +59,7 @@ impl Clock {
         now.nanoseconds.saturating_sub(self.began.nanoseconds) as f64 / ticks as f64
     }
 
-    /// Both clocks, read as close to each other as it comes in a few attempts.
+    /// Reads both clocks at nearly the same moment: the closest of four attempts.
     fn moment(&self) -> Moment {
         let attempt = |_| {
             let before = self.now();
@@ -77,17 +78,19 @@ impl Clock {
 mod counter {
     use core::arch::x86_64::{__cpuid, _rdtsc};
 
-    /// The leaf that says of the counter that it runs at one rate, whatever the core does, and the bit that says so.
-    const POWER: u32 = 0x8000_0007;
-    const INVARIANT: u32 = 1 << 8;
+    /// The CPUID leaf with the invariant bit: the counter runs at one rate in every power state of
+    /// the core.
+    const POWER_LEAF: u32 = 0x8000_0007;
+    const INVARIANT_BIT: u32 = 1 << 8;
 
     pub fn runs_evenly() -> bool {
-        __cpuid(0x8000_0000).eax >= POWER && __cpuid(POWER).edx & INVARIANT != 0
+        __cpuid(0x8000_0000).eax >= POWER_LEAF && __cpuid(POWER_LEAF).edx & INVARIANT_BIT != 0
     }
 
     #[inline(always)]
     pub fn read() -> u64 {
-        // SAFETY: every processor of this architecture has the counter, and reading it changes nothing.
+        // SAFETY: every processor of this architecture has the counter, and reading it changes
+        // nothing.
         unsafe { _rdtsc() }
     }
 }
@@ -109,7 +112,7 @@ mod tests {
     use crate::platform::Simulation;
 
     #[test]
-    fn virtual_time_is_taken_as_it_is() {
+    fn virtual_time_is_not_scaled() {
         let clock = Clock::new(Arc::new(Simulation::new(1, 0)));
         assert_eq!((clock.now(), clock.began(), clock.scale()), (0, 0, 1.0));
     }
@@ -119,7 +122,7 @@ mod tests {
     fn the_counter_agrees_with_the_clock() {
         let platform = Arc::new(crate::platform::Threads::new(1));
         let clock = Clock::new(platform.clone());
-        // One clock is read within the time that the other sees.
+        // The inner clock is read within the time that the outer clock measures.
         let (began, from) = (platform.now(), clock.now());
         std::thread::sleep(core::time::Duration::from_millis(20));
         let ticks = clock.now() - from;

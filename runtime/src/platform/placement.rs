@@ -1,12 +1,12 @@
-//! Where workers are, decided by somebody else than the platform.
+//! An explicit placement: which CPU each worker runs on.
 
-use super::{CoreInfo, Platform, Topology};
+use super::{CoreInfo, CpuTopology, Platform};
 use alloc::collections::BTreeSet;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-/// Where the workers of a runtime are, and why there: plain data, which is looked at when the runtime is
+/// The CPU of each worker of a runtime, and the reason. Plain data, checked when the runtime is
 /// [built](crate::Builder::placement).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placement {
@@ -14,78 +14,80 @@ pub struct Placement {
     why: String,
 }
 
-/// Where one worker is.
+/// The place of one worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Site {
-    /// The CPU, by the number that the system gives it.
+    /// The CPU, by the system's number.
     pub cpu: u32,
-    /// The node of its memory, and of the tasks that name it, by the number that the system gives it. `None`: the CPU's own.
+    /// The node of the worker's memory, and of tasks that name the node, by the system's number.
+    /// `None`: the CPU's own node.
     pub node: Option<u32>,
 }
 
 impl Placement {
-    /// A worker on each of these CPUs, in that order, with the memory of the CPU's own node. The text says why, to people.
+    /// Places a worker on each of these CPUs, in that order, with the memory of the CPU's own node.
+    /// `why` is the reason, for people to read.
     pub fn new(cpus: impl IntoIterator<Item = u32>, why: impl Into<String>) -> Self {
         Self::at(cpus.into_iter().map(|cpu| Site { cpu, node: None }), why)
     }
 
-    /// The same with nodes, which may be others than those of the CPUs.
+    /// Places workers on these CPUs and nodes; a node need not be its CPU's own.
     pub fn at(sites: impl IntoIterator<Item = Site>, why: impl Into<String>) -> Self {
         Self { sites: sites.into_iter().collect(), why: why.into() }
     }
 
-    /// What a runtime does that is told nothing: a worker on each CPU that this process may run on, or on fewer of them
-    /// where a quota (of a container, say) grants less.
+    /// Returns the placement that a runtime has by default: a worker on each CPU that this process
+    /// may run on, or on fewer where a quota (of a container, for example) grants less.
     ///
-    /// Ask on a thread that is not bound itself: its affinity mask is what counts.
+    /// Call it on a thread that is not pinned: the thread's affinity mask counts.
     #[cfg(feature = "std")]
     pub fn of_this_process() -> Self {
-        super::Threads::new(super::Threads::suggested_workers()).habit()
+        super::Threads::new(super::Threads::suggested_workers()).default_placement()
     }
 
-    /// The place of each worker.
+    /// Returns the place of each worker.
     pub fn sites(&self) -> &[Site] {
         &self.sites
     }
 
-    /// How many workers there are.
+    /// Returns the number of workers.
     pub fn workers(&self) -> usize {
         self.sites.len()
     }
 
-    /// Why there, in a sentence or less.
+    /// Returns the reason, a sentence or less.
     pub fn why(&self) -> &str {
         &self.why
     }
 
-    /// The same for the first workers alone.
+    /// Keeps the first `workers` places.
     pub(crate) fn first(mut self, workers: usize) -> Self {
         self.sites.truncate(workers);
         self
     }
 
-    /// The places as cores of the platform, in the order of the workers.
-    pub(crate) fn topology(&self, platform: &dyn Platform) -> Result<Topology, Misplaced> {
-        let below = platform.topology();
+    /// Returns the places as cores of the platform, in the order of the workers.
+    pub(crate) fn topology(&self, platform: &dyn Platform) -> Result<CpuTopology, Misplaced> {
+        let all = platform.topology();
         let mut taken = BTreeSet::new();
         let core = |site: &Site| {
             let os_id = site.cpu as usize;
-            let own = below.cores.iter().find(|core| core.os_id == os_id);
-            let own = own.ok_or(Misplaced::NotUsable { cpu: site.cpu })?;
+            let known = all.cores.iter().find(|core| core.os_id == os_id);
+            let known = known.ok_or(Misplaced::NotUsable { cpu: site.cpu })?;
             if !taken.insert(site.cpu) {
                 return Err(Misplaced::Twice { cpu: site.cpu });
             }
             let node = match site.node {
-                None => own.node,
+                None => known.node,
                 Some(node) => platform.node_of_number(node).ok_or(Misplaced::NoSuchNode { node })?,
             };
             Ok(CoreInfo { os_id, node })
         };
-        Ok(Topology { cores: self.sites.iter().map(core).collect::<Result<_, _>>()?, nodes: below.nodes })
+        Ok(CpuTopology { cores: self.sites.iter().map(core).collect::<Result<_, _>>()?, nodes: all.nodes })
     }
 }
 
-/// Runs of CPUs are written as such: `0-3,8: the others are busy`.
+/// Joins consecutive CPUs into ranges: `0-3,8: the others are busy`.
 impl fmt::Display for Placement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut separator = if self.workers() == 1 { "CPU " } else { "CPUs " };
@@ -100,29 +102,29 @@ impl fmt::Display for Placement {
     }
 }
 
-/// Why workers cannot be where a [`Placement`] says.
+/// Why workers cannot run where a [`Placement`] says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Misplaced {
-    /// The CPU is not there, or this process may not run on it.
+    /// The CPU does not exist, or this process may not run on it.
     NotUsable {
-        /// Its number.
+        /// The CPU's number.
         cpu: u32,
     },
-    /// Two workers are to be on one CPU.
+    /// Two workers are placed on one CPU.
     Twice {
-        /// Its number.
+        /// The CPU's number.
         cpu: u32,
     },
     /// There is no such node.
     NoSuchNode {
-        /// Its number.
+        /// The node's number.
         node: u32,
     },
-    /// There are to be more workers than places, now or [later](crate::Builder::most_workers).
+    /// There are more workers than places, or there [may be](crate::Builder::most_workers).
     TooFew {
-        /// How many workers.
+        /// The number of workers.
         workers: usize,
-        /// How many places.
+        /// The number of places.
         places: usize,
     },
 }
@@ -130,11 +132,24 @@ pub enum Misplaced {
 impl fmt::Display for Misplaced {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NotUsable { cpu } => write!(f, "CPU {cpu} is not there, or this process may not run on it"),
-            Self::Twice { cpu } => write!(f, "CPU {cpu} is named twice"),
-            Self::NoSuchNode { node } => write!(f, "there is no node {node}"),
+            Self::NotUsable { cpu } => {
+                write!(
+                    f,
+                    "CPU {cpu} does not exist, or this process may not run on it; \
+                     `Platform::topology` lists the usable CPUs"
+                )
+            }
+            Self::Twice { cpu } => write!(f, "CPU {cpu} has two workers; give each worker a CPU of its own"),
+            Self::NoSuchNode { node } => write!(
+                f,
+                "node {node} does not exist; use a number that the system gives to a node, or `None`"
+            ),
             Self::TooFew { workers, places } => {
-                write!(f, "{workers} workers are asked for, and there are places for {places}")
+                write!(
+                    f,
+                    "the placement has CPUs for {places} of {workers} workers; add CPUs, or ask for \
+                     fewer in `Builder::workers` and `Builder::most_workers`"
+                )
             }
         }
     }

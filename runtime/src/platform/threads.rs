@@ -1,7 +1,7 @@
-//! Workers as threads of the operating system, pinned where it can.
+//! Workers as threads of the operating system, pinned where the system can do that.
 
 use super::os::{self, OsPages};
-use super::{Placement, Platform, Topology, WouldBlock};
+use super::{CpuTopology, Placement, Platform, PlatformError, WouldBlock};
 use crate::memory::PageSource;
 use crate::scheduler::Driver;
 use crate::sync::{Acquire, AtomicBool, AtomicUsize, Relaxed, Release, SpinMutex, global};
@@ -16,76 +16,77 @@ use std::thread::{JoinHandle, Thread};
 use std::time::{Duration, Instant};
 
 std::thread_local! {
-    /// The platform whose worker this thread is, by its number.
-    static WORKS_FOR: Cell<u64> = const { Cell::new(0) };
+    /// The number of the platform whose worker this thread is; 0 if none.
+    static WORKER_OF: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Numbers for platforms; 0 is "none".
-static NEXT: global::AtomicU64 = global::AtomicU64::new(1);
+/// The next platform's number; 0 means none.
+static NEXT_NUMBER: global::AtomicU64 = global::AtomicU64::new(1);
 
-/// A thread a worker.
+/// A platform with one thread a worker.
 pub struct Threads {
     number: u64,
-    topology: Topology,
-    /// How many workers make sense.
+    topology: CpuTopology,
+    /// The number of workers that can run at once.
     suggested: usize,
     workers: usize,
-    /// The thread of each worker that is there, or was.
+    /// The thread of each worker that has been started.
     threads: Arc<[SpinMutex<Option<Thread>>]>,
-    /// How many workers there are now.
+    /// The number of workers that run now.
     running: Arc<AtomicUsize>,
-    joins: SpinMutex<Vec<JoinHandle<()>>>,
-    /// The watchers are to return.
-    unwatched: Arc<AtomicBool>,
+    join_handles: SpinMutex<Vec<JoinHandle<()>>>,
+    /// Tells watchers to return.
+    watchers_stopped: Arc<AtomicBool>,
     pin: bool,
-    stack: usize,
+    stack_bytes: usize,
     began: Instant,
 }
 
 impl Threads {
-    /// A platform for up to that many workers. Each is pinned to a core of its own; with more workers than cores none is.
+    /// Creates a platform for up to `workers` workers. Each is pinned to a core of its own; if
+    /// there are more workers than cores, none is pinned.
     pub fn new(workers: usize) -> Self {
         let topology = os::topology();
         Self {
-            number: NEXT.fetch_add(1, Relaxed),
-            pin: os::BINDS && workers <= topology.cores.len(),
+            number: NEXT_NUMBER.fetch_add(1, Relaxed),
+            pin: os::CAN_PIN && workers <= topology.cores.len(),
             suggested: os::suggested_workers(),
-            stack: DEFAULT_STACK,
+            stack_bytes: DEFAULT_STACK_BYTES,
             workers,
             threads: (0..workers).map(|_| SpinMutex::new(None)).collect(),
             running: Arc::default(),
-            joins: SpinMutex::new(Vec::new()),
-            unwatched: Arc::default(),
+            join_handles: SpinMutex::new(Vec::new()),
+            watchers_stopped: Arc::default(),
             began: Instant::now(),
             topology,
         }
     }
 
-    /// Leaves the placement of threads to the operating system, unless the runtime is [told](crate::Builder::placement)
-    /// where they are to be.
+    /// Leaves the placement of threads to the operating system, unless the runtime has an explicit
+    /// [placement](crate::Builder::placement).
     #[must_use]
     pub fn unpinned(mut self) -> Self {
         self.pin = false;
         self
     }
 
-    /// How many bytes of stack each worker has; 8 MiB without this, of which only what is used takes memory. It bounds how
-    /// deep tasks may recur: whoever exceeds it ends the process. (A [join](crate::Fork::join) needs no more stack than its
-    /// two functions would if they were called.)
+    /// Sets the stack size of each worker in bytes: 8 MiB by default, of which only the touched
+    /// part uses memory. It bounds the depth of recursion in tasks; a stack overflow ends the
+    /// process. (A [join](crate::Fork::join) needs no more stack than two plain calls.)
     #[must_use]
     pub fn stack_size(mut self, bytes: usize) -> Self {
-        self.stack = bytes;
+        self.stack_bytes = bytes;
         self
     }
 
-    /// How many workers make sense on this machine: one for each core that this process may use, or fewer where a
-    /// quota grants less.
+    /// Returns the number of workers that can run at once: one for each core that this process may
+    /// use, or fewer where a quota grants less.
     pub fn suggested_workers() -> usize {
         os::suggested_workers()
     }
 
-    /// Where workers run that were told nothing, if they are bound; and why so many, and there.
-    pub(super) fn habit(&self) -> Placement {
+    /// Returns where workers are pinned by default, with the reason for their number and place.
+    pub(super) fn default_placement(&self) -> Placement {
         let cpus = |count: usize| alloc::format!("{count} {}", if count == 1 { "CPU" } else { "CPUs" });
         let usable = self.topology.cores.len();
         let why = if self.workers != self.suggested {
@@ -100,27 +101,26 @@ impl Threads {
     }
 
     /// Starts a thread that [`join`](Platform::join) waits for.
-    fn spawn(&self, name: String, body: impl FnOnce() + Send + 'static) -> Result<(), &'static str> {
-        let thread = std::thread::Builder::new()
-            .name(name)
-            .stack_size(self.stack)
-            .spawn(body)
-            .map_err(|_| "the operating system refuses to start another thread")?;
-        let mut joins = self.joins.lock();
-        joins.retain(|thread| !thread.is_finished());
-        joins.push(thread);
+    fn spawn(&self, name: String, body: impl FnOnce() + Send + 'static) -> Result<(), PlatformError> {
+        let what = alloc::format!("cannot start thread `{name}`");
+        let builder = std::thread::Builder::new().name(name).stack_size(self.stack_bytes);
+        let thread = builder.spawn(body).map_err(|cause| PlatformError::with_cause(what, cause))?;
+        let mut join_handles = self.join_handles.lock();
+        join_handles.retain(|thread| !thread.is_finished());
+        join_handles.push(thread);
         Ok(())
     }
 }
 
-/// As much as the first thread of a process commonly has.
-const DEFAULT_STACK: usize = 8 << 20;
+/// The common stack size of a process's first thread, in bytes.
+const DEFAULT_STACK_BYTES: usize = 8 << 20;
 
-/// An idle worker expects a task from another one, or an answer, before it says that it is hungry: some microseconds.
-const LOOKS_AT_HOME: u32 = 256;
+/// Probes of an idle worker's own run queue before it searches elsewhere: some microseconds, in
+/// which a task or an answer from another worker is likely to come.
+const OWN_QUEUE_PROBES: u32 = 256;
 
 impl Platform for Threads {
-    fn topology(&self) -> Topology {
+    fn topology(&self) -> CpuTopology {
         self.topology.clone()
     }
 
@@ -129,31 +129,37 @@ impl Platform for Threads {
     }
 
     fn placement(&self) -> Option<Placement> {
-        self.pin.then(|| self.habit())
+        self.pin.then(|| self.default_placement())
     }
 
-    fn start(&self, driver: Driver) -> Result<(), &'static str> {
+    fn start(&self, driver: Driver) -> Result<(), PlatformError> {
         let worker = driver.worker();
         if worker >= self.workers {
-            return Err("the platform was made for fewer workers");
+            let (room, needed) = (self.workers, worker + 1);
+            let what = alloc::format!(
+                "the platform has room for {room} workers; pass {needed} or more to `Threads::new`"
+            );
+            return Err(what.into());
         }
         let number = self.number;
-        let told = driver.core();
-        let core =
-            told.or_else(|| self.pin.then(|| self.topology.cores[worker % self.topology.cores.len()].os_id));
-        // Who was told where to be says whether it is there.
-        let (say, hear) = told.map(|_| mpsc::channel()).unzip();
+        let explicit_core = driver.core();
+        let core = explicit_core
+            .or_else(|| self.pin.then(|| self.topology.cores[worker % self.topology.cores.len()].os_id));
+        // A worker with an explicit core reports whether it could be pinned there.
+        let (sender, receiver) = explicit_core.map(|_| mpsc::channel()).unzip();
         let threads = self.threads.clone();
         let running = self.running.clone();
         let body = move || {
-            WORKS_FOR.set(number);
+            WORKER_OF.set(number);
             *threads[worker].lock() = Some(std::thread::current());
-            // Where nothing was told and binding is not possible, the scheduler's choice has to do.
-            let is_there = core.is_none_or(os::pin_current_thread) || told.is_none();
-            // What a driver holds that does not run is free again before anybody hears of it.
-            let driver = is_there.then_some(driver);
-            if let Some(say) = say {
-                _ = say.send(is_there);
+            // Without an explicit core, a failure to pin is ignored: the system's scheduler places
+            // the thread.
+            let pinned = core.map_or(Ok(()), os::pin_current_thread);
+            // The driver of a worker that could not be pinned is dropped before the failure is
+            // reported.
+            let driver = (pinned.is_ok() || explicit_core.is_none()).then_some(driver);
+            if let Some(sender) = sender {
+                _ = sender.send(pinned);
             }
             if let Some(driver) = driver {
                 driver.run();
@@ -163,10 +169,14 @@ impl Platform for Threads {
         self.running.fetch_add(1, Relaxed);
         self.spawn(alloc::format!("xtasking-{worker}"), body)
             .inspect_err(|_| _ = self.running.fetch_sub(1, Relaxed))?;
-        match hear.map(|hear| hear.recv()) {
-            None | Some(Ok(true)) => Ok(()),
-            Some(_) => Err("the system refuses to bind a worker to the core that it was told"),
-        }
+        let Some((receiver, core)) = receiver.zip(explicit_core) else { return Ok(()) };
+        let pinned = receiver.recv().unwrap_or_else(|gone| Err(std::io::Error::other(gone)));
+        pinned.map_err(|cause| {
+            let what = alloc::format!(
+                "cannot pin worker {worker} to CPU {core}; choose another CPU in `Builder::placement`"
+            );
+            PlatformError::with_cause(what, cause)
+        })
     }
 
     fn park(&self, _: usize) {
@@ -174,7 +184,8 @@ impl Platform for Threads {
     }
 
     fn wake(&self, worker: usize) {
-        // A thread that is not there yet has not looked for tasks yet; one that could not be started never will.
+        // A thread that has not started yet has not looked for tasks yet either; one that could not
+        // be started never will.
         let thread = self.threads.get(worker).and_then(|thread| thread.lock().clone());
         if let Some(thread) = thread {
             thread.unpark();
@@ -182,31 +193,33 @@ impl Platform for Threads {
     }
 
     fn join(&self) {
-        // Release pairs with the Acquire of the watcher; it looks again when it is woken.
-        self.unwatched.store(true, Release);
+        // Release pairs with the Acquire in `watch`, where the watcher looks again after it is
+        // woken.
+        self.watchers_stopped.store(true, Release);
         loop {
-            let threads = core::mem::take(&mut *self.joins.lock());
+            let threads = core::mem::take(&mut *self.join_handles.lock());
             if threads.is_empty() {
                 return;
             }
             for thread in threads {
                 thread.thread().unpark();
-                // A worker never unwinds: bodies are caught one by one. The last handle of a runtime may be dropped on
-                // one of its own threads, which cannot wait for itself.
+                // A worker never unwinds, as the panic of each body is caught. The last handle of a
+                // runtime may be dropped on one of its own threads, which cannot wait for itself.
                 if thread.thread().id() != std::thread::current().id() {
                     let _ = thread.join();
                 }
             }
-            // A watcher may have started workers meanwhile; with the watchers gone, nobody does.
+            // A watcher may have started workers meanwhile. Once all watchers have returned, none
+            // are started.
         }
     }
 
-    fn watch(&self, every: Duration, mut look: Box<dyn FnMut() -> bool + Send>) -> Result<(), &'static str> {
-        let unwatched = self.unwatched.clone();
+    fn watch(&self, every: Duration, mut look: Box<dyn FnMut() -> bool + Send>) -> Result<(), PlatformError> {
+        let watchers_stopped = self.watchers_stopped.clone();
         self.spawn("xtasking-watch".into(), move || {
             let mut slept_since = Instant::now();
             // Acquire pairs with the Release of `join`.
-            while !unwatched.load(Acquire) {
+            while !watchers_stopped.load(Acquire) {
                 let left = every.saturating_sub(slept_since.elapsed());
                 if !left.is_zero() {
                     // May return early.
@@ -227,7 +240,7 @@ impl Platform for Threads {
                 self.0.unpark();
             }
         }
-        if WORKS_FOR.get() == self.number {
+        if WORKER_OF.get() == self.number {
             return Err(WouldBlock);
         }
         let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
@@ -249,12 +262,8 @@ impl Platform for Threads {
         self.began.elapsed().as_nanos() as u64
     }
 
-    fn is_real_time(&self) -> bool {
-        true
-    }
-
-    fn patience(&self) -> u32 {
-        if self.workers > self.topology.cores.len() { 0 } else { LOOKS_AT_HOME }
+    fn spin_limit(&self) -> u32 {
+        if self.workers > self.topology.cores.len() { 0 } else { OWN_QUEUE_PROBES }
     }
 
     fn is_oversubscribed(&self) -> bool {
@@ -267,11 +276,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_habit_says_why() {
+    fn the_default_placement_says_why() {
         let why = |usable, suggested, workers| {
             let threads =
-                Threads { topology: Topology::uniform(usable, 1), suggested, ..Threads::new(workers) };
-            alloc::string::ToString::to_string(&threads.habit())
+                Threads { topology: CpuTopology::uniform(usable, 1), suggested, ..Threads::new(workers) };
+            alloc::string::ToString::to_string(&threads.default_placement())
         };
         assert_eq!(why(1, 1, 1), "CPU 0: 1 CPU that this process may run on");
         assert_eq!(why(8, 8, 8), "CPUs 0-7: 8 CPUs that this process may run on");

@@ -1,89 +1,96 @@
-//! Which pool a runtime has.
+//! How a runtime distributes unbound tasks.
 
 use super::{Ranked, kautz};
 use alloc::vec::Vec;
 
-/// How tasks that are bound to nothing find a worker; chosen by [`Builder::pool`](crate::Builder::pool).
+/// How unbound tasks are distributed to workers; set by [`Builder::pool`](crate::Builder::pool).
 ///
-/// These are tasks without objects, place, or priority of their own. All others go where their annotations say, on every
-/// pool, and stay there: where an object is at home, or where it was fetched to, is worth more than an even load.
+/// An unbound task has no objects, place or priority of its own. All other tasks go where their
+/// annotations say, under every policy, and stay there: running where an object is at home, or was
+/// fetched to, is worth more than an even load.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Pool {
-    /// They run where they were spawned, first in, first out. Nothing is moved, so nothing is paid for it; whoever wants
-    /// them elsewhere says so.
+pub enum QueuePolicy {
+    /// Tasks run on the worker that spawned them, in FIFO order. Nothing is moved, so there is no
+    /// cost for that; a task runs elsewhere only if its annotations say so.
     #[default]
     Local,
-    /// They run where they were spawned, last in, first out, unless a worker with nothing to do takes the oldest of them. A
-    /// worker keeps most of them in a deque that nobody else sees, and a few in a place from where they can be taken, all
-    /// at once. A worker with nothing to do also takes over whole pools that wait for their turn (where there are more
-    /// pools than workers), with all objects that are at home there.
+    /// Tasks run on the worker that spawned them, in LIFO order, unless an idle worker steals the
+    /// oldest. A worker keeps most of them in a private deque, and up to 32 in a batch that another
+    /// worker can steal as a whole. Where there are more run queues than workers, an idle worker
+    /// also takes over parked run queues, with all objects that are at home there.
     WorkStealing,
-    /// They are dealt out as they are spawned: to the spawning worker and those that it is linked to, in turn, by rings
-    /// between two workers each, without any atomic read-modify-write instruction. Where a ring is full the task runs at
-    /// once, within the spawn. (In the midst of a join, and where too many tasks run within each other, it goes to the
-    /// spawning worker's own queue, which has no bound.)
+    /// Tasks are dealt out round-robin as they are spawned: to the spawning worker and the workers
+    /// that it is linked to. Each link is an SPSC ring without atomic read-modify-write
+    /// instructions. If a ring is full, the task runs at once, within the spawn. (Within a join,
+    /// and where too many tasks are nested, it goes to the spawning worker's own queue, which is
+    /// unbounded.)
     ///
     /// After XQueue, the queues of XTask.
-    XQueue(Links),
-    /// They lie in one queue that all workers share, and whoever has nothing else to do takes the most urgent of them, by
-    /// its [rank](crate::TaskBuilder::rank); one without a rank has [`Ranking::MIDDLE`].
+    XQueue(Topology),
+    /// Tasks go into one queue shared by all workers. A worker without other tasks takes the most
+    /// urgent one, by [rank](crate::TaskBuilder::rank); a task without a rank has
+    /// [`RankOrder::MIDDLE`].
     ///
-    /// A rank is obeyed to the letter: as long as there are more urgent tasks, one does not run. Who spawns urgent ones
-    /// without end starves the others in the queue. But the queue as a whole and a worker's other tasks do not starve each
-    /// other, whatever their ranks and priorities are.
-    Ranked(Ranking),
+    /// Ranks are strict: no task runs while there are more urgent ones, so an endless supply of
+    /// urgent tasks starves the others in the queue. The queue as a whole and a worker's other
+    /// tasks do not starve each other, whatever their ranks and priorities are.
+    Ranked(RankOrder),
 }
 
-/// How exactly [`Pool::Ranked`] obeys the ranks.
+/// How strictly [`QueuePolicy::Ranked`] obeys the ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Ranking {
-    /// Whoever takes a task takes the most urgent one that is there, and the oldest of those. There is one heap, under one
+pub enum RankOrder {
+    /// A worker takes the most urgent task, and the oldest of equals. There is one heap with one
     /// lock: fast enough for tasks of some microseconds on some tens of workers.
     Exact,
-    /// Whoever takes a task takes one of the most urgent. There are two heaps for each worker; a task goes into any of
-    /// them, and who takes one takes the better of the first tasks of two. So more urgent tasks, or older ones that are as
-    /// urgent, are passed over: less than one for each heap in the mean, and seldom more than ten for each, however many
-    /// tasks there are. (Measured with one worker at a time at the queue: 0.3 to 0.8 in the mean, with 4 to 64 heaps; two
-    /// heaps keep the exact order.) None is passed over for ever, as long as those that are more urgent come to an end.
+    /// A worker takes one of the most urgent tasks. There are two heaps for each worker. A task
+    /// goes into a random heap, and a worker takes the better of the first tasks of two random
+    /// heaps.
+    ///
+    /// So more urgent tasks, or older ones of the same rank, are passed over: on average less than
+    /// one for each heap, and rarely more than ten for each, however many tasks there are.
+    /// (Measured with one worker at a time: 0.3 to 0.8 for each heap on average, with 4 to 64
+    /// heaps; two heaps keep the exact order.) No task starves unless more urgent ones keep coming.
     ///
     /// After MultiQueues (Rihani, Sanders, Dementiev 2015).
     Relaxed,
 }
 
-impl Ranking {
-    /// The rank of tasks that are told of none.
+impl RankOrder {
+    /// The rank of tasks without an explicit rank.
     pub const MIDDLE: u16 = 1 << (Ranked::RANK_BITS - 1);
     /// The least urgent rank.
     pub const LAST: u16 = (1 << Ranked::RANK_BITS) - 1;
 }
 
-/// Who deals out tasks to whom, besides to themselves, in [`Pool::XQueue`].
+/// Which workers a worker deals tasks to, besides itself, under [`QueuePolicy::XQueue`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Links {
-    /// To the next worker: XQueue's first version.
+pub enum Topology {
+    /// The next worker: XQueue's first version.
     Next,
-    /// To the next one and the one before: version 2.
+    /// The next and the previous worker: version 2.
     Neighbours,
-    /// To all: version N. There are as many rings as pairs of workers.
+    /// All workers: version N. There are as many rings as pairs of workers.
     All,
-    /// To log₂ N of N workers (rounded up), so that there are N·log₂ N rings. They are the links of Kautz's graph, in which
-    /// as many lead to each as from each, and it takes few steps from each to each: three for 192 workers. (A hypercube, which
-    /// has as many links, takes log₂ N, and is uneven where N is no power of two.)
+    /// log₂ N of N workers (rounded up), so that there are N·log₂ N rings. The links form a Kautz
+    /// graph: every worker has as many incoming as outgoing links, and is few steps from every
+    /// other: at most three for 192 workers. (A hypercube with as many links takes log₂ N steps,
+    /// and is uneven where N is not a power of two.)
     ///
-    /// After Imase and Itoh (1981), who have made the graph for any number.
+    /// After Imase and Itoh (1981), who generalised the graph to any number of nodes.
     Kautz,
 }
 
-impl Links {
-    /// Whom a worker deals out to, of so many.
+impl Topology {
+    /// Returns the targets of a worker, among `workers` workers.
     pub(crate) fn from(self, worker: usize, workers: usize) -> Vec<usize> {
         let next = (worker + 1) % workers;
         let previous = (worker + workers - 1) % workers;
         let mut targets: Vec<usize> = match self {
             Self::Next => [next].into(),
             Self::Neighbours => [next, previous].into(),
-            // From the next one on, so that not all begin with the same.
+            // From the next worker on, so that the workers do not all begin with the same target.
             Self::All => (1..workers).map(|distance| (worker + distance) % workers).collect(),
             Self::Kautz => kautz::from(worker, workers),
         };
@@ -92,7 +99,7 @@ impl Links {
         targets
     }
 
-    /// Who deals out to a worker.
+    /// Returns the workers that have `worker` as a target.
     pub(crate) fn to(self, worker: usize, workers: usize) -> Vec<usize> {
         (0..workers).filter(|&other| self.from(other, workers).contains(&worker)).collect()
     }
@@ -103,9 +110,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn links_lead_to_others_once_each() {
+    fn each_worker_has_distinct_targets_other_than_itself() {
         for workers in 1..20 {
-            for links in [Links::Next, Links::Neighbours, Links::All, Links::Kautz] {
+            for links in [Topology::Next, Topology::Neighbours, Topology::All, Topology::Kautz] {
                 for worker in 0..workers {
                     let targets = links.from(worker, workers);
                     assert!(targets.iter().all(|&target| target != worker && target < workers));
@@ -119,11 +126,11 @@ mod tests {
         }
     }
 
-    /// A task can get from each to each, or there would be workers that nobody helps.
+    /// Otherwise there would be workers that never receive work.
     #[test]
-    fn all_workers_are_reached() {
+    fn every_worker_is_reachable_by_links() {
         for workers in 1..20 {
-            for links in [Links::Next, Links::Neighbours, Links::All, Links::Kautz] {
+            for links in [Topology::Next, Topology::Neighbours, Topology::All, Topology::Kautz] {
                 let mut reached = alloc::vec![false; workers];
                 let mut open = alloc::vec![0];
                 while let Some(worker) = open.pop() {
@@ -134,24 +141,24 @@ mod tests {
                 assert!(reached.iter().all(|&reached| reached), "{links:?} of {workers}");
             }
         }
-        assert_eq!(Links::Next.from(7, 8), [0]);
-        assert_eq!(Links::Neighbours.from(0, 2), [1]);
-        assert_eq!(Links::All.from(2, 4), [3, 0, 1]);
+        assert_eq!(Topology::Next.from(7, 8), [0]);
+        assert_eq!(Topology::Neighbours.from(0, 2), [1]);
+        assert_eq!(Topology::All.from(2, 4), [3, 0, 1]);
     }
 
-    /// Who is dealt to by more than others has more to do.
+    /// A worker with more incoming links would have more to do.
     #[test]
-    fn all_workers_have_as_many_links_as_lead_to_them() {
+    fn every_worker_has_as_many_incoming_as_outgoing_links() {
         for workers in (2..130).chain([192, 200, 384]) {
-            for links in [Links::Next, Links::Neighbours, Links::All, Links::Kautz] {
+            for links in [Topology::Next, Topology::Neighbours, Topology::All, Topology::Kautz] {
                 let from: Vec<_> = (0..workers).map(|worker| links.from(worker, workers)).collect();
                 let mut to = alloc::vec![0; workers];
                 from.iter().flatten().for_each(|&target| to[target] += 1);
                 let expected = match links {
-                    Links::Next => 1,
-                    Links::Neighbours => 2.min(workers - 1),
-                    Links::All => workers - 1,
-                    Links::Kautz => workers.next_power_of_two().ilog2() as usize,
+                    Topology::Next => 1,
+                    Topology::Neighbours => 2.min(workers - 1),
+                    Topology::All => workers - 1,
+                    Topology::Kautz => workers.next_power_of_two().ilog2() as usize,
                 };
                 assert!(from.iter().all(|from| from.len() == expected), "{links:?} of {workers}");
                 assert!(to.iter().all(|&to| to == expected), "{links:?} of {workers}");

@@ -1,32 +1,47 @@
-//! A worker's tasks that others may take over.
+//! The run queue of unbound tasks under work stealing: a private deque and a batch for thieves.
+//!
+//! The deque needs no synchronization, as only its worker accesses it. Up to half of the tasks, the
+//! oldest, are in a hand-off cell of the `WorkerSlot`. A thief takes that batch with one exchange,
+//! so that no task is taken twice:
+//!
+//! ```text
+//! thief: reads the cell, finds the batch
+//! owner: takes the batch back, runs its tasks
+//! thief: takes the batch                    -> cannot happen: both exchange the cell for null
+//! ```
+//!
+//! Model of the cell: `model/fork.rs`, `a_half_is_run_once_by_its_owner_or_a_thief`.
 
-use crate::sync::Hatch;
+use crate::sync::HandoffCell;
 use crate::task::Task;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::ptr::NonNull;
 
-/// So many tasks are taken at once at most: enough to be worth the way, few enough to share again.
-pub(crate) const PARCEL: usize = 32;
+/// The most tasks that are stolen at once: enough to be worth the transfer, few enough to be shared
+/// again.
+pub(crate) const STEAL_BATCH_LEN: usize = 32;
 
-/// So many tasks a worker keeps to itself, one after the other, until others may have one of them: a long chain of tasks is
-/// everybody's load.
-const MOST_KEPT: u32 = 8;
+/// How many tasks in a row may bypass the deque. After that one goes through it, so that a long
+/// chain of tasks can be stolen.
+const MAX_KEPT_IN_A_ROW: u32 = 8;
 
-/// Some tasks, the oldest first, on their way to somebody else.
-pub(crate) struct Parcel(Vec<NonNull<Task>>);
+/// A batch of tasks, the oldest first, for a thief.
+pub(crate) struct StealBatch(Vec<NonNull<Task>>);
 
-/// A worker's own tasks, of which it runs the youngest first; and a parcel of the oldest ones that lies in a hatch, where
-/// others may take it, and so may the worker itself, when it has no others left.
+/// A worker's own tasks, of which it runs the youngest first.
+///
+/// A batch of the oldest tasks is in a hand-off cell, from which a thief may take it; so may the
+/// worker, when it has no other tasks.
 pub(crate) struct Deque {
     tasks: VecDeque<NonNull<Task>>,
-    /// Comes before all of them, and is not for others.
+    /// Runs before all others, and cannot be stolen.
     next: Option<NonNull<Task>>,
-    /// So many came before all others, one after the other.
+    /// How many tasks in a row have bypassed the deque through `next`.
     kept: u32,
-    /// An empty parcel, to be filled again.
-    spare: Option<Box<Parcel>>,
+    /// An empty batch, to be reused.
+    spare: Option<Box<StealBatch>>,
 }
 
 impl Deque {
@@ -34,21 +49,21 @@ impl Deque {
         Self { tasks: VecDeque::new(), next: None, kept: 0, spare: None }
     }
 
-    /// How many tasks others may have.
+    /// Returns the number of tasks that can be stolen.
     pub fn len(&self) -> usize {
         self.tasks.len()
     }
 
-    /// Whether the worker keeps one to itself.
+    /// Returns true if there is a task that bypasses the deque.
     pub fn keeps(&self) -> bool {
         self.next.is_some()
     }
 
-    /// Takes a task that the worker keeps to itself; it has one such task at most, and has not had too many of them lately:
-    /// otherwise, and then it is not taken, `false`.
+    /// Lets a task run next, bypassing the deque; the task that was to run next goes into the
+    /// deque. Returns false, without taking the task, if too many in a row have done so.
     pub fn keep(&mut self, task: NonNull<Task>) -> bool {
         self.kept += 1;
-        if self.kept > MOST_KEPT {
+        if self.kept > MAX_KEPT_IN_A_ROW {
             self.kept = 0;
             return false;
         }
@@ -61,7 +76,7 @@ impl Deque {
         self.tasks.push_back(task);
     }
 
-    /// Takes the youngest task of its own.
+    /// Takes the next task, or else the youngest.
     #[inline]
     pub fn pop(&mut self) -> Option<NonNull<Task>> {
         if self.next.is_some() {
@@ -71,30 +86,32 @@ impl Deque {
         self.tasks.pop_back()
     }
 
-    /// Takes the oldest task of its own.
+    /// Takes the oldest task.
     pub fn pop_oldest(&mut self) -> Option<NonNull<Task>> {
         self.tasks.pop_front().or_else(|| self.next.take())
     }
 
-    /// Puts the oldest tasks, up to half of them but one at least, into a hatch. There are some, the hatch is empty, and
-    /// nobody else puts anything in.
-    pub fn share(&mut self, hatch: &Hatch<Parcel>) {
-        let mut parcel = self.spare.take().unwrap_or_else(|| Box::new(Parcel(Vec::with_capacity(PARCEL))));
-        let count = (self.tasks.len() / 2).clamp(1, PARCEL);
-        parcel.0.extend(self.tasks.drain(..count));
-        hatch.put(NonNull::from(Box::leak(parcel)));
+    /// Puts the oldest tasks into a hand-off cell: up to half of them, but at least one. The deque
+    /// must not be empty, and the cell must be; only this worker fills the cell.
+    pub fn share(&mut self, cell: &HandoffCell<StealBatch>) {
+        let mut steal_batch =
+            self.spare.take().unwrap_or_else(|| Box::new(StealBatch(Vec::with_capacity(STEAL_BATCH_LEN))));
+        let count = (self.tasks.len() / 2).clamp(1, STEAL_BATCH_LEN);
+        steal_batch.0.extend(self.tasks.drain(..count));
+        cell.put(NonNull::from(Box::leak(steal_batch)));
     }
 
-    /// Takes over what is in a hatch, its own or another one's: as the oldest tasks that it has. Returns how many.
-    pub fn take_from(&mut self, hatch: &Hatch<Parcel>) -> usize {
-        let Some(parcel) = hatch.take() else { return 0 };
-        // SAFETY: put there by `share`, which gave it up, and taken by one alone.
-        let mut parcel = unsafe { Box::from_raw(parcel.as_ptr()) };
-        let count = parcel.0.len();
-        for task in parcel.0.drain(..).rev() {
+    /// Takes the batch in a hand-off cell, this worker's own or another's, as the oldest tasks of
+    /// this deque. Returns the number of tasks.
+    pub fn take_from(&mut self, cell: &HandoffCell<StealBatch>) -> usize {
+        let Some(steal_batch) = cell.take() else { return 0 };
+        // SAFETY: `share` leaked the box into the cell, and the cell gives it to one taker alone.
+        let mut steal_batch = unsafe { Box::from_raw(steal_batch.as_ptr()) };
+        let count = steal_batch.0.len();
+        for task in steal_batch.0.drain(..).rev() {
             self.tasks.push_front(task);
         }
-        self.spare = Some(parcel);
+        self.spare = Some(steal_batch);
         count
     }
 }

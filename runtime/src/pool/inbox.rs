@@ -1,5 +1,7 @@
-//! A worker's inbox: many push, one takes; what one of them pushes is taken in that order, and after whatever it knew
-//! to be pushed before.
+//! A worker's inbox: an unbounded FIFO queue with many pushers and one taker.
+//!
+//! Tasks of one pusher are taken in the order of the pushes, and after every task that the pusher
+//! knew to be pushed before.
 //!
 //! ```text
 //!        head (taker's)         tail (pushers', by compare-and-swap)
@@ -7,14 +9,34 @@
 //! … old  | task task task task  |  old …        a ring of pointers
 //!          └ prefetched ahead ┘
 //! ```
-//! A pusher takes a place with one atomic instruction and then fills it. Each pointer carries the parity of its lap
-//! around the ring, by which the taker sees that a place is filled: it writes nothing that pushers read, and its lines
-//! of eight pointers come to it once each. As it knows the tasks ahead, it fetches them side by side, where a linked
-//! list would have it wait for one after the other.
 //!
-//! When the ring is full, tasks go to the [`Backlog`], an unbounded list. Order is kept by two rules: as long as the
-//! backlog has tasks, all go there; and the taker takes from it only when it finds the ring empty *after* it saw the
-//! task in the backlog. Nobody waits for anybody.
+//! A pusher reserves a slot with one compare-and-swap of `tail`, the linearization point, and then
+//! fills it. Each pointer carries the parity of its lap around the ring, by which the taker sees
+//! that the slot is filled. So the taker writes nothing into the slots, and each cache line of
+//! eight pointers moves to it once. As the taker knows the tasks ahead, it can prefetch several at
+//! once, where a linked list would stall on one after the other.
+//!
+//! A full ring overflows into the [`Backlog`], an unbounded list. Two rules keep the order. While
+//! the backlog has tasks, all pushes go there. This rules out:
+//!
+//! ```text
+//! pusher: finds the ring full, pushes A into the backlog
+//! taker:  takes a task from the ring
+//! pusher: finds a free slot, pushes B into the ring    -> B is taken before A
+//! ```
+//!
+//! The taker takes from the backlog only if it finds the ring empty *after* it saw the task in the
+//! backlog. This rules out:
+//!
+//! ```text
+//! taker:  finds the ring empty
+//! pusher: fills the ring, beginning with A, and pushes B into the backlog
+//! taker:  takes B from the backlog                     -> B is taken before A
+//! ```
+//!
+//! No thread waits for another: if the first slot is reserved and not filled, the taker returns
+//! `None`. Models: `model/inbox.rs`; for the worker that falls asleep beside a push,
+//! `model/sleep.rs`.
 
 use super::backlog::Backlog;
 use crate::monitor::Observer;
@@ -25,63 +47,66 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::ptr::NonNull;
 
-/// Places of the ring.
-const PLACES: u64 = under_model(1024, 2);
-/// Places of a cache line.
-const LINE_PLACES: u64 = under_model(8, 2);
-/// The taker fetches the task that many places ahead.
-const AHEAD: u64 = under_model(4, 1);
-const LAP: usize = 1;
+/// Slots of the ring.
+const RING_SLOTS: u64 = under_model(1024, 2);
+/// Slots of a cache line.
+const SLOTS_PER_LINE: u64 = under_model(8, 2);
+/// How many slots ahead the taker prefetches.
+const PREFETCH_DISTANCE: u64 = under_model(4, 1);
+const LAP_BIT: usize = 1;
 
-/// Places that come to the taker together.
+/// Slots that move to the taker together, as one cache line.
 #[repr(align(64))]
-struct Line([AtomicPtr<Task>; LINE_PLACES as usize]);
+struct SlotLine([AtomicPtr<Task>; SLOTS_PER_LINE as usize]);
 
 pub(crate) struct Inbox {
-    /// The pushers'.
-    entry: Padded<Entry>,
-    /// Tasks in the backlog, or on the way there. Seldom written.
+    /// Written by pushers.
+    push_end: Padded<PushEnd>,
+    /// The number of tasks in the backlog, or about to be there. Rarely written.
     backlogged: Padded<AtomicU64>,
-    /// How many tasks the taker, who alone writes it, has taken from the ring. Pushers look only when that seems full.
+    /// How many tasks were taken from the ring. Written by the taker only; read by pushers only
+    /// when the ring seems full.
     head: Padded<AtomicU64>,
-    lines: Box<[Line]>,
+    lines: Box<[SlotLine]>,
     backlog: Backlog,
     observer: Option<Arc<Observer>>,
 }
 
-struct Entry {
-    /// How many places of the ring were ever taken by pushers.
+struct PushEnd {
+    /// How many slots were ever reserved by pushers.
     tail: AtomicU64,
-    /// The tail may go up to here, as far as pushers have seen.
+    /// The lowest position at which the ring may be full, as far as pushers know.
     limit: AtomicU64,
 }
 
-/// The parity that a filled place has on the lap of this position; places begin empty, as on an even lap.
+/// Returns the parity of a slot that is filled on the lap of `position`. Slots start out null, as
+/// on an even lap.
 #[inline(always)]
 fn lap(position: u64) -> usize {
-    ((position / PLACES + 1) % 2) as usize * LAP
+    ((position / RING_SLOTS + 1) % 2) as usize * LAP_BIT
 }
 
 impl Inbox {
-    /// An empty inbox. With an observer each pusher finds it full at first, and so comes by where that is told.
+    /// Creates an empty inbox. With an observer the ring always seems full, so that each push takes
+    /// the path that reports it.
     pub fn new(observer: Option<Arc<Observer>>) -> Self {
-        let limit = if observer.is_some() { 0 } else { PLACES };
-        let entry = Entry { tail: AtomicU64::new(0), limit: AtomicU64::new(limit) };
+        let limit = if observer.is_some() { 0 } else { RING_SLOTS };
+        let push_end = PushEnd { tail: AtomicU64::new(0), limit: AtomicU64::new(limit) };
         Self {
-            entry: Padded(entry),
+            push_end: Padded(push_end),
             backlogged: Padded(AtomicU64::new(0)),
             head: Padded(AtomicU64::new(0)),
-            lines: (0..PLACES / LINE_PLACES).map(|_| Line(Default::default())).collect(),
+            lines: (0..RING_SLOTS / SLOTS_PER_LINE).map(|_| SlotLine(Default::default())).collect(),
             backlog: Backlog::new(),
             observer,
         }
     }
 
     #[inline(always)]
-    fn place(&self, position: u64) -> &AtomicPtr<Task> {
-        let line = (position % PLACES / LINE_PLACES) as usize;
-        // SAFETY: `PLACES` are that many lines.
-        unsafe { &self.lines.get_unchecked(line).0[(position % LINE_PLACES) as usize] }
+    fn slot(&self, position: u64) -> &AtomicPtr<Task> {
+        let line = (position % RING_SLOTS / SLOTS_PER_LINE) as usize;
+        // SAFETY: both indices are reduced modulo the numbers of lines and of slots of a line.
+        unsafe { &self.lines.get_unchecked(line).0[(position % SLOTS_PER_LINE) as usize] }
     }
 
     /// Pushes a task.
@@ -91,28 +116,31 @@ impl Inbox {
     /// The caller owns the task and gives it up.
     #[inline]
     pub unsafe fn push(&self, task: NonNull<Task>) {
-        let Entry { tail, limit } = &self.entry.0;
-        // Relaxed: whoever pushed into the backlog before, or told the caller so, has raised it before.
+        let PushEnd { tail, limit } = &self.push_end.0;
+        // Relaxed: every push into the backlog that happens before this one has raised the count
+        // before.
         if self.backlogged.0.load(Relaxed) == 0 || planted!("inbox-ring-overtakes-backlog") {
             let mut position = tail.load(Relaxed);
-            // Acquire pairs with the Release of `look_again`, handing on what it saw.
+            // Acquire pairs with the Release of `refresh_limit`, which passes on what it acquired
+            // from the taker: the slot has been read.
             while position < limit.load(Acquire) {
-                match self.fill(position, task) {
+                match self.reserve_and_fill(position, task) {
                     Ok(()) => return,
                     Err(now) => position = now,
                 }
             }
         }
-        // SAFETY: by the caller's promise.
-        unsafe { self.push_unusually(task) };
+        // SAFETY: this function's contract: the caller gives the task up.
+        unsafe { self.push_slow(task) };
     }
 
-    /// Takes a place and fills it, or says where the tail is now.
+    /// Reserves a slot and fills it. If another pusher was faster, returns the tail.
     #[inline(always)]
-    fn fill(&self, position: u64, task: NonNull<Task>) -> Result<(), u64> {
-        let tail = &self.entry.0.tail;
-        // SeqCst: with the load of the sleep state that follows every push, either the pusher sees that the worker goes
-        // to sleep, or the worker sees this task (`Shared::push` and `Driver::sleep`).
+    fn reserve_and_fill(&self, position: u64, task: NonNull<Task>) -> Result<(), u64> {
+        let tail = &self.push_end.0.tail;
+        // SeqCst: each push is followed by a load of the worker's sleep state. Either the pusher
+        // sees that the worker falls asleep, or the worker sees this task (`RuntimeState::push` and
+        // `Driver::sleep`).
         if planted!("inbox-place-taken-twice") {
             tail.store(position + 1, SeqCst);
         } else {
@@ -120,50 +148,52 @@ impl Inbox {
         }
         let filled = task.as_ptr().map_addr(|address| address | lap(position));
         // Release pairs with the Acquire of `take`.
-        self.place(position).store(filled, Release);
+        self.slot(position).store(filled, Release);
         Ok(())
     }
 
-    /// Looks how far the taker is. Whether there is a place for `position`.
-    fn look_again(&self, position: u64) -> bool {
-        // Acquire pairs with the Release of `take`: the place's old task has been read.
-        let limit = self.head.0.load(Acquire) + PLACES;
+    /// Reads how far the taker is. Returns true if the slot of `position` is free.
+    fn refresh_limit(&self, position: u64) -> bool {
+        // Acquire pairs with the Release of `take`: the slot's previous task has been read.
+        let limit = self.head.0.load(Acquire) + RING_SLOTS;
         if self.observer.is_none() {
-            // Somebody else may know better; less is right, too.
-            self.entry.0.limit.store(limit, Release);
+            // May overwrite another pusher's later value: a lower limit is still correct.
+            self.push_end.0.limit.store(limit, Release);
         }
         position < limit
     }
 
-    /// Pushes a task where the ring seems full, or the backlog is in use, or all tasks are looked at.
+    /// Pushes a task where the ring seems full, the backlog is in use, or an observer watches.
     ///
     /// # Safety
     ///
     /// As for [`push`](Self::push).
     #[cold]
     #[inline(never)]
-    unsafe fn push_unusually(&self, task: NonNull<Task>) {
+    unsafe fn push_slow(&self, task: NonNull<Task>) {
         if let Some(observer) = &self.observer {
-            // SAFETY: by the caller's promise.
+            // SAFETY: the caller owns the task, by this function's contract.
             unsafe { observer.stamp_on_arrival(task) };
         }
-        // As in `push`.
+        // Relaxed as in `push`.
         if self.backlogged.0.load(Relaxed) == 0 || planted!("inbox-ring-overtakes-backlog") {
-            let mut position = self.entry.0.tail.load(Relaxed);
-            while self.look_again(position) {
-                match self.fill(position, task) {
+            let mut position = self.push_end.0.tail.load(Relaxed);
+            while self.refresh_limit(position) {
+                match self.reserve_and_fill(position, task) {
                     Ok(()) => return,
                     Err(now) => position = now,
                 }
             }
         }
-        // Before the task is there: it is zero only when nobody's task is left. SeqCst as in `fill`.
+        // Raised before the task is in the list, so that zero means that none is left. SeqCst as in
+        // `reserve_and_fill`.
         self.backlogged.0.fetch_add(1, SeqCst);
-        // SAFETY: by the caller's promise.
+        // SAFETY: this function's contract: the caller gives the task up.
         unsafe { self.backlog.push(task) };
     }
 
-    /// Takes the oldest task. `None` if there is none, or the pusher of the oldest is still at it.
+    /// Takes the oldest task. Returns `None` if there is none, or its pusher has not filled the
+    /// slot yet.
     ///
     /// # Safety
     ///
@@ -172,32 +202,33 @@ impl Inbox {
     pub unsafe fn take(&self) -> Option<NonNull<Task>> {
         loop {
             let head = self.head.0.load(Relaxed);
-            // Acquire pairs with the Release of `push`.
+            // Acquire pairs with the Release of `reserve_and_fill`.
             let order = if planted!("inbox-taken-without-acquire") { Relaxed } else { Acquire };
-            let filled = self.place(head).load(order);
-            if filled.addr() & LAP == lap(head) {
-                // Only as far as this line of places goes, which is here. Perhaps an old task, or none: nothing depends
-                // on it.
-                if head % LINE_PLACES < LINE_PLACES - AHEAD {
-                    prefetch(self.place(head + AHEAD).load(Relaxed).addr() as u64);
+            let filled = self.slot(head).load(order);
+            if filled.addr() & LAP_BIT == lap(head) {
+                // Prefetches only within this line of slots, which is in the cache already. The
+                // pointer may be old or null, which is harmless.
+                if head % SLOTS_PER_LINE < SLOTS_PER_LINE - PREFETCH_DISTANCE {
+                    prefetch(self.slot(head + PREFETCH_DISTANCE).load(Relaxed).addr() as u64);
                 }
-                // Release pairs with the Acquire of `look_again`: the place has been read.
+                // Release pairs with the Acquire of `refresh_limit`: the slot has been read.
                 self.head.0.store(head + 1, Release);
-                return NonNull::new(filled.map_addr(|address| address & !LAP));
+                return NonNull::new(filled.map_addr(|address| address & !LAP_BIT));
             }
             if self.backlogged.0.load(Relaxed) == 0 {
                 return None;
             }
-            // SAFETY: one thread takes.
+            // SAFETY: the caller is the one taker.
             if !unsafe { self.backlog.has_first() } {
                 return None;
             }
-            // Acquire, and what `has_first` has acquired: what the task's pusher had put into the ring before is seen.
-            if self.entry.0.tail.load(Acquire) == head || planted!("inbox-backlog-overtakes-ring") {
-                // SAFETY: one thread takes.
-                return unsafe { self.take_back() };
+            // Acquire, besides what `has_first` has acquired: the slots that the task's pusher
+            // reserved before are seen.
+            if self.push_end.0.tail.load(Acquire) == head || planted!("inbox-backlog-overtakes-ring") {
+                // SAFETY: the caller is the one taker.
+                return unsafe { self.take_backlogged() };
             }
-            if self.place(head).load(Relaxed).addr() & LAP != lap(head) {
+            if self.slot(head).load(Relaxed).addr() & LAP_BIT != lap(head) {
                 return None;
             }
         }
@@ -207,32 +238,34 @@ impl Inbox {
     ///
     /// As for [`take`](Self::take).
     #[cold]
-    unsafe fn take_back(&self) -> Option<NonNull<Task>> {
-        // SAFETY: by the caller's promise.
+    unsafe fn take_backlogged(&self) -> Option<NonNull<Task>> {
+        // SAFETY: the caller is the one taker.
         let task = unsafe { self.backlog.take() }?;
-        // Release: who sees that nothing is left pushes after this.
+        // Release: a pusher that reads zero pushes into the ring after this take.
         self.backlogged.0.fetch_sub(1, Release);
         Some(task)
     }
 
-    /// Whether somebody else, who looks in passing, sees any tasks here.
+    /// Returns true if there seem to be tasks in the ring. A hint, for other workers.
     pub fn seems_to_have_tasks(&self) -> bool {
-        self.entry.0.tail.load(Relaxed) != self.head.0.load(Relaxed)
+        self.push_end.0.tail.load(Relaxed) != self.head.0.load(Relaxed)
     }
 
-    /// How many tasks were pushed and not taken; exact if nobody does either meanwhile.
+    /// Returns how many tasks were pushed and not taken; exact only if no thread pushes or takes
+    /// meanwhile.
     pub fn len(&self) -> usize {
-        let in_ring = self.entry.0.tail.load(Relaxed).saturating_sub(self.head.0.load(Relaxed));
+        let in_ring = self.push_end.0.tail.load(Relaxed).saturating_sub(self.head.0.load(Relaxed));
         (in_ring + self.backlogged.0.load(Relaxed)) as usize
     }
 
-    /// Whether anything was pushed that the taker has not taken; exact in the total order of `SeqCst` operations.
+    /// Returns true if any task was pushed and not taken; exact in the total order of `SeqCst`
+    /// operations.
     ///
     /// # Safety
     ///
     /// As for [`take`](Self::take).
     pub unsafe fn may_have_tasks(&self) -> bool {
-        self.entry.0.tail.load(SeqCst) != self.head.0.load(Relaxed) || self.backlogged.0.load(SeqCst) != 0
+        self.push_end.0.tail.load(SeqCst) != self.head.0.load(Relaxed) || self.backlogged.0.load(SeqCst) != 0
     }
 }
 
@@ -240,19 +273,17 @@ impl Inbox {
 mod tests {
     use super::*;
     use crate::object::Fetch;
-    use crate::scheduler::Context;
     use crate::task::{Meta, VTable, describe_nothing, locate_nothing};
     use alloc::vec::Vec;
     use core::ptr::null_mut;
 
-    unsafe fn never(_: NonNull<Task>, _: &mut Context) {}
+    static NOTHING: VTable =
+        VTable { run: |_, _| (), locate: locate_nothing, cancel: |_, _| (), describe: describe_nothing };
 
-    /// A task with a number that `take` gives back.
+    /// A task with a number that `take` returns.
     fn node(number: u16) -> NonNull<Task> {
         let meta = Meta::new(0, crate::Priority::Normal, number);
-        let vtable =
-            &VTable { run: never, locate: locate_nothing, cancel: never, describe: describe_nothing };
-        let task = Task { vtable, next: AtomicPtr::new(null_mut()), fetch: Fetch::NONE, meta };
+        let task = Task { vtable: &NOTHING, next: AtomicPtr::new(null_mut()), fetch: Fetch::NONE, meta };
         NonNull::from(Box::leak(Box::new(task)))
     }
 
@@ -273,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn first_in_first_out_and_empty_in_between() {
+    fn an_inbox_is_fifo_and_empty_when_drained() {
         let inbox = Inbox::new(None);
         assert!(!may_have_tasks(&inbox));
         for round in 0..100 {
@@ -286,11 +317,11 @@ mod tests {
     }
 
     #[test]
-    fn what_the_ring_cannot_hold_comes_after_what_it_holds() {
-        const MANY: u16 = 3 * PLACES as u16;
+    fn tasks_in_the_backlog_come_after_those_in_the_ring() {
+        const MANY: u16 = 3 * RING_SLOTS as u16;
         let inbox = Inbox::new(None);
         (0..MANY).for_each(|number| push(&inbox, number));
-        assert_eq!(inbox.backlogged.0.load(Relaxed), u64::from(MANY) - PLACES);
+        assert_eq!(inbox.backlogged.0.load(Relaxed), u64::from(MANY) - RING_SLOTS);
         // With room in the ring again, but older tasks in the backlog.
         for number in 0..MANY {
             assert_eq!(take(&inbox), Some(number));
@@ -301,7 +332,7 @@ mod tests {
         }
         assert_eq!(take(&inbox), None);
         assert!(!may_have_tasks(&inbox));
-        // And the ring again.
+        // Now the ring is used again.
         push(&inbox, 1);
         assert_eq!(inbox.backlogged.0.load(Relaxed), 0);
         assert_eq!(take(&inbox), Some(1));
@@ -309,7 +340,7 @@ mod tests {
 
     #[cfg(feature = "std")]
     #[test]
-    fn pushers_in_parallel_lose_nothing_and_keep_their_order() {
+    fn parallel_pushers_lose_nothing_and_keep_their_order() {
         const EACH: u16 = if cfg!(miri) { 300 } else { 20_000 };
         let inbox = Inbox::new(None);
         let mut backlogged = 0;
@@ -327,7 +358,7 @@ mod tests {
                         next[half] += 1;
                     }
                     backlogged = backlogged.max(inbox.backlogged.0.load(Relaxed));
-                    // Slow only now and then, so that the backlog is used and left again.
+                    // Pauses only now and then, so that the backlog is used and left again.
                     let pause = if next[0] % 1000 < 100 { pause } else { 0 };
                     (0..pause).for_each(|_| core::hint::spin_loop());
                 }

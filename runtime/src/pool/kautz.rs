@@ -1,53 +1,56 @@
-//! Whom each of N workers deals out to with log₂ N links each: by Kautz's graph, as Imase and Itoh have made it for any
-//! number (1981).
+//! Targets of N workers with log₂ N links each: a Kautz graph, as Imase and Itoh generalised it to
+//! any N (1981).
 //!
-//! With d links, worker w has them to −dw − 1, …, −dw − d (modulo N): the links of one go to workers side by side, those of
-//! the next one to the workers beside these, and so all are taken before any is taken twice. So as many lead to each as
-//! from each, and it takes at most ⌈log N ÷ log d⌉ steps from each to each, three for 192 workers.
+//! With d links, worker w is linked to −dw − 1, …, −dw − d (modulo N). The targets of one worker
+//! are consecutive, and those of the next worker are adjacent to them. So every worker is a target
+//! as often as every other. There are at most ⌈log N ÷ log d⌉ steps between any two workers: three
+//! for 192 workers.
 //!
-//! A few workers would have a link to themselves, which leads to another one of these here. (To stay is less work than to
-//! go: they would be less busy than the others.)
+//! A few workers would be linked to themselves. Each of them is linked to another one of these few
+//! instead. (With a link to itself, a worker would receive fewer tasks from others.)
 
 use alloc::vec::Vec;
 
-/// Fewer workers are too close together; they deal out to those that come next.
-const FEWEST: usize = 8;
+/// With fewer workers the formula has too many loops; each worker is then linked to those that come
+/// next.
+const MIN_KAUTZ_WORKERS: usize = 8;
 
-/// Whom a worker deals out to.
+/// Returns the targets of a worker.
 pub(super) fn from(worker: usize, workers: usize) -> Vec<usize> {
     let links = (usize::BITS - (workers - 1).leading_zeros()) as usize;
-    if workers < FEWEST {
+    if workers < MIN_KAUTZ_WORKERS {
         return (1..=links).map(|distance| (worker + distance) % workers).collect();
     }
-    // Those who deal out to the same one lie N ÷ d apart. Each of them begins with another link, so that all of them do so
-    // at different turns.
+    // Workers with a common target are N ÷ d apart. Each begins with another of its links, so that
+    // they reach the target at different turns.
     let first = worker * links / workers;
     let links_in_turn = (0..links).map(|turn| 1 + (first + turn) % links);
     let targets = links_in_turn.map(|link| (links * (workers - worker) + workers - link) % workers);
     targets.map(|target| if target == worker { other_loop(worker, links, workers) } else { target }).collect()
 }
 
-/// Whom one has for itself: the second after it who would have a link to itself, too. (The first is among its other links
-/// where workers are few.)
+/// Returns the target that replaces a link to itself: the second worker after it that would also be
+/// linked to itself. (The first one is already among its targets where there are few workers.)
 fn other_loop(worker: usize, links: usize, workers: usize) -> usize {
     let is_loop = |&other: &usize| (1..=links).contains(&((links + 1) * (workers - other) % workers));
     let others = (1..workers).map(|distance| (worker + distance) % workers);
-    others.filter(is_loop).nth(1).expect("there are three at least, if any")
+    others.filter(is_loop).nth(1).expect("a graph with loops has at least three")
 }
 
 #[cfg(all(test, not(any(model = "loom", model = "shuttle"))))]
 mod tests {
     use super::*;
 
-    /// Words of two different letters of six, each of which leads to those that begin as it ends.
+    /// The graph of words of two different letters out of six, where each word leads to those that
+    /// begin with its last letter.
     #[test]
-    fn it_is_the_graph_of_kautz_where_there_is_one() {
+    fn the_links_form_a_kautz_graph_where_one_exists() {
         let in_order = |worker| {
             let mut targets = from(worker, 30);
             targets.sort_unstable();
             targets
         };
-        // A sixth of all lead to the same ones, and to none of those that others lead to.
+        // A sixth of the workers have the same targets, and share none with the others.
         for worker in 0..30 {
             let targets: Vec<_> = (0..30).filter(|target| target / 5 == 5 - worker % 6).collect();
             assert_eq!(in_order(worker), targets);
@@ -55,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn it_takes_few_steps_from_each_to_each() {
+    fn every_worker_is_few_steps_from_every_other() {
         for (workers, most) in [(24, 2), (30, 2), (42, 2), (48, 3), (64, 3), (192, 3), (384, 3)] {
             for worker in 0..workers {
                 let (mut reached, mut steps) = (alloc::vec![worker], 0);
@@ -71,9 +74,10 @@ mod tests {
         }
     }
 
-    /// What one gets by the same turn of all who deal out to it is not what they spawn.
+    /// Otherwise a worker would receive the same turn's task of all its sources, which is not what
+    /// they spawn on average.
     #[test]
-    fn those_who_deal_out_to_the_same_one_do_so_at_different_turns() {
+    fn workers_with_a_common_target_reach_it_at_different_turns() {
         for workers in [24, 48, 192] {
             let links = from(0, workers).len();
             let mut turns = alloc::vec![0u64; workers];

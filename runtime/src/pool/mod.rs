@@ -1,21 +1,34 @@
-//! Pools: the tasks ready for one worker. A ring for each priority holds what the worker spawns for itself, an
-//! inbox what others send. Tasks that are bound to nothing may lie elsewhere, where others get at them: in a deque, in lanes,
-//! or in a queue that all share.
+//! Run queues: the ready tasks of one worker.
+//!
+//! A ring for each priority holds what the worker spawns for itself; an inbox holds what other
+//! threads send. Unbound tasks may be elsewhere, where other workers can take them: in a deque, in
+//! SPSC rings, or in one shared queue.
+//!
+//! | file | what is in it |
+//! |---|---|
+//! | `backlog` | unbounded list behind the inbox: many pushers, one taker |
+//! | `choice` | the policies for unbound tasks |
+//! | `deque` | a worker's tasks that others may steal, and the batch for thieves |
+//! | `inbox` | what other threads send to a worker: a ring, and the backlog behind it |
+//! | `kautz` | which workers are linked, with log₂ N links each |
+//! | `spsc` | SPSC rings between two workers |
+//! | `ranked` | the queue shared by all workers, by rank |
+//! | `ring` | a worker's own FIFO queue, with prefetching |
 
 mod backlog;
 mod choice;
 mod deque;
 mod inbox;
 mod kautz;
-mod lane;
 mod ranked;
 mod ring;
+mod spsc;
 
 #[cfg(all(test, model = "loom"))]
 pub(crate) use backlog::Backlog;
-pub use choice::{Links, Pool, Ranking};
-pub(crate) use deque::{Deque, Parcel};
+pub use choice::{QueuePolicy, RankOrder, Topology};
+pub(crate) use deque::{Deque, StealBatch};
 pub(crate) use inbox::Inbox;
-pub(crate) use lane::{Entry, Exit, Lane};
 pub(crate) use ranked::Ranked;
 pub(crate) use ring::Ring;
+pub(crate) use spsc::{Entry, Exit, SpscRing};

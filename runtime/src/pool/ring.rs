@@ -1,4 +1,4 @@
-//! A worker's own queue of ready tasks, which looks ahead and fetches what they will touch.
+//! A worker's own FIFO queue of ready tasks, which prefetches what they will touch.
 //!
 //! ```text
 //! head        located                fetched              tail
@@ -6,10 +6,11 @@
 //!  all there     first parts on their   nothing done yet
 //!                way, or there
 //! ```
-//! At distance 2d the descriptor and the part that its annotation names are fetched; at distance d a task that knows
-//! more once this part is there is asked for the rest. Descriptor first, object second: see MxTasks, section 5. A
-//! task that names all it touches at once needs no second look and is fetched at distance d only, so that its lines
-//! are not thrown out again before it runs.
+//!
+//! At distance 2d the descriptor is fetched, and the part that its annotation names. At distance d
+//! that part has arrived, and a task that can locate more by it is asked for the rest. Descriptor
+//! first, object second: see MxTasks, section 5. A task that names everything at once is fetched at
+//! distance d only, so that its lines are not evicted before it runs.
 
 use crate::object::{Fetch, prefetch};
 use crate::task::Task;
@@ -24,51 +25,61 @@ struct Slot {
     fetch: Fetch,
 }
 
-/// A growing ring buffer with two cursors ahead of its head. A slot is a position modulo the capacity, a power of two.
-/// (Its size is one, too: there is an array of rings.)
+/// A growing ring buffer with two cursors ahead of its head. A slot is a position modulo the
+/// capacity, a power of two. (The alignment makes the size a power of two as well: there is an
+/// array of rings.)
 #[repr(align(64))]
 pub(crate) struct Ring {
     slots: Box<[MaybeUninit<Slot>]>,
-    /// The tail may go up to here before somebody has to look, as far as is known; in an observed ring, nowhere.
+    /// The tail may advance to here without a check, as far as is known; 0 in an observed ring.
     limit: u64,
     head: u64,
     tail: u64,
     fetched: u64,
     located: u64,
-    /// From here on no task names anything to fetch.
-    plain: u64,
+    /// From here on, no task names anything to fetch.
+    plain_from: u64,
 }
 
 const FIRST_CAPACITY: usize = 256;
-/// The descriptors of so many tasks are still in the cache from their spawning.
-const CACHED: u64 = 256;
-/// Positions count up from here for ever (and down, for tasks put before all others): they never wrap.
-const MIDDLE: u64 = 1 << 62;
-/// The limit of a ring that always wants to be asked.
-const OBSERVED: u64 = 0;
+/// This many of the youngest descriptors are still in the cache from their spawn.
+const CACHED_DESCRIPTORS: u64 = 256;
+/// The first position. Positions only count up (and down for tasks pushed to the front), and never
+/// wrap.
+const FIRST_POSITION: u64 = 1 << 62;
+/// The limit of a ring that is checked at every push.
+const ALWAYS_CHECK: u64 = 0;
 
 impl Ring {
-    /// An empty ring. One that is `observed` never has room, so that whoever pushes calls
-    /// [`make_room`](Self::make_room) each time.
+    /// Creates an empty ring. One that is `observed` never has room, so that each push calls
+    /// [`make_room`](Self::make_room) before.
     pub fn new(observed: bool) -> Self {
         let slots = vec![MaybeUninit::uninit(); FIRST_CAPACITY].into();
-        let limit = if observed { OBSERVED } else { MIDDLE + FIRST_CAPACITY as u64 };
-        Self { slots, limit, head: MIDDLE, tail: MIDDLE, fetched: MIDDLE, located: MIDDLE, plain: MIDDLE }
+        let limit = if observed { ALWAYS_CHECK } else { FIRST_POSITION + FIRST_CAPACITY as u64 };
+        Self {
+            slots,
+            limit,
+            head: FIRST_POSITION,
+            tail: FIRST_POSITION,
+            fetched: FIRST_POSITION,
+            located: FIRST_POSITION,
+            plain_from: FIRST_POSITION,
+        }
     }
 
-    /// Whether a task can be pushed, with nothing to be done before.
+    /// Returns true if a task can be pushed without a call of `make_room`.
     #[inline(always)]
     pub fn has_room(&self) -> bool {
         self.tail < self.limit
     }
 
-    /// Sees to it that there is a slot for one more task.
+    /// Makes a slot available for one more task.
     #[inline]
     pub fn make_room(&mut self) {
         if self.len() == self.slots.len() {
             self.grow();
         }
-        if self.limit != OBSERVED {
+        if self.limit != ALWAYS_CHECK {
             self.limit = self.head + self.slots.len() as u64;
         }
     }
@@ -84,33 +95,33 @@ impl Ring {
     }
 
     #[inline(always)]
-    fn place(&mut self, position: u64) -> &mut MaybeUninit<Slot> {
+    fn slot_mut(&mut self, position: u64) -> &mut MaybeUninit<Slot> {
         let index = position as usize & (self.slots.len() - 1);
         // SAFETY: the length is a power of two, so the masked index is below it.
         unsafe { self.slots.get_unchecked_mut(index) }
     }
 
-    /// Puts a task behind all others. There is room, or was made.
+    /// Puts a task behind all others. There must be room.
     #[inline(always)]
     pub fn push(&mut self, task: NonNull<Task>, fetch: Fetch) {
         debug_assert!(self.len() < self.slots.len());
-        *self.place(self.tail) = MaybeUninit::new(Slot { task, fetch });
+        *self.slot_mut(self.tail) = MaybeUninit::new(Slot { task, fetch });
         self.tail += 1;
         if !fetch.is_none() {
-            self.plain = self.tail;
+            self.plain_from = self.tail;
         }
     }
 
-    /// Puts a task before all others; it is not fetched. There is room, or was made.
+    /// Puts a task before all others, without prefetching. There must be room.
     pub fn push_front(&mut self, task: NonNull<Task>) {
         debug_assert!(self.len() < self.slots.len());
         self.head -= 1;
-        // There is one place less at the other end.
+        // One slot less is left at the other end.
         self.limit = self.limit.min(self.head + self.slots.len() as u64);
-        *self.place(self.head) = MaybeUninit::new(Slot { task, fetch: Fetch::NONE });
+        *self.slot_mut(self.head) = MaybeUninit::new(Slot { task, fetch: Fetch::NONE });
     }
 
-    /// Takes the first task. The ring is not empty.
+    /// Takes the first task. The ring must not be empty.
     #[inline(always)]
     pub fn pop(&mut self) -> NonNull<Task> {
         debug_assert!(!self.is_empty());
@@ -122,17 +133,17 @@ impl Ring {
     #[inline(always)]
     fn slot(&self, position: u64) -> Slot {
         let index = position as usize & (self.slots.len() - 1);
-        // SAFETY: masked, as in `place`. Callers stay between head and tail, where `push` and `push_front` have filled
-        // every slot.
+        // SAFETY: masked, as in `slot_mut`. Callers stay between head and tail, where `push` and
+        // `push_front` have filled every slot.
         unsafe { self.slots.get_unchecked(index).assume_init() }
     }
 
-    /// Fetches what the tasks ahead will touch, up to `distance` (and twice that for first parts); returns the number
-    /// of lines asked for. Called before each `pop`.
+    /// Prefetches what the tasks ahead will touch, up to `distance` (first parts up to twice that).
+    /// Returns the number of lines requested. Called before each `pop`.
     #[inline(always)]
     pub fn look_ahead(&mut self, distance: u64) -> u64 {
         let (head, len) = (self.head, self.tail - self.head);
-        if self.plain <= head && len <= CACHED {
+        if self.plain_from <= head && len <= CACHED_DESCRIPTORS {
             return 0;
         }
         let mut lines = 0;
@@ -173,7 +184,7 @@ impl Ring {
         let mut slots = vec![MaybeUninit::uninit(); self.slots.len() * 2].into_boxed_slice();
         for position in self.head..self.tail {
             let index = position as usize & (slots.len() - 1);
-            slots[index] = *self.place(position);
+            slots[index] = *self.slot_mut(position);
         }
         self.slots = slots;
     }
@@ -184,7 +195,7 @@ mod tests {
     use super::*;
     use alloc::collections::VecDeque;
 
-    /// Against a queue that is known to be right: both ends, and sizes around each capacity.
+    /// Compares with a reference queue: both ends, and sizes around each capacity.
     #[test]
     fn a_ring_that_grows_keeps_its_order() {
         // A ring of tasks that name nothing to fetch does not touch them.

@@ -1,23 +1,26 @@
-//! Why a runtime could not be built.
+//! Why a runtime cannot be built or resized.
 
 use crate::object::MAX_HOMES;
-use crate::platform::Misplaced;
+use crate::platform::{Misplaced, PlatformError};
 use core::fmt;
 
-/// Why a runtime could not be built.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Why a runtime cannot be built or resized.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum BuildError {
     /// A runtime needs at least one worker.
     NoWorkers,
-    /// More workers than there can be: objects have only so many homes, and a runtime has the number of pools that it was
-    /// built with ([`Builder::most_workers`](super::Builder::most_workers)).
+    /// More workers than there can be: objects have at most 4096 homes, and a runtime keeps the
+    /// number of run queues that it was built with
+    /// ([`Builder::most_workers`](super::Builder::most_workers)).
     TooManyWorkers(usize),
-    /// 65536 runtimes are there already, or objects of theirs.
+    /// This process has 65536 runtimes already, counting those of which only objects are left.
     TooManyRuntimes,
-    /// The workers cannot be where they were to be ([`Builder::placement`](super::Builder::placement)).
+    /// The workers cannot run where they are to run
+    /// ([`Builder::placement`](super::Builder::placement)).
     Misplaced(Misplaced),
-    /// The platform could not start a worker, or not watch over them.
-    Platform(&'static str),
+    /// The platform cannot start a worker, or the thread that watches the workers.
+    Platform(PlatformError),
 }
 
 impl fmt::Display for BuildError {
@@ -27,12 +30,13 @@ impl fmt::Display for BuildError {
             Self::TooManyWorkers(workers) => {
                 write!(
                     f,
-                    "{workers} workers are more than the runtime can have (at most {MAX_HOMES}, if built for them)"
+                    "{workers} workers are too many: a runtime has at most {MAX_HOMES}, or as many as \
+                     `Builder::most_workers` says"
                 )
             }
             Self::TooManyRuntimes => f.write_str("there are too many runtimes in this process"),
-            Self::Misplaced(why) => write!(f, "the workers cannot be placed so: {why}"),
-            Self::Platform(why) => f.write_str(why),
+            Self::Misplaced(why) => write!(f, "invalid placement: {why}"),
+            Self::Platform(why) => why.fmt(f),
         }
     }
 }

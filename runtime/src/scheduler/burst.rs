@@ -1,61 +1,43 @@
-//! What a worker does with a pool in its hands: runs some of its tasks, or finds that there are none.
+//! How a worker runs the tasks of its run queue, in bursts, and what it does if there are none.
 
-use super::Context;
+use super::Worker;
 use super::driver::Progress;
-use super::free::{FREE, Free, RINGS};
-use super::shared::phase;
-use crate::annotation::Priority;
-use crate::pool::Ring;
-use crate::sync::{Relaxed, SeqCst, fence, under_model};
+use super::run_queue::{AGEING_INTERVAL, UNBOUND};
+use super::runtime_state::phase;
+use super::search::STEAL_INTERVAL;
+use super::trace::checks;
+use super::unbound::UnboundQueue;
+use crate::sync::{Relaxed, SeqCst, fence};
 use crate::task::{Payload, Task, catch, discard};
 use core::ptr::NonNull;
 
-/// An idle worker looks into its own pool so often for once that it looks what others offer: that takes longer, and who
-/// waits for work must not wait for its core as well.
-const LOOK_AROUND: u32 = under_model(8, 1) as u32;
-/// Tasks run between looks ahead.
-const LOOK_EVERY: usize = 8;
-/// Every that many bursts a lower priority goes first (ageing), and garbage is looked at.
-const AGEING: u64 = 8;
+/// Tasks run between two prefetches.
+const PREFETCH_GROUP: usize = 8;
 
-/// Why a worker looks at a task before it runs it: bits of one word, so that all of them together cost one branch.
-pub(super) mod unusual {
-    /// The runtime is being shut down and drops what has not started.
-    pub const CANCELLING: u8 = 1;
-    /// The watchdog is told what runs.
-    pub const WATCHED: u8 = 2;
-    /// Tasks are counted and their times taken.
-    pub const OBSERVED: u8 = 4;
-    /// Each run has a span.
-    #[cfg(feature = "tracing")]
-    pub const TRACED: u8 = 8;
-}
-
-impl Context {
-    /// Receives what was sent, and runs up to `most` tasks. Returns how many.
+impl Worker {
+    /// Receives the tasks in the inbox, and runs up to `max_tasks` tasks. Returns how many it ran.
     #[inline]
-    pub(super) fn work(&mut self, most: usize) -> usize {
-        self.epoch = self.shared.epochs.announce(&self.ledger.0, self.epoch);
+    pub(super) fn work(&mut self, max_tasks: usize) -> usize {
+        self.epoch.announce(&self.shared.epochs);
         self.receive(None);
-        if self.collects {
+        if self.unbound.has_shared_sources {
             self.nested = 0;
-            // Hints may be lost.
-            let (count, every) = if self.idle_looks == 0 {
-                (self.bursts, AGEING)
-            } else {
-                (self.idle_looks.into(), LOOK_AROUND.into())
+            // Now and then all sources are looked at, as hints may be lost.
+            let (count, interval) = match self.search.probes() {
+                0 => (self.queue.bursts, AGEING_INTERVAL),
+                probes => (probes.into(), STEAL_INTERVAL.into()),
             };
-            self.collect(count.is_multiple_of(every));
+            self.collect(count.is_multiple_of(interval));
         }
-        self.look_at_phase();
-        if self.idle_looks != 0 && self.ready != 0 {
+        self.check_cancelling();
+        if self.search.probes() != 0 && self.has_tasks() {
             self.begin_work();
         }
         let mut ran = 0;
-        while self.ready != 0 && ran < most {
-            // One catch for many tasks: what has to be done about a panic is left in `aftermath` by the guard that it
-            // passed.
-            let outcome = catch(|| self.burst(most, &mut ran));
+        while self.has_tasks() && ran < max_tasks {
+            // One catch for many tasks: the guard that a panic passes leaves the cleanup in
+            // `aftermath`.
+            let outcome = catch(|| self.burst(max_tasks, &mut ran));
             self.settle(outcome);
         }
         if ran > 0 {
@@ -64,16 +46,13 @@ impl Context {
         ran
     }
 
-    /// Learns that what has not started is to be dropped.
+    /// Learns whether tasks that have not started are to be cancelled.
     #[inline(always)]
-    pub(super) fn look_at_phase(&mut self) {
-        if self.shared.phase.load(Relaxed) == phase::CANCELLING {
-            // For good: nothing is spawned any more when that is over.
-            self.unusual |= unusual::CANCELLING;
-        }
+    pub(super) fn check_cancelling(&mut self) {
+        self.trace.check_cancelling(&self.shared);
     }
 
-    /// Does what is to be done about a panic of a task, if there was any.
+    /// Cleans up after the panic of a task, if there was one.
     #[inline(always)]
     pub(super) fn settle(&mut self, outcome: Result<(), Payload>) {
         if let Err(payload) = outcome {
@@ -85,7 +64,7 @@ impl Context {
     #[inline(never)]
     fn settle_panic(&mut self, payload: Payload) {
         let mut outcome = Err(payload);
-        // That may run application code, which may panic as well.
+        // The cleanup may run application code, which may panic as well.
         while let Err(payload) = outcome {
             outcome = match self.aftermath.take() {
                 Some(after) => catch(|| after(payload, self)),
@@ -94,32 +73,31 @@ impl Context {
                     Ok(())
                 }
             };
-            self.ran_watched();
-            self.end_unwound();
+            self.end_watched_run();
+            self.end_run();
         }
     }
 
-    /// There was nothing to do: looks around, and does what is done now and then.
+    /// Does what a worker without tasks has to do: searches other workers, and from time to time
+    /// reclaims memory and checks whether a shutdown is over.
     #[cold]
     pub(super) fn idle(&mut self) -> Progress {
-        if self.groups.have_tickets() {
-            // What came after a group ran at once where it ended, and had to do with groups itself.
-            self.give_tickets_back();
+        if self.groups.has_tickets() {
+            // A task that waited for a group ran where the group ended, and used groups itself.
+            self.return_tickets();
             return Progress::Ran(0);
         }
-        self.seat().load.store(0, Relaxed);
-        if !self.idle {
-            self.say_idle(true);
+        self.slot().load.store(0, Relaxed);
+        if !self.search.is_idle() {
+            self.set_idle(true);
         }
-        self.idle_looks = self.idle_looks.wrapping_add(1);
-        if self.idle_looks > self.patience
-            && (self.idle_looks - self.patience - 1).is_multiple_of(LOOK_AROUND)
-        {
-            self.say_hungry(true);
+        self.search.count_probe();
+        if self.search.is_due() {
+            self.set_searching(true);
             if self.steal() {
                 return Progress::Ran(0);
             }
-            if self.help_somebody() {
+            if self.run_offered_job() {
                 self.leave_groups();
                 return Progress::Ran(1);
             }
@@ -127,165 +105,160 @@ impl Context {
         if self.has_garbage() {
             self.reclaim();
         }
-        // Others may lack what this worker keeps to itself.
-        let refused = self.shared.heaps.quota().refused();
-        if refused != self.refused {
-            self.refused = refused;
-            self.heap.flush();
-        }
+        self.heap.flush_after_refusal(&self.shared.heaps);
         match self.shared.phase.load(Relaxed) {
             phase::OPEN => Progress::Idle,
             phase::STOPPED => Progress::Stopped,
             _ => {
-                self.shared.tell_if_drained();
+                self.shared.notify_if_drained();
                 Progress::Idle
             }
         }
     }
 
-    /// Runs tasks of one priority, the highest that has any (but now and then a lower one), until `ran` is `most`, none
-    /// is left, or a more urgent one turns up. `ran` may be up to a group of tasks too high after a panic.
+    /// Runs tasks of one priority: the highest that has tasks, or a lower one for ageing. Ends when
+    /// `ran` reaches `max_tasks`, no task is left, or a more urgent one arrives. After a panic
+    /// `ran` may be too high by up to `PREFETCH_GROUP`.
     #[inline(always)]
-    fn burst(&mut self, most: usize, ran: &mut usize) {
-        if self.ready & FREE != 0 && self.is_turn_of_free() {
-            return self.free_burst(most, ran);
+    fn burst(&mut self, max_tasks: usize, ran: &mut usize) {
+        if self.queue.ready & UNBOUND != 0 && self.queue.is_turn_of_unbound() {
+            return self.unbound_burst(max_tasks, ran);
         }
-        let (level, most) = self.choose_level(*ran, most);
+        let (level, max_tasks) = self.choose_level(*ran, max_tasks);
         let more_urgent = (1 << level) - 1;
         loop {
-            let ring = &mut self.rings[level];
+            let ring = self.queue.ring(level);
             if ring.is_empty() {
-                self.ready &= !(1 << level);
+                self.queue.ready &= !(1 << level);
                 return;
             }
             if self.distance > 0 {
                 let lines = ring.look_ahead(self.distance);
-                if self.counting {
-                    self.counters.0.prefetches.add(lines);
+                if self.trace.is_counting {
+                    self.trace.counters().prefetches.add(lines);
                 }
             }
-            // One look serves several tasks; in a short queue it is soon out of date.
-            let group = (ring.len() / 4).clamp(1, LOOK_EVERY).min(most - *ran);
+            // One prefetch serves several tasks. In a short queue it is soon out of date.
+            let group = (ring.len() / 4).clamp(1, PREFETCH_GROUP).min(max_tasks - *ran);
             *ran += group;
             for left in (0..group).rev() {
-                let task = self.rings[level].pop();
-                // SAFETY: a task from the ring belongs to this worker.
+                let task = self.queue.ring(level).pop();
+                // SAFETY: a task in the ring belongs to this worker.
                 unsafe { self.run_task(task) };
-                if self.ready & more_urgent != 0 {
+                if self.queue.ready & more_urgent != 0 {
                     *ran -= left;
                     return;
                 }
             }
-            if *ran == most {
+            if *ran == max_tasks {
                 return;
             }
         }
     }
 
-    /// The level to run now, and up to which count.
+    /// Returns the level to run now, and the count at which its burst ends.
     #[inline(always)]
-    fn choose_level(&mut self, ran: usize, most: usize) -> (usize, usize) {
-        let first = (self.ready & RINGS).trailing_zeros() as usize % Priority::COUNT;
-        self.bursts += 1;
-        if self.bursts.is_multiple_of(AGEING) { self.aged_level(first, ran, most) } else { (first, most) }
+    fn choose_level(&mut self, ran: usize, max_tasks: usize) -> (usize, usize) {
+        let first = self.queue.highest_level();
+        if self.queue.begin_burst() { self.age(first, ran, max_tasks) } else { (first, max_tasks) }
     }
 
-    /// Ageing: one task of a lower priority goes first; those that have any take turns, so that none starves.
+    /// Ageing: one task of a lower priority goes first.
     #[cold]
-    fn aged_level(&mut self, first: usize, ran: usize, most: usize) -> (usize, usize) {
+    fn age(&mut self, first: usize, ran: usize, max_tasks: usize) -> (usize, usize) {
         if self.has_garbage() {
             self.reclaim();
         }
-        let lowest = 7 - (self.ready & RINGS).leading_zeros() as usize;
-        let low_turn = self.bursts.is_multiple_of(2 * AGEING);
-        let aged = if low_turn || self.ready & 2 == 0 { lowest } else { 1 };
-        if aged == first { (first, most) } else { (aged, ran + 1) }
+        let aged = self.queue.aged_level();
+        if aged == first { (first, max_tasks) } else { (aged, ran + 1) }
     }
 
+    /// Runs or cancels a task.
+    ///
     /// # Safety
     ///
     /// The task belongs to this worker.
     #[inline(always)]
     pub(super) unsafe fn run_task(&mut self, task: NonNull<Task>) {
-        // SAFETY: by the caller's promise.
+        // SAFETY: the task belongs to this worker, by the contract of this function.
         unsafe {
             let (vtable, meta) = (task.as_ref().vtable, task.as_ref().meta);
             self.current = meta;
             if meta.cost() != 0 {
-                self.extra_load -= meta.cost();
+                self.queue.extra_load -= meta.cost();
             }
-            if self.unusual != 0 && !meta.is_protocol() {
-                return run_unusual(task, self);
+            if self.trace.checks != 0 && !meta.is_protocol() {
+                return run_checked(task, self);
             }
             (vtable.run)(task, self);
         }
     }
 
-    /// The task that the watchdog knows of is over, with all that it has left to be done.
+    /// Tells the watchdog that the current task is over, with its cleanup.
     #[cold]
-    fn ran_watched(&self) {
+    fn end_watched_run(&self) {
         if let Some(watchdog) = &self.shared.watchdog {
             watchdog.end(self.index);
         }
     }
 
-    /// Says that this worker, which had nothing to do, has something.
+    /// Publishes that this worker is no longer idle.
     #[cold]
     pub(crate) fn begin_work(&mut self) {
-        self.idle_looks = 0;
-        self.say_idle(false);
-        self.say_hungry(false);
-        if let Free::Ranked { .. } = self.free {
-            // With the one in `Shared::push_ranked`: whoever still sees this worker look for work has put the task where it
-            // will be seen when this worker has taken another one. (From the same heap its lock would do.)
+        self.search.reset_probes();
+        self.set_idle(false);
+        self.set_searching(false);
+        if let UnboundQueue::Ranked { .. } = self.unbound.queue {
+            // Pairs with the fence in `RuntimeState::push_ranked`: if the pushing thread still sees
+            // this worker idle, this worker sees its task after it has taken another one. (Where
+            // both are in the same heap, the heap's lock alone would do.)
             fence(SeqCst);
         }
     }
 
-    /// Says which members of groups are over.
+    /// Gives back the tickets of members that have finished.
     fn leave_groups(&mut self) {
-        if self.groups.have_tickets() {
-            self.give_tickets_back();
+        if self.groups.has_tickets() {
+            self.return_tickets();
         }
     }
 
-    /// Publishes the load, for those who look for the least loaded worker, and the ends of groups.
+    /// Publishes the load, which other threads compare, and the ends of members of groups.
     fn after_burst(&mut self) {
         self.leave_groups();
-        if self.collects {
-            self.see_who_sleeps();
+        if self.unbound.has_shared_sources {
+            self.check_sleepers();
         }
-        let tasks: usize = self.rings.iter().map(Ring::len).sum();
-        self.seat().load.store(tasks as u64 + self.extra_load, Relaxed);
+        self.slot().load.store(self.queue.load(), Relaxed);
     }
 }
 
-/// Cancels a task, or runs it under the eyes of the watchdog and the observer.
+/// Cancels a task, or runs it with the checks of the runtime.
 ///
 /// # Safety
 ///
 /// The task belongs to this worker.
 #[cold]
 #[inline(never)]
-unsafe fn run_unusual(task: NonNull<Task>, cx: &mut Context) {
-    // SAFETY: by the caller's promise.
+unsafe fn run_checked(task: NonNull<Task>, worker: &mut Worker) {
+    // SAFETY: forwarded.
     unsafe {
-        match cx.unusual {
-            unusual::OBSERVED => run_observed(task, cx),
-            _ => run_otherwise(task, cx),
+        match worker.trace.checks {
+            checks::OBSERVED => run_observed(task, worker),
+            _ => run_otherwise(task, worker),
         }
     }
 }
 
-/// Where tasks are observed, all of them are: so this is not cold.
+/// Not cold: an observed runtime runs all its tasks here.
 ///
 /// # Safety
 ///
 /// The task belongs to this worker.
 #[inline(never)]
-unsafe fn run_observed(task: NonNull<Task>, cx: &mut Context) {
-    // SAFETY: by the caller's promise.
-    unsafe { cx.run_in_sight(task, |task, cx| (task.as_ref().vtable.run)(task, cx)) };
+unsafe fn run_observed(task: NonNull<Task>, worker: &mut Worker) {
+    // SAFETY: forwarded.
+    unsafe { worker.run_timed(task, |task, worker| (task.as_ref().vtable.run)(task, worker)) };
 }
 
 /// # Safety
@@ -293,28 +266,29 @@ unsafe fn run_observed(task: NonNull<Task>, cx: &mut Context) {
 /// The task belongs to this worker.
 #[cold]
 #[inline(never)]
-unsafe fn run_otherwise(task: NonNull<Task>, cx: &mut Context) {
-    // SAFETY: by the caller's promise.
-    unsafe { cx.run_in_sight(task, |task, cx| cancel_or_watch(task, cx)) };
+unsafe fn run_otherwise(task: NonNull<Task>, worker: &mut Worker) {
+    // SAFETY: forwarded.
+    unsafe { worker.run_timed(task, |task, worker| cancel_or_watch(task, worker)) };
 }
 
 /// # Safety
 ///
 /// The task belongs to this worker.
-unsafe fn cancel_or_watch(task: NonNull<Task>, cx: &mut Context) {
-    // SAFETY: by the caller's promise; described while it is still there.
+unsafe fn cancel_or_watch(task: NonNull<Task>, worker: &mut Worker) {
+    // SAFETY: the task belongs to this worker, by the contract of this function. It is described
+    // before it runs, as that may free it.
     unsafe {
         let vtable = task.as_ref().vtable;
-        if cx.unusual & unusual::CANCELLING != 0 {
-            return (vtable.cancel)(task, cx);
+        if worker.trace.checks & checks::CANCELLING != 0 {
+            return (vtable.cancel)(task, worker);
         }
         #[cfg(feature = "tracing")]
-        let _span = (cx.unusual & unusual::TRACED != 0)
-            .then(|| crate::monitor::spans::enter(cx.index, || (vtable.describe)(task)));
-        if let Some(watchdog) = &cx.shared.watchdog {
-            watchdog.begin(cx.index, (vtable.describe)(task), cx.shared.platform.now());
+        let _span = (worker.trace.checks & checks::TRACED != 0)
+            .then(|| crate::monitor::spans::enter(worker.index, || (vtable.describe)(task)));
+        if let Some(watchdog) = &worker.shared.watchdog {
+            watchdog.begin(worker.index, (vtable.describe)(task), worker.shared.platform.now());
         }
-        (vtable.run)(task, cx);
-        cx.ran_watched();
+        (vtable.run)(task, worker);
+        worker.end_watched_run();
     }
 }

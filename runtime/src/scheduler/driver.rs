@@ -1,340 +1,386 @@
-//! A worker: what a platform drives.
+//! The loop of a worker's thread, and how it sleeps.
 //!
-//! There are as many [pools](Context) as there can be workers, and each pool has a *keeper*, the worker that looks after
-//! it. With all workers at work each keeps one pool, has it in its hands from beginning to end, and nobody else ever
-//! sees it. When there are fewer (see [`Runtime::resize`](super::Runtime::resize)), a worker keeps several and goes from
-//! one to the next; those that it has not in its hands *rest* at their seats, where whoever becomes their keeper finds
-//! them.
+//! # States of a worker
 //!
-//! Whoever has a pool in its hands may run its tasks, and puts it down again between two of them. The rest follows from
-//! three rules. Only what lies in a worker's hands is asleep, so a pool at rest has a keeper who is awake, or who is
-//! called by the one that puts it down. Only a pool at rest gets another keeper, unless all workers are told to look who
-//! keeps what. And no worker that has not looked falls asleep.
+//! - *Running*: runs tasks in bursts of [`BURST`], and drains its inbox between them. Ends when a
+//!   burst finds no task.
+//! - *Idle*: probes its run queue, up to [`SPIN_LIMIT`] times. After some of these probes it is
+//!   also *searching*: it probes what other workers offer. Ends when it finds a task, or at the
+//!   limit.
+//! - *Falling asleep*: has set its flag `asleep`, and looks everywhere a second time.
+//! - *Parked*: blocked in [`Platform::park`](crate::platform::Platform::park), until another thread
+//!   clears `asleep` and calls `Platform::wake`.
+//!
+//! # A push (`RuntimeState::push`)
+//!
+//! 1. Publish the task in the inbox. Sequentially consistent.
+//! 2. Load `asleep`. Sequentially consistent. If it is false, the push is done.
+//! 3. Swap `asleep` to false. The one thread that reads true calls `Platform::wake`.
+//!
+//! # Falling asleep ([`Driver::sleep`])
+//!
+//! 1. Free garbage or leave it to other workers, go offline in the epochs, count as searching.
+//! 2. Store `asleep = true`. Sequentially consistent.
+//! 3. Subtract one from `awake`. The last worker to do so takes care of garbage that was left.
+//! 4. Look at the inbox. Sequentially consistent.
+//! 5. Issue a fence, and look at all other sources: rings, offers, batches, the shared queue.
+//! 6. If any look found something, undo 2 and 3 and go on. Otherwise park for as long as `asleep`
+//!    is true.
+//!
+//! # The schedule that this rules out
+//!
+//! ```text
+//! worker: looks at its inbox, which is empty
+//! pusher: pushes a task, loads asleep = false, wakes none
+//! worker: stores asleep = true, parks                     -> the task waits for the next push
+//! ```
+//!
+//! Two looks decide: the pusher publishes (P1), then loads `asleep` (P2); the worker stores
+//! `asleep` (W2), then looks at the inbox (W4). All four are sequentially consistent, so they have
+//! one order. If P2 comes before W2, then P1 comes before W4, and the second look sees the task.
+//! Otherwise P2 sees `asleep`, and the pusher wakes the worker.
+//!
+//! Sources other than the inbox are published without a sequentially consistent instruction. There
+//! both sides issue a fence between their write and their read, to the same effect.
+//!
+//! Models: `model/sleep.rs`, `model/lane.rs`, `model/ranked.rs`, `model/fork.rs`.
+//! `docs/explanation/sleeping.md` has it all in more words. For workers with several run queues see
+//! `worker_set.rs`.
 
-use super::shared::phase;
-use super::{Context, Shared};
-use crate::pool::Pool;
+use super::runtime_state::phase;
+use super::{RuntimeState, Worker};
+use crate::pool::QueuePolicy;
 use crate::sync::{Relaxed, SeqCst, fence, under_model, yield_now};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-/// A worker, ready to be driven by its platform: a thread calls [`run`](Self::run), a simulation
-/// [`step`](Self::step). Whatever wants to know what each task takes and still has threads that sleep calls
-/// [`step_at`](Self::step_at), and [`sleep`](Self::sleep) when there is nothing to run.
+/// A worker, for its platform to drive: a thread calls [`run`](Self::run), a simulation
+/// [`step`](Self::step).
+///
+/// A platform that has threads and a virtual clock calls [`step_at`](Self::step_at), and
+/// [`sleep`](Self::sleep) when there is nothing to run.
 pub struct Driver {
     worker: usize,
-    pub(super) shared: Arc<Shared>,
-    /// The pool in its hands.
-    pub(super) held: Option<Box<Context>>,
-    /// The pools that it keeps, as of the plan of that number.
-    pub(super) keeps: Vec<usize>,
-    plan: u64,
-    /// Which of them is next.
+    pub(super) shared: Arc<RuntimeState>,
+    /// The run queue that this worker holds.
+    pub(super) held: Option<Box<Worker>>,
+    /// The run queues that this worker owns, as of `generation`.
+    pub(super) owned: Vec<usize>,
+    /// The generation of the assignment that this worker has looked up.
+    generation: u64,
+    /// Index in `owned` of the run queue that was held last.
     turn: usize,
 }
 
-// SAFETY: the tasks in the pools are all `Send`, and descriptors belong to whoever runs them, on any thread; between two
-// steps there is no join. (A context itself must not go anywhere: a task might exchange that of another runtime for its
-// own.)
+// SAFETY: tasks are `Send`, and so are the contents of a worker between two steps, when no join is
+// open. (`Worker` itself is not `Send`: a task could swap its context for that of another runtime.)
 unsafe impl Send for Driver {}
 
 /// What a worker did in one step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
-    /// It ran tasks.
+    /// It ran this many tasks.
     Ran(usize),
-    /// It found nothing to run.
+    /// It found no task.
     Idle,
-    /// The worker is to return: the runtime is stopped, or has been [resized](crate::Runtime::resize) to fewer workers.
+    /// The worker has to return: the runtime has stopped, or has been
+    /// [resized](crate::Runtime::resize) to fewer workers.
     Stopped,
 }
 
-/// Tasks that a thread runs between looks at the inbox.
+/// Tasks that a thread runs between two looks at the inbox.
 const BURST: usize = 32;
-/// An idle worker looks this often before it sleeps: some 20 µs, longer than a round trip, shorter than a time slice. (If nobody
-/// else wants its core.)
-const LOOKS: u32 = under_model(2000, 1) as u32;
-/// The first of these looks follow each other at once: a reply that is on its way is worth it, and a pause is long.
-const EAGER_LOOKS: u32 = under_model(500, 0) as u32;
-/// So many of the others lie between two moments at which a thread that has work may go before: who spawns from outside, most often.
-const BETWEEN_YIELDS: u32 = 256;
-/// The number of no plan.
-const UNKNOWN: u64 = u64::MAX;
+/// Probes of an idle worker before it sleeps: some 20 µs, longer than a round trip and shorter than
+/// a time slice. None where workers outnumber cores.
+const SPIN_LIMIT: u32 = under_model(2000, 1) as u32;
+/// Probes without a pause between them: a reply may be on its way, and a pause takes longer.
+const EAGER_PROBES: u32 = under_model(500, 0) as u32;
+/// Probes between two moments at which a thread that has work gets the core: most often a thread
+/// outside the runtime that spawns.
+const YIELD_INTERVAL: u32 = 256;
+/// The number of no generation.
+const UNKNOWN_GENERATION: u64 = u64::MAX;
 
 impl Driver {
-    pub(super) fn new(worker: usize, shared: Arc<Shared>) -> Self {
-        let mut driver = Self { worker, shared, held: None, keeps: Vec::new(), plan: 0, turn: 0 };
-        if !driver.learn_plan() {
-            // The plan has changed meanwhile. It looks again, and goes, when it is there.
-            driver.plan = UNKNOWN;
+    pub(super) fn new(worker: usize, shared: Arc<RuntimeState>) -> Self {
+        let mut driver = Self { worker, shared, held: None, owned: Vec::new(), generation: 0, turn: 0 };
+        if !driver.look_up_assignment() {
+            // The assignment has changed meanwhile. Its first step looks again, and may stop it.
+            driver.generation = UNKNOWN_GENERATION;
         }
-        if let [pool] = driver.keeps[..] {
-            driver.take_up(pool);
+        if let [queue] = driver.owned[..] {
+            driver.hold(queue);
         }
         driver
     }
 
-    /// Index of the worker.
+    /// Returns the index of the worker.
     pub fn worker(&self) -> usize {
         self.worker
     }
 
-    /// The core that the worker was [told](crate::Builder::placement) to run on, by the platform's own number.
+    /// Returns the core that the worker is [placed](crate::Builder::placement) on, by the
+    /// platform's own number.
     pub fn core(&self) -> Option<usize> {
         self.shared.placement.as_ref().map(|placement| placement.sites()[self.worker].cpu as usize)
     }
 
-    /// Whether every task of the runtime that was spawned has run.
+    /// Returns true if every task of the runtime that was spawned has run.
     pub(crate) fn finds_nothing_left(&self) -> bool {
         self.shared.epochs.is_quiescent(self.shared.ledgers())
     }
 
-    /// Drives the worker until the runtime stops, or has no use for it any more.
+    /// Drives the worker until the runtime stops, or is resized to fewer workers.
     pub fn run(mut self) {
-        let mut idle = 0;
+        let mut probes = 0;
         loop {
             match self.step(BURST) {
-                Progress::Ran(_) => idle = 0,
+                Progress::Ran(_) => probes = 0,
                 Progress::Stopped => return,
-                Progress::Idle if idle < LOOKS && !self.shared.platform.is_oversubscribed() => {
-                    idle += 1;
-                    if idle > EAGER_LOOKS {
-                        if idle.is_multiple_of(BETWEEN_YIELDS) {
+                Progress::Idle if probes < SPIN_LIMIT && !self.shared.platform.is_oversubscribed() => {
+                    probes += 1;
+                    if probes > EAGER_PROBES {
+                        if probes.is_multiple_of(YIELD_INTERVAL) {
                             yield_now();
                         }
                         core::hint::spin_loop();
                     }
                 }
                 Progress::Idle => {
-                    idle = 0;
+                    probes = 0;
                     self.sleep();
                 }
             }
         }
     }
 
-    /// Runs up to `most` tasks.
-    pub fn step(&mut self, most: usize) -> Progress {
-        if self.shared.staff.plan() != self.plan && !self.look_at_plan() {
+    /// Runs up to `max_tasks` tasks.
+    pub fn step(&mut self, max_tasks: usize) -> Progress {
+        if self.shared.worker_set.generation() != self.generation && !self.update_generation() {
             return Progress::Stopped;
         }
         let progress = match &mut self.held {
-            Some(cx) if self.keeps.len() == 1 => match cx.work(most) {
-                0 => cx.idle(),
+            Some(worker) if self.owned.len() == 1 => match worker.work(max_tasks) {
+                0 => worker.idle(),
                 ran => return Progress::Ran(ran),
             },
-            _ => self.step_round(most),
+            _ => self.step_round(max_tasks),
         };
-        if progress == Progress::Idle && self.take_over() { Progress::Ran(0) } else { progress }
+        if progress == Progress::Idle && self.steal_run_queue() { Progress::Ran(0) } else { progress }
     }
 
-    /// Takes over a whole pool that waits for a keeper who is at work elsewhere, where pools may be stolen.
-    fn take_over(&mut self) -> bool {
-        if self.shared.pool != Pool::WorkStealing || !self.shared.staff.is_short() {
+    /// Under work stealing: becomes the owner of a parked run queue with tasks, whose owner is busy
+    /// with another one. Returns true if there was one.
+    fn steal_run_queue(&mut self) -> bool {
+        if self.shared.policy != QueuePolicy::WorkStealing || !self.shared.worker_set.is_short() {
             return false;
         }
-        let Some(pool) = self.shared.find_waiting(self.worker) else { return false };
-        let Some(mut taken) = self.shared.become_keeper(pool, self.worker) else { return false };
-        if let Some(mut held) = self.held.take() {
-            held.pass_on_hunger(&mut taken);
-            self.put_down(held);
-        }
-        taken.holder = self.worker;
+        let Some(queue) = self.shared.find_neglected(self.worker) else { return false };
+        let Some(taken) = self.shared.become_owner(queue, self.worker) else { return false };
         taken.counters().steals.add(1);
-        self.held = Some(taken);
+        self.hold_instead(taken);
         true
     }
 
-    /// Goes from pool to pool until one has tasks.
-    fn step_round(&mut self, most: usize) -> Progress {
-        for _ in 0..self.keeps.len() {
-            self.turn = (self.turn + 1) % self.keeps.len();
-            if let Some(cx) = self.take_up(self.keeps[self.turn]) {
-                let ran = cx.work(most);
+    /// Goes from one owned run queue to the next until one has tasks.
+    fn step_round(&mut self, max_tasks: usize) -> Progress {
+        for _ in 0..self.owned.len() {
+            self.turn = (self.turn + 1) % self.owned.len();
+            if let Some(worker) = self.hold(self.owned[self.turn]) {
+                let ran = worker.work(max_tasks);
                 if ran > 0 {
                     return Progress::Ran(ran);
                 }
             }
         }
-        // So that the last one is not always the same.
+        // The next round ends with another run queue, so that each becomes idle at times.
         self.turn += 1;
         match &mut self.held {
-            Some(cx) => cx.idle(),
+            Some(worker) => worker.idle(),
             None if self.shared.phase.load(Relaxed) == phase::STOPPED => Progress::Stopped,
             None => Progress::Idle,
         }
     }
 
-    /// Takes a pool into its hands in place of the one there. `None` if it is in the hands of somebody else.
-    fn take_up(&mut self, pool: usize) -> Option<&mut Context> {
-        if self.held.as_ref().is_none_or(|held| held.index != pool) {
-            let mut taken = self.take_from_rest(pool)?;
-            if let Some(mut held) = self.held.take() {
-                held.pass_on_hunger(&mut taken);
-                self.put_down(held);
-            }
-            self.held = Some(taken);
+    /// Holds a run queue, and parks the one held before. `None` if another worker holds it.
+    fn hold(&mut self, queue: usize) -> Option<&mut Worker> {
+        if self.held.as_ref().is_none_or(|held| held.index != queue) {
+            let taken = self.shared.take_parked(queue)?;
+            self.hold_instead(taken);
         }
         self.held.as_deref_mut()
     }
 
-    fn take_from_rest(&self, pool: usize) -> Option<Box<Context>> {
-        let mut taken = self.shared.take_from_rest(pool)?;
+    /// Holds a run queue that was taken out of its slot, and parks the one held before.
+    fn hold_instead(&mut self, mut taken: Box<Worker>) {
         taken.holder = self.worker;
-        Some(taken)
+        if let Some(mut held) = self.held.take() {
+            held.search.pass_on(&mut taken.search);
+            self.release(held);
+        }
+        self.held = Some(taken);
     }
 
-    /// Puts a pool to rest, and tells its keeper if that is another worker.
-    fn put_down(&self, mut cx: Box<Context>) {
-        let pool = cx.index;
-        // Whoever takes it up says anew what has arrived.
-        cx.arrived = None;
-        cx.say_idle(false);
-        cx.say_hungry(false);
-        let has_tasks = cx.has_tasks();
-        let may_be_stolen = self.shared.pool == Pool::WorkStealing;
-        // SeqCst, with `Shared::push`: who pushes sees this, or is seen below.
-        cx.seat().asleep.0.store(may_be_stolen, SeqCst);
-        self.shared.put_to_rest(cx);
-        let keeper = self.shared.keeper(pool);
-        if keeper != self.worker {
-            self.shared.platform.wake(keeper);
+    /// Parks a run queue, and wakes its owner if that is another worker.
+    fn release(&self, mut worker: Box<Worker>) {
+        let queue = worker.index;
+        // The next holder says anew how many tasks have arrived.
+        worker.queue.arrived = None;
+        worker.set_idle(false);
+        worker.set_searching(false);
+        let has_tasks = worker.has_tasks();
+        let may_be_stolen = self.shared.policy == QueuePolicy::WorkStealing;
+        // SeqCst, as the load in `RuntimeState::push`: either the pushing thread sees this, or this
+        // thread sees its task below.
+        worker.slot().asleep.0.store(may_be_stolen, SeqCst);
+        self.shared.park_queue(worker);
+        let owner = self.shared.owner(queue);
+        if owner != self.worker {
+            self.shared.platform.wake(owner);
         }
-        if may_be_stolen && (has_tasks || self.shared.seats[pool].inbox.seems_to_have_tasks()) {
-            // Somebody may take it over.
-            self.shared.wake_for_work(pool);
+        if may_be_stolen && (has_tasks || self.shared.slots[queue].inbox.seems_to_have_tasks()) {
+            // An idle worker may steal the run queue.
+            self.shared.wake_for_work(queue);
         }
     }
 
-    /// Learns what it keeps. Whether there is any use for it.
-    fn learn_plan(&mut self) -> bool {
-        let (plan, wanted) = self.shared.staff.look(self.worker);
-        self.plan = plan;
-        self.keeps.clear();
-        if wanted {
-            let pools = 0..self.shared.seats.len();
-            self.keeps.extend(pools.filter(|&pool| self.shared.keeper(pool) == self.worker));
+    /// Looks up which run queues this worker owns. Returns true if the worker is to run.
+    fn look_up_assignment(&mut self) -> bool {
+        let (generation, is_wanted) = self.shared.worker_set.look_up(self.worker);
+        self.generation = generation;
+        self.owned.clear();
+        if is_wanted {
+            let queues = 0..self.shared.slots.len();
+            self.owned.extend(queues.filter(|&queue| self.shared.owner(queue) == self.worker));
         }
-        wanted
+        is_wanted
     }
 
-    /// Learns what it keeps, and lets go of the rest. `false`: there is no use for it any more.
+    /// Looks up the assignment, and parks a held run queue that has another owner now. Returns
+    /// false if the worker has to return.
     #[cold]
-    fn look_at_plan(&mut self) -> bool {
-        let wanted = self.learn_plan();
+    fn update_generation(&mut self) -> bool {
+        let is_wanted = self.look_up_assignment();
         if let Some(held) = self.held.take() {
-            if self.keeps.contains(&held.index) {
+            if self.owned.contains(&held.index) {
                 self.held = Some(held);
             } else {
-                self.put_down(held);
+                self.release(held);
             }
         }
-        // Its pools are with their keepers, so that it can go. Perhaps it is wanted again meanwhile.
-        wanted || !self.shared.staff.leave(self.worker)
+        // Its run queues are with their owners, so it may return, unless it is wanted again.
+        is_wanted || !self.shared.worker_set.leave(self.worker)
     }
 
-    /// Sleeps until somebody sends a task, offers work, or calls: as often as it takes, it has itself
-    /// [put to sleep](crate::platform::Platform::park), as [`run`](Self::run) does after some looks in vain. If it does not
-    /// have itself put to sleep at all, something has come already, or it has to look again when others have gone on.
+    /// Sleeps until a task is sent, work is offered, or the worker is needed otherwise.
+    ///
+    /// Meanwhile it [parks](crate::platform::Platform::park), several times if need be. It returns
+    /// without parking if work has arrived already, or if other threads have to go on first.
+    /// [`run`](Self::run) calls it after enough probes that found nothing.
     pub fn sleep(&mut self) {
-        let mut pools: Vec<_> = self.held.take().into_iter().collect();
-        for &pool in &self.keeps {
-            pools.extend(self.take_from_rest(pool));
+        let mut held: Vec<_> = self.held.take().into_iter().collect();
+        for &queue in &self.owned {
+            held.extend(self.shared.take_parked(queue).map(|mut worker| {
+                worker.holder = self.worker;
+                worker
+            }));
         }
         let mut found_something = false;
-        for cx in &mut pools {
-            found_something |= cx.fall_asleep();
+        for worker in &mut held {
+            found_something |= worker.fall_asleep();
         }
-        // Pairs with the one in `Shared::put_to_rest`: either a pool of this worker's is seen to be at rest, or whoever
-        // puts it there sees who keeps it, and wakes that one.
+        // Pairs with the fence in `RuntimeState::park_queue`: either this worker sees that a run
+        // queue of its own was parked, or the parking thread sees its owner and wakes it.
         fence(SeqCst);
-        if found_something || self.is_called(pools.len()) {
-            // Others have to finish first: with more workers than cores they need this one's.
+        if found_something || self.is_needed_elsewhere(held.len()) {
+            // With more workers than cores, other threads need this core to finish first.
             yield_now();
         } else {
-            while pools.iter().all(|cx| cx.is_asleep()) && !self.is_called(pools.len()) {
+            while held.iter().all(|worker| worker.is_asleep()) && !self.is_needed_elsewhere(held.len()) {
                 self.shared.platform.park(self.worker);
             }
         }
-        for cx in &mut pools {
-            cx.wake_up();
+        for worker in &mut held {
+            worker.wake_up();
         }
-        let kept = pools.pop();
-        pools.into_iter().for_each(|cx| self.put_down(cx));
-        self.held = kept;
+        let last = held.pop();
+        held.into_iter().for_each(|worker| self.release(worker));
+        self.held = last;
     }
 
-    /// Whether a worker that holds so many pools has to look at something else than these.
-    fn is_called(&self, holds: usize) -> bool {
-        let at_rest = || self.keeps.iter().any(|&pool| !self.shared.seats[pool].rest.is_empty());
-        let stopped = || self.shared.phase() == phase::STOPPED;
-        self.shared.staff.plan() != self.plan
-            || holds < self.keeps.len() && at_rest()
-            || holds == 0 && stopped()
+    /// Returns true if this worker, which holds this many run queues, has to look at others, or at
+    /// the assignment.
+    fn is_needed_elsewhere(&self, holds: usize) -> bool {
+        let has_parked = || self.owned.iter().any(|&queue| !self.shared.slots[queue].parked.is_empty());
+        let is_stopped = || self.shared.phase() == phase::STOPPED;
+        self.shared.worker_set.generation() != self.generation
+            || holds < self.owned.len() && has_parked()
+            || holds == 0 && is_stopped()
     }
 }
 
-impl Context {
-    /// Does what is done before sleeping, and says that this pool is asleep. Whether something has come meanwhile.
+impl Worker {
+    /// Marks this run queue as asleep, and looks everywhere a second time. Returns true if there is
+    /// something to do. The head of this file has the steps.
     fn fall_asleep(&mut self) -> bool {
-        self.leave_garbage();
-        if self.refused != 0 {
-            // Memory has been short before: while this worker sleeps, others can use what it has.
-            self.heap.flush();
-        }
-        self.say_idle(false);
-        self.say_hungry(true);
-        self.shared.epochs.go_offline(&self.ledger.0);
-        self.epoch = crate::memory::OFFLINE;
-        // SeqCst, with `Shared::push`: of its change to the inbox and its look at the flag on one side, and this
-        // store and look at the inbox on the other, one side's second sees the other's first.
-        self.seat().asleep.0.store(true, SeqCst);
-        // The last to fall asleep takes care of what the others left, or what was dropped outside meanwhile.
-        let last = self.shared.awake.fetch_sub(1, SeqCst) == 1;
-        let garbage = last && self.shared.has_orphans.load(SeqCst);
-        // SAFETY: this is the inbox's worker.
-        let tasks = !planted!("sleep-without-second-look") && unsafe { self.inbox().may_have_tasks() };
-        // With the one in `Context::offer`.
+        self.epoch.leave_garbage(&self.shared, self.index, self.trace.counters());
+        self.heap.flush_before_sleep();
+        self.set_idle(false);
+        self.set_searching(true);
+        self.epoch.go_offline(&self.shared.epochs);
+        // SeqCst, with `RuntimeState::push`: either the load of the flag there sees this store, or
+        // the look at the inbox below sees the task.
+        self.slot().asleep.0.store(true, SeqCst);
+        // The last worker to fall asleep takes care of what the others have left, and of objects
+        // that other threads have dropped meanwhile. SeqCst, with `RuntimeState::wake_for_garbage`.
+        let is_last = self.shared.awake.fetch_sub(1, SeqCst) == 1;
+        let has_orphans = is_last && self.shared.has_orphans.load(SeqCst);
+        // SAFETY: only the holder of a run queue looks at its inbox so.
+        let has_inbox = !planted!("sleep-without-second-look") && unsafe { self.inbox().may_have_tasks() };
+        // Pairs with the fences of threads that publish work elsewhere: `Worker::offer` (fork),
+        // `Unbound::share`, `RoundRobin::check_sleepers` and `RuntimeState::push_ranked`.
         fence(SeqCst);
         self.collect(true);
-        let work = self.sees_offer() || self.sees_parcel();
+        let is_offered = self.sees_offer() || self.sees_steal_batch();
         if self.shared.phase() != phase::OPEN {
-            // Of the workers that finish last, each having counted its tasks before its fence, one sees all the counts.
+            // Each worker counts its tasks before its fence. So of the workers that finish last,
+            // one sees all the counts.
             fence(SeqCst);
-            self.shared.tell_if_drained();
+            self.shared.notify_if_drained();
         }
-        // From lanes, or from another keeper who had not run all of them.
-        let left = self.has_tasks() && !planted!("sleep-with-tasks-left");
-        let found_something = garbage || tasks || left || work || self.shared.phase() == phase::STOPPED;
+        // From rings between workers, or from an earlier holder that had not run all of them.
+        let has_left = self.has_tasks() && !planted!("sleep-with-tasks-left");
+        let found_something =
+            has_orphans || has_inbox || has_left || is_offered || self.shared.phase() == phase::STOPPED;
         if !found_something {
-            self.counters.0.sleeps.add(1);
-            self.observe_sleep();
+            self.counters().sleeps.add(1);
+            self.trace.asleep();
         }
         found_something
     }
 
-    /// Whether nobody has woken this pool since it fell asleep.
+    /// Returns true if no thread has woken this run queue since it fell asleep.
     fn is_asleep(&self) -> bool {
-        self.seat().asleep.0.load(SeqCst)
+        self.slot().asleep.0.load(SeqCst)
     }
 
     fn wake_up(&mut self) {
-        self.observe_waking();
-        self.seat().asleep.0.store(false, SeqCst);
+        self.trace.awake();
+        self.slot().asleep.0.store(false, SeqCst);
         self.shared.awake.fetch_add(1, SeqCst);
     }
 }
 
 impl Drop for Driver {
-    /// A worker that could not be started may hold a pool, which others will look after. And between the end of a runtime
-    /// and that of its workers a pool may be put to rest of which its keeper knew nothing.
+    /// Parks the held run queue, as a worker that could not be started may hold one. If the runtime
+    /// has stopped, frees the parked ones: some may have been parked after it had freed them.
     fn drop(&mut self) {
-        if let Some(cx) = self.held.take() {
-            self.shared.put_to_rest(cx);
+        if let Some(worker) = self.held.take() {
+            self.shared.park_queue(worker);
         }
         if self.shared.phase() == phase::STOPPED {
-            self.shared.clear_rest();
+            self.shared.drop_parked();
         }
     }
 }

@@ -1,19 +1,22 @@
-//! What the environment asked for is told when a runtime ends.
+//! Writes the statistics and the timeline at the end of a runtime, as the environment asks for.
 
-use super::Shared;
+use super::RuntimeState;
 use crate::monitor::Timeline;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
-impl Shared {
-    /// Writes the timeline and tells the statistics, as far as the environment has asked for them. The workers are gone.
+impl RuntimeState {
+    /// Writes the timeline to its file and the statistics to the standard error stream, if the
+    /// environment asks for them. The workers have ended.
     pub(super) fn export(&self) {
         let Some(observer) = &self.observer else { return };
         if let (Some(path), Some(timeline)) = (&observer.asked.file, Timeline::of(observer)) {
             let dropped = timeline.dropped();
             match write(path, &timeline) {
-                Err(error) => std::eprintln!("xtasking: {} could not be written: {error}", path.display()),
+                Err(error) => {
+                    std::eprintln!("xtasking: cannot write the timeline to {}: {error}", path.display());
+                }
                 Ok(()) if dropped > 0 => {
                     std::eprintln!("xtasking: {} lacks the first {dropped} events", path.display());
                 }

@@ -1,25 +1,58 @@
-//! Where tasks go and how workers run them.
+//! Where tasks go, and how workers run them.
+//!
+//! | file | what is in it |
+//! |---|---|
+//! | `runtime` | the runtime, as programs hold it |
+//! | `builder`, `build` | its options, and how it is built from them |
+//! | `shutdown` | how it ends |
+//! | `build_error` | why it cannot be built or resized |
+//! | `shared` | what all workers share; a slot for each |
+//! | `worker_set` | how many workers run, and which of them owns a run queue |
+//! | `driver` | the loop of a worker's thread, and how it sleeps |
+//! | `placement` | which worker a spawned task goes to |
+//! | `worker`, `context` | a worker, and the tasks' view of it |
+//! | `burst` | how a worker runs tasks, and what it does without any |
+//! | `unbound`, `inline` | unbound tasks, and those of them that run inside another task |
+//! | `steal`, `round_robin`, `ranked` | how the queue policies bring unbound tasks to workers |
+//! | `trace`, `observing` | what a worker counts and records |
+//! | `virtual_time` | steps of a worker on a virtual clock |
+//! | `export` | statistics and timeline, written at the end of a runtime |
+//!
+//! The other parts of a worker: `run_queue` (rings of ready tasks), `search` (probes of an idle
+//! worker), `reclaim` (epochs and garbage) and `worker_heap` (descriptors).
 
+mod build;
 mod build_error;
+mod builder;
 mod burst;
 mod context;
 mod driver;
 #[cfg(feature = "std")]
 mod export;
-mod follow;
-mod free;
-mod observed;
+mod inline;
+mod observing;
 mod placement;
 mod ranked;
 mod reclaim;
+mod round_robin;
+mod run_queue;
 mod runtime;
-mod shared;
-mod staff;
-mod tally;
+mod runtime_state;
+mod search;
+mod shutdown;
+mod steal;
+mod trace;
+mod unbound;
+mod virtual_time;
+mod worker;
+mod worker_heap;
+mod worker_set;
 
 pub use build_error::BuildError;
+pub use builder::Builder;
 pub use context::Context;
 pub use driver::{Driver, Progress};
-pub use runtime::{Builder, Runtime, Shutdown};
-pub(crate) use shared::{Seat, Shared};
-pub(crate) use tally::Tally;
+pub use runtime::Runtime;
+pub(crate) use runtime_state::{RuntimeState, WorkerSlot, phase};
+pub use shutdown::Shutdown;
+pub(crate) use worker::Worker;

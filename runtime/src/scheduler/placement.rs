@@ -1,19 +1,21 @@
-//! Where a spawned task goes: its object's home if it is sequenced there, else where its annotation says, else here.
+//! Where a spawned task goes: to the home of its object if it is sequenced there, else where its
+//! annotation says, else to the spawning worker.
 
-use super::{Context, Runtime, Shared};
+use super::{Context, Runtime, RuntimeState, Worker};
 use crate::annotation::{Place, Priority};
-use crate::memory::{SizeClass, slot};
+use crate::memory::SizeClass;
 use crate::object::Fetch;
-use crate::pool::Pool;
-use crate::task::builder::{Options, sealed::Spawn};
-use crate::task::{Meta, Tally, Task};
+use crate::pool::QueuePolicy;
+use crate::task::options::Options;
+use crate::task::spawner::sealed::Origin;
+use crate::task::{GroupState, Meta, Task};
 use alloc::sync::Arc;
 use core::ptr::NonNull;
 
-impl Shared {
-    /// The worker that a place names; `None` stands for "here".
+impl RuntimeState {
+    /// Returns the worker that the options name. `None` stands for the spawning worker.
     fn worker_for(&self, options: Options, home: Option<usize>) -> Option<usize> {
-        let workers = self.seats.len();
+        let workers = self.slots.len();
         match (home, options.place) {
             (Some(home), _) => Some(home % workers),
             (None, Place::Here) => None,
@@ -22,111 +24,112 @@ impl Shared {
         }
     }
 
-    /// Puts tasks into the inboxes of their homes in one step: while they enter, no other set of tasks enters any of
-    /// these pools. Homes are locked in ascending order; the locks are held for a few pushes.
+    /// Pushes tasks to the inboxes of their homes in one step: meanwhile no other set of tasks
+    /// enters any of these inboxes. Locking the homes in ascending order rules out deadlock. The
+    /// locks are held for a few pushes.
     ///
     /// # Safety
     ///
     /// The caller owns the tasks and gives them up.
     unsafe fn enlist(&self, tasks: &mut [(usize, NonNull<Task>)]) {
         for (home, _) in tasks.iter_mut() {
-            *home %= self.seats.len();
+            *home %= self.slots.len();
         }
-        // Stable: the tasks for one home stay in the order of their names.
+        // Stable: tasks for one home stay in the order in which their objects were named.
         tasks.sort_by_key(|&(home, _)| home);
         let mut locks = [const { None }; crate::task::MOST_OBJECTS];
         if tasks.len() > 1 && !planted!("grant-without-two-phase") {
             let mut last = usize::MAX;
             for (lock, &(home, _)) in locks.iter_mut().zip(tasks.iter()) {
                 if home != last {
-                    *lock = Some(self.seats[home].enlisting.lock());
+                    *lock = Some(self.slots[home].enlisting.lock());
                     last = home;
                 }
             }
         }
         for &(home, task) in tasks.iter() {
-            // SAFETY: by the caller's promise.
+            // SAFETY: the caller gives the task up, by the contract of this function.
             unsafe { self.push(home, task) };
         }
     }
 }
 
-impl Spawn for &mut Context {
+impl Origin for &mut Context {
     const IN_TASK: bool = true;
 
-    fn shared(&self) -> &Arc<Shared> {
-        &self.shared
+    fn shared(&self) -> &Arc<RuntimeState> {
+        &self.worker.shared
     }
 
     fn on_worker(&self) -> Option<usize> {
-        Some(self.index)
+        Some(self.worker.index)
     }
 
     fn operation(&self) -> Option<u8> {
-        Some(self.current.epoch())
+        Some(self.worker.current.epoch())
     }
 
     fn priority(&self) -> Priority {
-        self.current.priority()
+        self.worker.current.priority()
     }
 
     #[inline(always)]
-    unsafe fn draw_ticket(&mut self, tally: NonNull<Tally>) {
-        // SAFETY: by the caller's promise.
-        unsafe { Context::draw_ticket(self, tally) };
+    unsafe fn draw_ticket(&mut self, tally: NonNull<GroupState>) {
+        // SAFETY: forwarded.
+        unsafe { self.worker.draw_ticket(tally) };
     }
 
     #[inline(always)]
     fn allocate(&mut self, class: SizeClass) -> Option<NonNull<Task>> {
-        self.heap.alloc(class).map(NonNull::cast)
+        self.worker.heap.alloc(class)
     }
 
     unsafe fn give_back(&mut self, class: SizeClass, task: NonNull<Task>) {
-        // SAFETY: by the caller's promise.
-        unsafe { self.heap.free(class, task.cast()) };
+        // SAFETY: forwarded.
+        unsafe { self.worker.heap.free(class, task) };
     }
 
     #[inline(always)]
     fn admit(&mut self, options: &Options) -> Meta {
-        let mut meta = self.current.inherited(options.priority, options.cost);
+        let mut meta = self.worker.current.inherited(options.priority, options.cost);
         if options.operation {
-            meta = meta.in_epoch(slot(self.epoch));
+            meta = meta.in_epoch(self.worker.epoch.slot());
         }
-        self.ledger.0.start(meta.epoch());
+        self.worker.started(meta.epoch());
         options.rank_of(meta)
     }
 
     #[inline(always)]
-    fn may_choose(&self, options: &Options) -> bool {
-        self.frees && matches!(options.place, Place::Here)
+    fn has_unbound_queue(&self, options: &Options) -> bool {
+        self.worker.unbound.is_separate && matches!(options.place, Place::Here)
     }
 
     #[inline]
-    fn at_once(&mut self) -> Option<&mut Context> {
-        self.has_no_room().then_some(self)
+    fn inline_context(&mut self) -> Option<&mut Context> {
+        self.worker.has_no_room().then_some(self)
     }
 
     #[inline(always)]
-    unsafe fn send_bare(&mut self, task: NonNull<Task>, options: &Options, meta: Meta) {
-        if self.may_choose(options) {
-            self.push_free(task, meta);
+    unsafe fn send_unbound(&mut self, task: NonNull<Task>, options: &Options, meta: Meta) {
+        if self.has_unbound_queue(options) {
+            self.worker.push_unbound(task, meta);
         } else {
-            // SAFETY: by the caller's promise.
+            // SAFETY: forwarded.
             unsafe { self.send(task, options, None, meta, Fetch::NONE) };
         }
     }
 
-    unsafe fn keep_bare(&mut self, task: NonNull<Task>, options: &Options, meta: Meta) {
-        if self.may_choose(options) {
-            self.keep_free(task, meta);
+    unsafe fn keep_unbound(&mut self, task: NonNull<Task>, options: &Options, meta: Meta) {
+        if self.has_unbound_queue(options) {
+            self.worker.keep_unbound_task(task, meta);
         } else {
-            // SAFETY: by the caller's promise.
+            // SAFETY: forwarded.
             unsafe { self.send(task, options, None, meta, Fetch::NONE) };
         }
     }
 
     fn offer(&mut self) {
-        self.share();
+        self.worker.share();
     }
 
     #[inline(always)]
@@ -139,36 +142,39 @@ impl Spawn for &mut Context {
         fetch: Fetch,
     ) {
         let worker = match (home, options.place) {
-            (None, Place::Here) => self.index,
-            _ => self.shared.worker_for(*options, home).unwrap_or(self.index),
+            (None, Place::Here) => self.worker.index,
+            _ => self.worker.shared.worker_for(*options, home).unwrap_or(self.worker.index),
         };
-        if worker == self.index { self.push_here(task, meta, fetch) } else { self.send_to(task, worker) }
+        if worker == self.worker.index {
+            self.worker.push_here(task, meta, fetch)
+        } else {
+            self.worker.send_to(task, worker)
+        }
     }
 
     unsafe fn enlist(&mut self, tasks: &mut [(usize, NonNull<Task>)]) {
-        // SAFETY: by the caller's promise.
-        unsafe { self.shared.enlist(tasks) };
-        let remote = tasks.iter().filter(|&&(home, _)| home != self.index).count();
-        self.counters.0.remote_spawns.add(remote as u64);
-        // What this worker spawns for itself later must come later: its own ring must not overtake its inbox.
-        let own = tasks.iter().rev().find(|&&(home, _)| home == self.index);
+        // SAFETY: forwarded.
+        unsafe { self.worker.shared.enlist(tasks) };
+        let remote = tasks.iter().filter(|&&(home, _)| home != self.worker.index).count();
+        self.worker.counters().remote_spawns.add(remote as u64);
+        // What this worker spawns for itself later must come later: its rings must not overtake its
+        // inbox.
+        let own = tasks.iter().rev().find(|&&(home, _)| home == self.worker.index);
         if let Some(&(_, task)) = own
             && !planted!("own-ring-overtakes-inbox")
         {
-            self.receive(Some(task));
+            self.worker.receive(Some(task));
         }
     }
 
     unsafe fn note(&mut self, task: NonNull<Task>) {
-        if let Some(observing) = &self.observing {
-            // SAFETY: by the caller's promise.
-            unsafe { observing.put(task) };
-        }
+        // SAFETY: forwarded.
+        unsafe { self.worker.trace.put_waiting(task) };
     }
 }
 
-impl Context {
-    /// Sends a task on its way that was granted all its objects.
+impl Worker {
+    /// Sends a task that was granted all its objects to the worker that its options name.
     pub(crate) fn send_granted(&mut self, task: NonNull<Task>, options: &Options) {
         match self.shared.worker_for(*options, None) {
             Some(worker) if worker != self.index => self.send_to(task, worker),
@@ -178,10 +184,10 @@ impl Context {
     }
 }
 
-impl Spawn for &Runtime {
+impl Origin for &Runtime {
     const IN_TASK: bool = false;
 
-    fn shared(&self) -> &Arc<Shared> {
+    fn shared(&self) -> &Arc<RuntimeState> {
         Runtime::shared(self)
     }
 
@@ -197,8 +203,8 @@ impl Spawn for &Runtime {
         Priority::default()
     }
 
-    unsafe fn draw_ticket(&mut self, tally: NonNull<Tally>) {
-        // SAFETY: by the caller's promise.
+    unsafe fn draw_ticket(&mut self, tally: NonNull<GroupState>) {
+        // SAFETY: another ticket keeps the group alive, by the contract of this function.
         unsafe { tally.as_ref() }.draw(1);
     }
 
@@ -207,7 +213,7 @@ impl Spawn for &Runtime {
     }
 
     unsafe fn give_back(&mut self, class: SizeClass, task: NonNull<Task>) {
-        // SAFETY: by the caller's promise.
+        // SAFETY: forwarded.
         unsafe { Runtime::shared(self).heaps.free_one(class, task.cast()) };
     }
 
@@ -216,24 +222,24 @@ impl Spawn for &Runtime {
         options.rank_of(Meta::new(epoch, options.priority.unwrap_or_default(), options.cost))
     }
 
-    unsafe fn send_bare(&mut self, mut task: NonNull<Task>, options: &Options, meta: Meta) {
+    unsafe fn send_unbound(&mut self, mut task: NonNull<Task>, options: &Options, meta: Meta) {
         let shared = Runtime::shared(self);
         if matches!(options.place, Place::Here) {
-            if let Some(queue) = shared.ranked.as_ref().filter(|_| meta.goes_by_rank()) {
-                // SAFETY: by the caller's promise.
+            if let Some(queue) = shared.ranked.as_ref().filter(|_| meta.is_ordered_by_rank()) {
+                // SAFETY: the caller gives the task up, by the contract of this function.
                 unsafe {
                     self.note(task);
                     shared.push_ranked(queue, task, meta.rank(), 0);
                 }
                 return;
             }
-            // What is dealt out to a worker is not dealt out again.
-            if shared.pool == Pool::WorkStealing {
-                // SAFETY: by the caller's promise the task is its own.
-                unsafe { task.as_mut().meta = meta.free() };
+            // Only under this policy: a task that was dealt to a worker is not dealt again.
+            if shared.policy == QueuePolicy::WorkStealing {
+                // SAFETY: the caller owns the task, by the contract of this function.
+                unsafe { task.as_mut().meta = meta.unbound() };
             }
         }
-        // SAFETY: by the caller's promise.
+        // SAFETY: forwarded.
         unsafe { self.send(task, options, None, meta, Fetch::NONE) };
     }
 
@@ -247,18 +253,18 @@ impl Spawn for &Runtime {
     ) {
         let shared = Runtime::shared(self);
         let worker = shared.worker_for(*options, home).unwrap_or_else(|| shared.next_for_task());
-        // SAFETY: by the caller's promise.
+        // SAFETY: the caller gives the task up, by the contract of this function.
         unsafe { shared.push(worker, task) };
     }
 
     unsafe fn enlist(&mut self, tasks: &mut [(usize, NonNull<Task>)]) {
-        // SAFETY: by the caller's promise.
+        // SAFETY: forwarded.
         unsafe { Runtime::shared(self).enlist(tasks) };
     }
 
     unsafe fn note(&mut self, task: NonNull<Task>) {
         if let Some(observer) = &Runtime::shared(self).observer {
-            // SAFETY: by the caller's promise.
+            // SAFETY: forwarded.
             unsafe { observer.stamp_outside(task) };
         }
     }

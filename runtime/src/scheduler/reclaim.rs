@@ -1,51 +1,91 @@
-//! Retiring objects and freeing those that nothing can reach any more.
+//! The epochs of a worker, and the objects that it frees once no task can reach them.
+//!
+//! `memory/epoch.rs` has the protocol.
 
-use super::Context;
-use crate::memory::{Reclaim, Retired};
-use crate::sync::Relaxed;
+use super::RuntimeState;
+use crate::memory::{Epochs, Ledger, OFFLINE, Reclaim, Retired, slot};
+use crate::monitor::WorkerCounters;
+use crate::sync::{Padded, Relaxed};
+use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use core::ptr::NonNull;
 
-/// Objects freed between two tasks; the rest waits for the next occasion.
-const AT_ONCE: usize = 64;
+/// Objects freed between two tasks. The rest waits for the next time.
+const RECLAIM_BATCH: usize = 64;
+/// Advances of the epoch that settle all garbage if no other worker is awake.
+const ADVANCES_TO_SETTLE: usize = 3;
 
-impl Context {
-    /// Frees an object when no task can reach it any more.
+/// A worker's part in the epochs, with its garbage.
+pub(super) struct EpochState {
+    ledger: Arc<Padded<Ledger>>,
+    /// The epoch that was announced last. Operations begin in it.
+    epoch: u64,
+    /// Retired objects, the oldest first.
+    retired: VecDeque<Retired>,
+}
+
+impl EpochState {
+    pub fn new(ledger: Arc<Padded<Ledger>>) -> Self {
+        Self { ledger, epoch: 0, retired: VecDeque::new() }
+    }
+
+    /// Returns the slot of the epoch in which an operation begins now.
+    #[inline(always)]
+    pub fn slot(&self) -> u8 {
+        slot(self.epoch)
+    }
+
+    #[inline(always)]
+    pub fn ledger(&self) -> &Ledger {
+        &self.ledger.0
+    }
+
+    /// Announces the current epoch.
+    #[inline(always)]
+    pub fn announce(&mut self, epochs: &Epochs) {
+        self.epoch = epochs.announce(&self.ledger.0, self.epoch);
+    }
+
+    /// Takes the worker out of the epochs while it sleeps.
+    pub fn go_offline(&mut self, epochs: &Epochs) {
+        epochs.go_offline(&self.ledger.0);
+        self.epoch = OFFLINE;
+    }
+
+    /// Frees an object once no task can reach it any more.
     ///
     /// # Safety
     ///
-    /// The object was unlinked: no task that begins an operation from now on will find it. `owner` can free it.
-    pub(crate) unsafe fn retire(&mut self, object: NonNull<u8>, owner: Arc<dyn Reclaim>) {
-        let epoch = if planted!("node-freed-at-once") { 0 } else { self.shared.epochs.retirement() };
+    /// The object is unlinked: no operation that begins from now on finds it. `owner` can free it.
+    pub unsafe fn retire(&mut self, object: NonNull<u8>, owner: Arc<dyn Reclaim>, epochs: &Epochs) {
+        let epoch = if planted!("node-freed-at-once") { 0 } else { epochs.retirement() };
         self.retired.push_back(Retired { epoch, object, owner });
-        self.counters.0.retired.add(1);
     }
 
-    /// Whether there is something to free.
+    /// Returns true if there are objects to free.
     #[inline(always)]
-    pub(super) fn has_garbage(&self) -> bool {
-        !self.retired.is_empty() || self.shared.has_orphans.load(Relaxed)
+    pub fn has_garbage(&self, shared: &RuntimeState) -> bool {
+        !self.retired.is_empty() || shared.has_orphans.load(Relaxed)
     }
 
-    /// Moves the epochs on and frees some of what they release. Between tasks.
+    /// Advances the epoch if possible, and frees some of what is settled then. Only between tasks.
     #[cold]
-    pub(super) fn reclaim(&mut self) {
-        let shared = self.shared.clone();
+    pub fn reclaim(&mut self, shared: &RuntimeState, worker: usize, counters: &WorkerCounters) {
         if shared.has_orphans.swap(false, Relaxed) {
             let orphans = shared.orphans.lock().as_mut().map(core::mem::take);
             self.retired.extend(orphans.into_iter().flatten());
         }
-        self.epoch = shared.epochs.announce(&self.ledger.0, self.epoch);
+        self.announce(&shared.epochs);
         shared.epochs.advance(shared.ledgers());
-        self.epoch = shared.epochs.announce(&self.ledger.0, self.epoch);
+        self.announce(&shared.epochs);
         let settled = shared.epochs.settled();
-        // Orphans may be older than what lies before them: they wait a little longer.
-        for _ in 0..AT_ONCE.max(self.retired.len() / 2) {
+        // Orphans may be older than the objects before them. They wait a little longer.
+        for _ in 0..RECLAIM_BATCH.max(self.retired.len() / 2) {
             match self.retired.pop_front() {
                 Some(retired) if retired.epoch <= settled => {
-                    // SAFETY: its epoch is settled, and this is the worker of that index.
-                    unsafe { retired.free(Some(self.index)) };
-                    self.counters.0.reclaimed.add(1);
+                    // SAFETY: its epoch is settled, and the caller is the worker of that index.
+                    unsafe { retired.free(Some(worker)) };
+                    counters.reclaimed.add(1);
                 }
                 Some(retired) => {
                     self.retired.push_front(retired);
@@ -56,20 +96,24 @@ impl Context {
         }
     }
 
-    /// Before sleeping: frees what can be freed, and leaves the rest to those who are awake.
-    pub(super) fn leave_garbage(&mut self) {
-        // Three steps of the epoch settle everything if nobody else is awake.
-        for _ in 0..3 {
-            while self.has_garbage() {
+    /// Frees what can be freed, and leaves the rest to the workers that are awake. Before sleeping.
+    pub fn leave_garbage(&mut self, shared: &RuntimeState, worker: usize, counters: &WorkerCounters) {
+        for _ in 0..ADVANCES_TO_SETTLE {
+            while self.has_garbage(shared) {
                 let before = self.retired.len();
-                self.reclaim();
+                self.reclaim(shared, worker, counters);
                 if self.retired.len() >= before.max(1) {
                     break;
                 }
             }
         }
         if !self.retired.is_empty() {
-            self.shared.adopt(self.retired.drain(..));
+            self.abandon_garbage(shared);
         }
+    }
+
+    /// Leaves the retired objects to the other workers.
+    pub fn abandon_garbage(&mut self, shared: &RuntimeState) {
+        shared.adopt(self.retired.drain(..));
     }
 }

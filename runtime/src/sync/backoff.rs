@@ -1,18 +1,19 @@
-//! Waiting for somebody who is about to be done.
+//! Waiting for a thread that is about to finish.
 
 use super::{MODEL, under_model, yield_now};
 
-/// Spins with growing pauses, then gives the core away between looks.
+/// Spins with growing pauses, then yields between looks.
 ///
-/// What is waited for is always held by a running task, never by a waiting one; but with more workers than
-/// cores its worker may have been put off the core, and only yielding brings it back.
+/// The holder of a latch is always running a task, and never waits itself. With more workers than
+/// cores the system may have preempted it, and only yielding lets it continue.
 pub(crate) struct Backoff {
     round: u32,
 }
 
-/// After 2^6 pauses in a row the holder has probably lost its core.
+/// After 2^6 pauses in a row the holder has probably been preempted.
 const SPIN_ROUNDS: u32 = 6;
-/// So many rounds, most of which yield, take some 100 µs; to wake a thread takes some of these.
+/// This many rounds, most of which yield, take about 100 µs. Waking a sleeping thread takes a part
+/// of that.
 const LONG_ROUNDS: u32 = under_model(500, 1) as u32;
 
 impl Backoff {
@@ -32,7 +33,7 @@ impl Backoff {
         self.round = self.round.saturating_add(1);
     }
 
-    /// Whether it has been so long that falling asleep and being woken would take little more.
+    /// Returns true if the wait has been so long that sleeping and waking would add little to it.
     pub const fn is_long(&self) -> bool {
         self.round >= LONG_ROUNDS
     }

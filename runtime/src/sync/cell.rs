@@ -1,6 +1,7 @@
-//! A cell whose accesses a model checker can see: the rule that keeps them apart is then checked, not only stated.
+//! A cell whose accesses a model checker can see, so that the rule which keeps them apart is
+//! checked and not only stated.
 
-/// As [`core::cell::UnsafeCell`], but reached by closures that span the accesses.
+/// A [`core::cell::UnsafeCell`] that is accessed by closures, which span the accesses.
 #[derive(Default)]
 #[repr(transparent)]
 pub(crate) struct UnsafeCell<T>(core::cell::UnsafeCell<T>);
@@ -10,13 +11,13 @@ impl<T> UnsafeCell<T> {
         Self(core::cell::UnsafeCell::new(value))
     }
 
-    /// For reading: nobody writes meanwhile.
+    /// Passes a pointer for reading: no thread may write meanwhile.
     #[inline(always)]
     pub fn with<R>(&self, read: impl FnOnce(*const T) -> R) -> R {
         read(self.0.get())
     }
 
-    /// For writing: nobody else reads or writes meanwhile.
+    /// Passes a pointer for writing: no other thread may read or write meanwhile.
     #[inline(always)]
     pub fn with_mut<R>(&self, write: impl FnOnce(*mut T) -> R) -> R {
         write(self.0.get())

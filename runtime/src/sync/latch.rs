@@ -1,30 +1,55 @@
-//! The latch word of an object: spin latch, reader/writer latch or version, as its primitive says.
+//! The latch word of an object: a spin latch, a reader-writer latch or a version, depending on the
+//! object's primitive.
 //!
 //! ```text
-//! bit 0  WRITER    a writer is inside; of a version: it is odd, readers must not trust what they see
+//! bit 0  WRITER    a writer is inside; the version is odd: readers must not trust what they see
 //! bit 1  POISONED  a task panicked while it wrote in place
-//! bit 2  WAITING   reader/writer latch: a writer waits, so that new readers step back
+//! bit 2  WAITING   reader-writer latch: a writer waits, so that new readers step back
 //! spin latch           no other bit
-//! reader/writer latch  bits 3..  number of readers
+//! reader-writer latch  bits 3..  number of readers
 //! version              bits 2..  the version, +1 (in steps of 4) after each write
 //! ```
-//! One object uses the word in one of these ways for its whole life. A version has 62 bits: at a write each
-//! nanosecond it takes a century to come back to the same value.
+//!
+//! An object uses the word in one of these ways for its whole life. A version has 62 bits: at one
+//! write a nanosecond it takes over a century to return to the same value.
+//!
+//! **Spin latch.** `lock` sets `WRITER` by compare-and-swap (Acquire); `unlock` clears it
+//! (Release).
+//!
+//! **Reader-writer latch.** A reader adds itself unless `WRITER` or `WAITING` is set. A writer sets
+//! `WRITER` if there are no readers, and `WAITING` otherwise. `WAITING` rules out the starvation of
+//! writers:
+//!
+//! ```text
+//! reader A: enters
+//! writer:   waits for A
+//! reader B: enters; A leaves; A enters; B leaves; ...   -> the writer waits for ever
+//! ```
+//!
+//! The writer that enters clears `WAITING`; other waiting writers set it again. If it stayed set,
+//! no reader could ever enter again.
+//!
+//! **Version.** `begin_write` makes it odd, `end_write` even and larger. A reader takes a [`Stamp`]
+//! with `begin_read`, reads, and discards what it has read unless `validate` succeeds. The stores
+//! and fences that pair, and the schedule that they rule out, are in the documentation of the
+//! `object` room.
+//!
+//! Models: `model/latch.rs` for the latches, `model/version.rs` for versions.
 
 use super::{Acquire, AtomicU64, Backoff, Relaxed, Release, fence};
 
 const WRITER: u64 = 1;
-/// Set for good (until cleared by hand) by a panic in a task that wrote in place.
+/// Set by a panic in a task that wrote in place; stays until it is cleared explicitly.
 pub(crate) const POISONED: u64 = 2;
 const WAITING: u64 = 4;
 const READER: u64 = 8;
 const VERSION_STEP: u64 = 4;
 
-/// A version that an optimistic reader started from.
+/// The version at which an optimistic read began.
 #[derive(Clone, Copy)]
 pub(crate) struct Stamp(u64);
 
-/// See the module's documentation.
+/// A latch or version in one word; see the module's documentation.
 #[derive(Default)]
 #[repr(transparent)]
 pub(crate) struct LatchWord(AtomicU64);
@@ -38,7 +63,7 @@ impl LatchWord {
         self.0.load(Relaxed) & POISONED != 0
     }
 
-    /// Marks the object as left half-written; the caller holds it.
+    /// Marks the object as left half-written. The caller holds the latch.
     pub fn poison(&self) {
         self.0.fetch_or(POISONED, Relaxed);
     }
@@ -47,8 +72,9 @@ impl LatchWord {
         self.0.fetch_and(!POISONED, Relaxed);
     }
 
-    /// Enters alone (spin latch; a version whose writers are latched). Returns whether it had to wait. Each of these three
-    /// is told how to: commonly by [`Backoff::wait`].
+    /// Acquires the latch exclusively: a spin latch, or the latch of a versioned object's writers.
+    /// Returns true if it had to wait. This and the next two methods wait by calling `wait`,
+    /// usually [`Backoff::wait`].
     pub fn lock(&self, mut wait: impl FnMut(&mut Backoff)) -> bool {
         if self.try_lock() {
             return false;
@@ -64,18 +90,21 @@ impl LatchWord {
 
     fn try_lock(&self) -> bool {
         let word = self.0.load(Relaxed);
-        // Acquire pairs with the Release of `unlock` and `end_write`: this holder sees the last one's writes.
+        // Acquire pairs with the Release of `unlock` and `end_write`: this holder sees the previous
+        // holder's writes.
         let order = if planted!("latch-without-acquire") { Relaxed } else { Acquire };
         word & WRITER == 0 && self.0.compare_exchange(word, word | WRITER, order, Relaxed).is_ok()
     }
 
-    /// Leaves without a trace for optimistic readers (spin latch; a reader that excluded writers).
+    /// Releases the latch without a new version: for a spin latch, or a reader that excluded
+    /// writers.
     pub fn unlock(&self) {
-        // Release pairs with the Acquire of the next `lock`. An RMW, because somebody may clear the poison.
+        // Release pairs with the Acquire of the next `lock`. A read-modify-write, because another
+        // thread may clear the poison.
         self.0.fetch_and(!WRITER, Release);
     }
 
-    /// Enters beside other readers. Returns whether it had to wait.
+    /// Acquires the latch together with other readers. Returns true if it had to wait.
     pub fn lock_shared(&self, mut wait: impl FnMut(&mut Backoff)) -> bool {
         let mut backoff = Backoff::new();
         let mut waited = false;
@@ -93,19 +122,21 @@ impl LatchWord {
     }
 
     pub fn unlock_shared(&self) {
-        // Release pairs with the Acquire of `lock_exclusive`: the writer comes after all that was read here.
+        // Release pairs with the Acquire of `lock_exclusive`: the writer's writes come after these
+        // reads.
         self.0.fetch_sub(READER, Release);
     }
 
-    /// Enters when all readers are gone; new ones step back meanwhile. Returns whether it had to wait.
+    /// Acquires the latch when all readers have left; new ones step back meanwhile. Returns true if
+    /// it had to wait.
     pub fn lock_exclusive(&self, mut wait: impl FnMut(&mut Backoff)) -> bool {
         let mut backoff = Backoff::new();
         let mut waited = false;
         loop {
             let word = self.0.load(Relaxed);
             if word & WRITER == 0 && word < READER {
-                // Takes WAITING away as well; another waiting writer will set it again.
-                // Acquire pairs with the Releases of `unlock_shared` and `unlock_exclusive`.
+                // Clears WAITING as well; another waiting writer sets it again. Acquire pairs with
+                // the Release of `unlock_shared` and `unlock_exclusive`.
                 let kept = if planted!("latch-writer-waits-for-ever") { word } else { word & !WAITING };
                 let taken = kept | WRITER;
                 if self.0.compare_exchange_weak(word, taken, Acquire, Relaxed).is_ok() {
@@ -122,30 +153,31 @@ impl LatchWord {
     }
 
     pub fn unlock_exclusive(&self) {
-        // Release pairs with the Acquires of `lock_shared` and `lock_exclusive`.
+        // Release pairs with the Acquire of `lock_shared` and `lock_exclusive`.
         self.0.fetch_and(!WRITER, Release);
     }
 
-    /// Starts an optimistic read, unless a writer is inside or the object is poisoned.
+    /// Begins an optimistic read. Returns `None` if a writer is inside or the object is poisoned.
     #[inline(always)]
     pub fn begin_read(&self) -> Option<Stamp> {
-        // Acquire pairs with the Release of `end_write`: at this version all its words are seen.
+        // Acquire pairs with the Release of `end_write`: all words of this version are seen.
         let word = self.0.load(Acquire);
         (word & (WRITER | POISONED) == 0).then_some(Stamp(word))
     }
 
-    /// Whether everything read since `begin_read` belongs to that version.
+    /// Returns true if everything read since `begin_read` belongs to that version.
     #[inline(always)]
     pub fn validate(&self, stamp: Stamp) -> bool {
-        // Pairs with the Release fence of `begin_write`: whoever saw a word of a later write sees here that the
-        // version is odd or has moved on.
+        // Pairs with the Release fence of `begin_write`: a reader that saw a word of a later write
+        // sees here that the version is odd or has advanced.
         if !planted!("version-without-acquire-fence") {
             fence(Acquire);
         }
         planted!("version-without-recheck") || self.0.load(Relaxed) == stamp.0
     }
 
-    /// Makes the version odd. The caller is the only writer: by its latch (`lock`), or by running at home.
+    /// Makes the version odd. The caller must be the only writer: by the latch (`lock`), or by
+    /// running at the object's home.
     #[inline(always)]
     pub fn begin_write(&self) {
         self.0.store(self.0.load(Relaxed) | WRITER, Relaxed);
@@ -155,11 +187,11 @@ impl LatchWord {
         }
     }
 
-    /// Makes the version even again and a later one; also unlocks a latched writer.
+    /// Makes the version even and larger. Also releases the latch of a latched writer.
     #[inline(always)]
     pub fn end_write(&self) {
         let word = self.0.load(Relaxed);
-        // Release pairs with the Acquires of `begin_read` and `lock`.
+        // Release pairs with the Acquire of `begin_read` and `lock`.
         let order = if planted!("version-released-before-publish") { Relaxed } else { Release };
         self.0.store((word & !WRITER).wrapping_add(VERSION_STEP), order);
     }

@@ -1,11 +1,13 @@
-//! What stands in for atomics and cells under a model checker.
+//! Atomics and cells under a model checker.
 //!
-//! Both checkers get the same thin types around their own; an access passes through `around`, which adds what that
-//! checker needs:
+//! Both checkers get the same thin types around their own. Each access passes through `around`,
+//! which adds what the checker needs:
 //!
-//! - **loom** treats `SeqCst` accesses as acquiring and releasing ones only. Fences of that strength on both sides make
-//!   up for it. That is a little more than the language promises: a neighbouring weaker access is ordered as well.
-//! - **shuttle** runs one thread at a time, so core's atomics serve; each access begins where another thread may go on.
+//! - **loom** treats `SeqCst` accesses only as acquiring and releasing. `SeqCst` fences before and
+//!   after make up for that. They promise slightly more than the language: a neighbouring weaker
+//!   access is ordered as well.
+//! - **shuttle** runs one thread at a time, so core's atomics serve. A thread switch may happen
+//!   before each access.
 
 use core::sync::atomic::Ordering;
 
@@ -51,10 +53,10 @@ pub use checker::fence;
 pub(crate) use checker::{UnsafeCell, yield_now};
 use checker::{around, inner};
 
-/// A model checker is at work.
+/// Whether a model checker is at work.
 pub(crate) const MODEL: bool = true;
 
-/// A thin atomic type, with the operations that all of them have.
+/// Defines a thin atomic type with the operations that all of them have.
 macro_rules! atomic {
     ($name:ident $(<$t:ident>)?, $value:ty) => {
         #[derive(Debug)]
@@ -86,7 +88,7 @@ macro_rules! atomic {
             pub fn swap(&self, value: $value, order: Ordering) -> $value {
                 around(order, || self.0.swap(value, order))
             }
-            #[allow(dead_code, reason = "as above")]
+            #[allow(dead_code, reason = "not every type needs every operation")]
             pub fn compare_exchange(
                 &self,
                 current: $value,
@@ -96,8 +98,9 @@ macro_rules! atomic {
             ) -> Result<$value, $value> {
                 around(success, || self.0.compare_exchange(current, new, success, failure))
             }
-            /// Never fails without a reason: that only adds executions that a loop goes through anyway.
-            #[allow(dead_code, reason = "as above")]
+            /// Never fails spuriously: such failures only add executions that the caller's loop
+            /// repeats anyway.
+            #[allow(dead_code, reason = "not every type needs every operation")]
             pub fn compare_exchange_weak(
                 &self,
                 current: $value,
@@ -111,7 +114,7 @@ macro_rules! atomic {
     };
 }
 
-/// The arithmetic of the numbers.
+/// Defines the arithmetic of the integer types.
 macro_rules! arithmetic {
     ($name:ident, $value:ty: $($operation:ident),+) => {
         impl $name {$(

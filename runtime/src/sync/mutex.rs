@@ -1,4 +1,5 @@
-//! A small lock for the runtime's own slow paths. Nothing on the path of a task takes one, but a claim: each granule has its own.
+//! A small lock for the runtime's own slow paths. Tasks take none on their way, except that each
+//! granule of a claim has one.
 
 use super::{Acquire, AtomicBool, Backoff, MODEL, Relaxed, Release, UnsafeCell};
 use core::ops::{Deref, DerefMut};
@@ -10,9 +11,9 @@ pub(crate) struct SpinMutex<T> {
     value: UnsafeCell<T>,
 }
 
-// SAFETY: the value moves between threads, one at a time, under the lock.
+// SAFETY: the value moves between threads one at a time, under the lock.
 unsafe impl<T: Send> Send for SpinMutex<T> {}
-// SAFETY: `lock` hands the value to one thread at a time, so `T: Send` is enough.
+// SAFETY: `lock` gives the value to one thread at a time, so `T: Send` is enough.
 unsafe impl<T: Send> Sync for SpinMutex<T> {}
 
 impl<T> SpinMutex<T> {
@@ -22,7 +23,8 @@ impl<T> SpinMutex<T> {
 
     pub fn lock(&self) -> Guard<'_, T> {
         let mut backoff = Backoff::new();
-        // Acquire pairs with the Release of the guard that unlocked last. An attempt that fails writes nothing.
+        // Acquire pairs with the Release of the previous guard's drop. An attempt that fails writes
+        // nothing.
         while self.locked.compare_exchange(false, true, Acquire, Relaxed).is_err() {
             backoff.wait();
             // Under a model checker only an attempt is sure to see the newest value.
@@ -33,16 +35,16 @@ impl<T> SpinMutex<T> {
         Guard { mutex: self }
     }
 
-    /// The value, if nobody has it.
+    /// Returns the value unless another thread holds the lock.
     pub fn try_lock(&self) -> Option<Guard<'_, T>> {
-        // Acquire as above.
+        // Acquire pairs with the Release of the previous guard's drop.
         let locks =
             !self.locked.load(Relaxed) && self.locked.compare_exchange(false, true, Acquire, Relaxed).is_ok();
         locks.then(|| Guard { mutex: self })
     }
 }
 
-/// Unlocks when dropped.
+/// Unlocks the mutex when dropped.
 pub(crate) struct Guard<'a, T> {
     mutex: &'a SpinMutex<T>,
 }

@@ -4,10 +4,10 @@ pub use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Atomic
 
 pub(crate) use super::cell::UnsafeCell;
 
-/// A model checker is at work.
+/// Whether a model checker is at work.
 pub(crate) const MODEL: bool = false;
 
-/// Gives the core to another thread, where there is somebody to do that.
+/// Gives the core to another thread, where there is an operating system.
 pub(crate) fn yield_now() {
     #[cfg(feature = "std")]
     std::thread::yield_now();

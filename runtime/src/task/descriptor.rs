@@ -1,21 +1,68 @@
 //! The task descriptor: one cache line for a task with a small body.
 //!
 //! ```text
-//!  0  vtable   what to do with the body
-//!  8  next     link of whatever list the task is in: backlog of an inbox, deferred tasks
-//! 16  fetch    the lines its annotation names
-//! 24  meta     epoch, priority, flags, attempts, cost
-//! 32  body     closure, object references, completion
+//!  0  vtable   the functions for this kind of body
+//!  8  next     link of the task's list: an inbox's backlog, an object's deferred tasks
+//! 16  fetch    the cache lines that the annotation names
+//! 24  meta     epoch, priority, flags, attempts, rank, cost: see [`Meta`]
+//! 32  body     the closure, object references, and the sink for the result
 //! ```
-//! A descriptor belongs to one party at a time: the spawner, then the pool it was pushed to, then the worker that
-//! runs it, which gives the block back to its heap.
+//!
+//! # Phases
+//!
+//! A descriptor has one owner at a time. Every hand-over between threads is a release by the old
+//! owner and an acquire by the new one.
+//!
+//! | phase | begins when | owner |
+//! |---|---|---|
+//! | built | `Origin::allocate` returns the block | the spawner |
+//! | stored | `Spawn::deliver`, if the task waits for a group, granules or its placeholders | what it waits for; then the thread that sends it |
+//! | inbox | it is pushed to a worker | the inbox; its worker takes it out |
+//! | queued | it enters a run queue | the worker that holds the run queue, or the thief |
+//! | deferred | its turn came while the object was held | the home of the object |
+//! | running | the worker calls `run` | that worker |
+//! | cancelled | the worker calls `cancel` instead | that worker |
+//! | finished | the body is moved out | none: the block goes back to a heap |
+//!
+//! An optimistic read goes from running back to queued, inbox or deferred until its walk ends. A
+//! placeholder of a task with several objects ends its `run` without being freed: it then belongs
+//! to its task, which sends it home when it is done.
+//!
+//! # Fields
+//!
+//! The owner of the phase is the only thread that touches a field, but for the cells in bold.
+//!
+//! | field | built | stored | inbox | queued | deferred | running, cancelled |
+//! |---|---|---|---|---|---|---|
+//! | `vtable` | written | | | read to `locate` | | read; a placeholder's is replaced before it goes home |
+//! | `next` | null | | **the pushers and the inbox's worker, atomically** | | links the deferred tasks | |
+//! | `fetch` | written | read | | read to prefetch | | an optimistic read writes it for its next node |
+//! | `meta` | written | epoch, unbound | stamped | stamped; priority | grant token | attempts, grant token |
+//! | body | written | | | read by `locate` | | moved out, or changed in place by a walk |
+//!
+//! A task with several objects has a second exception: until its last placeholder has arrived, the
+//! **workers of the homes** decrement `GrantControl::pending` in its body and read the options
+//! beside it.
+//!
+//! # Bits of the meta word
+//!
+//! | bits | written |
+//! |---|---|
+//! | epoch | built; again when a task that was stored without an epoch is sent |
+//! | priority | built; set to normal when the task enters the ranked queue |
+//! | grant token | set by the home that hands a held object to the deferred task; cleared by a walk that leaves the object |
+//! | protocol | built |
+//! | stamped | at the first push, if tasks are observed |
+//! | attempts | running, by an optimistic read |
+//! | rank, cost | built |
+//! | unbound | when the task is sent to an inbox whose worker may offer it to other workers |
 
 use crate::annotation::Priority;
 use crate::memory::SizeClass;
 use crate::monitor::Description;
 use crate::object::Fetch;
-use crate::pool::Ranking;
-use crate::scheduler::Context;
+use crate::pool::RankOrder;
+use crate::scheduler::Worker;
 use crate::sync::AtomicPtr;
 use core::cmp::Ordering;
 use core::mem::{align_of, size_of};
@@ -29,46 +76,47 @@ pub struct Task {
     pub(crate) meta: Meta,
 }
 
-/// What a task's body can do. Each function owns the task, but for `locate`.
+/// The functions for one kind of body. Each but `locate` and `describe` consumes the task.
 pub struct VTable {
-    /// Runs the body, gives back the descriptor and says that the task has finished; or puts the task back to be
-    /// run again.
-    pub(crate) run: unsafe fn(NonNull<Task>, &mut Context),
-    /// What the task will touch beyond the lines of its annotation, which have arrived.
+    /// Runs the body, frees the descriptor and counts the task as finished; or puts the task back
+    /// into a queue.
+    pub(crate) run: unsafe fn(NonNull<Task>, &mut Worker),
+    /// Returns the lines that the task will touch beyond those of its annotation, which have
+    /// arrived.
     pub(crate) locate: unsafe fn(NonNull<Task>) -> Fetch,
-    /// Drops the body unrun, tells who waits, gives back the descriptor and says that the task has finished.
-    pub(crate) cancel: unsafe fn(NonNull<Task>, &mut Context),
-    /// What the task is called and which objects it was spawned with, for the watchdog.
+    /// Drops the body, completes the sink, frees the descriptor and counts the task as finished.
+    pub(crate) cancel: unsafe fn(NonNull<Task>, &mut Worker),
+    /// Names the task and the objects it was spawned with, for the watchdog.
     pub(crate) describe: unsafe fn(NonNull<Task>) -> Description,
 }
 
-/// Small facts about a task, in one word: it is read, inherited from and written as a whole.
+/// Properties of a task, packed into one word that is read, inherited from and written as a whole.
 ///
 /// ```text
 /// bits  0..8   slot of the epoch that the task belongs to
 /// bits  8..16  priority
-/// bits 16..24  flags
+/// bits 16..24  flags: grant token, protocol, stamped
 /// bits 24..32  failed optimistic attempts
-/// bits 32..47  rank, as its difference (exclusive or) from the middle one
-/// bit  47      bound to nothing
+/// bits 32..47  rank XOR the middle rank
+/// bit  47      unbound
 /// bits 48..64  units of cost beyond one
 /// ```
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub struct Meta(u64);
 
-/// The task was deferred at a held object, which is now handed to it; it hands the object on when it is done.
-const BATON: u64 = 1 << 16;
-/// The task belongs to the runtime's own protocol: it runs even while others are cancelled.
+/// The task was deferred at a held object, which was then handed to it. It hands the object on.
+const GRANT_TOKEN: u64 = 1 << 16;
+/// The task is a message of the runtime: it runs even while other tasks are cancelled.
 const PROTOCOL: u64 = 1 << 17;
-/// The task's block says when it was spawned: see `monitor::observer`.
+/// The lead of the task's block says when it was spawned: see `monitor::observer`.
 const STAMPED: u64 = 1 << 18;
 const INHERITED: u64 = 0xffff;
 const ONE_ATTEMPT: u64 = 1 << 24;
 const COST_SHIFT: u32 = 48;
 const RANK_SHIFT: u32 = 32;
-/// The task is bound to nothing, and waits in an inbox of a pool where that matters.
-const FREE: u64 = 1 << (COST_SHIFT - 1);
+/// The task is unbound: the worker of its inbox puts it where other workers may steal it.
+const UNBOUND: u64 = 1 << (COST_SHIFT - 1);
 
 impl Meta {
     #[inline(always)]
@@ -76,7 +124,7 @@ impl Meta {
         Self(u64::from(epoch) | (priority as u64) << 8 | u64::from(cost) << COST_SHIFT)
     }
 
-    /// Of a follow-up in the same epoch.
+    /// Returns the meta word of a follow-up in the same epoch.
     #[inline(always)]
     pub(crate) fn inherited(self, priority: Option<Priority>, cost: u16) -> Self {
         let inherited = match priority {
@@ -86,19 +134,19 @@ impl Meta {
         Self(inherited | u64::from(cost) << COST_SHIFT)
     }
 
-    /// The same, of a task of another epoch.
+    /// Returns this word with another epoch.
     #[inline(always)]
     pub(crate) fn in_epoch(self, epoch: u8) -> Self {
         Self(self.0 & !0xff | u64::from(epoch))
     }
 
-    /// Slot of the epoch.
+    /// Returns the slot of the epoch.
     #[inline(always)]
     pub(crate) fn epoch(self) -> u8 {
         self.0 as u8
     }
 
-    /// Which of the rings the task goes into.
+    /// Returns the index of the priority ring that the task goes into.
     #[inline(always)]
     pub(crate) fn level(self) -> usize {
         usize::from((self.0 >> 8) as u8)
@@ -108,72 +156,72 @@ impl Meta {
         [Priority::High, Priority::Normal, Priority::Low][self.level()]
     }
 
-    /// The same, of a task of that rank: among tasks that are not ranked it is as urgent as tasks without a rank, or more
-    /// or less so.
+    /// Returns this word with a rank, and with the priority that stands for the rank where the
+    /// queues are not ranked.
     #[inline(always)]
-    pub(crate) fn ranked(self, rank: u16) -> Self {
-        let priority = match rank.cmp(&Ranking::MIDDLE) {
+    pub(crate) fn with_rank(self, rank: u16) -> Self {
+        let priority = match rank.cmp(&RankOrder::MIDDLE) {
             Ordering::Less => Priority::High,
             Ordering::Equal => Priority::Normal,
             Ordering::Greater => Priority::Low,
         };
-        let rank = u64::from(rank.min(Ranking::LAST) ^ Ranking::MIDDLE);
-        Self(self.at(priority).0 | rank << RANK_SHIFT)
+        let rank = u64::from(rank.min(RankOrder::LAST) ^ RankOrder::MIDDLE);
+        Self(self.with_priority(priority).0 | rank << RANK_SHIFT)
     }
 
-    /// The same, in the ring of that priority.
+    /// Returns this word with another priority.
     #[inline(always)]
-    pub(crate) fn at(self, priority: Priority) -> Self {
+    pub(crate) fn with_priority(self, priority: Priority) -> Self {
         Self(self.0 & !0xff00 | (priority as u64) << 8)
     }
 
-    /// Whether a rank says how urgent the task is, its own or the middle one, and no priority.
-    pub(crate) fn goes_by_rank(self) -> bool {
-        self.level() == Priority::Normal as usize || self.rank() != Ranking::MIDDLE
+    /// Returns true if the rank, own or middle, says how urgent the task is, and not its priority.
+    pub(crate) fn is_ordered_by_rank(self) -> bool {
+        self.level() == Priority::Normal as usize || self.rank() != RankOrder::MIDDLE
     }
 
-    /// The rank; the middle one unless the task was told of another.
+    /// Returns the rank; the middle one unless the task has an own.
     pub(crate) fn rank(self) -> u16 {
-        (self.0 >> RANK_SHIFT) as u16 & Ranking::LAST ^ Ranking::MIDDLE
+        (self.0 >> RANK_SHIFT) as u16 & RankOrder::LAST ^ RankOrder::MIDDLE
     }
 
-    /// Units of cost beyond one.
+    /// Returns the units of cost beyond one.
     #[inline(always)]
     pub(crate) fn cost(self) -> u64 {
         self.0 >> COST_SHIFT
     }
 
-    /// The same, of a task that is bound to nothing.
-    pub(crate) fn free(self) -> Self {
-        Self(self.0 | FREE)
+    /// Returns this word for an unbound task.
+    pub(crate) fn unbound(self) -> Self {
+        Self(self.0 | UNBOUND)
     }
 
-    /// The same without that.
+    /// Returns this word without the unbound flag.
     pub(crate) fn bound(self) -> Self {
-        Self(self.0 & !FREE)
+        Self(self.0 & !UNBOUND)
     }
 
-    pub(crate) fn is_free(self) -> bool {
-        self.0 & FREE != 0
+    pub(crate) fn is_unbound(self) -> bool {
+        self.0 & UNBOUND != 0
     }
 
-    /// Whether it costs more than others, or is bound to nothing.
+    /// Returns true if the task costs more than one unit, or is unbound.
     #[inline(always)]
-    pub(crate) fn is_particular(self) -> bool {
+    pub(crate) fn is_heavy_or_unbound(self) -> bool {
         self.0 >> (COST_SHIFT - 1) != 0
     }
 
     #[inline(always)]
-    pub(crate) fn has_baton(self) -> bool {
-        self.0 & BATON != 0
+    pub(crate) fn has_grant_token(self) -> bool {
+        self.0 & GRANT_TOKEN != 0
     }
 
-    pub(crate) fn take_baton(&mut self) {
-        self.0 |= BATON;
+    pub(crate) fn take_grant_token(&mut self) {
+        self.0 |= GRANT_TOKEN;
     }
 
-    pub(crate) fn drop_baton(&mut self) {
-        self.0 &= !BATON;
+    pub(crate) fn drop_grant_token(&mut self) {
+        self.0 &= !GRANT_TOKEN;
     }
 
     pub(crate) fn is_protocol(self) -> bool {
@@ -192,12 +240,12 @@ impl Meta {
         self.0 |= STAMPED;
     }
 
-    /// Failed optimistic attempts.
+    /// Returns the number of failed optimistic attempts.
     pub(crate) fn attempts(self) -> u8 {
         (self.0 >> 24) as u8
     }
 
-    /// One more; there are few, so that they do not overflow.
+    /// Counts a failed attempt. `OPTIMISTIC_ATTEMPTS` bounds them, so the byte does not overflow.
     pub(crate) fn count_attempt(&mut self) {
         self.0 += ONE_ATTEMPT;
     }
@@ -208,16 +256,16 @@ impl Meta {
     }
 }
 
-/// Where a task's body begins.
+/// Offset of the body in the descriptor, in bytes.
 pub(crate) const BODY: usize = 32;
 const _: () = assert!(size_of::<Task>() == BODY);
 
-/// Whether a body of type `B` has to be boxed.
+/// Returns true if a body of type `B` has to be boxed.
 pub(crate) const fn is_too_large<B>() -> bool {
     SizeClass::for_size(BODY + size_of::<B>()).is_none() || align_of::<B>() > BODY
 }
 
-/// Size class of the descriptor for a body of type `B`, which is not too large.
+/// Returns the size class of a descriptor with a body of type `B`, which is not too large.
 pub(crate) const fn class_of<B>() -> SizeClass {
     match SizeClass::for_size(BODY + size_of::<B>()) {
         Some(class) => class,
@@ -226,7 +274,7 @@ pub(crate) const fn class_of<B>() -> SizeClass {
 }
 
 impl Task {
-    /// Where the body is.
+    /// Returns the address of the body.
     #[inline(always)]
     pub(crate) fn body<B>(task: NonNull<Self>) -> *mut B {
         task.as_ptr().cast::<u8>().wrapping_add(BODY).cast()

@@ -1,32 +1,34 @@
-//! What can become of a task besides a result.
+//! Why a task has no result, and panics as values.
 
 use super::guard::Payload;
-use crate::scheduler::Shared;
+use crate::scheduler::RuntimeState;
 use crate::sync::SpinMutex;
 use alloc::boxed::Box;
 use core::any::Any;
 use core::fmt;
 
 /// Why a task has no result.
+#[non_exhaustive]
 pub enum JoinError {
-    /// Its body panicked; this is the panic's payload.
+    /// Its body panicked, with this payload.
     Panicked(PanicPayload),
     /// It was cancelled before it started, by its handle or by the runtime's shutdown.
     Cancelled,
-    /// An object it needed, or a granule, was left half-written by a task that panicked; see
+    /// An object or granule that it needed was left half-written by a task that panicked; see
     /// [`Object::clear_poison`](crate::Object::clear_poison) and
     /// [`Claim::even_poisoned`](crate::Claim::even_poisoned).
     Poisoned,
-    /// A link led it to an object of another runtime, whose tasks nothing keeps apart from those of this one.
+    /// A link led to an object of another runtime, whose tasks are not isolated from those of this
+    /// one.
     Foreign,
-    /// There was no memory for its descriptor, or for what it claims: the limit of
-    /// [`Builder::memory_limit`](crate::Builder::memory_limit) is reached, or the platform has no more. The spawn
-    /// failed before anything else happened; the body was dropped.
+    /// There was no memory for its descriptor, or for its claim: the limit of
+    /// [`Builder::memory_limit`](crate::Builder::memory_limit) is reached, or the platform has no
+    /// more. The spawn failed before it had any effect; the body was dropped.
     OutOfMemory,
-    /// Who was to complete it was dropped without doing so.
+    /// The promise, or what else was to deliver the result, was dropped first.
     Abandoned,
-    /// The wait would block a worker of the runtime that has to do the work; await the handle, or spawn a
-    /// follow-up.
+    /// The wait would block a worker of the runtime that has to do the work. Await the handle, or
+    /// spawn a follow-up instead.
     WouldBlock,
 }
 
@@ -35,9 +37,10 @@ impl JoinError {
         Self::Panicked(PanicPayload(payload))
     }
 
-    /// The first of two failures, if there is any. The other one is application data, whose end may panic.
+    /// Returns the first of two errors, if there is any. The other one is dropped quietly: a
+    /// payload's destructor is user code, which may panic.
     #[inline(always)]
-    pub(crate) fn first_of(one: Result<(), Self>, other: Result<(), Self>) -> Result<(), Self> {
+    pub(crate) fn first_error(one: Result<(), Self>, other: Result<(), Self>) -> Result<(), Self> {
         match (one, other) {
             (Err(error), Err(other)) => {
                 super::quietly(|| drop(other));
@@ -70,13 +73,13 @@ impl fmt::Display for JoinError {
 
 impl core::error::Error for JoinError {}
 
-/// A failure that nobody waits for; the runtime's hook is told.
+/// A failure of a task without a handle, as the runtime's hook receives it.
 #[derive(Debug)]
 pub struct Failure {
     /// What happened.
     pub error: JoinError,
-    /// Index of the worker on which it happened; `None` if a thread outside the runtime could not spawn the task, or is
-    /// the one that nobody waits for the task any more.
+    /// Index of the worker on which it happened. `None` if a thread outside the runtime could not
+    /// spawn the task, or dropped the last thing that could have received the failure.
     pub worker: Option<usize>,
 }
 
@@ -84,21 +87,21 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.worker {
             Some(worker) => {
-                write!(f, "a task that nobody waits for failed on worker {worker}: {}", self.error)
+                write!(f, "a task without a handle failed on worker {worker}: {}", self.error)
             }
-            None => write!(f, "a task that nobody waits for failed outside of the runtime: {}", self.error),
+            None => write!(f, "a task without a handle failed outside the runtime: {}", self.error),
         }
     }
 }
 
-/// The first of several failures, for one who waits for all of them.
+/// Keeps the first of several failures, for one waiter.
 #[derive(Default)]
 pub(crate) struct FirstFailure(SpinMutex<Option<JoinError>>);
 
 impl FirstFailure {
-    /// Keeps the failure if it is the first; others are told to the hook.
+    /// Keeps the failure if it is the first, else reports it to the hook.
     #[cold]
-    pub fn note(&self, error: JoinError, shared: &Shared, worker: Option<usize>) {
+    pub fn note(&self, error: JoinError, shared: &RuntimeState, worker: Option<usize>) {
         let mut first = self.0.lock();
         if first.is_none() {
             *first = Some(error);
@@ -113,22 +116,22 @@ impl FirstFailure {
     }
 }
 
-/// What a panic was called with.
+/// The payload of a panic.
 pub struct PanicPayload(Box<dyn Any + Send + 'static>);
 
-// SAFETY: behind a shared reference nothing can be reached but text, which may be read by several threads at once.
+// SAFETY: a shared reference gives access to text only, which is `Sync`.
 unsafe impl Sync for PanicPayload {}
 
 impl PanicPayload {
-    /// The text, where it is one.
+    /// Returns the payload's text, or a substitute if it is no text.
     pub fn message(&self) -> &str {
         let text = self.0.downcast_ref::<&'static str>().copied();
         let text = text
             .or_else(|| self.0.downcast_ref::<alloc::string::String>().map(alloc::string::String::as_str));
-        text.unwrap_or("(a payload that is no text)")
+        text.unwrap_or("(the payload is not a string)")
     }
 
-    /// The payload itself, to be examined or thrown on.
+    /// Returns the payload, to be examined or to resume the panic.
     pub fn into_inner(self) -> Box<dyn Any + Send + 'static> {
         self.0
     }

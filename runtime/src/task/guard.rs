@@ -1,68 +1,71 @@
-//! Panics in application code.
+//! Panics in user code.
 //!
-//! Catching a panic around each body costs more than many bodies do. So a worker catches once around a burst of tasks,
-//! and around each body stands a guard: if the body unwinds, the guard leaves behind what is to be done about it, and
-//! the worker does it with the panic's payload, and goes on with the next task.
+//! To catch a panic around each body would cost more than many bodies do. So a worker catches once
+//! around a burst of tasks, and each body runs under a guard. If the body unwinds, the guard leaves
+//! an [`Aftermath`]; the worker calls it with the panic's payload, and continues with the next
+//! task.
 
-use crate::scheduler::Context;
+use crate::scheduler::Worker;
 use alloc::boxed::Box;
 use alloc::string::String;
 use core::any::Any;
 use core::mem::ManuallyDrop;
 
-/// What a panic carries.
+/// The payload of a panic.
 pub(crate) type Payload = Box<dyn Any + Send + 'static>;
 
-/// What is to be done about a panic, by the worker on which it happened.
-pub(crate) type Aftermath = Box<dyn FnOnce(Payload, &mut Context)>;
+/// What is left to do after a panic, for the worker on which it happened.
+pub(crate) type Aftermath = Box<dyn FnOnce(Payload, &mut Worker)>;
 
-/// Runs application code. If it returns, its result comes back, and `state` with it. If it unwinds, so does this, and
-/// the worker will call `on_panic`.
+/// Runs user code. Returns its result and `state`. If the code unwinds, so does this function, and
+/// the worker calls `on_panic` with the state later.
 #[inline(always)]
 pub(crate) fn guarded<S: 'static, R>(
-    cx: &mut Context,
+    cx: &mut Worker,
     state: S,
-    on_panic: fn(S, Payload, &mut Context),
-    run: impl FnOnce(&S, &mut Context) -> R,
+    on_panic: fn(S, Payload, &mut Worker),
+    run: impl FnOnce(&S, &mut Worker) -> R,
 ) -> (R, S) {
-    let cx: *mut Context = cx;
-    let mut guard = Guard { state: ManuallyDrop::new(state), on_panic, cx };
-    // SAFETY: derived from the exclusive borrow above, which is not used otherwise meanwhile.
+    let cx: *mut Worker = cx;
+    let mut guard = PanicGuard { state: ManuallyDrop::new(state), on_panic, cx };
+    // SAFETY: derived from the exclusive borrow above; the guard uses its copy only after `run` has
+    // unwound.
     let result = run(&guard.state, unsafe { &mut *cx });
-    // SAFETY: taken once: the guard is forgotten.
+    // SAFETY: taken once: the guard is forgotten below, so its destructor does not run.
     let state = unsafe { ManuallyDrop::take(&mut guard.state) };
     core::mem::forget(guard);
     (result, state)
 }
 
-struct Guard<S: 'static> {
+struct PanicGuard<S: 'static> {
     state: ManuallyDrop<S>,
-    on_panic: fn(S, Payload, &mut Context),
-    cx: *mut Context,
+    on_panic: fn(S, Payload, &mut Worker),
+    cx: *mut Worker,
 }
 
-impl<S> Drop for Guard<S> {
-    /// Only while unwinding: otherwise the guard is forgotten.
+impl<S> Drop for PanicGuard<S> {
+    /// Runs only while unwinding: otherwise the guard is forgotten.
     #[cold]
     fn drop(&mut self) {
-        // SAFETY: taken once, here.
+        // SAFETY: taken once: a destructor runs once, and `guarded` forgets the guard before it
+        // takes the state.
         let state = unsafe { ManuallyDrop::take(&mut self.state) };
         let on_panic = self.on_panic;
-        // SAFETY: the context is that of `guarded`, whose body does not use it any more.
+        // SAFETY: the worker borrowed by `guarded`; the body that used it has unwound.
         let cx = unsafe { &mut *self.cx };
-        cx.aftermath = Some(Box::new(move |payload, cx: &mut Context| on_panic(state, payload, cx)));
+        cx.aftermath = Some(Box::new(move |payload, cx: &mut Worker| on_panic(state, payload, cx)));
     }
 }
 
-/// Runs application code whose panic nobody can be told of, such as the drop of what it left behind.
+/// Runs user code and discards its panic; for destructors, whose panics no handle receives.
 pub(crate) fn quietly(run: impl FnOnce()) {
     if let Err(payload) = catch(run) {
         discard(payload);
     }
 }
 
-/// Throws away what a panic carries. Its drop may panic as well; what that carries is forgotten unless it is a text, as
-/// it may go on like this for ever.
+/// Drops the payload of a panic. The payload's destructor may panic as well; the second payload is
+/// leaked unless it is a text, because its destructor might panic again without end.
 pub(crate) fn discard(payload: Payload) {
     if let Err(another) = catch(|| drop(payload))
         && !another.is::<&'static str>()
@@ -72,12 +75,12 @@ pub(crate) fn discard(payload: Payload) {
     }
 }
 
-/// Runs application code; its panic comes back as a value. Without `std` a panic does not unwind.
+/// Runs user code, and returns its panic as a value. Without `std` a panic does not unwind.
 #[inline(always)]
 pub(crate) fn catch<R>(run: impl FnOnce() -> R) -> Result<R, Payload> {
     #[cfg(feature = "std")]
     {
-        // Whatever the code left behind is either dropped with it or poisoned by the caller.
+        // Unwind safe: the caller drops or poisons whatever the code left half-done.
         std::panic::catch_unwind(core::panic::AssertUnwindSafe(run))
     }
     #[cfg(not(feature = "std"))]

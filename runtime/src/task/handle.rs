@@ -1,17 +1,18 @@
-//! The result of a task, for one who waits.
+//! Handles and promises: how the result of a task reaches its waiter.
 //!
 //! ```text
-//! bit 0  DONE       the result is there; written by the completer, last
-//! bit 1  WAKER      the waker is there and belongs to the completer; written by the handle
+//! bit 0  DONE       the result is there; the promise sets it, last
+//! bit 1  WAKER      the waker is there, and belongs to the promise; the handle sets it
 //! bit 2  CANCELLED  the handle asks that the task does not start
-//! bit 3  STARTED    the task has started, or was cancelled for good
+//! bit 3  STARTED    the task has started, or can start no more
 //! ```
-//! Who may touch what: `result` belongs to the completer until DONE, then to the handle. `waker` belongs to the
-//! handle while WAKER is not set, and to the completer once it has set DONE and found WAKER.
+//!
+//! `result` belongs to the promise until DONE, then to the handle. `waker` belongs to the handle
+//! while WAKER is not set, and to the promise after it has set DONE and found WAKER.
 
 use super::failure::{Failure, JoinError};
-use super::{Spawner, Task};
-use crate::scheduler::{Context, Shared};
+use super::{Task, spawner::sealed::Origin};
+use crate::scheduler::{RuntimeState, Worker};
 use crate::sync::{AcqRel, Acquire, AtomicU32, Relaxed, UnsafeCell};
 use alloc::sync::Arc;
 use core::future::Future;
@@ -24,39 +25,40 @@ const WAKER: u32 = 2;
 const CANCELLED: u32 = 4;
 const STARTED: u32 = 8;
 
-type Outcome<R> = Result<R, JoinError>;
+type TaskResult<R> = Result<R, JoinError>;
 
 struct Packet<R> {
     state: AtomicU32,
-    result: UnsafeCell<Option<Outcome<R>>>,
+    result: UnsafeCell<Option<TaskResult<R>>>,
     waker: UnsafeCell<Option<Waker>>,
 }
 
-// SAFETY: the result moves from the completer's thread to the handle's, the waker the other way (see the module's
-// rules), each under the state's Release and Acquire; neither is shared.
+// SAFETY: the result moves from the promise's thread to the handle's, the waker the other way, each
+// with a Release and an Acquire of `state`. By the module's rules no field is accessed by both at a
+// time.
 unsafe impl<R: Send> Send for Packet<R> {}
-// SAFETY: as above; a shared packet is only changed by these rules.
+// SAFETY: as for `Send`: a shared packet is accessed by the same rules.
 unsafe impl<R: Send> Sync for Packet<R> {}
 
-/// Waits for one task: [`join`](Self::join) it from a plain thread, or await it in any async executor. Dropping the
-/// handle detaches the task.
+/// Waits for one task: [`join`](Self::join) it from a plain thread, or await it in any async
+/// executor. A dropped handle detaches its task.
 #[must_use = "a dropped handle detaches its task; use `spawn` where no result is needed"]
 pub struct Handle<R> {
     packet: Arc<Packet<R>>,
-    shared: Arc<Shared>,
+    shared: Arc<RuntimeState>,
 }
 
-/// The other end of a handle: delivers a result once. If it is dropped, the handle says
+/// Delivers a result to a [`Handle`], once. If the promise is dropped first, the handle returns
 /// [`JoinError::Abandoned`].
 ///
-/// The runtime makes one for each submitted task; [`Runtime::promise`](crate::Runtime::promise) makes one to be carried
-/// along a chain of tasks, for the last of them to fulfil.
+/// Every submitted task has one. [`Runtime::promise`](crate::Runtime::promise) makes one to be
+/// passed along a chain of tasks, the last of which fulfils it.
 pub struct Promise<R> {
     packet: Option<Arc<Packet<R>>>,
 }
 
-/// A handle and its completer.
-pub(crate) fn pair<R: Send>(shared: Arc<Shared>) -> (Handle<R>, Promise<R>) {
+/// Returns a handle and its promise.
+pub(crate) fn pair<R: Send>(shared: Arc<RuntimeState>) -> (Handle<R>, Promise<R>) {
     let packet = Arc::new(Packet {
         state: AtomicU32::new(0),
         result: UnsafeCell::new(None),
@@ -66,26 +68,27 @@ pub(crate) fn pair<R: Send>(shared: Arc<Shared>) -> (Handle<R>, Promise<R>) {
 }
 
 impl<R> Handle<R> {
-    /// Whether the result is there.
+    /// Returns true if the result is there.
     pub fn is_finished(&self) -> bool {
         self.packet.state.load(Relaxed) & DONE != 0
     }
 
-    /// Asks that the task does not start. Returns whether that came in time; then its result is
-    /// [`JoinError::Cancelled`].
+    /// Asks that the task does not start. Returns true if the task had not started; its result is
+    /// then [`JoinError::Cancelled`].
     pub fn cancel(&self) -> bool {
-        // Ordered by the modifications of this one word alone; the result is read after DONE.
+        // Relaxed: the modification order of this word decides between start and cancel. The result
+        // is read after DONE only.
         self.packet.state.fetch_or(CANCELLED, Relaxed) & (STARTED | DONE) == 0
     }
 
-    /// Blocks this thread until the task is done and returns its result. In a simulation it drives the virtual
-    /// cores meanwhile.
+    /// Blocks this thread until the task is done, and returns its result. In a simulation it drives
+    /// the virtual cores until then.
     ///
     /// # Errors
     ///
-    /// A [`JoinError`] if the task panicked, was cancelled or met a poisoned object; [`JoinError::WouldBlock`] on a
-    /// worker of the same runtime.
-    pub fn join(mut self) -> Outcome<R> {
+    /// A [`JoinError`] if the task panicked, was cancelled or met a poisoned object.
+    /// [`JoinError::WouldBlock`] on a worker of the same runtime.
+    pub fn join(mut self) -> TaskResult<R> {
         let mut outcome = None;
         let shared = self.shared.clone();
         let waited = shared.platform.block(&mut |waker| {
@@ -98,36 +101,38 @@ impl<R> Handle<R> {
         }
     }
 
-    pub(crate) fn poll_outcome(&mut self, waker: &Waker) -> Option<Outcome<R>> {
+    pub(crate) fn poll_outcome(&mut self, waker: &Waker) -> Option<TaskResult<R>> {
         let packet = &*self.packet;
-        // Acquire pairs with the Release of `deliver`, here and below: the result is there after DONE.
+        // Acquire, here and below, pairs with the Release of `deliver`: the result is there after
+        // DONE.
         let mut state = packet.state.load(Acquire);
         if state & DONE == 0 && state & WAKER != 0 && !planted!("handle-keeps-waker") {
-            // Takes the waker back, unless the completer was faster.
+            // Takes the waker back, unless DONE is set first.
             state = packet.state.fetch_and(!WAKER, Acquire) & !WAKER;
         }
         if state & DONE == 0 {
-            // SAFETY: WAKER is not set, so the slot belongs to this handle (`&mut self`: there is only one).
+            // SAFETY: WAKER is not set, so the slot belongs to the handle, of which there is one
+            // (`&mut self`).
             packet.waker.with_mut(|slot| match unsafe { &mut *slot } {
                 Some(known) if known.will_wake(waker) => {}
                 slot => *slot = Some(waker.clone()),
             });
-            // Release (of AcqRel) pairs with the Acquire of `deliver`: it sees the waker.
+            // Release (of AcqRel) pairs with the Acquire of `deliver`, which then sees the waker.
             state = packet.state.fetch_or(WAKER, AcqRel);
         }
         if state & DONE == 0 {
             return None;
         }
-        // SAFETY: after DONE the result belongs to this handle.
+        // SAFETY: after DONE the result belongs to the handle.
         let outcome = packet.result.with_mut(|result| unsafe { (*result).take() });
         Some(outcome.unwrap_or(Err(JoinError::Abandoned)))
     }
 }
 
 impl<R> Future for Handle<R> {
-    type Output = Outcome<R>;
+    type Output = TaskResult<R>;
 
-    fn poll(mut self: Pin<&mut Self>, context: &mut core::task::Context<'_>) -> Poll<Outcome<R>> {
+    fn poll(mut self: Pin<&mut Self>, context: &mut core::task::Context<'_>) -> Poll<TaskResult<R>> {
         self.poll_outcome(context.waker()).map_or(Poll::Pending, Poll::Ready)
     }
 }
@@ -146,26 +151,27 @@ impl<R> Promise<R> {
         self.settle(Ok(result));
     }
 
-    /// Delivers an outcome.
-    pub(crate) fn settle(mut self, outcome: Outcome<R>) {
+    /// Delivers a result or an error.
+    pub(crate) fn settle(mut self, outcome: TaskResult<R>) {
         if let Some(packet) = self.packet.take() {
             Self::deliver(&packet, outcome);
         }
     }
 
-    fn deliver(packet: &Packet<R>, outcome: Outcome<R>) {
-        // A cancellation that came in time has been promised.
+    fn deliver(packet: &Packet<R>, outcome: TaskResult<R>) {
+        // `cancel` has returned true, so the result must be `Cancelled`.
         let cancelled = packet.state.fetch_or(STARTED, Relaxed) & (STARTED | CANCELLED) == CANCELLED;
         let outcome = if cancelled { Err(JoinError::Cancelled) } else { outcome };
-        // SAFETY: before DONE the result belongs to the completer, of which there is one.
+        // SAFETY: before DONE the result belongs to the promise, of which there is one.
         packet.result.with_mut(|result| unsafe { *result = Some(outcome) });
-        // Release (of AcqRel) pairs with the Acquires of `poll_outcome`; Acquire with its Release of the waker.
+        // Release (of AcqRel) pairs with the Acquires of `poll_outcome`; Acquire with its Release
+        // of the waker.
         let early = if planted!("handle-wakes-lost") { packet.state.load(Acquire) } else { WAKER };
         let order = if planted!("handle-delivered-early") { Acquire } else { AcqRel };
         let state = packet.state.fetch_or(DONE, order) & early;
         if state & WAKER != 0 {
-            // SAFETY: the waker was set before DONE, so the handle will not touch it again... but by `fetch_and`
-            // on WAKER alone, after which it sees DONE and leaves the slot to us.
+            // SAFETY: WAKER was set before DONE, so the slot belongs to the promise. The handle may
+            // still clear WAKER, but then sees DONE and does not touch the slot.
             if let Some(waker) = packet.waker.with_mut(|waker| unsafe { (*waker).take() }) {
                 waker.wake();
             }
@@ -181,95 +187,89 @@ impl<R> Drop for Promise<R> {
     }
 }
 
-/// Where a task's outcome goes: to its handle, its group, or nowhere (`Detached`).
+/// Receives the outcome of a task: for a handle, for a group, or for the hook only ([`Detached`]).
 pub trait Sink<R>: Send + 'static {
-    /// Called once before the task is sent, if it is.
+    /// Called once before the task is delivered; not called if the spawn is refused.
     #[inline(always)]
-    fn enter(&self, spawner: &mut impl Spawner) {
-        let _ = spawner;
+    fn enter(&self, origin: &mut impl Origin) {
+        let _ = origin;
     }
-    /// Called whenever a worker gets to a task without objects, before anything else. `false`: the task was left somewhere, and comes
-    /// again; it is not the worker's any more.
+    /// Called each time a worker gets to a task without objects, before anything else. Returns
+    /// false if the task was stored or sent elsewhere; it does not belong to the worker any more,
+    /// and comes again.
     ///
     /// # Safety
     ///
-    /// The sink is that of the task, which belongs to this worker.
+    /// The task is running on this worker, and `this` is its sink.
     #[inline(always)]
-    unsafe fn is_ready(this: *const Self, task: NonNull<Task>, cx: &mut Context) -> bool {
+    unsafe fn is_ready(this: *const Self, task: NonNull<Task>, cx: &mut Worker) -> bool {
         let _ = (this, task, cx);
         true
     }
-    /// Called once before the body runs; an error says why it does not: the task was cancelled meanwhile, or the like.
-    fn start(&self, cx: &mut Context) -> Result<(), JoinError>;
+    /// Called once before the body runs. An error says why the body must not run, for example
+    /// because the task was cancelled.
+    fn start(&self, cx: &mut Worker) -> Result<(), JoinError>;
     /// Delivers the outcome.
-    fn complete(self, outcome: Outcome<R>, cx: &mut Context);
-    /// Says that the task could not be spawned.
-    fn refuse(self, spawner: &impl Spawner);
-}
-
-/// A spawn that there is no memory for: it fails before the task has started, so that nothing else knows of it. The
-/// spawner comes by value: a reference would keep it in memory on the way that others take, too.
-#[cold]
-#[inline(never)]
-pub(crate) fn refuse<R, K: Sink<R>>(spawner: impl Spawner, body: impl Sized, sink: K) {
-    super::quietly(|| drop(body));
-    sink.refuse(&spawner);
+    fn complete(self, outcome: TaskResult<R>, cx: &mut Worker);
+    /// Reports that the task could not be spawned.
+    fn refuse(self, origin: &impl Origin);
 }
 
 impl<R: Send + 'static> Sink<R> for Promise<R> {
-    fn start(&self, _: &mut Context) -> Result<(), JoinError> {
-        // One word alone decides between start and cancel: no other data hangs on it.
+    fn start(&self, _: &mut Worker) -> Result<(), JoinError> {
+        // Relaxed: the modification order of this word decides between start and cancel; no other
+        // data depends on it.
         let packet = self.packet.as_ref();
         let may_start = |packet: &Arc<Packet<R>>| packet.state.fetch_or(STARTED, Relaxed) & CANCELLED == 0;
         let starts = packet.is_none_or(may_start) || planted!("cancelled-task-runs");
         if starts { Ok(()) } else { Err(JoinError::Cancelled) }
     }
 
-    fn complete(self, outcome: Outcome<R>, cx: &mut Context) {
+    fn complete(self, outcome: TaskResult<R>, cx: &mut Worker) {
         cx.observe_result();
-        // With the handle gone the result is dropped here; a waker is not ours either.
+        // Quietly: without a handle the result is dropped here, and the waker is user code as well.
         super::quietly(move || self.settle(outcome));
     }
 
-    fn refuse(self, _: &impl Spawner) {
+    fn refuse(self, _: &impl Origin) {
         self.settle(Err(JoinError::OutOfMemory));
     }
 }
 
-/// Nobody waits: failures go to the runtime's hook.
+/// The sink of a task without a handle: failures go to the runtime's hook.
 pub struct Detached;
 
 impl<R> Sink<R> for Detached {
     #[inline(always)]
-    fn start(&self, _: &mut Context) -> Result<(), JoinError> {
+    fn start(&self, _: &mut Worker) -> Result<(), JoinError> {
         Ok(())
     }
 
     #[inline(always)]
-    fn complete(self, outcome: Outcome<R>, cx: &mut Context) {
+    fn complete(self, outcome: TaskResult<R>, cx: &mut Worker) {
         if let Err(error) = outcome {
             cx.report(error);
         }
     }
 
-    fn refuse(self, spawner: &impl Spawner) {
-        spawner.shared().report(JoinError::OutOfMemory, spawner.on_worker());
+    fn refuse(self, origin: &impl Origin) {
+        origin.shared().report(JoinError::OutOfMemory, origin.on_worker());
     }
 }
 
-impl Context {
+impl Worker {
     #[cold]
     pub(crate) fn report(&self, error: JoinError) {
-        self.shared().report(error, Some(self.worker()));
+        self.shared().report(error, Some(self.index()));
     }
 }
 
-impl Shared {
+impl RuntimeState {
     #[cold]
     pub(crate) fn report(&self, error: JoinError, worker: Option<usize>) {
-        // Work that is cancelled by a shutdown was asked for.
+        // A cancellation is not reported: it was requested.
         if !matches!(error, JoinError::Cancelled) {
-            // A panic of the hook itself must not take the worker down; there is nobody left to tell.
+            // A panic of the hook must not end the worker, and there is nothing to report it to.
             super::quietly(|| (self.hook)(Failure { error, worker }));
         }
     }

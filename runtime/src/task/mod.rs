@@ -1,35 +1,61 @@
-//! Tasks: descriptors, what they run, and what waits for them.
+//! Types in the signatures of tasks. Programs seldom name them.
+//!
+//! | name | stands for |
+//! |---|---|
+//! | [`Access`], [`AccessSet`], [`Read`], [`Write`] | the objects that a task accesses, and how |
+//! | [`Spawner`] | a [`Runtime`](crate::Runtime) or a [`Context`](crate::Context), which spawn tasks |
+//! | [`Membership`], [`Alone`], [`Of`] | whether a task belongs to a [`Group`](crate::Group) |
+//! | [`After`] | a task that waits for a group; with a claim, see [`claims`](crate::claims) |
+//! | [`LegalFor`], [`AllowsIsolation`] | which primitives and isolations a class of objects permits |
+//! | [`RuntimeId`] | a runtime, to compare with others |
 
-mod access;
-mod bare;
+// | file | contents |
+// |---|---|
+// | `descriptor` | the descriptor, its phases and owners, the meta word |
+// | `body` | what every kind of task shares: write, take out, cancel, refuse |
+// | `unbound`, `single_object`, `multi_object/`, `optimistic_read` | the four kinds of task |
+// | `builder`, `options` | annotations; `spawn`, `submit` and their variants |
+// | `spawner` | origins, which pay for tasks; spawners, which deliver them |
+// | `pending` | complete tasks that are stored before they enter a run queue |
+// | `access`, `grant` | which objects a task accesses; what its body gets of each |
+// | `entry` | entering and leaving an object |
+// | `visit`, `modify` | walks and writes in linked structures, as a program defines them |
+// | `handle` | results: handles, promises, sinks |
+// | `group/` | groups, their members, and tasks that run after a group |
+// | `failure`, `guard` | errors of tasks; panics in user code |
+
+pub(crate) mod access;
+mod body;
 pub(crate) mod builder;
-mod claim;
 mod descriptor;
-mod failure;
-mod group;
+mod entry;
+pub(crate) mod failure;
+pub(crate) mod grant;
+pub(crate) mod group;
 mod guard;
-mod handle;
-mod many;
-mod once;
-mod sets;
-mod visit;
-mod waiting;
+pub(crate) mod handle;
+pub(crate) mod modify;
+mod multi_object;
+mod optimistic_read;
+pub(crate) mod options;
+pub(crate) mod pending;
+mod single_object;
+pub(crate) mod spawner;
+mod unbound;
+pub(crate) mod visit;
 
-pub use access::{Access, AccessSet, Read, ReadLink, Write, WriteLink, Written};
-pub use builder::{RuntimeId, Spawner, TaskBuilder};
-#[cfg(all(test, model = "loom"))]
-pub(crate) use claim::{BucketLock, Phase};
-pub use claim::{Claim, Claiming, Control, Directory, Granules, Held, Sight, Within};
-pub use failure::{Failure, JoinError, PanicPayload};
-pub use group::{After, Alone, Group, Immediate, Membership, Of};
-pub use handle::{Handle, Promise};
-pub use once::Modify;
-pub use sets::{Managed, SetError, SetId};
-pub use visit::{Step, Visit};
+pub use crate::object::{AllowsIsolation, LegalFor};
+pub use access::{Access, AccessSet, Read, Write};
+pub use group::{After, Alone, Membership, Of};
+pub use spawner::{RuntimeId, Spawner};
 
 pub(crate) use access::MOST_OBJECTS;
-pub(crate) use bare::{describe_nothing, locate_nothing};
-pub(crate) use descriptor::{Meta, Task, VTable, class_of, is_too_large};
-pub(crate) use group::{Groups, Tally};
+pub(crate) use access::{ReadLink, WriteLink};
+pub(crate) use body::{describe_nothing, locate_nothing};
+pub(crate) use builder::TaskBuilder;
+pub(crate) use descriptor::{Meta, Task, VTable, class_of};
+pub(crate) use failure::{Failure, JoinError};
+pub(crate) use group::{GroupState, Groups};
 pub(crate) use guard::{Aftermath, Payload, catch, discard, guarded, quietly};
-pub(crate) use handle::{Sink, pair, refuse};
+pub(crate) use handle::{Handle, Promise};
+pub(crate) use handle::{Sink, pair};

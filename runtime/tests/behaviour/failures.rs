@@ -1,4 +1,4 @@
-//! Panics: who is told, and that all else goes on.
+//! Panics: how they are reported, and that everything else continues.
 
 use crate::common::{
     Dropped, Flag, Gate, Pair, Setting, eventually, lock, on_all, on_each, silence_tasks, watchdog,
@@ -6,11 +6,14 @@ use crate::common::{
 };
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 use xtasking::{
-    Arena, Failure, Handle, JoinError, OptimisticLatched, OptimisticSequenced, Runtime, Sequencing, Shutdown,
+    Failure, Handle, JoinError, Runtime, Shutdown,
+    arena::Arena,
+    primitive::{OptimisticLatched, OptimisticSequenced, Sequencing},
 };
 
 fn threads(workers: usize) -> Runtime {
@@ -26,7 +29,7 @@ fn a_panic_comes_with_its_payload() {
             let rt = setting.build();
             let text = rt.task(()).submit(|(), _| panic!("provoked: {}", 42));
             let fixed = rt.task(()).submit(|(), _| panic!("provoked"));
-            // No message of its own for a payload that is no text.
+            // A payload that is not text has no message.
             let number = rt.task(()).submit(|(), _| std::panic::resume_unwind(Box::new(42u64)));
             let payload = |task: Handle<()>| match task.join() {
                 Err(JoinError::Panicked(payload)) => payload,
@@ -35,7 +38,7 @@ fn a_panic_comes_with_its_payload() {
             assert_eq!(payload(text).message(), "provoked: 42");
             assert_eq!(payload(fixed).message(), "provoked");
             let number = payload(number);
-            assert_eq!(number.message(), "(a payload that is no text)");
+            assert_eq!(number.message(), "(the payload is not a string)");
             assert_eq!(*number.into_inner().downcast::<u64>().unwrap(), 42);
             fn is_send_and_sync<T: Send + Sync>() {}
             is_send_and_sync::<JoinError>();
@@ -44,7 +47,7 @@ fn a_panic_comes_with_its_payload() {
 }
 
 #[test]
-fn failures_that_nobody_waits_for_reach_the_hook() {
+fn failures_of_detached_tasks_reach_the_hook() {
     silence_tasks();
     on_all(|setting| {
         let heard = Arc::new(Mutex::new(Vec::new()));
@@ -60,7 +63,8 @@ fn failures_that_nobody_waits_for_reach_the_hook() {
         let object = rt.plain(0).pin(Sequencing).build();
         rt.task(object.write()).spawn(|_, _| panic!("provoked: one"));
         rt.task(object.write()).spawn(|_, _| unreachable!("poisoned"));
-        // A handle is told itself, also if it is gone.
+        // A task with a handle reports its failure to the handle alone, even if the handle was
+        // dropped.
         drop(rt.task(()).submit(|(), _| panic!("provoked: two")));
         assert!(rt.task(object.read()).submit(|_, _| ()).join().is_err());
         rt.shutdown(Shutdown::Drain);
@@ -125,7 +129,7 @@ fn a_runtime_works_on_after_thousands_of_panics() {
     });
 }
 
-/// What a disturbed reader saw was never there, so its panic counts for nothing.
+/// A disturbed reader saw an invalid state, so its panic is ignored.
 #[test]
 fn a_panic_in_a_reading_counts_only_if_it_was_not_disturbed() {
     silence_tasks();
@@ -153,13 +157,38 @@ fn a_panic_in_a_reading_counts_only_if_it_was_not_disturbed() {
     write.join().unwrap();
     second.set();
     assert_eq!(read.join().unwrap(), 1);
-    // One that was not disturbed counts.
+    // A panic of an undisturbed read counts.
     let read = rt.task(object.read()).submit_read(|pair| assert_eq!(pair.0.get(), 0, "provoked"), |(), _| ());
     assert!(matches!(read.join(), Err(JoinError::Panicked(_))));
     assert!(!object.is_poisoned());
 }
 
-/// The reading is disturbed until it keeps writers out, having panicked each time; then what follows it panics.
+/// What a cancelled read has read is dropped on the worker; a panic there must not keep the task
+/// from being counted as finished, or a shutdown would wait for it for ever.
+#[test]
+fn a_cancelled_read_finishes_though_its_output_panics_when_dropped() {
+    struct Bomb;
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            panic!("provoked: in a destructor");
+        }
+    }
+    silence_tasks();
+    let _watched = watchdog_of(Duration::from_secs(20));
+    let rt = threads(1);
+    let object = rt.versioned(Pair::default()).pin(OptimisticLatched).build();
+    let (release, blocked) = channel::<()>();
+    let blocker = rt.task(()).submit(move |(), _| blocked.recv().unwrap());
+    let read = rt.task(object.read()).submit_read(|_| Bomb, |bomb, _| std::mem::forget(bomb));
+    assert!(read.cancel());
+    release.send(()).unwrap();
+    blocker.join().unwrap();
+    assert!(matches!(read.join(), Err(JoinError::Cancelled)));
+    rt.shutdown(Shutdown::Drain);
+}
+
+/// Writers invalidate the read, which panics each time, until it locks them out. Then the
+/// continuation panics.
 #[test]
 fn a_panic_after_a_reading_that_panicked_reaches_the_handle() {
     silence_tasks();
@@ -186,10 +215,9 @@ fn a_panic_after_a_reading_that_panicked_reaches_the_handle() {
         write.join().unwrap();
         writes.fetch_add(1, SeqCst);
     }
-    eventually("the handle is told", || read.is_finished());
-    assert!(
-        matches!(read.join(), Err(JoinError::Panicked(payload)) if payload.message() == "provoked: afterwards")
-    );
+    eventually("the handle is resolved", || read.is_finished());
+    let Err(JoinError::Panicked(payload)) = read.join() else { panic!("the continuation panics") };
+    assert_eq!(payload.message(), "provoked: afterwards");
 }
 
 #[test]
@@ -209,20 +237,20 @@ fn links_of_another_runtime_are_refused_where_nothing_would_keep_tasks_apart() {
         refused(other.task(sequenced.write()).submit(|_, _| ()).join());
         refused(other.task(in_turn.write()).submit(|_, _| ()).join());
         refused(other.task(in_turn.read()).submit_read(|_| (), |(), _| ()).join());
-        // A latch keeps everybody apart, and an optimistic read holds nothing.
+        // A latch excludes all other tasks, and an optimistic read holds nothing.
         other.task(latched.write()).submit(|pair, _| pair.0.set(1, pair.token())).join().unwrap();
         other.task(sequenced.read()).submit_read(|_| (), |(), _| ()).join().unwrap();
         let both = catch_unwind(AssertUnwindSafe(|| {
             other.task((latched.write(), sequenced.write())).spawn(|_, _| ())
         }));
         assert!(both.is_err());
-        // At home all is well.
+        // In the runtime of the arena the link is accepted.
         for link in [sequenced, in_turn, latched] {
             home.task(link.write()).submit(|pair, _| pair.0.set(2, pair.token())).join().unwrap();
         }
         home.task((sequenced.write(), in_turn.write())).submit(|_, _| ()).join().unwrap();
         drop((home, other));
-        // SAFETY: no task is left that could follow a link.
+        // SAFETY: all tasks have ended, so no link is followed any more.
         arenas.into_iter().for_each(|arena| unsafe { arena.dispose() });
     });
 }
@@ -244,6 +272,7 @@ fn each_failure_says_what_happened() {
     says(Err(JoinError::Abandoned), "the task's result was never delivered");
     says(Err(JoinError::WouldBlock), "a worker cannot wait for a task of its own runtime");
     let failure = Failure { error: JoinError::Poisoned, worker: Some(3) };
-    let text = "a task that nobody waits for failed on worker 3: an object of the task is poisoned by an earlier panic";
+    let text =
+        "a task without a handle failed on worker 3: an object of the task is poisoned by an earlier panic";
     assert_eq!(failure.to_string(), text);
 }

@@ -1,4 +1,4 @@
-//! Joins: their results, panics and ends, and that others take part.
+//! Joins: their results, panics and ends, and that other workers steal halves.
 
 use crate::common::{Dropped, Setting, on_all, on_each, silence_tasks, watchdog};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -6,8 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::task::Waker;
 use std::time::Duration;
-use xtasking::platform::{Platform, Threads, Topology, WouldBlock};
-use xtasking::{Driver, Fork, JoinError, PageSource, Runtime, Shutdown};
+use xtasking::platform::{CpuTopology, Platform, Threads, WouldBlock};
+use xtasking::{
+    Fork, JoinError, Runtime, Shutdown,
+    platform::{Driver, PageSource},
+};
 use xtasking_testing::Random;
 
 fn fib(n: u64, mut cx: Fork<'_>) -> u64 {
@@ -28,7 +31,7 @@ fn fibonacci() {
     });
 }
 
-/// Until the others have taken part a few times.
+/// Repeats the body until other workers have stolen a few times.
 fn until_shared(setting: Setting, workers: usize, body: impl Fn(&Runtime)) {
     let rt = setting.builder().counters(true).build().unwrap();
     let steals = || rt.counters().unwrap().steals;
@@ -43,7 +46,7 @@ fn until_shared(setting: Setting, workers: usize, body: impl Fn(&Runtime)) {
     assert!(workers > 1 || steals() == 0);
 }
 
-/// The numbers of workers and their settings where somebody may take part.
+/// Runs the body with several numbers of workers, on threads and in a simulation.
 fn shared_on_all(body: impl Fn(&Runtime)) {
     for workers in [1, 2, 4] {
         let _watched = watchdog();
@@ -53,11 +56,11 @@ fn shared_on_all(body: impl Fn(&Runtime)) {
 }
 
 #[test]
-fn others_take_part() {
+fn other_workers_steal_halves() {
     shared_on_all(|rt| assert_eq!(rt.run(|cx| fib(22, cx)).unwrap(), 17711));
 }
 
-/// The same with a function that ends with its join, which the compiler may turn into a loop.
+/// Like `fib`, but the function ends with its join, which the compiler may turn into a loop.
 #[test]
 fn results_are_combined_wherever_halves_ran() {
     fn fib(n: u64, mut cx: Fork<'_>) -> u64 {
@@ -68,7 +71,7 @@ fn results_are_combined_wherever_halves_ran() {
     }
     shared_on_all(|rt| {
         assert_eq!(rt.run(|cx| fib(22, cx)).unwrap(), 17711);
-        // Which one is which is not mixed up on any way.
+        // Each half keeps its result, whichever worker runs it.
         let digits = rt.run(|cx| spell(1, 12, cx)).unwrap();
         assert_eq!(digits, (1u32 << 12..1 << 13).map(|leaf| format!("{leaf} ")).collect::<String>());
     });
@@ -104,7 +107,7 @@ fn what_is_borrowed_is_used_in_place() {
     });
 }
 
-/// Values that do not fit into a job, and such as are aligned to more than one.
+/// Values that do not fit into a job, and values with a larger alignment.
 #[test]
 fn large_values_go_there_and_back() {
     #[repr(align(128))]
@@ -133,7 +136,7 @@ fn large_values_go_there_and_back() {
     });
 }
 
-/// More levels than jobs are kept for.
+/// More levels than there are preallocated jobs.
 #[test]
 fn deep_recursion() {
     fn count(depth: u64, mut cx: Fork<'_>) -> u64 {
@@ -163,7 +166,8 @@ fn deep_recursion() {
     std::thread::Builder::new().stack_size(256 << 20).spawn(test).unwrap().join().unwrap();
 }
 
-/// Follow-ups of halves belong to the task: a shutdown waits for them, wherever they were spawned.
+/// Follow-ups of halves belong to the task: a shutdown waits for them, on whichever worker they
+/// were spawned.
 #[test]
 fn follow_ups_of_both_halves_run() {
     fn spawn_all(depth: u32, runs: &Arc<AtomicU64>, mut cx: Fork<'_>) {
@@ -184,7 +188,8 @@ fn follow_ups_of_both_halves_run() {
     });
 }
 
-/// A join in a task that holds objects: whoever takes a half gets nothing of them that was not lent.
+/// A join in a task that holds objects: the worker that steals a half accesses only what the half
+/// borrows.
 #[test]
 fn joins_within_tasks_on_objects() {
     on_all(|setting| {
@@ -203,7 +208,7 @@ fn joins_within_tasks_on_objects() {
     });
 }
 
-/// Which halves panic, at the bottom of a tree of joins.
+/// Determines which halves panic, at the bottom of a tree of joins.
 fn failing(
     depth: u32,
     path: u32,
@@ -245,7 +250,7 @@ fn a_panic_ends_the_join_when_both_halves_are_over() {
                 }
                 other => panic!("{other:?}"),
             }
-            // Nothing goes on behind the caller's back.
+            // No half still runs after the join has ended.
             let after = ends.load(Relaxed);
             assert_eq!(rt.run(|cx| fib(12, cx)).unwrap(), 144);
             assert_eq!(ends.load(Relaxed), after);
@@ -270,9 +275,9 @@ fn second_halves_are_dropped_once() {
     });
 }
 
-/// Pieces for which there is no place run at once; meanwhile others take what has one.
+/// Pieces without a free job run at once; meanwhile other workers steal the ones with a job.
 #[test]
-fn who_fills_a_scope_still_gives() {
+fn a_worker_that_fills_a_scope_still_serves_steal_requests() {
     const PLACES: usize = 2046;
     let setting = Setting::Threads { workers: 2 };
     if !setting.may_idle_beside_a_task() {
@@ -300,7 +305,7 @@ fn who_fills_a_scope_still_gives() {
     assert!(enough(), "{} pieces were given while {} ran at once", given.into_inner(), full.into_inner());
 }
 
-/// What a half leaves behind may panic when it is dropped; the first panic is what counts.
+/// The captures of a half may panic when they are dropped; the first panic is reported.
 #[test]
 fn a_half_that_was_not_begun_may_panic_when_it_is_dropped() {
     struct Bomb;
@@ -310,7 +315,7 @@ fn a_half_that_was_not_begun_may_panic_when_it_is_dropped() {
         }
     }
     silence_tasks();
-    // Alone, so that nobody begins it.
+    // A single worker, so that none steals the half.
     let rt = Runtime::builder().workers(1).build().unwrap();
     let result = rt.run(|mut cx| {
         let bomb = Bomb;
@@ -323,7 +328,8 @@ fn a_half_that_was_not_begun_may_panic_when_it_is_dropped() {
     });
     let Err(JoinError::Panicked(payload)) = result else { panic!("{result:?}") };
     assert_eq!(payload.message(), "provoked: first");
-    // Where the first half is well, a panic of the second or of what comes after both is one like any other.
+    // If the first half succeeds, a panic of the second half or of the combination is reported like
+    // any other.
     let combined =
         rt.run(|mut cx| cx.join_with(|_| 1, |_| 2, |_, _| -> u32 { panic!("provoked: combined") }));
     assert!(matches!(combined, Err(JoinError::Panicked(_))));
@@ -340,7 +346,7 @@ fn a_panic_within_can_be_caught() {
                 cx.join(|cx| failing(8, 0, &|path| path == 77, &ends, cx), |cx| _ = fib(12, cx));
             }));
             assert!(caught.is_err());
-            // The jobs below the catch are as they were.
+            // The jobs below the catch are unaffected.
             fib(16, cx)
         });
         assert_eq!(sum.unwrap(), 987);
@@ -386,7 +392,7 @@ fn spawn_all(depth: u32, counts: &[AtomicU64], mut cx: Fork<'_>) {
     cx.scope(|scope| {
         scope.spawn(|cx| spawn_all(depth - 1, counts, cx));
         scope.fork().join(|_| (), |cx| _ = fib(5, cx));
-        // One that has no room in a job.
+        // A piece that is too large for a job.
         scope.spawn(move |cx| {
             assert_eq!(large, [u64::from(depth); 32]);
             spawn_all(depth - 1, counts, cx);
@@ -405,7 +411,7 @@ fn all_pieces_of_a_scope_run_before_it_ends() {
     });
 }
 
-/// More pieces than there is room for.
+/// More pieces than there are jobs.
 #[test]
 fn a_scope_of_many_pieces() {
     shared_on_all(|rt| {
@@ -426,7 +432,7 @@ fn a_scope_of_many_pieces() {
 fn a_panic_in_a_scope_comes_when_all_pieces_are_over() {
     silence_tasks();
     shared_on_all(|rt| {
-        // In a piece: the others run all the same.
+        // In a piece: the other pieces still run.
         let ran = AtomicU64::new(0);
         let failed = rt.scope(|scope| {
             for number in 0..100 {
@@ -440,7 +446,7 @@ fn a_panic_in_a_scope_comes_when_all_pieces_are_over() {
         });
         assert!(matches!(failed, Err(JoinError::Panicked(payload)) if payload.message() == "provoked"));
         assert_eq!(ran.load(Relaxed), 100);
-        // In the scope's own function: what was not begun is dropped, all of it once.
+        // In the scope's own function: pieces that have not begun are dropped, each once.
         let (ends, ran) = (Arc::new(AtomicUsize::new(0)), AtomicUsize::new(0));
         let failed = rt.scope(|scope| {
             for _ in 0..100 {
@@ -459,17 +465,17 @@ fn a_panic_in_a_scope_comes_when_all_pieces_are_over() {
     });
 }
 
-/// Threads of which one that waits panics once, as soon as that has been asked for.
+/// A platform in which a waiting thread panics once, when this is requested.
 struct Impatient {
     below: Threads,
     asked: Arc<AtomicBool>,
 }
 
 impl Platform for Impatient {
-    fn topology(&self) -> Topology {
+    fn topology(&self) -> CpuTopology {
         self.below.topology()
     }
-    fn start(&self, worker: Driver) -> Result<(), &'static str> {
+    fn start(&self, worker: Driver) -> Result<(), xtasking::platform::PlatformError> {
         self.below.start(worker)
     }
     fn park(&self, worker: usize) {
@@ -511,7 +517,7 @@ fn what_is_borrowed_is_there_as_long_as_it_is_used_though_its_platform_panics() 
                 while asked.load(Relaxed) {
                     std::thread::yield_now();
                 }
-                // The thread that waits has panicked, and goes up its stack meanwhile.
+                // The waiting thread has panicked, and is unwinding meanwhile.
                 std::thread::sleep(Duration::from_millis(10));
                 borrowed = 1;
             })

@@ -1,4 +1,4 @@
-//! Groups: each end is noticed, once, when all members are over, whatever becomes of them.
+//! Groups: a group ends once, when all members have ended, whatever their outcome.
 
 use crate::common::{
     Dropped, Flag, Pair, Random, Setting, eventually, lock, on_all, side_by_side, silence_tasks, watchdog,
@@ -7,16 +7,16 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use xtasking::{
-    Arena, Context, Fork, Group, Handle, JoinError, Link, Modify, OptimisticLatched, OptimisticSequenced,
-    Pool, Primitive, Priority, ReaderWriterLatch, Runtime, Sequencing, Shutdown, SpinLatch, Step, Visit,
-    Written,
+    Context, Fork, Group, Handle, JoinError, Primitive, Priority, QueuePolicy, Runtime, Shutdown,
+    arena::{Arena, Link, Modify, Step, Visit, Written},
+    primitive::{OptimisticLatched, OptimisticSequenced, ReaderWriterLatch, Sequencing, SpinLatch},
 };
 
 fn threads(workers: usize) -> Runtime {
     Setting::Threads { workers }.build()
 }
 
-/// What a runtime's hook has heard.
+/// The failures reported to a runtime's hook.
 type Heard = Arc<Mutex<Vec<String>>>;
 
 fn listening(setting: Setting) -> (Runtime, Heard) {
@@ -48,7 +48,7 @@ fn grow(levels: u32, ran: Arc<AtomicUsize>, cx: &mut Context) {
     ran.fetch_add(1, SeqCst);
     for branch in 0..if levels == 0 { 0 } else { 2 } {
         let ran = ran.clone();
-        // On both workers, and on this one.
+        // On both workers, and on the current one.
         let task = cx.task(()).as_sibling();
         let task = if levels.is_multiple_of(2) { task.core(branch) } else { task };
         task.spawn(move |(), cx| grow(levels - 1, ran, cx));
@@ -80,13 +80,13 @@ fn divide(levels: u32, ran: &Arc<AtomicUsize>, mut cx: Fork<'_>) {
     } else {
         let ran = ran.clone();
         cx.task(()).as_sibling().spawn(move |(), _| _ = ran.fetch_add(1, SeqCst));
-        // Time for somebody to take another piece.
+        // Gives another worker time to steal a piece.
         (0..100).for_each(|_| std::hint::spin_loop());
     }
 }
 
 #[test]
-fn work_that_others_have_taken_spawns_siblings_too() {
+fn stolen_halves_spawn_siblings() {
     on_all(|setting| {
         let rt = setting.build();
         for _ in 0..20 {
@@ -99,7 +99,7 @@ fn work_that_others_have_taken_spawns_siblings_too() {
     });
 }
 
-/// A walk of one step, and a write: both say when they are through.
+/// A visit of one step, and a modification. Both signal when they have run.
 struct Look(Arc<AtomicUsize>);
 
 impl Visit for Look {
@@ -120,7 +120,7 @@ impl Modify for Look {
         pair.0.set(pair.0.get() + 1, pair.token());
     }
     fn then(self, (): (), cx: &mut Context) {
-        // The second half belongs to the group as well.
+        // The second half is part of the group, too.
         let ran = self.0;
         cx.task(()).as_sibling().spawn(move |(), _| _ = ran.fetch_add(1, SeqCst));
     }
@@ -289,7 +289,7 @@ fn threads_and_tasks_add_members_at_the_same_time() {
         }
     };
     side_by_side([add; 3]);
-    // The tasks that are no members hold the group as well.
+    // Tasks that are not members hold a reference to the group, too.
     eventually("let go", || Arc::strong_count(&group) == 1);
     let group = Arc::into_inner(group).unwrap();
     group.wait().unwrap();
@@ -297,7 +297,7 @@ fn threads_and_tasks_add_members_at_the_same_time() {
 }
 
 #[test]
-fn the_first_failure_is_told_to_who_waits_and_the_others_to_the_hook() {
+fn the_first_failure_goes_to_the_waiter_and_the_others_to_the_hook() {
     silence_tasks();
     on_all(|setting| {
         let (rt, heard) = listening(setting);
@@ -312,7 +312,7 @@ fn the_first_failure_is_told_to_who_waits_and_the_others_to_the_hook() {
         assert!(matches!(told.join(), Err(JoinError::Panicked(_))));
         let rest = std::mem::take(&mut *lock(&heard));
         assert!(rest.len() == 2 && rest.iter().all(|error| error.contains("poisoned")), "{rest:?}");
-        // Nobody waits for these.
+        // No group waits for these.
         let (dropped, followed) = (rt.group(), rt.group());
         rt.task(()).of(&dropped).spawn(|(), _| panic!("provoked: dropped"));
         rt.task(()).of(&followed).spawn(|(), _| panic!("provoked: followed"));
@@ -359,7 +359,7 @@ fn a_spawn_that_panics_leaves_no_ticket_behind() {
         assert!(catch_unwind(AssertUnwindSafe(twice)).is_err());
         drop(rt.task(()).of(&group));
         group.wait().unwrap();
-        // A continuation that is not spawned leaves its group alone: its members run, and that is all.
+        // A continuation that is not spawned does not affect its group: the members still run.
         for spawned in [false, true] {
             let group = rt.group();
             let ran = Flag::default();
@@ -395,7 +395,7 @@ fn groups_keep_to_their_runtime() {
     let failed = two.task(()).submit(move |(), cx| cx.task(()).of(&inside).spawn(|(), _| ())).join();
     assert!(matches!(failed, Err(JoinError::Panicked(_))));
     let lone = two.task(()).submit(|(), cx| cx.task(()).as_sibling().spawn(|(), _| ())).join();
-    assert!(matches!(lone, Err(JoinError::Panicked(_))), "a sibling of nobody");
+    assert!(matches!(lone, Err(JoinError::Panicked(_))), "a sibling without a group");
     let group = Arc::into_inner(group).unwrap();
     assert!(catch_unwind(AssertUnwindSafe(|| group.then(&two, |_, _| ()))).is_err());
 }
@@ -460,7 +460,7 @@ fn a_shutdown_resolves_every_wait_and_continuation() {
             for round in 0..20 {
                 let all = rt.group();
                 let mut group = rt.group();
-                // A chain of groups, each of which begins with the end of another.
+                // A chain of groups: each begins when the one before ends.
                 for link in 0..4 {
                     for _ in 0..round {
                         let (ran, body) = (ran.clone(), Dropped(dropped.clone()));
@@ -514,7 +514,7 @@ fn a_group_outlives_its_runtime() {
     });
 }
 
-/// A member that follows itself until the flag is set.
+/// A member that spawns itself again until the flag is set.
 fn stay(flag: Flag, cx: &mut Context) {
     if !flag.is_set() {
         cx.task(()).as_sibling().begin_operation().spawn(move |(), cx| stay(flag, cx));
@@ -561,17 +561,18 @@ fn a_continuation_keeps_its_objects_and_without_them_nothing() {
     });
 }
 
-/// Where there is no memory for a member, or for what is to come after, the group is over all the same.
+/// A group ends even if there is no memory for a member or for its continuation.
 #[test]
 fn a_group_without_memory_is_over() {
     on_all(|setting| {
         let refused = Arc::new(AtomicUsize::new(0));
         let hear = refused.clone();
-        // (Others run some at once instead of keeping them all.)
-        let builder = setting.builder().pool(Pool::Local).memory_limit(1 << 20).on_failure(move |failure| {
-            assert!(matches!(failure.error, JoinError::OutOfMemory), "{failure}");
-            hear.fetch_add(1, SeqCst);
-        });
+        // (Other queue policies run some at once, and so keep fewer.)
+        let builder =
+            setting.builder().pool(QueuePolicy::Local).memory_limit(1 << 20).on_failure(move |failure| {
+                assert!(matches!(failure.error, JoinError::OutOfMemory), "{failure}");
+                hear.fetch_add(1, SeqCst);
+            });
         let rt = builder.build().unwrap();
         let (group, followed) = (rt.group(), rt.group());
         let ran = Arc::new(AtomicUsize::new(0));
@@ -584,7 +585,7 @@ fn a_group_without_memory_is_over() {
                 }
                 let before = refused.load(SeqCst);
                 assert!(before > 0, "there was memory enough");
-                // Members' own refusals but the first, and this one.
+                // The refusals of all members but the first, and that of the continuation.
                 cx.task(()).after(followed).then(|_, _| unreachable!("there is no memory for it"));
                 assert_eq!(refused.load(SeqCst), before + 1);
                 (group.handle(), before + 1)

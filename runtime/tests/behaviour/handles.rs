@@ -8,8 +8,9 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::task::{Context as PollContext, Poll, Wake, Waker};
 use std::thread;
 use xtasking::{
-    Arena, Handle, JoinError, OptimisticLatched, OptimisticSequenced, Primitive, Promise, Runtime,
-    Sequencing, SpinLatch,
+    Handle, JoinError, Primitive, Promise, Runtime,
+    arena::Arena,
+    primitive::{OptimisticLatched, OptimisticSequenced, Sequencing, SpinLatch},
 };
 
 fn threads(workers: usize) -> Runtime {
@@ -110,7 +111,7 @@ fn a_dropped_handle_detaches_its_task() {
 }
 
 #[test]
-fn is_finished_tells_when_the_result_is_there() {
+fn is_finished_says_if_the_result_is_there() {
     let _watched = watchdog();
     let rt = threads(1);
     let go = occupy(&rt, 0);
@@ -121,7 +122,7 @@ fn is_finished_tells_when_the_result_is_there() {
     assert_eq!(task.join().unwrap(), 5);
 }
 
-/// Of a cancellation and the start, exactly one wins, and the handle says which.
+/// Either the cancellation or the start wins, and the handle says which.
 #[test]
 fn a_task_is_cancelled_before_its_start_or_not_at_all() {
     on_all(|setting| {
@@ -137,7 +138,7 @@ fn a_task_is_cancelled_before_its_start_or_not_at_all() {
             assert_eq!(matches!(task.join(), Err(JoinError::Cancelled)), in_time);
         }
         assert_eq!(ran.load(SeqCst), 200 - cancelled);
-        // In a simulation nothing runs before somebody waits.
+        // In a simulation, tasks run only while a thread waits.
         assert!(matches!(setting, Setting::Threads { .. }) || cancelled == 200);
     });
 }
@@ -168,7 +169,7 @@ fn every_kind_of_task_can_be_cancelled() {
         for (task, what) in tasks.into_iter().zip(["sequenced", "latched", "copied", "read", "several"]) {
             assert!(matches!(task.join(), Err(JoinError::Cancelled)), "{what}");
         }
-        // The objects are free again.
+        // The objects have been released.
         let last = rt.task((a.write(), b.write(), c.write(), d.write())).submit(|_, _| 1);
         assert_eq!(last.join().unwrap(), 1);
     });
@@ -203,14 +204,14 @@ fn a_worker_does_not_wait_for_its_own_runtime() {
         let outer = rt.task(()).submit(move |(), _| matches!(inner.join(), Err(JoinError::WouldBlock)));
         assert!(outer.join().unwrap());
     });
-    // Another runtime's worker may.
+    // A worker of another runtime may block.
     let _watched = watchdog();
     let (one, two) = (threads(1), threads(1));
     let inner = two.task(()).submit(|(), _| 3);
     assert_eq!(one.task(()).submit(move |(), _| inner.join().unwrap()).join().unwrap(), 3);
 }
 
-/// Counts its wake-ups.
+/// A waker that counts its wake-ups.
 #[derive(Default)]
 struct Bell(AtomicUsize);
 
@@ -238,11 +239,12 @@ fn the_waker_of_the_last_poll_is_woken() {
     assert_eq!(bells.iter().map(|bell| bell.0.load(SeqCst)).collect::<Vec<_>>(), [0, 0, 1]);
     let ready = task.as_mut().poll(&mut PollContext::from_waker(Waker::noop()));
     assert!(matches!(ready, Poll::Ready(Ok(9))));
-    // All wakers have been given back.
+    // All wakers have been dropped.
     assert!(bells.iter().all(|bell| Arc::strong_count(bell) == 1));
 }
 
-/// Polls with ever new wakers race with the completion: the last waker is woken, or the result is there.
+/// Polls with a new waker each time race with the completion: either the last waker is woken or the
+/// result is ready.
 #[test]
 fn no_wake_up_is_lost_while_wakers_are_replaced() {
     let _watched = watchdog();
@@ -278,7 +280,7 @@ fn promises_are_kept_or_broken() {
         let (promise, handle) = rt.promise::<u32>();
         rt.task(()).spawn(move |(), _| drop(promise));
         assert!(matches!(handle.join(), Err(JoinError::Abandoned)));
-        // A promise knows no start: it is cancelled until it is fulfilled.
+        // A promise has no start: it can be cancelled until it is fulfilled.
         let (promise, handle) = rt.promise();
         assert!(handle.cancel());
         promise.fulfil(1);
@@ -288,7 +290,7 @@ fn promises_are_kept_or_broken() {
 }
 
 #[test]
-fn handles_say_what_they_stand_for() {
+fn handles_describe_what_they_refer_to() {
     let rt = Setting::Simulation { cores: 3, seed: 1 }.build();
     let object = rt.plain(0).pin(SpinLatch).build();
     assert_eq!(format!("{rt:?}"), "Runtime { workers: 3, .. }");

@@ -1,26 +1,28 @@
-//! Histories of operations on objects, by tasks and plain threads at once: each is explained by an order in which every
-//! task takes effect at one moment between its spawn and its result.
+//! Histories of operations on objects, by tasks and plain threads at once. Each must be
+//! linearizable: some order explains it in which every task takes effect between its spawn and its
+//! result.
 
 use crate::common::*;
 use crate::every_primitive;
 use std::any::type_name;
 use std::sync::Arc;
 use xtasking::{
-    AccessSet, Class, Context, Handle, JoinError, Object, OptimisticLatched, OptimisticSequenced, Plain,
-    Promise, Read, ReaderWriterLatch, Runtime, Sequencing, Shared, Snapshot, Spawner, SpinLatch, TaskBuilder,
-    Versioned, Written,
+    Context, Handle, JoinError, Object, Plain, Promise, Runtime, Shared, Snapshot, TaskBuilder, Versioned,
+    arena::Written,
+    primitive::{Class, OptimisticLatched, OptimisticSequenced, ReaderWriterLatch, Sequencing, SpinLatch},
+    task::{AccessSet, Read, Spawner},
 };
 use xtasking_testing::history::{self, Clock, Event, Span};
 
-/// The words of an object: all the same, unless somebody is at work in it.
+/// The words of an object: all are equal unless a task is changing them.
 type Words = [u64; 4];
 
-/// A view of an object that is read.
+/// The view of a reader.
 trait Readable {
     fn word(&self, at: usize) -> u64;
 }
 
-/// A view of an object that is written.
+/// The view of a writer.
 trait Writable: Readable {
     fn set(&mut self, at: usize, value: u64);
 }
@@ -43,7 +45,7 @@ views! {
     Written<'_, Quad>: self, |at| self.0[at].get(), |value| self.0[at].set(value, self.token());
 }
 
-/// Reads the words one by one, with time for others to come in between.
+/// Reads the words one by one, with pauses for other tasks.
 fn look(view: &impl Readable) -> Words {
     [0, 1, 2, 3].map(|at| {
         if at == 2 {
@@ -53,7 +55,7 @@ fn look(view: &impl Readable) -> Words {
     })
 }
 
-/// Writes the words one by one, with time for others to come in between.
+/// Writes the words one by one, with pauses for other tasks.
 fn set(view: &mut impl Writable, value: u64) {
     for at in 0..4 {
         if at == 2 {
@@ -66,15 +68,15 @@ fn set(view: &mut impl Writable, value: u64) {
 /// An operation on one object.
 #[derive(Clone, Copy, Debug)]
 enum Op {
-    /// Reads as the class does it.
+    /// Reads as the class prescribes.
     Look,
-    /// Reads where writers are kept out.
+    /// Reads with writers excluded.
     Enter,
-    /// Writes without a look.
+    /// Writes without reading first.
     Write(u64),
     Swap(u64),
     Add(u64),
-    /// Writes the second where it finds the first.
+    /// Writes the second value if the object has the first.
     CompareAndSet(u64, u64),
 }
 
@@ -96,7 +98,7 @@ impl Op {
         matches!(self, Self::Look | Self::Enter)
     }
 
-    /// What the object holds afterwards.
+    /// Returns the value of the object after the operation.
     fn after(self, before: u64) -> u64 {
         match self {
             Self::Look | Self::Enter => before,
@@ -118,13 +120,13 @@ impl Op {
 
     fn change(self, view: &mut impl Writable) -> Done {
         let saw = (!matches!(self, Self::Write(_))).then(|| look(view));
-        // What was seen decides, even where it is torn: that will be noticed.
+        // The observed value decides, even if it is torn: the check reports that.
         set(view, self.after(saw.unwrap_or_default()[0]));
         Done { op: self, saw }
     }
 }
 
-/// An operation that was done, and what it had seen before.
+/// A completed operation, and the value that it found.
 #[derive(Clone, Debug)]
 struct Done {
     op: Op,
@@ -138,7 +140,7 @@ impl Event for Done {
         self.saw.is_none_or(|saw| saw == [before; 4]).then(|| self.op.after(before))
     }
 
-    fn only_looks(&self) -> bool {
+    fn is_read_only(&self) -> bool {
         self.op.is_read()
     }
 }
@@ -147,9 +149,9 @@ impl Event for Done {
 #[derive(Clone, Copy, Debug)]
 enum Both {
     Look,
-    /// Takes that much from the first, as far as it has it, and gives it to the second.
+    /// Moves this amount, or as much as there is, from the first object to the second.
     Move(u64),
-    /// Reads the second and writes it into the first.
+    /// Copies the value of the second object to the first.
     Copy,
 }
 
@@ -163,7 +165,7 @@ impl Both {
     }
 }
 
-/// What happened to a pair of objects.
+/// A completed operation on a pair of objects.
 #[derive(Clone, Debug)]
 enum Happened {
     Left(Done),
@@ -182,15 +184,15 @@ impl Event for Happened {
         }
     }
 
-    fn only_looks(&self) -> bool {
+    fn is_read_only(&self) -> bool {
         match self {
-            Self::Left(done) | Self::Right(done) => done.only_looks(),
+            Self::Left(done) | Self::Right(done) => done.is_read_only(),
             Self::Both(both, _) => matches!(both, Both::Look),
         }
     }
 }
 
-/// How a task is spawned, and where the event goes that its body gives.
+/// How a task is spawned, and how its event is recorded.
 trait Ending<E> {
     type Given;
     fn launch<P, A, F>(self, task: TaskBuilder<P, A>, body: F) -> Self::Given
@@ -204,7 +206,7 @@ trait Ending<E> {
         F: Fn(&Quad) -> E + Send + 'static;
 }
 
-/// By a handle.
+/// Through a handle.
 struct Submit;
 
 impl<E: Send + 'static> Ending<E> for Submit {
@@ -228,7 +230,7 @@ impl<E: Send + 'static> Ending<E> for Submit {
     }
 }
 
-/// In a follow-up, which runs on the same worker when the task has left its objects.
+/// In a follow-up, which runs on the same worker once the task has released its objects.
 struct Then<F>(F);
 
 impl<E, T> Ending<E> for Then<T>
@@ -300,7 +302,7 @@ operable! {
     Versioned<Quad>, reads by launch_read;
 }
 
-/// What a history is about: an object, or two.
+/// The subject of a history: an object, or two.
 trait Subject: Clone + Send + Sync + 'static {
     type Op: Copy + Send;
     type Event: Event<State: Default> + Send;
@@ -344,17 +346,25 @@ macro_rules! pairs {
             fn act<N: Ending<Happened>>(&self, spawner: impl Spawner, op: OnPair, ending: N) -> N::Given {
                 let (left, right) = self;
                 let both = match op {
-                    OnPair::Left(op) => return <$left>::operate(spawner, left, op, Happened::Left, ending),
-                    OnPair::Right(op) => return <$right>::operate(spawner, right, op, Happened::Right, ending),
+                    OnPair::Left(op) => {
+                        return <$left>::operate(spawner, left, op, Happened::Left, ending);
+                    }
+                    OnPair::Right(op) => {
+                        return <$right>::operate(spawner, right, op, Happened::Right, ending);
+                    }
                     OnPair::Both(both) => both,
                 };
                 match both {
-                    Both::Look => ending.launch(spawner.task((left.read(), right.read())), move |(left, right)| {
-                        Happened::Both(both, [look(&left), look(&right)])
-                    }),
-                    // The other way round, so that pairs are not always named in the same order.
+                    Both::Look => {
+                        let task = spawner.task((left.read(), right.read()));
+                        ending.launch(task, move |(left, right)| {
+                            Happened::Both(both, [look(&left), look(&right)])
+                        })
+                    }
+                    // In the opposite order, so that pairs are not always named in the same order.
                     Both::Move(_) => {
-                        ending.launch(spawner.task((right.write(), left.write())), move |(mut right, mut left)| {
+                        let task = spawner.task((right.write(), left.write()));
+                        ending.launch(task, move |(mut right, mut left)| {
                             let saw = [look(&left), look(&right)];
                             let [first, second] = both.after([saw[0][0], saw[1][0]]);
                             set(&mut left, first);
@@ -388,7 +398,7 @@ pairs! {
 /// The operations of a history, each with the number of its subject.
 type History<S> = Vec<(usize, Span<<S as Subject>::Event>)>;
 
-/// A lane of tasks that hops over the workers and writes down what it does.
+/// A chain of tasks that hops over the workers and records its operations.
 struct Lane<S: Subject> {
     subjects: Arc<[S]>,
     random: Random,
@@ -418,7 +428,7 @@ impl<S: Subject> Lane<S> {
     }
 }
 
-/// A plain thread that submits a few tasks, then waits for them, and so on. Some it cancels.
+/// A plain thread that repeatedly submits a few tasks and waits for them. It cancels some.
 fn by_thread<S: Subject>(rt: &Runtime, subjects: &[S], clock: &Clock, seed: u64, count: usize) -> History<S> {
     let mut random = Random::new(seed);
     let mut history = Vec::new();
@@ -444,7 +454,7 @@ fn by_thread<S: Subject>(rt: &Runtime, subjects: &[S], clock: &Clock, seed: u64,
     history
 }
 
-/// One history of some subjects.
+/// Records one history of some subjects.
 fn one_history<S: Subject>(rt: &Runtime, subjects: Arc<[S]>, setting: Setting, seed: u64) {
     const LANES: u64 = 4;
     let clock = Clock::default();
@@ -458,7 +468,7 @@ fn one_history<S: Subject>(rt: &Runtime, subjects: Arc<[S]>, setting: Setting, s
             handle
         })
         .collect();
-    // In a simulation one thread, so that the seed alone decides.
+    // In a simulation there is one thread, so that the seed alone determines the run.
     let threads = 50..if setting.is_simulation() { 51 } else { 52 };
     let (subjects, clock) = (&subjects, &clock);
     let run = threads.map(|number| move || by_thread(rt, subjects, clock, seed * 100 + number, 6));
@@ -493,7 +503,7 @@ fn of_all_objects(setting: Setting, seeds: u64) {
     }
 }
 
-/// Every primitive beside others, and beside itself.
+/// Each primitive together with the others, and with itself.
 fn of_pairs(setting: Setting, seeds: u64) {
     let rt = &setting.build();
     for seed in (0..seeds).map(|seed| seed + 100 * setting.seed()) {

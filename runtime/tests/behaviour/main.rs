@@ -1,17 +1,18 @@
-//! What tasks and objects are promised to do, on threads and on virtual cores: it holds in every pool, so the checks run
-//! all of this in several.
+//! What the runtime guarantees for tasks and objects, on threads and on virtual cores. The
+//! guarantees hold with every queue policy, so the checks run all of this with several.
 //!
-//! The tests of the runtime are few programs, as building one takes longer than most of its tests:
+//! The tests of the runtime are a few programs, because linking one takes longer than running most
+//! of its tests:
 //!
-//! | program | what is in it |
+//! | program | contents |
 //! |---|---|
 //! | `behaviour` | tasks, objects, handles, groups, and the end of a runtime |
-//! | `resources` | what a runtime is given: workers and their number, pools of tasks, memory, and virtual cores |
-//! | `reports` | what a runtime tells of itself: statistics, the timeline, spans, and who runs too long |
-//! | `idle` | measures its process, so nothing runs beside it |
-//! | `promises` | starts compilers, and is the same however it is compiled |
-//! | `seeds` | takes a seed and a test's name to run a program again |
-//! | `shuttle` | is there for a model checker alone |
+//! | `resources` | resources of a runtime: workers, queues of tasks, memory, and virtual cores |
+//! | `reports` | observation: statistics, the timeline, spans, and tasks that run too long |
+//! | `idle` | CPU time while idle; it measures its process, so it runs alone |
+//! | `promises` | what must not compile; it starts compilers |
+//! | `seeds` | random programs, each replayed by its seed |
+//! | `shuttle` | random schedules, under a model checker |
 
 #[path = "../common/mod.rs"]
 mod common;

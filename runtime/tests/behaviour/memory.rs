@@ -1,4 +1,4 @@
-//! What tasks can reach stays; everything else goes, once, and soon.
+//! Memory that tasks can reach is kept; everything else is freed, once, and soon.
 
 use crate::common::{Dropped, Flag, Gate, Setting, eventually, on_all, on_each, watchdog};
 use std::sync::Arc;
@@ -6,31 +6,32 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::thread;
 use std::time::Duration;
 use xtasking::{
-    Arena, Context, Link, OptimisticLatched, OptimisticSequenced, Runtime, Sequencing, SpinLatch, Version,
-    Word,
+    Context, Runtime, Version, Word,
+    arena::{Arena, Link},
+    primitive::{OptimisticLatched, OptimisticSequenced, Sequencing, SpinLatch},
 };
 
-/// A node that tells of its end.
+/// A node that counts its drop.
 struct Node {
     word: Word,
     _drops: Dropped,
 }
 
-// SAFETY: what changes is a word.
+// SAFETY: the only field that changes is a word.
 unsafe impl Version for Node {}
 
 fn node(value: u64, drops: &Arc<AtomicUsize>) -> Node {
     Node { word: Word::new(value), _drops: Dropped(drops.clone()) }
 }
 
-/// Lets the runtime do some rounds of nothing, from outside.
+/// Lets the runtime run some rounds of empty tasks, spawned from outside.
 fn pass_time(rt: &Runtime, rounds: u16) {
     for round in 0..rounds {
         rt.task(()).core(round).submit(|(), _| ()).join().unwrap();
     }
 }
 
-/// Waits until something is true while time passes.
+/// Waits until a condition holds while the runtime advances.
 fn in_time(rt: &Runtime, what: &str, is_true: impl Fn() -> bool) {
     for _ in 0..10_000 {
         if is_true() {
@@ -70,7 +71,7 @@ fn objects_live_as_long_as_tasks_wait_for_them() {
             );
         }
         all.join().unwrap();
-        // All are gone before the runtime is.
+        // All are dropped before the runtime.
         in_time(&rt, "all objects are dropped", || drops.load(SeqCst) == 300);
         drop(rt);
         assert_eq!(drops.load(SeqCst), 300);
@@ -103,10 +104,11 @@ fn an_object_is_not_dropped_before_a_waiting_task_has_run() {
     eventually("it is dropped", || drops.load(SeqCst) == 1);
 }
 
-/// An operation whose follow-ups wait in the pools, one after the other, until the flag is set.
+/// An operation whose follow-ups wait in the run queues, one after the other, until the flag is
+/// set.
 fn operate(cx: &mut Context, link: Link<Node>, drops: Arc<AtomicUsize>, done: Flag) {
     if done.is_set() {
-        // The node is still there.
+        // The node has not been freed.
         cx.task(link.read()).read_then(
             |node| node.word.get(),
             move |seven, _| {
@@ -143,7 +145,7 @@ fn a_retired_node_waits_for_older_operations() {
     }
 }
 
-/// A chain whose links begin operations of their own holds nothing up, though it never ends.
+/// A chain whose steps begin their own operations blocks no reclamation, although it never ends.
 #[test]
 fn operations_that_follow_each_other_hold_nothing_up() {
     fn chain(cx: &mut Context, done: Flag, gate: Gate) {
@@ -166,7 +168,7 @@ fn operations_that_follow_each_other_hold_nothing_up() {
         let retire = rt.task(()).submit(move |(), cx| {
             for _ in 0..100 {
                 let link = inner.alloc(node(1, &seen), cx);
-                // SAFETY: nobody else has the link.
+                // SAFETY: no other code has the link.
                 unsafe { inner.retire(link, cx) };
             }
         });
@@ -179,7 +181,8 @@ fn operations_that_follow_each_other_hold_nothing_up() {
     });
 }
 
-/// Some workers allocate, others free, over and over: memory stays within what is alive at once.
+/// Some workers allocate and others free, repeatedly: memory stays within the bound for the nodes
+/// alive at once.
 #[test]
 fn memory_is_bounded_over_many_rounds() {
     on_all(|setting| {
@@ -196,7 +199,7 @@ fn memory_is_bounded_over_many_rounds() {
             });
             let (links, inner) = (links.join().unwrap(), arena.clone());
             let task = rt.task(()).core(round + 1).submit(move |(), cx| {
-                // SAFETY: nobody else has the links any more.
+                // SAFETY: no other code has the links any more.
                 links.into_iter().for_each(|link| unsafe { inner.retire(link, cx) });
             });
             task.join().unwrap();
@@ -228,11 +231,11 @@ fn sleeping_workers_hold_nothing_up() {
         let (inner, seen) = (arena.clone(), drops.clone());
         let retire = rt.task(()).core(round).submit(move |(), cx| {
             let link = inner.alloc(node(1, &seen), cx);
-            // SAFETY: nobody else has the link.
+            // SAFETY: no other code has the link.
             unsafe { inner.retire(link, cx) };
         });
         retire.join().unwrap();
-        // Nothing else is done.
+        // No other operation runs.
         eventually("the node is freed", || drops.load(SeqCst) == usize::from(round));
     }
     // SAFETY: no link is followed any more.
@@ -264,7 +267,7 @@ fn a_reserved_place_that_is_not_filled_is_free_again() {
         unsafe { arena.dispose() };
         // Nodes are not dropped one by one.
         assert_eq!(drops.load(SeqCst), 0);
-        // SAFETY: this count was the node's, whose memory is gone.
+        // SAFETY: this reference was the node's, whose memory has been freed.
         unsafe { Arc::decrement_strong_count(Arc::as_ptr(&drops)) };
     });
 }
@@ -277,6 +280,6 @@ fn an_arena_of_another_runtime_is_refused() {
     let same = arena.clone();
     let alloc = two.task(()).submit(move |(), cx| _ = same.alloc(node(1, &drops), cx));
     assert!(alloc.join().is_err());
-    // SAFETY: it has no node.
+    // SAFETY: the arena has no node.
     unsafe { arena.dispose() };
 }

@@ -1,14 +1,15 @@
-//! Walks and changes of nodes that do not go as they should, or do not fit into a task's descriptor.
+//! Visits and modifications of nodes that fail, or that do not fit into a task's descriptor.
 
 use crate::common::{Gate, Pair, Setting, lock, on_all, silence_tasks};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use xtasking::{
-    Arena, Context, Handle, JoinError, Link, Modify, OptimisticLatched, OptimisticSequenced, Part, Runtime,
-    Shutdown, SpinLatch, Step, Visit, Written,
+    Context, Handle, JoinError, Part, Runtime, Shutdown,
+    arena::{Arena, Link, Modify, Step, Visit, Written},
+    primitive::{OptimisticLatched, OptimisticSequenced, SpinLatch},
 };
 
-/// A runtime, and what its hook has heard.
+/// A runtime, and the failures reported to its hook.
 fn overheard(setting: Setting) -> (Runtime, Arc<Mutex<Vec<String>>>) {
     let heard = Arc::new(Mutex::new(Vec::new()));
     let hear = heard.clone();
@@ -69,7 +70,7 @@ fn a_change_that_panics_afterwards_leaves_a_sound_node() {
 }
 
 #[test]
-fn a_node_that_was_left_half_written_refuses_everybody() {
+fn a_half_written_node_refuses_all_tasks() {
     silence_tasks();
     on_all(|setting| {
         let (rt, heard) = overheard(setting);
@@ -101,7 +102,7 @@ fn a_node_that_was_left_half_written_refuses_everybody() {
     });
 }
 
-/// Never makes sense of a node.
+/// A visit to which a node never looks valid.
 struct Lost {
     readings: Arc<AtomicUsize>,
 }
@@ -121,7 +122,7 @@ impl Visit for Lost {
 }
 
 #[test]
-fn a_walk_that_finds_no_sense_where_nobody_writes_is_given_up() {
+fn a_walk_that_finds_no_sense_without_a_writer_is_given_up() {
     on_all(|setting| {
         let (rt, heard) = overheard(setting);
         let arena = Arena::new(&rt);
@@ -136,7 +137,7 @@ fn a_walk_that_finds_no_sense_where_nobody_writes_is_given_up() {
     });
 }
 
-/// Counts how often it is asked what it will touch; as large as its ballast.
+/// Counts the calls of `locate`; as large as its ballast.
 struct Asked<B> {
     asked: Arc<AtomicUsize>,
     gate: Gate,
@@ -179,7 +180,7 @@ impl<B: Send + 'static> Modify for Asked<B> {
     }
 }
 
-/// How often so many walks and changes, spawned at once, are asked what they will touch.
+/// Returns the number of calls of `locate` by this many visits and modifications, spawned at once.
 fn asked<B: Copy + Send + 'static>(setting: Setting, ballast: B) -> [usize; 2] {
     const EACH: usize = 50;
     let rt = setting.build();
@@ -207,7 +208,7 @@ fn asked<B: Copy + Send + 'static>(setting: Setting, ballast: B) -> [usize; 2] {
 }
 
 #[test]
-fn large_walks_and_changes_are_asked_what_they_will_touch_as_small_ones_are() {
+fn large_visits_and_modifications_locate_as_small_ones_do() {
     let setting = Setting::Simulation { cores: 1, seed: 1 };
     let small = asked(setting, ());
     assert!(small.iter().all(|&count| count > 0), "{small:?}");

@@ -1,19 +1,21 @@
-//! Tasks spawned by one spawner run on each sequenced object in the order of their spawns: what is promised, case by
-//! case. See `order_of_programs` for all of it at once.
+//! Tasks of one spawner run on each sequenced object in the order of their spawns: each guarantee
+//! by itself. `order_of_programs` checks all of them together.
 
 use crate::common::{Flag, Gate, Quad, Setting, on_all, on_each, side_by_side, silence_tasks};
 use crate::every_primitive;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use xtasking::{
-    Class, Context, JoinError, Object, OptimisticSequenced, Plain, Priority, Promise, Runtime, Sequencing,
-    Shared, Snapshot, Spawner, SpinLatch, Version, Versioned, Word,
+    Context, JoinError, Object, Plain, Priority, Promise, Runtime, Shared, Snapshot, Version, Versioned,
+    Word,
+    primitive::{Class, OptimisticSequenced, Sequencing, SpinLatch},
+    task::Spawner,
 };
 
-/// What happened at an object: who spawned, and which number it had there.
+/// An entry in the log of an object: the spawner, and the number of its task there.
 type Log = Vec<(usize, usize)>;
 
-/// The numbers of each spawner rise, and none is missing.
+/// The numbers of each spawner are consecutive.
 fn check(log: &Log, spawners: usize, each: usize) {
     assert_eq!(log.len(), spawners * each);
     for spawner in 0..spawners {
@@ -47,9 +49,9 @@ impl Objects {
 
 /// Spawns a task on each object, alone or together with the other one and a latched one.
 macro_rules! spawn {
-    ($spawner:expr, $objects:expr, $who:expr, $number:expr, $gate:expr) => {{
+    ($spawner:expr, $objects:expr, $origin:expr, $number:expr, $gate:expr) => {{
         let Objects { a, b, latched } = $objects;
-        let (number, entry) = ($number, ($who, $number));
+        let (number, entry) = ($number, ($origin, $number));
         let (gate, other): (Gate, Gate) = ($gate.clone(), $gate.clone());
         match number % 5 {
             1 => $spawner.task((a.write(), b.write())).spawn(move |(a, b), _| {
@@ -97,17 +99,17 @@ fn each_spawner_is_served_in_its_order() {
         let objects = Objects::new(&rt);
         let (inside, outside, each) = (rt.workers(), 2, 100);
         let (gate, all) = Gate::new(&rt, 2 * each * (inside + outside));
-        for who in 0..inside {
+        for origin in 0..inside {
             let (objects, gate) = (objects.clone(), gate.clone());
-            rt.task(()).core(who as u16).spawn(move |(), cx| {
+            rt.task(()).core(origin as u16).spawn(move |(), cx| {
                 for number in 0..each {
-                    spawn!(cx, &objects, who, number, &gate);
+                    spawn!(cx, &objects, origin, number, &gate);
                 }
             });
         }
-        let spawns = (inside..inside + outside).map(|who| {
+        let spawns = (inside..inside + outside).map(|origin| {
             let (rt, objects, gate) = (&rt, &objects, &gate);
-            move || (0..each).for_each(|number| spawn!(rt, objects, who, number, gate))
+            move || (0..each).for_each(|number| spawn!(rt, objects, origin, number, gate))
         });
         if setting.is_simulation() {
             spawns.for_each(|spawn| spawn());
@@ -118,15 +120,15 @@ fn each_spawner_is_served_in_its_order() {
         let [a, b] = objects.logs(&rt);
         check(&a, inside + outside, each);
         check(&b, inside + outside, each);
-        // Those with both objects stand in the same order at both.
+        // Tasks with both objects have the same order at both.
         let both =
             |log: Log| log.into_iter().filter(|entry| [1, 2].contains(&(entry.1 % 5))).collect::<Vec<_>>();
         assert_eq!(both(a), both(b));
     });
 }
 
-/// A chain of tasks that hops over the workers and spawns as it goes is one spawner, too:
-/// each hop comes after the last.
+/// A chain of tasks that hops over the workers and spawns on the way is one spawner, too: each hop
+/// comes after the one before.
 #[test]
 fn a_chain_over_all_workers_is_served_in_its_order() {
     fn hop(cx: &mut Context, objects: Objects, number: usize, gate: Gate) {
@@ -147,7 +149,7 @@ fn a_chain_over_all_workers_is_served_in_its_order() {
     });
 }
 
-/// A word that counts, and tells whether it was ever out of order.
+/// A counter, and whether it was ever out of order.
 #[derive(Default)]
 struct Counted {
     next: Word,
@@ -166,7 +168,7 @@ fn sequenced_writers_of_a_versioned_object_keep_their_order() {
         number: u64,
         gate: Gate,
     ) {
-        let write = move |counted: xtasking::Written<'_, Counted>| {
+        let write = move |counted: xtasking::arena::Written<'_, Counted>| {
             if counted.next.get() != number {
                 counted.wrong.set(1, counted.token());
             }
@@ -186,7 +188,7 @@ fn sequenced_writers_of_a_versioned_object_keep_their_order() {
         for number in 0..75 {
             spawn(&rt, &object, &other, number, gate.clone());
         }
-        // The rest from a task, spawned after these, at the worker that runs them.
+        // The remaining ones come from a task, spawned after these, on the worker that runs them.
         let (same, home) = (object.clone(), object.home() as u16);
         let task = rt.task(()).core(home).submit(move |(), cx| {
             for number in 75..150 {
@@ -200,7 +202,7 @@ fn sequenced_writers_of_a_versioned_object_keep_their_order() {
     });
 }
 
-/// Where all tasks are sequenced, that is so for reads in two halves, too: for the first half of each.
+/// With sequencing, the first halves of two-part reads keep the order of their spawns, too.
 #[test]
 fn sequenced_reads_in_two_halves_keep_their_order() {
     on_all(|setting| {
@@ -217,7 +219,7 @@ fn sequenced_reads_in_two_halves_keep_their_order() {
     });
 }
 
-/// What waits at a held object runs in the order of its arrival, however long the holder takes.
+/// Tasks that wait at a held object run in the order of their arrival, however long it is held.
 #[test]
 fn tasks_deferred_at_a_held_object_keep_their_order() {
     on_each(Setting::threads().skip(1), |setting| {
@@ -251,8 +253,8 @@ fn tasks_deferred_at_a_held_object_keep_their_order() {
     });
 }
 
-/// A panic in place ends the line for those behind, each in its turn: none overtakes the task that panics, and none of
-/// those before it is lost.
+/// A panic poisons the object for the tasks queued behind, each in its turn: none overtakes the
+/// task that panics, and none of those before it is lost.
 #[test]
 fn tasks_behind_a_panic_fail_in_their_turn() {
     const PANICS: usize = 40;
@@ -289,8 +291,8 @@ fn tasks_behind_a_panic_fail_in_their_turn() {
     });
 }
 
-/// Tasks of one priority keep their order, whichever it is, among tasks of others; those with several objects keep
-/// theirs whatever their priorities.
+/// Tasks of one priority keep their order among tasks of other priorities. Tasks with several
+/// objects keep theirs whatever their priorities.
 #[test]
 fn each_priority_keeps_its_order() {
     const PRIORITIES: [Priority; 3] = [Priority::High, Priority::Normal, Priority::Low];
@@ -308,7 +310,7 @@ fn each_priority_keeps_its_order() {
                     .spawn(move |(a, _), _| a.push((None, number)));
             }
         }
-        // The last of each kind.
+        // The last task of each kind.
         let last = PRIORITIES.map(|priority| rt.task(a.read()).priority(priority).submit(|_, _| ()));
         last.into_iter().for_each(|task| task.join().unwrap());
         rt.task((a.read(), b.read())).submit(|_, _| ()).join().unwrap();
@@ -320,7 +322,8 @@ fn each_priority_keeps_its_order() {
     });
 }
 
-/// Counts in an object of any class and primitive; a chain of follow-ups over all workers sees what each has written.
+/// Counts in an object of any class and primitive: a chain of follow-ups over all workers, each of
+/// which sees what the one before it has written.
 fn count_by_follow_ups<C: Count>(rt: &Runtime, object: Object<C>) {
     let (promise, counted) = rt.promise();
     rt.task(()).spawn(move |(), cx| C::count(cx, object, 0, promise));
@@ -328,7 +331,7 @@ fn count_by_follow_ups<C: Count>(rt: &Runtime, object: Object<C>) {
 }
 
 trait Count: Class {
-    /// Finds the number there, adds one, and goes on somewhere else until there are enough.
+    /// Expects this number, adds one, and continues on another worker until there are enough.
     fn count(cx: &mut Context, object: Object<Self>, number: u64, done: Promise<u64>);
 }
 
@@ -341,7 +344,7 @@ macro_rules! counts {
                     if $get != number || number == 60 {
                         return done.fulfil($get);
                     }
-                    // From within the write, and for another worker, which may be faster.
+                    // Spawned within the write, and for another worker, which may be faster.
                     cx.task(written.write()).core(core + 1).spawn(move |$view, cx| {
                         let $value = $get + 1;
                         Self::count(cx, next, number + 1, done);

@@ -1,40 +1,42 @@
-//! Random programs, from many seeds: whatever tasks they spawn, from wherever, those in line at an object run in the
-//! order that is promised.
+//! Random programs, from many seeds: tasks queued at a sequenced object run in the guaranteed
+//! order, whatever spawns them.
 
 use crate::common::*;
 use std::sync::{Arc, Mutex};
 use xtasking::{
-    Context, Handle, Object, OptimisticSequenced, Plain, Priority, Runtime, Sequencing, Shared, Shutdown,
-    Snapshot, Spawner, SpinLatch, TaskBuilder, Versioned,
+    Context, Handle, Object, Plain, Priority, Runtime, Shared, Shutdown, Snapshot, TaskBuilder, Versioned,
+    primitive::{OptimisticSequenced, Sequencing, SpinLatch},
+    task::Spawner,
 };
 
-/// A task in line at an object: who spawned it, and as which of its tasks.
+/// A task that waits at an object: its spawner, and its number among the spawner's tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Ticket {
     spawner: usize,
     number: usize,
     priority: Priority,
-    /// It has its objects by a tuple.
+    /// Whether the task names its objects by a tuple.
     several: bool,
 }
 
 impl Ticket {
-    /// Whether a task with these marks stands in this line: those of one spawner have one for each priority.
+    /// Returns true if the task is in the queue of this spawner and priority. A spawner has one
+    /// queue for each priority.
     fn stands_in(&self, spawner: usize, line: Priority) -> bool {
         self.spawner == spawner && if self.several { line == Priority::Normal } else { self.priority == line }
     }
 }
 
-/// How many objects keep tasks in line.
+/// Number of sequenced objects.
 const LINES: usize = 5;
-/// Each of these is a place in the logs.
+/// The positions of the objects in the logs.
 const A: usize = 0;
 const B: usize = 1;
 const C: usize = 2;
 const D: usize = 3;
 const E: usize = 4;
 
-/// What the tasks of a program share.
+/// State shared by the tasks of a program.
 struct World {
     a: Object<Plain<()>>,
     b: Object<Shared<()>>,
@@ -42,11 +44,11 @@ struct World {
     d: Object<Versioned<Pair>>,
     e: Object<Snapshot<u64>>,
     latched: Object<Plain<()>>,
-    /// Which tasks were spawned for each of the objects in line, each spawner's in their order.
+    /// Tasks spawned for each sequenced object, in the order of each spawner.
     spawned: [Mutex<Vec<Ticket>>; LINES],
-    /// Which have run there.
+    /// Tasks that have run on each of them.
     ran: [Mutex<Vec<Ticket>>; LINES],
-    /// Those whose handle has kept them from starting.
+    /// Tasks whose handle has cancelled them in time.
     cancelled: Mutex<Vec<Ticket>>,
 }
 
@@ -66,7 +68,7 @@ impl World {
     }
 }
 
-/// Says a random place and cost, which must not matter.
+/// Adds a random place and cost, which must not matter.
 fn anywhere<P: Spawner, T>(task: TaskBuilder<P, T>, random: &mut Random) -> TaskBuilder<P, T> {
     let number = random.below(16) as u16;
     match random.below(4) {
@@ -83,12 +85,13 @@ const PRIORITIES: [Priority; 3] = [Priority::High, Priority::Normal, Priority::L
 fn spawn(
     spawner: impl Spawner,
     world: &Arc<World>,
-    who: usize,
+    origin: usize,
     number: usize,
     random: &mut Random,
 ) -> (Ticket, Handle<()>) {
     let World { a, b, c, d, e, latched, .. } = &**world;
-    let mut ticket = Ticket { spawner: who, number, priority: PRIORITIES[random.below(3)], several: false };
+    let mut ticket =
+        Ticket { spawner: origin, number, priority: PRIORITIES[random.below(3)], several: false };
     // Panics that poison nothing: of readers, and of a writer of a copy.
     let panics = random.below(8) == 0;
     macro_rules! submit {
@@ -133,65 +136,65 @@ fn spawn(
     }
 }
 
-/// How many tasks each spawner spawns.
+/// Number of tasks of each spawner.
 const EACH: usize = 8;
 
-/// A chain of tasks that hops over the workers, at any priority, and spawns as it goes.
-fn hop(cx: &mut Context, world: Arc<World>, who: usize, number: usize, mut random: Random) {
-    drop(spawn(&mut *cx, &world, who, number, &mut random));
+/// A chain of tasks that hops over the workers, with any priorities, and spawns on the way.
+fn hop(cx: &mut Context, world: Arc<World>, origin: usize, number: usize, mut random: Random) {
+    drop(spawn(&mut *cx, &world, origin, number, &mut random));
     if number + 1 < EACH {
         let (core, priority) = (random.below(16) as u16, PRIORITIES[random.below(3)]);
         let next = world.clone();
         match random.below(3) {
             0 => {
                 let task = cx.task((world.b.write(), world.latched.read())).core(core).priority(priority);
-                task.spawn(move |_, cx| hop(cx, next, who, number + 1, random));
+                task.spawn(move |_, cx| hop(cx, next, origin, number + 1, random));
             }
             _ => {
                 let task = cx.task(()).core(core).priority(priority);
-                task.spawn(move |(), cx| hop(cx, next, who, number + 1, random));
+                task.spawn(move |(), cx| hop(cx, next, origin, number + 1, random));
             }
         }
     }
 }
 
-/// Spawns from outside; cancels some of it.
-fn from_outside(rt: &Runtime, world: &Arc<World>, who: usize, mut random: Random) {
+/// Spawns from a plain thread; cancels some of the tasks.
+fn from_outside(rt: &Runtime, world: &Arc<World>, origin: usize, mut random: Random) {
     for number in 0..EACH {
-        let (ticket, handle) = spawn(rt, world, who, number, &mut random);
+        let (ticket, handle) = spawn(rt, world, origin, number, &mut random);
         if random.below(6) == 0 && handle.cancel() {
             lock(&world.cancelled).push(ticket);
         }
     }
 }
 
-/// How many of each kind there are: from outside, from a task, from a chain of tasks.
+/// Number of spawners of each kind: plain threads, tasks, and chains of tasks.
 const OF_A_KIND: usize = 2;
 
 fn run(setting: Setting, seed: u64) {
     let _blame = Blame((setting, seed));
     let rt = setting.build();
     let world = World::new(&rt);
-    let random = |who: usize| Random::new(seed * 100 + who as u64);
-    for who in 0..OF_A_KIND {
-        let (same, random) = (world.clone(), random(who));
-        rt.task(()).core(who as u16).spawn(move |(), cx| hop(cx, same, who, 0, random));
-        let (same, who) = (world.clone(), who + OF_A_KIND);
-        let mut random = Random::new(seed * 100 + who as u64);
-        rt.task(()).core(who as u16).spawn(move |(), cx| {
-            (0..EACH).for_each(|number| drop(spawn(&mut *cx, &same, who, number, &mut random)));
+    let random = |origin: usize| Random::new(seed * 100 + origin as u64);
+    for origin in 0..OF_A_KIND {
+        let (same, random) = (world.clone(), random(origin));
+        rt.task(()).core(origin as u16).spawn(move |(), cx| hop(cx, same, origin, 0, random));
+        let (same, origin) = (world.clone(), origin + OF_A_KIND);
+        let mut random = Random::new(seed * 100 + origin as u64);
+        rt.task(()).core(origin as u16).spawn(move |(), cx| {
+            (0..EACH).for_each(|number| drop(spawn(&mut *cx, &same, origin, number, &mut random)));
         });
     }
     let outside = 2 * OF_A_KIND..3 * OF_A_KIND;
     if setting.is_simulation() {
-        outside.for_each(|who| {
-            from_outside(&rt, &world, who, random(who));
+        outside.for_each(|origin| {
+            from_outside(&rt, &world, origin, random(origin));
             // Some steps.
             rt.task(()).submit(|(), _| ()).join().unwrap();
         });
     } else {
         let (rt, world, random) = (&rt, &world, &random);
-        side_by_side(outside.map(|who| move || from_outside(rt, world, who, random(who))));
+        side_by_side(outside.map(|origin| move || from_outside(rt, world, origin, random(origin))));
     }
     let how = if seed.is_multiple_of(3) { Shutdown::Cancel } else { Shutdown::Drain };
     rt.shutdown(how);
@@ -214,7 +217,7 @@ fn check(world: &World, how: Shutdown) {
             if how == Shutdown::Drain {
                 assert_eq!(ran, expected, "at object {at} a task of spawner {spawner} did not run");
             } else {
-                // Behind the first task with one object that was dropped, none runs.
+                // After the first task with one object that was dropped, none runs.
                 let single = |log: Vec<Ticket>| log.into_iter().filter(|ticket| !ticket.several);
                 let (ran, expected) = (single(ran), single(expected));
                 assert!(
@@ -224,7 +227,7 @@ fn check(world: &World, how: Shutdown) {
                 );
             }
         }
-        // Tasks with several objects stand in the same order wherever they meet.
+        // Tasks with several objects have the same order at all common objects.
         for other in &logs[at + 1..] {
             let both = |log: &[Ticket], other: &[Ticket]| -> Vec<Ticket> {
                 log.iter().copied().filter(|ticket| ticket.several && other.contains(ticket)).collect()

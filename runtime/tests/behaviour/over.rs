@@ -1,4 +1,4 @@
-//! The same for each of many items.
+//! Parallel loops: one body for each of many items.
 
 use crate::common::{Dropped, on_all, silence_tasks};
 use std::sync::Arc;

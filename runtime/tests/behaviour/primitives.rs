@@ -1,4 +1,4 @@
-//! Each class with each of its primitives: no lost update, no torn reading, nobody starves.
+//! Each class with each of its primitives: no lost update, no torn read, no starvation.
 
 use crate::common::{Flag, Gate, Quad, Setting, eventually, on_all, on_each, silence_tasks, watchdog};
 use crate::every_primitive;
@@ -6,20 +6,23 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::thread;
 use xtasking::{
-    Class, Context, Exclusive, Frequency, Handle, JoinError, Object, OptimisticLatched, OptimisticReads,
-    OptimisticSequenced, Plain, Primitive, ReaderWriterLatch, Runtime, Sequencing, Shared, SharedReads,
-    Snapshot, Spawner, SpinLatch, Versioned,
+    Context, Frequency, Handle, JoinError, Object, Plain, Primitive, Runtime, Shared, Snapshot, Versioned,
+    primitive::{
+        Class, Exclusive, OptimisticLatched, OptimisticReads, OptimisticSequenced, ReaderWriterLatch,
+        Sequencing, SharedReads, SpinLatch,
+    },
+    task::Spawner,
 };
 
 /// A class of objects whose four words agree.
 trait Subject: Class {
-    /// Adds one to all words, having checked that they agree.
+    /// Adds one to all words after checking that they agree.
     fn add(spawner: impl Spawner, object: &Object<Self>, then: impl FnOnce(&mut Context) + Send + 'static);
-    /// The word; fails if they do not agree.
+    /// Returns the word; fails if the words do not agree.
     fn read(spawner: impl Spawner, object: &Object<Self>) -> Handle<u64>;
     /// Writes some of the words and panics.
     fn fail(spawner: impl Spawner, object: &Object<Self>) -> Handle<()>;
-    /// Whether a panic leaves the object half-written.
+    /// True if a panic leaves the object half-written.
     const IN_PLACE: bool;
 }
 
@@ -32,7 +35,11 @@ macro_rules! subjects {
     ($($class:ident, $in_place:literal;)+) => {$(
         impl Subject for $class<[u64; 4]> {
             const IN_PLACE: bool = $in_place;
-            fn add(spawner: impl Spawner, object: &Object<Self>, then: impl FnOnce(&mut Context) + Send + 'static) {
+            fn add(
+                spawner: impl Spawner,
+                object: &Object<Self>,
+                then: impl FnOnce(&mut Context) + Send + 'static,
+            ) {
                 spawner.task(object.write()).spawn(|words, cx| {
                     let next = agreed(*words) + 1;
                     words.iter_mut().for_each(|word| *word = next);
@@ -159,7 +166,7 @@ fn read_under_a_storm<C: Subject>(rt: &Runtime, object: Object<C>) {
     all.join().unwrap();
 }
 
-/// Writers that never end hold no reader up for ever. (The watchdog sees it.)
+/// An endless supply of writers does not starve a reader. (The watchdog notices.)
 #[test]
 fn no_reader_starves_under_continuous_writers() {
     let simulations = [(2, 5), (16, 6)].map(|(cores, seed)| Setting::Simulation { cores, seed });
@@ -169,7 +176,7 @@ fn no_reader_starves_under_continuous_writers() {
     });
 }
 
-/// Each of the optimistic attempts is disturbed on purpose; then the read keeps the writers out.
+/// Each optimistic attempt is disturbed deliberately; then the read locks writers out.
 #[test]
 fn a_read_that_is_always_disturbed_runs_as_a_writer_would() {
     let _watched = watchdog();
@@ -188,7 +195,7 @@ fn a_read_that_is_always_disturbed_runs_as_a_writer_would() {
             move |quad| {
                 let attempt = r.fetch_add(1, SeqCst);
                 let first = quad.0[0].get();
-                // The last attempt keeps writers out: who waited for one would wait for ever.
+                // The last attempt locks writers out: waiting for one would deadlock.
                 while attempt < 4 && w.load(SeqCst) <= attempt {
                     thread::yield_now();
                 }
@@ -212,7 +219,8 @@ fn a_read_that_is_always_disturbed_runs_as_a_writer_would() {
     }
 }
 
-/// A snapshot that is being written cannot be copied; after three attempts its reader waits for the writer.
+/// A snapshot cannot be copied while it is written: after three attempts the reader waits for the
+/// writer.
 #[test]
 fn a_reader_of_a_snapshot_waits_for_a_long_writer() {
     let _watched = watchdog();
@@ -257,7 +265,7 @@ fn the_primitive_follows_the_annotations() {
     let quad = || rt.versioned(Quad::default()).isolation(OptimisticReads).frequency(High);
     assert_eq!(quad().build().primitive(), Primitive::OptimisticSequenced);
     assert_eq!(quad().read_share(255).build().primitive(), Primitive::OptimisticLatched);
-    // A pin has the last word.
+    // A pin overrides the annotations.
     assert_eq!(quad().pin(SpinLatch).read_share(100).build().primitive(), Primitive::SpinLatch);
 }
 
@@ -330,16 +338,17 @@ fn fail_and_recover<C: Subject>(rt: &Runtime, object: Object<C>) {
         assert!(matches!(C::fail(rt, &object).join(), Err(JoinError::Poisoned)), "{primitive:?}");
         object.clear_poison();
         assert!(!object.is_poisoned());
-        // The data is as the panic left it: the reader's own check fails, which poisons nothing.
+        // The panic left the data half-written: the reader's own check fails, which poisons
+        // nothing.
         let error = C::read(rt, &object).join().unwrap_err();
         let JoinError::Panicked(payload) = error else { panic!("{primitive:?}: {error}") };
         assert!(payload.message().contains("in the middle of a write"), "{}", payload.message());
         assert!(!object.is_poisoned(), "{primitive:?}");
     } else {
-        // Rolled back: nobody sees a part of it.
+        // Rolled back: no reader sees a part of the write.
         assert_eq!(C::read(rt, &object).join().unwrap(), 1);
         add();
-        // The gate is passed within the write, which is published a little later.
+        // The gate is passed within the write, which is published afterwards.
         while C::read(rt, &object).join().unwrap() != 2 {}
     }
 }

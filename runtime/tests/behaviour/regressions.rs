@@ -1,4 +1,4 @@
-//! Faults that were found once, each in its smallest form.
+//! Regression tests: each reproduces a past fault in its smallest form.
 
 use crate::common::{
     Dropped, Flag, Pair, Setting, eventually, side_by_side, silence_tasks, watchdog, watchdog_of,
@@ -11,15 +11,17 @@ use std::thread;
 use std::time::Duration;
 use xtasking::platform::{Simulation, Threads};
 use xtasking::{
-    Arena, BuildError, Context, Link, OptimisticSequenced, Part, Runtime, Sequencing, Shutdown, Step,
-    Version, Visit, Word,
+    BuildError, Context, Part, Runtime, Shutdown, Version, Word,
+    arena::{Arena, Link, Step, Visit},
+    primitive::{OptimisticSequenced, Sequencing},
 };
 
 fn threads(workers: usize) -> Runtime {
     Setting::Threads { workers }.build()
 }
 
-/// An optimistic read that was deferred at a held object passes the object on, also if its last look succeeds.
+/// An optimistic read that was deferred at a held object passes the object on, even if its last
+/// validation succeeds.
 #[test]
 fn a_deferred_read_hands_its_object_on() {
     let _watched = watchdog();
@@ -46,12 +48,13 @@ fn a_deferred_read_hands_its_object_on() {
     go.set();
     many.join().unwrap();
     assert_eq!((read.join().unwrap(), copy.join().unwrap()), ((1, 1), [1; 2]));
-    // Nobody holds the objects any more.
+    // No handle to the objects is left.
     rt.task(a.write()).submit(|a, _| a.0.set(2, a.token())).join().unwrap();
     rt.task(copied.write()).submit(|copied, _| copied[0] = 2).join().unwrap();
 }
 
-/// A worker that met a push in its middle does not go to sleep on it. (Found by chance: some ten thousand rounds.)
+/// A worker that has seen a push in progress does not go to sleep. (The lost wake-up appeared once
+/// in about ten thousand rounds.)
 #[test]
 fn no_wake_up_is_lost_between_two_pushers() {
     let _watched = watchdog();
@@ -100,7 +103,7 @@ fn an_object_dropped_while_all_sleep_is_freed() {
     eventually("the object is freed", || drops.load(SeqCst) == 1);
 }
 
-/// Nothing would keep tasks of two runtimes apart.
+/// No primitive would exclude tasks of two runtimes.
 #[test]
 fn an_object_of_another_runtime_is_refused() {
     let (one, two) = (threads(1), threads(1));
@@ -130,7 +133,8 @@ impl Drop for Bomb {
     }
 }
 
-/// Fails if the runtime runs no tasks any more; then it is left alone, as its drop would wait for ever.
+/// Fails if the runtime no longer runs tasks. Then the runtime is leaked, because dropping it would
+/// block for ever.
 fn assert_works(rt: Runtime) {
     let _watched = watchdog();
     let rt = ManuallyDrop::new(rt);
@@ -142,21 +146,21 @@ fn assert_works(rt: Runtime) {
 }
 
 #[test]
-fn a_panic_in_the_drop_of_a_result_harms_nobody() {
+fn a_panic_in_the_drop_of_a_result_does_no_harm() {
     let rt = threads(1);
     drop(rt.task(()).submit(|(), _| Bomb));
     assert_works(rt);
 }
 
 #[test]
-fn a_panic_in_the_drop_of_an_object_harms_nobody() {
+fn a_panic_in_the_drop_of_an_object_does_no_harm() {
     let rt = threads(1);
     drop(rt.plain(Bomb).build());
     assert_works(rt);
 }
 
 #[test]
-fn a_panic_in_the_drop_of_a_cancelled_body_harms_nobody() {
+fn a_panic_in_the_drop_of_a_cancelled_body_does_no_harm() {
     let rt = threads(1);
     let (inside, go) = (Flag::default(), Flag::default());
     let (i, g) = (inside.clone(), go.clone());
@@ -174,7 +178,7 @@ fn a_panic_in_the_drop_of_a_cancelled_body_harms_nobody() {
 }
 
 #[test]
-fn a_panic_in_the_drop_of_a_body_at_shutdown_harms_nobody() {
+fn a_panic_in_the_drop_of_a_body_at_shutdown_does_no_harm() {
     let _watched = watchdog_of(Duration::from_secs(10));
     let rt = threads(1);
     let (inside, go) = (Flag::default(), Flag::default());
@@ -196,7 +200,8 @@ fn a_panic_in_the_drop_of_a_body_at_shutdown_harms_nobody() {
     assert!(cancelled.join().is_err() && last.join().is_err());
 }
 
-/// A task with several objects stands in line as one of normal priority: so it keeps its order with such tasks.
+/// A task with several objects is queued with normal priority, so it keeps its order among tasks of
+/// that priority.
 #[test]
 fn one_and_several_objects_keep_their_order_at_equal_priority() {
     let rt = Setting::Simulation { cores: 2, seed: 1 }.build();
@@ -222,12 +227,12 @@ struct Node(#[allow(dead_code, reason = "it only takes room")] [Word; 16]);
 // SAFETY: all fields are words.
 unsafe impl Version for Node {}
 
-/// Who retires a node in each task gets them back while it goes on.
+/// A worker that retires a node in each task also reclaims nodes meanwhile.
 #[test]
 fn a_busy_worker_reclaims_as_fast_as_it_retires() {
     fn step(left: u32, arena: Arena<Node>, done: Flag, cx: &mut Context) {
         let link = arena.alloc(Node(Default::default()), cx);
-        // SAFETY: nobody else has the link.
+        // SAFETY: no other code has the link.
         unsafe { arena.retire(link, cx) };
         if left == 0 {
             return done.set();
@@ -264,7 +269,7 @@ fn any_number_of_nodes_will_do() {
     assert!(rt.plain(0).node(1).build().home() < 4);
 }
 
-/// Looks for its next part in vain.
+/// Panics in `locate`.
 struct Lost(Arc<AtomicUsize>);
 
 impl Visit for Lost {
@@ -283,7 +288,7 @@ impl Visit for Lost {
 }
 
 #[test]
-fn a_panic_in_the_drop_of_the_payload_of_a_locate_harms_nobody() {
+fn a_panic_in_the_drop_of_the_payload_of_a_locate_does_no_harm() {
     let _watched = watchdog_of(Duration::from_secs(20));
     let rt = threads(1);
     let arena = Arena::new(&rt);
@@ -302,7 +307,7 @@ fn a_panic_in_the_drop_of_the_payload_of_a_locate_harms_nobody() {
 }
 
 #[test]
-fn a_panic_in_the_drop_of_the_payload_of_the_hook_harms_nobody() {
+fn a_panic_in_the_drop_of_the_payload_of_the_hook_does_no_harm() {
     silence_tasks();
     let _watched = watchdog_of(Duration::from_secs(20));
     let hook = |_| panic_any(Bomb);

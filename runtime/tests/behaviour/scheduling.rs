@@ -1,20 +1,22 @@
-//! Priorities, placement, prefetching, and the counters that tell of them.
+//! Priorities, placement, prefetching, and their counters.
 
 use crate::common::{Flag, Gate, Quad, Setting, lock, on_all, on_each, watchdog};
 use std::sync::{Arc, Mutex};
 use xtasking::platform::Simulation;
 use xtasking::{
-    Arena, Frequency, Link, OptimisticLatched, Part, Place, Pool, Priority, Runtime, Sequencing, Shutdown,
-    Step, Version, Visit, Word,
+    Frequency, Part, Place, Priority, QueuePolicy, Runtime, Shutdown, Version, Word,
+    arena::{Arena, Link, Step, Visit},
+    primitive::{OptimisticLatched, Sequencing},
 };
 
-/// Runs tasks of these priorities, all ready at once on one worker; returns the order of their indices.
+/// Runs tasks of these priorities, all ready at once on one worker. Returns their indices in the
+/// order of execution.
 fn order_of(setting: Setting, priorities: &[Priority]) -> Vec<usize> {
-    // Other pools keep no order among those that are bound to nothing.
-    let rt = setting.builder().pool(Pool::Local).build().unwrap();
+    // Other queue policies keep no order among unbound tasks.
+    let rt = setting.builder().pool(QueuePolicy::Local).build().unwrap();
     let order = Arc::new(Mutex::new(Vec::new()));
     let (seen, all) = (order.clone(), priorities.to_vec());
-    // From one task, so that none runs before all are there.
+    // Spawned by one task, so that none runs before all exist.
     rt.task(()).core(0).spawn(move |(), cx| {
         for (index, priority) in all.into_iter().enumerate() {
             let seen = seen.clone();
@@ -34,12 +36,12 @@ fn the_more_urgent_runs_first() {
             assert_eq!(order_of(setting, &[Low, Normal, High]), [2, 1, 0]);
             let many: Vec<_> = (0..90).map(|index| [Low, High, Normal][index % 3]).collect();
             let order = order_of(setting, &many);
-            // Ageing lets some through, but by and large.
+            // Ageing lets some tasks through, but only a few.
             for (level, range) in [(1, 0..30), (2, 30..60), (0, 60..90)] {
                 let place: usize = (0..90).filter(|&at| order[at] % 3 == level).sum::<usize>() / 30;
                 assert!(range.contains(&place), "tasks {level} run around {place}: {order:?}");
             }
-            // Within a priority the order stays.
+            // Within a priority the order is kept.
             for level in 0..3 {
                 let same: Vec<_> = order.iter().filter(|&index| index % 3 == level).copied().collect();
                 assert!(same.is_sorted(), "{same:?}");
@@ -100,8 +102,9 @@ fn a_task_runs_on_the_core_it_names() {
                 cx.task(()).core(core).spawn(move |(), cx| promise.fulfil(cx.worker()));
             });
             assert_eq!(inner.join().unwrap(), expected);
-            // Without a place a follow-up stays, unless the pool moves such tasks.
-            if rt.pool() != Pool::Local {
+            // A follow-up without a place stays on its worker, unless the policy moves unbound
+            // tasks.
+            if rt.pool() != QueuePolicy::Local {
                 continue;
             }
             let (promise, inner) = rt.promise();
@@ -127,7 +130,7 @@ fn a_sequenced_object_has_the_last_word() {
             let object = rt.plain(0).pin(Sequencing).node(1).core(core).build();
             assert_eq!(object.home(), core % rt.workers());
         }
-        // Homes are dealt in turn.
+        // Homes are assigned in round-robin order.
         let mut homes: Vec<_> = (0..rt.workers()).map(|_| rt.plain(0).build().home()).collect();
         homes.sort_unstable();
         assert!(homes.iter().copied().eq(0..rt.workers()), "{homes:?}");
@@ -154,12 +157,12 @@ fn a_task_runs_on_the_node_it_names() {
             }
         }
     }
-    // More nodes than cores: a node without workers is served by all.
+    // With more nodes than cores, all workers serve a node without workers.
     let rt = with_nodes(2, 4, 1);
     assert!((0..8).all(|node| rt.task(()).node(node).submit(|(), _| ()).join().is_ok()));
 }
 
-/// Tasks for a node are dealt to its workers by what they cost.
+/// Tasks for a node are distributed among its workers by their cost.
 #[test]
 fn the_least_loaded_worker_of_a_node_is_chosen() {
     let rt = with_nodes(4, 2, 1);
@@ -167,7 +170,7 @@ fn the_least_loaded_worker_of_a_node_is_chosen() {
         let tasks: Vec<_> =
             costs.iter().map(|&cost| rt.task(()).node(1).cost(cost).submit(|(), cx| cx.worker())).collect();
         let workers: Vec<_> = tasks.into_iter().map(|task| task.join().unwrap()).collect();
-        // Idle workers publish that they have nothing.
+        // Idle workers publish that their queues are empty.
         for core in 0..4 {
             rt.task(()).core(core).submit(|(), _| ()).join().unwrap();
         }
@@ -190,7 +193,7 @@ struct Node {
 // SAFETY: all fields are words.
 unsafe impl Version for Node {}
 
-/// Adds up a list of nodes.
+/// Sums a list of nodes.
 struct Walk {
     sum: std::cell::Cell<u64>,
     gate: Gate,
@@ -207,7 +210,7 @@ impl Visit for Walk {
     }
 
     fn read(&self, _: Link<Node>, node: &Node) -> Step<Node, u64> {
-        // Nothing is written, so no reading is repeated.
+        // There are no writers, so no read is repeated.
         self.sum.set(self.sum.get() + node.value.get());
         // SAFETY: a link to a node of this kind, or 0.
         match unsafe { Link::from_word(node.next.get()) } {
@@ -241,7 +244,7 @@ fn prefetch_at(setting: Setting, distance: usize) -> u64 {
         let walk = Walk { sum: Default::default(), gate: gate.clone(), found: found.clone() };
         rt.task(first.read()).visit(walk);
     }
-    // Many at once in one pool.
+    // Many at once in one run queue.
     let clones = (objects.clone(), quads.clone());
     let many = rt.task(()).submit(move |(), cx| {
         for round in 0..200 {
@@ -309,7 +312,7 @@ fn nothing_is_fetched_that_no_annotation_names() {
 #[test]
 fn counters_say_what_happened() {
     on_all(|setting| {
-        let rt = setting.builder().pool(Pool::Local).counters(true).build().unwrap();
+        let rt = setting.builder().pool(QueuePolicy::Local).counters(true).build().unwrap();
         let workers = rt.workers();
         let before = rt.counters().unwrap();
         assert_eq!((before.external_spawns, before.tasks), (0, 0));
@@ -323,7 +326,7 @@ fn counters_say_what_happened() {
         });
         all.join().unwrap();
         rt.task(()).submit(|(), _| ()).join().unwrap();
-        // A task is counted a moment after its handle was told.
+        // A task is counted shortly after its handle was resolved.
         let counters = || rt.counters().unwrap();
         if matches!(setting, Setting::Threads { .. }) {
             crate::common::eventually("all are counted", || counters().tasks == 102);

@@ -1,4 +1,4 @@
-//! Sets of functions: what a thread pool promises, and what GeckoDB's got wrong.
+//! Sets of functions: the guarantees of a thread pool, and the faults of GeckoDB's.
 
 use crate::common::{
     Dropped, Flag, Setting, eventually, lock, on_all, on_each, side_by_side, silence_tasks, watchdog,
@@ -7,13 +7,16 @@ use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use xtasking::{JoinError, Managed, Runtime, SetError, SetId, Shutdown};
+use xtasking::{
+    JoinError, Runtime, Shutdown,
+    managed::{Managed, SetError, SetId},
+};
 
 fn threads(workers: usize) -> Runtime {
     Setting::Threads { workers }.build()
 }
 
-/// Functions that count how often they ran.
+/// Functions that count their runs.
 fn counting(count: &Arc<AtomicUsize>, many: usize) -> impl Iterator<Item = impl FnOnce() + Send + 'static> {
     (0..many).map({
         let count = count.clone();
@@ -24,7 +27,7 @@ fn counting(count: &Arc<AtomicUsize>, many: usize) -> impl Iterator<Item = impl 
     })
 }
 
-/// Keeps every worker busy until the flag is set, and returns when all are.
+/// Keeps every worker busy until the flag is set. Returns once all are busy.
 fn occupy(rt: &Runtime) -> Flag {
     let go = Flag::default();
     let inside = Arc::new(AtomicUsize::new(0));
@@ -48,7 +51,7 @@ fn every_function_of_a_set_runs_once() {
             let count = Arc::new(AtomicUsize::new(0));
             let set = pool.enqueue_many(counting(&count, many));
             if many % 2 == 1 {
-                // Some of it may run before somebody waits.
+                // Some functions may run before a thread waits.
                 rt.task(()).submit(|(), _| ()).join().unwrap();
             }
             pool.wait(set).unwrap();
@@ -70,7 +73,7 @@ fn every_function_of_a_set_runs_once() {
 }
 
 #[test]
-fn workers_run_what_nobody_waits_for() {
+fn workers_run_sets_without_a_waiter() {
     on_all(|setting| {
         let rt = setting.build();
         let (ran, dropped) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
@@ -90,9 +93,9 @@ fn workers_run_what_nobody_waits_for() {
     });
 }
 
-/// GeckoDB's caller ran exactly one.
+/// In GeckoDB's pool, a waiting caller ran exactly one function.
 #[test]
-fn who_waits_runs_all_that_the_workers_do_not() {
+fn a_waiter_runs_all_that_the_workers_do_not() {
     let _watched = watchdog();
     for workers in [1, 2] {
         let rt = threads(workers);
@@ -119,7 +122,7 @@ fn who_waits_runs_all_that_the_workers_do_not() {
     }
 }
 
-/// GeckoDB's pool of one deadlocks.
+/// GeckoDB's pool of one thread deadlocks.
 #[test]
 fn a_task_may_wait_for_a_set() {
     on_all(|setting| {
@@ -128,7 +131,7 @@ fn a_task_may_wait_for_a_set() {
         let count = Arc::new(AtomicUsize::new(0));
         let (there, counted) = (pool.clone(), count.clone());
         let waited = rt.task(()).submit(move |(), _| {
-            // Nobody else is told of this one, so there is nothing to wait for.
+            // No other thread knows of this set, so the task waits for none.
             there.enqueue_and_wait(counting(&counted, 50)).unwrap();
             let set = there.enqueue_many(counting(&counted, 50));
             match there.wait(set) {
@@ -139,11 +142,11 @@ fn a_task_may_wait_for_a_set() {
             None
         });
         if let Some(set) = waited.join().unwrap() {
-            assert!(rt.workers() > 1, "there is nobody else");
+            assert!(rt.workers() > 1, "no other worker runs the set");
             pool.wait(set).unwrap();
         }
         assert_eq!(count.load(SeqCst), 100);
-        // So may a function of a set, and its functions.
+        // A function of a set may wait, too, and so may the functions of the inner set.
         let (there, counted) = (pool.clone(), count.clone());
         pool.enqueue_and_wait([move || {
             let again = there.clone();
@@ -158,9 +161,9 @@ fn a_task_may_wait_for_a_set() {
     });
 }
 
-/// Whatever else happens, nobody waits for itself.
+/// A task never waits for itself.
 #[test]
-fn a_function_that_waits_for_its_own_set_is_told_so() {
+fn a_function_that_waits_for_its_own_set_gets_an_error() {
     on_all(|setting| {
         let rt = Arc::new(setting.build());
         let pool = Arc::new(Managed::new(rt.clone()));
@@ -175,7 +178,7 @@ fn a_function_that_waits_for_its_own_set_is_told_so() {
                 told.fetch_add(usize::from(matches!(outcomes[0], Some(SetError::WouldBlock))), SeqCst);
             }
         };
-        // On a thread outside, and on a worker.
+        // On a plain thread, and on a worker.
         pool.enqueue_and_wait([wait()]).unwrap();
         assert_eq!(told.load(SeqCst), 1);
         let set = pool.enqueue(wait());
@@ -189,7 +192,7 @@ fn a_function_that_waits_for_its_own_set_is_told_so() {
     });
 }
 
-/// GeckoDB's enqueuers claim one slot twice, and spin for ever when 4,097 are busy.
+/// GeckoDB's enqueuers take one slot twice, and spin for ever when 4,097 are in use.
 #[test]
 fn ids_are_never_mixed_up() {
     let _watched = watchdog();
@@ -218,7 +221,7 @@ fn ids_are_never_mixed_up() {
     };
     side_by_side([use_sets; 3]);
     assert_eq!(total.load(SeqCst), 600);
-    // More at a time than there were slots.
+    // More sets at once than GeckoDB has slots.
     let count = Arc::new(AtomicUsize::new(0));
     let sets: Vec<_> = (0..5000).map(|_| pool.enqueue_many(counting(&count, 1))).collect();
     let ids: HashSet<_> = sets.iter().collect();
@@ -238,7 +241,7 @@ fn one_set_is_waited_for_once() {
     let blocked = || {
         let (inside, go, waiting) = (inside.clone(), go.clone(), waiting.clone());
         move || {
-            // One runs on the worker, and the other by who waits.
+            // One runs on the worker, and the other on the waiting thread.
             if inside.is_set() {
                 return waiting.set();
             }
@@ -254,7 +257,7 @@ fn one_set_is_waited_for_once() {
         assert!(matches!(pool.forget(set), Err(SetError::Stale)));
         assert!(matches!(pool.wait(set), Err(SetError::Stale)));
         assert!(!pool.is_over(set).unwrap());
-        // This one waits for what the other one waits for.
+        // `wait_all` waits for the set for which another thread already waits.
         let all = scope.spawn(|| pool.wait_all());
         assert!(!all.is_finished());
         go.set();
@@ -264,7 +267,7 @@ fn one_set_is_waited_for_once() {
 }
 
 #[test]
-fn the_first_panic_is_told_to_who_waits_and_the_others_to_the_hook() {
+fn the_first_panic_goes_to_the_waiter_and_the_others_to_the_hook() {
     silence_tasks();
     on_all(|setting| {
         let heard = Arc::new(AtomicUsize::new(0));
@@ -340,7 +343,7 @@ fn a_set_without_memory_says_so_or_runs_all_the_same() {
             let before = pool.enqueue_many(counting(&later, 100));
             let (there, counted) = (pool.clone(), count.clone());
             let outcomes = rt.task(()).core(0).submit(move |(), cx| {
-                // Fills all memory there is.
+                // Uses up all memory.
                 while refused.load(SeqCst) == 0 {
                     cx.task(()).core(0).spawn(|(), _| ());
                 }
@@ -363,8 +366,8 @@ fn a_set_without_memory_says_so_or_runs_all_the_same() {
 
 #[test]
 fn errors_say_what_they_are() {
-    assert_eq!(SetError::Stale.to_string(), "there is no set of that id to wait for");
-    assert!(SetError::WouldBlock.to_string().contains("still runs"));
+    assert_eq!(SetError::Stale.to_string(), "no set with this id can be waited for");
+    assert!(SetError::WouldBlock.to_string().contains("still running"));
     let failed = SetError::Failed(JoinError::Cancelled);
     assert_eq!(failed.to_string(), JoinError::Cancelled.to_string());
     assert_eq!(format!("{:?}", SetId::from_bits(0x1_0000_0007)), "SetId(0x100000007)");

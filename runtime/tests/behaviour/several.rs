@@ -1,19 +1,21 @@
-//! Tasks with several objects: granted at once, whole, in order.
+//! Tasks with several objects: all are granted together, and in order.
 
 use crate::common::{Gate, Random, Setting, let_others_in, on_all, on_each, side_by_side, silence_tasks};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use xtasking::{
-    Class, JoinError, Object, OptimisticLatched, OptimisticSequenced, Plain, ReaderWriterLatch, Runtime,
-    Sequencing, Shared, Snapshot, Spawner, SpinLatch, Version, Versioned, Word, Written,
+    JoinError, Object, Plain, Runtime, Shared, Snapshot, Version, Versioned, Word,
+    arena::Written,
+    primitive::{Class, OptimisticLatched, OptimisticSequenced, ReaderWriterLatch, Sequencing, SpinLatch},
+    task::Spawner,
 };
 
 /// A versioned account.
 struct Account(Word);
 
-// SAFETY: its field is a word.
+// SAFETY: its only field is a word.
 unsafe impl Version for Account {}
 
-/// What a task gets of an account that it writes, whatever its class.
+/// The view of an account's writer, for any class.
 trait Money {
     fn add(&mut self, amount: i64);
 }
@@ -30,7 +32,7 @@ impl Money for Written<'_, Account> {
     }
 }
 
-/// What a task gets of an account that it reads.
+/// The view of an account's reader.
 trait Balance {
     fn balance(&self) -> i64;
 }
@@ -99,7 +101,7 @@ impl Bank {
         }
     }
 
-    /// Moves some money between random accounts, by a task with 2 to 4 of them.
+    /// Moves money between 2 to 4 random accounts in one task.
     fn transfer(&self, spawner: impl Spawner, random: &mut Random, gate: &Gate) {
         fn pick<'a, C: Class>(from: &'a [Object<C>], random: &mut Random) -> &'a Object<C> {
             &from[random.below(from.len())]
@@ -129,7 +131,7 @@ impl Bank {
         }
     }
 
-    /// All the money there is, read account by account.
+    /// Returns the sum of all balances, read account by account.
     fn sum(&self, rt: &Runtime) -> i64 {
         let mut sum = 0;
         for object in &self.plain {
@@ -148,7 +150,7 @@ impl Bank {
     }
 }
 
-/// Transfers from plain threads and from tasks everywhere.
+/// Transfers from plain threads and from tasks on all workers.
 #[test]
 fn no_money_is_made_or_lost() {
     on_all(|setting| {
@@ -173,7 +175,7 @@ fn no_money_is_made_or_lost() {
             }
         });
         if setting.is_simulation() {
-            // One thread, so that it is the same each time.
+            // One thread, so that the run is reproducible.
             outside.for_each(|spawn| spawn());
         } else {
             side_by_side(outside);
@@ -183,7 +185,7 @@ fn no_money_is_made_or_lost() {
     });
 }
 
-/// Money goes to and fro between two accounts; who reads both sees all of it.
+/// Money moves back and forth between two accounts; a reader of both always sees the total.
 macro_rules! audit {
     ($rt:ident, $a:expr, $b:expr) => {{
         let (a, b) = ($a, $b);
@@ -243,7 +245,8 @@ fn an_object_may_be_read_twice_but_not_written() {
         macro_rules! twice {
             ($($objects:expr),+) => {$(for object in $objects {
                 let same = object.clone();
-                let pair = rt.task((object.read(), same.read())).submit(|(one, two), _| one.balance() + two.balance());
+                let pair = rt.task((object.read(), same.read()));
+                let pair = pair.submit(|(one, two), _| one.balance() + two.balance());
                 assert_eq!(pair.join().unwrap(), 2 * START, "{:?}", object.primitive());
                 let refused = |spawn: &dyn Fn()| assert!(catch_unwind(AssertUnwindSafe(spawn)).is_err());
                 refused(&|| rt.task((object.write(), same.write())).spawn(|_, _| unreachable!()));
@@ -262,7 +265,7 @@ fn an_object_may_be_read_twice_but_not_written() {
     });
 }
 
-/// A panic poisons the objects written in place, publishes no snapshot, and lets the others go.
+/// A panic poisons the objects written in place, publishes no snapshot, and releases the others.
 #[test]
 fn a_panic_with_several_objects() {
     silence_tasks();

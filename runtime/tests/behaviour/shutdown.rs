@@ -1,4 +1,5 @@
-//! The end of a runtime: everything runs or is cancelled, every handle is resolved, everything is dropped once.
+//! The end of a runtime: each task runs or is cancelled, each handle is resolved, and each value is
+//! dropped once.
 
 use crate::common::{Dropped, Flag, Pair, Setting, eventually, on_all, on_each, silence_tasks, watchdog};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -6,11 +7,11 @@ use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::Duration;
 use xtasking::{
-    Context, Handle, JoinError, OptimisticLatched, OptimisticSequenced, Priority, Runtime, Sequencing,
-    Shutdown, SpinLatch,
+    Context, Handle, JoinError, Priority, Runtime, Shutdown,
+    primitive::{OptimisticLatched, OptimisticSequenced, Sequencing, SpinLatch},
 };
 
-/// Spawns two follow-ups to a depth.
+/// Spawns two follow-ups each, to a depth.
 fn tree(cx: &mut Context, depth: usize, ran: Arc<AtomicUsize>) {
     ran.fetch_add(1, SeqCst);
     if depth > 0 {
@@ -30,7 +31,7 @@ fn draining_runs_everything_follow_ups_included() {
         rt.task(()).priority(Priority::Low).spawn(move |(), cx| tree(cx, 8, seen));
         rt.shutdown(Shutdown::Drain);
         assert_eq!(ran.load(SeqCst), 511);
-        // The same by a drop.
+        // The same for a drop of the runtime.
         let rt = setting.build();
         let seen = ran.clone();
         rt.task(()).spawn(move |(), cx| tree(cx, 8, seen));
@@ -51,7 +52,7 @@ fn an_idle_runtime_ends_at_once_however_it_is_asked() {
     });
 }
 
-/// Handles of tasks on a few objects, alone and together, whose bodies hold something.
+/// Handles of tasks on a few objects, alone and together, whose captures count their drops.
 fn many_tasks(rt: &Runtime, drops: &Arc<AtomicUsize>, ran: &Arc<AtomicUsize>) -> Vec<Handle<()>> {
     let (a, b) = (rt.plain(0).pin(Sequencing).build(), rt.plain(0).pin(Sequencing).build());
     let (c, d) = (
@@ -93,11 +94,11 @@ fn many_tasks(rt: &Runtime, drops: &Arc<AtomicUsize>, ran: &Arc<AtomicUsize>) ->
     tasks
 }
 
-/// However far the work has come, each handle gets its answer.
+/// At any point of the work, each handle is resolved.
 #[test]
 fn cancelling_resolves_every_handle() {
     on_all(|setting| {
-        // More threads than cores are slow to end.
+        // More threads than cores take long to end.
         let rounds = if matches!(setting, Setting::Threads { workers: 4.. }) { 1 } else { 4 };
         for round in 0..rounds {
             let (drops, ran) = (Arc::default(), Arc::default());
@@ -140,7 +141,7 @@ fn draining_resolves_every_handle() {
     });
 }
 
-/// Tasks with several objects wait behind one that runs, and others behind them.
+/// Tasks with several objects wait behind one that runs, and other tasks behind them.
 #[test]
 fn cancelling_resolves_what_waits_at_held_objects() {
     on_each(Setting::threads(), |setting| {
@@ -177,9 +178,9 @@ fn cancelling_resolves_what_waits_at_held_objects() {
     });
 }
 
-/// A chain of follow-ups without end can see that it should end.
+/// An endless chain of follow-ups can see the shutdown.
 #[test]
-fn tasks_are_told_of_the_shutdown() {
+fn tasks_see_the_shutdown() {
     fn chain(cx: &mut Context, ended: Arc<AtomicUsize>) {
         if cx.is_shutting_down() {
             ended.fetch_add(1, SeqCst);
@@ -200,7 +201,7 @@ fn tasks_are_told_of_the_shutdown() {
     });
 }
 
-/// The last owner of a runtime is one of its own tasks.
+/// The last owner of a runtime is one of its tasks.
 #[test]
 fn a_runtime_may_be_dropped_by_its_own_task() {
     for how in [None, Some(Shutdown::Drain), Some(Shutdown::Cancel)] {
@@ -227,7 +228,7 @@ fn a_runtime_may_be_dropped_by_its_own_task() {
             if how != Some(Shutdown::Cancel) {
                 eventually("the follow-ups run", || ran.load(SeqCst) == 10);
             }
-            // The workers go, and all they kept with them.
+            // The workers end, and their memory is freed.
             eventually("the object is freed", || drops.load(SeqCst) == 1);
         });
     }
@@ -251,7 +252,7 @@ fn objects_outlive_their_runtime() {
     });
 }
 
-/// A body with much to carry, aligned more strictly than a descriptor is.
+/// A body with large captures, aligned more strictly than a descriptor.
 #[repr(align(256))]
 struct Aligned([u64; 32]);
 
@@ -305,9 +306,9 @@ fn large_and_aligned_bodies_run_and_are_dropped() {
     });
 }
 
-/// Run, panic, poison, cancel: whatever becomes of a task, what its body holds is dropped once.
+/// Whether a task runs, panics, is poisoned or cancelled, its captures are dropped once.
 #[test]
-fn what_a_body_holds_is_dropped_once() {
+fn captures_of_a_body_are_dropped_once() {
     silence_tasks();
     on_all(|setting| {
         let drops = Arc::new(AtomicUsize::new(0));

@@ -1,4 +1,4 @@
-//! What the runtime's tests share beyond `xtasking_testing`.
+//! Support for the runtime's tests beyond `xtasking_testing`.
 
 #![allow(dead_code, reason = "each test file uses its part")]
 
@@ -25,12 +25,15 @@ pub struct Quad(pub [Word; 4]);
 // SAFETY: all fields are words.
 unsafe impl Version for Quad {}
 
-/// Runs a test, `test(runtime, object, …)`, on an object of each class with each primitive; its four words are zero.
+/// Runs a test, `test(runtime, object, …)`, on an object of each class with each primitive. Its
+/// four words are zero.
 #[macro_export]
 macro_rules! every_primitive {
     ($rt:expr, $test:ident $(, $argument:expr)*) => {{
         use $crate::common::Quad;
-        use xtasking::{OptimisticLatched, OptimisticSequenced, ReaderWriterLatch, Sequencing, SpinLatch};
+        use xtasking::primitive::{
+            OptimisticLatched, OptimisticSequenced, ReaderWriterLatch, Sequencing, SpinLatch,
+        };
         let rt = $rt;
         $test(rt, rt.plain([0; 4]).pin(Sequencing).build() $(, $argument)*);
         $test(rt, rt.plain([0; 4]).pin(SpinLatch).build() $(, $argument)*);
@@ -47,16 +50,16 @@ macro_rules! every_primitive {
     }};
 }
 
-/// Numbers to count and to index with, that follow from a seed.
+/// Random numbers for counting and indexing, from a seed.
 pub struct Random(xtasking_testing::Random);
 
 impl Random {
-    /// A generator.
+    /// Creates a generator.
     pub fn new(seed: u64) -> Self {
         Self(xtasking_testing::Random(seed))
     }
 
-    /// A number below `end`.
+    /// Returns a number below `end`.
     pub fn below(&mut self, end: usize) -> usize {
         self.0.below(end as u64) as usize
     }

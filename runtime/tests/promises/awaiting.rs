@@ -1,4 +1,5 @@
-//! No object is held across an await: a body is no future, and a future that it makes cannot keep its views.
+//! No object is held across an await: a body is not a future, and a future that it creates cannot
+//! keep its views.
 //!
 //! refused in_body: error[E0728]: `await` is only allowed inside `async` functions and blocks
 //! refused spawned: error[E0308]: mismatched types

@@ -1,6 +1,7 @@
-//! A body runs when its spawner may be gone, so it borrows nothing of it.
+//! A body may run after its spawner has returned, so it borrows nothing from it.
 //!
-//! refused by_reference: error[E0373]: closure may outlive the current function, but it borrows `local`
+//! refused by_reference: error[E0373]: closure may outlive the current function, but it borrows
+//!     `local`
 //! refused reference: error[E0597]: `local` does not live long enough
 //! refused reader: error[E0597]: `local` does not live long enough
 //! refused view: error[E0521]: borrowed data escapes outside of closure

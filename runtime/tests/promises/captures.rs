@@ -10,7 +10,7 @@
 
 use std::rc::Rc;
 use std::sync::Arc;
-use xtasking::{Context, Link, Modify, Runtime, Step, Version, Visit, Word, Written};
+use xtasking::{Context, Runtime, Version, Word, arena::{Link, Modify, Step, Visit, Written}};
 
 struct Node(Word);
 // SAFETY: what changes is a word.

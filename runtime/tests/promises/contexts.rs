@@ -1,12 +1,19 @@
-//! The context is the worker's: a body has it while it runs, and nobody can make one.
+//! The context belongs to the worker: a body borrows it while it runs, and user code cannot create
+//! one.
 //!
-//! refused kept: error[E0277]: `NonNull<xtasking::fork::stack::Whole>` cannot be sent between threads safely
-//! refused returned: error[E0277]: `NonNull<xtasking::fork::stack::Whole>` cannot be sent between threads safely
-//! refused thread: error[E0277]: `NonNull<xtasking::fork::stack::Whole>` cannot be sent between threads safely
+//! refused kept: error[E0277]: `NonNull<fork::stack::StackMemory>` cannot be sent between threads
+//!     safely
+//! refused returned: error[E0277]: `NonNull<fork::stack::StackMemory>` cannot be sent between
+//!     threads safely
+//! refused thread: error[E0277]: `NonNull<fork::stack::StackMemory>` cannot be sent between threads
+//!     safely
 //! refused local: error[E0521]: borrowed data escapes outside of closure
-//! refused builder: error[E0277]: `NonNull<xtasking::fork::stack::Whole>` cannot be sent between threads safely
-//! refused made: error[E0624]: associated function `new` is private
-//! refused copied: error[E0599]: no method named `clone` found for mutable reference `&mut xtasking::Context`
+//! refused builder: error[E0277]: `NonNull<fork::stack::StackMemory>` cannot be sent between
+//!     threads safely
+//! refused made: error[E0624]: associated function `of` is private
+//! refused built: error[E0451]: field `worker` of struct `xtasking::Context` is private
+//! refused copied: error[E0599]: no method named `clone` found for mutable reference `&mut
+//!     xtasking::Context`
 
 use std::sync::mpsc::channel;
 use xtasking::{Context, Runtime};
@@ -34,15 +41,20 @@ fn main() {
     });
     rt.task(()).spawn(|(), cx: &mut Context| {
         #[cfg(refused = "made")]
-        let second = Context::new();
+        let second = Context::of(unreachable!());
+        #[cfg(refused = "built")]
+        let second = &mut Context { worker: unreachable!() };
         #[cfg(refused = "copied")]
         let second = cx.clone();
-        #[cfg(not(any(refused = "made", refused = "copied")))]
+        #[cfg(not(any(refused = "made", refused = "built", refused = "copied")))]
         let second = cx;
         assert_eq!(second.workers(), 1);
     });
     rt.task(()).spawn(|(), cx| {
-        thread_local!(static KEPT: std::cell::Cell<Option<&'static mut Context>> = const { std::cell::Cell::new(None) });
+        thread_local! {
+            static KEPT: std::cell::Cell<Option<&'static mut Context>> =
+                const { std::cell::Cell::new(None) };
+        }
         #[cfg(refused = "local")]
         KEPT.set(Some(cx));
         #[cfg(not(refused = "local"))]

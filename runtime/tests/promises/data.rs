@@ -1,12 +1,15 @@
-//! What an object holds fits its class: tasks on any worker get at it, readers of some classes at once.
+//! The data of an object must suit its class: tasks on any worker access it, and readers of some
+//! classes do so concurrently.
 //!
 //! refused plain: error[E0277]: `Rc<u64>` cannot be sent between threads safely
 //! refused plain_borrowed: error[E0597]: `local` does not live long enough
 //! refused shared_send: error[E0277]: `Rc<u64>` cannot be sent between threads safely
 //! refused shared_sync: error[E0277]: `Cell<u64>` cannot be shared between threads safely
-//! refused snapshot_pointer: error[E0277]: the trait bound `Box<u64>: bytemuck::pod::Pod` is not satisfied
+//! refused snapshot_pointer: error[E0277]: the trait bound `Box<u64>: bytemuck::pod::Pod` is not
+//!     satisfied
 //! refused snapshot_bits: error[E0277]: the trait bound `bool: bytemuck::pod::Pod` is not satisfied
-//! refused snapshot_link: error[E0277]: the trait bound `Link<u64>: bytemuck::pod::Pod` is not satisfied
+//! refused snapshot_link: error[E0277]: the trait bound `Link<u64>: bytemuck::pod::Pod` is not
+//!     satisfied
 //! refused versioned: error[E0277]: the trait bound `Cell<u64>: Version` is not satisfied
 
 use std::cell::Cell;
@@ -47,7 +50,7 @@ fn main() {
     let value = true;
     #[cfg(refused = "snapshot_link")]
     // SAFETY: a word of no node, which is never followed.
-    let value = unsafe { xtasking::Link::<u64>::from_word(64) }.unwrap();
+    let value = unsafe { xtasking::arena::Link::<u64>::from_word(64) }.unwrap();
     #[cfg(not(any(refused = "snapshot_pointer", refused = "snapshot_bits", refused = "snapshot_link")))]
     let value = 1u64;
     let _object = rt.snapshot(value).build();

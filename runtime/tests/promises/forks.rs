@@ -1,4 +1,5 @@
-//! A half that another worker may run takes along only what may be elsewhere, and what outlives the join.
+//! A half that another worker may run captures only what may move to another thread and outlives
+//! the join.
 //!
 //! refused stays: error[E0277]: `Rc<i32>` cannot be shared between threads safely
 //! refused result: error[E0277]: `Rc<{integer}>` cannot be sent between threads safely
@@ -6,9 +7,9 @@
 //! refused outer: error[E0499]: cannot borrow `cx` as mutable more than once at a time
 //! refused context: error[E0505]: cannot move out of `cx` because it is borrowed
 //! refused kept: error[E0521]: borrowed data escapes outside of closure
-//! refused entered: error[E0277]: `NonNull<xtasking::fork::job::Job>` cannot be sent between threads safely
+//! refused entered: error[E0277]: `NonNull<fork::job::Job>` cannot be sent between threads safely
 //! refused piece: error[E0373]: closure may outlive the current function, but it borrows `own`
-//! refused scope: error[E0277]: `NonNull<xtasking::fork::job::Job>` cannot be sent between threads safely
+//! refused scope: error[E0277]: `NonNull<fork::job::Job>` cannot be sent between threads safely
 //! refused over: error[E0277]: `Rc<i32>` cannot be shared between threads safely
 
 use std::rc::Rc;

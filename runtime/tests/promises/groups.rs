@@ -1,4 +1,5 @@
-//! A group takes members as long as it is there, and what comes then is said once. No two groups wait for each other.
+//! A group accepts members until its continuation is set, which happens once. No two groups wait
+//! for each other.
 //!
 //! refused closed: error[E0382]: borrow of moved value: `one`
 //! refused twice: error[E0382]: use of moved value: `two`
@@ -11,7 +12,7 @@
 //! refused borrowed: error[E0597]: `own` does not live long enough
 
 use std::rc::Rc;
-use xtasking::{Runtime, Managed};
+use xtasking::{Runtime, managed::Managed};
 
 fn main() {
     let rt = Runtime::new().unwrap();
@@ -50,7 +51,7 @@ fn main() {
     #[cfg(not(refused = "chain"))]
     rt.task(()).after(five).of(&six).spawn(|(), _| ());
 
-    // A function of a set may run anywhere, and outlive whoever enqueued it.
+    // A function of a set may run anywhere, and outlive the code that enqueued it.
     let own = 1;
     let (stays, pool) = (Rc::new(1), Managed::new(&rt));
     #[cfg(refused = "stays")]

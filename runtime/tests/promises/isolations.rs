@@ -1,15 +1,22 @@
-//! A looser isolation than a class can bear cannot be asked for, nor one that its views do not keep: only those below
-//! without a condition can.
+//! A class refuses an isolation that is looser than it can bear, and one that its views do not
+//! keep. Only the isolations below without a condition are accepted.
 //!
-//! refused plain_shared_reads: error[E0277]: the trait bound `xtasking::SharedReads: IsolationFor<Plain<u64>>` is not satisfied
-//! refused plain_optimistic_reads: error[E0277]: the trait bound `xtasking::OptimisticReads: IsolationFor<Plain<u64>>` is not satisfied
-//! refused shared_optimistic_reads: error[E0277]: the trait bound `xtasking::OptimisticReads: IsolationFor<Shared<u64>>` is not satisfied
-//! refused snapshot_exclusive: error[E0277]: the trait bound `xtasking::Exclusive: IsolationFor<Snapshot<u64>>` is not satisfied
-//! refused snapshot_shared_reads: error[E0277]: the trait bound `xtasking::SharedReads: IsolationFor<Snapshot<u64>>` is not satisfied
-//! refused versioned_exclusive: error[E0277]: the trait bound `xtasking::Exclusive: IsolationFor<Versioned<Node>>` is not satisfied
-//! refused versioned_shared_reads: error[E0277]: the trait bound `xtasking::SharedReads: IsolationFor<Versioned<Node>>` is not satisfied
+//! refused plain_shared_reads: error[E0277]: the trait bound `xtasking::primitive::SharedReads:
+//!     AllowsIsolation<Plain<u64>>` is not satisfied
+//! refused plain_optimistic_reads: error[E0277]: the trait bound
+//!     `xtasking::primitive::OptimisticReads: AllowsIsolation<Plain<u64>>` is not satisfied
+//! refused shared_optimistic_reads: error[E0277]: the trait bound
+//!     `xtasking::primitive::OptimisticReads: AllowsIsolation<Shared<u64>>` is not satisfied
+//! refused snapshot_exclusive: error[E0277]: the trait bound `xtasking::primitive::Exclusive:
+//!     AllowsIsolation<Snapshot<u64>>` is not satisfied
+//! refused snapshot_shared_reads: error[E0277]: the trait bound `xtasking::primitive::SharedReads:
+//!     AllowsIsolation<Snapshot<u64>>` is not satisfied
+//! refused versioned_exclusive: error[E0277]: the trait bound `xtasking::primitive::Exclusive:
+//!     AllowsIsolation<Versioned<Node>>` is not satisfied
+//! refused versioned_shared_reads: error[E0277]: the trait bound `xtasking::primitive::SharedReads:
+//!     AllowsIsolation<Versioned<Node>>` is not satisfied
 
-use xtasking::{Exclusive, OptimisticReads, Runtime, SharedReads, Version, Word};
+use xtasking::{Runtime, Version, Word, primitive::{Exclusive, OptimisticReads, SharedReads}};
 
 struct Node(Word);
 // SAFETY: what changes is a word.

@@ -1,9 +1,14 @@
-//! A link is for the nodes of its type, and whatever relies on a node being alive is unsafe.
+//! A link accesses only nodes of its type. Each operation that relies on a node being alive is
+//! unsafe.
 //!
-//! refused no_version: error[E0599]: the method `read` exists for struct `Link<u64>`, but its trait bounds were not satisfied
-//! refused visit_writes: error[E0599]: no method named `visit` found for struct `TaskBuilder<&Runtime, WriteLink<Node>>`
-//! refused modify_reads: error[E0599]: no method named `modify` found for struct `TaskBuilder<&Runtime, ReadLink<Node>>`
-//! refused visit_object: error[E0599]: no method named `visit` found for struct `TaskBuilder<&Runtime, xtasking::Read<'_, Versioned<Node>>>`
+//! refused no_version: error[E0599]: the method `read` exists for struct `Link<u64>`, but its trait
+//!     bounds were not satisfied
+//! refused visit_writes: error[E0599]: no method named `visit` found for struct
+//!     `TaskBuilder<&Runtime, WriteLink<Node>>`
+//! refused modify_reads: error[E0599]: no method named `modify` found for struct
+//!     `TaskBuilder<&Runtime, ReadLink<Node>>`
+//! refused visit_object: error[E0599]: no method named `visit` found for struct
+//!     `TaskBuilder<&Runtime, xtasking::task::Read<'_, Versioned<Node>>>`
 //! refused visit_other: error[E0271]: type mismatch resolving `<Walk as Visit>::Target == Other`
 //! refused word: error[E0133]: call to unsafe function `Link::<T>::from_word` is unsafe
 //! refused follow: error[E0133]: call to unsafe function `Link::<T>::follow` is unsafe
@@ -13,7 +18,7 @@
 //! refused other_arena: error[E0308]: mismatched types
 //! refused not_unsafe: error[E0200]: the trait `Version` requires an `unsafe impl` declaration
 
-use xtasking::{Arena, Context, Link, Modify, Runtime, Step, Version, Visit, Word, Written};
+use xtasking::{Context, Runtime, Version, Word, arena::{Arena, Link, Modify, Step, Visit, Written}};
 
 struct Node(Word);
 // SAFETY: what changes is a word.
@@ -95,11 +100,11 @@ fn main() {
         #[cfg(refused = "retire")]
         nodes.retire(node, cx);
         #[cfg(refused = "other_arena")]
-        // SAFETY: nobody knows the node any more.
+        // SAFETY: no link to the node is left.
         unsafe {
             nodes.retire(other, cx);
         }
-        // SAFETY: nobody knows the node any more.
+        // SAFETY: no link to the node is left.
         unsafe { nodes.retire(node, cx) };
     });
 

@@ -1,8 +1,9 @@
-//! A task names up to six objects, by an access to each; only so anybody gets at what they hold.
+//! A task names up to six objects by an access to each. There is no other way to reach their data.
 //!
 //! refused seven: error[E0277]: the trait bound `(
 //! refused object: error[E0277]: the trait bound `Object<Plain<u64>>: AccessSet` is not satisfied
-//! refused list: error[E0277]: the trait bound `Vec<xtasking::Read<'_, Plain<u64>>>: AccessSet` is not satisfied
+//! refused list: error[E0277]: the trait bound `Vec<xtasking::task::Read<'_, Plain<u64>>>:
+//!     AccessSet` is not satisfied
 //! refused outlived: error[E0597]: `short` does not live long enough
 //! refused field: error[E0599]: no method named `get` found for struct `Object<C>`
 //! refused shut_down: error[E0505]: cannot move out of `rt` because it is borrowed

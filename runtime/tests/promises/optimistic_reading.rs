@@ -1,18 +1,26 @@
-//! An optimistic reader may run several times, and beside a writer: it is a `Fn`, has no context, and changes nothing.
+//! An optimistic reader may run several times and concurrently with a writer: it is a `Fn`, has no
+//! context, and changes nothing.
 //!
-//! refused counts: error[E0594]: cannot assign to `runs`, as it is a captured variable in a `Fn` closure
-//! refused consumes: error[E0507]: cannot move out of `text`, a captured variable in an `Fn` closure
-//! refused has_context: error[E0593]: closure is expected to take 1 argument, but it takes 2 arguments
+//! refused counts: error[E0594]: cannot assign to `runs`, as it is a captured variable in a `Fn`
+//!     closure
+//! refused consumes: error[E0507]: cannot move out of `text`, a captured variable in an `Fn`
+//!     closure
+//! refused has_context: error[E0593]: closure is expected to take 1 argument, but it takes 2
+//!     arguments
 //! refused sets: error[E0061]: this method takes 2 arguments but 1 argument was supplied
 //! refused has_token: error[E0599]: no method named `token` found for reference `&Node`
 //! refused assigns: error[E0594]: cannot assign to `node.fixed`, which is behind a `&` reference
-//! refused writes: error[E0271]: type mismatch resolving `<Write<'_, Versioned<Node>> as Access>::Grant == Reads<Versioned<_>>`
-//! refused plain: error[E0271]: type mismatch resolving `<Read<'_, Plain<u64>> as Access>::Grant == Reads<Versioned<_>>`
-//! refused snapshot: error[E0271]: type mismatch resolving `<Read<'_, Snapshot<u64>> as Access>::Grant == Reads<Versioned<_>>`
+//! refused writes: error[E0271]: type mismatch resolving `<Write<'_, Versioned<Node>> as
+//!     Access>::Grant == Reads<Versioned<_>>`
+//! refused plain: error[E0271]: type mismatch resolving `<Read<'_, Plain<u64>> as Access>::Grant ==
+//!     Reads<Versioned<_>>`
+//! refused snapshot: error[E0271]: type mismatch resolving `<Read<'_, Snapshot<u64>> as
+//!     Access>::Grant == Reads<Versioned<_>>`
 //! refused visit_counts: error[E0053]: method `read` has an incompatible type for trait
-//! refused visit_has_context: error[E0050]: method `read` has 4 parameters but the declaration in trait `xtasking::Visit::read` has 3
+//! refused visit_has_context: error[E0050]: method `read` has 4 parameters but the declaration in
+//!     trait `xtasking::arena::Visit::read` has 3
 
-use xtasking::{Context, Link, Runtime, Step, Version, Visit, Word};
+use xtasking::{Context, Runtime, Version, Word, arena::{Link, Step, Visit}};
 
 struct Node {
     word: Word,

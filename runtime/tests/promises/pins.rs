@@ -1,17 +1,27 @@
-//! A primitive that does not keep a class's isolation cannot be pinned: only those below without a condition can.
+//! A primitive that does not provide a class's isolation cannot be pinned. Only the primitives
+//! below without a condition can.
 //!
-//! refused plain_reader_writer_latch: error[E0277]: the trait bound `xtasking::ReaderWriterLatch: LegalFor<Plain<u64>>` is not satisfied
-//! refused plain_optimistic_sequenced: error[E0277]: the trait bound `xtasking::OptimisticSequenced: LegalFor<Plain<u64>>` is not satisfied
-//! refused plain_optimistic_latched: error[E0277]: the trait bound `xtasking::OptimisticLatched: LegalFor<Plain<u64>>` is not satisfied
-//! refused shared_optimistic_sequenced: error[E0277]: the trait bound `xtasking::OptimisticSequenced: LegalFor<Shared<u64>>` is not satisfied
-//! refused shared_optimistic_latched: error[E0277]: the trait bound `xtasking::OptimisticLatched: LegalFor<Shared<u64>>` is not satisfied
-//! refused snapshot_sequencing: error[E0277]: the trait bound `xtasking::Sequencing: LegalFor<Snapshot<u64>>` is not satisfied
-//! refused snapshot_spin_latch: error[E0277]: the trait bound `xtasking::SpinLatch: LegalFor<Snapshot<u64>>` is not satisfied
-//! refused snapshot_reader_writer_latch: error[E0277]: the trait bound `xtasking::ReaderWriterLatch: LegalFor<Snapshot<u64>>` is not satisfied
+//! refused plain_reader_writer_latch: error[E0277]: the trait bound
+//!     `xtasking::primitive::ReaderWriterLatch: LegalFor<Plain<u64>>` is not satisfied
+//! refused plain_optimistic_sequenced: error[E0277]: the trait bound
+//!     `xtasking::primitive::OptimisticSequenced: LegalFor<Plain<u64>>` is not satisfied
+//! refused plain_optimistic_latched: error[E0277]: the trait bound
+//!     `xtasking::primitive::OptimisticLatched: LegalFor<Plain<u64>>` is not satisfied
+//! refused shared_optimistic_sequenced: error[E0277]: the trait bound
+//!     `xtasking::primitive::OptimisticSequenced: LegalFor<Shared<u64>>` is not satisfied
+//! refused shared_optimistic_latched: error[E0277]: the trait bound
+//!     `xtasking::primitive::OptimisticLatched: LegalFor<Shared<u64>>` is not satisfied
+//! refused snapshot_sequencing: error[E0277]: the trait bound `xtasking::primitive::Sequencing:
+//!     LegalFor<Snapshot<u64>>` is not satisfied
+//! refused snapshot_spin_latch: error[E0277]: the trait bound `xtasking::primitive::SpinLatch:
+//!     LegalFor<Snapshot<u64>>` is not satisfied
+//! refused snapshot_reader_writer_latch: error[E0277]: the trait bound
+//!     `xtasking::primitive::ReaderWriterLatch: LegalFor<Snapshot<u64>>` is not satisfied
 
-use xtasking::{
-    OptimisticLatched, OptimisticSequenced, ReaderWriterLatch, Runtime, Sequencing, SpinLatch, Version, Word,
+use xtasking::primitive::{
+    OptimisticLatched, OptimisticSequenced, ReaderWriterLatch, Sequencing, SpinLatch,
 };
+use xtasking::{Runtime, Version, Word};
 
 struct Node(Word);
 // SAFETY: what changes is a word.

@@ -1,4 +1,4 @@
-//! Who asked for reading does not write.
+//! A task that asked to read cannot write.
 //!
 //! refused plain: error[E0594]: cannot assign to `*view`, which is behind a `&` reference
 //! refused shared: error[E0594]: cannot assign to `*view`, which is behind a `&` reference

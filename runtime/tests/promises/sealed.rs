@@ -1,20 +1,26 @@
-//! The runtime's own traits are implemented by itself alone, and what lies behind them is called by itself alone.
+//! Only the runtime implements its own traits, and only it calls their hidden methods.
 //!
-//! refused class: error[E0277]: the trait bound `Mine: xtasking::object::class::sealed::Sealed` is not satisfied
-//! refused primitive: error[E0277]: the trait bound `Mine: xtasking::object::primitive::sealed::Sealed` is not satisfied
-//! refused isolation: error[E0277]: the trait bound `Mine: xtasking::object::primitive::sealed::Sealed` is not satisfied
-//! refused access: error[E0277]: the trait bound `Mine: xtasking::task::access::sealed::Sealed` is not satisfied
-//! refused spawner: error[E0599]: the method `task` exists for struct `Mine`, but its trait bounds were not satisfied
-//! refused forged_tasks: error[E0133]: call to unsafe function `xtasking::task::builder::sealed::Spawn::enlist` is unsafe
-//! refused sealed_module: error[E0603]: module `task` is private
+//! refused class: error[E0277]: the trait bound `Mine: xtasking::object::class::sealed::Sealed` is
+//!     not satisfied
+//! refused primitive: error[E0277]: the trait bound `Mine:
+//!     xtasking::object::primitive::sealed::Sealed` is not satisfied
+//! refused isolation: error[E0277]: the trait bound `Mine:
+//!     xtasking::object::primitive::sealed::Sealed` is not satisfied
+//! refused access: error[E0277]: the trait bound `Mine: xtasking::task::grant::sealed::Sealed` is
+//!     not satisfied
+//! refused spawner: error[E0599]: the method `task` exists for struct `Mine`, but its trait bounds
+//!     were not satisfied
+//! refused forged_tasks: error[E0133]: call to unsafe function
+//!     `xtasking::task::spawner::sealed::Origin::enlist` is unsafe
+//! refused sealed_module: error[E0603]: module `builder` is private
 
 use std::ptr::NonNull;
-use xtasking::{Isolation, Plain, Primitive, Runtime, Spawner};
+use xtasking::{Isolation, Plain, Primitive, Runtime, task::Spawner};
 
 struct Mine;
 
 #[cfg(refused = "class")]
-impl xtasking::Class for Mine {
+impl xtasking::primitive::Class for Mine {
     type Target = u64;
     const ISOLATION: Isolation = Isolation::Exclusive;
     fn new(_: u64) -> Self {
@@ -23,18 +29,18 @@ impl xtasking::Class for Mine {
 }
 
 #[cfg(refused = "primitive")]
-impl xtasking::LegalFor<Plain<u64>> for Mine {
+impl xtasking::task::LegalFor<Plain<u64>> for Mine {
     const PRIMITIVE: Primitive = Primitive::OptimisticLatched;
 }
 
 #[cfg(refused = "isolation")]
-impl xtasking::IsolationFor<Plain<u64>> for Mine {
+impl xtasking::task::AllowsIsolation<Plain<u64>> for Mine {
     const ISOLATION: Isolation = Isolation::OptimisticReads;
 }
 
 #[cfg(refused = "access")]
-impl xtasking::Access for Mine {
-    type Grant = <xtasking::Write<'static, Plain<u64>> as xtasking::Access>::Grant;
+impl xtasking::task::Access for Mine {
+    type Grant = <xtasking::task::Write<'static, Plain<u64>> as xtasking::task::Access>::Grant;
 }
 
 #[cfg(refused = "spawner")]
@@ -52,7 +58,7 @@ fn forge(mut spawner: impl Spawner) {
 }
 
 #[cfg(refused = "sealed_module")]
-use xtasking::task as _;
+use xtasking::task::builder as _;
 
 fn main() {
     let rt = Runtime::new().unwrap();

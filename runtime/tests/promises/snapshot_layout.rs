@@ -1,11 +1,14 @@
 //! A snapshot is copied by whole words: it has no padding, and its size is a multiple of 8 bytes.
 //!
-//! The size is known only when code is made for the type: this is the one promise that `cargo check` does not see.
+//! The size is checked only when code is generated for the type: `cargo check` does not see it.
 //!
 //! refused padding: error[E0277]: the trait bound `Padded: bytemuck::pod::Pod` is not satisfied
-//! refused read: error[E0080]: evaluation panicked: a snapshot's size is a multiple of 8 bytes: pad it
-//! refused write: error[E0080]: evaluation panicked: a snapshot's size is a multiple of 8 bytes: pad it
-//! refused several: error[E0080]: evaluation panicked: a snapshot's size is a multiple of 8 bytes: pad it
+//! refused read: error[E0080]: evaluation panicked: a snapshot's size is a multiple of 8 bytes: pad
+//!     it
+//! refused write: error[E0080]: evaluation panicked: a snapshot's size is a multiple of 8 bytes:
+//!     pad it
+//! refused several: error[E0080]: evaluation panicked: a snapshot's size is a multiple of 8 bytes:
+//!     pad it
 
 use xtasking::Runtime;
 

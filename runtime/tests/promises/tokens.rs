@@ -1,5 +1,5 @@
-//! A write token proves that a body holds an object for writing, so it ends with the body, and a body has no `&mut`:
-//! readers may be looking.
+//! A write token proves that a body holds an object for writing, so it ends with the body. A body
+//! gets no `&mut`, because readers may be active.
 //!
 //! refused kept: error[E0521]: borrowed data escapes outside of closure
 //! refused returned: error: lifetime may not live long enough
@@ -10,7 +10,7 @@
 //! refused taken_apart: error[E0616]: field `token` of struct `Written` is private
 
 use std::sync::mpsc::channel;
-use xtasking::{Runtime, Version, Word, WriteToken};
+use xtasking::{Runtime, Version, Word, arena::WriteToken};
 
 struct Node {
     word: Word,

@@ -93,7 +93,8 @@ fn main() {
         let moved = *view;
         std::thread::spawn(move || assert_eq!(moved.to_string(), "1"));
     });
-    // Nobody else reads a plain object beside its task, not even on a thread that ends before the task does.
+    // No other code may read a plain object concurrently with its task, not even a thread that ends
+    // before the task does.
     rt.task(cell.read()).spawn(|view, _cx| {
         std::thread::scope(|scope| {
             #[cfg(refused = "scoped_thread")]

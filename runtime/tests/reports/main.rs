@@ -1,4 +1,4 @@
-//! What a runtime tells of itself while it runs, and afterwards. `behaviour` says which programs of tests there are.
+//! Observation of a runtime while it runs and afterwards. `behaviour` lists the test programs.
 
 #[path = "../common/mod.rs"]
 mod common;

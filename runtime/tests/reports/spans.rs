@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
-use xtasking::{Context, Sequencing, Shutdown};
+use xtasking::{Context, Shutdown, primitive::Sequencing};
 
-/// Notes what it is told: spans by their fields, and what is done to them.
+/// Records all spans, with their fields, and each call on them.
 #[derive(Clone, Default)]
 struct Noting(Arc<Mutex<Vec<String>>>);
 
@@ -52,7 +52,7 @@ fn each_task_has_a_span_that_is_left_whatever_happens() {
     silence_tasks();
     for on in [true, false] {
         let noting = Noting::default();
-        // A simulation runs in the thread that waits, where the subscriber is known.
+        // A simulation runs on the thread that waits, which has the subscriber.
         tracing::subscriber::with_default(noting.clone(), || {
             let builder = Setting::Simulation { cores: 2, seed: 5 }.builder();
             let rt = builder.tracing(on).on_failure(drop).build().unwrap();

@@ -1,42 +1,46 @@
-//! Statistics: what was spawned is counted once, whatever becomes of it, and times are those of the clock.
+//! Statistics: each spawned task is counted once, whatever its outcome, and times agree with the
+//! clock.
 
 use crate::common::{Pair, Setting, eventually, on_all, silence_tasks, watchdog};
 use std::thread;
 use std::time::Duration;
 use xtasking::platform::Simulation;
 use xtasking::{
-    Arena, Context, JoinError, Link, Links, OptimisticLatched, Part, Pool, Priority, Ranking, Runtime,
-    Sequencing, SpinLatch, Statistics, Step, Visit,
+    Context, JoinError, Part, Priority, QueuePolicy, Runtime,
+    arena::{Arena, Link, Step, Visit},
+    metrics::Statistics,
+    primitive::{OptimisticLatched, Sequencing, SpinLatch},
+    queues::{RankOrder, Topology},
 };
 
-/// With pools that do not move tasks, so that each is counted in one of them.
+/// With a queue policy that does not move tasks, so that each task is counted at one worker.
 fn observed(setting: Setting) -> Runtime {
-    setting.builder().pool(Pool::Local).statistics(true).on_failure(drop).build().unwrap()
+    setting.builder().pool(QueuePolicy::Local).statistics(true).on_failure(drop).build().unwrap()
 }
 
-/// Waits until everything has run that was spawned, and returns the statistics of that moment: those of `tasks` tasks
-/// and of a few empty ones.
+/// Waits until every spawned task has run, and returns the statistics of that moment: those of
+/// `tasks` tasks and of a few empty ones.
 fn settled(rt: &Runtime, tasks: u64) -> Statistics {
     for more in 0.. {
         let statistics = rt.statistics().unwrap();
         assert!(statistics.spawned <= tasks + more, "{statistics}");
         if statistics.finished == tasks + more {
-            // All of it is one moment's only now that nothing happens any more.
+            // The statistics are consistent only now that all tasks have ended.
             return rt.statistics().unwrap();
         }
-        // In a simulation work is done while somebody waits; else it is left alone.
+        // In a simulation, tasks run only while a thread waits.
         rt.task(()).priority(Priority::Low).submit(|(), _| ()).join().unwrap();
         thread::sleep(Duration::from_micros(more.min(50)));
     }
     unreachable!()
 }
 
-fn sum(statistics: &Statistics, of: impl Fn(&xtasking::WorkerStatistics) -> u64) -> u64 {
+fn sum(statistics: &Statistics, of: impl Fn(&xtasking::metrics::WorkerStatistics) -> u64) -> u64 {
     statistics.workers.iter().map(of).sum()
 }
 
 #[test]
-fn who_does_not_ask_gets_nothing() {
+fn there_are_no_statistics_unless_requested() {
     on_all(|setting| {
         let rt = setting.build();
         rt.task(()).submit(|(), _| ()).join().unwrap();
@@ -44,7 +48,7 @@ fn who_does_not_ask_gets_nothing() {
     });
 }
 
-/// Tasks of all kinds, from everywhere to everywhere.
+/// Tasks of all kinds, from all workers to all workers.
 #[test]
 fn each_task_is_counted_once() {
     let _watched = watchdog();
@@ -83,7 +87,7 @@ fn each_task_is_counted_once() {
         assert!(runs >= all && runs == sum(&statistics, |worker| worker.runs), "{statistics}");
         assert_eq!(sum(&statistics, |worker| worker.queued), runs, "{statistics}");
         assert!(statistics.workers.iter().all(|worker| worker.occupancy() == 0));
-        // Follow-ups are the workers' own.
+        // Follow-ups count as spawned by their workers.
         assert_eq!(sum(&statistics, |worker| worker.spawned), 50 * 8);
         assert!(
             statistics.workers.iter().all(|worker| worker.busy + worker.asleep <= 2 * statistics.elapsed)
@@ -91,7 +95,7 @@ fn each_task_is_counted_once() {
     });
 }
 
-/// Tasks may go from pool to pool, and run within each other.
+/// Tasks may move between run queues, and run inside each other.
 #[test]
 fn in_each_kind_of_pool_each_task_is_counted_once() {
     let _watched = watchdog();
@@ -104,21 +108,26 @@ fn in_each_kind_of_pool_each_task_is_counted_once() {
         }
         assert!(number != 7, "provoked");
     }
-    let pools = [Pool::Local, Pool::WorkStealing, Pool::XQueue(Links::Next), Pool::XQueue(Links::All)];
-    for pool in pools.into_iter().chain([Ranking::Exact, Ranking::Relaxed].map(Pool::Ranked)) {
+    let pools = [
+        QueuePolicy::Local,
+        QueuePolicy::WorkStealing,
+        QueuePolicy::XQueue(Topology::Next),
+        QueuePolicy::XQueue(Topology::All),
+    ];
+    for pool in pools.into_iter().chain([RankOrder::Exact, RankOrder::Relaxed].map(QueuePolicy::Ranked)) {
         on_all(|setting| {
             let builder = setting.builder().timeline(100_000).on_failure(drop);
             let rt = builder.pool(pool).build().unwrap();
             rt.task(()).spawn(|(), cx| calls(cx, 10));
             rt.task(()).spawn(|(), cx| (0..300).for_each(|_| cx.task(()).spawn(|(), _| ())));
-            // Fibonacci's function of 11 is 89, and there are so many calls.
+            // The eleventh Fibonacci number is 89; the number of calls follows from it.
             let statistics = settled(&rt, 2 * 89 - 1 + 301);
             let all = statistics.finished;
             assert_eq!((statistics.waiting.count(), statistics.running.count()), (all, all), "{statistics}");
             let moved = sum(&statistics, |worker| worker.queued) - sum(&statistics, |worker| worker.given);
             assert_eq!((statistics.completion.count(), moved), (all, all), "{statistics}");
             assert!(statistics.workers.iter().all(|worker| worker.occupancy() == 0), "{statistics}");
-            // The time of a task within another one counts once.
+            // The time of a task inside another one counts once.
             assert!(
                 statistics.workers.iter().all(|worker| worker.busy <= statistics.elapsed),
                 "{statistics}"
@@ -129,7 +138,7 @@ fn in_each_kind_of_pool_each_task_is_counted_once() {
     }
 }
 
-/// A walk over nodes that are not kept in the cache, and so are met one after the other.
+/// A walk over nodes that are not kept in the cache, so that each is fetched in turn.
 struct Walk<'a>(Vec<Link<Pair>>, &'a str);
 
 impl Visit for Walk<'static> {
@@ -156,7 +165,7 @@ fn a_walk_is_one_task_that_runs_often() {
             rt.task(nodes[0].read()).visit(Walk(nodes.clone(), "a walk"));
         }
         let statistics = settled(&rt, 20);
-        // All else ran once.
+        // All other tasks ran once.
         assert_eq!(statistics.running.count(), 20 * 9 + statistics.finished, "{statistics}");
         assert_eq!(sum(&statistics, |worker| worker.queued), statistics.running.count());
         drop(rt);
@@ -185,7 +194,7 @@ fn lambda_says_how_lopsided_the_work_was() {
         assert_eq!((one.workers[1].busy, one.workers[0].busy), (Duration::from_nanos(1600), Duration::ZERO));
         assert!(one.elapsed >= one.workers[1].busy);
     }
-    // Three quarters of the work on one of two.
+    // One of two workers has three quarters of the work.
     let lopsided = simulated(2, 1600, |number| u16::from(number % 4 != 0));
     assert!((lopsided.imbalance() - 0.5).abs() < 1e-9, "{lopsided}");
     assert_eq!(Statistics::default().imbalance(), 0.0);
@@ -201,7 +210,7 @@ fn times_are_those_of_the_clock() {
         simulated.waiting.max() > 50 * one_step && simulated.waiting.max() < 110 * one_step,
         "{simulated}"
     );
-    // What is told may be the end of a bucket of two or more.
+    // A reported value may be the upper end of a bucket of two or more.
     assert!(simulated.completion.max() >= simulated.waiting.max(), "{simulated}");
     assert!(simulated.completion.max() <= simulated.waiting.max() + 3 * one_step, "{simulated}");
 
@@ -214,15 +223,16 @@ fn times_are_those_of_the_clock() {
     first.join().unwrap();
     second.join().unwrap();
     let statistics = settled(&rt, 2);
-    // What is told may be 3% more, as a bucket is, and a clock is not exact.
+    // A reported value may be 3% too high, as a bucket is that wide, and clocks are not exact.
     let slack = 95 * long / 100;
     assert!(statistics.running.max() >= slack && statistics.workers[0].busy >= slack, "{statistics}");
     assert!(statistics.completion.max() >= slack && statistics.elapsed >= slack, "{statistics}");
 }
 
-/// A worker that is at a task for long is not taken for an idle one, and one that sleeps for long is asleep.
+/// A worker that runs a long task is not counted as idle, and one that sleeps for long is counted
+/// as asleep.
 #[test]
-fn the_present_counts() {
+fn ongoing_work_and_sleep_count() {
     let _watched = watchdog();
     let rt = observed(Setting::Threads { workers: 2 });
     let (promise, end) = rt.promise::<()>();
@@ -269,7 +279,7 @@ fn a_stolen_half_is_work_of_the_thief() {
 }
 
 #[test]
-fn what_was_refused_was_not_spawned() {
+fn a_refused_task_is_not_spawned() {
     let _watched = watchdog();
     let builder = Setting::Simulation { cores: 2, seed: 3 }.builder().statistics(true).memory_limit(1 << 20);
     let rt = builder.build().unwrap();
@@ -281,9 +291,9 @@ fn what_was_refused_was_not_spawned() {
     assert_eq!((statistics.spawned, statistics.finished), (20_000 - refused, 20_000 - refused));
 }
 
-/// Who has joined tasks finds them in the statistics, and in the timeline, at once.
+/// A joined task is in the statistics and in the timeline as soon as the join returns.
 #[test]
-fn what_was_joined_has_been_noted() {
+fn a_joined_task_has_been_recorded() {
     let _watched = watchdog();
     silence_tasks();
     on_all(|setting| {
@@ -330,7 +340,7 @@ fn statistics_are_plain_data() {
 fn advice_is_plain_data() {
     let (before, mut now) = (Statistics::default(), Statistics::default());
     now.elapsed = Duration::from_secs(3);
-    let advice = xtasking::Advice::between(&before, &now, 1..=3);
+    let advice = xtasking::managed::Advice::between(&before, &now, 1..=3);
     let json = serde_json::to_string(&advice).unwrap();
-    assert_eq!(serde_json::from_str::<xtasking::Advice>(&json).unwrap(), advice);
+    assert_eq!(serde_json::from_str::<xtasking::managed::Advice>(&json).unwrap(), advice);
 }

@@ -1,10 +1,13 @@
-//! The timeline: a file that Perfetto opens, with an event for each task, unless there is no room for it.
+//! The timeline: a file for Perfetto with an event for each task, as long as there is room.
 
 use crate::common::{Setting, eventually, on_all, silence_tasks, watchdog};
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 use std::process::Command;
-use xtasking::{Context, Runtime, Sequencing, Shutdown, SpinLatch};
+use xtasking::{
+    Context, Runtime, Shutdown,
+    primitive::{Sequencing, SpinLatch},
+};
 
 fn traced(setting: Setting, events: usize) -> Runtime {
     setting.builder().timeline(events).on_failure(drop).build().unwrap()
@@ -16,12 +19,12 @@ fn events(json: &str) -> Vec<Value> {
     events
 }
 
-/// Those of one kind.
+/// Returns the events of one kind.
 fn of_kind<'a>(events: &'a [Value], phase: &str, category: &str) -> Vec<&'a Value> {
     events.iter().filter(|event| event["ph"] == phase && event["cat"] == category).collect()
 }
 
-/// Waits until there is nothing to run.
+/// Waits until no task is left.
 fn settle(rt: &Runtime) {
     while rt.statistics().unwrap().occupancy() > 0 {
         rt.task(()).submit(|(), _| ()).join().unwrap();
@@ -75,7 +78,7 @@ fn there_is_an_event_for_each_run_of_a_task() {
     });
 }
 
-/// An arrow begins in the task that has spawned, and ends at the beginning of the one that was spawned.
+/// An arrow begins in the task that spawns, and ends at the beginning of the spawned task.
 #[test]
 fn arrows_lead_from_the_spawn_to_the_run() {
     let _watched = watchdog();
@@ -97,7 +100,7 @@ fn arrows_lead_from_the_spawn_to_the_run() {
         assert_eq!((begins.len(), ends.len()), (200, 200));
         for begin in begins {
             let within = parents.iter().any(|&(track, ts, dur)| {
-                // Each time is rounded by itself.
+                // Each time is rounded separately.
                 let at = time(begin, "ts");
                 begin["tid"] == track && ts - 0.01 <= at && at <= ts + dur + 0.01
             });
@@ -128,7 +131,7 @@ fn of_too_many_events_the_last_are_kept_and_the_others_counted() {
 }
 
 #[test]
-fn sleeps_and_stolen_halves_are_there() {
+fn the_timeline_shows_sleeps_and_stolen_halves() {
     let _watched = watchdog();
     let rt = traced(Setting::Threads { workers: 2 }, 1000);
     rt.task(()).submit(|(), _| ()).join().unwrap();
@@ -137,7 +140,7 @@ fn sleeps_and_stolen_halves_are_there() {
         let found = of_kind(&all, "X", "worker").into_iter().map(|event| event["name"].to_string());
         found.collect::<HashSet<_>>()
     };
-    // A worker that has slept is woken to say so.
+    // A worker that sleeps is woken to record the sleep.
     eventually("a sleep", || {
         rt.task(()).core(1).submit(|(), _| ()).join().unwrap();
         std::thread::sleep(std::time::Duration::from_millis(1));
@@ -161,7 +164,7 @@ fn sleeps_and_stolen_halves_are_there() {
     assert!(stolen > 0);
 }
 
-/// Run by the next test, in a process of its own.
+/// Run by the next test in a separate process.
 #[test]
 #[ignore = "it is the program of another test"]
 fn program() {

@@ -1,19 +1,22 @@
-//! The watchdog: whoever runs too long is told of, rightly, and nobody else is.
+//! The watchdog: it reports tasks that run too long, and no others.
 
 use crate::common::{Flag, Pair, Setting, eventually, lock, silence_tasks, watchdog};
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
-use xtasking::platform::{Platform, Simulation, Threads, Topology};
+use xtasking::platform::{CpuTopology, Platform, Simulation, Threads};
 use xtasking::{
-    Arena, BuildError, Builder, Context, JoinError, Link, Modify, Overrun, Primitive, Runtime, Sequencing,
-    Shutdown, SpinLatch, Step, Visit, Written,
+    BuildError, Builder, Context, JoinError, Primitive, Runtime, Shutdown,
+    arena::{Arena, Link, Modify, Step, Visit, Written},
+    metrics::Overrun,
+    primitive::{Sequencing, SpinLatch},
 };
 
-/// Long for a task, short for a test.
+/// A bound that is long for a task and short for a test.
 const BOUND: Duration = Duration::from_millis(40);
 
-/// What a watchdog has told so far.
+/// The reports of a watchdog so far.
 #[derive(Clone, Default)]
 struct Told(Arc<Mutex<Vec<Overrun>>>);
 
@@ -41,14 +44,15 @@ fn watched(workers: usize) -> (Runtime, Told) {
     (builder.build().unwrap(), told)
 }
 
-/// Runs until it has been reported: so the report came while it ran.
+/// Runs until it has been reported, so the report comes while it runs.
 fn until_told(told: &Told, part_of_name: &str) {
     told.of(part_of_name);
 }
 
 #[test]
-fn a_task_that_runs_too_long_is_told_of_while_it_runs() {
+fn a_task_that_runs_too_long_is_reported_while_it_runs() {
     let _watched = watchdog();
+    let began = Instant::now();
     let (rt, told) = watched(4);
     let object = rt.plain(7u64).pin(Sequencing).build();
     let seen = told.clone();
@@ -59,9 +63,9 @@ fn a_task_that_runs_too_long_is_told_of_while_it_runs() {
     });
     let worker = task.join().unwrap();
     let overrun =
-        told.of("reports::watchdog::a_task_that_runs_too_long_is_told_of_while_it_runs::{{closure}}");
+        told.of("reports::watchdog::a_task_that_runs_too_long_is_reported_while_it_runs::{{closure}}");
     assert_eq!(overrun.worker, worker);
-    assert!(overrun.running > BOUND && overrun.running < Duration::from_secs(5), "{overrun}");
+    assert!(overrun.running > BOUND && overrun.running <= began.elapsed(), "{overrun}");
     let [touched] = overrun.objects[..] else { panic!("{overrun}") };
     assert_eq!((touched.data, touched.address), ("u64", object.address()));
     assert_eq!((touched.primitive, touched.write), (Primitive::Sequencing, true));
@@ -69,7 +73,7 @@ fn a_task_that_runs_too_long_is_told_of_while_it_runs() {
 }
 
 #[test]
-fn each_doubling_of_the_time_is_told_again() {
+fn each_doubling_of_the_time_is_reported() {
     let _watched = watchdog();
     let (rt, told) = watched(1);
     let seen = told.clone();
@@ -82,14 +86,16 @@ fn each_doubling_of_the_time_is_told_again() {
     assert!(told.len() >= 3 && told.iter().all(|overrun| overrun.objects.is_empty()), "{told:?}");
 }
 
-/// Each is far below the bound, all of them together are far above.
+/// Each task is far below the bound, and all of them together are far above it.
 #[test]
-fn short_tasks_are_never_told_of() {
+fn short_tasks_are_not_reported() {
+    /// Rounds of which one must pass: on a busy machine a thread may be preempted for longer than
+    /// the bound.
+    const TRIES: usize = 5;
     let _watched = watchdog();
-    for workers in [1, 4] {
+    let reports = |workers| {
         let told = Told::default();
         let builder = Setting::Threads { workers }.builder();
-        // More threads than cores: one may be off its core for a while.
         let rt = builder.watchdog(Duration::from_secs(1), told.hook()).build().unwrap();
         let objects = (rt.plain(0).pin(Sequencing).build(), rt.plain(0).pin(SpinLatch).build());
         let end = Instant::now() + Duration::from_millis(2500);
@@ -101,18 +107,30 @@ fn short_tasks_are_never_told_of() {
             rt.task(()).submit(|(), _| thread::sleep(Duration::from_millis(10))).join().unwrap();
         }
         drop(rt);
-        assert_eq!(told.all(), []);
+        told.all().len()
+    };
+    for workers in [1, 4] {
+        assert!((0..TRIES).any(|_| reports(workers) == 0), "{workers} workers");
     }
 }
 
+/// Set when [`a_named_function`] has been reported.
+static REPORTED: AtomicBool = AtomicBool::new(false);
+
 fn a_named_function((): (), _: &mut Context) {
-    thread::sleep(4 * BOUND);
+    eventually("a report", || REPORTED.load(SeqCst));
 }
 
 #[test]
-fn a_follow_up_is_told_of_by_its_own_name() {
+fn a_follow_up_is_reported_by_its_own_name() {
     let _watched = watchdog();
-    let (rt, told) = watched(2);
+    let told = Told::default();
+    let note = told.hook();
+    let hook = move |overrun| {
+        note(overrun);
+        REPORTED.store(true, SeqCst);
+    };
+    let rt = Setting::Threads { workers: 2 }.builder().watchdog(BOUND, hook).build().unwrap();
     rt.task(()).spawn(|(), cx| cx.task(()).core(1).spawn(a_named_function));
     rt.shutdown(Shutdown::Drain);
     let all = told.all();
@@ -123,14 +141,14 @@ fn a_follow_up_is_told_of_by_its_own_name() {
 }
 
 #[test]
-fn all_objects_of_a_task_are_told() {
+fn all_objects_of_a_task_are_reported() {
     let _watched = watchdog();
     let (rt, told) = watched(2);
     let (a, b) = (rt.plain(0u8).pin(Sequencing).build(), rt.shared_reads(String::new()).build());
     let (c, d) = (rt.snapshot(0u64).build(), rt.versioned(Pair::default()).build());
     let e = rt.plain([0u16; 3]).pin(SpinLatch).build();
     let seen = told.clone();
-    // Too large for a descriptor: that must not change its name.
+    // Too large for a descriptor, which must not change its name.
     let ballast = [0u8; 1000];
     let access = (a.write(), b.read(), c.read(), d.write(), e.read());
     let task = rt.task(access).submit(move |_, _| {
@@ -138,7 +156,7 @@ fn all_objects_of_a_task_are_told() {
         ballast.len()
     });
     assert_eq!(task.join().unwrap(), 1000);
-    let overrun = told.of("reports::watchdog::all_objects_of_a_task_are_told::{{closure}}");
+    let overrun = told.of("reports::watchdog::all_objects_of_a_task_are_reported::{{closure}}");
     let objects: Vec<_> = overrun.objects.iter().map(|object| (object.data, object.address)).collect();
     let pair = std::any::type_name::<Pair>();
     let (string, bytes) = ("alloc::string::String", "[u16; 3]");
@@ -162,9 +180,9 @@ fn all_objects_of_a_task_are_told() {
     ]));
 }
 
-/// Waiting at a latch is part of the task's time: it keeps the worker.
+/// Waiting at a latch is part of the task's time, because it blocks the worker.
 #[test]
-fn a_task_that_waits_at_a_latch_is_told_of() {
+fn a_task_that_waits_at_a_latch_is_reported() {
     let _watched = watchdog();
     let (rt, told) = watched(2);
     let object = rt.plain(()).pin(SpinLatch).build();
@@ -172,16 +190,16 @@ fn a_task_that_waits_at_a_latch_is_told_of() {
     let entered = inside.clone();
     let holder = rt.task(object.write()).core(0).submit(move |_, _| {
         entered.set();
-        until_told(&seen, "waits_in_vain");
+        until_told(&seen, "waits_at_the_latch");
     });
     inside.wait();
-    fn waits_in_vain((): &(), _: &mut Context) {}
-    rt.task(object.read()).core(1).submit(waits_in_vain).join().unwrap();
+    fn waits_at_the_latch((): &(), _: &mut Context) {}
+    rt.task(object.read()).core(1).submit(waits_at_the_latch).join().unwrap();
     holder.join().unwrap();
-    assert_eq!(told.of("waits_in_vain").worker, 1);
+    assert_eq!(told.of("waits_at_the_latch").worker, 1);
 }
 
-/// A walk and a write to a node, each of which takes its time.
+/// A visit and a modification of a node, both of them long.
 struct Slow(Flag);
 
 impl Visit for Slow {
@@ -205,7 +223,7 @@ impl Modify for Slow {
 }
 
 #[test]
-fn walks_and_writes_to_nodes_are_told_of_by_their_types() {
+fn visits_and_modifications_are_reported_by_their_types() {
     let _watched = watchdog();
     let (rt, told) = watched(2);
     let arena = Arena::new(&rt);
@@ -230,7 +248,7 @@ fn walks_and_writes_to_nodes_are_told_of_by_their_types() {
 }
 
 #[test]
-fn a_task_that_panics_is_told_of_before_and_not_afterwards() {
+fn a_task_that_panics_is_reported_before_and_not_afterwards() {
     silence_tasks();
     let _watched = watchdog();
     let told = Told::default();
@@ -249,7 +267,8 @@ fn a_task_that_panics_is_told_of_before_and_not_afterwards() {
     assert!(matches!(task.join(), Err(JoinError::Panicked(_))));
     eventually("nothing runs any more", || sleeps() > before);
     let ended = began.elapsed();
-    // Longer than until the next report would come. A look that had begun may tell late of what was before.
+    // Longer than until the next report is due. A check that had begun may report a task that has
+    // ended since.
     thread::sleep(2 * ended);
     assert!(told.all().iter().all(|overrun| overrun.running <= ended), "{:?} after {ended:?}", told.all());
 }
@@ -271,7 +290,8 @@ fn a_hook_that_panics_is_called_again() {
     }
 }
 
-/// Threads of this process whose name begins like this, where the system tells.
+/// Returns the number of threads of this process whose name begins like this, if the system lists
+/// them.
 #[cfg(target_os = "linux")]
 fn threads_named(start: &str) -> usize {
     let tasks = std::fs::read_dir("/proc/self/task").unwrap().flatten();
@@ -280,7 +300,7 @@ fn threads_named(start: &str) -> usize {
     tasks.map(name).filter(|name| name.starts_with(start)).count()
 }
 
-/// In a process of its own: the watchers of other tests come and go.
+/// Runs in a separate process, because the watchers of other tests come and go.
 #[cfg(target_os = "linux")]
 #[test]
 fn the_watcher_ends_with_its_runtime() {
@@ -299,10 +319,10 @@ fn the_watcher_ends_with_its_runtime() {
         let rt = builder().build().unwrap();
         eventually("a watcher", || watchers() == 1);
         rt.shutdown(end);
-        // A thread that has been joined may be listed for a moment still.
+        // A joined thread may still be listed for a moment.
         eventually("no watcher", || watchers() == 0);
     }
-    // Dropped by a task of its own, where nobody can wait.
+    // Dropped by one of its own tasks, which cannot wait.
     let rt = Arc::new(builder().build().unwrap());
     let (last, promise) = (rt.clone(), rt.promise());
     let done = promise.0;
@@ -318,24 +338,24 @@ fn the_watcher_ends_with_its_runtime() {
 }
 
 #[test]
-fn whoever_ends_a_runtime_does_not_wait_for_a_look() {
+fn a_shutdown_does_not_wait_for_the_watcher() {
     let _watched = watchdog();
     let threads = Threads::new(1);
-    // The other watchdog does not wait that long.
+    // The other watchdog has a shorter bound.
     threads.watch(Duration::from_secs(3600), Box::new(|| true)).unwrap();
-    // It waits by then, most likely.
+    // By then the task most likely waits.
     thread::sleep(BOUND);
     threads.join();
 }
 
-/// As [`Simulation`], but it says nothing about watching.
+/// Like [`Simulation`], but without support for a watcher.
 struct Without(Simulation);
 
 impl Platform for Without {
-    fn topology(&self) -> Topology {
+    fn topology(&self) -> CpuTopology {
         self.0.topology()
     }
-    fn start(&self, worker: xtasking::Driver) -> Result<(), &'static str> {
+    fn start(&self, worker: xtasking::platform::Driver) -> Result<(), xtasking::platform::PlatformError> {
         self.0.start(worker)
     }
     fn park(&self, worker: usize) {
@@ -353,24 +373,27 @@ impl Platform for Without {
     ) -> Result<(), xtasking::platform::WouldBlock> {
         self.0.block(ready)
     }
-    fn pages(&self) -> Arc<dyn xtasking::PageSource> {
+    fn pages(&self) -> Arc<dyn xtasking::platform::PageSource> {
         self.0.pages()
     }
     fn now(&self) -> u64 {
         self.0.now()
+    }
+    fn virtual_time(&self) -> Option<&dyn xtasking::platform::VirtualTime> {
+        self.0.virtual_time()
     }
 }
 
 #[test]
 fn a_platform_that_cannot_watch_says_so() {
     let refusal = |builder: Builder| match builder.watchdog(BOUND, |_| ()).build() {
-        Err(BuildError::Platform(why)) => why,
+        Err(BuildError::Platform(why)) => why.to_string(),
         other => panic!("{other:?}"),
     };
     let simulation = Simulation::new(2, 1);
     let why = refusal(Runtime::builder().platform(simulation));
-    assert_eq!(why, "a simulation has no watchers: nobody can look while a task runs");
+    assert!(why.starts_with("a simulation has no watchers, as nothing can look while a task runs;"), "{why}");
     let why = refusal(Runtime::builder().platform(Without(Simulation::new(2, 1))));
-    assert_eq!(why, "this platform has no watchers");
+    assert!(why.starts_with("this platform has no watchers;"), "{why}");
     Runtime::builder().platform(Without(Simulation::new(2, 1))).build().unwrap();
 }

@@ -1,18 +1,20 @@
-//! Memory that runs out: spawns fail one by one, and nothing else does.
+//! Exhausted memory: single spawns fail, and nothing else does.
 
 use crate::common::{Dropped, Random, Setting, lock, on_all, watchdog};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::task::Waker;
-use xtasking::platform::{Platform, Simulation, Threads, Topology, WouldBlock};
+use xtasking::platform::{CpuTopology, Platform, Simulation, Threads, WouldBlock};
 use xtasking::{
-    Arena, Builder, Context, Driver, GlobalPages, Handle, JoinError, Link, Modify, Object, PageSource, Pages,
-    Plain, Promise, Runtime, Sequencing, Shutdown, SpinLatch, Step, Version, Versioned, Visit, Word, Written,
+    Builder, Context, Handle, JoinError, Object, Plain, Promise, Runtime, Shutdown, Version, Versioned, Word,
+    arena::{Arena, Link, Modify, Step, Visit, Written},
+    platform::{Driver, GlobalPages, PageSource, Pages},
+    primitive::{Sequencing, SpinLatch},
 };
 
 const MIB: u64 = 1 << 20;
 
-/// A runtime with a limit, and how often its hook was told that there was no memory.
+/// A runtime with a limit, and the number of times that its hook reported exhausted memory.
 fn limited(setting: Setting, limit: u64) -> (Runtime, Arc<AtomicUsize>) {
     counted(setting.builder().memory_limit(limit))
 }
@@ -27,7 +29,7 @@ fn counted(builder: Builder) -> (Runtime, Arc<AtomicUsize>) {
     (rt.build().unwrap(), refused)
 }
 
-/// Whether a task was refused, given that nothing else can become of it.
+/// Returns true if a task was refused; it can have no other failure.
 fn is_refused<R: std::fmt::Debug>(outcome: &Result<R, JoinError>) -> bool {
     match outcome {
         Ok(_) => false,
@@ -36,7 +38,7 @@ fn is_refused<R: std::fmt::Debug>(outcome: &Result<R, JoinError>) -> bool {
     }
 }
 
-/// Fulfils a promise when the last clone is gone.
+/// Fulfils a promise when the last clone is dropped.
 struct Last(Option<Promise<()>>);
 
 impl Drop for Last {
@@ -45,7 +47,7 @@ impl Drop for Last {
     }
 }
 
-/// Tasks that spawn two of themselves each, until they are told to stop.
+/// Tasks that spawn two of their kind each, until the flag is set.
 struct Flood {
     stop: AtomicBool,
     attempts: AtomicUsize,
@@ -59,7 +61,7 @@ impl Flood {
         Arc::new(Self { stop: AtomicBool::new(false), attempts, ran, dropped })
     }
 
-    /// What a task of the flood carries, and loses whether it runs or not.
+    /// A capture of each task of the flood, dropped whether the task runs or not.
     fn attempt(self: &Arc<Self>) -> (Arc<Self>, Dropped) {
         self.attempts.fetch_add(1, SeqCst);
         (self.clone(), Dropped(self.dropped.clone()))
@@ -78,7 +80,7 @@ impl Flood {
         }
     }
 
-    /// Starts it; the handle waits for its end.
+    /// Starts the flood. The handle waits for its end.
     fn start(self: &Arc<Self>, rt: &Runtime) -> Handle<()> {
         let (promise, end) = rt.promise();
         let (flood, load) = self.attempt();
@@ -90,14 +92,14 @@ impl Flood {
         end
     }
 
-    /// Every body was either run or refused, and dropped.
+    /// Asserts that every body was run or refused, and dropped.
     fn check(&self, refused: usize) {
         let attempts = self.attempts.load(SeqCst);
         assert_eq!((self.ran.load(SeqCst) + refused, self.dropped.load(SeqCst)), (attempts, attempts));
     }
 }
 
-/// A number of tasks with so large a body is spawned and runs, as soon as all workers have given back what they had.
+/// Tasks with large bodies are spawned and run once all workers have returned their free memory.
 fn spawn_all<const BYTES: usize>(rt: &Runtime, count: usize) {
     for _ in 0..10_000 {
         let tasks = (0..count).map(|number| {
@@ -131,7 +133,7 @@ fn an_endless_spawner_meets_the_limit() {
         for _ in 0..2 {
             refused.store(0, SeqCst);
             let end = flood.start(&rt);
-            // Meanwhile others spawn, too, with and without success.
+            // Meanwhile other tasks spawn, too, with and without success.
             let mut added = 0;
             for number in 0..100 {
                 let task = rt.task(sum.write()).submit(move |sum, _| *sum += number);
@@ -140,7 +142,7 @@ fn an_endless_spawner_meets_the_limit() {
             end.join().unwrap();
             assert!(refused.load(SeqCst) > 3000);
             flood.check(refused.load(SeqCst));
-            // The memory serves tasks of all sizes again, as much of it as before.
+            // The same amount of memory serves tasks of all sizes again.
             spawn_all::<8>(&rt, 1000);
             spawn_all::<60>(&rt, 1000);
             spawn_all::<200>(&rt, 1000);
@@ -186,12 +188,13 @@ fn a_flood_that_is_cancelled_ends() {
     });
 }
 
-/// Tasks that add one to each of some objects, spawned by other tasks, far more than there is memory for.
+/// Tasks that add one to each of several objects, spawned by other tasks, and far more than there
+/// is memory for.
 struct Adders {
     objects: Vec<Object<Plain<u64>>>,
-    /// How often each object was added to.
+    /// The number of additions to each object.
     added: Arc<[AtomicU64; 6]>,
-    /// The end of all these tasks.
+    /// Resolves when all of these tasks have ended.
     _last: Last,
 }
 
@@ -233,8 +236,8 @@ fn pass_time(rt: &Runtime) {
     }
 }
 
-/// Runs floods of tasks with several objects. In the end all have been added to as often as they should, and none is
-/// held for ever.
+/// Runs floods of tasks with several objects. In the end each object has been incremented by all of
+/// them, and none is held for ever.
 fn add_to_several(rt: &Runtime, rounds: usize, each: usize) {
     let objects: Vec<_> = (0..6)
         .map(|number| match number % 3 {
@@ -248,7 +251,8 @@ fn add_to_several(rt: &Runtime, rounds: usize, each: usize) {
         let _last = Last(Some(promise));
         let adders = Arc::new(Adders { objects: objects.clone(), added: added.clone(), _last });
         for spawner in 0..rt.workers().max(2) {
-            // A source that fails by chance gives something to who asks often; another spawner may have taken it all.
+            // A source that fails at random serves a spawner that asks often, but another spawner
+            // may have taken all memory.
             for _ in 0..1000 {
                 let adders = adders.clone();
                 let task = rt.task(()).core(spawner as u16).submit(move |(), cx| {
@@ -290,7 +294,7 @@ fn objects_are_handed_on_however_little_memory_there_is() {
 /// A node with a word.
 struct Node(Word);
 
-// SAFETY: what changes is a word.
+// SAFETY: the only field that changes is a word.
 unsafe impl Version for Node {}
 
 struct Look(Arc<AtomicUsize>, #[expect(dead_code, reason = "dropped")] Dropped);
@@ -319,7 +323,7 @@ impl Modify for Add {
     }
 }
 
-/// What tasks of every kind touch and count.
+/// The objects and counters of tasks of every kind.
 #[derive(Clone)]
 struct Kinds {
     link: Link<Node>,
@@ -398,7 +402,7 @@ fn every_kind_of_spawn_is_refused_alike() {
             };
             rt.shutdown(Shutdown::Drain);
             let refused = refused.load(SeqCst);
-            // On threads, tasks from outside may be run as fast as they come.
+            // On threads, tasks from outside may run as fast as they are spawned.
             let some = inside || matches!(setting, Setting::Simulation { .. });
             assert!(!some || refused > 0 && unwritten > 0, "there was memory enough");
             assert_eq!(written, EACH - unwritten);
@@ -410,7 +414,7 @@ fn every_kind_of_spawn_is_refused_alike() {
     });
 }
 
-/// A platform whose pages run out now and then, by chance, and always from some moment on.
+/// A platform whose pages run out at random, and permanently after a certain amount.
 struct Poor<P> {
     below: P,
     pages: Arc<PoorPages>,
@@ -418,12 +422,12 @@ struct Poor<P> {
 
 struct PoorPages {
     random: Mutex<Random>,
-    /// Refused of 100.
+    /// Refused requests in percent.
     share: usize,
     left: AtomicUsize,
 }
 
-// SAFETY: all is done by a source that keeps the rules.
+// SAFETY: `GlobalPages` provides and releases all pages, and it upholds the contract.
 unsafe impl PageSource for PoorPages {
     fn pages(&self, bytes: usize, align: usize, node: Option<u16>, huge: bool) -> Option<Pages> {
         if lock(&self.random).below(100) < self.share {
@@ -434,16 +438,16 @@ unsafe impl PageSource for PoorPages {
     }
 
     unsafe fn release(&self, pages: Pages) {
-        // SAFETY: by the caller's promise; it came from there.
+        // SAFETY: the caller passes pages of `self.pages`, which come from `GlobalPages`.
         unsafe { GlobalPages.release(pages) };
     }
 }
 
 impl<P: Platform> Platform for Poor<P> {
-    fn topology(&self) -> Topology {
+    fn topology(&self) -> CpuTopology {
         self.below.topology()
     }
-    fn start(&self, worker: Driver) -> Result<(), &'static str> {
+    fn start(&self, worker: Driver) -> Result<(), xtasking::platform::PlatformError> {
         self.below.start(worker)
     }
     fn park(&self, worker: usize) {
@@ -463,6 +467,9 @@ impl<P: Platform> Platform for Poor<P> {
     }
     fn now(&self) -> u64 {
         self.below.now()
+    }
+    fn virtual_time(&self) -> Option<&dyn xtasking::platform::VirtualTime> {
+        self.below.virtual_time()
     }
 }
 
@@ -520,13 +527,13 @@ fn without_room_for_a_single_page_every_spawn_is_refused() {
     });
 }
 
-/// There are 127 descriptors of the largest size, and each of the workers may keep 32 of them.
+/// There is memory for 127 descriptors of the largest size, and each worker may keep 32 free ones.
 #[test]
-fn what_workers_keep_to_themselves_comes_back_when_others_lack_it() {
+fn private_free_memory_returns_when_other_workers_lack_it() {
     for seed in 0..10 {
         let _watched = watchdog();
         let (rt, _) = limited(Setting::Simulation { cores: 8, seed }, 128 << 10);
-        // One of the two chunks is for small tasks.
+        // One of the two chunks is used for small tasks.
         pass_time(&rt);
         for number in 0..600 {
             let spawned = (0..50).any(|_| {

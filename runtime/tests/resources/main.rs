@@ -1,12 +1,12 @@
-//! What a runtime is given: workers and their number, pools of tasks, memory, and virtual cores. `behaviour` says which programs of tests
-//! there are.
+//! Resources of a runtime: workers, queues of tasks, memory, and virtual cores. `behaviour` lists
+//! the test programs.
 
 #[path = "../common/mod.rs"]
 mod common;
 
 mod limits;
 mod managed;
-// Elsewhere threads cannot be bound.
+// On other systems threads cannot be bound.
 #[cfg(target_os = "linux")]
 mod placement;
 mod pools;

@@ -1,16 +1,18 @@
-//! A managed pool: its size, advice on it, and who follows that; and faults of a pool itself that are not to come back.
+//! A managed pool: its size, advice on the size, and automatic sizing. The file also covers faults
+//! of another pool, which must not occur here.
 //!
-//! GeckoDB's pool had these, each with its test here or elsewhere:
+//! GeckoDB's pool had these faults. Each has its test here or elsewhere:
 //!
 //! | fault | test |
 //! |---|---|
-//! | idle threads and waiters always spin | `idle.rs`: `a_sleeping_runtime_uses_no_processor`, `who_waits_for_a_set_uses_no_processor` |
-//! | two enqueuers claim one slot, and spin for ever when all are busy | `sets.rs`: `ids_are_never_mixed_up` |
-//! | who enqueues and waits runs exactly one task | `sets.rs`: `who_waits_runs_all_that_the_workers_do_not` |
+//! | idle threads always spin | `idle.rs`: `a_sleeping_runtime_uses_no_cpu_time` |
+//! | waiters always spin | `idle.rs`: `a_thread_that_waits_for_a_set_uses_no_cpu_time` |
+//! | two enqueuers take one slot, or spin if all are busy | `sets.rs`: `ids_are_never_mixed_up` |
+//! | a waiting thread runs one task | `sets.rs`: `a_waiter_runs_all_that_the_workers_do_not` |
 //! | a pool of one deadlocks if a task waits | `sets.rs`: `a_task_may_wait_for_a_set` |
-//! | a pool of none, and a set of none, underflow | `nothing_is_a_number_like_others` |
-//! | threads above a shrunk size are never joined | `workers_that_are_too_many_end` |
-//! | and yet their records are freed | `what_ended_workers_did_still_counts` |
+//! | a pool of none, and a set of none, underflow | `empty_pools_and_sets_do_not_underflow` |
+//! | threads above a shrunk size are never joined | `excess_workers_end` |
+//! | and yet their records are freed | `work_of_ended_workers_still_counts` |
 //! | statistics are not atomic | `statistics_never_go_back_and_add_up_in_the_end` |
 
 use crate::common::{Dropped, Flag, eventually, lock, on_all, side_by_side, watchdog};
@@ -20,14 +22,17 @@ use std::sync::{Arc, Barrier, Mutex};
 use std::task::Waker;
 use std::thread;
 use std::time::Duration;
-use xtasking::platform::{Platform, Simulation, Threads, Topology, WouldBlock};
+use xtasking::platform::{CpuTopology, Platform, Simulation, Threads, WouldBlock};
 use xtasking::{
-    BuildError, Builder, Driver, Managed, PageSource, Pool, Ranking, Reason, Runtime, SetError, Shutdown,
-    Statistics,
+    BuildError, Builder, QueuePolicy, Runtime, Shutdown,
+    managed::{Managed, Reason, SetError},
+    metrics::Statistics,
+    platform::{Driver, PageSource},
+    queues::RankOrder,
 };
 
-/// Tasks that keep all workers of a runtime busy as long as this is there. Each waits a little, so that more workers do
-/// more on a machine of any size.
+/// Tasks that keep all workers of a runtime busy while this value lives. Each sleeps a little, so
+/// that more workers finish more tasks on a machine of any size.
 struct Load {
     ends: Arc<AtomicBool>,
     ended: Arc<AtomicUsize>,
@@ -60,7 +65,7 @@ impl Load {
 }
 
 impl Drop for Load {
-    /// Also when a test fails.
+    /// Ends the load when a test fails, too.
     fn drop(&mut self) {
         self.ends.store(true, SeqCst);
     }
@@ -75,7 +80,7 @@ fn threads() -> Builder {
 }
 
 #[test]
-fn it_is_all_in_one_place() {
+fn a_managed_pool_combines_size_sets_and_advice() {
     let _watched = watchdog();
     let rt = threads().statistics(true).build().unwrap();
     let pool = rt.managed();
@@ -98,12 +103,17 @@ fn it_is_all_in_one_place() {
     assert!(advice.to_string().contains("(now 3)"), "{advice}");
 }
 
-/// In a pool of ranks sets are as urgent as they say, function by function; in others that does not keep any from running.
+/// With ranked queues, the functions of a set run by the rank of the set. With other queues, all
+/// sets still run.
 #[test]
 fn sets_have_ranks() {
     let _watched = watchdog();
-    let pools =
-        [Pool::Ranked(Ranking::Exact), Pool::Ranked(Ranking::Relaxed), Pool::Local, Pool::WorkStealing];
+    let pools = [
+        QueuePolicy::Ranked(RankOrder::Exact),
+        QueuePolicy::Ranked(RankOrder::Relaxed),
+        QueuePolicy::Local,
+        QueuePolicy::WorkStealing,
+    ];
     for kind in pools {
         let rt = Runtime::builder().workers(1).pool(kind).build().unwrap();
         let pool = rt.managed();
@@ -119,17 +129,17 @@ fn sets_have_ranks() {
             worker.wait();
         });
         both.wait();
-        let ranks = [40_000, Ranking::MIDDLE, 7, 0];
+        let ranks = [40_000, RankOrder::MIDDLE, 7, 0];
         for rank in ranks {
             pool.enqueue_ranked(rank, [(); 3].map(|()| note(rank)));
         }
         both.wait();
-        // Whoever waits takes part, which must not disturb the order here.
+        // A waiting thread runs functions, too, which must not disturb the order here.
         eventually("all have run", || lock(&order).len() == 12);
         pool.wait_all().unwrap();
         let mut expected: Vec<_> = ranks.iter().rev().flat_map(|&rank| [rank; 3]).collect();
-        if matches!(kind, Pool::Local | Pool::WorkStealing) {
-            // They keep three priorities apart, age them, and take the rest as it comes.
+        if matches!(kind, QueuePolicy::Local | QueuePolicy::WorkStealing) {
+            // These queues distinguish three priorities and age them; otherwise they keep no order.
             lock(&order).sort_unstable();
             expected.sort_unstable();
         }
@@ -173,7 +183,7 @@ fn the_size_follows_the_load_when_asked() {
 }
 
 #[test]
-fn bounds_that_were_given_are_kept() {
+fn given_bounds_are_kept() {
     let _watched = watchdog();
     let pool = managed(threads()).within(2..=3);
     let load = Load::new(pool.runtime());
@@ -192,7 +202,7 @@ fn bounds_that_were_given_are_kept() {
         thread::sleep(Duration::from_millis(1));
         assert_eq!(pool.follow().unwrap().unwrap().workers, 2);
     }
-    // Others than these there cannot be.
+    // The runtime has no more workers than these.
     let pool = pool.within(7..=9);
     thread::sleep(Duration::from_millis(1));
     let advice = pool.follow().unwrap().unwrap();
@@ -215,7 +225,7 @@ fn a_runtime_follows_by_itself_if_asked() {
     }
 }
 
-/// While it starts workers and tells others to go.
+/// It may end while it starts and stops workers.
 #[test]
 fn a_runtime_that_follows_may_end_at_any_time() {
     let _watched = watchdog();
@@ -240,18 +250,18 @@ fn a_runtime_that_follows_may_end_at_any_time() {
             rt.shutdown(Shutdown::Drain);
             assert_eq!(ran.load(SeqCst), 200);
         }
-        assert_eq!(Arc::strong_count(&hook), 1, "somebody is left");
+        assert_eq!(Arc::strong_count(&hook), 1, "something is left");
     }
 }
 
-/// As [`Threads`], but it takes its time to start more than one worker.
+/// Like [`Threads`], but starting more than one worker takes long.
 struct Slow(Threads, Arc<AtomicUsize>);
 
 impl Platform for Slow {
-    fn topology(&self) -> Topology {
+    fn topology(&self) -> CpuTopology {
         self.0.topology()
     }
-    fn start(&self, worker: Driver) -> Result<(), &'static str> {
+    fn start(&self, worker: Driver) -> Result<(), xtasking::platform::PlatformError> {
         if self.1.fetch_add(1, SeqCst) > 0 {
             thread::sleep(Duration::from_millis(20));
         }
@@ -266,7 +276,11 @@ impl Platform for Slow {
     fn join(&self) {
         self.0.join();
     }
-    fn watch(&self, every: Duration, look: Box<dyn FnMut() -> bool + Send>) -> Result<(), &'static str> {
+    fn watch(
+        &self,
+        every: Duration,
+        look: Box<dyn FnMut() -> bool + Send>,
+    ) -> Result<(), xtasking::platform::PlatformError> {
         self.0.watch(every, look)
     }
     fn block(&self, ready: &mut dyn FnMut(&Waker) -> bool) -> Result<(), WouldBlock> {
@@ -293,13 +307,13 @@ fn a_worker_that_starts_too_late_is_waited_for() {
         eventually("another one starts", || starts.load(SeqCst) > 1);
         drop(load);
         rt.shutdown(how);
-        assert_eq!(Arc::strong_count(&hook), 1, "somebody is left");
+        assert_eq!(Arc::strong_count(&hook), 1, "something is left");
     }
 }
 
-/// However seldom it looks.
+/// This holds even for a long interval.
 #[test]
-fn who_follows_ends_with_the_runtime() {
+fn following_advice_ends_with_the_runtime() {
     let _watched = watchdog();
     let hook = Arc::new(());
     let builder = || {
@@ -312,7 +326,7 @@ fn who_follows_ends_with_the_runtime() {
     assert_eq!(rt.advice(), None, "it is not time yet");
     drop(rt);
     assert_eq!(Arc::strong_count(&hook), 1);
-    // Dropped by a task of its own, where nobody can wait.
+    // Dropped by one of its own tasks, which cannot wait.
     let rt = Arc::new(builder().build().unwrap());
     let last = rt.clone();
     rt.task(()).spawn(move |(), _| {
@@ -320,18 +334,18 @@ fn who_follows_ends_with_the_runtime() {
         drop(last);
     });
     drop(rt);
-    eventually("nobody is left", || Arc::strong_count(&hook) == 1);
+    eventually("nothing is left", || Arc::strong_count(&hook) == 1);
 }
 
 #[test]
 fn a_simulation_does_not_follow_by_itself() {
     let builder = Runtime::builder().platform(Simulation::new(2, 1));
     let refused = builder.follow_advice(Duration::from_millis(1), 1..=2).build();
-    assert!(matches!(refused, Err(BuildError::Platform(why)) if why.contains("no watchers")));
+    assert!(matches!(refused, Err(BuildError::Platform(ref why)) if why.what().contains("no watchers")));
 }
 
 #[test]
-fn bounds_that_cannot_be_are_bounded() {
+fn impossible_bounds_are_clamped() {
     let _watched = watchdog();
     let builder = || Runtime::builder().workers(2);
     for (from, to, workers, most) in [(9, 0, 2, 2), (9, 3, 3, 3), (1, 1, 1, 2), (3, 3, 3, 3)] {
@@ -345,7 +359,7 @@ fn bounds_that_cannot_be_are_bounded() {
 
 /// GeckoDB's pool of no threads underflowed.
 #[test]
-fn nothing_is_a_number_like_others() {
+fn empty_pools_and_sets_do_not_underflow() {
     let _watched = watchdog();
     assert_eq!(Runtime::builder().workers(0).build().unwrap_err(), BuildError::NoWorkers);
     let pool = managed(threads());
@@ -364,20 +378,20 @@ fn nothing_is_a_number_like_others() {
 }
 
 std::thread_local! {
-    /// Dropped with the thread.
+    /// Dropped at the end of the thread.
     static THREAD: RefCell<Option<Dropped>> = const { RefCell::new(None) };
 }
 
-/// GeckoDB's threads beyond the size of a pool that had shrunk were there for ever.
+/// In GeckoDB, threads beyond the reduced size of a pool never ended.
 #[test]
-fn workers_that_are_too_many_end() {
+fn excess_workers_end() {
     let _watched = watchdog();
     let rt = Runtime::builder().workers(4).build().unwrap();
     let pool = rt.managed();
     let (marked, ended) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     for size in [2, 4, 1, 3] {
         let (all, before) = (pool.size(), ended.load(SeqCst));
-        // Each worker is at one of these at the same time.
+        // Each worker runs one of these at the same time.
         let go = Flag::default();
         marked.store(0, SeqCst);
         for core in 0..all {
@@ -396,17 +410,17 @@ fn workers_that_are_too_many_end() {
         assert_eq!(rt.running_workers(), size);
     }
     drop(rt);
-    // The first four, and three of those that came later; of the last three, two have not been marked.
+    // The first four, and three of the later ones; of the last three, two have not been marked.
     assert_eq!(ended.load(SeqCst), 2 + 3 + 1);
 }
 
-fn of_all(statistics: &Statistics, of: impl Fn(&xtasking::WorkerStatistics) -> u64) -> u64 {
+fn of_all(statistics: &Statistics, of: impl Fn(&xtasking::metrics::WorkerStatistics) -> u64) -> u64 {
     statistics.workers.iter().map(of).sum()
 }
 
-/// GeckoDB freed the record of a thread that was to end, which still wrote it.
+/// GeckoDB freed the record of an ending thread, which still wrote to it.
 #[test]
-fn what_ended_workers_did_still_counts() {
+fn work_of_ended_workers_still_counts() {
     on_all(|setting| {
         let rt = setting.builder().statistics(true).build().unwrap();
         let most = rt.workers();
@@ -426,7 +440,7 @@ fn what_ended_workers_did_still_counts() {
     });
 }
 
-/// GeckoDB's statistics were written and read by several threads without any order.
+/// Several threads wrote and read GeckoDB's statistics without synchronization.
 #[test]
 fn statistics_never_go_back_and_add_up_in_the_end() {
     const EACH: usize = 3000;
@@ -452,7 +466,7 @@ fn statistics_never_go_back_and_add_up_in_the_end() {
         while done.load(SeqCst) < 2 {
             let now = pool.statistics().unwrap();
             let numbers = |statistics: &Statistics| {
-                let of = |of: fn(&xtasking::WorkerStatistics) -> u64| of_all(statistics, of);
+                let of = |of: fn(&xtasking::metrics::WorkerStatistics) -> u64| of_all(statistics, of);
                 [
                     statistics.spawned,
                     statistics.finished,
@@ -464,7 +478,7 @@ fn statistics_never_go_back_and_add_up_in_the_end() {
                 ]
             };
             assert!(numbers(&last).iter().zip(numbers(&now)).all(|(before, now)| *before <= now), "{now}");
-            // What has ended was spawned.
+            // Each ended task was spawned before.
             assert!(now.finished <= pool.statistics().unwrap().spawned, "{now}");
             last = now;
         }
@@ -476,7 +490,7 @@ fn statistics_never_go_back_and_add_up_in_the_end() {
     assert_eq!((end.finished, end.completion.count()), (end.spawned, end.spawned));
     assert_eq!((end.waiting.count(), end.running.count()), (end.spawned, end.spawned));
     assert_eq!(of_all(&end, |worker| worker.queued) - of_all(&end, |worker| worker.given), end.spawned);
-    // A task for each function, but for those that were run by who waits, and one that finds nothing for each of up to four
-    // runners of a set.
+    // One task for each function that no waiting thread has run, and one that finds nothing for
+    // each of up to four runners of a set.
     assert!(end.spawned <= 2 * (EACH + 4 * EACH / 10) as u64 && end.spawned >= 2 * EACH as u64 / 3, "{end}");
 }

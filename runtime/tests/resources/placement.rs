@@ -1,4 +1,4 @@
-//! Workers are where somebody else has decided, or there is an error that says why not.
+//! Workers are placed as requested, or an error says why not.
 
 use crate::common::{eventually, watchdog, watchdog_of};
 use std::sync::Arc;
@@ -6,15 +6,18 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::SeqCst;
 use std::task::Waker;
 use std::time::Duration;
-use xtasking::platform::{CoreInfo, Platform, Simulation, Threads, Topology, WouldBlock};
-use xtasking::{BuildError, Context, Driver, Misplaced, PageSource, Placement, Runtime, Shutdown, Site};
+use xtasking::platform::{CoreInfo, CpuTopology, Platform, Simulation, Threads, WouldBlock};
+use xtasking::{
+    BuildError, Context, Runtime, Shutdown,
+    platform::{Driver, Misplaced, PageSource, Placement, Site},
+};
 
 /// The CPUs that this process may run on, the last one first.
 fn usable() -> Vec<u32> {
     Threads::new(1).topology().cores.iter().rev().map(|core| core.os_id as u32).collect()
 }
 
-/// Where each worker says it may run.
+/// Returns the CPU that each worker reports.
 fn bound(rt: &Runtime) -> Vec<Vec<u32>> {
     let look = |worker| {
         let look = move |(), cx: &mut Context| {
@@ -28,7 +31,7 @@ fn bound(rt: &Runtime) -> Vec<Vec<u32>> {
 }
 
 #[test]
-fn workers_are_where_they_were_told() {
+fn workers_run_where_they_are_placed() {
     let _watched = watchdog();
     let cpus = usable();
     let placement = Placement::new(cpus.clone(), "the last one first");
@@ -38,7 +41,7 @@ fn workers_are_where_they_were_told() {
     let cores: Vec<_> = rt.topology().cores.iter().map(|core| core.os_id as u32).collect();
     assert_eq!(cores, cpus);
     assert_eq!(bound(&rt), cpus.iter().map(|&cpu| vec![cpu]).collect::<Vec<_>>());
-    // The usual work.
+    // Ordinary tasks run.
     let sums: Vec<_> = (0..8).map(|_| rt.plain(0u64).build()).collect();
     for number in 0..8000u64 {
         rt.task(sums[number as usize % 8].write()).spawn(move |sum, _| *sum += number);
@@ -49,7 +52,7 @@ fn workers_are_where_they_were_told() {
 }
 
 #[test]
-fn a_platform_that_would_leave_threads_alone_follows_a_placement() {
+fn a_platform_without_placement_follows_a_given_one() {
     let cpu = usable()[0];
     let builder = Runtime::builder().platform(Threads::new(1).unpinned());
     assert_eq!(bound(&builder.placement(Placement::new([cpu], "told")).build().unwrap()), [[cpu]]);
@@ -84,7 +87,7 @@ fn fewer_workers_take_the_first_places_and_more_come_later() {
 }
 
 #[test]
-fn a_placement_that_cannot_be_is_an_error() {
+fn an_impossible_placement_is_an_error() {
     let cpu = usable()[0];
     let build = |placement| Runtime::builder().placement(placement).build().unwrap_err();
     let on = |cpus: &[u32]| build(Placement::new(cpus.iter().copied(), "told"));
@@ -94,20 +97,21 @@ fn a_placement_that_cannot_be_is_an_error() {
     let far = Placement::at([Site { cpu, node: Some(900) }], "told");
     assert_eq!(build(far), BuildError::Misplaced(Misplaced::NoSuchNode { node: 900 }));
     let text = on(&[60_000]).to_string();
-    assert!(text.contains("CPU 60000 is not there, or this process may not run on it"), "{text}");
+    let wanted = "invalid placement: CPU 60000 does not exist, or this process may not run on it;";
+    assert!(text.starts_with(wanted), "{text}");
     let one = || Runtime::builder().placement(Placement::new([cpu], "told"));
     let too_few = |workers| BuildError::Misplaced(Misplaced::TooFew { workers, places: 1 });
     assert_eq!(one().workers(2).build().unwrap_err(), too_few(2));
     assert_eq!(one().most_workers(3).build().unwrap_err(), too_few(3));
     assert_eq!(one().follow_advice(Duration::ZERO, 1..=4).build().unwrap_err(), too_few(4));
-    assert!(too_few(2).to_string().contains("2 workers are asked for, and there are places for 1"));
-    let nobody = Runtime::builder().placement(Placement::new([], "told")).workers(2).build().unwrap_err();
-    assert_eq!(nobody, BuildError::Misplaced(Misplaced::TooFew { workers: 2, places: 0 }));
+    assert!(too_few(2).to_string().contains("the placement has CPUs for 1 of 2 workers;"));
+    let empty = Runtime::builder().placement(Placement::new([], "told")).workers(2).build().unwrap_err();
+    assert_eq!(empty, BuildError::Misplaced(Misplaced::TooFew { workers: 2, places: 0 }));
 }
 
-/// A CPU that the mask forbids could be taken nevertheless, if nobody looked.
+/// Without reading the affinity mask, the runtime would bind a worker to a forbidden CPU.
 #[test]
-fn the_mask_of_who_builds_counts() {
+fn the_affinity_of_the_building_thread_counts() {
     let cpus = usable();
     let (Some(&allowed), Some(&forbidden)) = (cpus.first(), cpus.get(1)) else { return };
     let rt = Runtime::builder().placement(Placement::new([allowed], "told")).build().unwrap();
@@ -120,7 +124,7 @@ fn the_mask_of_who_builds_counts() {
 }
 
 #[test]
-fn who_is_told_nothing_can_say_where_its_workers_are() {
+fn workers_without_a_placement_report_where_they_are() {
     let habit = Placement::of_this_process();
     assert_eq!(habit.workers(), Threads::suggested_workers());
     assert!(habit.to_string().starts_with("CPU") && habit.why().contains("CPU"), "{habit}");
@@ -150,7 +154,7 @@ fn nodes_follow_the_placement() {
         Runtime::builder().platform(cores()).placement(Placement::new([3, 0, 2], "told")).build().unwrap();
     assert_eq!((nodes(&rt), rt.topology().nodes), (vec![1, 0, 1], 2));
     assert_eq!([workers_of(&rt, 0), workers_of(&rt, 1)], [vec![1], vec![0, 2]]);
-    // Said otherwise.
+    // With explicit nodes.
     let sites = [(3, Some(0)), (0, None), (2, Some(1))].map(|(cpu, node)| Site { cpu, node });
     let rt = Runtime::builder().platform(cores()).placement(Placement::at(sites, "told")).build().unwrap();
     assert_eq!(nodes(&rt), [0, 0, 1]);
@@ -172,22 +176,22 @@ fn runs_of_cpus_are_written_short() {
     assert_eq!(text(&[4, 3]), "CPUs 4,3: so");
 }
 
-/// As [`Threads`], but it has lost a CPU without noticing.
+/// Like [`Threads`], but with a CPU that no longer exists.
 struct Outdated {
     below: Threads,
     starts: Arc<AtomicUsize>,
 }
 
-/// No machine has it.
+/// A CPU that no machine has.
 const LOST: u32 = 60_000;
 
 impl Platform for Outdated {
-    fn topology(&self) -> Topology {
+    fn topology(&self) -> CpuTopology {
         let mut topology = self.below.topology();
         topology.cores.push(CoreInfo { os_id: LOST as usize, node: 0 });
         topology
     }
-    fn start(&self, worker: Driver) -> Result<(), &'static str> {
+    fn start(&self, worker: Driver) -> Result<(), xtasking::platform::PlatformError> {
         self.starts.fetch_add(1, SeqCst);
         self.below.start(worker)
     }
@@ -211,7 +215,7 @@ impl Platform for Outdated {
     }
 }
 
-/// A worker that cannot be bound is no worker, and its pool is looked after by the others.
+/// A worker that cannot be bound is not started, and the other workers serve its run queue.
 #[test]
 fn a_worker_that_cannot_be_bound_is_not_started() {
     let _watched = watchdog_of(Duration::from_secs(60));
@@ -222,7 +226,14 @@ fn a_worker_that_cannot_be_bound_is_not_started() {
         let builder = Runtime::builder().platform(platform).placement(placement);
         if round == 0 {
             let error = builder.build().unwrap_err();
-            assert!(matches!(error, BuildError::Platform(why) if why.contains("refuses to bind")), "{error}");
+            let BuildError::Platform(why) = &error else { panic!("{error}") };
+            assert_eq!(
+                why.what(),
+                "cannot pin worker 1 to CPU 60000; choose another CPU in `Builder::placement`"
+            );
+            // The text has the message of the system.
+            let cause = why.io_error().expect("the system refuses to pin").to_string();
+            assert!(!cause.is_empty() && error.to_string().ends_with(&format!(": {cause}")), "{error}");
             continue;
         }
         let rt = builder.workers(1).most_workers(2).build().unwrap();

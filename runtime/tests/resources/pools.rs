@@ -1,26 +1,30 @@
-//! Pools that can be chosen: tasks that are bound to nothing get to those who have nothing to do, run once, and leave
-//! all others where they belong.
+//! Queue policies: unbound tasks reach idle workers, run once, and leave the order of all other
+//! tasks alone.
 
 use crate::common::{Flag, Gate, Setting, eventually, lock, on_each, silence_tasks, watchdog};
 use std::collections::HashSet;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::{Arc, Mutex};
-use xtasking::{Context, Links, Pool, Priority, Ranking, Runtime, Sequencing, Shutdown};
+use xtasking::{
+    Context, Priority, QueuePolicy, Runtime, Shutdown,
+    primitive::Sequencing,
+    queues::{RankOrder, Topology},
+};
 
-const POOLS: [Pool; 8] = [
-    Pool::Local,
-    Pool::WorkStealing,
-    Pool::XQueue(Links::Next),
-    Pool::XQueue(Links::Neighbours),
-    Pool::XQueue(Links::All),
-    Pool::XQueue(Links::Kautz),
-    Pool::Ranked(Ranking::Exact),
-    Pool::Ranked(Ranking::Relaxed),
+const POOLS: [QueuePolicy; 8] = [
+    QueuePolicy::Local,
+    QueuePolicy::WorkStealing,
+    QueuePolicy::XQueue(Topology::Next),
+    QueuePolicy::XQueue(Topology::Neighbours),
+    QueuePolicy::XQueue(Topology::All),
+    QueuePolicy::XQueue(Topology::Kautz),
+    QueuePolicy::Ranked(RankOrder::Exact),
+    QueuePolicy::Ranked(RankOrder::Relaxed),
 ];
 
-/// Each pool on both platforms.
-fn on_pools(pools: &[Pool], body: impl Fn(Setting, &dyn Fn() -> Runtime)) {
+/// Each queue policy on both platforms.
+fn on_pools(pools: &[QueuePolicy], body: impl Fn(Setting, &dyn Fn() -> Runtime)) {
     for &pool in pools {
         on_each(Setting::threads().chain(Setting::simulations(&[1, 7])), |setting| {
             body(setting, &|| setting.builder().pool(pool).counters(true).build().unwrap());
@@ -55,9 +59,9 @@ fn every_task_runs_once() {
     });
 }
 
-/// More than all rings hold, from one task: none is lost, whoever runs it.
+/// One task spawns more than all rings hold: no task is lost, whichever worker runs it.
 #[test]
-fn what_no_queue_has_room_for_runs_all_the_same() {
+fn tasks_without_room_in_a_queue_still_run() {
     on_pools(&POOLS, |_, build| {
         let rt = build();
         let ran = Arc::new(AtomicUsize::new(0));
@@ -65,7 +69,7 @@ fn what_no_queue_has_room_for_runs_all_the_same() {
         rt.task(()).spawn(move |(), cx| {
             for number in 0..20_000 {
                 let ran = counted.clone();
-                // Some cost more than others, wherever they run.
+                // Costs differ, which must not matter.
                 cx.task(()).cost(number % 5).spawn(move |(), _| _ = ran.fetch_add(1, Relaxed));
             }
         });
@@ -74,7 +78,8 @@ fn what_no_queue_has_room_for_runs_all_the_same() {
     });
 }
 
-/// A chain that is run within its own spawns as far as queues are full needs no more stack for that.
+/// A chain of tasks that run inside their own spawns, because queues are full, needs no additional
+/// stack.
 #[test]
 fn chains_without_end_need_no_stack() {
     fn fill(cx: &mut Context, chains: usize, left: usize, ran: Arc<AtomicUsize>) {
@@ -86,7 +91,7 @@ fn chains_without_end_need_no_stack() {
             }
         }
     }
-    on_pools(&[Pool::XQueue(Links::All), Pool::WorkStealing], |_, build| {
+    on_pools(&[QueuePolicy::XQueue(Topology::All), QueuePolicy::WorkStealing], |_, build| {
         let rt = build();
         let ran = Arc::new(AtomicUsize::new(0));
         let first = ran.clone();
@@ -96,9 +101,9 @@ fn chains_without_end_need_no_stack() {
     });
 }
 
-/// One task spawns and then goes on: what it has spawned is run by others meanwhile.
+/// One task spawns and continues: other workers run the spawned tasks meanwhile.
 #[test]
-fn who_has_nothing_to_do_gets_tasks_of_one_who_is_at_work() {
+fn an_idle_worker_gets_tasks_of_a_busy_one() {
     for pool in &POOLS[1..] {
         let _watched = watchdog();
         let rt = Runtime::builder().workers(4).pool(*pool).build().unwrap();
@@ -114,8 +119,9 @@ fn who_has_nothing_to_do_gets_tasks_of_one_who_is_at_work() {
                     ran.fetch_add(1, Relaxed);
                 });
             }
-            // With its own worker kept busy, somebody else has to run them (and half of them with links to one side).
-            let enough = if *pool == Pool::WorkStealing { 1 } else { 16 };
+            // The task keeps its own worker busy, so another worker has to run them (or half of
+            // them, with links in one direction).
+            let enough = if *pool == QueuePolicy::WorkStealing { 1 } else { 16 };
             eventually("others run some", || ran.load(Relaxed) >= enough);
             finished.set();
             cx.worker()
@@ -127,15 +133,16 @@ fn who_has_nothing_to_do_gets_tasks_of_one_who_is_at_work() {
     }
 }
 
-/// Whoever has found all queues full deals out again when they are not.
+/// A worker whose queues were all full distributes tasks again when there is room.
 #[test]
 fn queues_that_were_full_are_filled_again() {
-    for links in [Links::Next, Links::All, Links::Kautz] {
+    for links in [Topology::Next, Topology::All, Topology::Kautz] {
         let _watched = watchdog();
-        let rt = Runtime::builder().workers(2).pool(Pool::XQueue(links)).build().unwrap();
+        let rt = Runtime::builder().workers(2).pool(QueuePolicy::XQueue(links)).build().unwrap();
         let task = rt.task(()).submit(move |(), cx| {
             let (own, hold) = (cx.worker(), Flag::default());
-            // How many of so many tasks come to the other worker, which does nothing before the flag is set.
+            // Spawns tasks and counts those that reach the other worker, which is blocked until the
+            // flag is set.
             let spawn = |cx: &mut Context, tasks: usize| {
                 let elsewhere = Arc::new(AtomicUsize::new(0));
                 for _ in 0..tasks {
@@ -151,9 +158,11 @@ fn queues_that_were_full_are_filled_again() {
             };
             let first = spawn(cx, 30_000);
             hold.set();
-            // More than half of a ring, so that there is room even if the other worker is not given the core any more.
+            // More than half of a ring, so that there is room even if the other worker is no longer
+            // scheduled.
             eventually("there is room again", || first.load(Acquire) >= 2_100);
-            // Of these it gets its half, but for the few before it is looked again.
+            // It gets half of these, except for the few that are spawned before the queues are
+            // probed again.
             let second = spawn(cx, 1_000);
             eventually("it gets some again", || second.load(Relaxed) >= 400);
         });
@@ -161,7 +170,7 @@ fn queues_that_were_full_are_filled_again() {
     }
 }
 
-/// Workers that sleep are woken for what is dealt out or laid open to them.
+/// Sleeping workers are woken for tasks that are sent to them or can be stolen.
 #[test]
 fn sleepers_are_woken_for_tasks_of_others() {
     for pool in &POOLS[1..] {
@@ -182,7 +191,7 @@ fn sleepers_are_woken_for_tasks_of_others() {
                         }
                     });
                 }
-                // The other one comes, though this worker does nothing about it any more.
+                // The other worker arrives without further action of this one.
                 there.wait();
                 gate.pass();
             });
@@ -191,9 +200,9 @@ fn sleepers_are_woken_for_tasks_of_others() {
     }
 }
 
-/// Tasks with objects, places and priorities run where these say.
+/// Tasks with objects, places and priorities run where these require.
 #[test]
-fn what_is_bound_stays_where_it_belongs() {
+fn bound_tasks_run_where_they_are_bound() {
     on_pools(&POOLS, |_, build| {
         let rt = build();
         let home = rt.plain(()).pin(Sequencing).build();
@@ -221,7 +230,7 @@ fn what_is_bound_stays_where_it_belongs() {
     });
 }
 
-/// Neither those nor others wait for ever, whatever else has no end.
+/// Neither kind of task starves, even if the supply of the other is endless.
 #[test]
 fn nothing_starves() {
     fn again(cx: &mut Context, bound: bool, stop: Flag) {
@@ -259,11 +268,11 @@ fn nothing_starves() {
     });
 }
 
-/// What comes after a group runs within a spawn, or where a burst ends, if queues are full; groups that it begins there end
-/// as well.
+/// If queues are full, the continuation of a group runs inside a spawn or at the end of a burst.
+/// Groups that begin there end, too.
 #[test]
 fn groups_within_groups_end_where_queues_are_full() {
-    /// Begins a group whose end begins another one, a few times.
+    /// Begins a group whose continuation begins another one, several times.
     fn follow(cx: &mut Context, left: u32, ran: Arc<AtomicUsize>) {
         ran.fetch_add(1, Relaxed);
         if left > 0 {
@@ -272,20 +281,20 @@ fn groups_within_groups_end_where_queues_are_full() {
             group.then(cx, move |_, cx| follow(cx, left - 1, ran));
         }
     }
-    on_pools(&[Pool::XQueue(Links::All)], |_, build| {
+    on_pools(&[QueuePolicy::XQueue(Topology::All)], |_, build| {
         for others in [0, 1] {
             let rt = build();
             let ran = Arc::new(AtomicUsize::new(0));
             let counted = ran.clone();
             rt.task(()).spawn(move |(), cx| {
-                // Queues stay full: each of these spawns another one when it is taken out.
+                // Queues stay full: each of these tasks spawns another one when it runs.
                 for _ in 0..40_000 {
                     cx.task(()).spawn(|(), cx| cx.task(()).spawn(|(), _| ()));
                 }
                 for _ in 0..20 {
                     follow(cx, 5, counted.clone());
                     for _ in 0..others {
-                        // A member of another group takes the place of the tickets of the last.
+                        // A member of another group replaces the tickets of the last group.
                         let other = cx.group();
                         cx.task(()).of(&other).spawn(|(), _| ());
                     }
@@ -297,11 +306,11 @@ fn groups_within_groups_end_where_queues_are_full() {
     });
 }
 
-/// A panic of a task that runs within another one's spawn ends that task alone.
+/// A panic of a task inside another task's spawn ends that task alone.
 #[test]
 fn a_panic_within_a_spawn_is_its_own() {
     silence_tasks();
-    on_pools(&[Pool::XQueue(Links::All), Pool::WorkStealing], |_, build| {
+    on_pools(&[QueuePolicy::XQueue(Topology::All), QueuePolicy::WorkStealing], |_, build| {
         let rt = build();
         let (panicked, after) = rt
             .task(())
@@ -321,7 +330,7 @@ fn a_panic_within_a_spawn_is_its_own() {
     });
 }
 
-/// What had not started is cancelled, wherever it lies.
+/// Tasks that have not started are cancelled, in every queue.
 #[test]
 fn cancelling_resolves_what_lies_anywhere() {
     on_pools(&POOLS, |_, build| {
@@ -335,15 +344,15 @@ fn cancelling_resolves_what_lies_anywhere() {
     });
 }
 
-/// Idle workers take over pools that wait for a worker who is at work for long.
+/// Idle workers take over run queues whose worker runs a long task.
 #[test]
 fn a_waiting_pool_is_taken_over_with_its_objects() {
     let _watched = watchdog();
-    let builder = Runtime::builder().workers(2).most_workers(8).pool(Pool::WorkStealing);
+    let builder = Runtime::builder().workers(2).most_workers(8).pool(QueuePolicy::WorkStealing);
     let rt = builder.build().unwrap();
     let objects: Vec<_> = (0..8).map(|_| rt.plain(0).pin(Sequencing).build()).collect();
     for round in 0..20 {
-        // Whoever takes this is away until all others have run.
+        // The worker that runs this is busy until all other tasks have run.
         let stop = Flag::default();
         let hold = stop.clone();
         let held = rt.task(()).core(round % 8).submit(move |(), _| hold.wait());

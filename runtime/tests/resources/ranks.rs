@@ -1,30 +1,35 @@
-//! Priorities as numbers: in a pool of ranks they are obeyed, exactly or nearly, and in all others they keep a meaning.
+//! Priorities as numbers: ranked queues obey them, exactly or approximately; with all other queues
+//! they keep a meaning.
 
 use crate::common::{Flag, Gate, Random, Setting, eventually, on_each, watchdog};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
-use xtasking::{Context, Links, Pool, Priority, Ranking, Runtime, Sequencing, Shutdown};
+use xtasking::{
+    Context, Priority, QueuePolicy, Runtime, Shutdown,
+    primitive::Sequencing,
+    queues::{RankOrder, Topology},
+};
 
-const RANKINGS: [Ranking; 2] = [Ranking::Exact, Ranking::Relaxed];
-const LAST: u16 = Ranking::LAST;
-const MIDDLE: u16 = Ranking::MIDDLE;
+const RANKINGS: [RankOrder; 2] = [RankOrder::Exact, RankOrder::Relaxed];
+const LAST: u16 = RankOrder::LAST;
+const MIDDLE: u16 = RankOrder::MIDDLE;
 
-/// Who ran, in that order.
+/// The tasks in the order of their execution.
 type Order<T> = Arc<Mutex<Vec<T>>>;
 
-/// Pools of ranks on both platforms.
-fn on_rankings(rankings: &[Ranking], body: impl Fn(Setting, Ranking, &dyn Fn() -> Runtime)) {
+/// Ranked queues on both platforms.
+fn on_rankings(rankings: &[RankOrder], body: impl Fn(Setting, RankOrder, &dyn Fn() -> Runtime)) {
     for &ranking in rankings {
         on_each(Setting::threads().chain(Setting::simulations(&[1, 7])), |setting| {
             body(setting, ranking, &|| {
-                setting.builder().pool(Pool::Ranked(ranking)).counters(true).build().unwrap()
+                setting.builder().pool(QueuePolicy::Ranked(ranking)).counters(true).build().unwrap()
             });
         });
     }
 }
 
 /// Runtimes with one worker, on both platforms.
-fn with_one_worker(pool: Pool, body: impl Fn(Runtime)) {
+fn with_one_worker(pool: QueuePolicy, body: impl Fn(Runtime)) {
     let simulation = [1, 7].map(|seed| Setting::Simulation { cores: 1, seed });
     let settings = std::iter::once(Setting::Threads { workers: 1 }).chain(simulation);
     on_each(settings, |setting| body(setting.builder().pool(pool).build().unwrap()));
@@ -44,7 +49,7 @@ fn order_of<T: Send + 'static>(
 
 #[test]
 fn one_worker_runs_the_most_urgent_first_and_the_oldest_of_those() {
-    with_one_worker(Pool::Ranked(Ranking::Exact), |rt| {
+    with_one_worker(QueuePolicy::Ranked(RankOrder::Exact), |rt| {
         let order = order_of(rt, |cx, order| {
             let mut random = Random::new(3);
             for number in 0..1000 {
@@ -57,11 +62,11 @@ fn one_worker_runs_the_most_urgent_first_and_the_oldest_of_those() {
     });
 }
 
-/// From outside as well, while the worker is at something else.
+/// Tasks from outside, too, while the worker is busy.
 #[test]
 fn tasks_from_outside_run_in_the_same_order() {
     let _watched = watchdog();
-    let rt = Runtime::builder().workers(1).pool(Pool::Ranked(Ranking::Exact)).build().unwrap();
+    let rt = Runtime::builder().workers(1).pool(QueuePolicy::Ranked(RankOrder::Exact)).build().unwrap();
     let (begun, go, order) = (Flag::default(), Flag::default(), Order::default());
     let (begins, goes) = (begun.clone(), go.clone());
     rt.task(()).spawn(move |(), _| {
@@ -80,10 +85,11 @@ fn tasks_from_outside_run_in_the_same_order() {
     assert!(order.is_sorted());
 }
 
-/// Who says nothing is in the middle, whatever its parent's rank; ranks that are too great are the last.
+/// A task without a rank is in the middle, whatever its parent's rank. Ranks above the maximum
+/// count as the maximum.
 #[test]
 fn a_task_without_a_rank_is_in_the_middle() {
-    with_one_worker(Pool::Ranked(Ranking::Exact), |rt| {
+    with_one_worker(QueuePolicy::Ranked(RankOrder::Exact), |rt| {
         let order = order_of(rt, |cx, order| {
             let note = |name| {
                 let order = order.clone();
@@ -102,12 +108,12 @@ fn a_task_without_a_rank_is_in_the_middle() {
     });
 }
 
-/// Where ranks are not obeyed as numbers, a task is on the right side of those that have none: on other pools, and with
-/// objects or places on all.
+/// If ranks are not obeyed as numbers, a ranked task still runs on the right side of those without
+/// a rank. This is so with other queues, and for tasks with objects or places with all queues.
 #[test]
-fn elsewhere_ranks_are_priorities() {
-    let pools = [Pool::Local, Pool::WorkStealing, Pool::XQueue(Links::Next)];
-    for pool in pools.into_iter().chain(RANKINGS.map(Pool::Ranked)) {
+fn with_other_queues_ranks_are_priorities() {
+    let pools = [QueuePolicy::Local, QueuePolicy::WorkStealing, QueuePolicy::XQueue(Topology::Next)];
+    for pool in pools.into_iter().chain(RANKINGS.map(QueuePolicy::Ranked)) {
         with_one_worker(pool, |rt| {
             let object = rt.plain(()).pin(Sequencing).build();
             let order = order_of(rt, move |cx, order| {
@@ -142,7 +148,7 @@ fn calls(cx: &mut Context, number: u32, seed: u64, ran: Arc<AtomicUsize>) {
     if number >= 2 {
         for less in 1..=2 {
             let (ran, seed) = (ran.clone(), seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(less));
-            // Costs go with the task to whoever runs it.
+            // A task's cost is counted at the worker that runs it.
             let task = cx.task(()).cost(less as u16 * 3);
             let task = if seed.is_multiple_of(4) { task } else { task.rank((seed >> 32) as u16) };
             task.spawn(move |(), cx| calls(cx, number - less, seed, ran));
@@ -166,7 +172,7 @@ fn every_task_runs_once() {
     });
 }
 
-/// What had not started is cancelled.
+/// Tasks that have not started are cancelled.
 #[test]
 fn cancelling_resolves_what_is_in_the_queue() {
     on_rankings(&RANKINGS, |_, _, build| {
@@ -181,18 +187,18 @@ fn cancelling_resolves_what_is_in_the_queue() {
     });
 }
 
-/// Workers that sleep come for tasks from inside and from outside, as many as there are tasks.
+/// As many sleeping workers wake as there are tasks, from inside and from outside.
 #[test]
 fn sleepers_are_woken() {
     const WORKERS: usize = 3;
     for ranking in RANKINGS {
         let _watched = watchdog();
-        let builder = Runtime::builder().workers(WORKERS).pool(Pool::Ranked(ranking)).counters(true);
+        let builder = Runtime::builder().workers(WORKERS).pool(QueuePolicy::Ranked(ranking)).counters(true);
         let rt = builder.build().unwrap();
         for round in 0..50 {
             let sleeps = rt.counters().unwrap().sleeps;
             eventually("all sleep", || rt.counters().unwrap().sleeps > sleeps || sleeps >= WORKERS as u64);
-            // Each of the tasks waits for the others, so each is on a worker of its own.
+            // The tasks wait for each other, so each runs on another worker.
             let (there, done) = Gate::new(&rt, WORKERS);
             let met = Arc::new(AtomicUsize::new(0));
             let meet = move || {
@@ -219,7 +225,8 @@ fn sleepers_are_woken() {
     }
 }
 
-/// Neither ranked tasks nor those of the workers' own wait for ever, whatever the others have no end of.
+/// Neither ranked tasks nor the workers' own tasks starve, even if there is an endless supply of
+/// the other kind.
 #[test]
 fn the_queue_and_the_workers_own_tasks_do_not_starve_each_other() {
     fn again(cx: &mut Context, ranked: bool, stop: Flag) {
@@ -250,8 +257,9 @@ fn the_queue_and_the_workers_own_tasks_do_not_starve_each_other() {
     });
 }
 
-/// The last of all tasks holds an object, or waits for two of which another one holds one, while there is no end of more
-/// urgent tasks, in the queue and beside it: whoever wants the object next, however urgently, waits a while and no longer.
+/// The least urgent task holds an object, or waits for two of which one is held, while there is an
+/// endless supply of more urgent tasks, in the queue and outside it. The wait of the next task for
+/// the object is bounded, however urgent it is.
 #[test]
 fn no_task_keeps_an_object_from_more_urgent_ones_for_ever() {
     const ROUNDS: usize = 10;
@@ -279,7 +287,7 @@ fn no_task_keeps_an_object_from_more_urgent_ones_for_ever() {
         for round in 0..ROUNDS {
             let [a, b, c] = [0, 1, 2].map(|next| &objects[(round + next) % 3]);
             let mut tasks = Vec::new();
-            // The first waits for no one, the second for the first and the third for both.
+            // The first waits for no other task, the second for the first, and the third for both.
             for (first, second) in [(a, b), (b, c), (c, a)] {
                 let task = rt.task((first.write(), second.write())).rank(LAST);
                 tasks.push(task.submit(|(first, second), _| (*first, *second) = (*first + 1, *second + 1)));
@@ -296,10 +304,11 @@ fn no_task_keeps_an_object_from_more_urgent_ones_for_ever() {
     });
 }
 
-/// A task that waits for a group has its rank when the group is over, which the worker says after some tasks at most.
+/// A task that waits for a group has its rank when the group ends, which the worker reports after a
+/// bounded number of tasks.
 #[test]
 fn a_task_that_waits_for_a_group_keeps_its_rank() {
-    with_one_worker(Pool::Ranked(Ranking::Exact), |rt| {
+    with_one_worker(QueuePolicy::Ranked(RankOrder::Exact), |rt| {
         let order = order_of(rt, |cx, order| {
             let group = cx.group();
             let note = |rank| {
@@ -315,17 +324,17 @@ fn a_task_that_waits_for_a_group_keeps_its_rank() {
     });
 }
 
-/// A runtime is resized: whoever is there looks after the queue.
+/// A runtime is resized: the remaining workers serve the queue.
 #[test]
 fn any_number_of_workers_empties_the_queue() {
     const MOST: usize = 4;
     for ranking in RANKINGS {
         let simulations = [1, 7].map(|seed| Setting::Simulation { cores: MOST, seed });
         on_each(simulations.into_iter().chain([Setting::Threads { workers: MOST }]), |setting| {
-            let builder = setting.builder().workers(1).most_workers(MOST).pool(Pool::Ranked(ranking));
+            let builder = setting.builder().workers(1).most_workers(MOST).pool(QueuePolicy::Ranked(ranking));
             let rt = builder.build().unwrap();
             for round in 0..40 {
-                // Some come into the queue before, some while workers come and go.
+                // Some tasks are queued before, and some while workers come and go.
                 let submit = |rank| rt.task(()).rank(rank).submit(move |(), _| rank);
                 let mut tasks: Vec<_> = (0..50).map(submit).collect();
                 rt.resize(round * 3 % MOST + 1).unwrap();
@@ -337,12 +346,12 @@ fn any_number_of_workers_empties_the_queue() {
     }
 }
 
-/// Of many pools, all are looked after by one worker, which is at a task; the others have gone.
+/// One worker owns all run queues and runs a task; the other workers have ended.
 #[test]
 fn a_task_of_the_queue_that_waits_for_others_holds_up_none_of_them() {
     for ranking in RANKINGS {
         let _watched = watchdog();
-        let builder = Runtime::builder().workers(4).most_workers(8).pool(Pool::Ranked(ranking));
+        let builder = Runtime::builder().workers(4).most_workers(8).pool(QueuePolicy::Ranked(ranking));
         let rt = builder.build().unwrap();
         for workers in [2, 8, 3, 2] {
             rt.resize(workers).unwrap();
@@ -354,7 +363,7 @@ fn a_task_of_the_queue_that_waits_for_others_holds_up_none_of_them() {
                 goes.wait();
             });
             begun.wait();
-            // Those who are left sleep by now, or will.
+            // The remaining workers sleep by now, or soon will.
             let others: Vec<_> = (0..100).map(|rank| rt.task(()).rank(rank).submit(|(), _| ())).collect();
             others.into_iter().for_each(|task| task.join().unwrap());
             go.set();
@@ -363,10 +372,11 @@ fn a_task_of_the_queue_that_waits_for_others_holds_up_none_of_them() {
     }
 }
 
-/// How many tasks that are more urgent are passed over by each, of many that are there.
-fn passed_over(ranking: Ranking, cores: usize, seed: u64) -> (f64, usize) {
+/// Returns the mean and the maximum number of more urgent tasks that are passed over.
+fn passed_over(ranking: RankOrder, cores: usize, seed: u64) -> (f64, usize) {
     const TASKS: usize = 5000;
-    let rt = Setting::Simulation { cores, seed }.builder().pool(Pool::Ranked(ranking)).build().unwrap();
+    let rt =
+        Setting::Simulation { cores, seed }.builder().pool(QueuePolicy::Ranked(ranking)).build().unwrap();
     let order = order_of(rt, move |cx, order| {
         let mut random = Random::new(seed);
         for number in 0..TASKS {
@@ -388,16 +398,17 @@ fn passed_over(ranking: Ranking, cores: usize, seed: u64) -> (f64, usize) {
     (passed.iter().sum::<usize>() as f64 / TASKS as f64, passed.into_iter().max().unwrap_or(0))
 }
 
-/// Many workers run them in order, exactly, or as nearly as is promised: two heaps a worker, and few passed over for each.
+/// Many workers run tasks in order, exactly or as nearly as documented: with two heaps for each
+/// worker, a task is passed over by few others.
 #[test]
 fn the_order_is_as_relaxed_as_is_said() {
     let _watched = watchdog();
     for cores in [1, 4, 16] {
         for seed in 1..4 {
-            assert_eq!(passed_over(Ranking::Exact, cores, seed), (0.0, 0), "{cores} cores, seed {seed}");
-            let (mean, most) = passed_over(Ranking::Relaxed, cores, seed);
+            assert_eq!(passed_over(RankOrder::Exact, cores, seed), (0.0, 0), "{cores} cores, seed {seed}");
+            let (mean, most) = passed_over(RankOrder::Relaxed, cores, seed);
             let heaps = 2 * cores;
-            // Of two heaps one of the two is right.
+            // With two heaps, half of the choices are right.
             assert!(
                 (mean > 0.0) == (cores > 1) && mean < heaps as f64,
                 "{mean} with {heaps} heaps, seed {seed}"

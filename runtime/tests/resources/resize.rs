@@ -1,16 +1,16 @@
-//! A runtime is resized while it runs: nothing is lost, nothing runs twice, no order changes, and no more workers run
-//! than were asked for.
+//! A runtime is resized while it runs: no task is lost or runs twice, no order changes, and no more
+//! workers run than requested.
 
 use crate::common::{Flag, PATIENCE, Setting, eventually, lock, on_each, watchdog, watchdog_of};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
-use xtasking::{BuildError, Builder, Context, Object, Plain, Runtime, Sequencing, Shutdown};
+use xtasking::{BuildError, Builder, Context, Object, Plain, Runtime, Shutdown, primitive::Sequencing};
 
 const MOST: usize = 8;
 
-/// Runtimes of up to eight workers that begin with one.
+/// Builders of runtimes of up to eight workers that begin with one.
 fn on_both(body: impl Fn(Setting, fn(Setting) -> Builder)) {
     let threads = [Setting::Threads { workers: 1 }];
     let simulations = [1, 2, 3].map(|seed| Setting::Simulation { cores: MOST, seed });
@@ -20,14 +20,14 @@ fn on_both(body: impl Fn(Setting, fn(Setting) -> Builder)) {
 }
 
 #[test]
-fn as_many_workers_run_as_were_asked_for() {
+fn as_many_workers_run_as_requested() {
     on_both(|setting, builder| {
         let rt = builder(setting).build().unwrap();
         assert_eq!((rt.workers(), rt.running_workers()), (MOST, 1));
         for workers in [8, 3, 5, 1, 2, 8, 8, 7, 1] {
             rt.resize(workers).unwrap();
             eventually("as many run as were asked for", || {
-                // Virtual workers get nowhere unless somebody waits.
+                // Virtual workers run only while a thread waits.
                 rt.task(()).submit(|(), _| ()).join().unwrap();
                 rt.running_workers() == workers
             });
@@ -36,7 +36,7 @@ fn as_many_workers_run_as_were_asked_for() {
 }
 
 #[test]
-fn a_size_that_cannot_be_is_refused() {
+fn an_impossible_size_is_refused() {
     on_both(|setting, builder| {
         let rt = builder(setting).build().unwrap();
         assert_eq!(rt.resize(0), Err(BuildError::NoWorkers));
@@ -48,7 +48,7 @@ fn a_size_that_cannot_be_is_refused() {
     rt.resize(1).unwrap();
 }
 
-/// Tasks sent to each pool run, whoever looks after it, also when all workers have been asleep.
+/// Tasks sent to each run queue run, whichever worker owns it, even if all workers slept.
 #[test]
 fn every_pool_is_served_at_every_size() {
     on_both(|setting, builder| {
@@ -71,10 +71,11 @@ fn every_pool_is_served_at_every_size() {
     });
 }
 
-/// Entries: who, and that one's number in line.
+/// An entry is a spawner and the number of its task.
 type Log = Vec<(usize, usize)>;
 
-/// Spawners that write numbers in order to sequenced objects, and follow-ups that hop over all pools.
+/// Spawners that write numbers in order to sequenced objects, and follow-ups that hop over all run
+/// queues.
 struct Load {
     logs: Vec<Object<Plain<Log>>>,
     ran: Arc<AtomicUsize>,
@@ -88,8 +89,8 @@ impl Load {
         Self { logs, ran: Arc::default() }
     }
 
-    /// One round of one spawner: an entry in each log, and a few tasks that go elsewhere.
-    fn spawn(&self, rt: &Runtime, who: usize, number: usize) {
+    /// Spawns one round of one spawner: an entry in each log, and a few tasks on other workers.
+    fn spawn(&self, rt: &Runtime, spawner: usize, number: usize) {
         fn hop(cx: &mut Context, hops: u16, ran: Arc<AtomicUsize>) {
             ran.fetch_add(1, Relaxed);
             if hops > 0 {
@@ -97,7 +98,7 @@ impl Load {
             }
         }
         for log in &self.logs {
-            rt.task(log.write()).spawn(move |log, _| log.push((who, number)));
+            rt.task(log.write()).spawn(move |log, _| log.push((spawner, number)));
         }
         let both = (self.logs[number % 5].read(), self.logs[(number + 1) % 5].read());
         let (first, second) = (self.ran.clone(), self.ran.clone());
@@ -105,13 +106,13 @@ impl Load {
         rt.task(()).spawn(move |(), cx| hop(cx, 3, second));
     }
 
-    /// All of the rounds have left their traces, once and in order.
+    /// Asserts that all rounds are in the logs, once and in order.
     fn check(&self, rt: &Runtime, rounds: &[usize; SPAWNERS]) {
         for log in &self.logs {
             let log = rt.task(log.read()).submit(|log, _| log.clone()).join().unwrap();
-            for (who, &rounds) in rounds.iter().enumerate() {
-                let numbers = log.iter().filter(|entry| entry.0 == who).map(|entry| entry.1);
-                assert!(numbers.eq(0..rounds), "spawner {who}");
+            for (spawner, &rounds) in rounds.iter().enumerate() {
+                let numbers = log.iter().filter(|entry| entry.0 == spawner).map(|entry| entry.1);
+                assert!(numbers.eq(0..rounds), "spawner {spawner}");
             }
         }
         eventually("all that was spawned has run", || {
@@ -124,7 +125,7 @@ impl Load {
 /// 1 → 8 → 2 → 4 under load, a thousand times.
 #[test]
 fn resizing_under_load_loses_nothing_and_keeps_the_order() {
-    // A hundred times take much less than a second.
+    // A hundred resizes take much less than a second.
     let watch = || watchdog_of(Duration::from_secs(20));
     let mut _watched = watch();
     let rt = Runtime::builder().workers(1).most_workers(MOST).build().unwrap();
@@ -133,15 +134,15 @@ fn resizing_under_load_loses_nothing_and_keeps_the_order() {
     let mut rounds = [0; SPAWNERS];
     thread::scope(|scope| {
         let spawners: Vec<_> = (0..SPAWNERS)
-            .map(|who| {
+            .map(|spawner| {
                 let (rt, load, done) = (&rt, &load, &done);
                 scope.spawn(move || {
                     let mut round = 0;
                     while !done.load(Relaxed) {
-                        load.spawn(rt, who, round);
+                        load.spawn(rt, spawner, round);
                         round += 1;
                         if round % 8 == 0 {
-                            // Not faster than they run.
+                            // Spawns no faster than the tasks run.
                             rt.task(load.logs[0].read()).submit(|_, _| ()).join().unwrap();
                         }
                     }
@@ -178,11 +179,11 @@ fn resizing_virtual_workers_loses_nothing_and_keeps_the_order() {
         for _ in 0..50 / PATIENCE as usize {
             for workers in [8, 2, 4, 1] {
                 for _ in 0..3 {
-                    (0..SPAWNERS).for_each(|who| load.spawn(&rt, who, round));
+                    (0..SPAWNERS).for_each(|spawner| load.spawn(&rt, spawner, round));
                     round += 1;
                 }
                 rt.resize(workers).unwrap();
-                // Some of it runs at this size.
+                // Some tasks run at this size.
                 rt.task(()).core((round % MOST) as u16).submit(|(), _| ()).join().unwrap();
             }
         }
@@ -190,10 +191,10 @@ fn resizing_virtual_workers_loses_nothing_and_keeps_the_order() {
     }
 }
 
-/// Workers that were told to finish are at their tasks still; when more are wanted again these stay, and nobody new
-/// comes beside them.
+/// Workers that are asked to finish still run their tasks. If more workers are requested again,
+/// these stay, and no additional one starts beside them.
 #[test]
-fn never_more_run_than_were_asked_for_at_any_time() {
+fn never_more_workers_run_than_requested() {
     let _watched = watchdog();
     let rt = Runtime::builder().workers(4).most_workers(4).build().unwrap();
     let (now, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
@@ -210,7 +211,7 @@ fn never_more_run_than_were_asked_for_at_any_time() {
     };
     run(400);
     for workers in [2, 3, 1, 4, 2] {
-        // All are busy when they are told.
+        // All are busy when they are asked to finish.
         let hold = Flag::default();
         for core in 0..4 {
             let hold = hold.clone();
@@ -226,7 +227,8 @@ fn never_more_run_than_were_asked_for_at_any_time() {
     }
 }
 
-/// A task resizes the runtime that it belongs to, and a runtime ends with pools that were handed on.
+/// A task resizes its own runtime, and a runtime ends with run queues that have changed their
+/// owner.
 #[test]
 fn a_task_may_resize_its_own_runtime_and_drop_it() {
     on_both(|setting, builder| {
@@ -251,7 +253,7 @@ fn a_task_may_resize_its_own_runtime_and_drop_it() {
                     if how == Shutdown::Drain {
                         tasks.into_iter().for_each(|task| task.join().unwrap());
                     }
-                    // A task may hold the runtime for a moment; then it is the one that drops it.
+                    // A task may hold the runtime for a moment; then the task drops it.
                     if let Ok(rt) = Arc::try_unwrap(rt) {
                         rt.shutdown(how);
                     }

@@ -1,18 +1,18 @@
-//! The simulation replays, and says what is wrong; builders refuse what cannot be.
+//! Simulations replay and report errors; builders reject invalid configurations.
 
 use crate::common::{Pair, Random, Setting, lock, watchdog};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 use xtasking::platform::{Platform, Simulation, Threads};
 use xtasking::{
-    BuildError, Context, JoinError, OptimisticLatched, OptimisticSequenced, Runtime, Sequencing, Shutdown,
-    SpinLatch,
+    BuildError, Context, JoinError, Runtime, Shutdown,
+    primitive::{OptimisticLatched, OptimisticSequenced, Sequencing, SpinLatch},
 };
 
 type Trace = Arc<Mutex<Vec<(usize, usize)>>>;
 
-/// Runs a program of all kinds of tasks, or of all but those with several sequenced objects; returns who ran where, in
-/// order.
+/// Runs a program of all kinds of tasks, or of all but those with several sequenced objects.
+/// Returns in order which task ran on which core.
 fn trace(cores: usize, seed: u64, several: bool, shutdown: Shutdown) -> Vec<(usize, usize)> {
     let trace = Trace::default();
     let rt = Setting::Simulation { cores, seed }.build();
@@ -53,7 +53,7 @@ fn assert_replays(several: bool) {
             let first = trace(cores, seed, several, Shutdown::Drain);
             assert_eq!(first.len(), 400);
             for round in 0..5 {
-                // Other addresses change nothing.
+                // Different addresses change nothing.
                 let mut blocks: Vec<_> = (0..50).map(|size| vec![0u8; 16 * (size + round)]).collect();
                 (0..25).for_each(|index| drop(blocks.swap_remove(index * 7 % (50 - index))));
                 clutter.push(blocks);
@@ -95,7 +95,7 @@ fn a_simulation_that_waits_for_the_impossible_says_so() {
     let text = error.downcast_ref::<&str>().expect("a text");
     assert!(text.contains("waits for something that no task will do"), "{text}");
     drop(promise);
-    // It can be used further on.
+    // The simulation stays usable.
     assert_eq!(rt.task(()).submit(|(), _| 5).join().unwrap(), 5);
 }
 
@@ -108,7 +108,7 @@ fn a_task_of_a_simulation_cannot_wait() {
 }
 
 #[test]
-fn a_simulation_runs_only_while_somebody_waits() {
+fn a_simulation_runs_only_while_a_thread_waits() {
     let simulation = Simulation::new(4, 1);
     assert_eq!((simulation.now(), simulation.topology().cores.len()), (0, 4));
     let rt = Runtime::builder().platform(simulation).build().unwrap();
@@ -126,7 +126,7 @@ fn a_simulation_may_have_more_workers_than_cores() {
 }
 
 #[test]
-fn what_cannot_be_built_is_an_error() {
+fn an_invalid_runtime_is_an_error() {
     let build = |workers| Runtime::builder().workers(workers).build().unwrap_err();
     assert_eq!(build(0), BuildError::NoWorkers);
     assert_eq!(build(5000), BuildError::TooManyWorkers(5000));
@@ -136,12 +136,15 @@ fn what_cannot_be_built_is_an_error() {
     assert_eq!(simulated(4097).unwrap_err(), BuildError::TooManyWorkers(4097));
     assert!(simulated(4096).is_ok());
     let fewer = Runtime::builder().platform(Threads::new(1)).workers(2).build().unwrap_err();
-    assert!(matches!(fewer, BuildError::Platform(why) if why.contains("fewer workers")), "{fewer}");
-    // Its first worker has gone; another platform works.
+    assert!(
+        matches!(fewer, BuildError::Platform(ref why) if why.what().contains("room for 1 workers")),
+        "{fewer}"
+    );
+    // Its first worker has ended; another platform works.
     assert!(Runtime::builder().platform(Threads::new(2).unpinned()).workers(2).build().is_ok());
 }
 
-/// Threads that wait for the same virtual cores take turns at driving them.
+/// Threads that wait for the same virtual cores take turns in driving them.
 #[test]
 fn several_threads_may_wait_at_once() {
     let _watched = watchdog();

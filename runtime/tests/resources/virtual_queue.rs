@@ -1,15 +1,16 @@
-//! The queue that all virtual cores share, with its locks: what clocks say is what can be computed by hand.
+//! The queue that all virtual cores share, with its locks: the clocks agree with a computation by
+//! hand.
 
 use crate::common::lock;
 use std::sync::{Arc, Mutex};
 use xtasking::platform::{Clocks, Costs, Simulation};
-use xtasking::{Pool, Ranking, Runtime};
+use xtasking::{QueuePolicy, Runtime, queues::RankOrder};
 
 const QUEUE: u64 = 50;
-/// What a task takes beside its time at the queue.
+/// Time of a task apart from its time at the queue.
 const TASK: u64 = 10 + 1;
 const PUSH: u64 = 7;
-/// An idle core sees at once what has come.
+/// An idle core sees new tasks at once.
 const COSTS: Costs = Costs {
     task: 10,
     unit: 1,
@@ -22,15 +23,15 @@ const COSTS: Costs = Costs {
     queue: QUEUE,
 };
 
-fn simulate(cores: usize, seed: u64, ranking: Ranking) -> (Runtime, Clocks) {
+fn simulate(cores: usize, seed: u64, ranking: RankOrder) -> (Runtime, Clocks) {
     let (simulation, clocks) = Simulation::with_costs(cores, 1, seed, COSTS);
-    (Runtime::builder().platform(simulation).pool(Pool::Ranked(ranking)).build().unwrap(), clocks)
+    (Runtime::builder().platform(simulation).pool(QueuePolicy::Ranked(ranking)).build().unwrap(), clocks)
 }
 
-/// When tasks began, each on which core.
+/// The time and the core at which each task began.
 type Begun = Arc<Mutex<Vec<(u64, usize)>>>;
 
-/// A task that notes when it begins.
+/// Spawns a task that records its start.
 fn note(begun: &Begun, clocks: &Clocks) -> impl FnOnce((), &mut xtasking::Context) + Send + use<> {
     let (begun, clocks) = (begun.clone(), clocks.clone());
     move |(), cx| lock(&begun).push((clocks.now(), cx.worker()))
@@ -39,7 +40,7 @@ fn note(begun: &Begun, clocks: &Clocks) -> impl FnOnce((), &mut xtasking::Contex
 #[test]
 fn small_tasks_come_one_at_a_time_from_one_heap() {
     for (cores, seed) in [(4, 1), (16, 2)] {
-        let (rt, clocks) = simulate(cores, seed, Ranking::Exact);
+        let (rt, clocks) = simulate(cores, seed, RankOrder::Exact);
         let begun = Begun::default();
         for rank in 0..100 {
             rt.task(()).rank(rank).spawn(note(&begun, &clocks));
@@ -52,7 +53,7 @@ fn small_tasks_come_one_at_a_time_from_one_heap() {
 }
 
 #[test]
-fn they_do_not_wait_so_for_many_heaps() {
+fn with_many_heaps_cores_do_not_wait_for_one_lock() {
     let makespan = |ranking| {
         let (rt, clocks) = simulate(16, 1, ranking);
         for rank in 0..1000 {
@@ -61,14 +62,14 @@ fn they_do_not_wait_so_for_many_heaps() {
         drop(rt);
         clocks.makespan()
     };
-    let (exact, relaxed) = (makespan(Ranking::Exact), makespan(Ranking::Relaxed));
+    let (exact, relaxed) = (makespan(RankOrder::Exact), makespan(RankOrder::Relaxed));
     let without_waiting = 1000 * (QUEUE + TASK) / 16;
     assert!(relaxed >= without_waiting && exact > 4 * relaxed, "{exact}, {relaxed}, {without_waiting}");
 }
 
 #[test]
-fn who_spawns_such_tasks_pays_for_the_queue() {
-    let (rt, clocks) = simulate(1, 1, Ranking::Exact);
+fn the_spawner_pays_for_the_queue() {
+    let (rt, clocks) = simulate(1, 1, RankOrder::Exact);
     rt.task(()).spawn(|(), cx| {
         (0..10).for_each(|rank| cx.task(()).rank(rank).spawn(|(), _| ()));
     });
@@ -76,11 +77,11 @@ fn who_spawns_such_tasks_pays_for_the_queue() {
     assert_eq!(clocks.makespan(), 11 * (QUEUE + TASK) + 10 * (QUEUE + PUSH));
 }
 
-/// Those that have nothing to do come when it is there, and each task is waited for only once at the lock.
+/// Idle cores arrive when a task is there, and each task costs one wait for the lock.
 #[test]
 fn idle_cores_come_for_what_another_one_has_put_there() {
     for seed in 0..10 {
-        let (rt, clocks) = simulate(4, seed, Ranking::Exact);
+        let (rt, clocks) = simulate(4, seed, RankOrder::Exact);
         let begun = Begun::default();
         let (noted, reads) = (begun.clone(), clocks.clone());
         let first = rt.task(()).submit(move |(), cx| {
@@ -98,11 +99,12 @@ fn idle_cores_come_for_what_another_one_has_put_there() {
     }
 }
 
-/// What somebody outside spawns comes when the task was over that he had waited for.
+/// Tasks that an outside thread spawns arrive after the end of the task for which the thread
+/// waited.
 #[test]
 fn idle_cores_do_not_come_before_there_is_anything() {
     for seed in 0..10 {
-        let (rt, clocks) = simulate(4, seed, Ranking::Relaxed);
+        let (rt, clocks) = simulate(4, seed, RankOrder::Relaxed);
         let mut before = 0;
         for _ in 0..20 {
             let reads = clocks.clone();

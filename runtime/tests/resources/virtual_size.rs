@@ -1,13 +1,18 @@
-//! The size of a managed pool on virtual cores, whose load and clock are made up.
+//! The size of a managed pool on virtual cores with an artificial load and clock.
 
 use super::managed::managed;
 use crate::common::{lock, watchdog};
 use std::sync::{Arc, Mutex};
 use std::task::Waker;
-use xtasking::platform::{Platform, Simulation, Topology, WouldBlock};
-use xtasking::{Advice, Driver, Managed, PageSource, Reason, Runtime};
+use xtasking::platform::{CpuTopology, Platform, Simulation, WouldBlock};
+use xtasking::{
+    Runtime,
+    managed::{Advice, Managed, Reason},
+    platform::{Driver, PageSource},
+};
 
-/// Virtual cores of which all take a step within the same tick of the clock. (Those of a simulation take turns.)
+/// Virtual cores that all take a step within the same tick of the clock. (In a simulation, cores
+/// take turns.)
 struct AtOnce {
     simulation: Simulation,
     clock: Arc<Mutex<Clock>>,
@@ -22,10 +27,10 @@ struct Clock {
 }
 
 impl Platform for AtOnce {
-    fn topology(&self) -> Topology {
+    fn topology(&self) -> CpuTopology {
         self.simulation.topology()
     }
-    fn start(&self, worker: Driver) -> Result<(), &'static str> {
+    fn start(&self, worker: Driver) -> Result<(), xtasking::platform::PlatformError> {
         self.simulation.start(worker)
     }
     fn park(&self, worker: usize) {
@@ -47,6 +52,9 @@ impl Platform for AtOnce {
         let (clock, steps) = (lock(&self.clock), self.simulation.now());
         clock.time + (steps - clock.steps) / clock.workers
     }
+    fn virtual_time(&self) -> Option<&dyn xtasking::platform::VirtualTime> {
+        self.simulation.virtual_time()
+    }
 }
 
 /// A pool of up to eight virtual workers, and all advice that it has followed.
@@ -64,7 +72,8 @@ impl Virtual {
         Self { pool, clock, advice: Vec::new() }
     }
 
-    /// Some spans of time, in each of which so many tasks come at a time, ten times, and it rests for so long.
+    /// Runs several spans of time: in each, tasks arrive at once, ten times, and then none arrive
+    /// for a while.
     fn run(&mut self, spans: usize, tasks: u16, rest: u64) {
         for _ in 0..spans {
             for _ in 0..10 {
@@ -75,7 +84,7 @@ impl Virtual {
             }
             lock(&self.clock).time += rest;
             self.advice.push(self.pool.follow().unwrap().unwrap());
-            // From now on so many take their steps at once.
+            // From now on this number of workers runs at once.
             let elapsed = self.pool.statistics().unwrap().elapsed.as_nanos() as u64;
             let mut clock = lock(&self.clock);
             let steps = clock.steps + (elapsed - clock.time) * clock.workers;
@@ -90,7 +99,7 @@ fn virtual_workers_come_and_go_with_the_load() {
         let _watched = watchdog();
         let follow = || {
             let mut pool = Virtual::new(seed);
-            // Many at once; then one at a time, now and then; and again.
+            // Many tasks at once; then single ones with pauses; and again.
             pool.run(20, 80, 0);
             pool.run(20, 1, 500);
             pool.run(20, 80, 0);
@@ -102,14 +111,14 @@ fn virtual_workers_come_and_go_with_the_load() {
         assert!(sizes[5..20].iter().all(|&size| size == 8), "{sizes:?}");
         assert!(sizes[25..40].iter().all(|&size| size == 1), "{sizes:?}");
         assert!(sizes[45..].iter().all(|&size| size == 8), "{sizes:?}");
-        // Up, down and up, and never back.
+        // The size goes up, down and up, without oscillation.
         assert!(sizes[..20].is_sorted() && sizes[20..40].iter().rev().is_sorted() && sizes[40..].is_sorted());
     }
 }
 
-/// The virtual cores of a simulation take turns, so that more of them do not do more.
+/// The virtual cores of a simulation take turns, so more of them are not faster.
 #[test]
-fn virtual_workers_that_have_no_effect_are_taken_back() {
+fn virtual_workers_without_effect_are_removed() {
     for seed in 0..2 {
         let _watched = watchdog();
         let pool = managed(Runtime::builder().platform(Simulation::new(8, seed)).workers(1).most_workers(8));
@@ -122,7 +131,7 @@ fn virtual_workers_that_have_no_effect_are_taken_back() {
             })
             .collect();
         let changes = advices.iter().filter(|advice| advice.workers != advice.size).count();
-        let vain = advices.iter().filter(|advice| advice.reason == Reason::Vain).count();
+        let vain = advices.iter().filter(|advice| advice.reason == Reason::NoEffect).count();
         assert!((1..=5).contains(&vain) && changes <= 2 * vain + 1, "{vain} of {changes}: {advices:#?}");
         assert_eq!(pool.size(), 1);
     }

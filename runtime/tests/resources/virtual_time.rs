@@ -1,11 +1,12 @@
-//! A simulation with costs: what its clocks say is what can be computed by hand.
+//! A simulation with costs: the clocks agree with a computation by hand.
 
 use crate::common::{Random, lock};
 use std::sync::{Arc, Mutex};
 use xtasking::platform::{Clocks, CoreTime, Costs, Platform, Simulation};
-use xtasking::{Fork, Priority, Runtime, Sequencing};
+use xtasking::{Fork, Priority, Runtime, primitive::Sequencing};
 
-/// Numbers of different orders, so that a sum tells what it consists of. An idle core sees at once what has come.
+/// Costs of different magnitudes, so that each sum reveals its parts. An idle core sees new tasks
+/// at once.
 const COSTS: Costs = Costs {
     task: 10,
     unit: 1,
@@ -39,7 +40,7 @@ fn equal_tasks_spread_evenly_take_their_share_of_the_time() {
     }
 }
 
-/// Who looks after several pools takes what is there, and nothing is lost.
+/// A worker that owns several queues serves all of them, and no task is lost.
 #[test]
 fn workers_come_and_go_in_virtual_time() {
     for seed in 0..20 {
@@ -56,12 +57,12 @@ fn workers_come_and_go_in_virtual_time() {
                     cx.task(count.write()).spawn(|count, _| *count += 1);
                 }));
             }
-            // Some are still on their way when the next ones come.
+            // Some tasks are still in flight when the next ones arrive.
             let kept = random.below(handles.len());
             handles.drain(kept..).for_each(|handle| handle.join().unwrap());
         }
         handles.into_iter().for_each(|handle| handle.join().unwrap());
-        // Whoever comes to the object last is the last in line.
+        // Tasks enter the object's queue in the order in which they arrive.
         while rt.task(count.read()).submit(|count, _| *count).join().unwrap() < 480 {}
         assert!(clocks.makespan() >= 2 * 480 * 10 / 8, "{}", clocks.makespan());
     }
@@ -77,12 +78,12 @@ fn a_lopsided_placement_is_as_lopsided_as_it_is() {
     let times: Vec<_> = clocks.cores().iter().map(|core| (core.busy, core.idle)).collect();
     assert_eq!(times, [(66, 0), (22, 44), (0, 66), (0, 66)]);
     assert_eq!((clocks.makespan(), clocks.imbalance()), (66, 2.0));
-    // Nothing to do is not lopsided.
+    // Without work there is no imbalance.
     assert_eq!(simulate(4, 1, COSTS).1.imbalance(), 0.0);
 }
 
 #[test]
-fn spawns_are_paid_by_who_spawns() {
+fn the_spawner_pays_for_spawns() {
     let (rt, clocks) = simulate(2, 1, COSTS);
     rt.task(()).core(0).spawn(|(), cx| {
         cx.task(()).spawn(|(), _| ());
@@ -105,10 +106,10 @@ fn a_body_says_how_long_it_takes() {
     });
     assert_eq!(times.join().unwrap(), (0, 500));
     assert_eq!((clocks.now(), clocks.makespan()), (511, 511));
-    // Nobody runs.
+    // No task runs.
     clocks.spend(1_000);
     assert_eq!(clocks.now(), 511);
-    // What is spawned now is spawned now.
+    // A task spawned now has the current time.
     let theirs = clocks.clone();
     assert_eq!(rt.task(()).core(0).submit(move |(), _| theirs.now()).join().unwrap(), 511);
     drop(rt);
@@ -145,7 +146,7 @@ fn an_idle_core_sees_what_has_come_at_its_next_look() {
         cx.task(()).core(1).spawn(move |(), _| theirs.spend(100_000));
     });
     drop(rt);
-    // It runs out of tasks at 0, and knows at 450; what arrives at 1011 it sees at 450 + 2 * 400.
+    // It runs out of tasks at 0 and notices at 450; it sees the arrival of 1011 at 450 + 2 * 400.
     assert_eq!(clocks.makespan(), 1_250 + 100_000 + 11);
 }
 
@@ -177,7 +178,7 @@ fn a_busy_core_does_not_take_what_has_not_arrived() {
     assert!(order[at + 1..].iter().all(|&(_, when)| when > 6_500));
 }
 
-/// Which objects a task touched, from when to when.
+/// The objects of a task, and its start and end.
 type Span = (usize, usize, u64, u64);
 
 /// Tasks on one or two of some sequenced objects, spawned by tasks on all cores.
@@ -278,12 +279,12 @@ fn work_that_divides_itself_is_spread_over_all_cores() {
         let work = 4_096 * 10_000;
         assert!((work..work + work / 50).contains(&busy), "{busy}");
         assert!(clocks.makespan() >= work / cores as u64);
-        // Ideally all of them are busy until the end.
+        // Ideally all cores are busy until the end.
         assert!(clocks.makespan() < work / cores as u64 * 3 / 2, "{cores} cores: {}", clocks.makespan());
     }
 }
 
-/// Spawns as many tasks, each a parent of two.
+/// Spawns this number of tasks, each a parent of two.
 fn grow(tasks: u32, cx: &mut xtasking::Context) {
     let left = (tasks - 1) / 2;
     for (child, tasks) in [(1, left), (2, tasks - 1 - left)] {
@@ -299,7 +300,7 @@ fn many_cores_are_no_burden() {
     let (simulation, clocks) = Simulation::with_costs(192, 8, 1, Costs::default());
     let rt = Runtime::builder().platform(simulation).counters(true).build().unwrap();
     rt.task(()).spawn(|(), cx| grow(100_000, cx));
-    // One at a time, while all others have nothing to do.
+    // One task at a time, while all other cores are idle.
     let mut last = 0;
     for _ in 0..1_000 {
         rt.task(()).submit(|(), _| ()).join().unwrap();
@@ -321,7 +322,7 @@ fn the_clock_of_the_platform_is_the_one_of_the_core() {
     assert_eq!(format!("{clocks:?}"), "Clocks { makespan: 0, .. }");
 }
 
-/// Threads that wait for the same cores take turns at driving them: two at once would lose a core.
+/// Threads that wait for the same cores take turns in driving them: two at once would lose a core.
 #[test]
 fn several_threads_may_wait_at_once() {
     let _watched = crate::common::watchdog();

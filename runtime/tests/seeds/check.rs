@@ -1,4 +1,4 @@
-//! What is noted while a program runs, and what must be true of it in the end.
+//! The record of a program's run, and the checks at its end.
 
 use crate::common::{Setting, lock};
 use crate::plan::{Ending, Task, Touch};
@@ -11,32 +11,33 @@ use xtasking::{Handle, JoinError, Primitive, Runtime};
 /// A task's spawner, and its number.
 type InLine = (Option<usize>, usize);
 
-/// What became of a task with a handle.
+/// The outcome of a task with a handle.
 struct Outcome {
     task: usize,
-    /// Its handle was told that the cancellation came in time.
+    /// True if the handle reported that the cancellation came in time.
     cancelled_in_time: bool,
     result: Result<(), JoinError>,
 }
 
-/// Notes of a program.
+/// The record of a program's run.
 pub struct Ledger {
-    /// How often each task's body began.
+    /// The number of starts of each task's body.
     runs: Box<[AtomicUsize]>,
     /// The tasks that were spawned.
     spawned: Mutex<Vec<Task>>,
-    /// Of tasks that nobody has waited for yet: the number, whether a cancellation came in time, the handle.
+    /// Tasks that are not joined yet: the number, whether a cancellation was in time, and the
+    /// handle.
     handles: Mutex<Vec<(usize, bool, Handle<()>)>>,
     outcomes: Mutex<Vec<Outcome>>,
     /// Whether a body has panicked that wrote the object in place.
     spoilt: Box<[AtomicBool]>,
-    /// How often each object was written.
+    /// The number of writes to each object.
     written: Box<[AtomicU64]>,
     /// For each object the tasks of normal priority that wrote it.
     line: Box<[Mutex<Vec<InLine>>]>,
 }
 
-/// What the runtime's hook was told about tasks without a handle.
+/// The reports to the runtime's hook about tasks without a handle.
 #[derive(Default)]
 pub struct Told {
     panicked: AtomicUsize,
@@ -45,19 +46,19 @@ pub struct Told {
 }
 
 impl Told {
-    /// Notes a failure.
+    /// Records a failure.
     pub fn note(&self, error: &JoinError) {
         let count = match error {
             JoinError::Panicked(payload) => {
                 if payload.message() != "provoked" {
-                    // Nobody expects it: the sums will not agree.
+                    // An unexpected failure: the sums will not agree.
                     eprintln!("{error}");
                 }
                 &self.panicked
             }
             JoinError::Poisoned => &self.poisoned,
             JoinError::Abandoned => &self.abandoned,
-            other => panic!("the hook is told: {other}"),
+            other => panic!("the hook reports: {other}"),
         };
         count.fetch_add(1, Relaxed);
     }
@@ -84,7 +85,7 @@ impl Ledger {
         self.runs[task].fetch_add(1, Relaxed);
     }
 
-    /// A body holds an object that it writes in place, and may be about to panic.
+    /// Records a body that writes an object in place, and may be about to panic.
     pub fn enters(&self, object: usize, will_panic: bool) {
         let spoilt = self.spoilt[object].swap(will_panic, Relaxed);
         assert!(!spoilt, "object {object} is written after a panic");
@@ -98,7 +99,7 @@ impl Ledger {
         lock(&self.line[object]).push((by, task));
     }
 
-    /// Keeps a task's handle, and cancels it if the program says so.
+    /// Keeps a task's handle, and cancels it if the program requires it.
     pub fn keeps(&self, task: usize, handle: Handle<()>, cancelled: bool) {
         let in_time = cancelled && handle.cancel();
         lock(&self.handles).push((task, in_time, handle));
@@ -106,7 +107,7 @@ impl Ledger {
 }
 
 impl Ledger {
-    /// Waits for the task whose handle was kept last. `false`: there is none.
+    /// Waits for the task of the most recent handle. Returns false if there is none.
     pub fn wait_for_one(&self) -> bool {
         let Some((task, cancelled_in_time, handle)) = lock(&self.handles).pop() else { return false };
         let outcome = Outcome { task, cancelled_in_time, result: handle.join() };
@@ -115,8 +116,9 @@ impl Ledger {
     }
 }
 
-/// How often a walk may find its first node senseless and is not ended for that: it is tried so often without entering,
-/// and once inside. Where tasks run side by side, some of these tries may end before the walk has seen anything.
+/// Attempts that a walk may find invalid at its first node without ending: the optimistic attempts,
+/// and one with the node held. With concurrent tasks, some attempts may end before the walk reads
+/// anything.
 fn senseless(setting: Setting) -> u8 {
     match setting {
         Setting::Threads { workers } if workers > 1 => 0,
@@ -128,7 +130,8 @@ fn is_poisoning(end: Ending) -> bool {
     end != Ending::Returns
 }
 
-/// Checks what became of each task when the runtime is gone. `cancelled`: what had not started was dropped.
+/// Checks the outcome of each task after the runtime has ended. `cancelled`: tasks that had not
+/// started were dropped.
 pub fn check(ledger: &Ledger, told: &Told, roots: usize, cancelled: bool, setting: Setting) {
     while ledger.wait_for_one() {}
     let runs = |task: &Task| ledger.runs[task.number].load(Relaxed);
@@ -142,7 +145,7 @@ pub fn check(ledger: &Ledger, told: &Told, roots: usize, cancelled: bool, settin
     assert_eq!(
         ran,
         ledger.runs.iter().map(|runs| runs.load(Relaxed)).sum(),
-        "a task ran that nobody spawned"
+        "a task ran that was not spawned"
     );
 
     let has_panics = spawned.iter().any(|task| runs(task) == 1 && is_poisoning(task.end));
@@ -187,14 +190,14 @@ pub fn check(ledger: &Ledger, told: &Told, roots: usize, cancelled: bool, settin
     }
 }
 
-/// Checks what the program has left in its objects, and in which order it came there.
+/// Checks the final contents of the objects, and the order of the writes.
 pub fn check_objects(rt: &Runtime, world: &World) {
     macro_rules! check_each {
         ($($class:ident: |$value:ident| $halves:expr;)+) => {$(
             for (at, object) in world.$class.iter().enumerate() {
                 let halves = loop {
                     match rt.task(object.read()).submit(|$value, _| $halves).join() {
-                        // The body that did it is gone, but on threads perhaps not yet what comes after it.
+                        // The body has ended, but on threads perhaps not its continuation yet.
                         Err(JoinError::Poisoned) => object.clear_poison(),
                         result => break result.unwrap(),
                     }

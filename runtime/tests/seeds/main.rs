@@ -1,13 +1,15 @@
-//! Random programs on virtual cores: a seed gives the program, the number of cores and their interleaving.
+//! Random programs on virtual cores: a seed determines the program, the number of cores and their
+//! interleaving.
 //!
-//! Where the order of tasks is promised, an oracle that runs them one after another knows the result (`ordered`). Where
-//! it is not, invariants do (`world`): no task runs twice, each runs unless it was cancelled or its object poisoned,
-//! every handle says which, no write is lost, and what one spawner sends to a sequenced object keeps its order.
+//! If the order of tasks is guaranteed, an oracle that runs them one after another knows the result
+//! (`ordered`). Otherwise invariants do (`world`): no task runs twice, each runs unless it was
+//! cancelled or its object poisoned, every handle says which, no write is lost, and tasks of one
+//! spawner on a sequenced object keep their order.
 //!
 //! ```text
-//! cargo test -p xtasking --test seeds                             some thousand programs
-//! XTASKING_SEEDS=100000 cargo test -p xtasking --test seeds       the first so many of each kind
-//! XTASKING_SEED=1234 cargo test -p xtasking --test seeds NAME     one program, which a failure has named
+//! cargo test -p xtasking --test seeds                             several thousand programs
+//! XTASKING_SEEDS=100000 cargo test -p xtasking --test seeds       the first 100,000 of each kind
+//! XTASKING_SEED=1234 cargo test -p xtasking --test seeds NAME     the program of a failure
 //! ```
 
 #[path = "../common/mod.rs"]
@@ -23,10 +25,11 @@ use std::env;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::Duration;
 
-/// A program takes milliseconds; after this time it will not end.
+/// A program takes milliseconds; after this time it counts as a hang.
 const HANGS: Duration = Duration::from_secs(30);
 
-/// Runs a body with each seed below `count`, or as the environment says; a failure says how to see it again.
+/// Runs a body with each seed below `count`, or with those that the environment requests. A failure
+/// prints the command that replays it.
 fn each_seed(count: u64, body: impl Fn(u64)) {
     let thread = std::thread::current();
     let test = thread.name().unwrap_or_default();
@@ -51,7 +54,7 @@ fn cores(seed: u64) -> Setting {
     Setting::Simulation { cores: 1 + (seed % 16) as usize, seed: seed / 16 }
 }
 
-/// A few of the programs again, at the mercy of the operating system.
+/// Runs a few of the programs on threads, scheduled by the operating system.
 fn each_seed_on_threads(count: u64, body: impl Fn(u64, Setting)) {
     for workers in [1, 2, 4] {
         each_seed(count, |seed| body(seed, Setting::Threads { workers }));

@@ -1,13 +1,16 @@
-//! Tasks of one spawner at sequenced objects leave what they would leave one after another.
+//! Tasks of one spawner at sequenced objects have the same effect as running one after another.
 
 use crate::common::{Random, Setting};
 use crate::{cores, each_seed, each_seed_on_threads};
-use xtasking::{Object, Plain, Runtime, Sequencing, SpinLatch};
+use xtasking::{
+    Object, Plain, Runtime,
+    primitive::{Sequencing, SpinLatch},
+};
 
 const OBJECTS: usize = 6;
 type Objects = [Object<Plain<u64>>];
 
-/// A task: which objects it touches, and whether it only reads them.
+/// A task: its objects, and whether it only reads them.
 #[derive(Clone)]
 struct Touch {
     objects: Vec<usize>,
@@ -22,7 +25,7 @@ fn mix(objects: &mut [&mut u64], task: usize) {
 
 fn tasks(random: &mut Random) -> Vec<Touch> {
     let touch = |random: &mut Random| {
-        // Steps that have no divisor in common with the number of objects name each at most once.
+        // A step that is coprime to the number of objects names each at most once.
         let (first, step, count) = (random.below(OBJECTS), 1 + 4 * random.below(2), 1 + random.below(4));
         let objects = (0..count).map(|index| (first + step * index) % OBJECTS).collect();
         Touch { objects, reads: random.below(4) == 0 }
@@ -30,13 +33,13 @@ fn tasks(random: &mut Random) -> Vec<Touch> {
     (0..1 + random.below(60)).map(|_| touch(random)).collect()
 }
 
-/// What the reading tasks have seen, and what is left in the end.
+/// The values of the reading tasks, and the final values.
 type Seen = (Vec<u64>, Vec<u64>);
 
 fn run(rt: &Runtime, tasks: &[Touch], inside: bool) -> Seen {
     let all: Vec<_> = (0..OBJECTS).map(|_| rt.plain(0u64).pin(Sequencing).build()).collect();
     let latched = rt.plain(0u64).pin(SpinLatch).build();
-    // A macro, because the spawner of each task is borrowed anew.
+    // A macro, because the spawner of each task is borrowed again.
     macro_rules! spawn_all {
         ($spawner:expr, $at:expr) => {{
             let (all, latched, tasks): &(Vec<_>, Object<Plain<u64>>, Vec<Touch>) = $at;
@@ -81,7 +84,7 @@ fn run(rt: &Runtime, tasks: &[Touch], inside: bool) -> Seen {
     } else {
         spawn_all!(rt, &at)
     };
-    // These stand behind the others, one by one.
+    // These are queued behind the others, one by one.
     let left = read_all(rt, &all);
     (reads.into_iter().map(|read| read.join().unwrap()).collect(), left)
 }

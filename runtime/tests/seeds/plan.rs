@@ -1,4 +1,4 @@
-//! A random program: a forest of tasks, each with what it touches, how it ends, and what it spawns.
+//! A random program: a forest of tasks, each with its objects, its outcome, and its follow-ups.
 
 use crate::common::Random;
 use xtasking::Priority;
@@ -11,12 +11,12 @@ pub const SHARED: usize = 3;
 pub const COPIED: usize = 2;
 /// See [`PLAIN`].
 pub const VERSIONED: usize = 5;
-/// Nodes that links name, the last of the objects.
+/// Nodes behind links, the last of the objects.
 pub const NODES: usize = 3;
 /// All of them.
 pub const OBJECTS: usize = PLAIN + SHARED + COPIED + VERSIONED + NODES;
 
-/// What a task touches. Numbers count within a class.
+/// The objects of a task. Numbers count within a class.
 #[derive(Clone, Copy, Debug)]
 pub enum Touch {
     Nothing,
@@ -36,11 +36,11 @@ pub enum Touch {
         at: usize,
         write: bool,
     },
-    /// An optimistic read, which goes on when it has read.
+    /// An optimistic read with a continuation.
     ReadThen {
         at: usize,
     },
-    /// A walk over two nodes, which first finds that so many times a node makes no sense.
+    /// A walk over two nodes, which first rejects a node this many times.
     Visit {
         from: usize,
         again: u8,
@@ -90,9 +90,9 @@ pub struct Task {
     pub core: Option<u16>,
     pub cost: u16,
     pub begins_operation: bool,
-    /// Somebody waits for it; where it can have a handle.
+    /// The task is joined if it can have a handle.
     pub submitted: bool,
-    /// Is cancelled as soon as it is spawned.
+    /// The task is cancelled as soon as it is spawned.
     pub cancelled: bool,
     pub end: Ending,
     pub follow_ups: Vec<Task>,
@@ -104,7 +104,7 @@ const MOST: usize = 60;
 /// A program, and how many tasks it has.
 pub fn program(random: &mut Random) -> (Vec<Task>, usize) {
     let mut count = 0;
-    // Half of the programs are without panics: a poisoned object ends much.
+    // Half of the programs have no panics, because a poisoned object ends many tasks.
     let panics = random.below(2) == 0;
     let tasks = (0..1 + random.below(20)).map(|_| task(random, 0, panics, &mut count)).collect();
     (tasks, count)

@@ -9,15 +9,17 @@ use std::array;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 use xtasking::{
-    Arena, Context, JoinError, Link, Modify, Object, OptimisticLatched, OptimisticSequenced, Part, Plain,
-    Priority, Promise, ReaderWriterLatch, Runtime, Sequencing, Shared, Shutdown, Snapshot, Spawner,
-    SpinLatch, Step, TaskBuilder, Versioned, Visit, Written,
+    Context, JoinError, Object, Part, Plain, Priority, Promise, Runtime, Shared, Shutdown, Snapshot,
+    TaskBuilder, Versioned,
+    arena::{Arena, Link, Modify, Step, Visit, Written},
+    primitive::{OptimisticLatched, OptimisticSequenced, ReaderWriterLatch, Sequencing, SpinLatch},
+    task::Spawner,
 };
 
-/// Two halves that each writer adds the same to.
+/// Two halves to which each writer adds the same number.
 pub type Halves = [u64; 2];
 
-/// The objects that a program works on, and what is noted about it.
+/// The objects of a program, and the record of its run.
 pub struct World {
     pub plain: [Object<Plain<Halves>>; PLAIN],
     pub shared: [Object<Shared<Halves>>; SHARED],
@@ -97,17 +99,17 @@ fn look_at(pair: &Pair) {
     assert_eq!(pair.0.get(), pair.1.get());
 }
 
-/// What a body has with it.
+/// The captures of a body.
 struct Body {
     task: Task,
-    /// The spawner's number, and how urgent it is.
+    /// The number of the spawner, and the priority.
     by: Parent,
     world: Arc<World>,
-    /// Broken when all bodies are gone.
+    /// Abandoned when all bodies have been dropped.
     open: Arc<Promise<()>>,
 }
 
-/// Who spawns: the test itself, or a task.
+/// The spawner: the test itself, or a task.
 #[derive(Clone, Copy)]
 struct Parent {
     number: Option<usize>,
@@ -119,10 +121,10 @@ impl Body {
         self.task.priority.unwrap_or(self.by.priority)
     }
 
-    /// The body runs: it writes these objects, and reads others.
+    /// Runs the body: it writes these objects, and reads others.
     fn run(self, cx: &mut Context, written: &[usize], act: impl FnOnce()) {
         let ledger = &self.world.ledger;
-        // What a snapshot's writer has done to its copy is lost with it if it panics.
+        // If the writer of a snapshot panics, its changes are discarded.
         let is_copy = |object: &usize| (number::copied(0)..number::versioned(0)).contains(object);
         for &object in written.iter().filter(|object| !is_copy(object)) {
             ledger.enters(object, self.task.end != Ending::Returns);
@@ -155,12 +157,12 @@ impl Body {
     }
 }
 
-/// As a panic does, but without a word.
+/// Unwinds like a panic, without a message.
 fn unwind() -> ! {
     std::panic::resume_unwind(Box::new("provoked"))
 }
 
-/// Goes from one node to the next.
+/// Visits one node after the other.
 struct Walk {
     body: Body,
     next: Option<Link<Pair>>,
@@ -305,7 +307,7 @@ fn spawn<P: Spawner>(spawner: P, task: Task, by: Parent, world: &Arc<World>, ope
     }
 }
 
-/// Runs the program of a seed, and checks what came of it.
+/// Runs the program of a seed, and checks its effects.
 fn run(seed: u64, setting: Setting) {
     let mut random = Random::new(seed);
     let (tasks, count) = program(&mut random);
@@ -337,7 +339,7 @@ fn run(seed: u64, setting: Setting) {
         check(&world.ledger, &told, roots, false, setting);
     }
     drop(world);
-    // SAFETY: the runtime is gone, and with it all who follow links.
+    // SAFETY: the runtime has ended, and with it every task that follows links.
     unsafe { arena.dispose() };
 }
 

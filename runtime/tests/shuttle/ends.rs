@@ -1,4 +1,5 @@
-//! The end of a runtime at any moment: what has to run runs, every handle is resolved, and all workers return.
+//! The end of a runtime at any moment: all tasks that must run do, every handle is resolved, and
+//! all workers return.
 
 use crate::common::Dropped;
 use crate::platform::{pause, runtime, wait_a_little};
@@ -6,9 +7,9 @@ use crate::schedules::explore;
 use shuttle::thread;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use xtasking::{Context, JoinError, Sequencing, Shutdown};
+use xtasking::{Context, JoinError, Shutdown, primitive::Sequencing};
 
-/// A tree of tasks: each spawns two more on other workers, so many levels deep.
+/// A tree of tasks: each spawns two more on other workers, to a given depth.
 fn grow(levels: u16, ran: Arc<AtomicUsize>, cx: &mut Context) {
     ran.fetch_add(1, Relaxed);
     for branch in 0..if levels == 0 { 0 } else { 2 } {
@@ -22,7 +23,7 @@ fn a_drain_runs_everything_with_follow_ups() {
     explore(|mut random| {
         let rt = Arc::new(runtime(2));
         let ran = Arc::new(AtomicUsize::new(0));
-        // The last of these to let go of the runtime drains it.
+        // The last of these to drop the runtime drains it.
         let threads: Vec<_> = (0..2)
             .map(|thread| {
                 let (rt, ran) = (rt.clone(), ran.clone());
@@ -76,7 +77,7 @@ fn a_cancelled_runtime_resolves_every_handle_and_drops_every_body() {
                 Err(other) => panic!("{other}"),
             }
         }
-        // Two of the bodies that may have run besides are of follow-ups.
+        // Two of the bodies that may also have run belong to follow-ups.
         assert!((finished..=finished + 2).contains(&ran.load(Relaxed)));
         assert_eq!(dropped.load(Relaxed), 10);
     });
@@ -97,7 +98,8 @@ fn a_runtime_may_be_dropped_by_one_of_its_tasks() {
             });
         }
         drop(rt);
-        // Whoever let go last: all has run when the workers have returned, and this test waits for those.
+        // Any thread may drop the last handle. All tasks have run when the workers have returned;
+        // this test waits for the workers.
         while ran.load(Relaxed) < 2 * (3 + 3) {
             thread::yield_now();
         }

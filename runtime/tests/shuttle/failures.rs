@@ -1,11 +1,15 @@
-//! Panics and cancellations: what is held is let go, every handle is resolved, and the workers go on.
+//! Panics and cancellations: held objects are released, every handle is resolved, and the workers
+//! continue.
 
 use crate::common::Dropped;
 use crate::platform::{builder, on_threads, pause, runtime, unwind};
 use crate::schedules::explore;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
-use xtasking::{JoinError, OptimisticLatched, Sequencing, SpinLatch};
+use xtasking::{
+    JoinError,
+    primitive::{OptimisticLatched, Sequencing, SpinLatch},
+};
 
 #[test]
 fn a_panic_poisons_what_was_written_and_nothing_else() {
@@ -20,7 +24,7 @@ fn a_panic_poisons_what_was_written_and_nothing_else() {
             pause();
             unwind()
         });
-        // These stand behind it, or come while it runs, or before it.
+        // These are queued behind it, or arrive while it runs or before it.
         let behind = rt.task(held.write()).submit(|_, _| ());
         let beside = rt.task(latched.write()).submit(|_, _| ());
         let copy = rt.task(copied.read()).submit(|copied, _| *copied);
@@ -97,7 +101,7 @@ fn a_task_is_cancelled_in_time_or_runs() {
                 }
             }
         });
-        // The objects are free again.
+        // The objects have been released.
         drop(Arc::into_inner(rt).expect("the threads are gone"));
         assert_eq!(dropped.load(Relaxed), 6);
     });

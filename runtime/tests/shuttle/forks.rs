@@ -1,4 +1,4 @@
-//! Joins: each half runs once, wherever, and the join ends when both are over.
+//! Joins: each half runs once, on any worker, and the join ends when both have ended.
 
 use crate::platform::{pause, runtime};
 use crate::schedules::explore;
@@ -6,7 +6,7 @@ use std::panic::panic_any;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use xtasking::{Fork, JoinError};
 
-/// Joins of that depth, in a shape that follows from a number; each leaf is counted once.
+/// Runs joins to this depth, in a shape that follows from a number. Counts each leaf once.
 fn divide(depth: u32, path: u64, shape: u64, leaves: &[AtomicUsize], mut cx: Fork<'_>) -> usize {
     let leaf = |path: u64| {
         leaves[path as usize].fetch_add(1, Relaxed);
@@ -36,9 +36,9 @@ fn halves_run_once() {
     });
 }
 
-/// Halves that take so long that those who wait for them fall asleep, now and then in between as well.
+/// Halves that take long enough for their waiters to fall asleep, sometimes more than once.
 #[test]
-fn who_sleeps_in_a_join_is_woken() {
+fn a_worker_that_sleeps_in_a_join_is_woken() {
     fn slow(depth: u32, pauses: u64, mut cx: Fork<'_>) -> u64 {
         let take_long = |which: u64| (0..pauses >> (which * 3) & 7).for_each(|_| pause());
         if depth == 0 {
@@ -63,7 +63,7 @@ fn who_sleeps_in_a_join_is_woken() {
     });
 }
 
-/// Joins of which some halves panic.
+/// Runs joins of which some halves panic.
 fn fail(
     depth: u32,
     path: u32,
@@ -97,7 +97,7 @@ fn a_panic_ends_the_join_when_both_halves_are_over() {
         let (one, other) = (random.below(8) as u32, random.below(8) as u32);
         let running = AtomicUsize::new(0);
         let failed = rt.run(|cx| fail(3, 0, &|path| path == one || path == other, &running, cx));
-        // Nobody is at it any more.
+        // No worker runs a part of it any more.
         assert_eq!(running.load(Relaxed), 0);
         match failed {
             Err(JoinError::Panicked(payload)) => {

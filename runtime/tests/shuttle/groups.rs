@@ -1,4 +1,5 @@
-//! Groups and sets: whoever is the last, the end comes once, after all, and wakes who waits.
+//! Groups and sets: whichever member is last, the group ends once, after all members, and wakes the
+//! waiters.
 
 use crate::common::Dropped;
 use crate::platform::{on_threads, pause, runtime, unwind, wait_a_little};
@@ -7,9 +8,12 @@ use shuttle::future::block_on;
 use std::future::IntoFuture;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use xtasking::{Context, Group, Handle, JoinError, Managed, Runtime, SetError, Shutdown};
+use xtasking::{
+    Context, Group, Handle, JoinError, Runtime, Shutdown,
+    managed::{Managed, SetError},
+};
 
-/// A tree of members: each spawns two more on other workers, so many levels deep.
+/// A tree of members: each spawns two more on other workers, to a given depth.
 fn grow(levels: u16, ran: Arc<AtomicUsize>, cx: &mut Context) {
     for branch in 0..if levels == 0 { 0 } else { 2 } {
         let ran = ran.clone();
@@ -78,7 +82,7 @@ fn a_drain_waits_for_what_waits() {
         let group = rt.group();
         plant(&rt, &group, 1);
         let ended = ends.clone();
-        // Perhaps on a worker that has nothing else to do any more.
+        // Perhaps on a worker that is otherwise idle.
         rt.task(()).core(1).after(group).then(move |_, cx| {
             ended.fetch_add(1, Relaxed);
             let last = cx.group();
@@ -125,7 +129,7 @@ fn a_member_that_fails_is_over() {
 }
 
 #[test]
-fn every_function_of_a_set_runs_once_whoever_takes_it() {
+fn every_function_of_a_set_runs_once_on_any_thread() {
     explore(|_| {
         let rt = Arc::new(runtime(2));
         let pool = Arc::new(Managed::new(rt.clone()));

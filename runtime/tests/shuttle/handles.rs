@@ -1,4 +1,4 @@
-//! Handles and promises: each waiter is woken, whoever comes first.
+//! Handles and promises: each waiter is woken, in any order of events.
 
 use crate::platform::{pause, runtime};
 use crate::schedules::explore;
@@ -12,7 +12,7 @@ use std::task::{Context, Poll, Waker};
 use xtasking::JoinError;
 
 #[test]
-fn an_awaited_handle_wakes_who_awaits_it() {
+fn an_awaited_handle_wakes_its_task() {
     explore(|_| {
         let rt = Arc::new(runtime(2));
         let spawner = rt.clone();
@@ -34,7 +34,7 @@ fn the_last_waker_counts() {
             promise.fulfil(4);
         });
         let mut handle = pin!(handle);
-        // First somebody asks who wants to know nothing more; then the one who waits.
+        // First a waker registers that is dropped again; then the one that waits.
         let early = handle.as_mut().poll(&mut Context::from_waker(Waker::noop()));
         let late = match early {
             Poll::Ready(result) => result,
@@ -45,13 +45,13 @@ fn the_last_waker_counts() {
 }
 
 #[test]
-fn a_promise_is_kept_or_abandoned_whoever_drops_the_other_end() {
+fn a_promise_is_kept_or_abandoned_in_any_order_of_drops() {
     explore(|_| {
         let rt = runtime(2);
         let runs = Arc::new(AtomicUsize::new(0));
         let (kept, result) = rt.promise();
         let (lost, nothing) = rt.promise::<()>();
-        let (unheard, nobody) = rt.promise();
+        let (unheard, dropped) = rt.promise();
         rt.task(()).core(0).spawn(move |(), _| kept.fulfil(1));
         rt.task(()).core(1).spawn(move |(), _| drop(lost));
         let ran = runs.clone();
@@ -61,7 +61,7 @@ fn a_promise_is_kept_or_abandoned_whoever_drops_the_other_end() {
         });
         let detached = runs.clone();
         drop(rt.task(()).submit(move |(), _| detached.fetch_add(1, Relaxed)));
-        drop(nobody);
+        drop(dropped);
         assert!(matches!(nothing.join(), Err(JoinError::Abandoned)));
         assert_eq!(result.join().unwrap(), 1);
         drop(rt);

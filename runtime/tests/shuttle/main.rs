@@ -1,16 +1,17 @@
-//! The whole runtime under random schedules: every access to an atomic, every park and every wake is a point where
-//! another thread may go on, and a seed says which.
+//! The whole runtime under random schedules: every atomic access, every park and every wake is a
+//! point where the scheduler may switch threads, and a seed decides.
 //!
 //! ```text
 //! bash .ci/shuttle                                    all tests, a thousand schedules each
 //! XTASKING_SCHEDULES=20 bash .ci/shuttle              20 times as many
-//! XTASKING_SEED=1234 bash .ci/shuttle a_test's_name   one schedule of one test, which a failure has named
+//! XTASKING_SEED=1234 bash .ci/shuttle a_test's_name   the schedule of a failure
 //! ```
-//! One thread runs at a time, so this finds what goes wrong between whole steps: lost wake-ups, tasks that get lost or
-//! run twice, circles of waiting, protocols that miss a case. What weak memory does is for the models of the single
-//! pieces. A thread that waits for ever is found as a deadlock, or as a schedule that does not end.
+//! One thread runs at a time, so this finds errors between whole steps: lost wake-ups, tasks that
+//! are lost or run twice, deadlocks, and protocols that miss a case. Weak memory is left to the
+//! models of single components. A thread that waits for ever appears as a deadlock, or as a
+//! schedule that does not end.
 //!
-//! It is only there under `--cfg 'model="shuttle"'`, which `.ci/shuttle` sets.
+//! The program is compiled only with `--cfg 'model="shuttle"'`, which `.ci/shuttle` sets.
 
 #![cfg(model = "shuttle")]
 

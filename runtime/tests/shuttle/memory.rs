@@ -1,4 +1,4 @@
-//! Nothing is freed while a task can reach it, and everything in the end.
+//! Memory is freed only when no task can reach it, and all of it in the end.
 
 use crate::common::Dropped;
 use crate::platform::{pause, runtime, wait_a_little};
@@ -6,7 +6,11 @@ use crate::schedules::explore;
 use shuttle::thread;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
-use xtasking::{Arena, Context, Link, Part, Promise, Sequencing, SpinLatch, Step, Version, Visit, Word};
+use xtasking::{
+    Context, Part, Promise, Version, Word,
+    arena::{Arena, Link, Step, Visit},
+    primitive::{Sequencing, SpinLatch},
+};
 
 #[test]
 fn an_object_outlives_the_tasks_that_wait_for_it() {
@@ -53,21 +57,21 @@ fn sleeping_workers_leave_no_garbage() {
             let kept = rt.plain(object).build();
             rt.task(kept.write()).submit(|_, _| ()).join().unwrap();
         }
-        // Nobody spawns any more; the last worker to fall asleep frees what is left.
+        // No task is spawned any more; the last worker to fall asleep frees all remaining memory.
         while freed.load(Relaxed) < 2 {
             thread::yield_now();
         }
     });
 }
 
-/// A node of a list that knows when it is gone.
+/// A node of a list that records its drop.
 struct Node {
     next: Word,
     is_alive: AtomicBool,
     freed: Arc<AtomicUsize>,
 }
 
-// SAFETY: what changes after publication is a word or atomic.
+// SAFETY: all fields that change after publication are words or atomics.
 unsafe impl Version for Node {}
 
 impl Node {
@@ -89,7 +93,7 @@ impl Drop for Node {
     }
 }
 
-/// Goes to the end of the list; says whether all nodes on the way were alive.
+/// Visits the list to its end. Returns true if all nodes on the way were alive.
 struct Walk(Promise<bool>);
 
 impl Visit for Walk {
@@ -136,7 +140,8 @@ fn a_node_outlives_the_walks_that_may_reach_it() {
             let removed =
                 rt.task((head.write(), second.write())).core(core).submit(move |(head, node), cx| {
                     head.next.set(node.next.get(), head.token());
-                    // SAFETY: only the head linked to it, threads outside do not follow links, and it is retired here only.
+                    // SAFETY: only the head linked to the node, and it no longer does. Threads
+                    // outside do not follow links, and only this task retires the node.
                     unsafe { arena.retire(second, cx) };
                 });
             removed.join().unwrap();
@@ -144,7 +149,7 @@ fn a_node_outlives_the_walks_that_may_reach_it() {
         walks.join().unwrap();
         drop(Arc::into_inner(rt).expect("the thread is gone"));
         assert_eq!(freed.load(Relaxed), REMOVED);
-        // SAFETY: the runtime is gone, and nobody else follows links.
+        // SAFETY: the runtime is gone, and no other code follows links.
         unsafe { arena.dispose() };
     });
 }

@@ -7,30 +7,33 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Wake, Waker};
 use std::time::Duration;
-use xtasking::platform::{Platform, Topology, WouldBlock};
-use xtasking::{Builder, Driver, GlobalPages, PageSource, Runtime};
+use xtasking::platform::{CpuTopology, Platform, WouldBlock};
+use xtasking::{
+    Builder, Runtime,
+    platform::{Driver, GlobalPages, PageSource},
+};
 
-/// A thread a worker. What it keeps for itself is never touched across a point where another thread may go on, so the
-/// locks of the standard library do.
+/// A thread for each worker. State of the platform is never accessed across a switch point, so
+/// locks of the standard library suffice.
 struct CheckedThreads {
     threads: Arc<[Mutex<Option<Thread>>]>,
     joins: Mutex<Vec<JoinHandle<()>>>,
     clock: AtomicU64,
 }
 
-/// A runtime in the making with that many workers.
+/// Returns a builder with this number of workers.
 pub fn builder(workers: usize) -> Builder {
     let threads = (0..workers).map(|_| Mutex::default()).collect();
     let platform = CheckedThreads { threads, joins: Mutex::default(), clock: AtomicU64::new(0) };
     Runtime::builder().platform(platform).prefetch_distance(2)
 }
 
-/// A runtime with that many workers.
+/// Returns a runtime with this number of workers.
 pub fn runtime(workers: usize) -> Runtime {
     builder(workers).build().expect("a runtime of a few workers")
 }
 
-/// A point where another thread may go on, in the middle of a body.
+/// A switch point in the middle of a body.
 pub fn pause() {
     thread::sleep(Duration::ZERO);
 }
@@ -42,17 +45,17 @@ pub fn on_threads(count: usize, body: impl Fn(usize) + Clone + Send + 'static) {
     threads.into_iter().for_each(|thread| thread.join().expect("a thread ends"));
 }
 
-/// Unwinds as a panic does, without a word: the checker takes each panic that it hears of for a failure.
+/// Unwinds without calling the panic hook: the checker treats each panic that it sees as a failure.
 pub fn unwind() -> ! {
     std::panic::resume_unwind(Box::new("provoked"))
 }
 
-/// Lets some time go by: a number of points where other threads may go on.
+/// Lets some time pass: a random number of switch points.
 pub fn wait_a_little(random: &mut Random, most: usize) {
     (0..random.below(most)).for_each(|_| pause());
 }
 
-/// Nothing panics under the locks here.
+/// Locks a mutex. (No code panics while it holds one.)
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -74,11 +77,11 @@ impl CheckedThreads {
 }
 
 impl Platform for CheckedThreads {
-    fn topology(&self) -> Topology {
-        Topology::uniform(self.threads.len(), 1)
+    fn topology(&self) -> CpuTopology {
+        CpuTopology::uniform(self.threads.len(), 1)
     }
 
-    fn start(&self, driver: Driver) -> Result<(), &'static str> {
+    fn start(&self, driver: Driver) -> Result<(), xtasking::platform::PlatformError> {
         let threads = self.threads.clone();
         let thread = thread::spawn(move || {
             let this = thread::current();
@@ -94,7 +97,7 @@ impl Platform for CheckedThreads {
     }
 
     fn wake(&self, worker: usize) {
-        // A thread that is not there yet has not looked for tasks yet.
+        // A thread that has not started has not looked for tasks.
         let thread = lock(&self.threads[worker]).clone();
         if let Some(thread) = thread {
             thread.unpark();
@@ -127,4 +130,11 @@ impl Platform for CheckedThreads {
     fn now(&self) -> u64 {
         self.clock.fetch_add(1, Relaxed)
     }
+
+    fn virtual_time(&self) -> Option<&dyn xtasking::platform::VirtualTime> {
+        Some(self)
+    }
 }
+
+/// The clock counts its readings, and the checker interleaves the workers.
+impl xtasking::platform::VirtualTime for CheckedThreads {}

@@ -1,32 +1,34 @@
-//! Each primitive keeps its promise at one object: no lost update, no torn read.
+//! Each primitive upholds its guarantee at one object: no lost update, no torn read.
 
 use crate::common::Quad;
 use crate::platform::{on_threads, pause, runtime};
 use crate::schedules::explore;
 use std::sync::Arc;
 use xtasking::{
-    OptimisticLatched, OptimisticSequenced, ReaderWriterLatch, Sequencing, SpinLatch, Word, Written,
+    Word,
+    arena::Written,
+    primitive::{OptimisticLatched, OptimisticSequenced, ReaderWriterLatch, Sequencing, SpinLatch},
 };
 
 const THREADS: usize = 2;
 const EACH: usize = 3;
 const ALL: u64 = (THREADS * EACH) as u64;
 
-/// Adds one in two steps, between which others may come.
+/// Adds one in two steps, with a switch point between them.
 fn add_one(sum: &mut u64) {
     let seen = *sum;
     pause();
     *sum = seen + 1;
 }
 
-/// As [`add_one`], where a writer holds no `&mut`; the four words are equal before and after.
+/// Like [`add_one`] for a writer without `&mut`. The four words are equal before and after.
 fn add_one_to_each(quad: &Written<'_, Quad>) {
     let words = quad.0.each_ref().map(Word::get);
     assert_eq!(words, [words[0]; 4]);
     quad.0.iter().for_each(|word| word.set(words[0] + 1, quad.token()));
 }
 
-/// What a reader sees of an object that others must leave alone meanwhile.
+/// Reads an object that no writer may change meanwhile.
 fn look_twice(sum: &u64) -> [u64; 2] {
     let first = *sum;
     pause();
@@ -37,7 +39,8 @@ fn look_at_each(quad: &Quad) -> [u64; 4] {
     quad.0.each_ref().map(Word::get)
 }
 
-/// Objects of one class and primitive, `THREADS` threads that each write and read them `EACH` times.
+/// Objects of one class and primitive. Each of `THREADS` threads writes and reads them `EACH`
+/// times.
 macro_rules! at_one_object {
     ($($name:ident: $class:ident $value:expr, $primitive:ident, write $write:expr, read $read:expr;)+) => {$(
         #[test]
@@ -91,7 +94,7 @@ at_one_object! {
         write |quad, _| add_one_to_each(&quad), read |quad, _| look_at_each(quad);
 }
 
-/// Optimistic readers that look while somebody writes, and go on once.
+/// Optimistic readers and a concurrent writer; each reader continues once.
 macro_rules! optimistic {
     ($($name:ident: $primitive:ident;)+) => {$(
         #[test]

@@ -1,19 +1,20 @@
-//! A queue that all workers share: nothing in it is lost, and no worker falls asleep beside it.
+//! A queue that all workers share: no task in it is lost, and no worker falls asleep while tasks
+//! are in it.
 
 use crate::platform::{builder, on_threads, wait_a_little};
 use crate::schedules::explore;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use xtasking::{Pool, Ranking, Runtime, Shutdown};
+use xtasking::{QueuePolicy, Runtime, Shutdown, queues::RankOrder};
 
-/// Of either kind.
+/// Returns a runtime with an exact or a relaxed queue.
 fn runtime(workers: usize, kind: usize) -> Runtime {
-    let ranking = [Ranking::Exact, Ranking::Relaxed][kind];
-    builder(workers).pool(Pool::Ranked(ranking)).build().expect("a runtime of a few workers")
+    let ranking = [RankOrder::Exact, RankOrder::Relaxed][kind];
+    builder(workers).pool(QueuePolicy::Ranked(ranking)).build().expect("a runtime of a few workers")
 }
 
 #[test]
-fn what_threads_and_tasks_put_into_the_queue_runs_once() {
+fn queued_tasks_of_threads_and_tasks_run_once() {
     explore(|mut random| {
         let rt = Arc::new(runtime(2, random.below(2)));
         let runs: Arc<[AtomicUsize; 12]> = Arc::default();

@@ -1,11 +1,11 @@
-//! A runtime is resized beside those who spawn, sleep and end it.
+//! A runtime is resized concurrently with threads that spawn, sleep and end it.
 
 use crate::platform::{builder, pause, wait_a_little};
 use crate::schedules::explore;
 use shuttle::thread;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use xtasking::{JoinError, Runtime, Sequencing};
+use xtasking::{JoinError, Runtime, primitive::Sequencing};
 
 const MOST: usize = 3;
 
@@ -29,7 +29,7 @@ fn a_runtime_of_any_size_runs_everything() {
                 cx.task(()).core(number).spawn(move |(), _| _ = ran.fetch_add(1, Relaxed));
             });
             wait_a_little(&mut random, 100);
-            // Any pool, whoever has it now.
+            // Any run queue, whichever worker owns it now.
             let core = random.below(MOST) as u16;
             let worker = rt.task(()).core(core).submit(|(), cx| cx.worker()).join();
             assert_eq!(worker.unwrap(), usize::from(core));
@@ -42,14 +42,14 @@ fn a_runtime_of_any_size_runs_everything() {
     });
 }
 
-/// One who falls asleep with a pool that he has just been given is woken for it.
+/// A worker that falls asleep with a run queue that it has just received is woken for its tasks.
 #[test]
-fn a_pool_that_was_handed_on_is_woken() {
+fn a_run_queue_with_a_new_owner_is_woken() {
     explore(|_| {
         const POOLS: u16 = 5;
         let rt = Arc::new(builder(POOLS.into()).build().unwrap());
         let resized = rt.clone();
-        // Awake, so that they notice by themselves.
+        // The workers are awake, so that they notice by themselves.
         (1..POOLS).for_each(|core| rt.task(()).core(core).spawn(|(), _| pause()));
         let resizer = thread::spawn(move || resized.resize(1).unwrap());
         (1..POOLS).for_each(|core| rt.task(()).core(core).spawn(|(), _| pause()));
@@ -59,30 +59,30 @@ fn a_pool_that_was_handed_on_is_woken() {
     });
 }
 
-/// Nor does he fall asleep with the tasks that are still in it.
+/// The worker does not fall asleep while tasks are in the run queue.
 #[test]
-fn the_tasks_of_a_pool_that_was_handed_on_are_run() {
+fn tasks_of_a_run_queue_with_a_new_owner_run() {
     explore(|_| {
         let rt = Arc::new(builder(2).build().unwrap());
         let resized = rt.clone();
         let (promise, all) = rt.promise::<()>();
         let promise = Arc::new(promise);
         rt.task(()).core(1).spawn(move |(), cx| {
-            // More than a worker runs before it looks whether it has to go.
+            // More tasks than a worker runs between two checks for the end.
             for _ in 0..40 {
                 let promise = promise.clone();
                 cx.task(()).spawn(move |(), _| drop(promise));
             }
         });
         let resizer = thread::spawn(move || resized.resize(1).unwrap());
-        // The last of them drops it.
+        // The last of them drops the runtime.
         assert!(matches!(all.join(), Err(JoinError::Abandoned)));
         resizer.join().unwrap();
     });
 }
 
 #[test]
-fn two_who_resize_at_once_agree_in_the_end() {
+fn two_concurrent_resizes_agree_in_the_end() {
     explore(|mut random| {
         let rt = Arc::new(runtime(1));
         let others = [2, 3].map(|size| {
@@ -95,7 +95,7 @@ fn two_who_resize_at_once_agree_in_the_end() {
         });
         wait_a_little(&mut random, 100);
         others.into_iter().for_each(|other| other.join().unwrap());
-        // Those that are too many leave when they see it; nothing depends on when.
+        // Excess workers end when they notice; nothing depends on the moment.
         while rt.running_workers() > 1 {
             thread::yield_now();
         }

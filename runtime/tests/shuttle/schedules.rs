@@ -1,14 +1,16 @@
-//! Which schedules a test is run under, and how one of them is run again.
+//! The schedules under which a test runs, and how one of them is replayed.
 //!
-//! A seed is one schedule of one of three kinds:
+//! A seed denotes one schedule of one of three kinds:
 //!
-//! - *restless*: any thread may go on at each point, all equally likely;
-//! - *steady*: mostly the same thread goes on, so that threads meet in the middle of what others do seldom, but far on;
-//! - *ranked* (probabilistic concurrency testing): the thread of the highest rank goes on, and at a few points, chosen
-//!   beforehand, falls to the lowest. It finds what needs few, but certain, switches.
+//! - *restless*: at each point every thread is equally likely to continue;
+//! - *steady*: mostly the same thread continues, so that threads rarely interrupt each other, but
+//!   do so deep inside an operation;
+//! - *ranked* (probabilistic concurrency testing): the thread of the highest rank continues, and at
+//!   a few points, chosen beforehand, falls to the lowest. It finds errors that need few, but
+//!   specific, switches.
 //!
-//! Nothing is carried from one schedule to the next, so a seed is all that is needed to see one again. (Only the order in
-//! which several latches are taken is not in it: that is the order of addresses.)
+//! No state is carried from one schedule to the next, so the seed alone replays one. (The only
+//! exception is the order in which several latches are taken, which is the order of addresses.)
 
 use crate::common::Random;
 use shuttle::scheduler::{Schedule, Scheduler, Task, TaskId};
@@ -18,19 +20,20 @@ use std::collections::HashMap;
 use std::env;
 use std::sync::Once;
 
-/// Schedules that each test is run under, unless the environment says otherwise.
+/// Schedules for each test, unless the environment says otherwise.
 const SCHEDULES: u64 = 1200;
-/// Points of a schedule after which a test has got into a loop.
+/// Points of a schedule after which a test counts as endless.
 const ENDLESS: usize = 1_000_000;
-/// Bodies and panics need more than the checker's own tests.
+/// Stack of a thread in bytes: bodies and panics need more than the checker's own tests.
 const STACK: usize = 256 << 10;
 
 thread_local! {
-    /// The seed that this thread is at; all threads of a schedule are this one to the standard library.
+    /// The seed of the current schedule. To the standard library all threads of a schedule are this
+    /// one.
     static SEED: Cell<Option<u64>> = const { Cell::new(None) };
 }
 
-/// Runs a test's body under many schedules; it is given numbers that follow from the schedule's seed.
+/// Runs a test's body under many schedules. Its random numbers follow from the schedule's seed.
 pub fn explore(body: impl Fn(Random) + Clone + Send + Sync + 'static) {
     tell_the_seed_of_a_failure();
     let number = |name| env::var(name).ok().map(|text| text.parse().expect("the variable is a number"));
@@ -65,7 +68,7 @@ fn tell_the_seed_of_a_failure() {
     });
 }
 
-/// One schedule, which follows from a seed.
+/// A schedule that follows from a seed.
 struct Seeded {
     random: Random,
     kind: Kind,
@@ -75,7 +78,7 @@ struct Seeded {
 
 enum Kind {
     Restless,
-    /// Another thread goes on at one of so many points.
+    /// One point in this many switches to another thread.
     Steady(usize),
     Ranked(Ranks),
 }
@@ -102,7 +105,7 @@ impl Seeded {
             0 => Kind::Restless,
             1 => Kind::Steady(1 << (1 + random.below(7))),
             _ => {
-                // How long the schedule will be is not known: falls early on, or all along.
+                // The length of the schedule is unknown: the thread falls early or anywhere.
                 let within = 1 << (6 + random.below(9));
                 let falls = (0..random.below(8)).map(|_| random.below(within)).collect();
                 Kind::Ranked(Ranks { falls, ..Ranks::default() })

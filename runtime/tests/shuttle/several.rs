@@ -1,14 +1,15 @@
-//! Tasks with several objects: all at once, and nobody waits in a circle.
+//! Tasks with several objects: all are granted together, without deadlock.
 
 use crate::common::Quad;
 use crate::platform::{on_threads, pause, runtime};
 use crate::schedules::explore;
 use std::sync::Arc;
 use xtasking::{
-    Object, OptimisticLatched, OptimisticSequenced, Plain, ReaderWriterLatch, Runtime, Sequencing, SpinLatch,
+    Object, Plain, Runtime,
+    primitive::{OptimisticLatched, OptimisticSequenced, ReaderWriterLatch, Sequencing, SpinLatch},
 };
 
-/// Moves one from the first to the second, in steps between which others may come.
+/// Moves one from the first to the second, with switch points between the steps.
 fn transfer(from: &mut i64, to: &mut i64) {
     let (seen, there) = (*from, *to);
     pause();
@@ -17,7 +18,8 @@ fn transfer(from: &mut i64, to: &mut i64) {
     *to = there + 1;
 }
 
-/// Two threads move the same amounts in opposite directions, a third looks at both; all is as before in the end.
+/// Two threads move the same amounts in opposite directions, and a third reads both objects. In the
+/// end the balances are as before.
 fn move_back_and_forth(rt: Runtime, a: Object<Plain<i64>>, b: Object<Plain<i64>>) {
     let rt = Arc::new(rt);
     let (spawner, first, second) = (rt.clone(), a.clone(), b.clone());
@@ -63,7 +65,7 @@ fn opposite_orders_at_a_latched_and_a_sequenced_object() {
 }
 
 #[test]
-fn circles_of_three_sequenced_objects() {
+fn three_sequenced_objects_in_a_cycle_do_not_deadlock() {
     explore(|_| {
         let rt = Arc::new(runtime(3));
         let objects: Arc<[_]> = (0..3).map(|_| rt.plain(0u64).pin(Sequencing).build()).collect();

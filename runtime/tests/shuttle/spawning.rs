@@ -1,14 +1,17 @@
-//! What is spawned runs, once, wherever it is spawned from; at sequenced objects in its order.
+//! Each spawned task runs once, wherever it is spawned; at sequenced objects tasks run in order.
 
 use crate::platform::{on_threads, pause, runtime};
 use crate::schedules::explore;
 use shuttle::thread;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use xtasking::{Priority, Sequencing, Shutdown, SpinLatch};
+use xtasking::{
+    Priority, Shutdown,
+    primitive::{Sequencing, SpinLatch},
+};
 
 #[test]
-fn what_threads_and_tasks_spawn_runs_once() {
+fn tasks_spawned_by_threads_and_tasks_run_once() {
     explore(|_| {
         let rt = Arc::new(runtime(2));
         let runs: Arc<[AtomicUsize; 12]> = Arc::default();
@@ -60,7 +63,7 @@ fn a_task_that_goes_round_all_workers_arrives() {
     });
 }
 
-/// Each spawner's tasks are in the log in its order.
+/// The log has the tasks of each spawner in order.
 fn assert_in_order(log: &[(usize, usize)], spawners: usize, each: usize) {
     for spawner in 0..spawners {
         let numbers = log.iter().filter(|(by, _)| *by == spawner).map(|(_, number)| *number);
@@ -75,7 +78,7 @@ fn a_sequenced_object_keeps_the_order_of_each_spawner() {
         let rt = runtime(2);
         let log = rt.plain(Vec::new()).pin(Sequencing).build();
         let (other, latched) = (rt.plain(0).pin(Sequencing).build(), rt.plain(0).pin(SpinLatch).build());
-        // What the others stand in line with: the log alone, or with another sequenced or latched object.
+        // The objects of each task: the log alone, or with another sequenced or latched object.
         let shapes: Vec<usize> = (0..2 * EACH).map(|_| random.below(3)).collect();
         macro_rules! spawn_all {
             ($spawner:expr, $by:expr, $at:expr) => {

@@ -1,11 +1,11 @@
-//! Histories of operations that overlap, and whether an order of them explains them, in which each takes effect at one
-//! moment between its beginning and its end (linearizability).
+//! Histories of concurrent operations, and a check of their linearizability: whether some order
+//! explains them in which each takes effect at one moment between its start and its end.
 //!
-//! Whoever runs an operation takes a [`Clock::tick`] before and after it and writes down a [`Span`] with its [`Event`]:
-//! what was done and what came out. [`check`] then looks for an order, part by part: operations on different keys or
-//! objects explain each other only where an event speaks of several.
+//! A thread takes a [`Clock::tick`] before and after an operation, and records a [`Span`] with its
+//! [`Event`]: the operation and its outcome. [`check`] then looks for an order, part by part.
+//! Operations on different keys or objects affect each other only if an event covers several.
 //!
-//! An event is written down when it has happened: an operation that never did (a task that was cancelled) is left out.
+//! Operations that never take effect, such as a cancelled task, are not recorded.
 
 mod search;
 mod shorten;
@@ -20,47 +20,50 @@ use std::hash::Hash;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
-/// An operation and its outcome, with the sequential specification: what it does to the state of one part.
+/// An operation and its outcome, with the sequential specification: its effect on the state of one
+/// part.
 pub trait Event: Clone + Debug {
-    /// What a part holds.
+    /// The state of a part.
     type State: Clone + Debug + Eq + Hash;
 
-    /// What the part holds afterwards; `None` if the operation cannot have had this outcome when it held `before`.
+    /// Returns the state after the event; `None` if the operation cannot have this outcome in the
+    /// state `before`.
     fn apply(&self, before: &Self::State) -> Option<Self::State>;
 
-    /// Whether it leaves every state as it is. Such events may be left out of a report.
-    fn only_looks(&self) -> bool {
+    /// Returns true if the event leaves every state unchanged. Such events may be left out of a
+    /// report.
+    fn is_read_only(&self) -> bool {
         false
     }
 }
 
-/// An operation in a history: it happened between these ticks of a clock that all share.
+/// An operation in a history: it took place between these ticks of a shared clock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Span<E> {
-    /// What happened.
+    /// The operation and its outcome.
     pub event: E,
-    /// Before it was asked for.
+    /// A tick before the operation was started.
     pub begun: u64,
-    /// After the outcome was known.
+    /// A tick after the outcome was known.
     pub ended: u64,
 }
 
-/// Ticks for spans; clones share it.
+/// A clock for spans; clones share it.
 #[derive(Clone, Default)]
 pub struct Clock(Arc<AtomicU64>);
 
 impl Clock {
-    /// A new moment, later than all before.
+    /// Returns a tick later than all before.
     pub fn tick(&self) -> u64 {
         self.0.fetch_add(1, SeqCst)
     }
 }
 
-/// Looks for an order of all operations on one part, which held `initial` at first.
+/// Looks for an order of all operations on one part, whose first state is `initial`.
 ///
 /// # Errors
 ///
-/// If there is none; the error shows why.
+/// Returns an error if there is none; it shows why.
 pub fn explain<E: Event>(history: &[Span<E>], initial: &E::State) -> Result<(), Unexplained<E>> {
     let mut spans = history.to_vec();
     spans.sort_unstable_by_key(|span| span.begun);
@@ -68,11 +71,11 @@ pub fn explain<E: Event>(history: &[Span<E>], initial: &E::State) -> Result<(), 
     search::search(&spans, last, initial).map_err(|_| Unexplained::of(spans, initial))
 }
 
-/// Checks a history, part by part; each held `initial` at first.
+/// Checks a history, part by part; each has the first state `initial`.
 ///
 /// # Panics
 ///
-/// If no order explains the operations on some part; the message shows why.
+/// Panics if no order explains the operations on some part. The message shows why.
 pub fn check<K, E>(history: impl IntoIterator<Item = (K, Span<E>)>, initial: &E::State)
 where
     K: Ord + Debug,

@@ -1,17 +1,19 @@
-//! The search for an order: depth first (Wing and Gong 1993), with a memory of what was tried (Lowe 2017).
+//! The search for an order: depth first (Wing and Gong, 1993), remembering the configurations that
+//! were tried (Lowe, 2017).
 //!
-//! What is searched is a history up to a moment, the *cut*: what has ended by then must stand in the order; what has
-//! begun but not ended may. What is left may come next if it began before any of those that must come has ended.
+//! The search covers a history up to a moment, the *cut*. Operations that have ended by then must
+//! be in the order; those that have begun but not ended may be. A remaining operation may come next
+//! if it began before the first end among the remaining ones that must come.
 
 use super::{Event, Span};
 use std::collections::HashSet;
 
-/// Where the search stands: which spans are done, and what the part holds.
+/// A configuration of the search: the operations done, and the state.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Place<S> {
     /// All spans before this one are done.
     from: usize,
-    /// Which are done from there on; the lowest bit is not set.
+    /// A set of the spans done from there on; the lowest bit is not set.
     done: u128,
     state: S,
 }
@@ -23,18 +25,18 @@ impl<S> Place<S> {
         self.done >> offset & 1 == 1
     }
 
-    /// After one more span is done.
+    /// Returns the configuration after one more span.
     fn after(&self, at: usize, state: S) -> Self {
         let done = self.done | 1 << (at - self.from);
         let passed = done.trailing_ones();
         Self { from: self.from + passed as usize, done: done.checked_shr(passed).unwrap_or(0), state }
     }
 
-    /// What may come next, the last first; `None` if nothing has to.
+    /// Returns the spans that may come next, the last first; `None` if none has to.
     fn candidates<E>(&self, spans: &[Span<E>], cut: u64) -> Option<Vec<usize>> {
         let mut first_end = u64::MAX;
         let mut left = Vec::new();
-        // By their beginnings: from the first on that begins after an end, all do.
+        // Spans are sorted by their beginnings: once one begins after an end, all later ones do.
         for (at, span) in spans.iter().enumerate().skip(self.from) {
             if span.begun > cut || span.begun >= first_end {
                 break;
@@ -55,24 +57,24 @@ impl<S> Place<S> {
 ///
 /// # Errors
 ///
-/// If there is none; then the longest order that explains a part of them, as positions.
+/// Returns an error if there is none: the longest order that explains a part of them, as positions.
 pub fn search<E: Event>(spans: &[Span<E>], cut: u64, initial: &E::State) -> Result<(), Vec<usize>> {
     search_for(spans, cut, initial, |_| true)
 }
 
-/// All states that orders of spans, which have all ended, can end in.
+/// Returns all final states of orders of spans that have all ended.
 pub fn outcomes<E: Event>(spans: &[Span<E>], initial: &E::State) -> HashSet<E::State> {
     let mut outcomes = HashSet::new();
     let collect = |outcome: &E::State| {
         outcomes.insert(outcome.clone());
         false
     };
-    // Never ends early, and so has seen all.
+    // The goal is never met, so the search sees all orders.
     let _ = search_for(spans, u64::MAX - 1, initial, collect);
     outcomes
 }
 
-/// As [`search`], for an order that ends in one of some states.
+/// Like [`search`], for an order that ends in a state for which `is_goal` returns true.
 fn search_for<E: Event>(
     spans: &[Span<E>],
     cut: u64,

@@ -1,9 +1,10 @@
-//! What is shown of a history that no order explains: its beginning up to the first operation that does not fit, less
-//! what can be left out.
+//! The report on a history that no order explains: its beginning up to the first operation that
+//! does not fit, without irrelevant operations.
 //!
-//! Only such operations are left out without which a history that *has* an order would still have one: all that come
-//! later, looks, and those before a moment of rest at which only one state is possible. So the short history is a
-//! failure of the same program, not one that shortening made.
+//! An operation is left out only if a history that *has* an order would still have one without it.
+//! These are all later operations, reads, and those before a quiescent moment with only one
+//! possible state. So the short history is a failure of the same program, and not an artefact of
+//! shortening.
 
 use super::search::{outcomes, search};
 use super::{Event, Span};
@@ -11,13 +12,13 @@ use std::fmt::{self, Debug, Display, Formatter};
 
 /// A history without an order that explains it.
 pub struct Unexplained<E: Event> {
-    /// What is shown of it, by beginnings.
+    /// The operations of the report, by their beginnings.
     pub spans: Vec<Span<E>>,
-    /// What has ended by then does not fit.
+    /// The operations that have ended by this tick have no order.
     pub cut: u64,
     /// The longest order that explains a part of it, as positions.
     pub order: Vec<usize>,
-    /// What the part held before.
+    /// The state before the operations.
     pub initial: E::State,
 }
 
@@ -26,14 +27,14 @@ impl<E: Event> Unexplained<E> {
     pub(super) fn of(mut spans: Vec<Span<E>>, initial: &E::State) -> Self {
         let mut ends: Vec<u64> = spans.iter().map(|span| span.ended).collect();
         ends.sort_unstable();
-        // What explains a history explains its beginnings, too.
+        // An order of a history also explains its beginnings.
         let cut = ends[ends.partition_point(|&end| search(&spans, end, initial).is_ok())];
         spans.retain(|span| span.begun <= cut);
         let initial = forget(&mut spans, initial);
         let mut at = 0;
         while at < spans.len() {
             let without = [&spans[..at], &spans[at + 1..]].concat();
-            if spans[at].event.only_looks() && search(&without, cut, &initial).is_err() {
+            if spans[at].event.is_read_only() && search(&without, cut, &initial).is_err() {
                 spans = without;
             } else {
                 at += 1;
@@ -44,7 +45,8 @@ impl<E: Event> Unexplained<E> {
     }
 }
 
-/// Leaves out the longest beginning that ends in one state only, with nothing going on; returns this state.
+/// Removes the longest beginning that ends in a quiescent moment with one possible state, and
+/// returns this state.
 fn forget<E: Event>(spans: &mut Vec<Span<E>>, initial: &E::State) -> E::State {
     let is_rest = |at: &usize| spans[..*at].iter().all(|span| span.ended <= spans[*at].begun);
     for at in (1..spans.len()).rev().filter(is_rest) {

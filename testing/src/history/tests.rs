@@ -9,9 +9,9 @@ use std::panic::catch_unwind;
 enum Number {
     Saw(u64),
     Wrote(u64),
-    /// Added one, and saw this before.
+    /// Added one, and found this value before.
     Counted(u64),
-    /// Set the second where it found the first; whether it did.
+    /// Set the second value if it found the first, and whether it did.
     Changed(u64, u64, bool),
 }
 
@@ -30,7 +30,7 @@ impl Event for Number {
         }
     }
 
-    fn only_looks(&self) -> bool {
+    fn is_read_only(&self) -> bool {
         matches!(self, Saw(_) | Changed(_, _, false))
     }
 }
@@ -46,23 +46,24 @@ fn is_explained(spans: &[(u64, u64, Number)]) -> bool {
 #[test]
 fn the_search_tells_good_from_bad() {
     assert!(is_explained(&[]));
-    // Overlapping, so that the look may come after the writing, or before.
+    // Overlapping, so that the read may come before or after the write.
     assert!(is_explained(&[(0, 5, Wrote(7)), (1, 2, Saw(7)), (6, 7, Changed(7, 8, true))]));
     assert!(is_explained(&[(0, 5, Wrote(7)), (1, 2, Saw(0)), (3, 4, Saw(7))]));
-    // A look that ended before the writing began.
+    // A read that ended before the write began.
     assert!(!is_explained(&[(0, 1, Saw(7)), (2, 3, Wrote(7))]));
-    // A look that began after the writing had ended.
+    // A read that began after the write had ended.
     assert!(!is_explained(&[(0, 1, Wrote(7)), (2, 3, Saw(0))]));
-    // A value that comes back after it was seen to be gone.
+    // A value that reappears after it was overwritten.
     assert!(!is_explained(&[(0, 1, Wrote(7)), (2, 9, Wrote(8)), (3, 4, Saw(8)), (5, 6, Saw(7))]));
-    // Two that both believe to be the first, one after the other or at once: a lost update.
+    // Two operations that both find the initial value, one after the other or at once: a lost
+    // update.
     assert!(!is_explained(&[(0, 1, Counted(0)), (2, 3, Counted(0))]));
     assert!(!is_explained(&[(0, 9, Counted(0)), (0, 9, Counted(0))]));
     assert!(!is_explained(&[(0, 9, Changed(0, 1, true)), (0, 9, Changed(0, 2, true))]));
     assert!(is_explained(&[(0, 9, Changed(0, 1, true)), (0, 9, Changed(0, 2, false))]));
 }
 
-/// Tries every order.
+/// Tries every order, as the reference.
 fn has_order(left: &[Span<Number>], state: u64) -> bool {
     let first_end = left.iter().map(|span| span.ended).min().unwrap_or(u64::MAX);
     left.is_empty()
@@ -100,7 +101,7 @@ fn the_search_finds_what_trying_all_orders_finds() {
     assert!((300..2700).contains(&explained), "{explained} of 3000");
 }
 
-/// Counting lanes that overlap, as it should be: each counts at a moment within its span.
+/// A linearizable history of overlapping counters: each counts at a moment within its span.
 fn counting(lanes: u64, each: u64) -> Vec<Span<Number>> {
     let count = |number: u64| {
         let moment = 10 * lanes * number;
@@ -112,7 +113,7 @@ fn counting(lanes: u64, each: u64) -> Vec<Span<Number>> {
 #[test]
 fn long_histories_are_searched_in_no_time() {
     assert!(explain(&counting(4, 500), &0).is_ok());
-    // No machine can try all orders of so many that overlap.
+    // Too many overlapping operations to try all orders.
     let all_at_once: Vec<_> = (0..60).map(|_| Span { event: Wrote(1), begun: 0, ended: 9 }).collect();
     assert!(explain(&all_at_once, &0).is_ok());
 }
@@ -122,18 +123,18 @@ fn what_does_not_fit_is_shown_with_little_else() {
     let mut history = counting(2, 50);
     let looks = (0..50).map(|at| Span { event: Saw(at + 1), begun: 20 * at + 19, ended: 20 * at + 20 });
     history.extend(looks);
-    // The thirtieth sees what the one before it saw.
+    // The thirtieth operation finds the same value as the one before.
     assert_eq!(history[30].event, Counted(30));
     assert!(explain(&history, &0).is_ok());
     history[30].event = Counted(29);
     let unexplained = explain(&history, &0).unwrap_err();
-    // Nothing later is needed to see it (but for what overlaps), and no look.
+    // The report has no later operation, except overlapping ones, and no read.
     assert!(unexplained.spans.len() <= 33, "{unexplained}");
-    assert!(unexplained.spans.iter().all(|span| !span.event.only_looks()));
+    assert!(unexplained.spans.iter().all(|span| !span.event.is_read_only()));
     assert!(unexplained.spans.contains(&history[29]) && unexplained.spans.contains(&history[30]));
     let text = unexplained.to_string();
     assert!(text.contains("then 30") && text.contains("?") && !text.contains("Counted(40)"), "{text}");
-    // It is a failure by itself: what it was cut off from has no part in it.
+    // The short history fails by itself, without the operations before it.
     assert!(explain(&unexplained.spans, &0).is_err());
 }
 
@@ -144,13 +145,14 @@ fn what_came_before_a_moment_of_rest_is_forgotten() {
         (0..50).map(|at| Span { event: Counted(number(at)), begun: 2 * at, ended: 2 * at + 1 }).collect();
     let unexplained = explain(&one_by_one, &0).unwrap_err();
     assert_eq!((unexplained.spans.as_slice(), unexplained.initial), (&one_by_one[30..31], 30));
-    // Two outcomes: what follows may fit one of them.
+    // Two possible states: the later operations may fit one of them.
     let race = history(&[(0, 9, Wrote(1)), (1, 9, Wrote(2)), (10, 11, Saw(3))]);
     let unexplained = explain(&race, &0).unwrap_err();
     assert_eq!((unexplained.spans, unexplained.initial), (race, 0));
 }
 
-/// What has begun but not ended may have happened already: leaving it out would make up a failure.
+/// An operation that has begun but not ended may have taken effect: leaving it out would invent a
+/// failure.
 #[test]
 fn what_is_still_going_on_may_count() {
     let good = history(&[(0, 100, Wrote(5)), (1, 2, Saw(5)), (3, 4, Saw(5))]);

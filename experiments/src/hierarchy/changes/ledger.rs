@@ -1,41 +1,41 @@
-//! Which tasks are done, and in which order.
+//! Records which tasks are done, and in which order.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use xtasking_hierarchy::Node;
 
-/// A task, by its number; 0 for none.
+/// The number of a task; 0 stands for none.
 pub(super) type TaskNumber = u32;
 
-/// Tasks have numbers from 1 on.
+/// The ledger of tasks, which are numbered from 1.
 pub(super) struct Ledger {
     last: AtomicU64,
-    /// By task; 0 if it is not done.
+    /// Serial numbers by task; 0 if the task is not done.
     serials: Box<[AtomicU64]>,
 }
 
-/// What a task has found or done.
+/// The result of a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Done {
-    /// The sum of what was counted.
+pub(super) enum ChangeResult {
+    /// The sum of the counts.
     Read(u64),
-    /// So many nodes.
+    /// The number of counted nodes.
     Counted(u64),
-    /// These, in this order.
+    /// The new nodes, in order.
     Inserted(Vec<Node>),
-    /// A node, and so many with it.
+    /// The root of the removed sub-tree, and its number of nodes.
     Removed(Option<(Node, usize)>),
-    Linked(Linked),
-    /// From under which parent, if there was another one.
+    Linked(LinkResult),
+    /// The former parent; `None` if there was only one.
     Unlinked(Option<Node>),
 }
 
-/// What has become of a link.
+/// The result of a link operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Linked {
+pub(super) enum LinkResult {
     New,
-    /// It was there.
-    Twice,
-    /// There would be a cycle.
+    /// The link existed.
+    Duplicate,
+    /// Refused, as the link would close a cycle.
     Cycle,
 }
 
@@ -44,17 +44,18 @@ impl Ledger {
         Self { last: AtomicU64::new(0), serials: (0..=tasks).map(|_| AtomicU64::new(0)).collect() }
     }
 
-    /// A task is done. Whoever says so has all that the task has touched: so any two that meet are noted in their order.
+    /// Notes that a task is done. The caller holds everything that the task touched, so conflicting
+    /// tasks are noted in their order.
     pub fn note(&self, task: TaskNumber) {
         self.serials[task as usize].store(self.last.fetch_add(1, Relaxed) + 1, Relaxed);
     }
 
-    /// Whether a task is done. The caller has something that it touched.
+    /// Returns true if the task is done. The caller holds something that it touched.
     pub fn is_done(&self, task: TaskNumber) -> bool {
         self.serial(task) > 0
     }
 
-    /// When it was done; 0 if it was not.
+    /// Returns the serial number of the task; 0 if it is not done.
     pub fn serial(&self, task: TaskNumber) -> u64 {
         self.serials[task as usize].load(Relaxed)
     }

@@ -1,34 +1,35 @@
-//! Turns in which tasks change the hierarchy, and panic in their midst.
+//! Runs turns in which tasks change the hierarchy, and panic halfway.
 //!
-//! Some tasks insert small sub-trees and remove them again, or link and unlink nodes where nodes have several parents; and some
-//! of all tasks panic when they are half done. As soon as the program sees that a task has failed, it spawns one that mends
-//! whatever is poisoned. Data tell what is to be done: each node says which task has been there last, and what that was about
-//! to do; and whether a task was done is in a [ledger](ledger). What counted or inserted or linked is undone, so that it is as
-//! if the task had never run; what removed or unlinked is finished, as what is gone cannot be brought back. Tasks that would
-//! meet poisoned data before they are mended do not run.
+//! Some tasks insert small sub-trees and remove them again, or link and unlink nodes where nodes
+//! have several parents; some of all tasks panic when they are half done. As soon as the program
+//! sees a failed task, it spawns one that repairs everything poisoned. The data say how: each node
+//! names the last task there, and the change that it had begun; the [ledger] says whether
+//! that task was done. Counts, insertions and links are undone, as if the task had never run.
+//! Removals and unlinkings are finished, as removed data cannot be restored. A task that meets
+//! poisoned data before the repair does not run.
 //!
-//! After the turn all tasks that are done are done again, in the order in which they were, on a [plain copy](replay): what they
-//! found and what they left has to be the same.
+//! After the turn a [model](replay) replays all tasks that are done, in their order. Their results,
+//! and the final hierarchy, have to be equal.
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | `deeds` | what the tasks do: a stream from a seed |
+//! | `jobs` | what the tasks do: a stream from a seed |
 //! | `ledger` | which tasks are done, and in which order |
-//! | `value` | what is at a node |
-//! | `act` | how a task does it, and panics |
-//! | `mend` | how another one mends that |
-//! | `replay` | the same once more, one after another |
-//! | `turn` | all of that |
+//! | `value` | the data of a node |
+//! | `execution` | a task that does its job, or panics |
+//! | `repair` | a task that repairs poisoned data |
+//! | `replay` | a sequential replay on a plain copy |
+//! | `turn` | one turn, and its check |
 
-mod act;
-mod deeds;
+mod execution;
+mod jobs;
 mod ledger;
-mod mend;
+mod repair;
 mod replay;
 #[cfg(test)]
 mod tests;
 mod turn;
 mod value;
 
-pub(super) use deeds::{Chances, Job, draw};
+pub(super) use jobs::{Chances, Job, draw};
 pub(super) use turn::Work;

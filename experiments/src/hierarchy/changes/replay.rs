@@ -1,17 +1,17 @@
-//! All that was done once more, one task after another, on a plain copy of the hierarchy.
+//! Replays all tasks that are done, one after another, on a plain copy of the hierarchy.
 
 use super::super::load::Access;
-use super::act::{hangs_below, new_nodes};
-use super::deeds::{Deed, Job};
-use super::ledger::{Done, Linked};
+use super::execution::{is_chained, new_nodes};
+use super::jobs::{Job, Operation};
+use super::ledger::{ChangeResult, LinkResult};
 use super::value::Value;
 use xtasking_hierarchy::{Node, Shape, View};
 
-/// The copy. What it has refused leaves it in no state to go on.
+/// The copy. After an error it is inconsistent.
 #[derive(Clone)]
 pub(super) struct Model {
     nodes: Vec<Option<Plain>>,
-    /// By node, the last walk that came by.
+    /// By node, the number of the last walk that visited it.
     marks: Vec<u32>,
     walks: u32,
 }
@@ -34,17 +34,17 @@ impl Model {
         Self { marks: vec![0; nodes.len()], nodes, walks: 0 }
     }
 
-    /// How many nodes there are.
+    /// Returns the number of nodes.
     pub fn len(&self) -> usize {
         self.nodes.iter().flatten().count()
     }
 
     fn at(&mut self, node: Node) -> Result<&mut Plain, String> {
-        let found = self.nodes.get_mut(node.index()).and_then(Option::as_mut);
-        found.ok_or_else(|| format!("there is no node {node}"))
+        let node_data = self.nodes.get_mut(node.index()).and_then(Option::as_mut);
+        node_data.ok_or_else(|| format!("node {node} does not exist"))
     }
 
-    /// Calls `each` with all below a node, each once for a walk.
+    /// Calls `each` with all nodes below `from`, each once.
     fn walk(&mut self, from: Node, mut each: impl FnMut(&mut Plain)) -> Result<(), String> {
         let mut open = vec![from];
         let walk = self.walks;
@@ -63,19 +63,19 @@ impl Model {
         self.nodes[node.index()].as_ref()?.children.iter().rev().copied().find(is_new)
     }
 
-    /// Does what a task has done, and compares what it found.
-    pub fn again(&mut self, job: &Job, done: &Done) -> Result<(), String> {
+    /// Replays a job, and compares its result with `result`.
+    pub fn replay(&mut self, job: &Job, result: &ChangeResult) -> Result<(), String> {
         self.walks += 1;
-        let found = match (&job.deed, done) {
-            (Deed::Visit(task), _) if task.access == Access::Read => {
+        let expected = match (&job.operation, result) {
+            (Operation::Visit(task), _) if task.access == Access::Read => {
                 let mut sum = 0;
                 for &node in &task.nodes {
                     self.walks += 1;
                     self.walk(node, |plain| sum += u64::from(plain.count))?;
                 }
-                Done::Read(sum)
+                ChangeResult::Read(sum)
             }
-            (Deed::Visit(task), _) => {
+            (Operation::Visit(task), _) => {
                 let mut visited = 0;
                 for &node in &task.nodes {
                     self.walk(node, |plain| {
@@ -83,27 +83,35 @@ impl Model {
                         visited += 1;
                     })?;
                 }
-                Done::Counted(visited)
+                ChangeResult::Counted(visited)
             }
-            (&Deed::Insert { under, chance }, Done::Inserted(nodes)) => {
+            (&Operation::Insert { under, chance }, ChangeResult::Inserted(nodes)) => {
                 self.insert(under, chance, nodes)?;
-                done.clone()
+                result.clone()
             }
-            (&Deed::Remove { under }, _) => Done::Removed(self.remove(under)?),
-            (&Deed::Link { parent, child }, _) => Done::Linked(self.link(parent, child)?),
-            // Which of several parents it was, nothing says.
-            (&Deed::Unlink { child, .. }, &Done::Unlinked(parent)) => {
+            (&Operation::Remove { under }, _) => ChangeResult::Removed(self.remove(under)?),
+            (&Operation::Link { parent, child }, _) => ChangeResult::Linked(self.link(parent, child)?),
+            // The result names which of several parents it was; any is valid.
+            (&Operation::Unlink { child, .. }, &ChangeResult::Unlinked(parent)) => {
                 let several = self.at(child)?.parents.len() > 1;
                 match parent {
                     Some(parent) if several => self.unlink(parent, child)?,
                     None if !several => {}
-                    _ => return Err(format!("node {child} should have another number of parents")),
+                    _ => {
+                        return Err(format!(
+                            "unlinking of node {child} does not match its number of parents"
+                        ));
+                    }
                 }
-                done.clone()
+                result.clone()
             }
-            (deed, done) => return Err(format!("{deed:?} cannot have done {done:?}")),
+            (operation, result) => return Err(format!("{operation:?} cannot result in {result:?}")),
         };
-        if found == *done { Ok(()) } else { Err(format!("{done:?} should have been {found:?}")) }
+        if expected == *result {
+            Ok(())
+        } else {
+            Err(format!("the result is {result:?}; expected {expected:?}"))
+        }
     }
 
     fn insert(&mut self, under: Node, chance: u64, nodes: &[Node]) -> Result<(), String> {
@@ -115,14 +123,14 @@ impl Model {
             return Err(format!("{} nodes were inserted, not {}", nodes.len(), new_nodes(chance)));
         }
         for (index, &node) in nodes.iter().enumerate() {
-            let parent = if hangs_below(chance, index) { nodes[index - 1] } else { parent };
+            let parent = if is_chained(chance, index) { nodes[index - 1] } else { parent };
             if self.nodes.len() <= node.index() {
                 self.nodes.resize(node.index() + 1, None);
                 self.marks.resize(node.index() + 1, 0);
             }
             let plain = Plain { is_new: true, parents: vec![parent], ..Plain::default() };
             if self.nodes[node.index()].replace(plain).is_some() {
-                return Err(format!("node {node} was there already"));
+                return Err(format!("inserted node {node} exists already"));
             }
             self.at(parent)?.children.push(node);
         }
@@ -134,51 +142,49 @@ impl Model {
         self.at(under)?.children.retain(|&child| child != top);
         let (mut open, mut count) = (vec![top], 0);
         while let Some(node) = open.pop() {
-            let gone = self.nodes[node.index()].take().ok_or_else(|| format!("there is no node {node}"))?;
-            open.extend(gone.children);
+            let removed =
+                self.nodes[node.index()].take().ok_or_else(|| format!("node {node} does not exist"))?;
+            open.extend(removed.children);
             count += 1;
         }
         Ok(Some((top, count)))
     }
 
-    fn link(&mut self, parent: Node, child: Node) -> Result<Linked, String> {
+    fn link(&mut self, parent: Node, child: Node) -> Result<LinkResult, String> {
         if self.at(parent)?.children.contains(&child) {
-            return Ok(Linked::Twice);
+            return Ok(LinkResult::Duplicate);
         }
         self.walk(child, |_| ())?;
         if self.marks[parent.index()] == self.walks {
-            return Ok(Linked::Cycle);
+            return Ok(LinkResult::Cycle);
         }
         self.at(parent)?.children.push(child);
         self.at(child)?.parents.push(parent);
-        Ok(Linked::New)
+        Ok(LinkResult::New)
     }
 
     fn unlink(&mut self, parent: Node, child: Node) -> Result<(), String> {
         self.at(parent)?.children.retain(|&node| node != child);
         let parents = &mut self.at(child)?.parents;
         let at = parents.iter().position(|&above| above == parent);
-        parents.swap_remove(at.ok_or_else(|| format!("node {child} is not under {parent}"))?);
+        parents.swap_remove(at.ok_or_else(|| format!("node {child} is not a child of {parent}"))?);
         Ok(())
     }
 
-    /// The first difference to what tasks have left.
+    /// Returns the first difference from what the tasks left.
     pub fn differs(&self, view: &View<'_, Value>) -> Option<String> {
         let mut count = 0;
         for (node, value) in view.all() {
             count += 1;
             let Some(plain) = self.nodes.get(node.index()).and_then(Option::as_ref) else {
-                return Some(format!("node {node} should not be there"));
+                return Some(format!("node {node} should not exist"));
             };
             if (value.count, value.twin) != (plain.count, plain.count) {
                 let Value { count, twin, .. } = value;
-                return Some(format!(
-                    "node {node} was counted {count} and {twin} times, not {}",
-                    plain.count
-                ));
+                return Some(format!("node {node} has counts {count} and {twin}; expected {}", plain.count));
             }
             if value.step.is_some() {
-                return Some(format!("a change of node {node} was begun and not ended"));
+                return Some(format!("a change of node {node} is unfinished"));
             }
             let sorted = |nodes: &[Node]| {
                 let mut nodes = nodes.to_vec();
@@ -186,10 +192,10 @@ impl Model {
                 nodes
             };
             if view.children(node) != plain.children || sorted(view.parents(node)) != sorted(&plain.parents) {
-                return Some(format!("node {node} has other children or parents than it should"));
+                return Some(format!("node {node} has wrong children or parents"));
             }
         }
         let all = self.len();
-        (count != all).then(|| format!("there are {count} nodes, not {all}"))
+        (count != all).then(|| format!("there are {count} nodes; expected {all}"))
     }
 }

@@ -1,50 +1,50 @@
-//! One turn: all tasks on a fresh hierarchy, what becomes of them, and what they leave.
+//! Runs one turn of tasks on a fresh hierarchy, and checks their results and what they leave.
 
-use super::super::ground::{Ground, Pace, Setting};
 use super::super::load::{Access, Targets, Task};
+use super::super::testbed::{Recorder, Testbed, TurnSettings};
 use super::super::turn::{Turn, claim};
-use super::act::{Act, Provoked, pick};
-use super::deeds::{Deed, Job};
-use super::ledger::{Done, Ledger, Linked, TaskNumber};
-use super::mend::{Mended, mend};
+use super::execution::{Execution, InjectedPanic, pick_parent};
+use super::jobs::{Job, Operation};
+use super::ledger::{ChangeResult, Ledger, LinkResult, TaskNumber};
+use super::repair::{Repair, repair};
 use super::replay::Model;
 use super::value::Value;
-use crate::failure::Failure;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use xtasking::{Claim, Context, Handle, Held, JoinError};
+use xtasking_harness::failure::Failure;
 use xtasking_hierarchy::{Hierarchy, Shape, Slab, View};
 
-/// What the tasks work on.
+/// The input of a turn.
 pub(crate) struct Work<'w> {
     pub shape: &'w Shape,
     pub granules: u32,
     pub jobs: &'w Arc<[Job]>,
-    /// How large the sub-trees are that are named.
+    /// Sizes of the sub-trees that are named.
     pub targets: &'w Targets,
 }
 
-/// So many tasks are on their way, unless it is told: then failures are seen soon.
+/// Default of the maximal number of tasks in flight: failures are seen soon.
 const IN_FLIGHT: usize = 100;
-/// After so many have been spawned it is looked which are over.
-const OFTEN: usize = 16;
+/// Number of spawns between two collections of finished tasks.
+const COLLECT_INTERVAL: usize = 16;
 
-/// What tasks share.
-struct Common {
+/// State that all tasks share.
+struct TurnState {
     jobs: Arc<[Job]>,
     ledger: Ledger,
     alive: Arc<()>,
-    pace: Option<Arc<Pace>>,
+    recorder: Option<Arc<Recorder>>,
 }
 
-/// What has become of tasks.
+/// Counts of what became of tasks.
 #[derive(Default)]
 struct Account {
     panicked: usize,
     poisoned: usize,
-    mended: usize,
+    repaired: usize,
     finished: usize,
-    menders: usize,
+    repairs: usize,
     inserted: usize,
     removed: usize,
     linked: usize,
@@ -53,75 +53,76 @@ struct Account {
 
 impl Work<'_> {
     /// Runs the tasks.
-    pub fn turn(&self, setting: &Setting) -> Result<Turn, Failure> {
-        // A new layout that would move what is poisoned does not come about, and is asked for again.
-        let mut ground = Ground::new(setting, self.jobs.len(), |_| ())?;
+    pub fn turn(&self, settings: &TurnSettings) -> Result<Turn, Failure> {
+        // A relayout that would move poisoned data fails, and is requested again: ignore its
+        // failure.
+        let mut testbed = Testbed::new(settings, self.jobs.len(), |_| ())?;
         let alive = Arc::new(());
         let builder = Hierarchy::builder(self.shape.clone()).granules(self.granules);
-        let tree = builder.control(setting.control).build(&ground.rt, |_| Value::new(0, &alive));
-        let common = Arc::new(Common {
+        let tree = builder.control(settings.control).build(&testbed.rt, |_| Value::new(0, &alive));
+        let state = Arc::new(TurnState {
             jobs: self.jobs.clone(),
             ledger: Ledger::new(self.jobs.len()),
             alive,
-            pace: ground.pace(),
+            recorder: testbed.recorder(),
         });
-        ground.begin();
-        let mut course = Course {
-            ground: &ground,
+        testbed.begin();
+        let mut flight = InFlight {
+            testbed: &testbed,
             tree: &tree,
-            common: &common,
-            menders: VecDeque::new(),
-            done: Vec::with_capacity(self.jobs.len()),
+            state: &state,
+            repairs: VecDeque::new(),
+            results: Vec::with_capacity(self.jobs.len()),
             account: Account::default(),
         };
-        let run = course.run(self.targets, setting.in_flight.unwrap_or(IN_FLIGHT));
-        let Course { done, account, .. } = course;
-        let (time, seen) = ground.end();
-        let rate = done.len() as f64 / time / 1e3;
-        let checked = run.and_then(|()| self.check(&ground, &tree, &common, done, account));
-        let mut turn = Turn { rate, seen, note: None, wrong: None };
+        let run = flight.run(self.targets, settings.in_flight.unwrap_or(IN_FLIGHT));
+        let InFlight { results, account, .. } = flight;
+        let (time, statistics) = testbed.end();
+        let rate = results.len() as f64 / time / 1e3;
+        let checked = run.and_then(|()| self.check(&testbed, &tree, &state, results, account));
+        let mut turn = Turn { rate, statistics, note: None, wrong: None };
         match checked {
             Ok(note) => turn.note = Some(note),
             Err(wrong) => turn.wrong = Some(wrong),
         }
-        // All that there was goes with these.
-        drop((tree, ground));
-        let left = match Arc::try_unwrap(common) {
-            Ok(Common { alive, .. }) => Arc::strong_count(&alive) - 1,
-            Err(_) => return Ok(Turn { wrong: Some("a task was left".to_string()), ..turn }),
+        // Dropping the hierarchy and the runtime drops all values.
+        drop((tree, testbed));
+        let left = match Arc::try_unwrap(state) {
+            Ok(TurnState { alive, .. }) => Arc::strong_count(&alive) - 1,
+            Err(_) => return Ok(Turn { wrong: Some("a task outlived its runtime".to_string()), ..turn }),
         };
-        let leaked = (left > 0).then(|| format!("{left} nodes were left when the hierarchy was gone"));
+        let leaked = (left > 0).then(|| format!("{left} values outlived the hierarchy"));
         Ok(Turn { wrong: turn.wrong.or(leaked), ..turn })
     }
 
-    /// Compares all that was done and left. Returns what is to be told of it.
+    /// Compares results and final data with a replay. Returns a summary.
     fn check(
         &self,
-        ground: &Ground,
+        testbed: &Testbed,
         tree: &Hierarchy<Value>,
-        common: &Common,
-        mut done: Vec<(TaskNumber, Done)>,
+        state: &TurnState,
+        mut results: Vec<(TaskNumber, ChangeResult)>,
         mut account: Account,
     ) -> Result<String, String> {
         if tree.is_poisoned() {
-            return Err("something was poisoned and not mended".to_string());
+            return Err("poisoned data remain after the last repair".to_string());
         }
-        let undone = self.jobs.len() - done.len();
+        let undone = self.jobs.len() - results.len();
         if undone != account.panicked + account.poisoned - account.finished {
-            return Err(format!("of {undone} tasks nobody knows what has become of them"));
+            return Err(format!("{undone} tasks are not done, which differs from the number of failures"));
         }
-        done.sort_unstable_by_key(|(task, _)| common.ledger.serial(*task));
+        results.sort_unstable_by_key(|(task, _)| state.ledger.serial(*task));
         let mut model = Model::of(self.shape);
-        for (task, done) in &done {
-            account.count(done);
+        for (task, result) in &results {
+            account.count(result);
             let job = &self.jobs[*task as usize - 1];
-            model.again(job, done).map_err(|wrong| format!("task {task}: {wrong}"))?;
+            model.replay(job, result).map_err(|wrong| format!("task {task}: {wrong}"))?;
         }
         let expected = self.shape.len() + account.inserted - account.removed;
         if model.len() != expected {
-            return Err(format!("{} nodes came of it, not {expected}", model.len()));
+            return Err(format!("the replay has {} nodes; expected {expected}", model.len()));
         }
-        let task = ground.rt.task(()).claim(tree.read_all());
+        let task = testbed.rt.task(()).claim(tree.read_all());
         let differs = task.submit_with(move |(), held, _| model.differs(&View::new(held)));
         match differs.join() {
             Ok(None) => Ok(account.to_string()),
@@ -131,26 +132,26 @@ impl Work<'_> {
     }
 }
 
-/// All tasks, on their way.
-struct Course<'c> {
-    ground: &'c Ground,
+/// The tasks in flight and their results.
+struct InFlight<'c> {
+    testbed: &'c Testbed,
     tree: &'c Hierarchy<Value>,
-    common: &'c Arc<Common>,
-    menders: VecDeque<Handle<Mended>>,
-    done: Vec<(TaskNumber, Done)>,
+    state: &'c Arc<TurnState>,
+    repairs: VecDeque<Handle<Repair>>,
+    results: Vec<(TaskNumber, ChangeResult)>,
     account: Account,
 }
 
-impl Course<'_> {
+impl InFlight<'_> {
     fn run(&mut self, targets: &Targets, in_flight: usize) -> Result<(), String> {
-        let mut open: Vec<(TaskNumber, Handle<Done>)> = Vec::with_capacity(in_flight);
-        for number in 1..=self.common.jobs.len() as TaskNumber {
+        let mut open: Vec<(TaskNumber, Handle<ChangeResult>)> = Vec::with_capacity(in_flight);
+        for number in 1..=self.state.jobs.len() as TaskNumber {
             open.push((number, self.spawn(number, targets)));
-            if open.len() >= in_flight || (number as usize).is_multiple_of(OFTEN) {
+            if open.len() >= in_flight || (number as usize).is_multiple_of(COLLECT_INTERVAL) {
                 open.extract_if(.., |(_, handle)| handle.is_finished())
                     .try_for_each(|(number, handle)| self.settle(number, handle))?;
-                while self.menders.front().is_some_and(Handle::is_finished) {
-                    self.mended()?;
+                while self.repairs.front().is_some_and(Handle::is_finished) {
+                    self.settle_repair()?;
                 }
             }
             if open.len() >= in_flight {
@@ -159,55 +160,57 @@ impl Course<'_> {
             }
         }
         open.into_iter().try_for_each(|(number, handle)| self.settle(number, handle))?;
-        while !self.menders.is_empty() {
-            self.mended()?;
+        while !self.repairs.is_empty() {
+            self.settle_repair()?;
         }
         Ok(())
     }
 
-    fn spawn(&self, number: TaskNumber, targets: &Targets) -> Handle<Done> {
-        let job = &self.common.jobs[number as usize - 1];
+    fn spawn(&self, number: TaskNumber, targets: &Targets) -> Handle<ChangeResult> {
+        let job = &self.state.jobs[number as usize - 1];
         let tree = self.tree;
-        let claim: Claim<'_, Slab<Value>> = match &job.deed {
-            Deed::Visit(Task { nodes, access }) => {
+        let claim: Claim<'_, Slab<Value>> = match &job.operation {
+            Operation::Visit(Task { nodes, access }) => {
                 let writes = *access == Access::Write;
-                claim(tree, nodes, writes).expect("a task names a node").into()
+                claim(tree, nodes, writes).expect("a task names at least one node").into()
             }
-            &Deed::Insert { under, .. } | &Deed::Remove { under } => tree.node(under).write().into(),
-            &Deed::Link { parent, child } => tree.linking(parent, child),
-            &Deed::Unlink { child, chance } => tree.planned(move |look| {
+            &Operation::Insert { under, .. } | &Operation::Remove { under } => {
+                tree.node(under).write().into()
+            }
+            &Operation::Link { parent, child } => tree.linking(parent, child),
+            &Operation::Unlink { child, chance } => tree.planned(move |look| {
                 look.write_alone(child);
-                if let Some(parent) = look.see(child, |seen| pick(seen.parents(), chance)) {
+                if let Some(parent) = look.peek(child, |node| pick_parent(node.parents(), chance)) {
                     look.write_alone(parent);
                 }
             }),
         };
-        let size = match &job.deed {
-            Deed::Visit(task) => task.nodes.iter().map(|&node| u64::from(targets.size(node))).sum(),
+        let size = match &job.operation {
+            Operation::Visit(task) => task.nodes.iter().map(|&node| u64::from(targets.size(node))).sum(),
             _ => 0,
         };
-        let common = self.common.clone();
-        let spawned = Pace::spawned(&common.pace);
-        let task = self.ground.rt.task(()).claim(claim);
-        task.submit_with(move |(), held, cx| common.act(number, size, spawned, held, cx))
+        let state = self.state.clone();
+        let spawned = Recorder::spawned(&state.recorder);
+        let task = self.testbed.rt.task(()).claim(claim);
+        task.submit_with(move |(), held, cx| state.execute(number, size, spawned, held, cx))
     }
 
-    /// Notes what has become of a task, and has mended what it has left.
-    fn settle(&mut self, number: TaskNumber, handle: Handle<Done>) -> Result<(), String> {
+    /// Joins a task, and spawns a repair if it panicked.
+    fn settle(&mut self, number: TaskNumber, handle: Handle<ChangeResult>) -> Result<(), String> {
         match handle.join() {
-            Ok(done) => self.done.push((number, done)),
+            Ok(result) => self.results.push((number, result)),
             Err(JoinError::Poisoned) => self.account.poisoned += 1,
             Err(JoinError::Panicked(payload)) => {
                 let message = payload.message().to_string();
-                if payload.into_inner().downcast::<Provoked>().is_err() {
+                if payload.into_inner().downcast::<InjectedPanic>().is_err() {
                     return Err(format!("task {number} panicked: {message}"));
                 }
                 self.account.panicked += 1;
                 if self.tree.is_poisoned() {
-                    let common = self.common.clone();
-                    let task = self.ground.rt.task(()).claim(self.tree.write_poisoned());
-                    self.menders.push_back(
-                        task.submit_with(move |(), held, _| mend(&mut View::new(held), &common.ledger)),
+                    let state = self.state.clone();
+                    let task = self.testbed.rt.task(()).claim(self.tree.write_poisoned());
+                    self.repairs.push_back(
+                        task.submit_with(move |(), held, _| repair(&mut View::new(held), &state.ledger)),
                     );
                 }
             }
@@ -216,46 +219,47 @@ impl Course<'_> {
         Ok(())
     }
 
-    fn mended(&mut self) -> Result<(), String> {
-        let Some(mender) = self.menders.pop_front() else { return Ok(()) };
-        let Mended { nodes, finished } = mender.join().map_err(|failure| format!("a mender: {failure}"))?;
-        self.account.menders += 1;
-        self.account.mended += nodes;
+    fn settle_repair(&mut self) -> Result<(), String> {
+        let Some(repair_task) = self.repairs.pop_front() else { return Ok(()) };
+        let Repair { nodes, finished } =
+            repair_task.join().map_err(|failure| format!("a repair task failed: {failure}"))?;
+        self.account.repairs += 1;
+        self.account.repaired += nodes;
         self.account.finished += finished.len();
-        self.done.extend(finished);
+        self.results.extend(finished);
         Ok(())
     }
 }
 
-impl Common {
-    fn act(
+impl TurnState {
+    fn execute(
         &self,
         number: TaskNumber,
         size: u64,
         spawned: u64,
         held: Held<'_, Slab<Value>>,
         cx: &mut Context,
-    ) -> Done {
+    ) -> ChangeResult {
         let index = number as usize - 1;
-        let _begun = self.pace.as_ref().map(|pace| pace.begin(index, spawned, cx.worker()));
+        let _running = self.recorder.as_ref().map(|recorder| recorder.begin(index, spawned, cx.worker()));
         let job = &self.jobs[index];
-        let mut act = Act { view: View::new(held), number, job, size, alive: &self.alive };
-        let (done, visited) = act.run(cx);
-        if let Some(pace) = &self.pace {
-            pace.spend(visited);
+        let mut execution = Execution { view: View::new(held), number, job, size, alive: &self.alive };
+        let (result, visited) = execution.run(cx);
+        if let Some(recorder) = &self.recorder {
+            recorder.spend(visited);
         }
         self.ledger.note(number);
-        done
+        result
     }
 }
 
 impl Account {
-    fn count(&mut self, done: &Done) {
-        match done {
-            Done::Inserted(nodes) => self.inserted += nodes.len(),
-            Done::Removed(Some((_, count))) => self.removed += count,
-            Done::Linked(Linked::New) => self.linked += 1,
-            Done::Unlinked(Some(_)) => self.unlinked += 1,
+    fn count(&mut self, result: &ChangeResult) {
+        match result {
+            ChangeResult::Inserted(nodes) => self.inserted += nodes.len(),
+            ChangeResult::Removed(Some((_, count))) => self.removed += count,
+            ChangeResult::Linked(LinkResult::New) => self.linked += 1,
+            ChangeResult::Unlinked(Some(_)) => self.unlinked += 1,
             _ => {}
         }
     }
@@ -263,16 +267,14 @@ impl Account {
 
 impl std::fmt::Display for Account {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { panicked, poisoned, mended, finished, menders, inserted, removed, linked, unlinked } =
+        let Self { panicked, poisoned, repaired, finished, repairs, inserted, removed, linked, unlinked } =
             self;
         write!(
             f,
-            "{panicked} tasks panicked, {poisoned} did not run as something was poisoned; {menders} tasks "
+            "{panicked} tasks panicked, {poisoned} did not run because of poisoned data; {repairs} tasks "
         )?;
-        write!(
-            f,
-            "mended {mended} nodes and finished {finished} changes; {inserted} nodes came and {removed} went, "
-        )?;
-        write!(f, "{linked} links came and {unlinked} went")
+        write!(f, "repaired {repaired} nodes and finished {finished} changes; ")?;
+        write!(f, "{inserted} nodes inserted and {removed} removed, ")?;
+        write!(f, "{linked} links added and {unlinked} removed")
     }
 }

@@ -1,21 +1,22 @@
-//! What is at a node.
+//! Defines the data of a node.
 
 use super::ledger::TaskNumber;
 use std::sync::Arc;
 use xtasking_hierarchy::Node;
 
-/// How often tasks have been here, and what they were about to do.
+/// How often tasks visited the node, and which change is under way.
 pub(super) struct Value {
-    /// Counted first and last by each task: if they differ, one was interrupted between the two.
+    /// Incremented first and last by each task: a difference shows that a task was interrupted in
+    /// between.
     pub count: u32,
     pub twin: u32,
-    /// Who has counted here last.
+    /// The last task that counted here.
     pub last: TaskNumber,
-    /// Who has inserted the node; 0 for those that were there.
-    pub born: TaskNumber,
-    /// What is under way here that changes the hierarchy.
+    /// The task that inserted the node; 0 for the initial nodes.
+    pub inserted_by: TaskNumber,
+    /// The change of the hierarchy that is under way at this node.
     pub step: Option<Box<Step>>,
-    /// Counts the values that there are.
+    /// Its reference count is the number of live values.
     _alive: Arc<()>,
 }
 
@@ -28,21 +29,21 @@ pub(super) struct Step {
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Change {
-    /// This node goes, with so many below it, itself included.
+    /// This node is being removed, with all below it; the number includes the node itself.
     Removing(usize),
-    /// It comes under this parent, under which it was not.
+    /// It is being linked under this parent, where it was not.
     Linking(Node),
-    /// It is taken from under this parent.
+    /// It is being unlinked from this parent.
     Unlinking(Node),
 }
 
 impl Value {
-    pub fn new(born: TaskNumber, alive: &Arc<()>) -> Self {
-        Self { count: 0, twin: 0, last: 0, born, step: None, _alive: alive.clone() }
+    pub fn new(inserted_by: TaskNumber, alive: &Arc<()>) -> Self {
+        Self { count: 0, twin: 0, last: 0, inserted_by, step: None, _alive: alive.clone() }
     }
 
-    /// Whether it was not there in the beginning.
+    /// Returns true if a task inserted the node.
     pub fn is_new(&self) -> bool {
-        self.born != 0
+        self.inserted_by != 0
     }
 }

@@ -1,14 +1,14 @@
-//! The command line.
+//! Defines the options of the tasks.
 
 use super::super::changes::Chances;
-use super::{Settings, Targets};
-use crate::failure::Failure;
+use super::{Targets, TaskSettings};
 use clap::Args;
 use std::fmt::Display;
 use std::ops::RangeInclusive;
+use xtasking_harness::failure::Failure;
 use xtasking_hierarchy::Shape;
 
-/// What the tasks name: all combinations of what lists are given.
+/// What the tasks name; lists are combined in all ways.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Tasks")]
 pub struct Load {
@@ -22,7 +22,7 @@ pub struct Load {
     )]
     pub nodes_per_task: Vec<usize>,
 
-    /// How many of a hundred tasks read; the others write
+    /// Percentage of tasks that read; the others write
     #[arg(
         long,
         value_name = "PERCENT,…",
@@ -32,7 +32,8 @@ pub struct Load {
     )]
     pub reads: Vec<u32>,
 
-    /// How many of a hundred tasks insert or remove nodes, or link and unlink them where nodes have several parents
+    /// Percentage of tasks that insert or remove nodes, or link and unlink them where nodes have
+    /// several parents
     #[arg(
         long,
         value_name = "PERCENT,…",
@@ -42,11 +43,11 @@ pub struct Load {
     )]
     pub structural: Vec<u32>,
 
-    /// How many of a hundred tasks panic when they are half done, so that another one has to mend what they leave
+    /// Percentage of tasks that panic halfway, so that another task has to repair what they leave
     #[arg(long, value_name = "PERCENT,…", value_delimiter = ',', default_value = "0")]
     pub panics: Vec<u32>,
 
-    /// How skewed the choice of nodes is: 1 is not at all, 16 is most
+    /// Skew of the choice of nodes, from 1 (uniform) to 16
     #[arg(
         long,
         value_name = "INDEX,…",
@@ -56,15 +57,16 @@ pub struct Load {
     )]
     pub skew: Vec<u32>,
 
-    /// The fewest nodes that the sub-tree of a node has that is named
+    /// Minimal number of nodes in the sub-tree of a named node
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub smallest: usize,
 
-    /// The most nodes that the sub-tree of a node has that is named [default: a 64th of all]
+    /// Maximal number of nodes in the sub-tree of a named node [default: a 64th of all]
     #[arg(long, value_name = "N")]
     pub largest: Option<usize>,
 
-    /// Draw the nodes of a task from so many that follow each other in depth-first order [default: from all]
+    /// Draw the nodes of a task from a window of this many nodes in depth-first order [default:
+    /// from all]
     #[arg(long, value_name = "N")]
     pub near: Option<usize>,
 }
@@ -72,70 +74,75 @@ pub struct Load {
 const NODES_PER_TASK: RangeInclusive<usize> = 1..=32;
 const PERCENT: RangeInclusive<u32> = 0..=100;
 const SKEW: RangeInclusive<u32> = 1..=16;
-/// The largest sub-tree that is named has that share of all nodes.
+/// The default of `--largest` is all nodes divided by this.
 const SHARE: usize = 64;
 
 impl Load {
     /// Checks what can be checked before any work.
     ///
     /// # Errors
-    /// Something is out of range, or nearer than a task has nodes.
+    /// A value is out of range, or `--near` is less than the number of nodes that a task names.
     pub fn check(&self) -> Result<(), Failure> {
-        within("--nodes-per-task", &self.nodes_per_task, NODES_PER_TASK)?;
-        within("--reads", &self.reads, PERCENT)?;
-        within("--structural", &self.structural, PERCENT)?;
-        within("--panics", &self.panics, PERCENT)?;
-        within("--skew", &self.skew, SKEW)?;
-        let most = self.most();
-        if let Some(near) = self.near.filter(|&near| near < most) {
+        check_range("--nodes-per-task", &self.nodes_per_task, NODES_PER_TASK)?;
+        check_range("--reads", &self.reads, PERCENT)?;
+        check_range("--structural", &self.structural, PERCENT)?;
+        check_range("--panics", &self.panics, PERCENT)?;
+        check_range("--skew", &self.skew, SKEW)?;
+        let max_nodes = self.max_nodes();
+        if let Some(near) = self.near.filter(|&near| near < max_nodes) {
             let text =
-                format!("--near is {near}: a task that names {most} nodes draws from as many at least");
+                format!("--near is {near}; choose at least {max_nodes}, as tasks name that many nodes");
             return Err(Failure::Usage(text));
         }
         Ok(())
     }
 
-    /// The most nodes that a task names.
-    fn most(&self) -> usize {
+    /// Returns the largest number of nodes that a task names.
+    fn max_nodes(&self) -> usize {
         self.nodes_per_task.iter().copied().max().unwrap_or(0)
     }
 
-    /// The nodes that may be named.
+    /// Returns the nodes that may be named.
     ///
     /// # Errors
-    /// There is none with such a sub-tree.
+    /// No node has a sub-tree of fitting size.
     pub fn targets(&self, shape: &Shape) -> Result<Targets, Failure> {
         let largest = self.largest.unwrap_or((shape.len() / SHARE).max(self.smallest).max(1));
         let targets = Targets::new(shape, self.smallest..=largest);
         if targets.is_empty() {
             let sizes = format!("--smallest {} --largest {largest}", self.smallest);
-            return Err(Failure::Usage(format!("{sizes}: no node has a sub-tree of so many nodes")));
+            return Err(Failure::Usage(format!(
+                "{sizes}: no node has a sub-tree of such a size; widen the range"
+            )));
         }
         Ok(targets)
     }
 
-    /// What they may do besides, in all combinations.
+    /// Returns all combinations of structural changes and panics.
     pub(in super::super) fn chances(&self) -> Vec<Chances> {
         let of = |&structural| self.panics.iter().map(move |&panics| Chances { structural, panics });
         self.structural.iter().flat_map(of).collect()
     }
 
-    /// What the tasks are to be like, in all combinations: the skew changes last, and the nodes of a task first.
+    /// Returns all combinations of settings: the skew varies slowest, and the nodes of a task
+    /// fastest.
     ///
     /// # Errors
-    /// Something is out of range, or there are fewer nodes to draw from than a task is to name.
-    pub fn settings(&self, targets: &Targets) -> Result<Vec<Settings>, Failure> {
+    /// A value is out of range, or there are fewer nodes to draw from than a task names.
+    pub fn settings(&self, targets: &Targets) -> Result<Vec<TaskSettings>, Failure> {
         self.check()?;
-        let most = self.most();
-        if targets.len() < most {
-            let text =
-                format!("a task cannot name {most} nodes, as there are {} to choose from", targets.len());
+        let max_nodes = self.max_nodes();
+        if targets.len() < max_nodes {
+            let text = format!(
+                "--nodes-per-task {max_nodes} is too many, as there are {} nodes to choose from",
+                targets.len()
+            );
             return Err(Failure::Usage(text));
         }
         let mut all = Vec::new();
         for &skew in &self.skew {
             for &reads in &self.reads {
-                let settings = |&nodes| Settings { nodes, reads, skew, near: self.near };
+                let settings = |&nodes| TaskSettings { nodes, reads, skew, near: self.near };
                 all.extend(self.nodes_per_task.iter().map(settings));
             }
         }
@@ -143,7 +150,11 @@ impl Load {
     }
 }
 
-fn within<T: PartialOrd + Display>(
+/// Checks that the numbers given for `option` are in `range`.
+///
+/// # Errors
+/// A number is out of range.
+pub(in super::super) fn check_range<T: PartialOrd + Display>(
     option: &str,
     numbers: &[T],
     range: RangeInclusive<T>,
@@ -173,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_are_combined() {
+    fn lists_of_options_are_combined() {
         let targets = load("").targets(&generate::star(7_000)).unwrap();
         let settings = load("--nodes-per-task 1,32 --skew 1,16 --reads 0,100 --near 40").settings(&targets);
         let settings: Vec<_> =
@@ -189,12 +200,12 @@ mod tests {
             (32, 100, 16),
         ];
         assert_eq!(settings, expected);
-        let default = Settings { nodes: 4, reads: 70, skew: 1, near: None };
-        assert_eq!(load("").settings(&targets).unwrap(), [default, Settings { skew: 8, ..default }]);
+        let default = TaskSettings { nodes: 4, reads: 70, skew: 1, near: None };
+        assert_eq!(load("").settings(&targets).unwrap(), [default, TaskSettings { skew: 8, ..default }]);
     }
 
     #[test]
-    fn the_largest_sub_tree_is_a_64th_unless_told() {
+    fn the_largest_sub_tree_is_a_64th_of_all_nodes_by_default() {
         let shape = generate::path(6_400);
         assert_eq!(load("").targets(&shape).unwrap().len(), 100);
         assert_eq!(load("--largest 7").targets(&shape).unwrap().len(), 7);
@@ -203,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused() {
+    fn values_out_of_range_are_refused() {
         let shape = generate::star(70);
         let targets = load("").targets(&shape).unwrap();
         let refused = |line: &str| load(line).settings(&targets).unwrap_err().to_string();
@@ -211,12 +222,12 @@ mod tests {
         assert_eq!(refused("--nodes-per-task 0"), "--nodes-per-task is 0; choose 1 to 32");
         assert_eq!(refused("--reads 101"), "--reads is 101; choose 0 to 100");
         assert_eq!(refused("--skew 0"), "--skew is 0; choose 1 to 16");
-        assert!(
-            refused("--nodes-per-task 2,9 --near 8").starts_with("--near is 8: a task that names 9 nodes")
-        );
+        assert!(refused("--nodes-per-task 2,9 --near 8").starts_with("--near is 8; choose at least 9"));
         let few = load("").targets(&generate::star(3)).unwrap();
-        assert!(load("").settings(&few).unwrap_err().to_string().contains("there are 2 to choose from"));
+        assert!(
+            load("").settings(&few).unwrap_err().to_string().contains("there are 2 nodes to choose from")
+        );
         let none = load("--smallest 2 --largest 60").targets(&shape).unwrap_err().to_string();
-        assert_eq!(none, "--smallest 2 --largest 60: no node has a sub-tree of so many nodes");
+        assert_eq!(none, "--smallest 2 --largest 60: no node has a sub-tree of such a size; widen the range");
     }
 }

@@ -1,4 +1,5 @@
-//! Which nodes may be named: those whose sub-trees have neither too few nodes nor too many.
+//! Selects the nodes that tasks may name: those whose sub-trees have neither too few nodes nor too
+//! many.
 
 use std::ops::RangeInclusive;
 use xtasking_hierarchy::{Node, Shape};
@@ -7,15 +8,15 @@ use xtasking_hierarchy::{Node, Shape};
 #[derive(Clone, Debug)]
 pub struct Targets {
     nodes: Vec<Node>,
-    /// How many nodes there are in the sub-tree of each node, by number; 0 where they are too many.
+    /// Nodes in the sub-tree of each node, by number; 0 where it is too large.
     sizes: Vec<u32>,
 }
 
 impl Targets {
-    /// Those whose sub-trees have so many nodes.
+    /// Selects the nodes whose sub-trees have `range` nodes.
     ///
-    /// It takes time for all nodes and links; and where nodes have several parents, for all nodes of each sub-tree that is
-    /// not too large and has such nodes in it.
+    /// Takes time for all nodes and links; and where nodes have several parents, for all nodes of
+    /// each sub-tree that is not too large and contains such nodes.
     pub fn new(shape: &Shape, range: RangeInclusive<usize>) -> Self {
         let sizes = sizes(shape, *range.end());
         let wanted = |node: &Node| match sizes[node.index()] {
@@ -26,31 +27,31 @@ impl Targets {
         Self { nodes, sizes }
     }
 
-    /// How many they are.
+    /// Returns the number of nodes.
     pub fn len(&self) -> usize {
         self.nodes.len()
     }
 
-    /// Whether no node may be named.
+    /// Returns true if no node may be named.
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }
 
-    /// The nodes, by their positions.
+    /// Returns the nodes, by their positions.
     pub fn nodes(&self) -> &[Node] {
         &self.nodes
     }
 
-    /// How many nodes the sub-tree of one of them has, itself included.
+    /// Returns the number of nodes in the sub-tree of `node`, itself included.
     pub fn size(&self, node: Node) -> u32 {
         self.sizes[node.index()]
     }
 }
 
-/// For each node, by number, how many nodes its sub-tree has, each counted once; 0 if they are more than `most`.
-fn sizes(shape: &Shape, most: usize) -> Vec<u32> {
+/// Returns the number of nodes of each node's sub-tree, each counted once; 0 if it exceeds `max`.
+fn sizes(shape: &Shape, max: usize) -> Vec<u32> {
     let mut sizes = vec![0u32; shape.bound()];
-    // Whether a sub-tree is a tree, so that its size is that of its parts.
+    // Whether the sub-tree is a tree, so that its size is the sum of its children's plus 1.
     let mut trees = vec![true; shape.bound()];
     let mut walk = Walk { marks: vec![0; shape.bound()], walks: 0, open: Vec::new() };
     for node in shape.topological().into_iter().rev() {
@@ -61,30 +62,30 @@ fn sizes(shape: &Shape, most: usize) -> Vec<u32> {
             tree &= trees[child.index()] && !shape.is_shared(child);
         }
         trees[node.index()] = tree;
-        // What is above a sub-tree of too many nodes need not be counted.
+        // If a sub-tree is too large, so are those above it.
         let size = match (all, tree) {
             (false, _) => continue,
             (true, true) => sum,
-            (true, false) => walk.count(shape, node, most),
+            (true, false) => walk.count(shape, node, max),
         };
-        if size <= most {
+        if size <= max {
             sizes[node.index()] = size as u32;
         }
     }
     sizes
 }
 
-/// Walks of many sub-trees, with no more than a mark for each node.
+/// Walks many sub-trees, with one mark for each node.
 struct Walk {
-    /// By node, the last walk that came by.
+    /// By node, the number of the last walk that visited it.
     marks: Vec<u32>,
     walks: u32,
     open: Vec<Node>,
 }
 
 impl Walk {
-    /// How many nodes a sub-tree has, or any number above `most` if they are more.
-    fn count(&mut self, shape: &Shape, node: Node, most: usize) -> usize {
+    /// Counts the nodes of a sub-tree; any number above `max` if it has more.
+    fn count(&mut self, shape: &Shape, node: Node, max: usize) -> usize {
         self.walks += 1;
         self.open.clear();
         self.open.push(node);
@@ -96,7 +97,7 @@ impl Walk {
                     count += 1;
                 }
             }
-            if count > most {
+            if count > max {
                 break;
             }
         }
@@ -104,11 +105,11 @@ impl Walk {
     }
 }
 
-/// All nodes, each before its children and those of one child before the next child, unless they have come before.
+/// Returns all nodes in depth-first order, each where it is visited first.
 fn depth_first(shape: &Shape) -> Vec<Node> {
     let mut order = Vec::with_capacity(shape.len());
     let mut come = vec![false; shape.bound()];
-    // What comes next is last.
+    // A stack.
     let mut open: Vec<Node> = shape.roots().collect();
     open.reverse();
     while let Some(node) = open.pop() {
@@ -131,7 +132,7 @@ mod tests {
     proptest! {
         /// Sizes are those of the sub-trees, walked one by one.
         #[test]
-        fn sub_trees_of_fitting_size_may_be_named(
+        fn nodes_with_sub_trees_of_fitting_size_may_be_named(
             nodes in 1u32..80, parents in 1u32..4, seed: u64, smallest in 1usize..9, more in 0usize..40,
         ) {
             for shape in [generate::random_dag(nodes, parents, seed), generate::random_tree(nodes, seed)] {
@@ -157,7 +158,7 @@ mod tests {
         assert!(Targets::new(&Shape::default(), 1..=9).is_empty());
     }
 
-    /// A walk of each sub-tree would take 2 · 10^10 steps each time.
+    /// A walk of each sub-tree would take 2 · 10^10 steps.
     #[test]
     fn large_sub_trees_are_not_walked_one_by_one() {
         assert_eq!(Targets::new(&generate::path(200_000), 1..=199_999).len(), 199_999);

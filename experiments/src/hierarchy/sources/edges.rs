@@ -1,24 +1,25 @@
-//! A text file of anybody's: in each line a parent and a child, by any names without blanks, which may be numbers. A line of
-//! one name is a node that need have no link. What comes behind `#` is not looked at.
+//! Reads a text file of edges: a parent and a child in each line, by any names without blanks. A
+//! line with one name is a node that need have no edge. Text after `#` is a comment.
 //!
-//! Nodes have numbers in the order in which the file names them first, and children are in the order of their lines.
+//! Nodes are numbered in the order in which the file names them first; children are in the order of
+//! their lines.
 
-use super::links::{build, note_twice};
+use super::links::{build, note_duplicates};
 use super::{Hierarchy, foreign, unreadable};
-use crate::failure::Failure;
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
+use xtasking_harness::failure::Failure;
 
 /// Reads a file.
 ///
 /// # Errors
-/// It cannot be read, has a line that is none, or has a cycle.
+/// The file cannot be read, a line has more than two names, or there is a cycle.
 pub fn read(path: &Path) -> Result<Hierarchy, Failure> {
     let text = std::fs::read_to_string(path).map_err(|error| unreadable(path, &error, ""))?;
     let mut names: Vec<&str> = Vec::new();
     let mut numbers: HashMap<&str, u32> = HashMap::new();
     let mut edges = Vec::new();
-    let (mut seen, mut twice) = (HashSet::new(), 0);
+    let (mut known, mut duplicates) = (HashSet::new(), 0);
     for (line, at) in text.lines().zip(1usize..) {
         let words = line.split('#').next().unwrap_or_default().split_whitespace();
         let mut number = |name| {
@@ -30,16 +31,22 @@ pub fn read(path: &Path) -> Result<Hierarchy, Failure> {
         let nodes: Vec<u32> = words.map(&mut number).collect();
         match nodes[..] {
             [] | [_] => {}
-            [parent, child] if seen.insert((parent, child)) => edges.push((parent, child)),
-            [_, _] => twice += 1,
-            _ => return Err(foreign(path, &format!("has more than a parent and a child in line {at}"), "")),
+            [parent, child] if known.insert((parent, child)) => edges.push((parent, child)),
+            [_, _] => duplicates += 1,
+            _ => {
+                return Err(foreign(
+                    path,
+                    &format!("line {at} has more than two names; write a parent and a child"),
+                    "",
+                ));
+            }
         }
     }
     let mut notes = Vec::new();
-    note_twice(twice, &mut notes);
+    note_duplicates(duplicates, &mut notes);
     let shape = build(path, names.len(), &edges, |node| names[node as usize].to_string())?;
     if shape.is_empty() {
-        return Err(foreign(path, "names no nodes", ""));
+        return Err(foreign(path, "contains no nodes", ""));
     }
     Ok(Hierarchy { title: path.display().to_string(), shape, notes })
 }
@@ -57,24 +64,27 @@ mod tests {
     }
 
     #[test]
-    fn nodes_are_numbered_as_they_come() {
+    fn nodes_are_numbered_in_order_of_appearance() {
         let hierarchy =
-            written("# who is where\nroot b\n\nroot\ta # not the last\n  b 17\na 17\nalone\r\nroot b")
+            written("# nodes and edges\nroot b\n\nroot\ta # not the last\n  b 17\na 17\nalone\r\nroot b")
                 .unwrap();
         // By number: root, b, a, 17, alone.
         assert_eq!(hierarchy.edges(), [(0, 1), (0, 2), (1, 3), (2, 3)]);
         assert!(hierarchy.shape.roots().eq([0, 4].map(Node)));
-        assert_eq!(hierarchy.notes, ["links left out, as they are given a second time: 1"]);
+        assert_eq!(hierarchy.notes, ["duplicate links that are left out: 1"]);
     }
 
     #[test]
-    fn what_is_no_hierarchy_is_told_where() {
+    fn malformed_lines_and_cycles_are_reported_with_their_place() {
         let refused = |text: &str| written(text).unwrap_err();
-        assert!(refused("a b\na b c").contains("in line 2"));
-        assert!(refused("# nothing\n").contains("names no nodes"));
+        assert!(refused("a b\na b c").contains("line 2"));
+        assert!(refused("# nothing\n").contains("contains no nodes"));
         let cycle = refused("top b\nb c\nc d\nd b\n");
-        assert!(cycle.contains("has a cycle of 3 nodes, each above the next: b → c → d → b"), "{cycle}");
-        assert!(refused("a a").contains("a cycle of 1 nodes, each above the next: a → a"));
+        assert!(
+            cycle.contains("contains a cycle of 3 nodes, each the parent of the next: b → c → d → b"),
+            "{cycle}"
+        );
+        assert!(refused("a a").contains("a cycle of 1 nodes, each the parent of the next: a → a"));
         let around: String = (0..20).map(|node| format!("n{node} n{}\n", (node + 1) % 20)).collect();
         assert!(refused(&around).contains("n0 → n1 → n2 → n3 → n4 → n5 → n6 → n7 → …"));
     }

@@ -1,21 +1,22 @@
-//! Whether the lengths that a MARISA trie tells of its parts are those of the file: who reads it makes room for what they say,
-//! and there is not always as much.
+//! Checks that the lengths stored in a MARISA trie fit the file: the reader allocates what they
+//! say, without a check of its own.
 //!
-//! A file is a head of 16 bytes and a trie. A *block* is its length in 8 bytes, the bytes, and zeros up to a multiple of 8;
-//! *bits* are a block, how many bits there are and how many of them are ones in 4 bytes each, and three more blocks. A trie is
-//! bits three times, two blocks, 16 bytes, a block of tails with their bits, the next trie if there are ones among the third
-//! bits and no tails, a block, and 8 bytes.
+//! A file is a header of 16 bytes and a trie. A *block* is its length in 8 bytes, the bytes, and
+//! padding to a multiple of 8. A *bit vector* is a block, the number of bits and of ones in 4 bytes
+//! each, and three more blocks. A trie is three bit vectors, two blocks, 16 bytes, a block of tails
+//! with their bit vector, the next trie if the third bit vector has ones and there are no tails, a
+//! block, and 8 bytes.
 
-/// A trie is never said to be of more levels.
+/// Maximal number of nested tries.
 const LEVELS: u32 = 127;
 
-/// Whether the file is as long as it says.
+/// Returns true if all lengths stored in `file` fit its size.
 pub(super) fn fits(file: &[u8]) -> bool {
     let mut rest = Rest(file);
     rest.skip(16).and_then(|_| rest.trie(LEVELS)).is_some() && rest.0.is_empty()
 }
 
-/// What comes.
+/// The bytes still to parse.
 struct Rest<'a>(&'a [u8]);
 
 impl<'a> Rest<'a> {
@@ -25,7 +26,7 @@ impl<'a> Rest<'a> {
         Some(skipped)
     }
 
-    /// How long it is.
+    /// Skips a block and returns its length.
     fn block(&mut self) -> Option<usize> {
         let length = u64::from_le_bytes(*self.skip(8)?.first_chunk()?);
         let length = usize::try_from(length).ok()?;
@@ -33,7 +34,7 @@ impl<'a> Rest<'a> {
         Some(length)
     }
 
-    /// Whether there are ones.
+    /// Skips a bit vector; returns true if it has ones.
     fn bits(&mut self) -> Option<bool> {
         self.block()?;
         let ones = &self.skip(8)?[4..];

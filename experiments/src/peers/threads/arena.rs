@@ -1,22 +1,22 @@
-//! Memory for nodes: given out in order, given back at once.
+//! Allocates nodes from large mappings, which are freed together.
 
 use std::alloc::{Layout, handle_alloc_error};
 use std::ptr::{self, NonNull};
 use std::sync::{Mutex, PoisonError};
 
-/// Huge pages are of this size and alignment.
+/// Size and alignment of huge pages.
 const HUGE_PAGE: usize = 2 << 20;
-/// How much is mapped at a time.
+/// Bytes of one mapping.
 const CHUNK: usize = 64 << 20;
 
-/// A bump allocator over large mappings, on huge pages where the system has them: a tree is larger than what
-/// the small pages in a TLB cover.
+/// A bump allocator over large mappings, with huge pages where the system has them: a tree exceeds
+/// what a TLB covers with small pages.
 pub(super) struct Arena {
     bump: Mutex<Bump>,
 }
 
 struct Bump {
-    /// Address of what is given out next and the end of the chunk that it is in.
+    /// Address of the next allocation, and the end of its chunk.
     next: usize,
     end: usize,
     chunks: Vec<Chunk>,
@@ -27,7 +27,8 @@ impl Arena {
         Self { bump: Mutex::new(Bump { next: 0, end: 0, chunks: Vec::new() }) }
     }
 
-    /// Zeroed memory of `size` bytes, aligned to `size`, which is a power of two up to that of a huge page.
+    /// Returns zeroed memory of `size` bytes, aligned to `size`, which is a power of two up to that
+    /// of a huge page.
     ///
     /// It stays valid until the arena is dropped.
     pub(super) fn allocate(&self, size: usize) -> NonNull<u8> {
@@ -50,16 +51,16 @@ struct Chunk {
     start: NonNull<u8>,
 }
 
-// SAFETY: a mapping belongs to no thread in particular.
+// SAFETY: a mapping is not bound to a thread.
 unsafe impl Send for Chunk {}
 
 impl Chunk {
     fn map() -> Self {
         let failed = || handle_alloc_error(Layout::from_size_align(CHUNK, HUGE_PAGE).expect("constants"));
-        // A huge page more than needed: somewhere in there is an aligned start. The rest is given back.
+        // A huge page more than needed, so that an aligned start exists. The rest is unmapped.
         let length = CHUNK + HUGE_PAGE;
         let (access, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
-        // SAFETY: a new mapping at an address of the system's choice touches nothing that exists.
+        // SAFETY: a new mapping at an address of the system's choice overlaps no existing one.
         let mapping = unsafe { libc::mmap(ptr::null_mut(), length, access, kind, -1, 0) };
         if mapping == libc::MAP_FAILED {
             failed();
@@ -69,13 +70,14 @@ impl Chunk {
         let start = mapping.wrapping_add(before);
         for (part, length) in [(mapping, before), (start.wrapping_add(CHUNK), HUGE_PAGE - before)] {
             if length > 0 {
-                // SAFETY: this part of the new mapping is not used. If the system keeps it, nothing is lost.
+                // SAFETY: this part of the new mapping is not used. If unmapping fails, it merely
+                // stays mapped.
                 unsafe { libc::munmap(part.cast(), length) };
             }
         }
         #[cfg(target_os = "linux")]
-        // SAFETY: the range is the new mapping; the advice changes the size of its pages only, and may be
-        // declined.
+        // SAFETY: the range is the new mapping, which this function owns; the advice only changes
+        // the size of its pages, and may be declined.
         unsafe {
             libc::madvise(start.cast(), CHUNK, libc::MADV_HUGEPAGE);
         }
@@ -85,7 +87,8 @@ impl Chunk {
 
 impl Drop for Chunk {
     fn drop(&mut self) {
-        // SAFETY: the mapping is this chunk's, and what was given out of it lives no longer than the arena.
+        // SAFETY: the chunk owns the mapping, and allocations from it do not outlive the arena that
+        // owns the chunk.
         unsafe { libc::munmap(self.start.as_ptr().cast(), CHUNK) };
     }
 }

@@ -1,16 +1,16 @@
-//! A node with its version: what readers and writers of the same node agree upon.
+//! Defines a node with its version: the protocol between readers and writers of a node.
 
 use core::hint;
 use core::ptr;
 use core::sync::atomic::{AtomicU64, Ordering::*, fence};
-use xtasking::WriteToken;
+use xtasking::arena::WriteToken;
 use xtasking_index::node::Layout;
 
-/// A node behind a version. The version is odd while the node is being changed.
+/// A node behind a version, which is odd while the node is being changed.
 #[repr(C, align(64))]
 pub(super) struct Cell<L> {
     version: AtomicU64,
-    /// Completes the header of 16 bytes that the layouts count on.
+    /// Pads the header to the 16 bytes that the layouts expect.
     _spare: u64,
     node: L,
 }
@@ -20,23 +20,24 @@ impl<L: Layout> Cell<L> {
         Self { version: AtomicU64::new(0), _spare: 0, node }
     }
 
-    /// The cell behind a link.
+    /// Returns the cell behind a link.
     ///
     /// # Safety
     ///
     /// The link must come from [`link`](Self::link), and the cell must live for `'a`.
     #[inline(always)]
     pub(super) unsafe fn from_link<'a>(link: u64) -> &'a Self {
-        // SAFETY: the address is a cell's, and its provenance was exposed with it.
+        // SAFETY: the caller passes a link from `link`, which exposed the provenance of a cell that
+        // lives for `'a`.
         unsafe { &*ptr::with_exposed_provenance(link as usize) }
     }
 
-    /// The link to a cell.
+    /// Returns the link to a cell.
     pub(super) fn link(cell: *const Self) -> u64 {
         cell.expose_provenance() as u64
     }
 
-    /// The node; what is read of it means something only within [`read`](Self::read).
+    /// Returns the node; values read from it are consistent only within [`read`](Self::read).
     #[inline(always)]
     pub(super) fn node(&self) -> &L {
         &self.node
@@ -46,13 +47,14 @@ impl<L: Layout> Cell<L> {
         &mut self.node
     }
 
-    /// Reads the node, again if it was changed meanwhile.
+    /// Reads the node, and retries if it was changed meanwhile.
     #[inline(always)]
     pub(super) fn read<R>(&self, mut read: impl FnMut(&L) -> R) -> R {
         loop {
             let before = self.version.load(Acquire);
             let result = read(&self.node);
-            // The reads above come before the one of the version below.
+            // Acquire pairs with the Release fence of `lock`: if a read above saw a write, the load
+            // below sees an odd or later version.
             fence(Acquire);
             if before & 1 == 0 && before == self.version.load(Relaxed) {
                 return result;
@@ -61,7 +63,7 @@ impl<L: Layout> Cell<L> {
         }
     }
 
-    /// Waits until nobody else changes the node, then changes it.
+    /// Locks the node for writing; spins while another thread holds it.
     #[inline(always)]
     pub(super) fn lock(&self) -> Locked<'_, L> {
         loop {
@@ -69,7 +71,8 @@ impl<L: Layout> Cell<L> {
             if version & 1 == 0
                 && self.version.compare_exchange_weak(version, version + 1, Acquire, Relaxed).is_ok()
             {
-                // Whoever sees one of the writes to come shall see that the version is odd.
+                // Release pairs with the Acquire fence of `read`: a reader that sees one of the
+                // following writes also sees the odd version.
                 fence(Release);
                 return Locked { cell: self, version };
             }
@@ -78,7 +81,7 @@ impl<L: Layout> Cell<L> {
     }
 }
 
-/// A node held for writing.
+/// A node locked for writing.
 pub(super) struct Locked<'a, L: Layout> {
     cell: &'a Cell<L>,
     version: u64,
@@ -90,15 +93,15 @@ impl<L: Layout> Locked<'_, L> {
         &self.cell.node
     }
 
-    /// What it takes to write.
+    /// Returns the token that writes require.
     #[inline(always)]
     pub(super) fn token(&self) -> WriteToken<'_> {
-        // SAFETY: the version is odd as long as `self` lives, which keeps other writers out and tells
-        // readers.
+        // SAFETY: the version is odd as long as `self` lives: `lock` excludes other writers, and
+        // `read` retries.
         unsafe { WriteToken::assume() }
     }
 
-    /// Lets go of a node that is as it was: readers need not read again.
+    /// Unlocks an unchanged node: readers need not retry.
     #[inline(always)]
     pub(super) fn unchanged(self) {
         self.cell.version.store(self.version, Release);

@@ -1,46 +1,46 @@
-//! The hand-written trees as contenders.
+//! Makes the hand-written trees contenders.
 
 use super::limit::{Interleaving, get_all};
 use super::{Nodes, OlcTree};
-use crate::contenders::{Abilities, Contender, Entry, Layout, Settings};
 use crate::peers::map::{ConcurrentMap, OnThreads};
-use crate::ycsb::plan::{Plan, Request, Wrong};
+use crate::ycsb::contender::{Abilities, Contender, ContenderProfile, Entry};
+use crate::ycsb::plan::{Plan, Request};
+use crate::ycsb::settings::{ContenderSettings, Layout};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
+use xtasking_harness::failure::Wrong;
 use xtasking_index::node::{Layout as NodeLayout, words};
-use xtasking_index::{Hinted, Sorted};
+use xtasking_index::{HintedNode, SortedNode};
 
-/// How the tree on plain threads is asked for.
+/// The entry of the tree on plain threads.
 pub const THREADS: Entry = Entry {
     name: "threads",
-    about: "the same tree by hand: optimistic lock coupling on plain threads, huge pages",
-    bytes_per_record: 28,
-    abilities: Abilities::ALL,
-    by_default: true,
-    build: |settings| build(settings, false),
+    about: "the same tree without the runtime: optimistic lock coupling on plain threads, huge pages",
+    is_parallel: true,
+    start: |settings| Ok(build(&settings, false)),
+    more: ContenderProfile { bytes_per_record: 28, abilities: Abilities::ALL, is_default: true },
 };
 
-/// How the ceiling is asked for.
+/// The entry of the upper bound.
 pub const LIMIT: Entry = Entry {
     name: "limit",
-    about: "lookups interleaved by hand over the same nodes, without runtime or checks: the ceiling",
-    bytes_per_record: 28,
-    abilities: Abilities::LOOKUPS,
-    by_default: false,
-    build: |settings| build(settings, true),
+    about: "interleaved lookups in the same nodes, without runtime or checks: the upper bound",
+    is_parallel: true,
+    start: |settings| Ok(build(&settings, true)),
+    more: ContenderProfile { bytes_per_record: 28, abilities: Abilities::LOOKUPS, is_default: false },
 };
 
-fn build(settings: &Settings, limit: bool) -> Box<dyn Contender> {
+fn build(settings: &ContenderSettings, limit: bool) -> Box<dyn Contender> {
     match (settings.layout.unwrap_or(Layout::Hinted), settings.node_size.unwrap_or(1024)) {
-        (Layout::Hinted, 512) => boxed::<Hinted<{ words(512) }>>(limit),
-        (Layout::Hinted, 2048) => boxed::<Hinted<{ words(2048) }>>(limit),
-        (Layout::Hinted, 4096) => boxed::<Hinted<{ words(4096) }>>(limit),
-        (Layout::Hinted, _) => boxed::<Hinted<{ words(1024) }>>(limit),
-        (Layout::Sorted, 512) => boxed::<Sorted<{ words(512) }>>(limit),
-        (Layout::Sorted, 2048) => boxed::<Sorted<{ words(2048) }>>(limit),
-        (Layout::Sorted, 4096) => boxed::<Sorted<{ words(4096) }>>(limit),
-        (Layout::Sorted, _) => boxed::<Sorted<{ words(1024) }>>(limit),
+        (Layout::Hinted, 512) => boxed::<HintedNode<{ words(512) }>>(limit),
+        (Layout::Hinted, 2048) => boxed::<HintedNode<{ words(2048) }>>(limit),
+        (Layout::Hinted, 4096) => boxed::<HintedNode<{ words(4096) }>>(limit),
+        (Layout::Hinted, _) => boxed::<HintedNode<{ words(1024) }>>(limit),
+        (Layout::Sorted, 512) => boxed::<SortedNode<{ words(512) }>>(limit),
+        (Layout::Sorted, 2048) => boxed::<SortedNode<{ words(2048) }>>(limit),
+        (Layout::Sorted, 4096) => boxed::<SortedNode<{ words(4096) }>>(limit),
+        (Layout::Sorted, _) => boxed::<SortedNode<{ words(1024) }>>(limit),
     }
 }
 
@@ -71,12 +71,12 @@ impl<L: NodeLayout> ConcurrentMap for OlcTree<L> {
     }
 }
 
-/// Loaded by plain threads like any map, read by interleaved lookups.
+/// Loads with plain threads like any map, and reads by interleaved lookups.
 struct Limit<L: NodeLayout>(OnThreads<OlcTree<L>>);
 
-/// Keys that are looked up in one go: enough for the pipeline to be full nearly all the time, few enough to stay in
-/// the cache.
-const AT_ONCE: usize = 4096;
+/// Keys of one call of [`get_all`]: enough to keep the pipeline full most of the time, and few
+/// enough for the cache.
+const KEYS_PER_CALL: usize = 4096;
 
 impl<L: NodeLayout> Contender for Limit<L> {
     fn load(&mut self, plan: &Arc<Plan>) -> Result<Duration, Wrong> {
@@ -89,9 +89,9 @@ impl<L: NodeLayout> Contender for Limit<L> {
         thread::scope(|scope| {
             let threads: Vec<_> =
                 (0..plan.workers()).map(|worker| scope.spawn(move || look_up(tree, plan, worker))).collect();
-            threads
-                .into_iter()
-                .try_for_each(|thread| thread.join().unwrap_or_else(|_| Err(Wrong::new("it panicked"))))
+            threads.into_iter().try_for_each(|thread| {
+                thread.join().unwrap_or_else(|_| Err(Wrong::new("a worker thread panicked")))
+            })
         })?;
         Ok(begin.elapsed())
     }
@@ -101,21 +101,22 @@ impl<L: NodeLayout> Contender for Limit<L> {
     }
 }
 
-/// Carries out the lookups of one worker.
+/// Runs the lookups of one worker.
 fn look_up<T: Nodes>(tree: &T, plan: &Plan, worker: usize) -> Result<(), Wrong> {
-    let (mut keys, mut found) = (Vec::with_capacity(AT_ONCE), vec![None; AT_ONCE]);
+    let (mut keys, mut values) = (Vec::with_capacity(KEYS_PER_CALL), vec![None; KEYS_PER_CALL]);
     let length = plan.length(worker);
-    for first in (0..length).step_by(AT_ONCE) {
+    for first in (0..length).step_by(KEYS_PER_CALL) {
         keys.clear();
-        keys.extend((first..length.min(first + AT_ONCE)).filter_map(
-            |index| match plan.request(worker, index) {
+        keys.extend((first..length.min(first + KEYS_PER_CALL)).filter_map(|index| {
+            match plan.request(worker, index) {
                 Request::Read { key } => Some(key),
                 _ => None,
-            },
-        ));
-        // SAFETY: this contender only loads and reads, one after the other.
-        unsafe { get_all(tree, &keys, &mut found, Interleaving::default()) };
-        for (offset, (&key, &value)) in keys.iter().zip(&found).enumerate() {
+            }
+        }));
+        // SAFETY: `get_all` requires that the tree does not change; this contender never loads and
+        // reads at the same time.
+        unsafe { get_all(tree, &keys, &mut values, Interleaving::default()) };
+        for (offset, (&key, &value)) in keys.iter().zip(&values).enumerate() {
             plan.check_read(key, value).map_err(|wrong| wrong.at(worker, first + offset))?;
         }
     }

@@ -1,50 +1,50 @@
-//! The ceiling: lookups interleaved by hand.
+//! Measures the upper bound: lookups interleaved by hand.
 //!
-//! Keys pass through a pipeline, a batch at a time. Its first stage takes a batch down through the upper
-//! levels, which the caches hold. Every level below has two stages: one looks at the first lines, which a
-//! stage before has asked for, and asks for those that hold the keys, and one looks these up and asks for the
-//! first lines of the children. (Where the first lines are all, the first of the two is left out.) In between,
-//! all other stages work on other batches, which is when the lines arrive. Nothing is checked on the way: no
-//! versions, no locks.
+//! Keys pass through a pipeline in batches. Its first stage descends the upper levels, which the
+//! caches hold. Each level below has two stages. The first reads the first lines of the nodes,
+//! which an earlier stage prefetched, and prefetches the lines that hold the keys. The second
+//! searches these, and prefetches the first lines of the children. (Where a node has no more than
+//! the first lines, the first of the two is left out.) In between, the other stages work on other
+//! batches, while the lines arrive. Nothing is checked: no versions, no locks.
 
 use super::fetch;
-use xtasking_index::node::{Down, Found, Layout};
+use xtasking_index::node::{DescendResult, FindResult, Layout};
 
-/// A tree made of nodes, for code that reads them by itself.
+/// A tree whose nodes other code reads by itself.
 ///
 /// # Safety
 ///
-/// As long as nobody changes the tree, `root` returns the link of a node that covers all keys from 0 on,
-/// perhaps with neighbours to its right, and its level; all links in nodes of the tree are to nodes of the
-/// tree, those to children to such of the next level below; and `node` returns the node behind a link, in its
-/// cell.
+/// While the tree does not change: `root` returns the link of a node that covers all keys from 0
+/// on, perhaps with neighbours to its right, and its level; all links in nodes of the tree lead to
+/// nodes of the tree, those to children to the next level below; and `node` returns the node behind
+/// a link, in its cell.
 pub unsafe trait Nodes {
     /// The layout of the nodes.
     type Node: Layout;
 
-    /// Link and level of the root.
+    /// Returns the link and the level of the root.
     fn root(&self) -> (u64, u64);
 
-    /// The node behind a link.
+    /// Returns the node behind a link.
     ///
     /// # Safety
     ///
-    /// The link must have been found in the tree, in a state in which nobody was changing it.
+    /// The link must have been read from the tree while no thread was changing it.
     unsafe fn node(&self, link: u64) -> &Self::Node;
 }
 
 /// How lookups are interleaved.
 #[derive(Clone, Copy, Debug)]
 pub struct Interleaving {
-    /// How many keys move together, up to [`MOST`](Self::MOST).
+    /// Keys of a batch, up to [`MAX_BATCH`](Self::MAX_BATCH).
     pub batch: usize,
-    /// How many levels, from the root on, are expected to be in the caches and are not fetched ahead.
+    /// Levels from the root on that are expected in the caches, and are not prefetched.
     pub cached: u64,
 }
 
 impl Interleaving {
-    /// The most keys that move together.
-    pub const MOST: usize = 32;
+    /// Maximal number of keys of a batch.
+    pub const MAX_BATCH: usize = 32;
 }
 
 impl Default for Interleaving {
@@ -53,12 +53,12 @@ impl Default for Interleaving {
     }
 }
 
-/// More levels than any tree has.
+/// An upper bound for the levels of a tree.
 const LEVELS: usize = 16;
-/// The most stages of a pipeline, and hence the batches in it, rounded up to a power of two.
+/// An upper bound for the stages of the pipeline, and so for the batches in it; a power of two.
 const STAGES: usize = 2 * LEVELS;
 
-/// Looks up all `keys` in order; `found` receives their values.
+/// Looks up all `keys`, and writes their values to `found` in the same order.
 ///
 /// # Panics
 ///
@@ -66,20 +66,20 @@ const STAGES: usize = 2 * LEVELS;
 ///
 /// # Safety
 ///
-/// Nobody may change the tree meanwhile.
+/// No thread may change the tree during the call.
 pub unsafe fn get_all<T: Nodes>(tree: &T, keys: &[u64], found: &mut [Option<u64>], how: Interleaving) {
     let found = &mut found[..keys.len()];
-    let batch = how.batch.clamp(1, Interleaving::MOST);
+    let batch = how.batch.clamp(1, Interleaving::MAX_BATCH);
     let (root, top) = tree.root();
-    // SAFETY: the root's link is the tree's.
+    // SAFETY: the link comes from `root`, and the caller keeps the tree unchanged.
     let root = unsafe { tree.node(root) };
     let fetched = (top + 1).saturating_sub(how.cached).clamp(1, LEVELS as u64 - 1);
     let per_level = if T::Node::FIRST.count() == T::Node::ALL.count() { 1 } else { 2 };
     let stages = 1 + per_level * fetched as usize;
-    let mut pipeline = [[root; Interleaving::MOST]; STAGES];
+    let mut pipeline = [[root; Interleaving::MAX_BATCH]; STAGES];
     let batches = keys.len().div_ceil(batch);
     for tick in 0..batches + stages - 1 {
-        // A batch is in every stage. The first one enters while later ones are not there yet and so on.
+        // Each stage works on one batch; at the begin and at the end some stages have none.
         for stage in 0..stages {
             let number = tick.wrapping_sub(stage);
             if number >= batches {
@@ -88,10 +88,9 @@ pub unsafe fn get_all<T: Nodes>(tree: &T, keys: &[u64], found: &mut [Option<u64>
             let range = number * batch..keys.len().min((number + 1) * batch);
             let (found, keys) = (&mut found[range.clone()], &keys[range]);
             let nodes = &mut pipeline[number % STAGES][..keys.len()];
-            // The stages after the first are about the highest level that is fetched, and so on.
+            // The level below the upper ones decreases with the stages.
             let level = fetched - stage.div_ceil(per_level) as u64;
-            // SAFETY: the caller keeps the tree as it is, so what is found in nodes of the tree are its
-            // links.
+            // SAFETY: the caller keeps the tree unchanged, so links in its nodes are valid.
             unsafe {
                 if stage == 0 {
                     nodes.fill(root);
@@ -114,38 +113,38 @@ pub unsafe fn get_all<T: Nodes>(tree: &T, keys: &[u64], found: &mut [Option<u64>
     }
 }
 
-/// Takes every key one level down.
+/// Descends one level with every key.
 ///
 /// # Safety
 ///
-/// The tree must be quiescent, and the nodes inner ones of it.
+/// No thread changes the tree, and `nodes` are inner nodes of it.
 #[inline(always)]
 unsafe fn descend<'a, T: Nodes>(tree: &'a T, keys: &[u64], nodes: &mut [&'a T::Node]) {
     for (&key, node) in keys.iter().zip(nodes) {
         *node = loop {
             match node.descend(key) {
-                // SAFETY: the link comes from a node of the tree.
-                Down::Child(child) => break unsafe { tree.node(child) },
-                // SAFETY: as above.
-                Down::Right(right) => *node = unsafe { tree.node(right) },
+                // SAFETY: the link comes from a node of the tree, which the caller keeps unchanged.
+                DescendResult::Child(child) => break unsafe { tree.node(child) },
+                // SAFETY: the link comes from a node of the tree, which the caller keeps unchanged.
+                DescendResult::Right(right) => *node = unsafe { tree.node(right) },
             }
         };
     }
 }
 
-/// Looks a key up in a leaf.
+/// Looks up a key in a leaf.
 ///
 /// # Safety
 ///
-/// The tree must be quiescent, and the node a leaf of it.
+/// No thread changes the tree, and `node` is a leaf of it.
 #[inline(always)]
 unsafe fn find<'a, T: Nodes>(tree: &'a T, key: u64, mut node: &'a T::Node) -> Option<u64> {
     loop {
         match node.find(key) {
-            Found::Value(value) => return Some(value),
-            Found::Missing => return None,
-            // SAFETY: the link comes from a node of the tree.
-            Found::Right(right) => node = unsafe { tree.node(right) },
+            FindResult::Value(value) => return Some(value),
+            FindResult::Missing => return None,
+            // SAFETY: the link comes from a node of the tree, which the caller keeps unchanged.
+            FindResult::Right(right) => node = unsafe { tree.node(right) },
         }
     }
 }

@@ -1,15 +1,15 @@
-//! The tree against an ordered map, and threads against each other.
+//! Compares the tree with an ordered map, and tests concurrent threads.
 
 use super::limit::{Interleaving, get_all};
 use super::*;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
-use xtasking_index::node::{Hinted, Layout, Sorted, words};
+use xtasking_index::node::{HintedNode, Layout, SortedNode, words};
 
-type Large = Hinted<{ words(1024) }>;
-type Small = Hinted<{ words(512) }>;
-type Plain = Sorted<{ words(1024) }>;
+type Large = HintedNode<{ words(1024) }>;
+type Small = HintedNode<{ words(512) }>;
+type Plain = SortedNode<{ words(1024) }>;
 
 struct Random(u64);
 
@@ -22,7 +22,7 @@ impl Random {
     }
 }
 
-/// A bijection, to spread keys without repeating any.
+/// A bijection, which spreads keys without duplicates.
 fn spread(key: u64) -> u64 {
     key.wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
@@ -33,14 +33,15 @@ fn check<L: Layout>(tree: &OlcTree<L>) {
     }
 }
 
-fn as_a_map<L: Layout>() {
+fn compare_with_map<L: Layout>() {
     let tree = OlcTree::<L>::new();
     let mut model = BTreeMap::new();
     let mut random = Random(1);
     assert!(tree.is_empty());
     for round in 0..60_000 {
         let value = random.next();
-        // Few keys in the first half, so that operations meet; the extremes of the range are among them.
+        // Few keys in the first half, so that operations collide. The extremes of the range are
+        // among them.
         let key = match value % 16 {
             0 => u64::MAX - value % 3,
             _ if round < 30_000 => value >> 52,
@@ -77,10 +78,10 @@ fn as_a_map<L: Layout>() {
         Interleaving { batch: 5, cached: 0 },
         Interleaving { batch: 99, cached: 99 },
     ] {
-        let mut found = vec![None; keys.len()];
-        // SAFETY: there is no other thread.
-        unsafe { get_all(&tree, &keys, &mut found, how) };
-        assert!(keys.iter().zip(&found).all(|(key, found)| model.get(key) == found.as_ref()));
+        let mut values = vec![None; keys.len()];
+        // SAFETY: no other thread accesses the tree.
+        unsafe { get_all(&tree, &keys, &mut values, how) };
+        assert!(keys.iter().zip(&values).all(|(key, values)| model.get(key) == values.as_ref()));
     }
     for key in model.keys() {
         assert_eq!(tree.remove(*key), Some(model[key]));
@@ -90,10 +91,10 @@ fn as_a_map<L: Layout>() {
 }
 
 #[test]
-fn is_a_map() {
-    as_a_map::<Large>();
-    as_a_map::<Small>();
-    as_a_map::<Plain>();
+fn the_tree_is_an_ordered_map() {
+    compare_with_map::<Large>();
+    compare_with_map::<Small>();
+    compare_with_map::<Plain>();
 }
 
 #[test]
@@ -107,9 +108,9 @@ fn ascending_keys_fill_leaves() {
     check(&tree);
 }
 
-/// Every thread inserts keys of its own, removes some of them and reads those of others meanwhile; a value
-/// tells its key and its state.
-fn under_stress<L: Layout>(threads: u64, count: u64, key_of: fn(u64) -> u64) {
+/// Each thread inserts keys of its own, removes some of them, and reads those of other threads
+/// meanwhile. A value identifies its key and version.
+fn run_concurrently<L: Layout>(threads: u64, count: u64, key_of: fn(u64) -> u64) {
     let tree = OlcTree::<L>::new();
     let stop = AtomicBool::new(false);
     let value = |key: u64, version: u64| key.rotate_left(32) ^ version;
@@ -138,8 +139,8 @@ fn under_stress<L: Layout>(threads: u64, count: u64, key_of: fn(u64) -> u64) {
             let (mut random, mut entries) = (Random(7), Vec::new());
             while !stop.load(Relaxed) {
                 let key = key_of(random.next() % (count * threads));
-                if let Some(found) = tree.get(key) {
-                    assert!((0..3).any(|version| found == value(key, version)));
+                if let Some(values) = tree.get(key) {
+                    assert!((0..3).any(|version| values == value(key, version)));
                 }
                 entries.clear();
                 tree.scan(key, 100, &mut entries);
@@ -168,13 +169,13 @@ fn under_stress<L: Layout>(threads: u64, count: u64, key_of: fn(u64) -> u64) {
 }
 
 #[test]
-fn threads_agree() {
+fn concurrent_threads_see_consistent_values() {
     let count = if cfg!(debug_assertions) { 20_000 } else { 200_000 };
-    under_stress::<Large>(3, count, spread);
-    under_stress::<Small>(2, count, spread);
-    under_stress::<Plain>(3, count, spread);
+    run_concurrently::<Large>(3, count, spread);
+    run_concurrently::<Small>(2, count, spread);
+    run_concurrently::<Plain>(3, count, spread);
     // All at the same end, where nodes split one after the other.
-    under_stress::<Large>(3, count, |key| key);
-    under_stress::<Small>(3, count, |key| key);
-    under_stress::<Plain>(2, count, |key| u64::MAX - key);
+    run_concurrently::<Large>(3, count, |key| key);
+    run_concurrently::<Small>(3, count, |key| key);
+    run_concurrently::<Plain>(2, count, |key| u64::MAX - key);
 }

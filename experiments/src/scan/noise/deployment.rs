@@ -1,62 +1,62 @@
-//! Who gets how much of the table, beside competitors.
+//! Divides the table among the workers, beside competitors.
 
-use crate::failure::Failure;
-use crate::lineup::Entry;
 use std::time::{Duration, Instant};
+use xtasking_harness::failure::Failure;
+use xtasking_harness::lineup::Entry;
 use xtasking_knowledge::facts::{CpuSet, Facts, Load};
 use xtasking_knowledge::system::{System, Watch};
-use xtasking_knowledge::{Adviser, Bound, Knowledge, Patience, Plan, Request};
+use xtasking_knowledge::{AdvicePolicy, Adviser, Bound, Knowledge, Plan, Request};
 
 /// How the table is divided among the workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Deployment {
-    /// Into equal parts, whatever else the machine is doing.
+    /// Equal parts, whatever else the machine is doing.
     Naive,
-    /// Into equal parts on CPUs that have nothing else to do.
+    /// Equal parts, on CPUs without other load only.
     Exclude,
-    /// By what the other CPUs' owners leave of each.
+    /// Parts in proportion to the share of each CPU that other load leaves.
     Weighted,
-    /// Equal at first, and then as an adviser says, who looks at the machine meanwhile.
+    /// Equal at first; changed on the advice of an adviser that observes the machine.
     Adaptive,
 }
 
-/// All of them; ratios are those to the first.
+/// All deployments; ratios are relative to the first.
 pub(super) static ALL: &[Entry<Deployment>] = &[
     Entry {
         name: "naive",
-        about: "a partition for each worker, all of one size",
+        about: "a partition of equal size for each worker",
         is_parallel: true,
         start: |_| Ok(Deployment::Naive),
         more: (),
     },
     Entry {
         name: "exclude",
-        about: "the same without the CPUs that strangers use",
+        about: "equal partitions, without the CPUs that other programs use",
         is_parallel: true,
         start: |_| Ok(Deployment::Exclude),
         more: (),
     },
     Entry {
         name: "weighted",
-        about: "partitions in proportion to what strangers leave of each CPU",
+        about: "partitions in proportion to what other programs leave of each CPU",
         is_parallel: true,
         start: |_| Ok(Deployment::Weighted),
         more: (),
     },
     Entry {
         name: "adaptive",
-        about: "equal at first; changed while batches are served, when that has been worth it for a second",
+        about: "equal at first; redistributed while batches run, once that has paid off for a second",
         is_parallel: true,
         start: |_| Ok(Deployment::Adaptive),
         more: (),
     },
 ];
 
-/// Strangers that take more of a CPU have it for themselves, where they are to be kept out of the way of.
-const TAKEN: f64 = 0.25;
+/// A CPU of which competitors take more than this is left out by [`Deployment::Exclude`].
+const COMPETING_LIMIT: f64 = 0.25;
 
-/// The CPUs of the workers, and what is known of the machine.
-pub(super) struct Ground {
+/// The CPUs of the workers, and what is known about the machine.
+pub(super) struct Machine {
     cpus: Vec<u32>,
     request: Request,
     system: System,
@@ -64,31 +64,31 @@ pub(super) struct Ground {
 }
 
 fn unknown(error: impl std::fmt::Display) -> Failure {
-    Failure::Usage(format!("--competitors: what the machine is doing cannot be told: {error}"))
+    Failure::Usage(format!("--competitors: the load of the machine cannot be observed: {error}"))
 }
 
-impl Ground {
-    /// For workers on these CPUs, and a table of so many bytes.
+impl Machine {
+    /// Creates the view for workers on `cpus`, and a table of `bytes` bytes.
     pub(super) fn new(cpus: Vec<u32>, bytes: u64) -> Result<Self, Failure> {
         let system = System::here();
         let facts = system.facts().map_err(unknown)?;
         let others = facts.cpus.iter().map(|cpu| cpu.id).filter(|cpu| !cpus.contains(cpu));
         let keep: CpuSet = others.collect();
-        let request = Request { keep, ..Request::new(bytes, Bound::Compute) };
+        let request = Request { excluded: keep, ..Request::new(bytes, Bound::Compute) };
         Ok(Self { cpus, request, system, facts })
     }
 
-    /// The CPU of the last worker.
+    /// Returns the CPU of the last worker.
     pub(super) fn last(&self) -> u32 {
-        *self.cpus.last().expect("there are workers")
+        *self.cpus.last().expect("a table has at least one worker")
     }
 
-    /// Begins to look at what the machine is doing.
+    /// Starts to observe the load of the machine.
     pub(super) fn watch(&self) -> Result<Watch, Failure> {
         self.system.watch().map_err(unknown)
     }
 
-    /// The parts of a plan, worker by worker.
+    /// Returns the weights of a plan, by worker.
     pub(super) fn weights(&self, plan: &Plan) -> Vec<f64> {
         self.cpus.iter().map(|&cpu| plan.on(cpu).map_or(0.0, |partition| partition.weight)).collect()
     }
@@ -98,13 +98,14 @@ impl Ground {
         Knowledge::new(facts).suggest_allocation(request, None).map(|answer| answer.plan).map_err(unknown)
     }
 
-    /// How the table is divided where the machine does this.
+    /// Returns the weights of the workers under the given load.
     pub(super) fn divide(&self, deployment: Deployment, load: Load) -> Result<Vec<f64>, Failure> {
         Ok(match deployment {
             Deployment::Naive | Deployment::Adaptive => vec![1.0; self.cpus.len()],
             Deployment::Exclude => {
-                let taken = |cpu: &&u32| load.of(**cpu).is_some_and(|load| load.strangers() > TAKEN);
-                let free = |cpu: &u32| if taken(&cpu) { 0.0 } else { 1.0 };
+                let is_taken =
+                    |cpu: &&u32| load.cpu(**cpu).is_some_and(|load| load.competing() > COMPETING_LIMIT);
+                let free = |cpu: &u32| if is_taken(&cpu) { 0.0 } else { 1.0 };
                 let weights: Vec<_> = self.cpus.iter().map(free).collect();
                 if weights.contains(&1.0) { weights } else { vec![1.0; self.cpus.len()] }
             }
@@ -112,31 +113,31 @@ impl Ground {
         })
     }
 
-    /// Who watches over equal parts.
-    pub(super) fn adviser(&self) -> Result<Looks<'_>, Failure> {
+    /// Creates an adviser that starts from equal parts.
+    pub(super) fn adviser(&self) -> Result<Observer<'_>, Failure> {
         let plan = self.plan(&self.request, None)?;
-        let adviser = Adviser::new(self.request.clone(), plan, Patience::default());
-        Ok(Looks { ground: self, watch: self.watch()?, adviser, began: Instant::now() })
+        let adviser = Adviser::new(self.request.clone(), plan, AdvicePolicy::default());
+        Ok(Observer { ground: self, watch: self.watch()?, adviser, began: Instant::now() })
     }
 }
 
-/// An adviser who looks at the machine from time to time.
-pub(super) struct Looks<'a> {
-    ground: &'a Ground,
+/// An adviser that observes the machine from time to time.
+pub(super) struct Observer<'a> {
+    ground: &'a Machine,
     watch: Watch,
     adviser: Adviser,
     began: Instant,
 }
 
-impl Looks<'_> {
-    /// Time between two looks.
-    pub(super) const PAUSE: Duration = Duration::from_millis(100);
+impl Observer<'_> {
+    /// Time between two observations.
+    pub(super) const INTERVAL: Duration = Duration::from_millis(100);
 
-    /// Looks; if the best plan has changed, how the table is to be divided from now on.
-    pub(super) fn look(&mut self) -> Result<Option<Vec<f64>>, Failure> {
+    /// Observes the machine. Returns the new weights if the best plan has changed.
+    pub(super) fn observe(&mut self) -> Result<Option<Vec<f64>>, Failure> {
         let load = self.watch.load().map_err(unknown)?;
         let facts = Facts { load: Some(load), ..self.ground.facts.clone() };
-        let advice = self.adviser.look(self.began.elapsed(), &facts).map_err(unknown)?;
+        let advice = self.adviser.update(self.began.elapsed(), &facts).map_err(unknown)?;
         Ok(advice.map(|advice| self.ground.weights(&advice.plan)))
     }
 }

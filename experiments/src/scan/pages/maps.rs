@@ -1,10 +1,11 @@
-//! The mappings of a process, and on which nodes their pages are, as Linux tells it in `/proc/self/numa_maps`.
+//! Reads the mappings of a process, and the nodes of their pages, from Linux's
+//! `/proc/self/numa_maps`.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-/// Bytes by nodes, which have the numbers that the system gives them.
+/// Bytes by node, under the system's numbers.
 pub(super) type ByNode = BTreeMap<u32, u64>;
 
 /// A mapping.
@@ -12,54 +13,52 @@ pub(super) type ByNode = BTreeMap<u32, u64>;
 pub(super) struct Mapping {
     /// Its first address.
     start: usize,
-    /// What of it is in memory.
+    /// Its bytes in memory.
     pub bytes: ByNode,
 }
 
-/// All mappings, in order of addresses.
+/// All mappings, in ascending order of addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Maps(Vec<Mapping>);
 
 impl Maps {
-    /// Those of this process, where its system has such a file.
+    /// Reads those of this process, where its system has the file.
     pub fn here() -> Result<Self, String> {
         Self::read(Path::new("/proc/self/numa_maps"))
     }
 
     fn read(path: &Path) -> Result<Self, String> {
         let text = fs::read_to_string(path).map_err(|error| {
-            format!(
-                "`{}`, where Linux tells on which nodes memory is, cannot be read: {error}",
-                path.display()
-            )
+            format!("`{}`, Linux's table of memory by node, cannot be read: {error}", path.display())
         })?;
-        Self::parse(&text).map_err(|line| format!("`{}` cannot be understood: {line:?}", path.display()))
+        Self::parse(&text).map_err(|line| format!("`{}` contains an unknown line: {line:?}", path.display()))
     }
 
-    /// A line each. An error is the line that makes no sense.
+    /// Parses the lines. The error is the line that is malformed.
     fn parse(text: &str) -> Result<Self, &str> {
         let mut maps = text.lines().map(|line| mapping(line).ok_or(line)).collect::<Result<Vec<_>, _>>()?;
         maps.sort_by_key(|mapping| mapping.start);
         Ok(Self(maps))
     }
 
-    /// The place of the mapping that an address is in, which is in one.
+    /// Returns the index of the mapping that contains `address`, or that would.
     pub fn of(&self, address: usize) -> Option<usize> {
         self.0.partition_point(|mapping| mapping.start <= address).checked_sub(1)
     }
 
-    /// Where the mapping of this place ends, at the latest.
-    pub fn end(&self, place: usize) -> usize {
-        self.0.get(place + 1).map_or(usize::MAX, |next| next.start)
+    /// Returns an upper bound for the end of the mapping.
+    pub fn end(&self, index: usize) -> usize {
+        self.0.get(index + 1).map_or(usize::MAX, |next| next.start)
     }
 
-    /// The mapping of this place.
-    pub fn get(&self, place: usize) -> &Mapping {
-        &self.0[place]
+    /// Returns the mapping with this index.
+    pub fn get(&self, index: usize) -> &Mapping {
+        &self.0[index]
     }
 }
 
-/// An address, a policy, and what is known besides: for each node that has pages of it `N`, the node, `=` and how many.
+/// Parses an address, a policy, and details: `N`, the node, `=` and the number of pages, for each
+/// node that has some.
 fn mapping(line: &str) -> Option<Mapping> {
     let mut words = line.split_ascii_whitespace();
     let start = usize::from_str_radix(words.next()?, 16).ok()?;
@@ -74,7 +73,7 @@ fn mapping(line: &str) -> Option<Mapping> {
             pages.insert(node, value.parse().ok()?);
         }
     }
-    // Without pages their size may be left out.
+    // The size is optional for a mapping without pages.
     let size = if pages.is_empty() { size.unwrap_or(0) } else { size? };
     let bytes = pages.into_iter().map(|(node, pages)| Some((node, pages.checked_mul(size)?)));
     Some(Mapping { start, bytes: bytes.collect::<Option<_>>()? })
@@ -84,7 +83,7 @@ fn mapping(line: &str) -> Option<Mapping> {
 pub(super) mod tests {
     use super::*;
 
-    /// Of a machine with two nodes: a heap for each of two threads, and huge pages.
+    /// From a machine with two nodes: a heap for each of two threads, and huge pages.
     pub const TWO_NODES: &str = "\
 559d0e200000 default file=/opt/a\\040name/N1=x mapped=12 active=0 N0=12 kernelpagesize_kB=4
 559d0f000000 default heap anon=33 dirty=33 N0=32 N1=1 kernelpagesize_kB=4
@@ -100,7 +99,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn pages_are_told_by_node() {
+    fn pages_are_summed_by_node() {
         let maps = two_nodes();
         let bytes = |address: usize| maps.get(maps.of(address).unwrap()).bytes.clone();
         assert_eq!(bytes(0x559d_0e20_0000), [(0, 12 << 12)].into());
@@ -116,26 +115,26 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_named() {
+    fn a_malformed_line_is_named_in_the_error() {
         for line in ["x default", "7f00", "7f00 default N0=many kernelpagesize_kB=4", "7f00 default N0=1"] {
             let text = format!("7e00 default\n{line}\n");
             assert_eq!(Maps::parse(&text), Err(line));
         }
         let missing = Maps::read(Path::new("/nowhere/numa_maps")).unwrap_err();
-        assert!(missing.starts_with("`/nowhere/numa_maps`, where Linux tells"), "{missing}");
+        assert!(missing.starts_with("`/nowhere/numa_maps`, Linux's table of memory by node"), "{missing}");
     }
 
-    /// The heap, at least, is in memory.
+    /// At least the heap is in memory.
     #[cfg(target_os = "linux")]
     #[test]
     fn this_process_has_memory() {
         let boxed = Box::new([1u8; 4096]);
         match Maps::here() {
             Ok(maps) => {
-                let place = maps.of(std::ptr::from_ref(&*boxed).addr()).unwrap();
-                assert!(maps.get(place).bytes.values().sum::<u64>() >= 4096);
+                let index = maps.of(std::ptr::from_ref(&*boxed).addr()).unwrap();
+                assert!(maps.get(index).bytes.values().sum::<u64>() >= 4096);
             }
-            // Some systems leave it out.
+            // Some systems lack the file.
             Err(why) => assert!(why.contains("cannot be read"), "{why}"),
         }
     }

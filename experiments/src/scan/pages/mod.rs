@@ -1,25 +1,26 @@
-//! On which node each partition's worker runs, and on which nodes its memory is: after loading, and after rows have moved.
+//! Shows on which node each partition's worker runs, and on which nodes its memory is: after
+//! loading, and after rows have moved.
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | `maps` | what the system tells of a process's memory |
-//! | `whereabouts` | what that says of a partition's |
+//! | `maps` | the system's table of a process's memory |
+//! | `placement` | the nodes of a partition's memory |
 
 mod maps;
-mod whereabouts;
+mod placement;
 
-use super::Options;
+use super::ScanOptions;
 use super::bookings::{Bookings, COLUMNS, NULL};
 use super::chunks::Chunks;
+use super::column_store::ColumnStore;
 use super::database::{Database as _, Server as _};
-use super::own::Own;
-use crate::failure::Failure;
-use crate::progress::Progress;
-use crate::report::{Measurement, Parameters};
-use crate::ycsb::plan::Wrong;
 use maps::Maps;
+use placement::{MemoryPlacement, bounded};
 use std::cell::RefCell;
-use whereabouts::{Whereabouts, bounded};
+use xtasking_harness::experiment::Outline;
+use xtasking_harness::failure::{Failure, Wrong};
+use xtasking_harness::progress::Progress;
+use xtasking_harness::report::{Measurement, Parameters};
 use xtasking_knowledge::facts::{CpuSet, Facts};
 use xtasking_knowledge::system::System;
 
@@ -32,13 +33,13 @@ pub(super) struct Pages {
     notes: RefCell<Vec<String>>,
 }
 
-/// What is looked at. With one partition nothing moves.
+/// The stages that are examined. With one partition nothing moves.
 const STAGES: [&str; 3] = ["loaded", "moved", "moved back"];
 
 const UNIT: &str = "% on the worker's node";
 
-/// Where a worker runs.
-struct Seat {
+/// The CPUs and the node of a worker.
+struct WorkerNode {
     cpus: CpuSet,
     node: u32,
 }
@@ -51,12 +52,12 @@ fn unknown(why: impl std::fmt::Display) -> Failure {
     Failure::Usage(format!("--pages: {why}"))
 }
 
-/// One thing or several, of which something is said.
+/// Joins a noun in singular or plural with `what`.
 fn counted(count: usize, noun: &str, what: &str) -> String {
     if count == 1 { format!("{noun} {what}") } else { format!("{noun}s {what}") }
 }
 
-/// How many rows there are, and then the sum of each column.
+/// Returns the number of rows, followed by the sum of each column.
 fn sums(bookings: &Bookings) -> Vec<i64> {
     let mut sums = vec![0; 1 + COLUMNS.len()];
     for row in bookings.rows() {
@@ -67,7 +68,7 @@ fn sums(bookings: &Bookings) -> Vec<i64> {
     sums
 }
 
-/// The node of these CPUs, if it is one.
+/// Returns the node of these CPUs, if it is one.
 fn node(facts: &Facts, cpus: &CpuSet) -> Option<u32> {
     let mut nodes: Vec<_> = cpus.iter().filter_map(|cpu| facts.cpu(cpu)).map(|cpu| cpu.node).collect();
     nodes.dedup();
@@ -76,71 +77,78 @@ fn node(facts: &Facts, cpus: &CpuSet) -> Option<u32> {
 
 impl Pages {
     /// Checks and completes the options.
-    pub(super) fn new(options: &Options) -> Result<Self, Failure> {
+    pub(super) fn new(options: &ScanOptions) -> Result<Self, Failure> {
         let common = &options.common;
         if common.against.is_some() {
-            return Err(unknown("it looks at the column store alone: there is nobody to name"));
+            return Err(unknown("it examines the column store alone; leave out --against and --only"));
         }
         let rows = options.row_count()?;
         let workers = common.worker_counts()?.into_iter().max().unwrap_or(1);
         common.check_outputs()?;
-        // Before any work.
+        // Fails before any work if the system lacks the file.
         Maps::here().map_err(unknown)?;
         let facts = System::here().facts().map_err(unknown)?;
         let bookings = Bookings::new(rows, common.seed);
         Ok(Self { bookings, workers, chunks: Chunks::here(), facts, notes: RefCell::default() })
     }
 
-    /// What is looked at.
+    /// Returns the stages.
     fn stages(&self) -> &'static [&'static str] {
         if self.workers > 1 { &STAGES } else { &STAGES[..1] }
     }
 
-    /// Where each worker may run, as the system has it.
-    fn seats(&self, own: &Own) -> Result<Vec<Seat>, Failure> {
-        let seat = |(worker, cpus): (usize, CpuSet)| match node(&self.facts, &cpus) {
-            Some(node) => Ok(Seat { cpus, node }),
+    /// Returns where each worker may run, as the system reports it.
+    fn nodes(&self, column_store: &ColumnStore) -> Result<Vec<WorkerNode>, Failure> {
+        let worker_node = |(worker, cpus): (usize, CpuSet)| match node(&self.facts, &cpus) {
+            Some(node) => Ok(WorkerNode { cpus, node }),
             None => Err(unknown(format!(
                 "worker {worker} is not bound to a node: it may run on CPUs {cpus}; choose fewer --workers"
             ))),
         };
-        own.cpus_allowed().map_err(unknown)?.into_iter().enumerate().map(seat).collect()
+        column_store.cpus_allowed().map_err(unknown)?.into_iter().enumerate().map(worker_node).collect()
     }
 
-    /// Looks where everything is.
-    fn look(&self, own: &Own, seats: &[Seat], stage: &'static str) -> Result<Measurement, Failure> {
-        let partitions = own.memory().map_err(|text| wrong(stage, text))?;
+    /// Examines the memory of all partitions.
+    fn examine(
+        &self,
+        column_store: &ColumnStore,
+        nodes: &[WorkerNode],
+        stage: &'static str,
+    ) -> Result<Measurement, Failure> {
+        let partitions = column_store.memory().map_err(|text| wrong(stage, text))?;
         let maps = Maps::here().map_err(unknown)?;
         let mut notes = self.notes.borrow_mut();
-        let mut all = Whereabouts::default();
+        let mut all = MemoryPlacement::default();
         for (number, partition) in partitions.iter().enumerate() {
-            let Seat { cpus, node } = &seats[partition.worker];
-            let found = Whereabouts::new(&maps, &partition.addresses, *node);
+            let WorkerNode { cpus, node } = &nodes[partition.worker];
+            let placement = MemoryPlacement::new(&maps, &partition.addresses, *node);
             notes.push(format!(
-                "{stage}, partition {number}: worker {} on {} of node {node} · {} rows, {:.1} MiB · {} of it on node {node} · \
-                 {found}",
+                "{stage}, partition {number}: worker {} on {} of node {node} · {} rows, {:.1} MiB · \
+                 {} of it on node {node} · \
+                 {placement}",
                 partition.worker,
                 counted(cpus.len(), "CPU", &cpus.to_string()),
                 partition.rows,
                 partition.bytes() as f64 / f64::from(1 << 20),
-                bounded(found.percent_there()),
+                bounded(placement.percent_there()),
             ));
-            all.merge(&found);
+            all.merge(&placement);
         }
-        let (least, most) = all.percent_there();
-        let mut result = Measurement::new(stage.to_string(), "xtasking", self.workers, UNIT, vec![least]);
-        result.details.extend([("at_most_percent", most), ("bytes", all.bytes as f64)]);
+        let (min, max) = all.percent_there();
+        let mut result = Measurement::new(stage.to_string(), "xtasking", self.workers, UNIT, vec![min]);
+        result.details.extend([("at_most_percent", max), ("bytes", all.bytes as f64)]);
         Ok(result)
     }
 
-    /// The first half of the workers give half of what they have to the others.
+    /// The first half of the workers give half of their rows to the others.
     fn weights(&self) -> Vec<f64> {
         (0..self.workers).map(|worker| if worker < self.workers / 2 { 1.0 } else { 3.0 }).collect()
     }
 }
 
-impl crate::experiment::Experiment for Pages {
+impl xtasking_harness::experiment::Experiment for Pages {
     const NAME: &'static str = "scan";
+    const TITLE: &'static str = "Share of the rows' memory on the node of the worker that scans it";
 
     fn describe(&self) -> String {
         format!(
@@ -156,46 +164,43 @@ impl crate::experiment::Experiment for Pages {
         )
     }
 
-    fn parameters(&self) -> Parameters {
+    fn outline(&self) -> Outline {
         let mut parameters = Parameters::default();
         parameters.add("rows", self.bookings.row_count());
         parameters.add("workers", self.workers);
         parameters.add("chunk_rows", self.chunks.rows);
         parameters.add("nodes", self.facts.nodes.len());
         parameters.add("seed", self.bookings.seed());
-        parameters
-    }
-
-    fn steps(&self) -> u64 {
-        self.stages().len() as u64
+        let legend = vec![("xtasking".to_string(), "the column store of this project".to_string())];
+        Outline { parameters, legend, steps: self.stages().len() as u64 }
     }
 
     fn measure(&self, progress: &Progress) -> Result<Vec<Measurement>, Failure> {
-        let right = sums(&self.bookings);
-        let mut own = Own::start(self.workers)?;
-        let seats = self.seats(&own)?;
+        let expected = sums(&self.bookings);
+        let mut column_store = ColumnStore::start(self.workers)?;
+        let nodes = self.nodes(&column_store)?;
         let mut results = Vec::new();
         for &stage in self.stages() {
             progress.begin(stage.to_string());
-            let done = match stage {
-                "loaded" => own.load(&self.bookings).map(drop),
-                "moved" => own.balance(&self.weights()).map(drop),
-                _ => own.balance(&vec![1.0; self.workers]).map(drop),
+            let outcome = match stage {
+                "loaded" => column_store.load(&self.bookings).map(drop),
+                "moved" => column_store.balance(&self.weights()).map(drop),
+                _ => column_store.balance(&vec![1.0; self.workers]).map(drop),
             };
-            done.map_err(|text| wrong(stage, text))?;
-            let result = self.look(&own, &seats, stage)?;
-            let sums = own.sums().map_err(|text| wrong(stage, text))?;
-            if sums != right {
-                let text = format!("the table's rows and sums are {sums:?} instead of {right:?}");
+            outcome.map_err(|text| wrong(stage, text))?;
+            let result = self.examine(&column_store, &nodes, stage)?;
+            let sums = column_store.sums().map_err(|text| wrong(stage, text))?;
+            if sums != expected {
+                let text = format!("the table's row count and sums are {sums:?}; expected {expected:?}");
                 return Err(wrong(stage, text));
             }
-            progress.measured(stage, result.summary.median, UNIT);
+            progress.show_measurement(stage, result.summary.median, UNIT);
             results.push(result);
             progress.advance();
         }
         if let [node] = &self.facts.nodes[..] {
             self.notes.borrow_mut().push(format!(
-                "this machine has one node, {}: where its memory is touched first does not matter",
+                "this machine has one node, {}: so first-touch placement does not matter",
                 node.id
             ));
         }
@@ -207,7 +212,8 @@ impl crate::experiment::Experiment for Pages {
     }
 
     fn conclusion(&self) -> Result<String, Failure> {
-        Ok("how much of the rows' memory is, at least, on the node of the worker that scans it; the sums of all columns were \
+        Ok("minimal share of the rows' memory on the node of the worker that scans it, more is better; \
+            the sums of all columns were \
             compared with those of the bookings each time"
             .to_string())
     }

@@ -2,26 +2,26 @@
 
 use super::{CHUNK, Stage, drive};
 use crate::tasks::tally::{self, expect};
-use crate::ycsb::plan::Wrong;
 use std::sync::Arc;
 use std::time::Duration;
 use xtasking::{
-    Class, Context, Object, OptimisticLatched, OptimisticSequenced, Plain, ReaderWriterLatch, Runtime,
-    Sequencing, Shared, Snapshot, SpinLatch, Version, Versioned, Word,
+    Context, Object, Plain, Runtime, Shared, Snapshot, Version, Versioned, Word,
+    primitive::{Class, OptimisticLatched, OptimisticSequenced, ReaderWriterLatch, Sequencing, SpinLatch},
 };
+use xtasking_harness::failure::Wrong;
 
-/// Objects of the cases with many: more than fit into the caches next to a core.
-const MANY: usize = 1 << 15;
+/// Number of objects in the cases with many objects: more than a core's own caches hold.
+const OBJECT_COUNT: usize = 1 << 15;
 
-/// A disturbed reader is put back three times and then sent to the object's home, each time behind one gate more: fewer
-/// gates than this.
-const LATEST: usize = 8;
+/// Further gates after which every reader has run. The runtime requeues a failed optimistic reader
+/// three times and then sends it to the object's home; each time it may run one gate later.
+const LATE_GATES: usize = 8;
 
-/// A class of objects that hold a number, under one primitive.
-pub(in crate::tasks) trait Kind: 'static {
+/// A kind of object that holds a number: a class and a primitive.
+pub(in crate::tasks) trait ObjectKind: 'static {
     /// The class.
     type Class: Class;
-    /// An object that holds this number.
+    /// Creates an object that holds a number.
     fn build(rt: &Runtime, number: u64) -> Object<Self::Class>;
     /// Spawns a task that adds one to the number.
     fn write(cx: &mut Context, object: &Object<Self::Class>);
@@ -29,12 +29,13 @@ pub(in crate::tasks) trait Kind: 'static {
     fn read(cx: &mut Context, object: &Object<Self::Class>);
 }
 
-/// A number that is read while it may be written.
+/// A number that may be read while it is written.
 #[derive(Default)]
 pub(in crate::tasks) struct Node(Word);
 
-// SAFETY: all that changes is a word.
-#[allow(unsafe_code, reason = "this is how a node says so")]
+// SAFETY: everything that changes after publication must be atomic. The only field is a `Word`,
+// which is.
+#[allow(unsafe_code, reason = "a promise that `Version` asks for")]
 unsafe impl Version for Node {}
 
 macro_rules! kinds {
@@ -43,7 +44,7 @@ macro_rules! kinds {
         $(#[$doc])*
         pub(in crate::tasks) struct $name;
 
-        impl Kind for $name {
+        impl ObjectKind for $name {
             type Class = $class;
             fn build(rt: &Runtime, $number: u64) -> Object<$class> {
                 rt.$new($value).pin($primitive).build()
@@ -58,60 +59,62 @@ macro_rules! kinds {
             }
         }
     )+};
-    (seen $cx:ident, $object:ident, $then:expr) => { $cx.task($object.read()).spawn(|view, cx| ($then)(view, cx)) };
+    (by_view $cx:ident, $object:ident, $then:expr) => {
+    $cx.task($object.read()).spawn(|view, cx| ($then)(view, cx))
+    };
     (validated $cx:ident, $object:ident, $then:expr) => {
         $cx.task($object.read()).read_then(|node| node.0.get(), |number, cx| ($then)(&number, cx))
     };
 }
 
 kinds! {
-    /// Sequenced.
+    /// Plain data, sequenced.
     Sequenced: Plain<u64>, plain(number: number), Sequencing,
-        write |view| *view += 1, read seen |number: &u64, cx: &Context| tally::add(cx.worker(), *number);
-    /// Under a spin latch.
+        write |view| *view += 1, read by_view |number: &u64, cx: &Context| tally::add(cx.worker(), *number);
+    /// Plain data under a spin latch.
     Spin: Plain<u64>, plain(number: number), SpinLatch,
-        write |view| *view += 1, read seen |number: &u64, cx: &Context| tally::add(cx.worker(), *number);
-    /// Under a reader/writer latch.
+        write |view| *view += 1, read by_view |number: &u64, cx: &Context| tally::add(cx.worker(), *number);
+    /// Data under a reader/writer latch.
     ReaderWriter: Shared<u64>, shared_reads(number: number), ReaderWriterLatch,
-        write |view| *view += 1, read seen |number: &u64, cx: &Context| tally::add(cx.worker(), *number);
-    /// Read in place by version, writers sequenced.
+        write |view| *view += 1, read by_view |number: &u64, cx: &Context| tally::add(cx.worker(), *number);
+    /// Versioned data, read in place; writers sequenced.
     VersionSequenced: Versioned<Node>, versioned(number: Node(Word::new(number))), OptimisticSequenced,
         write |view| view.0.set(view.0.get() + 1, view.token()),
         read validated |number: &u64, cx: &Context| tally::add(cx.worker(), *number);
-    /// Read in place by version, writers latched.
+    /// Versioned data, read in place; writers latched.
     VersionLatched: Versioned<Node>, versioned(number: Node(Word::new(number))), OptimisticLatched,
         write |view| view.0.set(view.0.get() + 1, view.token()),
         read validated |number: &u64, cx: &Context| tally::add(cx.worker(), *number);
-    /// Read by copies, writers sequenced.
+    /// Snapshots, read as copies; writers sequenced.
     CopySequenced: Snapshot<u64>, snapshot(number: number), OptimisticSequenced,
-        write |view| *view += 1, read seen |number: &u64, cx: &Context| tally::add(cx.worker(), *number);
-    /// Read by copies, writers latched.
+        write |view| *view += 1, read by_view |number: &u64, cx: &Context| tally::add(cx.worker(), *number);
+    /// Snapshots, read as copies; writers latched.
     CopyLatched: Snapshot<u64>, snapshot(number: number), OptimisticLatched,
-        write |view| *view += 1, read seen |number: &u64, cx: &Context| tally::add(cx.worker(), *number);
+        write |view| *view += 1, read by_view |number: &u64, cx: &Context| tally::add(cx.worker(), *number);
 }
 
-/// Where the tasks of a run meet.
-struct Objects<K: Kind> {
+/// The objects of a run.
+struct Objects<K: ObjectKind> {
     list: Vec<Object<K::Class>>,
     seed: u64,
 }
 
-impl<K: Kind> Objects<K> {
+impl<K: ObjectKind> Objects<K> {
     fn new(stage: &Stage, count: usize, number: u64) -> Arc<Self> {
         let list = (0..count).map(|_| K::build(&stage.own, number)).collect();
         Arc::new(Self { list, seed: stage.seed })
     }
 
-    /// The object of a task: as good as any, so that no hardware guesses it.
+    /// Returns the object of a task, chosen by a hash so that hardware cannot predict it.
     #[inline(always)]
     fn of(&self, task: u64) -> &Object<K::Class> {
-        // Multiplying by an odd constant spreads; the highest bits are the best of the product.
+        // Fibonacci hashing: the high bits of the product are well mixed.
         let spread = (task ^ self.seed).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         &self.list[((u128::from(spread) * self.list.len() as u128) >> 64) as usize]
     }
 }
 
-fn writes<K: Kind>(stage: &Stage, tasks: u64, count: usize) -> Result<Duration, Wrong> {
+fn writes<K: ObjectKind>(stage: &Stage, tasks: u64, count: usize) -> Result<Duration, Wrong> {
     let objects = Objects::<K>::new(stage, count, 0);
     let targets = objects.clone();
     let outcome =
@@ -123,7 +126,7 @@ fn writes<K: Kind>(stage: &Stage, tasks: u64, count: usize) -> Result<Duration, 
     Ok(outcome.time)
 }
 
-fn reads<K: Kind>(stage: &Stage, tasks: u64, count: usize) -> Result<Duration, Wrong> {
+fn reads<K: ObjectKind>(stage: &Stage, tasks: u64, count: usize) -> Result<Duration, Wrong> {
     let objects = Objects::<K>::new(stage, count, 1);
     let outcome =
         drive(&stage.own, stage.workers, tasks, CHUNK, move |cx, task| K::read(cx, objects.of(task)))?;
@@ -131,44 +134,44 @@ fn reads<K: Kind>(stage: &Stage, tasks: u64, count: usize) -> Result<Duration, W
     Ok(outcome.time)
 }
 
-/// All workers read and write the same object: every other task writes, and readers are disturbed.
-pub(in crate::tasks) fn mix_one<K: Kind>(stage: &Stage, tasks: u64) -> Result<Duration, Wrong> {
+/// All workers access one object: every second task writes, so that optimistic readers fail.
+pub(in crate::tasks) fn mix_one<K: ObjectKind>(stage: &Stage, tasks: u64) -> Result<Duration, Wrong> {
     let objects = Objects::<K>::new(stage, 1, 0);
     let targets = objects.clone();
     let outcome = drive(&stage.own, stage.workers, tasks, CHUNK, move |cx, task| match task % 2 {
         0 => K::write(cx, targets.of(task)),
         _ => K::read(cx, targets.of(task)),
     })?;
-    // Readers that were disturbed were put back, at most so often, and came to the gate late.
+    // Readers that failed may have run after the first gate.
     let mut read = outcome.tally;
-    for _ in 0..LATEST {
+    for _ in 0..LATE_GATES {
         read += drive(&stage.own, stage.workers, stage.workers as u64, 1, |_, _| {})?.tally;
     }
     let writes = tasks.div_ceil(2);
     if read > (tasks - writes) * writes {
-        return Err(Wrong::new(format!("{read} was read after {writes} additions of 1")));
+        return Err(Wrong::new(format!("the sum of all reads is {read} after {writes} increments")));
     }
     let found = drive(&stage.own, 1, 1, CHUNK, move |cx, index| K::read(cx, objects.of(index)))?;
     expect("the object's number", found.tally, writes)?;
     Ok(outcome.time)
 }
 
-/// All workers write the same object.
-pub(in crate::tasks) fn write_one<K: Kind>(stage: &Stage, tasks: u64) -> Result<Duration, Wrong> {
+/// All workers write one object.
+pub(in crate::tasks) fn write_one<K: ObjectKind>(stage: &Stage, tasks: u64) -> Result<Duration, Wrong> {
     writes::<K>(stage, tasks, 1)
 }
 
-/// All workers write some of many objects.
-pub(in crate::tasks) fn write_many<K: Kind>(stage: &Stage, tasks: u64) -> Result<Duration, Wrong> {
-    writes::<K>(stage, tasks, MANY)
+/// All workers write random objects of many.
+pub(in crate::tasks) fn write_many<K: ObjectKind>(stage: &Stage, tasks: u64) -> Result<Duration, Wrong> {
+    writes::<K>(stage, tasks, OBJECT_COUNT)
 }
 
-/// All workers read the same object.
-pub(in crate::tasks) fn read_one<K: Kind>(stage: &Stage, tasks: u64) -> Result<Duration, Wrong> {
+/// All workers read one object.
+pub(in crate::tasks) fn read_one<K: ObjectKind>(stage: &Stage, tasks: u64) -> Result<Duration, Wrong> {
     reads::<K>(stage, tasks, 1)
 }
 
-/// All workers read some of many objects.
-pub(in crate::tasks) fn read_many<K: Kind>(stage: &Stage, tasks: u64) -> Result<Duration, Wrong> {
-    reads::<K>(stage, tasks, MANY)
+/// All workers read random objects of many.
+pub(in crate::tasks) fn read_many<K: ObjectKind>(stage: &Stage, tasks: u64) -> Result<Duration, Wrong> {
+    reads::<K>(stage, tasks, OBJECT_COUNT)
 }

@@ -1,42 +1,33 @@
-//! What a message between two cores costs at least: two threads that do nothing but wait for each other's word.
+//! The lower bound of a message between two cores: two threads that spin on each other's atomic
+//! word.
 
-use crate::machine::pin;
+use super::spin::spin_until;
 use crate::tasks::stage::Stage;
 use crate::tasks::tally::expect;
-use crate::ycsb::plan::Wrong;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
+use xtasking_harness::failure::Wrong;
+use xtasking_harness::machine::pin;
 
-/// A word on cache lines of its own: the neighbour of a line may be fetched with it.
+/// A word on two cache lines of its own, as processors may prefetch the adjacent line.
 #[repr(align(128))]
 struct Ball(AtomicU64);
 
 impl Ball {
-    /// Waits until the other side has set the word to this or more, and gives what it is.
+    /// Waits until the other thread has set the word to `number` or more, and returns it.
     fn wait(&self, number: u64) -> u64 {
-        let mut looks = 0u32;
-        loop {
-            let found = self.0.load(Ordering::Acquire);
-            if found >= number {
-                return found;
-            }
-            looks += 1;
-            std::hint::spin_loop();
-            // The other side may have lost its core.
-            if looks.is_multiple_of(1 << 14) {
-                thread::yield_now();
-            }
-        }
+        // Acquire pairs with the Release stores of the other thread.
+        spin_until(|| Some(self.0.load(Ordering::Acquire)).filter(|&found| found >= number))
     }
 }
 
-/// A word to the other thread, and one back.
+/// Round trips: a word to the other thread, and one back.
 pub(in crate::tasks) fn round_trip(_: &Stage, trips: u64) -> Result<Duration, Wrong> {
     let (there, back) = (Ball(AtomicU64::new(0)), Ball(AtomicU64::new(0)));
     let rally = || {
         pin(0, 2);
-        // The other one is there.
+        // Waits until the other thread runs.
         back.wait(1);
         let began = Instant::now();
         let mut last = 1;
@@ -56,7 +47,7 @@ pub(in crate::tasks) fn round_trip(_: &Stage, trips: u64) -> Result<Duration, Wr
     };
     let (time, last) = thread::scope(|scope| {
         scope.spawn(answer);
-        scope.spawn(rally).join().map_err(|_| Wrong::new("a thread has panicked"))
+        scope.spawn(rally).join().map_err(|_| Wrong::new("a thread panicked"))
     })?;
     expect("last word", last, trips + 1)?;
     Ok(time)

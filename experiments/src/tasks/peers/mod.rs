@@ -1,5 +1,6 @@
-//! The cases on the runtimes of others, written as their users would, and on bare atomics.
+//! The cases on other runtimes, in the idiomatic style of each, and on atomics.
 
 pub(super) mod atomics;
 pub(super) mod rayon;
+mod spin;
 pub(super) mod tokio;

@@ -1,20 +1,20 @@
-//! Tokio, whose tasks are futures.
+//! The cases on tokio, whose tasks are futures.
 
 use crate::tasks::stage::Stage;
 use crate::tasks::tally::expect;
-use crate::ycsb::plan::Wrong;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 use tokio::task::yield_now;
+use xtasking_harness::failure::Wrong;
 
 type Time = Result<Duration, Wrong>;
 
-/// Tasks that wait at once, as many as in the case of this runtime.
+/// Tasks spawned at a time, as in the cases on XTasking.
 const CHUNK: u64 = 128;
 
-/// Tasks that are still to run. They share one counter: there is no other way to learn of the last one that costs less.
+/// A counter of pending tasks. All share it, as tokio has no cheaper way to learn of the last one.
 struct Countdown {
     left: AtomicU64,
     began: Instant,
@@ -28,7 +28,7 @@ impl Countdown {
         Arc::new(Self { left, began: Instant::now(), ended, waiting: thread::current() })
     }
 
-    /// One task has run.
+    /// Counts one task as done.
     fn count(&self) {
         if self.left.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.ended.store(self.began.elapsed().as_nanos() as u64, Ordering::Release);
@@ -36,7 +36,7 @@ impl Countdown {
         }
     }
 
-    /// Waits for the last task, and gives the time from the start to its end.
+    /// Waits for the last task, and returns the time from the start to its end.
     fn wait(&self) -> Time {
         loop {
             let ended = self.ended.load(Ordering::Acquire);
@@ -64,17 +64,17 @@ fn chunks(stage: &Stage, tasks: u64, chunk: u64) -> Time {
     countdown.wait()
 }
 
-/// Tasks of one worker, a chunk at a time.
+/// One worker spawns and runs tasks, a chunk at a time.
 pub(in crate::tasks) fn local(stage: &Stage, tasks: u64) -> Time {
     chunks(stage, tasks, CHUNK)
 }
 
-/// Tasks of one worker, all of them spawned in one go; others steal.
+/// One worker spawns all tasks at once; other workers steal.
 pub(in crate::tasks) fn deep(stage: &Stage, tasks: u64) -> Time {
     chunks(stage, tasks, tasks)
 }
 
-/// One task after another, each spawned and awaited.
+/// A chain of tasks, each spawned and awaited.
 pub(in crate::tasks) fn chain(stage: &Stage, tasks: u64) -> Time {
     let runtime = stage.tokio();
     let chain = runtime.spawn(async move {
@@ -89,7 +89,7 @@ pub(in crate::tasks) fn chain(stage: &Stage, tasks: u64) -> Time {
     Ok(time)
 }
 
-/// Tasks spawned by a thread that is no worker.
+/// Tasks spawned by a thread outside the runtime.
 pub(in crate::tasks) fn external(stage: &Stage, tasks: u64) -> Time {
     let countdown = Countdown::new(tasks);
     for _ in 0..tasks {
@@ -99,7 +99,7 @@ pub(in crate::tasks) fn external(stage: &Stage, tasks: u64) -> Time {
     countdown.wait()
 }
 
-/// A thread that is no worker waits for each task before it spawns the next.
+/// A thread outside the runtime waits for each task before it spawns the next.
 pub(in crate::tasks) fn spawn_await(stage: &Stage, tasks: u64) -> Time {
     let runtime = stage.tokio();
     let began = Instant::now();

@@ -1,18 +1,23 @@
-//! Zipf's distribution, with the newest record as the most frequent one.
+//! Zipf's distribution with the newest record as the most frequent one.
 
-use super::{Random, Zipfian};
+use super::Zipfian;
+use xtasking_harness::random::Random;
 
-/// Draws the age of a record: 0 is the newest, as in YCSB's `SkewedLatestGenerator`.
+/// Draws the age of a record as YCSB's `SkewedLatestGenerator` does: 0 is the newest.
 #[derive(Clone, Debug)]
 pub struct Latest(Zipfian);
 
 impl Latest {
-    /// A distribution over the ages of `records` records; there must be one at least.
+    /// Creates a distribution over the ages of `records` records.
+    ///
+    /// # Panics
+    ///
+    /// If there are none, or `theta` is not between 0 and 1.
     pub fn new(records: u64, theta: f64) -> Self {
         Self(Zipfian::new(records, theta))
     }
 
-    /// Draws the age of a record among `records`, which never become fewer.
+    /// Draws the age of a record among `records`, which must not decrease from call to call.
     #[inline]
     pub fn draw(&mut self, records: u64, random: &mut Random) -> u64 {
         while self.0.items() < records {

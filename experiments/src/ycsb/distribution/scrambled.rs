@@ -1,12 +1,14 @@
-//! Zipf's distribution, with the frequent records strewn over the whole key space.
+//! Zipf's distribution with the frequent records spread over the key space.
 
-use super::{Random, Zipfian};
+use super::Zipfian;
+use xtasking_harness::random::Random;
 
-/// How many items YCSB draws from before scrambling, whatever the number of records.
-const ITEMS: u64 = 10_000_000_000;
+/// The number of items that YCSB draws from before scrambling, for any number of records.
+const ITEM_COUNT: u64 = 10_000_000_000;
 
-/// Draws from Zipf's distribution over ten billion items and folds them into `0..records` by a hash, as YCSB's
-/// `ScrambledZipfianGenerator` does: which records are frequent does not depend on their order.
+/// Draws from Zipf's distribution over ten billion items, and maps them to `0..records` by a hash,
+/// as YCSB's `ScrambledZipfianGenerator` does. The frequency of a record does not depend on its
+/// number.
 #[derive(Clone, Debug)]
 pub struct Scrambled {
     zipfian: Zipfian,
@@ -14,10 +16,14 @@ pub struct Scrambled {
 }
 
 impl Scrambled {
-    /// A distribution over `0..records`, which must not be empty.
+    /// Creates a distribution over `0..records`.
+    ///
+    /// # Panics
+    ///
+    /// If it is empty, or `theta` is not between 0 and 1.
     pub fn new(records: u64, theta: f64) -> Self {
-        assert!(records > 0, "options were checked before any work");
-        Self { zipfian: Zipfian::new(ITEMS, theta), records }
+        assert!(records > 0, "a distribution needs a record");
+        Self { zipfian: Zipfian::new(ITEM_COUNT, theta), records }
     }
 
     /// Draws a record.
@@ -27,7 +33,8 @@ impl Scrambled {
     }
 }
 
-/// YCSB's `fnvhash64`: FNV-1a over the eight bytes, low ones first, and then the absolute value of the signed number.
+/// Computes YCSB's `fnvhash64`: the absolute value, as a signed number, of FNV-1a over the eight
+/// bytes, low ones first.
 fn fnv_hash(value: u64) -> u64 {
     let hash = value
         .to_le_bytes()
@@ -43,25 +50,25 @@ mod tests {
 
     #[test]
     fn the_hash_is_that_of_ycsb() {
-        // FNV-1a of eight zero bytes is a well-known number; as a signed one it is negative.
+        // FNV-1a of eight zero bytes is a well-known number; as a signed number it is negative.
         assert_eq!(fnv_hash(0), 0xa8c7_f832_281a_39c5u64.wrapping_neg());
     }
 
     #[test]
-    fn the_most_frequent_record_is_as_frequent_as_it_should_be() {
+    fn the_most_frequent_record_has_its_frequency() {
         let (records, draws) = (1_000_000, 1_000_000u32);
         let scrambled = Scrambled::new(records, 0.99);
         let mut random = Random::new(3, &[]);
-        let mut seen = std::collections::HashMap::new();
+        let mut counts = std::collections::HashMap::new();
         for _ in 0..draws {
-            *seen.entry(scrambled.draw(&mut random)).or_insert(0u32) += 1;
+            *counts.entry(scrambled.draw(&mut random)).or_insert(0u32) += 1;
         }
-        let first = seen[&(fnv_hash(0) % records)];
-        let expected = f64::from(draws) / zeta(ITEMS, 0.99);
+        let first = counts[&(fnv_hash(0) % records)];
+        let expected = f64::from(draws) / zeta(ITEM_COUNT, 0.99);
         assert!((f64::from(first) - expected).abs() < 0.03 * expected, "{first} instead of {expected}");
-        assert_eq!(seen.values().max(), Some(&first));
-        assert!(seen.keys().all(|record| *record < records));
-        // Ten billion items folded into a million records: a good part of them is met at least once.
-        assert!(seen.len() > 200_000, "{}", seen.len());
+        assert_eq!(counts.values().max(), Some(&first));
+        assert!(counts.keys().all(|record| *record < records));
+        // Ten billion items map to a million records, many of which are drawn at least once.
+        assert!(counts.len() > 200_000, "{}", counts.len());
     }
 }

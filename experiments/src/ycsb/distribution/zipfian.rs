@@ -1,11 +1,12 @@
-//! Zipf's distribution, as YCSB draws from it.
+//! YCSB's generator of Zipf's distribution.
 
-use super::Random;
+use xtasking_harness::random::Random;
 
-/// Draws `0..items` with Zipf's distribution: item 0 is the most frequent, item `i` is about `(i + 1)^θ` times rarer.
+/// Draws from `0..items` with Zipf's distribution: item 0 is the most frequent, and item `i` is
+/// about `(i + 1)^θ` times rarer.
 ///
-/// The method is that of Gray et al., "Quickly generating billion-record synthetic databases" (SIGMOD 1994), as in
-/// YCSB's `ZipfianGenerator`.
+/// The method is that of YCSB's `ZipfianGenerator`, by Gray et al., "Quickly generating
+/// billion-record synthetic databases" (SIGMOD 1994).
 #[derive(Clone, Debug)]
 pub struct Zipfian {
     items: u64,
@@ -17,9 +18,17 @@ pub struct Zipfian {
 }
 
 impl Zipfian {
-    /// A distribution over `0..items`, which must not be empty, with `0 < theta < 1`.
+    /// Creates a distribution over `0..items`.
+    ///
+    /// # Panics
+    ///
+    /// If it is empty, or `theta` is not between 0 and 1.
     pub fn new(items: u64, theta: f64) -> Self {
-        assert!(items > 0 && theta > 0.0 && theta < 1.0, "options were checked before any work");
+        let is_valid = items > 0 && theta > 0.0 && theta < 1.0;
+        assert!(
+            is_valid,
+            "Zipf's distribution needs an item and 0 < θ < 1, not {items} items and θ = {theta}"
+        );
         let mut zipfian = Self {
             items,
             theta,
@@ -32,12 +41,12 @@ impl Zipfian {
         zipfian
     }
 
-    /// Over how many items it draws.
+    /// Returns the number of items.
     pub fn items(&self) -> u64 {
         self.items
     }
 
-    /// Adds one item at the rare end.
+    /// Adds an item, which is the rarest one.
     pub fn grow(&mut self) {
         self.items += 1;
         self.zeta_items += (self.items as f64).powf(-self.theta);
@@ -54,7 +63,7 @@ impl Zipfian {
     pub fn draw(&self, random: &mut Random) -> u64 {
         let fraction = random.fraction();
         let scaled = fraction * self.zeta_items;
-        // With one or two items, everything ends here: the approximation below is for the others.
+        // The approximation below is for items from 2 on.
         if scaled < 1.0 {
             return 0;
         }
@@ -66,20 +75,21 @@ impl Zipfian {
     }
 }
 
-/// The generalised harmonic number `1 + 2^-θ + … + n^-θ`.
+/// Computes the generalised harmonic number `1 + 2^-θ + … + n^-θ`, exact to about 15 digits.
 ///
-/// The first terms are summed, the rest is Euler and Maclaurin's formula: exact to about 15 digits, and at once even for
-/// the ten billion items of the scrambled distribution, whose sum YCSB keeps as a constant for one θ.
+/// It sums the first terms and approximates the rest by the Euler–Maclaurin formula. This is fast
+/// even for the ten billion items of the scrambled distribution, whose sum YCSB has as a constant
+/// for one θ.
 pub(super) fn zeta(n: u64, theta: f64) -> f64 {
-    const SUMMED: u64 = 10_000;
+    const SUMMED_TERMS: u64 = 10_000;
     let term = |i: u64| (i as f64).powf(-theta);
-    let head: f64 = (1..=n.min(SUMMED)).rev().map(term).sum();
-    if n <= SUMMED {
+    let head: f64 = (1..=n.min(SUMMED_TERMS)).rev().map(term).sum();
+    if n <= SUMMED_TERMS {
         return head;
     }
-    let (from, to) = (SUMMED as f64, n as f64);
+    let (from, to) = (SUMMED_TERMS as f64, n as f64);
     let integral = (to.powf(1.0 - theta) - from.powf(1.0 - theta)) / (1.0 - theta);
-    let edges = (term(n) - term(SUMMED)) / 2.0;
+    let edges = (term(n) - term(SUMMED_TERMS)) / 2.0;
     let slopes = theta / 12.0 * (from.powf(-theta - 1.0) - to.powf(-theta - 1.0));
     head + integral + edges + slopes
 }
@@ -89,17 +99,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn zeta_is_the_sum() {
+    fn zeta_matches_the_sum_of_all_terms() {
         for theta in [0.5, 0.9, 0.99] {
             let sum: f64 = (1..=100_000).rev().map(|i| f64::from(i).powf(-theta)).sum();
             assert!((zeta(100_000, theta) - sum).abs() < 1e-9, "θ = {theta}");
         }
-        // The constant in YCSB's ScrambledZipfianGenerator, which was summed up term by term.
+        // The constant in YCSB's ScrambledZipfianGenerator, a sum of all terms.
         assert!((zeta(10_000_000_000, 0.99) - 26.469_028_201_783_02).abs() < 1e-6);
     }
 
     #[test]
-    fn growing_is_like_having_been_larger() {
+    fn a_grown_distribution_equals_a_larger_one() {
         let mut grown = Zipfian::new(1_000, 0.99);
         (0..500).for_each(|_| grown.grow());
         let large = Zipfian::new(1_500, 0.99);
@@ -109,36 +119,36 @@ mod tests {
     }
 
     #[test]
-    fn the_head_is_as_frequent_as_it_should_be() {
+    fn frequent_items_have_their_frequency() {
         let (items, draws) = (100_000, 1_000_000);
         let zipfian = Zipfian::new(items, 0.99);
         let mut random = Random::new(1, &[]);
-        let mut seen = vec![0u32; items as usize];
-        (0..draws).for_each(|_| seen[zipfian.draw(&mut random) as usize] += 1);
+        let mut counts = vec![0u32; items as usize];
+        (0..draws).for_each(|_| counts[zipfian.draw(&mut random) as usize] += 1);
         // The first two are exact in Gray's method.
         for (item, share) in [(0, 1.0), (1, 2f64.powf(-0.99))] {
             let expected = share / zeta(items, 0.99) * f64::from(draws);
             assert!(
-                (f64::from(seen[item]) - expected).abs() < 0.02 * expected,
+                (f64::from(counts[item]) - expected).abs() < 0.02 * expected,
                 "item {item}: {}",
-                seen[item]
+                counts[item]
             );
         }
-        // The rest is an approximation: the first thousand get what they should to within some percent.
-        let head: u32 = seen[..1_000].iter().sum();
+        // The rest is an approximation, which is within 5 % for the first thousand items.
+        let head: u32 = counts[..1_000].iter().sum();
         let expected = zeta(1_000, 0.99) / zeta(items, 0.99) * f64::from(draws);
         assert!((f64::from(head) - expected).abs() < 0.05 * expected, "{head} instead of {expected}");
-        assert!(seen[0] > seen[10] && seen[10] > seen[100] && seen[100] > seen[10_000]);
+        assert!(counts[0] > counts[10] && counts[10] > counts[100] && counts[100] > counts[10_000]);
     }
 
     #[test]
-    fn few_items_are_all_drawn_and_no_others() {
+    fn a_few_items_are_all_drawn() {
         for items in 1..=5 {
             let zipfian = Zipfian::new(items, 0.99);
             let mut random = Random::new(items, &[]);
-            let mut seen = vec![false; items as usize];
-            (0..10_000).for_each(|_| seen[zipfian.draw(&mut random) as usize] = true);
-            assert!(seen.iter().all(|seen| *seen), "{items} items");
+            let mut is_drawn = vec![false; items as usize];
+            (0..10_000).for_each(|_| is_drawn[zipfian.draw(&mut random) as usize] = true);
+            assert!(is_drawn.iter().all(|drawn| *drawn), "{items} items");
         }
     }
 }

@@ -1,22 +1,24 @@
-//! Making the traces of a workload: all chance is drawn here, before the clock starts.
+//! Generates the traces of a workload. All random numbers are drawn here, before the clock starts.
 
-use super::{ACKNOWLEDGED_AFTER, EXACT_SCANS, Kind, Operation, Plan, ScanBounds, Trace};
-use crate::ycsb::distribution::{Latest, Random, Scrambled, Zipfian};
+use super::{ACKNOWLEDGED_AFTER, EXACT_SCANS, Operation, OperationKind, Plan, ScanBounds, Trace};
+use crate::ycsb::distribution::{Latest, Scrambled, Zipfian};
 use crate::ycsb::keyspace::Keyspace;
 use crate::ycsb::workload::{RequestDistribution, ScanLengths, Workload};
 use std::thread;
+use xtasking_harness::random::Random;
 
-/// What was done to a contender before a run.
+/// The state of a contender before a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Past {
-    /// How many records are there, numbered from zero.
+    /// The number of records, which are numbered from zero.
     pub records: u64,
     /// The first sequence number that has not been given out.
     pub next_sequence: u32,
 }
 
 impl Plan {
-    /// The plan of a run: `operations` of a workload, shared out among the workers. Equal arguments give equal plans.
+    /// Generates the plan of a run: `operations` of a workload, divided among the workers. Equal
+    /// arguments give equal plans.
     pub fn run(
         keyspace: Keyspace,
         workload: &Workload,
@@ -38,26 +40,26 @@ impl Plan {
     }
 }
 
-/// How many operations each worker gets: the same number, or one more.
+/// Returns the number of operations of each worker; they differ by at most one.
 fn shares(operations: u64, workers: usize) -> Vec<usize> {
     let (share, rest) = (operations / workers as u64, operations % workers as u64);
     (0..workers as u64).map(|worker| (share + u64::from(worker < rest)) as usize).collect()
 }
 
-/// The streams of random numbers that a worker uses.
+/// The random number streams of a worker.
 #[derive(Clone, Copy)]
 enum Stream {
     Kinds,
     Records,
 }
 
-/// Another run draws from other streams, which its first sequence number tells from those before.
+/// Creates a stream. The first sequence number makes the streams of runs differ.
 fn stream(seed: u64, stream: Stream, worker: usize, past: Past) -> Random {
     Random::new(seed, &[stream as u64, worker as u64, u64::from(past.next_sequence)])
 }
 
-/// Which kind every operation of every worker is of.
-fn draw_kinds(workload: &Workload, lengths: &[usize], past: Past, seed: u64) -> Vec<Vec<Kind>> {
+/// Draws the kind of every operation of every worker.
+fn draw_kinds(workload: &Workload, lengths: &[usize], past: Past, seed: u64) -> Vec<Vec<OperationKind>> {
     let mix = workload.mix();
     lengths
         .iter()
@@ -69,13 +71,14 @@ fn draw_kinds(workload: &Workload, lengths: &[usize], past: Past, seed: u64) -> 
         .collect()
 }
 
-/// Which records every worker inserts: new numbers, in the order in which workers of equal speed come to their inserts.
-fn number_inserts(kinds: &[Vec<Kind>], records: u64) -> (Vec<Vec<u64>>, u64) {
+/// Numbers the records that workers insert, in the order in which workers of equal speed insert
+/// them. Returns the records of each worker, and the number of records after the run.
+fn number_inserts(kinds: &[Vec<OperationKind>], records: u64) -> (Vec<Vec<u64>>, u64) {
     let mut inserted = vec![Vec::new(); kinds.len()];
     let mut next = records;
     for index in 0..kinds.iter().map(Vec::len).max().unwrap_or(0) {
         for (kinds, inserted) in kinds.iter().zip(&mut inserted) {
-            if kinds.get(index) == Some(&Kind::Insert) {
+            if kinds.get(index) == Some(&OperationKind::Insert) {
                 inserted.push(next);
                 next += 1;
             }
@@ -84,7 +87,7 @@ fn number_inserts(kinds: &[Vec<Kind>], records: u64) -> (Vec<Vec<u64>>, u64) {
     (inserted, next)
 }
 
-/// Maps inputs to outputs, in order, on as many threads as there are cores.
+/// Maps inputs to outputs in order, with one thread per core.
 fn on_all_cores<I: Send, O: Send>(inputs: Vec<I>, work: impl Fn(usize, I) -> O + Sync) -> Vec<O> {
     let threads = thread::available_parallelism().map_or(1, usize::from).min(inputs.len());
     let chunk = inputs.len().div_ceil(threads.max(1)).max(1);
@@ -102,7 +105,10 @@ fn on_all_cores<I: Send, O: Send>(inputs: Vec<I>, work: impl Fn(usize, I) -> O +
                 scope.spawn(move || chunk.into_iter().map(|(i, input)| work(i, input)).collect::<Vec<_>>())
             })
             .collect();
-        running.into_iter().flat_map(|thread| thread.join().expect("making a trace does not panic")).collect()
+        running
+            .into_iter()
+            .flat_map(|thread| thread.join().expect("generating a trace does not panic"))
+            .collect()
     })
 }
 
@@ -129,37 +135,38 @@ struct Generator<'a> {
 }
 
 impl Generator<'_> {
-    fn trace(&self, worker: usize, kinds: &[Kind], inserted: &[u64]) -> Trace {
+    fn trace(&self, worker: usize, kinds: &[OperationKind], inserted: &[u64]) -> Trace {
         let mut random = stream(self.seed, Stream::Records, worker, self.past);
         let (mut chooser, mut lengths) = (self.chooser(), self.lengths());
         let mut operations = Vec::with_capacity(kinds.len());
-        let (mut last_keys, mut places) = (Vec::new(), Vec::new());
-        // `begun` inserts lie behind this operation, and the first `acknowledged` of them far enough.
+        let (mut last_keys, mut positions) = (Vec::new(), Vec::new());
+        // `begun` inserts precede this operation; the first `acknowledged` of them do so by at
+        // least `ACKNOWLEDGED_AFTER` operations.
         let (mut begun, mut acknowledged) = (0, 0);
         for (index, &kind) in kinds.iter().enumerate() {
-            if index >= ACKNOWLEDGED_AFTER && kinds[index - ACKNOWLEDGED_AFTER] == Kind::Insert {
+            if index >= ACKNOWLEDGED_AFTER && kinds[index - ACKNOWLEDGED_AFTER] == OperationKind::Insert {
                 acknowledged += 1;
             }
-            let record = if kind == Kind::Insert {
+            let record = if kind == OperationKind::Insert {
                 begun += 1;
                 inserted[begun - 1]
             } else {
                 self.existing(&mut chooser, &inserted[..acknowledged], &mut random)
             };
-            let length = if kind == Kind::Scan { lengths.draw(&mut random) } else { 0 };
+            let length = if kind == OperationKind::Scan { lengths.draw(&mut random) } else { 0 };
             operations.push(Operation::new(kind, record, length));
             if let Some(sorted) = self.sorted {
-                let (place, last_key) = match kind {
-                    Kind::Scan => sorted.expect(self.keyspace, record, length),
+                let (position, last_key) = match kind {
+                    OperationKind::Scan => sorted.expect(self.keyspace, record, length),
                     _ => (0, u64::MAX),
                 };
                 last_keys.push(last_key);
                 if index % EXACT_SCANS == 0 {
-                    places.push(place);
+                    positions.push(position);
                 }
             }
         }
-        let scans = ScanBounds { last_keys: last_keys.into(), places: places.into() };
+        let scans = ScanBounds { last_keys: last_keys.into(), positions: positions.into() };
         Trace::Run { operations: operations.into(), scans }
     }
 
@@ -168,9 +175,9 @@ impl Generator<'_> {
         match self.workload.request_distribution {
             RequestDistribution::Uniform => Chooser::Uniform,
             RequestDistribution::Zipfian => {
-                // YCSB spreads the frequent records over those, too, that it expects to be inserted, and over
-                // twice as many to be safe; what does not exist yet is drawn again.
-                let expected = self.operations as f64 * self.workload.proportion(Kind::Insert) * 2.0;
+                // YCSB spreads the frequent records over twice the expected inserts as well; a
+                // record that does not exist yet is drawn again.
+                let expected = self.operations as f64 * self.workload.proportion(OperationKind::Insert) * 2.0;
                 Chooser::Scrambled(Scrambled::new(self.past.records + expected as u64, theta))
             }
             RequestDistribution::Latest => Chooser::Latest(Latest::new(self.past.records, theta)),
@@ -182,12 +189,12 @@ impl Generator<'_> {
         let count = max - min + 1;
         match self.workload.scan_lengths {
             ScanLengths::Uniform => Lengths::Uniform { min, count },
-            // The constant of YCSB's generator, whatever that of the requests is.
+            // The constant of YCSB's generator, independent of that of the requests.
             ScanLengths::Zipfian => Lengths::Zipfian { min, zipfian: Zipfian::new(count, 0.99) },
         }
     }
 
-    /// Draws a record that exists: one from before the run, or an acknowledged one of this worker.
+    /// Draws an existing record: one from before the run, or an acknowledged one of this worker.
     fn existing(&self, chooser: &mut Chooser, acknowledged: &[u64], random: &mut Random) -> u64 {
         let before = self.past.records;
         match chooser {
@@ -216,10 +223,10 @@ impl Lengths {
     }
 }
 
-/// The keys that are there before a run in ascending order, from which the right end of every scan is known.
+/// The keys before a run in ascending order, from which the end of every scan is computed.
 struct SortedKeys {
     keys: Vec<u64>,
-    /// The position of every record's key.
+    /// The position of every record's key in `keys`.
     ranks: Vec<u32>,
 }
 
@@ -234,22 +241,22 @@ impl SortedKeys {
         Self { keys, ranks }
     }
 
-    /// What a scan of `length` entries from `record` has to give: the place of the first of these keys in it, and the
-    /// greatest key that it may end with, or the greatest number if the key space may end before. Inserts under way can
-    /// only make the scan end earlier.
+    /// Computes the bounds of a scan of `length` entries from `record`: the position of its first
+    /// key from before the run, and its greatest possible last key, which is `u64::MAX` if the key
+    /// space may end before. Concurrent inserts can only make the last key smaller.
     fn expect(&self, keyspace: Keyspace, record: u64, length: u64) -> (u32, u64) {
         let key = keyspace.key(record);
-        let (place, last) = match self.ranks.get(record as usize) {
+        let (position, last) = match self.ranks.get(record as usize) {
             Some(&rank) => (rank, u64::from(rank) + length - 1),
             None => {
-                // Inserted by this run: it comes first, and then the others.
-                let place = self.keys.partition_point(|other| *other < key) as u32;
+                // This run inserts the record; the scan has it first, and then the others.
+                let position = self.keys.partition_point(|other| *other < key) as u32;
                 if length == 1 {
-                    return (place, key);
+                    return (position, key);
                 }
-                (place, u64::from(place) + length - 2)
+                (position, u64::from(position) + length - 2)
             }
         };
-        (place, self.keys.get(last as usize).copied().unwrap_or(u64::MAX))
+        (position, self.keys.get(last as usize).copied().unwrap_or(u64::MAX))
     }
 }

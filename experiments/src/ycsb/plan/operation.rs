@@ -1,74 +1,80 @@
-//! One operation of a trace: packed as it is kept, and unpacked as it is carried out.
+//! Operations: packed in a trace, and unpacked as requests.
 
-/// What an operation does.
+/// The kind of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// Looks up a record that exists.
+pub enum OperationKind {
+    /// Looks up an existing record.
     Read,
-    /// Overwrites the value of a record that exists.
+    /// Overwrites the value of an existing record.
     Update,
-    /// Adds a record that does not exist yet.
+    /// Adds a new record.
     Insert,
-    /// Reads records in the order of keys, beginning with one that exists.
+    /// Reads records in the order of keys, beginning with an existing one.
     Scan,
-    /// Looks up a record, then overwrites its value; the two are not one atomic step (nor are they in YCSB).
+    /// Looks up a record, then overwrites its value; as in YCSB, this is not atomic.
     ReadModifyWrite,
 }
 
-impl Kind {
-    /// All kinds, at the position of their code.
-    const ALL: [Kind; 5] = [Kind::Read, Kind::Update, Kind::Insert, Kind::Scan, Kind::ReadModifyWrite];
+impl OperationKind {
+    /// All kinds, indexed by their code.
+    const ALL: [OperationKind; 5] = [
+        OperationKind::Read,
+        OperationKind::Update,
+        OperationKind::Insert,
+        OperationKind::Scan,
+        OperationKind::ReadModifyWrite,
+    ];
 
-    /// The name in messages.
+    /// Returns the name in messages.
     pub fn name(self) -> &'static str {
         match self {
-            Kind::Read => "read",
-            Kind::Update => "update",
-            Kind::Insert => "insert",
-            Kind::Scan => "scan",
-            Kind::ReadModifyWrite => "read-modify-write",
+            OperationKind::Read => "read",
+            OperationKind::Update => "update",
+            OperationKind::Insert => "insert",
+            OperationKind::Scan => "scan",
+            OperationKind::ReadModifyWrite => "read-modify-write",
         }
     }
 
-    /// Whether the operation leaves a new value in its record.
+    /// Returns true if the operation writes the value of its record.
     pub fn writes(self) -> bool {
-        matches!(self, Kind::Update | Kind::Insert | Kind::ReadModifyWrite)
+        matches!(self, OperationKind::Update | OperationKind::Insert | OperationKind::ReadModifyWrite)
     }
 }
 
-/// The longest scan that a trace can ask for.
+/// The maximum length of a scan in a trace.
 pub const MAX_SCAN_LENGTH: u64 = (1 << SCAN_BITS) - 1;
-/// The number of records that a trace can name.
+/// One more than the greatest record number in a trace.
 pub const MAX_RECORDS: u64 = 1 << RECORD_BITS;
 
 const RECORD_BITS: u32 = 45;
 const SCAN_BITS: u32 = 16;
 
-/// An operation in eight bytes, so that a trace disturbs the caches little: the record in the low bits, then the length
-/// of a scan, then the kind.
+/// An operation in eight bytes, so that traces take little cache: the record in the low bits, then
+/// the length of a scan, then the kind.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Operation(u64);
 
 impl Operation {
-    /// Packs an operation; the scan length matters to scans only.
-    pub fn new(kind: Kind, record: u64, scan_length: u64) -> Self {
+    /// Packs an operation; only scans use the length.
+    pub fn new(kind: OperationKind, record: u64, scan_length: u64) -> Self {
         debug_assert!(record < MAX_RECORDS && scan_length <= MAX_SCAN_LENGTH);
         Self((kind as u64) << (RECORD_BITS + SCAN_BITS) | scan_length << RECORD_BITS | record)
     }
 
-    /// What it does.
+    /// Returns the kind.
     #[inline]
-    pub fn kind(self) -> Kind {
-        Kind::ALL[(self.0 >> (RECORD_BITS + SCAN_BITS)) as usize]
+    pub fn kind(self) -> OperationKind {
+        OperationKind::ALL[(self.0 >> (RECORD_BITS + SCAN_BITS)) as usize]
     }
 
-    /// Which record it is about; for a scan, where it begins.
+    /// Returns the record; for a scan, the first one.
     #[inline]
     pub fn record(self) -> u64 {
         self.0 & (MAX_RECORDS - 1)
     }
 
-    /// How many records a scan reads.
+    /// Returns the number of records that a scan reads.
     #[inline]
     pub fn scan_length(self) -> usize {
         (self.0 >> RECORD_BITS & MAX_SCAN_LENGTH) as usize
@@ -84,7 +90,7 @@ impl std::fmt::Debug for Operation {
 /// An operation as a contender carries it out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Request {
-    /// Look the key up, and check what is found with [`Plan::check_read`](super::Plan::check_read).
+    /// Look up the key, and check the result with [`Plan::check_read`](super::Plan::check_read).
     Read {
         /// The key, which exists.
         key: u64,
@@ -103,14 +109,15 @@ pub enum Request {
         /// Its value.
         value: u64,
     },
-    /// Read entries in ascending order, and check with [`Plan::scan_check`](super::Plan::scan_check).
+    /// Read entries in ascending order, and check with
+    /// [`Plan::scan_check`](super::Plan::scan_check).
     Scan {
         /// The first key, which exists.
         from: u64,
-        /// How many entries; fewer only where the key space ends.
+        /// The number of entries; fewer are valid only if the key space ends.
         length: usize,
     },
-    /// Look the key up and check, then overwrite the value and check.
+    /// Look up the key and check the result, then overwrite the value and check that.
     ReadModifyWrite {
         /// The key, which exists.
         key: u64,
@@ -125,7 +132,7 @@ mod tests {
 
     #[test]
     fn packing_loses_nothing() {
-        for (code, kind) in Kind::ALL.into_iter().enumerate() {
+        for (code, kind) in OperationKind::ALL.into_iter().enumerate() {
             assert_eq!(kind as usize, code);
             for record in [0, 1, 12_345_678, MAX_RECORDS - 1] {
                 for length in [0, 1, 100, MAX_SCAN_LENGTH] {

@@ -38,18 +38,18 @@ fn loading_inserts_every_record_once() {
 }
 
 #[test]
-fn equal_seeds_give_equal_plans_and_others_do_not() {
+fn only_equal_seeds_give_equal_plans() {
     for (name, _) in STANDARD {
         let workload = standard(name).unwrap();
         let plan = traces(&run(&workload, 3, 1));
         assert_eq!(plan, traces(&run(&workload, 3, 1)), "{name}");
         assert_ne!(plan, traces(&run(&workload, 3, 2)), "{name}");
-        assert_ne!(plan[0], plan[1], "{name}: workers do not do the same");
+        assert_ne!(plan[0], plan[1], "{name}: workers have different operations");
     }
 }
 
 #[test]
-fn a_second_run_is_not_the_first_one_again() {
+fn a_second_run_differs_from_the_first() {
     let workload = standard("C").unwrap();
     let first = run(&workload, 1, 1);
     let second = Plan::run(keyspace(), &workload, OPERATIONS, 1, first.past(), 1);
@@ -57,13 +57,19 @@ fn a_second_run_is_not_the_first_one_again() {
 }
 
 #[test]
-fn operations_are_shared_out_in_proportion() {
+fn kinds_have_the_proportions_of_the_workload() {
     for (name, _) in STANDARD {
         let workload = standard(name).unwrap();
         let plan = run(&workload, 3, 1);
         let operations = traces(&plan).concat();
         assert_eq!(operations.len() as u64, OPERATIONS);
-        for kind in [Kind::Read, Kind::Update, Kind::Insert, Kind::Scan, Kind::ReadModifyWrite] {
+        for kind in [
+            OperationKind::Read,
+            OperationKind::Update,
+            OperationKind::Insert,
+            OperationKind::Scan,
+            OperationKind::ReadModifyWrite,
+        ] {
             let count = operations.iter().filter(|operation| operation.kind() == kind).count();
             let expected = workload.proportion(kind) * OPERATIONS as f64;
             assert!(
@@ -76,20 +82,20 @@ fn operations_are_shared_out_in_proportion() {
 }
 
 #[test]
-fn only_what_exists_is_asked_for() {
+fn operations_use_existing_records_only() {
     for (name, _) in STANDARD {
         let plan = run(&standard(name).unwrap(), 4, 1);
         let mut inserted = HashSet::new();
         for trace in traces(&plan) {
             for (index, operation) in trace.iter().enumerate() {
-                if operation.kind() == Kind::Insert {
+                if operation.kind() == OperationKind::Insert {
                     assert!(inserted.insert(operation.record()), "{name}: inserted twice");
                     continue;
                 }
                 let acknowledged = || {
                     let until = (index + 1).saturating_sub(ACKNOWLEDGED_AFTER);
                     trace[..until].iter().any(|earlier| {
-                        earlier.kind() == Kind::Insert && earlier.record() == operation.record()
+                        earlier.kind() == OperationKind::Insert && earlier.record() == operation.record()
                     })
                 };
                 assert!(operation.record() < RECORDS || acknowledged(), "{name}: {operation:?} at {index}");
@@ -103,7 +109,7 @@ fn only_what_exists_is_asked_for() {
 #[test]
 fn the_latest_records_are_the_most_frequent() {
     let plan = run(&standard("D").unwrap(), 1, 1);
-    let reads = trace(&plan, 0).into_iter().filter(|operation| operation.kind() == Kind::Read);
+    let reads = trace(&plan, 0).into_iter().filter(|operation| operation.kind() == OperationKind::Read);
     let (new, old): (Vec<_>, Vec<_>) = reads.partition(|operation| operation.record() >= RECORDS - 300);
     assert!(new.len() > old.len(), "{} of the newest, {} of the others", new.len(), old.len());
     assert!(new.iter().any(|operation| operation.record() >= RECORDS));
@@ -113,15 +119,15 @@ fn the_latest_records_are_the_most_frequent() {
 fn uniform_requests_are_uniform() {
     let mut workload = Workload::new("test");
     workload.apply(&properties::parse("readproportion=1\nupdateproportion=0").unwrap()).unwrap();
-    let mut seen = vec![0u32; RECORDS as usize];
-    trace(&run(&workload, 1, 1), 0).iter().for_each(|operation| seen[operation.record() as usize] += 1);
-    // 20,000 requests for 3,000 records: 6.7 each, give or take 2.6.
-    assert!(*seen.iter().max().unwrap() < 25);
-    assert!(seen.iter().filter(|count| **count == 0).count() < 30);
+    let mut counts = vec![0u32; RECORDS as usize];
+    trace(&run(&workload, 1, 1), 0).iter().for_each(|operation| counts[operation.record() as usize] += 1);
+    // 20,000 requests for 3,000 records: 6.7 each, with a standard deviation of 2.6.
+    assert!(*counts.iter().max().unwrap() < 25);
+    assert!(counts.iter().filter(|count| **count == 0).count() < 30);
 }
 
 #[test]
-fn requests_carry_their_numbers() {
+fn written_values_identify_their_requests() {
     let plan = run(&standard("A").unwrap(), 3, 1);
     let mut numbers = HashSet::new();
     for worker in 0..plan.workers() {
@@ -135,11 +141,11 @@ fn requests_carry_their_numbers() {
         }
     }
     assert_eq!(plan.locate(plan.end_sequence()), None);
-    assert_eq!(plan.locate(0), None, "that one was given out by the load");
+    assert_eq!(plan.locate(0), None, "the load gave out this number");
 }
 
 #[test]
-fn scans_are_of_all_lengths() {
+fn scan_lengths_follow_their_distribution() {
     for (distribution, short) in [("uniform", 0.1), ("zipfian", 0.5)] {
         let mut workload = standard("E").unwrap();
         let text = format!("scanlengthdistribution={distribution}");
@@ -147,7 +153,7 @@ fn scans_are_of_all_lengths() {
         let lengths: Vec<_> = traces(&run(&workload, 2, 1))
             .concat()
             .into_iter()
-            .filter(|operation| operation.kind() == Kind::Scan)
+            .filter(|operation| operation.kind() == OperationKind::Scan)
             .map(Operation::scan_length)
             .collect();
         assert_eq!((lengths.iter().min(), lengths.iter().max()), (Some(&1), Some(&100)), "{distribution}");
@@ -156,9 +162,9 @@ fn scans_are_of_all_lengths() {
     }
 }
 
-/// A scan is right if it gives what is there, whatever part of the inserts has been done by then.
+/// A scan is valid if it gives the entries present, whatever part of the inserts is done.
 #[test]
-fn scans_are_judged_by_what_is_there() {
+fn a_scan_of_the_present_entries_is_accepted() {
     for order in [InsertOrder::Hashed, InsertOrder::Ordered] {
         let keyspace = Keyspace::new(order, 9);
         let load = Plan::load(keyspace, 200, 1);
@@ -169,8 +175,8 @@ fn scans_are_judged_by_what_is_there() {
         for index in 0..plan.length(0) {
             match plan.request(0, index) {
                 Request::Insert { key, .. } => {
-                    let place = keys.binary_search(&key).unwrap_err();
-                    keys.insert(place, key);
+                    let position = keys.binary_search(&key).unwrap_err();
+                    keys.insert(position, key);
                 }
                 Request::Scan { from, length } => {
                     let begin = keys.binary_search(&from).expect("scans begin at a key that exists");
@@ -179,7 +185,7 @@ fn scans_are_judged_by_what_is_there() {
                     let check = plan.scan_check(0, index);
                     check.all(&plan, &entries).unwrap();
                     short += usize::from(entries.len() < length);
-                    // Every so often, no old record may be missing wherever it is.
+                    // In an exact scan, no old record may be missing anywhere.
                     let middle = entries.len() / 2;
                     if index.is_multiple_of(EXACT_SCANS)
                         && keyspace.record(entries[middle].0) < 200
@@ -190,7 +196,8 @@ fn scans_are_judged_by_what_is_there() {
                         assert!(check.all(&plan, &entries).is_err());
                         exact += 1;
                     }
-                    // New records come and go unnoticed where the key space ends; old ones may not be missing.
+                    // At the end of the key space a missing new record is not noticed, a missing
+                    // old one is.
                     if found.iter().all(|key| keyspace.record(*key) < 200) {
                         assert!(check.all(&plan, &entries[..entries.len() - 1]).is_err());
                     }
@@ -198,6 +205,6 @@ fn scans_are_judged_by_what_is_there() {
                 request => panic!("{request:?} is not part of the workload"),
             }
         }
-        assert!(short > 0 && exact > 0, "the end of the key space has been reached");
+        assert!(short > 0 && exact > 0, "scans reach the end of the key space");
     }
 }

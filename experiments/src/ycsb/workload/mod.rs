@@ -1,9 +1,9 @@
-//! What a workload asks for: its mix of operations and how their records are chosen, in YCSB's own terms.
+//! Workloads in YCSB's terms: the proportions of operations, and the distribution of records.
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `properties` | the text form: Java property files |
-//! | `names` | YCSB's property names: which are used, which are accepted only |
+//! | `properties` | the parser of Java property files |
+//! | `names` | YCSB's property names: which are used, and which are ignored |
 //! | `standard` | workloads A to F |
 
 mod names;
@@ -12,23 +12,23 @@ mod standard;
 
 pub use standard::{STANDARD, standard};
 
-use super::distribution::Random;
-use super::plan::{Kind, MAX_SCAN_LENGTH};
+use super::plan::{MAX_SCAN_LENGTH, OperationKind};
 use crate::ycsb::keyspace::InsertOrder;
 use properties::Property;
+use xtasking_harness::random::Random;
 
-/// How the records of requests are chosen (YCSB's `requestdistribution`).
+/// The distribution of records over requests (YCSB's `requestdistribution`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestDistribution {
-    /// All records that were there before the run are equally frequent.
+    /// All records from before the run are equally frequent.
     Uniform,
-    /// Some records are much more frequent, and these are anywhere in the key space.
+    /// Some records are much more frequent; they are spread over the key space.
     Zipfian,
     /// The newest records are the most frequent.
     Latest,
 }
 
-/// How the lengths of scans are chosen (YCSB's `scanlengthdistribution`).
+/// The distribution of scan lengths (YCSB's `scanlengthdistribution`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScanLengths {
     /// All lengths are equally frequent.
@@ -40,15 +40,16 @@ pub enum ScanLengths {
 /// A workload. The defaults are those of YCSB's `CoreWorkload`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Workload {
-    /// What it is called in tables.
+    /// The name in tables.
     pub name: String,
-    /// `recordcount`: how many records to load, if the workload says so.
+    /// `recordcount`: the number of records to load, if set.
     pub records: Option<u64>,
-    /// `operationcount`: how many operations to run, if the workload says so.
+    /// `operationcount`: the number of operations to run, if set.
     pub operations: Option<u64>,
     /// `requestdistribution`.
     pub request_distribution: RequestDistribution,
-    /// `zipfianconstant`, which YCSB has in its code only: the skew of the zipfian and latest distributions.
+    /// `zipfianconstant`, a constant in YCSB's code: the skew of the zipfian and latest
+    /// distributions.
     pub zipfian_constant: f64,
     /// `minscanlength`.
     pub min_scan_length: u64,
@@ -58,16 +59,22 @@ pub struct Workload {
     pub scan_lengths: ScanLengths,
     /// `insertorder`.
     pub insert_order: InsertOrder,
-    /// Properties that YCSB knows and that mean nothing here.
+    /// Properties of YCSB that are ignored here.
     pub unused: Vec<String>,
     proportions: [f64; KINDS.len()],
 }
 
 /// The kinds of operation in the order of `Workload::proportions`.
-const KINDS: [Kind; 5] = [Kind::Read, Kind::Update, Kind::Insert, Kind::Scan, Kind::ReadModifyWrite];
+const KINDS: [OperationKind; 5] = [
+    OperationKind::Read,
+    OperationKind::Update,
+    OperationKind::Insert,
+    OperationKind::Scan,
+    OperationKind::ReadModifyWrite,
+];
 
 impl Workload {
-    /// A workload with YCSB's defaults.
+    /// Creates a workload with YCSB's defaults.
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -84,7 +91,11 @@ impl Workload {
         }
     }
 
-    /// Takes over properties, the later ones before the earlier ones. The error says in one line what to write instead.
+    /// Applies properties in order; later ones override earlier ones.
+    ///
+    /// # Errors
+    ///
+    /// A line that names the property and says what to write instead.
     pub fn apply(&mut self, properties: &[Property]) -> Result<(), String> {
         for property in properties {
             self.set(&property.name, property.value.trim()).map_err(|message| in_one_line(&message))?;
@@ -129,7 +140,11 @@ impl Workload {
         Ok(())
     }
 
-    /// Checks that the workload can be run.
+    /// Checks that the workload can run.
+    ///
+    /// # Errors
+    ///
+    /// A line that names the property and says what to write instead.
     pub fn validate(&self) -> Result<(), String> {
         let sum: f64 = self.proportions.iter().sum();
         if (sum - 1.0).abs() > 1e-6 {
@@ -159,38 +174,38 @@ impl Workload {
         }
         if self.max_scan_length > MAX_SCAN_LENGTH {
             return Err(format!(
-                "maxscanlength is {}; choose {MAX_SCAN_LENGTH} at most",
+                "maxscanlength is {}; choose at most {MAX_SCAN_LENGTH}",
                 self.max_scan_length
             ));
         }
         Ok(())
     }
 
-    /// How much of the workload is of a kind.
-    pub fn proportion(&self, kind: Kind) -> f64 {
-        let place = KINDS.iter().position(|candidate| *candidate == kind).expect("all kinds are listed");
-        self.proportions[place]
+    /// Returns the proportion of a kind of operation, from 0 to 1.
+    pub fn proportion(&self, kind: OperationKind) -> f64 {
+        let index = KINDS.iter().position(|candidate| *candidate == kind).expect("all kinds are listed");
+        self.proportions[index]
     }
 
-    /// Whether it adds records.
+    /// Returns true if the workload inserts records.
     pub fn inserts(&self) -> bool {
-        self.proportion(Kind::Insert) > 0.0
+        self.proportion(OperationKind::Insert) > 0.0
     }
 
-    /// Whether it reads ranges.
+    /// Returns true if the workload scans ranges.
     pub fn scans(&self) -> bool {
-        self.proportion(Kind::Scan) > 0.0
+        self.proportion(OperationKind::Scan) > 0.0
     }
 
-    /// Whether it leaves new values.
+    /// Returns true if the workload writes values.
     pub fn writes(&self) -> bool {
         KINDS.iter().any(|kind| kind.writes() && self.proportion(*kind) > 0.0)
     }
 
-    /// What draws the kinds of its operations.
-    pub fn mix(&self) -> Mix {
+    /// Returns the distribution of the kinds of operation.
+    pub fn mix(&self) -> OperationMix {
         let mut sum = 0.0;
-        let mut last = Kind::Read;
+        let mut last = OperationKind::Read;
         let limits = KINDS.map(|kind| {
             let proportion = self.proportion(kind);
             if proportion > 0.0 {
@@ -199,27 +214,28 @@ impl Workload {
             sum += proportion;
             (sum, kind)
         });
-        Mix { limits, last }
+        OperationMix { limits, last }
     }
 }
 
-/// Draws kinds of operation in the proportions of a workload.
+/// The distribution of the kinds of operation in a workload.
 #[derive(Clone, Debug)]
-pub struct Mix {
-    limits: [(f64, Kind); KINDS.len()],
-    /// What is drawn where rounding has left the sum just below one.
-    last: Kind,
+pub struct OperationMix {
+    limits: [(f64, OperationKind); KINDS.len()],
+    /// The kind to draw if rounding leaves the sum of proportions below one.
+    last: OperationKind,
 }
 
-impl Mix {
+impl OperationMix {
     /// Draws a kind.
-    pub fn draw(&self, random: &mut Random) -> Kind {
+    pub fn draw(&self, random: &mut Random) -> OperationKind {
         let fraction = random.fraction();
         self.limits.iter().find(|(limit, _)| fraction < *limit).map_or(self.last, |(_, kind)| *kind)
     }
 }
 
-/// A message that may cite names and values, which an escape can give line feeds.
+/// Escapes control characters, such as line feeds in quoted names and values, so that a message is
+/// one line.
 fn in_one_line(message: &str) -> String {
     let shown = |character: char| match character {
         _ if character.is_control() => character.escape_default().to_string(),
@@ -269,28 +285,28 @@ mod tests {
     #[test]
     fn the_defaults_are_those_of_ycsb() {
         let workload = with("").unwrap();
-        assert_eq!(workload.proportion(Kind::Read), 0.95);
-        assert_eq!(workload.proportion(Kind::Update), 0.05);
+        assert_eq!(workload.proportion(OperationKind::Read), 0.95);
+        assert_eq!(workload.proportion(OperationKind::Update), 0.05);
         assert_eq!(workload.request_distribution, RequestDistribution::Uniform);
         assert_eq!((workload.min_scan_length, workload.max_scan_length), (1, 1000));
     }
 
     #[test]
-    fn the_last_value_counts() {
+    fn the_last_value_of_a_property_wins() {
         let workload = with("recordcount=5\nrecordcount=7\ninsertorder=ordered").unwrap();
         assert_eq!(workload.records, Some(7));
         assert_eq!(workload.insert_order, InsertOrder::Ordered);
     }
 
     #[test]
-    fn what_ycsb_knows_is_accepted() {
+    fn other_properties_of_ycsb_are_ignored() {
         let workload =
             with("table=usertable\nfieldcount=10\nzeropadding=1\nredis.host=x\nthreadcount=4").unwrap();
         assert_eq!(workload.unused.len(), 5);
     }
 
     #[test]
-    fn mistakes_are_named() {
+    fn an_error_names_the_mistake() {
         for (text, part) in [
             ("readpropotion=1", "did you mean 'readproportion'?"),
             ("readproportion=1.5", "from 0 to 1"),
@@ -306,7 +322,7 @@ mod tests {
             ("zipfianconstant=1", "between 0 and 1"),
             ("minscanlength=0", "1 <= minscanlength"),
             ("minscanlength=10\nmaxscanlength=9", "minscanlength <= maxscanlength"),
-            ("maxscanlength=70000", "65535 at most"),
+            ("maxscanlength=70000", "choose at most 65535"),
         ] {
             let error = with(text).unwrap_err();
             assert!(error.contains(part), "{text}: {error}");
@@ -321,13 +337,13 @@ mod tests {
         let workload = with(text).unwrap();
         let mix = workload.mix();
         let mut random = Random::new(1, &[]);
-        let mut seen = [0u32; KINDS.len()];
-        (0..100_000).for_each(|_| seen[mix.draw(&mut random) as usize] += 1);
+        let mut counts = [0u32; KINDS.len()];
+        (0..100_000).for_each(|_| counts[mix.draw(&mut random) as usize] += 1);
         for kind in KINDS {
-            let share = f64::from(seen[kind as usize]) / 100_000.0;
+            let share = f64::from(counts[kind as usize]) / 100_000.0;
             assert!((share - workload.proportion(kind)).abs() < 0.01, "{}: {share}", kind.name());
         }
         let mix = standard("c").unwrap().mix();
-        assert!((0..1_000).all(|_| mix.draw(&mut random) == Kind::Read));
+        assert!((0..1_000).all(|_| mix.draw(&mut random) == OperationKind::Read));
     }
 }

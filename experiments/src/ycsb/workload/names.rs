@@ -17,8 +17,8 @@ const USED: [&str; 13] = [
     "insertorder",
 ];
 
-/// The names that YCSB's client and core workload know and that mean nothing here: keys and values are numbers of eight
-/// bytes, and the workers, the seed and the repetitions come from the command line.
+/// Names of YCSB's client and core workload that are ignored: keys and values are numbers of eight
+/// bytes, and workers, seed and repetitions are options of the command line.
 const UNUSED: [&str; 36] = [
     "workload",
     "db",
@@ -58,17 +58,17 @@ const UNUSED: [&str; 36] = [
     "command",
 ];
 
-/// Whether YCSB knows the name and it means nothing here. Names with a dot belong to a part of YCSB that is not here:
-/// to the binding of a database or to how measurements are written.
+/// Returns true if YCSB has the property, but it is ignored here. Names with a dot belong to
+/// database bindings and to the output of measurements.
 pub(super) fn is_unused(name: &str) -> bool {
     UNUSED.contains(&name)
         || name.split_once('.').is_some_and(|(part, rest)| !part.is_empty() && !rest.is_empty())
 }
 
-/// Says that there is no such name, and which one may have been meant.
+/// Returns the error for an unknown name, with a suggestion.
 pub(super) fn unknown(name: &str) -> String {
     let known = USED.iter().chain(&UNUSED);
-    let closest = crate::suggestion::closest(name, known.copied());
+    let closest = xtasking_harness::suggestion::closest(name, known.copied());
     let hint = match closest {
         Some(closest) => format!("did you mean '{closest}'?"),
         None => format!("known are {}", USED.join(", ")),

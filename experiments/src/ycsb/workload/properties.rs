@@ -1,28 +1,30 @@
-//! The text form of a workload: a Java property file, as YCSB's are.
+//! The parser of Java property files, the format of YCSB's workloads.
 //!
-//! A line is `name=value`, `name: value` or `name value`; `#` and `!` begin a comment where they come first; a line that
-//! ends in a backslash goes on in the next one, whose indentation is dropped; a backslash before any other character
-//! takes away its meaning, and `\t`, `\n`, `\r`, `\f` and `\u` with four hexadecimal digits stand for one character.
+//! - A line is `name=value`, `name: value` or `name value`.
+//! - A line whose first character is `#` or `!` is a comment.
+//! - A line that ends in a backslash continues in the next one, whose indentation is dropped.
+//! - `\t`, `\n`, `\r`, `\f`, and `\u` with four hexadecimal digits stand for one character.
+//! - A backslash before any other character removes the special meaning of that character.
 
 use std::fmt;
 
 /// One property.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Property {
-    /// What comes before the separator.
+    /// The text before the separator.
     pub name: String,
-    /// What comes after it.
+    /// The text after the separator.
     pub value: String,
-    /// The line that it begins in, counted from one.
+    /// The number of its first line, counted from one.
     pub line: usize,
 }
 
-/// A line that cannot be read.
+/// A line that cannot be parsed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SyntaxError {
-    /// The line, counted from one.
+    /// The line number, counted from one.
     pub line: usize,
-    /// What is wrong with it.
+    /// The reason.
     pub message: String,
 }
 
@@ -34,7 +36,11 @@ impl fmt::Display for SyntaxError {
 
 impl std::error::Error for SyntaxError {}
 
-/// Reads all properties in their order. A name may come more than once; the last one counts.
+/// Parses all properties in order. A name may occur more than once; the last value wins.
+///
+/// # Errors
+///
+/// The first line that cannot be parsed.
 pub fn parse(text: &str) -> Result<Vec<Property>, SyntaxError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut lines = text.split('\n').map(|line| line.strip_suffix('\r').unwrap_or(line)).enumerate();
@@ -47,7 +53,7 @@ pub fn parse(text: &str) -> Result<Vec<Property>, SyntaxError> {
         let mut line = first.to_string();
         while continues(&line) {
             line.pop();
-            // A continuation at the end of the file continues with nothing.
+            // A backslash at the end of the file continues with nothing.
             let Some((_, next)) = lines.next() else { break };
             line.push_str(next.trim_start_matches(is_blank));
         }
@@ -63,17 +69,19 @@ pub fn parse(text: &str) -> Result<Vec<Property>, SyntaxError> {
     Ok(properties)
 }
 
-/// The blanks of a property file; a line feed is none of them.
+/// Returns true for the blanks of a property file, which do not include line feeds.
 fn is_blank(character: char) -> bool {
     matches!(character, ' ' | '\t' | '\x0c')
 }
 
-/// A line goes on if it ends in an odd number of backslashes: in an even one, they stand for themselves.
+/// Returns true if the next line continues this one: it ends in an odd number of backslashes. An
+/// even number is escaped backslashes.
 fn continues(line: &str) -> bool {
     line.bytes().rev().take_while(|byte| *byte == b'\\').count() % 2 == 1
 }
 
-/// Cuts at the first separator that is not escaped: a `=` or `:` with any blanks around it, or else blanks.
+/// Splits a line at the first separator that is not escaped: `=` or `:` with any blanks around it,
+/// or blanks.
 fn split(line: &str) -> (&str, &str) {
     let mut escaped = false;
     let end = line.char_indices().find_map(|(position, character)| {
@@ -117,6 +125,20 @@ fn unescape(text: &str, line: usize) -> Result<String, SyntaxError> {
     Ok(plain)
 }
 
+/// Escapes a name or a value so that [`parse`] returns it unchanged.
+pub fn escape(text: &str) -> String {
+    text.chars()
+        .map(|character| match character {
+            '\n' => "\\n".to_string(),
+            '\r' => "\\r".to_string(),
+            ' ' | '\t' | '\x0c' | '=' | ':' | '#' | '!' | '\\' => format!("\\{character}"),
+            // At the start of a file it would be taken for a byte-order mark.
+            '\u{feff}' => "\\ufeff".to_string(),
+            _ => character.to_string(),
+        })
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -130,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn separators() {
+    fn equals_signs_colons_and_blanks_separate() {
         for text in ["a=b", "a:b", "a b", "a = b", "a : b", "  a\t=\tb", "a   b", "a\tb\r\n", "\u{feff}a=b"] {
             assert_eq!(pairs(text), one("a", "b"), "{text:?}");
         }
@@ -140,24 +162,24 @@ mod tests {
     }
 
     #[test]
-    fn comments_and_empty_lines() {
+    fn comments_and_empty_lines_are_skipped() {
         assert_eq!(pairs("# a=b\n! c=d\n\n   \n\t# e=f\nx=y # no comment"), one("x", "y # no comment"));
         assert_eq!(pairs(""), vec![]);
     }
 
     #[test]
-    fn continuations() {
+    fn a_backslash_continues_a_line() {
         assert_eq!(pairs("a=b\\\n   c"), one("a", "bc"));
         assert_eq!(pairs("a\\\n  b\\\r\n =c"), one("ab", "c"));
         assert_eq!(pairs("a=b\\"), one("a", "b"));
         assert_eq!(pairs("a=b\\\\\nc=d").len(), 2);
-        // A comment does not go on.
+        // A comment does not continue.
         assert_eq!(pairs("# a\\\nb=c"), one("b", "c"));
         assert_eq!(parse("a=\\\nb\n\nc=d").unwrap()[1].line, 4);
     }
 
     #[test]
-    fn escapes() {
+    fn escapes_stand_for_characters() {
         assert_eq!(pairs(r"a\=b\ c=d\te\u0041\q\\"), one("a=b c", "d\teAq\\"));
         for text in [r"a=\u00", r"a=\uzzzz", r"a=\ud800", "a=\\u00é0"] {
             assert_eq!(parse(text).unwrap_err().line, 1, "{text}");
@@ -165,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_needed() {
+    fn a_line_without_a_name_is_an_error() {
         let error = parse("a=b\n=c").unwrap_err();
         assert_eq!(error.to_string(), "line 2: there is no name before the separator");
     }

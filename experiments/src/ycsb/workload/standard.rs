@@ -1,8 +1,8 @@
-//! Workloads A to F, as YCSB defines them. They are read by the same parser as anybody's own.
+//! Workloads A to F as YCSB defines them, as property files.
 
 use super::{Workload, properties};
 
-/// The names and the texts of the standard workloads.
+/// The names and property files of the standard workloads.
 pub const STANDARD: [(&str, &str); 6] = [
     ("A", include_str!("../../../workloads/a.properties")),
     ("B", include_str!("../../../workloads/b.properties")),
@@ -12,23 +12,23 @@ pub const STANDARD: [(&str, &str); 6] = [
     ("F", include_str!("../../../workloads/f.properties")),
 ];
 
-/// A standard workload by its letter, in either case.
+/// Returns the standard workload of a letter, in upper or lower case; or `None` if there is none.
 pub fn standard(name: &str) -> Option<Workload> {
     let (name, text) = STANDARD.iter().find(|(letter, _)| letter.eq_ignore_ascii_case(name))?;
     let mut workload = Workload::new(*name);
-    let properties = properties::parse(text).expect("the standard workloads are tested");
-    workload.apply(&properties).expect("the standard workloads are tested");
+    let properties = properties::parse(text).expect("the standard workloads are valid");
+    workload.apply(&properties).expect("the standard workloads are valid");
     Some(workload)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ycsb::plan::Kind::{Insert, Read, ReadModifyWrite, Scan, Update};
+    use crate::ycsb::plan::OperationKind::{Insert, Read, ReadModifyWrite, Scan, Update};
     use crate::ycsb::workload::RequestDistribution::{Latest, Zipfian};
 
     #[test]
-    fn they_are_as_ycsb_defines_them() {
+    fn the_standard_workloads_match_ycsb() {
         for (name, mix, distribution) in [
             ("a", vec![(Read, 0.5), (Update, 0.5)], Zipfian),
             ("b", vec![(Read, 0.95), (Update, 0.05)], Zipfian),

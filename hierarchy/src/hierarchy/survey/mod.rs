@@ -1,90 +1,100 @@
-//! Long looks at many nodes, in many short tasks.
+//! Consistent reads of many nodes, in many short tasks.
 //!
-//! | file | what it holds |
+//! A survey is an optimistic transaction that only reads. Its tasks read a few granules each and
+//! remember their versions. When all is read, the versions are compared: this is the validation. If
+//! some granules were written meanwhile, only these are read again. After eight failed validations
+//! the survey claims everything.
+//!
+//! | file | contents |
 //! |---|---|
-//! | `found` | what has been looked at so far, and what is to come |
-//! | `course` | the tasks |
+//! | `progress` | what has been read, and what is pending |
+//! | `run` | the chain of tasks |
 
-mod course;
-mod found;
+mod progress;
+mod run;
 
 use super::Hierarchy;
-use super::touch::{At, Seen};
+use super::claim::NodeRef;
+use super::plan::NodeView;
 use crate::Node;
-use course::Course;
+use run::SurveyRun;
 use std::collections::BTreeMap;
 use xtasking::{Context, Handle, Promise, Runtime};
 
-/// Nodes to be looked at as they are at one moment, while others write; made by [`Hierarchy::survey`].
+/// A consistent read of many nodes while other tasks write; made by [`Hierarchy::survey`].
 #[derive(Clone, Debug)]
-#[must_use = "it is for tasks"]
+#[must_use = "a survey does nothing until it is run"]
 pub struct Survey<T: Send + Sync + 'static> {
     tree: Hierarchy<T>,
-    named: Vec<Named>,
+    selected: Vec<Selected>,
 }
 
-/// A node that is named, or is below one.
+/// A node to be read.
 #[derive(Clone, Copy, Debug)]
-struct Named {
+struct Selected {
     node: Node,
-    /// With all below it.
-    below: bool,
+    /// Whether its descendants are read, too.
+    with_descendants: bool,
 }
 
-/// Whoever makes a [survey](Survey::follow): what is kept of each node, and what is done with it.
+/// The user of a [survey](Survey::follow): says what to keep of each node, and receives the result.
 pub trait Surveyor<T>: Send + 'static {
     /// What is kept of a node.
-    type Kept: Send + 'static;
+    type Output: Send + 'static;
 
-    /// Looks at a node. It is looked at again if it was written meanwhile, or another one of its granule, and what was kept is
-    /// dropped then. So nodes may come that do not fit together, and nothing may fail for that.
-    fn look(&mut self, seen: Seen<'_, T>) -> Self::Kept;
+    /// Reads a node. It is called again for the node if its granule was written since, and the
+    /// earlier output is dropped. Hence outputs may be inconsistent with each other until the
+    /// survey is validated; do not panic because of that.
+    fn read_node(&mut self, node: NodeView<'_, T>) -> Self::Output;
 
-    /// A task has looked at so many nodes, whose granules it still has.
-    fn looked(&mut self, nodes: usize, cx: &mut Context) {
+    /// Called when a task has read `nodes` nodes, while it still holds their granules.
+    fn nodes_read(&mut self, nodes: usize, cx: &mut Context) {
         _ = (nodes, cx);
     }
 
-    /// All has been looked at, and so many granules come to be compared. If nobody has written there, this is the moment that the
-    /// survey tells of: whoever has written what it saw has begun and ended before, and whoever wrote anything there later, or will,
-    /// has begun after this. If somebody has, it is called again later, and this call was in vain.
-    fn moment(&mut self, granules: usize, cx: &mut Context) {
+    /// Called before each validation, with the number of granules to validate. If none of them was
+    /// written, this call is the survey's linearization point: each writer that the survey has node
+    /// ended before it, and each writer that it has not node begins after it. Otherwise the
+    /// validation fails, and this is called again later.
+    fn before_validation(&mut self, granules: usize, cx: &mut Context) {
         _ = (granules, cx);
     }
 
-    /// It is over: what was kept of all nodes. This is in a task that has nothing.
-    fn over(self, surveyed: Surveyed<Self::Kept>, cx: &mut Context);
+    /// Receives the result, in a task that holds no granules.
+    fn finish(self, result: SurveyResult<Self::Output>, cx: &mut Context);
 }
 
-/// What a [survey](Survey) has kept of each node that it has looked at.
+/// The result of a [survey](Survey): what was kept of each node.
 #[derive(Clone, Debug)]
-pub struct Surveyed<R> {
+pub struct SurveyResult<R> {
     entries: BTreeMap<Node, Entry<R>>,
-    repeats: u32,
+    retries: u32,
     is_claimed: bool,
 }
 
 #[derive(Clone, Debug)]
 struct Entry<R> {
-    kept: R,
+    output: R,
     children: Box<[Node]>,
-    /// Whether its children belong to it as well.
-    below: bool,
+    /// Whether the children belong to the survey, too.
+    with_descendants: bool,
 }
 
 impl<T: Send + Sync + 'static> Hierarchy<T> {
-    /// A long look at nodes, each with all below it or [alone](At::alone), as they are at one moment, though nobody who writes has to
-    /// wait for longer than it takes to look at a few granules.
+    /// Reads nodes, each with its descendants or [alone](NodeRef::alone), as they are at one
+    /// moment. A writer waits at most for the reading of a few granules.
     ///
-    /// It is *optimistic*: task after task looks at some granules, and in the end their versions tell whether any of them was written
-    /// meanwhile. Those are looked at again, and what has come below them, and all is compared once more; so long surveys come to an
-    /// end as well, where a little is always written. If that has been in vain eight times, there is a [claim](Self::node) to all of it.
-    /// (Where other controls than [lines](xtasking::Control::Lines) keep tasks apart, there is one at once.)
+    /// The survey is *optimistic*. Tasks read a few granules each, and in the end the granules'
+    /// versions tell which of them were written meanwhile. These are read again, with new
+    /// descendants, and all is validated again. So even a long survey ends while there are
+    /// occasional writes. After eight failed validations the survey [claims](Self::node)
+    /// everything. (With a baseline, which does not count writes, it does so at once.)
     ///
-    /// A node that is named several times, is below several named ones, or has several parents, is in it once. A named node that is
-    /// not there when it is looked for is left out.
+    /// The result has each node once, even if it was selected several times, is below several
+    /// selected nodes, or has several parents. A selected node that does not exist is left out.
     ///
-    /// **Costs.** Something is kept of each node, besides its children and 50 bytes or so, until all of it is looked at.
+    /// **Memory.** Until it ends, the survey keeps the output and the children of each node, and
+    /// about 50 bytes more.
     ///
     /// ```
     /// use xtasking::Runtime;
@@ -92,135 +102,139 @@ impl<T: Send + Sync + 'static> Hierarchy<T> {
     ///
     /// let rt = Runtime::builder().workers(2).build()?;
     /// let tree = Hierarchy::builder(generate::complete(2, 12)?).build(&rt, |_| 1u64);
-    /// let all = tree.survey([tree.node(Node(1))]).submit(&rt, |seen| *seen.value()).join()?;
+    /// let all = tree.survey([tree.node(Node(1))]).submit(&rt, |node| *node.value()).join()?;
     /// assert_eq!(all.values().sum::<u64>(), 2047);
-    /// // Of the other half, the topmost node, and one that is in it anyway.
-    /// let named = [tree.node(Node(1)), tree.node(Node(2)).alone(), tree.node(Node(3))];
-    /// assert_eq!(tree.survey(named).submit(&rt, |_| ()).join()?.len(), 2048);
+    /// // Nodes of the other half: its topmost node, and one that the first sub-tree has anyway.
+    /// let nodes = [tree.node(Node(1)), tree.node(Node(2)).alone(), tree.node(Node(3))];
+    /// assert_eq!(tree.survey(nodes).submit(&rt, |_| ()).join()?.len(), 2048);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Panics
     ///
-    /// If they are nodes of another hierarchy.
-    pub fn survey<'g>(&self, nodes: impl IntoIterator<Item = At<'g, T>>) -> Survey<T> {
-        let name = |at: At<'g, T>| {
+    /// Panics if a node is of another hierarchy.
+    pub fn survey<'g>(&self, nodes: impl IntoIterator<Item = NodeRef<'g, T>>) -> Survey<T> {
+        let select = |at: NodeRef<'g, T>| {
             let (node, alone) = at.of(self);
-            Named { node, below: !alone }
+            Selected { node, with_descendants: !alone }
         };
-        Survey { tree: self.clone(), named: nodes.into_iter().map(name).collect() }
+        Survey { tree: self.clone(), selected: nodes.into_iter().map(select).collect() }
     }
 }
 
 impl<T: Send + Sync + 'static> Survey<T> {
-    /// Makes it, and keeps of each node what `look` tells of it. It may be called more than once for a node, for what came first is
-    /// dropped, and must not fail if nodes do not fit together: see [`Surveyor::look`].
+    /// Runs the survey and keeps what `read` returns for each node. `read` may be called several
+    /// times for a node; only the last output counts. It must not panic if nodes are inconsistent
+    /// with each other: see [`Surveyor::read_node`].
     ///
-    /// The handle says [`JoinError::Abandoned`](xtasking::JoinError::Abandoned) if a look panics, or data are poisoned.
-    pub fn submit<R, F>(self, rt: &Runtime, look: F) -> Handle<Surveyed<R>>
+    /// The handle fails with [`JoinError::Abandoned`](xtasking::JoinError::Abandoned) if `read`
+    /// panics, or if data are poisoned.
+    pub fn submit<R, F>(self, rt: &Runtime, read: F) -> Handle<SurveyResult<R>>
     where
         R: Send + 'static,
-        F: FnMut(Seen<'_, T>) -> R + Send + 'static,
+        F: FnMut(NodeView<'_, T>) -> R + Send + 'static,
     {
         let (promise, handle) = rt.promise();
-        let surveyor = Plain { look, promise };
+        let surveyor = ClosureSurveyor { read, promise };
         rt.task(()).of(&rt.group()).spawn(move |(), cx| self.follow(cx, surveyor));
         handle
     }
 
-    /// Makes it in follow-ups of the running task, all of them members of the group that this one is a member of. If a look panics, or
-    /// data are poisoned, one of them fails, and the surveyor is dropped.
+    /// Runs the survey in follow-ups of the running task, which are members of that task's group.
+    /// If the surveyor panics, or if data are poisoned, one of them fails, and the surveyor is
+    /// dropped.
     ///
     /// # Panics
     ///
-    /// If the running task is a member of no group.
+    /// Panics if the running task is not a member of a group.
     pub fn follow<S: Surveyor<T>>(self, cx: &mut Context, surveyor: S) {
-        Course::begin(self, surveyor, cx);
+        SurveyRun::begin(self, surveyor, cx);
     }
 }
 
-/// Keeps what somebody's function tells.
-struct Plain<F, R: Send> {
-    look: F,
-    promise: Promise<Surveyed<R>>,
+/// Keeps what a closure returns.
+struct ClosureSurveyor<F, R: Send> {
+    read: F,
+    promise: Promise<SurveyResult<R>>,
 }
 
-impl<T, R, F> Surveyor<T> for Plain<F, R>
+impl<T, R, F> Surveyor<T> for ClosureSurveyor<F, R>
 where
     R: Send + 'static,
-    F: FnMut(Seen<'_, T>) -> R + Send + 'static,
+    F: FnMut(NodeView<'_, T>) -> R + Send + 'static,
 {
-    type Kept = R;
+    type Output = R;
 
-    fn look(&mut self, seen: Seen<'_, T>) -> R {
-        (self.look)(seen)
+    fn read_node(&mut self, node: NodeView<'_, T>) -> R {
+        (self.read)(node)
     }
 
-    fn over(self, surveyed: Surveyed<R>, _: &mut Context) {
-        self.promise.fulfil(surveyed);
+    fn finish(self, result: SurveyResult<R>, _: &mut Context) {
+        self.promise.fulfil(result);
     }
 }
 
-impl<R> Surveyed<R> {
-    /// How many nodes there are.
+impl<R> SurveyResult<R> {
+    /// Number of nodes.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether there are none, as no node was there that was named.
+    /// Returns true if the survey has no nodes, because none of the selected ones exists.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// What was kept of a node, if it is among them.
+    /// What was kept of a node, if the survey has it.
     pub fn get(&self, node: Node) -> Option<&R> {
-        self.entries.get(&node).map(|entry| &entry.kept)
+        self.entries.get(&node).map(|entry| &entry.output)
     }
 
-    /// The children of a node, in order, if it is among them; they are as well, unless the node was looked at alone.
+    /// The children of a node, in order, if the survey has the node. The survey has the children as
+    /// well, unless it reads the node alone.
     pub fn children(&self, node: Node) -> Option<&[Node]> {
         self.entries.get(&node).map(|entry| &*entry.children)
     }
 
-    /// All nodes by their numbers, and what was kept of each.
+    /// All nodes in ascending order, each with what was kept of it.
     pub fn iter(&self) -> impl Iterator<Item = (Node, &R)> {
-        self.entries.iter().map(|(&node, entry)| (node, &entry.kept))
+        self.entries.iter().map(|(&node, entry)| (node, &entry.output))
     }
 
-    /// What was kept of all nodes, in the order of their numbers.
+    /// What was kept of each node, in ascending order of the nodes.
     pub fn values(&self) -> impl Iterator<Item = &R> {
-        self.entries.values().map(|entry| &entry.kept)
+        self.entries.values().map(|entry| &entry.output)
     }
 
-    /// How often it was compared in vain, as something had been written meanwhile.
-    pub fn repeats(&self) -> u32 {
-        self.repeats
+    /// Number of failed validations.
+    pub fn retries(&self) -> u32 {
+        self.retries
     }
 
-    /// Whether there was a claim to all of it in the end.
+    /// Returns true if the survey has claimed everything in the end.
     pub fn is_claimed(&self) -> bool {
         self.is_claimed
     }
 }
 
-/// All nodes by their numbers, with what was kept of each.
-impl<R> IntoIterator for Surveyed<R> {
+/// All nodes in ascending order, each with what was kept of it.
+impl<R> IntoIterator for SurveyResult<R> {
     type Item = (Node, R);
-    type IntoIter = IntoNodes<R>;
+    type IntoIter = SurveyIntoIter<R>;
 
-    fn into_iter(self) -> IntoNodes<R> {
-        IntoNodes(self.entries.into_iter())
+    fn into_iter(self) -> SurveyIntoIter<R> {
+        SurveyIntoIter(self.entries.into_iter())
     }
 }
 
-/// What was kept of nodes: see [`Surveyed`].
+/// An iterator over the nodes of a [`SurveyResult`], each with what was kept of it.
 #[derive(Debug)]
-pub struct IntoNodes<R>(std::collections::btree_map::IntoIter<Node, Entry<R>>);
+pub struct SurveyIntoIter<R>(std::collections::btree_map::IntoIter<Node, Entry<R>>);
 
-impl<R> Iterator for IntoNodes<R> {
+impl<R> Iterator for SurveyIntoIter<R> {
     type Item = (Node, R);
 
     fn next(&mut self) -> Option<(Node, R)> {
-        self.0.next().map(|(node, entry)| (node, entry.kept))
+        self.0.next().map(|(node, entry)| (node, entry.output))
     }
 }

@@ -1,22 +1,26 @@
-//! What things take on virtual cores.
+//! Durations of the runtime's operations on virtual cores.
 
-use crate::scheduler::Tally;
-
-/// How many virtual nanoseconds things take on a core of a [`Simulation`](super::Simulation).
+/// Durations of the runtime's operations on a core of a [`Simulation`](super::Simulation), in
+/// virtual nanoseconds.
 ///
-/// A core that runs a task pays `task`, and `unit` for its body, times the cost that the task is annotated with
-/// ([`TaskBuilder::cost`](crate::TaskBuilder::cost)), and what its body says by itself that it takes
-/// ([`Clocks::spend`](super::Clocks::spend)); then for each task that it has spawned, at home or to another core. A
-/// task that does not come to its end in a step, as it has to wait for an object or has to read again, pays only `task`
-/// for that step. Whatever runs takes at least 1 ns.
+/// A core that runs a task pays:
 ///
-/// The default is roughly a core of 3 GHz whose lines come from a cache that all cores share. It is a model, so what it
-/// says of a machine is as good as the numbers that were put in.
+/// - `task`;
+/// - `unit` times the cost that the task is annotated with
+///   ([`TaskBuilder::cost`](crate::TaskBuilder::cost));
+/// - what the body adds by itself ([`Clocks::spend`](super::Clocks::spend));
+/// - for each task that it spawns, `local_push` or `remote_push`.
+///
+/// A task that does not finish in a step, because it waits for an object or reads again, pays only
+/// `task` for that step. Every step takes at least 1 ns.
+///
+/// The default roughly models a core of 3 GHz whose cache lines come from a cache shared by all
+/// cores. Predictions for a machine are as good as the numbers put in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Costs {
-    /// Taking a task from the pool and giving back its descriptor, without its body.
+    /// Taking a task from the run queue and freeing its descriptor, without the body.
     pub task: u64,
-    /// The body of a small task: one that is annotated with a cost of 1, or with none.
+    /// The body of a small task: one annotated with a cost of 1, or with none.
     pub unit: u64,
     /// Spawning a task that stays on its core.
     pub local_push: u64,
@@ -24,15 +28,17 @@ pub struct Costs {
     pub remote_push: u64,
     /// Taking a half of a join from another core.
     pub steal: u64,
-    /// Looking at what all others offer, in vain. Does so who has just run out of tasks.
+    /// One fruitless search of all other workers' offers, by a core that has just run out of tasks.
     pub miss: u64,
-    /// The time from one look of an idle core for something to do to the next one. It sees what has come to it at a look.
+    /// The interval between two looks of an idle core for work. What has arrived for the core is
+    /// seen at the next look.
     pub look: u64,
     /// A failed optimistic read, or a wait at a latch.
     pub retry: u64,
-    /// Putting a task into the queue that all cores share ([`Pool::Ranked`](crate::Pool::Ranked)), or taking one out of it,
-    /// besides `local_push` and `task`. For so long it is locked, and other cores that come meanwhile wait, busily; where the
-    /// order is [relaxed](crate::Ranking::Relaxed) each heap has a lock of its own.
+    /// One put or take at the queue that all cores share
+    /// ([`QueuePolicy::Ranked`](crate::QueuePolicy::Ranked)), besides `local_push` and `task`. The
+    /// queue is locked for this long, and other cores spin until then. With a
+    /// [relaxed](crate::queues::RankOrder::Relaxed) order each heap has its own lock.
     pub queue: u64,
 }
 
@@ -53,26 +59,51 @@ impl Default for Costs {
 }
 
 impl Costs {
-    /// What it takes until one that has run out of tasks looks again.
+    /// Returns the time from running out of tasks to the next look.
     pub(super) fn fall_idle(&self) -> u64 {
         self.look.saturating_add(self.miss)
     }
 
-    /// What a step has taken in which a core ran something, besides what the body said by itself: by what the worker has
-    /// counted since, and the annotation of the task that it ran.
-    pub(crate) fn of_step(&self, counted: &Tally, annotated: u64) -> u64 {
+    /// Returns the duration of a step in which a core ran something, without what the body added by
+    /// itself. `counted` is what the worker has counted during the step, `annotated` the cost of
+    /// the task that it ran.
+    pub(crate) fn of_step(&self, counted: &StepCounts, annotated: u64) -> u64 {
         let (ran, least) = match (counted.steals, counted.finished) {
             (0, 0) => (self.task, 1),
             (0, _) => (self.task.saturating_add(self.unit.saturating_mul(annotated)), 1),
-            // It took a half of a join, for which it has paid already.
+            // It took a half of a join, which is paid for in `job_done`.
             _ => (0, 0),
         };
-        // Messages of the runtime's own are sent, but not spawned.
+        // Messages of the runtime itself are sent but not spawned.
         let local = counted.started.saturating_sub(counted.remote_spawns);
         let pushes = local.saturating_mul(self.local_push);
         let sends = counted.remote_spawns.saturating_mul(self.remote_push);
         let retries = counted.retries.saturating_mul(self.retry);
         ran.saturating_add(pushes).saturating_add(sends).saturating_add(retries).max(least)
+    }
+}
+
+/// What a worker has counted so far, or during a step.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct StepCounts {
+    pub started: u64,
+    pub finished: u64,
+    pub remote_spawns: u64,
+    pub steals: u64,
+    /// Failed optimistic reads, and waits at latches.
+    pub retries: u64,
+}
+
+impl StepCounts {
+    /// Returns what was counted since `before`.
+    pub fn since(&self, before: &Self) -> Self {
+        Self {
+            started: self.started - before.started,
+            finished: self.finished - before.finished,
+            remote_spawns: self.remote_spawns - before.remote_spawns,
+            steals: self.steals - before.steals,
+            retries: self.retries - before.retries,
+        }
     }
 }
 
@@ -94,19 +125,19 @@ mod tests {
 
     #[test]
     fn a_step_costs_what_was_counted() {
-        let none = Tally::default();
+        let none = StepCounts::default();
         assert_eq!(COSTS.of_step(&none, 7), 1);
-        assert_eq!(COSTS.of_step(&Tally { finished: 1, ..none }, 7), 71);
-        assert_eq!(COSTS.of_step(&Tally { steals: 1, started: 1, ..none }, 7), 100);
-        let spawns = Tally { finished: 1, started: 5, remote_spawns: 2, ..none };
+        assert_eq!(COSTS.of_step(&StepCounts { finished: 1, ..none }, 7), 71);
+        assert_eq!(COSTS.of_step(&StepCounts { steals: 1, started: 1, ..none }, 7), 100);
+        let spawns = StepCounts { finished: 1, started: 5, remote_spawns: 2, ..none };
         assert_eq!(COSTS.of_step(&spawns, 1), 11 + 300 + 2_000);
-        assert_eq!(COSTS.of_step(&Tally { remote_spawns: 2, ..none }, 1), 1 + 2_000);
-        assert_eq!(COSTS.of_step(&Tally { retries: 3, ..none }, 1), 1 + 300_000);
+        assert_eq!(COSTS.of_step(&StepCounts { remote_spawns: 2, ..none }, 1), 1 + 2_000);
+        assert_eq!(COSTS.of_step(&StepCounts { retries: 3, ..none }, 1), 1 + 300_000);
     }
 
     #[test]
-    fn costs_without_bound_are_no_fault() {
+    fn unbounded_costs_saturate() {
         let endless = Costs { task: u64::MAX, unit: u64::MAX, ..COSTS };
-        assert_eq!(endless.of_step(&Tally { finished: 1, ..Tally::default() }, 9), u64::MAX);
+        assert_eq!(endless.of_step(&StepCounts { finished: 1, ..StepCounts::default() }, 9), u64::MAX);
     }
 }

@@ -2,17 +2,18 @@
 
 use alloc::collections::VecDeque;
 
-/// When it is held. Those who run late in virtual time may come before others who run early, as a task runs as a whole; so
-/// what is known is not only until when it is held, but also what is free before.
+/// The intervals in which the lock is held. A task runs as a whole, so a core that is late in
+/// virtual time may lock it before one that is early: the gaps between the intervals are needed,
+/// and not only the last end.
 #[derive(Default)]
-pub(super) struct Lock {
-    /// From when until when, in order.
+pub(super) struct VirtualLock {
+    /// Start and end of each interval, in order.
     held: VecDeque<(u64, u64)>,
 }
 
-impl Lock {
-    /// Holds it for `span`, from the first moment at or after `from` when it is free for so long. Returns the end of that.
-    /// Nobody comes any more for a moment before `past`.
+impl VirtualLock {
+    /// Holds the lock for `span`, from the first moment at or after `from` at which it is free for
+    /// that long. Returns the end. `past` promises that no later call has a `from` before it.
     pub fn hold(&mut self, from: u64, span: u64, past: u64) -> u64 {
         while self.held.front().is_some_and(|&(_, until)| until <= past) {
             self.held.pop_front();
@@ -36,8 +37,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_comes_while_it_is_held_waits() {
-        let mut lock = Lock::default();
+    fn a_held_lock_delays_the_next_holder() {
+        let mut lock = VirtualLock::default();
         assert_eq!(lock.hold(100, 10, 0), 110);
         assert_eq!(lock.hold(100, 10, 0), 120);
         assert_eq!(lock.hold(115, 10, 0), 130);
@@ -45,11 +46,11 @@ mod tests {
     }
 
     #[test]
-    fn who_is_told_of_late_but_comes_early_takes_what_is_free() {
-        let mut lock = Lock::default();
+    fn a_late_call_for_an_early_time_uses_a_free_gap() {
+        let mut lock = VirtualLock::default();
         assert_eq!(lock.hold(100, 10, 0), 110);
         assert_eq!(lock.hold(80, 10, 0), 90);
-        // There is room between these two for one of them.
+        // The gap between these two has room for one of the next two.
         assert_eq!(lock.hold(85, 10, 0), 100);
         assert_eq!(lock.hold(85, 10, 0), 120);
         assert_eq!(lock.hold(0, 90, 0), 210);
@@ -57,8 +58,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_past_is_forgotten() {
-        let mut lock = Lock::default();
+    fn past_intervals_are_forgotten() {
+        let mut lock = VirtualLock::default();
         (0..1000).for_each(|moment| assert_eq!(lock.hold(moment * 10, 10, moment * 10), moment * 10 + 10));
         assert_eq!(lock.held.len(), 1);
         assert_eq!(lock.hold(u64::MAX, 1, 0), u64::MAX);

@@ -1,19 +1,25 @@
-//! Virtual cores: the next core to run a task comes from a seeded generator, so that a failing interleaving can be
-//! replayed from its seed; or, with costs, each core has a clock, and the one whose clock is least goes next.
+//! Virtual cores in one thread, with an interleaving that a seed decides.
 //!
-//! One thread at a time *drives* the cores. Others that wait meanwhile look now and then whether what they wait for has
-//! happened, or whether they can drive.
+//! Without costs, a seeded generator picks the next core to run a task, so that a failing
+//! interleaving can be replayed from its seed. With costs, each core has a clock, and the core with
+//! the least clock goes next.
+//!
+//! One thread at a time *drives* the cores. Other threads that wait meanwhile poll two things with
+//! backoff: whether what they wait for has happened, and whether they can drive.
 
 mod clocks;
 mod costs;
 mod lock;
 mod random;
 mod timeline;
+mod virtual_core;
+mod virtual_time;
 
 pub use clocks::{Clocks, CoreTime};
 pub use costs::Costs;
+pub(crate) use costs::StepCounts;
 
-use super::{Platform, Topology, WouldBlock};
+use super::{CpuTopology, Platform, PlatformError, VirtualTime, WouldBlock};
 use crate::memory::{GlobalPages, PageSource};
 use crate::scheduler::{Driver, Progress};
 use crate::sync::{Acquire, AtomicBool, AtomicU64, AtomicUsize, Backoff, Relaxed, Release, SpinMutex};
@@ -27,38 +33,42 @@ use timeline::Timeline;
 
 /// A deterministic platform.
 ///
-/// Work is done while somebody waits: in [`Handle::join`](crate::Handle::join) or when the runtime shuts down.
-/// Tasks are the grain of interleaving: each runs as a whole, on the core that the seed chose.
+/// Tasks run only while a thread waits: in [`Handle::join`](crate::Handle::join), or when the
+/// runtime shuts down. The grain of the interleaving is the task: each runs as a whole, on the core
+/// that the seed chose.
 ///
 /// # With costs
 ///
-/// [`with_costs`](Self::with_costs) gives each core a clock in virtual nanoseconds. The core whose clock is least goes
-/// next, the seed decides between equals, and what a core does takes as long as the [`Costs`] say. [`Clocks`] tell how
-/// long all of it has taken, and each core; so what a program would do on 192 cores can be seen on one.
+/// [`with_costs`](Self::with_costs) gives each core a clock in virtual nanoseconds. The core with
+/// the least clock goes next, and the seed decides between equals. An operation takes as long as
+/// the [`Costs`] say. [`Clocks`] tell the makespan and the time of each core, so that the behaviour
+/// of a program on 192 cores can be studied on one.
 ///
-/// What is sent to another core arrives when the task that sends it is over, or has come to a join, and starts no earlier.
-/// What somebody outside spawns arrives at the time at which the last task was over that he had waited for. Tasks on a
-/// sequenced object come one after the other, in virtual time as well. Some things are not as on a machine:
+/// A task sent to another core arrives when its spawner ends or comes to a join, and starts no
+/// earlier. A task spawned from outside arrives at the end of the last task that the spawning
+/// thread had waited for. Tasks on a sequenced object run one after the other, in virtual time as
+/// well. Some things differ from a machine:
 ///
-/// - A core takes what was sent to it in the order in which it was sent, so that what is late may hold up what comes after
-///   it. One that spawns a task with several sequenced objects, of which one is its own, waits until all has arrived that
-///   was sent to it before.
-/// - A core that takes from the queue that all share ([`Pool::Ranked`](crate::Pool::Ranked)) waits for its lock, in virtual
-///   time ([`Costs::queue`]). One that was at work when a task was put there may take it a little too early, by a part of
-///   what it ran then.
-/// - As each task runs as a whole, nobody waits at a latch or reads what is just being written, though tasks on an object
-///   with a latch may overlap in virtual time.
-/// - Joins take no time: bodies have to [say](Clocks::spend) how long they take. Wherever a task divides its work
-///   ([`Fork::join`](crate::Fork::join)), cores whose clocks are behind go on first, and an idle one may take a half. It runs
-///   that half to its end before the owner goes on, but in its own time, and the owner has the result when the thief's
-///   clock says so. Until then the others do not know what the owner will offer next; so the work is spread a little worse
-///   than it could be: over 64 cores, some 20 % worse in a test.
+/// - A core takes tasks from its inbox in the order of the sends, so that a late one may hold up
+///   those behind it. A core that spawns a task with several sequenced objects, one of them its
+///   own, first waits until everything sent to it earlier has arrived.
+/// - A core that takes from the shared queue ([`QueuePolicy::Ranked`](crate::QueuePolicy::Ranked))
+///   waits for the queue's lock, in virtual time ([`Costs::queue`]). A core that was busy when a
+///   task was put there may take it too early, by at most its own last step.
+/// - A task runs as a whole, so no task ever waits at a latch or reads what is being written. Tasks
+///   on a latched object may still overlap in virtual time.
+/// - Joins take no time: bodies have to [say](Clocks::spend) how long they take. At each
+///   [`Fork::join`](crate::Fork::join), cores with earlier clocks go on first, and an idle core may
+///   take a half. It runs that half to its end before the owner goes on, but in its own time: the
+///   owner has the result when the thief's clock says so. Until then the other cores do not know
+///   what the owner will offer next, so the work is spread slightly worse than on a machine: by
+///   about 20 % over 64 cores in one test.
 ///
 /// ```
 /// use xtasking::Runtime;
 /// use xtasking::platform::{Costs, Simulation};
 ///
-/// // A task takes 10 ns and as much for each unit of its cost; a push to another core takes 100 ns.
+/// // A task takes 10 ns, plus 10 ns for each unit of its cost; a push to another core 100 ns.
 /// let costs = Costs { task: 10, unit: 10, remote_push: 100, ..Costs::default() };
 /// let (simulation, clocks) = Simulation::with_costs(192, 2, 1, costs);
 /// let rt = Runtime::builder().platform(simulation).build()?;
@@ -71,12 +81,14 @@ use timeline::Timeline;
 /// # Ok::<(), xtasking::BuildError>(())
 /// ```
 pub struct Simulation {
-    topology: Topology,
+    topology: CpuTopology,
     state: SpinMutex<State>,
-    /// The thread that drives the cores, as [`this_thread`] names it, or 0: when it would wait, it is a task that would.
-    driving: AtomicUsize,
-    /// The runtime was dropped by one of its tasks: who drives the cores drives them to the end.
-    left: AtomicBool,
+    /// The thread that drives the cores, as [`this_thread`] numbers it, or 0. If that thread is
+    /// about to block, a task is.
+    driving_thread: AtomicUsize,
+    /// The runtime was dropped by one of its own tasks: the driving thread runs all tasks to the
+    /// end.
+    is_left: AtomicBool,
     /// Steps made so far: the virtual clock, unless there are costs.
     steps: AtomicU64,
     /// The clocks, if there are costs.
@@ -84,42 +96,43 @@ pub struct Simulation {
 }
 
 struct State {
-    /// A core's driver is away while it makes a step.
+    /// The driver of each core; `None` while it makes a step.
     cores: Vec<Option<Driver>>,
     random: Random,
 }
 
 impl Simulation {
-    /// `cores` virtual cores on one node; the seed decides their interleaving.
+    /// Creates `cores` virtual cores on one node. The seed decides their interleaving.
     pub fn new(cores: usize, seed: u64) -> Self {
         Self::with_nodes(cores, 1, seed)
     }
 
-    /// As [`new`](Self::new), the cores dealt evenly to `nodes` nodes.
+    /// Creates virtual cores as [`new`](Self::new) does, spread evenly over `nodes` nodes.
     pub fn with_nodes(cores: usize, nodes: usize, seed: u64) -> Self {
         Self {
-            topology: Topology::uniform(cores, nodes),
+            topology: CpuTopology::uniform(cores, nodes),
             state: SpinMutex::new(State { cores: Vec::new(), random: Random::new(seed) }),
-            driving: AtomicUsize::new(0),
-            left: AtomicBool::new(false),
+            driving_thread: AtomicUsize::new(0),
+            is_left: AtomicBool::new(false),
             steps: AtomicU64::new(0),
             timeline: None,
         }
     }
 
-    /// As [`with_nodes`](Self::with_nodes), with a clock for each core: [see above](Self#with-costs). The second is to read
-    /// them.
+    /// Creates virtual cores as [`with_nodes`](Self::with_nodes) does, with a
+    /// [clock](Self#with-costs) for each core. The second result reads the clocks.
     pub fn with_costs(cores: usize, nodes: usize, seed: u64, costs: Costs) -> (Self, Clocks) {
         let timeline = Arc::new(SpinMutex::new(Timeline::new(costs, seed)));
         let simulation = Self { timeline: Some(timeline.clone()), ..Self::with_nodes(cores, nodes, seed) };
         (simulation, Clocks(timeline))
     }
 
-    /// One core that has something to do runs one task. `false`: there is nothing to do. Only the driving thread steps.
+    /// Lets one core with work run one task. Returns false if no core has work. Called by the
+    /// driving thread only.
     fn step(&self) -> bool {
         match &self.timeline {
             None => self.step_at_random(),
-            Some(timeline) => self.step_in_time(timeline),
+            Some(timeline) => self.step_by_clock(timeline),
         }
     }
 
@@ -128,7 +141,7 @@ impl Simulation {
             let state = &mut *self.state.lock();
             (state.random.next(), state.cores.len())
         };
-        // From a random core on, the first that is not idle.
+        // The first core with work, from a random core on.
         for offset in 0..cores {
             let core = (start as usize % cores + offset) % cores;
             let Some(mut driver) = self.state.lock().cores[core].take() else { continue };
@@ -144,9 +157,9 @@ impl Simulation {
         false
     }
 
-    fn step_in_time(&self, timeline: &SpinMutex<Timeline>) -> bool {
-        // What came from outside.
-        timeline.lock().arrive();
+    fn step_by_clock(&self, timeline: &SpinMutex<Timeline>) -> bool {
+        // Tasks that were spawned from outside since the last step.
+        timeline.lock().record_arrivals();
         loop {
             let next = timeline.lock().next();
             let Some(core) = next else { break };
@@ -158,10 +171,11 @@ impl Simulation {
         idle.into_iter().any(|core| self.step_core(timeline, core))
     }
 
-    /// A core, which is not in the midst of a step, runs one task, or else takes what others offer.
+    /// Lets a core, which must not be in the midst of a step, run one task or take an offered half.
+    /// Returns true if it did.
     fn step_core(&self, timeline: &SpinMutex<Timeline>, core: usize) -> bool {
         let Some(mut driver) = self.state.lock().cores[core].take() else { return false };
-        driver.look_around_next();
+        driver.probe_next();
         let (was_idle, arrived) = {
             let mut timeline = timeline.lock();
             (timeline.is_idle(core), timeline.begin(core, driver.tally()))
@@ -174,10 +188,11 @@ impl Simulation {
         matches!(progress, Progress::Ran(_))
     }
 
-    /// Lets others go on in a join of the running core's, as far as their clocks are behind.
+    /// Within a join of the running core, lets other cores go on up to the running core's clock.
+    /// Returns true if any ran.
     fn catch_up(&self, timeline: &SpinMutex<Timeline>) -> bool {
         let mut ran = false;
-        timeline.lock().arrive();
+        timeline.lock().record_arrivals();
         loop {
             let behind = timeline.lock().next_behind();
             let Some(core) = behind else { break };
@@ -191,22 +206,24 @@ impl Simulation {
         ran
     }
 
-    /// Whether no task is left. Only the driving thread asks.
+    /// Returns true if no task is left. Called by the driving thread only.
     fn is_empty(&self) -> bool {
         self.state.lock().cores.iter().flatten().next().is_none_or(Driver::finds_nothing_left)
     }
 
-    /// Becomes the driving thread, unless another one is.
+    /// Makes the calling thread the driving thread, unless there is one.
     fn try_drive(&self) -> Option<Driving<'_>> {
-        // Acquire pairs with the Release of the drop: what the cores did under another thread is seen.
-        let taken = self.driving.compare_exchange(0, this_thread(), Acquire, Relaxed);
+        // Acquire pairs with the Release in `Driving::drop`: this thread sees what the cores did
+        // under the previous driving thread.
+        let taken = self.driving_thread.compare_exchange(0, this_thread(), Acquire, Relaxed);
         taken.is_ok().then(|| Driving(self))
     }
 
-    /// Drives until the runtime has stopped, and lets go of its workers.
+    /// Drives until the runtime has stopped, then drops the workers.
     fn finish(&self) {
         while self.step() {}
-        // Idle drivers have seen that the runtime is stopped, and are gone; one that is making this very call is not.
+        // Idle drivers have seen that the runtime has stopped, and are gone. A driver that makes
+        // this very call is not.
         let drivers = core::mem::take(&mut self.state.lock().cores);
         drop(drivers);
         if let Some(timeline) = &self.timeline {
@@ -216,20 +233,20 @@ impl Simulation {
     }
 }
 
-/// The calling thread drives the cores.
+/// The calling thread's right to drive the cores.
 struct Driving<'a>(&'a Simulation);
 
 impl Drop for Driving<'_> {
     fn drop(&mut self) {
-        if self.0.left.load(Relaxed) {
+        if self.0.is_left.load(Relaxed) {
             self.0.finish();
         }
         // Release pairs with the Acquire of `try_drive`.
-        self.0.driving.store(0, Release);
+        self.0.driving_thread.store(0, Release);
     }
 }
 
-/// A number other than 0 that the threads which live now do not share.
+/// Returns a number other than 0 that differs between all threads alive.
 #[cfg(feature = "std")]
 pub(crate) fn this_thread() -> usize {
     std::thread_local! {
@@ -238,28 +255,30 @@ pub(crate) fn this_thread() -> usize {
     HERE.with(|here| core::ptr::from_ref(here).addr())
 }
 
-/// Without an operating system there is one thread.
+/// Returns 1: without an operating system there is one thread.
 #[cfg(not(feature = "std"))]
 pub(crate) fn this_thread() -> usize {
     1
 }
 
-/// Idle rounds after which nothing will come any more: garbage takes a few epochs.
+/// Idle rounds after which a runtime without tasks is quiescent: garbage takes a few epochs to be
+/// freed.
 const IDLE_ROUNDS: u32 = 8;
-/// Idle rounds after which a task that was spawned cannot be on its way any more.
+/// Idle rounds after which a task that is being spawned by another thread must have arrived.
 const LOST_ROUNDS: u32 = 1 << 18;
 
 impl Platform for Simulation {
-    fn topology(&self) -> Topology {
+    fn topology(&self) -> CpuTopology {
         self.topology.clone()
     }
 
-    fn start(&self, worker: Driver) -> Result<(), &'static str> {
+    fn start(&self, worker: Driver) -> Result<(), PlatformError> {
         if let Some(timeline) = &self.timeline {
             timeline.lock().add(&worker);
         }
         let cores = &mut self.state.lock().cores;
-        // A worker of that number that has been told to go is away for its last step, or was never there.
+        // The slot may exist: a worker of this number may have been told to stop and be away for
+        // its last step.
         let core = worker.worker();
         if core >= cores.len() {
             cores.resize_with(core + 1, || None);
@@ -277,20 +296,23 @@ impl Platform for Simulation {
         loop {
             match self.try_drive() {
                 Some(_driving) => return self.finish(),
-                // Whoever drives is about to see that the runtime has stopped; a task of this very thread goes on.
-                None if self.driving.load(Relaxed) == this_thread() => return,
+                // Another driving thread is about to see that the runtime has stopped. If this
+                // thread drives, one of its own tasks called.
+                None if self.driving_thread.load(Relaxed) == this_thread() => return,
                 None => backoff.wait(),
             }
         }
     }
 
     fn leave(&self) {
-        self.left.store(true, Relaxed);
+        self.is_left.store(true, Relaxed);
     }
 
-    /// Refuses: a task runs as a whole, so that nobody could look meanwhile.
-    fn watch(&self, _: Duration, _: Box<dyn FnMut() -> bool + Send>) -> Result<(), &'static str> {
-        Err("a simulation has no watchers: nobody can look while a task runs")
+    /// Always fails: a task runs as a whole, so a watcher could not look while it runs.
+    fn watch(&self, _: Duration, _: Box<dyn FnMut() -> bool + Send>) -> Result<(), PlatformError> {
+        Err("a simulation has no watchers, as nothing can look while a task runs; build the runtime without \
+             a watchdog and without `follow_advice`"
+            .into())
     }
 
     fn is_simulated(&self) -> bool {
@@ -299,9 +321,9 @@ impl Platform for Simulation {
 
     /// # Panics
     ///
-    /// If nothing is left to run, so that `ready` would never come true.
+    /// Panics if no task is left to run, so that `ready` would never return true.
     fn block(&self, ready: &mut dyn FnMut(&Waker) -> bool) -> Result<(), WouldBlock> {
-        if self.driving.load(Relaxed) == this_thread() {
+        if self.driving_thread.load(Relaxed) == this_thread() {
             return Err(WouldBlock);
         }
         let mut backoff = Backoff::new();
@@ -311,17 +333,17 @@ impl Platform for Simulation {
                 backoff.wait();
                 continue;
             };
-            // What the last driver did may be all that was waited for.
+            // The previous driving thread may have done what this one waits for.
             while !ready(Waker::noop()) {
                 idle = if self.step() { 0 } else { idle + 1 };
                 #[cfg(feature = "std")]
                 if idle == IDLE_ROUNDS && std::thread::panicking() {
-                    // The runtime is dropped by a test that failed: one panic is enough.
+                    // A failing test drops the runtime: one panic is enough.
                     return Err(WouldBlock);
                 }
                 if idle >= IDLE_ROUNDS {
                     assert!(!self.is_empty(), "the simulation waits for something that no task will do");
-                    // Another thread is in the middle of a spawn; that does not take for ever.
+                    // Another thread may be in the middle of a spawn, which ends soon.
                     assert!(idle < LOST_ROUNDS, "the simulation has lost a task");
                     backoff.wait();
                 }
@@ -335,48 +357,11 @@ impl Platform for Simulation {
         Arc::new(GlobalPages)
     }
 
-    fn interleave(&self, waiting: bool) -> bool {
-        match &self.timeline {
-            None => (waiting || self.state.lock().random.next().is_multiple_of(2)) && self.step(),
-            Some(timeline) => self.catch_up(timeline) || waiting && self.step(),
-        }
-    }
-
-    fn ran_for_another(&self, part: usize) {
-        if let Some(timeline) = &self.timeline {
-            timeline.lock().job_done(part);
-        }
-    }
-
-    fn got_back(&self, part: usize) {
-        if let Some(timeline) = &self.timeline {
-            timeline.lock().job_back(part);
-        }
-    }
-
-    fn ran_within(&self, cost: u64) {
-        if let Some(timeline) = &self.timeline {
-            timeline.lock().ran_within(cost);
-        }
-    }
-
-    fn put_into_queue(&self, heap: usize) {
-        if let Some(timeline) = &self.timeline {
-            timeline.lock().use_queue(heap);
-        }
-    }
-
-    fn took_from_queue(&self, heap: usize) {
-        if let Some(timeline) = &self.timeline {
-            timeline.lock().take_from_queue(heap);
-        }
-    }
-
-    fn patience(&self) -> u32 {
-        0
-    }
-
     fn now(&self) -> u64 {
         self.timeline.as_ref().map_or_else(|| self.steps.load(Relaxed), |timeline| timeline.lock().now())
+    }
+
+    fn virtual_time(&self) -> Option<&dyn VirtualTime> {
+        Some(self)
     }
 }

@@ -1,73 +1,108 @@
-//! Tasks that are spawned when a group is over.
+//! Tasks that run after a group.
 //!
-//! Such a task is made at once, by whatever makes its kind, of a spawner that does not send it: it leaves it with the
-//! group. So nothing can be missing when the group is over, and a shutdown waits for the task as for any other.
+//! The descriptor of such a task is written at the spawn, and stored with the group instead of
+//! being pushed. So the task cannot lack memory when the group is over, and a shutdown waits for it
+//! as for any other task.
 
-use super::tally::{End, Outcome, Tally};
-use super::{Group, Immediate};
-use crate::task::builder::{Options, sealed::Spawn};
-use crate::task::waiting::{Waiting, leaves_its_task};
+use super::Group;
+use super::state::{Continuation, GroupFailure, GroupState};
+use crate::object::Fetch;
+use crate::task::options::Options;
+use crate::task::pending::PendingTask;
+use crate::task::spawner::{Route, sealed::Spawn};
 use crate::task::{Meta, Spawner, Task};
 use alloc::sync::Arc;
 use core::ptr::NonNull;
 
-/// A spawner whose task waits for the end of a group.
+/// A spawner whose tasks wait until a group is over.
 pub struct After<P: Spawner> {
     spawner: P,
-    tally: NonNull<Tally>,
-    /// Where the task finds the group's outcome.
-    outcome: Option<Arc<Outcome>>,
-    /// The task touches nothing that an epoch would have to keep, and so begins its operation later.
-    is_free: bool,
-}
-
-impl<P: Immediate> After<P> {
-    pub(crate) fn new(spawner: P, group: Group) -> Self {
-        group.check(spawner.shared());
-        Self { spawner, tally: group.into_parts().0, outcome: None, is_free: false }
-    }
-
-    /// Where the task, which has no objects, will find the group's outcome.
-    pub(crate) fn ask_for_outcome(&mut self) -> Arc<Outcome> {
-        self.is_free = true;
-        self.outcome.insert(Arc::default()).clone()
-    }
+    /// The group's own ticket, until it is returned.
+    ticket: Option<NonNull<GroupState>>,
+    /// Receives the first failure of a member, if the task asks for it.
+    outcome: Option<Arc<GroupFailure>>,
+    /// True if the task has no objects that an epoch would have to keep: it gets its epoch when it
+    /// is sent.
+    is_admitted_later: bool,
 }
 
 impl<P: Spawner> After<P> {
-    fn leave(&mut self, task: Waiting) {
-        // SAFETY: this has the group's own ticket.
-        unsafe { self.tally.as_ref().store(End::Task(task, self.outcome.take())) };
+    pub(crate) fn new(spawner: P, group: Group) -> Self {
+        group.check(spawner.shared());
+        Self { spawner, ticket: Some(group.into_parts().0), outcome: None, is_admitted_later: false }
+    }
+
+    /// Returns the place where the task, which has no objects, finds the first failure of a member.
+    pub(crate) fn request_failure(&mut self) -> Arc<GroupFailure> {
+        self.is_admitted_later = true;
+        self.outcome.insert(Arc::default()).clone()
+    }
+
+    /// Returns the group's own ticket. If it was the last, the group is over: returns the stored
+    /// task.
+    fn close(&mut self) -> Option<PendingTask> {
+        let state = self.ticket.take()?;
+        // SAFETY: the ticket is the group's own and is returned once, so the state is alive until
+        // `give_back`. After the last ticket `complete` is called once.
+        unsafe {
+            state
+                .as_ref()
+                .give_back(1)
+                .then(|| GroupState::complete(state, self.spawner.shared(), self.spawner.on_worker()))
+                .flatten()
+        }
     }
 }
 
 impl<P: Spawner> Drop for After<P> {
-    /// Gives the group's own ticket back. If the group has no members any more, the task is sent here.
+    /// Returns the ticket of a builder that is dropped without a spawn.
     fn drop(&mut self) {
-        // SAFETY: this has the group's own ticket, and gives it back once.
-        unsafe {
-            if self.tally.as_ref().give_back(1)
-                && let Some(waiting) = Tally::end(self.tally, self.spawner.shared(), self.spawner.on_worker())
-            {
-                waiting.send(&mut self.spawner);
-            }
-        }
+        let waiting = self.close();
+        debug_assert!(waiting.is_none(), "a spawn stored a task and was not finished");
     }
 }
 
 impl<P: Spawner> Spawn for After<P> {
-    leaves_its_task!();
+    type Origin = P;
 
-    fn admit(&mut self, options: &Options) -> Meta {
-        if !self.is_free {
-            return self.spawner.admit(options);
-        }
-        self.shared().epochs.begin_wait();
-        options.rank_of(Meta::new(0, options.priority.unwrap_or(self.priority()), options.cost))
+    fn origin(&self) -> &P {
+        &self.spawner
     }
 
-    unsafe fn send_bare(&mut self, task: NonNull<Task>, options: &Options, _: Meta) {
-        let waiting = if self.is_free { Waiting::Free } else { Waiting::Bare };
-        self.leave(waiting(task, *options));
+    fn origin_mut(&mut self) -> &mut P {
+        &mut self.spawner
+    }
+
+    fn admit_task(&mut self, options: &Options) -> Meta {
+        if !self.is_admitted_later {
+            return self.spawner.admit(options);
+        }
+        self.spawner.shared().epochs.begin_wait();
+        let priority = options.priority.unwrap_or(self.spawner.priority());
+        options.rank_of(Meta::new(0, priority, options.cost))
+    }
+
+    unsafe fn deliver(
+        &mut self,
+        task: NonNull<Task>,
+        options: &Options,
+        _: Meta,
+        _: Fetch,
+        route: Route<'_>,
+    ) {
+        let waiting = match route {
+            Route::Unbound if self.is_admitted_later => PendingTask::UnboundLater(task, *options),
+            route => PendingTask::new(task, options, route),
+        };
+        let state = self.ticket.expect("the ticket is there until the spawn is finished");
+        // SAFETY: this spawner has the group's own ticket.
+        unsafe { state.as_ref().store(Continuation::Task(waiting, self.outcome.take())) };
+    }
+
+    /// Returns the group's own ticket. If all members are over already, the task is sent at once.
+    fn finish(mut self) {
+        if let Some(waiting) = self.close() {
+            waiting.send(&mut self.spawner);
+        }
     }
 }

@@ -1,24 +1,25 @@
-//! Tasks that belong to a group, and those that belong to none.
+//! Members of a group, and tasks of no group.
 
 use super::Group;
-use super::tally::Tally;
-use crate::scheduler::Context;
+use super::state::GroupState;
+use crate::scheduler::Worker;
 use crate::task::handle::Detached;
-use crate::task::{JoinError, Sink, Spawner, Task};
+use crate::task::spawner::sealed::Origin;
+use crate::task::{JoinError, Sink, Task};
 use core::marker::PhantomData;
 use core::ptr::NonNull;
 
-/// Whether a task belongs to a group.
+/// Says whether a task belongs to a group.
 pub trait Membership: sealed::Sealed {
-    /// Who is told that the task is over.
+    /// Receives the end of the task.
     #[doc(hidden)]
     type Sink: Sink<()>;
-    /// For a spawn, during which somebody has a ticket of the group.
+    /// Makes the sink for a spawn. A ticket of the group is out until the spawn ends.
     #[doc(hidden)]
     fn sink(self) -> Self::Sink;
 }
 
-pub(in crate::task) mod sealed {
+pub(crate) mod sealed {
     pub trait Sealed {}
 }
 
@@ -28,8 +29,8 @@ pub struct Alone;
 /// A member of a group.
 #[derive(Clone, Copy)]
 pub struct Of<'g> {
-    tally: NonNull<Tally>,
-    /// Somebody has a ticket meanwhile.
+    state: NonNull<GroupState>,
+    /// A ticket is out for as long as the borrow.
     group: PhantomData<&'g Group>,
 }
 
@@ -47,14 +48,14 @@ impl Membership for Alone {
 
 impl<'g> Of<'g> {
     pub(crate) fn group(group: &'g Group) -> Self {
-        Self { tally: group.tally, group: PhantomData }
+        Self { state: group.state, group: PhantomData }
     }
 
     /// # Safety
     ///
-    /// Somebody has a ticket for `'g`.
-    pub(crate) unsafe fn tally(tally: NonNull<Tally>) -> Self {
-        Self { tally, group: PhantomData }
+    /// A ticket of the group is out for `'g`.
+    pub(crate) unsafe fn state(state: NonNull<GroupState>) -> Self {
+        Self { state, group: PhantomData }
     }
 }
 
@@ -63,79 +64,81 @@ impl Membership for Of<'_> {
 
     #[inline(always)]
     fn sink(self) -> Member {
-        Member { tally: self.tally }
+        Member { state: self.state }
     }
 }
 
-/// A member's ticket, as soon as the task is sent; failures go to the group.
+/// The sink of a member. It holds a ticket after `enter`; failures go to the group.
 pub struct Member {
-    tally: NonNull<Tally>,
+    state: NonNull<GroupState>,
 }
 
-// SAFETY: the tally is shared by atomics.
+// SAFETY: `GroupState` is shared by all workers: its fields are atomics, a lock, and a cell guarded
+// by the tickets.
 unsafe impl Send for Member {}
 
 impl Sink<()> for Member {
     #[inline(always)]
-    fn enter(&self, spawner: &mut impl Spawner) {
-        // SAFETY: during the spawn somebody has a ticket.
-        unsafe { spawner.draw_ticket(self.tally) };
+    fn enter(&self, origin: &mut impl Origin) {
+        // SAFETY: the spawn borrows a group or a member, which has a ticket.
+        unsafe { origin.draw_ticket(self.state) };
     }
 
     #[inline(always)]
-    fn start(&self, cx: &mut Context) -> Result<(), JoinError> {
-        cx.groups.set_current(Some(self.tally));
+    fn start(&self, cx: &mut Worker) -> Result<(), JoinError> {
+        cx.groups.set_current(Some(self.state));
         Ok(())
     }
 
     #[inline(always)]
-    fn complete(self, outcome: Result<(), JoinError>, cx: &mut Context) {
+    fn complete(self, outcome: Result<(), JoinError>, cx: &mut Worker) {
         cx.groups.set_current(None);
-        // SAFETY: the task has its ticket, which goes into the stock.
+        // SAFETY: the member still has its ticket, which goes to the worker's cache here.
         unsafe {
             if let Err(error) = outcome {
-                self.tally.as_ref().fail(error, cx.shared(), Some(cx.worker()));
+                self.state.as_ref().note_failure(error, cx.shared(), Some(cx.index()));
             }
-            cx.take_ticket(self.tally);
+            cx.take_ticket(self.state);
         }
     }
 
-    fn refuse(self, spawner: &impl Spawner) {
-        // SAFETY: during the spawn somebody has a ticket.
-        let tally = unsafe { self.tally.as_ref() };
-        tally.fail(JoinError::OutOfMemory, spawner.shared(), spawner.on_worker());
+    fn refuse(self, origin: &impl Origin) {
+        // SAFETY: the spawn borrows a group or a member, which has a ticket.
+        let state = unsafe { self.state.as_ref() };
+        state.note_failure(JoinError::OutOfMemory, origin.shared(), origin.on_worker());
     }
 }
 
-/// Tells two: the first one the outcome, the second one that the task is over.
-pub(crate) struct Beside<K, D>(pub K, pub D);
+/// Two sinks for one task: the first receives the outcome, the second only that the task is over.
+pub(crate) struct SinkPair<K, D>(pub K, pub D);
 
-impl<R, K: Sink<R>, D: Sink<()>> Sink<R> for Beside<K, D> {
+impl<R, K: Sink<R>, D: Sink<()>> Sink<R> for SinkPair<K, D> {
     #[inline(always)]
-    fn enter(&self, spawner: &mut impl Spawner) {
-        self.1.enter(spawner);
+    fn enter(&self, origin: &mut impl Origin) {
+        self.1.enter(origin);
     }
 
     #[inline(always)]
-    unsafe fn is_ready(this: *const Self, task: NonNull<Task>, cx: &mut Context) -> bool {
-        // SAFETY: by the caller's promise. Who is told the outcome always is.
+    unsafe fn is_ready(this: *const Self, task: NonNull<Task>, cx: &mut Worker) -> bool {
+        // SAFETY: this function's contract, for the second field. The first sink is a handle's,
+        // which is always ready.
         unsafe { D::is_ready(&raw const (*this).1, task, cx) }
     }
 
     #[inline(always)]
-    fn start(&self, cx: &mut Context) -> Result<(), JoinError> {
-        // Both in any case.
+    fn start(&self, cx: &mut Worker) -> Result<(), JoinError> {
+        // Both are called in any case.
         let second = self.1.start(cx);
-        JoinError::first_of(self.0.start(cx), second)
+        JoinError::first_error(self.0.start(cx), second)
     }
 
     #[inline(always)]
-    fn complete(self, outcome: Result<R, JoinError>, cx: &mut Context) {
+    fn complete(self, outcome: Result<R, JoinError>, cx: &mut Worker) {
         self.0.complete(outcome, cx);
         self.1.complete(Ok(()), cx);
     }
 
-    fn refuse(self, spawner: &impl Spawner) {
-        self.0.refuse(spawner);
+    fn refuse(self, origin: &impl Origin) {
+        self.0.refuse(origin);
     }
 }

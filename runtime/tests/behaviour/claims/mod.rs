@@ -1,32 +1,32 @@
 //! Tasks that claim ranges of granules.
 //!
-//! | module | what is in it |
+//! | module | contents |
 //! |---|---|
-//! | this one | who runs beside whom, and in which order |
-//! | `data` | what tasks see and change of the data, and how long these live |
-//! | `homes` | where tasks run |
-//! | `plans` | claims that depend on what is there |
+//! | this one | mutual exclusion and order |
+//! | `affinity` | the workers where tasks run |
+//! | `controls` | the controls that the tests run with |
+//! | `data` | access to the data, and their lifetime |
+//! | `plans` | claims that depend on data |
 //! | `poison` | tasks that panic |
-//! | `toggle` | tasks that wait in buckets |
-//! | `unordered` | tasks that do not mind the order |
+//! | `toggle` | the baseline Toggle |
+//! | `unordered` | unordered claims |
 
+mod affinity;
+mod controls;
 mod data;
-mod homes;
 mod plans;
 mod poison;
+#[cfg(feature = "baselines")]
 mod toggle;
 mod unordered;
 
+use self::controls::{CONTROLS, Control, granules_of};
 use crate::common::{Blame, Flag, Setting, eventually, lock, on_each, silence_tasks, watchdog};
 use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
-use xtasking::{Control, Directory, Granules, JoinError, Pool, Priority, Runtime, Sequencing, Shutdown};
+use xtasking::{Granules, JoinError, Priority, QueuePolicy, Runtime, Shutdown, primitive::Sequencing};
 
-/// All ways to keep tasks apart. What tests promise of them all holds whatever the order.
-const CONTROLS: [Control; 5] =
-    [Control::Lines, Control::Coarse, Control::DomLock, Control::NumLock, Control::Toggle];
-
-/// Runs a test's body in each of some settings, in each of these ways.
+/// Runs the body of a test in each setting, with each control.
 fn under_each(settings: impl Iterator<Item = Setting>, body: impl Fn(Setting, Control)) {
     on_each(settings, |setting| {
         for control in CONTROLS {
@@ -34,15 +34,6 @@ fn under_each(settings: impl Iterator<Item = Setting>, body: impl Fn(Setting, Co
             body(setting, control);
         }
     });
-}
-
-/// Granules with these data, kept in that way.
-fn granules_of<D: Send + Sync + 'static>(
-    rt: &Runtime,
-    control: Control,
-    data: impl IntoIterator<Item = D>,
-) -> Granules<D> {
-    rt.granules_with(control, Directory::default(), data)
 }
 
 fn settings() -> impl Iterator<Item = Setting> {
@@ -54,12 +45,12 @@ fn settings() -> impl Iterator<Item = Setting> {
     )
 }
 
-/// So many tasks, or fewer where each takes long.
+/// Returns the number of tasks, or fewer under Miri.
 fn many(tasks: u32) -> u32 {
     if cfg!(miri) { tasks.div_ceil(10) } else { tasks }
 }
 
-/// Who is at each granule: readers are counted up, a writer down.
+/// Counts the tasks at each granule: readers upwards, a writer downwards.
 struct Watched(Vec<AtomicI64>);
 
 impl Watched {
@@ -67,14 +58,14 @@ impl Watched {
         Arc::new(Self((0..granules.count()).map(|_| AtomicI64::new(0)).collect()))
     }
 
-    /// Visits these granules, and asserts that nobody is there who must not be.
+    /// Visits these granules, and asserts that no conflicting task is there.
     fn visit(&self, granules: impl Iterator<Item = u32> + Clone, write: bool) {
         for granule in granules.clone() {
             let at = &self.0[granule as usize];
             if write {
-                assert_eq!(at.fetch_sub(1, Relaxed), 0, "a writer is alone");
+                assert_eq!(at.fetch_sub(1, Relaxed), 0, "a writer is the only task");
             } else {
-                assert!(at.fetch_add(1, Relaxed) >= 0, "no writer is there");
+                assert!(at.fetch_add(1, Relaxed) >= 0, "a reader runs beside a writer");
             }
         }
         for granule in granules {
@@ -83,14 +74,14 @@ impl Watched {
     }
 }
 
-/// A number that looks as if it came by chance.
+/// Hashes a number.
 fn mixed(number: u64) -> u64 {
     let mixed = (number ^ number >> 31).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (mixed ^ mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 16
 }
 
 #[test]
-fn writers_are_alone_and_all_run() {
+fn writers_are_exclusive_and_all_tasks_run() {
     under_each(settings(), |setting, control| {
         let rt = setting.build();
         let granules = granules_of(&rt, control, [(); 16]);
@@ -114,9 +105,9 @@ fn writers_are_alone_and_all_run() {
     });
 }
 
-/// Where tasks meet at several granules, they have one order at all of them: that of their spawner.
+/// Tasks that conflict at several granules have the same order at all of them.
 #[test]
-fn tasks_that_meet_run_in_order() {
+fn conflicting_tasks_run_in_the_order_of_their_spawns() {
     on_each(settings(), |setting| {
         let rt = setting.build();
         let granules = rt.granules(8);
@@ -146,7 +137,7 @@ fn tasks_that_meet_run_in_order() {
 
 #[test]
 #[cfg_attr(miri, ignore = "on threads of the system")]
-fn readers_meet() {
+fn readers_run_in_parallel() {
     let _watched = watchdog();
     let rt = Runtime::builder().workers(2).build().unwrap();
     let granules = rt.granules(3);
@@ -155,13 +146,13 @@ fn readers_meet() {
         let there = there.clone();
         rt.task(()).core(core).claim(granules.read(0..3)).submit(move |(), _| {
             there.fetch_add(1, Relaxed);
-            eventually("both are there", || there.load(Relaxed) == 2);
+            eventually("both readers run", || there.load(Relaxed) == 2);
         })
     });
     tasks.into_iter().for_each(|task| task.join().unwrap());
 }
 
-/// A writer that waits is not overtaken by readers who come later.
+/// Later readers do not overtake a writer that waits.
 #[test]
 #[cfg_attr(miri, ignore = "on threads of the system")]
 fn a_writer_is_not_starved() {
@@ -175,7 +166,7 @@ fn a_writer_is_not_starved() {
     rt.task(()).core(1).claim(granules.write(0..1)).spawn(move |(), _| noted.store(1, Relaxed));
     let later = written.clone();
     let reader = rt.task(()).core(1).claim(granules.read(0..1)).submit(move |(), _| later.load(Relaxed));
-    // The other worker has nothing else to do, and does neither.
+    // The other worker is idle by now, but neither task has run.
     rt.task(()).core(1).submit(|(), _| ()).join().unwrap();
     assert!(!reader.is_finished() && written.load(Relaxed) == 0);
     hold.set();
@@ -183,7 +174,7 @@ fn a_writer_is_not_starved() {
 }
 
 #[test]
-fn claims_go_with_objects_of_all_kinds() {
+fn claims_combine_with_objects_of_all_kinds() {
     under_each(settings(), |setting, control| {
         let rt = setting.build();
         let granules = granules_of(&rt, control, [(); 4]);
@@ -207,7 +198,7 @@ fn claims_go_with_objects_of_all_kinds() {
 }
 
 #[test]
-fn granules_are_given_back_whatever_happens() {
+fn granules_are_released_after_panics_and_cancellations() {
     silence_tasks();
     under_each(settings(), |setting, control| {
         let rt = setting.build();
@@ -222,21 +213,21 @@ fn granules_are_given_back_whatever_happens() {
             waiting
         };
         let _ = cancelled.join();
-        // A task that is never spawned has claimed nothing.
+        // A builder that is dropped claims nothing.
         drop(rt.task(()).claim(granules.write(0..2)));
         rt.task(()).claim(granules.write(0..2)).submit(|(), _| ()).join().unwrap();
-        // Nothing is claimed by nobody.
+        // An empty claim is granted at once.
         rt.task(()).claim(granules.write(1..1)).submit(|(), _| ()).join().unwrap();
     });
 }
 
 #[test]
 #[cfg_attr(miri, ignore = "on threads of the system")]
-fn a_shutdown_serves_or_drops_all_that_stand_in_line() {
+fn a_shutdown_runs_or_cancels_all_queued_tasks() {
     let ends = [Shutdown::Drain, Shutdown::Cancel];
     for (shutdown, control) in ends.iter().flat_map(|&end| CONTROLS.map(|control| (end, control))) {
         let (_watched, _blame) = (watchdog(), Blame(control));
-        let rt = Runtime::builder().workers(2).pool(Pool::WorkStealing).build().unwrap();
+        let rt = Runtime::builder().workers(2).pool(QueuePolicy::WorkStealing).build().unwrap();
         let granules = granules_of(&rt, control, [(); 4]);
         let ran = Arc::new(AtomicUsize::new(0));
         for number in 0..1000u32 {

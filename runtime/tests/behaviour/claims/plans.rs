@@ -1,26 +1,28 @@
-//! Claims that depend on what is there.
+//! Plans: claims that depend on data.
 
-use super::{granules_of, many, mixed, settings, under_each};
+use super::controls::{Control, granules_of};
+use super::{many, mixed, settings, under_each};
 use crate::common::{Dropped, Setting, lock, on_each, silence_tasks, watchdog};
 use std::panic::panic_any;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
-use xtasking::{Control, JoinError, Runtime, Shutdown, Sight};
+use xtasking::{JoinError, Runtime, Shutdown, claims::PlanView};
 
-/// Follows links as far as they can be seen. Whether all could.
-fn chase(sight: &mut Sight<'_, '_, u32>, hops: u32, path: &mut Vec<u32>) -> bool {
+/// Follows links as far as the plan can see. Returns true if it could see all.
+fn chase(view: &mut PlanView<'_, '_, u32>, hops: u32, path: &mut Vec<u32>) -> bool {
     path.clear();
     path.push(0);
     for _ in 0..hops {
-        let Some(next) = sight.see(path[path.len() - 1], |&next| next) else { return false };
+        let Some(next) = view.peek(path[path.len() - 1], |&next| next) else { return false };
         path.push(next);
     }
     true
 }
 
-/// While some tasks change links, others follow them, and find in the end just what their plans have found.
+/// Some tasks change links while others follow them; a body finds the links that its plan has
+/// found.
 #[test]
-fn a_body_finds_what_its_plan_has_found() {
+fn a_body_sees_what_its_plan_saw() {
     const ROOMS: u32 = 12;
     under_each(settings(), |setting, control| {
         let rt = setting.build();
@@ -37,44 +39,44 @@ fn a_body_finds_what_its_plan_has_found() {
             let hops = chance % 4 + 1;
             let found = Arc::new(Mutex::new((false, Vec::new())));
             let (plans, rounds) = (found.clone(), rounds.clone());
-            let claim = rooms.planned(move |sight| {
+            let claim = rooms.planned(move |view| {
                 rounds.fetch_add(1, Relaxed);
                 let (all, path) = &mut *lock(&plans);
-                *all = chase(sight, hops, path);
+                *all = chase(view, hops, path);
                 if *all {
                     let last = path[path.len() - 1];
-                    sight.write(last..last + 1);
+                    view.write(last..last + 1);
                 }
             });
-            // Whether they stand in line, or claim when a worker gets to them.
+            // Ordered and deferred claims.
             let claim = if chance.is_multiple_of(3) { claim } else { claim.unordered() };
             rt.task(()).of(&group).claim(claim).spawn_with(move |(), mut held, _| {
                 let (all, path) = &*lock(&found);
-                assert!(all, "it runs before its plan has seen all");
+                assert!(all, "the body runs before its plan has seen all links");
                 for step in path.windows(2) {
                     assert_eq!(*held.get(step[0]), step[1], "the links were changed meanwhile");
                 }
-                // A change that leads back to where it began, for some more variety.
+                // The new link leads backwards, for variety.
                 let last = path[path.len() - 1];
                 assert!(held.has_to_write(last));
                 *held.get_mut(last) = last / 2;
             });
         }
         group.wait().unwrap();
-        assert!(rounds.load(Relaxed) >= many(400) as usize, "a plan is asked again when all is held");
+        assert!(rounds.load(Relaxed) >= many(400) as usize, "a plan runs again when all is granted");
     });
 }
 
-/// A plan looks beside readers, and overtakes no writer who waits.
+/// A plan peeks beside readers, but overtakes no writer that waits.
 #[test]
-fn a_glance_waits_its_turn() {
+fn a_peek_overtakes_no_writer() {
     on_each(Setting::simulations(&[1]), |setting| {
         let rt = setting.build();
         let granules = rt.granules_of([1u32]);
         let spawn_plan = || {
             let seen = Arc::new(Mutex::new(Vec::new()));
             let noted = seen.clone();
-            let claim = granules.planned(move |sight| lock(&noted).push(sight.see(0, |&it| it)));
+            let claim = granules.planned(move |view| lock(&noted).push(view.peek(0, |&it| it)));
             let body = move |(), held: xtasking::Held<'_, u32>, _: &mut xtasking::Context| {
                 (*held.get(0), lock(&seen).clone())
             };
@@ -94,24 +96,24 @@ fn a_glance_waits_its_turn() {
 }
 
 #[test]
-fn a_plan_that_panics_fails_its_task_alone() {
+fn a_plan_that_panics_fails_only_its_task() {
     silence_tasks();
     under_each(settings(), |setting, control| {
         let rt = setting.build();
         let granules = granules_of(&rt, control, [0u32; 3]);
-        // At once, with something in its hands, while it looks, and by what is not there.
+        // At once, with granules held, during a peek, and by a granule that does not exist.
         for failing in 0..4 {
             let (dropped, mut round) = (Arc::new(AtomicUsize::new(0)), 0);
             let captured = Dropped(dropped.clone());
-            let claim = granules.planned(move |sight| {
+            let claim = granules.planned(move |view| {
                 let _ = &captured;
                 round += 1;
                 match failing {
                     0 => panic!("provoked"),
-                    1 if round == 1 => sight.write(0..3),
+                    1 if round == 1 => view.write(0..3),
                     1 => panic!("provoked"),
-                    2 => _ = sight.see(1, |_| panic!("provoked")),
-                    _ => _ = sight.see(3, |_| ()),
+                    2 => _ = view.peek(1, |_| panic!("provoked")),
+                    _ => _ = view.peek(3, |_| ()),
                 }
             });
             let task = rt.task(()).claim(claim).submit_with(|(), _, _| ());
@@ -124,17 +126,17 @@ fn a_plan_that_panics_fails_its_task_alone() {
     });
 }
 
-/// One that names something else each time gets everything.
+/// A plan that names other granules each time is granted all of them.
 #[test]
-fn a_plan_that_does_not_settle_comes_to_an_end() {
+fn a_plan_that_is_never_confirmed_is_granted_everything() {
     under_each(settings(), |setting, control| {
         let rt = setting.build();
         let granules = granules_of(&rt, control, [0u32; 5]);
         let rounds = Arc::new(AtomicU32::new(0));
         let counted = rounds.clone();
-        let claim = granules.planned(move |sight| {
+        let claim = granules.planned(move |view| {
             let round = counted.fetch_add(1, Relaxed);
-            sight.write(round % 5..round % 5 + 1);
+            view.write(round % 5..round % 5 + 1);
         });
         let others: Vec<_> =
             (0..5).map(|at| rt.task(()).claim(granules.write(at..at + 1)).submit(|(), _| ())).collect();
@@ -142,9 +144,9 @@ fn a_plan_that_does_not_settle_comes_to_an_end() {
             .task(())
             .claim(claim)
             .submit_with(|(), held, _| held.granules().filter(|&(_, write)| write).count());
-        // Unless that is locked anyway, which it then wants a part of.
+        // A baseline may confirm earlier, as it locks more than was named.
         let written = task.join().unwrap();
-        assert!(written == 5 || control != Control::Lines && written == 1);
+        assert!(written == 5 || control != Control::Fifo && written == 1);
         assert!((2..100).contains(&rounds.load(Relaxed)));
         others.into_iter().for_each(|other| other.join().unwrap());
     });
@@ -158,18 +160,18 @@ fn a_plan_may_name_nothing() {
         let none =
             rt.task(()).claim(granules.planned(|_| ())).submit_with(|(), held, _| held.granules().count());
         assert_eq!(none.join().unwrap(), 0);
-        let empty = granules.planned(|sight| sight.write(1..1));
+        let empty = granules.planned(|view| view.write(1..1));
         assert_eq!(
             rt.task(()).claim(empty).submit_with(|(), held, _| held.granules().count()).join().unwrap(),
             0
         );
-        let named = granules.planned(|sight| sight.read(0..1)).and_write(0..2);
+        let named = granules.planned(|view| view.read(0..1)).and_write(0..2);
         let task = rt.task(()).claim(named).submit_with(|(), held, _| held.granules().collect::<Vec<_>>());
         assert_eq!(task.join().unwrap(), [(0, true), (1, true)]);
-        // There are no granules at all.
+        // A plan without granules.
         let nowhere = granules_of(&rt, control, [0u32; 0]);
         rt.task(())
-            .claim(nowhere.planned(|sight| assert_eq!(sight.count(), 0)))
+            .claim(nowhere.planned(|view| assert_eq!(view.count(), 0)))
             .submit(|(), _| ())
             .join()
             .unwrap();
@@ -178,32 +180,32 @@ fn a_plan_may_name_nothing() {
 
 #[test]
 #[should_panic(expected = "there are no granules 1..3")]
-fn what_is_added_to_a_plan_is_checked_at_once() {
+fn ranges_added_to_a_plan_are_checked_at_once() {
     let rt = Setting::Simulation { cores: 1, seed: 1 }.build();
     let granules = rt.granules(2);
     let _ = granules.planned(|_| ()).and_read(1..3);
 }
 
-/// A plan spawns tasks of its own, which claim what it has claimed.
+/// A plan spawns tasks that claim the same granules.
 #[test]
 fn a_plan_may_spawn() {
     under_each(settings(), |setting, control| {
         let rt = Arc::new(setting.build());
         let granules = granules_of(&rt, control, [0u32; 2]);
         let (there, own) = (Arc::downgrade(&rt), granules.clone());
-        let (asked, spawned) = (Arc::new(AtomicU32::new(0)), rt.group());
-        let counted = asked.clone();
-        let claim = granules.planned(move |sight| {
+        let (runs, spawned) = (Arc::new(AtomicU32::new(0)), rt.group());
+        let counted = runs.clone();
+        let claim = granules.planned(move |view| {
             let rt = there.upgrade().expect("it is joined");
             counted.fetch_add(1, Relaxed);
-            let again = own.planned(|sight| {
-                if sight.see(1, |_| ()).is_some() {
-                    sight.write(0..1)
+            let again = own.planned(|view| {
+                if view.peek(1, |_| ()).is_some() {
+                    view.write(0..1)
                 }
             });
             rt.task(()).claim(again).spawn_with(|(), mut held, _| *held.get_mut(0) += 1);
-            sight.see(0, |_| {
-                // While it is looked at.
+            view.peek(0, |_| {
+                // During the peek.
                 rt.task(()).claim(own.write(0..1)).spawn_with(|(), mut held, _| *held.get_mut(0) += 1);
             });
         });
@@ -212,9 +214,9 @@ fn a_plan_may_spawn() {
         while Arc::strong_count(&rt) > 1 {
             std::thread::yield_now();
         }
-        let asked = asked.load(Relaxed);
+        let runs = runs.load(Relaxed);
         Arc::into_inner(rt).unwrap().shutdown(Shutdown::Drain);
-        assert!((2..=4).contains(&asked));
+        assert!((2..=4).contains(&runs));
     });
 }
 
@@ -228,30 +230,30 @@ impl Drop for Bomb {
 }
 
 #[test]
-fn a_plan_whose_drop_panics_does_no_harm() {
+fn a_plan_whose_destructor_panics_does_no_harm() {
     silence_tasks();
     under_each(settings(), |setting, control| {
         let rt = setting.build();
         let granules = granules_of(&rt, control, [0u32; 2]);
         let first = rt.task(()).claim(granules.write(0..1)).submit_with(|(), _, _| ());
         let bomb = Bomb;
-        let claim = granules.planned(move |sight| {
+        let claim = granules.planned(move |view| {
             let _ = &bomb;
-            sight.see(0, |_| ());
+            view.peek(0, |_| ());
         });
         let task = rt.task(()).claim(claim).submit_with(|(), _, _| 5);
         assert_eq!(task.join().unwrap(), 5);
         first.join().unwrap();
-        // One that is never spawned, too.
+        // Also in a builder that is dropped.
         let bomb = Bomb;
         let task = rt.task(()).claim(granules.planned(move |_| _ = &bomb));
         drop(task);
     });
 }
 
-/// What a plan's panic carries is dropped, as the task was cancelled anyway.
+/// The payload of a plan's panic is dropped, as the task was cancelled.
 #[test]
-fn a_panic_that_nobody_hears_of_does_no_harm() {
+fn a_panic_of_a_plan_is_dropped_with_a_cancelled_task() {
     silence_tasks();
     on_each(Setting::simulations(&[1, 2]), |setting| {
         let rt = setting.build();
@@ -266,7 +268,7 @@ fn a_panic_that_nobody_hears_of_does_no_harm() {
 }
 
 #[test]
-fn a_shutdown_serves_or_drops_plans_that_wait() {
+fn a_shutdown_runs_or_cancels_tasks_with_plans() {
     for shutdown in [Shutdown::Drain, Shutdown::Cancel] {
         under_each(settings(), |setting, control| {
             let rt: Runtime = setting.build();
@@ -275,10 +277,10 @@ fn a_shutdown_serves_or_drops_plans_that_wait() {
             for number in 0..many(500) {
                 let ran = ran.clone();
                 let captured = ran.clone();
-                let claim = granules.planned(move |sight| {
+                let claim = granules.planned(move |view| {
                     let _ = &captured;
-                    if let Some(next) = sight.see(number % 4, |&next| next) {
-                        sight.write(next..next + 1);
+                    if let Some(next) = view.peek(number % 4, |&next| next) {
+                        view.write(next..next + 1);
                     }
                 });
                 rt.task(()).claim(claim).spawn_with(move |(), mut held, _| {
@@ -291,21 +293,21 @@ fn a_shutdown_serves_or_drops_plans_that_wait() {
             if matches!(shutdown, Shutdown::Drain) {
                 assert_eq!(ran.load(Relaxed), many(500) as usize);
             }
-            assert_eq!(Arc::strong_count(&ran), 1, "plans or tasks are lost");
+            assert_eq!(Arc::strong_count(&ran), 1, "a plan or task was leaked");
         });
     }
 }
 
-/// A task that is cancelled while its plan waits stands in nobody's way.
+/// A task that is cancelled while it is parked blocks no other task.
 #[test]
 fn a_planned_task_can_be_cancelled() {
     let _watched = watchdog();
     let rt = Setting::Simulation { cores: 2, seed: 3 }.build();
     let granules = rt.granules_of([0u32; 2]);
     let first = rt.task(()).claim(granules.write(0..1)).submit_with(|(), _, _| ());
-    let claim = granules.planned(|sight| {
-        if sight.see(0, |_| ()).is_some() {
-            sight.write(1..2)
+    let claim = granules.planned(|view| {
+        if view.peek(0, |_| ()).is_some() {
+            view.write(1..2)
         }
     });
     let waits = rt.task(()).claim(claim).submit_with(|(), _, _| ());

@@ -1,12 +1,13 @@
-//! Tasks that panic with granules in their hands.
+//! Tasks that panic while they hold granules.
 
-use super::{granules_of, many, mixed, settings, under_each};
+use super::controls::{Control, granules_of};
+use super::{many, mixed, settings, under_each};
 use crate::common::silence_tasks;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use xtasking::{Control, Granules, Handle, JoinError, Runtime};
+use xtasking::{Granules, Handle, JoinError, Runtime};
 
-/// A task that is to write both halves of each pair, and panics between the two at the last one.
+/// Spawns a task that writes both halves of each pair, and panics between the halves of the last.
 fn half_way(rt: &Runtime, granules: &Granules<(u32, u32)>, range: std::ops::Range<u32>) -> Handle<()> {
     rt.task(()).claim(granules.write(range.clone())).submit_with(move |(), mut held, _| {
         for granule in range.clone() {
@@ -22,7 +23,7 @@ fn poisoned(granules: &Granules<(u32, u32)>) -> Vec<u32> {
 }
 
 #[test]
-fn a_panic_poisons_what_was_written_and_nothing_else() {
+fn a_panic_poisons_only_what_was_claimed_to_write() {
     silence_tasks();
     under_each(settings(), |setting, control| {
         let rt = setting.build();
@@ -32,9 +33,10 @@ fn a_panic_poisons_what_was_written_and_nothing_else() {
             *held.get_mut(1) = 7;
             panic!("provoked");
         });
-        // One that stands in line behind it fails as those that come later. (Without lines it might come before it.)
+        // A task that is queued behind it fails like later ones. (With a baseline it might start
+        // first.)
         let behind = || rt.task(()).claim(granules.read(2..3)).submit_with(|(), held, _| *held.get(2));
-        let early = (control == Control::Lines).then(behind);
+        let early = (control == Control::Fifo).then(behind);
         assert!(matches!(bomb.join(), Err(JoinError::Panicked(_))));
         assert!(matches!(early.unwrap_or_else(behind).join(), Err(JoinError::Poisoned)));
         assert_eq!([0, 1, 2, 3].map(|at| granules.is_poisoned(at)), [false, true, true, false]);
@@ -42,7 +44,7 @@ fn a_panic_poisons_what_was_written_and_nothing_else() {
         assert!(matches!(read(1..2), Err(JoinError::Poisoned)));
         assert!(matches!(read(0..4), Err(JoinError::Poisoned)));
         assert!(read(0..1).is_ok() && read(3..4).is_ok());
-        // Whether it would see the data or not.
+        // A task without access to the data fails too.
         let blind = rt.task(()).claim(granules.write(2..4)).submit(|(), _| ());
         assert!(matches!(blind.join(), Err(JoinError::Poisoned)));
         assert!(!granules.is_poisoned(3), "a task that did not run poisons nothing");
@@ -54,7 +56,7 @@ fn a_panic_poisons_what_was_written_and_nothing_else() {
 }
 
 #[test]
-fn a_panic_of_who_did_not_see_the_data_or_only_read_them_does_no_harm() {
+fn a_panic_without_write_access_to_data_poisons_nothing() {
     silence_tasks();
     under_each(settings(), |setting, control| {
         let rt = setting.build();
@@ -70,9 +72,9 @@ fn a_panic_of_who_did_not_see_the_data_or_only_read_them_does_no_harm() {
     });
 }
 
-/// A plan does not see what a panic has left half written, and its task fails for that, not by the plan.
+/// A plan does not see what a panic has left half-written; its task fails for that reason.
 #[test]
-fn what_is_poisoned_is_shown_to_no_plan() {
+fn a_plan_sees_no_poisoned_data() {
     silence_tasks();
     under_each(settings(), |setting, control| {
         let rt = setting.build();
@@ -82,29 +84,30 @@ fn what_is_poisoned_is_shown_to_no_plan() {
             panic!("provoked");
         });
         let _ = bomb.join();
-        let asked = Arc::new(AtomicUsize::new(0));
-        let counted = asked.clone();
-        let claim = granules.planned(move |sight| {
+        let runs = Arc::new(AtomicUsize::new(0));
+        let counted = runs.clone();
+        let claim = granules.planned(move |view| {
             counted.fetch_add(1, Relaxed);
-            let seen = sight.see(1, |&next| next).and_then(|next| sight.see(next, |&half| half));
-            assert!(seen.is_none(), "provoked: nobody should see that");
+            let seen = view.peek(1, |&next| next).and_then(|next| view.peek(next, |&half| half));
+            assert!(seen.is_none(), "provoked: a plan sees poisoned data");
         });
         let task = rt.task(()).claim(claim).submit_with(|(), _, _| ());
         assert!(matches!(task.join(), Err(JoinError::Poisoned)));
-        assert!(asked.load(Relaxed) >= 2);
+        assert!(runs.load(Relaxed) >= 2);
     });
 }
 
-/// A task that comes though they are poisoned mends what it writes, if it comes to its end and sees them; and nothing else.
+/// A task with a claim for poisoned granules repairs what it writes, if it has access to the data
+/// and does not panic.
 #[test]
-fn what_is_poisoned_is_mended_by_a_task() {
+fn a_task_repairs_poisoned_granules() {
     silence_tasks();
     under_each(settings(), |setting, control| {
         let rt = setting.build();
         let granules = granules_of(&rt, control, vec![(0, 0); 6]);
         assert!(half_way(&rt, &granules, 1..4).join().is_err());
         assert_eq!(poisoned(&granules), [1, 2, 3]);
-        // Blind, reading, and panicking ones.
+        // Tasks without access, readers, and tasks that panic repair nothing.
         rt.task(()).claim(granules.write(1..4).even_poisoned()).submit(|(), _| ()).join().unwrap();
         let look = rt
             .task(())
@@ -116,20 +119,21 @@ fn what_is_poisoned_is_mended_by_a_task() {
         });
         assert!(matches!(again.join(), Err(JoinError::Panicked(_))));
         assert_eq!(poisoned(&granules), [1, 2, 3, 4]);
-        // One that claims a part of them by name, and those who stand in line behind it.
+        // A task that claims a part of them, and tasks that are queued behind it.
         let claim = granules.write(2..4).and_read(4..5).even_poisoned();
-        let mend = rt.task(()).claim(claim).submit_with(|(), mut held, _| held.get_mut(3).1 += 1);
+        let repair = rt.task(()).claim(claim).submit_with(|(), mut held, _| held.get_mut(3).1 += 1);
         let read = |range| rt.task(()).claim(granules.read(range)).submit_with(|(), held, _| *held.get(3));
-        let mend = match control {
-            Control::Lines => Some(mend),
-            // Tasks come in the order in which they are begun.
-            _ => (mend.join().unwrap(), None).1,
+        let repair = match control {
+            Control::Fifo => Some(repair),
+            // With a baseline, tasks are ordered when they start.
+            #[cfg(feature = "baselines")]
+            _ => (repair.join().unwrap(), None).1,
         };
         let (behind, beside) = (read(2..4), read(3..5));
         assert_eq!(behind.join().unwrap(), (1, 1));
         assert!(matches!(beside.join(), Err(JoinError::Poisoned)));
-        mend.into_iter().for_each(|mend| mend.join().unwrap());
-        // And one that claims the rest, whatever that is.
+        repair.into_iter().for_each(|repair| repair.join().unwrap());
+        // A task that claims all that are still poisoned.
         let rest = || {
             let task = rt.task(()).claim(granules.write_poisoned());
             task.submit_with(|(), held, _| held.granules().collect::<Vec<_>>()).join().unwrap()
@@ -141,45 +145,45 @@ fn what_is_poisoned_is_mended_by_a_task() {
 }
 
 #[test]
-fn a_plan_of_a_task_that_mends_sees_what_is_poisoned() {
+fn a_plan_of_a_repairing_task_sees_poisoned_data() {
     silence_tasks();
     under_each(settings(), |setting, control| {
         let rt = setting.build();
         let granules = granules_of(&rt, control, vec![(0, 0); 3]);
         assert!(half_way(&rt, &granules, 1..2).join().is_err());
-        let claim = granules.planned(|sight| {
-            // Half-written, it leads to the last one.
-            if let Some(next) = sight.see(1, |pair| pair.0 + 1) {
-                sight.write(next..next + 1);
+        let claim = granules.planned(|view| {
+            // The half-written pair leads to the last granule.
+            if let Some(next) = view.peek(1, |pair| pair.0 + 1) {
+                view.write(next..next + 1);
             }
         });
         let task = rt.task(()).claim(claim.even_poisoned());
         let held = task.submit_with(|(), held, _| held.granules().collect::<Vec<_>>());
         assert_eq!(held.join().unwrap(), [(1, false), (2, true)]);
-        assert_eq!(poisoned(&granules), [1], "it has only read that");
+        assert_eq!(poisoned(&granules), [1], "a granule that is only read is not repaired");
     });
 }
 
-/// Tasks panic half-way beside others, and others mend that as soon as it is known: nobody sees a half without being told, and
-/// nothing is left.
+/// Tasks panic half-way beside others, and further tasks repair the granules: no task sees a
+/// half-written pair unless it repairs, and no granule stays poisoned.
 #[test]
-fn panics_are_mended_beside_other_tasks() {
+fn poisoned_granules_are_repaired_beside_other_tasks() {
     silence_tasks();
     under_each(settings(), |setting, control| {
         let rt = setting.build();
         let granules = granules_of(&rt, control, vec![(0, 0); 12]);
-        let mend = || {
+        let repair = || {
             let task = rt.task(()).claim(granules.write_poisoned());
             task.submit_with(|(), mut held, _| {
                 for granule in held.granules().map(|granule| granule.0).collect::<Vec<_>>() {
                     let (is_poisoned, pair) = (held.is_poisoned(granule), held.get_mut(granule));
-                    // Others may have been there before it.
+                    // Another task may have repaired it before.
                     assert!(is_poisoned || pair.0 == pair.1);
                     pair.0 = pair.1;
                 }
             })
         };
-        let (mut tasks, mut menders) = (Vec::new(), Vec::new());
+        let (mut tasks, mut repairs) = (Vec::new(), Vec::new());
         let mut panicked = 0;
         for number in 0..u64::from(many(200)) {
             let chance = mixed(number + setting.seed() * 1000) as u32;
@@ -191,7 +195,7 @@ fn panics_are_mended_beside_other_tasks() {
                 tasks.push(task.submit_with(move |(), mut held, _| {
                     for granule in range {
                         let pair = held.get_mut(granule);
-                        assert_eq!(pair.0, pair.1, "a half");
+                        assert_eq!(pair.0, pair.1, "a half-written pair");
                         *pair = (pair.0 + 1, pair.1 + 1);
                     }
                 }));
@@ -203,7 +207,7 @@ fn panics_are_mended_beside_other_tasks() {
                         Err(JoinError::Panicked(panic)) => {
                             assert_eq!(panic.message(), "provoked");
                             panicked += 1;
-                            menders.push(mend());
+                            repairs.push(repair());
                         }
                         Err(other) => panic!("{other}"),
                     }
@@ -211,8 +215,8 @@ fn panics_are_mended_beside_other_tasks() {
             }
         }
         tasks.into_iter().for_each(|task| _ = task.join());
-        menders.push(mend());
-        menders.into_iter().for_each(|mender| mender.join().expect("menders see what is poisoned"));
+        repairs.push(repair());
+        repairs.into_iter().for_each(|task| task.join().expect("a repairing task sees poisoned data"));
         assert!(panicked > 0 && poisoned(&granules).is_empty());
     });
 }

@@ -1,26 +1,28 @@
-//! Tasks that wait in buckets which workers host.
+//! The baseline Toggle: tasks wait in buckets, which workers host.
 
-use super::{granules_of, many, mixed, settings};
+use super::controls::{Control, granules_of};
+use super::{many, mixed, settings};
 use crate::common::{Flag, eventually, lock, on_each, silence_tasks, watchdog};
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
-use xtasking::{Control, Granules, Handle, JoinError, Pool, Runtime, Sequencing};
+use xtasking::{Granules, Handle, JoinError, QueuePolicy, Runtime, primitive::Sequencing};
 
 fn granules<D: Send + Sync + 'static>(rt: &Runtime, data: impl IntoIterator<Item = D>) -> Granules<D> {
     granules_of(rt, Control::Toggle, data)
 }
 
-/// Two tasks in different parts of one worker's bucket meet: another worker has taken one of the parts.
+/// Two tasks in different inner buckets of one worker run in parallel: another worker has claimed
+/// one of the inner buckets.
 #[test]
 #[cfg_attr(miri, ignore = "on threads of the system")]
-fn who_has_nothing_to_do_helps_a_host() {
-    for pool in [Pool::Local, Pool::WorkStealing] {
+fn an_idle_worker_helps_a_host() {
+    for pool in [QueuePolicy::Local, QueuePolicy::WorkStealing] {
         let _watched = watchdog();
         let rt = Runtime::builder().workers(2).pool(pool).build().unwrap();
         let granules = granules(&rt, [(); 32]);
-        // The other worker may be between waking and sleeping just when it would be called.
-        eventually("two tasks meet", || {
+        // The other worker may be neither idle nor asleep when it would be called.
+        eventually("two tasks run in parallel", || {
             let (hold, there) = (Flag::default(), Arc::new(AtomicUsize::new(0)));
             let held = hold.clone();
             rt.task(()).core(0).spawn(move |(), _| held.wait());
@@ -42,7 +44,7 @@ fn who_has_nothing_to_do_helps_a_host() {
     }
 }
 
-/// A task of a bucket is run by its worker, unless another one helps.
+/// The host of a bucket runs its tasks, unless another worker helps.
 #[test]
 fn a_task_waits_in_the_lowest_bucket_that_it_covers() {
     let _watched = watchdog();
@@ -52,16 +54,17 @@ fn a_task_waits_in_the_lowest_bucket_that_it_covers() {
     assert_eq!(worker(granules.write(0..64)), 0);
     assert_eq!(worker(granules.write(16..17)), 1);
     assert_eq!(worker(granules.write(63..64).and_read(47..48)), 2);
-    assert_eq!(worker(granules.planned(|sight| sight.write(50..64))), 3);
+    assert_eq!(worker(granules.planned(|view| view.write(50..64))), 3);
     assert_eq!(
         rt.task(()).core(2).claim(granules.write(0..9)).submit(|(), cx| cx.worker()).join().unwrap(),
         2
     );
 }
 
-/// Of a crowd of all kinds each is run, or told why not; and each that was run has changed what it claimed, alone.
+/// Each task of all kinds runs or fails, and each that has run was the only one to change what it
+/// claimed.
 #[test]
-fn nothing_is_lost_in_a_crowd_of_all_kinds() {
+fn no_task_is_lost_in_a_mix_of_all_kinds() {
     const GRANULES: u32 = 48;
     silence_tasks();
     on_each(settings(), |setting| {
@@ -79,10 +82,10 @@ fn nothing_is_lost_in_a_crowd_of_all_kinds() {
             let range = from..(from + length).min(GRANULES);
             let claim = if (chance / 960).is_multiple_of(3) {
                 let named = range.clone();
-                granules.planned(move |sight| {
-                    // In another bucket, perhaps.
-                    sight.see(GRANULES - 1 - from, |_| ());
-                    sight.write(named.clone());
+                granules.planned(move |view| {
+                    // Possibly in another bucket.
+                    view.peek(GRANULES - 1 - from, |_| ());
+                    view.write(named.clone());
                 })
             } else {
                 granules.write(range.clone())
@@ -132,9 +135,9 @@ fn nothing_is_lost_in_a_crowd_of_all_kinds() {
     });
 }
 
-/// Statistics count tasks that are run within their hosts as others, and hosts not at all.
+/// Tasks that hosts run count like others, and hosts do not count.
 #[test]
-fn tasks_that_wait_in_buckets_are_counted_as_others() {
+fn statistics_count_tasks_that_wait_in_buckets() {
     on_each(settings(), |setting| {
         let rt = setting.builder().statistics(true).build().unwrap();
         let granules = granules(&rt, [(); 16]);
@@ -150,7 +153,7 @@ fn tasks_that_wait_in_buckets_are_counted_as_others() {
             rt.task(()).of(&group).claim(granules.write(number % 16..16)).spawn(|(), _| ());
         }
         group.wait().unwrap();
-        eventually("all is noted", || rt.statistics().unwrap().finished == 201);
+        eventually("all tasks are counted", || rt.statistics().unwrap().finished == 201);
         let statistics = rt.statistics().unwrap();
         assert_eq!((statistics.spawned, statistics.waiting.count()), (201, 201), "{statistics}");
         assert!(statistics.workers.iter().all(|worker| worker.occupancy() == 0), "{statistics}");

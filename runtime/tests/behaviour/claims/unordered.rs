@@ -1,16 +1,17 @@
-//! Tasks that do not mind the order.
+//! Unordered claims.
 
 use super::{Watched, many, mixed, settings};
 use crate::common::{Flag, on_each, watchdog, watchdog_of};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
-use xtasking::{Claim, Context, Granules, JoinError, Pool, Runtime, Shutdown};
+use xtasking::{Claim, Context, Granules, JoinError, QueuePolicy, Runtime, Shutdown};
 
-/// So many readers go before a writer who waits, on two workers.
-const MOST: usize = 16;
+/// How many readers overtake a waiting writer, on two workers.
+const MAX_OVERTAKING: usize = 16;
 
-/// A reader has the granule until the flag is set, and a writer waits for it, which is told by the number.
+/// Spawns a reader that holds the granule until the flag is set, and a writer that queues behind it
+/// and sets the number.
 fn held(rt: &Runtime, granules: &Granules) -> (Flag, Arc<AtomicU64>) {
     let (hold, written) = (Flag::default(), Arc::new(AtomicU64::new(0)));
     let (held, noted) = (hold.clone(), written.clone());
@@ -19,56 +20,57 @@ fn held(rt: &Runtime, granules: &Granules) -> (Flag, Arc<AtomicU64>) {
     (hold, written)
 }
 
-/// Waits until a worker has got to all that was sent there.
-fn all_are_tried(rt: &Runtime, core: u16) {
+/// Waits until a worker has got to all tasks that were sent there.
+fn drain(rt: &Runtime, core: u16) {
     rt.task(()).core(core).submit(|(), _| ()).join().unwrap();
 }
 
 #[test]
 #[cfg_attr(miri, ignore = "on threads of the system")]
-fn readers_overtake_a_writer_but_not_for_ever() {
+fn a_bounded_number_of_readers_overtakes_a_writer() {
     let _watched = watchdog();
     let rt = Runtime::builder().workers(2).build().unwrap();
     let granules = rt.granules(1);
     let (hold, written) = held(&rt, &granules);
-    let readers: Vec<_> = (0..3 * MOST)
+    let readers: Vec<_> = (0..3 * MAX_OVERTAKING)
         .map(|_| {
             let written = written.clone();
             let task = rt.task(()).core(1).claim(granules.read(0..1).unordered());
             task.submit(move |(), _| written.load(Relaxed))
         })
         .collect();
-    // One that does mind the order comes after the writer.
+    // An ordered reader runs after the writer.
     let last = written.clone();
     let last = rt.task(()).core(1).claim(granules.read(0..1)).submit(move |(), _| last.load(Relaxed));
     let mut readers = readers.into_iter().map(|reader| reader.join().unwrap());
-    let overtaking: Vec<u64> = readers.by_ref().take(MOST).collect();
-    assert_eq!(overtaking, [0; MOST]);
+    let overtaking: Vec<u64> = readers.by_ref().take(MAX_OVERTAKING).collect();
+    assert_eq!(overtaking, [0; MAX_OVERTAKING]);
     hold.set();
-    assert!(readers.all(|written| written == 1), "the writer has its turn");
+    assert!(readers.all(|written| written == 1), "readers overtake the writer without bound");
     assert_eq!(last.join().unwrap(), 1);
 }
 
-/// Who has all but one of its granules would keep others from them; who does not mind the order has none.
+/// An ordered task that lacks one granule keeps others from those that it holds; an unordered one
+/// holds none.
 #[test]
 #[cfg_attr(miri, ignore = "on threads of the system")]
-fn who_waits_keeps_nobody_waiting() {
+fn a_task_that_waits_to_retry_holds_no_granule() {
     let _watched = watchdog();
     let rt = Runtime::builder().workers(2).build().unwrap();
     let granules = rt.granules(2);
     let (hold, written) = held(&rt, &granules);
     let both = rt.task(()).core(1).claim(granules.write(0..2).unordered()).submit(|(), _| ());
-    all_are_tried(&rt, 1);
+    drain(&rt, 1);
     rt.task(()).core(1).claim(granules.write(1..2)).submit(|(), _| ()).join().unwrap();
     assert!(!both.is_finished() && written.load(Relaxed) == 0);
     hold.set();
     both.join().unwrap();
 }
 
-/// Who is told that a granule is to be had, and lacks another one, tells the next who hopes for the first.
+/// A notified task that lacks another granule passes the notification on to the next retry waiter.
 #[test]
 #[cfg_attr(miri, ignore = "on threads of the system")]
-fn who_is_told_in_vain_tells_the_next() {
+fn a_waiter_notified_for_nothing_passes_the_notification_on() {
     let _watched = watchdog_of(Duration::from_secs(20));
     let rt = Runtime::builder().workers(3).build().unwrap();
     let granules = rt.granules(2);
@@ -80,7 +82,7 @@ fn who_is_told_in_vain_tells_the_next() {
     });
     let both = rt.task(()).core(2).claim(granules.write(0..2).unordered()).submit(|(), _| ());
     let next = rt.task(()).core(2).claim(granules.write(0..1).unordered()).submit(|(), _| ());
-    all_are_tried(&rt, 2);
+    drain(&rt, 2);
     holds[0].set();
     next.join().unwrap();
     assert!(!both.is_finished());
@@ -88,19 +90,19 @@ fn who_is_told_in_vain_tells_the_next() {
     both.join().unwrap();
 }
 
-/// The first one is told while its worker is busy, and cancelled then.
+/// The first retry waiter is notified while its worker is busy, and then cancelled.
 #[test]
 #[cfg_attr(miri, ignore = "on threads of the system")]
-fn who_is_told_and_cancelled_tells_the_next() {
+fn a_cancelled_waiter_passes_the_notification_on() {
     let _watched = watchdog_of(Duration::from_secs(20));
     let rt = Runtime::builder().workers(2).build().unwrap();
     let granules = rt.granules(1);
     let hold = Flag::default();
     let held = hold.clone();
     rt.task(()).core(0).claim(granules.write(0..1)).spawn(move |(), _| held.wait());
-    let hopeful =
+    let waiters =
         [(); 2].map(|()| rt.task(()).core(1).claim(granules.write(0..1).unordered()).submit(|(), _| ()));
-    all_are_tried(&rt, 1);
+    drain(&rt, 1);
     let begun = Flag::default();
     let begins = begun.clone();
     let busy = rt.task(()).core(1).submit(move |(), cx| {
@@ -111,18 +113,18 @@ fn who_is_told_and_cancelled_tells_the_next() {
     });
     begun.wait();
     hold.set();
-    all_are_tried(&rt, 0);
+    drain(&rt, 0);
     rt.shutdown(Shutdown::Cancel);
     busy.join().unwrap();
-    for task in hopeful {
+    for task in waiters {
         assert!(matches!(task.join(), Err(JoinError::Cancelled)));
     }
 }
 
-/// So many tasks in line are said to go on for ever.
-const MANY: usize = 20_000;
+/// More ordered tasks than this before an unordered one count as starvation.
+const STARVATION: usize = 20_000;
 
-/// Tasks that claim a granule in order, each of which has another one like it stand behind it.
+/// A chain of ordered tasks at a granule, each of which spawns the next one.
 #[derive(Clone, Default)]
 struct Chain {
     writes: bool,
@@ -135,16 +137,16 @@ impl Chain {
         let inside = granules.clone();
         let claim = if self.writes { granules.write(0..1) } else { granules.read(0..1) };
         cx.task(()).begin_operation().claim(claim).spawn(move |(), cx| {
-            if self.ran.fetch_add(1, Relaxed) < 2 * MANY && !self.enough.load(Relaxed) {
+            if self.ran.fetch_add(1, Relaxed) < 2 * STARVATION && !self.enough.load(Relaxed) {
                 self.go_on(cx, &inside);
             }
         });
     }
 }
 
-/// Somebody has the granule, or stands in line for it, at any time.
+/// Ordered tasks hold the granule or queue for it at any time.
 #[test]
-fn who_does_not_mind_the_order_is_not_starved_by_those_who_do() {
+fn unordered_tasks_are_not_starved_by_ordered_ones() {
     on_each(settings(), |setting| {
         let rt = setting.build();
         let granules = rt.granules(1);
@@ -162,13 +164,13 @@ fn who_does_not_mind_the_order_is_not_starved_by_those_who_do() {
             let task = rt.task(()).claim(claim.unordered()).submit(move |(), _| ran.load(Relaxed));
             let meanwhile = task.join().unwrap() - begun;
             chain.enough.store(true, Relaxed);
-            assert!(meanwhile < MANY, "{meanwhile} tasks came first");
+            assert!(meanwhile < STARVATION, "{meanwhile} ordered tasks ran first");
         }
     });
 }
 
-/// A claim to some granules here and there, and what it reads and writes.
-fn some<'g>(granules: &'g Granules, number: u64) -> (Claim<'g>, [Vec<u32>; 2]) {
+/// Returns a claim to some scattered granules, and what it reads and writes.
+fn scattered<'g>(granules: &'g Granules, number: u64) -> (Claim<'g>, [Vec<u32>; 2]) {
     let mut all: [Vec<u32>; 2] = [Vec::new(), Vec::new()];
     let writes = mixed(number + 7000).is_multiple_of(3);
     for at in 0..1 + mixed(number + 1000) % 3 {
@@ -188,7 +190,7 @@ fn some<'g>(granules: &'g Granules, number: u64) -> (Claim<'g>, [Vec<u32>; 2]) {
 }
 
 #[test]
-fn all_run_whatever_their_order() {
+fn ordered_and_unordered_tasks_all_run() {
     on_each(settings(), |setting| {
         let rt = setting.build();
         let granules = rt.granules(8);
@@ -196,7 +198,7 @@ fn all_run_whatever_their_order() {
         let ran = Arc::new(AtomicUsize::new(0));
         let group = rt.group();
         for number in 0..u64::from(many(1000)) {
-            let (claim, [read, written]) = some(&granules, number);
+            let (claim, [read, written]) = scattered(&granules, number);
             let (watched, ran) = (watched.clone(), ran.clone());
             rt.task(()).of(&group).claim(claim).spawn(move |(), _| {
                 watched.visit(read.into_iter(), false);
@@ -211,15 +213,15 @@ fn all_run_whatever_their_order() {
 
 #[test]
 #[cfg_attr(miri, ignore = "on threads of the system")]
-fn a_shutdown_serves_or_drops_all_who_hope() {
+fn a_shutdown_runs_or_cancels_all_retry_waiters() {
     for shutdown in [Shutdown::Drain, Shutdown::Cancel] {
         let _watched = watchdog();
-        let rt = Runtime::builder().workers(2).pool(Pool::WorkStealing).build().unwrap();
+        let rt = Runtime::builder().workers(2).pool(QueuePolicy::WorkStealing).build().unwrap();
         let granules = rt.granules(8);
         let ran = Arc::new(AtomicUsize::new(0));
         for number in 0..1000 {
             let ran = ran.clone();
-            let (claim, _) = some(&granules, number);
+            let (claim, _) = scattered(&granules, number);
             rt.task(()).claim(claim).spawn(move |(), _| _ = ran.fetch_add(1, Relaxed));
         }
         rt.shutdown(shutdown);

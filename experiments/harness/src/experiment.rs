@@ -1,0 +1,75 @@
+//! The steps of every experiment: describe the run, measure, print the table and write the files.
+
+use crate::common::Common;
+use crate::failure::Failure;
+use crate::machine::Machine;
+use crate::progress::Progress;
+use crate::report::{self, Measurement, Parameters, Report};
+
+/// What a report and the progress line need to know of a run before it starts.
+pub struct Outline {
+    /// The parameters of the run, for the JSON report.
+    pub parameters: Parameters,
+    /// The names in the figure's legend, each with its explanation.
+    pub legend: Vec<(String, String)>,
+    /// The number of progress steps that [`Experiment::measure`] reports.
+    pub steps: u64,
+}
+
+/// An experiment whose options have been checked and completed.
+pub trait Experiment {
+    /// The name of the subcommand.
+    const NAME: &'static str;
+
+    /// The title of the figure: a sentence that says what it shows, and whether more or less is
+    /// better.
+    const TITLE: &'static str;
+
+    /// Describes the run that is about to start, for people, in one or more lines.
+    fn describe(&self) -> String;
+
+    /// Returns the parameters, the legend and the number of progress steps.
+    fn outline(&self) -> Outline;
+
+    /// Runs and checks all measurements.
+    ///
+    /// # Errors
+    ///
+    /// If a contender gives a wrong result or cannot be started.
+    fn measure(&self, progress: &Progress) -> Result<Vec<Measurement>, Failure>;
+
+    /// Returns lines to print below the table, for example about skipped measurements.
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Returns the text that ends the output, with units and what was checked.
+    ///
+    /// # Errors
+    ///
+    /// If it needs a run of its own, and that fails.
+    fn conclusion(&self) -> Result<String, Failure>;
+
+    /// Runs the experiment: prints the machine, the description and the table, and writes the
+    /// requested files.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`measure`](Self::measure), or if a file cannot be written.
+    fn carry_out(&self, common: &Common) -> Result<(), Failure> {
+        let machine = Machine::detect();
+        println!("{}\n{}\n", machine.describe(), self.describe());
+        let Outline { parameters, legend, steps } = self.outline();
+        let progress = Progress::new(steps, common.verbose);
+        let results = self.measure(&progress)?;
+        drop(progress);
+        let report =
+            Report { experiment: Self::NAME, title: Self::TITLE, legend, machine, parameters, results };
+        println!("{}", report::table(&report));
+        for note in self.notes() {
+            println!("{note}");
+        }
+        println!("{}", self.conclusion()?);
+        report::write(&report, common.json.as_deref(), common.plot.as_deref())
+    }
+}

@@ -1,0 +1,48 @@
+//! Links between nodes: their marks, and the words that encode them in nodes.
+
+use crate::node::Layout;
+use xtasking::{
+    Frequency,
+    arena::{Link, Reserved, Step},
+};
+
+/// Marks on links: the level of the target, which a visitor has to know before it arrives.
+pub(super) mod mark {
+    /// A leaf.
+    pub const LEAF: u8 = 0;
+    /// The highest level that can be told from others. No tree that fits into memory has as many.
+    pub const MAX_LEVEL: u8 = 15;
+}
+
+/// Marks a link to a node of `level`. Inner nodes of the two topmost levels, except parents of
+/// leaves, also get a high frequency: they are so few and visited so often that they stay in the
+/// cache. Already the next level would have to share the cache with all other data.
+pub(super) fn marked_link<L: Layout>(link: Link<L>, level: u64, top_level: u64) -> Link<L> {
+    let link = link.with_mark(level.min(mark::MAX_LEVEL.into()) as u8);
+    if level >= 2 && level + 1 >= top_level { link.with_frequency(Frequency::High) } else { link }
+}
+
+/// Returns the link that a node's word encodes; `None` for 0.
+#[inline(always)]
+pub(super) fn decode_link<L: Layout>(word: u64) -> Option<Link<L>> {
+    // SAFETY: `word` was read from a right link or from a value of an inner node. Layouts guarantee
+    // that these contain only 0 and words of links, even while a writer is active. Whether the link
+    // is current is known once the read is validated.
+    unsafe { Link::from_word(word) }
+}
+
+/// The step of a visit to the node that `word` links to.
+#[inline(always)]
+pub(super) fn step_to_link<L: Layout, O>(word: u64) -> Step<L, O> {
+    match decode_link(word) {
+        Some(next) => Step::Go(next, L::FIRST),
+        None => Step::Again,
+    }
+}
+
+/// Returns the link that a reserved cell will have, to be stored in other nodes.
+pub(super) fn reserved_link<L: Layout>(place: &Reserved<'_, L>, level: u64, top_level: u64) -> Link<L> {
+    // SAFETY: callers store the link only in nodes that they hold for writing or that are not
+    // shared, and fill the cell before they release these.
+    marked_link(unsafe { place.link() }, level, top_level)
+}

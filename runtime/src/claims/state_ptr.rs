@@ -1,0 +1,74 @@
+//! The pointer to a [`ClaimState`], and its memory.
+//!
+//! The state lies in a block of the runtime's own heap, like its task: memory that one thread
+//! allocates and another one frees, for each task, is the worst case of general-purpose allocators.
+//! There is no reference count: the spawner owns the state until there is a task, then the task.
+
+use super::claim_state::ClaimState;
+use crate::memory::SizeClass;
+use crate::task::quietly;
+use crate::task::spawner::sealed::Origin;
+use core::ptr::NonNull;
+
+/// A pointer to the state of a claim; or none if there was no memory left. Then there will be no
+/// task either.
+#[derive(Clone, Copy)]
+pub(super) struct ClaimStatePtr(Option<NonNull<ClaimState>>);
+
+// SAFETY: a pointer without access; access is subject to the rules of `ClaimState`, which is Send
+// and Sync.
+unsafe impl Send for ClaimStatePtr {}
+// SAFETY: as for Send.
+unsafe impl Sync for ClaimStatePtr {}
+
+impl ClaimStatePtr {
+    const CLASS: SizeClass = match SizeClass::for_size(size_of::<ClaimState>()) {
+        Some(class) => class,
+        None => panic!("the state of a claim is larger than any block"),
+    };
+
+    /// Allocates the state of a claim.
+    pub fn new(spawner: &mut impl Origin, state: impl FnOnce() -> ClaimState) -> Self {
+        const {
+            assert!(align_of::<ClaimState>() <= 64, "blocks begin with a cache line");
+            assert!(
+                cfg!(any(model = "loom", model = "shuttle")) || size_of::<ClaimState>() <= 256,
+                "the state of a claim fits four cache lines"
+            );
+        }
+        let block = spawner.allocate(Self::CLASS).map(NonNull::cast);
+        match block {
+            // SAFETY: the block is fresh, and its class is for this size.
+            Some(block) => unsafe { block.write(state()) },
+            // The request holds user values, whose destructors may panic.
+            None => quietly(|| drop(state)),
+        }
+        Self(block)
+    }
+
+    /// Returns true if the state was allocated.
+    pub fn is_some(self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Returns the pointer to the state of a task, or of a spawner that could allocate it.
+    pub fn get(self) -> NonNull<ClaimState> {
+        self.0.expect("a task with a claim has a state")
+    }
+
+    /// Drops the state and frees its memory.
+    ///
+    /// # Safety
+    ///
+    /// The caller owns the state, and does not use it again; the spawner is of the runtime that the
+    /// state was made for.
+    pub unsafe fn free(self, spawner: &mut impl Origin) {
+        if let Some(state) = self.0 {
+            // SAFETY: the caller owns the state, which `new` made in a block of that class.
+            unsafe {
+                state.drop_in_place();
+                spawner.give_back(Self::CLASS, state.cast());
+            }
+        }
+    }
+}

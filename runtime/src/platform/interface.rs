@@ -1,0 +1,205 @@
+//! The trait that a port of the runtime implements.
+
+use super::{CpuTopology, Placement, PlatformError, VirtualTime};
+use crate::memory::PageSource;
+use crate::scheduler::Driver;
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use core::task::Waker;
+use core::time::Duration;
+
+/// The system below one runtime. Implement it to run workers on something other than
+/// [`Threads`](super::Threads).
+///
+/// # What a port does, in order
+///
+/// 1. **Cores.** [`topology`](Self::topology) lists the cores that workers may run on. One node is
+///    enough where memory is equally far from all cores.
+/// 2. **Start.** [`start`](Self::start) runs [`Driver::run`] on a thread of its own, and
+///    [`join`](Self::join) waits for these threads.
+/// 3. **Sleep.** [`park`](Self::park) suspends a worker that is idle, and [`wake`](Self::wake)
+///    resumes it. Each worker has one wake-up token, as `std::thread::park` has.
+/// 4. **Wait.** [`block`](Self::block) suspends a thread outside the runtime until a task has run.
+/// 5. **Pages.** [`pages`](Self::pages) allocates memory; [`GlobalPages`](super::GlobalPages) takes
+///    it from the global allocator.
+/// 6. **Clock.** [`now`](Self::now) reads a monotonic clock in nanoseconds.
+///
+/// These methods have no default. The others may be left as they are:
+///
+/// | method | without it |
+/// |---|---|
+/// | [`node_of_number`](Self::node_of_number) | the system numbers nodes as the topology does |
+/// | [`placement`](Self::placement) | reports show no CPUs for the workers |
+/// | [`leave`](Self::leave) | right if workers run by themselves, as threads do |
+/// | [`watch`](Self::watch) | no watchdog and no automatic resizing: a build with them fails |
+/// | [`is_simulated`](Self::is_simulated) | right if workers run by themselves |
+/// | [`memory`](Self::memory) | memory is limited only by a [builder](crate::Builder::memory_limit) that says so |
+/// | [`spin_limit`](Self::spin_limit) | an idle worker searches for work elsewhere at once |
+/// | [`is_oversubscribed`](Self::is_oversubscribed) | an idle worker spins for some microseconds before it sleeps |
+/// | [`virtual_time`](Self::virtual_time) | time is real |
+///
+/// # Threads and panics
+///
+/// Methods may be called concurrently; each says by which threads. [`block`](Self::block) may
+/// panic: the runtime still waits for tasks that borrow from the caller. No other method may panic,
+/// as the runtime does not recover from that on a worker.
+///
+/// The guide to platforms (`docs/guide/platforms.md`) has a whole port on one page.
+pub trait Platform: Send + Sync + 'static {
+    /// Returns the cores that workers may run on, and their nodes.
+    ///
+    /// Called by the thread that builds the runtime, several times; each call must return the same.
+    /// Without a number in the [builder](crate::Builder::workers), a runtime has a worker a core.
+    fn topology(&self) -> CpuTopology;
+
+    /// Returns the index in the [topology](Self::topology) of the node that the system numbers
+    /// `number`; `None` if there is no such node.
+    ///
+    /// Called by the thread that builds the runtime, for each [`Site`](super::Site) with a node.
+    /// The default returns `number` itself, if it is below the number of nodes.
+    fn node_of_number(&self, number: u32) -> Option<u16> {
+        u16::try_from(number).ok().filter(|&node| usize::from(node) < self.topology().nodes)
+    }
+
+    /// Returns where workers run by default, and why there; `None` if they may run anywhere.
+    ///
+    /// Called by any thread, to report where workers without an explicit
+    /// [placement](crate::Builder::placement) are. The default is `None`.
+    fn placement(&self) -> Option<Placement> {
+        None
+    }
+
+    /// Starts a worker: the platform drives `worker` until it stops, most simply by [`Driver::run`]
+    /// on a new thread. If the driver names a [core](Driver::core), the worker must run there.
+    ///
+    /// Called by the thread that builds the runtime, and by threads that
+    /// [resize](crate::Runtime::resize) it, for different workers at the same time. Worker numbers
+    /// are below [`Builder::most_workers`](crate::Builder::most_workers). A number may be used
+    /// again while the thread of its last worker is still about to return from [`Driver::run`].
+    ///
+    /// Tasks run on the stack of the driving thread. Their panics do not unwind out of the driver.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the platform cannot start another worker, or not on that core. The driver must be
+    /// dropped by then. The caller gets the error as
+    /// [`BuildError::Platform`](crate::BuildError::Platform).
+    fn start(&self, worker: Driver) -> Result<(), PlatformError>;
+
+    /// Suspends the calling worker until [`wake`](Self::wake). A wake-up that came earlier counts,
+    /// and the call may return early.
+    ///
+    /// Called by the thread that drives `worker`: if it finds no work, and within a task that waits
+    /// for [a half of a join](crate::Fork::join) that another worker runs.
+    fn park(&self, worker: usize);
+
+    /// Wakes a worker. If it is not parked, its next [`park`](Self::park) returns at once.
+    ///
+    /// Called by any thread, with any number below
+    /// [`Builder::most_workers`](crate::Builder::most_workers). It must do no harm if that worker
+    /// was not started or has stopped.
+    fn wake(&self, worker: usize);
+
+    /// Waits until all workers have stopped and all [watchers](Self::watch) have returned. Watchers
+    /// are not called again, even if they would return true.
+    ///
+    /// Called once, by the thread that shuts the runtime down, after the workers were told to stop
+    /// and woken. What workers wrote must be visible to the caller afterwards.
+    fn join(&self);
+
+    /// Records that a task of the runtime has dropped it, so that [`join`](Self::join) is not
+    /// called. The workers stop by themselves when no task is left.
+    ///
+    /// Called at most once, by the thread that dropped the runtime, after [`block`](Self::block)
+    /// has failed there. The default does nothing. A platform that
+    /// [drives its workers itself](Self::is_simulated) must drive them until they stop.
+    fn leave(&self) {}
+
+    /// Calls `look` about once every `every`, concurrently with the workers, until it returns false
+    /// or [`join`](Self::join) is called.
+    ///
+    /// Called by the thread that builds the runtime: once for a
+    /// [watchdog](crate::Builder::watchdog), and once to [resize
+    /// itself](crate::Builder::follow_advice). In the second case `look` calls
+    /// [`start`](Self::start), and [`join`](Self::join) must wait for those workers too.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the platform cannot do this. The caller gets the error as
+    /// [`BuildError::Platform`](crate::BuildError::Platform). The default always fails.
+    fn watch(&self, every: Duration, look: Box<dyn FnMut() -> bool + Send>) -> Result<(), PlatformError> {
+        let _ = (every, look);
+        Err("this platform has no watchers; build the runtime without a watchdog and without `follow_advice`"
+            .into())
+    }
+
+    /// Returns true if workers run only while a thread [blocks](Self::block), which drives them
+    /// meanwhile. Called by any thread. The default is false.
+    fn is_simulated(&self) -> bool {
+        false
+    }
+
+    /// Blocks the caller until `ready` returns true. Calls `ready` at once, and again each time the
+    /// waker that it is given is woken; more calls do no harm.
+    ///
+    /// Called by any thread. The waker may be woken by any thread, also after this call has
+    /// returned. The runtime also asks this way whether the caller [may
+    /// block](crate::Runtime::may_block): then `ready` returns true at its first call.
+    ///
+    /// # Errors
+    ///
+    /// Fails on a worker of this platform, which would wait for its own work; `ready` is not
+    /// called.
+    fn block(&self, ready: &mut dyn FnMut(&Waker) -> bool) -> Result<(), WouldBlock>;
+
+    /// Returns the source of the runtime's memory.
+    ///
+    /// Called by the thread that builds the runtime, and by threads that make an
+    /// [arena](crate::arena::Arena). The source itself is called by any thread.
+    fn pages(&self) -> Arc<dyn PageSource>;
+
+    /// Returns how many bytes of memory this process may use, if the platform knows.
+    ///
+    /// Called by the thread that builds the runtime. By default a runtime uses up to half of that
+    /// for tasks; see [`Builder::memory_limit`](crate::Builder::memory_limit). The default is
+    /// `None`.
+    fn memory(&self) -> Option<u64> {
+        None
+    }
+
+    /// Returns the nanoseconds since a fixed moment, on a clock that never goes back.
+    ///
+    /// Called by any thread, for statistics, the watchdog and automatic resizing. The clock must
+    /// follow real time unless there is [virtual time](Self::virtual_time): the processor's counter
+    /// may replace it where time is read often.
+    fn now(&self) -> u64;
+
+    /// Returns how many times an idle worker probes its own run queue before it searches for work
+    /// elsewhere.
+    ///
+    /// Called once a worker by the thread that builds the runtime. The default is 0.
+    fn spin_limit(&self) -> u32 {
+        0
+    }
+
+    /// Returns true if there are more workers than cores, so that an idle worker should sleep at
+    /// once.
+    ///
+    /// Called by workers each time they find no work, so it must be as cheap as a load. The default
+    /// is false.
+    fn is_oversubscribed(&self) -> bool {
+        false
+    }
+
+    /// Returns the virtual time of a platform whose clock is computed, or whose workers take turns.
+    ///
+    /// Called by the thread that builds the runtime. If that gets `None`, the default, the runtime
+    /// does not call it again; otherwise workers call it often, and each call must return `Some`.
+    fn virtual_time(&self) -> Option<&dyn VirtualTime> {
+        None
+    }
+}
+
+/// The error of a wait by a worker for work of its own runtime, which would never end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WouldBlock;

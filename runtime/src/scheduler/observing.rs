@@ -1,0 +1,333 @@
+//! What a worker records of its tasks, in a runtime that is observed.
+//!
+//! One reading of the clock ends a task and begins the next one of the same burst. So the worker's
+//! own time between two tasks counts for the second.
+
+use super::run_queue::RunQueue;
+use crate::memory::Ledger;
+use crate::monitor::{Description, Event, Lead, Observer, Ran, Record, What, WorkerCounters};
+use crate::pool::Ring;
+use crate::sync::{Padded, Relaxed};
+use crate::task::Task;
+use alloc::sync::Arc;
+use core::mem::replace;
+use core::ptr::NonNull;
+
+/// The recorder of one worker.
+pub(super) struct Observing {
+    observer: Arc<Observer>,
+    record: Arc<Padded<Record>>,
+    worker: u32,
+    /// The runtime has a timeline.
+    keeps_events: bool,
+    /// The burst in which the last run ended.
+    burst: u64,
+    /// When the last run ended.
+    ended: u64,
+    /// The current run. If its task panics, it includes the cleanup after the panic.
+    run: Run,
+    is_running: bool,
+    /// The event of the current run, for the timeline. `latch_waits` is the worker's count at the
+    /// beginning of the run.
+    ran: Option<Ran>,
+}
+
+/// A run that is suspended while another task runs inside it.
+pub(super) struct Outer {
+    run: Run,
+    is_running: bool,
+    ran: Option<Ran>,
+    busy_since: u64,
+    /// When the inner run began.
+    began: u64,
+    /// Finished tasks in the slot of this run when the inner run began.
+    finished: u64,
+}
+
+/// A run of a task.
+#[derive(Clone, Copy, Default)]
+struct Run {
+    /// When it began.
+    begin: u64,
+    /// When the task was spawned.
+    spawned: u64,
+    /// Epoch slot of the task, in which its end is counted.
+    slot: u8,
+    /// Finished tasks in that slot when the run began.
+    finished: u64,
+    /// Time of the tasks that ran inside this run.
+    within: u64,
+}
+
+impl Observing {
+    pub fn new(observer: &Arc<Observer>, worker: usize) -> Self {
+        let record = observer.records[worker].clone();
+        Self {
+            observer: observer.clone(),
+            keeps_events: record.0.events.is_some(),
+            record,
+            worker: worker as u32,
+            burst: 0,
+            ended: 0,
+            run: Run::default(),
+            is_running: false,
+            ran: None,
+        }
+    }
+
+    fn now(&self) -> u64 {
+        self.observer.clock.now()
+    }
+
+    /// Records that the worker spawns a task or requeues it. Returns false for a message of the
+    /// runtime itself, which is not recorded.
+    ///
+    /// # Safety
+    ///
+    /// The task belongs to this worker.
+    #[inline]
+    pub unsafe fn put(&self, task: NonNull<Task>) -> bool {
+        // SAFETY: the task belongs to this worker, by the contract of this function.
+        unsafe {
+            if task.as_ref().meta.is_protocol() {
+                return false;
+            }
+            if self.observer.stamp(task, self.worker) {
+                self.record.0.spawned.add(1);
+            }
+        }
+        true
+    }
+
+    /// As [`put`](Self::put), for a task that does not enter this worker's rings. Out of line, as
+    /// the callers are hot without an observer.
+    ///
+    /// # Safety
+    ///
+    /// As for [`put`](Self::put).
+    #[cold]
+    #[inline(never)]
+    pub unsafe fn put_elsewhere(&self, task: NonNull<Task>) {
+        // SAFETY: forwarded.
+        unsafe { self.put(task) };
+    }
+
+    /// Makes room in the ring of the worker's run queue that a task is about to enter, and records
+    /// that it does.
+    ///
+    /// # Safety
+    ///
+    /// As for [`put`](Self::put).
+    #[inline(never)]
+    pub unsafe fn queue(&self, task: NonNull<Task>, ring: &mut Ring) {
+        ring.make_room();
+        // SAFETY: forwarded.
+        if unsafe { self.put(task) } {
+            self.queued(1);
+        }
+    }
+
+    /// Records that tasks entered the worker's run queue that were put elsewhere before.
+    pub fn queued(&self, tasks: usize) {
+        self.record.0.queued.add(tasks as u64);
+    }
+
+    /// Records that tasks came from another worker's run queue.
+    pub fn stolen(&self, tasks: usize, from: usize) {
+        self.queued(tasks);
+        self.observer.records[from].0.given.fetch_add(tasks as u64, Relaxed);
+    }
+
+    /// Begins the run of a task.
+    ///
+    /// # Safety
+    ///
+    /// The task belongs to this worker, and is no message of the runtime itself.
+    #[inline(always)]
+    pub unsafe fn begin(
+        &mut self,
+        task: NonNull<Task>,
+        queue: &RunQueue,
+        ledger: &Ledger,
+        counters: &WorkerCounters,
+    ) {
+        let begin = if self.burst == queue.bursts { self.ended } else { self.now() };
+        // SAFETY: the task belongs to this worker, by the contract of this function. It was stamped
+        // when it was put.
+        let (lead, slot) = unsafe { (Lead::of(task), task.as_ref().meta.epoch()) };
+        let record = &self.record.0;
+        record.busy_since.store(begin, Relaxed);
+        if !lead.has_run {
+            record.waiting.record(begin.saturating_sub(lead.spawned));
+        }
+        let finished = ledger.finished_in(slot);
+        self.run = Run { begin, spawned: lead.spawned, slot, finished, within: 0 };
+        self.is_running = true;
+        if self.keeps_events {
+            // SAFETY: forwarded.
+            unsafe { self.describe(task, lead, begin, queue, counters) };
+        }
+        lead.has_run = true;
+        lead.queued = 0;
+    }
+
+    /// Prepares the event of a run.
+    ///
+    /// # Safety
+    ///
+    /// As for [`begin`](Self::begin).
+    #[inline(never)]
+    unsafe fn describe(
+        &mut self,
+        task: NonNull<Task>,
+        lead: &Lead,
+        begin: u64,
+        queue: &RunQueue,
+        counters: &WorkerCounters,
+    ) {
+        // SAFETY: the task belongs to this worker, by the contract of `begin`, and has not run yet.
+        let Description { task: name, objects } = unsafe { (task.as_ref().vtable.describe)(task) };
+        let mut objects = objects.into_iter().flatten();
+        self.ran = Some(Ran {
+            name,
+            object: objects.next(),
+            others: objects.collect(),
+            spawned: lead.spawned,
+            by: lead.by,
+            waited: begin.saturating_sub(lead.queued),
+            latch_waits: counters.latch_waits.get(),
+            finished: false,
+            depth: queue.len(),
+        });
+    }
+
+    /// Ends the current run, unless it has ended. If `finishes`, the task finishes although the
+    /// ledger does not count it yet: the run ends just before the task's handle is completed.
+    #[inline(always)]
+    pub fn end(&mut self, finishes: bool, bursts: u64, ledger: &Ledger, counters: &WorkerCounters) {
+        if !replace(&mut self.is_running, false) {
+            return;
+        }
+        // On a virtual clock a task begins and ends at the same moment.
+        let end = self.now().max(self.run.begin + 1);
+        self.burst = bursts;
+        self.ended = end;
+        let Run { begin, spawned, slot, finished, within } = self.run;
+        let record = &self.record.0;
+        record.busy_since.store(0, Relaxed);
+        let time = (end - begin).saturating_sub(within).max(1);
+        record.busy.add(time);
+        record.running.record(time);
+        let finished = finishes || ledger.finished_in(slot) != finished;
+        if finished {
+            record.completion.record(end.saturating_sub(spawned));
+        }
+        if self.keeps_events {
+            self.keep_run(begin, end, finished, counters);
+        }
+    }
+
+    #[inline(never)]
+    fn keep_run(&mut self, begin: u64, end: u64, finished: bool, counters: &WorkerCounters) {
+        let Some(ran) = self.ran.take() else { return };
+        let latch_waits = counters.latch_waits.get() - ran.latch_waits;
+        self.keep(Event { what: What::Task(Ran { latch_waits, finished, ..ran }), begin, end });
+    }
+
+    fn keep(&self, event: Event) {
+        if let Some(events) = &self.record.0.events {
+            events.lock().push(event);
+        }
+    }
+
+    /// Suspends the current run: another task is about to run inside it.
+    pub fn suspend(&mut self, ledger: &Ledger) -> Outer {
+        Outer {
+            run: self.run,
+            is_running: replace(&mut self.is_running, false),
+            ran: self.ran.take(),
+            busy_since: self.record.0.busy_since.load(Relaxed),
+            began: self.now(),
+            finished: ledger.finished_in(self.run.slot),
+        }
+    }
+
+    /// Resumes a suspended run. Neither the time nor the end of the inner task counts for it.
+    pub fn resume(&mut self, outer: Outer, ledger: &Ledger) {
+        let Outer { mut run, is_running, ran, busy_since, began, finished } = outer;
+        run.within += self.now().saturating_sub(began);
+        run.finished += ledger.finished_in(run.slot) - finished;
+        (self.run, self.is_running, self.ran) = (run, is_running, ran);
+        self.record.0.busy_since.store(busy_since, Relaxed);
+    }
+
+    /// Begins the run of a stolen job. If `is_idle`, the worker is inside no task, and is busy with
+    /// the job. Returns when the run began.
+    pub fn begin_job(&self, is_idle: bool) -> u64 {
+        let begin = self.now();
+        if is_idle {
+            self.record.0.busy_since.store(begin, Relaxed);
+        }
+        begin
+    }
+
+    /// Ends the run of a stolen job that began then.
+    pub fn end_job(&self, is_idle: bool, begin: u64) {
+        let end = self.now().max(begin + 1);
+        if is_idle {
+            self.record.0.busy_since.store(0, Relaxed);
+            self.record.0.busy.add(end - begin);
+        }
+        self.keep(Event { what: What::Half, begin, end });
+    }
+
+    /// Records that the worker falls asleep.
+    pub fn asleep(&self) {
+        self.record.0.asleep_since.store(self.now(), Relaxed);
+    }
+
+    /// Records that the worker is awake again, if it was asleep.
+    pub fn awake(&self) {
+        let record = &self.record.0;
+        let begin = record.asleep_since.load(Relaxed);
+        if begin != 0 {
+            let end = self.now().max(begin);
+            record.asleep_since.store(0, Relaxed);
+            record.asleep.add(end - begin);
+            self.keep(Event { what: What::Sleep, begin, end });
+        }
+    }
+}
+
+#[cfg(all(test, not(any(model = "loom", model = "shuttle"))))]
+mod tests {
+    use crate::platform::Simulation;
+    use crate::{Runtime, Shutdown, primitive::Sequencing};
+
+    #[test]
+    fn a_cancelled_task_counts_as_finished() {
+        for seed in 0..10 {
+            let builder = Runtime::builder().platform(Simulation::new(3, seed)).timeline(10);
+            let rt = builder.build().unwrap();
+            let objects = [(); 3].map(|()| rt.plain(0u64).pin(Sequencing).build());
+            for index in 0..90 {
+                let [a, b, c] = [0, 1, 2].map(|next| &objects[(index + next) % 3]);
+                rt.task((a.write(), b.write())).spawn(|_, _| ());
+                let c = c.clone();
+                rt.task(()).spawn(move |(), cx| cx.task(c.write()).spawn(|_, _| ()));
+                if index == 45 {
+                    rt.task(()).submit(|(), _| ()).join().unwrap();
+                }
+            }
+            // The shutdown consumes the runtime.
+            let shared = rt.shared().clone();
+            rt.shutdown(Shutdown::Cancel);
+            let statistics = shared.statistics().unwrap();
+            let finished = statistics.finished;
+            assert!((182..271).contains(&finished) && statistics.spawned == finished, "{statistics}");
+            assert_eq!((statistics.waiting.count(), statistics.occupancy()), (finished, 0));
+            let queued = |worker: &crate::metrics::WorkerStatistics| worker.occupancy();
+            assert_eq!(statistics.workers.iter().map(queued).sum::<u64>(), 0);
+        }
+    }
+}

@@ -1,0 +1,308 @@
+//! What all workers of a runtime share, and the slot that each of them has in it.
+//!
+//! Each field of a [`WorkerSlot`] belongs to a protocol between its worker and other threads:
+//!
+//! | field | written by | protocol |
+//! |---|---|---|
+//! | `inbox`, `asleep` | pushing threads; the worker | sleeping: `driver.rs` |
+//! | `owner`, `parked` | the worker set; the holder | resizing: `worker_set.rs` |
+//! | `idle`, `load` | the worker; threads that rely on them | none: hints |
+//! | `forks`, `offer` | the worker; thieves | fork-join: `fork/steal_request.rs` |
+//! | `steal_batch` | the worker; thieves | work stealing: `steal.rs` |
+//! | `incoming` | one other worker each | round-robin: `round_robin.rs` |
+//! | `ledger` | the worker | epochs: `memory/epoch.rs` |
+//!
+//! # A shutdown
+//!
+//! [`phase`] goes from OPEN to DRAINING or CANCELLING, then to STOPPED, and never back. The runtime
+//! is drained once every ledger has as many finished tasks as started ones; the epochs detect that.
+//! A worker that finds no task checks this, and wakes the thread that waits:
+//!
+//! ```text
+//! waiting thread: finds a task still counted, is about to block
+//! last worker:    finishes the task, finds no waker, sleeps    -> the shutdown never returns
+//! ```
+//!
+//! So the waiting thread stores its waker before it checks, and each worker checks once more, after
+//! a fence, when it falls asleep. Model: `model/sleep.rs`.
+
+use super::{Worker, worker_set::WorkerSet};
+use crate::fork::{ForkStack, Job};
+use crate::managed::Autosizer;
+use crate::memory::{Epochs, Heaps, Ledger, Retired};
+use crate::monitor::{Observer, Watchdog, WorkerCounters};
+use crate::object::{FreeWord, RuntimeTag};
+use crate::platform::{CpuTopology, Placement, Platform, VirtualTime};
+use crate::pool::{Inbox, QueuePolicy, Ranked, SpscRing, StealBatch};
+use crate::sync::{
+    AcqRel, AtomicBool, AtomicU32, AtomicU64, AtomicUsize, HandoffCell, Padded, Relaxed, SeqCst, SpinMutex,
+};
+use crate::task::{Failure, Task};
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::ptr::NonNull;
+use core::task::Waker;
+
+/// The phases of a runtime.
+pub(crate) mod phase {
+    /// Tasks are spawned and run.
+    pub const OPEN: u32 = 0;
+    /// The tasks that were spawned run, and their follow-ups.
+    pub const DRAINING: u32 = 1;
+    /// Tasks that have not started are cancelled.
+    pub const CANCELLING: u32 = 2;
+    /// No task is left, and the workers return.
+    pub const STOPPED: u32 = 3;
+}
+
+/// What other threads see of a run queue and its worker.
+pub(crate) struct WorkerSlot {
+    /// Index of the worker that owns the run queue. Changed under the lock of the worker set.
+    pub(crate) owner: AtomicUsize,
+    /// The run queue, while no thread holds it.
+    pub(crate) parked: HandoffCell<Worker>,
+    pub(crate) inbox: Inbox,
+    /// A push must wake a worker for this run queue: its holder sleeps or is about to; or it is
+    /// parked where run queues may be stolen.
+    pub(crate) asleep: Padded<AtomicBool>,
+    /// The worker is awake and has no task. A thread that relies on that clears it.
+    pub(crate) idle: AtomicBool,
+    /// Cost of the queued tasks. The worker writes it after its bursts; a thread that chooses the
+    /// run queue for its small load adds to it.
+    pub(crate) load: AtomicU64,
+    /// Jobs of the worker, which other workers may request.
+    pub(crate) forks: ForkStack,
+    /// A job that is offered to any worker.
+    pub(crate) offer: HandoffCell<Job>,
+    /// A batch of tasks that is offered to any worker.
+    pub(crate) steal_batch: HandoffCell<StealBatch>,
+    /// Rings from other workers to this one.
+    pub(crate) incoming: Box<[Arc<SpscRing>]>,
+    /// Held while a task with several objects enters the inboxes of their homes.
+    pub(crate) enlisting: SpinMutex<()>,
+    pub(crate) ledger: Arc<Padded<Ledger>>,
+    pub(crate) counters: Arc<Padded<WorkerCounters>>,
+    pub(crate) node: u16,
+}
+
+pub struct RuntimeState {
+    pub(crate) slots: Box<[WorkerSlot]>,
+    pub(crate) worker_set: WorkerSet,
+    pub(crate) policy: QueuePolicy,
+    /// The queue that all workers share, if the policy has one.
+    pub(crate) ranked: Option<Ranked>,
+    pub(crate) nodes: usize,
+    /// The cores of the workers, in order.
+    pub(crate) topology: CpuTopology,
+    /// The placement that the program has asked for.
+    pub(crate) placement: Option<Placement>,
+    pub(crate) platform: Arc<dyn Platform>,
+    /// True if the platform has virtual time; see [`RuntimeState::virtual_time`].
+    pub(crate) has_virtual_time: bool,
+    pub(crate) heaps: Arc<Heaps>,
+    pub(crate) epochs: Epochs,
+    /// One of [`phase`].
+    pub(crate) phase: AtomicU32,
+    /// No thread waits for the end of the shutdown: the last worker without tasks stops the
+    /// runtime.
+    pub(crate) stop_when_drained: AtomicBool,
+    /// The thread that waits for the end of a shutdown.
+    pub(crate) drained: SpinMutex<Option<Waker>>,
+    /// Retired objects whose worker has gone to sleep, or that a thread outside has dropped. `None`
+    /// once the last run queue is dropped: then no task can reach an object, and it is freed at
+    /// once.
+    pub(crate) orphans: SpinMutex<Option<Vec<Retired>>>,
+    /// Run queues that have not been dropped.
+    pub(crate) run_queues: AtomicUsize,
+    /// Run queues that are not asleep.
+    pub(crate) awake: AtomicUsize,
+    /// Workers that search for work, asleep or not.
+    pub(crate) searching: Padded<AtomicUsize>,
+    /// `orphans` may have some.
+    pub(crate) has_orphans: AtomicBool,
+    /// The next worker in turn; only roughly counted.
+    pub(crate) turn: AtomicUsize,
+    /// The word of a free object of this runtime, which differs from those of other runtimes.
+    pub(crate) free_word: FreeWord,
+    /// Keeps other runtimes from using the number in `free_word`.
+    pub(crate) _tag: RuntimeTag,
+    /// Tasks between the one that runs and the one whose object is prefetched.
+    pub(crate) distance: usize,
+    /// Optional counters are kept, too.
+    pub(crate) counting: bool,
+    pub(crate) hook: Box<dyn Fn(Failure) + Send + Sync>,
+    pub(crate) watchdog: Option<Watchdog>,
+    pub(crate) observer: Option<Arc<Observer>>,
+    pub(crate) follower: Option<Autosizer>,
+    #[cfg(feature = "tracing")]
+    pub(crate) spans: bool,
+}
+
+impl RuntimeState {
+    /// Returns the platform's virtual time. In real time this reads a flag and does not call the
+    /// platform.
+    #[inline]
+    pub(crate) fn virtual_time(&self) -> Option<&dyn VirtualTime> {
+        if self.has_virtual_time { self.platform.virtual_time() } else { None }
+    }
+
+    /// Lets other workers run in virtual time, and does nothing in real time; see
+    /// [`VirtualTime::yield_to_others`].
+    #[inline]
+    pub(crate) fn yield_to_others(&self, is_waiting: bool) -> bool {
+        self.virtual_time().is_some_and(|time| time.yield_to_others(is_waiting))
+    }
+
+    /// Pushes a task to a worker's inbox, and wakes the worker if it sleeps.
+    ///
+    /// # Safety
+    ///
+    /// The caller owns the task and gives it up.
+    #[inline]
+    pub(crate) unsafe fn push(&self, worker: usize, task: NonNull<Task>) {
+        let slot = &self.slots[worker];
+        // SAFETY: forwarded.
+        unsafe { slot.inbox.push(task) };
+        // SeqCst, as the push: with the store and the look in `Worker::fall_asleep`, see
+        // `driver.rs`.
+        if !planted!("wake-forgotten") && slot.asleep.0.load(SeqCst) {
+            self.wake(worker);
+        }
+    }
+
+    /// Wakes the owner of a run queue, if that is asleep.
+    #[cold]
+    pub(crate) fn wake(&self, queue: usize) {
+        // Of several threads the one that clears the flag wakes. The worker sets it again before it
+        // parks again.
+        if self.slots[queue].asleep.0.swap(false, SeqCst) {
+            self.platform.wake(self.owner(queue));
+            if self.policy == QueuePolicy::WorkStealing && !self.slots[queue].parked.is_empty() {
+                // Its owner may be busy with another run queue for long while other workers are
+                // idle.
+                self.wake_for_work(queue);
+            }
+        }
+    }
+
+    /// Returns true if a worker searches.
+    pub(crate) fn is_any_searching(&self) -> bool {
+        self.searching.0.load(Relaxed) != 0
+    }
+
+    /// Returns true if another worker searches, besides the calling one.
+    pub(crate) fn is_another_searching(&self) -> bool {
+        self.searching.0.load(Relaxed) > 1
+    }
+
+    /// Wakes a worker for work that any may take, unless a worker is idle or none sleeps. The
+    /// choice begins behind `worker`, which most often offers the work, and comes last.
+    #[cold]
+    pub(crate) fn wake_for_work(&self, worker: usize) {
+        if self.awake.load(Relaxed) == self.slots.len()
+            || self.slots.iter().any(|slot| slot.idle.load(Relaxed))
+        {
+            return;
+        }
+        let mut others = (1..=self.slots.len()).map(|distance| (worker + distance) % self.slots.len());
+        let sleeps = |slot: &WorkerSlot| slot.asleep.0.load(Relaxed) && slot.parked.is_empty();
+        if let Some(asleep) = others.find(|&other| sleeps(&self.slots[other])) {
+            self.wake(asleep);
+        }
+    }
+
+    pub(crate) fn wake_all(&self) {
+        self.slots.iter().for_each(|slot| slot.asleep.0.store(false, SeqCst));
+        // Only after all flags are clear, as a worker may hold any of the run queues.
+        (0..self.slots.len()).for_each(|worker| self.platform.wake(worker));
+    }
+
+    pub(crate) fn ledgers(&self) -> impl Iterator<Item = &Ledger> + Clone {
+        self.slots.iter().map(|slot| &slot.ledger.0)
+    }
+
+    pub(crate) fn phase(&self) -> u32 {
+        self.phase.load(SeqCst)
+    }
+
+    /// Returns true if a shutdown has begun.
+    pub(crate) fn is_shutting_down(&self) -> bool {
+        self.phase() != phase::OPEN
+    }
+
+    /// Returns the next worker in turn: as the home of an object, or for a task.
+    pub(crate) fn next_in_turn(&self) -> usize {
+        // Relaxed, and no exchange: a lost update only gives one worker two turns.
+        let turn = self.turn.load(Relaxed);
+        self.turn.store(turn.wrapping_add(1), Relaxed);
+        turn % self.slots.len()
+    }
+
+    /// Returns the worker for an unplaced task from outside: the next in turn, but an idle one
+    /// rather than one that has to be woken.
+    pub(crate) fn next_for_task(&self) -> usize {
+        let chosen = self.next_in_turn();
+        if !self.slots[chosen].asleep.0.load(Relaxed) {
+            return chosen;
+        }
+        // The swap makes the next task choose another worker.
+        let is_idle = |slot: &WorkerSlot| slot.idle.load(Relaxed) && slot.idle.swap(false, Relaxed);
+        self.slots.iter().position(is_idle).unwrap_or(chosen)
+    }
+
+    /// Returns the least loaded worker of a node, and adds the task's cost to its load. All workers
+    /// serve a node without workers.
+    pub(crate) fn least_loaded(&self, node: u16, cost: u16) -> usize {
+        let node = node % self.nodes as u16;
+        let load = |worker: &usize| self.slots[*worker].load.load(Relaxed);
+        let there = (0..self.slots.len()).filter(|&worker| self.slots[worker].node == node).min_by_key(load);
+        let chosen = there.or_else(|| (0..self.slots.len()).min_by_key(load)).unwrap_or(0);
+        self.slots[chosen].load.fetch_add(1 + u64::from(cost), Relaxed);
+        chosen
+    }
+
+    /// Takes over retired objects, for any worker to free.
+    pub(crate) fn adopt(&self, retired: impl Iterator<Item = Retired>) {
+        let mut orphans = self.orphans.lock();
+        if let Some(orphans) = &mut *orphans {
+            orphans.extend(retired);
+            // SeqCst, with `Worker::fall_asleep`: either the last worker to fall asleep sees this,
+            // or `wake_for_garbage` sees that all sleep.
+            self.has_orphans.store(true, SeqCst);
+        } else {
+            drop(orphans);
+            // SAFETY: no run queue is left, so no task is that could reach the objects.
+            retired.for_each(|retired| unsafe { retired.free(None) });
+        }
+    }
+
+    /// Wakes a worker to free orphans if all workers sleep.
+    pub(crate) fn wake_for_garbage(&self, worker: usize) {
+        if !planted!("garbage-left-to-sleepers") && self.awake.load(SeqCst) == 0 {
+            self.wake(worker);
+        }
+    }
+
+    /// Lets the watchdog look at the workers once. Returns false if the runtime has stopped.
+    pub(crate) fn watch(&self) -> bool {
+        if let Some(watchdog) = &self.watchdog {
+            watchdog.look(&*self.platform);
+        }
+        self.phase() != phase::STOPPED
+    }
+
+    /// Counts a run queue as dropped. With the last one, all that was left is freed.
+    pub(crate) fn leave(&self) {
+        // AcqRel: the last one sees what the others have left.
+        if self.run_queues.fetch_sub(1, AcqRel) == 1 {
+            let orphans = self.orphans.lock().take();
+            for retired in orphans.into_iter().flatten() {
+                // SAFETY: no run queue is left, so no task is that could reach the object.
+                unsafe { retired.free(None) };
+            }
+            #[cfg(feature = "std")]
+            self.export();
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! How a runtime ends. The head of `shared.rs` has the protocol.
+
+use super::runtime_state::phase;
+use super::{Runtime, RuntimeState};
+use crate::sync::{Relaxed, SeqCst};
+
+/// How a runtime ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shutdown {
+    /// All tasks that were spawned run, follow-ups included.
+    Drain,
+    /// Tasks that have not started are dropped. Their handles return
+    /// [`JoinError::Cancelled`](crate::JoinError::Cancelled).
+    Cancel,
+}
+
+impl Runtime {
+    /// Ends the runtime, and waits until all workers have returned. Every handle has a result then.
+    ///
+    /// On one of the runtime's own workers it does not wait; the runtime ends when its tasks have
+    /// run.
+    pub fn shutdown(mut self, how: Shutdown) {
+        self.stop(how);
+    }
+
+    fn stop(&mut self, how: Shutdown) {
+        if core::mem::replace(&mut self.is_stopped, true) {
+            return;
+        }
+        let shared = &self.shared;
+        let ending = if how == Shutdown::Drain { phase::DRAINING } else { phase::CANCELLING };
+        shared.phase.store(ending, SeqCst);
+        shared.wake_all();
+        let waited = shared.platform.block(&mut |waker| {
+            *shared.drained.lock() = Some(waker.clone());
+            shared.epochs.is_quiescent(shared.ledgers()) || planted!("stopped-before-quiescent")
+        });
+        if waited.is_ok() {
+            shared.phase.store(phase::STOPPED, SeqCst);
+            shared.wake_all();
+            shared.platform.join();
+            shared.drop_parked();
+        } else {
+            // On a worker: the last worker without tasks stops the runtime.
+            shared.stop_when_drained.store(true, SeqCst);
+            shared.platform.leave();
+        }
+    }
+}
+
+impl Drop for Runtime {
+    fn drop(&mut self) {
+        self.stop(Shutdown::Drain);
+    }
+}
+
+impl RuntimeState {
+    /// In a shutdown: wakes the thread that waits for its end if no task is left. If no thread
+    /// waits, stops the runtime.
+    pub(crate) fn notify_if_drained(&self) {
+        if self.phase.load(Relaxed) != phase::OPEN && self.epochs.is_quiescent(self.ledgers()) {
+            if let Some(waker) = self.drained.lock().take() {
+                waker.wake();
+            }
+            if self.stop_when_drained.load(SeqCst) {
+                self.phase.store(phase::STOPPED, SeqCst);
+                self.wake_all();
+            }
+        }
+    }
+}

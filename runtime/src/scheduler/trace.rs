@@ -1,0 +1,217 @@
+//! What a worker counts and records, and the checks before each task that this needs.
+
+use super::Worker;
+use super::observing::{Observing, Outer};
+use super::run_queue::RunQueue;
+use super::runtime_state::{RuntimeState, phase};
+use crate::memory::Ledger;
+use crate::monitor::WorkerCounters;
+use crate::pool::Ring;
+use crate::sync::{Padded, Relaxed};
+use crate::task::Task;
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use core::ptr::NonNull;
+
+/// What a worker checks before it runs a task: bits of one word, so that all checks together cost
+/// one branch.
+pub(super) mod checks {
+    /// The runtime is shutting down, and tasks that have not started are cancelled.
+    pub const CANCELLING: u8 = 1;
+    /// The watchdog records which task runs.
+    pub const WATCHED: u8 = 2;
+    /// Tasks are counted and timed.
+    pub const OBSERVED: u8 = 4;
+    /// Each run has a span.
+    #[cfg(feature = "tracing")]
+    pub const TRACED: u8 = 8;
+}
+
+/// A worker's counters, its recorder, and the checks before each task.
+pub(super) struct Trace {
+    counters: Arc<Padded<WorkerCounters>>,
+    /// Optional counters are kept, too.
+    pub is_counting: bool,
+    /// Bits of [`checks`].
+    pub checks: u8,
+    /// `None` if the runtime is not observed.
+    observing: Option<Box<Observing>>,
+}
+
+impl Trace {
+    pub fn new(shared: &RuntimeState, worker: usize) -> Self {
+        let observer = shared.observer.as_ref();
+        let observing = observer.map(|observer| Box::new(Observing::new(observer, worker)));
+        let watched = if shared.watchdog.is_some() { checks::WATCHED } else { 0 };
+        let observed = if observing.is_some() { checks::OBSERVED } else { 0 };
+        #[cfg(feature = "tracing")]
+        let traced = if shared.spans { checks::TRACED } else { 0 };
+        #[cfg(not(feature = "tracing"))]
+        let traced = 0;
+        Self {
+            counters: shared.slots[worker].counters.clone(),
+            is_counting: shared.counting,
+            checks: watched | observed | traced,
+            observing,
+        }
+    }
+
+    #[inline(always)]
+    pub fn counters(&self) -> &WorkerCounters {
+        &self.counters.0
+    }
+
+    #[inline(always)]
+    pub fn is_observed(&self) -> bool {
+        self.observing.is_some()
+    }
+
+    /// Sets the check for cancelled tasks once the shutdown cancels. The check stays: nothing is
+    /// spawned after the shutdown.
+    #[inline(always)]
+    pub fn check_cancelling(&mut self, shared: &RuntimeState) {
+        if shared.phase.load(Relaxed) == phase::CANCELLING {
+            self.checks |= checks::CANCELLING;
+        }
+    }
+
+    /// Makes room in the ring that a task is about to enter, and records that it does.
+    ///
+    /// # Safety
+    ///
+    /// The task belongs to this worker.
+    #[inline(always)]
+    pub unsafe fn make_room(&self, task: NonNull<Task>, ring: &mut Ring) {
+        match &self.observing {
+            None => ring.make_room(),
+            // SAFETY: forwarded.
+            Some(observing) => unsafe { observing.queue(task, ring) },
+        }
+    }
+
+    /// Records that a task leaves this worker, or waits where any worker may take it.
+    ///
+    /// # Safety
+    ///
+    /// The task belongs to this worker.
+    #[inline(always)]
+    pub unsafe fn put(&self, task: NonNull<Task>) {
+        if let Some(observing) = &self.observing {
+            // SAFETY: forwarded.
+            unsafe { observing.put_elsewhere(task) };
+        }
+    }
+
+    /// Records that a task was spawned that waits in no run queue for now.
+    ///
+    /// # Safety
+    ///
+    /// The task belongs to this worker.
+    pub unsafe fn put_waiting(&self, task: NonNull<Task>) {
+        if let Some(observing) = &self.observing {
+            // SAFETY: forwarded.
+            unsafe { observing.put(task) };
+        }
+    }
+
+    /// Records that tasks entered the worker's run queue that were put elsewhere before.
+    pub fn queued(&self, tasks: usize) {
+        if let Some(observing) = &self.observing {
+            observing.queued(tasks);
+        }
+    }
+
+    /// Records that tasks came from another worker's run queue.
+    pub fn stolen(&self, tasks: usize, from: usize) {
+        if let Some(observing) = &self.observing {
+            observing.stolen(tasks, from);
+        }
+    }
+
+    /// Suspends the record of the current run: another task is about to run inside it.
+    pub fn suspend(&mut self, ledger: &Ledger) -> Option<Outer> {
+        self.observing.as_mut().map(|observing| observing.suspend(ledger))
+    }
+
+    /// Resumes the record of a suspended run.
+    pub fn resume(&mut self, outer: Option<Outer>, ledger: &Ledger) {
+        if let (Some(observing), Some(outer)) = (&mut self.observing, outer) {
+            observing.resume(outer, ledger);
+        }
+    }
+
+    /// Records that the worker falls asleep.
+    pub fn asleep(&self) {
+        if let Some(observing) = &self.observing {
+            observing.asleep();
+        }
+    }
+
+    /// Records that the worker is awake again, if it was asleep.
+    pub fn awake(&self) {
+        if let Some(observing) = &self.observing {
+            observing.awake();
+        }
+    }
+
+    #[inline(always)]
+    fn end(&mut self, finishes: bool, queue: &RunQueue, ledger: &Ledger) {
+        if let Some(observing) = &mut self.observing {
+            observing.end(finishes, queue.bursts, ledger, &self.counters.0);
+        }
+    }
+}
+
+impl Worker {
+    /// Runs or cancels a task, as `run` does, and records the run if the runtime is observed.
+    ///
+    /// # Safety
+    ///
+    /// The task belongs to this worker, and is no message of the runtime itself.
+    #[inline(always)]
+    pub(super) unsafe fn run_timed(
+        &mut self,
+        task: NonNull<Task>,
+        run: impl FnOnce(NonNull<Task>, &mut Self),
+    ) {
+        let Trace { observing, counters, .. } = &mut self.trace;
+        if let Some(observing) = observing {
+            // SAFETY: forwarded.
+            unsafe { observing.begin(task, &self.queue, self.epoch.ledger(), &counters.0) };
+        }
+        run(task, self);
+        self.end_run();
+    }
+
+    /// Records that the current run is over, with its cleanup if its task panicked.
+    #[inline(always)]
+    pub(super) fn end_run(&mut self) {
+        self.trace.end(false, &self.queue, self.epoch.ledger());
+    }
+
+    /// Records that the current task finishes. Before its handle is completed, so that a thread
+    /// that joins the task finds it in the statistics.
+    #[inline]
+    pub(crate) fn observe_result(&mut self) {
+        if self.trace.is_observed() {
+            self.end_finished_run();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn end_finished_run(&mut self) {
+        self.trace.end(true, &self.queue, self.epoch.ledger());
+    }
+
+    /// Runs a stolen job, and records the run if the runtime is observed. If `is_idle`, the worker
+    /// is inside no task, and is busy with the job.
+    pub(crate) fn observe_job(&mut self, is_idle: bool, run: impl FnOnce(&mut Self)) {
+        let Some(observing) = &self.trace.observing else { return run(self) };
+        let begin = observing.begin_job(is_idle);
+        run(self);
+        if let Some(observing) = &self.trace.observing {
+            observing.end_job(is_idle, begin);
+        }
+    }
+}

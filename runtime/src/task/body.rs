@@ -1,0 +1,196 @@
+//! What a descriptor carries, and the steps that all kinds of task share.
+//!
+//! A kind of task implements [`TaskBody`]. There are four: without objects (`unbound`), with one
+//! object (`single_object`), with several (`multi_object`), and optimistic reads
+//! (`optimistic_read`). Only the functions of this file write a descriptor or move a body out of
+//! it.
+//!
+//! The phases that SAFETY notes name are those of the table in `descriptor.rs`.
+
+use super::descriptor::{Meta, Task, VTable, class_of, is_too_large};
+use super::options::SpawnRequest;
+use super::spawner::{Route, sealed::Spawn};
+use super::{JoinError, Payload, Sink, quietly};
+use crate::monitor::Description;
+use crate::object::Fetch;
+use crate::scheduler::Worker;
+use crate::sync::AtomicPtr;
+use core::ptr::{NonNull, null_mut};
+
+/// What a worker does with one kind of task, at each moment of the task's life.
+pub(crate) trait TaskBody: Sized + 'static {
+    /// What the sink of the task receives.
+    type Output;
+
+    /// True if [`locate`](Self::locate) is worth a call.
+    const LOCATES: bool = false;
+
+    /// Names further lines to prefetch, when the ones that the descriptor names have arrived.
+    ///
+    /// # Safety
+    ///
+    /// The task is queued at this worker, and its epoch keeps its objects alive.
+    unsafe fn locate(&self) -> Fetch {
+        Fetch::NONE
+    }
+
+    /// Names the task and the objects it was spawned with.
+    fn describe(&self) -> Description;
+
+    /// Runs the task, or puts it back to be run again.
+    ///
+    /// # Safety
+    ///
+    /// `task` is running on this worker and has a body of type [`BodyWithSink<Self, K>`]. Its epoch
+    /// keeps its objects alive.
+    unsafe fn run<K: Sink<Self::Output>>(task: NonNull<Task>, cx: &mut Worker);
+
+    /// Drops the body, and hands on what the task was granted.
+    ///
+    /// # Safety
+    ///
+    /// The task was running or cancelled on this worker; its epoch keeps its objects alive.
+    unsafe fn abandon(self, meta: Meta, cx: &mut Worker);
+}
+
+/// The contents of a descriptor behind its header. The body comes first, whatever the type of the
+/// sink.
+#[repr(C)]
+pub(crate) struct BodyWithSink<B, K> {
+    pub body: B,
+    pub sink: K,
+}
+
+/// Returns true if a body has to be boxed to fit into a descriptor.
+pub(crate) const fn must_be_boxed<B, K>() -> bool {
+    is_too_large::<BodyWithSink<B, K>>()
+}
+
+/// Spawns a task: allocates its descriptor, admits the task and delivers it. Without memory the
+/// spawn is refused.
+#[inline(always)]
+pub(crate) fn spawn_body<P, B, K>(request: SpawnRequest<P>, fetch: Fetch, body: B, sink: K, route: Route<'_>)
+where
+    P: Spawn,
+    B: TaskBody,
+    K: Sink<B::Output>,
+{
+    let SpawnRequest { mut spawner, options } = request;
+    let Some(task) = spawner.allocate_descriptor(const { class_of::<BodyWithSink<B, K>>() }) else {
+        return refuse(spawner, body, sink);
+    };
+    sink.enter(spawner.origin_mut());
+    let meta = spawner.admit_task(&options);
+    // SAFETY: phase built. The block is fresh, its class holds this body, and it is delivered once,
+    // complete.
+    unsafe {
+        write(task, fetch, meta, body, sink);
+        spawner.deliver(task, &options, meta, fetch, route);
+    }
+    spawner.finish();
+}
+
+/// Writes a complete descriptor.
+///
+/// # Safety
+///
+/// `block` is fresh and of the class for `BodyWithSink<B, K>`.
+#[inline(always)]
+pub(super) unsafe fn write<B: TaskBody, K: Sink<B::Output>>(
+    block: NonNull<Task>,
+    fetch: Fetch,
+    meta: Meta,
+    body: B,
+    sink: K,
+) {
+    let vtable = const {
+        &VTable {
+            run: B::run::<K>,
+            locate: if B::LOCATES { locate::<B, K> } else { locate_nothing },
+            cancel: cancel::<B, K>,
+            describe: describe::<B, K>,
+        }
+    };
+    // SAFETY: this function's contract: the block is large enough, and this is its only owner.
+    unsafe {
+        block.as_ptr().write(Task { vtable, next: AtomicPtr::new(null_mut()), fetch, meta });
+        Task::body::<BodyWithSink<B, K>>(block).write(BodyWithSink { body, sink });
+    }
+}
+
+/// Fails a spawn for lack of memory, before any other thread knows of the task. The spawner comes
+/// by value: a reference would force it into memory on the path of successful spawns, too.
+#[cold]
+#[inline(never)]
+pub(super) fn refuse<R, K: Sink<R>>(spawner: impl Spawn, body: impl Sized, sink: K) {
+    quietly(|| drop(body));
+    sink.refuse(spawner.origin());
+    spawner.finish();
+}
+
+/// Moves a task out of its descriptor, and frees the descriptor.
+///
+/// # Safety
+///
+/// The task has a body of type `BodyWithSink<B, K>`, and is running or cancelled on this worker.
+#[inline(always)]
+pub(super) unsafe fn take<B, K>(task: NonNull<Task>, cx: &mut Worker) -> (B, K, Meta) {
+    // SAFETY: this function's contract; the contents are moved out before the block is freed.
+    unsafe {
+        let BodyWithSink { body, sink } = Task::body::<BodyWithSink<B, K>>(task).read();
+        let meta = task.as_ref().meta;
+        cx.free::<BodyWithSink<B, K>>(task);
+        (body, sink, meta)
+    }
+}
+
+/// Ends a task whose body does not run.
+///
+/// # Safety
+///
+/// As for [`TaskBody::run`].
+#[cold]
+pub(super) unsafe fn end_unrun<B: TaskBody, K: Sink<B::Output>>(
+    task: NonNull<Task>,
+    why: JoinError,
+    cx: &mut Worker,
+) {
+    // SAFETY: this function's contract is that of `take` and `abandon`.
+    unsafe {
+        let (body, sink, meta) = take::<B, K>(task, cx);
+        body.abandon(meta, cx);
+        sink.complete(Err(why), cx);
+        cx.finished(meta.epoch());
+    }
+}
+
+unsafe fn cancel<B: TaskBody, K: Sink<B::Output>>(task: NonNull<Task>, cx: &mut Worker) {
+    // SAFETY: phase cancelled. Only `write` installs this function, for a body of this type.
+    unsafe { end_unrun::<B, K>(task, JoinError::Cancelled, cx) };
+}
+
+unsafe fn locate<B: TaskBody, K>(task: NonNull<Task>) -> Fetch {
+    // SAFETY: phase queued. Only `write` installs this function, for a body of this type.
+    unsafe { (*Task::body::<BodyWithSink<B, K>>(task)).body.locate() }
+}
+
+unsafe fn describe<B: TaskBody, K>(task: NonNull<Task>) -> Description {
+    // SAFETY: the caller owns the task. Only `write` installs this function, for a body of this
+    // type.
+    unsafe { (*Task::body::<BodyWithSink<B, K>>(task)).body.describe() }
+}
+
+pub(crate) unsafe fn locate_nothing(_: NonNull<Task>) -> Fetch {
+    Fetch::NONE
+}
+
+/// Describes a message of the runtime.
+pub(crate) unsafe fn describe_nothing(_: NonNull<Task>) -> Description {
+    Description::new("a message of the runtime", core::iter::empty())
+}
+
+/// Completes a task whose body panicked while it held no object.
+pub(crate) fn complete_panicked<K: Sink<R>, R>((sink, meta): (K, Meta), payload: Payload, cx: &mut Worker) {
+    sink.complete(Err(JoinError::panicked(payload)), cx);
+    cx.finished(meta.epoch());
+}

@@ -1,0 +1,131 @@
+//! Entering and leaving an object, as its primitive requires.
+
+use super::{Meta, Task};
+use crate::monitor::{Counter, WorkerCounters};
+use crate::object::{Header, Primitive, Reference, Turn};
+use crate::scheduler::Worker;
+use crate::sync::Backoff;
+use core::ptr::NonNull;
+
+/// Enters an object: waits at its latch, or marks its version as being written. The task runs on
+/// the right worker.
+pub(crate) fn enter(header: &Header, primitive: Primitive, write: bool, cx: &Worker) {
+    let latch = &header.latch;
+    // In a simulation the latch holder may be suspended mid-task: let it run before spinning.
+    let wait = |backoff: &mut Backoff| {
+        if !cx.shared().yield_to_others(true) {
+            backoff.wait();
+        }
+    };
+    let waited = match primitive {
+        Primitive::Sequencing => false,
+        Primitive::SpinLatch => latch.lock(wait),
+        Primitive::ReaderWriterLatch if write => latch.lock_exclusive(wait),
+        Primitive::ReaderWriterLatch => latch.lock_shared(wait),
+        Primitive::OptimisticSequenced => {
+            if write {
+                latch.begin_write();
+            }
+            false
+        }
+        Primitive::OptimisticLatched => {
+            let waited = latch.lock(wait);
+            if write {
+                latch.begin_write();
+            }
+            waited
+        }
+    };
+    cx.count_wait(waited);
+}
+
+/// Leaves an object that [`enter`] has entered.
+pub(crate) fn leave(header: &Header, primitive: Primitive, write: bool) {
+    let latch = &header.latch;
+    match primitive {
+        Primitive::Sequencing => {}
+        Primitive::SpinLatch => latch.unlock(),
+        Primitive::ReaderWriterLatch if write => latch.unlock_exclusive(),
+        Primitive::ReaderWriterLatch => latch.unlock_shared(),
+        Primitive::OptimisticSequenced | Primitive::OptimisticLatched if write => latch.end_write(),
+        Primitive::OptimisticSequenced => {}
+        Primitive::OptimisticLatched => latch.unlock(),
+    }
+}
+
+/// An object that is entered to read: writers are excluded.
+pub(crate) struct EnteredReader;
+
+/// The outcome of [`enter_to_read`].
+pub(crate) enum ReadEntry {
+    Entered(EnteredReader),
+    /// The task was deferred, sent or requeued; this worker does not own it any more.
+    Gone,
+    /// The object belongs to another runtime.
+    Foreign,
+}
+
+impl EnteredReader {
+    /// Leaves the object. Its version stays, because nothing was written.
+    ///
+    /// # Safety
+    ///
+    /// The object is alive, and was entered on this worker.
+    pub unsafe fn leave(self, target: Reference, meta: Meta, cx: &mut Worker) {
+        // SAFETY: alive by this function's contract.
+        let header = unsafe { target.header() };
+        leave(header, target.primitive(), false);
+        if meta.has_grant_token() {
+            // SAFETY: a task with the grant token runs at the object's home and holds the object.
+            unsafe { cx.hand_on(header) };
+        }
+    }
+}
+
+/// Enters an object to read it.
+///
+/// At an optimistic object the task is requeued for a few more attempts first. A sequenced object
+/// is entered at its home only: elsewhere the task is sent there.
+///
+/// # Safety
+///
+/// The task is running on this worker, and the object is alive.
+pub(crate) unsafe fn enter_to_read(
+    mut task: NonNull<Task>,
+    target: Reference,
+    cx: &mut Worker,
+    retries: fn(&WorkerCounters) -> &Counter,
+) -> ReadEntry {
+    // SAFETY: phase running: the task is this worker's until it is requeued, sent or deferred. The
+    // object is alive by this function's contract, and `turn` and `defer` are called at its home
+    // only.
+    unsafe {
+        let meta = &mut task.as_mut().meta;
+        let primitive = target.primitive();
+        if primitive.is_optimistic() && meta.attempts() < Worker::OPTIMISTIC_ATTEMPTS {
+            meta.count_attempt();
+            retries(cx.counters()).add(1);
+            cx.requeue(task);
+            return ReadEntry::Gone;
+        }
+        if primitive.is_sequenced() {
+            if cx.home_of(target) != cx.index() {
+                cx.send_to(task, cx.home_of(target));
+                return ReadEntry::Gone;
+            }
+            let header = target.header();
+            if !meta.has_grant_token() {
+                match header.turn(cx.free_word) {
+                    Turn::Now => {}
+                    Turn::Later => {
+                        header.defer(task);
+                        return ReadEntry::Gone;
+                    }
+                    Turn::Never => return ReadEntry::Foreign,
+                }
+            }
+        }
+        enter(target.header(), primitive, false, cx);
+        ReadEntry::Entered(EnteredReader)
+    }
+}

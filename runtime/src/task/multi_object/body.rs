@@ -1,0 +1,113 @@
+//! Running a task with several objects.
+
+use super::object_set::{ObjectGrants, ObjectSet};
+use crate::monitor::Description;
+use crate::scheduler::{Context, Worker};
+use crate::task::access::ObjectAccess;
+use crate::task::body::{TaskBody, take};
+use crate::task::{JoinError, Meta, Payload, Sink, Task, guarded, quietly};
+use core::any::type_name;
+use core::marker::PhantomData;
+use core::ptr::NonNull;
+
+/// A task with several objects, named after `T`: the closure's type as the application wrote it.
+#[repr(C)]
+pub(super) struct MultiObject<G, T, const N: usize, F> {
+    pub(super) objects: ObjectSet<N>,
+    pub(super) run: F,
+    pub(super) grants: PhantomData<fn() -> (G, T)>,
+}
+
+impl<G, T, const N: usize, F, R> TaskBody for MultiObject<G, T, N, F>
+where
+    G: ObjectGrants<N>,
+    T: 'static,
+    F: for<'v> FnOnce(G::View<'v>, &mut Context) -> R + Send + 'static,
+    R: 'static,
+{
+    type Output = R;
+
+    fn describe(&self) -> Description {
+        let touched = |(target, data): (&ObjectAccess, _)| target.reference.touched(data, target.write);
+        Description::new(type_name::<T>(), self.objects.targets.iter().zip(G::data()).map(touched))
+    }
+
+    unsafe fn run<K: Sink<R>>(task: NonNull<Task>, cx: &mut Worker) {
+        // SAFETY: phase running: the descriptor belongs to this worker and has this body.
+        let (Self { objects, run, .. }, sink, meta) = unsafe { take::<Self, K>(task, cx) };
+        let after = MultiEpilogue { objects, sink, meta };
+        // SAFETY: the task's epoch keeps the objects alive; its placeholders have been granted the
+        // sequenced ones. The view is used between `enter` and `leave`. `in_address_order` has
+        // checked that written objects are different.
+        unsafe {
+            if let Err(failure) = after.sink.start(cx) {
+                quietly(|| drop(run));
+                return after.finish(Err(failure), cx);
+            }
+            after.objects.enter(cx);
+            if after.objects.objects().any(|target| target.reference.header().latch.is_poisoned()) {
+                after.objects.leave();
+                quietly(|| drop(run));
+                return after.finish(Err(JoinError::Poisoned), cx);
+            }
+            let mut locals = G::copy(&after.objects.targets);
+            let view = G::view(&after.objects.targets, &mut locals);
+            let (result, after) =
+                guarded(cx, after, MultiEpilogue::panicked::<G, R>, |_, cx| run(view, Context::of(cx)));
+            G::publish(&after.objects.targets, locals);
+            after.objects.leave();
+            after.finish(Ok(result), cx);
+        }
+    }
+
+    unsafe fn abandon(self, _: Meta, cx: &mut Worker) {
+        quietly(|| drop(self.run));
+        // SAFETY: the task's epoch keeps the objects alive. A task runs, or is cancelled, only
+        // after all its placeholders were granted.
+        unsafe { self.objects.hand_on(cx) };
+    }
+}
+
+/// What is left to do after the body, also if it panicked.
+struct MultiEpilogue<const N: usize, K> {
+    pub(super) objects: ObjectSet<N>,
+    sink: K,
+    meta: Meta,
+}
+
+impl<const N: usize, K> MultiEpilogue<N, K> {
+    /// Hands the objects on, and completes the sink. The objects have been left, or were never
+    /// entered.
+    ///
+    /// # Safety
+    ///
+    /// The objects are alive and were granted to this task.
+    unsafe fn finish<R>(self, outcome: Result<R, JoinError>, cx: &mut Worker)
+    where
+        K: Sink<R>,
+    {
+        // SAFETY: this function's contract is that of `hand_on`.
+        unsafe { self.objects.hand_on(cx) };
+        self.sink.complete(outcome, cx);
+        cx.finished(self.meta.epoch());
+    }
+
+    /// Poisons and leaves the objects after the body panicked in them.
+    fn panicked<G: ObjectGrants<N>, R>(self, payload: Payload, cx: &mut Worker)
+    where
+        K: Sink<R>,
+    {
+        // SAFETY: the task's epoch keeps the objects alive until `finish`. The body ran inside all
+        // of them.
+        unsafe {
+            for (target, _) in self.objects.targets.iter().zip(G::IN_PLACE).filter(|(_, in_place)| *in_place)
+            {
+                target.reference.header().latch.poison();
+            }
+            if !planted!("latch-kept-on-panic") {
+                self.objects.leave();
+            }
+            self.finish(Err(JoinError::panicked(payload)), cx);
+        }
+    }
+}

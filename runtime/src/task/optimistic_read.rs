@@ -1,0 +1,281 @@
+//! Running optimistic reads: read, validate the version, then continue.
+
+use super::access::{ObjectAccess, value_of};
+use super::body::{BodyWithSink, TaskBody, complete_panicked, must_be_boxed, spawn_body, take};
+use super::entry::{ReadEntry, enter_to_read};
+use super::options::SpawnRequest;
+use super::spawner::{Route, sealed::Origin, sealed::Spawn};
+use super::visit::{OptimisticBody, Step};
+use super::{JoinError, Meta, Payload, Sink, Task, catch, guarded, quietly};
+use crate::annotation::{Part, Place};
+use crate::monitor::Description;
+use crate::object::{Fetch, Primitive, Reference, Versioned};
+use crate::scheduler::{Context, Worker};
+use crate::sync::Stamp;
+use alloc::boxed::Box;
+use core::any::type_name;
+use core::ptr::NonNull;
+
+/// An optimistic read, and the node that it has reached.
+struct Walk<V> {
+    target: Reference,
+    visit: V,
+}
+
+/// The largest number of frequently used nodes that a walk passes before other tasks run.
+const NODES_PER_TURN: usize = 16;
+
+/// Spawns an optimistic read. A walk holds nothing and has no effect before it ends, so it begins
+/// at once at nodes that are expected to be in the cache.
+#[inline(always)]
+pub(crate) fn launch<P, V, K>(request: SpawnRequest<P>, mut target: ObjectAccess, visit: V, sink: K)
+where
+    P: Spawn,
+    V: OptimisticBody,
+    K: Sink<V::Result>,
+{
+    target.check(request.spawner.origin().shared());
+    // Only from a task, whose epoch keeps the nodes alive. After a panic here the new task reads
+    // the node again, and reports it.
+    let at_once = target.reference.is_frequent() && target.reference.primitive().is_optimistic();
+    if at_once
+        && request.options.place == Place::Here
+        && P::IN_TASK
+        && let Ok(further) = catch(|| walk_ahead(target, &visit))
+    {
+        target = further;
+    }
+    if const { must_be_boxed::<Walk<V>, K>() } {
+        push(request, target, Box::new(visit), sink);
+    } else {
+        push(request, target, visit, sink);
+    }
+}
+
+/// Walks as far as nodes are frequently used. Returns the first other node, or where the walk ends
+/// or a writer interferes.
+#[inline(always)]
+fn walk_ahead<V: OptimisticBody>(mut target: ObjectAccess, visit: &V) -> ObjectAccess {
+    for _ in 0..NODES_PER_TURN {
+        // SAFETY: the spawner's handle or epoch keeps the first object alive, and the epoch of the
+        // running task every node that a link leads to.
+        let (header, value) =
+            unsafe { (target.reference.header(), value_of::<Versioned<V::Target>>(target.reference)) };
+        let Some(stamp) = header.latch.begin_read() else { break };
+        let step = visit.read(target.reference, &value.0);
+        let (true, Step::Go(next, part)) = (header.latch.validate(stamp), step) else { break };
+        target = ObjectAccess { reference: next.reference(), part, write: false, runtime: 0 };
+        if !target.reference.is_frequent() {
+            break;
+        }
+    }
+    target
+}
+
+#[inline(always)]
+fn push<P, V, K>(request: SpawnRequest<P>, target: ObjectAccess, visit: V, sink: K)
+where
+    P: Spawn,
+    V: OptimisticBody,
+    K: Sink<V::Result>,
+{
+    let fetch = fetch_for::<V>(target.reference, target.part);
+    let home = fixed_home(target.reference);
+    spawn_body(request, fetch, Walk { target: target.reference, visit }, sink, Route::Bound(home));
+}
+
+/// Returns the worker that runs all tasks of the object, if one does.
+#[inline(always)]
+fn fixed_home(target: Reference) -> Option<usize> {
+    (target.primitive() == Primitive::Sequencing).then(|| target.home())
+}
+
+#[inline(always)]
+fn fetch_for<V: OptimisticBody>(target: Reference, part: Part) -> Fetch {
+    let fetch = target.fetch(part);
+    if V::LOCATES { fetch.then_locate() } else { fetch }
+}
+
+impl<V: OptimisticBody> TaskBody for Walk<V> {
+    type Output = V::Result;
+    const LOCATES: bool = V::LOCATES;
+
+    unsafe fn locate(&self) -> Fetch {
+        // SAFETY: phase queued: the task's epoch keeps the node alive. The link that led to it
+        // fixes its type.
+        unsafe {
+            let value = value_of::<Versioned<V::Target>>(self.target);
+            self.target.fetch(self.visit.locate(self.target, &value.0))
+        }
+    }
+
+    fn describe(&self) -> Description {
+        let touched = self.target.touched(type_name::<V::Target>(), false);
+        Description::new(V::name(), [touched].into_iter())
+    }
+
+    unsafe fn run<K: Sink<V::Result>>(task: NonNull<Task>, cx: &mut Worker) {
+        // SAFETY: phase running: the descriptor belongs to this worker and has this body; its epoch
+        // keeps the nodes alive.
+        unsafe {
+            let walk = &raw mut (*Task::body::<BodyWithSink<Self, K>>(task)).body;
+            let grant_token = task.as_ref().meta.has_grant_token();
+            if grant_token || !(*walk).target.primitive().is_optimistic() {
+                return run_entering::<V, K>(task, cx);
+            }
+            let mut passed = 0;
+            loop {
+                let target = (*walk).target;
+                let latch = &target.header().latch;
+                let value = value_of::<Versioned<V::Target>>(target);
+                let Some(stamp) = latch.begin_read() else { break };
+                let read = |_: &_, _: &mut Worker| (*walk).visit.read(target, &value.0);
+                let (step, _) = guarded(cx, (task, stamp), panicked::<V, K>, read);
+                if !latch.validate(stamp) {
+                    quietly(|| drop(step));
+                    break;
+                }
+                match step {
+                    Step::Go(next, part) => {
+                        (*walk).target = next.reference();
+                        passed += 1;
+                        let at_once =
+                            next.reference().is_frequent() && next.reference().primitive().is_optimistic();
+                        if !at_once || passed == NODES_PER_TURN {
+                            return continue_at::<V>(task, next.reference(), part, cx);
+                        }
+                    }
+                    Step::End(output) => return finish::<V, K>(task, Ok(output), cx),
+                    Step::Again => break,
+                }
+            }
+            run_entering::<V, K>(task, cx);
+        }
+    }
+
+    unsafe fn abandon(self, meta: Meta, cx: &mut Worker) {
+        quietly(|| drop(self.visit));
+        if meta.has_grant_token() {
+            // SAFETY: alive by this function's contract. A task with the grant token runs at the
+            // object's home and holds the object.
+            unsafe { cx.hand_on(self.target.header()) };
+        }
+    }
+}
+
+/// Requeues the walk at its next node.
+///
+/// # Safety
+///
+/// The task is running on this worker and has this body.
+#[inline(always)]
+unsafe fn continue_at<V: OptimisticBody>(
+    mut task: NonNull<Task>,
+    next: Reference,
+    part: Part,
+    cx: &mut Worker,
+) {
+    // SAFETY: phase running: the descriptor belongs to this worker until it is pushed below.
+    let Task { fetch, meta, .. } = unsafe { task.as_mut() };
+    *fetch = fetch_for::<V>(next, part);
+    meta.forget_attempts();
+    let (fetch, meta) = (*fetch, *meta);
+    match fixed_home(next) {
+        Some(_) if cx.home_of(next) != cx.index() => cx.send_to(task, cx.home_of(next)),
+        _ => cx.push_here(task, meta, fetch),
+    }
+}
+
+/// Handles a panic in `read`: it counts only if the version check succeeds.
+fn panicked<V: OptimisticBody, K: Sink<V::Result>>(
+    (task, stamp): (NonNull<Task>, Stamp),
+    payload: Payload,
+    cx: &mut Worker,
+) {
+    // SAFETY: phase running: `read` borrows the walk, so the descriptor is intact when it unwinds.
+    unsafe {
+        let target = (*Task::body::<BodyWithSink<Walk<V>, K>>(task)).body.target;
+        if target.header().latch.validate(stamp) {
+            finish::<V, K>(task, Err(JoinError::panicked(payload)), cx);
+        } else {
+            run_entering::<V, K>(task, cx);
+        }
+    }
+}
+
+/// Frees the descriptor and continues with the result of the walk.
+///
+/// # Safety
+///
+/// The task is running on this worker and has this body.
+#[inline(always)]
+unsafe fn finish<V: OptimisticBody, K: Sink<V::Result>>(
+    task: NonNull<Task>,
+    output: Result<V::Output, JoinError>,
+    cx: &mut Worker,
+) {
+    // SAFETY: this function's contract is that of `take`.
+    let (Walk { visit, .. }, sink, meta) = unsafe { take::<Walk<V>, K>(task, cx) };
+    let output = output.and_then(|output| match sink.start(cx) {
+        Ok(()) => Ok(output),
+        Err(refused) => {
+            // Its destructor is user code, and may panic.
+            quietly(|| drop(output));
+            Err(refused)
+        }
+    });
+    let error = match output {
+        Ok(_) if planted!("follow-up-lost-on-retry") && meta.attempts() > 0 => JoinError::Abandoned,
+        Ok(output) => {
+            let then = |_: &_, cx: &mut Worker| visit.then(output, Context::of(cx));
+            let (result, (sink, meta)) = guarded(cx, (sink, meta), complete_panicked::<K, V::Result>, then);
+            sink.complete(Ok(result), cx);
+            return cx.finished(meta.epoch());
+        }
+        Err(error) => error,
+    };
+    quietly(|| drop(visit));
+    sink.complete(Err(error), cx);
+    cx.finished(meta.epoch());
+}
+
+/// Reads with writers excluded: after a few failed attempts, or where the object's primitive
+/// requires it.
+#[cold]
+#[inline(never)]
+unsafe fn run_entering<V: OptimisticBody, K: Sink<V::Result>>(mut task: NonNull<Task>, cx: &mut Worker) {
+    // SAFETY: phase running, as in `TaskBody::run`; `enter_to_read` says when the task is not this
+    // worker's any more.
+    unsafe {
+        let walk = &raw mut (*Task::body::<BodyWithSink<Walk<V>, K>>(task)).body;
+        let target = (*walk).target;
+        let header = target.header();
+        if header.latch.is_poisoned() && !task.as_ref().meta.has_grant_token() {
+            return finish::<V, K>(task, Err(JoinError::Poisoned), cx);
+        }
+        let entered = match enter_to_read(task, target, cx, |counters| &counters.versioned_retries) {
+            ReadEntry::Entered(entered) => entered,
+            ReadEntry::Gone => return,
+            ReadEntry::Foreign => return finish::<V, K>(task, Err(JoinError::Foreign), cx),
+        };
+        let value = value_of::<Versioned<V::Target>>(target);
+        let step = if header.latch.is_poisoned() {
+            Err(JoinError::Poisoned)
+        } else {
+            catch(|| (*walk).visit.read(target, &value.0)).map_err(JoinError::panicked)
+        };
+        let meta = &mut task.as_mut().meta;
+        entered.leave(target, *meta, cx);
+        meta.drop_grant_token();
+        match step {
+            Ok(Step::Go(next, part)) => {
+                (*walk).target = next.reference();
+                continue_at::<V>(task, next.reference(), part, cx);
+            }
+            Ok(Step::End(output)) => finish::<V, K>(task, Ok(output), cx),
+            // No writer was active, so the walk cannot recover.
+            Ok(Step::Again) => finish::<V, K>(task, Err(JoinError::Abandoned), cx),
+            Err(error) => finish::<V, K>(task, Err(error), cx),
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! What a task is spawned with, besides its objects and its body.
+
+use crate::annotation::{Place, Priority};
+
+/// The annotations of a task, besides its objects.
+#[derive(Clone, Copy, Default)]
+pub struct Options {
+    pub(crate) priority: Option<Priority>,
+    pub(crate) place: Place,
+    pub(crate) cost: u16,
+    pub(crate) rank: Option<u16>,
+    pub(crate) operation: bool,
+}
+
+impl Options {
+    /// Returns true if there are no annotations.
+    #[inline(always)]
+    pub(crate) fn is_plain(&self) -> bool {
+        self.priority.is_none()
+            && self.rank.is_none()
+            && self.cost == 0
+            && !self.operation
+            && matches!(self.place, Place::Here)
+    }
+}
+
+/// A spawner and the annotations of the task to spawn.
+pub struct SpawnRequest<P> {
+    pub(crate) spawner: P,
+    pub(crate) options: Options,
+}

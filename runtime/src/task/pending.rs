@@ -1,0 +1,151 @@
+//! Tasks that are complete, but wait for a group or for granules before they enter a run queue.
+
+use super::Task;
+use super::options::Options;
+use super::spawner::{Route, sealed::Origin};
+use crate::annotation::Place;
+use crate::object::Fetch;
+use crate::pool::{QueuePolicy, RankOrder};
+#[cfg(feature = "baselines")]
+use crate::scheduler::{Context, Worker};
+use alloc::boxed::Box;
+use core::ptr::NonNull;
+
+/// A stored task: complete, and admitted unless it says otherwise.
+pub(crate) enum PendingTask {
+    /// It goes to this home if given, else where the options say.
+    Bound(NonNull<Task>, Options, Option<usize>),
+    /// It has no objects; it is unbound unless the options name a place.
+    Unbound(NonNull<Task>, Options),
+    /// As `Unbound`, but not admitted: it gets an epoch when it is sent.
+    UnboundLater(NonNull<Task>, Options),
+    /// Its placeholders go to their homes. (Boxed, because most stored tasks are of the other
+    /// kinds, which are smaller.)
+    Placeholders(Box<[(usize, NonNull<Task>)]>),
+}
+
+impl PendingTask {
+    /// Stores a task that is to take this route later.
+    pub fn new(task: NonNull<Task>, options: &Options, route: Route<'_>) -> Self {
+        match route {
+            Route::Bound(home) => Self::Bound(task, *options, home),
+            Route::Unbound => Self::Unbound(task, *options),
+            Route::Enlist(placeholders) => Self::Placeholders((&*placeholders).into()),
+        }
+    }
+
+    /// Returns true if the task is unbound and its options name no place.
+    pub fn is_unbound(&self) -> bool {
+        matches!(self, Self::Unbound(_, options) if matches!(options.place, Place::Here))
+    }
+
+    /// Returns the slot of the task's epoch, if it has one.
+    #[cfg(feature = "baselines")]
+    pub fn epoch(&self) -> Option<u8> {
+        match self {
+            // SAFETY: phase stored: the spawner gave the task up to this value, which is its only
+            // owner.
+            Self::Bound(task, ..) | Self::Unbound(task, _) => Some(unsafe { task.as_ref() }.meta.epoch()),
+            Self::UnboundLater(..) | Self::Placeholders(..) => None,
+        }
+    }
+
+    /// Returns the cost of the task, in multiples of a small task.
+    #[cfg(feature = "baselines")]
+    pub fn cost(&self) -> u64 {
+        match self {
+            Self::Bound(_, options, _) | Self::Unbound(_, options) | Self::UnboundLater(_, options) => {
+                1 + u64::from(options.cost)
+            }
+            Self::Placeholders(..) => 1,
+        }
+    }
+
+    /// Records the spawn of an [unbound](Self::is_unbound) task that is stored for now.
+    #[cfg(feature = "baselines")]
+    pub fn note(&self, spawner: &mut impl Origin) {
+        if let Self::Unbound(task, _) = self {
+            // SAFETY: phase stored: this value is the task's only owner.
+            unsafe { spawner.note(*task) };
+        }
+    }
+
+    /// Runs an unbound task inline in the task that runs on this worker; sends any other.
+    #[cfg(feature = "baselines")]
+    pub fn run_within(self, cx: &mut Worker) {
+        match self {
+            // SAFETY: phase stored: the spawner gave the task up to this value, which is consumed
+            // here.
+            Self::Unbound(task, _) => unsafe { cx.run_waiting(task) },
+            other => other.send(&mut Context::of(cx)),
+        }
+    }
+
+    /// Sends an unbound task to a worker. If it is stealable, idle workers may steal it where the
+    /// queue policy allows that.
+    pub fn send_to(self, worker: usize, is_stealable: bool, spawner: &mut impl Origin) {
+        let Self::Unbound(mut task, options) = self else { return self.send(spawner) };
+        // SAFETY: phase stored: the spawner gave the task up to this value, which is consumed here.
+        unsafe {
+            let meta = task.as_ref().meta;
+            if is_stealable && (meta.rank() != RankOrder::MIDDLE || Self::should_stay(worker, spawner)) {
+                return spawner.send_unbound(task, &options, meta);
+            }
+            if is_stealable && spawner.shared().policy == QueuePolicy::WorkStealing {
+                task.as_mut().meta = meta.unbound();
+            }
+            let there = Options { place: Place::Core(worker as u16), ..options };
+            spawner.send(task, &there, None, task.as_ref().meta, Fetch::NONE);
+        }
+    }
+
+    /// Returns true if the task should stay on the spawning worker: it is the task's home, or the
+    /// home has not drained its inbox and is probably inside a long task. Idle workers may steal it
+    /// from here.
+    fn should_stay(home: usize, spawner: &impl Origin) -> bool {
+        let shared = spawner.shared();
+        let is_slow = || {
+            shared.policy == QueuePolicy::WorkStealing
+                && shared.slots[home].inbox.seems_to_have_tasks()
+                && !planted!("home-though-busy")
+        };
+        spawner.on_worker().is_some_and(|own| own == home || is_slow())
+    }
+
+    /// Lets the spawning worker run an unbound task next; sends any other.
+    pub fn keep(self, spawner: &mut impl Origin) {
+        match self {
+            // SAFETY: phase stored: the spawner gave the task up to this value, which is consumed
+            // here.
+            Self::Unbound(task, options) => unsafe {
+                spawner.keep_unbound(task, &options, task.as_ref().meta)
+            },
+            other => other.send(spawner),
+        }
+    }
+
+    /// Sends the task to a run queue.
+    pub fn send(self, spawner: &mut impl Origin) {
+        // SAFETY: phase stored: the spawner gave the task, or its placeholders, up to this value,
+        // which is consumed here.
+        unsafe {
+            match self {
+                Self::Bound(task, options, home) => {
+                    let &Task { meta, fetch, .. } = task.as_ref();
+                    spawner.send(task, &options, home, meta, fetch);
+                }
+                Self::Unbound(task, options) => spawner.send_unbound(task, &options, task.as_ref().meta),
+                Self::UnboundLater(mut task, options) => {
+                    let begun = Options { operation: true, ..options };
+                    let meta = task.as_ref().meta.in_epoch(spawner.admit(&begun).epoch());
+                    task.as_mut().meta = meta;
+                    // Only after the task is counted in its epoch: a shutdown sees it there or as
+                    // waiting.
+                    spawner.shared().epochs.end_wait();
+                    spawner.send_unbound(task, &options, meta);
+                }
+                Self::Placeholders(mut placeholders) => spawner.enlist(&mut placeholders),
+            }
+        }
+    }
+}

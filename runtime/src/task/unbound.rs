@@ -1,0 +1,155 @@
+//! Tasks without objects.
+
+use super::body::{BodyWithSink, TaskBody, complete_panicked, must_be_boxed, spawn_body, take};
+use super::options::{Options, SpawnRequest};
+use super::spawner::{Route, sealed::Origin, sealed::Spawn};
+use super::{Meta, Sink, Task, guarded, quietly};
+use crate::monitor::Description;
+use crate::object::Fetch;
+use crate::scheduler::{Context, Worker};
+use alloc::boxed::Box;
+use core::any::type_name;
+use core::marker::PhantomData;
+use core::ptr::NonNull;
+
+/// A task without objects, named after `N`: the closure's type as the application wrote it.
+struct UnboundBody<N, F> {
+    run: F,
+    name: PhantomData<fn() -> N>,
+}
+
+impl<N, F> UnboundBody<N, F> {
+    fn new(run: F) -> Self {
+        Self { run, name: PhantomData }
+    }
+}
+
+/// Spawns a task without objects.
+#[inline(always)]
+pub(crate) fn launch<P, F, K, R>(request: SpawnRequest<P>, body: F, sink: K)
+where
+    P: Spawn,
+    F: FnOnce((), &mut Context) -> R + Send + 'static,
+    K: Sink<R>,
+    R: 'static,
+{
+    if const { must_be_boxed::<UnboundBody<F, F>, K>() } {
+        let boxed = Box::new(body);
+        push(request, UnboundBody::<F, _>::new(move |(), cx: &mut Context| boxed((), cx)), sink);
+    } else {
+        push(request, UnboundBody::<F, _>::new(body), sink);
+    }
+}
+
+#[inline(always)]
+fn push<P, N, F, K, R>(mut request: SpawnRequest<P>, body: UnboundBody<N, F>, sink: K)
+where
+    P: Spawn,
+    N: 'static,
+    F: FnOnce((), &mut Context) -> R + Send + 'static,
+    K: Sink<R>,
+    R: 'static,
+{
+    if !P::IN_TASK {
+        spawn_body(request, Fetch::NONE, body, sink, Route::Unbound);
+    } else if !request.spawner.origin_mut().has_unbound_queue(&request.options) {
+        spawn_body(request, Fetch::NONE, body, sink, Route::Bound(None));
+    } else if request.options.is_plain() {
+        push_plain(request.spawner, body, sink);
+    } else {
+        push_from_task(request, body, sink);
+    }
+}
+
+/// Spawns an unbound task from a task. Not inlined, to keep it off the path of bound spawns.
+#[inline(never)]
+fn push_from_task<P, N, F, K, R>(request: SpawnRequest<P>, body: UnboundBody<N, F>, sink: K)
+where
+    P: Spawn,
+    N: 'static,
+    F: FnOnce((), &mut Context) -> R + Send + 'static,
+    K: Sink<R>,
+    R: 'static,
+{
+    spawn_body(request, Fetch::NONE, body, sink, Route::Unbound);
+}
+
+/// Spawns an unannotated unbound task from a task, or runs it inline if every queue is full.
+#[inline(never)]
+fn push_plain<P, N, F, K, R>(mut spawner: P, body: UnboundBody<N, F>, sink: K)
+where
+    P: Spawn,
+    N: 'static,
+    F: FnOnce((), &mut Context) -> R + Send + 'static,
+    K: Sink<R>,
+    R: 'static,
+{
+    match spawner.origin_mut().inline_context() {
+        Some(cx) => run_inline(cx, body.run, sink),
+        None => {
+            let request = SpawnRequest { spawner, options: Options::default() };
+            spawn_body(request, Fetch::NONE, body, sink, Route::Unbound);
+        }
+    }
+}
+
+/// Runs a task inline in the task that spawns it, without a descriptor.
+fn run_inline<F, K, R>(cx: &mut Context, body: F, sink: K)
+where
+    F: FnOnce((), &mut Context) -> R + Send + 'static,
+    K: Sink<R>,
+{
+    let mut origin = cx;
+    sink.enter(&mut origin);
+    let meta = origin.admit(&Options::default());
+    origin.worker.within(move |cx| {
+        cx.current = meta;
+        run_body(body, sink, meta, cx);
+    });
+}
+
+impl<N, F, R> TaskBody for UnboundBody<N, F>
+where
+    N: 'static,
+    F: FnOnce((), &mut Context) -> R + Send + 'static,
+    R: 'static,
+{
+    type Output = R;
+
+    fn describe(&self) -> Description {
+        Description::new(type_name::<N>(), core::iter::empty())
+    }
+
+    unsafe fn run<K: Sink<R>>(task: NonNull<Task>, cx: &mut Worker) {
+        // SAFETY: phase running: the descriptor belongs to this worker, and has this body.
+        unsafe {
+            let sink = &raw const (*Task::body::<BodyWithSink<Self, K>>(task)).sink;
+            if K::is_ready(sink, task, cx) {
+                let (Self { run, .. }, sink, meta) = take::<Self, K>(task, cx);
+                run_body(run, sink, meta, cx);
+            }
+        }
+    }
+
+    unsafe fn abandon(self, _: Meta, _: &mut Worker) {
+        quietly(|| drop(self.run));
+    }
+}
+
+/// Runs a body that was moved out of its descriptor.
+#[inline(always)]
+fn run_body<F, K, R>(run: F, sink: K, meta: Meta, cx: &mut Worker)
+where
+    F: FnOnce((), &mut Context) -> R + Send + 'static,
+    K: Sink<R>,
+{
+    if let Err(failure) = sink.start(cx) {
+        quietly(|| drop(run));
+        sink.complete(Err(failure), cx);
+        return cx.finished(meta.epoch());
+    }
+    let (result, (sink, meta)) =
+        guarded(cx, (sink, meta), complete_panicked::<K, R>, |_, cx| run((), Context::of(cx)));
+    sink.complete(Ok(result), cx);
+    cx.finished(meta.epoch());
+}

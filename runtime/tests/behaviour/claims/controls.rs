@@ -1,0 +1,42 @@
+//! The controls that tests run with: all of them with the feature `baselines`, else the only one.
+
+use xtasking::claims::Directory;
+use xtasking::{Granules, Runtime};
+
+#[cfg(feature = "baselines")]
+pub use xtasking::claims::Control;
+
+/// What the tests check holds for all of them, whatever the order of the tasks.
+#[cfg(feature = "baselines")]
+pub const CONTROLS: [Control; 5] =
+    [Control::Fifo, Control::Coarse, Control::DomLock, Control::NumLock, Control::Toggle];
+
+/// Creates granules with these data and this control.
+#[cfg(feature = "baselines")]
+pub fn granules_of<D: Send + Sync + 'static>(
+    rt: &Runtime,
+    control: Control,
+    data: impl IntoIterator<Item = D>,
+) -> Granules<D> {
+    rt.granules_with_control(control, Directory::default(), data)
+}
+
+/// The only control of builds without baselines.
+#[cfg(not(feature = "baselines"))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Control {
+    Fifo,
+}
+
+#[cfg(not(feature = "baselines"))]
+pub const CONTROLS: [Control; 1] = [Control::Fifo];
+
+/// Creates granules with these data.
+#[cfg(not(feature = "baselines"))]
+pub fn granules_of<D: Send + Sync + 'static>(
+    rt: &Runtime,
+    _: Control,
+    data: impl IntoIterator<Item = D>,
+) -> Granules<D> {
+    rt.granules_with(Directory::default(), data)
+}

@@ -1,0 +1,252 @@
+//! Runs one turn: all operations on a fresh world, and the checks afterwards.
+
+use super::build::Blueprint;
+use super::chain::{Chain, Step};
+use super::concurrent::{Concurrent, SharedPart, TaskView, carry_out};
+use super::delays::{Delays, WriterDelays};
+use super::effort::{Effort, Times};
+use super::mix::Mix;
+use super::operations::{Operation, Scratch};
+use super::options::LongReads;
+use super::replay::{Record, replay};
+use super::sizes::Sizes;
+use super::snapshot::Snapshot;
+use super::survey::{SurveyedRead, Surveys};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+use xtasking::{Claim, Context, Held, QueuePolicy, Runtime, claims::Control};
+use xtasking_harness::failure::{Failure, Wrong};
+use xtasking_harness::lineup::cannot_start;
+use xtasking_harness::random::Random;
+use xtasking_hierarchy::{Slab, Survey, View};
+use xtasking_virtual_time::{Clocks, Spread, VirtualTime, costs};
+
+/// The input of a turn.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Work {
+    pub operations: usize,
+    pub long_reads: LongReads,
+    /// Operations in flight for each worker.
+    pub clients: usize,
+    pub sizes: Sizes,
+    pub seed: u64,
+    /// Costs in virtual time; `None` in real time.
+    pub times: Option<Times>,
+}
+
+/// The result of a turn.
+pub(super) struct Turn {
+    /// Thousands of operations a second.
+    pub rate: f64,
+    /// In virtual time only.
+    pub spread: Option<Spread>,
+    /// In virtual time only, if there were short writers.
+    pub delays: Option<WriterDelays>,
+    /// In virtual time only, if each node has a granule of its own.
+    pub chain: Option<Chain>,
+    /// A summary of surveys for reports, if there were any.
+    pub surveys: Option<String>,
+}
+
+/// The operations that a worker has run, with their stamps.
+type Log = Mutex<Vec<(u64, Record)>>;
+
+/// Separates these random numbers from other uses of the seed.
+const PATH: u64 = 0x57b7;
+
+/// The state of a running turn.
+pub(super) struct TurnState {
+    world: Concurrent,
+    control: Control,
+    long_reads: LongReads,
+    drawn: Vec<(Operation, u64)>,
+    /// Number of operations begun.
+    next: AtomicUsize,
+    stamps: AtomicU64,
+    logs: Vec<Log>,
+    time: Option<(Clocks, Times)>,
+    delays: Delays,
+    /// The granules and durations of operations by their numbers, if the critical path is wanted.
+    steps: Option<Mutex<Vec<(usize, Step)>>>,
+    pub surveys: Surveys,
+}
+
+impl TurnState {
+    /// Returns the number of the next operation, if there is one.
+    fn next(&self) -> Option<usize> {
+        let number = self.next.fetch_add(1, Relaxed);
+        if number >= self.drawn.len() {
+            return None;
+        }
+        if let Some((clocks, _)) = &self.time {
+            self.delays.begin(number, clocks);
+        }
+        Some(number)
+    }
+
+    fn claim(&self, number: usize) -> Claim<'_, Slab<SharedPart>> {
+        let (operation, seed) = self.drawn[number];
+        self.world.claim(operation, seed)
+    }
+
+    /// Returns a survey of what the operation reads, if it is to run without a claim.
+    fn survey(&self, number: usize) -> Option<Survey<SharedPart>> {
+        let (operation, seed) = self.drawn[number];
+        if self.long_reads == LongReads::Survey { self.world.survey(operation, seed) } else { None }
+    }
+
+    /// Draws the next stamp. Stamps define an equivalent sequential order.
+    pub fn stamp(&self) -> u64 {
+        self.stamps.fetch_add(1, Relaxed)
+    }
+
+    /// Runs an operation, and spawns the next one.
+    fn run_and_continue(self: Arc<Self>, number: usize, held: Held<'_, Slab<SharedPart>>, cx: &mut Context) {
+        let (operation, seed) = self.drawn[number];
+        let held_granules = self.steps.as_ref().map(|_| held.granules().collect());
+        let (layout, view) = (self.world.layout(), TaskView(View::new(held)));
+        if self.long_reads != LongReads::Claimed && operation.reads_long() {
+            let snapshot = Snapshot::of(operation, seed, layout, &view);
+            self.spend(number, &Effort { nodes: snapshot.len() as u64, ..Effort::default() }, held_granules);
+            let stamp = self.stamp();
+            let state = self.clone();
+            return cx.task(()).as_sibling().spawn(move |(), cx| state.read(number, stamp, snapshot, cx));
+        }
+        let (outcome, effort) = carry_out(operation, seed, layout, self.control, view, cx);
+        // Still holds the claim: other operations wait until this time has been spent, and of two
+        // operations that conflict the first one has the smaller stamp.
+        self.spend(number, &effort, held_granules);
+        let stamp = self.stamp();
+        self.complete(number, stamp, Record { operation, seed, outcome }, cx);
+    }
+
+    /// Runs a reading operation on its snapshot, without a claim.
+    pub fn read(self: Arc<Self>, number: usize, stamp: u64, mut snapshot: Snapshot, cx: &mut Context) {
+        let (operation, seed) = self.drawn[number];
+        let mut scratch = Scratch::default();
+        let outcome = operation.run(self.world.layout(), seed, &mut scratch, &mut snapshot);
+        self.spend(number, &scratch.effort, None);
+        self.complete(number, stamp, Record { operation, seed, outcome }, cx);
+    }
+
+    /// Spends the virtual time of an operation with its effort.
+    fn spend(&self, number: usize, effort: &Effort, held_granules: Option<Vec<(u32, bool)>>) {
+        let Some((clocks, times)) = &self.time else { return };
+        let time = times.of(effort);
+        clocks.spend(time);
+        if let Some((steps, held_granules)) = self.steps.as_ref().zip(held_granules) {
+            let operation = self.drawn[number].0;
+            let step = Step { operation, held_granules, time };
+            steps.lock().expect("no thread panics with the lock held").push((number, step));
+        }
+    }
+
+    /// Spends the virtual time to read nodes in a survey.
+    pub fn spend_on_reads(&self, nodes: usize) {
+        if let Some((clocks, times)) = &self.time {
+            clocks.spend(times.of(&Effort { nodes: nodes as u64, ..Effort::default() }));
+        }
+    }
+
+    /// Spends the virtual time to validate granules in a survey.
+    pub fn spend_on_validation(&self, granules: usize) {
+        if let Some((clocks, times)) = &self.time {
+            clocks.spend(times.of_validation(granules));
+        }
+    }
+
+    /// Ends an operation, and spawns the next one.
+    fn complete(self: Arc<Self>, number: usize, stamp: u64, record: Record, cx: &mut Context) {
+        if let Some((clocks, _)) = &self.time {
+            self.delays.end(number, record.operation, clocks);
+        }
+        self.logs[cx.worker()].lock().expect("no thread panics with the lock held").push((stamp, record));
+        if let Some(next) = self.next() {
+            if let Some(survey) = self.survey(next) {
+                return survey.follow(cx, SurveyedRead { state: self, number: next, stamp: 0 });
+            }
+            let state = self.clone();
+            let task = cx.task(()).as_sibling().claim(self.claim(next));
+            task.spawn_with(move |(), held, cx| state.run_and_continue(next, held, cx));
+        }
+    }
+}
+
+impl Work {
+    fn blueprint(&self) -> Blueprint {
+        Blueprint::new(self.sizes, self.seed)
+    }
+
+    /// Runs operations of a mix, and checks them and the final state.
+    pub fn turn(&self, mix: &Mix, control: Control, workers: usize, context: &str) -> Result<Turn, Failure> {
+        let builder = Runtime::builder().pool(QueuePolicy::WorkStealing);
+        let (builder, time) = match self.times {
+            None => (builder.workers(workers), None),
+            Some(times) => {
+                let (platform, clocks) = VirtualTime::new(workers, self.seed, costs());
+                (builder.platform(platform), Some((clocks, times)))
+            }
+        };
+        let rt = builder.build().map_err(|error| cannot_start("xtasking", workers, &error))?;
+        let mut random = Random::new(self.seed, &[PATH]);
+        let state = Arc::new(TurnState {
+            world: Concurrent::new(&rt, self.blueprint(), control),
+            control,
+            long_reads: self.long_reads,
+            drawn: (0..self.operations).map(|_| (mix.draw(&mut random), random.below(u64::MAX))).collect(),
+            next: AtomicUsize::new(0),
+            stamps: AtomicU64::new(0),
+            logs: (0..workers).map(|_| Mutex::default()).collect(),
+            steps: (time.is_some() && control == Control::Fifo).then(Mutex::default),
+            time,
+            delays: Delays::new(self.operations),
+            surveys: Surveys::default(),
+        });
+        let clocks = state.time.as_ref().map(|time| &time.0);
+        let (began, virtually) = (Instant::now(), clocks.map_or(0, Clocks::makespan));
+        let group = rt.group();
+        for _ in 0..self.clients * workers {
+            let Some(first) = state.next() else { break };
+            let task = rt.task(()).of(&group);
+            if let Some(survey) = state.survey(first) {
+                let reading = SurveyedRead { state: state.clone(), number: first, stamp: 0 };
+                task.spawn(move |(), cx| survey.follow(cx, reading));
+                continue;
+            }
+            let (task, state) = (task.claim(state.claim(first)), state.clone());
+            task.spawn_with(move |(), held, cx| state.run_and_continue(first, held, cx));
+        }
+        let waited = group.wait();
+        let time = match clocks {
+            None => began.elapsed().as_secs_f64(),
+            Some(clocks) => (clocks.makespan() - virtually) as f64 / 1e9,
+        };
+        let spread = clocks.map(Spread::of);
+        let wrong = |wrong| Failure::Wrong { context: context.to_string(), wrong };
+        let failed = |text: String| wrong(Wrong::new(text));
+        waited.map_err(|error| failed(format!("an operation failed: {error}")))?;
+        let mut records: Vec<(u64, Record)> = state.logs.iter().flat_map(take).collect();
+        records.sort_unstable_by_key(|record| record.0);
+        let records: Vec<Record> = records.into_iter().map(|record| record.1).collect();
+        let again = self.blueprint();
+        let chain = state.steps.as_ref().map(|steps| {
+            let mut steps = take(steps);
+            steps.sort_unstable_by_key(|step| step.0);
+            let steps: Vec<Step> = steps.into_iter().map(|step| step.1).collect();
+            Chain::of(&steps, &again)
+        });
+        let check = rt
+            .task(())
+            .claim(state.world.all())
+            .submit_with(move |(), held, _| replay(again, &records, &TaskView(View::new(held))));
+        check.join().map_err(|error| failed(format!("the replay failed: {error}")))?.map_err(wrong)?;
+        let rate = self.operations as f64 / time / 1e3;
+        let delays = state.delays.summary();
+        Ok(Turn { rate, spread, delays, chain, surveys: state.surveys.summary() })
+    }
+}
+
+fn take<T>(all: &Mutex<Vec<T>>) -> Vec<T> {
+    std::mem::take(&mut *all.lock().expect("no thread panics with the lock held"))
+}

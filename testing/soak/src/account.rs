@@ -1,0 +1,168 @@
+//! Defines the data of objects: a sum of money, the number of its changes, and a seal derived from
+//! both.
+//!
+//! Each class has its own form. Those that can have a destructor report their final entry to the
+//! books.
+
+use super::books::Books;
+use std::sync::Arc;
+use std::thread;
+use xtasking::{Version, Word, arena::Written};
+
+/// Money, changes and seal.
+pub(super) type Entry = [u64; 3];
+
+/// Returns the seal of an entry.
+fn seal(money: u64, changes: u64) -> u64 {
+    money.rotate_left(17) ^ changes.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+/// Creates an entry.
+pub(super) fn entry(money: u64) -> Entry {
+    [money, 0, seal(money, 0)]
+}
+
+/// Reports an entry whose seal is wrong.
+pub(super) fn check([money, changes, sealed]: Entry, books: &Books) {
+    if sealed != seal(money, changes) {
+        books.report(format!("a task saw money {money}, changes {changes} and seal {sealed}: a torn read"));
+    }
+}
+
+/// Adds an entry to the final sums.
+pub(super) fn close(entry: Entry, books: &Books) {
+    check(entry, books);
+    books.paid_out.add(entry[0]);
+    books.changes_counted.add(entry[1]);
+}
+
+/// An entry for objects that one task at a time accesses in place.
+pub(super) struct Account {
+    entry: Entry,
+    books: Arc<Books>,
+}
+
+impl Account {
+    pub(super) fn new(money: u64, books: &Arc<Books>) -> Self {
+        books.accounts.begin();
+        Self { entry: entry(money), books: books.clone() }
+    }
+}
+
+impl Drop for Account {
+    fn drop(&mut self) {
+        close(self.entry, &self.books);
+        self.books.accounts.end();
+    }
+}
+
+/// An entry for objects that are read while they are written.
+pub(super) struct Words {
+    entry: [Word; 3],
+    books: Arc<Books>,
+}
+
+// SAFETY: only words change after publication, which `Version` requires of its implementor.
+#[allow(unsafe_code, reason = "`Version` is an unsafe trait")]
+unsafe impl Version for Words {}
+
+impl Words {
+    pub(super) fn new(money: u64, books: &Arc<Books>) -> Self {
+        books.accounts.begin();
+        Self { entry: entry(money).map(Word::new), books: books.clone() }
+    }
+
+    /// Returns the numbers, which may be torn for an optimistic reader; `pause` yields in between
+    /// to make that likely.
+    pub(super) fn get(&self, pause: bool) -> Entry {
+        let money = self.entry[0].get();
+        if pause {
+            thread::yield_now();
+        }
+        [money, self.entry[1].get(), self.entry[2].get()]
+    }
+}
+
+impl Drop for Words {
+    fn drop(&mut self) {
+        close(self.get(false), &self.books);
+        self.books.accounts.end();
+    }
+}
+
+/// What a body can read.
+pub(super) trait Readable {
+    fn read(&self) -> Entry;
+}
+
+/// What a body can write.
+pub(super) trait Writable: Readable {
+    fn write(&mut self, entry: Entry);
+
+    /// Adds to the money, counts the change, and checks the entry before. `pause` yields between
+    /// the read and the write.
+    fn change(&mut self, amount: u64, pause: bool, books: &Books) {
+        let [money, changes, sealed] = self.read();
+        check([money, changes, sealed], books);
+        if pause {
+            thread::yield_now();
+        }
+        let (money, changes) = (money.wrapping_add(amount), changes + 1);
+        self.write([money, changes, seal(money, changes)]);
+        books.changes_made.add(1);
+    }
+}
+
+impl Readable for &Account {
+    fn read(&self) -> Entry {
+        self.entry
+    }
+}
+
+impl Readable for &mut Account {
+    fn read(&self) -> Entry {
+        self.entry
+    }
+}
+
+impl Writable for &mut Account {
+    fn write(&mut self, entry: Entry) {
+        self.entry = entry;
+    }
+}
+
+impl Readable for &Entry {
+    fn read(&self) -> Entry {
+        **self
+    }
+}
+
+impl Readable for &mut Entry {
+    fn read(&self) -> Entry {
+        **self
+    }
+}
+
+impl Writable for &mut Entry {
+    fn write(&mut self, entry: Entry) {
+        **self = entry;
+    }
+}
+
+impl Readable for &Words {
+    fn read(&self) -> Entry {
+        self.get(false)
+    }
+}
+
+impl Readable for Written<'_, Words> {
+    fn read(&self) -> Entry {
+        self.get(false)
+    }
+}
+
+impl Writable for Written<'_, Words> {
+    fn write(&mut self, entry: Entry) {
+        self.entry.iter().zip(entry).for_each(|(word, value)| word.set(value, self.token()));
+    }
+}
