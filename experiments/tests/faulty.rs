@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use xtasking_experiments::peers::map::{ConcurrentMap, OnThreads};
 use xtasking_experiments::ycsb::contender::Contender;
-use xtasking_experiments::ycsb::keyspace::{InsertOrder, Keyspace};
-use xtasking_experiments::ycsb::plan::{OperationKind, Plan};
-use xtasking_experiments::ycsb::workload::standard;
 use xtasking_harness::failure::Wrong;
+use xtasking_ycsb::keyspace::{InsertOrder, Keyspace};
+use xtasking_ycsb::plan::{OperationKind, Plan};
+use xtasking_ycsb::workload::standard;
 
 const RECORDS: u64 = 2_000;
 const OPERATIONS: u64 = 4_000;

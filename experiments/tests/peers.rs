@@ -1,11 +1,11 @@
 //! Every contender passes every standard workload, with all results checked.
 
 use std::sync::Arc;
-use xtasking_experiments::ycsb::keyspace::{InsertOrder, Keyspace};
 use xtasking_experiments::ycsb::lineup::ALL;
-use xtasking_experiments::ycsb::plan::Plan;
 use xtasking_experiments::ycsb::settings::ContenderSettings;
-use xtasking_experiments::ycsb::workload::{STANDARD, standard};
+use xtasking_ycsb::keyspace::{InsertOrder, Keyspace};
+use xtasking_ycsb::plan::Plan;
+use xtasking_ycsb::workload::{STANDARD, standard};
 
 const RECORDS: u64 = 4_000;
 const OPERATIONS: u64 = 8_000;

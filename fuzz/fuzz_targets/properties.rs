@@ -4,10 +4,10 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use xtasking_experiments::ycsb::plan::OperationKind;
-use xtasking_experiments::ycsb::workload::Workload;
-use xtasking_experiments::ycsb::workload::properties::{Property, escape, parse};
-use xtasking_harness::random::Random;
+use xtasking_ycsb::Random;
+use xtasking_ycsb::plan::OperationKind;
+use xtasking_ycsb::workload::Workload;
+use xtasking_ycsb::workload::properties::{Property, escape, parse};
 
 fn pairs(properties: &[Property]) -> Vec<(&str, &str)> {
     properties.iter().map(|property| (&*property.name, &*property.value)).collect()

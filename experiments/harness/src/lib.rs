@@ -30,6 +30,7 @@ pub mod machine;
 pub mod outside;
 pub mod plural;
 pub mod progress;
-pub mod random;
 pub mod report;
 pub mod suggestion;
+
+pub use xtasking_harness_core::random;

@@ -1,15 +1,6 @@
 //! Selection by name, with a suggestion for a mistyped name.
 
-/// Returns the known word that is closest to a mistyped one, or `None` if none is similar.
-pub fn closest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let word = word.to_lowercase();
-    known
-        .into_iter()
-        .map(|candidate| (strsim::jaro_winkler(&word, candidate), candidate))
-        .filter(|(similarity, _)| *similarity > 0.8)
-        .max_by(|(a, _), (b, _)| a.total_cmp(b))
-        .map(|(_, candidate)| candidate)
-}
+use xtasking_harness_core::spelling::closest;
 
 /// Returns "did you mean …? " for the known word closest to a mistyped one, or nothing.
 fn hint<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
@@ -62,7 +53,7 @@ pub fn matching_cases(words: &[String], known: &[&str]) -> Result<Vec<usize>, St
 
 #[cfg(test)]
 mod tests {
-    use super::{closest, matching_cases, take_part};
+    use super::{matching_cases, take_part};
 
     #[test]
     fn the_first_is_always_selected() {
@@ -92,14 +83,5 @@ mod tests {
         assert_eq!(select(&[]), Ok(vec![]));
         let error = select(&["rond trip"]).unwrap_err();
         assert!(error.contains("no case has 'rond trip' in its name; did you mean 'round trip'?"), "{error}");
-    }
-
-    #[test]
-    fn only_close_words_are_suggested() {
-        let known = ["recordcount", "readproportion", "updateproportion"];
-        assert_eq!(closest("RecordCuont", known), Some("recordcount"));
-        assert_eq!(closest("updatproportion", known), Some("updateproportion"));
-        assert_eq!(closest("zebra", known), None);
-        assert_eq!(closest("", known), None);
     }
 }

@@ -1,11 +1,11 @@
 //! Defines the operations of an index that takes part, and runs a plan on it with plain threads.
 
 use crate::ycsb::contender::Contender;
-use crate::ycsb::plan::{Audit, Plan, Request, WriteOrder};
 use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::{Duration, Instant};
 use xtasking_harness::failure::Wrong;
+use xtasking_ycsb::plan::{Audit, Plan, Request, WriteOrder};
 
 /// An ordered index from u64 to u64 that threads share.
 pub trait ConcurrentMap: Sync {

@@ -6,9 +6,9 @@
 //! not be stored to be asked for, and other processes can generate the same rows. The order of rows
 //! is of no help: neighbours have unrelated locators and times.
 
-use crate::ycsb::distribution::Zipfian;
 use std::f64::consts::TAU;
 use xtasking_harness::random::Random;
+use xtasking_ycsb::distribution::Zipfian;
 
 /// The columns of a row, in their order. All are integers; only `flyer` may be null.
 pub const COLUMNS: [&str; 14] = [

@@ -5,13 +5,13 @@
 //! and add that to [`ALL`](super::lineup::ALL). An index that threads can share implements only
 //! [`ConcurrentMap`](crate::peers::map::ConcurrentMap); any other implements [`Contender`] itself.
 
-use super::plan::Plan;
 use super::settings::ContenderSettings;
-use super::workload::Workload;
 use std::sync::Arc;
 use std::time::Duration;
 use xtasking_harness::failure::Wrong;
 use xtasking_harness::lineup;
+use xtasking_ycsb::plan::Plan;
+use xtasking_ycsb::workload::Workload;
 
 /// An index, with the workers that run requests on it.
 ///
@@ -35,8 +35,8 @@ pub trait Contender {
     /// The first wrong result.
     fn run(&mut self, plan: &Arc<Plan>) -> Result<Duration, Wrong>;
 
-    /// Shows all entries to an [`Audit`](crate::ycsb::plan::Audit) of the plan that was carried out
-    /// last. Not timed.
+    /// Shows all entries to an [`Audit`](xtasking_ycsb::plan::Audit) of the plan that was carried
+    /// out last. Not timed.
     ///
     /// # Errors
     ///
@@ -96,7 +96,7 @@ pub type Entry = lineup::Entry<Box<dyn Contender>, ContenderProfile, ContenderSe
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ycsb::workload::standard;
+    use xtasking_ycsb::workload::standard;
 
     #[test]
     fn lookups_are_enough_for_workload_c_only() {

@@ -5,13 +5,9 @@
 
 use super::YcsbOptions;
 use super::contender::{CANNOT_INSERT, Entry};
-use super::keyspace::Keyspace;
 use super::lineup::{self, Lineup};
-use super::plan::{ACKNOWLEDGED_AFTER, Operation, OperationKind};
 use super::schedule;
 use super::settings::{ContenderSettings, Prefetch};
-use super::workload::properties::{self, Property};
-use super::workload::{STANDARD, Workload, standard};
 use clap::ValueEnum;
 use serde_json::Value;
 use std::fs;
@@ -22,6 +18,10 @@ use xtasking_harness::failure::Failure;
 use xtasking_harness::machine;
 use xtasking_harness::progress::Progress;
 use xtasking_harness::report::{Measurement, Parameters};
+use xtasking_ycsb::keyspace::Keyspace;
+use xtasking_ycsb::plan::{ACKNOWLEDGED_AFTER, Operation, OperationKind};
+use xtasking_ycsb::workload::properties::{self, Property};
+use xtasking_ycsb::workload::{STANDARD, Workload, standard};
 
 /// The cases that run if none is named.
 const DEFAULT_CASES: [&str; 3] = [INSERT, "A", "C"];

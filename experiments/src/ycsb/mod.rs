@@ -10,24 +10,18 @@
 //! | [`contender`] | the interface of an index that the experiment measures |
 //! | [`settings`] | the settings of contenders |
 //! | `runtime` | the contender of this project: the B-link tree |
-//! | [`workload`] | YCSB's workloads and property files |
-//! | [`distribution`] | the distributions that choose records |
-//! | [`keyspace`] | keys of records, and values that identify their writes |
-//! | [`plan`] | the requests of a run, generated before it starts, and the checks of results |
+//!
+//! The crate [`xtasking_ycsb`] has the workloads, the requests of a run, and the checks of results.
 
 pub mod contender;
-pub mod distribution;
 mod experiment;
-pub mod keyspace;
 pub mod lineup;
 mod options;
-pub mod plan;
 mod runtime;
 mod schedule;
 pub mod settings;
 #[cfg(test)]
 mod tests;
-pub mod workload;
 
 pub use options::YcsbOptions;
 

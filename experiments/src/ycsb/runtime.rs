@@ -5,7 +5,6 @@
 
 use super::contender::{Abilities, Contender, ContenderProfile, Entry};
 use super::settings::{ContenderSettings, Layout, Prefetch, Primitive};
-use crate::ycsb::plan::{ACKNOWLEDGED_AFTER, Audit, Plan, Request, WriteOrder};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -19,6 +18,7 @@ use xtasking_index::node::words;
 use xtasking_index::{
     HintedNode, Layout as NodeLayout, SortedNode, Tree, WriteMode, WriteOutcome, with_state,
 };
+use xtasking_ycsb::plan::{ACKNOWLEDGED_AFTER, Audit, Operation, Plan, Request, WriteOrder};
 
 /// The tree with default settings.
 pub const XTASKING: Entry = Entry {
@@ -212,7 +212,7 @@ impl<L: NodeLayout> Lane<L> {
         self.done(checked, cx);
     }
 
-    fn operation(&self) -> crate::ycsb::plan::Operation {
+    fn operation(&self) -> Operation {
         self.plan.operation(self.worker, self.index)
     }
 

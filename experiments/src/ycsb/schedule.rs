@@ -6,14 +6,14 @@
 
 use super::contender::{Contender, Entry};
 use super::experiment::{Experiment, INSERT};
-use super::plan::{Past, Plan};
-use super::workload::Workload;
 use std::sync::Arc;
 use std::time::Duration;
 use xtasking_harness::failure::{Failure, Wrong};
 use xtasking_harness::lineup::Turns;
 use xtasking_harness::progress::Progress;
 use xtasking_harness::report::Measurement;
+use xtasking_ycsb::plan::{Past, Plan};
+use xtasking_ycsb::workload::Workload;
 
 const UNIT: &str = "Mops/s";
 

@@ -4,13 +4,13 @@ use super::contender::{Abilities, Contender, ContenderProfile, Entry};
 use super::experiment::Experiment;
 use super::{YcsbOptions, schedule};
 use crate::peers;
-use crate::ycsb::plan::Plan;
 use clap::Parser;
 use std::sync::Arc;
 use std::time::Duration;
 use xtasking_harness::experiment::Experiment as _;
 use xtasking_harness::failure::{Failure, Wrong};
 use xtasking_harness::progress::Progress;
+use xtasking_ycsb::plan::{Audit, Plan, WriteOrder};
 
 #[derive(Parser)]
 struct Arguments {
@@ -52,7 +52,7 @@ impl Contender for Idle {
     }
 
     fn verify(&mut self, plan: &Arc<Plan>) -> Result<(), Wrong> {
-        crate::ycsb::plan::Audit::new(plan, crate::ycsb::plan::WriteOrder::Any).finish(0)
+        Audit::new(plan, WriteOrder::Any).finish(0)
     }
 }
 

@@ -4,7 +4,6 @@ use super::limit::{Interleaving, get_all};
 use super::{Nodes, OlcTree};
 use crate::peers::map::{ConcurrentMap, OnThreads};
 use crate::ycsb::contender::{Abilities, Contender, ContenderProfile, Entry};
-use crate::ycsb::plan::{Plan, Request};
 use crate::ycsb::settings::{ContenderSettings, Layout};
 use std::sync::Arc;
 use std::thread;
@@ -12,6 +11,7 @@ use std::time::{Duration, Instant};
 use xtasking_harness::failure::Wrong;
 use xtasking_index::node::{Layout as NodeLayout, words};
 use xtasking_index::{HintedNode, SortedNode};
+use xtasking_ycsb::plan::{Plan, Request};
 
 /// The entry of the tree on plain threads.
 pub const THREADS: Entry = Entry {

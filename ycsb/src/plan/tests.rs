@@ -1,8 +1,8 @@
 //! Tests of plans as a whole.
 
 use super::*;
-use crate::ycsb::keyspace::{InsertOrder, sequence};
-use crate::ycsb::workload::{STANDARD, Workload, properties, standard};
+use crate::keyspace::{InsertOrder, sequence};
+use crate::workload::{STANDARD, Workload, properties, standard};
 use std::collections::HashSet;
 
 const RECORDS: u64 = 3_000;

@@ -2,8 +2,8 @@
 //! update that was reported as done and then lost.
 
 use super::{OperationKind, Plan};
-use crate::ycsb::keyspace::sequence;
-use xtasking_harness::failure::Wrong;
+use crate::keyspace::sequence;
+use xtasking_harness_core::wrong::Wrong;
 
 /// The order in which a contender carries out two writes of one worker to the same record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

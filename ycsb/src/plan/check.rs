@@ -2,8 +2,8 @@
 //! can run in the timed loop of a thread or in the continuation of a task.
 
 use super::{EXACT_SCANS, Plan, Trace};
-use crate::ycsb::keyspace::sequence;
-use xtasking_harness::failure::Wrong;
+use crate::keyspace::sequence;
+use xtasking_harness_core::wrong::Wrong;
 
 impl Plan {
     /// Checks the result of looking up an existing key.

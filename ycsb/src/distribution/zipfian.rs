@@ -1,6 +1,6 @@
 //! YCSB's generator of Zipf's distribution.
 
-use xtasking_harness::random::Random;
+use xtasking_harness_core::random::Random;
 
 /// Draws from `0..items` with Zipf's distribution: item 0 is the most frequent, and item `i` is
 /// about `(i + 1)^θ` times rarer.

@@ -4,12 +4,12 @@ use super::{Workload, properties};
 
 /// The names and property files of the standard workloads.
 pub const STANDARD: [(&str, &str); 6] = [
-    ("A", include_str!("../../../workloads/a.properties")),
-    ("B", include_str!("../../../workloads/b.properties")),
-    ("C", include_str!("../../../workloads/c.properties")),
-    ("D", include_str!("../../../workloads/d.properties")),
-    ("E", include_str!("../../../workloads/e.properties")),
-    ("F", include_str!("../../../workloads/f.properties")),
+    ("A", include_str!("../../workloads/a.properties")),
+    ("B", include_str!("../../workloads/b.properties")),
+    ("C", include_str!("../../workloads/c.properties")),
+    ("D", include_str!("../../workloads/d.properties")),
+    ("E", include_str!("../../workloads/e.properties")),
+    ("F", include_str!("../../workloads/f.properties")),
 ];
 
 /// Returns the standard workload of a letter, in upper or lower case; or `None` if there is none.
@@ -24,8 +24,8 @@ pub fn standard(name: &str) -> Option<Workload> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ycsb::plan::OperationKind::{Insert, Read, ReadModifyWrite, Scan, Update};
-    use crate::ycsb::workload::RequestDistribution::{Latest, Zipfian};
+    use crate::plan::OperationKind::{Insert, Read, ReadModifyWrite, Scan, Update};
+    use crate::workload::RequestDistribution::{Latest, Zipfian};
 
     #[test]
     fn the_standard_workloads_match_ycsb() {

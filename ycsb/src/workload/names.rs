@@ -18,7 +18,7 @@ const USED: [&str; 13] = [
 ];
 
 /// Names of YCSB's client and core workload that are ignored: keys and values are numbers of eight
-/// bytes, and workers, seed and repetitions are options of the command line.
+/// bytes, and the caller of a plan chooses workers and repetitions.
 const UNUSED: [&str; 36] = [
     "workload",
     "db",
@@ -68,7 +68,7 @@ pub(super) fn is_unused(name: &str) -> bool {
 /// Returns the error for an unknown name, with a suggestion.
 pub(super) fn unknown(name: &str) -> String {
     let known = USED.iter().chain(&UNUSED);
-    let closest = xtasking_harness::suggestion::closest(name, known.copied());
+    let closest = xtasking_harness_core::spelling::closest(name, known.copied());
     let hint = match closest {
         Some(closest) => format!("did you mean '{closest}'?"),
         None => format!("known are {}", USED.join(", ")),

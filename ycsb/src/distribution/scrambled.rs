@@ -1,7 +1,7 @@
 //! Zipf's distribution with the frequent records spread over the key space.
 
 use super::Zipfian;
-use xtasking_harness::random::Random;
+use xtasking_harness_core::random::Random;
 
 /// The number of items that YCSB draws from before scrambling, for any number of records.
 const ITEM_COUNT: u64 = 10_000_000_000;

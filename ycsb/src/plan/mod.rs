@@ -91,6 +91,10 @@ pub struct Plan {
 impl Plan {
     /// Creates the plan that inserts records `0..records` into an empty contender. Workers take
     /// records round-robin, as YCSB's clients do.
+    ///
+    /// # Panics
+    ///
+    /// If there are no workers, or records for more than 2^32 - 1 sequence numbers.
     pub fn load(keyspace: Keyspace, records: u64, workers: usize) -> Self {
         let stride = workers as u64;
         let traces = (0..stride)
@@ -114,8 +118,8 @@ impl Plan {
         let mut next = first_sequence;
         let sequences = std::iter::once(next)
             .chain(traces.iter().map(|trace| {
-                let length = u32::try_from(trace.len()).expect("the experiment limits sequence numbers");
-                next = next.checked_add(length).expect("the experiment limits sequence numbers");
+                let length = u32::try_from(trace.len()).expect("sequence numbers have 32 bits");
+                next = next.checked_add(length).expect("sequence numbers have 32 bits");
                 next
             }))
             .collect();

@@ -13,9 +13,9 @@ mod standard;
 pub use standard::{STANDARD, standard};
 
 use super::plan::{MAX_SCAN_LENGTH, OperationKind};
-use crate::ycsb::keyspace::InsertOrder;
+use crate::keyspace::InsertOrder;
 use properties::Property;
-use xtasking_harness::random::Random;
+use xtasking_harness_core::random::Random;
 
 /// The distribution of records over requests (YCSB's `requestdistribution`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! Any property file is parsed or refused; none makes the program panic.
 
 use proptest::prelude::*;
-use xtasking_experiments::ycsb::workload::Workload;
-use xtasking_experiments::ycsb::workload::properties::{escape, parse};
+use xtasking_ycsb::workload::Workload;
+use xtasking_ycsb::workload::properties::{escape, parse};
 
 proptest! {
     #[test]

@@ -4,7 +4,7 @@
 //! key can be computed. A value consists of the signature of its key and the sequence number of the
 //! request that wrote it. A wrong, misplaced, torn or stale value is therefore recognised anywhere.
 
-use xtasking_harness::random::mix;
+use xtasking_harness_core::random::mix;
 
 /// The order of keys in which records are inserted (YCSB's `insertorder`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

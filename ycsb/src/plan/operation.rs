@@ -57,6 +57,7 @@ pub struct Operation(u64);
 
 impl Operation {
     /// Packs an operation; only scans use the length.
+    #[inline]
     pub fn new(kind: OperationKind, record: u64, scan_length: u64) -> Self {
         debug_assert!(record < MAX_RECORDS && scan_length <= MAX_SCAN_LENGTH);
         Self((kind as u64) << (RECORD_BITS + SCAN_BITS) | scan_length << RECORD_BITS | record)

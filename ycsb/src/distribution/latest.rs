@@ -1,7 +1,7 @@
 //! Zipf's distribution with the newest record as the most frequent one.
 
 use super::Zipfian;
-use xtasking_harness::random::Random;
+use xtasking_harness_core::random::Random;
 
 /// Draws the age of a record as YCSB's `SkewedLatestGenerator` does: 0 is the newest.
 #[derive(Clone, Debug)]

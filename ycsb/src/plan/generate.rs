@@ -1,11 +1,11 @@
 //! Generates the traces of a workload. All random numbers are drawn here, before the clock starts.
 
 use super::{ACKNOWLEDGED_AFTER, EXACT_SCANS, Operation, OperationKind, Plan, ScanBounds, Trace};
-use crate::ycsb::distribution::{Latest, Scrambled, Zipfian};
-use crate::ycsb::keyspace::Keyspace;
-use crate::ycsb::workload::{RequestDistribution, ScanLengths, Workload};
+use crate::distribution::{Latest, Scrambled, Zipfian};
+use crate::keyspace::Keyspace;
+use crate::workload::{RequestDistribution, ScanLengths, Workload};
 use std::thread;
-use xtasking_harness::random::Random;
+use xtasking_harness_core::random::Random;
 
 /// The state of a contender before a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +19,10 @@ pub struct Past {
 impl Plan {
     /// Generates the plan of a run: `operations` of a workload, divided among the workers. Equal
     /// arguments give equal plans.
+    ///
+    /// # Panics
+    ///
+    /// If there are no workers or no records before the run, or too few sequence numbers are left.
     pub fn run(
         keyspace: Keyspace,
         workload: &Workload,
