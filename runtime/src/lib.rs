@@ -37,7 +37,8 @@
 //! # Run tasks on objects
 //!
 //! [`spawn`](TaskBuilder::spawn) has no handle, [`submit`](TaskBuilder::submit) returns one. Tasks
-//! of one spawner on the same object run in the order of their spawns.
+//! of one spawner and one priority on the same object run in the order of their spawns, if the
+//! object is [sequenced](Primitive::Sequencing), as a plain one is by default.
 //!
 //! ```
 //! # let rt = xtasking::Runtime::builder().workers(2).build()?;

@@ -2,7 +2,6 @@
 //!
 //! | file | what is in it |
 //! |---|---|
-//! | `advice`, `adviser` | the number of workers that the runtime suggests, and why |
 //! | `counters` | counters of each worker |
 //! | `histogram` | histograms of durations |
 //! | `observation` | what is to be observed, by the builder and the environment |

@@ -6,7 +6,7 @@
 //! | `builder`, `build` | its options, and how it is built from them |
 //! | `shutdown` | how it ends |
 //! | `build_error` | why it cannot be built or resized |
-//! | `shared` | what all workers share; a slot for each |
+//! | `runtime_state` | what all workers share; a slot for each |
 //! | `worker_set` | how many workers run, and which of them owns a run queue |
 //! | `driver` | the loop of a worker's thread, and how it sleeps |
 //! | `placement` | which worker a spawned task goes to |

@@ -1,4 +1,4 @@
-//! How a runtime ends. The head of `shared.rs` has the protocol.
+//! How a runtime ends. The head of `runtime_state.rs` has the protocol.
 
 use super::runtime_state::phase;
 use super::{Runtime, RuntimeState};

@@ -58,7 +58,8 @@ impl Drop for Worker {
 }
 
 impl Worker {
-    /// Optimistic attempts of a read before it enters the object as a writer does.
+    /// Disturbed attempts of a read that requeue it. After one more it enters the object, as a
+    /// writer does.
     pub(crate) const OPTIMISTIC_ATTEMPTS: u8 = 3;
 
     pub(super) fn new(index: usize, shared: Arc<RuntimeState>) -> Self {
