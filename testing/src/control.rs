@@ -7,5 +7,6 @@ pub use xtasking::claims::Control;
 #[cfg(not(feature = "baselines"))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Control {
+    /// Tasks get granules in the order of their spawns.
     Fifo,
 }

@@ -9,7 +9,9 @@
 /// struct Still(Simulation);
 ///
 /// impl Platform for Still {
-///     xtasking_testing::forward_platform!(0: topology start park wake join block pages virtual_time);
+///     xtasking_testing::forward_platform! {
+///         0: topology start park wake join block pages virtual_time
+///     }
 ///
 ///     fn now(&self) -> u64 {
 ///         0

@@ -45,11 +45,14 @@ pub fn on_threads(count: usize, body: impl Fn(usize) + Clone + Send + 'static) {
     threads.into_iter().for_each(|thread| thread.join().expect("a thread ends"));
 }
 
+/// What a task calls.
+pub type Call = Box<dyn FnOnce() + Send>;
+
 /// Asserts that each task runs once, when two threads spawn three each, and each of these spawns
-/// another one. `spawn` gets the number of the task, and what it and its follow-up shall call.
+/// another one. `spawn` gets the number of the task, and what it and its follow-up call.
 pub fn assert_each_runs_once(
     rt: Runtime,
-    spawn: impl Fn(&Runtime, u16, Box<dyn FnOnce() + Send>, Box<dyn FnOnce() + Send>) + Clone + Send + 'static,
+    spawn: impl Fn(&Runtime, u16, Call, Call) + Clone + Send + 'static,
 ) {
     let rt = Arc::new(rt);
     let runs: Arc<[AtomicUsize; 12]> = Arc::default();
