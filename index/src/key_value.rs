@@ -16,19 +16,10 @@ pub trait Value: Copy + Send + Sync + 'static {
     fn from_word(word: u64) -> Self;
 }
 
-macro_rules! unsigned {
-    ($($type:ty)+) => {$(
-        impl Key for $type {
-            #[inline(always)]
-            fn to_word(self) -> u64 {
-                self as u64
-            }
-            #[inline(always)]
-            fn from_word(word: u64) -> Self {
-                word as Self
-            }
-        }
-        impl Value for $type {
+/// Encodes integers as casts do, which extend the sign.
+macro_rules! by_casts {
+    ($trait:ident: $($type:ty)+) => {$(
+        impl $trait for $type {
             #[inline(always)]
             fn to_word(self) -> u64 {
                 self as u64
@@ -41,9 +32,10 @@ macro_rules! unsigned {
     )+};
 }
 
-unsigned!(u8 u16 u32 u64 usize);
+by_casts!(Key: u8 u16 u32 u64 usize);
+by_casts!(Value: u8 u16 u32 u64 usize i8 i16 i32 i64 isize);
 
-macro_rules! signed {
+macro_rules! signed_keys {
     ($($type:ty)+) => {$(
         impl Key for $type {
             // With the sign bit flipped, negative numbers come first.
@@ -56,20 +48,10 @@ macro_rules! signed {
                 (word ^ (1 << 63)) as i64 as Self
             }
         }
-        impl Value for $type {
-            #[inline(always)]
-            fn to_word(self) -> u64 {
-                self as i64 as u64
-            }
-            #[inline(always)]
-            fn from_word(word: u64) -> Self {
-                word as i64 as Self
-            }
-        }
     )+};
 }
 
-signed!(i8 i16 i32 i64 isize);
+signed_keys!(i8 i16 i32 i64 isize);
 
 impl Value for f64 {
     fn to_word(self) -> u64 {

@@ -9,14 +9,10 @@ use std::sync::atomic::{
     Ordering::{Relaxed, SeqCst},
 };
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
-use std::task::Waker;
 use std::thread;
 use std::time::{Duration, Instant};
-use xtasking::platform::{CpuTopology, Platform, Threads, WouldBlock};
-use xtasking::{
-    Context, Fork, Promise, Runtime, Shutdown,
-    platform::{Driver, PageSource},
-};
+use xtasking::platform::{Platform, Threads};
+use xtasking::{Context, Fork, Promise, Runtime, Shutdown};
 
 /// These tests measure the whole process, so one runs at a time.
 fn alone() -> MutexGuard<'static, ()> {
@@ -75,32 +71,17 @@ struct Observed {
 }
 
 impl Platform for Observed {
-    fn topology(&self) -> CpuTopology {
-        self.threads.topology()
-    }
-    fn start(&self, worker: Driver) -> Result<(), xtasking::platform::PlatformError> {
-        self.threads.start(worker)
-    }
+    xtasking_testing::forward_platform!(threads: topology start join block pages now);
+
     fn park(&self, worker: usize) {
         self.parked.fetch_add(1, SeqCst);
         self.threads.park(worker);
         self.parked.fetch_sub(1, SeqCst);
     }
+
     fn wake(&self, worker: usize) {
         self.wakes.fetch_add(1, SeqCst);
         self.threads.wake(worker);
-    }
-    fn join(&self) {
-        self.threads.join();
-    }
-    fn block(&self, ready: &mut dyn FnMut(&Waker) -> bool) -> Result<(), WouldBlock> {
-        self.threads.block(ready)
-    }
-    fn pages(&self) -> Arc<dyn PageSource> {
-        self.threads.pages()
-    }
-    fn now(&self) -> u64 {
-        self.threads.now()
     }
 }
 

@@ -21,9 +21,39 @@ use super::text;
 use xtasking_harness::random::Random;
 use xtasking_hierarchy::Node;
 
-/// The value of a node.
-#[derive(Clone, Debug)]
-pub enum Part {
+/// A kind of value.
+pub trait Kind: Sized {
+    /// Returns the value as this kind.
+    fn of(part: &Part) -> Option<&Self>;
+    /// Returns the value as this kind, to be changed.
+    fn of_mut(part: &mut Part) -> Option<&mut Self>;
+}
+
+/// Defines [`Part`], and makes a [`Kind`] of the type of each variant's value.
+macro_rules! parts {
+    ($($(#[$doc:meta])* $variant:ident $(($kind:ty))?,)*) => {
+        /// The value of a node.
+        #[derive(Clone, Debug)]
+        pub enum Part {
+            $($(#[$doc])* $variant $(($kind))?,)*
+        }
+
+        $($(
+            impl Kind for $kind {
+                #[inline]
+                fn of(part: &Part) -> Option<&Self> {
+                    if let Part::$variant(it) = part { Some(it) } else { None }
+                }
+                #[inline]
+                fn of_mut(part: &mut Part) -> Option<&mut Self> {
+                    if let Part::$variant(it) = part { Some(it) } else { None }
+                }
+            }
+        )?)*
+    };
+}
+
+parts! {
     /// The root above the manual and the assemblies, with its date.
     Module(Date),
     /// The text of the manual.
@@ -52,6 +82,17 @@ pub enum Part {
     Dates(ByDate),
     /// A page of the index of documents by title.
     Titles(ByTitle),
+}
+
+impl Kind for Part {
+    #[inline]
+    fn of(part: &Part) -> Option<&Self> {
+        Some(part)
+    }
+    #[inline]
+    fn of_mut(part: &mut Part) -> Option<&mut Self> {
+        Some(part)
+    }
 }
 
 /// A complex assembly. Its children are complex assemblies of the level below, or base assemblies
@@ -177,54 +218,6 @@ impl Part {
             _ => None,
         }
     }
-}
-
-/// A kind of value.
-pub trait Kind: Sized {
-    /// Returns the value as this kind.
-    fn of(part: &Part) -> Option<&Self>;
-    /// Returns the value as this kind, to be changed.
-    fn of_mut(part: &mut Part) -> Option<&mut Self>;
-}
-
-macro_rules! kinds {
-    ($($variant:ident($kind:ty),)*) => {$(
-        impl Kind for $kind {
-            #[inline]
-            fn of(part: &Part) -> Option<&Self> {
-                if let Part::$variant(it) = part { Some(it) } else { None }
-            }
-            #[inline]
-            fn of_mut(part: &mut Part) -> Option<&mut Self> {
-                if let Part::$variant(it) = part { Some(it) } else { None }
-            }
-        }
-    )*};
-}
-
-impl Kind for Part {
-    #[inline]
-    fn of(part: &Part) -> Option<&Self> {
-        Some(part)
-    }
-    #[inline]
-    fn of_mut(part: &mut Part) -> Option<&mut Self> {
-        Some(part)
-    }
-}
-
-kinds! {
-    Manual(Vec<u8>),
-    Complex(Complex),
-    Base(Base),
-    Composite(Composite),
-    Document(Document),
-    Network(Network),
-    Pool(Pool),
-    Nodes(ById<Node>),
-    Locations(ById<PartLocation>),
-    Dates(ByDate),
-    Titles(ByTitle),
 }
 
 impl Base {

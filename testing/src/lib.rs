@@ -7,14 +7,20 @@
 //! | `watchdog` | turns a hang into a failure |
 //! | `clock` | CPU time of the process and of a thread |
 //! | `signals` | how tests and their tasks wait for each other |
+//! | `control` | the controls of claims: all of them with the feature `baselines`, else the only one |
+//! | `divide` | work that divides itself |
 //! | `random` | random numbers from a seed |
 //! | `history` | records operations that overlap, and looks for an order that explains them |
 //! | `panics` | keeps provoked panics out of the output |
+//! | `platforms` | test platforms that change a few methods of another platform |
 //! | `program` | runs a program as a process, and checks its exit and its output |
 
 mod clock;
+mod control;
+mod divide;
 pub mod history;
 mod panics;
+mod platforms;
 pub mod program;
 mod random;
 mod setting;
@@ -23,9 +29,11 @@ mod threads;
 mod watchdog;
 
 pub use clock::{cpu_time, cpu_time_of_thread};
+pub use control::Control;
+pub use divide::divide;
 pub use panics::silence_tasks;
 pub use random::Random;
-pub use setting::{Blame, Setting, on_each, on_each_unwatched};
+pub use setting::{Blame, QUEUE_POLICIES, Setting, on_each, on_each_unwatched};
 pub use signals::{Dropped, Flag, Gate};
 pub use threads::{let_others_in, lock, side_by_side};
 pub use watchdog::{PATIENCE, Watchdog, eventually, watchdog, watchdog_called, watchdog_of};

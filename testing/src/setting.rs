@@ -10,6 +10,18 @@ use xtasking::{
     queues::{RankOrder, Topology},
 };
 
+/// All queue policies.
+pub const QUEUE_POLICIES: [QueuePolicy; 8] = [
+    QueuePolicy::Local,
+    QueuePolicy::WorkStealing,
+    QueuePolicy::XQueue(Topology::Next),
+    QueuePolicy::XQueue(Topology::Neighbours),
+    QueuePolicy::XQueue(Topology::All),
+    QueuePolicy::XQueue(Topology::Kautz),
+    QueuePolicy::Ranked(RankOrder::Exact),
+    QueuePolicy::Ranked(RankOrder::Relaxed),
+];
+
 /// A platform with a number of workers.
 #[derive(Clone, Copy, Debug)]
 pub enum Setting {

@@ -1,6 +1,5 @@
 //! Checks and completes the options, and runs one turn of a case.
 
-use super::ScanOptions;
 use super::bookings::{Bookings, COLUMNS};
 use super::chunks::Chunks;
 use super::contenders::{self, Contender, Entry};
@@ -8,6 +7,7 @@ use super::database::{Server as _, TurnResult};
 use super::findings::Findings;
 use super::oracle::Oracle;
 use super::requests::{Batch, QueryMix, Turn};
+use super::{ScanOptions, UNIT, describe_means};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use xtasking_harness::experiment::Outline;
@@ -56,8 +56,6 @@ impl Case {
 const MIN_REQUESTS: usize = 1024;
 /// Upper bound for the factor by which batches are multiplied.
 const MAX_FACTOR: usize = 16;
-
-const UNIT: &str = "requests/s";
 
 /// State that turns change: the tables of all contenders, which are equal at the begin of each
 /// turn.
@@ -225,13 +223,12 @@ impl xtasking_harness::experiment::Experiment for Experiment {
         let cases = self.cases.iter().map(Case::name).collect::<Vec<_>>().join(" · ");
         format!(
             "scan of {} rows of {} columns, {} bookings · seed {}\n\
-             requests of a batch, of which changes: {cases}\n{}\n{}",
+             requests of a batch, of which changes: {cases}\n{}",
             self.bookings.row_count(),
             COLUMNS.len(),
             self.bookings.count(),
             self.bookings.seed(),
-            self.chunks,
-            self.lineup.describe()
+            describe_means(&self.chunks, &self.lineup)
         )
     }
 

@@ -42,6 +42,15 @@ pub use options::ScanOptions;
 
 use xtasking_harness::experiment::Experiment as _;
 use xtasking_harness::failure::Failure;
+use xtasking_harness::lineup::Lineup;
+
+/// The unit of throughput.
+const UNIT: &str = "requests/s";
+
+/// Describes what a scan runs with: the chunks and the contenders.
+fn describe_means<T, M>(chunks: &chunks::Chunks, lineup: &Lineup<T, M>) -> String {
+    format!("{chunks}\n{}", lineup.describe())
+}
 
 /// Runs the experiment.
 pub fn run(options: &ScanOptions) -> Result<(), Failure> {

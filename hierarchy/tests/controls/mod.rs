@@ -2,8 +2,7 @@
 
 use xtasking_hierarchy::HierarchyBuilder;
 
-#[cfg(feature = "baselines")]
-pub use xtasking::claims::Control;
+pub use xtasking_testing::Control;
 
 #[cfg(feature = "baselines")]
 pub const CONTROLS: [Control; 6] =
@@ -13,13 +12,6 @@ pub const CONTROLS: [Control; 6] =
 #[cfg(feature = "baselines")]
 pub fn controlled(builder: HierarchyBuilder, control: Control) -> HierarchyBuilder {
     builder.control(control)
-}
-
-/// The only control of builds without baselines.
-#[cfg(not(feature = "baselines"))]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Control {
-    Fifo,
 }
 
 #[cfg(not(feature = "baselines"))]

@@ -2,7 +2,7 @@
 //! that these point out.
 
 use super::links::{mark, step_to_link};
-use super::root::RootRef;
+use super::root::{Continuation, Operation, RootRef};
 use crate::node::{DescendResult, FindResult, Layout};
 use core::marker::PhantomData;
 use xtasking::{
@@ -13,32 +13,13 @@ use xtasking::{
 
 /// Starts a lookup.
 #[inline(always)]
-pub(super) fn begin<S, L, F>(at: S, root: RootRef<L>, key: u64, then: F)
-where
-    S: Spawner,
-    L: Layout,
-    F: FnOnce(Option<u64>, &mut Context) + Send + 'static,
-{
-    if S::IN_TASK {
-        let top = root.top(&at);
-        start(at, top, key, then);
-    } else {
-        at.task(()).spawn(move |(), cx| {
-            let top = root.top(&cx);
-            start(cx, top, key, then);
-        });
-    }
-}
-
-/// Starts a lookup at the topmost node.
-#[inline(always)]
-fn start<S, L, F>(at: S, top: Link<L>, key: u64, then: F)
-where
-    S: Spawner,
-    L: Layout,
-    F: FnOnce(Option<u64>, &mut Context) + Send + 'static,
-{
-    at.task(top.read().part(L::FIRST)).begin_operation().visit(Lookup { key, then, layout: PhantomData });
+pub(super) fn begin<S: Spawner, L: Layout, F: Continuation<Option<u64>>>(
+    at: S,
+    root: RootRef<L>,
+    key: u64,
+    then: F,
+) {
+    root.begin(at, Lookup { key, then, layout: PhantomData });
 }
 
 struct Lookup<L, F> {
@@ -47,11 +28,14 @@ struct Lookup<L, F> {
     layout: PhantomData<fn(L)>,
 }
 
-impl<L, F> Visit for Lookup<L, F>
-where
-    L: Layout,
-    F: FnOnce(Option<u64>, &mut Context) + Send + 'static,
-{
+impl<L: Layout, F: Continuation<Option<u64>>> Operation<L> for Lookup<L, F> {
+    #[inline(always)]
+    fn start<S: Spawner>(self, at: S, top: Link<L>) {
+        at.task(top.read().part(L::FIRST)).begin_operation().visit(self);
+    }
+}
+
+impl<L: Layout, F: Continuation<Option<u64>>> Visit for Lookup<L, F> {
     type Target = L;
     type Output = Option<u64>;
 

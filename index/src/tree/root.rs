@@ -33,6 +33,17 @@ impl<L: Layout> Drop for Root<L> {
     }
 }
 
+/// What an operation calls at its end, with its result.
+pub(super) trait Continuation<R>: FnOnce(R, &mut Context) + Send + 'static {}
+
+impl<R, F: FnOnce(R, &mut Context) + Send + 'static> Continuation<R> for F {}
+
+/// An operation on the tree.
+pub(super) trait Operation<L: Layout>: Send + 'static {
+    /// Spawns the operation's first task, at the topmost node.
+    fn start<S: Spawner>(self, at: S, top: Link<L>);
+}
+
 /// A pointer to the root, carried by the tasks of an operation.
 pub(super) struct RootRef<L: Layout>(NonNull<Root<L>>);
 
@@ -50,10 +61,24 @@ impl<L: Layout> RootRef<L> {
         Self(NonNull::from(root))
     }
 
+    /// Starts an operation at the topmost node. Outside of tasks, a task is spawned that does so.
+    #[inline(always)]
+    pub(super) fn begin<S: Spawner>(self, at: S, operation: impl Operation<L>) {
+        if S::IN_TASK {
+            let top = self.top(&at);
+            operation.start(at, top);
+        } else {
+            at.task(()).spawn(move |(), cx| {
+                let top = self.top(&cx);
+                operation.start(cx, top);
+            });
+        }
+    }
+
     /// Returns the topmost node, for an operation that a task starts. (Only tasks may call this:
     /// outside of an epoch the node might be freed before the operation's first task is counted.)
     #[inline(always)]
-    pub(super) fn top<S: Spawner>(self, at: &S) -> Link<L> {
+    fn top<S: Spawner>(self, at: &S) -> Link<L> {
         debug_assert!(S::IN_TASK);
         // SAFETY: the root is alive, because the caller that starts an operation has a handle of
         // the tree.

@@ -1,7 +1,7 @@
 //! Scanning the leaves in order.
 
 use super::links::{decode_link, mark, step_to_link};
-use super::root::RootRef;
+use super::root::{Continuation, Operation, RootRef};
 use crate::key_value::{Key, Value};
 use crate::node::{DescendResult, Layout, ScanNext};
 use core::cell::RefCell;
@@ -94,34 +94,14 @@ impl EntrySink for EntryCounter {
 }
 
 /// Starts a scan.
-pub(super) fn begin<S, L, G, F>(at: S, root: RootRef<L>, from: u64, sink: G, then: F)
-where
-    S: Spawner,
-    L: Layout,
-    G: EntrySink,
-    F: FnOnce(G::Result, &mut Context) + Send + 'static,
-{
-    if S::IN_TASK {
-        let top = root.top(&at);
-        start(at, top, from, sink, then);
-    } else {
-        at.task(()).spawn(move |(), cx| {
-            let top = root.top(&cx);
-            start(cx, top, from, sink, then);
-        });
-    }
-}
-
-/// Starts a scan at the topmost node.
-fn start<S, L, G, F>(at: S, top: Link<L>, from: u64, sink: G, then: F)
-where
-    S: Spawner,
-    L: Layout,
-    G: EntrySink,
-    F: FnOnce(G::Result, &mut Context) + Send + 'static,
-{
-    let scan = Scan { from, sink, then, layout: PhantomData };
-    at.task(top.read().part(L::FIRST)).begin_operation().visit(scan);
+pub(super) fn begin<S: Spawner, L: Layout, G: EntrySink, F: Continuation<G::Result>>(
+    at: S,
+    root: RootRef<L>,
+    from: u64,
+    sink: G,
+    then: F,
+) {
+    root.begin(at, Scan { from, sink, then, layout: PhantomData });
 }
 
 struct Scan<L, G, F> {
@@ -131,12 +111,13 @@ struct Scan<L, G, F> {
     layout: PhantomData<fn(L)>,
 }
 
-impl<L, G, F> Visit for Scan<L, G, F>
-where
-    L: Layout,
-    G: EntrySink,
-    F: FnOnce(G::Result, &mut Context) + Send + 'static,
-{
+impl<L: Layout, G: EntrySink, F: Continuation<G::Result>> Operation<L> for Scan<L, G, F> {
+    fn start<S: Spawner>(self, at: S, top: Link<L>) {
+        at.task(top.read().part(L::FIRST)).begin_operation().visit(self);
+    }
+}
+
+impl<L: Layout, G: EntrySink, F: Continuation<G::Result>> Visit for Scan<L, G, F> {
     type Target = L;
     type Output = ScanNext;
 

@@ -47,13 +47,9 @@ pub fn with_state<T: Send + 'static>(state: T) -> WithState<T> {
 impl<T: Send + 'static> WithState<T> {
     /// Like [`Tree::get`].
     #[inline]
-    pub fn get<K, V, L, S, F>(self, at: S, key: K, then: F)
+    pub fn get<K: Key, V: Value, L: Layout, S: Spawner, F>(self, at: S, key: K, then: F)
     where
-        K: Key,
-        V: Value,
-        L: Layout,
         T: AsRef<Tree<K, V, L>>,
-        S: Spawner,
         F: FnOnce(T, Option<V>, &mut Context) + Send + 'static,
     {
         let (root, state) = (self.0.as_ref().root(), self.0);
@@ -63,17 +59,18 @@ impl<T: Send + 'static> WithState<T> {
 
     /// Like [`Tree::write`].
     #[inline]
-    pub fn write<K, V, L, S, F>(self, at: S, key: K, value: V, mode: WriteMode, then: F)
-    where
-        K: Key,
-        V: Value,
-        L: Layout,
+    pub fn write<K: Key, V: Value, L: Layout, S: Spawner, F>(
+        self,
+        at: S,
+        key: K,
+        value: V,
+        mode: WriteMode,
+        then: F,
+    ) where
         T: AsRef<Tree<K, V, L>>,
-        S: Spawner,
         F: FnOnce(T, WriteOutcome<V>, &mut Context) + Send + 'static,
     {
-        let tree = self.0.as_ref();
-        let (root, state) = (tree.root(), self.0);
+        let (root, state) = (self.0.as_ref().root(), self.0);
         let change = write::PutEntry { value: value.to_word(), mode };
         write::begin(at, root, key.to_word(), change, move |wrote: WriteOutcome<u64>, cx: &mut Context| {
             then(state, WriteOutcome::from_words(wrote), cx);
@@ -81,17 +78,12 @@ impl<T: Send + 'static> WithState<T> {
     }
 
     /// Like [`Tree::remove`].
-    pub fn remove<K, V, L, S, F>(self, at: S, key: K, then: F)
+    pub fn remove<K: Key, V: Value, L: Layout, S: Spawner, F>(self, at: S, key: K, then: F)
     where
-        K: Key,
-        V: Value,
-        L: Layout,
         T: AsRef<Tree<K, V, L>>,
-        S: Spawner,
         F: FnOnce(T, Option<V>, &mut Context) + Send + 'static,
     {
-        let tree = self.0.as_ref();
-        let (root, state) = (tree.root(), self.0);
+        let (root, state) = (self.0.as_ref().root(), self.0);
         write::begin(
             at,
             root,
@@ -104,13 +96,9 @@ impl<T: Send + 'static> WithState<T> {
     }
 
     /// Like [`Tree::scan`].
-    pub fn scan<K, V, L, S, F>(self, at: S, from: K, limit: usize, then: F)
+    pub fn scan<K: Key, V: Value, L: Layout, S: Spawner, F>(self, at: S, from: K, limit: usize, then: F)
     where
-        K: Key,
-        V: Value,
-        L: Layout,
         T: AsRef<Tree<K, V, L>>,
-        S: Spawner,
         F: FnOnce(T, Vec<(K, V)>, &mut Context) + Send + 'static,
     {
         let (root, state) = (self.0.as_ref().root(), self.0);

@@ -3,7 +3,7 @@
 
 use super::links::{decode_link, mark};
 use super::merge;
-use super::root::RootRef;
+use super::root::{Continuation, Operation, RootRef};
 use super::split::split;
 use super::write_outcome::WriteOutcome;
 use crate::node::{self, DescendResult, Layout, ModifyResult, RemoveResult, WriteMode};
@@ -95,39 +95,14 @@ impl EntryChange for RemoveEntry {
 
 /// Starts a change.
 #[inline(always)]
-pub(super) fn begin<S, L, E, F>(at: S, root: RootRef<L>, key: u64, change: E, then: F)
-where
-    S: Spawner,
-    L: Layout,
-    E: EntryChange,
-    F: FnOnce(E::Result, &mut Context) + Send + 'static,
-{
-    if S::IN_TASK {
-        let top = root.top(&at);
-        start(at, root, top, key, change, then);
-    } else {
-        at.task(()).spawn(move |(), cx| {
-            let top = root.top(&cx);
-            start(cx, root, top, key, change, then);
-        });
-    }
-}
-
-/// Starts a change at the topmost node.
-#[inline(always)]
-fn start<S, L, E, F>(at: S, root: RootRef<L>, top: Link<L>, key: u64, change: E, then: F)
-where
-    S: Spawner,
-    L: Layout,
-    E: EntryChange,
-    F: FnOnce(E::Result, &mut Context) + Send + 'static,
-{
-    let operation = WriteOperation { root, key, change, then };
-    if top.mark() == mark::LEAF {
-        at.task(top.write().part(L::FIRST)).begin_operation().modify(operation);
-    } else {
-        at.task(top.read().part(L::FIRST)).begin_operation().visit(operation);
-    }
+pub(super) fn begin<S: Spawner, L: Layout, E: EntryChange, F: Continuation<E::Result>>(
+    at: S,
+    root: RootRef<L>,
+    key: u64,
+    change: E,
+    then: F,
+) {
+    root.begin(at, WriteOperation { root, key, change, then });
 }
 
 struct WriteOperation<L: Layout, E, F> {
@@ -137,12 +112,18 @@ struct WriteOperation<L: Layout, E, F> {
     then: F,
 }
 
-impl<L, E, F> Visit for WriteOperation<L, E, F>
-where
-    L: Layout,
-    E: EntryChange,
-    F: FnOnce(E::Result, &mut Context) + Send + 'static,
-{
+impl<L: Layout, E: EntryChange, F: Continuation<E::Result>> Operation<L> for WriteOperation<L, E, F> {
+    #[inline(always)]
+    fn start<S: Spawner>(self, at: S, top: Link<L>) {
+        if top.mark() == mark::LEAF {
+            at.task(top.write().part(L::FIRST)).begin_operation().modify(self);
+        } else {
+            at.task(top.read().part(L::FIRST)).begin_operation().visit(self);
+        }
+    }
+}
+
+impl<L: Layout, E: EntryChange, F: Continuation<E::Result>> Visit for WriteOperation<L, E, F> {
     type Target = L;
     type Output = Link<L>;
 
@@ -169,12 +150,7 @@ where
     }
 }
 
-impl<L, E, F> Modify for WriteOperation<L, E, F>
-where
-    L: Layout,
-    E: EntryChange,
-    F: FnOnce(E::Result, &mut Context) + Send + 'static,
-{
+impl<L: Layout, E: EntryChange, F: Continuation<E::Result>> Modify for WriteOperation<L, E, F> {
     type Target = L;
     type Output = ApplyResult<E::Result>;
 

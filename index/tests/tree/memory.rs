@@ -4,11 +4,9 @@ use crate::common::*;
 use crate::with_all_primitives;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use std::task::Waker;
-use xtasking::platform::{CpuTopology, Platform, Simulation, WouldBlock};
 use xtasking::{
     Runtime, Versioned,
-    platform::{Driver, GlobalPages, PageSource, Pages},
+    platform::{GlobalPages, PageSource, Pages, Platform, Simulation},
     primitive::OptimisticLatched,
     task::LegalFor,
 };
@@ -134,32 +132,10 @@ unsafe impl PageSource for CountedPages {
 }
 
 impl Platform for Counting {
-    fn topology(&self) -> CpuTopology {
-        self.simulation.topology()
-    }
-    fn start(&self, worker: Driver) -> Result<(), xtasking::platform::PlatformError> {
-        self.simulation.start(worker)
-    }
-    fn park(&self, worker: usize) {
-        self.simulation.park(worker);
-    }
-    fn wake(&self, worker: usize) {
-        self.simulation.wake(worker);
-    }
-    fn join(&self) {
-        self.simulation.join();
-    }
-    fn block(&self, ready: &mut dyn FnMut(&Waker) -> bool) -> Result<(), WouldBlock> {
-        self.simulation.block(ready)
-    }
+    xtasking_testing::forward_platform!(simulation: topology start park wake join block now virtual_time);
+
     fn pages(&self) -> Arc<dyn PageSource> {
         self.pages.clone()
-    }
-    fn now(&self) -> u64 {
-        self.simulation.now()
-    }
-    fn virtual_time(&self) -> Option<&dyn xtasking::platform::VirtualTime> {
-        self.simulation.virtual_time()
     }
 }
 

@@ -3,7 +3,7 @@
 
 use crate::Error;
 use crate::changes::{MutableTable, ROWS};
-use crate::sql::{Join, by_kind, join_digests, query_table, single, sums};
+use crate::sql::{Join, by_kind, digest, join_digests, query_table, single, sums};
 use datafusion::arrow::array::{ArrayRef, Int64Array, RecordBatch};
 use datafusion::arrow::datatypes::{DataType, Field, Schema};
 use datafusion::common::ScalarValue;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 use tokio::runtime::{Builder, Runtime};
 use xtasking_experiments::scan::arrow::values;
 use xtasking_experiments::scan::bookings::Row;
-use xtasking_experiments::scan::database::{Database, Digest};
+use xtasking_experiments::scan::database::Database;
 use xtasking_experiments::scan::requests::{Batch, Query, QueryKind};
 
 /// The session and the table.
@@ -146,14 +146,10 @@ impl Database for DataFusionSingle {
     }
 
     fn digests(&self, _: &Batch, answers: Self::Answers) -> Result<Vec<u64>, String> {
-        let digest = |answer: Vec<RecordBatch>| {
-            let mut digest = Digest::default();
-            for rows in &answer {
-                (0..rows.num_rows()).for_each(|row| digest.add(values(rows, row)));
-            }
-            digest.finish()
+        let of_answer = |answer: Vec<RecordBatch>| {
+            digest(answer.iter().flat_map(|rows| (0..rows.num_rows()).map(move |row| values(rows, row))))
         };
-        Ok(answers.into_iter().map(digest).collect())
+        Ok(answers.into_iter().map(of_answer).collect())
     }
 
     fn sums(&mut self) -> Result<Vec<i64>, String> {

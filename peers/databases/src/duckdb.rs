@@ -2,14 +2,14 @@
 //! another.
 
 use crate::Error;
-use crate::sql::{Join, by_kind, create, join_digests, or_null, query_table, single, sums};
+use crate::sql::{Join, by_kind, create, digest, join_digests, or_null, query_table, single, sums};
 use crate::waves::waves;
 use duckdb::arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch};
 use duckdb::arrow::datatypes::{DataType, Field, Int64Type, Schema};
 use duckdb::{Config, Connection, params_from_iter};
 use std::sync::Arc;
 use xtasking_experiments::scan::bookings::{COLUMNS, NULL, Row};
-use xtasking_experiments::scan::database::{Database, Digest};
+use xtasking_experiments::scan::database::Database;
 use xtasking_experiments::scan::requests::{Batch, Change, QueryKind};
 
 /// The connection.
@@ -238,14 +238,10 @@ impl Database for DuckDbSingle {
     }
 
     fn digests(&self, _: &Batch, answers: Self::Answers) -> Result<Vec<u64>, String> {
-        let digest = |answer: Vec<RecordBatch>| {
-            let mut digest = Digest::default();
-            for rows in &answer {
-                (0..rows.num_rows()).for_each(|row| digest.add(values(rows, row)));
-            }
-            digest.finish()
+        let of_answer = |answer: Vec<RecordBatch>| {
+            digest(answer.iter().flat_map(|rows| (0..rows.num_rows()).map(move |row| values(rows, row))))
         };
-        Ok(answers.into_iter().map(digest).collect())
+        Ok(answers.into_iter().map(of_answer).collect())
     }
 
     fn sums(&mut self) -> Result<Vec<i64>, String> {

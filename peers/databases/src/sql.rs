@@ -122,6 +122,13 @@ pub fn by_kind(batch: &Batch) -> impl Iterator<Item = (QueryKind, Vec<(usize, &Q
     })
 }
 
+/// Returns the digest of an answer, given the values of its rows.
+pub fn digest<R: Iterator<Item = i64>>(rows: impl Iterator<Item = R>) -> u64 {
+    let mut digest = Digest::default();
+    rows.for_each(|row| digest.add(row));
+    digest.finish()
+}
+
 /// Returns the digest of the answer to each query of a batch, given all rows of its joins: each row
 /// begins with the index of its query. A join returns no row for totals of no rows.
 pub fn join_digests<R: Iterator<Item = i64>>(

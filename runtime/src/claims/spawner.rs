@@ -6,13 +6,12 @@ use super::granules::{Granules, GranulesInner};
 use super::held::{Held, PoisonGuard, clear_written_poison};
 use super::state_ptr::ClaimStatePtr;
 use crate::memory::SizeClass;
-use crate::object::Fetch;
 use crate::scheduler::{Context, Worker};
 use crate::task::group::{Membership, SealedMembership};
 use crate::task::handle::Handle;
 use crate::task::options::{Options, SpawnRequest};
 use crate::task::pending::PendingTask;
-use crate::task::spawner::{Route, sealed::Origin, sealed::Spawn};
+use crate::task::spawner::{CompleteTask, Route, sealed::Origin, sealed::Spawn};
 use crate::task::{AccessSet, JoinError, Meta, Sink, Spawner, Task, TaskBuilder};
 use alloc::sync::Arc;
 use core::any::Any;
@@ -42,10 +41,6 @@ impl<P: Spawner> Drop for Claiming<P> {
 impl<P: Spawner> Spawn for Claiming<P> {
     type Origin = P;
 
-    fn origin(&self) -> &P {
-        &self.spawner
-    }
-
     fn origin_mut(&mut self) -> &mut P {
         &mut self.spawner
     }
@@ -64,17 +59,10 @@ impl<P: Spawner> Spawn for Claiming<P> {
         self.spawner.admit(&Options { operation: false, ..*options })
     }
 
-    unsafe fn deliver(
-        &mut self,
-        task: NonNull<Task>,
-        options: &Options,
-        _: Meta,
-        _: Fetch,
-        route: Route<'_>,
-    ) {
+    unsafe fn deliver(&mut self, complete: CompleteTask, options: &Options, route: Route<'_>) {
         let state = self.state.expect("the claim is there until the spawn is finished").get();
         // SAFETY: this is the task's spawner, which owns the state until `finish`.
-        unsafe { state.as_ref().park_task(PendingTask::new(task, options, route)) };
+        unsafe { state.as_ref().park_task(PendingTask::new(complete.task, options, route)) };
         self.has_task = true;
     }
 

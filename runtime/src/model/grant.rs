@@ -25,6 +25,18 @@ fn count_at_both(runtime: &Runtime, first: &Number, second: &Number) -> Handle<(
     })
 }
 
+/// Steps each driver a few times on a thread of its own.
+fn step_in_parallel(drivers: Vec<Driver>) -> Vec<Driver> {
+    let workers = drivers.into_iter().map(|mut driver| {
+        thread::spawn(move || {
+            (0..3).for_each(|_| _ = driver.step(8));
+            driver
+        })
+    });
+    let workers: Vec<_> = workers.collect();
+    workers.into_iter().map(|worker| worker.join().unwrap()).collect()
+}
+
 /// Steps all drivers until all tasks have run.
 fn drive(drivers: &mut [Driver], handles: &[Handle<()>]) {
     for _ in 0..10 {
@@ -66,14 +78,7 @@ fn two_homes_grant_tasks_all_their_objects_once() {
             count_at_both(&runtime, &objects[0], &objects[1]),
             count_at_both(&runtime, &objects[1], &objects[0]),
         ];
-        let workers = drivers.into_iter().map(|mut driver| {
-            thread::spawn(move || {
-                (0..3).for_each(|_| _ = driver.step(8));
-                driver
-            })
-        });
-        let workers: Vec<_> = workers.collect();
-        let mut drivers: Vec<_> = workers.into_iter().map(|worker| worker.join().unwrap()).collect();
+        let mut drivers = step_in_parallel(drivers);
         drive(&mut drivers, &handles);
         assert_counted(&runtime, &mut drivers, &objects, 2);
     });
@@ -98,14 +103,7 @@ fn a_task_with_two_objects_keeps_its_place_among_those_with_one() {
             runtime.task((objects[1].write(), objects[0].write())).submit(move |(_, here), _cx| both(here)),
             runtime.task(objects[0].write()).submit(move |here, _cx| after(here)),
         ];
-        let workers = drivers.into_iter().map(|mut driver| {
-            thread::spawn(move || {
-                (0..3).for_each(|_| _ = driver.step(8));
-                driver
-            })
-        });
-        let workers: Vec<_> = workers.collect();
-        let mut drivers: Vec<_> = workers.into_iter().map(|worker| worker.join().unwrap()).collect();
+        let mut drivers = step_in_parallel(drivers);
         drive(&mut drivers, &handles);
         assert_eq!(order.load(Relaxed), 123);
     });

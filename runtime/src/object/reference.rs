@@ -131,9 +131,10 @@ impl Fetch {
         self.0 == 0
     }
 
+    /// Returns these lines, and whether the task is to be asked for more.
     #[inline(always)]
-    pub(crate) fn then_locate(self) -> Self {
-        Self(self.0 | LOCATES_BIT)
+    pub(crate) fn then_locate(self, locates: bool) -> Self {
+        if locates { Self(self.0 | LOCATES_BIT) } else { self }
     }
 
     #[inline(always)]

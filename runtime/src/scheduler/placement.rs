@@ -7,7 +7,7 @@ use crate::memory::SizeClass;
 use crate::object::Fetch;
 use crate::pool::QueuePolicy;
 use crate::task::options::Options;
-use crate::task::spawner::sealed::Origin;
+use crate::task::spawner::{CompleteTask, sealed::Origin};
 use crate::task::{GroupState, Meta, Task};
 use alloc::sync::Arc;
 use core::ptr::NonNull;
@@ -115,7 +115,7 @@ impl Origin for &mut Context {
             self.worker.push_unbound(task, meta);
         } else {
             // SAFETY: forwarded.
-            unsafe { self.send(task, options, None, meta, Fetch::NONE) };
+            unsafe { self.send(CompleteTask { task, meta, fetch: Fetch::NONE }, options, None) };
         }
     }
 
@@ -124,7 +124,7 @@ impl Origin for &mut Context {
             self.worker.keep_unbound_task(task, meta);
         } else {
             // SAFETY: forwarded.
-            unsafe { self.send(task, options, None, meta, Fetch::NONE) };
+            unsafe { self.send(CompleteTask { task, meta, fetch: Fetch::NONE }, options, None) };
         }
     }
 
@@ -133,14 +133,8 @@ impl Origin for &mut Context {
     }
 
     #[inline(always)]
-    unsafe fn send(
-        &mut self,
-        task: NonNull<Task>,
-        options: &Options,
-        home: Option<usize>,
-        meta: Meta,
-        fetch: Fetch,
-    ) {
+    unsafe fn send(&mut self, complete: CompleteTask, options: &Options, home: Option<usize>) {
+        let CompleteTask { task, meta, fetch } = complete;
         let worker = match (home, options.place) {
             (None, Place::Here) => self.worker.index,
             _ => self.worker.shared.worker_for(*options, home).unwrap_or(self.worker.index),
@@ -240,21 +234,15 @@ impl Origin for &Runtime {
             }
         }
         // SAFETY: forwarded.
-        unsafe { self.send(task, options, None, meta, Fetch::NONE) };
+        unsafe { self.send(CompleteTask { task, meta, fetch: Fetch::NONE }, options, None) };
     }
 
-    unsafe fn send(
-        &mut self,
-        task: NonNull<Task>,
-        options: &Options,
-        home: Option<usize>,
-        _: Meta,
-        _: Fetch,
-    ) {
+    #[inline]
+    unsafe fn send(&mut self, complete: CompleteTask, options: &Options, home: Option<usize>) {
         let shared = Runtime::shared(self);
         let worker = shared.worker_for(*options, home).unwrap_or_else(|| shared.next_for_task());
         // SAFETY: the caller gives the task up, by the contract of this function.
-        unsafe { shared.push(worker, task) };
+        unsafe { shared.push(worker, complete.task) };
     }
 
     unsafe fn enlist(&mut self, tasks: &mut [(usize, NonNull<Task>)]) {

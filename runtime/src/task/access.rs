@@ -96,12 +96,9 @@ macro_rules! single {
             type View<'v> = <<Self as Access>::Grant as Grant>::View<'v>;
 
             #[inline(always)]
-            fn launch<P, F, K, R>(self, request: SpawnRequest<P>, body: F, sink: K)
+            fn launch<P: Spawn, F, K: Sink<R>, R: 'static>(self, request: SpawnRequest<P>, body: F, sink: K)
             where
-                P: Spawn,
                 F: for<'v> FnOnce(Self::View<'v>, &mut Context) -> R + Send + 'static,
-                K: Sink<R>,
-                R: 'static,
             {
                 let body = ClosureBody { run: body, grant: PhantomData::<<Self as Access>::Grant> };
                 single_object::launch(request, self.object_access(), body, sink);
@@ -163,24 +160,18 @@ pub trait AccessSet {
     /// What the task's body gets.
     type View<'v>;
     #[doc(hidden)]
-    fn launch<P, F, K, R>(self, request: SpawnRequest<P>, body: F, sink: K)
+    fn launch<P: Spawn, F, K: Sink<R>, R: 'static>(self, request: SpawnRequest<P>, body: F, sink: K)
     where
-        P: Spawn,
-        F: for<'v> FnOnce(Self::View<'v>, &mut Context) -> R + Send + 'static,
-        K: Sink<R>,
-        R: 'static;
+        F: for<'v> FnOnce(Self::View<'v>, &mut Context) -> R + Send + 'static;
 }
 
 impl AccessSet for () {
     type View<'v> = ();
 
     #[inline(always)]
-    fn launch<P, F, K, R>(self, request: SpawnRequest<P>, body: F, sink: K)
+    fn launch<P: Spawn, F, K: Sink<R>, R: 'static>(self, request: SpawnRequest<P>, body: F, sink: K)
     where
-        P: Spawn,
         F: for<'v> FnOnce((), &mut Context) -> R + Send + 'static,
-        K: Sink<R>,
-        R: 'static,
     {
         unbound::launch(request, body, sink);
     }
@@ -232,12 +223,9 @@ macro_rules! tuples {
         impl<$($name: Access),+> AccessSet for ($($name,)+) {
             type View<'v> = <($($name::Grant,)+) as multi_object::ObjectGrants<$count>>::View<'v>;
 
-            fn launch<P, F, K, R>(self, request: SpawnRequest<P>, body: F, sink: K)
+            fn launch<P: Spawn, F, K: Sink<R>, R: 'static>(self, request: SpawnRequest<P>, body: F, sink: K)
             where
-                P: Spawn,
                 F: for<'v> FnOnce(Self::View<'v>, &mut Context) -> R + Send + 'static,
-                K: Sink<R>,
-                R: 'static,
             {
                 let targets: [ObjectAccess; $count] = [$(self.$index.object_access()),+];
                 multi_object::launch::<($($name::Grant,)+), $count, _, _, _, _>(request, targets, body, sink);

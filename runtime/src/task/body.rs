@@ -7,9 +7,10 @@
 //!
 //! The phases that SAFETY notes name are those of the table in `descriptor.rs`.
 
+use super::access::ObjectAccess;
 use super::descriptor::{Meta, Task, VTable, class_of, is_too_large};
 use super::options::SpawnRequest;
-use super::spawner::{Route, sealed::Spawn};
+use super::spawner::{CompleteTask, Route, sealed::Spawn};
 use super::{JoinError, Payload, Sink, quietly};
 use crate::monitor::Description;
 use crate::object::Fetch;
@@ -85,9 +86,22 @@ where
     // complete.
     unsafe {
         write(task, fetch, meta, body, sink);
-        spawner.deliver(task, &options, meta, fetch, route);
+        spawner.deliver(CompleteTask { task, meta, fetch }, &options, route);
     }
     spawner.finish();
+}
+
+/// Spawns a task with one object, at this home if given.
+#[inline(always)]
+pub(super) fn spawn_at_object<P: Spawn, B: TaskBody, K: Sink<B::Output>>(
+    request: SpawnRequest<P>,
+    target: ObjectAccess,
+    home: Option<usize>,
+    body: B,
+    sink: K,
+) {
+    let fetch = target.fetch().then_locate(B::LOCATES);
+    spawn_body(request, fetch, body, sink, Route::Bound(home));
 }
 
 /// Writes a complete descriptor.
@@ -122,9 +136,9 @@ pub(super) unsafe fn write<B: TaskBody, K: Sink<B::Output>>(
 /// by value: a reference would force it into memory on the path of successful spawns, too.
 #[cold]
 #[inline(never)]
-pub(super) fn refuse<R, K: Sink<R>>(spawner: impl Spawn, body: impl Sized, sink: K) {
+pub(super) fn refuse<R, K: Sink<R>>(mut spawner: impl Spawn, body: impl Sized, sink: K) {
     quietly(|| drop(body));
-    sink.refuse(spawner.origin());
+    sink.refuse(spawner.origin_mut());
     spawner.finish();
 }
 

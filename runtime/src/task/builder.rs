@@ -51,8 +51,8 @@ impl<P: Spawn, A> TaskBuilder<P, A> {
     ///
     /// If the group belongs to another runtime.
     #[inline(always)]
-    pub fn of(self, group: &Group) -> TaskBuilder<P, A, Of<'_>> {
-        group.check(self.request.spawner.origin().shared());
+    pub fn of(mut self, group: &Group) -> TaskBuilder<P, A, Of<'_>> {
+        group.check(self.request.spawner.origin_mut().shared());
         TaskBuilder { request: self.request, access: self.access, group: Of::group(group) }
     }
 }
@@ -235,13 +235,13 @@ impl<P: Spawn, A, M: Membership> TaskBuilder<P, A, M> {
     /// # Panics
     ///
     /// If the same object is named twice, once for writing.
-    pub fn submit<F, R>(self, body: F) -> Handle<R>
+    pub fn submit<F, R>(mut self, body: F) -> Handle<R>
     where
         A: AccessSet,
         F: for<'v> FnOnce(A::View<'v>, &mut Context) -> R + Send + 'static,
         R: Send + 'static,
     {
-        let (handle, completion) = handle::pair(self.request.spawner.origin().shared().clone());
+        let (handle, completion) = handle::pair(self.request.spawner.origin_mut().shared().clone());
         self.access.launch(self.request, body, SinkPair(completion, self.group.sink()));
         handle
     }
@@ -262,7 +262,7 @@ impl<P: Spawn, A, M: Membership> TaskBuilder<P, A, M> {
     }
 
     /// As [`read_then`](Self::read_then), with a handle to the result of `then`.
-    pub fn submit_read<T, F, G, O, R>(self, read: F, then: G) -> Handle<R>
+    pub fn submit_read<T, F, G, O, R>(mut self, read: F, then: G) -> Handle<R>
     where
         T: Version,
         A: Access<Grant = Reads<Versioned<T>>>,
@@ -272,7 +272,7 @@ impl<P: Spawn, A, M: Membership> TaskBuilder<P, A, M> {
         R: Send + 'static,
     {
         let (handle, completion): (_, Promise<R>) =
-            handle::pair(self.request.spawner.origin().shared().clone());
+            handle::pair(self.request.spawner.origin_mut().shared().clone());
         let sink = SinkPair(completion, self.group.sink());
         optimistic_read::launch(self.request, self.access.object_access(), ReadThen::new(read, then), sink);
         handle

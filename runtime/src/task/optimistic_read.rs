@@ -1,10 +1,10 @@
 //! Running optimistic reads: read, validate the version, then continue.
 
 use super::access::{ObjectAccess, value_of};
-use super::body::{BodyWithSink, TaskBody, complete_panicked, must_be_boxed, spawn_body, take};
+use super::body::{BodyWithSink, TaskBody, complete_panicked, must_be_boxed, spawn_at_object, take};
 use super::entry::{ReadEntry, enter_to_read};
 use super::options::SpawnRequest;
-use super::spawner::{Route, sealed::Origin, sealed::Spawn};
+use super::spawner::{sealed::Origin, sealed::Spawn};
 use super::visit::{OptimisticBody, Step};
 use super::{JoinError, Meta, Payload, Sink, Task, catch, guarded, quietly};
 use crate::annotation::{Part, Place};
@@ -28,13 +28,13 @@ const NODES_PER_TURN: usize = 16;
 /// Spawns an optimistic read. A walk holds nothing and has no effect before it ends, so it begins
 /// at once at nodes that are expected to be in the cache.
 #[inline(always)]
-pub(crate) fn launch<P, V, K>(request: SpawnRequest<P>, mut target: ObjectAccess, visit: V, sink: K)
+pub(crate) fn launch<P, V, K>(mut request: SpawnRequest<P>, mut target: ObjectAccess, visit: V, sink: K)
 where
     P: Spawn,
     V: OptimisticBody,
     K: Sink<V::Result>,
 {
-    target.check(request.spawner.origin().shared());
+    target.check(request.spawner.origin_mut().shared());
     // Only from a task, whose epoch keeps the nodes alive. After a panic here the new task reads
     // the node again, and reports it.
     let at_once = target.reference.is_frequent() && target.reference.primitive().is_optimistic();
@@ -45,10 +45,12 @@ where
     {
         target = further;
     }
+    let home = fixed_home(target.reference);
+    let reference = target.reference;
     if const { must_be_boxed::<Walk<V>, K>() } {
-        push(request, target, Box::new(visit), sink);
+        spawn_at_object(request, target, home, Walk { target: reference, visit: Box::new(visit) }, sink);
     } else {
-        push(request, target, visit, sink);
+        spawn_at_object(request, target, home, Walk { target: reference, visit }, sink);
     }
 }
 
@@ -72,28 +74,10 @@ fn walk_ahead<V: OptimisticBody>(mut target: ObjectAccess, visit: &V) -> ObjectA
     target
 }
 
-#[inline(always)]
-fn push<P, V, K>(request: SpawnRequest<P>, target: ObjectAccess, visit: V, sink: K)
-where
-    P: Spawn,
-    V: OptimisticBody,
-    K: Sink<V::Result>,
-{
-    let fetch = fetch_for::<V>(target.reference, target.part);
-    let home = fixed_home(target.reference);
-    spawn_body(request, fetch, Walk { target: target.reference, visit }, sink, Route::Bound(home));
-}
-
 /// Returns the worker that runs all tasks of the object, if one does.
 #[inline(always)]
 fn fixed_home(target: Reference) -> Option<usize> {
     (target.primitive() == Primitive::Sequencing).then(|| target.home())
-}
-
-#[inline(always)]
-fn fetch_for<V: OptimisticBody>(target: Reference, part: Part) -> Fetch {
-    let fetch = target.fetch(part);
-    if V::LOCATES { fetch.then_locate() } else { fetch }
 }
 
 impl<V: OptimisticBody> TaskBody for Walk<V> {
@@ -177,7 +161,7 @@ unsafe fn continue_at<V: OptimisticBody>(
 ) {
     // SAFETY: phase running: the descriptor belongs to this worker until it is pushed below.
     let Task { fetch, meta, .. } = unsafe { task.as_mut() };
-    *fetch = fetch_for::<V>(next, part);
+    *fetch = next.fetch(part).then_locate(V::LOCATES);
     meta.forget_attempts();
     let (fetch, meta) = (*fetch, *meta);
     match fixed_home(next) {

@@ -2,7 +2,7 @@
 
 use super::Task;
 use super::options::Options;
-use super::spawner::{Route, sealed::Origin};
+use super::spawner::{CompleteTask, Route, sealed::Origin};
 use crate::annotation::Place;
 use crate::object::Fetch;
 use crate::pool::{QueuePolicy, RankOrder};
@@ -95,7 +95,8 @@ impl PendingTask {
                 task.as_mut().meta = meta.unbound();
             }
             let there = Options { place: Place::Core(worker as u16), ..options };
-            spawner.send(task, &there, None, task.as_ref().meta, Fetch::NONE);
+            let complete = CompleteTask { task, meta: task.as_ref().meta, fetch: Fetch::NONE };
+            spawner.send(complete, &there, None);
         }
     }
 
@@ -132,7 +133,7 @@ impl PendingTask {
             match self {
                 Self::Bound(task, options, home) => {
                     let &Task { meta, fetch, .. } = task.as_ref();
-                    spawner.send(task, &options, home, meta, fetch);
+                    spawner.send(CompleteTask { task, meta, fetch }, &options, home);
                 }
                 Self::Unbound(task, options) => spawner.send_unbound(task, &options, task.as_ref().meta),
                 Self::UnboundLater(mut task, options) => {

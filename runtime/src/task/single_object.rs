@@ -1,11 +1,13 @@
 //! Tasks with one object, whose body runs exactly once.
 
 use super::access::{ObjectAccess, value_of};
-use super::body::{BodyWithSink, TaskBody, complete_panicked, end_unrun, must_be_boxed, spawn_body, take};
+use super::body::{
+    BodyWithSink, TaskBody, complete_panicked, end_unrun, must_be_boxed, spawn_at_object, take,
+};
 use super::entry::{ReadEntry, enter, enter_to_read, leave};
 use super::grant::Grant;
 use super::options::SpawnRequest;
-use super::spawner::{Route, sealed::Origin, sealed::Spawn};
+use super::spawner::{sealed::Origin, sealed::Spawn};
 use super::{JoinError, Meta, Payload, Sink, Task, guarded, quietly};
 use crate::annotation::Part;
 use crate::monitor::Description;
@@ -80,33 +82,21 @@ struct SingleObject<B> {
 
 /// Spawns a task with one object.
 #[inline(always)]
-pub(crate) fn launch<P, B, K>(request: SpawnRequest<P>, target: ObjectAccess, body: B, sink: K)
+pub(crate) fn launch<P, B, K>(mut request: SpawnRequest<P>, target: ObjectAccess, body: B, sink: K)
 where
     P: Spawn,
     B: ObjectBody,
     K: Sink<B::Result>,
 {
-    target.check(request.spawner.origin().shared());
-    if const { must_be_boxed::<SingleObject<B>, K>() } {
-        push(request, target, Box::new(body), sink);
-    } else {
-        push(request, target, body, sink);
-    }
-}
-
-#[inline(always)]
-fn push<P, B, K>(request: SpawnRequest<P>, target: ObjectAccess, body: B, sink: K)
-where
-    P: Spawn,
-    B: ObjectBody,
-    K: Sink<B::Result>,
-{
-    let mut fetch = target.fetch();
-    if B::LOCATES {
-        fetch = fetch.then_locate();
-    }
+    target.check(request.spawner.origin_mut().shared());
     let home = runs_at_home::<B::Grant>(target.reference).then(|| target.reference.home());
-    spawn_body(request, fetch, SingleObject { target: target.reference, body }, sink, Route::Bound(home));
+    let reference = target.reference;
+    if const { must_be_boxed::<SingleObject<B>, K>() } {
+        let boxed = SingleObject { target: reference, body: Box::new(body) };
+        spawn_at_object(request, target, home, boxed, sink);
+    } else {
+        spawn_at_object(request, target, home, SingleObject { target: reference, body }, sink);
+    }
 }
 
 /// Returns true if this access is granted by running on the object's home.

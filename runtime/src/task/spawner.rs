@@ -6,9 +6,11 @@
 //! for a group or for granules store the task there, and use the origin behind them for everything
 //! else.
 
-use super::TaskBuilder;
+use super::{Meta, Task, TaskBuilder};
+use crate::object::Fetch;
 use crate::scheduler::RuntimeState;
 use alloc::sync::Arc;
+use core::ptr::NonNull;
 
 /// Spawns tasks: the [`Runtime`](crate::Runtime) from outside, a [`Context`](crate::Context) from
 /// inside a task.
@@ -31,6 +33,15 @@ impl<T: sealed::Origin> Spawner for T {}
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RuntimeId(usize);
 
+/// A task with a complete descriptor, and the parts of it that a run queue needs: they are still in
+/// registers when the task is spawned.
+#[derive(Clone, Copy)]
+pub struct CompleteTask {
+    pub(crate) task: NonNull<Task>,
+    pub(crate) meta: Meta,
+    pub(crate) fetch: Fetch,
+}
+
 /// How a complete task reaches the run queues.
 pub enum Route<'r> {
     /// To the home of its object if given, else where its options say.
@@ -38,14 +49,13 @@ pub enum Route<'r> {
     /// Without objects: any worker may run it, unless its options name a place.
     Unbound,
     /// Its placeholders go to the homes of its objects, all in one step.
-    Enlist(&'r mut [(usize, core::ptr::NonNull<super::Task>)]),
+    Enlist(&'r mut [(usize, NonNull<Task>)]),
 }
 
 pub(crate) mod sealed {
-    use super::{Arc, Route, RuntimeState};
+    use super::{Arc, CompleteTask, Route, RuntimeState};
     use crate::annotation::Priority;
     use crate::memory::SizeClass;
-    use crate::object::Fetch;
     use crate::scheduler::Context;
     use crate::task::options::Options;
     use crate::task::{GroupState, Meta, Task};
@@ -98,14 +108,7 @@ pub(crate) mod sealed {
         /// The caller owns the task and gives it up. The task was admitted here, and its descriptor
         /// is complete.
         #[doc(hidden)]
-        unsafe fn send(
-            &mut self,
-            task: NonNull<Task>,
-            options: &Options,
-            home: Option<usize>,
-            meta: Meta,
-            fetch: Fetch,
-        );
+        unsafe fn send(&mut self, task: CompleteTask, options: &Options, home: Option<usize>);
         /// Pushes tasks to the inboxes of their homes, in one step as other threads see it.
         ///
         /// # Safety
@@ -164,8 +167,6 @@ pub(crate) mod sealed {
         /// True if the task comes from a running task and is pushed at once.
         const IN_TASK: bool = false;
         #[doc(hidden)]
-        fn origin(&self) -> &Self::Origin;
-        #[doc(hidden)]
         fn origin_mut(&mut self) -> &mut Self::Origin;
         /// See [`Origin::allocate`].
         #[doc(hidden)]
@@ -186,14 +187,7 @@ pub(crate) mod sealed {
         /// The caller owns the task, and the placeholders of its route, and gives them up. All were
         /// admitted here, and their descriptors are complete.
         #[doc(hidden)]
-        unsafe fn deliver(
-            &mut self,
-            task: NonNull<Task>,
-            options: &Options,
-            meta: Meta,
-            fetch: Fetch,
-            route: Route<'_>,
-        );
+        unsafe fn deliver(&mut self, task: CompleteTask, options: &Options, route: Route<'_>);
         /// Ends the spawn. A stored task may run from here on.
         #[doc(hidden)]
         #[inline(always)]
@@ -205,32 +199,21 @@ pub(crate) mod sealed {
         const IN_TASK: bool = T::IN_TASK;
 
         #[inline(always)]
-        fn origin(&self) -> &T {
-            self
-        }
-
-        #[inline(always)]
         fn origin_mut(&mut self) -> &mut T {
             self
         }
 
         #[inline(always)]
-        unsafe fn deliver(
-            &mut self,
-            task: NonNull<Task>,
-            options: &Options,
-            meta: Meta,
-            fetch: Fetch,
-            route: Route<'_>,
-        ) {
+        unsafe fn deliver(&mut self, task: CompleteTask, options: &Options, route: Route<'_>) {
+            let CompleteTask { task: descriptor, meta, .. } = task;
             // SAFETY: this function's contract is that of `send`, `send_unbound`, `note` and
             // `enlist`.
             unsafe {
                 match route {
-                    Route::Bound(home) => self.send(task, options, home, meta, fetch),
-                    Route::Unbound => self.send_unbound(task, options, meta),
+                    Route::Bound(home) => self.send(task, options, home),
+                    Route::Unbound => self.send_unbound(descriptor, options, meta),
                     Route::Enlist(placeholders) => {
-                        self.note(task);
+                        self.note(descriptor);
                         self.enlist(placeholders);
                     }
                 }

@@ -26,12 +26,9 @@ impl<N, F> UnboundBody<N, F> {
 
 /// Spawns a task without objects.
 #[inline(always)]
-pub(crate) fn launch<P, F, K, R>(request: SpawnRequest<P>, body: F, sink: K)
+pub(crate) fn launch<P: Spawn, F, K: Sink<R>, R: 'static>(request: SpawnRequest<P>, body: F, sink: K)
 where
-    P: Spawn,
     F: FnOnce((), &mut Context) -> R + Send + 'static,
-    K: Sink<R>,
-    R: 'static,
 {
     if const { must_be_boxed::<UnboundBody<F, F>, K>() } {
         let boxed = Box::new(body);
@@ -42,13 +39,12 @@ where
 }
 
 #[inline(always)]
-fn push<P, N, F, K, R>(mut request: SpawnRequest<P>, body: UnboundBody<N, F>, sink: K)
-where
-    P: Spawn,
-    N: 'static,
+fn push<P: Spawn, N: 'static, F, K: Sink<R>, R: 'static>(
+    mut request: SpawnRequest<P>,
+    body: UnboundBody<N, F>,
+    sink: K,
+) where
     F: FnOnce((), &mut Context) -> R + Send + 'static,
-    K: Sink<R>,
-    R: 'static,
 {
     if !P::IN_TASK {
         spawn_body(request, Fetch::NONE, body, sink, Route::Unbound);
@@ -63,26 +59,24 @@ where
 
 /// Spawns an unbound task from a task. Not inlined, to keep it off the path of bound spawns.
 #[inline(never)]
-fn push_from_task<P, N, F, K, R>(request: SpawnRequest<P>, body: UnboundBody<N, F>, sink: K)
-where
-    P: Spawn,
-    N: 'static,
+fn push_from_task<P: Spawn, N: 'static, F, K: Sink<R>, R: 'static>(
+    request: SpawnRequest<P>,
+    body: UnboundBody<N, F>,
+    sink: K,
+) where
     F: FnOnce((), &mut Context) -> R + Send + 'static,
-    K: Sink<R>,
-    R: 'static,
 {
     spawn_body(request, Fetch::NONE, body, sink, Route::Unbound);
 }
 
 /// Spawns an unannotated unbound task from a task, or runs it inline if every queue is full.
 #[inline(never)]
-fn push_plain<P, N, F, K, R>(mut spawner: P, body: UnboundBody<N, F>, sink: K)
-where
-    P: Spawn,
-    N: 'static,
+fn push_plain<P: Spawn, N: 'static, F, K: Sink<R>, R: 'static>(
+    mut spawner: P,
+    body: UnboundBody<N, F>,
+    sink: K,
+) where
     F: FnOnce((), &mut Context) -> R + Send + 'static,
-    K: Sink<R>,
-    R: 'static,
 {
     match spawner.origin_mut().inline_context() {
         Some(cx) => run_inline(cx, body.run, sink),
@@ -94,10 +88,9 @@ where
 }
 
 /// Runs a task inline in the task that spawns it, without a descriptor.
-fn run_inline<F, K, R>(cx: &mut Context, body: F, sink: K)
+fn run_inline<F, K: Sink<R>, R>(cx: &mut Context, body: F, sink: K)
 where
     F: FnOnce((), &mut Context) -> R + Send + 'static,
-    K: Sink<R>,
 {
     let mut origin = cx;
     sink.enter(&mut origin);
@@ -138,10 +131,9 @@ where
 
 /// Runs a body that was moved out of its descriptor.
 #[inline(always)]
-fn run_body<F, K, R>(run: F, sink: K, meta: Meta, cx: &mut Worker)
+fn run_body<F, K: Sink<R>, R>(run: F, sink: K, meta: Meta, cx: &mut Worker)
 where
     F: FnOnce((), &mut Context) -> R + Send + 'static,
-    K: Sink<R>,
 {
     if let Err(failure) = sink.start(cx) {
         quietly(|| drop(run));

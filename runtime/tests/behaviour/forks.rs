@@ -6,11 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::task::Waker;
 use std::time::Duration;
-use xtasking::platform::{CpuTopology, Platform, Threads, WouldBlock};
-use xtasking::{
-    Fork, JoinError, Runtime, Shutdown,
-    platform::{Driver, PageSource},
-};
+use xtasking::platform::{Platform, Threads, WouldBlock};
+use xtasking::{Fork, JoinError, Runtime, Shutdown};
 use xtasking_testing::Random;
 
 fn fib(n: u64, mut cx: Fork<'_>) -> u64 {
@@ -472,33 +469,14 @@ struct Impatient {
 }
 
 impl Platform for Impatient {
-    fn topology(&self) -> CpuTopology {
-        self.below.topology()
-    }
-    fn start(&self, worker: Driver) -> Result<(), xtasking::platform::PlatformError> {
-        self.below.start(worker)
-    }
-    fn park(&self, worker: usize) {
-        self.below.park(worker);
-    }
-    fn wake(&self, worker: usize) {
-        self.below.wake(worker);
-    }
-    fn join(&self) {
-        self.below.join();
-    }
+    xtasking_testing::forward_platform!(below: topology start park wake join pages now);
+
     fn block(&self, ready: &mut dyn FnMut(&Waker) -> bool) -> Result<(), WouldBlock> {
         while !ready(Waker::noop()) {
             assert!(!self.asked.swap(false, Relaxed), "provoked");
             std::thread::yield_now();
         }
         Ok(())
-    }
-    fn pages(&self) -> Arc<dyn PageSource> {
-        self.below.pages()
-    }
-    fn now(&self) -> u64 {
-        self.below.now()
     }
 }
 

@@ -144,40 +144,36 @@ struct Asked<B> {
     _ballast: B,
 }
 
-impl<B: Send + 'static> Visit for Asked<B> {
-    type Target = Pair;
-    type Output = ();
-    const LOCATES: bool = true;
+/// What a visit and a modification have in common here.
+macro_rules! count_and_pass {
+    () => {
+        type Target = Pair;
+        type Output = ();
+        const LOCATES: bool = true;
 
-    fn locate(&self, _: Link<Pair>, _: &Pair) -> Part {
-        self.asked.fetch_add(1, SeqCst);
-        Part::NONE
-    }
+        fn locate(&self, _: Link<Pair>, _: &Pair) -> Part {
+            self.asked.fetch_add(1, SeqCst);
+            Part::NONE
+        }
+
+        fn then(self, (): (), _: &mut Context) {
+            self.gate.pass();
+        }
+    };
+}
+
+impl<B: Send + 'static> Visit for Asked<B> {
+    count_and_pass!();
 
     fn read(&self, _: Link<Pair>, _: &Pair) -> Step<Pair, ()> {
         Step::End(())
     }
-
-    fn then(self, (): (), _: &mut Context) {
-        self.gate.pass();
-    }
 }
 
 impl<B: Send + 'static> Modify for Asked<B> {
-    type Target = Pair;
-    type Output = ();
-    const LOCATES: bool = true;
-
-    fn locate(&self, _: Link<Pair>, _: &Pair) -> Part {
-        self.asked.fetch_add(1, SeqCst);
-        Part::NONE
-    }
+    count_and_pass!();
 
     fn write(&mut self, _: Link<Pair>, _: Written<'_, Pair>, _: &mut Context) {}
-
-    fn then(self, (): (), _: &mut Context) {
-        self.gate.pass();
-    }
 }
 
 /// Returns the number of calls of `locate` by this many visits and modifications, spawned at once.

@@ -159,9 +159,8 @@ fn a_panic_in_the_drop_of_an_object_does_no_harm() {
     assert_works(rt);
 }
 
-#[test]
-fn a_panic_in_the_drop_of_a_cancelled_body_does_no_harm() {
-    let rt = threads(1);
+/// Occupies the runtime's only worker with a task that waits for the flag.
+fn occupy(rt: &Runtime) -> Flag {
     let (inside, go) = (Flag::default(), Flag::default());
     let (i, g) = (inside.clone(), go.clone());
     rt.task(()).spawn(move |(), _| {
@@ -169,6 +168,13 @@ fn a_panic_in_the_drop_of_a_cancelled_body_does_no_harm() {
         g.wait();
     });
     inside.wait();
+    go
+}
+
+#[test]
+fn a_panic_in_the_drop_of_a_cancelled_body_does_no_harm() {
+    let rt = threads(1);
+    let go = occupy(&rt);
     let bomb = Bomb;
     let cancelled = rt.task(()).submit(move |(), _| drop(bomb));
     assert!(cancelled.cancel());
@@ -181,13 +187,7 @@ fn a_panic_in_the_drop_of_a_cancelled_body_does_no_harm() {
 fn a_panic_in_the_drop_of_a_body_at_shutdown_does_no_harm() {
     let _watched = watchdog_of(Duration::from_secs(10));
     let rt = threads(1);
-    let (inside, go) = (Flag::default(), Flag::default());
-    let (i, g) = (inside.clone(), go.clone());
-    rt.task(()).spawn(move |(), _| {
-        i.set();
-        g.wait();
-    });
-    inside.wait();
+    let go = occupy(&rt);
     let bomb = Bomb;
     let cancelled = rt.task(()).submit(move |(), _| drop(bomb));
     let last = rt.task(()).submit(|(), _| ());

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
-use xtasking::platform::{CpuTopology, Platform, Simulation, Threads};
+use xtasking::platform::{Platform, Simulation, Threads};
 use xtasking::{
     BuildError, Builder, Context, JoinError, Primitive, Runtime, Shutdown,
     arena::{Arena, Link, Modify, Step, Visit, Written},
@@ -352,36 +352,7 @@ fn a_shutdown_does_not_wait_for_the_watcher() {
 struct Without(Simulation);
 
 impl Platform for Without {
-    fn topology(&self) -> CpuTopology {
-        self.0.topology()
-    }
-    fn start(&self, worker: xtasking::platform::Driver) -> Result<(), xtasking::platform::PlatformError> {
-        self.0.start(worker)
-    }
-    fn park(&self, worker: usize) {
-        self.0.park(worker);
-    }
-    fn wake(&self, worker: usize) {
-        self.0.wake(worker);
-    }
-    fn join(&self) {
-        self.0.join();
-    }
-    fn block(
-        &self,
-        ready: &mut dyn FnMut(&std::task::Waker) -> bool,
-    ) -> Result<(), xtasking::platform::WouldBlock> {
-        self.0.block(ready)
-    }
-    fn pages(&self) -> Arc<dyn xtasking::platform::PageSource> {
-        self.0.pages()
-    }
-    fn now(&self) -> u64 {
-        self.0.now()
-    }
-    fn virtual_time(&self) -> Option<&dyn xtasking::platform::VirtualTime> {
-        self.0.virtual_time()
-    }
+    xtasking_testing::forward_platform!(0: topology start park wake join block pages now virtual_time);
 }
 
 #[test]

@@ -3,12 +3,11 @@
 use crate::common::{Dropped, Random, Setting, lock, on_all, watchdog};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
-use std::task::Waker;
-use xtasking::platform::{CpuTopology, Platform, Simulation, Threads, WouldBlock};
+use xtasking::platform::{Platform, Simulation, Threads};
 use xtasking::{
     Builder, Context, Handle, JoinError, Object, Plain, Promise, Runtime, Shutdown, Version, Versioned, Word,
     arena::{Arena, Link, Modify, Step, Visit, Written},
-    platform::{Driver, GlobalPages, PageSource, Pages},
+    platform::{GlobalPages, PageSource, Pages},
     primitive::{Sequencing, SpinLatch},
 };
 
@@ -444,32 +443,10 @@ unsafe impl PageSource for PoorPages {
 }
 
 impl<P: Platform> Platform for Poor<P> {
-    fn topology(&self) -> CpuTopology {
-        self.below.topology()
-    }
-    fn start(&self, worker: Driver) -> Result<(), xtasking::platform::PlatformError> {
-        self.below.start(worker)
-    }
-    fn park(&self, worker: usize) {
-        self.below.park(worker);
-    }
-    fn wake(&self, worker: usize) {
-        self.below.wake(worker);
-    }
-    fn join(&self) {
-        self.below.join();
-    }
-    fn block(&self, ready: &mut dyn FnMut(&Waker) -> bool) -> Result<(), WouldBlock> {
-        self.below.block(ready)
-    }
+    xtasking_testing::forward_platform!(below: topology start park wake join block now virtual_time);
+
     fn pages(&self) -> Arc<dyn PageSource> {
         self.pages.clone()
-    }
-    fn now(&self) -> u64 {
-        self.below.now()
-    }
-    fn virtual_time(&self) -> Option<&dyn xtasking::platform::VirtualTime> {
-        self.below.virtual_time()
     }
 }
 

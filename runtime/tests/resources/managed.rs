@@ -19,15 +19,14 @@ use crate::common::{Dropped, Flag, eventually, lock, on_all, side_by_side, watch
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Barrier, Mutex};
-use std::task::Waker;
 use std::thread;
 use std::time::Duration;
-use xtasking::platform::{CpuTopology, Platform, Simulation, Threads, WouldBlock};
+use xtasking::platform::{Platform, Simulation, Threads};
 use xtasking::{
     BuildError, Builder, QueuePolicy, Runtime, Shutdown,
     managed::{Managed, Reason, SetError},
     metrics::Statistics,
-    platform::{Driver, PageSource},
+    platform::Driver,
     queues::RankOrder,
 };
 
@@ -258,39 +257,13 @@ fn a_runtime_that_follows_may_end_at_any_time() {
 struct Slow(Threads, Arc<AtomicUsize>);
 
 impl Platform for Slow {
-    fn topology(&self) -> CpuTopology {
-        self.0.topology()
-    }
+    xtasking_testing::forward_platform!(0: topology park wake join watch block pages now);
+
     fn start(&self, worker: Driver) -> Result<(), xtasking::platform::PlatformError> {
         if self.1.fetch_add(1, SeqCst) > 0 {
             thread::sleep(Duration::from_millis(20));
         }
         self.0.start(worker)
-    }
-    fn park(&self, worker: usize) {
-        self.0.park(worker);
-    }
-    fn wake(&self, worker: usize) {
-        self.0.wake(worker);
-    }
-    fn join(&self) {
-        self.0.join();
-    }
-    fn watch(
-        &self,
-        every: Duration,
-        look: Box<dyn FnMut() -> bool + Send>,
-    ) -> Result<(), xtasking::platform::PlatformError> {
-        self.0.watch(every, look)
-    }
-    fn block(&self, ready: &mut dyn FnMut(&Waker) -> bool) -> Result<(), WouldBlock> {
-        self.0.block(ready)
-    }
-    fn pages(&self) -> Arc<dyn PageSource> {
-        self.0.pages()
-    }
-    fn now(&self) -> u64 {
-        self.0.now()
     }
 }
 

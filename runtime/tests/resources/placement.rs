@@ -4,12 +4,11 @@ use crate::common::{eventually, watchdog, watchdog_of};
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::SeqCst;
-use std::task::Waker;
 use std::time::Duration;
-use xtasking::platform::{CoreInfo, CpuTopology, Platform, Simulation, Threads, WouldBlock};
+use xtasking::platform::{CoreInfo, CpuTopology, Platform, Simulation, Threads};
 use xtasking::{
     BuildError, Context, Runtime, Shutdown,
-    platform::{Driver, Misplaced, PageSource, Placement, Site},
+    platform::{Driver, Misplaced, Placement, Site},
 };
 
 /// The CPUs that this process may run on, the last one first.
@@ -186,32 +185,17 @@ struct Outdated {
 const LOST: u32 = 60_000;
 
 impl Platform for Outdated {
+    xtasking_testing::forward_platform!(below: park wake join block pages now);
+
     fn topology(&self) -> CpuTopology {
         let mut topology = self.below.topology();
         topology.cores.push(CoreInfo { os_id: LOST as usize, node: 0 });
         topology
     }
+
     fn start(&self, worker: Driver) -> Result<(), xtasking::platform::PlatformError> {
         self.starts.fetch_add(1, SeqCst);
         self.below.start(worker)
-    }
-    fn park(&self, worker: usize) {
-        self.below.park(worker);
-    }
-    fn wake(&self, worker: usize) {
-        self.below.wake(worker);
-    }
-    fn join(&self) {
-        self.below.join();
-    }
-    fn block(&self, ready: &mut dyn FnMut(&Waker) -> bool) -> Result<(), WouldBlock> {
-        self.below.block(ready)
-    }
-    fn pages(&self) -> Arc<dyn PageSource> {
-        self.below.pages()
-    }
-    fn now(&self) -> u64 {
-        self.below.now()
     }
 }
 

@@ -1,27 +1,14 @@
 //! Queue policies: unbound tasks reach idle workers, run once, and leave the order of all other
 //! tasks alone.
 
-use crate::common::{Flag, Gate, Setting, eventually, lock, on_each, silence_tasks, watchdog};
+use crate::common::{
+    Flag, Gate, QUEUE_POLICIES, Setting, eventually, lock, on_each, silence_tasks, watchdog,
+};
 use std::collections::HashSet;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::{Arc, Mutex};
-use xtasking::{
-    Context, Priority, QueuePolicy, Runtime, Shutdown,
-    primitive::Sequencing,
-    queues::{RankOrder, Topology},
-};
-
-const POOLS: [QueuePolicy; 8] = [
-    QueuePolicy::Local,
-    QueuePolicy::WorkStealing,
-    QueuePolicy::XQueue(Topology::Next),
-    QueuePolicy::XQueue(Topology::Neighbours),
-    QueuePolicy::XQueue(Topology::All),
-    QueuePolicy::XQueue(Topology::Kautz),
-    QueuePolicy::Ranked(RankOrder::Exact),
-    QueuePolicy::Ranked(RankOrder::Relaxed),
-];
+use xtasking::{Context, Priority, QueuePolicy, Runtime, Shutdown, primitive::Sequencing, queues::Topology};
 
 /// Each queue policy on both platforms.
 fn on_pools(pools: &[QueuePolicy], body: impl Fn(Setting, &dyn Fn() -> Runtime)) {
@@ -45,7 +32,7 @@ fn calls(cx: &mut Context, number: u32, ran: Arc<AtomicUsize>) {
 
 #[test]
 fn every_task_runs_once() {
-    on_pools(&POOLS, |_, build| {
+    on_pools(&QUEUE_POLICIES, |_, build| {
         let rt = build();
         let ran = Arc::new(AtomicUsize::new(0));
         let root = ran.clone();
@@ -62,7 +49,7 @@ fn every_task_runs_once() {
 /// One task spawns more than all rings hold: no task is lost, whichever worker runs it.
 #[test]
 fn tasks_without_room_in_a_queue_still_run() {
-    on_pools(&POOLS, |_, build| {
+    on_pools(&QUEUE_POLICIES, |_, build| {
         let rt = build();
         let ran = Arc::new(AtomicUsize::new(0));
         let counted = ran.clone();
@@ -104,7 +91,7 @@ fn chains_without_end_need_no_stack() {
 /// One task spawns and continues: other workers run the spawned tasks meanwhile.
 #[test]
 fn an_idle_worker_gets_tasks_of_a_busy_one() {
-    for pool in &POOLS[1..] {
+    for pool in &QUEUE_POLICIES[1..] {
         let _watched = watchdog();
         let rt = Runtime::builder().workers(4).pool(*pool).build().unwrap();
         let (done, ran) = (Flag::default(), Arc::new(AtomicUsize::new(0)));
@@ -173,7 +160,7 @@ fn queues_that_were_full_are_filled_again() {
 /// Sleeping workers are woken for tasks that are sent to them or can be stolen.
 #[test]
 fn sleepers_are_woken_for_tasks_of_others() {
-    for pool in &POOLS[1..] {
+    for pool in &QUEUE_POLICIES[1..] {
         let _watched = watchdog();
         let rt = Runtime::builder().workers(2).pool(*pool).counters(true).build().unwrap();
         for _ in 0..50 {
@@ -203,7 +190,7 @@ fn sleepers_are_woken_for_tasks_of_others() {
 /// Tasks with objects, places and priorities run where these require.
 #[test]
 fn bound_tasks_run_where_they_are_bound() {
-    on_pools(&POOLS, |_, build| {
+    on_pools(&QUEUE_POLICIES, |_, build| {
         let rt = build();
         let home = rt.plain(()).pin(Sequencing).build();
         let at = home.home();
@@ -241,7 +228,7 @@ fn nothing_starves() {
             task.spawn(move |(), cx| again(cx, bound, stop));
         }
     }
-    on_pools(&POOLS, |_, build| {
+    on_pools(&QUEUE_POLICIES, |_, build| {
         for bound in [true, false] {
             let rt = build();
             let stop = Flag::default();
@@ -333,7 +320,7 @@ fn a_panic_within_a_spawn_is_its_own() {
 /// Tasks that have not started are cancelled, in every queue.
 #[test]
 fn cancelling_resolves_what_lies_anywhere() {
-    on_pools(&POOLS, |_, build| {
+    on_pools(&QUEUE_POLICIES, |_, build| {
         let rt = build();
         let task = rt
             .task(())

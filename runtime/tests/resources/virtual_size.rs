@@ -3,12 +3,10 @@
 use super::managed::managed;
 use crate::common::{lock, watchdog};
 use std::sync::{Arc, Mutex};
-use std::task::Waker;
-use xtasking::platform::{CpuTopology, Platform, Simulation, WouldBlock};
+use xtasking::platform::{Platform, Simulation};
 use xtasking::{
     Runtime,
     managed::{Advice, Managed, Reason},
-    platform::{Driver, PageSource},
 };
 
 /// Virtual cores that all take a step within the same tick of the clock. (In a simulation, cores
@@ -27,33 +25,11 @@ struct Clock {
 }
 
 impl Platform for AtOnce {
-    fn topology(&self) -> CpuTopology {
-        self.simulation.topology()
-    }
-    fn start(&self, worker: Driver) -> Result<(), xtasking::platform::PlatformError> {
-        self.simulation.start(worker)
-    }
-    fn park(&self, worker: usize) {
-        self.simulation.park(worker);
-    }
-    fn wake(&self, worker: usize) {
-        self.simulation.wake(worker);
-    }
-    fn join(&self) {
-        self.simulation.join();
-    }
-    fn block(&self, ready: &mut dyn FnMut(&Waker) -> bool) -> Result<(), WouldBlock> {
-        self.simulation.block(ready)
-    }
-    fn pages(&self) -> Arc<dyn PageSource> {
-        self.simulation.pages()
-    }
+    xtasking_testing::forward_platform!(simulation: topology start park wake join block pages virtual_time);
+
     fn now(&self) -> u64 {
         let (clock, steps) = (lock(&self.clock), self.simulation.now());
         clock.time + (steps - clock.steps) / clock.workers
-    }
-    fn virtual_time(&self) -> Option<&dyn xtasking::platform::VirtualTime> {
-        self.simulation.virtual_time()
     }
 }
 

@@ -1,9 +1,9 @@
 //! A simulation with costs: the clocks agree with a computation by hand.
 
-use crate::common::{Random, lock};
+use crate::common::{Random, divide, lock};
 use std::sync::{Arc, Mutex};
 use xtasking::platform::{Clocks, CoreTime, Costs, Platform, Simulation};
-use xtasking::{Fork, Priority, Runtime, primitive::Sequencing};
+use xtasking::{Priority, Runtime, primitive::Sequencing};
 
 /// Costs of different magnitudes, so that each sum reveals its parts. An idle core sees new tasks
 /// at once.
@@ -259,21 +259,11 @@ fn a_stolen_half_is_the_thiefs_time_and_its_owner_waits_for_it() {
     assert_eq!(clocks.makespan(), 60_001 + 11);
 }
 
-fn divide(leaves: u64, clocks: &Clocks, mut cx: Fork<'_>) -> u64 {
-    if leaves == 1 {
-        clocks.spend(10_000);
-        return 1;
-    }
-    let (left, right) = (leaves / 2, leaves - leaves / 2);
-    let (left, right) = cx.join(|cx| divide(left, clocks, cx), |cx| divide(right, clocks, cx));
-    left + right
-}
-
 #[test]
 fn work_that_divides_itself_is_spread_over_all_cores() {
     for (cores, seed) in [(1, 1), (2, 1), (4, 2), (16, 3), (64, 4)] {
         let (rt, clocks) = simulate(cores, seed, Costs { steal: 100, ..COSTS });
-        assert_eq!(rt.run(|cx| divide(4_096, &clocks, cx)).unwrap(), 4_096);
+        assert_eq!(rt.run(|cx| divide(4_096, &|| clocks.spend(10_000), cx)).unwrap(), 4_096);
         drop(rt);
         let busy: u64 = clocks.cores().iter().map(|core| core.busy).sum();
         let work = 4_096 * 10_000;

@@ -3,13 +3,13 @@
 use crate::common::Random;
 use shuttle::thread::{self, JoinHandle, Thread};
 use std::mem;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Wake, Waker};
 use std::time::Duration;
 use xtasking::platform::{CpuTopology, Platform, WouldBlock};
 use xtasking::{
-    Builder, Runtime,
+    Builder, Runtime, Shutdown,
     platform::{Driver, GlobalPages, PageSource},
 };
 
@@ -43,6 +43,32 @@ pub fn on_threads(count: usize, body: impl Fn(usize) + Clone + Send + 'static) {
     let bodies = (0..count).map(|number| (number, body.clone()));
     let threads: Vec<_> = bodies.map(|(number, body)| thread::spawn(move || body(number))).collect();
     threads.into_iter().for_each(|thread| thread.join().expect("a thread ends"));
+}
+
+/// What a task calls.
+pub type Call = Box<dyn FnOnce() + Send>;
+
+/// Asserts that each task runs once, when two threads spawn three each, and each of these spawns
+/// another one. `spawn` gets the number of the task, and what it and its follow-up call.
+pub fn assert_each_runs_once(
+    rt: Runtime,
+    spawn: impl Fn(&Runtime, u16, Call, Call) + Clone + Send + 'static,
+) {
+    let rt = Arc::new(rt);
+    let runs: Arc<[AtomicUsize; 12]> = Arc::default();
+    let (spawner, counted) = (rt.clone(), runs.clone());
+    on_threads(2, move |thread| {
+        for task in 0..3 {
+            let count = |number: usize| {
+                let runs = counted.clone();
+                Box::new(move || _ = runs[number].fetch_add(1, Relaxed))
+            };
+            let number = (thread * 3 + task) * 2;
+            spawn(&spawner, task as u16, count(number), count(number + 1));
+        }
+    });
+    Arc::into_inner(rt).expect("the threads are gone").shutdown(Shutdown::Drain);
+    assert!(runs.iter().all(|runs| runs.load(Relaxed) == 1), "{runs:?}");
 }
 
 /// Unwinds without calling the panic hook: the checker treats each panic that it sees as a failure.

@@ -1,11 +1,9 @@
 //! A queue that all workers share: no task in it is lost, and no worker falls asleep while tasks
 //! are in it.
 
-use crate::platform::{builder, on_threads, wait_a_little};
+use crate::platform::{assert_each_runs_once, builder, wait_a_little};
 use crate::schedules::explore;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use xtasking::{QueuePolicy, Runtime, Shutdown, queues::RankOrder};
+use xtasking::{QueuePolicy, Runtime, queues::RankOrder};
 
 /// Returns a runtime with an exact or a relaxed queue.
 fn runtime(workers: usize, kind: usize) -> Runtime {
@@ -16,21 +14,13 @@ fn runtime(workers: usize, kind: usize) -> Runtime {
 #[test]
 fn queued_tasks_of_threads_and_tasks_run_once() {
     explore(|mut random| {
-        let rt = Arc::new(runtime(2, random.below(2)));
-        let runs: Arc<[AtomicUsize; 12]> = Arc::default();
-        let (spawner, counted) = (rt.clone(), runs.clone());
-        on_threads(2, move |thread| {
-            for task in 0..3 {
-                let runs = counted.clone();
-                let number = (thread * 3 + task) * 2;
-                spawner.task(()).rank(task as u16).spawn(move |(), cx| {
-                    runs[number].fetch_add(1, Relaxed);
-                    cx.task(()).spawn(move |(), _| _ = runs[number + 1].fetch_add(1, Relaxed));
-                });
-            }
+        let rt = runtime(2, random.below(2));
+        assert_each_runs_once(rt, |rt, task, first, second| {
+            rt.task(()).rank(task).spawn(move |(), cx| {
+                first();
+                cx.task(()).spawn(move |(), _| second());
+            });
         });
-        Arc::into_inner(rt).expect("the threads are gone").shutdown(Shutdown::Drain);
-        assert!(runs.iter().all(|runs| runs.load(Relaxed) == 1), "{runs:?}");
     });
 }
 

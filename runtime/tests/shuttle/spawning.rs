@@ -1,6 +1,6 @@
 //! Each spawned task runs once, wherever it is spawned; at sequenced objects tasks run in order.
 
-use crate::platform::{on_threads, pause, runtime};
+use crate::platform::{assert_each_runs_once, on_threads, pause, runtime};
 use crate::schedules::explore;
 use shuttle::thread;
 use std::sync::Arc;
@@ -13,24 +13,13 @@ use xtasking::{
 #[test]
 fn tasks_spawned_by_threads_and_tasks_run_once() {
     explore(|_| {
-        let rt = Arc::new(runtime(2));
-        let runs: Arc<[AtomicUsize; 12]> = Arc::default();
-        let (spawner, counted) = (rt.clone(), runs.clone());
-        on_threads(2, move |thread| {
-            for task in 0..3 {
-                let runs = counted.clone();
-                let number = (thread * 3 + task) * 2;
-                let priority = [Priority::High, Priority::Normal, Priority::Low][task];
-                spawner.task(()).priority(priority).spawn(move |(), cx| {
-                    runs[number].fetch_add(1, Relaxed);
-                    cx.task(()).core(task as u16).spawn(move |(), _| {
-                        runs[number + 1].fetch_add(1, Relaxed);
-                    });
-                });
-            }
+        assert_each_runs_once(runtime(2), |rt, task, first, second| {
+            let priority = [Priority::High, Priority::Normal, Priority::Low][usize::from(task)];
+            rt.task(()).priority(priority).spawn(move |(), cx| {
+                first();
+                cx.task(()).core(task).spawn(move |(), _| second());
+            });
         });
-        Arc::into_inner(rt).expect("the threads are gone").shutdown(Shutdown::Drain);
-        assert!(runs.iter().all(|runs| runs.load(Relaxed) == 1), "{runs:?}");
     });
 }
 

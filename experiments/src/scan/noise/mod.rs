@@ -11,7 +11,6 @@ mod deployment;
 
 pub use competitors::{Burn, burn};
 
-use super::ScanOptions;
 use super::bookings::{Bookings, COLUMNS};
 use super::chunks::Chunks;
 use super::column_store::ColumnStore;
@@ -19,6 +18,7 @@ use super::database::{Database, Server as _};
 use super::findings::percentile;
 use super::oracle::Oracle;
 use super::requests::{Batch, QueryMix, Turn};
+use super::{ScanOptions, UNIT, describe_means};
 use competitors::Competitors;
 use deployment::{Deployment, Machine, Observer};
 use std::cell::RefCell;
@@ -48,8 +48,6 @@ pub(super) struct Noise {
 const MAX_COMPETITORS: usize = 64;
 /// A turn's batches divided by this are served as a warm-up, or before competitors start.
 const WARM_UP_DIVISOR: usize = 4;
-
-const UNIT: &str = "requests/s";
 
 /// The table that all turns use, and the oracle's.
 struct State<'a> {
@@ -292,13 +290,12 @@ impl xtasking_harness::experiment::Experiment for Noise {
         format!(
             "scan of {} rows beside {} · {batches} batches of {requests} requests, {}, \
              of which {changes} are changes · \
-             seed {}\n{}\n{}",
+             seed {}\n{}",
             self.bookings.row_count(),
             self.noise(),
             mix.name(),
             self.bookings.seed(),
-            self.chunks,
-            self.lineup.describe()
+            describe_means(&self.chunks, &self.lineup)
         )
     }
 

@@ -6,11 +6,10 @@
 
 use super::Group;
 use super::state::{Continuation, GroupFailure, GroupState};
-use crate::object::Fetch;
 use crate::task::options::Options;
 use crate::task::pending::PendingTask;
-use crate::task::spawner::{Route, sealed::Spawn};
-use crate::task::{Meta, Spawner, Task};
+use crate::task::spawner::{CompleteTask, Route, sealed::Spawn};
+use crate::task::{Meta, Spawner};
 use alloc::sync::Arc;
 use core::ptr::NonNull;
 
@@ -65,10 +64,6 @@ impl<P: Spawner> Drop for After<P> {
 impl<P: Spawner> Spawn for After<P> {
     type Origin = P;
 
-    fn origin(&self) -> &P {
-        &self.spawner
-    }
-
     fn origin_mut(&mut self) -> &mut P {
         &mut self.spawner
     }
@@ -82,14 +77,8 @@ impl<P: Spawner> Spawn for After<P> {
         options.rank_of(Meta::new(0, priority, options.cost))
     }
 
-    unsafe fn deliver(
-        &mut self,
-        task: NonNull<Task>,
-        options: &Options,
-        _: Meta,
-        _: Fetch,
-        route: Route<'_>,
-    ) {
+    unsafe fn deliver(&mut self, complete: CompleteTask, options: &Options, route: Route<'_>) {
+        let task = complete.task;
         let waiting = match route {
             Route::Unbound if self.is_admitted_later => PendingTask::UnboundLater(task, *options),
             route => PendingTask::new(task, options, route),

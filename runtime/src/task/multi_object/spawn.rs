@@ -8,7 +8,7 @@ use crate::sync::AtomicU32;
 use crate::task::access::ObjectAccess;
 use crate::task::body::{BodyWithSink, must_be_boxed, refuse, spawn_body, write};
 use crate::task::options::SpawnRequest;
-use crate::task::spawner::{Route, sealed::Origin, sealed::Spawn};
+use crate::task::spawner::{CompleteTask, Route, sealed::Origin, sealed::Spawn};
 use crate::task::{Sink, class_of};
 use alloc::boxed::Box;
 use core::marker::PhantomData;
@@ -36,7 +36,7 @@ pub(crate) fn launch<G, const N: usize, P, F, K, R>(
 }
 
 fn push<G, T, const N: usize, P, F, K, R>(
-    request: SpawnRequest<P>,
+    mut request: SpawnRequest<P>,
     targets: [ObjectAccess; N],
     run: F,
     sink: K,
@@ -48,7 +48,7 @@ fn push<G, T, const N: usize, P, F, K, R>(
     K: Sink<R>,
     R: 'static,
 {
-    let shared = request.spawner.origin().shared();
+    let shared = request.spawner.origin_mut().shared();
     targets.iter().for_each(|target| target.check(shared));
     let (indices, different) = in_address_order(&targets);
     let free_word = shared.free_word;
@@ -100,7 +100,7 @@ fn push<G, T, const N: usize, P, F, K, R>(
     // are complete, and delivered once.
     unsafe {
         write(task, fetch, meta, body, sink);
-        spawner.deliver(task, &options, meta, fetch, Route::Enlist(route));
+        spawner.deliver(CompleteTask { task, meta, fetch }, &options, Route::Enlist(route));
     }
     spawner.finish();
 }

@@ -3,8 +3,7 @@
 use xtasking::claims::Directory;
 use xtasking::{Granules, Runtime};
 
-#[cfg(feature = "baselines")]
-pub use xtasking::claims::Control;
+pub use xtasking_testing::Control;
 
 /// What the tests check holds for all of them, whatever the order of the tasks.
 #[cfg(feature = "baselines")]
@@ -19,13 +18,6 @@ pub fn granules_of<D: Send + Sync + 'static>(
     data: impl IntoIterator<Item = D>,
 ) -> Granules<D> {
     rt.granules_with_control(control, Directory::default(), data)
-}
-
-/// The only control of builds without baselines.
-#[cfg(not(feature = "baselines"))]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Control {
-    Fifo,
 }
 
 #[cfg(not(feature = "baselines"))]

@@ -48,7 +48,7 @@ fn end(cores: usize, seed: u64, pool: QueuePolicy, how: Shutdown) -> (usize, usi
 
 #[test]
 fn a_draining_runtime_runs_all_waiting_tasks() {
-    for pool in POOLS {
+    for pool in QUEUE_POLICIES {
         let (ran, cancelled, makespan) = end(4, 1, pool, Shutdown::Drain);
         assert_eq!((ran, cancelled), (20, 0), "{pool:?}");
         // At worst the core of the granule also has three of the other tasks.
@@ -58,7 +58,7 @@ fn a_draining_runtime_runs_all_waiting_tasks() {
 
 #[test]
 fn a_cancelling_runtime_ends_after_the_running_tasks() {
-    for pool in POOLS {
+    for pool in QUEUE_POLICIES {
         let (ran, cancelled, makespan) = end(4, 1, pool, Shutdown::Cancel);
         assert!(ran + cancelled == 20 && ran < 10, "{pool:?}: {ran} and {cancelled}");
         assert!((2_000..2_500).contains(&makespan), "{pool:?}: {makespan}");

@@ -1,7 +1,7 @@
 //! Tests tasks that divide their work, and whose halves take time.
 
 use super::*;
-use xtasking::Fork;
+use xtasking_testing::divide;
 
 #[test]
 fn a_stolen_half_runs_in_parallel_with_the_other_half() {
@@ -23,21 +23,11 @@ fn a_stolen_half_runs_in_parallel_with_the_other_half() {
     assert_eq!(clocks.cores(), [time(10_010, 40_000, 0), time(50_000, 0, 10)]);
 }
 
-fn divide(leaves: u64, clocks: &Clocks, mut cx: Fork<'_>) -> u64 {
-    if leaves == 1 {
-        clocks.spend(10_000);
-        return 1;
-    }
-    let (left, right) = (leaves / 2, leaves - leaves / 2);
-    let (left, right) = cx.join(|cx| divide(left, clocks, cx), |cx| divide(right, clocks, cx));
-    left + right
-}
-
 #[test]
 fn recursively_divided_work_is_spread_over_all_cores() {
     for (cores, seed) in [(1, 1), (2, 1), (4, 2), (16, 3), (64, 4)] {
         let (rt, clocks) = begin(cores, seed);
-        assert_eq!(rt.run(|cx| divide(4_096, &clocks, cx)).unwrap(), 4_096);
+        assert_eq!(rt.run(|cx| divide(4_096, &|| clocks.spend(10_000), cx)).unwrap(), 4_096);
         drop(rt);
         let (work, busy) = (4_096 * 10_000, clocks.cores().iter().map(|core| core.busy).sum::<u64>());
         assert_eq!(busy, work + 10);

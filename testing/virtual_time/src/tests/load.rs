@@ -3,6 +3,7 @@
 use super::*;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use xtasking::queues::{RankOrder, Topology};
 
 #[test]
 fn equal_tasks_take_equal_shares() {
@@ -36,7 +37,7 @@ fn pinned_tasks_run_on_one_core_while_others_are_idle() {
 /// One task spawns all others, which run wherever the queues allow.
 #[test]
 fn every_queue_policy_works() {
-    for pool in POOLS {
+    for pool in QUEUE_POLICIES {
         for seed in 0..3 {
             let (rt, clocks) = begin_with(8, seed, pool);
             let ran = Arc::new(AtomicUsize::new(0));

@@ -10,10 +10,8 @@ mod waits;
 
 use super::{Clocks, CoreTime, Costs, VirtualTime};
 use std::sync::{Mutex, MutexGuard};
-use xtasking::{
-    QueuePolicy, Runtime,
-    queues::{RankOrder, Topology},
-};
+use xtasking::{QueuePolicy, Runtime};
+use xtasking_testing::QUEUE_POLICIES;
 
 /// A task takes 10 ns besides its body; everything else is free.
 const COSTS: Costs = Costs {
@@ -27,18 +25,6 @@ const COSTS: Costs = Costs {
     retry: 0,
     queue: 0,
 };
-
-/// All queue policies.
-const POOLS: [QueuePolicy; 8] = [
-    QueuePolicy::Local,
-    QueuePolicy::WorkStealing,
-    QueuePolicy::XQueue(Topology::Next),
-    QueuePolicy::XQueue(Topology::Neighbours),
-    QueuePolicy::XQueue(Topology::All),
-    QueuePolicy::XQueue(Topology::Kautz),
-    QueuePolicy::Ranked(RankOrder::Exact),
-    QueuePolicy::Ranked(RankOrder::Relaxed),
-];
 
 fn begin(cores: usize, seed: u64) -> (Runtime, Clocks) {
     begin_with(cores, seed, QueuePolicy::default())

@@ -14,7 +14,7 @@ use crate::scheduler::{Context, Worker, WorkerSlot};
 use crate::sync::{AtomicPtr, Backoff, Relaxed};
 use crate::task::options::Options;
 use crate::task::pending::PendingTask;
-use crate::task::spawner::sealed::Origin;
+use crate::task::spawner::{CompleteTask, sealed::Origin};
 use crate::task::{Meta, Task, VTable, class_of, describe_nothing, locate_nothing};
 use alloc::boxed::Box;
 use core::mem::replace;
@@ -107,7 +107,8 @@ impl Toggle {
         unsafe {
             (*host.as_ptr()).task.meta = meta;
             (*host.as_ptr()).target = Target { toggle: NonNull::from(self), bucket };
-            spawner.send(host.cast(), &options, None, meta, Fetch::NONE);
+            let complete = CompleteTask { task: host.cast(), meta, fetch: Fetch::NONE };
+            spawner.send(complete, &options, None);
         }
     }
 
