@@ -6,6 +6,7 @@ use model::{Model, all, shape_is};
 use proptest::prelude::*;
 use proptest::sample::Index;
 use xtasking_hierarchy::{Change, ChangeOutcome, Node, Numbering, Shape, ShapeError, generate};
+use xtasking_testing::PATIENCE;
 
 /// A step; the indices pick among the nodes that exist.
 #[derive(Clone, Debug)]
@@ -243,7 +244,7 @@ fn run(shape: Shape, steps: Vec<Step>, granules: u32, tree: bool) -> Result<(), 
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(128))]
+    #![proptest_config(ProptestConfig::with_cases(128 / PATIENCE))]
 
     #[test]
     fn changes_of_trees_agree_with_the_model(

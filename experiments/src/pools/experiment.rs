@@ -264,7 +264,7 @@ fn brief(number: f64) -> String {
 impl xtasking_harness::experiment::Experiment for Experiment {
     const NAME: &'static str = "pools";
     const TITLE: &'static str =
-        "Each queue policy takes this many ns per task and leaves this imbalance λ: less is better.";
+        "Queue policies differ in time per task and in the imbalance λ of the load: less is better.";
 
     fn describe(&self) -> String {
         let names = self.cases.iter().map(|case| case.name()).collect::<Vec<_>>().join(", ");
