@@ -132,9 +132,9 @@ impl<L: Layout> MergeNodes<'_, L> {
         let removed = parent_node.remove_child(pair.separator, parent_node.token());
         debug_assert!(matches!(removed, RemoveResult::Done { .. }), "siblings are entries of their parent");
         let shared = operation.root.get(cx);
-        // SAFETY: no node links to `right` any more. Its left neighbour and its parent, both held
-        // here, have just been changed. Dead nodes further left link to the nodes that took over
-        // their keys, never to `right`.
+        // SAFETY: no live node links to `right` any more. Its left neighbour and its parent, both
+        // held here, have just been changed. Nodes that `right` has absorbed before still link to
+        // it. But they were retired earlier, so operations that begin from now on never reach them.
         unsafe { shared.arena.retire(right, cx) };
         let has_single_child = parent_node.len() == 1;
         if has_single_child && shared.link.get().is_same_node(parent) && left_node.right() == 0 {
