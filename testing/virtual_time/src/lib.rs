@@ -39,7 +39,7 @@
 //! it holds a lock of the operating system: a thread that blocks on that lock would hold the baton,
 //! and keep it.
 
-#![deny(unsafe_code)]
+#![forbid(unsafe_code)]
 
 mod baton;
 mod clocks;
