@@ -33,9 +33,9 @@ use core::time::Duration;
 /// | [`leave`](Self::leave) | right if workers run by themselves, as threads do |
 /// | [`watch`](Self::watch) | no watchdog and no automatic resizing: a build with them fails |
 /// | [`is_simulated`](Self::is_simulated) | right if workers run by themselves |
-/// | [`memory`](Self::memory) | memory is limited only by a [builder](crate::Builder::memory_limit) that says so |
+/// | [`memory`](Self::memory) | only a [builder](crate::Builder::memory_limit) limits memory |
 /// | [`spin_limit`](Self::spin_limit) | an idle worker searches for work elsewhere at once |
-/// | [`is_oversubscribed`](Self::is_oversubscribed) | an idle worker spins for some microseconds before it sleeps |
+/// | [`is_oversubscribed`](Self::is_oversubscribed) | an idle worker spins before it sleeps |
 /// | [`virtual_time`](Self::virtual_time) | time is real |
 ///
 /// # Threads and panics
