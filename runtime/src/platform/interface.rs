@@ -103,8 +103,8 @@ pub trait Platform: Send + Sync + 'static {
     /// Waits until all workers have stopped and all [watchers](Self::watch) have returned. Watchers
     /// are not called again, even if they would return true.
     ///
-    /// Called once, by the thread that shuts the runtime down, after the workers were told to stop
-    /// and woken. What workers wrote must be visible to the caller afterwards.
+    /// Called once, by the thread that shuts the runtime down, after the workers were signalled to
+    /// stop and woken. What workers wrote must be visible to the caller afterwards.
     fn join(&self);
 
     /// Records that a task of the runtime has dropped it, so that [`join`](Self::join) is not

@@ -121,8 +121,8 @@ fn long_histories_are_searched_in_no_time() {
 #[test]
 fn what_does_not_fit_is_shown_with_little_else() {
     let mut history = counting(2, 50);
-    let looks = (0..50).map(|at| Span { event: Saw(at + 1), begun: 20 * at + 19, ended: 20 * at + 20 });
-    history.extend(looks);
+    let reads = (0..50).map(|at| Span { event: Saw(at + 1), begun: 20 * at + 19, ended: 20 * at + 20 });
+    history.extend(reads);
     // The thirtieth operation finds the same value as the one before.
     assert_eq!(history[30].event, Counted(30));
     assert!(explain(&history, &0).is_ok());

@@ -277,8 +277,8 @@ impl Platform for Simulation {
             timeline.lock().add(&worker);
         }
         let cores = &mut self.state.lock().cores;
-        // The slot may exist: a worker of this number may have been told to stop and be away for
-        // its last step.
+        // The slot may exist: a worker of this number may have been signalled to stop and be away
+        // for its last step.
         let core = worker.worker();
         if core >= cores.len() {
             cores.resize_with(core + 1, || None);
