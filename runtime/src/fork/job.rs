@@ -225,8 +225,9 @@ impl Handover {
         JobState(self.state.swap(0, Release)).sleeper()
     }
 
-    /// For the owner: registers `worker` as asleep, unless the state has changed since it was
-    /// `seen`. Returns true if it did. The next thread to change the state then wakes the worker.
+    /// Returns true if `worker` is now registered as asleep, and false if the state has changed
+    /// since it was `seen`. The next thread to change the state then wakes the worker. Called by
+    /// the owner.
     #[must_use]
     pub fn fall_asleep(&self, seen: JobState, worker: usize) -> bool {
         let asleep = seen.0 + (worker as u32 + 1) * SLEEPER;

@@ -174,8 +174,9 @@ pub trait Platform: Send + Sync + 'static {
     /// may replace it where time is read often.
     fn now(&self) -> u64;
 
-    /// Returns how many times an idle worker probes its own run queue before it searches for work
-    /// elsewhere.
+    /// Returns how many times an idle worker probes its own sources before it searches for work
+    /// elsewhere. Its sources are its run queue, its inbox, the rings that lead to it and the
+    /// shared queue.
     ///
     /// Called once a worker by the thread that builds the runtime. The default is 0.
     fn spin_limit(&self) -> u32 {

@@ -170,8 +170,8 @@ impl Driver {
         if progress == Progress::Idle && self.steal_run_queue() { Progress::Ran(0) } else { progress }
     }
 
-    /// Under work stealing: becomes the owner of a parked run queue with tasks, whose owner is busy
-    /// with another one. Returns true if there was one.
+    /// Returns true if this worker became the owner of a parked run queue with tasks, whose owner
+    /// is busy with another one. Only under work stealing.
     fn steal_run_queue(&mut self) -> bool {
         if self.shared.policy != QueuePolicy::WorkStealing || !self.shared.worker_set.is_short() {
             return false;

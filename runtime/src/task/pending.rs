@@ -92,7 +92,7 @@ impl PendingTask {
                 }
                 Self::Unbound(task, options) => spawner.send_unbound(task, &options, task.as_ref().meta),
                 Self::UnboundLater(mut task, options) => {
-                    let begun = Options { operation: true, ..options };
+                    let begun = Options { begins_operation: true, ..options };
                     let meta = task.as_ref().meta.in_epoch(spawner.admit(&begun).epoch());
                     task.as_mut().meta = meta;
                     // Only after the task is counted in its epoch: a shutdown sees it there or as

@@ -161,7 +161,8 @@ impl Platform for VirtualTime {
 }
 
 impl xtasking::platform::VirtualTime for VirtualTime {
-    /// If `is_waiting`, waits for the next event; otherwise lets threads that are behind run.
+    /// Returns true if other threads may have run: if `is_waiting`, waits for the next event;
+    /// otherwise lets threads that are behind run.
     fn yield_to_others(&self, is_waiting: bool) -> bool {
         let Some(participant) = self.token.participant() else { return false };
         if !is_waiting {

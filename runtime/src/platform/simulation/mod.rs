@@ -188,8 +188,8 @@ impl Simulation {
         matches!(progress, Progress::Ran(_))
     }
 
-    /// Within a join of the running core, lets other cores go on up to the running core's clock.
-    /// Returns true if any ran.
+    /// Returns true if other cores ran: within a join of the running core, lets them go on up to
+    /// the running core's clock.
     fn catch_up(&self, timeline: &SpinMutex<Timeline>) -> bool {
         let mut ran = false;
         timeline.lock().record_arrivals();
