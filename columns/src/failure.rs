@@ -23,7 +23,7 @@ pub enum Failure {
     Mismatch {
         /// The column's name; empty if the number of columns differs.
         column: String,
-        /// The difference, and what mends it.
+        /// The difference, and how to fix it.
         why: String,
     },
     /// A column that is not nullable would become null.

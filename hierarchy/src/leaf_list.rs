@@ -2,9 +2,10 @@
 //!
 //! Positions are inserted and removed, but never change their order, nor their granule. A label is
 //! a number between the labels of the neighbours. Where there is none left, the labels around are
-//! reassigned in the smallest range that is not crowded. (Order maintenance by tags: Bender, Cole,
-//! Demaine, Farach-Colton, Zito, "Two Simplified Algorithms for Maintaining Order in a List", ESA
-//! 2002.) Hulls refer to positions and look their labels up, so relabelling does not touch them.
+//! reassigned in the smallest range that is not over-full. (Order maintenance by tags: Bender,
+//! Cole, Demaine, Farach-Colton, Zito, "Two Simplified Algorithms for Maintaining Order in a List",
+//! ESA 2002.) Hulls refer to positions and look their labels up, so relabelling does not touch
+//! them.
 //!
 //! A position counts the ends of hulls that refer to it. It becomes vacant when its leaf is
 //! removed, and it is freed when the count drops to zero.
@@ -46,10 +47,10 @@ pub(crate) struct LeafList {
     leaves: usize,
 }
 
-/// A range of 2^b labels is crowded if it has more than (2/DENSITY_BASE)^b positions. Larger ranges
-/// must be sparser, so that it takes a while until a range of the same size is relabelled again. A
-/// greater base means fewer relabellings; but all 2^64 labels must suffice for 2^31 positions,
-/// which holds up to 1.41.
+/// A range of 2^b labels is over-full if it has more than (2/DENSITY_BASE)^b positions. Larger
+/// ranges must be sparser, so that it takes a while until a range of the same size is relabelled
+/// again. A greater base means fewer relabellings; but all 2^64 labels must suffice for 2^31
+/// positions, which holds up to 1.41.
 const DENSITY_BASE: f64 = 1.4;
 /// Least distance between two labels after a relabelling.
 const MIN_LABEL_GAP: u64 = 4;
@@ -165,8 +166,8 @@ impl LeafList {
         };
         let (mut label, mut relabelled) = (self.label_between(before, after, point), 0);
         if label.is_none() {
-            let crowded = some(before).or(some(after)).expect("an empty list has room for a label");
-            relabelled = self.relabel_around(crowded);
+            let neighbour = some(before).or(some(after)).expect("an empty list has room for a label");
+            relabelled = self.relabel_around(neighbour);
             label = self.label_between(before, after, point);
         }
         let label = label.expect("relabelling makes room");
@@ -197,7 +198,7 @@ impl LeafList {
         (gap >= 2).then(|| low + (gap / share).max(1))
     }
 
-    /// Reassigns the labels around a position, in the smallest range that is not crowded. Returns
+    /// Reassigns the labels around a position, in the smallest range that is not over-full. Returns
     /// how many labels have changed.
     fn relabel_around(&mut self, position: Position) -> usize {
         let (mut first, mut last, mut count, mut max_count) = (position, position, 1u64, 1.0);

@@ -150,10 +150,13 @@ pub mod task;
 ///
 /// | name | use |
 /// |---|---|
-/// | [`Sequencing`], [`SpinLatch`], [`ReaderWriterLatch`], [`OptimisticSequenced`], [`OptimisticLatched`] | pin the primitive of an object: [`ObjectBuilder::pin`] |
-/// | [`Exclusive`], [`SharedReads`], [`OptimisticReads`] | declare which accesses may overlap: [`ObjectBuilder::isolation`] |
+/// | [`Sequencing`], [`SpinLatch`], [`ReaderWriterLatch`] | [pin] the primitive of an object |
+/// | [`OptimisticSequenced`], [`OptimisticLatched`] | pin that of an object with versions |
+/// | [`Exclusive`], [`SharedReads`], [`OptimisticReads`] | [declare] which accesses may overlap |
 /// | [`Class`] | the class of an object: [`Plain`], [`Shared`], [`Snapshot`] or [`Versioned`] |
 ///
+/// [pin]: ObjectBuilder::pin
+/// [declare]: ObjectBuilder::isolation
 /// [`Sequencing`]: primitive::Sequencing
 /// [`SpinLatch`]: primitive::SpinLatch
 /// [`ReaderWriterLatch`]: primitive::ReaderWriterLatch

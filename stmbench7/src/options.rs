@@ -15,7 +15,7 @@ pub enum LongReads {
     /// A claim until a snapshot has been taken; writers then copy the parts in it
     Snapshot,
     /// With lines, a survey of a few nodes at a time instead of the claim, for operations whose
-    /// plan needs no look at nodes; otherwise as snapshot
+    /// plan reads no nodes; otherwise as snapshot
     Survey,
 }
 
@@ -30,7 +30,7 @@ impl LongReads {
     }
 }
 
-/// Measure STMBench7: operations on a CAD model, from a look at one part to a traversal of all, in
+/// Measure STMBench7: operations on a CAD model, from a read of one part to a traversal of all, in
 /// thousands of operations a second; with --virtual on any number of workers, in virtual time.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = help(&ALL, &[]))]

@@ -7,7 +7,7 @@
 //! | `watchdog` | turns a hang into a failure |
 //! | `clock` | CPU time of the process and of a thread |
 //! | `signals` | how tests and their tasks wait for each other |
-//! | `control` | the controls of claims: all of them with the feature `baselines`, else the only one |
+//! | `control` | the controls of claims: all with the feature `baselines`, else the library's own |
 //! | `divide` | work that divides itself |
 //! | `random` | random numbers from a seed |
 //! | `history` | records operations that overlap, and looks for an order that explains them |

@@ -16,8 +16,8 @@ pub(crate) trait Executor: 'static {
     /// Returns the worker that runs the task.
     fn worker(cx: &Self::Cx<'_>) -> usize;
 
-    /// On virtual cores, adds nanoseconds to the task's time, and returns true: the task must not
-    /// compute. On threads, does nothing and returns false.
+    /// Returns true if the task must not compute: on virtual cores, where this adds nanoseconds to
+    /// the task's time. On threads it does nothing.
     fn spend(_: &mut Self::Cx<'_>, _: u64) -> bool {
         false
     }

@@ -99,13 +99,13 @@ impl Hierarchy<()> {
 }
 
 impl<T: Send + Sync + 'static> Hierarchy<T> {
-    /// The granules, to be claimed by number. This is for callers that [assign
+    /// Returns the granules, to be claimed by number. This is for callers that [assign
     /// granules](HierarchyBuilder::granule_by) themselves.
     pub fn granules(&self) -> &Granules<Slab<T>> {
         &self.granules
     }
 
-    /// Number of granules.
+    /// Returns the number of granules.
     pub fn granule_count(&self) -> u32 {
         self.granules.count()
     }

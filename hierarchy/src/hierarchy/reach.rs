@@ -22,7 +22,7 @@ impl Reach {
         }
     }
 
-    /// The intervals, for a node that lies in granule `own`.
+    /// Returns the intervals, for a node that lies in granule `own`.
     pub fn intervals(&self, own: u32) -> Intervals {
         match &self.0 {
             Some(intervals) => (**intervals).clone(),

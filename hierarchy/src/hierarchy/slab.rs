@@ -56,7 +56,7 @@ impl Location {
         Some(Self { granule: (word >> 32) as u32, slot: word as u32 })
     }
 
-    /// The granules that a node's sub-tree reaches, if they are one interval.
+    /// Returns the granules that a node's sub-tree reaches, if they are one interval.
     pub fn reach(directory: &Directory, node: Node) -> Option<Range<u32>> {
         let word = directory.get(Self::word(node) + 1);
         (word != 0).then_some((word >> 32) as u32..word as u32)
@@ -111,12 +111,12 @@ impl<T> Slab<T> {
         self.records.len()
     }
 
-    /// The record of a node, if it lies here.
+    /// Returns the record of a node, if it lies here.
     pub(super) fn get(&self, node: Node, slot: u32) -> Option<&Record<T>> {
         self.records.get(slot as usize).filter(|record| record.node == node)
     }
 
-    /// The record of a node, to change it.
+    /// Returns the record of a node, to change it.
     pub(super) fn get_mut(&mut self, node: Node, slot: u32) -> Option<&mut Record<T>> {
         self.records.get_mut(slot as usize).filter(|record| record.node == node)
     }

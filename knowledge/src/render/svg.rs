@@ -25,8 +25,8 @@ pub fn svg(facts: &Facts) -> String {
     let whole = below_each_other(stack);
     let (width, height) = (whole.width + 2 * MARGIN_PX, whole.height + 2 * MARGIN_PX);
     format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" \
-         font-family=\"sans-serif\" fill=\"{INK}\">\n\
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
+         viewBox=\"0 0 {width} {height}\" font-family=\"sans-serif\" fill=\"{INK}\">\n\
          <rect width=\"{width}\" height=\"{height}\" fill=\"white\"/>\n{}</svg>\n",
         whole.at(MARGIN_PX, MARGIN_PX)
     )

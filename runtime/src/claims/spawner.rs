@@ -56,7 +56,7 @@ impl<P: Spawner> Spawn for Claiming<P> {
     fn admit_task(&mut self, options: &Options) -> Meta {
         // A follow-up may claim what only its parent's epoch keeps alive: it is of the same
         // operation in any case.
-        self.spawner.admit(&Options { operation: false, ..*options })
+        self.spawner.admit(&Options { begins_operation: false, ..*options })
     }
 
     unsafe fn deliver(&mut self, complete: CompleteTask, options: &Options, route: Route<'_>) {

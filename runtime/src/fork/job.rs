@@ -115,7 +115,7 @@ impl Job {
     /// # Safety
     ///
     /// The job is the caller's own.
-    pub unsafe fn lend(
+    pub unsafe fn offer(
         job: NonNull<Self>,
         meta: Meta,
         group: Option<NonNull<GroupState>>,
@@ -124,7 +124,7 @@ impl Job {
         // SAFETY: the job is the caller's own, so that no other thread accesses it yet.
         unsafe {
             let Some(run) = (*addr_of_mut!((*job.as_ptr()).run)).take() else {
-                unreachable!("a job is lent once at a time")
+                unreachable!("a job is offered once at a time")
             };
             let (state, thief) = (AtomicU32::new(0), AtomicU32::new(NO_WORKER));
             let handover = Handover { run, state, thief, part: HandoffCell::default(), meta, group, part_of };
@@ -132,11 +132,11 @@ impl Job {
         }
     }
 
-    /// Undoes [`lend`](Self::lend).
+    /// Undoes [`offer`](Self::offer).
     ///
     /// # Safety
     ///
-    /// The caller has lent the job and has taken it out of its hand-off cell; it was not run.
+    /// The caller has offered the job and has taken it out of its hand-off cell; it was not run.
     pub unsafe fn take_back(job: NonNull<Self>) {
         // SAFETY: the job left the hand-off cell once, to the caller, so that no thief accesses it.
         unsafe { addr_of_mut!((*job.as_ptr()).run).write(Some(Self::handover(job).run)) };
@@ -146,9 +146,9 @@ impl Job {
     ///
     /// # Safety
     ///
-    /// The job was lent, and stays in its slot for `'a`.
+    /// The job was offered, and stays in its slot for `'a`.
     pub unsafe fn handover<'a>(job: NonNull<Self>) -> &'a Handover {
-        // SAFETY: the job was lent, so `handover` is initialised; since then it only changes by
+        // SAFETY: the job was offered, so `handover` is initialised; since then it only changes by
         // atomics. The other fields are not borrowed.
         unsafe { (*addr_of_mut!((*job.as_ptr()).handover)).assume_init_ref() }
     }
@@ -225,14 +225,15 @@ impl Handover {
         JobState(self.state.swap(0, Release)).sleeper()
     }
 
-    /// For the owner: registers `worker` as asleep, unless the state has changed since it was
-    /// `seen`. Returns true if it did. The next thread to change the state then wakes the worker.
+    /// Returns true if `worker` is now registered as asleep, and false if the state has changed
+    /// since it was `seen`. The next thread to change the state then wakes the worker. Called by
+    /// the owner.
     #[must_use]
     pub fn fall_asleep(&self, seen: JobState, worker: usize) -> bool {
         let asleep = seen.0 + (worker as u32 + 1) * SLEEPER;
         // Relaxed: the owner acquires what it sleeps for when it next reads the state.
         self.state.compare_exchange(seen.0, asleep, Relaxed, Relaxed).is_ok()
-            || planted!("join-sleeps-without-second-look")
+            || planted!("join-sleeps-without-recheck")
     }
 
     /// For the owner: registers that it does not sleep any more.

@@ -63,9 +63,9 @@ struct Head {
 /// that it took while it waited in the segment below.
 ///
 /// ```text
-///         outer base       start     base             top
-///  | lent |  its own       | lent    |  its own       |
-///  | the task's segment    | segment of a taken job   |
+///            outer base       start     base             top
+///  | offered |  its own       | offered |  its own       |
+///  | the task's segment       | segment of a taken job   |
 /// ```
 ///
 /// In each segment the oldest jobs are offered first, so a base separates them from the others. The
@@ -280,7 +280,7 @@ impl Forks {
     }
 
     /// Returns true if the worker has no job of its own; the stack ends at `top`.
-    pub fn is_all_lent(&self, top: Top) -> bool {
+    pub fn is_all_offered(&self, top: Top) -> bool {
         self.with(|own| {
             own.base == top && own.segments.iter().all(|segment| segment.outer_base == segment.start)
         })
@@ -300,7 +300,7 @@ impl Forks {
     /// # Safety
     ///
     /// The caller is at `top`.
-    pub unsafe fn lend(
+    pub unsafe fn offer(
         &self,
         top: Top,
         part_of: Option<NonNull<Job>>,

@@ -60,9 +60,9 @@ impl Worker {
             return;
         }
         // SAFETY: the caller is at `top`, by this function's contract.
-        if let Some((job, meta)) = unsafe { self.forks.lend(top, None, self.current) } {
+        if let Some((job, meta)) = unsafe { self.forks.offer(top, None, self.current) } {
             // SAFETY: the job was this worker's own, and in no hand-off cell.
-            unsafe { Job::lend(job, meta, self.groups.current(), None) };
+            unsafe { Job::offer(job, meta, self.groups.current(), None) };
             self.slot().offer.put(job);
             // Pairs with the fence in `Worker::fall_asleep`: either this worker sees that the
             // other one sleeps, or the other one sees the offer before it does.
@@ -85,10 +85,10 @@ impl Worker {
         let mut has_part = !handover.part.is_empty();
         if !has_part
             // SAFETY: the caller is at `top`, by this function's contract.
-            && let Some((part, meta)) = unsafe { self.forks.lend(top, Some(asked), self.current) }
+            && let Some((part, meta)) = unsafe { self.forks.offer(top, Some(asked), self.current) }
         {
             // SAFETY: the part was this worker's own, and in no hand-off cell.
-            unsafe { Job::lend(part, meta, self.groups.current(), Some(asked)) };
+            unsafe { Job::offer(part, meta, self.groups.current(), Some(asked)) };
             handover.part.put(part);
             has_part = true;
         }
@@ -104,7 +104,7 @@ impl Worker {
     /// Wakes a worker that sleeps in a join.
     fn wake_waiting(&self, worker: Option<usize>) {
         if let Some(worker) = worker
-            && !planted!("join-wakes-nobody")
+            && !planted!("join-wakes-none")
         {
             self.shared().platform.wake(worker);
         }
@@ -135,7 +135,7 @@ impl Worker {
             Some(whole) => unsafe { Job::handover(whole) }.part.take_back(job),
         };
         if back {
-            // SAFETY: this worker lent the job and took it out of the cell, so no thief has it.
+            // SAFETY: this worker offered the job and took it out of the cell, so no thief has it.
             unsafe { Job::take_back(job) };
         } else {
             // SAFETY: the caller is at `at`, and the job's slot is in use until the job is done.
@@ -159,7 +159,7 @@ impl Worker {
     /// The caller is at `top`.
     unsafe fn wait_for(&mut self, handover: &Handover, top: Top, may_help: bool) {
         let mut backoff = Backoff::new();
-        debug_assert!(self.forks.is_all_lent(top), "older jobs are lent before the youngest");
+        debug_assert!(self.forks.is_all_offered(top), "older jobs are offered before the youngest");
         loop {
             let seen = handover.state();
             if seen.is_done() {
@@ -247,7 +247,7 @@ impl Worker {
     unsafe fn run_taken(&mut self, job: NonNull<Job>, top: Top) {
         let (forks, meta) = (self.forks, self.current);
         self.nested |= Self::IN_JOIN;
-        // SAFETY: the job was lent before it was put into the cell.
+        // SAFETY: the job was offered before it was put into the cell.
         let handover = unsafe { Job::handover(job) };
         self.current = handover.meta;
         let group = self.groups.set_current(handover.group);

@@ -224,7 +224,7 @@ impl Epochs {
         });
         let slot_is_free = (epoch + 1).saturating_sub(EPOCH_SLOTS as u64) <= self.settled();
         if followed && slot_is_free {
-            // On failure another thread has advanced it, which is as good.
+            // A failure means that another thread has advanced it.
             let _ = self.global.0.compare_exchange(epoch, epoch + 1, SeqCst, Relaxed);
         }
         self.settle(ledgers);

@@ -264,7 +264,7 @@ fn a_task_from_outside_begins_in_no_settled_epoch() {
 }
 
 #[test]
-fn a_worker_that_sleeps_holds_nothing_up() {
+fn a_worker_that_sleeps_does_not_delay_reclamation() {
     model(2, || {
         let fixture = Fixture::new();
         let there = fixture.clone();

@@ -89,7 +89,7 @@ fn a_reader_and_a_writer_take_turns_at_a_reader_writer_latch() {
 }
 
 #[test]
-fn readers_and_writers_of_a_reader_writer_latch_do_not_meet() {
+fn readers_and_writers_of_a_reader_writer_latch_exclude_each_other() {
     model(1, || {
         let here = latched();
         let there = here.clone();

@@ -11,7 +11,7 @@
 //! | `inbox` | the ring of an inbox, its backlog, and the order between them |
 //! | `lane` | an SPSC ring between two workers; a task dealt to a worker that falls asleep |
 //! | `ranked` | the shared queue, and workers that fall asleep beside it |
-//! | `sleep` | a push beside a worker that falls asleep; garbage while all workers sleep; the end of a runtime |
+//! | `sleep` | a push beside a worker that falls asleep; garbage of sleepers; a runtime's end |
 //! | `worker_set` | run queues that get another owner |
 //! | `handle` | a result beside a thread that waits for it, cancels it or drops its handle |
 //! | `epoch` | retired objects beside the tasks that have found them |

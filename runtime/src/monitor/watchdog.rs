@@ -105,11 +105,11 @@ pub(crate) struct Watchdog {
 /// The function that receives the reports.
 pub(crate) type Hook = Box<dyn Fn(Overrun) + Send + Sync>;
 
-/// Looks within each bound, so that a report is late by at most a quarter of it…
-const LOOKS_PER_BOUND: u32 = 4;
-/// …but no more often than this, because looking takes time,
+/// Checks within each bound, so that a report is late by at most a quarter of it…
+const CHECKS_PER_BOUND: u32 = 4;
+/// …but no more often than this, because a check takes time,
 const MIN_PERIOD: Duration = Duration::from_millis(1);
-/// and at least this often, because the watcher notices the end of the runtime at a look.
+/// and at least this often, because the watcher notices the end of the runtime at a check.
 const MAX_PERIOD: Duration = Duration::from_secs(1);
 
 impl Watchdog {
@@ -118,9 +118,9 @@ impl Watchdog {
         Self { posts: (0..workers).map(|_| Padded::default()).collect(), bound, hook }
     }
 
-    /// Returns the time between two looks.
+    /// Returns the time between two checks.
     pub fn period(&self) -> Duration {
-        (Duration::from_nanos(self.bound) / LOOKS_PER_BOUND).clamp(MIN_PERIOD, MAX_PERIOD)
+        (Duration::from_nanos(self.bound) / CHECKS_PER_BOUND).clamp(MIN_PERIOD, MAX_PERIOD)
     }
 
     /// Records that a worker begins to run a task.
@@ -134,7 +134,7 @@ impl Watchdog {
     }
 
     /// Reads all posts and reports what has been running for too long.
-    pub fn look(&self, platform: &dyn Platform) {
+    pub fn check(&self, platform: &dyn Platform) {
         for (worker, post) in self.posts.iter().enumerate() {
             let overdue = post.0.lock().as_mut().and_then(|running| running.overdue(platform.now()));
             if let Some((task, running)) = overdue {

@@ -5,7 +5,7 @@
 //! |---|---|---|---|
 //! | [`Plain`] | `Send` | `&T`, alone | `&mut T` |
 //! | [`Shared`] | `Send + Sync` | `&T`, beside other readers | `&mut T` |
-//! | [`Snapshot`] | [`bytemuck::Pod`] | `&T` of a validated copy | `&mut T` of a copy, then published |
+//! | [`Snapshot`] | [`bytemuck::Pod`] | `&T` of a valid copy | `&mut T` of a copy, then published |
 //! | [`Versioned`] | [`Version`] | `&T`, maybe torn, re-executable | `&T` and a write token |
 
 use super::primitive::Isolation;

@@ -33,9 +33,9 @@ use core::time::Duration;
 /// | [`leave`](Self::leave) | right if workers run by themselves, as threads do |
 /// | [`watch`](Self::watch) | no watchdog and no automatic resizing: a build with them fails |
 /// | [`is_simulated`](Self::is_simulated) | right if workers run by themselves |
-/// | [`memory`](Self::memory) | memory is limited only by a [builder](crate::Builder::memory_limit) that says so |
+/// | [`memory`](Self::memory) | only a [builder](crate::Builder::memory_limit) limits memory |
 /// | [`spin_limit`](Self::spin_limit) | an idle worker searches for work elsewhere at once |
-/// | [`is_oversubscribed`](Self::is_oversubscribed) | an idle worker spins for some microseconds before it sleeps |
+/// | [`is_oversubscribed`](Self::is_oversubscribed) | an idle worker spins before it sleeps |
 /// | [`virtual_time`](Self::virtual_time) | time is real |
 ///
 /// # Threads and panics
@@ -103,8 +103,8 @@ pub trait Platform: Send + Sync + 'static {
     /// Waits until all workers have stopped and all [watchers](Self::watch) have returned. Watchers
     /// are not called again, even if they would return true.
     ///
-    /// Called once, by the thread that shuts the runtime down, after the workers were told to stop
-    /// and woken. What workers wrote must be visible to the caller afterwards.
+    /// Called once, by the thread that shuts the runtime down, after the workers were signalled to
+    /// stop and woken. What workers wrote must be visible to the caller afterwards.
     fn join(&self);
 
     /// Records that a task of the runtime has dropped it, so that [`join`](Self::join) is not
@@ -174,8 +174,9 @@ pub trait Platform: Send + Sync + 'static {
     /// may replace it where time is read often.
     fn now(&self) -> u64;
 
-    /// Returns how many times an idle worker probes its own run queue before it searches for work
-    /// elsewhere.
+    /// Returns how many times an idle worker probes its own sources before it searches for work
+    /// elsewhere. Its sources are its run queue, its inbox, the rings that lead to it and the
+    /// shared queue.
     ///
     /// Called once a worker by the thread that builds the runtime. The default is 0.
     fn spin_limit(&self) -> u32 {

@@ -104,6 +104,7 @@ impl fmt::Display for Placement {
 
 /// Why workers cannot run where a [`Placement`] says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Misplaced {
     /// The CPU does not exist, or this process may not run on it.
     NotUsable {

@@ -115,7 +115,7 @@ impl Threads {
 /// The common stack size of a process's first thread, in bytes.
 const DEFAULT_STACK_BYTES: usize = 8 << 20;
 
-/// Probes of an idle worker's own run queue before it searches elsewhere: some microseconds, in
+/// Probes of an idle worker's own sources before it searches elsewhere: some microseconds, in
 /// which a task or an answer from another worker is likely to come.
 const OWN_QUEUE_PROBES: u32 = 256;
 

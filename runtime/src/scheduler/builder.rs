@@ -205,10 +205,10 @@ impl Builder {
     /// Sets a hook that is called when a task runs for longer than `bound`. Default: none, at no
     /// cost.
     ///
-    /// A thread beside the workers looks at the tasks several times within the bound, but at most
+    /// A thread beside the workers checks the tasks several times within the bound, but at most
     /// once a millisecond. It reports a task as soon as it finds it running too long, and again
     /// whenever the reported time has doubled. The task is still running then, or has ended just
-    /// now. A task that exceeds the bound by less than the time between two looks may pass.
+    /// now. A task that exceeds the bound by less than the time between two checks may pass.
     ///
     /// The time includes waits at latches and the delivery of the task's result, but no waits in a
     /// run queue.

@@ -7,7 +7,7 @@
 //! - *Idle*: probes its run queue, up to [`SPIN_LIMIT`] times. After some of these probes it is
 //!   also *searching*: it probes what other workers offer. Ends when it finds a task, or at the
 //!   limit.
-//! - *Falling asleep*: has set its flag `asleep`, and looks everywhere a second time.
+//! - *Falling asleep*: has set its flag `asleep`, and probes everywhere a second time.
 //! - *Parked*: blocked in [`Platform::park`](crate::platform::Platform::park), until another thread
 //!   clears `asleep` and calls `Platform::wake`.
 //!
@@ -22,22 +22,22 @@
 //! 1. Free garbage or leave it to other workers, go offline in the epochs, count as searching.
 //! 2. Store `asleep = true`. Sequentially consistent.
 //! 3. Subtract one from `awake`. The last worker to do so takes care of garbage that was left.
-//! 4. Look at the inbox. Sequentially consistent.
-//! 5. Issue a fence, and look at all other sources: rings, offers, batches, the shared queue.
-//! 6. If any look found something, undo 2 and 3 and go on. Otherwise park for as long as `asleep`
+//! 4. Probe the inbox. Sequentially consistent.
+//! 5. Issue a fence, and probe all other sources: rings, offers, batches, the shared queue.
+//! 6. If any probe found something, undo 2 and 3 and go on. Otherwise park for as long as `asleep`
 //!    is true.
 //!
 //! # The schedule that this rules out
 //!
 //! ```text
-//! worker: looks at its inbox, which is empty
+//! worker: probes its inbox, which is empty
 //! pusher: pushes a task, loads asleep = false, wakes none
 //! worker: stores asleep = true, parks                     -> the task waits for the next push
 //! ```
 //!
-//! Two looks decide: the pusher publishes (P1), then loads `asleep` (P2); the worker stores
-//! `asleep` (W2), then looks at the inbox (W4). All four are sequentially consistent, so they have
-//! one order. If P2 comes before W2, then P1 comes before W4, and the second look sees the task.
+//! Two checks decide: the pusher publishes (P1), then loads `asleep` (P2); the worker stores
+//! `asleep` (W2), then probes the inbox (W4). All four are sequentially consistent, so they have
+//! one order. If P2 comes before W2, then P1 comes before W4, and the probe sees the task.
 //! Otherwise P2 sees `asleep`, and the pusher wakes the worker.
 //!
 //! Sources other than the inbox are published without a sequentially consistent instruction. There
@@ -89,7 +89,7 @@ pub enum Progress {
     Stopped,
 }
 
-/// Tasks that a thread runs between two looks at the inbox.
+/// Tasks that a thread runs between two probes of the inbox.
 const BURST: usize = 32;
 /// Probes of an idle worker before it sleeps: some 20 µs, longer than a round trip and shorter than
 /// a time slice. None where workers outnumber cores.
@@ -170,8 +170,8 @@ impl Driver {
         if progress == Progress::Idle && self.steal_run_queue() { Progress::Ran(0) } else { progress }
     }
 
-    /// Under work stealing: becomes the owner of a parked run queue with tasks, whose owner is busy
-    /// with another one. Returns true if there was one.
+    /// Returns true if this worker became the owner of a parked run queue with tasks, whose owner
+    /// is busy with another one. Only under work stealing.
     fn steal_run_queue(&mut self) -> bool {
         if self.shared.policy != QueuePolicy::WorkStealing || !self.shared.worker_set.is_short() {
             return false;
@@ -321,8 +321,8 @@ impl Driver {
 }
 
 impl Worker {
-    /// Marks this run queue as asleep, and looks everywhere a second time. Returns true if there is
-    /// something to do. The head of this file has the steps.
+    /// Marks this run queue as asleep, and probes everywhere a second time. Returns true if there
+    /// is something to do. The head of this file has the steps.
     fn fall_asleep(&mut self) -> bool {
         self.epoch.leave_garbage(&self.shared, self.index, self.trace.counters());
         self.heap.flush_before_sleep();
@@ -330,14 +330,14 @@ impl Worker {
         self.set_searching(true);
         self.epoch.go_offline(&self.shared.epochs);
         // SeqCst, with `RuntimeState::push`: either the load of the flag there sees this store, or
-        // the look at the inbox below sees the task.
+        // the probe of the inbox below sees the task.
         self.slot().asleep.0.store(true, SeqCst);
         // The last worker to fall asleep takes care of what the others have left, and of objects
         // that other threads have dropped meanwhile. SeqCst, with `RuntimeState::wake_for_garbage`.
         let is_last = self.shared.awake.fetch_sub(1, SeqCst) == 1;
         let has_orphans = is_last && self.shared.has_orphans.load(SeqCst);
-        // SAFETY: only the holder of a run queue looks at its inbox so.
-        let has_inbox = !planted!("sleep-without-second-look") && unsafe { self.inbox().may_have_tasks() };
+        // SAFETY: only the holder of a run queue probes its inbox so.
+        let has_inbox = !planted!("sleep-without-recheck") && unsafe { self.inbox().may_have_tasks() };
         // Pairs with the fences of threads that publish work elsewhere: `Worker::offer` (fork),
         // `Unbound::share`, `RoundRobin::check_sleepers` and `RuntimeState::push_ranked`.
         fence(SeqCst);

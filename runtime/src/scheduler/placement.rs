@@ -92,7 +92,7 @@ impl Origin for &mut Context {
     #[inline(always)]
     fn admit(&mut self, options: &Options) -> Meta {
         let mut meta = self.worker.current.inherited(options.priority, options.cost);
-        if options.operation {
+        if options.begins_operation {
             meta = meta.in_epoch(self.worker.epoch.slot());
         }
         self.worker.started(meta.epoch());

@@ -164,7 +164,7 @@ impl RuntimeState {
         let slot = &self.slots[worker];
         // SAFETY: forwarded.
         unsafe { slot.inbox.push(task) };
-        // SeqCst, as the push: with the store and the look in `Worker::fall_asleep`, see
+        // SeqCst, as the push: with the store and the probe in `Worker::fall_asleep`, see
         // `driver.rs`.
         if !planted!("wake-forgotten") && slot.asleep.0.load(SeqCst) {
             self.wake(worker);
@@ -284,10 +284,10 @@ impl RuntimeState {
         }
     }
 
-    /// Lets the watchdog look at the workers once. Returns false if the runtime has stopped.
+    /// Lets the watchdog check the workers once. Returns false if the runtime has stopped.
     pub(crate) fn watch(&self) -> bool {
         if let Some(watchdog) = &self.watchdog {
-            watchdog.look(&*self.platform);
+            watchdog.check(&*self.platform);
         }
         self.phase() != phase::STOPPED
     }

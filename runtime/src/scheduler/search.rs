@@ -1,11 +1,11 @@
-//! How a worker that finds no task goes on: it probes its own run queue for a while, then the
-//! offers of other workers, too.
+//! How a worker that finds no task goes on: it probes its own sources (run queue, inbox,
+//! rings and the shared queue) for a while, then the offers of other workers, too.
 
 use super::RuntimeState;
 use super::runtime_state::WorkerSlot;
 use crate::sync::{Relaxed, under_model};
 
-/// Probes of a searching worker's own run queue between two probes of other workers. Those take
+/// Probes of a searching worker's own sources between two probes of other workers. Those take
 /// longer, and delay a task that arrives meanwhile.
 pub(super) const STEAL_INTERVAL: u32 = under_model(8, 1) as u32;
 
@@ -15,7 +15,7 @@ pub(super) struct Search {
     is_idle: bool,
     /// `RuntimeState::searching` counts this worker.
     is_searching: bool,
-    /// Probes of the own run queue before the worker searches elsewhere.
+    /// Probes of the worker's own sources before it searches elsewhere.
     spin_limit: u32,
     /// Probes since the last one that found a task.
     probes: u32,

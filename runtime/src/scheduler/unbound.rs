@@ -190,7 +190,7 @@ impl Worker {
                 self.queue.ready |= UNBOUND;
             }
             self.trace.queued(collected);
-        } else if !(from_all && planted!("ranked-without-second-look")) && self.shared.has_ranked_tasks() {
+        } else if !(from_all && planted!("ranked-without-recheck")) && self.shared.has_ranked_tasks() {
             self.queue.ready |= UNBOUND;
         }
     }

@@ -251,7 +251,7 @@ impl Worker {
             Some(mut task) => {
                 // SAFETY: the deferred task belongs to the home of its object.
                 let meta = unsafe {
-                    if !planted!("baton-forgotten") {
+                    if !planted!("grant-token-forgotten") {
                         task.as_mut().meta.take_grant_token();
                     }
                     task.as_ref().meta

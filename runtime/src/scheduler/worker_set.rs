@@ -28,9 +28,9 @@
 //! ```
 //!
 //! A stores the run queue in its slot, issues a fence, reads the owner, and wakes it. B issues a
-//! fence and then looks at the slots that it owns. Either B sees the parked run queue, or its wake
-//! comes after that look, and `Platform::park` returns at once. A changed owner is covered by 2 and
-//! 3: B compares the generation after its fence, and is woken after each change.
+//! fence and then checks the slots that it owns. Either B sees the parked run queue, or its wake
+//! comes after that check, and `Platform::park` returns at once. A changed owner is covered by 2
+//! and 3: B compares the generation after its fence, and is woken after each change.
 //!
 //! Model: `model/worker_set.rs`.
 

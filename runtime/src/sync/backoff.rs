@@ -2,7 +2,7 @@
 
 use super::{MODEL, under_model, yield_now};
 
-/// Spins with growing pauses, then yields between looks.
+/// Spins with growing pauses, then yields between checks.
 ///
 /// The holder of a latch is always running a task, and never waits itself. With more workers than
 /// cores the system may have preempted it, and only yielding lets it continue.

@@ -4,8 +4,8 @@
 //! | `--cfg` | atomics, cells and waiting |
 //! |---|---|
 //! | none | those of `core`, with nothing added |
-//! | `model="loom"` | loom's: every execution that the orderings allow, for a few threads and steps |
-//! | `model="shuttle"` | core's, with a possible thread switch at each access: random schedules of everything |
+//! | `model="loom"` | loom's: every execution that the orderings allow, for a few threads |
+//! | `model="shuttle"` | core's, with a possible thread switch at each access |
 //!
 //! Constants that only set sizes shrink with [`under_model`], so that models reach the ends of what
 //! they check.

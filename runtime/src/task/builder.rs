@@ -200,7 +200,7 @@ impl<P: Spawn, A, M: Membership> TaskBuilder<P, A, M> {
     /// follow-ups keeps every retired object in memory.
     #[inline(always)]
     pub fn begin_operation(mut self) -> Self {
-        self.request.options.operation = true;
+        self.request.options.begins_operation = true;
         self
     }
 

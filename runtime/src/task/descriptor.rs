@@ -16,7 +16,7 @@
 //! | phase | begins when | owner |
 //! |---|---|---|
 //! | built | `Origin::allocate` returns the block | the spawner |
-//! | stored | `Spawn::deliver`, if the task waits for a group, granules or its placeholders | what it waits for; then the thread that sends it |
+//! | stored | `Spawn::deliver`, if the task must wait (*) | what it waits for, then its sender |
 //! | inbox | it is pushed to a worker | the inbox; its worker takes it out |
 //! | queued | it enters a run queue | the worker that holds the run queue, or the thief |
 //! | deferred | its turn came while the object was held | the home of the object |
@@ -24,20 +24,23 @@
 //! | cancelled | the worker calls `cancel` instead | that worker |
 //! | finished | the body is moved out | none: the block goes back to a heap |
 //!
+//! (*) A stored task waits for a group, for granules or for its placeholders.
+//!
 //! An optimistic read goes from running back to queued, inbox or deferred until its walk ends. A
 //! placeholder of a task with several objects ends its `run` without being freed: it then belongs
 //! to its task, which sends it home when it is done.
 //!
 //! # Fields
 //!
-//! The owner of the phase is the only thread that touches a field, but for the cells in bold.
+//! The owner of the phase is the only thread that touches a field, but for the cells in bold. The
+//! token is the grant token.
 //!
 //! | field | built | stored | inbox | queued | deferred | running, cancelled |
 //! |---|---|---|---|---|---|---|
-//! | `vtable` | written | | | read to `locate` | | read; a placeholder's is replaced before it goes home |
-//! | `next` | null | | **the pushers and the inbox's worker, atomically** | | links the deferred tasks | |
-//! | `fetch` | written | read | | read to prefetch | | an optimistic read writes it for its next node |
-//! | `meta` | written | epoch, unbound | stamped | stamped; priority | grant token | attempts, grant token |
+//! | `vtable` | written | | | read to `locate` | | read; replaced in a placeholder that goes home |
+//! | `next` | null | | **pushers and worker, atomically** | | links the deferred tasks | |
+//! | `fetch` | written | read | | read to prefetch | | a walk writes it for its next node |
+//! | `meta` | written | epoch, unbound | stamped | stamped; priority | token | attempts, token |
 //! | body | written | | | read by `locate` | | moved out, or changed in place by a walk |
 //!
 //! A task with several objects has a second exception: until its last placeholder has arrived, the
@@ -50,7 +53,7 @@
 //! |---|---|
 //! | epoch | built; again when a task that was stored without an epoch is sent |
 //! | priority | built; set to normal when the task enters the ranked queue |
-//! | grant token | set by the home that hands a held object to the deferred task; cleared by a walk that leaves the object |
+//! | grant token | set when the home hands a held object to the task; cleared when a walk leaves |
 //! | protocol | built |
 //! | stamped | at the first push, if tasks are observed |
 //! | attempts | running, by an optimistic read |

@@ -194,9 +194,9 @@ pub trait Sink<R>: Send + 'static {
     fn enter(&self, origin: &mut impl Origin) {
         let _ = origin;
     }
-    /// Called each time a worker gets to a task without objects, before anything else. Returns
-    /// false if the task was stored or sent elsewhere; it does not belong to the worker any more,
-    /// and comes again.
+    /// Returns true if the task may run now, and false if it was stored or sent elsewhere: then it
+    /// does not belong to the worker any more, and comes again. Called each time a worker gets to a
+    /// task without objects, before anything else.
     ///
     /// # Safety
     ///

@@ -3,10 +3,10 @@
 //! | name | stands for |
 //! |---|---|
 //! | [`Access`], [`AccessSet`], [`Read`], [`Write`] | the objects that a task accesses, and how |
-//! | [`Spawner`] | a [`Runtime`](crate::Runtime) or a [`Context`](crate::Context), which spawn tasks |
+//! | [`Spawner`] | a [`Runtime`](crate::Runtime) or a [`Context`](crate::Context) |
 //! | [`Membership`], [`Alone`], [`Of`] | whether a task belongs to a [`Group`](crate::Group) |
 //! | [`After`] | a task that waits for a group; with a claim, see [`claims`](crate::claims) |
-//! | [`LegalFor`], [`AllowsIsolation`] | which primitives and isolations a class of objects permits |
+//! | [`LegalFor`], [`AllowsIsolation`] | the primitives and isolations that a class permits |
 //! | [`RuntimeId`] | a runtime, to compare with others |
 
 // | file | contents |

@@ -9,7 +9,7 @@ pub struct Options {
     pub(crate) place: Place,
     pub(crate) cost: u16,
     pub(crate) rank: Option<u16>,
-    pub(crate) operation: bool,
+    pub(crate) begins_operation: bool,
 }
 
 impl Options {
@@ -19,7 +19,7 @@ impl Options {
         self.priority.is_none()
             && self.rank.is_none()
             && self.cost == 0
-            && !self.operation
+            && !self.begins_operation
             && matches!(self.place, Place::Here)
     }
 }

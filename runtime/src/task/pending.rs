@@ -6,8 +6,6 @@ use super::spawner::{CompleteTask, Route, sealed::Origin};
 use crate::annotation::Place;
 use crate::object::Fetch;
 use crate::pool::{QueuePolicy, RankOrder};
-#[cfg(feature = "baselines")]
-use crate::scheduler::{Context, Worker};
 use alloc::boxed::Box;
 use core::ptr::NonNull;
 
@@ -37,48 +35,6 @@ impl PendingTask {
     /// Returns true if the task is unbound and its options name no place.
     pub fn is_unbound(&self) -> bool {
         matches!(self, Self::Unbound(_, options) if matches!(options.place, Place::Here))
-    }
-
-    /// Returns the slot of the task's epoch, if it has one.
-    #[cfg(feature = "baselines")]
-    pub fn epoch(&self) -> Option<u8> {
-        match self {
-            // SAFETY: phase stored: the spawner gave the task up to this value, which is its only
-            // owner.
-            Self::Bound(task, ..) | Self::Unbound(task, _) => Some(unsafe { task.as_ref() }.meta.epoch()),
-            Self::UnboundLater(..) | Self::Placeholders(..) => None,
-        }
-    }
-
-    /// Returns the cost of the task, in multiples of a small task.
-    #[cfg(feature = "baselines")]
-    pub fn cost(&self) -> u64 {
-        match self {
-            Self::Bound(_, options, _) | Self::Unbound(_, options) | Self::UnboundLater(_, options) => {
-                1 + u64::from(options.cost)
-            }
-            Self::Placeholders(..) => 1,
-        }
-    }
-
-    /// Records the spawn of an [unbound](Self::is_unbound) task that is stored for now.
-    #[cfg(feature = "baselines")]
-    pub fn note(&self, spawner: &mut impl Origin) {
-        if let Self::Unbound(task, _) = self {
-            // SAFETY: phase stored: this value is the task's only owner.
-            unsafe { spawner.note(*task) };
-        }
-    }
-
-    /// Runs an unbound task inline in the task that runs on this worker; sends any other.
-    #[cfg(feature = "baselines")]
-    pub fn run_within(self, cx: &mut Worker) {
-        match self {
-            // SAFETY: phase stored: the spawner gave the task up to this value, which is consumed
-            // here.
-            Self::Unbound(task, _) => unsafe { cx.run_waiting(task) },
-            other => other.send(&mut Context::of(cx)),
-        }
     }
 
     /// Sends an unbound task to a worker. If it is stealable, idle workers may steal it where the
@@ -137,7 +93,7 @@ impl PendingTask {
                 }
                 Self::Unbound(task, options) => spawner.send_unbound(task, &options, task.as_ref().meta),
                 Self::UnboundLater(mut task, options) => {
-                    let begun = Options { operation: true, ..options };
+                    let begun = Options { begins_operation: true, ..options };
                     let meta = task.as_ref().meta.in_epoch(spawner.admit(&begun).epoch());
                     task.as_mut().meta = meta;
                     // Only after the task is counted in its epoch: a shutdown sees it there or as

@@ -236,8 +236,8 @@ impl<K> SingleEpilogue<K> {
     }
 }
 
-/// Runs a task that reads a copy: copies without entering, or after a few failed attempts inside
-/// the object.
+/// Runs a task that reads a copy: copies without entering, or inside the object after
+/// [`OPTIMISTIC_ATTEMPTS`](Worker::OPTIMISTIC_ATTEMPTS) that failed.
 ///
 /// # Safety
 ///

@@ -19,7 +19,7 @@ fn fib(n: u64, mut cx: Fork<'_>) -> u64 {
 }
 
 #[test]
-fn fibonacci() {
+fn nested_joins_compute_fibonacci_numbers() {
     on_all(|setting| {
         let rt = setting.build();
         for (n, expected) in [(0, 0), (1, 1), (2, 1), (15, 610), (20, 6765)] {
@@ -133,9 +133,8 @@ fn large_values_go_there_and_back() {
     });
 }
 
-/// More levels than there are preallocated jobs.
 #[test]
-fn deep_recursion() {
+fn joins_nest_deeper_than_there_are_preallocated_jobs() {
     fn count(depth: u64, mut cx: Fork<'_>) -> u64 {
         if depth == 0 {
             return 0;

@@ -176,7 +176,7 @@ fn every_kind_of_task_can_be_cancelled() {
 }
 
 #[test]
-fn a_cancellation_that_comes_too_late_says_so() {
+fn a_cancellation_that_comes_too_late_returns_false() {
     let _watched = watchdog();
     let rt = threads(1);
     let (inside, go) = (Flag::default(), Flag::default());

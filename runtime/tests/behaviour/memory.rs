@@ -147,7 +147,7 @@ fn a_retired_node_waits_for_older_operations() {
 
 /// A chain whose steps begin their own operations blocks no reclamation, although it never ends.
 #[test]
-fn operations_that_follow_each_other_hold_nothing_up() {
+fn operations_that_follow_each_other_do_not_delay_reclamation() {
     fn chain(cx: &mut Context, done: Flag, gate: Gate) {
         if done.is_set() {
             return gate.pass();
@@ -221,7 +221,7 @@ fn memory_is_bounded_over_many_rounds() {
 }
 
 #[test]
-fn sleeping_workers_hold_nothing_up() {
+fn sleeping_workers_do_not_delay_reclamation() {
     let _watched = watchdog();
     let drops = Arc::new(AtomicUsize::new(0));
     let rt = Setting::Threads { workers: 4 }.build();

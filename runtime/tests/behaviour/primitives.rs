@@ -284,7 +284,7 @@ fn a_pinned_primitive_is_read_back() {
 
 /// Two readers that wait for each other inside the object.
 #[test]
-fn readers_meet_inside_a_shared_object() {
+fn readers_share_a_shared_object() {
     let _watched = watchdog();
     let rt = Setting::Threads { workers: 2 }.build();
     let object = rt.shared_reads(7u64).pin(ReaderWriterLatch).build();
@@ -302,7 +302,7 @@ fn readers_meet_inside_a_shared_object() {
 
 /// The stricter isolation keeps readers apart, too.
 #[test]
-fn readers_of_an_exclusive_object_do_not_meet() {
+fn readers_of_an_exclusive_object_exclude_each_other() {
     for frequency in [Frequency::Low, Frequency::Normal] {
         on_each(Setting::threads(), |setting| {
             let rt = setting.build();

@@ -146,14 +146,14 @@ fn assert_works(rt: Runtime) {
 }
 
 #[test]
-fn a_panic_in_the_drop_of_a_result_does_no_harm() {
+fn a_panic_in_the_drop_of_a_result_is_contained() {
     let rt = threads(1);
     drop(rt.task(()).submit(|(), _| Bomb));
     assert_works(rt);
 }
 
 #[test]
-fn a_panic_in_the_drop_of_an_object_does_no_harm() {
+fn a_panic_in_the_drop_of_an_object_is_contained() {
     let rt = threads(1);
     drop(rt.plain(Bomb).build());
     assert_works(rt);
@@ -172,7 +172,7 @@ fn occupy(rt: &Runtime) -> Flag {
 }
 
 #[test]
-fn a_panic_in_the_drop_of_a_cancelled_body_does_no_harm() {
+fn a_panic_in_the_drop_of_a_cancelled_body_is_contained() {
     let rt = threads(1);
     let go = occupy(&rt);
     let bomb = Bomb;
@@ -184,7 +184,7 @@ fn a_panic_in_the_drop_of_a_cancelled_body_does_no_harm() {
 }
 
 #[test]
-fn a_panic_in_the_drop_of_a_body_at_shutdown_does_no_harm() {
+fn a_panic_in_the_drop_of_a_body_at_shutdown_is_contained() {
     let _watched = watchdog_of(Duration::from_secs(10));
     let rt = threads(1);
     let go = occupy(&rt);
@@ -255,7 +255,7 @@ fn a_busy_worker_reclaims_as_fast_as_it_retires() {
 }
 
 #[test]
-fn any_prefetch_distance_will_do() {
+fn the_longest_prefetch_distance_is_accepted() {
     let rt = Setting::Threads { workers: 1 }.builder().prefetch_distance(usize::MAX).build().unwrap();
     let object = rt.plain(0).build();
     rt.task(object.write()).spawn(|value, _| *value += 1);
@@ -263,7 +263,7 @@ fn any_prefetch_distance_will_do() {
 }
 
 #[test]
-fn any_number_of_nodes_will_do() {
+fn a_platform_may_have_more_nodes_than_cores() {
     let rt = Runtime::builder().platform(Simulation::with_nodes(4, usize::MAX, 1)).build().unwrap();
     rt.task(()).node(3).submit(|(), _| ()).join().unwrap();
     assert!(rt.plain(0).node(1).build().home() < 4);
@@ -288,7 +288,7 @@ impl Visit for Lost {
 }
 
 #[test]
-fn a_panic_in_the_drop_of_the_payload_of_a_locate_does_no_harm() {
+fn a_panic_in_the_drop_of_the_payload_of_a_locate_is_contained() {
     let _watched = watchdog_of(Duration::from_secs(20));
     let rt = threads(1);
     let arena = Arena::new(&rt);
@@ -307,7 +307,7 @@ fn a_panic_in_the_drop_of_the_payload_of_a_locate_does_no_harm() {
 }
 
 #[test]
-fn a_panic_in_the_drop_of_the_payload_of_the_hook_does_no_harm() {
+fn a_panic_in_the_drop_of_the_payload_of_the_hook_is_contained() {
     silence_tasks();
     let _watched = watchdog_of(Duration::from_secs(20));
     let hook = |_| panic_any(Bomb);

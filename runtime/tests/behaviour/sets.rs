@@ -330,7 +330,7 @@ fn a_cancelled_runtime_drops_what_has_not_begun() {
 }
 
 #[test]
-fn a_set_without_memory_says_so_or_runs_all_the_same() {
+fn a_set_without_memory_returns_an_error_or_runs() {
     on_each(
         [Setting::Simulation { cores: 2, seed: 1 }, Setting::Threads { workers: 2 }].into_iter(),
         |setting| {

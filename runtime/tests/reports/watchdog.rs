@@ -356,7 +356,7 @@ impl Platform for Without {
 }
 
 #[test]
-fn a_platform_that_cannot_watch_says_so() {
+fn a_platform_that_cannot_watch_returns_an_error() {
     let refusal = |builder: Builder| match builder.watchdog(BOUND, |_| ()).build() {
         Err(BuildError::Platform(why)) => why.to_string(),
         other => panic!("{other:?}"),

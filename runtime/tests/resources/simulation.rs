@@ -88,7 +88,7 @@ fn other_seeds_make_other_schedules() {
 }
 
 #[test]
-fn a_simulation_that_waits_for_the_impossible_says_so() {
+fn a_simulation_that_waits_for_the_impossible_panics() {
     let rt = Setting::Simulation { cores: 2, seed: 1 }.build();
     let (promise, handle) = rt.promise::<()>();
     let error = catch_unwind(AssertUnwindSafe(|| handle.join())).unwrap_err();

@@ -18,7 +18,7 @@ const COSTS: Costs = Costs {
     remote_push: 1_000,
     steal: 10_000,
     miss: 0,
-    look: 1,
+    poll: 1,
     retry: 0,
     queue: QUEUE,
 };

@@ -14,7 +14,7 @@ const COSTS: Costs = Costs {
     remote_push: 1_000,
     steal: 10_000,
     miss: 0,
-    look: 1,
+    poll: 1,
     retry: 0,
     queue: 0,
 };
@@ -139,8 +139,8 @@ fn a_follow_up_elsewhere_starts_when_its_parent_is_over() {
 }
 
 #[test]
-fn an_idle_core_sees_what_has_come_at_its_next_look() {
-    let (rt, clocks) = simulate(2, 1, Costs { look: 400, miss: 50, ..COSTS });
+fn an_idle_core_sees_what_has_come_at_its_next_poll() {
+    let (rt, clocks) = simulate(2, 1, Costs { poll: 400, miss: 50, ..COSTS });
     let theirs = clocks.clone();
     rt.task(()).core(0).spawn(move |(), cx| {
         cx.task(()).core(1).spawn(move |(), _| theirs.spend(100_000));
@@ -251,7 +251,7 @@ fn a_stolen_half_is_the_thiefs_time_and_its_owner_waits_for_it() {
         );
         (thief, ours.now())
     });
-    // The other core finds nothing at 0, and looks again at 1.
+    // The other core finds nothing at 0, and polls again at 1.
     assert_eq!(there.join().unwrap(), (1, 1 + 50_000 + 10_000));
     drop(rt);
     let busy: Vec<_> = clocks.cores().iter().map(|core| core.busy).collect();

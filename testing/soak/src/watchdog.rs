@@ -25,9 +25,9 @@ impl Watchdog {
         let state = Arc::new(Mutex::new(State { last: Instant::now(), repeat: String::new() }));
         let (end, ended) = mpsc::channel();
         let shared = state.clone();
-        let look = Duration::from_millis(500).min(patience);
+        let interval = Duration::from_millis(500).min(patience);
         let body = move || {
-            while ended.recv_timeout(look) == Err(RecvTimeoutError::Timeout) {
+            while ended.recv_timeout(interval) == Err(RecvTimeoutError::Timeout) {
                 let state = shared.lock().unwrap_or_else(PoisonError::into_inner);
                 if state.last.elapsed() > patience {
                     let context = format!("soak (repeat with: {})", state.repeat);

@@ -44,7 +44,7 @@ fn is_explained(spans: &[(u64, u64, Number)]) -> bool {
 }
 
 #[test]
-fn the_search_tells_good_from_bad() {
+fn non_linearizable_histories_are_rejected() {
     assert!(is_explained(&[]));
     // Overlapping, so that the read may come before or after the write.
     assert!(is_explained(&[(0, 5, Wrote(7)), (1, 2, Saw(7)), (6, 7, Changed(7, 8, true))]));
@@ -111,7 +111,7 @@ fn counting(lanes: u64, each: u64) -> Vec<Span<Number>> {
 }
 
 #[test]
-fn long_histories_are_searched_in_no_time() {
+fn long_histories_are_explained_without_trying_all_orders() {
     assert!(explain(&counting(4, 500), &0).is_ok());
     // Too many overlapping operations to try all orders.
     let all_at_once: Vec<_> = (0..60).map(|_| Span { event: Wrote(1), begun: 0, ended: 9 }).collect();
@@ -121,8 +121,8 @@ fn long_histories_are_searched_in_no_time() {
 #[test]
 fn what_does_not_fit_is_shown_with_little_else() {
     let mut history = counting(2, 50);
-    let looks = (0..50).map(|at| Span { event: Saw(at + 1), begun: 20 * at + 19, ended: 20 * at + 20 });
-    history.extend(looks);
+    let reads = (0..50).map(|at| Span { event: Saw(at + 1), begun: 20 * at + 19, ended: 20 * at + 20 });
+    history.extend(reads);
     // The thirtieth operation finds the same value as the one before.
     assert_eq!(history[30].event, Counted(30));
     assert!(explain(&history, &0).is_ok());
@@ -139,7 +139,7 @@ fn what_does_not_fit_is_shown_with_little_else() {
 }
 
 #[test]
-fn what_came_before_a_moment_of_rest_is_forgotten() {
+fn what_came_before_a_quiescent_moment_is_forgotten() {
     let number = |at| if at == 30 { 29 } else { at };
     let one_by_one: Vec<_> =
         (0..50).map(|at| Span { event: Counted(number(at)), begun: 2 * at, ended: 2 * at + 1 }).collect();

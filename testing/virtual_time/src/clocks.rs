@@ -1,8 +1,8 @@
 //! Defines the public interface to the clocks.
 
-use super::baton::Baton;
+use super::participant::{End, Number, State};
 use super::queue::Queue;
-use super::seat::{End, Number, State};
+use super::run_token::RunToken;
 use super::spread::imbalance;
 use super::submitter::Submitter;
 use std::fmt;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// Reads the clocks, during a run or afterwards; lets tasks and submitters spend time, and wait.
 /// All times are in virtual nanoseconds.
 #[derive(Clone)]
-pub struct Clocks(Arc<Baton>);
+pub struct Clocks(Arc<RunToken>);
 
 /// How a virtual core spent its time up to the [makespan](Clocks::makespan).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,23 +25,23 @@ pub struct CoreTime {
 }
 
 impl Clocks {
-    pub(super) fn new(baton: Arc<Baton>) -> Self {
-        Self(baton)
+    pub(super) fn new(token: Arc<RunToken>) -> Self {
+        Self(token)
     }
 
     /// Spends time in the calling task or submitter. Threads that are behind run meanwhile.
     ///
     /// # Panics
     ///
-    /// If the calling thread has no seat.
+    /// If the calling thread is no participant.
     pub fn spend(&self, nanoseconds: u64) {
-        self.0.spend(self.0.own_seat(), nanoseconds);
+        self.0.spend(self.0.own_participant(), nanoseconds);
     }
 
-    /// Returns the time of the calling task or submitter; on a thread without a seat, of the thread
-    /// that ran last.
+    /// Returns the time of the calling task or submitter; on a thread that is no participant, of
+    /// the thread that ran last.
     pub fn now(&self) -> u64 {
-        self.0.order().time(self.0.seat())
+        self.0.order().time(self.0.participant())
     }
 
     /// Waits until another thread has done something, and continues at that time: to check again
@@ -49,10 +49,10 @@ impl Clocks {
     ///
     /// # Panics
     ///
-    /// If the calling thread has no seat; and if nothing can happen any more: all threads wait, or
-    /// have only looked, a thousand times in a row.
+    /// If the calling thread is no participant; and if nothing can happen any more: all threads
+    /// wait, or have only looked, a thousand times in a row.
     pub fn wait(&self) {
-        self.look_again(self.0.own_seat());
+        self.look_again(self.0.own_participant());
     }
 
     /// Waits, as [`wait`](Self::wait) does, until a condition holds. The condition must only read
@@ -62,17 +62,17 @@ impl Clocks {
     ///
     /// As [`wait`](Self::wait).
     pub fn wait_until(&self, mut condition: impl FnMut() -> bool) {
-        let seat = self.0.own_seat();
+        let participant = self.0.own_participant();
         while !condition() {
-            self.look_again(seat);
+            self.look_again(participant);
         }
         // The caller may take what it found, which other threads may look for.
-        self.0.order().announce(seat);
+        self.0.order().announce(participant);
     }
 
-    fn look_again(&self, seat: Number) {
-        if let Err(stuck) = self.0.look_again(seat, true) {
-            stuck.report();
+    fn look_again(&self, participant: Number) {
+        if let Err(deadlock) = self.0.look_again(participant, true) {
+            deadlock.report();
         }
     }
 
@@ -98,10 +98,10 @@ impl Clocks {
     ///
     /// # Panics
     ///
-    /// If the calling thread has no seat.
+    /// If the calling thread is no participant.
     pub fn settle(&self) {
-        if let Err(stuck) = self.0.wait_as(self.0.own_seat(), State::Awaits(End::OfWork)) {
-            stuck.report();
+        if let Err(deadlock) = self.0.wait_as(self.0.own_participant(), State::Awaits(End::OfWork)) {
+            deadlock.report();
         }
     }
 

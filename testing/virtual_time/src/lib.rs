@@ -2,17 +2,17 @@
 //! bodies.
 //!
 //! Each virtual core is a thread of its own with a clock. One thread at a time runs: the holder of
-//! the *baton*. A task that [spends](Clocks::spend) time advances its core's clock, and passes the
-//! baton to the thread that is furthest behind. So other tasks see what it holds, wait for it, and
-//! continue at the right time. Two real cores show what 64 would do, with the runtime's own code.
-//! (A [`Simulation`](xtasking::platform::Simulation) has one thread, and runs each task without
-//! interruption.)
+//! the *run token*. A task that [spends](Clocks::spend) time advances its core's clock, and passes
+//! the run token to the thread that is furthest behind. So other tasks see what it holds, wait for
+//! it, and continue at the right time. Two real cores show what 64 would do, with the runtime's own
+//! code. (A [`Simulation`](xtasking::platform::Simulation) has one thread, and runs each task
+//! without interruption.)
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | `seat` | participants: virtual cores and submitters |
+//! | `participant` | participants: virtual cores and submitters |
 //! | `order` | which participant runs next, and at what time |
-//! | `baton` | the hand-over between threads |
+//! | `run_token` | the hand-over between threads |
 //! | `platform` | the platform for the runtime |
 //! | `clocks` | the public interface to the clocks |
 //! | `queue` | queues to wait in |
@@ -21,32 +21,33 @@
 //!
 //! # The rules
 //!
-//! - The thread that creates the platform has the first seat, and the baton. Workers run only while
-//!   it waits for them: at a handle, at the end of the runtime, or as it spends time itself. Other
-//!   threads take part as [submitters](Clocks::submitter); no other thread may wait for tasks.
+//! - The thread that creates the platform is the first participant, and holds the run token.
+//!   Workers run only while it waits for them: at a handle, at the end of the runtime, or as it
+//!   spends time itself. Other threads take part as [submitters](Clocks::submitter); no other
+//!   thread may wait for tasks.
 //! - The participant with the least clock runs next. The seed decides between equal clocks, but the
 //!   running one continues as long as no other is behind.
 //! - An idle worker sleeps, and continues when it is woken, after the
 //!   [latency](VirtualTime::latency) of a wake. A worker's steps cost what the [`Costs`] say, of
-//!   which `miss` and `look` have no meaning here.
+//!   which `miss` and `poll` have no meaning here.
 //! - A waiting participant continues at the time of the event. A core whose task waits is
 //!   *blocked*.
-//! - At a standstill, one of the tasks that wait by [`Clocks::wait`] or in a [`Queue`] panics with
-//!   a list of all participants; if there is none, a waiting thread outside does.
+//! - In a deadlock, one of the tasks that wait by [`Clocks::wait`] or in a [`Queue`] panics with a
+//!   list of all participants; if there is none, a waiting thread outside does.
 //!
 //! Two runs with the same seed have the same clocks to the nanosecond, provided that threads share
-//! nothing except what the holder of the baton accesses. A task must not spend time or wait while
-//! it holds a lock of the operating system: a thread that blocks on that lock would hold the baton,
-//! and keep it.
+//! nothing except what the holder of the run token accesses. A task must not spend time or wait
+//! while it holds a lock of the operating system: a thread that blocks on that lock would hold the
+//! run token, and keep it.
 
-#![deny(unsafe_code)]
+#![forbid(unsafe_code)]
 
-mod baton;
 mod clocks;
 mod order;
+mod participant;
 mod platform;
 mod queue;
-mod seat;
+mod run_token;
 mod spread;
 mod submitter;
 #[cfg(test)]
@@ -58,7 +59,7 @@ pub use spread::{Spread, imbalance};
 pub use submitter::Submitter;
 pub use xtasking::platform::Costs;
 
-use baton::Baton;
+use run_token::RunToken;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
@@ -82,7 +83,7 @@ use std::thread::JoinHandle;
 /// # Ok::<(), xtasking::BuildError>(())
 /// ```
 pub struct VirtualTime {
-    baton: Arc<Baton>,
+    token: Arc<RunToken>,
     cores: usize,
     costs: Costs,
     threads: Mutex<Vec<JoinHandle<()>>>,
@@ -99,16 +100,16 @@ pub fn costs() -> Costs {
 impl VirtualTime {
     /// Creates virtual cores on one node, and their clocks. The calling thread takes part.
     pub fn new(cores: usize, seed: u64, costs: Costs) -> (Self, Clocks) {
-        let baton = Arc::new(Baton::new(seed));
-        let clocks = Clocks::new(baton.clone());
-        (Self { baton, cores, costs, threads: Mutex::default(), locked: Mutex::default() }, clocks)
+        let token = Arc::new(RunToken::new(seed));
+        let clocks = Clocks::new(token.clone());
+        (Self { token, cores, costs, threads: Mutex::default(), locked: Mutex::default() }, clocks)
     }
 
     /// Sets the nanoseconds from waking a thread until it runs; the default is 0. (Linux takes some
     /// 5 µs, though a worker that was busy just before would still be awake.)
     #[must_use]
     pub fn latency(self, nanoseconds: u64) -> Self {
-        self.baton.order().latency = nanoseconds;
+        self.token.order().latency = nanoseconds;
         self
     }
 }

@@ -1,8 +1,8 @@
 //! Implements the platform for the runtime.
 
 use super::VirtualTime;
-use super::baton::Baton;
-use super::seat::{End, Number, State};
+use super::participant::{End, Number, State};
+use super::run_token::RunToken;
 use std::sync::{Arc, PoisonError};
 use std::task::{Wake, Waker};
 use xtasking::platform::{Costs, CpuTopology, Platform, PlatformError, WouldBlock};
@@ -12,21 +12,21 @@ use xtasking::platform::{Driver, GlobalPages, PageSource, Progress};
 const STACK: usize = 8 << 20;
 
 /// Drives a worker on its core until the runtime stops it.
-fn drive(baton: &Baton, seat: Number, mut driver: Driver, costs: &Costs) {
+fn drive(token: &RunToken, participant: Number, mut driver: Driver, costs: &Costs) {
     loop {
-        baton.order().seats[seat].in_task = true;
+        token.order().participants[participant].is_in_task = true;
         let (progress, nanoseconds) = driver.step_at(costs);
-        baton.order().seats[seat].in_task = false;
+        token.order().participants[participant].is_in_task = false;
         match progress {
-            Progress::Ran(_) => baton.spend(seat, nanoseconds),
+            Progress::Ran(_) => token.spend(participant, nanoseconds),
             Progress::Stopped => return,
             Progress::Idle => {
-                baton.order().seats[seat].slept = false;
+                token.order().participants[participant].has_slept = false;
                 driver.sleep();
-                if !baton.order().seats[seat].slept {
-                    // Other seats have to run first. (A core never gets the report of a standstill
-                    // here.)
-                    _ = baton.look_again(seat, false);
+                if !token.order().participants[participant].has_slept {
+                    // Other participants have to run first. (A core never gets the report of a
+                    // deadlock here.)
+                    _ = token.look_again(participant, false);
                 }
             }
         }
@@ -35,20 +35,22 @@ fn drive(baton: &Baton, seat: Number, mut driver: Driver, costs: &Costs) {
 
 /// Wakes a thread outside that waits for a handle.
 struct Call {
-    baton: Arc<Baton>,
-    seat: Number,
+    token: Arc<RunToken>,
+    participant: Number,
 }
 
 impl Wake for Call {
     fn wake(self: Arc<Self>) {
-        self.baton.wake(self.seat);
+        self.token.wake(self.participant);
     }
 }
 
 impl VirtualTime {
     /// Returns the core of the calling thread, if it is one.
     fn own_core(&self) -> Option<Number> {
-        self.baton.seat().filter(|&seat| self.baton.order().seats[seat].core.is_some())
+        self.token
+            .participant()
+            .filter(|&participant| self.token.order().participants[participant].core.is_some())
     }
 }
 
@@ -58,20 +60,20 @@ impl Platform for VirtualTime {
     }
 
     fn start(&self, driver: Driver) -> Result<(), PlatformError> {
-        let (baton, costs) = (self.baton.clone(), self.costs);
+        let (token, costs) = (self.token.clone(), self.costs);
         let worker = driver.worker();
-        let seat = {
-            let mut order = self.baton.order();
-            let now = order.time(self.baton.seat());
+        let participant = {
+            let mut order = self.token.order();
+            let now = order.time(self.token.participant());
             order.add_core(worker, now)
         };
         let body = move || {
-            let _seated = baton.clone().enter(seat);
-            drive(&baton, seat, driver, &costs);
+            let _participation = token.clone().enter(participant);
+            drive(&token, participant, driver, &costs);
         };
         let thread = std::thread::Builder::new().name(format!("core-{worker}")).stack_size(STACK).spawn(body);
         let thread = thread.map_err(|cause| {
-            self.baton.order().withdraw(seat);
+            self.token.order().withdraw(participant);
             PlatformError::with_cause(format!("cannot start a thread for core {worker}"), cause)
         })?;
         self.threads.lock().unwrap_or_else(PoisonError::into_inner).push(thread);
@@ -79,37 +81,37 @@ impl Platform for VirtualTime {
     }
 
     fn park(&self, _: usize) {
-        let seat = self.baton.own_seat();
-        self.baton.order().seats[seat].slept = true;
-        // (A core never gets the report of a standstill here.)
-        _ = self.baton.sleep(seat);
+        let participant = self.token.own_participant();
+        self.token.order().participants[participant].has_slept = true;
+        // (A core never gets the report of a deadlock here.)
+        _ = self.token.sleep(participant);
     }
 
     fn wake(&self, worker: usize) {
-        let seat = self.baton.order().core(worker);
-        if let Some(seat) = seat {
-            self.baton.wake(seat);
+        let participant = self.token.order().core(worker);
+        if let Some(participant) = participant {
+            self.token.wake(participant);
         }
     }
 
     /// # Panics
     ///
-    /// If the calling thread has no seat, or a task waits for an event that cannot happen.
+    /// If the calling thread is no participant, or a task waits for an event that cannot happen.
     fn join(&self) {
-        let Some(seat) = self.baton.seat() else {
+        let Some(participant) = self.token.participant() else {
             assert!(
                 std::thread::panicking(),
-                "this thread has no seat in virtual time and cannot end a runtime: \
+                "this thread is no participant in virtual time and cannot end a runtime: \
                     start it by `Clocks::submitter`"
             );
             return;
         };
-        let has_cores = self.baton.order().has_cores();
-        if has_cores && let Err(stuck) = self.baton.wait_as(seat, State::Awaits(End::OfCores)) {
-            return stuck.report();
+        let has_cores = self.token.order().has_cores();
+        if has_cores && let Err(deadlock) = self.token.wait_as(participant, State::Awaits(End::OfCores)) {
+            return deadlock.report();
         }
         let threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
-        // Their seats are gone, so they end without the baton.
+        // Their participants are gone, so they end without the run token.
         threads.into_iter().for_each(|thread| _ = thread.join());
     }
 
@@ -119,26 +121,26 @@ impl Platform for VirtualTime {
 
     /// # Panics
     ///
-    /// If the calling thread has no seat and would have to wait, or at a standstill.
+    /// If the calling thread is no participant and would have to wait, or in a deadlock.
     fn block(&self, ready: &mut dyn FnMut(&Waker) -> bool) -> Result<(), WouldBlock> {
         if self.own_core().is_some() {
             return Err(WouldBlock);
         }
-        let Some(seat) = self.baton.seat() else {
+        let Some(participant) = self.token.participant() else {
             if ready(Waker::noop()) {
                 return Ok(());
             }
             assert!(
                 std::thread::panicking(),
-                "this thread has no seat in virtual time and cannot wait for a task: \
+                "this thread is no participant in virtual time and cannot wait for a task: \
                     start it by `Clocks::submitter`"
             );
             return Err(WouldBlock);
         };
-        let waker = Waker::from(Arc::new(Call { baton: self.baton.clone(), seat }));
+        let waker = Waker::from(Arc::new(Call { token: self.token.clone(), participant }));
         while !ready(&waker) {
-            if let Err(stuck) = self.baton.sleep(seat) {
-                stuck.report();
+            if let Err(deadlock) = self.token.sleep(participant) {
+                deadlock.report();
                 return Err(WouldBlock);
             }
         }
@@ -150,7 +152,7 @@ impl Platform for VirtualTime {
     }
 
     fn now(&self) -> u64 {
-        self.baton.order().time(self.baton.seat())
+        self.token.order().time(self.token.participant())
     }
 
     fn virtual_time(&self) -> Option<&dyn xtasking::platform::VirtualTime> {
@@ -159,14 +161,15 @@ impl Platform for VirtualTime {
 }
 
 impl xtasking::platform::VirtualTime for VirtualTime {
-    /// If `is_waiting`, waits for the next event; otherwise lets threads that are behind run.
+    /// Returns true if other threads may have run: if `is_waiting`, waits for the next event;
+    /// otherwise lets threads that are behind run.
     fn yield_to_others(&self, is_waiting: bool) -> bool {
-        let Some(seat) = self.baton.seat() else { return false };
+        let Some(participant) = self.token.participant() else { return false };
         if !is_waiting {
-            return self.baton.run_behind(self.baton.order(), seat);
+            return self.token.run_behind(self.token.order(), participant);
         }
-        if let Err(stuck) = self.baton.look_again(seat, false) {
-            stuck.report();
+        if let Err(deadlock) = self.token.look_again(participant, false) {
+            deadlock.report();
             return false;
         }
         true
@@ -174,14 +177,14 @@ impl xtasking::platform::VirtualTime for VirtualTime {
 
     fn record_steal(&self, _: usize) {
         if let Some(core) = self.own_core() {
-            self.baton.order().charge(core, self.costs.steal);
+            self.token.order().charge(core, self.costs.steal);
         }
     }
 
     fn record_task(&self, cost: u64) {
         if let Some(core) = self.own_core() {
             let body = self.costs.unit.saturating_mul(cost);
-            self.baton.spend(core, self.costs.task.saturating_add(body));
+            self.token.spend(core, self.costs.task.saturating_add(body));
         }
     }
 
@@ -192,7 +195,7 @@ impl xtasking::platform::VirtualTime for VirtualTime {
         if heap >= locked.len() {
             locked.resize(heap + 1, 0);
         }
-        let mut order = self.baton.order();
+        let mut order = self.token.order();
         // Waiting for this lock keeps the core busy.
         let now = order.time(Some(core));
         let waited = locked[heap].saturating_sub(now);

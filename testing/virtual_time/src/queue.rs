@@ -1,7 +1,7 @@
 //! Implements queues in which tasks and submitters wait until they are called.
 
-use super::baton::Baton;
-use super::seat::{Number, State};
+use super::participant::{Number, State};
+use super::run_token::RunToken;
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// A FIFO queue in virtual time, to build locks and other synchronization. Created by
 /// [`Clocks::queue`](super::Clocks::queue).
 ///
-/// As one thread runs at a time, nothing happens between a look and a [`wait`](Self::wait):
+/// As one thread runs at a time, nothing happens between a check and a [`wait`](Self::wait):
 ///
 /// ```
 /// use std::sync::Arc;
@@ -36,26 +36,26 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// # Ok::<(), xtasking::BuildError>(())
 /// ```
 pub struct Queue {
-    baton: Arc<Baton>,
+    token: Arc<RunToken>,
     waiting: Mutex<VecDeque<Number>>,
 }
 
 impl Queue {
-    pub(super) fn new(baton: Arc<Baton>) -> Self {
-        Self { baton, waiting: Mutex::default() }
+    pub(super) fn new(token: Arc<RunToken>) -> Self {
+        Self { token, waiting: Mutex::default() }
     }
 
     /// Waits until the caller is called. A task is blocked meanwhile, and so is its core.
     ///
     /// # Panics
     ///
-    /// If the calling thread has no seat, or at a standstill.
+    /// If the calling thread is no participant, or in a deadlock.
     pub fn wait(&self) {
-        let seat = self.baton.own_seat();
-        self.waiting().push_back(seat);
-        if let Err(stuck) = self.baton.wait_as(seat, State::Queued) {
-            self.waiting().retain(|&waiting| waiting != seat);
-            stuck.report();
+        let participant = self.token.own_participant();
+        self.waiting().push_back(participant);
+        if let Err(deadlock) = self.token.wait_as(participant, State::Queued) {
+            self.waiting().retain(|&waiting| waiting != participant);
+            deadlock.report();
         }
     }
 
@@ -65,7 +65,7 @@ impl Queue {
         loop {
             let first = self.waiting().pop_front();
             let Some(first) = first else { return false };
-            if self.baton.call(first) {
+            if self.token.call(first) {
                 return true;
             }
         }

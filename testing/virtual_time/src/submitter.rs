@@ -1,7 +1,7 @@
 //! Implements threads outside of the runtime that take part in virtual time.
 
-use super::baton::Baton;
-use super::seat::{End, Number, State};
+use super::participant::{End, Number, State};
+use super::run_token::RunToken;
 use std::fmt;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -11,28 +11,28 @@ use std::thread::JoinHandle;
 ///
 /// Dropping this detaches the thread.
 pub struct Submitter<T> {
-    baton: Arc<Baton>,
-    seat: Number,
+    token: Arc<RunToken>,
+    participant: Number,
     thread: JoinHandle<T>,
 }
 
 impl<T: Send + 'static> Submitter<T> {
     pub(super) fn start(
-        baton: &Arc<Baton>,
+        token: &Arc<RunToken>,
         body: impl FnOnce() -> T + Send + 'static,
     ) -> std::io::Result<Self> {
-        let seat = {
-            let mut order = baton.order();
-            let time = order.time(baton.seat());
+        let participant = {
+            let mut order = token.order();
+            let time = order.time(token.participant());
             order.add(time)
         };
-        let theirs = baton.clone();
-        let thread = std::thread::Builder::new().name(format!("submitter-{seat}")).spawn(move || {
-            let _seated = theirs.enter(seat);
+        let theirs = token.clone();
+        let thread = std::thread::Builder::new().name(format!("submitter-{participant}")).spawn(move || {
+            let _participation = theirs.enter(participant);
             body()
         });
-        let thread = thread.inspect_err(|_| baton.order().withdraw(seat))?;
-        Ok(Self { baton: baton.clone(), seat, thread })
+        let thread = thread.inspect_err(|_| token.order().withdraw(participant))?;
+        Ok(Self { token: token.clone(), participant, thread })
     }
 
     /// Waits, in virtual time, until the thread has ended, and returns its result.
@@ -43,12 +43,12 @@ impl<T: Send + 'static> Submitter<T> {
     ///
     /// # Panics
     ///
-    /// If the calling thread has no seat, or at a standstill.
+    /// If the calling thread is no participant, or in a deadlock.
     pub fn join(self) -> std::thread::Result<T> {
-        let own = self.baton.own_seat();
-        let is_there = self.baton.order().seats[self.seat].state != State::Gone;
-        if is_there && let Err(stuck) = self.baton.wait_as(own, State::Awaits(End::Of(self.seat))) {
-            stuck.report();
+        let own = self.token.own_participant();
+        let is_there = self.token.order().participants[self.participant].state != State::Gone;
+        if is_there && let Err(deadlock) = self.token.wait_as(own, State::Awaits(End::Of(self.participant))) {
+            deadlock.report();
         }
         self.thread.join()
     }
@@ -56,6 +56,6 @@ impl<T: Send + 'static> Submitter<T> {
 
 impl<T> fmt::Debug for Submitter<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Submitter").field("seat", &self.seat).finish_non_exhaustive()
+        f.debug_struct("Submitter").field("participant", &self.participant).finish_non_exhaustive()
     }
 }

@@ -175,7 +175,7 @@ where
 }
 
 impl<R> SurveyResult<R> {
-    /// Number of nodes.
+    /// Returns the number of nodes.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
@@ -185,28 +185,28 @@ impl<R> SurveyResult<R> {
         self.entries.is_empty()
     }
 
-    /// What was kept of a node, if the survey has it.
+    /// Returns what was kept of a node, if the survey has it.
     pub fn get(&self, node: Node) -> Option<&R> {
         self.entries.get(&node).map(|entry| &entry.output)
     }
 
-    /// The children of a node, in order, if the survey has the node. The survey has the children as
-    /// well, unless it reads the node alone.
+    /// Returns the children of a node, in order, if the survey has the node. The survey has the
+    /// children as well, unless it reads the node alone.
     pub fn children(&self, node: Node) -> Option<&[Node]> {
         self.entries.get(&node).map(|entry| &*entry.children)
     }
 
-    /// All nodes in ascending order, each with what was kept of it.
+    /// Returns all nodes in ascending order, each with what was kept of it.
     pub fn iter(&self) -> impl Iterator<Item = (Node, &R)> {
         self.entries.iter().map(|(&node, entry)| (node, &entry.output))
     }
 
-    /// What was kept of each node, in ascending order of the nodes.
+    /// Returns what was kept of each node, in ascending order of the nodes.
     pub fn values(&self) -> impl Iterator<Item = &R> {
         self.entries.values().map(|entry| &entry.output)
     }
 
-    /// Number of failed validations.
+    /// Returns the number of failed validations.
     pub fn retries(&self) -> u32 {
         self.retries
     }

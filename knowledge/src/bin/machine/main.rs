@@ -7,6 +7,8 @@
 //! | `watch` | the best plan, and each better one as it appears |
 //! | `output` | failures, exit codes and files |
 
+#![forbid(unsafe_code)]
+
 mod answer;
 mod options;
 mod output;

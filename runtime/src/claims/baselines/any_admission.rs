@@ -49,7 +49,8 @@ impl Admission for AnyAdmission {
 
     unsafe fn enter(&self, state: NonNull<ClaimState>, spawner: &mut impl Origin) {
         match self {
-            // SAFETY: the caller's promise is the same.
+            // SAFETY: the caller of `ClaimState::enter` has parked the task in the state, which the
+            // task owns from now on.
             Self::Fifo => unsafe { QueueLocks.enter(state, spawner) },
             Self::Intervals(locks) => {
                 // SAFETY: the spawner owns the state until the task is sent below.
@@ -61,7 +62,8 @@ impl Admission for AnyAdmission {
                     task.send(spawner);
                 }
             }
-            // SAFETY: the caller's promise is the same.
+            // SAFETY: the caller of `ClaimState::enter` has parked the task in the state, which the
+            // task owns from now on.
             Self::Toggle(toggle) => unsafe { ClaimState::enter_bucket(state, toggle, spawner) },
         }
     }

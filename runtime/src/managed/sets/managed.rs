@@ -16,11 +16,26 @@ use slotmap::{DefaultKey, SlotMap};
 ///
 /// | | |
 /// |---|---|
-/// | functions | [`enqueue`](Self::enqueue), [`enqueue_many`](Self::enqueue_many), [`enqueue_ranked`](Self::enqueue_ranked), [`enqueue_and_wait`](Self::enqueue_and_wait) |
-/// | waiting | [`wait`](Self::wait), [`wait_all`](Self::wait_all), [`is_over`](Self::is_over), [`forget`](Self::forget) |
-/// | workers | [`size`](Self::size), [`resize`](Self::resize) |
-/// | observing | [`statistics`](Self::statistics) |
-/// | advice | [`suggest`](Self::suggest), [`follow`](Self::follow), [`within`](Self::within) |
+/// | functions | [`enqueue`], [`enqueue_many`], [`enqueue_ranked`], [`enqueue_and_wait`] |
+/// | waiting | [`wait`], [`wait_all`], [`is_over`], [`forget`] |
+/// | workers | [`size`], [`resize`] |
+/// | observing | [`statistics`] |
+/// | advice | [`suggest`], [`follow`], [`within`] |
+///
+/// [`enqueue`]: Self::enqueue
+/// [`enqueue_many`]: Self::enqueue_many
+/// [`enqueue_ranked`]: Self::enqueue_ranked
+/// [`enqueue_and_wait`]: Self::enqueue_and_wait
+/// [`wait`]: Self::wait
+/// [`wait_all`]: Self::wait_all
+/// [`is_over`]: Self::is_over
+/// [`forget`]: Self::forget
+/// [`size`]: Self::size
+/// [`resize`]: Self::resize
+/// [`statistics`]: Self::statistics
+/// [`suggest`]: Self::suggest
+/// [`follow`]: Self::follow
+/// [`within`]: Self::within
 ///
 /// This is for code that was written for a thread pool, without annotations and objects. Tasks are
 /// waited for together as a [`Group`](crate::Group). `R` is a reference to a runtime, or an `Arc`

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `managed` | [`Managed`]: enqueue sets and wait for them |
 //! | `id` | ids of sets, and the errors of a wait |
-//! | `set` | one set: its lanes, runners and waiters |
+//! | `set` | one set: its partitions, runners and waiters |
 //! | `size` | the number of workers: resize, suggest, follow |
 
 mod id;

@@ -1,10 +1,10 @@
 //! One set of functions: how they are taken, run and waited for.
 //!
-//! - The functions are dealt to *lanes*, one for each worker that is to take part.
-//! - Each lane has a *runner*: a task that takes one function, runs it, and spawns itself again.
-//!   When its lane is empty it takes from the others, and so does a thread that waits.
-//! - A function is taken by one atomic addition to the counter of its lane, which mostly one worker
-//!   uses.
+//! - The functions are dealt to *partitions*, one for each worker that is to take part.
+//! - Each partition has a *runner*: a task that takes one function, runs it, and spawns itself
+//!   again. When its partition is empty it takes from the others, and so does a thread that waits.
+//! - A function is taken by one atomic addition to the counter of its partition, which mostly one
+//!   worker uses.
 //! - Each runner counts the functions that it has finished. A thread that finds no more to take
 //!   reads all counters, and wakes the waiters if all functions are over.
 //!
@@ -40,10 +40,10 @@ pub(super) struct Set<F> {
     /// The rank of its functions.
     rank: u16,
     bodies: Box<[UnsafeCell<Option<F>>]>,
-    lanes: Box<[Padded<Lane>]>,
+    partitions: Box<[Padded<Partition>]>,
     /// Functions that are over and were run by waiters, or dropped.
     over_by_helpers: AtomicUsize,
-    /// Lanes whose runner was not refused.
+    /// Partitions whose runner was not refused.
     runners: AtomicUsize,
     failure: FirstFailure,
     waiters: SpinMutex<Vec<Waker>>,
@@ -53,11 +53,11 @@ pub(super) struct Set<F> {
 
 /// A range of the functions.
 #[derive(Default)]
-struct Lane {
+struct Partition {
     /// The next function that no thread has taken, or a number beyond `end`.
     next: AtomicUsize,
     end: usize,
-    /// Functions that are over and were run by the lane's runner, which alone writes this.
+    /// Functions that are over and were run by the partition's runner, which alone writes this.
     over: AtomicUsize,
 }
 
@@ -68,18 +68,22 @@ unsafe impl<F: Send> Sync for Set<F> {}
 impl<F: FnOnce() + Send + 'static> Set<F> {
     pub fn new(bodies: impl IntoIterator<Item = F>, runtime: &Runtime, rank: u16) -> Arc<Self> {
         let bodies: Box<[_]> = bodies.into_iter().map(|body| UnsafeCell::new(Some(body))).collect();
-        let (count, lanes) = (bodies.len(), runtime.workers().min(bodies.len()));
-        let lane = |lane| {
-            let begin = |lane: usize| count / lanes * lane + lane.min(count % lanes);
-            Padded(Lane { next: AtomicUsize::new(begin(lane)), end: begin(lane + 1), ..Lane::default() })
+        let (count, partitions) = (bodies.len(), runtime.workers().min(bodies.len()));
+        let partition = |partition| {
+            let begin = |partition: usize| count / partitions * partition + partition.min(count % partitions);
+            Padded(Partition {
+                next: AtomicUsize::new(begin(partition)),
+                end: begin(partition + 1),
+                ..Partition::default()
+            })
         };
         Arc::new(Self {
             shared: runtime.shared().clone(),
             rank,
             bodies,
-            lanes: (0..lanes).map(lane).collect(),
+            partitions: (0..partitions).map(partition).collect(),
             over_by_helpers: AtomicUsize::new(0),
-            runners: AtomicUsize::new(lanes),
+            runners: AtomicUsize::new(partitions),
             failure: FirstFailure::default(),
             waiters: SpinMutex::default(),
             helpers: SpinMutex::default(),
@@ -88,39 +92,39 @@ impl<F: FnOnce() + Send + 'static> Set<F> {
 
     /// Spawns the runners.
     pub fn spawn_runners(set: &Arc<Self>, runtime: &Runtime) {
-        for lane in 0..set.lanes.len() {
+        for partition in 0..set.partitions.len() {
             runtime
                 .task(())
                 .rank(set.rank)
-                .spawn_into(run_a_function_of_a_set, Runner { set: set.clone(), lane });
+                .spawn_into(run_a_function_of_a_set, Runner { set: set.clone(), partition });
         }
     }
 
-    /// Takes a function, from this lane if it has any, else from another.
-    fn take(&self, lane: usize) -> Option<F> {
-        let (before, from) = self.lanes.split_at(lane);
-        let index = from.iter().chain(before).find_map(|Padded(lane)| {
+    /// Takes a function, from this partition if it has any, else from another.
+    fn take(&self, partition: usize) -> Option<F> {
+        let (before, from) = self.partitions.split_at(partition);
+        let index = from.iter().chain(before).find_map(|Padded(partition)| {
             // Checked before the addition, so that the counter does not overflow.
-            let may_have = lane.next.load(Relaxed) < lane.end;
+            let may_have = partition.next.load(Relaxed) < partition.end;
             let take = || {
                 if planted!("function-taken-twice") {
-                    let index = lane.next.load(Relaxed);
-                    lane.next.store(index + 1, Relaxed);
+                    let index = partition.next.load(Relaxed);
+                    partition.next.store(index + 1, Relaxed);
                     return index;
                 }
-                lane.next.fetch_add(1, Relaxed)
+                partition.next.fetch_add(1, Relaxed)
             };
-            may_have.then(take).filter(|&index| index < lane.end)
+            may_have.then(take).filter(|&index| index < partition.end)
         })?;
         // SAFETY: `fetch_add` hands each index out once. The functions were written before the set
         // was shared.
         self.bodies[index].with_mut(|body| unsafe { (*body).take() })
     }
 
-    /// Returns true if a lane has functions that no thread has taken.
-    fn has_more(&self, lane: usize) -> bool {
-        let (before, from) = self.lanes.split_at(lane);
-        from.iter().chain(before).any(|Padded(lane)| lane.next.load(Relaxed) < lane.end)
+    /// Returns true if a partition has functions that no thread has taken.
+    fn has_more(&self, partition: usize) -> bool {
+        let (before, from) = self.partitions.split_at(partition);
+        from.iter().chain(before).any(|Padded(partition)| partition.next.load(Relaxed) < partition.end)
     }
 
     fn run(&self, body: F, worker: Option<usize>) {
@@ -130,9 +134,9 @@ impl<F: FnOnce() + Send + 'static> Set<F> {
     }
 
     /// Drops the functions that no thread has taken.
-    fn abandon(&self, lane: usize, why: fn() -> JoinError) {
+    fn abandon(&self, partition: usize, why: fn() -> JoinError) {
         let mut dropped = 0;
-        while let Some(body) = self.take(lane) {
+        while let Some(body) = self.take(partition) {
             quietly(|| drop(body));
             if dropped == 0 {
                 self.failure.note(why(), &self.shared, None);
@@ -159,7 +163,7 @@ impl<F: FnOnce() + Send + 'static> Set<F> {
 
 impl<F: FnOnce() + Send + 'static> AnySet for Set<F> {
     fn run_remaining(&self) {
-        let Some(last) = self.lanes.len().checked_sub(1) else { return };
+        let Some(last) = self.partitions.len().checked_sub(1) else { return };
         let this = this_thread();
         self.helpers.lock().push(this);
         let mut ran = 0;
@@ -199,8 +203,8 @@ impl<F: FnOnce() + Send + 'static> AnySet for Set<F> {
     }
 
     fn is_over(&self) -> bool {
-        let lanes = self.lanes.iter().map(|Padded(lane)| lane.over.load(SeqCst));
-        lanes.sum::<usize>() + self.over_by_helpers.load(SeqCst) == self.bodies.len()
+        let partitions = self.partitions.iter().map(|Padded(partition)| partition.over.load(SeqCst));
+        partitions.sum::<usize>() + self.over_by_helpers.load(SeqCst) == self.bodies.len()
     }
 
     fn take_failure(&self) -> Option<JoinError> {
@@ -224,25 +228,25 @@ fn run_a_function_of_a_set((): (), _: &mut Context) {}
 /// A task that takes one function, runs it, and spawns itself again.
 struct Runner<F> {
     set: Arc<Set<F>>,
-    lane: usize,
+    partition: usize,
 }
 
 impl<F: FnOnce() + Send + 'static> Runner<F> {
     /// Runs one function. Returns true if there are more.
     fn step(&self, worker: usize) -> bool {
-        let Self { set, lane } = self;
-        let body = set.take(*lane);
+        let Self { set, partition } = self;
+        let body = set.take(*partition);
         let found = body.is_some();
         if let Some(body) = body {
             set.run(body, Some(worker));
-            let over = &set.lanes[*lane].0.over;
+            let over = &set.partitions[*partition].0.over;
             // SeqCst: as in `wake_if_over`. Its Release pairs with the loads of `is_over`: a waiter
             // sees what the function did.
             let order = if planted!("set-over-early") { Relaxed } else { SeqCst };
             over.store(over.load(Relaxed) + 1, order);
         }
-        let has_more = found && set.has_more(*lane);
-        if !has_more && !planted!("set-wakes-nobody") {
+        let has_more = found && set.has_more(*partition);
+        if !has_more && !planted!("set-wakes-none") {
             set.wake_if_over();
         }
         has_more
@@ -256,7 +260,7 @@ impl<F: FnOnce() + Send + 'static> Sink<()> for Runner<F> {
 
     fn complete(self, outcome: Result<(), JoinError>, cx: &mut Worker) {
         if outcome.is_err() {
-            self.set.abandon(self.lane, || JoinError::Cancelled);
+            self.set.abandon(self.partition, || JoinError::Cancelled);
         } else if self.step(cx.index()) {
             // The next function uses nothing that this one has read.
             let rank = self.set.rank;
@@ -270,7 +274,7 @@ impl<F: FnOnce() + Send + 'static> Sink<()> for Runner<F> {
             Some(worker) => while self.step(worker) {},
             // When the last runner is refused, no task is left to run the functions.
             None if self.set.runners.fetch_sub(1, Relaxed) == 1 => {
-                self.set.abandon(self.lane, || JoinError::OutOfMemory);
+                self.set.abandon(self.partition, || JoinError::OutOfMemory);
             }
             None => {}
         }

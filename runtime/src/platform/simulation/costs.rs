@@ -15,7 +15,7 @@
 /// `task` for that step. Every step takes at least 1 ns.
 ///
 /// The default roughly models a core of 3 GHz whose cache lines come from a cache shared by all
-/// cores. Predictions for a machine are as good as the numbers put in.
+/// cores. Predictions for a machine depend on how well these costs match it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Costs {
     /// Taking a task from the run queue and freeing its descriptor, without the body.
@@ -30,9 +30,9 @@ pub struct Costs {
     pub steal: u64,
     /// One fruitless search of all other workers' offers, by a core that has just run out of tasks.
     pub miss: u64,
-    /// The interval between two looks of an idle core for work. What has arrived for the core is
-    /// seen at the next look.
-    pub look: u64,
+    /// The interval between two polls of an idle core for work. What has arrived for the core is
+    /// seen at the next poll.
+    pub poll: u64,
     /// A failed optimistic read, or a wait at a latch.
     pub retry: u64,
     /// One put or take at the queue that all cores share
@@ -51,7 +51,7 @@ impl Default for Costs {
             remote_push: 40,
             steal: 200,
             miss: 100,
-            look: 20,
+            poll: 20,
             retry: 20,
             queue: 100,
         }
@@ -59,9 +59,9 @@ impl Default for Costs {
 }
 
 impl Costs {
-    /// Returns the time from running out of tasks to the next look.
+    /// Returns the time from running out of tasks to the next poll.
     pub(super) fn fall_idle(&self) -> u64 {
-        self.look.saturating_add(self.miss)
+        self.poll.saturating_add(self.miss)
     }
 
     /// Returns the duration of a step in which a core ran something, without what the body added by
@@ -118,7 +118,7 @@ mod tests {
         remote_push: 1_000,
         steal: 10_000,
         miss: 0,
-        look: 0,
+        poll: 0,
         retry: 100_000,
         queue: 0,
     };

@@ -188,8 +188,8 @@ impl Simulation {
         matches!(progress, Progress::Ran(_))
     }
 
-    /// Within a join of the running core, lets other cores go on up to the running core's clock.
-    /// Returns true if any ran.
+    /// Returns true if other cores ran: within a join of the running core, lets them go on up to
+    /// the running core's clock.
     fn catch_up(&self, timeline: &SpinMutex<Timeline>) -> bool {
         let mut ran = false;
         timeline.lock().record_arrivals();
@@ -277,8 +277,8 @@ impl Platform for Simulation {
             timeline.lock().add(&worker);
         }
         let cores = &mut self.state.lock().cores;
-        // The slot may exist: a worker of this number may have been told to stop and be away for
-        // its last step.
+        // The slot may exist: a worker of this number may have been signalled to stop and be away
+        // for its last step.
         let core = worker.worker();
         if core >= cores.len() {
             cores.resize_with(core + 1, || None);

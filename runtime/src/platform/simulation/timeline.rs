@@ -2,9 +2,9 @@
 //!
 //! Each core has a clock. The core with the least clock goes next, and its step advances its clock
 //! by the [`Costs`]. What a core sends to others arrives when the sending task ends or comes to a
-//! join; so a core takes from its inbox only what had arrived by its own clock. The looks of an
+//! join; so a core takes from its inbox only what had arrived by its own clock. The polls of an
 //! idle core are not simulated one by one: its clock stands still until something arrives for it,
-//! and then jumps to the first look after that.
+//! and then jumps to the first poll after that.
 //!
 //! ```text
 //!             next()               end(): more tasks
@@ -181,7 +181,7 @@ impl Timeline {
         self.cores[owner].offered.get_or_insert(now);
         // The thief may find another core's offer first.
         let offered = self.running.iter().filter_map(|&core| self.cores[core].offered).max()?;
-        // A core that has just found nothing is about to look again.
+        // A core that has just found nothing is about to poll again.
         let soon = now.saturating_add(self.costs.fall_idle());
         let is_there = |core: &VirtualCore| core.state == CoreState::Idle && core.clock <= soon;
         // The core that has been idle for the shortest time: clocks of cores that wait in joins may
@@ -190,7 +190,7 @@ impl Timeline {
         let around = (0..count).map(|offset| (start + offset) % count);
         let there = around.filter(|&core| is_there(&self.cores[core]));
         let thief = there.max_by_key(|&core| self.cores[core].clock)?;
-        self.cores[thief].clock = self.next_look(thief, offered);
+        self.cores[thief].clock = self.next_poll(thief, offered);
         Some(thief)
     }
 
@@ -206,7 +206,7 @@ impl Timeline {
     pub fn begin(&mut self, core: usize, counted: StepCounts) -> usize {
         if self.is_idle(core) && self.queue_len() > 0 {
             // A turn, not a call: it finds a task that was put while its clock stood still.
-            self.cores[core].clock = self.next_look(core, self.min_clock());
+            self.cores[core].clock = self.next_poll(core, self.min_clock());
         }
         let it = &mut self.cores[core];
         (it.state, it.before, it.called) = (CoreState::Running, counted, false);
@@ -249,7 +249,7 @@ impl Timeline {
                 it.clock = it.clock.saturating_add(self.costs.fall_idle());
             }
             if let Some(&(when, _)) = it.arrivals.front() {
-                self.set_due(core, self.next_look(core, when));
+                self.set_due(core, self.next_poll(core, when));
             }
         }
     }
@@ -262,7 +262,7 @@ impl Timeline {
         for at in 0..self.links[core].len() {
             let other = self.links[core][at];
             if idle(&self.cores, other) && shared.slots[other].incoming.iter().any(|ring| ring.has_hint()) {
-                self.set_due(other, self.next_look(other, now));
+                self.set_due(other, self.next_poll(other, now));
             }
         }
         if !shared.slots[core].steal_batch.is_empty() {
@@ -271,16 +271,16 @@ impl Timeline {
             let thief =
                 around.filter(|&other| idle(&self.cores, other)).min_by_key(|&other| self.cores[other].clock);
             if let Some(thief) = thief {
-                self.set_due(thief, self.next_look(thief, now));
+                self.set_due(thief, self.next_poll(thief, now));
             }
         }
     }
 
     /// Records that the running core has taken a task out of the shared queue. If the queue was
-    /// empty at its clock, the core has looked until it was not.
+    /// empty at its clock, the core has polled until it was not.
     pub fn take_from_queue(&mut self, heap: usize) {
         if let (Some(&core), Some(filled_since)) = (self.running.last(), self.filled_since) {
-            self.cores[core].clock = self.next_look(core, filled_since);
+            self.cores[core].clock = self.next_poll(core, filled_since);
         }
         if self.queue_len() == 0 {
             self.filled_since = None;
@@ -305,7 +305,7 @@ impl Timeline {
         queue.filter(|queue| queue.has_tasks()).map_or(0, Ranked::len)
     }
 
-    /// Makes as many idle cores due as there are tasks in the shared queue: those whose next look
+    /// Makes as many idle cores due as there are tasks in the shared queue: those whose next poll
     /// comes first. (A busy core may still be faster.)
     fn call_idle_cores(&mut self, now: u64) {
         if self.queue_len() > 0 {
@@ -320,8 +320,8 @@ impl Timeline {
             let start = self.random.below(count);
             let around = (0..count).map(|offset| (start + offset) % count);
             let idle = around.filter(|&core| self.is_idle(core));
-            let Some(core) = idle.min_by_key(|&core| self.next_look(core, now)) else { return };
-            self.set_due(core, self.next_look(core, now));
+            let Some(core) = idle.min_by_key(|&core| self.next_poll(core, now)) else { return };
+            self.set_due(core, self.next_poll(core, now));
             self.cores[core].called = true;
         }
     }
@@ -348,7 +348,7 @@ impl Timeline {
                 it.arrivals.push_back((now, waiting - it.waiting));
                 it.waiting = waiting;
                 if it.state == CoreState::Idle {
-                    self.set_due(core, self.next_look(core, now));
+                    self.set_due(core, self.next_poll(core, now));
                 }
             } else {
                 it.forget(waiting);
@@ -378,11 +378,11 @@ impl Timeline {
         }
     }
 
-    /// Returns the time of an idle core's first look at or after `moment`.
-    fn next_look(&self, core: usize, moment: u64) -> u64 {
-        let (clock, look) = (self.cores[core].clock, self.costs.look.max(1));
-        let looks = moment.saturating_sub(clock).div_ceil(look);
-        clock.saturating_add(looks.saturating_mul(look))
+    /// Returns the time of an idle core's first poll at or after `moment`.
+    fn next_poll(&self, core: usize, moment: u64) -> u64 {
+        let (clock, poll) = (self.cores[core].clock, self.costs.poll.max(1));
+        let polls = moment.saturating_sub(clock).div_ceil(poll);
+        clock.saturating_add(polls.saturating_mul(poll))
     }
 
     fn set_due(&mut self, core: usize, when: u64) {

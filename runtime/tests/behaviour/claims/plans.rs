@@ -230,7 +230,7 @@ impl Drop for Bomb {
 }
 
 #[test]
-fn a_plan_whose_destructor_panics_does_no_harm() {
+fn a_panic_in_the_drop_of_a_plan_is_contained() {
     silence_tasks();
     under_each(settings(), |setting, control| {
         let rt = setting.build();

@@ -21,7 +21,7 @@ const COSTS: Costs = Costs {
     remote_push: 0,
     steal: 0,
     miss: 0,
-    look: 0,
+    poll: 0,
     retry: 0,
     queue: 0,
 };

@@ -30,7 +30,7 @@ fn a_closed_loop_is_as_fast_as_its_server() {
         let rt = Arc::new(rt);
         let submitters: Vec<_> = (0..clients)
             .map(|_| {
-                let (rt, clocks, seats) = (rt.clone(), clocks.clone(), &clocks);
+                let (rt, clocks, starter) = (rt.clone(), clocks.clone(), &clocks);
                 let body = move || {
                     let mut waited = 0;
                     for _ in 0..100 {
@@ -41,7 +41,7 @@ fn a_closed_loop_is_as_fast_as_its_server() {
                     }
                     waited
                 };
-                seats.submitter(body).unwrap()
+                starter.submitter(body).unwrap()
             })
             .collect();
         let waited: u64 = submitters.into_iter().map(|submitter| submitter.join().unwrap()).sum();
@@ -108,7 +108,7 @@ fn a_promise_that_is_never_fulfilled_is_reported() {
 }
 
 #[test]
-fn a_thread_without_a_seat_panics() {
+fn a_thread_that_does_not_participate_panics() {
     let (rt, clocks) = begin(1, 1);
     let (promise, handle) = rt.promise::<()>();
     let (waits, spends) = std::thread::scope(|scope| {

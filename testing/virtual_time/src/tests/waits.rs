@@ -134,7 +134,7 @@ fn a_deadlock_is_reported() {
         let message = &failures[0];
         let blocked = if looks { "looks for an event" } else { "waits in a queue" };
         assert!(
-            message.contains("virtual time stands still, as all participants wait for each other: "),
+            message.contains("deadlock in virtual time: all participants wait for each other: "),
             "{message}"
         );
         assert!(message.contains(&format!("core 2 {blocked}, inside a task (100 ns)")), "{message}");

@@ -47,6 +47,7 @@
 
 mod claim_state;
 mod host;
+mod pending;
 mod phase;
 mod ticket_lock;
 

@@ -2,11 +2,11 @@
 
 use std::thread::Thread;
 
-/// Index of a seat.
+/// Index of a participant.
 pub(super) type Number = usize;
 
 /// A participant in virtual time, with a clock and a thread of its own.
-pub(super) struct Seat {
+pub(super) struct Participant {
     /// The worker of the core; `None` for a thread outside.
     pub core: Option<usize>,
     /// The clock, in nanoseconds.
@@ -15,22 +15,22 @@ pub(super) struct Seat {
     /// Set once the thread runs.
     pub thread: Option<Thread>,
     /// Whether the core is inside a task: then a wait counts as blocked, otherwise as idle.
-    pub in_task: bool,
+    pub is_in_task: bool,
     /// Whether the worker has slept since this was last read.
-    pub slept: bool,
+    pub has_slept: bool,
     pub busy: u64,
     pub blocked: u64,
-    /// The time of a wake that came while the seat did not sleep.
+    /// The time of a wake that came while the participant did not sleep.
     pub woken: Option<u64>,
-    /// Whether the seat waits where a standstill may be reported.
+    /// Whether the participant waits where a deadlock may be reported.
     pub may_fail: bool,
-    /// The report of a standstill, if the seat continues because of it.
-    pub stuck: Option<String>,
+    /// The report of a deadlock, if the participant continues because of it.
+    pub deadlock_report: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
-    /// Holds the baton.
+    /// Holds the run token.
     Running,
     /// Runs when its clock is the least.
     Ready,
@@ -40,7 +40,7 @@ pub(super) enum State {
     Asleep,
     /// In a queue until it is called.
     Queued,
-    /// Waits for other seats to end.
+    /// Waits for other participants to end.
     Awaits(End),
     /// Takes no part any more.
     Gone,
@@ -48,41 +48,41 @@ pub(super) enum State {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
-    /// That seat.
+    /// That participant.
     Of(Number),
     /// All cores.
     OfCores,
-    /// All work: no seat has anything to do.
+    /// All work: no participant has anything to do.
     OfWork,
 }
 
-impl Seat {
+impl Participant {
     pub fn new(core: Option<usize>, clock: u64, state: State) -> Self {
         Self {
             core,
             clock,
             state,
             thread: None,
-            in_task: false,
-            slept: false,
+            is_in_task: false,
+            has_slept: false,
             busy: 0,
             blocked: 0,
             woken: None,
             may_fail: false,
-            stuck: None,
+            deadlock_report: None,
         }
     }
 
-    /// Makes the seat ready: the event that it waits for happened at this time.
+    /// Makes the participant ready: the event that it waits for happened at this time.
     pub fn resume_at(&mut self, time: u64) {
         let waited = time.saturating_sub(self.clock);
         self.clock = self.clock.max(time);
-        if self.in_task {
+        if self.is_in_task {
             self.blocked = self.blocked.saturating_add(waited);
         }
     }
 
-    /// Describes the seat and its state for a report.
+    /// Describes the participant and its state for a report.
     pub fn describe(&self, number: Number) -> String {
         let name = match self.core {
             Some(core) => format!("core {core}"),
@@ -93,13 +93,13 @@ impl Seat {
             State::Running => "runs",
             State::Ready => "is ready",
             State::Looking => "looks for an event",
-            State::Asleep if self.core.is_some() && !self.in_task => "is idle",
+            State::Asleep if self.core.is_some() && !self.is_in_task => "is idle",
             State::Asleep => "sleeps until it is woken",
             State::Queued => "waits in a queue",
-            State::Awaits(_) => "waits for other seats to end",
+            State::Awaits(_) => "waits for other participants to end",
             State::Gone => "has ended",
         };
-        let suffix = if self.in_task { ", inside a task" } else { "" };
+        let suffix = if self.is_in_task { ", inside a task" } else { "" };
         format!("{name} {what}{suffix} ({} ns)", self.clock)
     }
 }
