@@ -7,7 +7,7 @@
 //! - *Idle*: probes its run queue, up to [`SPIN_LIMIT`] times. After some of these probes it is
 //!   also *searching*: it probes what other workers offer. Ends when it finds a task, or at the
 //!   limit.
-//! - *Falling asleep*: has set its flag `asleep`, and probes everywhere a second time.
+//! - *Falling asleep*: has set its flag `asleep`, and rechecks every source.
 //! - *Parked*: blocked in [`Platform::park`](crate::platform::Platform::park), until another thread
 //!   clears `asleep` and calls `Platform::wake`.
 //!

@@ -2,7 +2,7 @@
 //!
 //! A survey is an optimistic transaction that only reads. Its tasks read a few granules each and
 //! remember their versions. When all is read, the versions are compared: this is the validation. If
-//! some granules were written meanwhile, only these are read again. After eight failed validations
+//! some granules were written meanwhile, only these are read again. After nine failed validations
 //! the survey claims everything.
 //!
 //! | file | contents |
@@ -53,8 +53,8 @@ pub trait Surveyor<T>: Send + 'static {
     }
 
     /// Called before each validation, with the number of granules to validate. If none of them was
-    /// written, this call is the survey's linearization point: each writer that the survey has node
-    /// ended before it, and each writer that it has not node begins after it. Otherwise the
+    /// written, this call is the survey's linearization point: each writer that the survey has seen
+    /// ended before it, and each writer that it has not seen begins after it. Otherwise the
     /// validation fails, and this is called again later.
     fn before_validation(&mut self, granules: usize, cx: &mut Context) {
         _ = (granules, cx);
@@ -87,7 +87,7 @@ impl<T: Send + Sync + 'static> Hierarchy<T> {
     /// The survey is *optimistic*. Tasks read a few granules each, and in the end the granules'
     /// versions tell which of them were written meanwhile. These are read again, with new
     /// descendants, and all is validated again. So even a long survey ends while there are
-    /// occasional writes. After eight failed validations the survey [claims](Self::node)
+    /// occasional writes. After nine failed validations the survey [claims](Self::node)
     /// everything. (With a baseline, which does not count writes, it does so at once.)
     ///
     /// The result has each node once, even if it was selected several times, is below several

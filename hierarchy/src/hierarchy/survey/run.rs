@@ -10,7 +10,7 @@ use xtasking::Held;
 
 /// Granules that one task reads.
 const GRANULES_PER_TASK: usize = 16;
-/// Failed validations before the survey claims everything.
+/// Failed validations after which the survey reads again; one more, and it claims everything.
 const MAX_RETRIES: u32 = 8;
 
 pub(super) struct SurveyRun<T: Send + Sync + 'static, S: Surveyor<T>> {
