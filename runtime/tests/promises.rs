@@ -62,7 +62,7 @@ impl Case {
     }
 
     /// Compiles the case. Returns a description of the failure, if any.
-    fn check(&self, library: &Path, number: usize) -> Result<(), String> {
+    fn check(&self, library: &Path, objects: &Path, number: usize) -> Result<(), String> {
         let parts = self.parts.iter().map(|part| format!("{part:?}")).collect::<Vec<_>>().join(",");
         let mut compiler = Command::new(env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
         compiler
@@ -75,7 +75,7 @@ impl Case {
             .arg("--extern")
             .arg(format!("xtasking={}", library.join("libxtasking.rlib").display()))
             .arg("-o")
-            .arg(library.join(format!("promise-{number}.o")))
+            .arg(objects.join(format!("promise-{number}.o")))
             .arg(&self.program);
         if let Some((part, _)) = &self.refused {
             compiler.args(["--cfg", &format!("refused={part:?}")]);
@@ -131,21 +131,26 @@ fn library() -> PathBuf {
 /// Checks cases on several threads. Returns a description of each failure.
 fn check(cases: &[Case]) -> Vec<String> {
     let (library, next) = (library(), AtomicUsize::new(0));
+    // A folder of its own: several runs of this test may go on at once.
+    let objects = library.join(format!("objects-{}", std::process::id()));
+    fs::create_dir_all(&objects).expect("a folder");
     let take = || {
         let mut wrong = Vec::new();
         loop {
             let number = next.fetch_add(1, Relaxed);
             let Some(case) = cases.get(number) else { return wrong };
-            if let Err(text) = case.check(&library, number) {
+            if let Err(text) = case.check(&library, &objects, number) {
                 wrong.push(format!("{}: {text}", case.name()));
             }
         }
     };
     let threads = thread::available_parallelism().map_or(1, usize::from);
-    thread::scope(|scope| {
+    let wrong = thread::scope(|scope| {
         let workers: Vec<_> = (0..threads).map(|_| scope.spawn(take)).collect();
         workers.into_iter().flat_map(|worker| worker.join().expect("a checker that ends")).collect()
-    })
+    });
+    fs::remove_dir_all(&objects).expect("a folder that exists");
+    wrong
 }
 
 #[test]
