@@ -104,9 +104,8 @@
 //!
 //! ```
 //! use xtasking::{Version, Word};
+//! #[derive(Version)]
 //! struct Range { low: Word, high: Word }
-//! // SAFETY: every field that changes after publication is a word.
-//! unsafe impl Version for Range {}
 //! # let rt = xtasking::Runtime::builder().workers(2).build()?;
 //! let range = rt.versioned(Range { low: Word::new(1), high: Word::new(8) }).build();
 //! let width = |range: &Range| range.high.get().wrapping_sub(range.low.get());
@@ -173,18 +172,29 @@ pub mod primitive {
     };
 }
 
-/// Arenas of versioned objects, the links between them, and tasks that walk along the links.
+/// Arenas and arrays of versioned objects, links to them, and tasks that walk along the links.
 ///
-/// An [`Arena`](arena::Arena) allocates nodes. A [`Link`](arena::Link) names a node, and a
-/// [`LinkCell`](arena::LinkCell) holds a link inside a node. A task walks from node to node
+/// An [`Arena`](arena::Arena) allocates nodes, one by one. An [`Array`](arena::Array) has objects
+/// side by side, whose links are computed from their index. A [`Link`](arena::Link) names a node,
+/// an [`OptionalLink`](arena::OptionalLink) holds one inside a node, and a
+/// [`LinkCell`](arena::LinkCell) outside of any. Other values that change are a
+/// [`Field`](arena::Field) or [`Word`]. A task walks from node to node
 /// ([`Visit`](arena::Visit), [`Step`](arena::Step)) or writes one ([`Modify`](arena::Modify)). A
-/// write needs the [`WriteToken`](arena::WriteToken) of its node.
+/// write needs the [`WriteToken`](arena::WriteToken) of its node. A thread walks without a task by
+/// a [`Reader`](arena::Reader).
 pub mod arena {
-    pub use crate::object::{Arena, ArenaStats, Link, LinkCell, Reserved, WriteToken};
+    pub use crate::object::{
+        Arena, ArenaStats, Array, ArrayBuilder, AsWord, Compaction, Field, Grower, Keeper, Link, LinkCell,
+        Links, OptionalLink, Reserved, VersionField, WriteToken,
+    };
     pub use crate::task::access::{ReadLink, WriteLink};
     pub use crate::task::grant::Written;
     pub use crate::task::modify::Modify;
+    pub use crate::task::node_version::NodeVersion;
+    pub use crate::task::reader::Reader;
     pub use crate::task::visit::{Step, Visit};
+    #[cfg(feature = "derive")]
+    pub use xtasking_derive::AsWord;
 }
 
 /// What the runtime measures: counters, statistics, the timeline, and tasks that run too long.
@@ -203,6 +213,17 @@ pub mod queues {
     pub use crate::pool::{RankOrder, Topology};
 }
 
+/// Bundles: one task that carries many walks of one kind, at the speed of a loop with prefetches by
+/// hand.
+///
+/// A [`Walk`](bundle::Walk) goes from node to node, and says with each [`Hop`](bundle::Hop) what it
+/// touches next. A [`Bundle`](bundle::Bundle) supplies walks and receives their results;
+/// [`each`](bundle::each) makes one of an iterator and a closure, and [`fold`](bundle::fold) one
+/// that folds the results.
+pub mod bundle {
+    pub use crate::task::bundle::{Bundle, Each, Fold, Hop, Next, Start, Walk, each, fold};
+}
+
 pub use annotation::{Frequency, Part, Place, Priority};
 #[doc(inline)]
 pub use claims::{claim::Claim, granules::Granules, held::Held};
@@ -213,10 +234,43 @@ pub use object::{
 };
 pub use pool::QueuePolicy;
 pub use scheduler::{BuildError, Builder, Context, Runtime, Shutdown};
+/// Derives the trait [`Version`](trait@Version), and checks that each field of the type can be in a
+/// versioned type: see [`VersionField`](arena::VersionField). So what changes is words, and a
+/// structure of such nodes needs no `unsafe`.
+///
+/// ```
+/// use xtasking::arena::{AsWord, Field, OptionalLink};
+/// use xtasking::{Version, Word};
+///
+/// #[derive(AsWord, Clone, Copy)]
+/// enum Color { Red, Black }
+///
+/// #[derive(Version)]
+/// struct Node {
+///     key: String,
+///     color: Field<Color>,
+///     count: Word,
+///     children: [OptionalLink<Node>; 2],
+/// }
+/// ```
+///
+/// A field that can change in other ways is refused:
+///
+/// ```compile_fail,E0277
+/// #[derive(xtasking::Version)]
+/// struct Node { count: std::sync::Mutex<u64> }
+/// ```
+///
+/// `#[version(unchecked)]` at a field leaves it out of the check: for a type of another crate that
+/// does not change, or whose changes concern no reader.
+#[cfg(feature = "derive")]
+pub use xtasking_derive::Version;
+
 #[doc(inline)]
 pub use task::{
     builder::TaskBuilder,
     failure::{Failure, JoinError, PanicPayload},
     group::Group,
     handle::{Handle, Promise},
+    scope::{ScopedTask, TaskScope},
 };

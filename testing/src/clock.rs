@@ -40,7 +40,7 @@ fn read(_: Clock) -> Duration {
 
 /// Returns the number of voluntary context switches of this process.
 #[cfg(unix)]
-pub(crate) fn switches() -> u64 {
+pub fn voluntary_switches() -> u64 {
     // SAFETY: `rusage` consists of integers, for which zeros are valid.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
     // SAFETY: `usage` is a valid rusage owned by this function, and the call only writes it.
@@ -48,8 +48,9 @@ pub(crate) fn switches() -> u64 {
     usage.ru_nvcsw as u64
 }
 
+/// Returns zero, because this system does not say.
 #[cfg(not(unix))]
-pub(crate) fn switches() -> u64 {
+pub fn voluntary_switches() -> u64 {
     0
 }
 

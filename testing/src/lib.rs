@@ -28,7 +28,7 @@ mod signals;
 mod threads;
 mod watchdog;
 
-pub use clock::{cpu_time, cpu_time_of_thread};
+pub use clock::{cpu_time, cpu_time_of_thread, voluntary_switches};
 pub use control::Control;
 pub use divide::divide;
 pub use panics::silence_tasks;

@@ -10,7 +10,7 @@
 //! If other programs use the cores, CPU time passes more slowly, and threads are ready to run but
 //! wait for a core. So a busy machine alone causes neither.
 
-use crate::clock::{is_any_ready, switches};
+use crate::clock::{is_any_ready, voluntary_switches};
 use crate::{cpu_time, lock};
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -86,11 +86,11 @@ fn at_most(bound: Duration) -> Duration {
 /// Checks all watched tests, once a tick, as long as the process lives.
 fn watch() {
     let cores = thread::available_parallelism().map_or(1, usize::from) as u32;
-    let mut before = (cpu_time(), switches());
+    let mut before = (cpu_time(), voluntary_switches());
     loop {
         thread::sleep(TICK);
         let now = cpu_time();
-        let scheduled = switches();
+        let scheduled = voluntary_switches();
         let is_asleep =
             now.saturating_sub(before.0) < SLEEP && scheduled - before.1 < SWITCHES && !is_any_ready();
         before = (now, scheduled);

@@ -292,7 +292,7 @@ impl<D: Send + Sync + 'static> Drop for Owner<D> {
 struct Dropper<D>(PhantomData<fn(D)>);
 
 impl<D: Send + Sync + 'static> Reclaim for Dropper<D> {
-    unsafe fn reclaim(&self, inner: NonNull<u8>, _: Option<usize>) {
+    unsafe fn reclaim(self: Arc<Self>, inner: NonNull<u8>, _: Option<usize>) {
         // SAFETY: `granules_under` made it from a box of this type. Its epoch is over, so no task
         // that used it is left, and the last handle was dropped before.
         drop(unsafe { Box::from_raw(inner.cast::<GranulesInner<D>>().as_ptr()) });

@@ -118,6 +118,14 @@ impl<K: Sink<()>> Sink<()> for ReleasingSink<K> {
         JoinError::first_error(outcome, unsafe { self.state.get().as_ref().start(cx.index()) })
     }
 
+    fn pause(&self, cx: &mut Worker) {
+        self.sink.pause(cx);
+    }
+
+    fn resume(&self, cx: &mut Worker) {
+        self.sink.resume(cx);
+    }
+
     fn complete(self, outcome: Result<(), JoinError>, cx: &mut Worker) {
         let mut origin = Context::of(cx);
         // SAFETY: this is part of the task, which is over and owns the state.

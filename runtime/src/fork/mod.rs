@@ -15,10 +15,13 @@
 //! | file | what is in it |
 //! |---|---|
 //! | `divide` | what can be divided: ranges and slices |
+//! | `zip` | two sequences that are divided together |
 //! | `job` | the second half of a join, and the protocol between owner and thief |
 //! | `join` | [`Fork`] and its joins |
 //! | `steal_request` | steal requests, and what answers them |
 //! | `over` | parallel loops over a range or slice |
+//! | `portions` | items that several tasks take as they get to them |
+//! | `pieces` | numbered pieces of work on chosen workers, for the runtime itself |
 //! | `run` | running a function on the runtime from a thread outside |
 //! | `scope` | any number of pieces that end before their scope |
 //! | `stack` | the fork stack |
@@ -27,13 +30,18 @@ mod divide;
 mod job;
 pub(crate) mod join;
 mod over;
+mod pieces;
+mod portions;
 mod run;
 pub(crate) mod scope;
 mod stack;
 mod steal_request;
+mod zip;
 
 pub use divide::Divide;
 pub(crate) use job::Job;
 pub(crate) use join::Fork;
 pub use over::Over;
+pub use portions::Portions;
 pub(crate) use stack::{ForkStack, Forks, Top};
+pub use zip::{Zip, zip};

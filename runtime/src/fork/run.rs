@@ -1,11 +1,10 @@
 //! Calls from a thread outside into the runtime, and back with a result.
 
 use super::Fork;
-use crate::scheduler::{Runtime, RuntimeState};
-use crate::sync::{Backoff, UnsafeCell};
-use crate::task::{Handle, JoinError};
+use crate::scheduler::Runtime;
+use crate::sync::UnsafeCell;
+use crate::task::{FrameGuard, JoinError};
 use core::ptr::NonNull;
-use core::task::Waker;
 
 /// A function and its result, in the frame of the waiting thread.
 struct Call<B, R> {
@@ -66,49 +65,7 @@ impl Runtime {
             // SAFETY: `run` waits for this task, with the call in its frame.
             unsafe { (call.run)(call.address, cx.fork()) }
         });
-        let shared = &**self.shared();
-        let mut running = RunningCall { shared, handle, outcome: None };
-        // Even if the platform refuses, the task may be running.
-        _ = shared.platform.block(&mut |waker| running.is_over(waker));
-        running.cancel_or_wait();
-        match &mut running.outcome {
-            Some(outcome) => core::mem::replace(outcome, Ok(())),
-            None => Err(JoinError::WouldBlock),
-        }
-    }
-}
-
-/// A task that borrows a frame. Dropping this waits for the task, so that the frame outlives it
-/// even if the platform panics.
-struct RunningCall<'a> {
-    shared: &'a RuntimeState,
-    handle: Handle<()>,
-    outcome: Option<Result<(), JoinError>>,
-}
-
-impl RunningCall<'_> {
-    fn is_over(&mut self, waker: &Waker) -> bool {
-        self.outcome = self.handle.poll_outcome(waker);
-        self.outcome.is_some()
-    }
-
-    /// Cancels the task, or waits for its end if it has begun.
-    fn cancel_or_wait(&mut self) {
-        if self.outcome.is_some() || self.handle.cancel() {
-            return;
-        }
-        let mut backoff = Backoff::new();
-        while !self.is_over(Waker::noop()) {
-            if !self.shared.yield_to_others(true) {
-                backoff.wait();
-            }
-        }
-    }
-}
-
-impl Drop for RunningCall<'_> {
-    fn drop(&mut self) {
-        self.cancel_or_wait();
+        FrameGuard::new(self.shared(), handle, true).wait().unwrap_or(Err(JoinError::WouldBlock))
     }
 }
 

@@ -2,15 +2,18 @@
 //!
 //! The memory is cut into *slots*. Every worker has a *shard*: a magazine of free slots, linked
 //! through themselves, and a run of slots that were never used, which it hands out in order. Shards
-//! exchange whole batches through a depot under one lock. So a worker that only frees supplies one
-//! that only allocates. Threads without a shard use the depot directly. Regions are on huge pages
-//! where there are any, since such objects are accessed at random. They stay until the whole is
-//! dropped.
+//! exchange whole batches through a pool under one lock. So a worker that only frees supplies one
+//! that only allocates. Regions are on huge pages where there are any, since such objects are
+//! accessed at random. The memory of free slots is [given back](super::slot_pool).
+//!
+//! A *compaction* empties memory with few slots in use: the allocator says which slots their user
+//! should move, and takes no new ones from there.
 
 use super::forbidden;
-use super::lists::{LINK_BYTES, ListDepot, ListMagazine};
-use super::pages::{HUGE_PAGE, PageSource, Pages, Span, pages_or_fewer};
-use crate::sync::{AtomicUsize, Padded, Relaxed, SpinMutex};
+use super::lists::{LINK_BYTES, List, ListMagazine};
+use super::pages::{HUGE_PAGE, PageSource, Pages, pages_or_fewer};
+use super::slot_pool::{SlotPool, SlotStats, Supply, sparse_extents};
+use crate::sync::{AtomicBool, AtomicUsize, Padded, Relaxed, SpinMutex};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -26,20 +29,8 @@ const MAX_REGION_BYTES: usize = 64 << 20;
 const MAX_ALIGN: usize = 4096;
 /// About how many bytes a shard takes from the depot at once.
 const BATCH_BYTES: usize = 64 << 10;
-
-/// The slots and memory of [`Slots`] at one moment; approximate while shards are in use, else
-/// exact.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SlotStats {
-    /// Slots that are allocated.
-    pub live: usize,
-    /// Slots that were freed, or set aside for a shard, and can be allocated again.
-    pub free: usize,
-    /// Bytes of all regions.
-    pub bytes: usize,
-    /// Those of them that are intended for huge pages.
-    pub huge_bytes: usize,
-}
+/// About how many bytes one call gives back to the system at most.
+const GIVEN_BACK_BYTES: usize = 8 << 20;
 
 /// The part of one worker.
 struct Shard {
@@ -69,21 +60,10 @@ impl Shard {
     }
 }
 
-/// What all shards share, under the lock.
-struct SharedSlots {
-    depot: ListDepot,
-    /// Memory that was never used, in slots.
-    spans: Vec<Span>,
-    regions: Vec<Pages>,
-    next_region: usize,
-    /// Slots cut from regions so far.
-    slots_cut: usize,
-    stats: SlotStats,
-}
-
 /// Memory for objects of one size. Neither initialises nor drops them; dropping it frees all of it.
 ///
-/// Freeing a slot overwrites its first 16 bytes.
+/// Slots are zeroed when they are allocated for the first time. A slot that is freed keeps its
+/// first 16 bytes, for a header; the next 16 are overwritten.
 ///
 /// Slots are adjacent, so their size decides which cache sets they map to. With a power of two the
 /// first lines of all slots share a few sets; with an odd number of lines they spread over all
@@ -95,7 +75,17 @@ pub struct Slots {
     layout: Layout,
     node: Option<u16>,
     source: Arc<dyn PageSource>,
+    /// Whether the pool is sorting: for a look without the lock.
+    is_sorting: AtomicBool,
     shared: Padded<SpinMutex<SharedSlots>>,
+}
+
+/// What all shards share, under the lock.
+struct SharedSlots {
+    pool: SlotPool,
+    next_region: usize,
+    bytes: usize,
+    huge_bytes: usize,
 }
 
 impl Slots {
@@ -117,15 +107,19 @@ impl Slots {
             let (fresh, fresh_left) = (Cell::new(NonNull::dangling()), AtomicUsize::new(0));
             Padded(Shard { magazine: ListMagazine::new(batch), fresh, fresh_left })
         };
-        let shared = Padded(SpinMutex::new(SharedSlots {
-            depot: ListDepot::new(batch),
-            spans: Vec::new(),
-            regions: Vec::new(),
-            next_region: FIRST_REGION_BYTES.max(stride * batch),
-            slots_cut: 0,
-            stats: SlotStats::default(),
-        }));
-        Self { shards: (0..shards).map(shard).collect(), stride, batch, layout, node, source, shared }
+        let next_region = FIRST_REGION_BYTES.max(stride * batch);
+        let pool = SlotPool::new(stride, batch, shards);
+        let shared = SharedSlots { pool, next_region, bytes: 0, huge_bytes: 0 };
+        Self {
+            shards: (0..shards).map(shard).collect(),
+            stride,
+            batch,
+            layout,
+            node,
+            source,
+            is_sorting: AtomicBool::new(false),
+            shared: Padded(SpinMutex::new(shared)),
+        }
     }
 
     /// Returns the layout that slots are fit for.
@@ -133,7 +127,7 @@ impl Slots {
         self.layout
     }
 
-    /// Returns the number of bytes from one slot to the next.
+    /// Bytes from one slot to the next.
     pub fn slot_bytes(&self) -> usize {
         self.stride
     }
@@ -180,18 +174,9 @@ impl Slots {
 
     fn take_shared(&self) -> Option<NonNull<u8>> {
         loop {
-            {
-                let mut shared = self.shared.0.lock();
-                if let Some(slot) = shared.depot.take_one() {
-                    return Some(slot);
-                }
-                if let Some(span) = Span::cut(&mut shared.spans, self.stride, 1) {
-                    shared.slots_cut += 1;
-                    return Some(span.into_parts().0);
-                }
-            }
-            if !self.grow() {
-                return None;
+            let slot = self.with_pool(SlotPool::take_one);
+            if slot.is_some() || !self.grow() {
+                return slot;
             }
         }
     }
@@ -203,8 +188,32 @@ impl Slots {
     /// The slot comes from this allocator, was not freed yet, and is no longer used.
     pub unsafe fn free_shared(&self, slot: NonNull<u8>) {
         self.forbid(slot);
-        // SAFETY: this function's contract: the slot is free and of the depot's size.
-        unsafe { self.shared.0.lock().depot.put_one(slot) };
+        self.with_pool(|pool| pool.put_one(slot));
+        self.give_back();
+    }
+
+    /// Works on the pool, and publishes whether it is sorting.
+    fn with_pool<R>(&self, work: impl FnOnce(&mut SlotPool) -> R) -> R {
+        let mut shared = self.shared.0.lock();
+        let result = work(&mut shared.pool);
+        let is_sorting = shared.pool.is_sorting();
+        if is_sorting != self.is_sorting.load(Relaxed) {
+            self.is_sorting.store(is_sorting, Relaxed);
+        }
+        result
+    }
+
+    /// Gives memory without slots in use back to the system, a little at a time.
+    fn give_back(&self) {
+        let mut bytes = 0;
+        while bytes < GIVEN_BACK_BYTES {
+            let Some(surplus) = self.with_pool(SlotPool::take_surplus) else { return };
+            bytes += surplus.bytes;
+            // SAFETY: the memory is in one region, and all slots in it are free and in no list.
+            // Nothing is allocated there before `renew`.
+            let discarded = unsafe { self.source.discard(surplus.start, surplus.bytes) };
+            self.with_pool(|pool| pool.renew(surplus, discarded));
+        }
     }
 
     /// Marks a slot as free: nothing but its links may be accessed.
@@ -220,8 +229,21 @@ impl Slots {
         forbidden::allow(slot, self.stride);
     }
 
-    #[cfg(all(test, not(any(model = "loom", model = "shuttle"))))]
-    /// Gives all slots that a shard has set aside to the other shards, as when its worker retires.
+    /// Gives all slots that a shard has set aside to the pool if this is sorting. To be called
+    /// after some slots were freed.
+    ///
+    /// # Safety
+    ///
+    /// As for [`flush`](Self::flush).
+    pub unsafe fn flush_if_sorting(&self, shard: usize) {
+        // Relaxed: a later call sees it, if this one does not.
+        if self.is_sorting.load(Relaxed) {
+            // SAFETY: this function's contract.
+            unsafe { self.flush(shard) };
+        }
+    }
+
+    /// Gives all slots that a shard has set aside to the pool.
     ///
     /// # Safety
     ///
@@ -229,18 +251,18 @@ impl Slots {
     /// this.
     pub unsafe fn flush(&self, shard: usize) {
         let shard = &self.shards[shard].0;
-        let fresh = Span::new(shard.fresh.get(), shard.fresh_left.load(Relaxed));
-        let mut shared = self.shared.0.lock();
-        for list in shard.magazine.drain(self.batch).into_iter().flatten() {
-            // SAFETY: the slots are free and were drained from this shard; a list is at most a
-            // batch.
-            unsafe { shared.depot.put(list) };
-        }
-        if shard.fresh_left.load(Relaxed) != 0 {
-            shared.slots_cut -= shard.fresh_left.load(Relaxed);
-            shared.spans.push(fresh);
-            shard.fresh_left.store(0, Relaxed);
-        }
+        let lists = shard.magazine.drain(self.batch);
+        self.with_pool(|pool| {
+            for mut list in lists.into_iter().flatten() {
+                while let Some(slot) = list.pop() {
+                    pool.put_one(slot);
+                }
+            }
+            while let Some(slot) = shard.bump(self.stride) {
+                pool.put_one(slot);
+            }
+        });
+        self.give_back();
     }
 
     /// Allocates a slot for a shard whose list is empty and whose run is used up.
@@ -254,19 +276,22 @@ impl Slots {
             if shard.magazine.use_spare() {
                 continue;
             }
-            let mut shared = self.shared.0.lock();
-            if let Some(list) = shared.depot.take() {
-                shard.magazine.load(list, self.batch);
-            } else if let Some(span) = Span::cut(&mut shared.spans, self.stride, self.batch) {
-                let (start, slots) = span.into_parts();
-                shared.slots_cut += slots;
-                shard.fresh.set(start);
-                shard.fresh_left.store(slots, Relaxed);
-            } else {
-                drop(shared);
-                if !self.grow() {
-                    return None;
+            match self.with_pool(|pool| pool.take(self.batch)) {
+                Some(Supply::Batch(list)) => shard.magazine.load(list, self.batch),
+                Some(Supply::Handful(handful)) => {
+                    let mut list = List::EMPTY;
+                    for slot in handful.slots(self.stride).rev() {
+                        // SAFETY: the slot is free, and long enough for a link.
+                        unsafe { list.push(slot) };
+                    }
+                    shard.magazine.load(list, self.batch);
                 }
+                Some(Supply::Run(start, slots)) => {
+                    shard.fresh.set(start);
+                    shard.fresh_left.store(slots, Relaxed);
+                }
+                None if self.grow() => {}
+                None => return None,
             }
         }
     }
@@ -281,7 +306,8 @@ impl Slots {
     unsafe fn overflow(&self, shard: &Shard, slot: NonNull<u8>) {
         if let Some(batch) = shard.magazine.store(self.batch) {
             // SAFETY: only slots of this allocator are freed here.
-            unsafe { self.shared.0.lock().depot.put(batch) };
+            self.with_pool(|pool| unsafe { pool.put(batch) });
+            self.give_back();
         }
         // SAFETY: this function's contract: the slot is free, and only this thread uses the shard.
         let taken = unsafe { shard.magazine.push(slot) };
@@ -300,11 +326,16 @@ impl Slots {
         };
         let mut shared = self.shared.0.lock();
         shared.next_region = (pages.bytes * 2).min(MAX_REGION_BYTES).max(self.stride * self.batch);
-        shared.stats.bytes += pages.bytes;
-        shared.stats.huge_bytes += if pages.huge { pages.bytes } else { 0 };
-        shared.spans.push(Span::new(pages.ptr, pages.bytes / self.stride));
-        shared.regions.push(pages);
+        shared.bytes += pages.bytes;
+        shared.huge_bytes += if pages.huge { pages.bytes } else { 0 };
+        shared.pool.add(pages);
         true
+    }
+
+    /// Takes all regions out, each with the number of slots from its start on that may be in use.
+    /// No slot may be allocated or freed afterwards; of free ones only the headers are accessible.
+    pub fn take_regions(&self) -> Vec<(Pages, usize)> {
+        self.shared.0.lock().pool.take_regions().collect()
     }
 
     /// Returns the slots and memory at this moment.
@@ -315,14 +346,48 @@ impl Slots {
             .iter()
             .map(|shard| shard.0.magazine.len(self.batch) + shard.0.fresh_left.load(Relaxed))
             .sum();
-        let free = shared.depot.len() + set_aside;
-        SlotStats { live: shared.slots_cut.saturating_sub(free), free, ..shared.stats }
+        let (cut, pooled) = shared.pool.slots();
+        let free = pooled + set_aside;
+        SlotStats {
+            live: cut.saturating_sub(free),
+            free,
+            bytes: shared.bytes,
+            huge_bytes: shared.huge_bytes,
+            resident_bytes: shared.pool.touched_slots() * self.stride,
+        }
+    }
+
+    /// Begins a compaction if it is worth while, and none is under way. Flush all shards then, and
+    /// [close](Self::close_sparse) the memory that is to be emptied.
+    pub fn begin_compaction(&self) -> bool {
+        self.is_sorting.load(Relaxed) && self.with_pool(SlotPool::begin_compaction)
+    }
+
+    /// Closes the memory in which few slots are in use, for the compaction that has begun: no slots
+    /// are taken from there, unless there is no other memory. Returns false if there is none.
+    pub fn close_sparse(&self) -> bool {
+        let usage = self.with_pool(|pool| pool.usage());
+        // Sorting takes a while, and others need the lock.
+        let sparse = sparse_extents(usage, self.batch);
+        let has_closed = self.with_pool(|pool| pool.close(sparse));
+        self.give_back();
+        has_closed
+    }
+
+    /// Returns true if a compaction should move what is in the slot at this address.
+    pub fn should_move(&self, address: usize) -> bool {
+        self.with_pool(|pool| pool.is_closed(address))
+    }
+
+    /// Ends the compaction.
+    pub fn end_compaction(&self) {
+        self.with_pool(SlotPool::end_compaction);
     }
 }
 
 impl Drop for Slots {
     fn drop(&mut self) {
-        for pages in self.shared.0.lock().regions.drain(..) {
+        for (pages, _) in self.take_regions() {
             forbidden::allow(pages.ptr, pages.bytes);
             // SAFETY: the pages came from this source. Slots must not be used after this value is
             // dropped, by the contract of its users.

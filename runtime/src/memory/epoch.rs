@@ -22,6 +22,7 @@
 //! 4. An epoch is settled, in order, when the global epoch is two further and it is empty.
 //! 5. Threads outside the runtime count in a shared ledger, and check the global epoch again
 //!    afterwards.
+//! 6. A thread that reads without a task announces its epoch in a slot: `memory/readers.rs`.
 //!
 //! Why the global epoch must be *two* further, and not one:
 //!
@@ -54,6 +55,7 @@
 //! Counters are kept for [`EPOCH_SLOTS`] epochs; the slot of an epoch is reused only after it has
 //! settled. Models: `model/epoch.rs`.
 
+use super::readers::{READER_SLOTS, ReaderSlots, prefer, preferred};
 use crate::sync::{Acquire, AtomicU64, Padded, Relaxed, Release, SeqCst, fence};
 
 /// The largest number of unsettled epochs.
@@ -113,12 +115,21 @@ impl Ledger {
     }
 }
 
+/// A reader without a task: it holds the epoch until it [leaves](Epochs::leave_reader).
+///
+/// It says where the reader is known: below [`READER_SLOTS`] in that slot; else among the readers
+/// without a slot, in the slot of their ledger that is as far above.
+pub(crate) struct ReaderToken(usize);
+
 /// The global epoch, and which epochs are settled.
 pub(crate) struct Epochs {
     global: Padded<AtomicU64>,
     /// All epochs up to this one are settled.
     settled: AtomicU64,
     external: Padded<Ledger>,
+    readers: ReaderSlots,
+    /// Readers that found all slots taken: each counts as if it were a task.
+    more_readers: Padded<Ledger>,
     /// Tasks that wait to begin in the epoch of a later moment: counted as begun here, and as ended
     /// when they are counted in their epoch.
     waits_begun: AtomicU64,
@@ -131,6 +142,8 @@ impl Epochs {
             global: Padded(AtomicU64::new(1)),
             settled: AtomicU64::new(0),
             external: Padded::default(),
+            readers: ReaderSlots::new(),
+            more_readers: Padded::default(),
             waits_begun: AtomicU64::new(0),
             waits_ended: AtomicU64::new(0),
         }
@@ -167,10 +180,15 @@ impl Epochs {
 
     /// Counts a task that a thread outside the runtime starts. Returns its slot.
     pub fn start_external(&self) -> u8 {
+        self.start_in(&self.external.0)
+    }
+
+    /// Counts a task of the current epoch in a ledger that several threads write.
+    fn start_in(&self, ledger: &Ledger) -> u8 {
         loop {
             let epoch = self.global.0.load(SeqCst);
             let slot = slot(epoch);
-            self.external.0.started[usize::from(slot)].fetch_add(1, SeqCst);
+            ledger.started[usize::from(slot)].fetch_add(1, SeqCst);
             // No thread checks whether an epoch is empty before the global one is two further
             // (SeqCst, with `settle`).
             if self.global.0.load(SeqCst) <= epoch + 1 || planted!("epoch-outsider-unchecked") {
@@ -178,7 +196,47 @@ impl Epochs {
                 fence(SeqCst);
                 return slot;
             }
-            self.external.0.finished[usize::from(slot)].fetch_add(1, SeqCst);
+            ledger.finished[usize::from(slot)].fetch_add(1, SeqCst);
+        }
+    }
+
+    /// Lets the calling thread read without a task: what it finds from now on is not freed before
+    /// it [leaves](Self::leave_reader).
+    #[inline(always)]
+    pub fn enter_reader(&self) -> ReaderToken {
+        let wanted = preferred();
+        let token = self.enter_preferring(wanted);
+        if token.0 != wanted && token.0 < READER_SLOTS {
+            prefer(token.0);
+        }
+        token
+    }
+
+    /// Enters a reader in this slot, if it is free.
+    #[inline(always)]
+    pub fn enter_preferring(&self, slot: usize) -> ReaderToken {
+        // Relaxed: an epoch that is out of date only delays the next advance.
+        let epoch = self.global.0.load(Relaxed);
+        let claimed = self.readers.claim(epoch, slot);
+        claimed.map_or_else(|| self.enter_counted(), ReaderToken)
+    }
+
+    /// Counts a reader as a task of the current epoch.
+    #[cold]
+    pub fn enter_counted(&self) -> ReaderToken {
+        ReaderToken(READER_SLOTS + usize::from(self.start_in(&self.more_readers.0)))
+    }
+
+    /// Ends a reader, once.
+    #[inline(always)]
+    pub fn leave_reader(&self, token: &ReaderToken) {
+        match token.0.checked_sub(READER_SLOTS) {
+            None => self.readers.release(token.0),
+            Some(slot) => {
+                // Release pairs with the Acquire of `is_empty`: the reads come before an object is
+                // freed.
+                self.more_readers.0.finished[slot].fetch_add(1, Release);
+            }
         }
     }
 
@@ -214,8 +272,8 @@ impl Epochs {
         self.settled.load(Acquire)
     }
 
-    /// Advances the global epoch if all awake workers have announced it, and settles epochs that
-    /// are empty.
+    /// Advances the global epoch if all awake workers and all readers have announced it. Settles
+    /// epochs that are empty.
     pub fn advance<'a>(&'a self, ledgers: impl Iterator<Item = &'a Ledger> + Clone) {
         let epoch = self.global.0.load(SeqCst);
         let followed = ledgers.clone().all(|ledger| {
@@ -223,7 +281,7 @@ impl Epochs {
             announced == OFFLINE || announced == epoch
         });
         let slot_is_free = (epoch + 1).saturating_sub(EPOCH_SLOTS as u64) <= self.settled();
-        if followed && slot_is_free {
+        if followed && slot_is_free && self.readers.all_follow(epoch) {
             // A failure means that another thread has advanced it.
             let _ = self.global.0.compare_exchange(epoch, epoch + 1, SeqCst, Relaxed);
         }
@@ -245,7 +303,7 @@ impl Epochs {
     /// Returns true if no task is left of an epoch that has ended.
     fn is_empty<'a>(&'a self, epoch: u64, ledgers: impl Iterator<Item = &'a Ledger> + Clone) -> bool {
         let slot = usize::from(slot(epoch));
-        let all = ledgers.chain(core::iter::once(&self.external.0));
+        let all = ledgers.chain([&self.external.0, &self.more_readers.0]);
         // Acquire pairs with the Release of `finish`.
         let count_finished = || all.clone().map(|ledger| ledger.finished[slot].load(Acquire)).sum::<u64>();
         let mut finished = count_finished();

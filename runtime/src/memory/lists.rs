@@ -5,10 +5,15 @@ use crate::sync::{AtomicPtr, AtomicUsize, Relaxed};
 use core::cell::Cell;
 use core::ptr::{NonNull, null_mut};
 
+/// Bytes at the start of a free block that lists leave alone: the header of the object that was or
+/// will be there.
+pub(super) const HEADER_BYTES: usize = 16;
+/// Offset of the link from a batch's first block to the next batch of a depot.
+const BATCH_OFFSET: usize = HEADER_BYTES;
 /// Offset of a free block's link to the next in its list.
-const NEXT_OFFSET: usize = 8;
-/// Bytes at the start of a free block that lists use.
-pub(super) const LINK_BYTES: usize = 16;
+const NEXT_OFFSET: usize = HEADER_BYTES + 8;
+/// Bytes at the start of a free block that may be accessed.
+pub(super) const LINK_BYTES: usize = HEADER_BYTES + 16;
 
 /// Returns the block after the free block `block` in its list.
 ///
@@ -17,7 +22,7 @@ pub(super) const LINK_BYTES: usize = 16;
 /// `block` is in a list whose links the caller may read.
 #[inline(always)]
 unsafe fn next(block: NonNull<u8>) -> *mut u8 {
-    // SAFETY: a block is aligned and has at least 16 bytes; being in a list, its link is written.
+    // SAFETY: a block is aligned and has at least 32 bytes; being in a list, its link is written.
     unsafe { block.byte_add(NEXT_OFFSET).cast().read() }
 }
 
@@ -25,7 +30,7 @@ unsafe fn next(block: NonNull<u8>) -> *mut u8 {
 ///
 /// # Safety
 ///
-/// `block` is free, at least 16 bytes long and aligned to a word, and only the caller uses it.
+/// `block` is free, at least 32 bytes long and aligned to a word, and only the caller uses it.
 #[inline(always)]
 unsafe fn set_next(block: NonNull<u8>, next: *mut u8) {
     // SAFETY: by the contract the link is inside the block and aligned, and no other thread reads
@@ -86,7 +91,7 @@ impl List {
 
 /// Free blocks of one size that no shard has: a stack of full batches, and some loose blocks.
 ///
-/// Batches are stacked through the first word of each batch's first block. Every operation is O(1),
+/// Batches are stacked through a word of each batch's first block. Every operation is O(1),
 /// except [`put`](Self::put) of less than a batch.
 pub(crate) struct ListDepot {
     top: *mut u8,
@@ -99,7 +104,7 @@ pub(crate) struct ListDepot {
 unsafe impl Send for ListDepot {}
 
 impl ListDepot {
-    /// Creates an empty depot for batches of `batch` blocks, each at least 16 bytes long.
+    /// Creates an empty depot for batches of `batch` blocks, each at least 32 bytes long.
     pub const fn new(batch: usize) -> Self {
         Self { top: null_mut(), batches: 0, loose: List::EMPTY, batch }
     }
@@ -109,7 +114,7 @@ impl ListDepot {
     pub fn take(&mut self) -> Option<List> {
         if let Some(top) = NonNull::new(self.top) {
             // SAFETY: the block is the first of a batch in this stack, and has this link.
-            self.top = unsafe { top.cast().read() };
+            self.top = unsafe { top.byte_add(BATCH_OFFSET).cast().read() };
             self.batches -= 1;
             // SAFETY: only full batches are stacked.
             return Some(unsafe { List::from_raw(top.as_ptr(), self.batch) });
@@ -125,7 +130,7 @@ impl ListDepot {
     pub unsafe fn put(&mut self, mut list: List) {
         if let Some(head) = NonNull::new(list.head).filter(|_| list.len == self.batch) {
             // SAFETY: the block is free, owned with its list, and long enough for this link.
-            unsafe { head.cast().write(self.top) };
+            unsafe { head.byte_add(BATCH_OFFSET).cast().write(self.top) };
             self.top = head.as_ptr();
             self.batches += 1;
         } else if self.loose.len == 0 {
@@ -243,7 +248,6 @@ impl ListMagazine {
         (!old.is_null()).then(|| unsafe { List::from_raw(old, batch) })
     }
 
-    #[cfg(all(test, not(any(model = "loom", model = "shuttle"))))]
     /// Takes everything out: list and spare, where they have blocks.
     pub fn drain(&self, batch: usize) -> [Option<List>; 2] {
         let (head, len) = (self.head.replace(null_mut()), batch - self.room.load(Relaxed));

@@ -6,6 +6,7 @@
 //! | `arena` | slots: bulk memory for objects of one size |
 //! | `chunk` | chunks of pages, and the size classes of their blocks |
 //! | `epoch` | epochs: when a retired object can be freed |
+//! | `extents` | regions of slots, and the free slots sorted by where they are |
 //! | `forbidden` | free memory as AddressSanitizer sees it |
 //! | `heap` | the heap of a core, without locks or atomics |
 //! | `heaps` | the heaps of all NUMA nodes, with one memory limit |
@@ -14,11 +15,15 @@
 //! | `node_heap` | the heap of a NUMA node |
 //! | `pages` | sources of memory in bulk, and what is not cut up yet |
 //! | `quota` | the memory limit of all heaps together |
+//! | `readers` | threads that read nodes without a task |
 //! | `retire` | retired objects, and how their owners free them |
+//! | `slot_pool` | slots that no shard has, and when memory goes back to the system |
+//! | `typed` | memory that is of one type for ever |
 
 mod arena;
 mod chunk;
 mod epoch;
+mod extents;
 mod forbidden;
 mod heap;
 mod heaps;
@@ -27,12 +32,16 @@ mod magazine;
 mod node_heap;
 pub(crate) mod pages;
 mod quota;
+mod readers;
 mod retire;
+mod slot_pool;
+mod typed;
 
 pub(crate) use arena::Slots;
-pub(crate) use epoch::{Epochs, Ledger, OFFLINE, slot};
+pub(crate) use epoch::{Epochs, Ledger, OFFLINE, ReaderToken, slot};
 pub(crate) use heap::CoreHeap;
 pub(crate) use heaps::Heaps;
 pub(crate) use node_heap::SizeClass;
 pub use pages::{GlobalPages, PageSource, Pages};
-pub(crate) use retire::{Reclaim, Retired};
+pub(crate) use retire::{Deferred, Reclaim, Retired};
+pub(crate) use typed::{Kind, TypedPages};

@@ -45,6 +45,23 @@ pub unsafe trait PageSource: Send + Sync {
     /// `None` if it is out of memory.
     fn pages(&self, bytes: usize, align: usize, node: Option<u16>, huge: bool) -> Option<Pages>;
 
+    /// Gives the memory behind the whole pages of a part of a run back to the system, and keeps its
+    /// addresses. These pages are zeroed afterwards, and what is written there is in use again.
+    /// Returns false, and does nothing, if the source cannot do this, or the part has no whole
+    /// page.
+    ///
+    /// Other threads may read words of the part meanwhile, atomically; they find what was there or
+    /// 0.
+    ///
+    /// # Safety
+    ///
+    /// The `bytes` bytes from `start` on are in one run that came from this source's
+    /// [`pages`](Self::pages). Nothing needs what is in them.
+    unsafe fn discard(&self, start: NonNull<u8>, bytes: usize) -> bool {
+        let _ = (start, bytes);
+        false
+    }
+
     /// Takes a run back.
     ///
     /// # Safety
@@ -52,6 +69,18 @@ pub unsafe trait PageSource: Send + Sync {
     /// `pages` came unchanged from this source's [`pages`](Self::pages), and its memory is no
     /// longer used.
     unsafe fn release(&self, pages: Pages);
+
+    /// Gives the memory of a whole run back, as [`discard`](Self::discard) does for a part. All of
+    /// the run is zeroed afterwards.
+    ///
+    /// # Safety
+    ///
+    /// `pages` came unchanged from this source's [`pages`](Self::pages), and nothing needs what is
+    /// in it.
+    unsafe fn discard_run(&self, pages: &Pages) -> bool {
+        let _ = pages;
+        false
+    }
 }
 
 /// Takes `bytes` bytes from `source`; if it has no more, half of that (in multiples of `least`),

@@ -3,9 +3,11 @@
 
 use super::{Watched, model};
 use crate::sync::global::AtomicU64;
-use crate::sync::{Backoff, LatchWord, Relaxed, SpinMutex};
+use crate::sync::{Backoff, LatchWord, LiveWord, Relaxed, SpinMutex};
 use loom::thread;
 use std::sync::Arc;
+
+const LIVE: LiveWord = LiveWord::of_tag(1);
 
 /// A latch and what it protects.
 struct Latched {
@@ -14,7 +16,7 @@ struct Latched {
 }
 
 fn latched() -> Arc<Latched> {
-    Arc::new(Latched { latch: LatchWord::new(), data: Watched::new(0) })
+    Arc::new(Latched { latch: LatchWord::new(LIVE), data: Watched::new(0) })
 }
 
 #[test]

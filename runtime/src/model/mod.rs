@@ -7,7 +7,7 @@
 //! | file | piece |
 //! |---|---|
 //! | `latch` | spin latch, reader-writer latch, the runtime's own lock |
-//! | `version` | optimistic readers beside sequenced and latched writers; links |
+//! | `version` | optimistic readers beside sequenced and latched writers; links; appended nodes |
 //! | `inbox` | the ring of an inbox, its backlog, and the order between them |
 //! | `lane` | an SPSC ring between two workers; a task dealt to a worker that falls asleep |
 //! | `ranked` | the shared queue, and workers that fall asleep beside it |
@@ -15,6 +15,8 @@
 //! | `worker_set` | run queues that get another owner |
 //! | `handle` | a result beside a thread that waits for it, cancels it or drops its handle |
 //! | `epoch` | retired objects beside the tasks that have found them |
+//! | `readers` | retired objects beside threads that read them without a task |
+//! | `remains` | objects of an arena that is gone, beside tasks by old links |
 //! | `fork` | halves of joins beside thieves, and owners that sleep meanwhile |
 //! | `grant` | tasks with several objects |
 //! | `claim` | tasks that claim ranges of granules |
@@ -49,6 +51,8 @@ mod lane;
 mod latch;
 mod platform;
 mod ranked;
+mod readers;
+mod remains;
 mod sets;
 mod sleep;
 #[cfg(feature = "baselines")]

@@ -2,13 +2,15 @@
 
 use super::platform::standing;
 use super::{Watched, model};
-use crate::sync::{AtomicU64, Backoff, LatchWord, Relaxed};
+use crate::sync::{AtomicU64, Backoff, LatchWord, LiveWord, Relaxed};
 use crate::{
     Version, Word,
-    arena::{Arena, LinkCell, WriteToken},
+    arena::{Arena, Array, LinkCell, WriteToken},
 };
 use loom::thread;
 use std::sync::Arc;
+
+const LIVE: LiveWord = LiveWord::of_tag(1);
 
 /// An object of two words, which are equal between writes.
 struct Pair {
@@ -18,7 +20,7 @@ struct Pair {
 
 impl Pair {
     fn new() -> Arc<Self> {
-        Arc::new(Self { latch: LatchWord::new(), words: [Word::new(0), Word::new(0)] })
+        Arc::new(Self { latch: LatchWord::new(LIVE), words: [Word::new(0), Word::new(0)] })
     }
 
     /// Writes as a task that has entered, by its latch or at its home.
@@ -38,7 +40,7 @@ impl Pair {
 
     /// Makes one optimistic attempt.
     fn read(&self) -> Option<u64> {
-        let stamp = self.latch.begin_read()?;
+        let stamp = self.latch.begin_read(LIVE)?;
         let seen = [self.words[0].get(), self.words[1].get()];
         self.latch.validate(stamp).then(|| {
             assert_eq!(seen[0], seen[1], "a torn pair was accepted");
@@ -90,7 +92,7 @@ fn a_reader_that_locks_excludes_writers_and_leaves_the_version_alone() {
         let reader = thread::spawn(move || here.read_latched());
         pair.read();
         writer.join().unwrap();
-        let before = pair.latch.begin_read();
+        let before = pair.latch.begin_read(LIVE);
         reader.join().unwrap();
         // The writer was done before: whatever the locking reader did since, the version is the
         // same.
@@ -118,23 +120,47 @@ fn a_validated_read_sees_all_that_its_writer_did_before() {
     });
 }
 
+struct Node(Watched);
+
+impl Version for Node {}
+
 #[test]
 fn a_link_is_found_with_its_node() {
-    struct Node(Watched);
-    // SAFETY: a node never changes after its publication.
-    unsafe impl Version for Node {}
     model(3, || {
         let (runtime, _drivers) = standing(1);
         let arena = Arena::new(&runtime);
         let root = Arc::new(LinkCell::new(arena.alloc_outside(Node(Watched::new(0)))));
         let (there, nodes) = (root.clone(), arena.clone());
         let writer = thread::spawn(move || there.set(nodes.alloc_outside(Node(Watched::new(1)))));
-        // SAFETY: nodes stay until the arena is disposed of.
+        // SAFETY: nodes stay as long as the arena.
         assert!(unsafe { root.get().follow() }.0.get() <= 1);
         writer.join().unwrap();
-        // SAFETY: nodes stay until the arena is disposed of.
+        // SAFETY: nodes stay as long as the arena.
         assert_eq!(unsafe { root.get().follow() }.0.get(), 1);
-        // SAFETY: no link is followed any more.
-        unsafe { arena.dispose() };
+        drop(arena);
+    });
+}
+
+#[test]
+fn an_appended_element_is_found_whole() {
+    model(3, || {
+        let (runtime, _drivers) = standing(1);
+        let array = Array::new(&runtime, 1, |_| Node(Watched::new(0)));
+        let there = array.clone();
+        // The reader is the spawned thread: loom overlooks a load that the storing thread's own
+        // load of the same atomic follows.
+        let reader = thread::spawn(move || {
+            for index in 0..there.len() {
+                assert_eq!(there.peek(index).0.get(), index as u64);
+            }
+        });
+        let mut grower = array.grower().unwrap();
+        grower.push(Node(Watched::new(1)));
+        grower.push(Node(Watched::new(2)));
+        reader.join().unwrap();
+        drop(grower);
+        assert_eq!(array.peek(2).0.get(), 2);
+        assert_eq!(array.index_of(array.link(2)), Some(2));
+        drop(array);
     });
 }

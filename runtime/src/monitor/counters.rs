@@ -27,6 +27,7 @@ pub(crate) struct WorkerCounters {
     pub snapshot_retries: Counter,
     pub versioned_retries: Counter,
     pub latch_waits: Counter,
+    pub walk_steps: Counter,
     pub prefetches: Counter,
     pub steals: Counter,
     pub sleeps: Counter,
@@ -54,6 +55,8 @@ pub struct Counters {
     pub versioned_retries: u64,
     /// Times that a task had to wait at a latch.
     pub latch_waits: u64,
+    /// Steps of the walks that bundles carry.
+    pub walk_steps: u64,
     /// Cache lines prefetched.
     pub prefetches: u64,
     /// Halves of joins that idle workers took from others.

@@ -24,7 +24,7 @@ pub struct ObjectBuilder<C: Class> {
 }
 
 /// The largest size in bytes up to which an object is prefetched as a whole by default.
-const MAX_WHOLE_PREFETCH_BYTES: usize = 4 * CACHE_LINE;
+pub(super) const MAX_WHOLE_PREFETCH_BYTES: usize = 4 * CACHE_LINE;
 
 impl<C: Class> ObjectBuilder<C> {
     pub(crate) fn new(runtime: &Runtime, value: C::Target) -> Self {

@@ -19,6 +19,9 @@ pub trait Class: Send + Sync + Sized + 'static + sealed::Sealed {
     type Target: 'static;
     /// Which tasks may access the data at once, unless the object's annotation is stricter.
     const ISOLATION: Isolation;
+    /// Whether links may lead to objects of this class.
+    #[doc(hidden)]
+    const HAS_LINKS: bool = false;
     /// Wraps the data of a new object.
     fn new(value: Self::Target) -> Self;
 }
@@ -109,6 +112,7 @@ pub struct Versioned<T>(pub(crate) T);
 impl<T: Version> Class for Versioned<T> {
     type Target = T;
     const ISOLATION: Isolation = Isolation::OptimisticReads;
+    const HAS_LINKS: bool = true;
     fn new(value: T) -> Self {
         Self(value)
     }
@@ -116,12 +120,15 @@ impl<T: Version> Class for Versioned<T> {
 
 /// Data that may be read while it is written.
 ///
-/// # Safety
+/// Readers and the writer have a shared reference at the same time. So what changes after the
+/// publication of a value can only be what [`Sync`] types let change through such a reference,
+/// preferably a [`Word`](crate::Word); the rest never changes. A reader beside a writer may see a
+/// mix of old and new words, but no undefined ones.
 ///
-/// Everything that changes in a value after its publication is atomic (preferably a
-/// [`Word`](crate::Word)); the rest never changes. So a reader beside a writer sees a mix of old
-/// and new words, but no undefined ones.
-pub unsafe trait Version: Send + Sync + 'static {}
+/// What changes without a [`WriteToken`](crate::arena::WriteToken), such as an atomic number that
+/// readers add to, is not covered by the version: a reader that sees the change does not read
+/// again.
+pub trait Version: Send + Sync + 'static {}
 
 mod sealed {
     pub trait Sealed {}

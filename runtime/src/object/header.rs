@@ -17,11 +17,12 @@
 //!   └──── let_go ────┘     └── take_deferred: the last ──┘
 //! ```
 //!
-//! A free object has the *free word*: its runtime's tag and nothing else. Model: `model/grant.rs`.
+//! A free object has the *free word*: its runtime's tag and nothing else. Memory without an object
+//! has 0, which is no runtime's. Model: `model/grant.rs`.
 
 use super::runtime_tag::RuntimeTag;
-use crate::sync::{AtomicU64, LatchWord, Relaxed};
-use crate::task::Task;
+use crate::sync::{AtomicU64, LatchState, LatchWord, LiveWord, Relaxed, Stamp};
+use crate::task::{JoinError, Task};
 use core::ptr::NonNull;
 
 /// The object is held by a task with several objects, or was granted to a waiting one.
@@ -42,43 +43,91 @@ pub(crate) enum Turn {
     Now,
     /// The task has to wait until the object's holder releases it.
     Later,
-    /// The object belongs to another runtime.
+    /// The object belongs to another runtime, or was freed.
     Never,
 }
 
-/// The free word: the queue of an object that is not held, with its runtime's tag.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct FreeWord(u64);
+/// The free word: the queue of an object that is not held, with its runtime's tag; and the live
+/// word, which its latch has.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct FreeWord {
+    queue: u64,
+    live: LiveWord,
+}
 
 impl FreeWord {
     pub fn of(tag: &RuntimeTag) -> Self {
-        Self(u64::from(tag.number()) << TAG_SHIFT)
+        Self { queue: u64::from(tag.number()) << TAG_SHIFT, live: LiveWord::of_tag(tag.number()) }
     }
 }
 
 impl Header {
     pub fn new(free_word: FreeWord) -> Self {
-        Self { latch: LatchWord::new(), queue: AtomicU64::new(free_word.0) }
+        Self { latch: LatchWord::new(free_word.live), queue: AtomicU64::new(free_word.queue) }
+    }
+
+    /// Begins the life of an object, in memory that was zeroed or [cleared](Self::clear). Its value
+    /// must be in place: tasks may come by old links.
+    pub fn revive(&self, free_word: FreeWord) {
+        // Relaxed: published by the Release of the latch word, which comes second.
+        self.queue.store(free_word.queue, Relaxed);
+        self.latch.revive(free_word.live);
+    }
+
+    /// Makes this the header of no object. No task uses the object, and none gets into it.
+    pub fn clear(&self) {
+        self.latch.clear();
+        self.queue.store(0, Relaxed);
+    }
+
+    /// Returns true if there is an object, or one that was marked as freed and is not dropped.
+    pub fn has_object(&self) -> bool {
+        self.queue.load(Relaxed) != 0
+    }
+
+    /// Begins an optimistic read by a task of the runtime with that free word. Returns `None` if a
+    /// writer is inside, or the object may not be used.
+    #[inline(always)]
+    pub fn begin_read(&self, free_word: FreeWord) -> Option<Stamp> {
+        self.latch.begin_read(free_word.live)
+    }
+
+    /// Returns true if the object exists and belongs to the runtime with that free word. From any
+    /// thread. If the thread has a task or reader of that runtime, the object stays as long as
+    /// that.
+    #[inline(always)]
+    pub fn is_of(&self, free_word: FreeWord) -> bool {
+        self.latch.is_of(free_word.live)
+    }
+
+    /// Returns the error of a task of the runtime with that free word, which may not use the
+    /// object; `None` if it may.
+    pub fn failure(&self, free_word: FreeWord) -> Option<JoinError> {
+        match self.latch.state(free_word.live) {
+            LatchState::Usable => None,
+            LatchState::Poisoned => Some(JoinError::Poisoned),
+            LatchState::Freed => Some(JoinError::Freed),
+            LatchState::Foreign => Some(JoinError::Foreign),
+        }
+    }
+
+    /// Returns the error of a task that comes to an object which [is not of](Self::is_of) its
+    /// runtime.
+    pub fn refusal(&self) -> JoinError {
+        if self.latch.is_live() { JoinError::Foreign } else { JoinError::Freed }
     }
 
     /// Returns whether a task of the runtime with that free word may use the object now. At home
     /// only.
     #[inline(always)]
     pub fn turn(&self, free_word: FreeWord) -> Turn {
-        let queue = self.queue.load(Relaxed);
-        if queue == free_word.0 {
-            Turn::Now
-        } else if queue >> TAG_SHIFT == free_word.0 >> TAG_SHIFT {
-            Turn::Later
-        } else {
+        if !self.is_of(free_word) {
             Turn::Never
+        } else if self.queue.load(Relaxed) == free_word.queue {
+            Turn::Now
+        } else {
+            Turn::Later
         }
-    }
-
-    /// Returns true if the object belongs to the runtime with that free word. From any thread, as
-    /// this never changes.
-    pub fn is_of(&self, free_word: FreeWord) -> bool {
-        self.turn(free_word) != Turn::Never
     }
 
     /// Marks the object as held. At home only; it must be free.

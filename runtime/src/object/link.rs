@@ -11,13 +11,13 @@ use core::marker::PhantomData;
 /// Names a node in an [`Arena`](super::Arena). Small, copyable, and storable in one word of another
 /// node.
 ///
-/// A link does not keep its node alive. Nodes are freed only by
-/// [`Arena::retire`](super::Arena::retire) and [`Arena::dispose`](super::Arena::dispose), whose
-/// callers promise that no link is followed afterwards.
+/// A link does not keep its node. Nodes are freed with their arena or array: a task that comes
+/// later fails with [`JoinError::Freed`](crate::JoinError::Freed). An
+/// [`Arena::retire`](super::Arena::retire) frees one before, whose caller promises that no link to
+/// it is followed afterwards.
 ///
 /// A link is for tasks of the runtime that its arena was made for. Tasks of another runtime fail
-/// with [`JoinError::Foreign`](crate::JoinError::Foreign), where they could not be kept apart from
-/// those.
+/// with [`JoinError::Foreign`](crate::JoinError::Foreign).
 pub struct Link<T> {
     reference: Reference,
     target: PhantomData<fn() -> T>,
@@ -44,7 +44,11 @@ impl<T> Link<T> {
     ///
     /// # Safety
     ///
-    /// `word` is 0, or came from [`to_word`](Self::to_word) of a link to a `T`.
+    /// `word` is 0, or came from [`to_word`](Self::to_word) of a link to a `T`, or the link is not
+    /// followed. (A walk does not follow a link that it returns from a node at a version that is
+    /// not validated.) The making of its node happens before the link is followed: the word was
+    /// read at a version of a node that was validated since and is written under its own token
+    /// only, or with Acquire from a Release store.
     #[inline(always)]
     pub unsafe fn from_word(word: u64) -> Option<Self> {
         (word != 0).then_some(Self::from_reference(Reference(word)))

@@ -3,12 +3,17 @@
 //! | file | what is in it |
 //! |---|---|
 //! | `arena` | bulk memory for the nodes of a data structure |
+//! | `array/` | objects side by side, found by their index |
 //! | `builder` | the builder of an object, with its annotations |
 //! | `class` | the kinds of data, and what tasks may do with each |
+//! | `compaction` | moving nodes out of memory that holds few of them |
+//! | `field` | typed cells of a versioned object, and what may be beside them |
 //! | `header` | the header before every value: latch word and waiting tasks |
+//! | `keeper` | keeping an object alive for tasks that go on after their operation |
 //! | `link` | links between nodes, and cells that publish them |
 //! | `owned` | handles of an object |
 //! | `primitive` | the synchronization primitives, and the choice among them |
+//! | `remains` | what arenas and arrays leave, and when it is freed |
 //! | `runtime_tag` | runtime tags, by which an object knows its runtime |
 //! | `reference` | one word that names an object, and prefetching |
 //! | `word` | the words of a versioned object |
@@ -51,19 +56,28 @@
 //! Models: `model/version.rs`.
 
 mod arena;
+mod array;
 mod builder;
 mod class;
+mod compaction;
+mod field;
 mod header;
+mod keeper;
 mod link;
 mod owned;
 mod primitive;
 mod reference;
+mod remains;
 mod runtime_tag;
 mod word;
 
 pub use arena::{Arena, ArenaStats, Reserved};
+pub use array::{Array, ArrayBuilder, Grower, Links};
 pub use builder::ObjectBuilder;
 pub use class::{Class, Plain, Shared, Snapshot, Version, Versioned};
+pub use compaction::Compaction;
+pub use field::{AsWord, Field, OptionalLink, VersionField};
+pub use keeper::Keeper;
 pub use link::{Link, LinkCell};
 pub use owned::Object;
 pub use primitive::{
@@ -74,4 +88,6 @@ pub use word::{Word, WriteToken};
 
 pub(crate) use header::{FreeWord, Header, Turn};
 pub(crate) use reference::{Cell, Fetch, MAX_HOMES, Reference, prefetch};
+#[cfg(all(test, model = "loom"))]
+pub(crate) use remains::{Remains, Then};
 pub(crate) use runtime_tag::RuntimeTag;

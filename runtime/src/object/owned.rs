@@ -18,7 +18,7 @@ use core::ptr::NonNull;
 /// for them.
 #[repr(C)]
 pub(super) struct Owned<C> {
-    owners: AtomicUsize,
+    pub(super) owners: AtomicUsize,
     shared: Arc<RuntimeState>,
     pub(super) cell: Cell<C>,
 }
@@ -27,6 +27,28 @@ impl<C> Owned<C> {
     pub(super) fn new(shared: Arc<RuntimeState>, value: C) -> Self {
         let cell = Cell::new(value, shared.free_word);
         Self { owners: AtomicUsize::new(1), shared, cell }
+    }
+}
+
+impl<C: Class> Owned<C> {
+    /// Drops one owner. The last one retires the object, and wakes the worker of that index if no
+    /// other is awake.
+    ///
+    /// # Safety
+    ///
+    /// The caller is an owner until then.
+    pub(super) unsafe fn release(owned: NonNull<Self>, worker: usize) {
+        // SAFETY: the caller's part keeps the object alive.
+        let this = unsafe { owned.as_ref() };
+        // AcqRel: the last handle's drop comes after everything that was done with the others, in
+        // particular spawns.
+        if this.owners.fetch_sub(1, AcqRel) == 1 {
+            let shared = this.shared.clone();
+            let epoch = if planted!("object-freed-at-once") { 0 } else { shared.epochs.retirement() };
+            let owner: Arc<dyn Reclaim> = Arc::new(Dropper::<C>(PhantomData));
+            shared.adopt([Retired { epoch, object: owned.cast(), owner }].into_iter());
+            shared.wake_for_garbage(worker);
+        }
     }
 }
 
@@ -129,18 +151,8 @@ impl<C: Class> Clone for Object<C> {
 
 impl<C: Class> Drop for Object<C> {
     fn drop(&mut self) {
-        // SAFETY: this handle keeps the object alive.
-        let owned = unsafe { self.owned().as_ref() };
-        // AcqRel: the last handle's drop comes after everything that was done with the others, in
-        // particular spawns.
-        if owned.owners.fetch_sub(1, AcqRel) == 1 {
-            let shared = owned.shared.clone();
-            let epoch = if planted!("object-freed-at-once") { 0 } else { shared.epochs.retirement() };
-            let owner: Arc<dyn Reclaim> = Arc::new(Dropper::<C>(PhantomData));
-            let home = self.home();
-            shared.adopt([Retired { epoch, object: self.owned().cast(), owner }].into_iter());
-            shared.wake_for_garbage(home);
-        }
+        // SAFETY: this handle is counted as an owner, and is not used again.
+        unsafe { Owned::release(self.owned(), self.home()) };
     }
 }
 
@@ -155,7 +167,7 @@ impl<C: Class> core::fmt::Debug for Object<C> {
 struct Dropper<C>(PhantomData<fn(C)>);
 
 impl<C: Class> Reclaim for Dropper<C> {
-    unsafe fn reclaim(&self, object: NonNull<u8>, _: Option<usize>) {
+    unsafe fn reclaim(self: Arc<Self>, object: NonNull<u8>, _: Option<usize>) {
         // SAFETY: made by `Object::new` from a box of this type; retired and unreachable.
         drop(unsafe { Box::from_raw(object.cast::<Owned<C>>().as_ptr()) });
     }

@@ -13,13 +13,14 @@ use super::header::{FreeWord, Header};
 use super::primitive::Primitive;
 use crate::annotation::{CACHE_LINE, Frequency, Part};
 use crate::monitor::Touched;
-use core::ptr::NonNull;
+use core::hint::select_unpredictable;
+use core::ptr::{NonNull, from_ref};
 
 const ADDRESS_MASK: u64 = 0x0000_ffff_ffff_ffc0;
 const FREQUENT_BIT: u64 = 8;
 const PRIMITIVE_MASK: u64 = 7;
 const MARK_SHIFT: u32 = 60;
-const HOME_SHIFT: u32 = 48;
+pub(super) const HOME_SHIFT: u32 = 48;
 
 /// The largest number of workers that can be homes.
 pub(crate) const MAX_HOMES: usize = 1 << (MARK_SHIFT - HOME_SHIFT);
@@ -36,6 +37,49 @@ pub(crate) struct Cell<S> {
 impl<S> Cell<S> {
     pub fn new(value: S, free_word: FreeWord) -> Self {
         Self { header: Header::new(free_word), value }
+    }
+
+    /// Makes an object in memory where others may have been, and to which old links may lead.
+    ///
+    /// # Safety
+    ///
+    /// The cell is in writable memory, and its header was zeroed or [cleared](Header::clear). Only
+    /// this thread makes an object there.
+    #[inline(always)]
+    pub unsafe fn make(cell: NonNull<Self>, value: S, free_word: FreeWord) {
+        // SAFETY: by this function's contract. Tasks that come by old links read the header only,
+        // atomically, until `revive` has published the value. (Loom's atomics are no plain words.
+        // In its models no link is old.)
+        unsafe {
+            if cfg!(model = "loom") {
+                cell.write(Self::new(value, free_word));
+            } else {
+                (&raw mut (*cell.as_ptr()).value).write(value);
+                (*cell.as_ptr()).header.revive(free_word);
+            }
+        }
+    }
+
+    /// Drops the value of an object, and makes its memory that of no object.
+    ///
+    /// # Safety
+    ///
+    /// The object was made, and no task uses it any more. Tasks that come by old links do not get
+    /// into it.
+    pub unsafe fn unmake(cell: NonNull<Self>) {
+        let empty = ClearHeader(cell);
+        // SAFETY: by this function's contract; dropped once, as the header is empty afterwards.
+        unsafe { (&raw mut (*empty.0.as_ptr()).value).drop_in_place() };
+    }
+}
+
+/// Clears the header of a cell whose value is being dropped, also if that panics.
+struct ClearHeader<S>(NonNull<Cell<S>>);
+
+impl<S> Drop for ClearHeader<S> {
+    fn drop(&mut self) {
+        // SAFETY: the cell is in memory that its arena or array keeps, by the contract of `unmake`.
+        unsafe { (*self.0.as_ptr()).header.clear() };
     }
 }
 
@@ -113,6 +157,18 @@ impl Reference {
     pub fn fetch(self, part: Part) -> Fetch {
         Fetch((self.address() + (part.first() * CACHE_LINE) as u64) | (part.count() as u64) << HOME_SHIFT)
     }
+
+    /// Prefetches the lines of `part` now. For callers whose parts have mostly the same number of
+    /// lines, so that the branch is predicted.
+    #[inline(always)]
+    pub fn prefetch(self, part: Part) {
+        let first = self.address() + (part.first() * CACHE_LINE) as u64;
+        if part.count() == 1 {
+            prefetch(first);
+        } else {
+            for_each_line(first, part.count() as u64, prefetch);
+        }
+    }
 }
 
 /// Cache lines to prefetch: the address of the first, and in the top 16 bits their number. Bit 0
@@ -122,6 +178,9 @@ impl Reference {
 pub struct Fetch(u64);
 
 const LOCATES_BIT: u64 = 1;
+
+/// Prefetched where a task has no lines to fetch.
+static CACHED: u64 = 0;
 
 impl Fetch {
     pub(crate) const NONE: Self = Self(0);
@@ -142,18 +201,36 @@ impl Fetch {
         self.0 & LOCATES_BIT != 0
     }
 
+    /// Prefetches the lines.
     #[inline(always)]
     pub(crate) fn issue(self) {
-        let (first, lines) = (self.0 & ADDRESS_MASK, self.0 >> HOME_SHIFT);
-        for line in 0..lines {
-            prefetch(first + line * CACHE_LINE as u64);
-        }
+        for_each_line(self.0 & ADDRESS_MASK, self.lines(), prefetch);
     }
 
     #[inline(always)]
     pub(crate) fn lines(self) -> u64 {
         self.0 >> HOME_SHIFT
     }
+}
+
+/// Calls `visit` with the address of each line, three times or more.
+///
+/// No branch depends on the number of lines up to three: it differs from task to task, so the
+/// processor would often mispredict it, which costs more than to prefetch a line again. If there is
+/// no line, the address is of a line in the cache. Address 0 would not do: it is not mapped, so the
+/// processor would search the page tables for it.
+#[inline(always)]
+fn for_each_line(first: u64, lines: u64, mut visit: impl FnMut(u64)) {
+    let at = |line: u64| first + line * CACHE_LINE as u64;
+    if lines > 3 {
+        (0..lines).for_each(|line| visit(at(line)));
+        return;
+    }
+    let base = select_unpredictable(lines == 0, from_ref(&CACHED).addr() as u64, first);
+    let offset = |line: u64| line * CACHE_LINE as u64;
+    visit(base);
+    visit(base + offset(lines / 2));
+    visit(base + offset(lines.saturating_sub(1)));
 }
 
 /// Prefetches a cache line. Any address is allowed.
@@ -176,4 +253,52 @@ pub(crate) fn prefetch(address: u64) {
     }
     #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
     let _ = address;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+    use core::ops::Range;
+
+    fn visited(fetch: Fetch) -> Vec<u64> {
+        let mut lines = Vec::new();
+        for_each_line(fetch.0 & ADDRESS_MASK, fetch.lines(), |line| lines.push(line));
+        lines
+    }
+
+    #[test]
+    fn each_line_of_a_part_is_fetched_and_no_other() {
+        const ADDRESS: u64 = 0x7f00_0000_1000;
+        let frequent = Reference(ADDRESS).with_frequency(Frequency::High).with_mark(MARK_END - 1);
+        let parts = (0..20).flat_map(|first| (1..12).map(move |count| Part::lines(first, count)));
+        for part in parts.chain([Part::lines(0, u16::MAX)]) {
+            for fetch in [Reference(ADDRESS).fetch(part), frequent.fetch(part).then_locate(true)] {
+                let mut lines = visited(fetch);
+                lines.dedup();
+                let range: Range<_> = part.first()..part.first() + part.count();
+                assert!(lines.into_iter().eq(range.map(|line| ADDRESS + (line * CACHE_LINE) as u64)));
+                assert_eq!(fetch.lines(), part.count() as u64);
+            }
+        }
+    }
+
+    /// Neither the object nor address 0, but a line that is in the cache.
+    #[test]
+    fn without_lines_a_cached_one_is_fetched() {
+        let cached = from_ref(&CACHED).addr() as u64;
+        let empty = Reference(0x7f00_0000_1000).fetch(Part::NONE);
+        for fetch in [Fetch::NONE, Fetch::NONE.then_locate(true), empty, empty.then_locate(true)] {
+            assert_eq!(visited(fetch), [cached; 3]);
+            assert_eq!(fetch.lines(), 0);
+        }
+    }
+
+    /// The number of prefetches is the same for up to three lines, so no branch depends on it.
+    #[test]
+    fn few_lines_are_as_many_prefetches() {
+        for count in 0..=3 {
+            assert_eq!(visited(Reference(64).fetch(Part::lines(0, count))).len(), 3);
+        }
+    }
 }

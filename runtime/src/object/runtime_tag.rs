@@ -13,11 +13,16 @@ use crate::sync::global::AtomicU64;
 #[derive(Debug)]
 pub(crate) struct RuntimeTag(u16);
 
-/// A bit for each tag in use. Relaxed: each bit has one owner, and orders nothing else.
-static IN_USE: [AtomicU64; (1 << 16) / 64] = [const { AtomicU64::new(0) }; (1 << 16) / 64];
+/// A bit for each tag in use. Relaxed: each bit has one owner, and orders nothing else. Tag 0 is
+/// never given out, so that zeroed memory is no object of any runtime.
+static IN_USE: [AtomicU64; (1 << 16) / 64] = {
+    let mut words = [const { AtomicU64::new(0) }; (1 << 16) / 64];
+    words[0] = AtomicU64::new(1);
+    words
+};
 
 impl RuntimeTag {
-    /// Returns a low tag that is not in use; `None` if all 65536 are.
+    /// Returns a low tag that is not in use; `None` if all 65535 are.
     pub fn new() -> Option<Self> {
         IN_USE.iter().enumerate().find_map(|(index, word)| {
             loop {
@@ -55,6 +60,7 @@ mod tests {
         numbers.sort_unstable();
         numbers.dedup();
         assert_eq!(numbers.len(), 2000);
+        assert_ne!(numbers[0], 0);
         drop(tags);
         assert!(RuntimeTag::new().unwrap().number() < 2000);
     }

@@ -33,6 +33,7 @@ use core::time::Duration;
 /// | [`leave`](Self::leave) | right if workers run by themselves, as threads do |
 /// | [`watch`](Self::watch) | no watchdog and no automatic resizing: a build with them fails |
 /// | [`is_simulated`](Self::is_simulated) | right if workers run by themselves |
+/// | [`may_block`](Self::may_block) | such a question costs as much as a short wait |
 /// | [`memory`](Self::memory) | only a [builder](crate::Builder::memory_limit) limits memory |
 /// | [`spin_limit`](Self::spin_limit) | an idle worker searches for work elsewhere at once |
 /// | [`is_oversubscribed`](Self::is_oversubscribed) | an idle worker spins before it sleeps |
@@ -143,14 +144,22 @@ pub trait Platform: Send + Sync + 'static {
     /// waker that it is given is woken; more calls do no harm.
     ///
     /// Called by any thread. The waker may be woken by any thread, also after this call has
-    /// returned. The runtime also asks this way whether the caller [may
-    /// block](crate::Runtime::may_block): then `ready` returns true at its first call.
+    /// returned. [`may_block`](Self::may_block) calls it with a `ready` that returns true at once.
     ///
     /// # Errors
     ///
     /// Fails on a worker of this platform, which would wait for its own work; `ready` is not
     /// called.
     fn block(&self, ready: &mut dyn FnMut(&Waker) -> bool) -> Result<(), WouldBlock>;
+
+    /// Returns true if the calling thread may [block](Self::block): it is no worker of this
+    /// platform.
+    ///
+    /// Called by any thread, before each operation that might have to wait. The default asks
+    /// [`block`](Self::block), so the override saves what that prepares for a wait.
+    fn may_block(&self) -> bool {
+        self.block(&mut |_| true).is_ok()
+    }
 
     /// Returns the source of the runtime's memory.
     ///

@@ -111,6 +111,19 @@ pub unsafe fn page_free(ptr: NonNull<u8>, bytes: usize, align: usize) {
     unsafe { system::unmap(ptr, bytes, align) }
 }
 
+/// Gives the memory behind the whole pages of a part of a run of [`page_alloc`] back, and keeps the
+/// addresses: these pages are zeroed, and what is written there is in use again. Returns false
+/// where the system does not do this, or if the part has no whole page.
+///
+/// # Safety
+///
+/// The `bytes` bytes from `start` on are in one run of [`page_alloc`] that was not freed, and
+/// nothing needs what is in them. Other threads only read words of them meanwhile, atomically.
+pub unsafe fn page_discard(start: NonNull<u8>, bytes: usize) -> bool {
+    // SAFETY: the caller upholds the same contract.
+    unsafe { system::discard(start, bytes) }
+}
+
 /// The operating system as a source of pages.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OsPages;
@@ -123,10 +136,20 @@ unsafe impl PageSource for OsPages {
         Some(Pages { ptr, bytes, align, huge: backing == Backing::Huge })
     }
 
+    unsafe fn discard(&self, start: NonNull<u8>, bytes: usize) -> bool {
+        // SAFETY: the caller upholds the same contract, as runs come from `page_alloc`.
+        unsafe { page_discard(start, bytes) }
+    }
+
     unsafe fn release(&self, pages: Pages) {
         // SAFETY: the run came unchanged from `pages`, hence from `page_alloc` with these
         // arguments.
         unsafe { page_free(pages.ptr, pages.bytes, pages.align) }
+    }
+
+    unsafe fn discard_run(&self, pages: &Pages) -> bool {
+        // SAFETY: the run is a mapping from `page_alloc`, and nothing needs its contents.
+        unsafe { system::discard_run(pages.ptr, pages.bytes) }
     }
 }
 

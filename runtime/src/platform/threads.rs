@@ -250,6 +250,10 @@ impl Platform for Threads {
         Ok(())
     }
 
+    fn may_block(&self) -> bool {
+        WORKER_OF.get() != self.number
+    }
+
     fn pages(&self) -> Arc<dyn PageSource> {
         Arc::new(OsPages)
     }

@@ -12,7 +12,7 @@
 //! first, object second: see MxTasks, section 5. A task that names everything at once is fetched at
 //! distance d only, so that its lines are not evicted before it runs.
 
-use crate::object::{Fetch, prefetch};
+use crate::object::{Fetch, FreeWord, prefetch};
 use crate::task::Task;
 use alloc::boxed::Box;
 use alloc::vec;
@@ -139,9 +139,10 @@ impl Ring {
     }
 
     /// Prefetches what the tasks ahead will touch, up to `distance` (first parts up to twice that).
-    /// Returns the number of lines requested. Called before each `pop`.
+    /// Returns the number of lines requested. Called before each `pop`, with the free word of the
+    /// worker's runtime.
     #[inline(always)]
-    pub fn look_ahead(&mut self, distance: u64) -> u64 {
+    pub fn look_ahead(&mut self, distance: u64, free_word: FreeWord) -> u64 {
         let (head, len) = (self.head, self.tail - self.head);
         if self.plain_from <= head && len <= CACHED_DESCRIPTORS {
             return 0;
@@ -168,7 +169,7 @@ impl Ring {
             self.located += 1;
             let fetch = if fetch.locates() {
                 // SAFETY: a task in a ring is alive and belongs to this worker.
-                unsafe { (task.as_ref().vtable.locate)(task) }
+                unsafe { (task.as_ref().vtable.locate)(task, free_word) }
             } else {
                 fetch
             };

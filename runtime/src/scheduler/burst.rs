@@ -133,7 +133,7 @@ impl Worker {
                 return;
             }
             if self.distance > 0 {
-                let lines = ring.look_ahead(self.distance);
+                let lines = ring.look_ahead(self.distance, self.free_word);
                 if self.trace.is_counting {
                     self.trace.counters().prefetches.add(lines);
                 }

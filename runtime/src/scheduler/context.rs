@@ -2,9 +2,11 @@
 
 use super::Worker;
 use crate::fork::Fork;
+use crate::memory::Deferred;
 use crate::task::TaskBuilder;
 use crate::task::group::Group;
-use core::ptr;
+use alloc::sync::Arc;
+use core::ptr::{self, NonNull};
 
 /// The worker that a task runs on: spawns follow-ups, and says where the task runs.
 ///
@@ -23,7 +25,7 @@ impl Context {
     }
 
     /// Begins a follow-up of the running task, with the objects that it accesses: `()`, one access,
-    /// or a tuple of them.
+    /// a tuple or a list of them.
     #[inline(always)]
     pub fn task<A>(&mut self, access: A) -> TaskBuilder<&mut Self, A> {
         TaskBuilder::new(self, access)
@@ -38,6 +40,18 @@ impl Context {
     #[inline(always)]
     pub fn fork(&mut self) -> Fork<'_> {
         Fork::begin(&mut self.worker)
+    }
+
+    /// Drops a value once nothing can reach it any more that runs or waits now: when all tasks
+    /// spawned before have run, including the follow-ups of their operations, and all
+    /// [readers](crate::arena::Reader) made before are dropped.
+    ///
+    /// So a writer replaces a value on the heap to which a word of its object points, and passes
+    /// the old one here. Tasks of operations that began before may still read it. A panic of the
+    /// value's destructor is discarded.
+    pub fn drop_later<T: Send + 'static>(&mut self, value: T) {
+        // SAFETY: the owner frees its own value, whatever the object, and no other thing has it.
+        unsafe { self.worker.retire(NonNull::dangling(), Arc::new(Deferred::new(value))) };
     }
 
     /// Returns the index of the worker.

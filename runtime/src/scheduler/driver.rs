@@ -48,6 +48,8 @@
 //! `worker_set.rs`.
 
 use super::runtime_state::phase;
+#[cfg(feature = "std")]
+use super::worker_thread;
 use super::{RuntimeState, Worker};
 use crate::pool::QueuePolicy;
 use crate::sync::{Relaxed, SeqCst, fence, under_model, yield_now};
@@ -157,6 +159,8 @@ impl Driver {
 
     /// Runs up to `max_tasks` tasks.
     pub fn step(&mut self, max_tasks: usize) -> Progress {
+        #[cfg(feature = "std")]
+        worker_thread::set_driven();
         if self.shared.worker_set.generation() != self.generation && !self.update_generation() {
             return Progress::Stopped;
         }

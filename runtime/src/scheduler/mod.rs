@@ -9,6 +9,7 @@
 //! | `runtime_state` | what all workers share; a slot for each |
 //! | `worker_set` | how many workers run, and which of them owns a run queue |
 //! | `driver` | the loop of a worker's thread, and how it sleeps |
+//! | `worker_thread` | which threads have driven a worker |
 //! | `placement` | which worker a spawned task goes to |
 //! | `worker`, `context` | a worker, and the tasks' view of it |
 //! | `burst` | how a worker runs tasks, and what it does without any |
@@ -47,6 +48,8 @@ mod virtual_time;
 mod worker;
 mod worker_heap;
 mod worker_set;
+#[cfg(feature = "std")]
+mod worker_thread;
 
 pub use build_error::BuildError;
 pub use builder::Builder;

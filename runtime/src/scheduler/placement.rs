@@ -8,8 +8,9 @@ use crate::object::Fetch;
 use crate::pool::QueuePolicy;
 use crate::task::options::Options;
 use crate::task::spawner::{CompleteTask, sealed::Origin};
-use crate::task::{GroupState, Meta, Task};
+use crate::task::{GroupState, MOST_OBJECTS, Meta, Task};
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::ptr::NonNull;
 
 impl RuntimeState {
@@ -37,14 +38,19 @@ impl RuntimeState {
         }
         // Stable: tasks for one home stay in the order in which their objects were named.
         tasks.sort_by_key(|&(home, _)| home);
-        let mut locks = [const { None }; crate::task::MOST_OBJECTS];
+        // Before the pushes, and released after all of them.
+        let (mut few, mut many);
+        let locks = if tasks.len() <= MOST_OBJECTS {
+            few = [const { None }; MOST_OBJECTS];
+            &mut few[..]
+        } else {
+            many = (0..self.slots.len().min(tasks.len())).map(|_| None).collect::<Vec<_>>();
+            &mut many[..]
+        };
         if tasks.len() > 1 && !planted!("grant-without-two-phase") {
-            let mut last = usize::MAX;
-            for (lock, &(home, _)) in locks.iter_mut().zip(tasks.iter()) {
-                if home != last {
-                    *lock = Some(self.slots[home].enlisting.lock());
-                    last = home;
-                }
+            let homes = tasks.chunk_by(|one, other| one.0 == other.0).map(|same| same[0].0);
+            for (lock, home) in locks.iter_mut().zip(homes) {
+                *lock = Some(self.slots[home].enlisting.lock());
             }
         }
         for &(home, task) in tasks.iter() {

@@ -80,12 +80,17 @@ impl EpochState {
         self.announce(&shared.epochs);
         let settled = shared.epochs.settled();
         // Orphans may be older than the objects before them. They wait a little longer.
+        let mut last: Option<Arc<dyn Reclaim>> = None;
         for _ in 0..RECLAIM_BATCH.max(self.retired.len() / 2) {
             match self.retired.pop_front() {
                 Some(retired) if retired.epoch <= settled => {
                     // SAFETY: its epoch is settled, and the caller is the worker of that index.
-                    unsafe { retired.free(Some(worker)) };
+                    let owner = unsafe { retired.free(Some(worker)) };
                     counters.reclaimed.add(1);
+                    if !last.as_ref().is_some_and(|last| Arc::ptr_eq(last, &owner)) {
+                        // SAFETY: the caller is the worker of that index.
+                        last.replace(owner).inspect(|last| unsafe { last.after_reclaim(worker) });
+                    }
                 }
                 Some(retired) => {
                     self.retired.push_front(retired);
@@ -94,6 +99,8 @@ impl EpochState {
                 None => break,
             }
         }
+        // SAFETY: the caller is the worker of that index.
+        last.inspect(|last| unsafe { last.after_reclaim(worker) });
     }
 
     /// Frees what can be freed, and leaves the rest to the workers that are awake. Before sleeping.

@@ -1,7 +1,7 @@
 //! The runtime, as programs hold it.
 
 #[cfg(feature = "std")]
-use super::BuildError;
+use super::{BuildError, worker_thread};
 use super::{Builder, RuntimeState};
 use crate::monitor::{Allocation, Counters, Statistics, Timeline};
 use crate::object::{ObjectBuilder, Plain, Shared, Snapshot, Version, Versioned};
@@ -50,7 +50,8 @@ impl Runtime {
         Builder::default()
     }
 
-    /// Begins a task, with the objects that it accesses: `()`, one access, or a tuple of them.
+    /// Begins a task, with the objects that it accesses: `()`, one access, a tuple or a list
+    /// of them.
     pub fn task<A>(&self, access: A) -> TaskBuilder<&Self, A> {
         TaskBuilder::new(self, access)
     }
@@ -82,8 +83,14 @@ impl Runtime {
     }
 
     /// Returns true if the calling thread may wait for tasks: it is no worker of this runtime.
+    // Not inlined: in another crate, each access to a thread-local is a call.
+    #[inline(never)]
     pub fn may_block(&self) -> bool {
-        self.shared.platform.block(&mut |_| true).is_ok()
+        #[cfg(feature = "std")]
+        if !worker_thread::has_driven() {
+            return true;
+        }
+        self.shared.platform.may_block()
     }
 
     /// Returns true if the workers run only while a thread waits for a task, and on that thread, as
@@ -166,6 +173,7 @@ impl RuntimeState {
             sum.snapshot_retries += counters.snapshot_retries.get();
             sum.versioned_retries += counters.versioned_retries.get();
             sum.latch_waits += counters.latch_waits.get();
+            sum.walk_steps += counters.walk_steps.get();
             sum.prefetches += counters.prefetches.get();
             sum.steals += counters.steals.get();
             sum.sleeps += counters.sleeps.get();

@@ -273,7 +273,7 @@ impl RuntimeState {
         } else {
             drop(orphans);
             // SAFETY: no run queue is left, so no task is that could reach the objects.
-            retired.for_each(|retired| unsafe { retired.free(None) });
+            retired.for_each(|retired| _ = unsafe { retired.free(None) });
         }
     }
 
@@ -299,7 +299,7 @@ impl RuntimeState {
             let orphans = self.orphans.lock().take();
             for retired in orphans.into_iter().flatten() {
                 // SAFETY: no run queue is left, so no task is that could reach the object.
-                unsafe { retired.free(None) };
+                _ = unsafe { retired.free(None) };
             }
             #[cfg(feature = "std")]
             self.export();

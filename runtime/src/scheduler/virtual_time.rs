@@ -38,6 +38,7 @@ impl Driver {
             finished: ledger.finished(),
             remote_spawns: counters.remote_spawns.get(),
             steals: counters.steals.get(),
+            walk_steps: counters.walk_steps.get(),
             retries: retries.into_iter().map(|counter| counter.get()).sum(),
         }
     }

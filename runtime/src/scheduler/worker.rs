@@ -170,6 +170,12 @@ impl Worker {
         self.epoch.reclaim(&self.shared, self.index, self.trace.counters());
     }
 
+    /// Returns the slot of the newest epoch that this worker knows.
+    #[inline(always)]
+    pub(crate) fn newest_epoch(&self) -> u8 {
+        self.epoch.slot()
+    }
+
     /// Counts one more task of an epoch slot as started.
     #[inline(always)]
     pub(crate) fn started(&mut self, slot: u8) {
@@ -277,6 +283,12 @@ impl Worker {
                 None => backoff.wait(),
             }
         }
+    }
+
+    /// Moves what is in the inbox to the rings, for a task that runs in turns.
+    #[inline(always)]
+    pub(crate) fn receive_arrivals(&mut self) {
+        self.receive(None);
     }
 
     #[cold]

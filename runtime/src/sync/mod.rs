@@ -14,6 +14,7 @@
 //! |---|---|
 //! | `backoff` | waiting for a thread that is about to finish |
 //! | `cell` | a cell whose accesses a model checker can see |
+//! | `global` | atomics and a lock for statics |
 //! | `handoff` | a hand-off cell between two workers |
 //! | `latch` | the latch word of an object |
 //! | `mutex` | a spinning lock for slow paths |
@@ -23,6 +24,7 @@
 mod backoff;
 #[cfg(not(model = "loom"))]
 mod cell;
+pub(crate) mod global;
 mod handoff;
 mod latch;
 mod mutex;
@@ -35,14 +37,9 @@ pub use source::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, fence
 
 pub(crate) use backoff::Backoff;
 pub(crate) use handoff::HandoffCell;
-pub(crate) use latch::{LatchWord, Stamp};
+pub(crate) use latch::{LatchState, LatchWord, LiveWord, Stamp};
 pub(crate) use mutex::{Guard, SpinMutex};
-pub(crate) use source::{MODEL, UnsafeCell, yield_now};
-
-/// Atomics for statics, which outlive each execution of a model: always those of `core`.
-pub(crate) mod global {
-    pub use core::sync::atomic::AtomicU64;
-}
+pub(crate) use source::{MODEL, UnsafeCell, fence_after_exchange, yield_now};
 
 /// Returns `shipped`, or `small` under a model checker, which could not exhaust the larger size.
 pub(crate) const fn under_model(shipped: u64, small: u64) -> u64 {

@@ -53,6 +53,11 @@ pub use checker::fence;
 pub(crate) use checker::{UnsafeCell, yield_now};
 use checker::{around, inner};
 
+/// A sequentially consistent fence right after a read-modify-write by the same thread.
+pub(crate) fn fence_after_exchange() {
+    fence(Ordering::SeqCst);
+}
+
 /// Whether a model checker is at work.
 pub(crate) const MODEL: bool = true;
 

@@ -1,7 +1,7 @@
 //! Which objects a task accesses, and how: the types that `read()` and `write()` return.
 
 use super::grant::{Grant, Reads, Writes, sealed};
-use super::multi_object;
+use super::multi_object::{self, FixedList, ObjectGrants};
 use super::single_object::{self, ClosureBody};
 use super::unbound;
 use super::{Sink, options::SpawnRequest, spawner::sealed::Spawn};
@@ -149,13 +149,61 @@ links! {
     WriteLink grants Writes, write true;
 }
 
-/// The objects of a task: none `()`, one access, or a tuple of up to six.
+/// The objects of a task: none `()`, one access, a tuple of up to six, or a list.
 ///
-/// A task gets all its objects at once. To name an object twice panics at the spawn, unless both
-/// accesses read.
+/// A task gets all its objects at once. To name an object twice in a tuple panics at the spawn,
+/// unless both accesses read.
 ///
 /// While it waits for sequenced objects, a task with several objects queues with normal priority,
 /// whatever its own is. So it keeps its order with tasks of normal priority on the same objects.
+///
+/// # Lists
+///
+/// Where the number of objects is known only at run time, a `Vec` or slice of accesses of one type
+/// names them. The body gets a `Vec` of what it would get of each, in the same order. It is empty
+/// if the list is.
+///
+/// ```
+/// use xtasking::{JoinError, Runtime};
+///
+/// let rt = Runtime::builder().workers(2).build()?;
+/// let accounts: Vec<_> = (0..10).map(|_| rt.plain(100).build()).collect();
+/// let even: Vec<_> = accounts.iter().step_by(2).map(|account| account.write()).collect();
+/// let shared_out = rt.task(even).submit(|mut accounts, _cx| {
+///     let total: i32 = accounts.iter().map(|account| **account).sum();
+///     let share = total / accounts.len() as i32;
+///     accounts.iter_mut().for_each(|account| **account = share);
+///     share
+/// });
+/// assert_eq!(shared_out.join()?, 100);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// If some of the accesses read and others write, they are [`ReadOrWrite`](super::ReadOrWrite), or
+/// [`ReadOrWriteLink`](super::ReadOrWriteLink) for nodes:
+///
+/// ```
+/// use xtasking::Runtime;
+/// use xtasking::task::ReadOrWrite;
+///
+/// let rt = Runtime::builder().workers(2).build()?;
+/// let cells: Vec<_> = (0..10).map(|number| rt.plain(number).build()).collect();
+/// let all = cells.iter().enumerate().map(|(at, cell)| match at {
+///     0 => ReadOrWrite::from(cell.write()),
+///     _ => cell.read().into(),
+/// });
+/// let sum = rt.task(all.collect::<Vec<_>>()).submit(|mut cells, _cx| {
+///     let sum: i32 = cells.iter().map(|cell| **cell).sum();
+///     **cells[0].writer().expect("the first one is written") = sum;
+///     sum
+/// });
+/// assert_eq!(sum.join()?, 45);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// A list that names an object twice, and writes it, makes the task fail with
+/// [`JoinError::NamedTwice`](crate::JoinError::NamedTwice). A task allocates some memory for each
+/// object of a list; a tuple does so only for sequenced ones.
 pub trait AccessSet {
     /// What the task's body gets.
     type View<'v>;
@@ -181,60 +229,58 @@ macro_rules! tuples {
     ($($count:literal: $($name:ident $index:tt),+;)+) => {$(
         // SAFETY: each part of the view comes from its own grant, and `ObjectSet::enter` has
         // entered every object.
-        unsafe impl<$($name: Grant),+> multi_object::ObjectGrants<$count> for ($($name,)+) {
+        unsafe impl<$($name: Grant),+> ObjectGrants for ($($name,)+) {
+            type List = FixedList<$count>;
             type View<'v> = ($($name::View<'v>,)+);
             type Locals = ($($name::Local,)+);
-            const IN_PLACE: [bool; $count] = [$($name::IN_PLACE),+];
 
-            fn data() -> [&'static str; $count] {
-                [$(type_name::<<$name::Class as Class>::Target>()),+]
+            fn is_in_place(number: usize, _: &ObjectAccess) -> bool {
+                [$($name::IN_PLACE),+][number]
             }
 
-            unsafe fn copy(targets: &[ObjectAccess; $count]) -> Self::Locals {
+            fn data(number: usize) -> &'static str {
+                [$(type_name::<<$name::Class as Class>::Target>()),+][number]
+            }
+
+            unsafe fn copy(targets: &[ObjectAccess]) -> Self::Locals {
                 // SAFETY: the objects are alive by this function's contract.
-                unsafe { ($($name::copy(&(*targets[$index].reference.cell::<$name::Class>()).value),)+) }
+                unsafe { ($($name::copy(value_of::<$name::Class>(targets[$index].reference)),)+) }
             }
 
-            unsafe fn view<'v>(
-                targets: &[ObjectAccess; $count],
-                locals: &'v mut Self::Locals,
-            ) -> Self::View<'v> {
+            unsafe fn view<'v>(targets: &[ObjectAccess], locals: &'v mut Self::Locals) -> Self::View<'v> {
                 // SAFETY: this function's contract: each object is entered in its own mode; they
                 // are different, or only read.
                 unsafe {
                     ($($name::view(
-                        &(*targets[$index].reference.cell::<$name::Class>()).value,
+                        value_of::<$name::Class>(targets[$index].reference),
                         &mut locals.$index,
                     ),)+)
                 }
             }
 
-            unsafe fn publish(targets: &[ObjectAccess; $count], locals: Self::Locals) {
+            unsafe fn publish(targets: &[ObjectAccess], locals: Self::Locals) {
                 // SAFETY: the objects are alive by this function's contract.
                 unsafe {
-                    $($name::publish(
-                        &(*targets[$index].reference.cell::<$name::Class>()).value,
-                        locals.$index,
-                    );)+
+                    $($name::publish(value_of::<$name::Class>(targets[$index].reference), locals.$index);)+
                 }
             }
         }
 
         impl<$($name: Access),+> AccessSet for ($($name,)+) {
-            type View<'v> = <($($name::Grant,)+) as multi_object::ObjectGrants<$count>>::View<'v>;
+            type View<'v> = <($($name::Grant,)+) as ObjectGrants>::View<'v>;
 
             fn launch<P: Spawn, F, K: Sink<R>, R: 'static>(self, request: SpawnRequest<P>, body: F, sink: K)
             where
                 F: for<'v> FnOnce(Self::View<'v>, &mut Context) -> R + Send + 'static,
             {
-                let targets: [ObjectAccess; $count] = [$(self.$index.object_access()),+];
-                multi_object::launch::<($($name::Grant,)+), $count, _, _, _, _>(request, targets, body, sink);
+                let list = FixedList::new([$(self.$index.object_access()),+]);
+                multi_object::launch::<($($name::Grant,)+), _, _, _, _>(request, list, body, sink);
             }
         }
     )+};
 }
 
-/// The largest number of objects of one task.
+/// The largest number of objects of a tuple.
 pub(crate) const MOST_OBJECTS: usize = 6;
 
 tuples! {

@@ -13,13 +13,13 @@ use super::options::SpawnRequest;
 use super::spawner::{CompleteTask, Route, sealed::Spawn};
 use super::{JoinError, Payload, Sink, quietly};
 use crate::monitor::Description;
-use crate::object::Fetch;
+use crate::object::{Fetch, FreeWord};
 use crate::scheduler::Worker;
 use crate::sync::AtomicPtr;
 use core::ptr::{NonNull, null_mut};
 
 /// What a worker does with one kind of task, at each moment of the task's life.
-pub(crate) trait TaskBody: Sized + 'static {
+pub(crate) trait TaskBody: Sized {
     /// What the sink of the task receives.
     type Output;
 
@@ -31,7 +31,7 @@ pub(crate) trait TaskBody: Sized + 'static {
     /// # Safety
     ///
     /// The task is queued at this worker, and its epoch keeps its objects alive.
-    unsafe fn locate(&self) -> Fetch {
+    unsafe fn locate(&self, _: FreeWord) -> Fetch {
         Fetch::NONE
     }
 
@@ -45,6 +45,16 @@ pub(crate) trait TaskBody: Sized + 'static {
     /// `task` is running on this worker and has a body of type [`BodyWithSink<Self, K>`]. Its epoch
     /// keeps its objects alive.
     unsafe fn run<K: Sink<Self::Output>>(task: NonNull<Task>, cx: &mut Worker);
+
+    /// Ends the task instead of running it, because the runtime cancels its tasks.
+    ///
+    /// # Safety
+    ///
+    /// As for [`run`](Self::run).
+    unsafe fn cancel<K: Sink<Self::Output>>(task: NonNull<Task>, cx: &mut Worker) {
+        // SAFETY: this function's contract is that of `end_unrun`.
+        unsafe { end_unrun::<Self, K>(task, JoinError::Cancelled, cx) };
+    }
 
     /// Drops the body, and hands on what the task was granted.
     ///
@@ -121,7 +131,7 @@ pub(super) unsafe fn write<B: TaskBody, K: Sink<B::Output>>(
         &VTable {
             run: B::run::<K>,
             locate: if B::LOCATES { locate::<B, K> } else { locate_nothing },
-            cancel: cancel::<B, K>,
+            cancel: B::cancel::<K>,
             describe: describe::<B, K>,
         }
     };
@@ -178,14 +188,9 @@ pub(super) unsafe fn end_unrun<B: TaskBody, K: Sink<B::Output>>(
     }
 }
 
-unsafe fn cancel<B: TaskBody, K: Sink<B::Output>>(task: NonNull<Task>, cx: &mut Worker) {
-    // SAFETY: phase cancelled. Only `write` installs this function, for a body of this type.
-    unsafe { end_unrun::<B, K>(task, JoinError::Cancelled, cx) };
-}
-
-unsafe fn locate<B: TaskBody, K>(task: NonNull<Task>) -> Fetch {
+unsafe fn locate<B: TaskBody, K>(task: NonNull<Task>, free_word: FreeWord) -> Fetch {
     // SAFETY: phase queued. Only `write` installs this function, for a body of this type.
-    unsafe { (*Task::body::<BodyWithSink<B, K>>(task)).body.locate() }
+    unsafe { (*Task::body::<BodyWithSink<B, K>>(task)).body.locate(free_word) }
 }
 
 unsafe fn describe<B: TaskBody, K>(task: NonNull<Task>) -> Description {
@@ -194,7 +199,7 @@ unsafe fn describe<B: TaskBody, K>(task: NonNull<Task>) -> Description {
     unsafe { (*Task::body::<BodyWithSink<B, K>>(task)).body.describe() }
 }
 
-pub(crate) unsafe fn locate_nothing(_: NonNull<Task>) -> Fetch {
+pub(crate) unsafe fn locate_nothing(_: NonNull<Task>, _: FreeWord) -> Fetch {
     Fetch::NONE
 }
 

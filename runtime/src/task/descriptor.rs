@@ -63,7 +63,7 @@
 use crate::annotation::Priority;
 use crate::memory::SizeClass;
 use crate::monitor::Description;
-use crate::object::Fetch;
+use crate::object::{Fetch, FreeWord};
 use crate::pool::RankOrder;
 use crate::scheduler::Worker;
 use crate::sync::AtomicPtr;
@@ -85,8 +85,8 @@ pub struct VTable {
     /// into a queue.
     pub(crate) run: unsafe fn(NonNull<Task>, &mut Worker),
     /// Returns the lines that the task will touch beyond those of its annotation, which have
-    /// arrived.
-    pub(crate) locate: unsafe fn(NonNull<Task>) -> Fetch,
+    /// arrived. The free word is that of the runtime.
+    pub(crate) locate: unsafe fn(NonNull<Task>, FreeWord) -> Fetch,
     /// Drops the body, completes the sink, frees the descriptor and counts the task as finished.
     pub(crate) cancel: unsafe fn(NonNull<Task>, &mut Worker),
     /// Names the task and the objects it was spawned with, for the watchdog.
@@ -251,6 +251,12 @@ impl Meta {
     /// Counts a failed attempt. `OPTIMISTIC_ATTEMPTS` bounds them, so the byte does not overflow.
     pub(crate) fn count_attempt(&mut self) {
         self.0 += ONE_ATTEMPT;
+    }
+
+    /// Counts as many attempts as may fail: the next read enters its object.
+    pub(crate) fn exhaust_attempts(&mut self) {
+        self.forget_attempts();
+        self.0 += u64::from(Worker::OPTIMISTIC_ATTEMPTS) * ONE_ATTEMPT;
     }
 
     #[inline(always)]

@@ -1,6 +1,6 @@
 //! Entering and leaving an object, as its primitive requires.
 
-use super::{Meta, Task};
+use super::{JoinError, Meta, Task};
 use crate::monitor::{Counter, WorkerCounters};
 use crate::object::{Header, Primitive, Reference, Turn};
 use crate::scheduler::Worker;
@@ -9,7 +9,20 @@ use core::ptr::NonNull;
 
 /// Enters an object: waits at its latch, or marks its version as being written. The task runs on
 /// the right worker.
-pub(crate) fn enter(header: &Header, primitive: Primitive, write: bool, cx: &Worker) {
+///
+/// # Errors
+///
+/// If the object is poisoned, was freed or belongs to another runtime. The task is not inside then.
+pub(crate) fn enter(
+    header: &Header,
+    primitive: Primitive,
+    write: bool,
+    cx: &Worker,
+) -> Result<(), JoinError> {
+    // At a sequenced object the task has had its turn, which includes this.
+    if !primitive.is_sequenced() && !header.is_of(cx.free_word) {
+        return Err(header.refusal());
+    }
     let latch = &header.latch;
     // In a simulation the latch holder may be suspended mid-task: let it run before spinning.
     let wait = |backoff: &mut Backoff| {
@@ -18,7 +31,7 @@ pub(crate) fn enter(header: &Header, primitive: Primitive, write: bool, cx: &Wor
         }
     };
     let waited = match primitive {
-        Primitive::Sequencing => false,
+        Primitive::Sequencing => Some(false),
         Primitive::SpinLatch => latch.lock(wait),
         Primitive::ReaderWriterLatch if write => latch.lock_exclusive(wait),
         Primitive::ReaderWriterLatch => latch.lock_shared(wait),
@@ -26,20 +39,37 @@ pub(crate) fn enter(header: &Header, primitive: Primitive, write: bool, cx: &Wor
             if write {
                 latch.begin_write();
             }
-            false
+            Some(false)
         }
         Primitive::OptimisticLatched => {
             let waited = latch.lock(wait);
-            if write {
+            if write && waited.is_some() {
                 latch.begin_write();
             }
             waited
         }
     };
+    let Some(waited) = waited else { return Err(JoinError::Freed) };
     cx.count_wait(waited);
+    match header.failure(cx.free_word) {
+        None => Ok(()),
+        Some(error) => {
+            leave(header, primitive, write);
+            Err(error)
+        }
+    }
 }
 
-/// Leaves an object that [`enter`] has entered.
+/// Enters an object to read it, on any thread, if its primitive allows that and no writer is there.
+pub(crate) fn try_enter_to_read(header: &Header, primitive: Primitive) -> bool {
+    match primitive {
+        Primitive::Sequencing | Primitive::OptimisticSequenced => false,
+        Primitive::ReaderWriterLatch => header.latch.try_lock_shared(),
+        Primitive::SpinLatch | Primitive::OptimisticLatched => header.latch.try_lock(),
+    }
+}
+
+/// Leaves an object that [`enter`] or [`try_enter_to_read`] has entered.
 pub(crate) fn leave(header: &Header, primitive: Primitive, write: bool) {
     let latch = &header.latch;
     match primitive {
@@ -61,8 +91,8 @@ pub(crate) enum ReadEntry {
     Entered(EnteredReader),
     /// The task was deferred, sent or requeued; this worker does not own it any more.
     Gone,
-    /// The object belongs to another runtime.
-    Foreign,
+    /// The task may not use the object: it is poisoned, was freed, or belongs to another runtime.
+    Refused(JoinError),
 }
 
 impl EnteredReader {
@@ -121,11 +151,19 @@ pub(crate) unsafe fn enter_to_read(
                         header.defer(task);
                         return ReadEntry::Gone;
                     }
-                    Turn::Never => return ReadEntry::Foreign,
+                    Turn::Never => return ReadEntry::Refused(header.refusal()),
                 }
             }
         }
-        enter(target.header(), primitive, false, cx);
-        ReadEntry::Entered(EnteredReader)
+        match enter(target.header(), primitive, false, cx) {
+            Ok(()) => ReadEntry::Entered(EnteredReader),
+            Err(error) => {
+                if meta.has_grant_token() {
+                    meta.drop_grant_token();
+                    cx.hand_on(target.header());
+                }
+                ReadEntry::Refused(error)
+            }
+        }
     }
 }

@@ -21,6 +21,12 @@ pub enum JoinError {
     /// A link led to an object of another runtime, whose tasks are not isolated from those of this
     /// one.
     Foreign,
+    /// A link led to an object that was freed with its [arena](crate::arena::Arena) or
+    /// [array](crate::arena::Array).
+    Freed,
+    /// It names the same object twice, and writes it. This is for tasks with a
+    /// [list](crate::task::AccessSet#lists) of accesses; a tuple panics at the spawn.
+    NamedTwice,
     /// There was no memory for its descriptor, or for its claim: the limit of
     /// [`Builder::memory_limit`](crate::Builder::memory_limit) is reached, or the platform has no
     /// more. The spawn failed before it had any effect; the body was dropped.
@@ -64,6 +70,8 @@ impl fmt::Display for JoinError {
             Self::Cancelled => f.write_str("the task was cancelled before it started"),
             Self::Poisoned => f.write_str("an object of the task is poisoned by an earlier panic"),
             Self::Foreign => f.write_str("an object of the task belongs to another runtime"),
+            Self::Freed => f.write_str("an object of the task was freed with its arena or array"),
+            Self::NamedTwice => f.write_str("the task names the same object twice, and writes it"),
             Self::OutOfMemory => f.write_str("there was no memory left to spawn the task"),
             Self::Abandoned => f.write_str("the task's result was never delivered"),
             Self::WouldBlock => f.write_str("a worker cannot wait for a task of its own runtime"),
@@ -123,6 +131,12 @@ pub struct PanicPayload(Box<dyn Any + Send + 'static>);
 unsafe impl Sync for PanicPayload {}
 
 impl PanicPayload {
+    /// Keeps the payload of a panic that was caught, to be passed on as a
+    /// [`JoinError::Panicked`].
+    pub fn new(payload: Box<dyn Any + Send + 'static>) -> Self {
+        Self(payload)
+    }
+
     /// Returns the payload's text, or a substitute if it is no text.
     pub fn message(&self) -> &str {
         let text = self.0.downcast_ref::<&'static str>().copied();
@@ -134,5 +148,18 @@ impl PanicPayload {
     /// Returns the payload, to be examined or to resume the panic.
     pub fn into_inner(self) -> Box<dyn Any + Send + 'static> {
         self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_payload_is_passed_on_as_an_error() {
+        let error = JoinError::Panicked(PanicPayload::new(Box::new("cold")));
+        assert_eq!(alloc::format!("{error}"), "the task panicked: cold");
+        let JoinError::Panicked(payload) = error else { unreachable!() };
+        assert_eq!(payload.into_inner().downcast_ref(), Some(&"cold"));
     }
 }

@@ -75,7 +75,7 @@ grants! {
     Writes Shared<T: Send, Sync>: &'v mut T, write true, in place true, |value| &mut *value.0.get();
     Reads Versioned<T: Version>: &'v T, write false, in place false, |value| &value.0;
     Writes Versioned<T: Version>: Written<'v, T>, write true, in place true,
-        |value| Written { target: &value.0, token: WriteToken::assume() };
+        |value| Written::assume(&value.0);
 }
 
 // SAFETY: the view borrows a private copy.
@@ -125,6 +125,17 @@ unsafe impl<T: bytemuck::Pod + Send> Grant for Writes<Snapshot<T>> {
 pub struct Written<'v, T> {
     target: &'v T,
     token: WriteToken<'v>,
+}
+
+impl<'v, T> Written<'v, T> {
+    /// # Safety
+    ///
+    /// The running task has entered the object for writing, for `'v`.
+    #[inline(always)]
+    pub(crate) unsafe fn assume(target: &'v T) -> Self {
+        // SAFETY: this function's contract.
+        Self { target, token: unsafe { WriteToken::assume() } }
+    }
 }
 
 impl<T> Written<'_, T> {

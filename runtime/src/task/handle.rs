@@ -209,6 +209,16 @@ pub trait Sink<R>: Send + 'static {
     /// Called once before the body runs. An error says why the body must not run, for example
     /// because the task was cancelled.
     fn start(&self, cx: &mut Worker) -> Result<(), JoinError>;
+    /// Called at the end of each turn but the last of a task that runs in several turns.
+    #[inline(always)]
+    fn pause(&self, cx: &mut Worker) {
+        let _ = cx;
+    }
+    /// Called at the begin of each turn but the first of a task that runs in several turns.
+    #[inline(always)]
+    fn resume(&self, cx: &mut Worker) {
+        let _ = cx;
+    }
     /// Delivers the outcome.
     fn complete(self, outcome: TaskResult<R>, cx: &mut Worker);
     /// Reports that the task could not be spawned.

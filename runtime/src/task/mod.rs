@@ -3,6 +3,8 @@
 //! | name | stands for |
 //! |---|---|
 //! | [`Access`], [`AccessSet`], [`Read`], [`Write`] | the objects that a task accesses, and how |
+//! | [`ListAccess`], [`ReadOrWrite`], [`ReadOrWriteLink`] | lists of accesses |
+//! | [`ReadOrWriteView`] | what the body gets of a [`ReadOrWrite`] |
 //! | [`Spawner`] | a [`Runtime`](crate::Runtime) or a [`Context`](crate::Context) |
 //! | [`Membership`], [`Alone`], [`Of`] | whether a task belongs to a [`Group`](crate::Group) |
 //! | [`After`] | a task that waits for a group; with a claim, see [`claims`](crate::claims) |
@@ -17,28 +19,37 @@
 // | `builder`, `options` | annotations; `spawn`, `submit` and their variants |
 // | `spawner` | origins, which pay for tasks; spawners, which deliver them |
 // | `pending` | complete tasks that are stored before they enter a run queue |
-// | `access`, `grant` | which objects a task accesses; what its body gets of each |
+// | `access`, `access_list`, `grant` | which objects a task accesses; what its body gets of each |
 // | `entry` | entering and leaving an object |
+// | `bundle/` | one task that carries many walks |
 // | `visit`, `modify` | walks and writes in linked structures, as a program defines them |
+// | `reader`, `node_version` | walks of plain threads, without a task |
 // | `handle` | results: handles, promises, sinks |
+// | `scope`, `frame_guard` | tasks that borrow from a waiting thread |
 // | `group/` | groups, their members, and tasks that run after a group |
 // | `failure`, `guard` | errors of tasks; panics in user code |
 
 pub(crate) mod access;
+mod access_list;
 mod body;
 pub(crate) mod builder;
+pub(crate) mod bundle;
 mod descriptor;
 mod entry;
 pub(crate) mod failure;
+mod frame_guard;
 pub(crate) mod grant;
 pub(crate) mod group;
 mod guard;
 pub(crate) mod handle;
 pub(crate) mod modify;
 mod multi_object;
+pub(crate) mod node_version;
 mod optimistic_read;
 pub(crate) mod options;
 pub(crate) mod pending;
+pub(crate) mod reader;
+pub(crate) mod scope;
 mod single_object;
 pub(crate) mod spawner;
 mod unbound;
@@ -46,6 +57,7 @@ pub(crate) mod visit;
 
 pub use crate::object::{AllowsIsolation, LegalFor};
 pub use access::{Access, AccessSet, Read, Write};
+pub use access_list::{ListAccess, ReadOrWrite, ReadOrWriteLink, ReadOrWriteView};
 pub use group::{After, Alone, Membership, Of};
 pub use spawner::{RuntimeId, Spawner};
 
@@ -55,6 +67,7 @@ pub(crate) use body::{describe_nothing, locate_nothing};
 pub(crate) use builder::TaskBuilder;
 pub(crate) use descriptor::{Meta, Task, VTable, class_of};
 pub(crate) use failure::{Failure, JoinError};
+pub(crate) use frame_guard::FrameGuard;
 pub(crate) use group::{GroupState, Groups};
 pub(crate) use guard::{Aftermath, Payload, catch, discard, guarded, quietly};
 pub(crate) use handle::{Handle, Promise};

@@ -9,7 +9,7 @@ use super::visit::{OptimisticBody, Step};
 use super::{JoinError, Meta, Payload, Sink, Task, catch, guarded, quietly};
 use crate::annotation::{Part, Place};
 use crate::monitor::Description;
-use crate::object::{Fetch, Primitive, Reference, Versioned};
+use crate::object::{Fetch, FreeWord, Primitive, Reference, Versioned};
 use crate::scheduler::{Context, Worker};
 use crate::sync::Stamp;
 use alloc::boxed::Box;
@@ -34,14 +34,16 @@ where
     V: OptimisticBody,
     K: Sink<V::Result>,
 {
-    target.check(request.spawner.origin_mut().shared());
+    let shared = request.spawner.origin_mut().shared();
+    target.check(shared);
+    let free_word = shared.free_word;
     // Only from a task, whose epoch keeps the nodes alive. After a panic here the new task reads
     // the node again, and reports it.
     let at_once = target.reference.is_frequent() && target.reference.primitive().is_optimistic();
     if at_once
         && request.options.place == Place::Here
         && P::IN_TASK
-        && let Ok(further) = catch(|| walk_ahead(target, &visit))
+        && let Ok(further) = catch(|| walk_ahead(target, &visit, free_word))
     {
         target = further;
     }
@@ -57,13 +59,13 @@ where
 /// Walks as far as nodes are frequently used. Returns the first other node, or where the walk ends
 /// or a writer interferes.
 #[inline(always)]
-fn walk_ahead<V: OptimisticBody>(mut target: ObjectAccess, visit: &V) -> ObjectAccess {
+fn walk_ahead<V: OptimisticBody>(mut target: ObjectAccess, visit: &V, free_word: FreeWord) -> ObjectAccess {
     for _ in 0..NODES_PER_TURN {
         // SAFETY: the spawner's handle or epoch keeps the first object alive, and the epoch of the
         // running task every node that a link leads to.
         let (header, value) =
             unsafe { (target.reference.header(), value_of::<Versioned<V::Target>>(target.reference)) };
-        let Some(stamp) = header.latch.begin_read() else { break };
+        let Some(stamp) = header.begin_read(free_word) else { break };
         let step = visit.read(target.reference, &value.0);
         let (true, Step::Go(next, part)) = (header.latch.validate(stamp), step) else { break };
         target = ObjectAccess { reference: next.reference(), part, write: false, runtime: 0 };
@@ -84,10 +86,13 @@ impl<V: OptimisticBody> TaskBody for Walk<V> {
     type Output = V::Result;
     const LOCATES: bool = V::LOCATES;
 
-    unsafe fn locate(&self) -> Fetch {
-        // SAFETY: phase queued: the task's epoch keeps the node alive. The link that led to it
-        // fixes its type.
+    unsafe fn locate(&self, free_word: FreeWord) -> Fetch {
+        // SAFETY: phase queued: the task's epoch keeps the node alive, if it is live now. The link
+        // that led to it fixes its type.
         unsafe {
+            if !self.target.header().is_of(free_word) {
+                return Fetch::NONE;
+            }
             let value = value_of::<Versioned<V::Target>>(self.target);
             self.target.fetch(self.visit.locate(self.target, &value.0))
         }
@@ -110,12 +115,12 @@ impl<V: OptimisticBody> TaskBody for Walk<V> {
             let mut passed = 0;
             loop {
                 let target = (*walk).target;
-                let latch = &target.header().latch;
+                let header = target.header();
                 let value = value_of::<Versioned<V::Target>>(target);
-                let Some(stamp) = latch.begin_read() else { break };
+                let Some(stamp) = header.begin_read(cx.free_word) else { break };
                 let read = |_: &_, _: &mut Worker| (*walk).visit.read(target, &value.0);
                 let (step, _) = guarded(cx, (task, stamp), panicked::<V, K>, read);
-                if !latch.validate(stamp) {
+                if !header.latch.validate(stamp) {
                     quietly(|| drop(step));
                     break;
                 }
@@ -234,20 +239,17 @@ unsafe fn run_entering<V: OptimisticBody, K: Sink<V::Result>>(mut task: NonNull<
         let walk = &raw mut (*Task::body::<BodyWithSink<Walk<V>, K>>(task)).body;
         let target = (*walk).target;
         let header = target.header();
-        if header.latch.is_poisoned() && !task.as_ref().meta.has_grant_token() {
-            return finish::<V, K>(task, Err(JoinError::Poisoned), cx);
+        let grant_token = task.as_ref().meta.has_grant_token();
+        if let Some(error) = header.failure(cx.free_word).filter(|_| !grant_token) {
+            return finish::<V, K>(task, Err(error), cx);
         }
         let entered = match enter_to_read(task, target, cx, |counters| &counters.versioned_retries) {
             ReadEntry::Entered(entered) => entered,
             ReadEntry::Gone => return,
-            ReadEntry::Foreign => return finish::<V, K>(task, Err(JoinError::Foreign), cx),
+            ReadEntry::Refused(error) => return finish::<V, K>(task, Err(error), cx),
         };
         let value = value_of::<Versioned<V::Target>>(target);
-        let step = if header.latch.is_poisoned() {
-            Err(JoinError::Poisoned)
-        } else {
-            catch(|| (*walk).visit.read(target, &value.0)).map_err(JoinError::panicked)
-        };
+        let step = catch(|| (*walk).visit.read(target, &value.0)).map_err(JoinError::panicked);
         let meta = &mut task.as_mut().meta;
         entered.leave(target, *meta, cx);
         meta.drop_grant_token();

@@ -11,7 +11,7 @@ use super::spawner::{sealed::Origin, sealed::Spawn};
 use super::{JoinError, Meta, Payload, Sink, Task, guarded, quietly};
 use crate::annotation::Part;
 use crate::monitor::Description;
-use crate::object::{Class, Fetch, Primitive, Reference, Turn};
+use crate::object::{Class, Fetch, FreeWord, Primitive, Reference, Turn};
 use crate::scheduler::{Context, Worker};
 use alloc::boxed::Box;
 use core::any::type_name;
@@ -113,10 +113,15 @@ impl<B: ObjectBody> TaskBody for SingleObject<B> {
     type Output = B::Result;
     const LOCATES: bool = B::LOCATES;
 
-    unsafe fn locate(&self) -> Fetch {
-        // SAFETY: phase queued: the task's epoch keeps the object alive. The access that was
-        // spawned fixes its class.
-        unsafe { self.target.fetch(self.body.locate(value_of(self.target))) }
+    unsafe fn locate(&self, free_word: FreeWord) -> Fetch {
+        // SAFETY: phase queued: the task's epoch keeps the object alive, if it is live now. The
+        // access that was spawned fixes its class.
+        unsafe {
+            if !self.target.header().is_of(free_word) {
+                return Fetch::NONE;
+            }
+            self.target.fetch(self.body.locate(value_of(self.target)))
+        }
     }
 
     fn describe(&self) -> Description {
@@ -158,7 +163,7 @@ unsafe fn run_in_place<B: ObjectBody, K: Sink<B::Result>>(task: NonNull<Task>, c
             match header.turn(cx.free_word) {
                 Turn::Now => {}
                 Turn::Later => return header.defer(task),
-                Turn::Never => return end_unrun::<SingleObject<B>, K>(task, JoinError::Foreign, cx),
+                Turn::Never => return end_unrun::<SingleObject<B>, K>(task, header.refusal(), cx),
             }
         }
         let (SingleObject { body, .. }, sink, meta) = take::<SingleObject<B>, K>(task, cx);
@@ -167,11 +172,9 @@ unsafe fn run_in_place<B: ObjectBody, K: Sink<B::Result>>(task: NonNull<Task>, c
             quietly(|| drop(body));
             return after.finish(Err(failure), cx);
         }
-        enter(header, primitive, B::Grant::WRITE, cx);
-        if header.latch.is_poisoned() {
-            leave(header, primitive, B::Grant::WRITE);
+        if let Err(error) = enter(header, primitive, B::Grant::WRITE, cx) {
             quietly(|| drop(body));
-            return after.finish(Err(JoinError::Poisoned), cx);
+            return after.finish(Err(error), cx);
         }
         let value = value_of::<<B::Grant as Grant>::Class>(target);
         let mut local = B::Grant::copy(value);
@@ -248,30 +251,34 @@ unsafe fn run_on_copy<B: ObjectBody, K: Sink<B::Result>>(task: NonNull<Task>, cx
     // keeps the object alive.
     unsafe {
         let target = (*Task::body::<BodyWithSink<SingleObject<B>, K>>(task)).body.target;
-        let latch = &target.header().latch;
+        let header = target.header();
         let value = value_of::<<B::Grant as Grant>::Class>(target);
         let mut copy = None;
         let grant_token = task.as_ref().meta.has_grant_token();
-        if let Some(stamp) = latch.begin_read().filter(|_| !grant_token) {
+        if let Some(stamp) = header.begin_read(cx.free_word).filter(|_| !grant_token) {
             let local = B::Grant::copy(value);
-            if latch.validate(stamp) {
+            if header.latch.validate(stamp) {
                 copy = Some(local);
             }
         }
-        if copy.is_none() && (grant_token || !latch.is_poisoned()) {
+        let mut refused = None;
+        if copy.is_none() {
+            refused = header.failure(cx.free_word).filter(|_| !grant_token);
+        }
+        if copy.is_none() && refused.is_none() {
             match enter_to_read(task, target, cx, |counters| &counters.snapshot_retries) {
                 ReadEntry::Entered(entered) => {
                     copy = Some(B::Grant::copy(value));
                     entered.leave(target, task.as_ref().meta, cx);
                 }
                 ReadEntry::Gone => return,
-                ReadEntry::Foreign => return end_unrun::<SingleObject<B>, K>(task, JoinError::Foreign, cx),
+                ReadEntry::Refused(error) => refused = Some(error),
             }
         }
         let (SingleObject { body, .. }, sink, meta) = take::<SingleObject<B>, K>(task, cx);
         let failure = match (sink.start(cx), copy) {
             (Err(failure), _) => failure,
-            (Ok(()), None) => JoinError::Poisoned,
+            (Ok(()), None) => refused.unwrap_or(JoinError::Poisoned),
             (Ok(()), Some(mut local)) => {
                 let view = B::Grant::view(value, &mut local);
                 let (result, (sink, meta)) =

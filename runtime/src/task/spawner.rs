@@ -15,7 +15,8 @@ use core::ptr::NonNull;
 /// Spawns tasks: the [`Runtime`](crate::Runtime) from outside, a [`Context`](crate::Context) from
 /// inside a task.
 pub trait Spawner: sealed::Origin + Sized {
-    /// Begins a task with the objects it touches: `()`, one access, or a tuple of accesses.
+    /// Begins a task with the objects it touches: `()`, one access, a tuple or a list of
+    /// accesses.
     #[inline(always)]
     fn task<A>(self, access: A) -> TaskBuilder<Self, A> {
         TaskBuilder::new(self, access)
@@ -166,6 +167,8 @@ pub(crate) mod sealed {
         type Origin: Origin;
         /// True if the task comes from a running task and is pushed at once.
         const IN_TASK: bool = false;
+        /// True if the task is pushed at once, and its epoch keeps nothing for the spawner.
+        const DELIVERS_AT_ONCE: bool = false;
         #[doc(hidden)]
         fn origin_mut(&mut self) -> &mut Self::Origin;
         /// See [`Origin::allocate`].
@@ -197,6 +200,7 @@ pub(crate) mod sealed {
     impl<T: Origin> Spawn for T {
         type Origin = T;
         const IN_TASK: bool = T::IN_TASK;
+        const DELIVERS_AT_ONCE: bool = true;
 
         #[inline(always)]
         fn origin_mut(&mut self) -> &mut T {

@@ -462,9 +462,9 @@ fn a_panic_in_a_scope_comes_when_all_pieces_are_over() {
 }
 
 /// A platform in which a waiting thread panics once, when this is requested.
-struct Impatient {
-    below: Threads,
-    asked: Arc<AtomicBool>,
+pub struct Impatient {
+    pub below: Threads,
+    pub asked: Arc<AtomicBool>,
 }
 
 impl Platform for Impatient {

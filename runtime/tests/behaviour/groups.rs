@@ -168,8 +168,7 @@ fn every_kind_of_task_can_be_a_member() {
             group.wait().unwrap();
             assert_eq!(ran.load(SeqCst), 5 * 9);
             assert!(handles.iter().all(Handle::is_finished));
-            // SAFETY: no task is left.
-            unsafe { arena.dispose() };
+            drop(arena);
         }
     });
 }
@@ -225,8 +224,7 @@ fn continuations_of_every_kind_come() {
             all.wait().unwrap();
         }
         assert_eq!(ran.load(SeqCst), 4);
-        // SAFETY: no task is left.
-        unsafe { arena.dispose() };
+        drop(arena);
     });
 }
 

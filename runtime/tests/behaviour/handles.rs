@@ -306,6 +306,5 @@ fn handles_describe_what_they_refer_to() {
     let link = arena.alloc_outside(Pair::default());
     assert_eq!(format!("{link:?}"), format!("Link({:#x})", link.to_word()));
     assert_eq!(arena.primitive(), Primitive::Sequencing);
-    // SAFETY: no link is followed.
-    unsafe { arena.dispose() };
+    drop(arena);
 }

@@ -17,20 +17,28 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod arrays;
+mod bundles;
+mod cells;
 mod claims;
+mod compaction;
 mod failures;
 mod forks;
+mod freed;
 mod groups;
 mod handles;
 mod histories;
+mod lists;
 mod memory;
 mod nodes;
 mod order;
 mod order_of_programs;
 mod over;
 mod primitives;
+mod readers;
 mod regressions;
 mod scheduling;
 mod sets;
 mod several;
 mod shutdown;
+mod task_scopes;

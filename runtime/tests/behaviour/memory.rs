@@ -17,8 +17,7 @@ struct Node {
     _drops: Dropped,
 }
 
-// SAFETY: the only field that changes is a word.
-unsafe impl Version for Node {}
+impl Version for Node {}
 
 fn node(value: u64, drops: &Arc<AtomicUsize>) -> Node {
     Node { word: Word::new(value), _drops: Dropped(drops.clone()) }
@@ -140,9 +139,47 @@ fn a_retired_node_waits_for_older_operations() {
         done.set();
         in_time(&rt, "the node is freed", || drops.load(SeqCst) == 1);
         in_time(&rt, "its place is free", || arena.stats().live == 0);
-        // SAFETY: no link is followed any more.
-        unsafe { arena.dispose() };
+        drop(arena);
     }
+}
+
+/// An operation whose follow-ups wait in the run queues until the flag is set, and then see that
+/// the value has not been dropped.
+fn wait_for(cx: &mut Context, drops: Arc<AtomicUsize>, done: Flag) {
+    if done.is_set() {
+        assert_eq!(drops.load(SeqCst), 0);
+    } else {
+        cx.task(()).spawn(move |(), cx| wait_for(cx, drops, done));
+    }
+}
+
+#[test]
+fn a_value_to_be_dropped_later_waits_for_older_operations() {
+    for (cores, seed) in [(1, 1), (2, 2), (4, 3)] {
+        let _watched = watchdog();
+        let drops = Arc::new(AtomicUsize::new(0));
+        let rt = Setting::Simulation { cores, seed }.build();
+        let (done, value) = (Flag::default(), Dropped(drops.clone()));
+        let (same, seen) = (done.clone(), drops.clone());
+        rt.task(()).core(1).spawn(move |(), cx| wait_for(cx, seen, same));
+        rt.task(()).submit(move |(), cx| cx.drop_later(value)).join().unwrap();
+        pass_time(&rt, 300);
+        assert_eq!(drops.load(SeqCst), 0);
+        done.set();
+        in_time(&rt, "the value is dropped", || drops.load(SeqCst) == 1);
+    }
+}
+
+#[test]
+fn a_value_to_be_dropped_later_is_dropped_with_the_runtime_at_the_latest() {
+    on_all(|setting| {
+        let drops = Arc::new(AtomicUsize::new(0));
+        let rt = setting.build();
+        let value = Dropped(drops.clone());
+        rt.task(()).submit(move |(), cx| cx.drop_later(value)).join().unwrap();
+        drop(rt);
+        assert_eq!(drops.load(SeqCst), 1);
+    });
 }
 
 /// A chain whose steps begin their own operations blocks no reclamation, although it never ends.
@@ -176,8 +213,7 @@ fn operations_that_follow_each_other_do_not_delay_reclamation() {
         in_time(&rt, "the nodes are freed", || drops.load(SeqCst) == 100);
         done.set();
         all.join().unwrap();
-        // SAFETY: no link is followed any more.
-        unsafe { arena.dispose() };
+        drop(arena);
     });
 }
 
@@ -215,8 +251,7 @@ fn memory_is_bounded_over_many_rounds() {
         let counters = rt.counters().unwrap();
         let all = (NODES * usize::from(rounds)) as u64;
         assert_eq!((counters.retired, counters.reclaimed), (all, all));
-        // SAFETY: no link is followed any more.
-        unsafe { arena.dispose() };
+        drop(arena);
     });
 }
 
@@ -238,8 +273,7 @@ fn sleeping_workers_do_not_delay_reclamation() {
         // No other operation runs.
         eventually("the node is freed", || drops.load(SeqCst) == usize::from(round));
     }
-    // SAFETY: no link is followed any more.
-    unsafe { arena.dispose() };
+    drop(arena);
 }
 
 #[test]
@@ -263,12 +297,9 @@ fn a_reserved_place_that_is_not_filled_is_free_again() {
         let read = rt.task(link.read()).submit_read(|node| node.word.get(), |value, _| value);
         assert_eq!(read.join().unwrap(), 4);
         drop(rt);
-        // SAFETY: the link is not followed any more.
-        unsafe { arena.dispose() };
-        // Nodes are not dropped one by one.
         assert_eq!(drops.load(SeqCst), 0);
-        // SAFETY: this reference was the node's, whose memory has been freed.
-        unsafe { Arc::decrement_strong_count(Arc::as_ptr(&drops)) };
+        drop(arena);
+        assert_eq!(drops.load(SeqCst), 1);
     });
 }
 
@@ -280,6 +311,5 @@ fn an_arena_of_another_runtime_is_refused() {
     let same = arena.clone();
     let alloc = two.task(()).submit(move |(), cx| _ = same.alloc(node(1, &drops), cx));
     assert!(alloc.join().is_err());
-    // SAFETY: the arena has no node.
-    unsafe { arena.dispose() };
+    drop(arena);
 }

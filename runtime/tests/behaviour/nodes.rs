@@ -64,8 +64,7 @@ fn a_change_that_panics_afterwards_leaves_a_sound_node() {
         rt.shutdown(Shutdown::Drain);
         let heard = lock(&heard);
         assert!(heard.len() == 1 && heard[0].contains("provoked"), "{heard:?}");
-        // SAFETY: the runtime has ended, so no link is followed any more.
-        unsafe { arena.dispose() };
+        drop(arena);
     });
 }
 
@@ -97,8 +96,7 @@ fn a_half_written_node_refuses_all_tasks() {
         let heard = lock(&heard);
         assert_eq!(heard.len(), 6, "{heard:?}");
         assert!(heard.iter().all(|text| text.contains("poisoned")), "{heard:?}");
-        // SAFETY: the runtime has ended, so no link is followed any more.
-        arenas.into_iter().for_each(|arena| unsafe { arena.dispose() });
+        drop(arenas);
     });
 }
 
@@ -132,8 +130,7 @@ fn a_walk_that_finds_no_sense_without_a_writer_is_given_up() {
         rt.shutdown(Shutdown::Drain);
         assert!(readings.load(SeqCst) > 1, "it was tried again");
         assert_eq!(*lock(&heard), ["the task's result was never delivered"]);
-        // SAFETY: the runtime has ended, so no link is followed any more.
-        unsafe { arena.dispose() };
+        drop(arena);
     });
 }
 
@@ -198,8 +195,7 @@ fn asked<B: Copy + Send + 'static>(setting: Setting, ballast: B) -> [usize; 2] {
     });
     all.join().unwrap();
     drop(rt);
-    // SAFETY: the runtime has ended, so no link is followed any more.
-    unsafe { arena.dispose() };
+    drop(arena);
     [walks, changes].map(|count| count.load(SeqCst))
 }
 

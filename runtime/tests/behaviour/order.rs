@@ -156,8 +156,7 @@ struct Counted {
     wrong: Word,
 }
 
-// SAFETY: all fields are words.
-unsafe impl Version for Counted {}
+impl Version for Counted {}
 
 #[test]
 fn sequenced_writers_of_a_versioned_object_keep_their_order() {

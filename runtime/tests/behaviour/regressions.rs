@@ -224,8 +224,7 @@ fn one_and_several_objects_keep_their_order_at_equal_priority() {
 
 struct Node(#[allow(dead_code, reason = "it only takes room")] [Word; 16]);
 
-// SAFETY: all fields are words.
-unsafe impl Version for Node {}
+impl Version for Node {}
 
 /// A worker that retires a node in each task also reclaims nodes meanwhile.
 #[test]
@@ -250,8 +249,7 @@ fn a_busy_worker_reclaims_as_fast_as_it_retires() {
         most = most.max(arena.stats().live);
     }
     assert!(most > 0 && most < 10_000, "{most} nodes wait to be freed");
-    // SAFETY: no link is followed any more.
-    unsafe { arena.dispose() };
+    drop(arena);
 }
 
 #[test]
@@ -302,8 +300,7 @@ fn a_panic_in_the_drop_of_the_payload_of_a_locate_is_contained() {
     });
     eventually("all walks end", || ended.load(SeqCst) == 20);
     assert_works(rt);
-    // SAFETY: no link is followed any more.
-    unsafe { arena.dispose() };
+    drop(arena);
 }
 
 #[test]

@@ -190,8 +190,7 @@ struct Node {
     next: Word,
 }
 
-// SAFETY: all fields are words.
-unsafe impl Version for Node {}
+impl Version for Node {}
 
 /// Sums a list of nodes.
 struct Walk {
@@ -272,8 +271,7 @@ fn prefetch_at(setting: Setting, distance: usize) -> u64 {
             break;
         }
     }
-    // SAFETY: all walks have ended.
-    unsafe { arena.dispose() };
+    drop(arena);
     rt.counters().unwrap().prefetches
 }
 

@@ -12,8 +12,7 @@ use xtasking::{
 /// A versioned account.
 struct Account(Word);
 
-// SAFETY: its only field is a word.
-unsafe impl Version for Account {}
+impl Version for Account {}
 
 /// The view of an account's writer, for any class.
 trait Money {

@@ -13,8 +13,7 @@ use std::sync::Arc;
 use xtasking::{Context, Runtime, Version, Word, arena::{Link, Modify, Step, Visit, Written}};
 
 struct Node(Word);
-// SAFETY: what changes is a word.
-unsafe impl Version for Node {}
+impl Version for Node {}
 
 struct Walk {
     #[cfg(refused = "visit")]

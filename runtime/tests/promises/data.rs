@@ -17,8 +17,7 @@ use std::rc::Rc;
 use xtasking::{Runtime, Version, Word};
 
 struct Node(Word);
-// SAFETY: what changes is a word.
-unsafe impl Version for Node {}
+impl Version for Node {}
 
 fn main() {
     let rt = Runtime::new().unwrap();

@@ -19,8 +19,7 @@
 use xtasking::{Runtime, Version, Word, primitive::{Exclusive, OptimisticReads, SharedReads}};
 
 struct Node(Word);
-// SAFETY: what changes is a word.
-unsafe impl Version for Node {}
+impl Version for Node {}
 
 fn main() {
     let rt = Runtime::new().unwrap();

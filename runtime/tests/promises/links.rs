@@ -13,23 +13,16 @@
 //! refused word: error[E0133]: call to unsafe function `Link::<T>::from_word` is unsafe
 //! refused follow: error[E0133]: call to unsafe function `Link::<T>::follow` is unsafe
 //! refused retire: error[E0133]: call to unsafe function `Arena::<T>::retire` is unsafe
-//! refused dispose: error[E0133]: call to unsafe function `Arena::<T>::dispose` is unsafe
 //! refused reserved: error[E0133]: call to unsafe function `Reserved::<'_, T>::link` is unsafe
 //! refused other_arena: error[E0308]: mismatched types
-//! refused not_unsafe: error[E0200]: the trait `Version` requires an `unsafe impl` declaration
 
 use xtasking::{Context, Runtime, Version, Word, arena::{Arena, Link, Modify, Step, Visit, Written}};
 
 struct Node(Word);
-// SAFETY: what changes is a word.
-unsafe impl Version for Node {}
+impl Version for Node {}
 
 struct Other(Word);
-#[cfg(refused = "not_unsafe")]
 impl Version for Other {}
-// SAFETY: what changes is a word.
-#[cfg(not(refused = "not_unsafe"))]
-unsafe impl Version for Other {}
 
 struct Walk;
 
@@ -107,9 +100,4 @@ fn main() {
         // SAFETY: no link to the node is left.
         unsafe { nodes.retire(node, cx) };
     });
-
-    #[cfg(refused = "dispose")]
-    arena.dispose();
-    // SAFETY: no link is followed any more.
-    unsafe { others.dispose() };
 }

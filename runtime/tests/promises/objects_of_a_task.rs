@@ -1,9 +1,9 @@
-//! A task names up to six objects by an access to each. There is no other way to reach their data.
+//! A task names up to six objects by an access to each, or any number in a list. There is no other
+//! way to reach their data.
 //!
 //! refused seven: error[E0277]: the trait bound `(
 //! refused object: error[E0277]: the trait bound `Object<Plain<u64>>: AccessSet` is not satisfied
-//! refused list: error[E0277]: the trait bound `Vec<xtasking::task::Read<'_, Plain<u64>>>:
-//!     AccessSet` is not satisfied
+//! refused list: error[E0277]: the trait bound `Object<Plain<u64>>: Access` is not satisfied
 //! refused outlived: error[E0597]: `short` does not live long enough
 //! refused field: error[E0599]: no method named `get` found for struct `Object<C>`
 //! refused shut_down: error[E0505]: cannot move out of `rt` because it is borrowed
@@ -22,9 +22,9 @@ fn main() {
     #[cfg(refused = "object")]
     rt.task(g).spawn(|_, _cx| {});
     #[cfg(refused = "list")]
-    rt.task(vec![g.read()]).spawn(|_, _cx| {});
+    rt.task(vec![g]).spawn(|_, _cx| {});
     #[cfg(not(any(refused = "object", refused = "list")))]
-    rt.task(g.read()).spawn(|_, _cx| {});
+    rt.task(vec![g.read()]).spawn(|_, _cx| {});
 
     // The handle keeps the object alive until the task is spawned.
     let long = rt.plain(1u64).build();

@@ -169,8 +169,7 @@ fn a_walk_is_one_task_that_runs_often() {
         assert_eq!(statistics.running.count(), 20 * 9 + statistics.finished, "{statistics}");
         assert_eq!(sum(&statistics, |worker| worker.queued), statistics.running.count());
         drop(rt);
-        // SAFETY: the runtime has ended, so no link is followed any more.
-        unsafe { arena.dispose() };
+        drop(arena);
     });
 }
 

@@ -243,8 +243,7 @@ fn visits_and_modifications_are_reported_by_their_types() {
         assert_eq!((overrun.task, overrun.objects[0].address), ("reports::watchdog::Slow", node.address()));
     }
     drop(rt);
-    // SAFETY: the runtime has ended, so no link is followed any more.
-    unsafe { arena.dispose() };
+    drop(arena);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use xtasking::platform::{Platform, Simulation, Threads};
 use xtasking::{
     Builder, Context, Handle, JoinError, Object, Plain, Promise, Runtime, Shutdown, Version, Versioned, Word,
-    arena::{Arena, Link, Modify, Step, Visit, Written},
+    arena::{Arena, Array, Link, Modify, Step, Visit, Written},
     platform::{GlobalPages, PageSource, Pages},
     primitive::{Sequencing, SpinLatch},
 };
@@ -293,8 +293,7 @@ fn objects_are_handed_on_however_little_memory_there_is() {
 /// A node with a word.
 struct Node(Word);
 
-// SAFETY: the only field that changes is a word.
-unsafe impl Version for Node {}
+impl Version for Node {}
 
 struct Look(Arc<AtomicUsize>, #[expect(dead_code, reason = "dropped")] Dropped);
 
@@ -407,8 +406,7 @@ fn every_kind_of_spawn_is_refused_alike() {
             assert_eq!(written, EACH - unwritten);
             assert_eq!(kinds.ran.load(SeqCst) + refused + unwritten, 4 * EACH);
             assert_eq!(kinds.dropped.load(SeqCst), 4 * EACH);
-            // SAFETY: the runtime has ended, so no link is followed any more.
-            unsafe { arena.dispose() };
+            drop(arena);
         }
     });
 }
@@ -487,8 +485,28 @@ fn an_arena_says_that_there_are_no_pages() {
     let stats = arena.stats();
     assert!(stats.live == filled && filled > 1000 && filled * stats.node_bytes <= stats.bytes);
     drop(rt);
-    // SAFETY: no link is followed any more.
-    unsafe { arena.dispose() };
+    drop(arena);
+}
+
+#[test]
+fn an_array_says_that_there_are_no_pages() {
+    let (random, left) = (Mutex::new(Random::new(1)), AtomicUsize::new(3 << 20));
+    let pages = Arc::new(PoorPages { random, share: 0, left });
+    let rt = Runtime::builder().platform(Poor { below: Simulation::new(2, 1), pages }).build().unwrap();
+    let node = |index| Node(Word::new(index as u64));
+    for len in [1 << 16, 1 << 42, usize::MAX / 64, usize::MAX] {
+        assert!(Array::try_new(&rt, len, node).is_none());
+    }
+    let array = Array::try_new(&rt, 10_000, node).unwrap();
+    let mut grower = array.grower().unwrap();
+    for count in [1 << 16, 1 << 42, usize::MAX / 64, usize::MAX] {
+        assert!(grower.try_grow(&rt, count, node).is_none());
+    }
+    let pushed = (0..).map_while(|index| grower.try_push(node(10_000 + index)).ok()).count();
+    assert!(pushed > 1000 && array.len() == 10_000 + pushed);
+    assert!((0..array.len()).all(|index| array.peek(index).0.get() == index as u64));
+    drop((grower, rt));
+    drop(array);
 }
 
 #[test]

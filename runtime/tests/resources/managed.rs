@@ -215,12 +215,14 @@ fn a_runtime_follows_by_itself_if_asked() {
     assert_eq!((rt.workers(), rt.statistics().unwrap().size), (4, 1));
     for _ in 0..2 {
         let load = Load::new(&rt);
-        eventually("all at work", || rt.running_workers() == 4);
-        assert_eq!(rt.advice().unwrap().most.min(4), 4);
+        // Each span has its own advice: on a busy machine it may find that little was done.
+        eventually("all at work", || {
+            rt.running_workers() == 4 && rt.advice().is_some_and(|advice| advice.most >= 4)
+        });
         load.end();
-        eventually("one is left", || rt.running_workers() == 1);
-        let advice = rt.advice().unwrap();
-        assert!(advice.workers == 1, "{advice}");
+        eventually("one is left", || {
+            rt.running_workers() == 1 && rt.advice().is_some_and(|advice| advice.workers == 1)
+        });
     }
 }
 

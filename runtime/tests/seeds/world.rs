@@ -339,8 +339,7 @@ fn run(seed: u64, setting: Setting) {
         check(&world.ledger, &told, roots, false, setting);
     }
     drop(world);
-    // SAFETY: the runtime has ended, and with it every task that follows links.
-    unsafe { arena.dispose() };
+    drop(arena);
 }
 
 #[test]

@@ -7,8 +7,9 @@ use shuttle::thread;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use xtasking::{
-    Context, Part, Promise, Version, Word,
+    Context, Part, Promise, Runtime, Version, Word,
     arena::{Arena, Link, Step, Visit},
+    bundle::{self, Hop, each},
     primitive::{Sequencing, SpinLatch},
 };
 
@@ -71,8 +72,7 @@ struct Node {
     freed: Arc<AtomicUsize>,
 }
 
-// SAFETY: all fields that change after publication are words or atomics.
-unsafe impl Version for Node {}
+impl Version for Node {}
 
 impl Node {
     fn new(next: Option<Link<Self>>, freed: &Arc<AtomicUsize>) -> Self {
@@ -83,6 +83,15 @@ impl Node {
     fn next(&self) -> Option<Link<Self>> {
         // SAFETY: `next` only ever holds 0 and words of links to nodes.
         unsafe { Link::from_word(self.next.get()) }
+    }
+
+    /// Goes to the next node. At the end returns true; false at a node that was freed.
+    fn step(&self) -> Step<Self, bool> {
+        match self.next() {
+            _ if !self.is_alive.load(Relaxed) => Step::End(false),
+            Some(next) => Step::Go(next, Part::HEAD),
+            None => Step::End(true),
+        }
     }
 }
 
@@ -101,11 +110,7 @@ impl Visit for Walk {
     type Output = bool;
 
     fn read(&self, _: Link<Node>, node: &Node) -> Step<Node, bool> {
-        match node.next() {
-            _ if !node.is_alive.load(Relaxed) => Step::End(false),
-            Some(next) => Step::Go(next, Part::HEAD),
-            None => Step::End(true),
-        }
+        node.step()
     }
 
     fn then(self, alive: bool, _: &mut Context) {
@@ -113,10 +118,57 @@ impl Visit for Walk {
     }
 }
 
+/// Walks along the list to its end, as [`Walk`] does.
+struct InBundle;
+
+impl bundle::Walk for InBundle {
+    type Target = Node;
+    type Output = bool;
+
+    fn read(&self, _: Link<Node>, node: &Node) -> Hop<Node, bool> {
+        match node.step() {
+            Step::Go(next, part) => Hop::Go(next, part),
+            Step::End(alive) => Hop::End(alive),
+            Step::Again => Hop::Again,
+        }
+    }
+}
+
+/// How a thread walks along the list. Returns true if all nodes on the way were alive.
+type WalkList = fn(&Runtime, Link<Node>, u16) -> bool;
+
 #[test]
 fn a_node_outlives_the_walks_that_may_reach_it() {
+    beside_removals(|rt, head, core| {
+        let (promise, arrived) = rt.promise();
+        rt.task(head.read()).core(core).visit(Walk(promise));
+        arrived.join().unwrap()
+    });
+}
+
+#[test]
+fn a_node_outlives_the_readers_that_may_reach_it() {
+    beside_removals(|rt, head, _| rt.reader().walk(head, |_, node: &Node| node.step()).unwrap());
+}
+
+#[test]
+fn a_node_outlives_the_bundles_that_may_reach_it() {
+    beside_removals(|rt, head, core| {
+        let mut alive = 0;
+        rt.task_scope(|scope| {
+            let walks = (0..4).map(|_| (head.read(), InBundle));
+            let count = |_, outcome: Result<_, _>, _: &mut Context| alive += u32::from(outcome.unwrap());
+            scope.task(()).core(core).bundle(each(walks, count));
+        })
+        .unwrap();
+        alive == 4
+    });
+}
+
+/// Removes nodes from a list while a thread walks along it a few times.
+fn beside_removals(walk_list: WalkList) {
     const REMOVED: usize = 3;
-    explore(|_| {
+    explore(move |_| {
         let rt = Arc::new(runtime(2));
         let freed = Arc::new(AtomicUsize::new(0));
         let arena = Arena::new(&rt);
@@ -129,9 +181,7 @@ fn a_node_outlives_the_walks_that_may_reach_it() {
         let walker = rt.clone();
         let walks = thread::spawn(move || {
             for core in 0..4 {
-                let (promise, arrived) = walker.promise();
-                walker.task(head.read()).core(core).visit(Walk(promise));
-                assert!(arrived.join().unwrap(), "a walk came to a node that was freed");
+                assert!(walk_list(&walker, head, core), "a walk came to a node that was freed");
             }
         });
         for core in 0..REMOVED as u16 {
@@ -140,8 +190,8 @@ fn a_node_outlives_the_walks_that_may_reach_it() {
             let removed =
                 rt.task((head.write(), second.write())).core(core).submit(move |(head, node), cx| {
                     head.next.set(node.next.get(), head.token());
-                    // SAFETY: only the head linked to the node, and it no longer does. Threads
-                    // outside do not follow links, and only this task retires the node.
+                    // SAFETY: only the head linked to the node, and it no longer does. Walks
+                    // begin at the head, and only this task retires the node.
                     unsafe { arena.retire(second, cx) };
                 });
             removed.join().unwrap();
@@ -149,7 +199,6 @@ fn a_node_outlives_the_walks_that_may_reach_it() {
         walks.join().unwrap();
         drop(Arc::into_inner(rt).expect("the thread is gone"));
         assert_eq!(freed.load(Relaxed), REMOVED);
-        // SAFETY: the runtime is gone, and no other code follows links.
-        unsafe { arena.dispose() };
+        drop(arena);
     });
 }

@@ -4,9 +4,8 @@ use crate::platform::{assert_each_runs_once, on_threads, pause, runtime};
 use crate::schedules::explore;
 use shuttle::thread;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use xtasking::{
-    Priority, Shutdown,
+    Priority,
     primitive::{Sequencing, SpinLatch},
 };
 

@@ -46,19 +46,19 @@ pub(super) fn exercise(
         match random.below(3) {
             0 => {
                 let entries: Vec<_> = keys.into_iter().map(|key| (key, random.below(1 << 40))).collect();
-                let before = client.upsert_many(entries.clone()).map_err(lost)?;
+                let before = client.upsert_many(&entries).map_err(lost)?;
                 for ((key, value), before) in entries.into_iter().zip(before) {
                     same(key, before, model.insert(key, value))?;
                 }
             }
             1 => {
-                let found = client.get_many(keys.clone()).map_err(lost)?;
+                let found = client.get_many(&keys).map_err(lost)?;
                 for (key, found) in keys.into_iter().zip(found) {
                     same(key, found, model.get(&key).copied())?;
                 }
             }
             _ => {
-                let removed = client.remove_many(keys.clone()).map_err(lost)?;
+                let removed = client.remove_many(&keys).map_err(lost)?;
                 for (key, removed) in keys.into_iter().zip(removed) {
                     same(key, removed, model.remove(&key))?;
                 }
@@ -88,7 +88,9 @@ const RECLAIM_LIMIT: Duration = Duration::from_secs(30);
 /// Removes everything; the nodes must be freed.
 fn empty(rt: &Runtime, tree: &SoakTree, model: BTreeMap<u64, u64>, watchdog: &Watchdog) -> Result<(), Wrong> {
     let client = tree.client(rt);
-    client.remove_many(model.into_keys().collect()).map_err(|error| Wrong::new(error.to_string()))?;
+    client
+        .remove_many(&model.into_keys().collect::<Vec<_>>())
+        .map_err(|error| Wrong::new(error.to_string()))?;
     let end = Instant::now() + RECLAIM_LIMIT;
     while tree.memory().live > MAX_RETAINED_NODES {
         watchdog.alive();

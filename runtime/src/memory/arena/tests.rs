@@ -1,9 +1,10 @@
 //! Tests of slots.
 
-use super::super::pages::GlobalPages;
+use super::super::pages::{GlobalPages, Pages};
 use super::*;
 use std::sync::mpsc::sync_channel;
 use std::thread;
+use std::vec::Vec;
 
 /// Miri is a thousand times slower.
 const SCALE: usize = if cfg!(miri) { 500 } else { 1 };
@@ -109,11 +110,12 @@ fn a_flushed_shard_is_empty() {
         slots.flush(0);
         slots.flush(1);
     }
-    assert_eq!((slots.stats().live, slots.stats().free, slots.shared.0.lock().depot.len()), (0, 200, 200));
+    // All that were cut: what the shard had not used yet is free as well.
+    assert_eq!((slots.stats().live, slots.stats().free, slots.shared.0.lock().pool.slots().1), (0, 256, 256));
 }
 
 #[test]
-fn partial_batches_of_flushed_shards_are_merged() {
+fn partial_batches_of_flushed_shards_are_sorted() {
     let slots = slots(1024, 64, 2);
     // SAFETY: there is only this thread, and every slot is freed once.
     unsafe {
@@ -122,7 +124,7 @@ fn partial_batches_of_flushed_shards_are_merged() {
         slots.flush(0);
         slots.flush(1);
     }
-    assert_eq!((slots.stats().live, slots.shared.0.lock().depot.len()), (0, 50));
+    assert_eq!((slots.stats().live, slots.shared.0.lock().pool.slots().1), (0, 64));
 }
 
 #[test]
@@ -216,4 +218,192 @@ fn each_thread_frees_what_others_allocate() {
         }
     }
     assert_eq!(slots.stats().live, 0);
+}
+
+/// Pages that count what is discarded, and fill it.
+struct DiscardedPages {
+    bytes: AtomicUsize,
+    huge: bool,
+}
+
+// SAFETY: every run is one of `GlobalPages`, which keeps the contract.
+unsafe impl PageSource for DiscardedPages {
+    fn pages(&self, bytes: usize, align: usize, node: Option<u16>, huge: bool) -> Option<Pages> {
+        let pages = GlobalPages.pages(bytes, align, node, huge)?;
+        Some(Pages { huge: huge && self.huge, ..pages })
+    }
+
+    unsafe fn discard(&self, start: NonNull<u8>, bytes: usize) -> bool {
+        self.bytes.fetch_add(bytes, Relaxed);
+        // Whatever uses the memory now would notice.
+        forbidden::allow(start, bytes);
+        // SAFETY: this function's contract: the memory is in a run of this source, and not in use.
+        unsafe { start.write_bytes(0, bytes) };
+        true
+    }
+
+    unsafe fn release(&self, pages: Pages) {
+        // SAFETY: the caller returns what came from `GlobalPages`.
+        unsafe { GlobalPages.release(Pages { huge: false, ..pages }) };
+    }
+}
+
+/// Allocates `count` slots with one shard, each filled with a byte of its own.
+fn filled(slots: &Slots, count: usize) -> Vec<(NonNull<u8>, u8)> {
+    (0..count)
+        .map(|index| {
+            // SAFETY: there is only this thread; the slot is the test's.
+            let slot = unsafe { slots.alloc_on(0).unwrap() };
+            // SAFETY: the slot is this test's, and that long.
+            unsafe { slot.write_bytes(index as u8, slots.slot_bytes()) };
+            (slot, index as u8)
+        })
+        .collect()
+}
+
+/// Asserts that slots have kept their bytes.
+fn assert_filled(slots: &Slots, all: &[(NonNull<u8>, u8)]) {
+    for &(slot, byte) in all {
+        // SAFETY: the slot is this test's, and wholly written.
+        let bytes = unsafe { core::slice::from_raw_parts(slot.as_ptr(), slots.slot_bytes()) };
+        assert!(bytes.iter().all(|other| *other == byte), "memory in use was discarded");
+    }
+}
+
+fn discarding(bytes: usize, huge: bool) -> (Slots, Arc<DiscardedPages>) {
+    let pages = Arc::new(DiscardedPages { bytes: AtomicUsize::new(0), huge });
+    (Slots::new(pages.clone(), Layout::from_size_align(bytes, 64).unwrap(), 1, None), pages)
+}
+
+#[test]
+fn memory_without_slots_in_use_goes_back() {
+    for bytes in [64, 1024, 1088, 40_000] {
+        if cfg!(miri) && bytes != 1024 {
+            continue;
+        }
+        let (slots, pages) = discarding(bytes, true);
+        let count = (24 << 20) / slots.slot_bytes() / if cfg!(miri) { 4 } else { 1 };
+        let mut discarded = 0;
+        for round in 0..3 {
+            let all = filled(&slots, count);
+            let full = slots.stats();
+            assert!(full.resident_bytes >= count * slots.slot_bytes() && full.resident_bytes <= full.bytes);
+            let (rest, freed) = all.split_at(100);
+            for &(slot, _) in freed {
+                // SAFETY: the slot is this test's, and freed once; there is only this thread.
+                unsafe { slots.free_on(0, slot) };
+            }
+            // SAFETY: there is only this thread.
+            unsafe { slots.flush_if_sorting(0) };
+            let stats = slots.stats();
+            assert_eq!((stats.live, stats.bytes), (100, full.bytes), "{bytes}, round {round}");
+            // Little more stays than the memory around the slots in use.
+            let around = (HUGE_PAGE + 64 * slots.slot_bytes()).max(200 * slots.slot_bytes());
+            let most = around + (1 << 20) + 64 * slots.slot_bytes();
+            assert!(stats.resident_bytes <= most, "{bytes}, round {round}: {stats:?}");
+            assert!(pages.bytes.load(Relaxed) - discarded >= full.resident_bytes - most);
+            discarded = pages.bytes.load(Relaxed);
+            assert_filled(&slots, rest);
+            // SAFETY: as above.
+            rest.iter().for_each(|&(slot, _)| unsafe { slots.free_on(0, slot) });
+        }
+    }
+}
+
+#[test]
+fn a_population_that_varies_a_little_discards_nothing() {
+    let (slots, pages) = discarding(1024, false);
+    let mut all = filled(&slots, 20_000 / SCALE.min(10));
+    let mut random = 1_u64;
+    for _ in 0..200 / SCALE.min(50) {
+        let part = all.len() / 10;
+        for _ in 0..part {
+            random = random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+            let (slot, _) = all.swap_remove((random >> 33) as usize % all.len());
+            // SAFETY: the slot is this test's, and freed once; there is only this thread.
+            unsafe { slots.free_on(0, slot) };
+        }
+        all.extend(filled(&slots, part));
+    }
+    assert_eq!(pages.bytes.load(Relaxed), 0);
+    assert_filled(&slots, &all[..1]);
+}
+
+/// Frees 9 of 10 slots at random, and moves those that a compaction names.
+#[test]
+fn a_compaction_empties_memory() {
+    for huge in [false, true] {
+        let (slots, pages) = discarding(1024, huge);
+        let count = if cfg!(miri) { 8_000 } else { 40_000 };
+        let mut all = filled(&slots, count);
+        let mut random = 7_u64;
+        while all.len() > count / 10 {
+            random = random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+            let (slot, _) = all.swap_remove((random >> 33) as usize % all.len());
+            // SAFETY: the slot is this test's, and freed once; there is only this thread.
+            unsafe {
+                slots.free_on(0, slot);
+                slots.flush_if_sorting(0);
+            }
+        }
+        let before = slots.stats();
+        assert!(slots.begin_compaction(), "{before:?}");
+        assert!(!slots.begin_compaction(), "one is under way");
+        // SAFETY: there is only this thread.
+        unsafe { slots.flush(0) };
+        assert!(slots.close_sparse());
+        let mut moved = 0;
+        for (slot, _) in &mut all {
+            if slots.should_move(slot.addr().get()) {
+                let copy = filled(&slots, 1)[0].0;
+                assert!(!slots.should_move(copy.addr().get()), "a copy is in memory that is emptied");
+                // SAFETY: both slots are this test's; the old one is freed once.
+                unsafe {
+                    copy.copy_from_nonoverlapping(*slot, slots.slot_bytes());
+                    slots.free_on(0, core::mem::replace(slot, copy));
+                    slots.flush_if_sorting(0);
+                }
+                moved += 1;
+            }
+        }
+        slots.end_compaction();
+        assert!(moved > 0 && moved < all.len(), "the fullest memory stays");
+        let stats = slots.stats();
+        assert_eq!(stats.live, all.len());
+        let most = all.len() * 1024 * 5 / 4 + if huge { 2 * HUGE_PAGE } else { 1 << 20 };
+        assert!(stats.resident_bytes <= most, "{stats:?} after {before:?}");
+        assert!(pages.bytes.load(Relaxed) > 0);
+        assert_filled(&slots, &all);
+        // A huge page can be little used, and nothing can be done about it.
+        if slots.begin_compaction() {
+            // SAFETY: there is only this thread.
+            unsafe { slots.flush(0) };
+            assert!(huge && !slots.close_sparse(), "there is nothing left to be done");
+        }
+    }
+}
+
+#[test]
+fn what_a_compaction_left_is_used_before_more_memory() {
+    let (slots, _) = discarding(1024, false);
+    let mut all = filled(&slots, 16_000);
+    let mut freed = 0;
+    // Every second slot is freed.
+    for index in (0..all.len()).rev().step_by(2) {
+        let (slot, _) = all.swap_remove(index);
+        freed += 1;
+        // SAFETY: the slot is this test's, and freed once; there is only this thread.
+        unsafe { slots.free_on(0, slot) };
+    }
+    // SAFETY: there is only this thread.
+    unsafe { slots.flush_if_sorting(0) };
+    assert!(slots.begin_compaction());
+    // SAFETY: as above.
+    unsafe { slots.flush(0) };
+    assert!(slots.close_sparse());
+    slots.end_compaction();
+    let bytes = slots.stats().bytes;
+    all.extend(filled(&slots, freed));
+    assert_eq!(slots.stats().bytes, bytes, "memory was taken while half of the slots were free");
+    assert_filled(&slots, &all);
 }

@@ -31,7 +31,17 @@ pub(super) fn map(
     NonNull::new(unsafe { alloc_zeroed(layout) }).map(|ptr| (ptr, Backing::Small))
 }
 
+/// Does nothing: the system's allocator cannot take back memory and keep its addresses.
+pub(super) unsafe fn discard(_start: NonNull<u8>, _bytes: usize) -> bool {
+    false
+}
+
 pub(super) unsafe fn unmap(ptr: NonNull<u8>, bytes: usize, align: usize) {
     // SAFETY: `page_free`'s contract: `map` allocated this with this layout, having checked it.
     unsafe { dealloc(ptr.as_ptr(), Layout::from_size_align_unchecked(bytes, align)) }
+}
+
+/// Does nothing, as [`discard`].
+pub(super) unsafe fn discard_run(_ptr: NonNull<u8>, _bytes: usize) -> bool {
+    false
 }

@@ -182,6 +182,15 @@ fn bind(run: *mut libc::c_void, bytes: usize, node: u16) {
     unsafe { libc::syscall(libc::SYS_mbind, run, bytes, MPOL_PREFERRED, words.as_ptr(), bits, 0) };
 }
 
+pub(super) unsafe fn discard(start: NonNull<u8>, bytes: usize) -> bool {
+    let Some(page) = whole_pages(1) else { return false };
+    let from = start.addr().get().next_multiple_of(page) - start.addr().get();
+    let Some(whole) = bytes.checked_sub(from).map(|rest| rest / page * page) else { return false };
+    // SAFETY: `page_discard`'s contract: the pages are in a private mapping of `map`, and their
+    // contents are not needed. The kernel supplies zeroed ones when they are touched again.
+    whole != 0 && unsafe { libc::madvise(start.as_ptr().add(from).cast(), whole, libc::MADV_DONTNEED) } == 0
+}
+
 pub(super) unsafe fn unmap(ptr: NonNull<u8>, bytes: usize, _align: usize) {
     // `map` has rounded the length up; rounding it again changes nothing.
     let Some(bytes) = whole_pages(bytes) else { return };
@@ -189,4 +198,15 @@ pub(super) unsafe fn unmap(ptr: NonNull<u8>, bytes: usize, _align: usize) {
     // longer in use.
     let result = unsafe { libc::munmap(ptr.as_ptr().cast(), bytes) };
     debug_assert_eq!(result, 0);
+}
+
+/// Replaces the pages of a run by zeroed ones, which take no memory before they are written.
+///
+/// # Safety
+///
+/// The run came from `map`, and nothing needs what is in it.
+pub(super) unsafe fn discard_run(ptr: NonNull<u8>, bytes: usize) -> bool {
+    let Some(bytes) = whole_pages(bytes) else { return false };
+    // SAFETY: the run is a private mapping, whose contents are not needed.
+    unsafe { libc::madvise(ptr.as_ptr().cast(), bytes, libc::MADV_DONTNEED) == 0 }
 }

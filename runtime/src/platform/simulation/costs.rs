@@ -9,7 +9,8 @@
 /// - `unit` times the cost that the task is annotated with
 ///   ([`TaskBuilder::cost`](crate::TaskBuilder::cost));
 /// - what the body adds by itself ([`Clocks::spend`](super::Clocks::spend));
-/// - for each task that it spawns, `local_push` or `remote_push`.
+/// - for each task that it spawns, `local_push` or `remote_push`;
+/// - for each step of a walk that it carries ([`Bundle`](crate::bundle::Bundle)), `unit`.
 ///
 /// A task that does not finish in a step, because it waits for an object or reads again, pays only
 /// `task` for that step. Every step takes at least 1 ns.
@@ -79,7 +80,8 @@ impl Costs {
         let pushes = local.saturating_mul(self.local_push);
         let sends = counted.remote_spawns.saturating_mul(self.remote_push);
         let retries = counted.retries.saturating_mul(self.retry);
-        ran.saturating_add(pushes).saturating_add(sends).saturating_add(retries).max(least)
+        let walks = counted.walk_steps.saturating_mul(self.unit);
+        [pushes, sends, retries, walks].into_iter().fold(ran, u64::saturating_add).max(least)
     }
 }
 
@@ -90,6 +92,8 @@ pub(crate) struct StepCounts {
     pub finished: u64,
     pub remote_spawns: u64,
     pub steals: u64,
+    /// Steps of the walks of bundles.
+    pub walk_steps: u64,
     /// Failed optimistic reads, and waits at latches.
     pub retries: u64,
 }
@@ -102,6 +106,7 @@ impl StepCounts {
             finished: self.finished - before.finished,
             remote_spawns: self.remote_spawns - before.remote_spawns,
             steals: self.steals - before.steals,
+            walk_steps: self.walk_steps - before.walk_steps,
             retries: self.retries - before.retries,
         }
     }

@@ -91,6 +91,16 @@ impl Sink<()> for Member {
     }
 
     #[inline(always)]
+    fn pause(&self, cx: &mut Worker) {
+        cx.groups.set_current(None);
+    }
+
+    #[inline(always)]
+    fn resume(&self, cx: &mut Worker) {
+        cx.groups.set_current(Some(self.state));
+    }
+
+    #[inline(always)]
     fn complete(self, outcome: Result<(), JoinError>, cx: &mut Worker) {
         cx.groups.set_current(None);
         // SAFETY: the member still has its ticket, which goes to the worker's cache here.
@@ -130,6 +140,18 @@ impl<R, K: Sink<R>, D: Sink<()>> Sink<R> for SinkPair<K, D> {
         // Both are called in any case.
         let second = self.1.start(cx);
         JoinError::first_error(self.0.start(cx), second)
+    }
+
+    #[inline(always)]
+    fn pause(&self, cx: &mut Worker) {
+        self.0.pause(cx);
+        self.1.pause(cx);
+    }
+
+    #[inline(always)]
+    fn resume(&self, cx: &mut Worker) {
+        self.0.resume(cx);
+        self.1.resume(cx);
     }
 
     #[inline(always)]

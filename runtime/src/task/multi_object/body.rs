@@ -1,6 +1,6 @@
 //! Running a task with several objects.
 
-use super::object_set::{ObjectGrants, ObjectSet};
+use super::object_set::{ObjectGrants, ObjectList, ObjectSet};
 use crate::monitor::Description;
 use crate::scheduler::{Context, Worker};
 use crate::task::access::ObjectAccess;
@@ -12,15 +12,15 @@ use core::ptr::NonNull;
 
 /// A task with several objects, named after `T`: the closure's type as the application wrote it.
 #[repr(C)]
-pub(super) struct MultiObject<G, T, const N: usize, F> {
-    pub(super) objects: ObjectSet<N>,
+pub(super) struct MultiObject<G: ObjectGrants, T, F> {
+    pub(super) objects: ObjectSet<G::List>,
     pub(super) run: F,
     pub(super) grants: PhantomData<fn() -> (G, T)>,
 }
 
-impl<G, T, const N: usize, F, R> TaskBody for MultiObject<G, T, N, F>
+impl<G, T, F, R> TaskBody for MultiObject<G, T, F>
 where
-    G: ObjectGrants<N>,
+    G: ObjectGrants,
     T: 'static,
     F: for<'v> FnOnce(G::View<'v>, &mut Context) -> R + Send + 'static,
     R: 'static,
@@ -28,33 +28,34 @@ where
     type Output = R;
 
     fn describe(&self) -> Description {
-        let touched = |(target, data): (&ObjectAccess, _)| target.reference.touched(data, target.write);
-        Description::new(type_name::<T>(), self.objects.targets.iter().zip(G::data()).map(touched))
+        let touched = |(number, target): (usize, &ObjectAccess)| {
+            target.reference.touched(G::data(number), target.write)
+        };
+        let targets = self.objects.list.targets();
+        Description::new(type_name::<T>(), targets.iter().enumerate().map(touched))
     }
 
     unsafe fn run<K: Sink<R>>(task: NonNull<Task>, cx: &mut Worker) {
         // SAFETY: phase running: the descriptor belongs to this worker and has this body.
         let (Self { objects, run, .. }, sink, meta) = unsafe { take::<Self, K>(task, cx) };
-        let after = MultiEpilogue { objects, sink, meta };
+        let after = MultiEpilogue::<G, K> { objects, sink, meta };
         // SAFETY: the task's epoch keeps the objects alive; its placeholders have been granted the
-        // sequenced ones. The view is used between `enter` and `leave`. `in_address_order` has
-        // checked that written objects are different.
+        // sequenced ones. The view is used between `enter` and `leave`. `enter` has checked that
+        // written objects are different.
         unsafe {
             if let Err(failure) = after.sink.start(cx) {
                 quietly(|| drop(run));
                 return after.finish(Err(failure), cx);
             }
-            after.objects.enter(cx);
-            if after.objects.objects().any(|target| target.reference.header().latch.is_poisoned()) {
-                after.objects.leave();
+            if let Err(error) = after.objects.enter(cx) {
                 quietly(|| drop(run));
-                return after.finish(Err(JoinError::Poisoned), cx);
+                return after.finish(Err(error), cx);
             }
-            let mut locals = G::copy(&after.objects.targets);
-            let view = G::view(&after.objects.targets, &mut locals);
+            let mut locals = G::copy(after.objects.list.targets());
+            let view = G::view(after.objects.list.targets(), &mut locals);
             let (result, after) =
-                guarded(cx, after, MultiEpilogue::panicked::<G, R>, |_, cx| run(view, Context::of(cx)));
-            G::publish(&after.objects.targets, locals);
+                guarded(cx, after, MultiEpilogue::<G, _>::panicked::<R>, |_, cx| run(view, Context::of(cx)));
+            G::publish(after.objects.list.targets(), locals);
             after.objects.leave();
             after.finish(Ok(result), cx);
         }
@@ -69,13 +70,13 @@ where
 }
 
 /// What is left to do after the body, also if it panicked.
-struct MultiEpilogue<const N: usize, K> {
-    pub(super) objects: ObjectSet<N>,
+struct MultiEpilogue<G: ObjectGrants, K> {
+    objects: ObjectSet<G::List>,
     sink: K,
     meta: Meta,
 }
 
-impl<const N: usize, K> MultiEpilogue<N, K> {
+impl<G: ObjectGrants, K> MultiEpilogue<G, K> {
     /// Hands the objects on, and completes the sink. The objects have been left, or were never
     /// entered.
     ///
@@ -93,16 +94,17 @@ impl<const N: usize, K> MultiEpilogue<N, K> {
     }
 
     /// Poisons and leaves the objects after the body panicked in them.
-    fn panicked<G: ObjectGrants<N>, R>(self, payload: Payload, cx: &mut Worker)
+    fn panicked<R>(self, payload: Payload, cx: &mut Worker)
     where
         K: Sink<R>,
     {
         // SAFETY: the task's epoch keeps the objects alive until `finish`. The body ran inside all
         // of them.
         unsafe {
-            for (target, _) in self.objects.targets.iter().zip(G::IN_PLACE).filter(|(_, in_place)| *in_place)
-            {
-                target.reference.header().latch.poison();
+            for (number, target) in self.objects.list.targets().iter().enumerate() {
+                if G::is_in_place(number, target) {
+                    target.reference.header().latch.poison();
+                }
             }
             if !planted!("latch-kept-on-panic") {
                 self.objects.leave();

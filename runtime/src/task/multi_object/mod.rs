@@ -50,5 +50,5 @@ mod spawn;
 #[cfg(test)]
 mod tests;
 
-pub use object_set::ObjectGrants;
+pub use object_set::{AccessList, FixedList, ObjectGrants};
 pub(crate) use spawn::launch;

@@ -23,6 +23,8 @@ pub(super) struct GrantControl {
 pub(super) struct Placeholder {
     pub(super) task: NonNull<Task>,
     pub(super) target: Reference,
+    /// The object is held for the task: not if it was freed, or belongs to another runtime.
+    pub(super) is_held: bool,
     /// The next placeholder of the same task.
     pub(super) next: Option<NonNull<Task>>,
 }
@@ -78,13 +80,15 @@ unsafe fn claim(task: NonNull<Task>, cx: &mut Worker) {
     // SAFETY: phase running, at the object's home. The task is stored until `pending` is zero, so
     // its body is in place, and its epoch keeps the object alive.
     unsafe {
-        let &Placeholder { task: multi_object, target, .. } = &*Task::body::<Placeholder>(task);
-        let header = target.header();
+        let placeholder = &mut *Task::body::<Placeholder>(task);
+        let (multi_object, header) = (placeholder.task, placeholder.target.header());
         if !task.as_ref().meta.has_grant_token() {
-            if header.turn(cx.free_word) != Turn::Now {
-                return header.defer(task);
+            match header.turn(cx.free_word) {
+                Turn::Now => header.hold(),
+                Turn::Later => return header.defer(task),
+                // The task fails when it has all other objects.
+                Turn::Never => placeholder.is_held = false,
             }
-            header.hold();
         }
         let control = Task::body::<GrantControl>(multi_object);
         let options = (*control).options;
@@ -110,10 +114,12 @@ pub(super) unsafe fn release(task: NonNull<Task>, cx: &mut Worker) {
     // SAFETY: phase running, at the object's home. The placeholder's epoch keeps the object alive
     // until `finished`.
     unsafe {
-        let target = (*Task::body::<Placeholder>(task)).target;
+        let &Placeholder { target, is_held, .. } = &*Task::body::<Placeholder>(task);
         let meta = task.as_ref().meta;
         cx.free::<Placeholder>(task);
-        cx.hand_on(target.header());
+        if is_held {
+            cx.hand_on(target.header());
+        }
         cx.finished(meta.epoch());
     }
 }

@@ -1,0 +1,328 @@
+//! The lanes of a bundle, and the loop that steps through them.
+
+use super::errand::Returned;
+use super::lane::{Lane, Mode};
+use super::{Bundle, Walk};
+use crate::object::{FreeWord, Link, Reference, Versioned};
+use crate::scheduler::{Context, Worker};
+use crate::sync::under_model;
+use crate::task::access::value_of;
+use crate::task::{JoinError, Task, quietly};
+use alloc::vec::Vec;
+use core::ptr::NonNull;
+
+/// Walks in flight. Random accesses to memory pay up to about this number.
+const WIDTH: usize = under_model(32, 2) as usize;
+/// A bit for each lane.
+const ALL_LANES: u32 = u32::MAX >> (u32::BITS - WIDTH as u32);
+/// Lanes that do the same at the same time: a group fetches while the other groups compute. Larger
+/// groups make bursts of fetches, which fill the buffers of the processor.
+const GROUP: usize = under_model(4, 1) as usize;
+/// Steps of a turn, after which other tasks run: some microseconds.
+const TURN_STEPS: usize = under_model(512, 4) as usize;
+/// Steps of a turn in a simulation, where other tasks run only between turns.
+const SIMULATED_TURN_STEPS: usize = 8;
+/// The largest number of nodes that a group passes at once because they are in the cache.
+const CACHED_NODES: usize = 16;
+
+/// The code of the application that is running, for the cleanup after a panic.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Running {
+    /// `locate` or `read` of the current lane. Also while none is running, so that the inner loop
+    /// need not say so.
+    Read,
+    /// `write` of the current lane, which holds its node.
+    Write,
+    /// A method of the bundle.
+    Bundle,
+}
+
+/// The state of a bundle.
+pub(super) struct Lanes<B: Bundle> {
+    lanes: [Lane<B::Walk>; WIDTH],
+    /// The lanes that are not vacant, except that [`end`](Self::end) refills a lane while it is
+    /// counted.
+    occupied: u32,
+    /// Walks that errands carry.
+    pub away: usize,
+    /// Walks that errands have brought back.
+    pub returned: Vec<Returned<B>>,
+    pub running: Running,
+    /// The lane whose code is running.
+    pub current: usize,
+    /// Counts rounds: in every other round a group locates.
+    round: usize,
+    turn_steps: usize,
+    /// The bundle has no more walks.
+    pub exhausted: bool,
+    /// [`takes_more`](Self::takes_more) for the inner loop: only `exhausted` changes in a turn.
+    pub refills: bool,
+    /// Lanes are not filled again until the bundle has moved to a newer epoch.
+    pub draining: bool,
+    /// The task is in no queue: it waits for its errands.
+    pub parked: bool,
+    /// Why the bundle ends early.
+    pub failure: Option<JoinError>,
+    /// The address of this, for errands.
+    pub address: NonNull<Self>,
+    /// The task that carries the bundle, once it has begun.
+    pub task: Option<NonNull<Task>>,
+    pub bundle: B,
+}
+
+impl<B: Bundle> Lanes<B> {
+    pub fn new(bundle: B, simulated: bool) -> Self {
+        Self {
+            lanes: [const { Lane::VACANT }; WIDTH],
+            occupied: 0,
+            away: 0,
+            returned: Vec::new(),
+            running: Running::Read,
+            current: 0,
+            round: 0,
+            turn_steps: if simulated { SIMULATED_TURN_STEPS } else { TURN_STEPS },
+            exhausted: false,
+            refills: false,
+            draining: false,
+            parked: false,
+            failure: None,
+            address: NonNull::dangling(),
+            task: None,
+            bundle,
+        }
+    }
+
+    /// Returns true if no walk is under way.
+    pub fn is_idle(&self) -> bool {
+        self.occupied == 0 && self.away == 0 && self.returned.is_empty()
+    }
+
+    /// Returns true if all walks have ended.
+    pub fn is_over(&self) -> bool {
+        self.is_idle() && (self.exhausted || self.failure.is_some())
+    }
+
+    /// Returns true if nothing can be done before an errand returns.
+    pub fn waits_for_errands(&self) -> bool {
+        let may_step = self.occupied != 0 || !self.returned.is_empty();
+        self.away > 0 && !may_step && !(self.takes_more() && self.has_free_lane())
+    }
+
+    /// Returns true if the bundle is to be asked for further walks.
+    #[inline(always)]
+    pub fn takes_more(&self) -> bool {
+        !self.exhausted && !self.draining && self.failure.is_none()
+    }
+
+    /// Walks that return need a lane as well.
+    fn has_free_lane(&self) -> bool {
+        self.occupied.count_ones() as usize + self.away + self.returned.len() < WIDTH
+    }
+
+    /// Makes some steps with all lanes. Returns how many.
+    #[inline(always)]
+    pub fn turn(&mut self, cx: &mut Worker) -> usize {
+        let mut steps = 0;
+        while steps < self.turn_steps {
+            if self.occupied != ALL_LANES {
+                self.take_up(cx);
+                if self.occupied == 0 {
+                    break;
+                }
+            }
+            let end = (u32::BITS - self.occupied.leading_zeros()) as usize;
+            // Neighbouring groups are in opposite phases.
+            let (mut first, mut phase) = (0, self.round);
+            while first < end {
+                if B::Walk::LOCATES && phase.is_multiple_of(2) {
+                    self.locate(first, cx.free_word);
+                } else {
+                    self.step_group(first, cx);
+                }
+                (first, phase) = (first + GROUP, phase + 1);
+            }
+            self.round += 1;
+            steps += end;
+        }
+        steps
+    }
+
+    /// Takes up walks that have returned, and begins those of one more group: not of all at once,
+    /// so that the groups are on different levels of a tree and their fetches are spread over time.
+    #[cold]
+    #[inline(never)]
+    fn take_up(&mut self, cx: &mut Worker) {
+        while let Some(returned) = self.returned.pop() {
+            self.take_back(returned, cx);
+        }
+        if !self.takes_more() || !self.has_free_lane() {
+            return;
+        }
+        let group = self.occupied.trailing_ones() as usize / GROUP;
+        let is_to_step = (self.round + group) % 2 == 1;
+        if B::Walk::LOCATES && is_to_step && group > 0 {
+            return;
+        }
+        let first = group * GROUP;
+        let mut begun = Cached::default();
+        for index in first..first + GROUP {
+            if self.occupied & 1 << index == 0 && self.has_free_lane() {
+                match self.begin(index, cx) {
+                    Some(cached) => begun.add(cached),
+                    None => break,
+                }
+            }
+        }
+        // Perhaps not each lane of the group has begun.
+        self.pass_cached(first, Cached { all: false, ..begun }, cx);
+    }
+
+    /// Locates what the lanes of a group will read.
+    #[inline(always)]
+    fn locate(&mut self, first: usize, free_word: FreeWord) {
+        for index in first..first + GROUP {
+            self.current = index;
+            let lane = self.lane(index);
+            if lane.mode == Mode::Read || lane.writes_optimistic() {
+                // SAFETY: the epoch of the task keeps the node alive.
+                let (header, node) = unsafe { (lane.at.header(), node_of::<B>(lane.at)) };
+                // A node without a version could not say whether a panic counts.
+                if let Some(stamp) = header.begin_read(free_word) {
+                    lane.stamp = stamp;
+                    let link = Link::from_reference(lane.at);
+                    // SAFETY: the lane is not vacant.
+                    let part = unsafe { lane.walk() }.locate(link, node);
+                    lane.at.prefetch(part);
+                }
+            }
+        }
+    }
+
+    /// One step of each lane of a group.
+    #[inline(always)]
+    fn step_group(&mut self, first: usize, cx: &mut Worker) {
+        let mut cached = Cached::default();
+        for index in first..first + GROUP {
+            cached.add(self.step(index, cx));
+        }
+        self.pass_cached(first, cached, cx);
+    }
+
+    /// Takes a group through nodes that are expected in the cache: all lanes together, so that the
+    /// processor overlaps their accesses.
+    #[inline(always)]
+    fn pass_cached(&mut self, first: usize, mut cached: Cached, cx: &mut Worker) {
+        let mut passed = 0;
+        while cached.any && passed < CACHED_NODES {
+            let mut next = Cached::default();
+            for index in first..first + GROUP {
+                let is_cached = cached.all || {
+                    let lane = self.lane(index);
+                    lane.mode == Mode::Read && lane.at.is_frequent()
+                };
+                next.add(is_cached && self.step_cached(index, cx));
+            }
+            cached = next;
+            passed += 1;
+        }
+    }
+
+    #[inline(always)]
+    pub fn lane(&mut self, index: usize) -> &mut Lane<B::Walk> {
+        debug_assert!(index < WIDTH);
+        // SAFETY: indices are of the loops above, which end at a multiple of `GROUP` that is not
+        // above `WIDTH`, or of vacant lanes, of which there is one if `has_free_lane` or a walk
+        // returns.
+        unsafe { self.lanes.get_unchecked_mut(index) }
+    }
+
+    /// Counts a vacant lane as such.
+    #[cold]
+    #[inline(never)]
+    pub fn remove(&mut self, index: usize) {
+        self.occupied &= !(1 << index);
+    }
+
+    /// Puts a walk into the first vacant lane, of which there must be one. Returns the index of the
+    /// lane, which has yet to follow a hop.
+    pub fn put_anywhere(&mut self, walk: B::Walk) -> usize {
+        let index = self.occupied.trailing_ones() as usize;
+        assert!(index < WIDTH, "a walk that returns has no lane");
+        self.put(index, walk);
+        self.lane(index).mode = Mode::Enter;
+        index
+    }
+
+    /// Puts a walk into a vacant lane, which has yet to follow a hop.
+    #[inline(always)]
+    fn put(&mut self, index: usize, walk: B::Walk) {
+        self.occupied |= 1 << index;
+        self.lane(index).put(walk);
+    }
+
+    /// Drops all walks in lanes and those that have returned. Their destructors are code of the
+    /// application.
+    #[cold]
+    pub fn drop_walks(&mut self) {
+        self.running = Running::Read;
+        self.occupied = 0;
+        for index in 0..WIDTH {
+            if self.lane(index).mode != Mode::Vacant {
+                // SAFETY: just asked.
+                let walk = unsafe { self.lane(index).vacate() };
+                quietly(|| drop(walk));
+            }
+        }
+        while let Some(returned) = self.returned.pop() {
+            quietly(|| drop(returned));
+        }
+    }
+
+    /// Takes the next walk of the bundle into a vacant lane. Returns whether its node is expected
+    /// in the cache; `None` if there is no walk.
+    #[inline(always)]
+    fn begin(&mut self, index: usize, cx: &mut Worker) -> Option<bool> {
+        self.running = Running::Bundle;
+        let next = self.bundle.next(Context::of(cx));
+        self.running = Running::Read;
+        let Some((start, walk)) = next else {
+            (self.exhausted, self.refills) = (true, false);
+            return None;
+        };
+        self.put(index, walk);
+        Some(self.lane(index).go_to(start.link.reference(), start.part, start.writes))
+    }
+}
+
+/// Whether the next nodes of a group's lanes are expected in the cache: any of them, all of them.
+#[derive(Clone, Copy)]
+struct Cached {
+    any: bool,
+    all: bool,
+}
+
+impl Default for Cached {
+    #[inline(always)]
+    fn default() -> Self {
+        Self { any: false, all: true }
+    }
+}
+
+impl Cached {
+    #[inline(always)]
+    fn add(&mut self, one: bool) {
+        self.any |= one;
+        self.all &= one;
+    }
+}
+
+/// Returns the node behind a reference.
+///
+/// # Safety
+///
+/// The node is alive for `'a`, and of this type.
+#[inline(always)]
+pub(super) unsafe fn node_of<'a, B: Bundle>(at: Reference) -> &'a <B::Walk as Walk>::Target {
+    // SAFETY: this function's contract.
+    unsafe { &value_of::<Versioned<<B::Walk as Walk>::Target>>(at).0 }
+}
