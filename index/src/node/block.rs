@@ -1,10 +1,11 @@
 //! Blocks of a hinted node: up to eight entries in two cache lines.
 
+use super::search::{self, LINE_WORDS};
 use core::hint::select_unpredictable;
-use xtasking::{Word, arena::WriteToken, platform::CACHE_LINE};
+use xtasking::{Word, arena::WriteToken};
 
 /// Entries of a block: a cache line of keys.
-pub(super) const BLOCK_ENTRIES: usize = CACHE_LINE / 8;
+pub(super) const BLOCK_ENTRIES: usize = LINE_WORDS;
 /// Fills the line of keys after the last key.
 pub(super) const PADDING: u64 = u64::MAX;
 
@@ -29,6 +30,12 @@ impl<'a> Block<'a> {
         &self.0[BLOCK_ENTRIES + at % BLOCK_ENTRIES]
     }
 
+    #[inline(always)]
+    fn keys(self) -> &'a [Word; BLOCK_ENTRIES] {
+        let (keys, _) = self.0.split_first_chunk().expect("a block is longer than its keys");
+        keys
+    }
+
     /// Returns the number of keys below `key`: the index of `key` if the block has it, or where to
     /// insert it if the block is not full. No branch depends on the key.
     ///
@@ -36,20 +43,14 @@ impl<'a> Block<'a> {
     /// `key`.
     #[inline(always)]
     pub(super) fn lower_bound(self, key: u64) -> usize {
-        let below = |at: usize| self.key(at) < key;
-        let half = select_unpredictable(below(3), 4, 0);
-        half + usize::from(below(half)) + usize::from(below(half + 1)) + usize::from(below(half + 2))
+        search::lower_bound(self.keys(), key)
     }
 
     /// Returns the index of the greatest key not above `key`, in a block whose first key is not
     /// above it.
     #[inline(always)]
     pub(super) fn last_not_above(self, key: u64) -> usize {
-        let not_above = |at: usize| self.key(at) <= key;
-        let half = select_unpredictable(not_above(4), 4, 0);
-        half + usize::from(not_above(half + 1))
-            + usize::from(not_above(half + 2))
-            + usize::from(not_above(half + 3))
+        search::last_not_above(self.keys(), key)
     }
 
     /// Returns the number of keys below `key`, comparing all keys.

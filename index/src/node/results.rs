@@ -74,8 +74,11 @@ pub enum RemoveResult {
     Done {
         /// Its value.
         value: u64,
-        /// Whether it was the node's last entry.
-        empty: bool,
+        /// Whether few entries seem to be left: then the node should be merged with a neighbour.
+        ///
+        /// Always true if no entry is left. Else a node finds out only where that is cheap, and
+        /// never says so while it has more than [`SPARSE`](super::Layout::SPARSE) entries.
+        sparse: bool,
     },
     /// Nothing changed: the key does not exist, or it is the first one of an inner node, which
     /// stays.
@@ -86,24 +89,24 @@ pub enum RemoveResult {
 
 /// Two neighbouring children of an inner node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Siblings {
+pub struct Siblings<K = u64> {
     /// Link of the left child.
     pub left: u64,
     /// Link of the right child.
     pub right: u64,
     /// Key of the right child's entry.
-    pub separator: u64,
+    pub separator: K,
 }
 
 /// Where a scan continues after a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ScanNext {
+pub enum ScanNext<K = u64> {
     /// At the right neighbour.
     Right {
         /// Its link.
         link: u64,
         /// The lowest key that it covers.
-        low: u64,
+        low: K,
     },
     /// Nowhere: the node is the last one of its level.
     End,
@@ -111,22 +114,22 @@ pub enum ScanNext {
 
 /// A broken invariant of a node, found by [`Layout::check`](super::Layout::check).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NodeDefect {
+pub struct NodeDefect<K = u64> {
     pub(super) invariant: &'static str,
-    pub(super) key: u64,
+    pub(super) key: K,
 }
 
-impl NodeDefect {
+impl<K> NodeDefect<K> {
     /// The invariant.
     pub const fn invariant(&self) -> &'static str {
         self.invariant
     }
 }
 
-impl fmt::Display for NodeDefect {
+impl<K: fmt::Debug> fmt::Display for NodeDefect<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} (at {:#x})", self.invariant, self.key)
+        write!(f, "{} (at key {:?})", self.invariant, self.key)
     }
 }
 
-impl core::error::Error for NodeDefect {}
+impl<K: fmt::Debug> core::error::Error for NodeDefect<K> {}

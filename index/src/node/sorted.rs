@@ -10,6 +10,7 @@ use super::{
     DescendResult, FindResult, HEADER_BYTES, Layout, ModifyResult, NodeDefect, RemoveResult, ScanNext,
     Siblings, WriteMode, WriteResult,
 };
+use crate::key_space::Words;
 use core::hint::select_unpredictable;
 use xtasking::{Part, Version, Word, arena::WriteToken, platform::CACHE_LINE};
 
@@ -114,7 +115,9 @@ impl<const WORDS: usize> SortedNode<WORDS> {
         }
         self.keys()[count - 1].set(PADDING, token);
         self.words[COUNT].set(count as u64 - 1, token);
-        RemoveResult::Done { value, empty: count == 1 }
+        // At some counts only: if the neighbours are full, each further removal would try in vain.
+        let left = count - 1;
+        RemoveResult::Done { value, sparse: left <= Self::SPARSE && left.is_multiple_of(4) }
     }
 
     /// Changes a node that is not shared.
@@ -145,12 +148,15 @@ impl<const WORDS: usize> SortedNode<WORDS> {
     }
 }
 
-// SAFETY: a node consists of `Word`s, which are atomic.
-unsafe impl<const WORDS: usize> Version for SortedNode<WORDS> {}
+impl<const WORDS: usize> Version for SortedNode<WORDS> {}
 
 // SAFETY: the words for links never hold anything but 0 and links, and each is read and written as
 // a whole.
 unsafe impl<const WORDS: usize> Layout for SortedNode<WORDS> {
+    type Keys = Words;
+    type Place = ();
+    type Replaced = core::convert::Infallible;
+
     const CAPACITY: usize = Self::MAX_ENTRIES;
     const FIRST: Part = Self::ALL;
     const ALL: Part = Part::lines(0, ((WORDS * 8 + HEADER_BYTES) / CACHE_LINE) as u16);
@@ -168,12 +174,15 @@ unsafe impl<const WORDS: usize> Layout for SortedNode<WORDS> {
     }
 
     #[inline(always)]
-    fn locate(&self, _: u64) -> Part {
+    fn place_of(&self, _: u64) {}
+
+    #[inline(always)]
+    fn part_of((): ()) -> Part {
         Part::NONE
     }
 
     #[inline(always)]
-    fn find(&self, key: u64) -> FindResult {
+    fn find_at(&self, key: u64, (): ()) -> FindResult {
         if let Some(link) = self.right_link_for(key) {
             return FindResult::Right(link);
         }
@@ -182,7 +191,7 @@ unsafe impl<const WORDS: usize> Layout for SortedNode<WORDS> {
     }
 
     #[inline(always)]
-    fn descend(&self, key: u64) -> DescendResult {
+    fn descend_at(&self, key: u64, (): ()) -> DescendResult {
         if let Some(link) = self.right_link_for(key) {
             return DescendResult::Right(link);
         }
@@ -332,10 +341,19 @@ unsafe impl<const WORDS: usize> Layout for SortedNode<WORDS> {
         true
     }
 
+    fn set_right(&self, link: u64, token: &WriteToken<'_>) {
+        self.words[RIGHT].set(link, token);
+    }
+
     fn fill(&mut self, pairs: &[(u64, u64)], next: Option<(u64, u64)>) {
         assert!(pairs.len() <= Self::MAX_ENTRIES, "too many pairs for a node");
         let (high, right) = next.unwrap_or((u64::MAX, 0));
         self.with_exclusive_token(|node, token| node.set_all(pairs, high, right, token));
+    }
+
+    #[inline(always)]
+    fn take_replaced(&self, _: &WriteToken<'_>) -> Option<Self::Replaced> {
+        None
     }
 
     fn check(&self) -> Vec<NodeDefect> {

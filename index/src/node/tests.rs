@@ -1,25 +1,26 @@
 //! Both layouts in all sizes, compared with ordered maps, as chains of nodes that split and merge.
 
 use super::*;
+use crate::Words;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use xtasking::{Part, arena::WriteToken};
 
-fn token() -> WriteToken<'static> {
+pub(super) fn token() -> WriteToken<'static> {
     // SAFETY: each test uses its nodes from a single thread.
     unsafe { WriteToken::assume() }
 }
 
 /// One level of a tree: nodes linked to the right, and a model of their entries. A node's link is
 /// its index plus one.
-struct Chain<L> {
+pub(super) struct Chain<L> {
     nodes: Vec<Box<L>>,
     level: u64,
     model: BTreeMap<u64, u64>,
 }
 
-impl<L: Layout> Chain<L> {
-    fn new(level: u64) -> Self {
+impl<L: Layout<Keys = Words>> Chain<L> {
+    pub(super) fn new(level: u64) -> Self {
         let mut chain = Self { nodes: vec![Box::new(L::new(level, 0))], level, model: BTreeMap::new() };
         assert!(chain.nodes[0].is_empty());
         if level > 0 {
@@ -75,7 +76,7 @@ impl<L: Layout> Chain<L> {
         all.take_while(|pair| node.high().is_none_or(|high| pair.0 < high)).collect()
     }
 
-    fn check(&self) {
+    pub(super) fn check(&self) {
         let (mut link, mut low, mut count) = (1, 0, 0);
         while link != 0 {
             let node = self.node(link);
@@ -95,7 +96,7 @@ impl<L: Layout> Chain<L> {
         assert_eq!(count, self.model.len());
     }
 
-    fn write(&mut self, key: u64, value: u64, how: WriteMode) {
+    pub(super) fn write(&mut self, key: u64, value: u64, how: WriteMode) {
         let link = self.cover(key);
         let old = self.model.get(&key).copied();
         let wrote = self.node(link).write(key, value, how, &token());
@@ -146,15 +147,18 @@ impl<L: Layout> Chain<L> {
         let link = self.cover(key);
         let node = self.node(link);
         let stays = self.level > 0 && node.low() == key;
-        let expected = match self.model.get(&key) {
-            Some(&value) if !stays => RemoveResult::Done { value, empty: self.held(link).len() == 1 },
-            _ => RemoveResult::Missing,
-        };
+        let expected = self.model.get(&key).copied().filter(|_| !stays);
         let removed =
             if self.level == 0 { node.remove(key, &token()) } else { node.remove_child(key, &token()) };
-        assert_eq!(removed, expected);
-        if removed != RemoveResult::Missing {
-            self.model.remove(&key);
+        match (removed, expected) {
+            (RemoveResult::Done { value, sparse }, Some(expected)) => {
+                assert_eq!(value, expected);
+                self.model.remove(&key);
+                let left = self.node(link).len();
+                assert!(!sparse || left <= L::SPARSE, "{left} entries are sparse");
+                assert!(sparse || left > 0 || self.level > 0, "no entries are not sparse");
+            }
+            (removed, expected) => assert_eq!((removed, expected), (RemoveResult::Missing, None)),
         }
     }
 
@@ -253,7 +257,7 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-fn run<L: Layout>(level: u64, ops: &[Op]) {
+fn run<L: Layout<Keys = Words>>(level: u64, ops: &[Op]) {
     let mut chain = Chain::<L>::new(level);
     for op in ops {
         match *op {
@@ -289,7 +293,7 @@ fn run<L: Layout>(level: u64, ops: &[Op]) {
 }
 
 /// Fills a node with `count` entries and checks every lookup.
-fn filled<L: Layout>(level: u64, count: usize, last: bool) {
+fn filled<L: Layout<Keys = Words>>(level: u64, count: usize, last: bool) {
     let mut pairs: Vec<_> = (0..count as u64).map(|i| (i * 3 + 5, i)).collect();
     let next = (!last).then_some((1000, 9));
     if last && pairs.len() < L::CAPACITY {

@@ -2,16 +2,18 @@
 
 use super::handle::Tree;
 use super::links::{decode_link, mark};
-use crate::key_value::{Key, Value};
-use crate::node::{DescendResult, Layout, NodeDefect};
+use crate::key_space::{EncodedKey, KeySpace};
+use crate::key_value::Key;
+use crate::node::{DescendResult, Layout, NodeDefect, OwnedKey};
+use crate::value::Value;
 use core::fmt;
 use std::collections::BTreeSet;
 use xtasking::arena::Link;
 
 /// The result of a check.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Report {
+pub struct Report<K = u64> {
     /// Number of entries.
     pub entries: u64,
     /// Number of leaves.
@@ -26,21 +28,21 @@ pub struct Report {
     /// pending.
     pub unseparated: u64,
     /// All broken invariants; empty for a correct tree.
-    pub defects: Vec<Defect>,
+    pub defects: Vec<Defect<K>>,
 }
 
 /// A broken invariant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Defect {
+pub enum Defect<K = u64> {
     /// A node breaks an invariant by itself.
     Node {
         /// The level of the node.
         level: u64,
         /// The lowest key that the node covers.
-        low: u64,
+        low: K,
         /// The broken invariant.
-        broken: NodeDefect,
+        broken: NodeDefect<K>,
     },
     /// A node is of another level than the link to it says.
     Level {
@@ -59,9 +61,9 @@ pub enum Defect {
         /// Its level.
         level: u64,
         /// Where the left neighbour ends.
-        high: u64,
+        high: K,
         /// Where the node begins.
-        low: u64,
+        low: K,
     },
     /// An entry of an inner node leads to a node that does not begin at its key or is not on the
     /// level below.
@@ -69,7 +71,7 @@ pub enum Defect {
         /// The level of the inner node.
         level: u64,
         /// The entry's key.
-        key: u64,
+        key: K,
     },
     /// The last node of a level has a high key, or another one has none.
     End {
@@ -78,38 +80,57 @@ pub enum Defect {
     },
 }
 
-impl fmt::Display for Defect {
+impl<K> Report<K> {
+    const fn new() -> Self {
+        Self {
+            entries: 0,
+            leaves: 0,
+            nodes: 0,
+            levels: 0,
+            empty_leaves: 0,
+            unseparated: 0,
+            defects: Vec::new(),
+        }
+    }
+}
+
+impl<K: fmt::Debug> fmt::Display for Defect<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Node { level, low, broken } => write!(f, "node at level {level} from key {low}: {broken}"),
+            Self::Node { level, low, broken } => {
+                write!(f, "node at level {level} from key {low:?}: {broken}")
+            }
             Self::Level { expected, found } => {
                 write!(f, "a node of level {found} is linked at level {expected}")
             }
             Self::Dead { level } => write!(f, "a dead node is reachable at level {level}"),
             Self::Gap { level, high, low } => {
-                write!(f, "at level {level} a node that begins at key {low} follows one that ends at {high}")
+                write!(
+                    f,
+                    "at level {level} a node that begins at key {low:?} follows one that ends at {high:?}"
+                )
             }
             Self::Entry { level, key } => {
-                write!(f, "the entry {key} at level {level} does not lead to a node that begins there")
+                write!(f, "the entry {key:?} at level {level} does not lead to a node that begins there")
             }
             Self::End { level } => write!(f, "level {level} does not end with its last node"),
         }
     }
 }
 
-impl<K: Key, V: Value, L: Layout> Tree<K, V, L> {
+impl<K: Key, V: Value, L: Layout<Keys = K::Keys>> Tree<K, V, L> {
     /// Visits all nodes, level by level, and reports every broken invariant.
     ///
     /// # Safety
     ///
     /// No operation that changes the tree may be running or pending.
-    pub unsafe fn check(&self) -> Report {
-        let mut report = Report::default();
+    pub unsafe fn check(&self) -> Report<OwnedKey<L>> {
+        let mut report = Report::new();
         let mut first = Some(self.top());
         // SAFETY: the caller guarantees that nothing changes the tree, so every reachable node is
         // alive.
         let top = unsafe { self.top().follow() };
-        let mut entries = vec![(0, self.top().to_word())];
+        let mut entries = vec![(K::Keys::to_owned(K::Keys::LOWEST), self.top().to_word())];
         report.levels = top.level() + 1;
         for level in (0..report.levels).rev() {
             let Some(link) = first else { break };
@@ -121,6 +142,9 @@ impl<K: Key, V: Value, L: Layout> Tree<K, V, L> {
     }
 }
 
+/// The entries of a level, in order.
+type LevelEntries<L> = Vec<(OwnedKey<L>, u64)>;
+
 /// Checks one level from its first node on, against the entries of the level above. Returns the
 /// first node of the level below, and all entries of this level.
 ///
@@ -128,23 +152,27 @@ impl<K: Key, V: Value, L: Layout> Tree<K, V, L> {
 ///
 /// `first` must be reachable in a tree that no operation changes.
 unsafe fn check_level<L: Layout>(
-    report: &mut Report,
+    report: &mut Report<OwnedKey<L>>,
     level: u64,
     first: Link<L>,
-    above: &[(u64, u64)],
-) -> (Option<Link<L>>, Vec<(u64, u64)>) {
-    let mut known: BTreeSet<(u64, u64)> = above.iter().copied().collect();
+    above: &[(OwnedKey<L>, u64)],
+) -> (Option<Link<L>>, LevelEntries<L>) {
+    let mut known: BTreeSet<_> = above.iter().cloned().collect();
     let mut entries = Vec::new();
     let mut below = None;
     let mut next = Some(first);
-    let mut high = Some(0);
+    let mut high = Some(L::Keys::to_owned(L::Keys::LOWEST));
     while let Some(link) = next {
         // SAFETY: the node is reachable from `first`, and the caller guarantees that nothing
         // changes the tree.
         let node = unsafe { link.follow() };
         report.nodes += 1;
         let low = node.low();
-        report.defects.extend(node.check().into_iter().map(|broken| Defect::Node { level, low, broken }));
+        report.defects.extend(node.check().into_iter().map(|broken| Defect::Node {
+            level,
+            low: low.clone(),
+            broken,
+        }));
         let expected_mark = level.min(mark::MAX_LEVEL.into()) as u8;
         if node.level() != level || link.mark() != expected_mark {
             report.defects.push(Defect::Level { expected: level, found: node.level() });
@@ -155,11 +183,8 @@ unsafe fn check_level<L: Layout>(
         }
         match high {
             Some(high) if high == low => {}
-            Some(high) => report.defects.push(Defect::Gap { level, high, low }),
+            Some(high) => report.defects.push(Defect::Gap { level, high, low: low.clone() }),
             None => report.defects.push(Defect::End { level }),
-        }
-        if !known.remove(&(low, link.to_word())) {
-            report.unseparated += 1;
         }
         if level == 0 {
             let count = node.len() as u64;
@@ -168,11 +193,14 @@ unsafe fn check_level<L: Layout>(
             report.empty_leaves += u64::from(count == 0);
         } else {
             if below.is_none()
-                && let DescendResult::Child(word) = node.descend(low)
+                && let DescendResult::Child(word) = node.descend(low.key())
             {
                 below = decode_link::<L>(word);
             }
-            node.visit(low, |key, word| entries.push((key, word)));
+            node.visit(low.key(), |key, word| entries.push((L::Keys::to_owned(key), word)));
+        }
+        if !known.remove(&(low, link.to_word())) {
+            report.unseparated += 1;
         }
         high = node.high();
         next = decode_link::<L>(node.right());
@@ -187,6 +215,7 @@ unsafe fn check_level<L: Layout>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Words;
     use crate::node::{HintedNode, SortedNode, words};
     use xtasking::platform::Simulation;
     use xtasking::{
@@ -195,15 +224,15 @@ mod tests {
     };
 
     /// Returns the defects of a level, given the entries of the level above.
-    fn defects<L: Layout>(level: u64, first: Link<L>, above: &[(u64, Link<L>)]) -> Vec<Defect> {
-        let mut report = Report::default();
+    fn defects<L: Layout<Keys = Words>>(level: u64, first: Link<L>, above: &[(u64, Link<L>)]) -> Vec<Defect> {
+        let mut report = Report::new();
         let above: Vec<_> = above.iter().map(|&(key, link)| (key, link.to_word())).collect();
         // SAFETY: this test owns the nodes and is their only user.
         unsafe { check_level(&mut report, level, first, &above) };
         report.defects
     }
 
-    fn defects_are_found<L: Layout>() {
+    fn defects_are_found<L: Layout<Keys = Words>>() {
         let rt = Runtime::builder().platform(Simulation::new(1, 1)).build().unwrap();
         let arena = Arena::<L>::new(&rt);
         let leaf = |low, key, next: Option<(u64, u64)>| {
@@ -241,8 +270,6 @@ mod tests {
         assert!(node.absorb(left.to_word(), neighbour, &token, &right_token));
         assert_eq!(defects(0, left, &[(0, left)]), []);
         assert!(defects(0, right, &[]).contains(&Defect::Dead { level: 0 }));
-        // SAFETY: no link to a node is followed from here on.
-        unsafe { arena.dispose() };
     }
 
     #[test]
@@ -254,7 +281,7 @@ mod tests {
     #[test]
     fn a_defect_says_where_it_is() {
         let texts = [
-            (Defect::Level { expected: 1, found: 0 }, "a node of level 0 is linked at level 1"),
+            (Defect::<u64>::Level { expected: 1, found: 0 }, "a node of level 0 is linked at level 1"),
             (Defect::Dead { level: 2 }, "a dead node is reachable at level 2"),
             (
                 Defect::Gap { level: 0, high: 9, low: 10 },

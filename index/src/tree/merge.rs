@@ -1,16 +1,22 @@
-//! Merging neighbours after the last entry of a node was removed.
+//! Merging neighbours when one of them is sparse.
+//!
+//! A removal that leaves few entries in a leaf starts a merge. The two
+//! nodes are merged if their entries leave room for insertions in the node that stays, so that
+//! insertions and removals at a border do not split and merge it again and again.
 //!
 //! A merge holds three nodes for writing: two neighbouring children and their parent. The right
 //! child's entries move to the left child, its entry is removed from the parent, and the right
 //! child is retired. All conditions are checked again once the three nodes are held. If one does
 //! not hold any more (for instance because the left child was split, which the parent does not know
-//! of yet), nothing is changed and the merge is tried again, a few times. So an empty leaf may stay
+//! of yet), nothing is changed and the merge is tried again, a few times. So a sparse leaf may stay
 //! in a tree that changes all the time; a later removal in that leaf tries again.
 
+use super::compact;
 use super::links::{decode_link, step_to_link};
-use super::root::RootRef;
+use super::root::{RootRef, drop_replaced};
 use super::separator::step_to_level;
-use crate::node::{Layout, RemoveResult, Siblings};
+use crate::key_space::EncodedKey;
+use crate::node::{Layout, OwnedKey, RemoveResult, Siblings};
 use xtasking::{
     Context,
     arena::{Link, Step, Visit, Written},
@@ -19,9 +25,9 @@ use xtasking::{
 /// Retries of a merge: a pending split needs a few steps to arrive at the parent.
 const MAX_RETRIES: u8 = 8;
 
-/// Merges the node below `level` that covers `key` with a neighbour, if one of the two is empty or,
-/// above the leaves, has a single child.
-pub(super) fn begin<L: Layout>(root: RootRef<L>, level: u64, key: u64, cx: &mut Context) {
+/// Merges the node below `level` that covers `key` with a neighbour, if one of the two is sparse
+/// and their entries fit into one node.
+pub(super) fn begin<L: Layout>(root: RootRef<L>, level: u64, key: OwnedKey<L>, cx: &mut Context) {
     attempt(MergeOperation { root, level, key, retries_left: MAX_RETRIES }, cx);
 }
 
@@ -34,25 +40,25 @@ struct MergeOperation<L: Layout> {
     root: RootRef<L>,
     /// Level of the parent.
     level: u64,
-    key: u64,
+    key: OwnedKey<L>,
     retries_left: u8,
 }
 
 impl<L: Layout> Visit for MergeOperation<L> {
     type Target = L;
     /// The parent and two of its children; `None` if it has only one.
-    type Output = Option<(Link<L>, Siblings)>;
+    type Output = Option<(Link<L>, Siblings<OwnedKey<L>>)>;
 
     fn read(&self, at: Link<L>, node: &L) -> Step<L, Self::Output> {
         if node.level() < self.level {
             // The tree has become lower: there is no such parent any more.
             return Step::End(None);
         }
-        match step_to_level(self.level, self.key, at, node) {
+        match step_to_level(self.level, self.key.key(), at, node) {
             Step::Go(next, part) => Step::Go(next, part),
             Step::Again => Step::Again,
             Step::End(_) if node.high().is_some_and(|high| self.key >= high) => step_to_link(node.right()),
-            Step::End(parent) => Step::End(node.siblings(self.key).map(|pair| (parent, pair))),
+            Step::End(parent) => Step::End(node.siblings(self.key.key()).map(|pair| (parent, pair))),
         }
     }
 
@@ -64,19 +70,17 @@ impl<L: Layout> Visit for MergeOperation<L> {
 }
 
 /// The result of an attempt to merge.
-enum MergeOutcome {
-    Merged {
-        /// Whether the parent has a single child left.
-        has_single_child: bool,
-    },
+#[derive(PartialEq)]
+pub(super) enum MergeOutcome {
+    Merged,
     /// A node has changed since the parent was read.
     Changed,
-    /// Both nodes are in use, or their entries do not fit into one.
+    /// Neither node is sparse, or their entries do not fit into one.
     NotPossible,
 }
 
 impl<L: Layout> MergeOperation<L> {
-    fn merge(self, parent: Link<L>, pair: Siblings, cx: &mut Context) {
+    fn merge(self, parent: Link<L>, pair: Siblings<OwnedKey<L>>, cx: &mut Context) {
         let (Some(left), Some(right)) = (decode_link::<L>(pair.left), decode_link::<L>(pair.right)) else {
             return;
         };
@@ -84,17 +88,16 @@ impl<L: Layout> MergeOperation<L> {
         cx.task(objects).spawn(
             move |(parent_node, left_node, right_node): (Written<'_, L>, Written<'_, L>, Written<'_, L>),
                   cx| {
-                let nodes = MergeNodes { parent, left, right, parent_node, left_node, right_node };
-                match nodes.merge(&self, pair, cx) {
-                    MergeOutcome::Merged { has_single_child } => {
-                        if has_single_child {
-                            begin(self.root, self.level + 1, self.key, cx);
-                        }
-                        if self.level > 1 {
-                            // The remaining child may have a neighbour now.
-                            begin(self.root, self.level - 1, self.key, cx);
-                        }
-                    }
+                let nodes = MergeNodes {
+                    parent,
+                    left,
+                    right,
+                    parent_node: &parent_node,
+                    left_node: &left_node,
+                    right_node: &right_node,
+                };
+                match nodes.merge(self.root, self.level, &self.key, &pair, can_merge::<L>, cx) {
+                    MergeOutcome::Merged => {}
                     MergeOutcome::Changed if self.retries_left > 0 => {
                         attempt(Self { retries_left: self.retries_left - 1, ..self }, cx);
                     }
@@ -106,45 +109,74 @@ impl<L: Layout> MergeOperation<L> {
 }
 
 /// The three nodes of a merge, held for writing.
-struct MergeNodes<'v, L: Layout> {
-    parent: Link<L>,
-    left: Link<L>,
-    right: Link<L>,
-    parent_node: Written<'v, L>,
-    left_node: Written<'v, L>,
-    right_node: Written<'v, L>,
+pub(super) struct MergeNodes<'n, 'v, L: Layout> {
+    pub parent: Link<L>,
+    pub left: Link<L>,
+    pub right: Link<L>,
+    pub parent_node: &'n Written<'v, L>,
+    pub left_node: &'n Written<'v, L>,
+    pub right_node: &'n Written<'v, L>,
 }
 
-impl<L: Layout> MergeNodes<'_, L> {
-    fn merge(self, operation: &MergeOperation<L>, pair: Siblings, cx: &mut Context) -> MergeOutcome {
-        let Self { parent, left, right, parent_node, left_node, right_node } = self;
-        let unchanged = parent_node.siblings(operation.key) == Some(pair) && left_node.right() == pair.right;
+impl<L: Layout> MergeNodes<'_, '_, L> {
+    /// Merges the right child into the left one, if the two are still the `pair` around `key` below
+    /// the parent's `level`, and `can_merge` agrees: it gets the numbers of their entries, and the
+    /// level.
+    pub(super) fn merge(
+        &self,
+        root: RootRef<L>,
+        level: u64,
+        key: &OwnedKey<L>,
+        pair: &Siblings<OwnedKey<L>>,
+        can_merge: impl FnOnce(usize, usize, u64) -> bool,
+        cx: &mut Context,
+    ) -> MergeOutcome {
+        let &Self { parent, left, right, parent_node, left_node, right_node } = self;
+        let unchanged =
+            parent_node.siblings(key.key()).as_ref() == Some(pair) && left_node.right() == pair.right;
         if parent_node.is_dead() || left_node.is_dead() || right_node.is_dead() || !unchanged {
             return MergeOutcome::Changed;
         }
-        let min_len = if operation.level == 1 { 0 } else { 1 };
-        if left_node.len() > min_len && right_node.len() > min_len {
+        if !can_merge(left_node.len(), right_node.len(), level) {
             return MergeOutcome::NotPossible;
         }
-        if !left_node.absorb(pair.left, &right_node, left_node.token(), right_node.token()) {
+        if !left_node.absorb(pair.left, right_node, left_node.token(), right_node.token()) {
             return MergeOutcome::NotPossible;
         }
-        let removed = parent_node.remove_child(pair.separator, parent_node.token());
+        let removed = parent_node.remove_child(pair.separator.key(), parent_node.token());
         debug_assert!(matches!(removed, RemoveResult::Done { .. }), "siblings are entries of their parent");
-        let shared = operation.root.get(cx);
+        drop_replaced(left_node, cx);
+        drop_replaced(parent_node, cx);
+        let shared = root.get(cx);
         // SAFETY: no live node links to `right` any more. Its left neighbour and its parent, both
         // held here, have just been changed. Nodes that `right` has absorbed before still link to
         // it. But they were retired earlier, so operations that begin from now on never reach them.
         unsafe { shared.arena.retire(right, cx) };
-        let has_single_child = parent_node.len() == 1;
-        if has_single_child && shared.link.get().is_same_node(parent) && left_node.right() == 0 {
+        let children = parent_node.len();
+        let is_top = shared.link.get().is_same_node(parent);
+        if children == 1 && is_top && left_node.right() == 0 {
             // The left child is the only node of its level: it becomes the topmost node, and the
             // parent is retired.
             shared.link.set(left);
             // SAFETY: only the root linked to the parent, and it has just been changed.
             unsafe { shared.arena.retire(parent, cx) };
-            return MergeOutcome::Merged { has_single_child: false };
+        } else if !is_top && children <= L::SPARSE {
+            begin(root, level + 1, key.clone(), cx);
         }
-        MergeOutcome::Merged { has_single_child }
+        if level > 1 {
+            // The remaining child may have a neighbour now.
+            begin(root, level - 1, key.clone(), cx);
+        }
+        compact::begin(root, cx);
+        MergeOutcome::Merged
     }
+}
+
+/// Returns true if two neighbours with so many entries should be merged, if these fit into one.
+/// `level` is that of the parent.
+fn can_merge<L: Layout>(left: usize, right: usize, level: u64) -> bool {
+    let fewer = left.min(right);
+    // A leaf without entries and an inner node with a single child are of no use at all.
+    let is_useless = fewer <= if level == 1 { 0 } else { 1 };
+    is_useless || fewer <= L::SPARSE && left + right <= L::MERGED
 }

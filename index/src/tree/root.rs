@@ -1,18 +1,18 @@
-//! The data that all operations of a tree share, and the pointer with which tasks carry it.
+//! The data that all operations of a tree share.
 //!
-//! # Lifetimes
-//!
-//! [`Root`] is an object of the runtime: it lives until all handles are dropped and every task
-//! spawned before has run. Hence the tasks of an operation carry a plain pointer to it
-//! ([`RootRef`]). Nodes are allocated in the root's arena. A node is retired once neither another
-//! node nor the root links to it. Operations that started before may still visit it.
+//! Nodes are allocated in the root's arena. A node is retired once neither another node nor the
+//! root links to it. Operations that started before may still visit it.
 
-use crate::node::Layout;
-use core::ptr::NonNull;
+use super::links::decode_link;
+use super::value_words;
+use crate::key_space::{EncodedKey, KeySpace};
+use crate::node::{DescendResult, Layout};
+use crate::root;
+use crate::value::{Value, ValueForm};
 use xtasking::{
     Context, Version,
-    arena::{Arena, Link, LinkCell},
-    task::{RuntimeId, Spawner},
+    arena::{Arena, LinkCell, Written},
+    task::RuntimeId,
 };
 
 /// The data that all operations share.
@@ -20,81 +20,62 @@ pub(super) struct Root<L: Layout> {
     pub(super) link: LinkCell<L>,
     pub(super) runtime: RuntimeId,
     pub(super) arena: Arena<L>,
-}
-
-// SAFETY: the link is atomic, and the arena does not change.
-unsafe impl<L: Layout> Version for Root<L> {}
-
-impl<L: Layout> Drop for Root<L> {
-    fn drop(&mut self) {
-        // SAFETY: the runtime drops the root only after every task that could reach a node of its
-        // arena has ended.
-        unsafe { self.arena.clone().dispose() };
-    }
-}
-
-/// What an operation calls at its end, with its result.
-pub(super) trait Continuation<R>: FnOnce(R, &mut Context) + Send + 'static {}
-
-impl<R, F: FnOnce(R, &mut Context) + Send + 'static> Continuation<R> for F {}
-
-/// An operation on the tree.
-pub(super) trait Operation<L: Layout>: Send + 'static {
-    /// Spawns the operation's first task, at the topmost node.
-    fn start<S: Spawner>(self, at: S, top: Link<L>);
+    /// Drops the value of a word of a leaf, if values need to be dropped.
+    drop_value: Option<unsafe fn(u64)>,
 }
 
 /// A pointer to the root, carried by the tasks of an operation.
-pub(super) struct RootRef<L: Layout>(NonNull<Root<L>>);
+pub(super) type RootRef<L> = root::RootRef<Root<L>>;
 
-// SAFETY: it is used as a shared reference to `Root`, which is `Sync`.
-unsafe impl<L: Layout> Send for RootRef<L> {}
-impl<L: Layout> Clone for RootRef<L> {
-    fn clone(&self) -> Self {
-        *self
+impl<L: Layout> Version for Root<L> {}
+
+impl<L: Layout> root::Root for Root<L> {
+    #[inline(always)]
+    fn runtime(&self) -> RuntimeId {
+        self.runtime
     }
 }
-impl<L: Layout> Copy for RootRef<L> {}
 
-impl<L: Layout> RootRef<L> {
-    pub(super) fn new(root: &Root<L>) -> Self {
-        Self(NonNull::from(root))
-    }
-
-    /// Starts an operation at the topmost node. Outside of tasks, a task is spawned that does so.
-    #[inline(always)]
-    pub(super) fn begin<S: Spawner>(self, at: S, operation: impl Operation<L>) {
-        if S::IN_TASK {
-            let top = self.top(&at);
-            operation.start(at, top);
-        } else {
-            at.task(()).spawn(move |(), cx| {
-                let top = self.top(&cx);
-                operation.start(cx, top);
-            });
+impl<L: Layout> Drop for Root<L> {
+    fn drop(&mut self) {
+        if let Some(drop_value) = self.drop_value {
+            self.drop_values(drop_value);
         }
     }
+}
 
-    /// Returns the topmost node, for an operation that a task starts. (Only tasks may call this:
-    /// outside of an epoch the node might be freed before the operation's first task is counted.)
-    #[inline(always)]
-    fn top<S: Spawner>(self, at: &S) -> Link<L> {
-        debug_assert!(S::IN_TASK);
-        // SAFETY: the root is alive, because the caller that starts an operation has a handle of
-        // the tree.
-        let root = unsafe { self.0.as_ref() };
-        assert!(root.runtime == at.runtime(), "a tree is used by a task of another runtime");
-        root.link.get()
+impl<L: Layout> Root<L> {
+    /// The root of a tree with values of `V`.
+    pub(super) fn new<V: Value>(link: LinkCell<L>, runtime: RuntimeId, arena: Arena<L>) -> Self {
+        let drop_value = V::Form::IS_OWNER.then_some(value_words::drop_at_once::<V> as unsafe fn(u64));
+        Self { link, runtime, arena, drop_value }
     }
 
-    /// Returns the root.
-    ///
-    /// A `RootRef` is created only from a handle of the tree, and carried by the tasks of an
-    /// operation that this handle has started. The context is that of the running task.
-    #[inline(always)]
-    pub(super) fn get<'a>(self, _: &Context) -> &'a Root<L> {
-        // SAFETY: a handle existed when the operation's first task was spawned, so the root
-        // outlives all its tasks. No caller keeps the reference longer than its task runs.
-        unsafe { self.0.as_ref() }
+    /// Drops all values: the arena drops its nodes, which do not know the type of their values.
+    fn drop_values(&mut self, drop_value: unsafe fn(u64)) {
+        let mut next = Some(self.link.get());
+        while let Some(link) = next {
+            // SAFETY: the node is reachable, and the arena lives. The runtime drops the root only
+            // after every task that could reach a node of its arena has ended, so nothing else uses
+            // the tree.
+            let node = unsafe { link.follow() };
+            next = if node.level() == 0 {
+                // SAFETY: as above, and each leaf is visited once: a right link does not lead back.
+                node.visit(node.low().key(), |_, word| unsafe { drop_value(word) });
+                decode_link(node.right())
+            } else {
+                let (DescendResult::Child(word) | DescendResult::Right(word)) = node.descend(L::Keys::LOWEST);
+                decode_link(word)
+            };
+        }
+    }
+}
+
+/// Passes what a write has replaced outside its node to the runtime, which drops it after all
+/// readers that are under way.
+#[inline(always)]
+pub(super) fn drop_replaced<L: Layout>(node: &Written<'_, L>, cx: &mut Context) {
+    if let Some(replaced) = node.take_replaced(node.token()) {
+        cx.drop_later(replaced);
     }
 }

@@ -1,154 +1,112 @@
-//! Scanning the leaves in order.
+//! Scanning the leaves in order: one task per node. A plain thread reads the same nodes without a
+//! task.
 
+use super::key_range::KeyRange;
 use super::links::{decode_link, mark, step_to_link};
-use super::root::{Continuation, Operation, RootRef};
-use crate::key_value::{Key, Value};
-use crate::node::{DescendResult, Layout, ScanNext};
-use core::cell::RefCell;
+use super::order::{Order, Rest};
+use super::root::{Root, RootRef};
+use super::sinks::{EntrySink, LeafResult};
+use crate::node::{DescendResult, Layout};
+use crate::root::{Continuation, Epoch, Operation};
 use core::marker::PhantomData;
 use xtasking::{
-    Context, Part,
-    arena::{Link, Step, Visit},
+    Context, JoinError, Part,
+    arena::{Link, Reader, Step, Visit},
     task::Spawner,
 };
 
-/// What a scan does with the entries of each leaf.
-pub(super) trait EntrySink: Send + 'static {
-    /// The result of the scan.
-    type Result;
-
-    /// Reads the entries of a leaf from key `from` on. It replaces what an earlier, invalid read of
-    /// the same leaf found.
-    fn read_leaf<L: Layout>(&self, leaf: &L, from: u64) -> ScanNext;
-
-    /// Keeps what the last read found: it was validated. Returns true if the scan should continue.
-    fn commit(&mut self) -> bool;
-
-    /// Returns the result.
-    fn finish(self) -> Self::Result;
-}
-
-/// Collects entries. (Reads are repeated, so they have no `&mut self`; hence the cell.)
-pub(super) struct EntryCollector<K, V> {
-    entries: RefCell<Vec<(K, V)>>,
-    /// Entries of the leaves that are done.
-    kept: usize,
-    limit: usize,
-}
-
-impl<K, V> EntryCollector<K, V> {
-    pub fn new(limit: usize) -> Self {
-        // Most scans are short; the vector grows for a long one.
-        Self { entries: RefCell::new(Vec::with_capacity(limit.min(128))), kept: 0, limit }
+/// Reads the leaves of a range without tasks, until `take` returns false. `take` gets what
+/// `read_leaf` has found in each of them. Returns the keys that are left; `None` if there are none.
+///
+/// `top` returns the topmost node. The reader must be older than each of its looks at the link.
+pub(super) fn each_leaf<O: Order, L: Layout, R: Send + 'static>(
+    reader: &Reader<'_>,
+    top: impl Fn() -> Link<L>,
+    mut range: KeyRange<L::Keys>,
+    read_leaf: impl Fn(&L, &KeyRange<L::Keys>) -> LeafResult<R, L::Keys> + Copy + Send + 'static,
+    mut take: impl FnMut(R) -> bool,
+) -> Result<Option<KeyRange<L::Keys>>, JoinError> {
+    let mut at = top();
+    loop {
+        let (found, rest) = reader.walk(at, move |at, node: &L| {
+            read_leaf_of::<O, _, _>(at, node, &range, |leaf| read_leaf(leaf, &range))
+        })?;
+        let goes_on = take(found);
+        let Some(rest) = rest else { return Ok(None) };
+        range = rest.range;
+        if !goes_on {
+            return Ok(Some(range));
+        }
+        at = decode_link(rest.link).unwrap_or_else(&top);
     }
 }
 
-impl<K: Key, V: Value> EntrySink for EntryCollector<K, V> {
-    type Result = Vec<(K, V)>;
-
-    fn read_leaf<L: Layout>(&self, leaf: &L, from: u64) -> ScanNext {
-        let mut entries = self.entries.borrow_mut();
-        entries.truncate(self.kept);
-        leaf.visit(from, |key, value| {
-            if entries.len() < self.limit {
-                entries.push((K::from_word(key), V::from_word(value)));
-            }
-        })
+/// Reads the leaf of a range that comes first in this order, or steps towards it.
+#[inline(always)]
+pub(super) fn read_leaf_of<O: Order, L: Layout, R>(
+    at: Link<L>,
+    node: &L,
+    range: &KeyRange<L::Keys>,
+    read_leaf: impl FnOnce(&L) -> R,
+) -> Step<L, R> {
+    if at.mark() == mark::LEAF {
+        return Step::End(read_leaf(node));
     }
-
-    fn commit(&mut self) -> bool {
-        self.kept = self.entries.get_mut().len();
-        self.kept < self.limit
-    }
-
-    fn finish(self) -> Vec<(K, V)> {
-        self.entries.into_inner()
-    }
-}
-
-/// Counts entries.
-#[derive(Default)]
-pub(super) struct EntryCounter {
-    here: core::cell::Cell<u64>,
-    before: u64,
-}
-
-impl EntrySink for EntryCounter {
-    type Result = u64;
-
-    fn read_leaf<L: Layout>(&self, leaf: &L, from: u64) -> ScanNext {
-        let mut here = 0;
-        let next = leaf.visit(from, |_, _| here += 1);
-        self.here.set(here);
-        next
-    }
-
-    fn commit(&mut self) -> bool {
-        self.before += self.here.take();
-        true
-    }
-
-    fn finish(self) -> u64 {
-        self.before
-    }
+    let (DescendResult::Child(word) | DescendResult::Right(word)) = O::descend(node, range);
+    step_to_link(word)
 }
 
 /// Starts a scan.
-pub(super) fn begin<S: Spawner, L: Layout, G: EntrySink, F: Continuation<G::Result>>(
+pub(super) fn begin<O: Order, S: Spawner, L: Layout, G: EntrySink<L::Keys>, F: Continuation<G::Result>>(
     at: S,
     root: RootRef<L>,
-    from: u64,
+    range: KeyRange<L::Keys>,
     sink: G,
     then: F,
 ) {
-    root.begin(at, Scan { from, sink, then, layout: PhantomData });
+    root.begin(at, Scan { root, range, sink, then, order: PhantomData::<fn(O)> });
 }
 
-struct Scan<L, G, F> {
-    from: u64,
+struct Scan<O, L: Layout, G, F> {
+    root: RootRef<L>,
+    range: KeyRange<L::Keys>,
     sink: G,
     then: F,
-    layout: PhantomData<fn(L)>,
+    order: PhantomData<fn(O)>,
 }
 
-impl<L: Layout, G: EntrySink, F: Continuation<G::Result>> Operation<L> for Scan<L, G, F> {
-    fn start<S: Spawner>(self, at: S, top: Link<L>) {
-        at.task(top.read().part(L::FIRST)).begin_operation().visit(self);
+impl<O: Order, L: Layout, G: EntrySink<L::Keys>, F: Continuation<G::Result>> Operation<Root<L>>
+    for Scan<O, L, G, F>
+{
+    fn start<S: Spawner>(self, at: S, root: &Root<L>, epoch: Epoch) {
+        let top = root.link.get();
+        epoch.annotate(at.task(top.read().part(L::FIRST))).visit(self);
     }
 }
 
-impl<L: Layout, G: EntrySink, F: Continuation<G::Result>> Visit for Scan<L, G, F> {
+impl<O: Order, L: Layout, G: EntrySink<L::Keys>, F: Continuation<G::Result>> Visit for Scan<O, L, G, F> {
     type Target = L;
-    type Output = ScanNext;
+    type Output = Option<Rest<L::Keys>>;
 
     const LOCATES: bool = true;
 
     #[inline(always)]
     fn locate(&self, at: Link<L>, node: &L) -> Part {
-        if at.mark() == mark::LEAF { L::ALL } else { node.locate(self.from) }
+        if at.mark() == mark::LEAF { L::ALL } else { O::locate(node, &self.range) }
     }
 
-    fn read(&self, at: Link<L>, node: &L) -> Step<L, ScanNext> {
-        if at.mark() == mark::LEAF {
-            return Step::End(self.sink.read_leaf(node, self.from));
-        }
-        let (DescendResult::Child(word) | DescendResult::Right(word)) = node.descend(self.from);
-        step_to_link(word)
+    fn read(&self, at: Link<L>, node: &L) -> Step<L, Self::Output> {
+        read_leaf_of::<O, _, _>(at, node, &self.range, |leaf| self.sink.read_leaf::<O, L>(leaf, &self.range))
     }
 
-    fn then(mut self, next: ScanNext, cx: &mut Context) {
-        let next_leaf = match (self.sink.commit(), next) {
-            (true, ScanNext::Right { link, low }) => {
-                // A node to the left of the scan's position (it took over a dead node's keys) has
-                // nothing new.
-                self.from = self.from.max(low);
-                decode_link::<L>(link)
+    fn then(mut self, rest: Self::Output, cx: &mut Context) {
+        match (self.sink.commit(), rest) {
+            (true, Some(Rest { range, link })) => {
+                self.range = range;
+                let next = decode_link(link).unwrap_or_else(|| self.root.get(cx).link.get());
+                cx.task(next.read().part(L::FIRST)).visit(self);
             }
-            (false, _) | (_, ScanNext::End) => None,
-        };
-        match next_leaf {
-            Some(next) => cx.task(next.read().part(L::FIRST)).visit(self),
-            None => (self.then)(self.sink.finish(), cx),
+            (_, rest) => (self.then)(self.sink.finish(rest.map(|rest| rest.range), cx), cx),
         }
     }
 }

@@ -1,9 +1,10 @@
 //! After a split: adding the new node's separator to the level above.
 
 use super::links::{decode_link, step_to_link};
-use super::root::RootRef;
+use super::root::{RootRef, drop_replaced};
 use super::split::split;
-use crate::node::{DescendResult, Layout, WriteMode, WriteResult};
+use crate::key_space::EncodedKey;
+use crate::node::{DescendResult, KeyRef, Layout, OwnedKey, WriteMode, WriteResult};
 use xtasking::{
     Context, Part,
     arena::{Link, Modify, Step, Visit, Written},
@@ -14,7 +15,7 @@ use xtasking::{
 pub(super) fn begin<L: Layout>(
     root: RootRef<L>,
     level: u64,
-    separator: u64,
+    separator: OwnedKey<L>,
     child: Link<L>,
     cx: &mut Context,
 ) {
@@ -25,12 +26,17 @@ pub(super) fn begin<L: Layout>(
 struct SeparatorInsert<L: Layout> {
     root: RootRef<L>,
     level: u64,
-    separator: u64,
+    separator: OwnedKey<L>,
     child: Link<L>,
 }
 
 /// A step towards the node at `level` that covers `key`. It may end at a node further to the left.
-pub(super) fn step_to_level<L: Layout>(level: u64, key: u64, at: Link<L>, node: &L) -> Step<L, Link<L>> {
+pub(super) fn step_to_level<L: Layout>(
+    level: u64,
+    key: KeyRef<'_, L>,
+    at: Link<L>,
+    node: &L,
+) -> Step<L, Link<L>> {
     if node.level() == level {
         return Step::End(at);
     }
@@ -45,11 +51,11 @@ impl<L: Layout> Visit for SeparatorInsert<L> {
     const LOCATES: bool = true;
 
     fn locate(&self, _: Link<L>, node: &L) -> Part {
-        node.locate(self.separator)
+        node.locate(self.separator.key())
     }
 
     fn read(&self, at: Link<L>, node: &L) -> Step<L, Link<L>> {
-        step_to_level(self.level, self.separator, at, node)
+        step_to_level(self.level, self.separator.key(), at, node)
     }
 
     fn then(self, parent: Link<L>, cx: &mut Context) {
@@ -64,17 +70,19 @@ impl<L: Layout> Modify for SeparatorInsert<L> {
     const LOCATES: bool = true;
 
     fn locate(&self, _: Link<L>, node: &L) -> Part {
-        node.locate(self.separator)
+        node.locate(self.separator.key())
     }
 
     fn write(&mut self, at: Link<L>, node: Written<'_, L>, cx: &mut Context) -> WriteResult {
-        let (separator, child) = (self.separator, self.child.to_word());
-        match node.write(separator, child, WriteMode::Insert, node.token()) {
+        let (separator, child) = (self.separator.key(), self.child.to_word());
+        let wrote = match node.write(separator, child, WriteMode::Insert, node.token()) {
             WriteResult::Full => split(self.root, at, &node, separator, cx, |half, token| {
                 half.write(separator, child, WriteMode::Insert, token)
             }),
             wrote => wrote,
-        }
+        };
+        drop_replaced(&node, cx);
+        wrote
     }
 
     fn then(self, wrote: WriteResult, cx: &mut Context) {

@@ -3,7 +3,8 @@
 use super::links::{marked_link, reserved_link};
 use super::root::RootRef;
 use super::separator;
-use crate::node::Layout;
+use crate::key_space::{EncodedKey, KeySpace};
+use crate::node::{KeyRef, Layout};
 use xtasking::{
     Context,
     arena::{Link, WriteToken, Written},
@@ -17,7 +18,7 @@ pub(super) fn split<L: Layout, R>(
     root: RootRef<L>,
     at: Link<L>,
     node: &Written<'_, L>,
-    key: u64,
+    key: KeyRef<'_, L>,
     cx: &mut Context,
     apply: impl FnOnce(&L, &WriteToken<'_>) -> R,
 ) -> R {
@@ -28,14 +29,16 @@ pub(super) fn split<L: Layout, R>(
     let replaces_top = top.is_same_node(at);
     let top_level = if replaces_top { level + 1 } else { top.mark().into() };
     let link = reserved_link(&place, level, top_level);
-    let mut right = L::new(level, 0);
+    let mut right = L::new(level, L::Keys::LOWEST);
     let separator = node.split(&mut right, link.to_word(), key, node.token());
-    let result = apply(if key < separator { node } else { &right }, node.token());
+    let stays = L::Keys::compare(key, separator.key()).is_lt();
+    let result = apply(if stays { node } else { &right }, node.token());
     place.fill(right);
     if replaces_top {
         // Only a task that holds the topmost node for writing replaces it.
-        let mut top = L::new(top_level, 0);
-        top.fill(&[(0, marked_link(at, level, top_level).to_word()), (separator, link.to_word())], None);
+        let mut top = L::new(top_level, L::Keys::LOWEST);
+        let left = (L::Keys::to_owned(L::Keys::LOWEST), marked_link(at, level, top_level).to_word());
+        top.fill(&[left, (separator, link.to_word())], None);
         let top = shared.arena.alloc(top, cx);
         shared.link.set(marked_link(top, top_level, top_level));
     } else {

@@ -1,10 +1,14 @@
 //! Operations that carry the caller's state.
 
 use super::handle::Tree;
-use super::write_outcome::WriteOutcome;
-use super::{lookup, scan, write};
-use crate::key_value::{Key, Value};
+use super::key_range::KeyRange;
+use super::order::Ascending;
+use super::sinks::EntryCollector;
+use super::{lookup, scan, value_words, write};
+use crate::key_value::Key;
 use crate::node::{Layout, WriteMode};
+use crate::value::Value;
+use crate::write_outcome::WriteOutcome;
 use xtasking::{Context, task::Spawner};
 
 /// An operation that takes a state along and hands it to its continuation.
@@ -47,22 +51,28 @@ pub fn with_state<T: Send + 'static>(state: T) -> WithState<T> {
 impl<T: Send + 'static> WithState<T> {
     /// Like [`Tree::get`].
     #[inline]
-    pub fn get<K: Key, V: Value, L: Layout, S: Spawner, F>(self, at: S, key: K, then: F)
-    where
+    pub fn get<K: Key, V: Value, L: Layout<Keys = K::Keys>, S: Spawner, F>(
+        self,
+        at: S,
+        key: K::Arg<'_>,
+        then: F,
+    ) where
         T: AsRef<Tree<K, V, L>>,
         F: FnOnce(T, Option<V>, &mut Context) + Send + 'static,
     {
         let (root, state) = (self.0.as_ref().root(), self.0);
-        let then = move |value: Option<u64>, cx: &mut Context| then(state, value.map(V::from_word), cx);
-        lookup::begin(at, root, key.to_word(), then);
+        let then = move |value: Option<u64>, cx: &mut Context| {
+            then(state, value.map(|word| value_words::copy(word, cx)), cx);
+        };
+        lookup::begin(at, root, K::carry(key), then);
     }
 
     /// Like [`Tree::write`].
     #[inline]
-    pub fn write<K: Key, V: Value, L: Layout, S: Spawner, F>(
+    pub fn write<K: Key, V: Value, L: Layout<Keys = K::Keys>, S: Spawner, F>(
         self,
         at: S,
-        key: K,
+        key: K::Arg<'_>,
         value: V,
         mode: WriteMode,
         then: F,
@@ -71,15 +81,19 @@ impl<T: Send + 'static> WithState<T> {
         F: FnOnce(T, WriteOutcome<V>, &mut Context) + Send + 'static,
     {
         let (root, state) = (self.0.as_ref().root(), self.0);
-        let change = write::PutEntry { value: value.to_word(), mode };
-        write::begin(at, root, key.to_word(), change, move |wrote: WriteOutcome<u64>, cx: &mut Context| {
-            then(state, WriteOutcome::from_words(wrote), cx);
+        let change = write::PutEntry::new(value, mode);
+        write::begin(at, root, K::carry(key), change, move |wrote: WriteOutcome<u64>, cx: &mut Context| {
+            then(state, value_words::outcome(wrote, cx), cx);
         });
     }
 
     /// Like [`Tree::remove`].
-    pub fn remove<K: Key, V: Value, L: Layout, S: Spawner, F>(self, at: S, key: K, then: F)
-    where
+    pub fn remove<K: Key, V: Value, L: Layout<Keys = K::Keys>, S: Spawner, F>(
+        self,
+        at: S,
+        key: K::Arg<'_>,
+        then: F,
+    ) where
         T: AsRef<Tree<K, V, L>>,
         F: FnOnce(T, Option<V>, &mut Context) + Send + 'static,
     {
@@ -87,29 +101,29 @@ impl<T: Send + 'static> WithState<T> {
         write::begin(
             at,
             root,
-            key.to_word(),
+            K::carry(key),
             write::RemoveEntry,
             move |old: Option<u64>, cx: &mut Context| {
-                then(state, old.map(V::from_word), cx);
+                then(state, old.map(|word| value_words::take(word, cx)), cx);
             },
         );
     }
 
     /// Like [`Tree::scan`].
-    pub fn scan<K: Key, V: Value, L: Layout, S: Spawner, F>(self, at: S, from: K, limit: usize, then: F)
-    where
+    pub fn scan<K: Key, V: Value, L: Layout<Keys = K::Keys>, S: Spawner, F>(
+        self,
+        at: S,
+        from: K::Arg<'_>,
+        limit: usize,
+        then: F,
+    ) where
         T: AsRef<Tree<K, V, L>>,
         F: FnOnce(T, Vec<(K, V)>, &mut Context) + Send + 'static,
     {
         let (root, state) = (self.0.as_ref().root(), self.0);
-        scan::begin(
-            at,
-            root,
-            from.to_word(),
-            scan::EntryCollector::new(limit),
-            move |entries, cx: &mut Context| {
-                then(state, entries, cx);
-            },
-        );
+        let (range, sink) = (KeyRange::of::<K>(&(from..)), EntryCollector::<K, V>::new(limit));
+        scan::begin::<Ascending, _, _, _, _>(at, root, range, sink, move |entries, cx: &mut Context| {
+            then(state, entries, cx);
+        });
     }
 }

@@ -3,10 +3,15 @@
 
 use super::links::{decode_link, mark};
 use super::merge;
-use super::root::{Continuation, Operation, RootRef};
+use super::root::{Root, RootRef, drop_replaced};
 use super::split::split;
-use super::write_outcome::WriteOutcome;
-use crate::node::{self, DescendResult, Layout, ModifyResult, RemoveResult, WriteMode};
+use super::value_words;
+use crate::key_space::{EncodedKey, KeySpace};
+use crate::node::{self, DescendResult, KeyRef, Layout, ModifyResult, RemoveResult, WriteMode};
+use crate::root::{Continuation, Epoch, Operation};
+use crate::value::{Value, ValueForm};
+use crate::write_outcome::WriteOutcome;
+use core::marker::PhantomData;
 use xtasking::{
     Context, Part,
     arena::{Link, Modify, Step, Visit, WriteToken, Written},
@@ -19,14 +24,19 @@ pub(super) trait EntryChange: Send + 'static {
     type Result: 'static;
 
     /// Changes the leaf, or returns why it cannot be changed.
-    fn apply<L: Layout>(&mut self, leaf: &L, key: u64, token: &WriteToken<'_>) -> ApplyResult<Self::Result>;
+    fn apply<L: Layout>(
+        &mut self,
+        leaf: &L,
+        key: KeyRef<'_, L>,
+        token: &WriteToken<'_>,
+    ) -> ApplyResult<Self::Result>;
 }
 
 /// The result of applying a change.
 pub(super) enum ApplyResult<R> {
     Done(R),
-    /// Done, and the leaf has no entries left.
-    Emptied(R),
+    /// Done, and the leaf should be merged with a neighbour.
+    Sparse(R),
     /// The key belongs to the node with this link.
     Elsewhere(u64),
     /// The leaf must be split first.
@@ -34,24 +44,50 @@ pub(super) enum ApplyResult<R> {
 }
 
 /// Adds an entry or replaces its value.
-pub(super) struct PutEntry {
-    pub value: u64,
-    pub mode: WriteMode,
+pub(super) struct PutEntry<V: Value> {
+    word: u64,
+    mode: WriteMode,
+    /// A leaf has the word, and so owns the value.
+    is_placed: bool,
+    value: PhantomData<V>,
 }
 
-impl EntryChange for PutEntry {
+impl<V: Value> PutEntry<V> {
+    #[inline(always)]
+    pub fn new(value: V, mode: WriteMode) -> Self {
+        Self { word: V::Form::into_word(value), mode, is_placed: false, value: PhantomData }
+    }
+}
+
+impl<V: Value> Drop for PutEntry<V> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if V::Form::IS_OWNER && !self.is_placed {
+            // SAFETY: the word was made in `new`, and no leaf has it.
+            unsafe { value_words::drop_at_once::<V>(self.word) };
+        }
+    }
+}
+
+impl<V: Value> EntryChange for PutEntry<V> {
     type Result = WriteOutcome<u64>;
 
     #[inline(always)]
     fn apply<L: Layout>(
         &mut self,
         leaf: &L,
-        key: u64,
+        key: KeyRef<'_, L>,
         token: &WriteToken<'_>,
     ) -> ApplyResult<WriteOutcome<u64>> {
-        ApplyResult::Done(match leaf.write(key, self.value, self.mode, token) {
-            node::WriteResult::Inserted => WriteOutcome::Inserted,
-            node::WriteResult::Replaced(old) => WriteOutcome::Replaced(old),
+        ApplyResult::Done(match leaf.write(key, self.word, self.mode, token) {
+            node::WriteResult::Inserted => {
+                self.is_placed = true;
+                WriteOutcome::Inserted
+            }
+            node::WriteResult::Replaced(old) => {
+                self.is_placed = true;
+                WriteOutcome::Replaced(old)
+            }
             node::WriteResult::Exists(value) => WriteOutcome::Exists(value),
             node::WriteResult::Missing => WriteOutcome::Missing,
             node::WriteResult::Right(link) => return ApplyResult::Elsewhere(link),
@@ -60,16 +96,33 @@ impl EntryChange for PutEntry {
     }
 }
 
-/// Changes a value in place. The closure is called once.
-pub(super) struct ModifyEntry<C>(pub Option<C>);
+/// Replaces a value by what a closure makes of it. The closure is called once.
+pub(super) struct ModifyEntry<V, C> {
+    change: Option<C>,
+    value: PhantomData<fn(V) -> V>,
+}
 
-impl<C: FnOnce(u64) -> u64 + Send + 'static> EntryChange for ModifyEntry<C> {
+impl<V, C> ModifyEntry<V, C> {
+    pub fn new(change: C) -> Self {
+        Self { change: Some(change), value: PhantomData }
+    }
+}
+
+impl<V: Value, C: FnOnce(V) -> V + Send + 'static> EntryChange for ModifyEntry<V, C> {
     type Result = Option<u64>;
 
-    fn apply<L: Layout>(&mut self, leaf: &L, key: u64, token: &WriteToken<'_>) -> ApplyResult<Option<u64>> {
+    fn apply<L: Layout>(
+        &mut self,
+        leaf: &L,
+        key: KeyRef<'_, L>,
+        token: &WriteToken<'_>,
+    ) -> ApplyResult<Option<u64>> {
         // The closure is called only for an existing entry, which ends the operation.
-        let change = &mut self.0;
-        match leaf.modify(key, |value| change.take().map_or(value, |change| change(value)), token) {
+        let change = |word| match self.change.take() {
+            Some(change) => V::Form::into_word(change(value_words::copy(word, token))),
+            None => word,
+        };
+        match leaf.modify(key, change, token) {
             ModifyResult::Done { old, .. } => ApplyResult::Done(Some(old)),
             ModifyResult::Missing => ApplyResult::Done(None),
             ModifyResult::Right(link) => ApplyResult::Elsewhere(link),
@@ -83,47 +136,84 @@ pub(super) struct RemoveEntry;
 impl EntryChange for RemoveEntry {
     type Result = Option<u64>;
 
-    fn apply<L: Layout>(&mut self, leaf: &L, key: u64, token: &WriteToken<'_>) -> ApplyResult<Option<u64>> {
+    fn apply<L: Layout>(
+        &mut self,
+        leaf: &L,
+        key: KeyRef<'_, L>,
+        token: &WriteToken<'_>,
+    ) -> ApplyResult<Option<u64>> {
         match leaf.remove(key, token) {
-            RemoveResult::Done { value, empty: false } => ApplyResult::Done(Some(value)),
-            RemoveResult::Done { value, empty: true } => ApplyResult::Emptied(Some(value)),
+            RemoveResult::Done { value, sparse: false } => ApplyResult::Done(Some(value)),
+            RemoveResult::Done { value, sparse: true } => ApplyResult::Sparse(Some(value)),
             RemoveResult::Missing => ApplyResult::Done(None),
             RemoveResult::Right(link) => ApplyResult::Elsewhere(link),
         }
     }
 }
 
+/// Applies a change to a leaf that is held for writing, after splitting it if it is full.
+#[inline(always)]
+pub(super) fn apply_or_split<L: Layout, E: EntryChange>(
+    change: &mut E,
+    root: RootRef<L>,
+    at: Link<L>,
+    leaf: &Written<'_, L>,
+    key: KeyRef<'_, L>,
+    cx: &mut Context,
+) -> ApplyResult<E::Result> {
+    let applied = match change.apply(&**leaf, key, leaf.token()) {
+        ApplyResult::Full => split(root, at, leaf, key, cx, |half, token| change.apply(half, key, token)),
+        done => done,
+    };
+    drop_replaced(leaf, cx);
+    applied
+}
+
 /// Starts a change.
 #[inline(always)]
-pub(super) fn begin<S: Spawner, L: Layout, E: EntryChange, F: Continuation<E::Result>>(
-    at: S,
-    root: RootRef<L>,
-    key: u64,
-    change: E,
-    then: F,
-) {
+pub(super) fn begin<S, L, Q, E, F>(at: S, root: RootRef<L>, key: Q, change: E, then: F)
+where
+    S: Spawner,
+    L: Layout,
+    Q: EncodedKey<L::Keys> + 'static,
+    E: EntryChange,
+    F: Continuation<E::Result>,
+{
     root.begin(at, WriteOperation { root, key, change, then });
 }
 
-struct WriteOperation<L: Layout, E, F> {
+struct WriteOperation<L: Layout, Q, E, F> {
     root: RootRef<L>,
-    key: u64,
+    key: Q,
     change: E,
     then: F,
 }
 
-impl<L: Layout, E: EntryChange, F: Continuation<E::Result>> Operation<L> for WriteOperation<L, E, F> {
+impl<L, Q, E, F> Operation<Root<L>> for WriteOperation<L, Q, E, F>
+where
+    L: Layout,
+    Q: EncodedKey<L::Keys> + 'static,
+    E: EntryChange,
+    F: Continuation<E::Result>,
+{
     #[inline(always)]
-    fn start<S: Spawner>(self, at: S, top: Link<L>) {
+    fn start<S: Spawner>(self, at: S, root: &Root<L>, epoch: Epoch) {
+        let top = root.link.get();
         if top.mark() == mark::LEAF {
-            at.task(top.write().part(L::FIRST)).begin_operation().modify(self);
+            epoch.annotate(at.task(top.write().part(L::FIRST))).modify(self);
         } else {
-            at.task(top.read().part(L::FIRST)).begin_operation().visit(self);
+            epoch.annotate(at.task(top.read().part(L::FIRST))).visit(self);
         }
     }
 }
 
-impl<L: Layout, E: EntryChange, F: Continuation<E::Result>> Visit for WriteOperation<L, E, F> {
+impl<L, Q, E, F> Visit for WriteOperation<L, Q, E, F>
+where
+    L: Layout,
+    Q: EncodedKey<L::Keys> + 'static,
+    E: EntryChange,
+    F: Continuation<E::Result>,
+{
     type Target = L;
     type Output = Link<L>;
 
@@ -131,12 +221,12 @@ impl<L: Layout, E: EntryChange, F: Continuation<E::Result>> Visit for WriteOpera
 
     #[inline(always)]
     fn locate(&self, _: Link<L>, node: &L) -> Part {
-        node.locate(self.key)
+        node.locate(self.key.key())
     }
 
     #[inline(always)]
     fn read(&self, _: Link<L>, node: &L) -> Step<L, Link<L>> {
-        let (DescendResult::Child(word) | DescendResult::Right(word)) = node.descend(self.key);
+        let (DescendResult::Child(word) | DescendResult::Right(word)) = node.descend(self.key.key());
         match decode_link::<L>(word) {
             Some(leaf) if leaf.mark() == mark::LEAF => Step::End(leaf),
             Some(next) => Step::Go(next, L::FIRST),
@@ -150,7 +240,13 @@ impl<L: Layout, E: EntryChange, F: Continuation<E::Result>> Visit for WriteOpera
     }
 }
 
-impl<L: Layout, E: EntryChange, F: Continuation<E::Result>> Modify for WriteOperation<L, E, F> {
+impl<L, Q, E, F> Modify for WriteOperation<L, Q, E, F>
+where
+    L: Layout,
+    Q: EncodedKey<L::Keys> + 'static,
+    E: EntryChange,
+    F: Continuation<E::Result>,
+{
     type Target = L;
     type Output = ApplyResult<E::Result>;
 
@@ -158,26 +254,20 @@ impl<L: Layout, E: EntryChange, F: Continuation<E::Result>> Modify for WriteOper
 
     #[inline(always)]
     fn locate(&self, _: Link<L>, leaf: &L) -> Part {
-        leaf.locate(self.key)
+        leaf.locate(self.key.key())
     }
 
     #[inline(always)]
     fn write(&mut self, at: Link<L>, leaf: Written<'_, L>, cx: &mut Context) -> ApplyResult<E::Result> {
-        match self.change.apply(&*leaf, self.key, leaf.token()) {
-            ApplyResult::Full => {
-                let (root, key, change) = (self.root, self.key, &mut self.change);
-                split(root, at, &leaf, key, cx, |half, token| change.apply(half, key, token))
-            }
-            done => done,
-        }
+        apply_or_split(&mut self.change, self.root, at, &leaf, self.key.key(), cx)
     }
 
     #[inline(always)]
     fn then(self, applied: ApplyResult<E::Result>, cx: &mut Context) {
         match applied {
             ApplyResult::Done(result) => (self.then)(result, cx),
-            ApplyResult::Emptied(result) => {
-                merge::begin(self.root, 1, self.key, cx);
+            ApplyResult::Sparse(result) => {
+                merge::begin(self.root, 1, L::Keys::to_owned(self.key.key()), cx);
                 (self.then)(result, cx);
             }
             ApplyResult::Elsewhere(word) => {

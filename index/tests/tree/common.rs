@@ -2,6 +2,7 @@
 //! whole tree.
 
 use xtasking::Runtime;
+use xtasking_index::node::OwnedKey;
 use xtasking_index::node::words;
 use xtasking_index::{HintedNode, Key, Layout, Report, SortedNode, Tree, Value};
 
@@ -48,7 +49,9 @@ macro_rules! with_all_primitives {
 ///
 /// As for [`Tree::check`]. In a simulation tasks run only while a thread waits. So nothing changes
 /// the tree between two waits of the only thread.
-pub unsafe fn sound<K: Key, V: Value, L: Layout>(tree: &Tree<K, V, L>) -> Report {
+pub unsafe fn sound<K: Key, V: Value, L: Layout<Keys = K::Keys>>(
+    tree: &Tree<K, V, L>,
+) -> Report<OwnedKey<L>> {
     // SAFETY: the caller guarantees that no operation changes the tree.
     let report = unsafe { tree.check() };
     assert!(report.defects.is_empty(), "the tree has defects: {:?}", report.defects);
@@ -57,7 +60,10 @@ pub unsafe fn sound<K: Key, V: Value, L: Layout>(tree: &Tree<K, V, L>) -> Report
 
 /// Shuts a runtime down, after all structure changes, and checks the tree: every node must have its
 /// separator.
-pub fn sound_after<K: Key, V: Value, L: Layout>(rt: Runtime, tree: &Tree<K, V, L>) -> Report {
+pub fn sound_after<K: Key, V: Value, L: Layout<Keys = K::Keys>>(
+    rt: Runtime,
+    tree: &Tree<K, V, L>,
+) -> Report<OwnedKey<L>> {
     rt.shutdown(xtasking::Shutdown::Drain);
     // SAFETY: the runtime was shut down, so no operation is left.
     let report = unsafe { sound(tree) };

@@ -10,12 +10,12 @@ use std::thread;
 use xtasking::{
     Context, Handle, JoinError, Promise, Runtime, Versioned, primitive::OptimisticLatched, task::LegalFor,
 };
-use xtasking_index::{Layout, Tree, WriteMode, WriteOutcome, with_state};
+use xtasking_index::{Layout, Tree, Words, WriteMode, WriteOutcome, with_state};
 
 /// One of many concurrent chains of operations. Each has its own keys, so that it knows what every
 /// operation must find. The keys lie between those of other chains, so that all chains share the
 /// nodes.
-struct Chain<L: Layout> {
+struct Chain<L: Layout<Keys = Words>> {
     tree: Tree<u64, u64, L>,
     random: Random,
     /// The chain has the keys that leave this remainder.
@@ -27,13 +27,13 @@ struct Chain<L: Layout> {
     promise: Promise<BTreeMap<u64, u64>>,
 }
 
-impl<L: Layout> AsRef<Tree<u64, u64, L>> for Box<Chain<L>> {
+impl<L: Layout<Keys = Words>> AsRef<Tree<u64, u64, L>> for Box<Chain<L>> {
     fn as_ref(&self) -> &Tree<u64, u64, L> {
         &self.tree
     }
 }
 
-impl<L: Layout> Chain<L> {
+impl<L: Layout<Keys = Words>> Chain<L> {
     /// Starts the next operation, whose continuation returns here.
     fn advance(mut self: Box<Self>, cx: &mut Context) {
         if self.left == 0 {
@@ -109,7 +109,7 @@ impl<L: Layout> Chain<L> {
 }
 
 /// Starts a chain on one of the workers.
-fn start<L: Layout>(
+fn start<L: Layout<Keys = Words>>(
     rt: &Runtime,
     tree: &Tree<u64, u64, L>,
     (number, chains): (u64, u64),
@@ -126,7 +126,12 @@ fn start<L: Layout>(
 }
 
 /// Many concurrent chains.
-fn chains<L: Layout, P: LegalFor<Versioned<L>>>(primitive: P, setting: Setting, chains: u64, each: u32) {
+fn chains<L: Layout<Keys = Words>, P: LegalFor<Versioned<L>>>(
+    primitive: P,
+    setting: Setting,
+    chains: u64,
+    each: u32,
+) {
     let _blame = Blame((P::PRIMITIVE, L::NAME, setting));
     let rt = setting.build();
     let tree = Tree::<u64, u64, L>::with_primitive(&rt, primitive);
@@ -156,7 +161,7 @@ fn chains_of_tasks_find_their_own_writes() {
 }
 
 /// Plain threads with batches of their own keys, concurrent with chains of tasks with theirs.
-fn threads_and_tasks<L: Layout, P: LegalFor<Versioned<L>>>(primitive: P, workers: usize) {
+fn threads_and_tasks<L: Layout<Keys = Words>, P: LegalFor<Versioned<L>>>(primitive: P, workers: usize) {
     const THREADS: u64 = 3;
     const STRIPES: u64 = 16;
     let setting = Setting::Threads { workers };
@@ -179,7 +184,7 @@ fn threads_and_tasks<L: Layout, P: LegalFor<Versioned<L>>>(primitive: P, workers
 }
 
 /// Runs batches and single operations on one thread's own keys.
-fn batches<L: Layout>(
+fn batches<L: Layout<Keys = Words>>(
     rt: &Runtime,
     tree: &Tree<u64, u64, L>,
     number: u64,
@@ -194,12 +199,12 @@ fn batches<L: Layout>(
         let entries: Vec<_> = keys[..150].iter().map(|&key| (key, key + round)).collect();
         let new: Vec<_> = entries.iter().map(|(key, _)| !map.contains_key(key)).collect();
         entries.iter().for_each(|&(key, value)| _ = map.entry(key).or_insert(value));
-        assert_eq!(client.insert_many(entries.clone()).unwrap(), new);
+        assert_eq!(client.insert_many(&entries).unwrap(), new);
         let old: Vec<_> = entries.iter().map(|&(key, value)| map.insert(key, value + 1)).collect();
-        let entries = entries.iter().map(|&(key, value)| (key, value + 1)).collect();
-        assert_eq!(client.upsert_many(entries).unwrap(), old);
+        let entries = entries.iter().map(|&(key, value)| (key, value + 1)).collect::<Vec<_>>();
+        assert_eq!(client.upsert_many(&entries).unwrap(), old);
         let found: Vec<_> = keys.iter().map(|key| map.get(key).copied()).collect();
-        assert_eq!(client.get_many(keys.clone()).unwrap(), found);
+        assert_eq!(client.get_many(&keys).unwrap(), found);
         for &key in &keys[..10] {
             assert_eq!(client.get(key).unwrap(), map.get(&key).copied());
             assert_eq!(client.remove(key).unwrap(), map.remove(&key));
@@ -207,7 +212,7 @@ fn batches<L: Layout>(
         random.shuffle(&mut keys);
         keys.truncate(if round % 2 == 0 { 200 } else { 120 });
         let gone: Vec<_> = keys.iter().map(|key| map.remove(key)).collect();
-        assert_eq!(client.remove_many(keys).unwrap(), gone);
+        assert_eq!(client.remove_many(&keys).unwrap(), gone);
     }
     map
 }
@@ -222,7 +227,7 @@ fn a_client_in_a_task_would_block() {
         let refused = rt.task(()).submit(move |(), _| {
             let client = inner.client(&runtime);
             let one = matches!(client.insert(1, 1), Err(JoinError::WouldBlock));
-            one && matches!(client.insert_many(vec![(1, 1), (2, 2)]), Err(JoinError::WouldBlock))
+            one && matches!(client.insert_many(&[(1, 1), (2, 2)]), Err(JoinError::WouldBlock))
         });
         assert!(refused.join().unwrap());
         assert_eq!(tree.client(&rt).scan(0, usize::MAX).unwrap(), [], "no operation was started");
@@ -239,7 +244,7 @@ fn plain_threads_and_tasks_share_a_tree() {
 }
 
 /// Concurrent increments of a few keys: each must count, and each must see a different old value.
-fn counters<L: Layout, P: LegalFor<Versioned<L>>>(primitive: P, setting: Setting) {
+fn counters<L: Layout<Keys = Words>, P: LegalFor<Versioned<L>>>(primitive: P, setting: Setting) {
     const KEYS: u64 = 3;
     const EACH: u64 = 60;
     let _blame = Blame((P::PRIMITIVE, L::NAME, setting));
@@ -306,15 +311,19 @@ enum Order {
 
 /// Inserts and removes keys in some order between keys that stay; concurrent readers must always
 /// find the latter.
-fn readers_beside<L: Layout, P: LegalFor<Versioned<L>>>(primitive: P, workers: usize, order: Order) {
+fn readers_beside<L: Layout<Keys = Words>, P: LegalFor<Versioned<L>>>(
+    primitive: P,
+    workers: usize,
+    order: Order,
+) {
     const KEYS: u64 = 700;
     const STAYS: u64 = 61;
     let _blame = Blame((P::PRIMITIVE, L::NAME, workers, order));
     let rt = Setting::Threads { workers }.build();
     let tree = Tree::<u64, u64, L>::with_primitive(&rt, primitive);
     let stable: Vec<u64> = (0..KEYS).step_by(STAYS as usize).collect();
-    let entries = stable.iter().map(|&key| (key, key)).collect();
-    assert!(tree.client(&rt).insert_many(entries).unwrap().into_iter().all(|new| new));
+    let entries = stable.iter().map(|&key| (key, key)).collect::<Vec<_>>();
+    assert!(tree.client(&rt).insert_many(&entries).unwrap().into_iter().all(|new| new));
     let mut others: Vec<u64> = (0..KEYS).filter(|key| key % STAYS != 0).collect();
     match order {
         Order::Ascending => {}
@@ -329,8 +338,8 @@ fn readers_beside<L: Layout, P: LegalFor<Versioned<L>>>(primitive: P, workers: u
         let changes = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             for _ in 0..2 {
                 let entries: Vec<_> = others.iter().map(|&key| (key, key)).collect();
-                assert!(client.insert_many(entries).unwrap().into_iter().all(|new| new));
-                let gone = client.remove_many(others.clone()).unwrap();
+                assert!(client.insert_many(&entries).unwrap().into_iter().all(|new| new));
+                let gone = client.remove_many(&others).unwrap();
                 assert!(gone.iter().zip(&others).all(|(gone, &key)| *gone == Some(key)));
             }
         }));
@@ -339,7 +348,7 @@ fn readers_beside<L: Layout, P: LegalFor<Versioned<L>>>(primitive: P, workers: u
         changes.unwrap();
     });
     assert_eq!(tree.client(&rt).count().unwrap(), stable.len() as u64);
-    let gone = tree.client(&rt).remove_many(stable.clone()).unwrap();
+    let gone = tree.client(&rt).remove_many(&stable).unwrap();
     assert!(gone.iter().zip(&stable).all(|(gone, &key)| *gone == Some(key)));
     assert_eq!(tree.client(&rt).count().unwrap(), 0);
     let report = sound_after(rt, &tree);
@@ -347,13 +356,13 @@ fn readers_beside<L: Layout, P: LegalFor<Versioned<L>>>(primitive: P, workers: u
 }
 
 /// Looks for the stable keys by lookups, batches, scans and counts.
-fn read_stable<L: Layout>(rt: &Runtime, tree: &Tree<u64, u64, L>, stable: &[u64], stop: &Stop) {
+fn read_stable<L: Layout<Keys = Words>>(rt: &Runtime, tree: &Tree<u64, u64, L>, stable: &[u64], stop: &Stop) {
     let client = tree.client(rt);
     let mut random = Random(7);
     while !stop.is_now() {
         let first = random.below(stable.len() as u64) as usize;
         assert_eq!(client.get(stable[first]).unwrap(), Some(stable[first]));
-        let found = client.get_many(stable.to_vec()).unwrap();
+        let found = client.get_many(stable).unwrap();
         assert!(found.iter().zip(stable).all(|(found, &key)| *found == Some(key)), "a lookup missed a key");
         let scanned = client.scan(stable[first], usize::MAX).unwrap();
         assert!(scanned.is_sorted_by(|one, next| one.0 < next.0), "a scan is out of order");

@@ -4,10 +4,10 @@ use crate::common::*;
 use crate::with_primitives;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use xtasking::{Versioned, primitive::OptimisticLatched, task::LegalFor};
-use xtasking_index::{HintedNode, Layout, SortedNode, Tree};
+use xtasking_index::{HintedNode, Layout, SortedNode, Tree, Words};
 
 /// Loads entries with gaps between their keys, and runs all operations on them.
-fn loaded<L: Layout, P: LegalFor<Versioned<L>>>(primitive: P, entries: u64, setting: Setting) {
+fn loaded<L: Layout<Keys = Words>, P: LegalFor<Versioned<L>>>(primitive: P, entries: u64, setting: Setting) {
     let _blame = Blame((P::PRIMITIVE, L::NAME, L::CAPACITY, entries, setting));
     let rt = setting.build();
     // From 0 to near `u64::MAX`, with gaps.
@@ -28,11 +28,11 @@ fn loaded<L: Layout, P: LegalFor<Versioned<L>>>(primitive: P, entries: u64, sett
     let middle = all.get(all.len() / 2..).unwrap_or_default();
     let few = &middle[..middle.len().min(7)];
     assert_eq!(client.scan(key(entries / 2), 7).unwrap(), few);
-    let found = client.get_many((0..entries).map(key).collect()).unwrap();
+    let found = client.get_many(&(0..entries).map(key).collect::<Vec<_>>()).unwrap();
     assert!(found.into_iter().eq((0..entries).map(Some)));
     assert!(
         client
-            .get_many((0..entries).map(|index| key(index) + 1).collect())
+            .get_many(&(0..entries).map(|index| key(index) + 1).collect::<Vec<_>>())
             .unwrap()
             .iter()
             .all(Option::is_none)
@@ -40,8 +40,8 @@ fn loaded<L: Layout, P: LegalFor<Versioned<L>>>(primitive: P, entries: u64, sett
 
     // Inserts between all entries and at both ends.
     let between: Vec<_> = (0..entries).map(|index| (key(index) + 5, index)).collect();
-    assert!(client.insert_many(between.clone()).unwrap().into_iter().all(|new| new));
-    assert!(!client.insert_many(between.clone()).unwrap().into_iter().any(|new| new));
+    assert!(client.insert_many(&between).unwrap().into_iter().all(|new| new));
+    assert!(!client.insert_many(&between).unwrap().into_iter().any(|new| new));
     assert!(client.insert(u64::MAX, 1).unwrap());
     assert_eq!(client.upsert(u64::MAX, 2).unwrap(), Some(1));
     assert_eq!(client.update(u64::MAX, 3).unwrap(), Some(2));
@@ -57,17 +57,17 @@ fn loaded<L: Layout, P: LegalFor<Versioned<L>>>(primitive: P, entries: u64, sett
     assert_eq!(client.remove(3).unwrap(), Some(33));
     assert_eq!(client.remove(3).unwrap(), None);
     let keys: Vec<u64> = (0..entries).map(key).collect();
-    assert!(client.remove_many(keys).unwrap().into_iter().eq((0..entries).map(Some)));
+    assert!(client.remove_many(&keys).unwrap().into_iter().eq((0..entries).map(Some)));
     assert_eq!(client.scan(0, usize::MAX).unwrap(), between);
-    let keys = between.iter().map(|entry| entry.0).collect();
-    assert!(client.remove_many(keys).unwrap().into_iter().eq((0..entries).map(Some)));
+    let keys = between.iter().map(|entry| entry.0).collect::<Vec<_>>();
+    assert!(client.remove_many(&keys).unwrap().into_iter().eq((0..entries).map(Some)));
     assert_eq!(client.scan(0, usize::MAX).unwrap(), []);
     let report = sound_after(rt, &tree);
     assert_eq!(report.entries, 0);
 }
 
 /// Sizes around the capacity of nodes.
-fn sizes<L: Layout, P: LegalFor<Versioned<L>> + Copy>(primitive: P) {
+fn sizes<L: Layout<Keys = Words>, P: LegalFor<Versioned<L>> + Copy>(primitive: P) {
     let setting = Setting::Simulation { cores: 3, seed: 11 };
     let leaf = L::CAPACITY as u64 * 9 / 10;
     for entries in [0, 1, leaf, leaf + 1, leaf * 2 + 1] {
@@ -76,7 +76,7 @@ fn sizes<L: Layout, P: LegalFor<Versioned<L>> + Copy>(primitive: P) {
 }
 
 /// Enough for three levels of small nodes.
-fn many<L: Layout>() {
+fn many<L: Layout<Keys = Words>>() {
     let leaf = L::CAPACITY as u64 * 9 / 10;
     loaded::<L, _>(
         OptimisticLatched,
@@ -114,7 +114,7 @@ on_layouts! {
 
 /// Loads entries up to and including the greatest key, which gets every possible position in a
 /// leaf.
-fn ends<L: Layout>() {
+fn ends<L: Layout<Keys = Words>>() {
     let leaf = L::CAPACITY as u64 * 9 / 10;
     let rt = Setting::Simulation { cores: 2, seed: 13 }.build();
     for entries in [1, 2, leaf, leaf + 1, leaf * 2, (leaf * leaf + 1).min(1200)] {
@@ -166,9 +166,34 @@ fn signed_keys_are_loaded_in_their_order() {
 }
 
 #[test]
+fn keys_of_bytes_are_in_the_order_of_bytes() {
+    let _watched = watchdog();
+    let rt = Setting::Simulation { cores: 2, seed: 1 }.build();
+    let tree = Tree::<[u8; 6], [u8; 3]>::new(&rt);
+    let client = tree.client(&rt);
+    // Keys that differ in their first bytes, their last ones, or both.
+    let key = |index: u16| {
+        let [high, low] = index.to_be_bytes();
+        [low, b'k', 0, u8::MAX, high, low]
+    };
+    let mut entries: Vec<_> = (0..1000).map(|index| (key(index), [b'v', index as u8, 7])).collect();
+    assert!(client.insert_many(&entries).unwrap().into_iter().all(|new| new));
+    entries.sort_unstable();
+    assert_eq!(client.scan([0; 6], usize::MAX).unwrap(), entries);
+    let from = [9, 0, 0, 0, 0, 0];
+    let rest: Vec<_> = entries.iter().copied().filter(|entry| entry.0 >= from).take(40).collect();
+    assert_eq!(client.scan(from, 40).unwrap(), rest);
+    assert_eq!(client.get(key(513)).unwrap(), Some([b'v', 1, 7]));
+    assert_eq!(client.get([u8::MAX; 6]).unwrap(), None);
+    assert_eq!(client.remove(key(513)).unwrap(), Some([b'v', 1, 7]));
+    assert_eq!(client.get(key(513)).unwrap(), None);
+    sound_after(rt, &tree);
+}
+
+#[test]
 fn unsorted_input_is_rejected() {
     let _watched = watchdog();
-    fn load<L: Layout>(entries: &[(u64, u64)]) -> bool {
+    fn load<L: Layout<Keys = Words>>(entries: &[(u64, u64)]) -> bool {
         let rt = Setting::Simulation { cores: 1, seed: 1 }.build();
         let load = || Tree::<u64, u64, L>::bulk_load(&rt, OptimisticLatched, entries.iter().copied());
         catch_unwind(AssertUnwindSafe(load)).is_ok()

@@ -5,7 +5,7 @@ use crate::common::*;
 use crate::with_all_primitives;
 use std::sync::Arc;
 use xtasking::{Context, Promise, Runtime, Versioned, primitive::OptimisticLatched, task::LegalFor};
-use xtasking_index::{Client, Layout, Tree, WriteMode, WriteOutcome};
+use xtasking_index::{Client, Layout, Tree, Words, WriteMode, WriteOutcome};
 use xtasking_testing::history::{self, Clock, Span};
 
 /// An operation on one key, and what it returned.
@@ -84,7 +84,7 @@ fn passed(from: u64, entries: &[(u64, u64)]) -> Vec<(u64, Event)> {
 }
 
 /// Runs an operation from a plain thread.
-fn by_client<L: Layout>(client: &Client<'_, u64, u64, L>, choice: Choice) -> Vec<(u64, Event)> {
+fn by_client<L: Layout<Keys = Words>>(client: &Client<'_, u64, u64, L>, choice: Choice) -> Vec<(u64, Event)> {
     let Choice { kind, key, value } = choice;
     let event = match kind {
         0 | 1 => Got(client.get(key).unwrap()),
@@ -99,7 +99,7 @@ fn by_client<L: Layout>(client: &Client<'_, u64, u64, L>, choice: Choice) -> Vec
 }
 
 /// A chain of operations that records its history.
-struct Chain<L: Layout> {
+struct Chain<L: Layout<Keys = Words>> {
     tree: Tree<u64, u64, L>,
     random: Random,
     left: u32,
@@ -108,7 +108,7 @@ struct Chain<L: Layout> {
     promise: Promise<History>,
 }
 
-impl<L: Layout> Chain<L> {
+impl<L: Layout<Keys = Words>> Chain<L> {
     fn advance(mut self: Box<Self>, cx: &mut Context) {
         if self.left == 0 {
             let Self { promise, history, .. } = *self;
@@ -148,7 +148,7 @@ impl<L: Layout> Chain<L> {
 
 /// Inserts and removes the keys between those under test, so that nodes split and merge around
 /// them.
-struct Churn<L: Layout> {
+struct Churn<L: Layout<Keys = Words>> {
     tree: Tree<u64, u64, L>,
     order: Arc<Vec<u64>>,
     at: usize,
@@ -156,7 +156,7 @@ struct Churn<L: Layout> {
     promise: Promise<()>,
 }
 
-impl<L: Layout> Churn<L> {
+impl<L: Layout<Keys = Words>> Churn<L> {
     fn advance(mut self: Box<Self>, cx: &mut Context) {
         if self.at == self.order.len() {
             (self.at, self.rounds) = (0, self.rounds - 1);
@@ -186,7 +186,11 @@ const CHAINS: u32 = 5;
 const CHURNS: usize = 3;
 
 /// Records and checks one history of tasks and, unless it is a simulation, of plain threads.
-fn one_history<L: Layout, P: LegalFor<Versioned<L>>>(primitive: P, setting: Setting, seed: u64) {
+fn one_history<L: Layout<Keys = Words>, P: LegalFor<Versioned<L>>>(
+    primitive: P,
+    setting: Setting,
+    seed: u64,
+) {
     let _blame = Blame((P::PRIMITIVE, L::NAME, setting, seed));
     let rt = setting.build();
     let tree = Tree::<u64, u64, L>::with_primitive(&rt, primitive);
@@ -225,7 +229,12 @@ fn one_history<L: Layout, P: LegalFor<Versioned<L>>>(primitive: P, setting: Sett
 }
 
 /// Runs operations from two plain threads.
-fn by_threads<L: Layout>(rt: &Runtime, tree: &Tree<u64, u64, L>, clock: &Clock, seed: u64) -> History {
+fn by_threads<L: Layout<Keys = Words>>(
+    rt: &Runtime,
+    tree: &Tree<u64, u64, L>,
+    clock: &Clock,
+    seed: u64,
+) -> History {
     let by_thread = |number| {
         let client = tree.client(rt);
         let mut random = Random(seed * 2 + number);
@@ -242,7 +251,11 @@ fn by_threads<L: Layout>(rt: &Runtime, tree: &Tree<u64, u64, L>, clock: &Clock, 
     side_by_side((0..2).map(|number| move || by_thread(number))).concat()
 }
 
-fn histories<L: Layout, P: LegalFor<Versioned<L>> + Copy>(primitive: P, setting: Setting, seeds: u64) {
+fn histories<L: Layout<Keys = Words>, P: LegalFor<Versioned<L>> + Copy>(
+    primitive: P,
+    setting: Setting,
+    seeds: u64,
+) {
     for seed in 0..seeds {
         one_history::<L, P>(primitive, setting, seed + 100 * setting.seed());
     }

@@ -2,9 +2,17 @@
 
 mod common;
 
+mod bytes;
 mod concurrent;
+mod give_back;
+mod in_place;
 mod layouts;
 mod linearizability;
+mod load;
 mod memory;
+mod merge;
 mod model;
+mod ranges;
+mod snapshot;
 mod stale_top;
+mod values;

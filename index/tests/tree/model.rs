@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 use xtasking::platform::Simulation;
 use xtasking::{Runtime, Versioned, task::LegalFor};
-use xtasking_index::{Client, Key, Layout, Tree};
+use xtasking_index::{Client, Layout, Tree, WordKey, Words};
 
 /// One operation on one key.
 #[derive(Clone, Copy, Debug)]
@@ -39,8 +39,8 @@ fn both<K, L>(
     map: &mut BTreeMap<K, u64>,
     (operation, key, value): (Operation, K, u64),
 ) where
-    K: Key + Ord + Debug,
-    L: Layout,
+    K: WordKey + Ord + Debug,
+    L: Layout<Keys = Words>,
 {
     match operation {
         Get => assert_eq!(client.get(key).unwrap(), map.get(&key).copied(), "get {key:?}"),
@@ -69,7 +69,11 @@ fn both<K, L>(
 }
 
 /// Compares the entries of both maps.
-fn same<K: Key + Ord + Debug, L: Layout>(client: &Client<'_, K, u64, L>, map: &BTreeMap<K, u64>, low: K) {
+fn same<K: WordKey + Ord + Debug, L: Layout<Keys = Words>>(
+    client: &Client<'_, K, u64, L>,
+    map: &BTreeMap<K, u64>,
+    low: K,
+) {
     let all: Vec<_> = map.iter().map(|(&key, &value)| (key, value)).collect();
     assert_eq!(client.scan(low, usize::MAX).unwrap(), all);
     assert_eq!(client.count().unwrap(), all.len() as u64);
@@ -85,8 +89,8 @@ fn agree<K, L, P>(
     choose: impl Fn(&mut Random) -> K,
     seed: u64,
 ) where
-    K: Key + Ord + Debug,
-    L: Layout,
+    K: WordKey + Ord + Debug,
+    L: Layout<Keys = Words>,
     P: LegalFor<Versioned<L>>,
 {
     let mut random = Random(seed);
@@ -125,25 +129,25 @@ fn agree<K, L, P>(
 
 /// Operations of a phase: enough for a few levels of nodes. (Fewer under a sanitizer, which learns
 /// little from the single thread of a simulation.)
-fn rounds<L: Layout>() -> u64 {
+fn rounds<L: Layout<Keys = Words>>() -> u64 {
     (L::CAPACITY as u64 * 12).clamp(500, 1200) / u64::from(PATIENCE)
 }
 
-fn few_keys<L: Layout, P: LegalFor<Versioned<L>>>(primitive: P, cores: usize, seed: u64) {
+fn few_keys<L: Layout<Keys = Words>, P: LegalFor<Versioned<L>>>(primitive: P, cores: usize, seed: u64) {
     let _blame = Blame((P::PRIMITIVE, L::NAME, L::CAPACITY, cores, seed));
     let rt = Setting::Simulation { cores, seed }.build();
     let keys = L::CAPACITY as u64 * 6;
     agree::<u64, L, P>(rt, primitive, rounds::<L>(), 0, |random| random.below(keys), seed);
 }
 
-fn many_keys<L: Layout, P: LegalFor<Versioned<L>>>(primitive: P, cores: usize, seed: u64) {
+fn many_keys<L: Layout<Keys = Words>, P: LegalFor<Versioned<L>>>(primitive: P, cores: usize, seed: u64) {
     let _blame = Blame((P::PRIMITIVE, L::NAME, L::CAPACITY, cores, seed));
     let rt = Setting::Simulation { cores, seed }.build();
     agree::<u64, L, P>(rt, primitive, rounds::<L>(), 0, Random::word, seed);
 }
 
 /// Keys around both ends of their range, and some in between.
-fn extreme_keys<L: Layout, P: LegalFor<Versioned<L>>>(primitive: P, cores: usize, seed: u64) {
+fn extreme_keys<L: Layout<Keys = Words>, P: LegalFor<Versioned<L>>>(primitive: P, cores: usize, seed: u64) {
     let _blame = Blame((P::PRIMITIVE, L::NAME, L::CAPACITY, cores, seed));
     let rt = Setting::Simulation { cores, seed }.build();
     let choose = |random: &mut Random| match random.below(8) {
@@ -156,7 +160,7 @@ fn extreme_keys<L: Layout, P: LegalFor<Versioned<L>>>(primitive: P, cores: usize
     agree::<u64, L, P>(rt, primitive, rounds::<L>() / 2, 0, choose, seed);
 }
 
-fn signed_keys<L: Layout, P: LegalFor<Versioned<L>>>(primitive: P, cores: usize, seed: u64) {
+fn signed_keys<L: Layout<Keys = Words>, P: LegalFor<Versioned<L>>>(primitive: P, cores: usize, seed: u64) {
     let _blame = Blame((P::PRIMITIVE, L::NAME, L::CAPACITY, cores, seed));
     let rt = Setting::Simulation { cores, seed }.build();
     let choose = |random: &mut Random| match random.below(8) {
@@ -230,14 +234,14 @@ fn signed_keys_agree() {
 }
 
 /// Batches of distinct keys, compared with the map.
-fn batches_agree<L: Layout, P: LegalFor<Versioned<L>>>(primitive: P, cores: usize, seed: u64) {
+fn batches_agree<L: Layout<Keys = Words>, P: LegalFor<Versioned<L>>>(primitive: P, cores: usize, seed: u64) {
     let _blame = Blame((P::PRIMITIVE, L::NAME, L::CAPACITY, cores, seed));
     let mut random = Random(seed);
     let rt = Setting::Simulation { cores, seed }.build();
     let tree = Tree::<u64, u64, L>::with_primitive(&rt, primitive);
     let client = tree.client(&rt);
     let mut map = BTreeMap::new();
-    assert_eq!(client.get_many(Vec::new()).unwrap(), []);
+    assert_eq!(client.get_many(&[]).unwrap(), []);
     for round in 0..24 / u64::from(PATIENCE) {
         let mut keys: Vec<u64> = (0..1500).collect();
         random.shuffle(&mut keys);
@@ -247,20 +251,20 @@ fn batches_agree<L: Layout, P: LegalFor<Versioned<L>>>(primitive: P, cores: usiz
             0 => {
                 let expected: Vec<bool> = entries.iter().map(|(key, _)| !map.contains_key(key)).collect();
                 entries.iter().for_each(|&(key, value)| _ = map.entry(key).or_insert(value));
-                assert_eq!(client.insert_many(entries).unwrap(), expected);
+                assert_eq!(client.insert_many(&entries).unwrap(), expected);
             }
             1 => {
                 let expected: Vec<_> = entries.iter().map(|&(key, value)| map.insert(key, value)).collect();
-                assert_eq!(client.upsert_many(entries).unwrap(), expected);
+                assert_eq!(client.upsert_many(&entries).unwrap(), expected);
             }
             2 => {
                 let expected: Vec<_> = keys.iter().map(|key| map.remove(key)).collect();
-                assert_eq!(client.remove_many(keys.clone()).unwrap(), expected);
+                assert_eq!(client.remove_many(&keys).unwrap(), expected);
             }
             _ => {}
         }
         let expected: Vec<_> = keys.iter().map(|key| map.get(key).copied()).collect();
-        assert_eq!(client.get_many(keys).unwrap(), expected);
+        assert_eq!(client.get_many(&keys).unwrap(), expected);
         // SAFETY: this is a simulation, and this thread is not waiting.
         unsafe { sound(&tree) };
     }

@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use xtasking::{Runtime, platform::Simulation};
 use xtasking_index::node::words;
-use xtasking_index::{HintedNode, Key, Tree};
+use xtasking_index::{HintedNode, Tree, WordKey};
 
 type Shrinking = Tree<Interrupting, u64, HintedNode<{ words(512) }>>;
 
@@ -19,7 +19,7 @@ thread_local! {
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Interrupting(u64);
 
-impl Key for Interrupting {
+impl WordKey for Interrupting {
     fn to_word(self) -> u64 {
         let meanwhile = MEANWHILE.with(RefCell::take);
         if let Some(meanwhile) = meanwhile {

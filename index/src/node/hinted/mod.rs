@@ -7,7 +7,7 @@
 //!
 //! ```text
 //! line 0    header, separators of blocks 1 to 6
-//! line 1    meta: right link, high, low, state, value of u64::MAX
+//! line 1    meta: high, right link, low, state, value of u64::MAX
 //! line 2-3  block 6: keys, values
 //!   ...
 //! line 14   block 0: keys, values
@@ -39,15 +39,13 @@ use super::HEADER_BYTES;
 #[cfg(doc)]
 use super::Layout;
 use super::block::{BLOCK_ENTRIES, Block};
+use super::search::{self, LINE_WORDS, SEPARATORS};
 use core::hint::select_unpredictable;
 use xtasking::{Version, Word, arena::WriteToken, platform::CACHE_LINE};
 
-/// Words of a cache line.
-const LINE_WORDS: usize = CACHE_LINE / 8;
-
-/// Words of the meta line.
-const RIGHT: usize = 0;
-const HIGH: usize = 1;
+/// Words of the meta line. In a node of 1 KiB the first one comes right after the separators.
+const HIGH: usize = 0;
+const RIGHT: usize = 1;
 const LOW: usize = 2;
 const STATE: usize = 3;
 const LAST_VALUE: usize = 4;
@@ -66,8 +64,13 @@ pub struct HintedNode<const WORDS: usize> {
     words: [Word; WORDS],
 }
 
+/// The index of a block of a node of this size: less than `BLOCKS`. Only `block_of` makes others
+/// than 0.
+#[derive(Clone, Copy, Default)]
+pub struct BlockIndex<const WORDS: usize>(usize);
+
 /// Separators of larger nodes are searched in groups of seven blocks.
-const BLOCKS_PER_GROUP: usize = 7;
+const BLOCKS_PER_GROUP: usize = SEPARATORS + 1;
 
 /// Returns the number of separator lines, including the header's, and the number of blocks.
 const fn geometry(words: usize) -> (usize, usize) {
@@ -128,19 +131,28 @@ impl<const WORDS: usize> HintedNode<WORDS> {
                 )
             })
             .sum::<usize>();
-        let rest = if Self::BLOCKS < BLOCKS_PER_GROUP { Self::BLOCKS } else { BLOCKS_PER_GROUP } - 1;
-        let count =
-            |separators: &[Word]| separators.iter().map(|word| usize::from(not_above(word))).sum::<usize>();
-        first + count(&self.words[first..first + rest])
+        if Self::BLOCKS < BLOCKS_PER_GROUP {
+            return self.words[..Self::BLOCKS - 1].iter().map(|word| usize::from(not_above(word))).sum();
+        }
+        let (separators, _) = self.words[first..].split_first_chunk().expect("all groups are whole");
+        first + search::count_not_above(separators, key)
     }
 
     /// Returns an upper bound of the keys of `block` in this node. For all blocks but the last it
-    /// is the next separator, which is in a fetched line. Selecting the index leaves one branch,
-    /// which is hardly ever taken.
+    /// is the next separator, which is in a fetched line; for the last it is `high`. Selecting the
+    /// index leaves one branch, which is hardly ever taken.
     #[inline(always)]
     fn bound(&self, block: usize) -> u64 {
-        let place = select_unpredictable(block == Self::BLOCKS - 1, Self::META + HIGH, block);
-        self.words[place].get()
+        debug_assert!(block < Self::BLOCKS);
+        let high = Self::META + HIGH;
+        let place = if high == Self::BLOCKS - 1 {
+            block
+        } else {
+            select_unpredictable(block == Self::BLOCKS - 1, high, block)
+        };
+        // SAFETY: `block` is less than `BLOCKS`, for the reasons that `block` gives, and a node has
+        // more words than blocks. `high` is in the meta line.
+        unsafe { self.words.get_unchecked(place) }.get()
     }
 
     #[inline(always)]
@@ -158,10 +170,10 @@ impl<const WORDS: usize> HintedNode<WORDS> {
     fn block(&self, block: usize) -> Block<'_> {
         debug_assert!(block < Self::BLOCKS);
         let start = line_word(Self::block_line(block));
-        // SAFETY: `block` is less than `BLOCKS`: it comes from a loop up to `BLOCKS` or from
-        // `block_of`, which cannot exceed the last block, as all groups are whole or there is only
-        // one. Blocks lie between the meta line and the end of the node (`geometry` counts them
-        // so), each in `2 * BLOCK_ENTRIES` words.
+        // SAFETY: `block` is less than `BLOCKS`: it comes from a loop up to `BLOCKS` or, perhaps as
+        // a `BlockIndex`, from `block_of` of a node of this size, which cannot exceed the last
+        // block, as all groups are whole or there is only one. Blocks lie between the meta line and
+        // the end of the node (`geometry` counts them so), each in `2 * BLOCK_ENTRIES` words.
         Block::new(unsafe { &*self.words.as_ptr().add(start).cast() })
     }
 
@@ -213,5 +225,4 @@ enum BeyondBound {
     Torn,
 }
 
-// SAFETY: a node consists of `Word`s, which are atomic.
-unsafe impl<const WORDS: usize> Version for HintedNode<WORDS> {}
+impl<const WORDS: usize> Version for HintedNode<WORDS> {}

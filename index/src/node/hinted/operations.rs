@@ -1,22 +1,30 @@
 //! Lookups and changes of a hinted node.
 
-use super::{BeyondBound, DEAD, HIGH, HintedNode, LAST_VALUE, LEVEL_SHIFT, LOW, RIGHT, STATE};
+use super::{BeyondBound, BlockIndex, DEAD, HIGH, HintedNode, LAST_VALUE, LEVEL_SHIFT, LOW, RIGHT, STATE};
+use crate::key_space::Words;
 use crate::node::block::{BLOCK_ENTRIES, Block, PADDING};
 use crate::node::{
     DescendResult, FindResult, HEADER_BYTES, Layout, ModifyResult, NodeDefect, RemoveResult, ScanNext,
-    Siblings, WriteMode, WriteResult,
+    Siblings, WriteMode, WriteResult, search,
 };
 use xtasking::{Part, Word, arena::WriteToken, platform::CACHE_LINE};
 
 // SAFETY: the words for links never hold anything but 0 and links, and each is read and written as
 // a whole.
 unsafe impl<const WORDS: usize> Layout for HintedNode<WORDS> {
+    type Keys = Words;
+    type Place = BlockIndex<WORDS>;
+    type Replaced = core::convert::Infallible;
+
     const CAPACITY: usize = Self::BLOCKS * BLOCK_ENTRIES;
+    // A removal finds out only when a block becomes empty, which is later.
+    const SPARSE: usize = Self::CAPACITY / 2;
     const FIRST: Part = Part::lines(0, Self::HINT_LINES as u16);
     const ALL: Part = Part::lines(0, ((WORDS * 8 + HEADER_BYTES) / CACHE_LINE) as u16);
     const NAME: &'static str = "hinted";
 
     fn new(level: u64, low: u64) -> Self {
+        search::choose();
         let mut node = Self { words: [const { Word::new(0) }; WORDS] };
         node.with_exclusive_token(|node, token| {
             node.meta(LOW).set(low, token);
@@ -27,16 +35,19 @@ unsafe impl<const WORDS: usize> Layout for HintedNode<WORDS> {
     }
 
     #[inline(always)]
-    fn locate(&self, key: u64) -> Part {
-        let block = self.block_of(key);
+    fn place_of(&self, key: u64) -> BlockIndex<WORDS> {
+        BlockIndex(self.block_of(key))
+    }
+
+    #[inline(always)]
+    fn part_of(BlockIndex(block): BlockIndex<WORDS>) -> Part {
         // The last block is fetched with the meta line before it.
         let last = usize::from(block == Self::BLOCKS - 1);
         Part::lines((Self::block_line(block) - last) as u16, (2 + last) as u16)
     }
 
     #[inline(always)]
-    fn find(&self, key: u64) -> FindResult {
-        let block = self.block_of(key);
+    fn find_at(&self, key: u64, BlockIndex(block): BlockIndex<WORDS>) -> FindResult {
         if key >= self.bound(block) {
             return match self.beyond(key) {
                 BeyondBound::Last(Some(value)) => FindResult::Value(value),
@@ -50,8 +61,7 @@ unsafe impl<const WORDS: usize> Layout for HintedNode<WORDS> {
     }
 
     #[inline(always)]
-    fn descend(&self, key: u64) -> DescendResult {
-        let block = self.block_of(key);
+    fn descend_at(&self, key: u64, BlockIndex(block): BlockIndex<WORDS>) -> DescendResult {
         if key >= self.bound(block) {
             return match self.beyond(key) {
                 BeyondBound::Last(Some(child)) => DescendResult::Child(child),
@@ -194,7 +204,7 @@ unsafe impl<const WORDS: usize> Layout for HintedNode<WORDS> {
             return match self.beyond(key) {
                 BeyondBound::Last(Some(value)) => {
                     self.set_last_entry(None, token);
-                    RemoveResult::Done { value, empty: self.is_empty() }
+                    RemoveResult::Done { value, sparse: self.is_empty() }
                 }
                 BeyondBound::Last(None) => RemoveResult::Missing,
                 BeyondBound::Torn => unreachable!("a torn node under a write token"),
@@ -207,8 +217,8 @@ unsafe impl<const WORDS: usize> Layout for HintedNode<WORDS> {
             return RemoveResult::Missing;
         }
         let value = block.remove(at, token);
-        // The other blocks are only checked if this one has become empty.
-        RemoveResult::Done { value, empty: block.key(0) == PADDING && self.is_empty() }
+        // The other blocks are only counted if this one has become empty.
+        RemoveResult::Done { value, sparse: block.key(0) == PADDING && self.is_sparse() }
     }
 
     fn remove_child(&self, separator: u64, token: &WriteToken<'_>) -> RemoveResult {
@@ -223,7 +233,7 @@ unsafe impl<const WORDS: usize> Layout for HintedNode<WORDS> {
             } else {
                 self.separator(number).set(block.key(0), token);
             }
-            return RemoveResult::Done { value, empty: false };
+            return RemoveResult::Done { value, sparse: false };
         }
         if separator == self.low() && !self.is_dead() {
             RemoveResult::Missing
@@ -269,6 +279,10 @@ unsafe impl<const WORDS: usize> Layout for HintedNode<WORDS> {
         true
     }
 
+    fn set_right(&self, link: u64, token: &WriteToken<'_>) {
+        self.meta(RIGHT).set(link, token);
+    }
+
     fn fill(&mut self, pairs: &[(u64, u64)], next: Option<(u64, u64)>) {
         let (pairs, last) = match pairs {
             [pairs @ .., (u64::MAX, value)] => (pairs, Some(*value)),
@@ -281,6 +295,11 @@ unsafe impl<const WORDS: usize> Layout for HintedNode<WORDS> {
             node.set_last_entry(last, token);
             node.lay_out(pairs, high, token);
         });
+    }
+
+    #[inline(always)]
+    fn take_replaced(&self, _: &WriteToken<'_>) -> Option<Self::Replaced> {
+        None
     }
 
     fn check(&self) -> Vec<NodeDefect> {

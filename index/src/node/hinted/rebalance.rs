@@ -1,9 +1,9 @@
 //! Distributing entries over the blocks of a hinted node.
 
 use super::{HIGH, HintedNode};
-use crate::node::WriteResult;
 use crate::node::block::BLOCK_ENTRIES;
 use crate::node::pairs::Pairs;
+use crate::node::{Layout, WriteResult};
 use xtasking::arena::WriteToken;
 
 impl<const WORDS: usize> HintedNode<WORDS> {
@@ -14,6 +14,13 @@ impl<const WORDS: usize> HintedNode<WORDS> {
             block.visit(0, |key, value| pairs.push(key, value));
         }
         pairs
+    }
+
+    /// Returns true if the node has few entries. It reads all blocks, so it is asked rarely.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn is_sparse(&self) -> bool {
+        self.len() <= Self::SPARSE
     }
 
     /// Returns the last child of the blocks. It is not inlined, to keep the buffer off the callers'

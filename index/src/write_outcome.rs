@@ -1,8 +1,6 @@
 //! The result of a write.
 
-use crate::key_value::Value;
-
-/// The result of [`Tree::write`](super::Tree::write).
+/// The result of [`Tree::write`](crate::Tree::write) and [`HashMap::write`](crate::HashMap::write).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriteOutcome<V> {
     /// The key was added.
@@ -15,14 +13,15 @@ pub enum WriteOutcome<V> {
     Missing,
 }
 
-impl<V: Value> WriteOutcome<V> {
+impl<V> WriteOutcome<V> {
+    /// Converts the value.
     #[inline(always)]
-    pub(super) fn from_words(wrote: WriteOutcome<u64>) -> Self {
-        match wrote {
-            WriteOutcome::Inserted => Self::Inserted,
-            WriteOutcome::Replaced(word) => Self::Replaced(V::from_word(word)),
-            WriteOutcome::Exists(word) => Self::Exists(V::from_word(word)),
-            WriteOutcome::Missing => Self::Missing,
+    pub(crate) fn map<R>(self, convert: impl FnOnce(V) -> R) -> WriteOutcome<R> {
+        match self {
+            Self::Inserted => WriteOutcome::Inserted,
+            Self::Replaced(value) => WriteOutcome::Replaced(convert(value)),
+            Self::Exists(value) => WriteOutcome::Exists(convert(value)),
+            Self::Missing => WriteOutcome::Missing,
         }
     }
 

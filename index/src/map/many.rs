@@ -1,0 +1,195 @@
+//! Many lookups or changes at once: each is a walk that begins at the bucket of its key.
+
+use super::bucket::{Bucket, Search, key_word};
+use super::chain::decode_link;
+use super::change::{ApplyResult, Delta, EntryChange, Put, Remove, apply};
+use super::growth;
+use super::handle::HashMap;
+use super::lookup::{Query, read_bucket};
+use super::root::{Buckets, Root, RootRef};
+use crate::key_value::WordKey;
+use crate::many::{Kind, run};
+use crate::node::WriteMode;
+use crate::value::WordValue;
+use crate::write_outcome::WriteOutcome;
+use core::marker::PhantomData;
+use xtasking::{
+    Context, JoinError, Part, Runtime,
+    arena::{Link, Step, Written},
+    bundle::{Hop, Start, Walk},
+};
+
+/// For the client. Each blocks, and returns the results in the order of the operations.
+impl<K: WordKey, V: WordValue> HashMap<K, V> {
+    pub(super) fn get_many(&self, rt: &Runtime, keys: &[K]) -> Result<Vec<Option<V>>, JoinError> {
+        run(rt, self.root.peek(), &Gets(PhantomData), keys, None)
+    }
+
+    pub(super) fn write_many<R: Clone + Send>(
+        &self,
+        rt: &Runtime,
+        entries: &[(K, V)],
+        mode: WriteMode,
+        result: fn(WriteOutcome<V>) -> R,
+    ) -> Result<Vec<R>, JoinError> {
+        let nothing = result(WriteOutcome::Missing);
+        run(rt, self.root.peek(), &Puts { mode, result, keys: PhantomData }, entries, nothing)
+    }
+
+    pub(super) fn remove_many(&self, rt: &Runtime, keys: &[K]) -> Result<Vec<Option<V>>, JoinError> {
+        run(rt, self.root.peek(), &Removes(PhantomData), keys, None)
+    }
+}
+
+/// Lookups of keys.
+struct Gets<K, V>(PhantomData<fn(K) -> V>);
+
+impl<K: WordKey, V: WordValue> Kind for Gets<K, V> {
+    type Root = Root;
+    type Item = K;
+    type Place = Option<V>;
+    type Walk = GetWalk;
+
+    #[inline(always)]
+    fn begin(&self, key: &K, root: &Root) -> (Start<Bucket>, GetWalk) {
+        let (first, query) = Query::begin(root.buckets, root.mixer.hash(key.to_word()));
+        (first.read().into(), GetWalk(query))
+    }
+
+    #[inline(always)]
+    fn finish(&self, _: &GetWalk, value: Option<u64>, _: RootRef, _: &mut Context) -> Option<V> {
+        value.map(V::from_word)
+    }
+}
+
+/// The walk of a lookup.
+struct GetWalk(Query);
+
+impl Walk for GetWalk {
+    type Target = Bucket;
+    type Output = Option<u64>;
+
+    #[inline(always)]
+    fn read(&self, at: Link<Bucket>, bucket: &Bucket) -> Hop<Bucket, Option<u64>> {
+        match read_bucket(self.0, at, bucket) {
+            Step::Go(next, part) => Hop::Go(next, part),
+            Step::End(value) => Hop::End(value),
+            Step::Again => Hop::Again,
+        }
+    }
+}
+
+/// Entries to be added or replaced.
+struct Puts<K, V, R> {
+    mode: WriteMode,
+    /// Returns the caller's result.
+    result: fn(WriteOutcome<V>) -> R,
+    keys: PhantomData<fn(K)>,
+}
+
+impl<K: WordKey, V: WordValue, R: Clone + Send> Kind for Puts<K, V, R> {
+    type Root = Root;
+    type Item = (K, V);
+    type Place = R;
+    type Walk = ChangeWalk<Put>;
+
+    #[inline(always)]
+    fn begin(&self, &(key, value): &(K, V), root: &Root) -> (Start<Bucket>, Self::Walk) {
+        ChangeWalk::begin(root, key.to_word(), Put { value: value.to_word(), mode: self.mode })
+    }
+
+    #[inline(always)]
+    fn finish(
+        &self,
+        walk: &Self::Walk,
+        (outcome, delta): (WriteOutcome<u64>, Delta),
+        root: RootRef,
+        cx: &mut Context,
+    ) -> R {
+        growth::note(root, walk.hash, delta, cx);
+        (self.result)(outcome.map(V::from_word))
+    }
+}
+
+/// Entries to be removed.
+struct Removes<K, V>(PhantomData<fn(K) -> V>);
+
+impl<K: WordKey, V: WordValue> Kind for Removes<K, V> {
+    type Root = Root;
+    type Item = K;
+    type Place = Option<V>;
+    type Walk = ChangeWalk<Remove>;
+
+    #[inline(always)]
+    fn begin(&self, key: &K, root: &Root) -> (Start<Bucket>, Self::Walk) {
+        ChangeWalk::begin(root, key.to_word(), Remove)
+    }
+
+    #[inline(always)]
+    fn finish(
+        &self,
+        walk: &Self::Walk,
+        (old, delta): (Option<u64>, Delta),
+        root: RootRef,
+        cx: &mut Context,
+    ) -> Option<V> {
+        growth::note(root, walk.hash, delta, cx);
+        old.map(V::from_word)
+    }
+}
+
+/// The walk of a change, which writes the bucket of its key.
+///
+/// If it finds that it needs the bucket's chain, it first goes there and returns, so that the chain
+/// is fetched while other walks run.
+struct ChangeWalk<E> {
+    root: RootRef,
+    buckets: Buckets,
+    hash: u64,
+    /// The number of buckets when the walk began.
+    begun: usize,
+    has_fetched_chain: bool,
+    change: E,
+}
+
+impl<E: EntryChange> ChangeWalk<E> {
+    #[inline(always)]
+    fn begin(root: &Root, key: u64, change: E) -> (Start<Bucket>, Self) {
+        let hash = root.mixer.hash(key);
+        let (bucket, begun) = root.buckets.of(hash);
+        let (root, buckets) = (RootRef::new(root), root.buckets);
+        (bucket.write().into(), Self { root, buckets, hash, begun, has_fetched_chain: false, change })
+    }
+}
+
+impl<E: EntryChange> Walk for ChangeWalk<E> {
+    type Target = Bucket;
+    type Output = (E::Result, Delta);
+
+    /// Returns from the chain to the bucket.
+    #[inline(always)]
+    fn read(&self, _: Link<Bucket>, _: &Bucket) -> Hop<Bucket, Self::Output> {
+        Hop::Write(self.buckets.of(self.hash).0, Part::NONE)
+    }
+
+    #[inline(always)]
+    fn write(
+        &mut self,
+        at: Link<Bucket>,
+        bucket: Written<'_, Bucket>,
+        cx: &mut Context,
+    ) -> Hop<Bucket, Self::Output> {
+        if !self.has_fetched_chain
+            && let Some(word) = bucket.chain()
+            && !matches!(bucket.find(key_word(self.hash)), Search::Here(..))
+            && let Some(chain) = decode_link(word)
+        {
+            self.has_fetched_chain = true;
+            return Hop::Go(chain, Part::HEAD);
+        }
+        match apply(&mut self.change, self.root.get(cx), at, &bucket, (self.hash, self.begun), cx) {
+            ApplyResult::Done(result, delta) => Hop::End((result, delta)),
+            ApplyResult::Elsewhere(bucket) => Hop::Write(bucket, Part::HEAD),
+        }
+    }
+}
