@@ -29,8 +29,9 @@ fn main() -> Result<(), JoinError> {
                 }
                 // The fast way: a batch keeps many operations in flight on every worker. While some
                 // run, the runtime prefetches memory for others.
-                let entries = (1000..1000 + BATCH_SIZE).map(|key| (key * THREADS + first, first)).collect();
-                let inserted = client.insert_many(entries)?;
+                let entries = (1000..1000 + BATCH_SIZE).map(|key| (key * THREADS + first, first));
+                let entries = entries.collect::<Vec<_>>();
+                let inserted = client.insert_many(&entries)?;
                 assert!(inserted.into_iter().all(|new| new));
                 Ok(())
             });
@@ -40,7 +41,7 @@ fn main() -> Result<(), JoinError> {
     // Lookups, one by one and in a batch, whose results are in the order of the keys.
     assert_eq!(client.get(31)?, Some(961));
     assert_eq!(client.get(1000)?, None);
-    assert_eq!(client.get_many(vec![2, 4001, 1000])?, [Some(4), Some(1), None]);
+    assert_eq!(client.get_many(&[2, 4001, 1000])?, [Some(4), Some(1), None]);
 
     // An atomic change: no other operation on this key takes effect in between.
     assert_eq!(client.modify(31, |value| value + 1)?, Some(961));

@@ -23,10 +23,12 @@ pages! {
     queues: "docs/guide/queues.md";
     fork_join: "docs/guide/fork-join.md";
     optimistic_reads: "docs/guide/optimistic-reads.md";
+    bundles: "docs/guide/bundles.md";
     memory: "docs/guide/memory.md";
     platforms: "docs/guide/platforms.md";
     observing: "docs/guide/observing.md";
     index: "docs/guide/index.md";
+    hash_map: "docs/guide/hash-map.md";
     columns: "docs/guide/columns.md";
     knowledge: "docs/guide/knowledge.md";
 }

@@ -1,6 +1,6 @@
 //! The command line, whose subcommands are the experiments.
 
-use crate::{cholesky, fib, granularity, hierarchy, managed, pools, scan, tasks, ycsb};
+use crate::{cholesky, fib, granularity, graph, hierarchy, join, managed, map, pools, scan, tasks, ycsb};
 use clap::{Parser, Subcommand};
 use xtasking_harness::failure::Failure;
 
@@ -22,6 +22,9 @@ enum Command {
     Fib(fib::FibOptions),
     Cholesky(cholesky::CholeskyOptions),
     Granularity(granularity::GranularityOptions),
+    Map(map::MapOptions),
+    Join(join::JoinOptions),
+    Graph(graph::GraphOptions),
     Hierarchy(hierarchy::HierarchyOptions),
     Managed(managed::ManagedOptions),
     Pools(pools::PoolsOptions),
@@ -45,6 +48,9 @@ impl Cli {
             Some(Command::Fib(options)) => fib::run(&options),
             Some(Command::Cholesky(options)) => cholesky::run(&options),
             Some(Command::Granularity(options)) => granularity::run(&options),
+            Some(Command::Map(options)) => map::run(&options),
+            Some(Command::Join(options)) => join::run(&options),
+            Some(Command::Graph(options)) => graph::run(&options),
             Some(Command::Hierarchy(options)) => hierarchy::run(&options),
             Some(Command::Managed(options)) => managed::run(&options),
             Some(Command::Pools(options)) => pools::run(&options),

@@ -9,6 +9,9 @@
 //! | [`cholesky`] | tasks with dependencies: Cholesky factorisation by tiles |
 //! | [`matrix`] | tiled matrices and their kernels |
 //! | [`pools`] | load balancing by each queue policy, on threads and on virtual cores |
+//! | [`map`] | hash maps that are larger than the caches |
+//! | [`join`] | hash joins of two tables |
+//! | [`graph`] | breadth-first search on a random graph |
 //! | [`granularity`] | throughput by task size: aggregation with 10 to 10 million records a task |
 //! | [`managed`] | latency and occupancy of requests with ranks, in a shared queue |
 //! | [`scan`] | batches of queries on a column store, compared with databases |
@@ -22,11 +25,16 @@ pub mod cli;
 mod completion;
 pub mod fib;
 pub mod granularity;
+pub mod graph;
 pub mod hierarchy;
+pub mod join;
 pub mod managed;
+pub mod map;
 pub mod matrix;
+mod memory;
 pub mod peers;
 pub mod pools;
 pub mod scan;
+mod tables;
 pub mod tasks;
 pub mod ycsb;

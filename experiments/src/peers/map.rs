@@ -64,36 +64,7 @@ impl<M: ConcurrentMap> OnThreads<M> {
 
 impl<M: ConcurrentMap> Contender for OnThreads<M> {
     fn run(&mut self, plan: &Arc<Plan>) -> Result<Duration, Wrong> {
-        let map = &self.0;
-        let cores = core_affinity::get_core_ids().unwrap_or_default();
-        let begin = Barrier::new(plan.workers());
-        let spans = thread::scope(|scope| {
-            let threads: Vec<_> = (0..plan.workers())
-                .map(|worker| {
-                    // The operating system schedules threads that share a core.
-                    let core = (plan.workers() <= cores.len()).then(|| cores[worker]);
-                    let begin = &begin;
-                    scope.spawn(move || {
-                        if let Some(core) = core {
-                            core_affinity::set_for_current(core);
-                        }
-                        begin.wait();
-                        let start = Instant::now();
-                        Self::work(map, plan, worker).map(|()| (start, Instant::now()))
-                    })
-                })
-                .collect();
-            threads
-                .into_iter()
-                .map(|thread| match thread.join() {
-                    Ok(span) => span,
-                    Err(panic) => Err(Wrong::new(format!("a worker thread panicked: {}", message(&*panic)))),
-                })
-                .collect::<Result<Vec<_>, _>>()
-        })?;
-        let start = spans.iter().map(|(start, _)| *start).min();
-        let end = spans.iter().map(|(_, end)| *end).max();
-        Ok(start.zip(end).map_or(Duration::ZERO, |(start, end)| end - start))
+        run_on_threads(plan.workers(), |worker| Self::work(&self.0, plan, worker))
     }
 
     fn verify(&mut self, plan: &Arc<Plan>) -> Result<(), Wrong> {
@@ -101,6 +72,47 @@ impl<M: ConcurrentMap> Contender for OnThreads<M> {
         Audit::new(plan, WriteOrder::Trace)
             .walk(map.count(), |from, limit, entries| map.scan(from, limit, entries))
     }
+}
+
+/// Calls `work` for each worker on a plain thread of its own, on a core of its own if there are
+/// enough. Returns the time from the first begin to the last end.
+///
+/// # Errors
+///
+/// The first failure of `work`, or that it panicked.
+pub fn run_on_threads(
+    workers: usize,
+    work: impl Fn(usize) -> Result<(), Wrong> + Sync,
+) -> Result<Duration, Wrong> {
+    let cores = core_affinity::get_core_ids().unwrap_or_default();
+    let begin = Barrier::new(workers);
+    let spans = thread::scope(|scope| {
+        let threads: Vec<_> = (0..workers)
+            .map(|worker| {
+                // The operating system schedules threads that share a core.
+                let core = (workers <= cores.len()).then(|| cores[worker]);
+                let (begin, work) = (&begin, &work);
+                scope.spawn(move || {
+                    if let Some(core) = core {
+                        core_affinity::set_for_current(core);
+                    }
+                    begin.wait();
+                    let start = Instant::now();
+                    work(worker).map(|()| (start, Instant::now()))
+                })
+            })
+            .collect();
+        threads
+            .into_iter()
+            .map(|thread| match thread.join() {
+                Ok(span) => span,
+                Err(panic) => Err(Wrong::new(format!("a worker thread panicked: {}", message(&*panic)))),
+            })
+            .collect::<Result<Vec<_>, _>>()
+    })?;
+    let start = spans.iter().map(|(start, _)| *start).min();
+    let end = spans.iter().map(|(_, end)| *end).max();
+    Ok(start.zip(end).map_or(Duration::ZERO, |(start, end)| end - start))
 }
 
 fn message(panic: &(dyn std::any::Any + Send)) -> &str {

@@ -4,8 +4,8 @@ use super::contenders::Contender;
 use super::own::objects::{
     self, CopyLatched, CopySequenced, ReaderWriter, Sequenced, Spin, VersionLatched, VersionSequenced,
 };
-use super::own::{several, spawning};
-use super::peers::{atomics, rayon, tokio};
+use super::own::{lookups, several, spawning};
+use super::peers::{self, atomics, rayon, tokio};
 use super::stage::Stage;
 use std::time::Duration;
 use xtasking_harness::failure::Wrong;
@@ -77,6 +77,10 @@ const fn own(divisor: u64, body: Body) -> Run {
 
 const fn rayon(divisor: u64, body: Body) -> Run {
     Run { contender: Contender::Rayon, divisor, body }
+}
+
+const fn limit(divisor: u64, body: Body) -> Run {
+    Run { contender: Contender::Limit, divisor, body }
 }
 
 const fn tokio(divisor: u64, body: Body) -> Run {
@@ -201,6 +205,20 @@ pub(super) static ALL: &[Case] = &[
         about: "a thread outside the runtime submits a task and waits for its result",
         workers: WorkerCount::Any,
         runs: &[own(256, spawning::submit_join), rayon(256, rayon::install), tokio(256, tokio::spawn_await)],
+        skipped: &[],
+    },
+    Case {
+        name: "single get, in turn",
+        about: "a thread looks up keys of a tree without a task, each after the result before it; median",
+        workers: WorkerCount::One,
+        runs: &[own(1, lookups::get::<true>), limit(1, peers::lookups::get::<true>)],
+        skipped: &[],
+    },
+    Case {
+        name: "single get, independent",
+        about: "as in turn, but the processor may overlap the lookups",
+        workers: WorkerCount::One,
+        runs: &[own(1, lookups::get::<false>), limit(1, peers::lookups::get::<false>)],
         skipped: &[],
     },
     case!(one "sequencing, write", objects::write_one::<Sequenced>),

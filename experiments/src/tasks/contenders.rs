@@ -8,6 +8,7 @@ use xtasking_harness::lineup;
 pub(super) enum Contender {
     Xtasking,
     Atomics,
+    Limit,
     Rayon,
     Tokio,
 }
@@ -18,6 +19,7 @@ impl Contender {
         match self {
             Self::Xtasking => "xtasking",
             Self::Atomics => "atomics",
+            Self::Limit => "limit",
             Self::Rayon => "rayon",
             Self::Tokio => "tokio",
         }
@@ -41,6 +43,13 @@ pub(super) static ALL: &[Entry] = &[
         is_parallel: true,
         start: Stage::new,
         more: Contender::Atomics,
+    },
+    Entry {
+        name: "limit",
+        about: "the same tree by hand, without runtime or checks: the lower bound of a lookup",
+        is_parallel: true,
+        start: Stage::new,
+        more: Contender::Limit,
     },
     Entry {
         name: "rayon",

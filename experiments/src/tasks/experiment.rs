@@ -161,7 +161,7 @@ mod tests {
             let lineup = Experiment::new(&arguments.options).unwrap().lineup;
             lineup.contenders.iter().map(|entry| entry.name).collect::<Vec<_>>()
         };
-        assert_eq!(names(&[]), ["xtasking", "atomics", "rayon", "tokio"]);
+        assert_eq!(names(&[]), ["xtasking", "atomics", "limit", "rayon", "tokio"]);
         assert_eq!(names(&["--against", "tokio,xtasking"]), ["xtasking", "tokio"]);
     }
 

@@ -12,12 +12,14 @@
 //! | `contenders` | the contenders by name |
 //! | `stage` | the runtimes that a case runs on |
 //! | `tally` | the counters of tasks |
+//! | `lookups` | single lookups in a tree: what `own` and `peers` share |
 //! | `own` | the cases on this runtime |
 //! | `peers` | the cases on other runtimes, and on atomics |
 
 mod cases;
 mod contenders;
 mod experiment;
+mod lookups;
 mod options;
 mod own;
 mod peers;

@@ -8,6 +8,7 @@ use super::contender::{CANNOT_INSERT, Entry};
 use super::lineup::{self, Lineup};
 use super::schedule;
 use super::settings::{ContenderSettings, Prefetch};
+use crate::peers::threads::limit::Interleaving;
 use clap::ValueEnum;
 use serde_json::Value;
 use std::fs;
@@ -85,6 +86,7 @@ impl Experiment {
             in_flight: options.in_flight,
             node_size: options.node_size,
             layout: options.layout,
+            batches: options.limit_batch.clone(),
         };
         // Peers cannot run on virtual cores.
         let against = if options.simulation { Some(Vec::new()) } else { options.common.against.clone() };
@@ -127,6 +129,12 @@ impl Experiment {
         }
         if let Some(size) = self.settings.node_size.filter(|size| !NODE_SIZES.contains(size)) {
             return Err(format!("--node-size is {size}; choose 512, 1024, 2048 or 4096"));
+        }
+        let largest = Interleaving::MAX_BATCH;
+        if let Some(batches) = &self.settings.batches
+            && (batches.is_empty() || !batches.iter().all(|batch| (1..=largest).contains(batch)))
+        {
+            return Err(format!("--limit-batch is {batches:?}; choose sizes from 1 to {largest}"));
         }
         self.check_sequences()?;
         machine::available_memory().map_or(Ok(()), |available| self.check_memory(available))
@@ -244,6 +252,7 @@ impl xtasking_harness::experiment::Experiment for Experiment {
         parameters.add("prefetch-distance", or_automatic(prefetch));
         parameters.add("in-flight", or_automatic(self.settings.in_flight.map(Value::from)));
         parameters.add("node-size", or_automatic(self.settings.node_size.map(Value::from)));
+        parameters.add("limit-batch", or_automatic(self.settings.batches.clone().map(Value::from)));
         parameters.add("layout", or_automatic(self.settings.layout.map(|choice| name(choice).into())));
         let properties =
             self.properties.iter().map(|property| (property.name.clone(), property.value.clone().into()));

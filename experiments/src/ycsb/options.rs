@@ -52,6 +52,10 @@ pub struct YcsbOptions {
     #[arg(long, help_heading = "XTasking", value_enum)]
     pub layout: Option<Layout>,
 
+    /// Keys of a batch of limit, 1 to 32; each run counts the fastest [default: 4,8,16]
+    #[arg(long, value_name = "N,…", value_delimiter = ',')]
+    pub limit_batch: Option<Vec<usize>>,
+
     /// Run all workers in one thread, interleaved by the seed: to check results, not to measure
     #[arg(long, help_heading = "XTasking", conflicts_with = "against")]
     pub simulation: bool,

@@ -16,7 +16,7 @@ use xtasking::{
 use xtasking_harness::failure::Wrong;
 use xtasking_index::node::words;
 use xtasking_index::{
-    HintedNode, Layout as NodeLayout, SortedNode, Tree, WriteMode, WriteOutcome, with_state,
+    HintedNode, Layout as NodeLayout, SortedNode, Tree, Words, WriteMode, WriteOutcome, with_state,
 };
 use xtasking_ycsb::plan::{ACKNOWLEDGED_AFTER, Audit, Operation, Plan, Request, WriteOrder};
 
@@ -56,13 +56,13 @@ fn build(settings: &ContenderSettings) -> Box<dyn Contender> {
     }
 }
 
-struct TreeOnRuntime<L: NodeLayout> {
+struct TreeOnRuntime<L: NodeLayout<Keys = Words>> {
     rt: Runtime,
     tree: Tree<u64, u64, L>,
     in_flight: usize,
 }
 
-impl<L: NodeLayout> TreeOnRuntime<L> {
+impl<L: NodeLayout<Keys = Words>> TreeOnRuntime<L> {
     fn boxed(settings: &ContenderSettings) -> Box<dyn Contender> {
         let builder = match settings.simulation {
             Some(seed) => Runtime::builder().platform(Simulation::new(settings.workers, seed)),
@@ -86,7 +86,7 @@ impl<L: NodeLayout> TreeOnRuntime<L> {
     }
 }
 
-impl<L: NodeLayout> Contender for TreeOnRuntime<L> {
+impl<L: NodeLayout<Keys = Words>> Contender for TreeOnRuntime<L> {
     fn run(&mut self, plan: &Arc<Plan>) -> Result<Duration, Wrong> {
         let begin = Instant::now();
         let mut handles = Vec::new();
@@ -147,7 +147,7 @@ impl LaneProgress {
 }
 
 /// One operation in flight, and the position of the next ones.
-struct Lane<L: NodeLayout> {
+struct Lane<L: NodeLayout<Keys = Words>> {
     tree: Tree<u64, u64, L>,
     plan: Arc<Plan>,
     worker: usize,
@@ -161,13 +161,13 @@ struct Lane<L: NodeLayout> {
     promise: Promise<Result<(), Wrong>>,
 }
 
-impl<L: NodeLayout> AsRef<Tree<u64, u64, L>> for Box<Lane<L>> {
+impl<L: NodeLayout<Keys = Words>> AsRef<Tree<u64, u64, L>> for Box<Lane<L>> {
     fn as_ref(&self) -> &Tree<u64, u64, L> {
         &self.tree
     }
 }
 
-impl<L: NodeLayout> Lane<L> {
+impl<L: NodeLayout<Keys = Words>> Lane<L> {
     /// Begins the current operation.
     fn begin(mut self: Box<Self>, cx: &mut Context) {
         if self.index >= self.plan.length(self.worker) {

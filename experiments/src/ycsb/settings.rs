@@ -56,6 +56,9 @@ pub struct ContenderSettings {
     pub node_size: Option<usize>,
     /// The layout of nodes; `None` for the contender's default.
     pub layout: Option<Layout>,
+    /// The batch sizes from which interleaved lookups take the fastest; `None` for the contender's
+    /// default.
+    pub batches: Option<Vec<usize>>,
 }
 
 impl ContenderSettings {
@@ -70,6 +73,7 @@ impl ContenderSettings {
             in_flight: None,
             node_size: None,
             layout: None,
+            batches: None,
         }
     }
 }

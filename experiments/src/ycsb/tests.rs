@@ -90,6 +90,15 @@ fn contenders_are_loaded_again_after_a_workload_that_inserts() {
 }
 
 #[test]
+fn the_limit_is_measured_once_with_all_sizes_of_batches() {
+    for arguments in ["C --workers 2", "C --workers 2 --limit-batch 1,32,5"] {
+        let experiment = experiment(arguments, vec![&peers::threads::THREADS, &peers::threads::LIMIT]);
+        let names: Vec<_> = results(&experiment).unwrap().into_iter().map(|result| result.2).collect();
+        assert_eq!(names, ["threads", "limit"]);
+    }
+}
+
+#[test]
 fn a_wrong_result_names_contender_case_workers_and_seed() {
     let experiment = experiment("C --workers 3 --seed 77", vec![&peers::btreemap::ENTRY, &IDLE]);
     let failure = results(&experiment).unwrap_err();

@@ -3,8 +3,11 @@
 mod cholesky;
 mod fib;
 mod granularity;
+mod graph;
 mod hierarchy;
+mod join;
 mod managed;
+mod map;
 mod outside;
 mod pools;
 mod scan;

@@ -45,7 +45,7 @@ fn every_case_runs_and_is_checked() {
         let own = |result: &&Value| result["case"] == *case && result["implementation"] == "xtasking";
         assert!(results.iter().any(|result| own(&result)), "{case} was not measured");
     }
-    for implementation in ["atomics", "rayon", "tokio"] {
+    for implementation in ["atomics", "limit", "rayon", "tokio"] {
         assert!(results.iter().any(|result| result["implementation"] == implementation), "{implementation}");
     }
     assert!(fs::read_to_string(&plot).unwrap().starts_with("<svg"));
@@ -64,7 +64,7 @@ fn cases_and_peers_can_be_chosen() {
 fn impossible_options_are_refused_in_one_line() {
     let refused = |arguments: &[&str], reason| refused(&[&["tasks"], arguments].concat(), reason);
     refused(&["--against", "rayn"], "--against: unknown implementation 'rayn'; did you mean 'rayon'?");
-    refused(&["--against", "xyz"], "known are xtasking, atomics, rayon, tokio");
+    refused(&["--against", "xyz"], "known are xtasking, atomics, limit, rayon, tokio");
     refused(&["rond trip"], "did you mean 'round trip'?");
     refused(&["round trip", "--workers", "1"], "--workers: no selected case can run");
     refused(&["--workers", "0"], "choose 1 to 256");

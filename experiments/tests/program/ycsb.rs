@@ -130,6 +130,7 @@ fn impossible_options_are_refused_in_one_line() {
         (&["--records", "4G"], "lower --records"),
         (&["--operations", "99999G"], "lower --records"),
         (&["--node-size", "100"], "choose 512, 1024, 2048 or 4096"),
+        (&["--limit-batch", "4,33"], "--limit-batch is [4, 33]; choose sizes from 1 to 32"),
         (&["--in-flight", "0"], "choose 1 to 1024"),
         (&["--json", "no/such/directory/file.json"], "cannot write no/such/directory/file.json"),
         (&["--plot", "/"], "cannot write /"),

@@ -48,14 +48,20 @@ fn values(rows: &RecordBatch, row: usize) -> impl Iterator<Item = i64> + '_ {
 /// The version that the crate is made for. Another library may be incompatible.
 const VERSION: &str = "v1.5.6";
 
+/// Opens an empty database in memory.
+pub fn open(threads: usize) -> Result<Connection, Error> {
+    let config = Config::default().threads(threads as i64)?.enable_autoload_extension(false)?;
+    let connection = Connection::open_in_memory_with_flags(config)?;
+    let version = connection.version()?;
+    if version != VERSION {
+        return Err(format!("libduckdb has version {version}; install {VERSION}").into());
+    }
+    Ok(connection)
+}
+
 impl DuckDb {
     fn start(threads: usize) -> Result<Self, Error> {
-        let config = Config::default().threads(threads as i64)?.enable_autoload_extension(false)?;
-        let connection = Connection::open_in_memory_with_flags(config)?;
-        let version = connection.version()?;
-        if version != VERSION {
-            return Err(format!("libduckdb has version {version}; install {VERSION}").into());
-        }
+        let connection = open(threads)?;
         connection.set_prepared_statement_cache_capacity(64);
         connection.execute_batch(&create())?;
         Ok(Self(connection))

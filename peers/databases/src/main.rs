@@ -3,6 +3,8 @@
 //! output. It generates the same rows and requests as `xtasking-bench`, from the same seed, and
 //! measures its own time.
 //!
+//! `databases duckdb-join BUILD PROBE SEED THREADS` runs one turn of `xtasking-bench join` instead.
+//!
 //! Each database is used in the fastest known way; where that goes beyond its own statements, the
 //! module says so.
 //!
@@ -14,12 +16,14 @@
 //! | `changes` | changes of DataFusion's table in place |
 //! | `duckdb` | DuckDB, by joins and one after another |
 //! | `sqlite` | SQLite |
+//! | `hash_join` | the hash join of two tables, by DuckDB |
 
 #![forbid(unsafe_code)]
 
 mod changes;
 mod datafusion;
 mod duckdb;
+mod hash_join;
 mod sql;
 mod sqlite;
 mod waves;
@@ -34,7 +38,8 @@ use xtasking_experiments::scan::database::{Command, Server};
 /// The error with which a database gives up.
 type Error = Box<dyn std::error::Error>;
 
-const USAGE: &str = "usage: databases datafusion[-bins|-each]|duckdb[-bins|-each]|sqlite THREADS";
+const USAGE: &str = "usage: databases datafusion[-bins|-each]|duckdb[-bins|-each]|sqlite THREADS, \
+    or databases duckdb-join BUILD PROBE SEED THREADS";
 
 fn start(arguments: &[String]) -> Result<Box<dyn Server>, Error> {
     let [name, threads] = arguments else { return Err(USAGE.into()) };
@@ -70,9 +75,20 @@ fn serve(server: &mut dyn Server) -> Result<(), Error> {
     Ok(())
 }
 
+/// Runs the hash join, whose arguments follow its name.
+fn join(arguments: &[String]) -> Result<(), Error> {
+    let [build, probe, seed, threads] = arguments else { return Err(USAGE.into()) };
+    let reply = hash_join::run(build.parse()?, probe.parse()?, seed.parse()?, threads.parse()?)?;
+    Ok(writeln!(stdout(), "{}", serde_json::to_string(&reply)?)?)
+}
+
 fn main() -> ExitCode {
     let arguments: Vec<_> = env::args().skip(1).collect();
-    match start(&arguments).and_then(|mut server| serve(server.as_mut())) {
+    let outcome = match arguments.split_first() {
+        Some((name, rest)) if name == hash_join::CASE => join(rest),
+        _ => start(&arguments).and_then(|mut server| serve(server.as_mut())),
+    };
+    match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("databases {}: {error}", arguments.join(" "));

@@ -4,6 +4,7 @@ use core::hint;
 use core::ptr;
 use core::sync::atomic::{AtomicU64, Ordering::*, fence};
 use xtasking::arena::WriteToken;
+use xtasking_index::Words;
 use xtasking_index::node::Layout;
 
 /// A node behind a version, which is odd while the node is being changed.
@@ -15,7 +16,7 @@ pub(super) struct Cell<L> {
     node: L,
 }
 
-impl<L: Layout> Cell<L> {
+impl<L: Layout<Keys = Words>> Cell<L> {
     pub(super) const fn new(node: L) -> Self {
         Self { version: AtomicU64::new(0), _spare: 0, node }
     }
@@ -82,12 +83,12 @@ impl<L: Layout> Cell<L> {
 }
 
 /// A node locked for writing.
-pub(super) struct Locked<'a, L: Layout> {
+pub(super) struct Locked<'a, L: Layout<Keys = Words>> {
     cell: &'a Cell<L>,
     version: u64,
 }
 
-impl<L: Layout> Locked<'_, L> {
+impl<L: Layout<Keys = Words>> Locked<'_, L> {
     #[inline(always)]
     pub(super) fn node(&self) -> &L {
         &self.cell.node
@@ -109,7 +110,7 @@ impl<L: Layout> Locked<'_, L> {
     }
 }
 
-impl<L: Layout> Drop for Locked<'_, L> {
+impl<L: Layout<Keys = Words>> Drop for Locked<'_, L> {
     #[inline(always)]
     fn drop(&mut self) {
         self.cell.version.store(self.version + 2, Release);

@@ -8,6 +8,7 @@
 //! batches, while the lines arrive. Nothing is checked: no versions, no locks.
 
 use super::fetch;
+use xtasking_index::Words;
 use xtasking_index::node::{DescendResult, FindResult, Layout};
 
 /// A tree whose nodes other code reads by itself.
@@ -20,7 +21,7 @@ use xtasking_index::node::{DescendResult, FindResult, Layout};
 /// a link, in its cell.
 pub unsafe trait Nodes {
     /// The layout of the nodes.
-    type Node: Layout;
+    type Node: Layout<Keys = Words>;
 
     /// Returns the link and the level of the root.
     fn root(&self) -> (u64, u64);
@@ -45,6 +46,9 @@ pub struct Interleaving {
 impl Interleaving {
     /// Maximal number of keys of a batch.
     pub const MAX_BATCH: usize = 32;
+    /// Sizes of batches, one of which is about the best. In a tree that is much larger than the
+    /// caches it is mostly the smallest, in a tree that fits into them the largest.
+    pub const BATCHES: [usize; 3] = [4, 8, 16];
 }
 
 impl Default for Interleaving {
@@ -113,6 +117,24 @@ pub unsafe fn get_all<T: Nodes>(tree: &T, keys: &[u64], found: &mut [Option<u64>
     }
 }
 
+/// Looks up one key. Nothing is prefetched: the processor reads the lines of one node together.
+///
+/// # Safety
+///
+/// No thread may change the tree during the call.
+#[inline]
+pub unsafe fn get<T: Nodes>(tree: &T, key: u64) -> Option<u64> {
+    let (root, top) = tree.root();
+    // SAFETY: the link comes from `root`, and the caller keeps the tree unchanged, here and below.
+    let mut node = unsafe { tree.node(root) };
+    for _ in 0..top {
+        // SAFETY: a node above the leaves is an inner node.
+        node = unsafe { child(tree, key, node) };
+    }
+    // SAFETY: `top` levels below the root there are leaves.
+    unsafe { find(tree, key, node) }
+}
+
 /// Descends one level with every key.
 ///
 /// # Safety
@@ -121,14 +143,25 @@ pub unsafe fn get_all<T: Nodes>(tree: &T, keys: &[u64], found: &mut [Option<u64>
 #[inline(always)]
 unsafe fn descend<'a, T: Nodes>(tree: &'a T, keys: &[u64], nodes: &mut [&'a T::Node]) {
     for (&key, node) in keys.iter().zip(nodes) {
-        *node = loop {
-            match node.descend(key) {
-                // SAFETY: the link comes from a node of the tree, which the caller keeps unchanged.
-                DescendResult::Child(child) => break unsafe { tree.node(child) },
-                // SAFETY: the link comes from a node of the tree, which the caller keeps unchanged.
-                DescendResult::Right(right) => *node = unsafe { tree.node(right) },
-            }
-        };
+        // SAFETY: forwarded.
+        *node = unsafe { child(tree, key, *node) };
+    }
+}
+
+/// Returns the child of an inner node, or of a neighbour to its right, that covers a key.
+///
+/// # Safety
+///
+/// No thread changes the tree, and `node` is an inner node of it.
+#[inline(always)]
+unsafe fn child<'a, T: Nodes>(tree: &'a T, key: u64, mut node: &'a T::Node) -> &'a T::Node {
+    loop {
+        match node.descend(key) {
+            // SAFETY: the link comes from a node of the tree, which the caller keeps unchanged.
+            DescendResult::Child(child) => return unsafe { tree.node(child) },
+            // SAFETY: the link comes from a node of the tree, which the caller keeps unchanged.
+            DescendResult::Right(right) => node = unsafe { tree.node(right) },
+        }
     }
 }
 

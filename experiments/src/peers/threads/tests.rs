@@ -5,6 +5,7 @@ use super::*;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
+use xtasking_index::Words;
 use xtasking_index::node::{HintedNode, Layout, SortedNode, words};
 
 type Large = HintedNode<{ words(1024) }>;
@@ -27,13 +28,13 @@ fn spread(key: u64) -> u64 {
     key.wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
-fn check<L: Layout>(tree: &OlcTree<L>) {
+fn check<L: Layout<Keys = Words>>(tree: &OlcTree<L>) {
     for leaf in tree.leaves() {
         assert_eq!(leaf.check(), []);
     }
 }
 
-fn compare_with_map<L: Layout>() {
+fn compare_with_map<L: Layout<Keys = Words>>() {
     let tree = OlcTree::<L>::new();
     let mut model = BTreeMap::new();
     let mut random = Random(1);
@@ -73,11 +74,9 @@ fn compare_with_map<L: Layout>() {
     assert_eq!(tree.len(), model.len());
     check(&tree);
     let keys: Vec<u64> = model.keys().flat_map(|&key| [key, key ^ 1]).collect();
-    for how in [
-        Interleaving::default(),
-        Interleaving { batch: 5, cached: 0 },
-        Interleaving { batch: 99, cached: 99 },
-    ] {
+    let batches = Interleaving::BATCHES.map(|batch| Interleaving { batch, ..Interleaving::default() });
+    let others = [Interleaving { batch: 5, cached: 0 }, Interleaving { batch: 99, cached: 99 }];
+    for how in batches.into_iter().chain(others) {
         let mut values = vec![None; keys.len()];
         // SAFETY: no other thread accesses the tree.
         unsafe { get_all(&tree, &keys, &mut values, how) };
@@ -110,7 +109,7 @@ fn ascending_keys_fill_leaves() {
 
 /// Each thread inserts keys of its own, removes some of them, and reads those of other threads
 /// meanwhile. A value identifies its key and version.
-fn run_concurrently<L: Layout>(threads: u64, count: u64, key_of: fn(u64) -> u64) {
+fn run_concurrently<L: Layout<Keys = Words>>(threads: u64, count: u64, key_of: fn(u64) -> u64) {
     let tree = OlcTree::<L>::new();
     let stop = AtomicBool::new(false);
     let value = |key: u64, version: u64| key.rotate_left(32) ^ version;

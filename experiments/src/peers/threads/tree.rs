@@ -6,6 +6,7 @@ use super::{fetch, limit};
 use core::marker::PhantomData;
 use core::sync::atomic::{AtomicU64, Ordering::*};
 use xtasking::{Part, arena::WriteToken};
+use xtasking_index::Words;
 use xtasking_index::node::{
     DescendResult, FindResult, Layout, RemoveResult, ScanNext, WriteMode, WriteResult,
 };
@@ -23,7 +24,7 @@ const LEVEL_MASK: u64 = LEVELS as u64 - 1;
 /// version of each node that they read; writers lock one node at a time.
 ///
 /// Empty nodes stay in place for later keys; nodes are freed with the tree.
-pub struct OlcTree<L: Layout> {
+pub struct OlcTree<L: Layout<Keys = Words>> {
     /// Link of the root, which is the leftmost node of its level, with that level in the low bits.
     root: AtomicU64,
     arena: Arena,
@@ -33,13 +34,13 @@ pub struct OlcTree<L: Layout> {
 /// The inner nodes on the path to a leaf, by level; 0 where none was passed.
 type Path = [u64; LEVELS];
 
-impl<L: Layout> Default for OlcTree<L> {
+impl<L: Layout<Keys = Words>> Default for OlcTree<L> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl<L: Layout> OlcTree<L> {
+impl<L: Layout<Keys = Words>> OlcTree<L> {
     /// Creates an empty tree.
     pub fn new() -> Self {
         let tree = Self { root: AtomicU64::new(0), arena: Arena::new(), nodes: PhantomData };
@@ -285,7 +286,7 @@ impl<L: Layout> OlcTree<L> {
 
 // SAFETY: `allocate` makes links from cells in the arena; they are entered as children by level and
 // never change; the root is the leftmost node of its level.
-unsafe impl<L: Layout> limit::Nodes for OlcTree<L> {
+unsafe impl<L: Layout<Keys = Words>> limit::Nodes for OlcTree<L> {
     type Node = L;
 
     #[inline(always)]

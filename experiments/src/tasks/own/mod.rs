@@ -5,7 +5,9 @@
 //! | `spawning` | tasks without objects |
 //! | `objects` | tasks with one object, for every primitive |
 //! | `several` | tasks with two objects |
+//! | `lookups` | single lookups, which need no task |
 
+pub(super) mod lookups;
 pub(super) mod objects;
 pub(super) mod several;
 pub(super) mod spawning;

@@ -33,10 +33,7 @@ pub(in crate::tasks) trait ObjectKind: 'static {
 #[derive(Default)]
 pub(in crate::tasks) struct Node(Word);
 
-// SAFETY: everything that changes after publication must be atomic. The only field is a `Word`,
-// which is.
-#[allow(unsafe_code, reason = "a promise that `Version` asks for")]
-unsafe impl Version for Node {}
+impl Version for Node {}
 
 macro_rules! kinds {
     ($($(#[$doc:meta])* $name:ident: $class:ty, $new:ident($number:ident: $value:expr), $primitive:ident,
