@@ -16,7 +16,7 @@ use xtasking::{
     task::LegalFor,
 };
 use xtasking_index::node::words;
-use xtasking_index::{HintedNode, Layout, SortedNode, Tree};
+use xtasking_index::{HintedNode, Layout, SortedNode, Tree, Words};
 
 /// Both layouts, in the smallest nodes, which split and merge soonest.
 #[derive(Arbitrary, Clone, Copy, Debug)]
@@ -108,7 +108,12 @@ struct Input {
 type Map = BTreeMap<u64, u64>;
 
 /// Runs one operation on both.
-fn apply_to_both<L: Layout>(rt: &Runtime, tree: &Tree<u64, u64, L>, map: &mut Map, operation: Operation) {
+fn apply_to_both<L: Layout<Keys = Words>>(
+    rt: &Runtime,
+    tree: &Tree<u64, u64, L>,
+    map: &mut Map,
+    operation: Operation,
+) {
     let client = tree.client(rt);
     match operation {
         Operation::Get(key) => {
@@ -142,22 +147,22 @@ fn apply_to_both<L: Layout>(rt: &Runtime, tree: &Tree<u64, u64, L>, map: &mut Ma
         Operation::Count => assert_eq!(client.count().unwrap(), map.len() as u64),
         Operation::GetMany(run) => {
             let expected: Vec<_> = run.keys().iter().map(|key| map.get(key).copied()).collect();
-            assert_eq!(client.get_many(run.keys()).unwrap(), expected);
+            assert_eq!(client.get_many(&run.keys()).unwrap(), expected);
         }
         Operation::InsertMany(run, value) => {
             let expected: Vec<_> = run.keys().iter().map(|key| !map.contains_key(key)).collect();
             run.keys().iter().for_each(|key| _ = map.entry(*key).or_insert(value.into()));
-            let entries = run.keys().iter().map(|key| (*key, value.into())).collect();
-            assert_eq!(client.insert_many(entries).unwrap(), expected);
+            let entries = run.keys().iter().map(|key| (*key, value.into())).collect::<Vec<_>>();
+            assert_eq!(client.insert_many(&entries).unwrap(), expected);
         }
         Operation::UpsertMany(run, value) => {
             let expected: Vec<_> = run.keys().iter().map(|key| map.insert(*key, value.into())).collect();
-            let entries = run.keys().iter().map(|key| (*key, value.into())).collect();
-            assert_eq!(client.upsert_many(entries).unwrap(), expected);
+            let entries = run.keys().iter().map(|key| (*key, value.into())).collect::<Vec<_>>();
+            assert_eq!(client.upsert_many(&entries).unwrap(), expected);
         }
         Operation::RemoveMany(run) => {
             let expected: Vec<_> = run.keys().iter().map(|key| map.remove(key)).collect();
-            assert_eq!(client.remove_many(run.keys()).unwrap(), expected);
+            assert_eq!(client.remove_many(&run.keys()).unwrap(), expected);
         }
         Operation::Mixture(run, value) => run_mixture(rt, tree, map, &run.keys(), value.into()),
         Operation::Check => {
@@ -170,7 +175,13 @@ fn apply_to_both<L: Layout>(rt: &Runtime, tree: &Tree<u64, u64, L>, map: &mut Ma
 }
 
 /// Starts an operation on each key before it waits for the first. Each returns the value before.
-fn run_mixture<L: Layout>(rt: &Runtime, tree: &Tree<u64, u64, L>, map: &mut Map, keys: &[u64], value: u64) {
+fn run_mixture<L: Layout<Keys = Words>>(
+    rt: &Runtime,
+    tree: &Tree<u64, u64, L>,
+    map: &mut Map,
+    keys: &[u64],
+    value: u64,
+) {
     let started: Vec<_> = keys
         .iter()
         .enumerate()
@@ -205,7 +216,7 @@ fn entries<'a>(of: impl Iterator<Item = (&'a u64, &'a u64)>) -> Vec<(u64, u64)> 
     of.map(|(&key, &value)| (key, value)).collect()
 }
 
-fn run_and_compare<L: Layout, P: LegalFor<Versioned<L>>>(input: &Input, primitive: P) {
+fn run_and_compare<L: Layout<Keys = Words>, P: LegalFor<Versioned<L>>>(input: &Input, primitive: P) {
     let cores = 1 + usize::from(input.cores % 8);
     let platform = Simulation::new(cores, input.seed.into());
     let rt = Runtime::builder().platform(platform).build().expect("a runtime of a few workers");
@@ -225,7 +236,7 @@ fn run_and_compare<L: Layout, P: LegalFor<Versioned<L>>>(input: &Input, primitiv
     assert_eq!(report.entries, map.len() as u64);
 }
 
-fn on_nodes<L: Layout>(input: &Input) {
+fn on_nodes<L: Layout<Keys = Words>>(input: &Input) {
     match input.primitive {
         Primitive::OptimisticLatched => run_and_compare::<L, _>(input, OptimisticLatched),
         Primitive::OptimisticSequenced => run_and_compare::<L, _>(input, OptimisticSequenced),
