@@ -11,6 +11,7 @@ use std::sync::Arc;
 use xtasking::platform::Simulation;
 use xtasking::{Handle, Runtime};
 use xtasking_columns::{Aggregate, Answers, Batch, Change, Failure, Filter, Query, Table};
+use xtasking_testing::PATIENCE;
 
 fn schema() -> SchemaRef {
     let field = |name: &str, data_type| Field::new(name, data_type, false);
@@ -129,7 +130,7 @@ fn run(rt: &Runtime, steps: &[Step]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(60))]
+    #![proptest_config(ProptestConfig::with_cases(60 / PATIENCE))]
 
     #[test]
     fn every_batch_finds_each_row_once(steps in proptest::collection::vec(step(), 0..20), seed: u64) {

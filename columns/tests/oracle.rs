@@ -15,6 +15,7 @@ use xtasking::platform::Simulation;
 use xtasking_columns::{
     Aggregate, Answers, Batch, Change, Failure, Filter, Query, Table, TableBuilder, Test, Value,
 };
+use xtasking_testing::PATIENCE;
 
 /// Tests of columns that a row must all pass.
 type Conditions = Vec<(usize, Condition)>;
@@ -279,7 +280,7 @@ fn check(rt: &Runtime, plan: &Plan) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 4 } else { 400 }))]
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 4 } else { 400 / PATIENCE }))]
 
     #[test]
     fn batches_match_an_oracle_that_serves_one_request_after_another(plan in plan(), seed: u64) {

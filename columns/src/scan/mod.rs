@@ -218,6 +218,7 @@ mod tests {
     use proptest::collection::vec;
     use proptest::prelude::*;
     use std::collections::BTreeMap;
+    use xtasking_testing::PATIENCE;
 
     const KINDS: [WordKind; 3] = [WordKind::Int, WordKind::Unsigned, WordKind::Int];
 
@@ -237,7 +238,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(512))]
+        #![proptest_config(ProptestConfig::with_cases(512 / PATIENCE))]
 
         #[test]
         fn the_scan_finds_what_testing_each_row_finds(

@@ -5,6 +5,7 @@ use crate::Words;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use xtasking::{Part, arena::WriteToken};
+use xtasking_testing::PATIENCE;
 
 pub(super) fn token() -> WriteToken<'static> {
     // SAFETY: each test uses its nodes from a single thread.
@@ -330,7 +331,7 @@ macro_rules! layouts {
             type L = $layout;
 
             proptest! {
-                #![proptest_config(ProptestConfig::with_cases(48))]
+                #![proptest_config(ProptestConfig::with_cases(48 / PATIENCE))]
 
                 #[test]
                 fn leaves_are_maps(ops in prop::collection::vec(op(), 1..120)) {

@@ -15,6 +15,7 @@ use proptest::prelude::*;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
+use xtasking_testing::PATIENCE;
 
 /// A set of CPUs that satisfies the constraints: its time, the slowest speed for equal partitions,
 /// and its workers on each node, in order.
@@ -303,7 +304,7 @@ fn larger() -> impl Strategy<Value = Facts> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 400 / PATIENCE, ..ProptestConfig::default() })]
     #[test]
     fn no_set_of_cpus_is_better(facts in machines(), request in requests(), search in searches()) {
         compare(facts, &request, search)?;

@@ -209,9 +209,14 @@ impl Slots {
         while bytes < GIVEN_BACK_BYTES {
             let Some(surplus) = self.with_pool(SlotPool::take_surplus) else { return };
             bytes += surplus.bytes;
+            // Whole slots, to which the source may write.
+            let slots = (0..surplus.bytes).step_by(self.stride);
+            forbidden::allow(surplus.start, surplus.bytes);
             // SAFETY: the memory is in one region, and all slots in it are free and in no list.
             // Nothing is allocated there before `renew`.
             let discarded = unsafe { self.source.discard(surplus.start, surplus.bytes) };
+            // SAFETY: each offset is within the memory that was taken out.
+            slots.for_each(|at| self.forbid(unsafe { surplus.start.byte_add(at) }));
             self.with_pool(|pool| pool.renew(surplus, discarded));
         }
     }

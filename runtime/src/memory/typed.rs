@@ -140,31 +140,45 @@ mod tests {
         TypedPages::new::<T>(Arc::new(GlobalPages), 64, kind)
     }
 
+    fn pages<T: 'static>(kind: Kind, bytes: usize, align: usize) -> Pages {
+        source::<T>(kind).pages(bytes, align, None, false).unwrap()
+    }
+
+    fn release<T: 'static>(kind: Kind, pages: Pages) {
+        // SAFETY: the run is the test's, and its headers stay zeroed, as `release` requires.
+        unsafe { source::<T>(kind).release(pages) };
+    }
+
+    /// Takes a run as another arena would, and gives it back at once.
+    fn address<T: 'static>(kind: Kind, bytes: usize) -> NonNull<u8> {
+        let pages = pages::<T>(kind, bytes, 64);
+        let ptr = pages.ptr;
+        release::<T>(kind, pages);
+        ptr
+    }
+
     #[test]
     fn addresses_are_used_again_for_the_same_type_only_and_zeroed() {
-        let pages = source::<OneType>(Latched(1)).pages(8192, 4096, None, false).unwrap();
-        let ptr = pages.ptr;
-        // SAFETY: the run is this test's. Headers stay zeroed, as `release` requires.
-        unsafe {
-            source::<OneType>(Latched(1)).for_each_value(&pages, |value, bytes| value.write_bytes(7, bytes));
-            source::<OneType>(Latched(1)).release(pages);
-        }
-        assert_ne!(source::<Another>(Latched(1)).pages(64, 64, None, false).unwrap().ptr, ptr);
-        assert_ne!(source::<OneType>(Latched(2)).pages(64, 64, None, false).unwrap().ptr, ptr);
-        assert_ne!(source::<OneType>(Latched(1)).pages(16384, 64, None, false).unwrap().ptr, ptr);
-        let again = source::<OneType>(Latched(1)).pages(64, 64, None, false).unwrap();
+        let first = pages::<OneType>(Latched(1), 8192, 4096);
+        let ptr = first.ptr;
+        // SAFETY: the run is this test's.
+        source::<OneType>(Latched(1))
+            .for_each_value(&first, |value, bytes| unsafe { value.write_bytes(7, bytes) });
+        release::<OneType>(Latched(1), first);
+        assert_ne!(address::<Another>(Latched(1), 64), ptr);
+        assert_ne!(address::<OneType>(Latched(2), 64), ptr);
+        assert_ne!(address::<OneType>(Latched(1), 16384), ptr);
+        let again = pages::<OneType>(Latched(1), 64, 64);
         assert_eq!((again.ptr, again.bytes), (ptr, 8192));
         // SAFETY: the run is this test's.
         let bytes = unsafe { core::slice::from_raw_parts(ptr.as_ptr(), 8192) };
         assert!(bytes.iter().all(|byte| *byte == 0));
+        release::<OneType>(Latched(1), again);
     }
 
     #[test]
     fn addresses_of_sequenced_nodes_are_not_used_again() {
-        let pages = source::<OneType>(Sequenced).pages(8192, 4096, None, false).unwrap();
-        let ptr = pages.ptr;
-        // SAFETY: the run is this test's, and zeroed.
-        unsafe { source::<OneType>(Sequenced).release(pages) };
-        assert_ne!(source::<OneType>(Sequenced).pages(64, 64, None, false).unwrap().ptr, ptr);
+        let ptr = address::<OneType>(Sequenced, 8192);
+        assert_ne!(address::<OneType>(Sequenced, 64), ptr);
     }
 }
