@@ -10,15 +10,15 @@
 //! should move, and takes no new ones from there.
 
 use super::forbidden;
-use super::lists::{LINK_BYTES, List, ListMagazine};
+use super::lists::{LINK_BYTES, List};
 use super::pages::{HUGE_PAGE, PageSource, Pages, pages_or_fewer};
+use super::shard::Shard;
 use super::slot_pool::{SlotPool, SlotStats, Supply, sparse_extents};
-use crate::sync::{AtomicBool, AtomicUsize, Padded, Relaxed, SpinMutex};
+use crate::sync::{AtomicBool, Padded, Relaxed, SpinMutex};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::alloc::Layout;
-use core::cell::Cell;
 use core::ptr::NonNull;
 
 /// Bytes of the first region; each further one is twice as large.
@@ -31,34 +31,6 @@ const MAX_ALIGN: usize = 4096;
 const BATCH_BYTES: usize = 64 << 10;
 /// About how many bytes one call gives back to the system at most.
 const GIVEN_BACK_BYTES: usize = 8 << 20;
-
-/// The part of one worker.
-struct Shard {
-    magazine: ListMagazine,
-    /// The first slot of a run that was never used. Meaningless when there is none.
-    fresh: Cell<NonNull<u8>>,
-    /// The number of slots in the run. Atomic only so that other threads can read it.
-    fresh_left: AtomicUsize,
-}
-
-// SAFETY: the cells are used only by the thread that uses the shard, one at a time by the contract
-// of `alloc_on` and `free_on`. Other threads read only the atomic fields.
-unsafe impl Sync for Shard {}
-// SAFETY: the shard owns its slots, and memory may be used by any thread.
-unsafe impl Send for Shard {}
-
-impl Shard {
-    /// Takes a slot that was never used, if the shard has one.
-    #[inline(always)]
-    fn bump(&self, stride: usize) -> Option<NonNull<u8>> {
-        let left = self.fresh_left.load(Relaxed).checked_sub(1)?;
-        let slot = self.fresh.get();
-        self.fresh_left.store(left, Relaxed);
-        // SAFETY: the run has at least this slot, so its end is in the region or one past it.
-        self.fresh.set(unsafe { slot.byte_add(stride) });
-        Some(slot)
-    }
-}
 
 /// Memory for objects of one size. Neither initialises nor drops them; dropping it frees all of it.
 ///
@@ -103,10 +75,7 @@ impl Slots {
         assert!(layout.size() <= 1 << 28, "slots are at most 256 MiB large");
         let stride = layout.size().max(layout.align());
         let batch = (BATCH_BYTES / stride).clamp(4, 64);
-        let shard = |_| {
-            let (fresh, fresh_left) = (Cell::new(NonNull::dangling()), AtomicUsize::new(0));
-            Padded(Shard { magazine: ListMagazine::new(batch), fresh, fresh_left })
-        };
+        let shard = |_| Padded(Shard::new(batch));
         let next_region = FIRST_REGION_BYTES.max(stride * batch);
         let pool = SlotPool::new(stride, batch, shards);
         let shared = SharedSlots { pool, next_region, bytes: 0, huge_bytes: 0 };

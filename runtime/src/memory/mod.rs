@@ -4,6 +4,7 @@
 //! | file | what is in it |
 //! |---|---|
 //! | `arena` | slots: bulk memory for objects of one size |
+//! | `shard` | the slots that one worker has set aside |
 //! | `chunk` | chunks of pages, and the size classes of their blocks |
 //! | `epoch` | epochs: when a retired object can be freed |
 //! | `extents` | regions of slots, and the free slots sorted by where they are |
@@ -34,6 +35,7 @@ pub(crate) mod pages;
 mod quota;
 mod readers;
 mod retire;
+mod shard;
 mod slot_pool;
 mod typed;
 

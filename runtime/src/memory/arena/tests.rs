@@ -2,6 +2,7 @@
 
 use super::super::pages::{GlobalPages, Pages};
 use super::*;
+use crate::sync::AtomicUsize;
 use std::sync::mpsc::sync_channel;
 use std::thread;
 use std::vec::Vec;
