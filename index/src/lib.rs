@@ -78,8 +78,10 @@
 //! | `record` | values on the heap, and words that point to them |
 //! | `key_space` | how nodes, tasks and walks hold keys: [`KeySpace`] |
 //! | `root`, `many` | what both share: the life of their data, and batches |
+//! | `batch` | [`Request`], [`Response`]: operations of all kinds in one batch |
 //! | `caller`, `write_outcome` | the same: calls of plain threads, and results of writes |
 
+mod batch;
 mod bytes_key;
 mod caller;
 mod client;
@@ -94,6 +96,7 @@ mod tree;
 mod value;
 mod write_outcome;
 
+pub use batch::{Request, Response};
 pub use client::{Client, Range};
 pub use key_space::{Bytes, EncodedKey, KeySpace, Words};
 pub use key_value::{Key, WordKey};

@@ -10,6 +10,7 @@ use xtasking_harness::lineup::{self, help_with_default};
 /// All contenders. The first always runs, and ratios are relative to it.
 pub static ALL: &[Entry] = &[
     runtime::XTASKING,
+    runtime::BUNDLES,
     runtime::NO_PREFETCH,
     peers::threads::THREADS,
     peers::threads::LIMIT,

@@ -10,9 +10,11 @@
 //! | [`contender`] | the interface of an index that the experiment measures |
 //! | [`settings`] | the settings of contenders |
 //! | `runtime` | the contender of this project: the B-link tree |
+//! | `bundles` | the same tree, called with bundles |
 //!
 //! The crate [`xtasking_ycsb`] has the workloads, the requests of a run, and the checks of results.
 
+mod bundles;
 pub mod contender;
 mod experiment;
 pub mod lineup;

@@ -3,6 +3,7 @@
 //! *Lanes* carry out a worker's trace. Of n lanes, lane i runs operations i, i + n, i + 2n, …, one
 //! after another, so that n operations are in flight at any time.
 
+use super::bundles;
 use super::contender::{Abilities, Contender, ContenderProfile, Entry};
 use super::settings::{ContenderSettings, Layout, Prefetch, Primitive};
 use std::sync::Arc;
@@ -25,7 +26,7 @@ pub const XTASKING: Entry = Entry {
     name: "xtasking",
     about: "the B-link tree of XTasking, on annotated tasks",
     is_parallel: true,
-    start: |settings| Ok(build(&settings)),
+    start: |settings| Ok(build(&settings, Way::Lanes)),
     more: ContenderProfile { bytes_per_record: 28, abilities: Abilities::ALL, is_default: true },
 };
 
@@ -34,25 +35,48 @@ pub const NO_PREFETCH: Entry = Entry {
     name: "no-prefetch",
     about: "xtasking without prefetching",
     is_parallel: true,
-    start: |settings| Ok(build(&ContenderSettings { prefetch: Prefetch::Off, ..settings })),
+    start: |settings| Ok(build(&ContenderSettings { prefetch: Prefetch::Off, ..settings }, Way::Lanes)),
     more: ContenderProfile { bytes_per_record: 28, abilities: Abilities::ALL, is_default: false },
 };
+
+/// The tree, called with bundles.
+pub const BUNDLES: Entry = Entry {
+    name: "xtasking-bundles",
+    about: "the same tree, a bundle of requests for each worker",
+    is_parallel: true,
+    start: |settings| Ok(build(&settings, Way::Bundles)),
+    more: ContenderProfile {
+        bytes_per_record: 28,
+        // Bundles have no scans, and operations that depend on earlier inserts would have to wait.
+        abilities: Abilities { can_insert: false, can_update: true, can_scan: false },
+        is_default: true,
+    },
+};
+
+/// How the tree is called.
+#[derive(Clone, Copy)]
+enum Way {
+    /// A chain of tasks for each operation.
+    Lanes,
+    /// A bundle for each worker.
+    Bundles,
+}
 
 /// Default number of operations in flight per worker.
 const DEFAULT_IN_FLIGHT: usize = 64;
 /// Default size of a node in bytes.
 const DEFAULT_NODE_SIZE: usize = 1024;
 
-fn build(settings: &ContenderSettings) -> Box<dyn Contender> {
+fn build(settings: &ContenderSettings, way: Way) -> Box<dyn Contender> {
     match (settings.layout.unwrap_or(Layout::Hinted), settings.node_size.unwrap_or(DEFAULT_NODE_SIZE)) {
-        (Layout::Hinted, 512) => TreeOnRuntime::<HintedNode<{ words(512) }>>::boxed(settings),
-        (Layout::Hinted, 2048) => TreeOnRuntime::<HintedNode<{ words(2048) }>>::boxed(settings),
-        (Layout::Hinted, 4096) => TreeOnRuntime::<HintedNode<{ words(4096) }>>::boxed(settings),
-        (Layout::Hinted, _) => TreeOnRuntime::<HintedNode<{ words(1024) }>>::boxed(settings),
-        (Layout::Sorted, 512) => TreeOnRuntime::<SortedNode<{ words(512) }>>::boxed(settings),
-        (Layout::Sorted, 2048) => TreeOnRuntime::<SortedNode<{ words(2048) }>>::boxed(settings),
-        (Layout::Sorted, 4096) => TreeOnRuntime::<SortedNode<{ words(4096) }>>::boxed(settings),
-        (Layout::Sorted, _) => TreeOnRuntime::<SortedNode<{ words(1024) }>>::boxed(settings),
+        (Layout::Hinted, 512) => TreeOnRuntime::<HintedNode<{ words(512) }>>::boxed(settings, way),
+        (Layout::Hinted, 2048) => TreeOnRuntime::<HintedNode<{ words(2048) }>>::boxed(settings, way),
+        (Layout::Hinted, 4096) => TreeOnRuntime::<HintedNode<{ words(4096) }>>::boxed(settings, way),
+        (Layout::Hinted, _) => TreeOnRuntime::<HintedNode<{ words(1024) }>>::boxed(settings, way),
+        (Layout::Sorted, 512) => TreeOnRuntime::<SortedNode<{ words(512) }>>::boxed(settings, way),
+        (Layout::Sorted, 2048) => TreeOnRuntime::<SortedNode<{ words(2048) }>>::boxed(settings, way),
+        (Layout::Sorted, 4096) => TreeOnRuntime::<SortedNode<{ words(4096) }>>::boxed(settings, way),
+        (Layout::Sorted, _) => TreeOnRuntime::<SortedNode<{ words(1024) }>>::boxed(settings, way),
     }
 }
 
@@ -60,10 +84,11 @@ struct TreeOnRuntime<L: NodeLayout<Keys = Words>> {
     rt: Runtime,
     tree: Tree<u64, u64, L>,
     in_flight: usize,
+    way: Way,
 }
 
 impl<L: NodeLayout<Keys = Words>> TreeOnRuntime<L> {
-    fn boxed(settings: &ContenderSettings) -> Box<dyn Contender> {
+    fn boxed(settings: &ContenderSettings, way: Way) -> Box<dyn Contender> {
         let builder = match settings.simulation {
             Some(seed) => Runtime::builder().platform(Simulation::new(settings.workers, seed)),
             None => Runtime::builder().workers(settings.workers),
@@ -82,12 +107,11 @@ impl<L: NodeLayout<Keys = Words>> TreeOnRuntime<L> {
             Primitive::Sequencing => Tree::with_primitive(&rt, Sequencing),
         };
         let in_flight = settings.in_flight.unwrap_or(DEFAULT_IN_FLIGHT).min(ACKNOWLEDGED_AFTER);
-        Box::new(Self { rt, tree, in_flight })
+        Box::new(Self { rt, tree, in_flight, way })
     }
-}
 
-impl<L: NodeLayout<Keys = Words>> Contender for TreeOnRuntime<L> {
-    fn run(&mut self, plan: &Arc<Plan>) -> Result<Duration, Wrong> {
+    /// Carries out a plan with several operations of each worker in flight.
+    fn run_lanes(&self, plan: &Arc<Plan>) -> Result<Duration, Wrong> {
         let begin = Instant::now();
         let mut handles = Vec::new();
         for worker in 0..plan.workers() {
@@ -109,6 +133,15 @@ impl<L: NodeLayout<Keys = Words>> Contender for TreeOnRuntime<L> {
             handle.join().map_err(|error| Wrong::new(error.to_string()))??;
         }
         Ok(begin.elapsed())
+    }
+}
+
+impl<L: NodeLayout<Keys = Words>> Contender for TreeOnRuntime<L> {
+    fn run(&mut self, plan: &Arc<Plan>) -> Result<Duration, Wrong> {
+        match self.way {
+            Way::Lanes => self.run_lanes(plan),
+            Way::Bundles => bundles::run(&self.rt, &self.tree, plan),
+        }
     }
 
     fn verify(&mut self, plan: &Arc<Plan>) -> Result<(), Wrong> {

@@ -13,6 +13,7 @@ mod ranges;
 
 pub use iter::Range;
 
+use crate::batch::{Request, Response};
 use crate::caller::Caller;
 use crate::key_value::Key;
 use crate::node::{Layout, WriteMode};
@@ -120,6 +121,11 @@ impl<'a, K: Key, V: Value, L: Layout<Keys = K::Keys>> Client<'a, K, V, L> {
     /// Adds or replaces many entries, each like [`upsert`](Self::upsert), in any order.
     pub fn upsert_many(&self, entries: &[(K::Arg<'_>, V)]) -> Result<Vec<Option<V>>, JoinError> {
         self.tree.write_many(self.caller.runtime(), entries, WriteMode::Upsert, WriteOutcome::replaced)
+    }
+
+    /// Runs operations of all kinds, in any order. The responses are in the order of the requests.
+    pub fn request_many(&self, requests: &[Request<K::Arg<'_>, V>]) -> Result<Vec<Response<V>>, JoinError> {
+        self.tree.request_many(self.caller.runtime(), requests)
     }
 
     /// Removes many entries, each like [`remove`](Self::remove), in any order.

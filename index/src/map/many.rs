@@ -22,7 +22,7 @@ use xtasking::{
 /// For the client. Each blocks, and returns the results in the order of the operations.
 impl<K: WordKey, V: WordValue> HashMap<K, V> {
     pub(super) fn get_many(&self, rt: &Runtime, keys: &[K]) -> Result<Vec<Option<V>>, JoinError> {
-        run(rt, self.root.peek(), &Gets(PhantomData), keys, None)
+        run(rt, self.root.peek(), || Gets(PhantomData), keys, None)
     }
 
     pub(super) fn write_many<R: Clone + Send>(
@@ -33,11 +33,11 @@ impl<K: WordKey, V: WordValue> HashMap<K, V> {
         result: fn(WriteOutcome<V>) -> R,
     ) -> Result<Vec<R>, JoinError> {
         let nothing = result(WriteOutcome::Missing);
-        run(rt, self.root.peek(), &Puts { mode, result, keys: PhantomData }, entries, nothing)
+        run(rt, self.root.peek(), || Puts { mode, result, keys: PhantomData }, entries, nothing)
     }
 
     pub(super) fn remove_many(&self, rt: &Runtime, keys: &[K]) -> Result<Vec<Option<V>>, JoinError> {
-        run(rt, self.root.peek(), &Removes(PhantomData), keys, None)
+        run(rt, self.root.peek(), || Removes(PhantomData), keys, None)
     }
 }
 
@@ -47,11 +47,11 @@ struct Gets<K, V>(PhantomData<fn(K) -> V>);
 impl<K: WordKey, V: WordValue> Kind for Gets<K, V> {
     type Root = Root;
     type Item = K;
-    type Place = Option<V>;
+    type Output = Option<V>;
     type Walk = GetWalk;
 
     #[inline(always)]
-    fn begin(&self, key: &K, root: &Root) -> (Start<Bucket>, GetWalk) {
+    fn begin(&self, key: K, root: &Root) -> (Start<Bucket>, GetWalk) {
         let (first, query) = Query::begin(root.buckets, root.mixer.hash(key.to_word()));
         (first.read().into(), GetWalk(query))
     }
@@ -90,11 +90,11 @@ struct Puts<K, V, R> {
 impl<K: WordKey, V: WordValue, R: Clone + Send> Kind for Puts<K, V, R> {
     type Root = Root;
     type Item = (K, V);
-    type Place = R;
+    type Output = R;
     type Walk = ChangeWalk<Put>;
 
     #[inline(always)]
-    fn begin(&self, &(key, value): &(K, V), root: &Root) -> (Start<Bucket>, Self::Walk) {
+    fn begin(&self, (key, value): (K, V), root: &Root) -> (Start<Bucket>, Self::Walk) {
         ChangeWalk::begin(root, key.to_word(), Put { value: value.to_word(), mode: self.mode })
     }
 
@@ -117,11 +117,11 @@ struct Removes<K, V>(PhantomData<fn(K) -> V>);
 impl<K: WordKey, V: WordValue> Kind for Removes<K, V> {
     type Root = Root;
     type Item = K;
-    type Place = Option<V>;
+    type Output = Option<V>;
     type Walk = ChangeWalk<Remove>;
 
     #[inline(always)]
-    fn begin(&self, key: &K, root: &Root) -> (Start<Bucket>, Self::Walk) {
+    fn begin(&self, key: K, root: &Root) -> (Start<Bucket>, Self::Walk) {
         ChangeWalk::begin(root, key.to_word(), Remove)
     }
 

@@ -22,6 +22,32 @@ pub(super) fn marked_link<L: Layout>(link: Link<L>, level: u64, top_level: u64) 
     if level >= 2 && level + 1 >= top_level { link.with_frequency(Frequency::High) } else { link }
 }
 
+/// The levels whose nodes a bundle of walks expects in the cache: the three topmost ones, but not
+/// the leaves.
+///
+/// That is one level more than links say by themselves. A bundle takes several walks through a node
+/// at once, so that their accesses overlap: it loses less by a node that is not there than by a
+/// fetch of one that is. Links of the third level cannot say it, as they outlive the growth of the
+/// tree. Walks of one bundle that disagree would get out of step.
+#[derive(Clone, Copy)]
+pub(super) struct CachedLevels {
+    lowest: u8,
+}
+
+impl CachedLevels {
+    /// Returns the levels of a tree with this topmost node.
+    #[inline(always)]
+    pub fn of<L: Layout>(top: Link<L>) -> Self {
+        Self { lowest: top.mark().saturating_sub(2).max(1) }
+    }
+
+    /// Returns the link with the frequency of its level.
+    #[inline(always)]
+    pub fn annotate<L: Layout>(self, link: Link<L>) -> Link<L> {
+        link.with_frequency(if link.mark() >= self.lowest { Frequency::High } else { Frequency::Normal })
+    }
+}
+
 /// Returns the link that a node's word encodes; `None` for 0.
 #[inline(always)]
 pub(super) fn decode_link<L: Layout>(word: u64) -> Option<Link<L>> {

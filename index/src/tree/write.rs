@@ -43,6 +43,19 @@ pub(super) enum ApplyResult<R> {
     Full,
 }
 
+impl<R> ApplyResult<R> {
+    /// Converts the result of a change that was made.
+    #[inline(always)]
+    pub fn map<S>(self, convert: impl FnOnce(R) -> S) -> ApplyResult<S> {
+        match self {
+            Self::Done(result) => ApplyResult::Done(convert(result)),
+            Self::Sparse(result) => ApplyResult::Sparse(convert(result)),
+            Self::Elsewhere(link) => ApplyResult::Elsewhere(link),
+            Self::Full => ApplyResult::Full,
+        }
+    }
+}
+
 /// Adds an entry or replaces its value.
 pub(super) struct PutEntry<V: Value> {
     word: u64,

@@ -49,6 +49,8 @@ impl Interleaving {
     /// Sizes of batches, one of which is about the best. In a tree that is much larger than the
     /// caches it is mostly the smallest, in a tree that fits into them the largest.
     pub const BATCHES: [usize; 3] = [4, 8, 16];
+    /// Numbers of cached levels, one of which is about the best.
+    pub const CACHED: [u64; 2] = [2, 3];
 }
 
 impl Default for Interleaving {

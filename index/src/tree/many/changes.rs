@@ -5,7 +5,7 @@ use crate::key_space::{EncodedKey, KeySpace};
 use crate::key_value::Key;
 use crate::many::Kind;
 use crate::node::{DescendResult, Layout, WriteMode};
-use crate::tree::links::{decode_link, mark};
+use crate::tree::links::{CachedLevels, decode_link, mark};
 use crate::tree::merge;
 use crate::tree::root::{Root, RootRef};
 use crate::tree::value_words;
@@ -30,12 +30,12 @@ pub(super) struct Puts<'k, K, V, L, R> {
 impl<'k, K: Key, V: Value, L: Layout<Keys = K::Keys>, R: Clone + Send> Kind for Puts<'k, K, V, L, R> {
     type Root = Root<L>;
     type Item = (K::Arg<'k>, V);
-    type Place = R;
+    type Output = R;
     type Walk = ChangeWalk<L, K::Probe<'k>, PutEntry<V>>;
 
     #[inline(always)]
-    fn begin(&self, (key, value): &Self::Item, root: &Root<L>) -> (Start<L>, Self::Walk) {
-        ChangeWalk::begin(root, K::probe(*key), PutEntry::new(value.clone(), self.mode))
+    fn begin(&self, (key, value): Self::Item, root: &Root<L>) -> (Start<L>, Self::Walk) {
+        ChangeWalk::begin(root, K::probe(key), PutEntry::new(value, self.mode))
     }
 
     #[inline(always)]
@@ -56,11 +56,11 @@ pub(super) struct Removes<'k, K, V, L>(pub PhantomData<fn(&'k K, L) -> V>);
 impl<'k, K: Key, V: Value, L: Layout<Keys = K::Keys>> Kind for Removes<'k, K, V, L> {
     type Root = Root<L>;
     type Item = K::Arg<'k>;
-    type Place = Option<V>;
+    type Output = Option<V>;
     type Walk = ChangeWalk<L, K::Probe<'k>, RemoveEntry>;
 
     #[inline(always)]
-    fn begin(&self, &key: &Self::Item, root: &Root<L>) -> (Start<L>, Self::Walk) {
+    fn begin(&self, key: Self::Item, root: &Root<L>) -> (Start<L>, Self::Walk) {
         ChangeWalk::begin(root, K::probe(key), RemoveEntry)
     }
 
@@ -82,23 +82,25 @@ impl<'k, K: Key, V: Value, L: Layout<Keys = K::Keys>> Kind for Removes<'k, K, V,
 /// The walk of a change. It ends with the change's result, and says whether the leaf is sparse.
 pub(super) struct ChangeWalk<L: Layout, Q, E> {
     root: RootRef<L>,
-    key: Q,
+    pub key: Q,
     /// The place of the key in the node that the walk has arrived at.
-    place: L::Place,
-    change: E,
+    pub place: L::Place,
+    cached: CachedLevels,
+    pub change: E,
 }
 
 impl<L: Layout, Q, E> ChangeWalk<L, Q, E> {
     /// Returns the walk and its start: the topmost node, which is written if it is a leaf.
     #[inline(always)]
-    fn begin(root: &Root<L>, key: Q, change: E) -> (Start<L>, Self) {
+    pub fn begin(root: &Root<L>, key: Q, change: E) -> (Start<L>, Self) {
         let top = root.link.get();
+        let cached = CachedLevels::of(top);
         let start = if top.mark() == mark::LEAF {
             top.write().part(L::FIRST).into()
         } else {
-            top.read().part(L::FIRST).into()
+            cached.annotate(top).read().part(L::FIRST).into()
         };
-        (start, Self { root: RootRef::new(root), key, place: L::Place::default(), change })
+        (start, Self { root: RootRef::new(root), key, place: L::Place::default(), cached, change })
     }
 }
 
@@ -123,7 +125,7 @@ where
             node.descend_at(self.key.key(), self.place);
         match decode_link::<L>(word) {
             Some(leaf) if leaf.mark() == mark::LEAF => Hop::Write(leaf, L::FIRST),
-            Some(next) => Hop::Go(next, L::FIRST),
+            Some(next) => Hop::Go(self.cached.annotate(next), L::FIRST),
             None => Hop::Again,
         }
     }

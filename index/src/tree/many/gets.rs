@@ -4,7 +4,7 @@ use crate::key_space::EncodedKey;
 use crate::key_value::Key;
 use crate::many::Kind;
 use crate::node::{DescendResult, FindResult, Layout};
-use crate::tree::links::{decode_link, mark};
+use crate::tree::links::{CachedLevels, decode_link, mark};
 use crate::tree::root::{Root, RootRef};
 use crate::tree::value_words;
 use crate::value::Value;
@@ -21,13 +21,15 @@ pub(super) struct Gets<'k, K, V, L>(pub PhantomData<fn(&'k K, L) -> V>);
 impl<'k, K: Key, V: Value, L: Layout<Keys = K::Keys>> Kind for Gets<'k, K, V, L> {
     type Root = Root<L>;
     type Item = K::Arg<'k>;
-    type Place = Option<V>;
+    type Output = Option<V>;
     type Walk = GetWalk<L, K::Probe<'k>>;
 
     #[inline(always)]
-    fn begin(&self, &key: &K::Arg<'k>, root: &Root<L>) -> (Start<L>, Self::Walk) {
-        let walk = GetWalk { key: K::probe(key), place: L::Place::default() };
-        (root.link.get().read().part(L::FIRST).into(), walk)
+    fn begin(&self, key: K::Arg<'k>, root: &Root<L>) -> (Start<L>, Self::Walk) {
+        let top = root.link.get();
+        let cached = CachedLevels::of(top);
+        let walk = GetWalk { key: K::probe(key), place: L::Place::default(), cached };
+        (cached.annotate(top).read().part(L::FIRST).into(), walk)
     }
 
     #[inline(always)]
@@ -41,6 +43,7 @@ pub(super) struct GetWalk<L: Layout, Q> {
     key: Q,
     /// The place of the key in the node that the walk has arrived at.
     place: L::Place,
+    cached: CachedLevels,
 }
 
 impl<L: Layout, Q: EncodedKey<L::Keys>> Walk for GetWalk<L, Q> {
@@ -69,7 +72,7 @@ impl<L: Layout, Q: EncodedKey<L::Keys>> Walk for GetWalk<L, Q> {
             word
         };
         match decode_link(word) {
-            Some(next) => Hop::Go(next, L::FIRST),
+            Some(next) => Hop::Go(self.cached.annotate(next), L::FIRST),
             None => Hop::Again,
         }
     }

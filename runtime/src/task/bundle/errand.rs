@@ -275,6 +275,7 @@ impl<B: Bundle> Lanes<B> {
             Ok(Hop::Again) => JoinError::Abandoned,
             Ok(hop) => {
                 self.follow(index, hop, cx);
+                self.lane(index).prefetch();
                 return;
             }
             Err(error) => error,

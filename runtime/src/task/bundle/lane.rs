@@ -8,6 +8,8 @@ use core::mem::MaybeUninit;
 /// A walk, and the node that it comes to next.
 pub(super) struct Lane<W> {
     pub at: Reference,
+    /// What it will touch there.
+    part: Part,
     /// The version at which `locate` saw the node; [`Stamp::NONE`] if it did not.
     pub stamp: Stamp,
     pub mode: Mode,
@@ -34,6 +36,7 @@ pub(super) enum Mode {
 impl<W> Lane<W> {
     pub const VACANT: Self = Self {
         at: Reference(0),
+        part: Part::NONE,
         stamp: Stamp::NONE,
         mode: Mode::Vacant,
         disturbed: 0,
@@ -76,21 +79,24 @@ impl<W> Lane<W> {
         self.mode == Mode::Write && self.at.primitive().is_optimistic()
     }
 
-    /// Directs the lane to a node. Returns true if the node is expected in the cache, and read.
+    /// Directs the lane to a node, which has yet to be [prefetched](Self::prefetch). Returns true
+    /// if the node is expected in the cache, and read.
     #[inline(always)]
     pub fn go_to(&mut self, at: Reference, part: Part, writes: bool) -> bool {
-        self.at = at;
+        (self.at, self.part) = (at, part);
         self.stamp = Stamp::NONE;
         self.disturbed = 0;
         self.mode = if writes { Mode::Write } else { Mode::Read };
         if !writes && !at.primitive().is_optimistic() {
             return self.enter();
         }
-        let cached = at.is_frequent() && !writes;
-        if !cached {
-            at.prefetch(part);
-        }
-        cached
+        at.is_frequent() && !writes
+    }
+
+    /// Prefetches what the lane will touch at its node. (For a vacant lane, that is any line.)
+    #[inline(always)]
+    pub fn prefetch(&self) {
+        self.at.prefetch(self.part);
     }
 
     /// The next node has no optimistic readers.

@@ -175,6 +175,7 @@ impl<B: Bundle> Lanes<B> {
         }
         // Perhaps not each lane of the group has begun.
         self.pass_cached(first, Cached { all: false, ..begun }, cx);
+        self.prefetch(first);
     }
 
     /// Locates what the lanes of a group will read.
@@ -206,6 +207,16 @@ impl<B: Bundle> Lanes<B> {
             cached.add(self.step(index, cx));
         }
         self.pass_cached(first, cached, cx);
+        self.prefetch(first);
+    }
+
+    /// Prefetches the nodes that the lanes of a group have been directed to. One prefetch follows
+    /// the other, so that the processor overlaps the walks of the page table that precede them.
+    #[inline(always)]
+    fn prefetch(&mut self, first: usize) {
+        for index in first..first + GROUP {
+            self.lane(index).prefetch();
+        }
     }
 
     /// Takes a group through nodes that are expected in the cache: all lanes together, so that the
