@@ -5,6 +5,7 @@
 use super::handle::HashMap;
 use super::scan::{EntryCounter, Progress, ScanPosition, ScanResult};
 use super::{lookup, scan};
+use crate::batch::{Request, Response};
 use crate::caller::Caller;
 use crate::key_value::WordKey;
 use crate::node::WriteMode;
@@ -151,6 +152,11 @@ impl<K: WordKey, V: WordValue> MapClient<'_, K, V> {
     /// Adds or replaces many entries, each like [`upsert`](Self::upsert), in any order.
     pub fn upsert_many(&self, entries: &[(K, V)]) -> Result<Vec<Option<V>>, JoinError> {
         self.map.write_many(self.caller.runtime(), entries, WriteMode::Upsert, WriteOutcome::replaced)
+    }
+
+    /// Runs operations of all kinds, in any order. The responses are in the order of the requests.
+    pub fn request_many(&self, requests: &[Request<K, V>]) -> Result<Vec<Response<V>>, JoinError> {
+        self.map.request_many(self.caller.runtime(), requests)
     }
 
     /// Removes many entries, each like [`remove`](Self::remove), in any order.

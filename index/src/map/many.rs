@@ -7,8 +7,9 @@ use super::growth;
 use super::handle::HashMap;
 use super::lookup::{Query, read_bucket};
 use super::root::{Buckets, Root, RootRef};
+use crate::batch::{Request, Response};
 use crate::key_value::WordKey;
-use crate::many::{Kind, run};
+use crate::many::{Kind, Operations, run};
 use crate::node::WriteMode;
 use crate::value::WordValue;
 use crate::write_outcome::WriteOutcome;
@@ -16,7 +17,7 @@ use core::marker::PhantomData;
 use xtasking::{
     Context, JoinError, Part, Runtime,
     arena::{Link, Step, Written},
-    bundle::{Hop, Start, Walk},
+    bundle::{Bundle, Hop, Start, Walk},
 };
 
 /// For the client. Each blocks, and returns the results in the order of the operations.
@@ -38,6 +39,41 @@ impl<K: WordKey, V: WordValue> HashMap<K, V> {
 
     pub(super) fn remove_many(&self, rt: &Runtime, keys: &[K]) -> Result<Vec<Option<V>>, JoinError> {
         run(rt, self.root.peek(), || Removes(PhantomData), keys, None)
+    }
+
+    pub(super) fn request_many(
+        &self,
+        rt: &Runtime,
+        requests: &[Request<K, V>],
+    ) -> Result<Vec<Response<V>>, JoinError> {
+        run(rt, self.root.peek(), || Requests(PhantomData), requests, Response::Get(None))
+    }
+}
+
+/// For tasks.
+impl<K: WordKey, V: WordValue> HashMap<K, V> {
+    /// Returns a bundle of lookups, for one worker: it keeps many of them in flight. `done` gets
+    /// each key's tag and value, in any order. [`Tree::gets`](crate::Tree::gets) has an example.
+    pub fn gets<T, I, D>(&self, keys: I, done: D) -> impl Bundle + use<K, V, T, I, D>
+    where
+        T: Send,
+        I: Iterator<Item = (K, T)> + Send,
+        D: FnMut(T, Result<Option<V>, JoinError>, &mut Context) + Send,
+    {
+        Operations::new(Gets(PhantomData), self.root.peek(), self.clone(), keys, done)
+    }
+
+    /// Returns a bundle of operations of all kinds, for one worker: it keeps many of them in
+    /// flight. `done` gets each request's tag and response, in any order.
+    ///
+    /// Requests that are in flight together may overtake each other, also those of one key.
+    pub fn requests<T, I, D>(&self, requests: I, done: D) -> impl Bundle + use<K, V, T, I, D>
+    where
+        T: Send,
+        I: Iterator<Item = (Request<K, V>, T)> + Send,
+        D: FnMut(T, Result<Response<V>, JoinError>, &mut Context) + Send,
+    {
+        Operations::new(Requests(PhantomData), self.root.peek(), self.clone(), requests, done)
     }
 }
 
@@ -190,6 +226,96 @@ impl<E: EntryChange> Walk for ChangeWalk<E> {
         match apply(&mut self.change, self.root.get(cx), at, &bucket, (self.hash, self.begun), cx) {
             ApplyResult::Done(result, delta) => Hop::End((result, delta)),
             ApplyResult::Elsewhere(bucket) => Hop::Write(bucket, Part::HEAD),
+        }
+    }
+}
+
+/// Operations of all kinds.
+struct Requests<K, V>(PhantomData<fn(K) -> V>);
+
+impl<K: WordKey, V: WordValue> Kind for Requests<K, V> {
+    type Root = Root;
+    type Item = Request<K, V>;
+    type Output = Response<V>;
+    type Walk = RequestWalk;
+
+    #[inline(always)]
+    fn begin(&self, request: Request<K, V>, root: &Root) -> (Start<Bucket>, RequestWalk) {
+        match request {
+            Request::Get(key) => {
+                let (start, walk) = Gets::<K, V>(PhantomData).begin(key, root);
+                (start, RequestWalk::Get(walk))
+            }
+            Request::Write(key, value, mode) => {
+                let (start, walk) =
+                    ChangeWalk::begin(root, key.to_word(), Put { value: value.to_word(), mode });
+                (start, RequestWalk::Write(walk))
+            }
+            Request::Remove(key) => {
+                let (start, walk) = ChangeWalk::begin(root, key.to_word(), Remove);
+                (start, RequestWalk::Remove(walk))
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn finish(
+        &self,
+        walk: &RequestWalk,
+        (response, delta): (Response<u64>, Delta),
+        root: RootRef,
+        cx: &mut Context,
+    ) -> Response<V> {
+        match walk {
+            RequestWalk::Get(_) => {}
+            RequestWalk::Write(walk) => growth::note(root, walk.hash, delta, cx),
+            RequestWalk::Remove(walk) => growth::note(root, walk.hash, delta, cx),
+        }
+        match response {
+            Response::Get(value) => Response::Get(value.map(V::from_word)),
+            Response::Write(outcome) => Response::Write(outcome.map(V::from_word)),
+            Response::Remove(old) => Response::Remove(old.map(V::from_word)),
+        }
+    }
+}
+
+/// The walk of a request.
+enum RequestWalk {
+    Get(GetWalk),
+    Write(ChangeWalk<Put>),
+    Remove(ChangeWalk<Remove>),
+}
+
+impl Walk for RequestWalk {
+    type Target = Bucket;
+    type Output = (Response<u64>, Delta);
+
+    #[inline(always)]
+    fn read(&self, at: Link<Bucket>, bucket: &Bucket) -> Hop<Bucket, Self::Output> {
+        match self {
+            Self::Get(walk) => walk.read(at, bucket).map(|value| (Response::Get(value), Delta::None)),
+            Self::Write(walk) => {
+                walk.read(at, bucket).map(|(outcome, delta)| (Response::Write(outcome), delta))
+            }
+            Self::Remove(walk) => walk.read(at, bucket).map(|(old, delta)| (Response::Remove(old), delta)),
+        }
+    }
+
+    #[inline(always)]
+    fn write(
+        &mut self,
+        at: Link<Bucket>,
+        bucket: Written<'_, Bucket>,
+        cx: &mut Context,
+    ) -> Hop<Bucket, Self::Output> {
+        match self {
+            Self::Get(walk) => walk.read(at, &bucket).map(|value| (Response::Get(value), Delta::None)),
+            Self::Write(walk) => {
+                walk.write(at, bucket, cx).map(|(outcome, delta)| (Response::Write(outcome), delta))
+            }
+            Self::Remove(walk) => {
+                walk.write(at, bucket, cx).map(|(old, delta)| (Response::Remove(old), delta))
+            }
         }
     }
 }

@@ -4,4 +4,5 @@ mod concurrent;
 mod linearizability;
 mod memory;
 mod model;
+mod requests;
 mod scan;

@@ -13,6 +13,7 @@ mod memory;
 mod merge;
 mod model;
 mod ranges;
+mod requests;
 mod snapshot;
 mod stale_top;
 mod values;

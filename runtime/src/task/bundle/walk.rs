@@ -69,6 +69,19 @@ pub enum Hop<T, O> {
     Again,
 }
 
+impl<T, O> Hop<T, O> {
+    /// Converts the result.
+    #[inline(always)]
+    pub fn map<P>(self, convert: impl FnOnce(O) -> P) -> Hop<T, P> {
+        match self {
+            Self::Go(next, part) => Hop::Go(next, part),
+            Self::Write(next, part) => Hop::Write(next, part),
+            Self::End(output) => Hop::End(convert(output)),
+            Self::Again => Hop::Again,
+        }
+    }
+}
+
 /// The node at which a walk begins, and whether it reads or writes this node; made from
 /// [`Link::read`] and [`Link::write`].
 #[derive(Clone, Copy)]
