@@ -147,6 +147,7 @@ where
 }
 
 #[test]
+#[cfg_attr(sanitizer = "thread", ignore = "a simulation has one thread")]
 fn nodes_move_together_and_memory_goes_back() {
     let _watched = watchdog();
     for (cores, seed) in [(1, 1), (2, 2), (4, 3), (4, 4)] {
@@ -159,6 +160,7 @@ fn nodes_move_together_and_memory_goes_back() {
 }
 
 #[test]
+#[cfg_attr(sanitizer = "thread", ignore = "a simulation has one thread")]
 fn nodes_of_all_primitives_and_layouts_move() {
     let _watched = watchdog();
     let keys = 60_000;
@@ -251,6 +253,7 @@ fn readers_and_writers_run_beside_compactions() {
 
 /// A pass consists of several operations. It keeps the tree from one to the next.
 #[test]
+#[cfg_attr(sanitizer = "thread", ignore = "a simulation has one thread")]
 fn a_tree_is_dropped_during_a_compaction() {
     let _watched = watchdog();
     for seed in 0..if PATIENCE == 1 { 12 } else { 4 } {

@@ -286,6 +286,7 @@ fn grow(tasks: u32, cx: &mut xtasking::Context) {
 }
 
 #[test]
+#[cfg_attr(sanitizer = "thread", ignore = "a simulation has one thread")]
 fn many_cores_are_no_burden() {
     let (simulation, clocks) = Simulation::with_costs(192, 8, 1, Costs::default());
     let rt = Runtime::builder().platform(simulation).counters(true).build().unwrap();
