@@ -70,8 +70,7 @@ impl<K: Key, V: Value, L: Layout<Keys = K::Keys>> Tree<K, V, L> {
     /// rt.task_scope(|scope| {
     ///     for ((task, keys), sum) in scope.shares(0..1000).zip(&mut sums) {
     ///         let keys = keys.map(|key| (key as u64, ()));
-    ///         let add = |(), value: Result<Option<u64>, _>, _: &mut _| *sum += value.unwrap().unwrap();
-    ///         task.bundle(tree.gets(keys, add));
+    ///         task.bundle(tree.gets(keys, |(), value, _| *sum += value.unwrap().unwrap()));
     ///     }
     /// })?;
     /// assert_eq!(sums[0] + sums[1], (0..1000).map(|key| key * key).sum());
