@@ -22,6 +22,7 @@ use super::contender::Entry;
 pub(super) static ALL: &[Entry] = &[
     hash_map::ENTRY,
     hash_map::GROWING,
+    hash_map::BATCHES,
     versioned::walks::ENTRY,
     versioned::visits::ENTRY,
     sharded::ENTRY,
