@@ -31,6 +31,7 @@ pub mod join;
 pub mod managed;
 pub mod map;
 pub mod matrix;
+#[allow(unsafe_code, reason = "a call of the C library")]
 mod memory;
 pub mod peers;
 pub mod pools;

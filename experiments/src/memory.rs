@@ -1,4 +1,5 @@
-//! Checks before any work that the data of an experiment fits into memory.
+//! Memory of an experiment: a check before any work that its data fits, and what is left between two
+//! contenders.
 
 use xtasking_harness::failure::Failure;
 use xtasking_harness::machine::available_memory;
@@ -20,6 +21,17 @@ pub(crate) fn check_available(options: &str, bytes: u64) -> Result<(), Failure> 
         bytes.div_ceil(MEBIBYTE),
         available / MEBIBYTE
     )))
+}
+
+/// Makes the system's allocator tidy up what was freed. glibc leaves small blocks as they are until
+/// a larger one is allocated: then it merges all of them, many millions after some contenders, at
+/// the cost of the next one.
+pub(crate) fn tidy_up() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    // SAFETY: the function may be called at any time, by any thread.
+    unsafe {
+        libc::malloc_trim(0);
+    }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use super::MapOptions;
 use super::contender::{Contender, Entry, Lineup, Settings};
 use super::contenders;
 use super::workload::{Lookups, Workload};
-use crate::memory::check_available;
+use crate::memory::{check_available, tidy_up};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 use xtasking_harness::common::check_range;
@@ -100,6 +100,7 @@ impl Experiment {
 /// Loads a map, and returns millions of inserts a second.
 fn load(contender: &mut dyn Contender, workload: &Workload) -> Result<f64, Wrong> {
     settle();
+    tidy_up();
     let (time, new) = contender.load(&workload.keys)?;
     workload.check_new(new)?;
     Ok(rate(workload.keys.len(), time))
