@@ -1,5 +1,4 @@
-//! Memory of an experiment: a check before any work that its data fits, and what is left between two
-//! contenders.
+//! Memory of an experiment: whether its data fits, and what one contender leaves to the next.
 
 use xtasking_harness::failure::Failure;
 use xtasking_harness::machine::available_memory;

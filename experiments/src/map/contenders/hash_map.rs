@@ -1,5 +1,5 @@
-//! The hash map of the crate `xtasking-index`: by a bundle for each worker, or by the batches of its
-//! client.
+//! The hash map of the crate `xtasking-index`: called by a bundle for each worker, or by one thread
+//! in batches.
 
 use super::super::contender::{Contender, Entry};
 use std::sync::Arc;
