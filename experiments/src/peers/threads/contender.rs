@@ -97,11 +97,7 @@ impl<L: NodeLayout<Keys = Words>> Contender for Limit<L> {
     /// Runs the plan with each size of a batch and number of cached levels. Returns the shortest
     /// time: an upper bound must not depend on a choice that suits another machine or another tree.
     fn run(&mut self, plan: &Arc<Plan>) -> Result<Duration, Wrong> {
-        let ways = self
-            .batches
-            .iter()
-            .flat_map(|&batch| Interleaving::CACHED.map(|cached| Interleaving { batch, cached }));
-        let times = ways.map(|how| self.look_up_all(plan, how));
+        let times = Interleaving::ways(&self.batches).map(|how| self.look_up_all(plan, how));
         let times = times.collect::<Result<Vec<_>, _>>()?;
         Ok(times.into_iter().min().expect("there is a way to interleave"))
     }

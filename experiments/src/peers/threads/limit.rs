@@ -51,11 +51,10 @@ impl Interleaving {
     pub const BATCHES: [usize; 3] = [4, 8, 16];
     /// Numbers of cached levels, one of which is about the best.
     pub const CACHED: [u64; 2] = [2, 3];
-}
 
-impl Default for Interleaving {
-    fn default() -> Self {
-        Self { batch: 8, cached: 2 }
+    /// Returns all ways with these sizes of batches.
+    pub fn ways(batches: &[usize]) -> impl Iterator<Item = Self> {
+        batches.iter().flat_map(|&batch| Self::CACHED.map(|cached| Self { batch, cached }))
     }
 }
 

@@ -74,9 +74,8 @@ fn compare_with_map<L: Layout<Keys = Words>>() {
     assert_eq!(tree.len(), model.len());
     check(&tree);
     let keys: Vec<u64> = model.keys().flat_map(|&key| [key, key ^ 1]).collect();
-    let batches = Interleaving::BATCHES.map(|batch| Interleaving { batch, ..Interleaving::default() });
     let others = [Interleaving { batch: 5, cached: 0 }, Interleaving { batch: 99, cached: 99 }];
-    for how in batches.into_iter().chain(others) {
+    for how in Interleaving::ways(&Interleaving::BATCHES).chain(others) {
         let mut values = vec![None; keys.len()];
         // SAFETY: no other thread accesses the tree.
         unsafe { get_all(&tree, &keys, &mut values, how) };

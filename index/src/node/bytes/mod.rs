@@ -131,7 +131,7 @@ impl BytesNode {
         // SAFETY: the word of a node that is in use holds nothing but words of side records, each
         // stored with release when its record was complete. The tree passes a record that was
         // replaced to `Context::drop_later`, and a node is dropped only once nothing reads it. So
-        // none is dropped while the caller, who may read the node, has the reference.
+        // none is dropped while the caller has the reference, as it may read the node until then.
         unsafe { Record::follow(self.words[SIDE].get_acquire()) }
     }
 
