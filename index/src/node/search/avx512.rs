@@ -9,6 +9,7 @@
 
 use super::{LINE_WORDS, SEPARATORS};
 use core::arch::asm;
+use core::hint::cold_path;
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use xtasking::Word;
 
@@ -47,7 +48,12 @@ impl Avx512 {
         if super::tests::is_portable_forced() {
             return None;
         }
-        IS_SUPPORTED.load(Relaxed).then_some(Self(()))
+        if !IS_SUPPORTED.load(Relaxed) {
+            // The code of the vectors comes first, so that it is reached without a jump.
+            cold_path();
+            return None;
+        }
+        Some(Self(()))
     }
 
     /// See [`lower_bound`](super::lower_bound).
