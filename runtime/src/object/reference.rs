@@ -158,14 +158,14 @@ impl Reference {
         Fetch((self.address() + (part.first() * CACHE_LINE) as u64) | (part.count() as u64) << HOME_SHIFT)
     }
 
-    /// Prefetches the lines of `part` now. For callers whose parts have mostly the same number of
-    /// lines, so that the branch is predicted.
+    /// Prefetches the lines of `part` now. For callers of which most name the head always or never,
+    /// so that the branch is predicted.
     #[inline(always)]
     pub fn prefetch(self, part: Part) {
-        let first = self.address() + (part.first() * CACHE_LINE) as u64;
-        if part.count() == 1 {
-            prefetch(first);
+        if part == Part::HEAD {
+            prefetch(self.address());
         } else {
+            let first = self.address() + (part.first() * CACHE_LINE) as u64;
             for_each_line(first, part.count() as u64, prefetch);
         }
     }
