@@ -164,17 +164,16 @@ impl<B: Bundle> Lanes<B> {
             return;
         }
         let first = group * GROUP;
-        let mut begun = Cached::default();
+        let mut cached = 0;
         for index in first..first + GROUP {
             if self.occupied & 1 << index == 0 && self.has_free_lane() {
                 match self.begin(index, cx) {
-                    Some(cached) => begun.add(cached),
+                    Some(is_cached) => cached += usize::from(is_cached),
                     None => break,
                 }
             }
         }
-        // Perhaps not each lane of the group has begun.
-        self.pass_cached(first, Cached { all: false, ..begun }, cx);
+        self.pass_cached(first, cached, cx);
         self.prefetch(first);
     }
 
@@ -184,17 +183,18 @@ impl<B: Bundle> Lanes<B> {
         for index in first..first + GROUP {
             self.current = index;
             let lane = self.lane(index);
-            if lane.mode == Mode::Read || lane.writes_optimistic() {
-                // SAFETY: the epoch of the task keeps the node alive.
-                let (header, node) = unsafe { (lane.at.header(), node_of::<B>(lane.at)) };
-                // A node without a version could not say whether a panic counts.
-                if let Some(stamp) = header.begin_read(free_word) {
-                    lane.stamp = stamp;
-                    let link = Link::from_reference(lane.at);
-                    // SAFETY: the lane is not vacant.
-                    let part = unsafe { lane.walk() }.locate(link, node);
-                    lane.at.prefetch(part);
-                }
+            if lane.mode != Mode::Read && !lane.writes_optimistic() {
+                continue;
+            }
+            let at = lane.at;
+            // SAFETY: the epoch of the task keeps the node alive.
+            let (header, node) = unsafe { (at.header(), node_of::<B>(at)) };
+            // A node without a version could not say whether a panic counts.
+            if let Some(stamp) = header.begin_read(free_word) {
+                lane.stamp = stamp;
+                // SAFETY: the lane is not vacant.
+                let part = unsafe { lane.walk() }.locate(Link::from_reference(at), node);
+                at.prefetch(part);
             }
         }
     }
@@ -202,9 +202,9 @@ impl<B: Bundle> Lanes<B> {
     /// One step of each lane of a group.
     #[inline(always)]
     fn step_group(&mut self, first: usize, cx: &mut Worker) {
-        let mut cached = Cached::default();
+        let mut cached = 0;
         for index in first..first + GROUP {
-            cached.add(self.step(index, cx));
+            cached += usize::from(self.step(index, cx));
         }
         self.pass_cached(first, cached, cx);
         self.prefetch(first);
@@ -220,20 +220,36 @@ impl<B: Bundle> Lanes<B> {
     }
 
     /// Takes a group through nodes that are expected in the cache: all lanes together, so that the
-    /// processor overlaps their accesses.
+    /// processor overlaps their accesses. `cached` is the number of lanes that come to one.
     #[inline(always)]
-    fn pass_cached(&mut self, first: usize, mut cached: Cached, cx: &mut Worker) {
+    fn pass_cached(&mut self, first: usize, mut cached: usize, cx: &mut Worker) {
         let mut passed = 0;
-        while cached.any && passed < CACHED_NODES {
-            let mut next = Cached::default();
+        while cached == GROUP && passed < CACHED_NODES {
+            cached = 0;
             for index in first..first + GROUP {
-                let is_cached = cached.all || {
-                    let lane = self.lane(index);
-                    lane.mode == Mode::Read && lane.at.is_frequent()
-                };
-                next.add(is_cached && self.step_cached(index, cx));
+                cached += usize::from(self.step_cached(index, cx));
             }
-            cached = next;
+            passed += 1;
+        }
+        if cached > 0 && cached < GROUP {
+            self.pass_cached_singly(first, cx);
+        }
+    }
+
+    /// Takes those lanes of a group through cached nodes that come to one. Mostly it is all or none
+    /// of them.
+    #[cold]
+    #[inline(never)]
+    fn pass_cached_singly(&mut self, first: usize, cx: &mut Worker) {
+        let (mut any, mut passed) = (true, 0);
+        while any && passed < CACHED_NODES {
+            any = false;
+            for index in first..first + GROUP {
+                let lane = self.lane(index);
+                if lane.mode == Mode::Read && lane.at.is_frequent() {
+                    any |= self.step_cached(index, cx);
+                }
+            }
             passed += 1;
         }
     }
@@ -302,28 +318,6 @@ impl<B: Bundle> Lanes<B> {
         };
         self.put(index, walk);
         Some(self.lane(index).go_to(start.link.reference(), start.part, start.writes))
-    }
-}
-
-/// Whether the next nodes of a group's lanes are expected in the cache: any of them, all of them.
-#[derive(Clone, Copy)]
-struct Cached {
-    any: bool,
-    all: bool,
-}
-
-impl Default for Cached {
-    #[inline(always)]
-    fn default() -> Self {
-        Self { any: false, all: true }
-    }
-}
-
-impl Cached {
-    #[inline(always)]
-    fn add(&mut self, one: bool) {
-        self.any |= one;
-        self.all &= one;
     }
 }
 

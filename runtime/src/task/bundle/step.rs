@@ -18,6 +18,7 @@ impl<B: Bundle> Lanes<B> {
     /// cache.
     #[inline(always)]
     pub(super) fn step(&mut self, index: usize, cx: &mut Worker) -> bool {
+        self.current = index;
         let lane = self.lane(index);
         if lane.mode != Mode::Read {
             return self.step_entering(index, cx);
@@ -32,6 +33,8 @@ impl<B: Bundle> Lanes<B> {
     /// Locates and reads the node of a lane that reads.
     #[inline(always)]
     pub(super) fn step_cached(&mut self, index: usize, cx: &mut Worker) -> bool {
+        // Before the lane is accessed: after a store elsewhere the compiler would load what it has
+        // just stored there.
         self.current = index;
         let lane = self.lane(index);
         debug_assert!(lane.mode == Mode::Read);
@@ -48,10 +51,9 @@ impl<B: Bundle> Lanes<B> {
         self.read(index, at, stamp, cx)
     }
 
-    /// Reads the node of a lane that has arrived there, at this version.
+    /// Reads the node of the current lane, which has arrived there, at this version.
     #[inline(always)]
     fn read(&mut self, index: usize, at: Reference, stamp: Stamp, cx: &mut Worker) -> bool {
-        self.current = index;
         let lane = self.lane(index);
         // SAFETY: the epoch of the task keeps the node alive.
         let (latch, node) = unsafe { (&at.header().latch, node_of::<B>(at)) };
