@@ -41,11 +41,27 @@ impl CachedLevels {
         Self { lowest: top.mark().saturating_sub(2).max(1) }
     }
 
-    /// Returns the link with the frequency of its level.
+    /// Returns the link of the topmost node with the frequency of its level.
     #[inline(always)]
-    pub fn annotate<L: Layout>(self, link: Link<L>) -> Link<L> {
-        link.with_frequency(if link.mark() >= self.lowest { Frequency::High } else { Frequency::Normal })
+    pub fn annotate_top<L: Layout>(self, top: Link<L>) -> Link<L> {
+        with_high_frequency_if(top.mark() >= self.lowest, top)
     }
+
+    /// Returns a link that a walk has found in the node `at`, with the frequency of the level below
+    /// `at`.
+    ///
+    /// That level is known before the link is read, so that the next node is known sooner
+    /// than by the link's own mark. A right neighbour on the lowest cached level is fetched as
+    /// well; walks rarely go there.
+    #[inline(always)]
+    pub fn annotate<L: Layout>(self, at: Link<L>, next: Link<L>) -> Link<L> {
+        with_high_frequency_if(at.mark() > self.lowest, next)
+    }
+}
+
+#[inline(always)]
+fn with_high_frequency_if<L: Layout>(is_high: bool, link: Link<L>) -> Link<L> {
+    link.with_frequency(if is_high { Frequency::High } else { Frequency::Normal })
 }
 
 /// Returns the link that a node's word encodes; `None` for 0.

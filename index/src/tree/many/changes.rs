@@ -98,7 +98,7 @@ impl<L: Layout, Q, E> ChangeWalk<L, Q, E> {
         let start = if top.mark() == mark::LEAF {
             top.write().part(L::FIRST).into()
         } else {
-            cached.annotate(top).read().part(L::FIRST).into()
+            cached.annotate_top(top).read().part(L::FIRST).into()
         };
         (start, Self { root: RootRef::new(root), key, place: L::Place::default(), cached, change })
     }
@@ -120,12 +120,12 @@ where
     }
 
     #[inline(always)]
-    fn read(&self, _: Link<L>, node: &L) -> Hop<L, Self::Output> {
+    fn read(&self, at: Link<L>, node: &L) -> Hop<L, Self::Output> {
         let (DescendResult::Child(word) | DescendResult::Right(word)) =
             node.descend_at(self.key.key(), self.place);
         match decode_link::<L>(word) {
             Some(leaf) if leaf.mark() == mark::LEAF => Hop::Write(leaf, L::FIRST),
-            Some(next) => Hop::Go(self.cached.annotate(next), L::FIRST),
+            Some(next) => Hop::Go(self.cached.annotate(at, next), L::FIRST),
             None => Hop::Again,
         }
     }

@@ -29,7 +29,7 @@ impl<'k, K: Key, V: Value, L: Layout<Keys = K::Keys>> Kind for Gets<'k, K, V, L>
         let top = root.link.get();
         let cached = CachedLevels::of(top);
         let walk = GetWalk { key: K::probe(key), place: L::Place::default(), cached };
-        (cached.annotate(top).read().part(L::FIRST).into(), walk)
+        (cached.annotate_top(top).read().part(L::FIRST).into(), walk)
     }
 
     #[inline(always)]
@@ -72,7 +72,7 @@ impl<L: Layout, Q: EncodedKey<L::Keys>> Walk for GetWalk<L, Q> {
             word
         };
         match decode_link(word) {
-            Some(next) => Hop::Go(self.cached.annotate(next), L::FIRST),
+            Some(next) => Hop::Go(self.cached.annotate(at, next), L::FIRST),
             None => Hop::Again,
         }
     }
