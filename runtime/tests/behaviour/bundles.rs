@@ -106,8 +106,41 @@ impl Walk for Along {
     }
 }
 
+/// A walk as it is, or as one that mostly ends at its first node.
+struct Kind<const SHORT: bool, W>(W);
+
+impl<const SHORT: bool, W: Walk> Walk for Kind<SHORT, W> {
+    type Target = W::Target;
+    type Output = W::Output;
+
+    const LOCATES: bool = W::LOCATES;
+    const ENDS_AT_ONCE: bool = SHORT;
+
+    fn locate(&mut self, at: Link<W::Target>, target: &W::Target) -> Part {
+        self.0.locate(at, target)
+    }
+
+    fn read(&self, at: Link<W::Target>, target: &W::Target) -> Hop<W::Target, W::Output> {
+        self.0.read(at, target)
+    }
+
+    fn write(
+        &mut self,
+        at: Link<W::Target>,
+        target: Written<'_, W::Target>,
+        cx: &mut Context,
+    ) -> Hop<W::Target, W::Output> {
+        self.0.write(at, target, cx)
+    }
+}
+
 #[test]
 fn all_walks_end_with_consistent_results_beside_writers() {
+    all_walks_end::<false>();
+    all_walks_end::<true>();
+}
+
+fn all_walks_end<const SHORT: bool>() {
     on_all(|setting| {
         let arenas = Arenas::default();
         let rt = setting.build();
@@ -119,7 +152,7 @@ fn all_walks_end_with_consistent_results_beside_writers() {
                     let walks = found.iter_mut().enumerate().map(|(id, place)| {
                         (links[id % links.len()].read(), (Along { writes: false, last }, place))
                     });
-                    scope.task(()).core(core as u16).bundle(Placed(walks));
+                    scope.task(()).core(core as u16).bundle(Placed::<SHORT, _>(walks));
                 }
                 for round in 0..100 {
                     scope.task(links[round % links.len()].write()).core(round as u16).spawn(|item, _| {
@@ -136,18 +169,19 @@ fn all_walks_end_with_consistent_results_beside_writers() {
 }
 
 /// Walks with places for their results.
-struct Placed<I>(I);
+struct Placed<const SHORT: bool, I>(I);
 
-impl<'a, I: Iterator<Item = (xtasking::arena::ReadLink<Item>, (Along, &'a mut Option<u64>))> + Send> Bundle
-    for Placed<I>
+impl<'a, const SHORT: bool, I> Bundle for Placed<SHORT, I>
+where
+    I: Iterator<Item = (xtasking::arena::ReadLink<Item>, (Along, &'a mut Option<u64>))> + Send,
 {
-    type Walk = WithPlace<'a>;
+    type Walk = Kind<SHORT, WithPlace<'a>>;
 
-    fn next(&mut self, _: &mut Context) -> Option<(Start<Item>, WithPlace<'a>)> {
-        self.0.next().map(|(start, (along, place))| (start.into(), WithPlace { along, place }))
+    fn next(&mut self, _: &mut Context) -> Option<(Start<Item>, Self::Walk)> {
+        self.0.next().map(|(start, (along, place))| (start.into(), Kind(WithPlace { along, place })))
     }
 
-    fn done(&mut self, walk: WithPlace<'a>, outcome: Result<u64, JoinError>, _: &mut Context) {
+    fn done(&mut self, Kind(walk): Self::Walk, outcome: Result<u64, JoinError>, _: &mut Context) {
         assert!(walk.place.is_none(), "a walk ends once");
         *walk.place = Some(outcome.unwrap());
     }
@@ -169,6 +203,11 @@ impl Walk for WithPlace<'_> {
 
 #[test]
 fn no_write_of_a_walk_is_lost() {
+    no_write_is_lost::<false>();
+    no_write_is_lost::<true>();
+}
+
+fn no_write_is_lost<const SHORT: bool>() {
     on_all(|setting| {
         let arenas = Arenas::default();
         let rt = setting.build();
@@ -176,7 +215,8 @@ fn no_write_of_a_walk_is_lost() {
             let last = links[links.len() - 1];
             rt.task_scope(|scope| {
                 for core in 0..3 {
-                    let walks = (0..40).map(move |_| (links[0].write(), Along { writes: true, last }));
+                    let walk = move |_| (links[0].write(), Kind::<SHORT, _>(Along { writes: true, last }));
+                    let walks = (0..40).map(walk);
                     scope.task(()).core(core).bundle(each(walks, |_, outcome, _| assert!(outcome.is_ok())));
                 }
                 for task in 0..30 {
@@ -224,6 +264,11 @@ impl Walk for One {
 #[test]
 fn a_panic_of_one_walk_ends_this_walk_only() {
     silence_tasks();
+    a_panic_ends_one_walk::<false>();
+    a_panic_ends_one_walk::<true>();
+}
+
+fn a_panic_ends_one_walk<const SHORT: bool>() {
     on_all(|setting| {
         let arenas = Arenas::default();
         let rt = setting.build();
@@ -236,7 +281,8 @@ fn a_panic_of_one_walk_ends_this_walk_only() {
                     7 => (Start::from(link.write()), One::Fine(id)),
                     _ => (Start::from(link.read()), One::Fine(id)),
                 });
-                scope.task(()).bundle(each(walks, |walk, outcome, _| {
+                let walks = walks.map(|(start, walk)| (start, Kind::<SHORT, _>(walk)));
+                scope.task(()).bundle(each(walks, |Kind(walk), outcome, _| {
                     let (One::Fine(id) | One::PanicsReading(id) | One::PanicsWriting(id)) = walk;
                     assert!(outcomes[id].is_none());
                     outcomes[id] = Some(outcome);
@@ -252,10 +298,11 @@ fn a_panic_of_one_walk_ends_this_walk_only() {
                 }
             }
             // The half-written items are poisoned, and the others are not.
-            let again = links.iter().enumerate().map(|(id, link)| (link.read(), One::Fine(id)));
+            let again =
+                links.iter().enumerate().map(|(id, link)| (link.read(), Kind::<SHORT, _>(One::Fine(id))));
             let poisoned = Mutex::new(Vec::new());
             rt.task_scope(|scope| {
-                scope.task(()).bundle(each(again, |walk, outcome, _| match (walk, outcome) {
+                scope.task(()).bundle(each(again, |Kind(walk), outcome, _| match (walk, outcome) {
                     (One::Fine(id), Err(JoinError::Poisoned)) => lock(&poisoned).push(id),
                     (_, outcome) => outcome.unwrap(),
                 }));
@@ -314,6 +361,11 @@ impl Walk for Counted {
 #[test]
 fn a_panic_of_the_bundle_ends_it_and_drops_its_walks() {
     silence_tasks();
+    a_panic_ends_the_bundle::<false>();
+    a_panic_ends_the_bundle::<true>();
+}
+
+fn a_panic_ends_the_bundle<const SHORT: bool>() {
     on_all(|setting| {
         let arenas = Arenas::default();
         let rt = setting.build();
@@ -330,7 +382,7 @@ fn a_panic_of_the_bundle_ends_it_and_drops_its_walks() {
                     assert_ne!(Some(made), fails_next, "provoked by next");
                     made += 1;
                     count.fetch_add(1, SeqCst);
-                    (link.read(), Counted(Dropped(counted.clone())))
+                    (link.read(), Kind::<SHORT, _>(Counted(Dropped(counted.clone()))))
                 });
                 let done = move |_, _, _: &mut Context| {
                     assert_ne!(Some(ended), fails_done, "provoked by done");
@@ -345,33 +397,41 @@ fn a_panic_of_the_bundle_ends_it_and_drops_its_walks() {
 }
 
 /// Walks without end, until a condition holds.
-struct Until<C> {
+struct Until<const SHORT: bool, C> {
     link: Link<Item>,
     condition: C,
     walks: Arc<AtomicUsize>,
     drops: Arc<AtomicUsize>,
 }
 
-impl<C: FnMut(&mut Context) -> bool + Send> Bundle for Until<C> {
-    type Walk = Counted;
+impl<const SHORT: bool, C: FnMut(&mut Context) -> bool + Send> Bundle for Until<SHORT, C> {
+    type Walk = Kind<SHORT, Counted>;
 
-    fn next(&mut self, cx: &mut Context) -> Option<(Start<Item>, Counted)> {
+    fn next(&mut self, cx: &mut Context) -> Option<(Start<Item>, Self::Walk)> {
         let goes_on = !(self.condition)(cx);
         goes_on.then(|| {
             self.walks.fetch_add(1, SeqCst);
-            (self.link.read().into(), Counted(Dropped(self.drops.clone())))
+            (self.link.read().into(), Kind(Counted(Dropped(self.drops.clone()))))
         })
     }
 
-    fn done(&mut self, _: Counted, _: Result<(), JoinError>, _: &mut Context) {}
+    fn done(&mut self, _: Self::Walk, _: Result<(), JoinError>, _: &mut Context) {}
 }
 
-fn until<C: FnMut(&mut Context) -> bool + Send>(link: Link<Item>, condition: C) -> Until<C> {
+fn until<const SHORT: bool, C>(link: Link<Item>, condition: C) -> Until<SHORT, C>
+where
+    C: FnMut(&mut Context) -> bool + Send,
+{
     Until { link, condition, walks: Arc::default(), drops: Arc::default() }
 }
 
 #[test]
 fn other_tasks_run_between_the_turns_of_a_long_bundle() {
+    other_tasks_run_between_turns::<false>();
+    other_tasks_run_between_turns::<true>();
+}
+
+fn other_tasks_run_between_turns<const SHORT: bool>() {
     on_all(|setting| {
         let _watchdog = watchdog();
         let arenas = Arenas::default();
@@ -380,7 +440,8 @@ fn other_tasks_run_between_the_turns_of_a_long_bundle() {
             let link = links[0];
             let seen = Arc::new(AtomicBool::new(false));
             let (see, other) = (seen.clone(), seen.clone());
-            let bundle = rt.task(()).core(0).submit_bundle(until(link, move |_| see.load(SeqCst)));
+            let bundle =
+                rt.task(()).core(0).submit_bundle(until::<SHORT, _>(link, move |_| see.load(SeqCst)));
             rt.task(()).core(0).spawn(move |(), _| other.store(true, SeqCst));
             assert!(bundle.join().is_ok());
         });
@@ -439,6 +500,11 @@ fn a_node_outlives_the_walk_that_stays_at_it() {
 
 #[test]
 fn a_long_bundle_does_not_hold_up_the_reclamation_of_memory() {
+    reclaims_beside_a_long_bundle::<false>();
+    reclaims_beside_a_long_bundle::<true>();
+}
+
+fn reclaims_beside_a_long_bundle<const SHORT: bool>() {
     on_all(|setting| {
         let _watchdog = watchdog();
         let arenas = Arenas::default();
@@ -448,7 +514,8 @@ fn a_long_bundle_does_not_hold_up_the_reclamation_of_memory() {
             let arena = Arena::new(rt);
             let mortal = arena.alloc_outside(Mortal(Dropped(drops.clone())));
             let over = drops.clone();
-            let bundle = rt.task(()).submit_bundle(until(links[0], move |_| over.load(SeqCst) > 0));
+            let bundle =
+                rt.task(()).submit_bundle(until::<SHORT, _>(links[0], move |_| over.load(SeqCst) > 0));
             let retire = arena.clone();
             arenas.keep(arena);
             rt.task(()).spawn(move |(), cx| {
@@ -463,6 +530,11 @@ fn a_long_bundle_does_not_hold_up_the_reclamation_of_memory() {
 
 #[test]
 fn a_shutdown_cancels_a_bundle_and_drops_each_walk_once() {
+    a_shutdown_cancels_a_bundle::<false>();
+    a_shutdown_cancels_a_bundle::<true>();
+}
+
+fn a_shutdown_cancels_a_bundle<const SHORT: bool>() {
     on_all(|setting| {
         let _watchdog = watchdog();
         let arenas = Arenas::default();
@@ -472,7 +544,7 @@ fn a_shutdown_cancels_a_bundle_and_drops_each_walk_once() {
         let begun = Flag::default();
         for links in [arenas.list(&rt, OptimisticLatched, 1), arenas.list(&rt, Sequencing, 1)] {
             let begin = begun.clone();
-            let endless = until(links[0], move |_| {
+            let endless = until::<SHORT, _>(links[0], move |_| {
                 begin.set();
                 false
             });
@@ -498,7 +570,7 @@ fn a_bundle_that_is_cancelled_before_it_begins_takes_no_walk() {
         let arenas = Arenas::default();
         let rt = setting.build();
         let links = arenas.list(&rt, OptimisticLatched, 1);
-        let bundle = until(links[0], |_| panic!("it was cancelled"));
+        let bundle = until::<false, _>(links[0], |_| panic!("it was cancelled"));
         let handle = rt.task(()).submit_bundle(bundle);
         assert!(handle.cancel());
         assert!(matches!(handle.join(), Err(JoinError::Cancelled)));
@@ -541,7 +613,7 @@ fn a_bundle_keeps_the_granules_that_it_has_claimed() {
         let granules = rt.granules_of([7u64]);
         let passes = Arc::new(AtomicUsize::new(0));
         let passed = passes.clone();
-        let bundle = until(links[0], move |_| passed.load(SeqCst) >= 100);
+        let bundle = until::<false, _>(links[0], move |_| passed.load(SeqCst) >= 100);
         let (promise, done) = rt.promise();
         let task = rt.task(()).claim(granules.write(0..1));
         task.bundle_then(bundle, |_, _| promise.fulfil(()));
@@ -564,7 +636,7 @@ fn a_continuation_of_any_size_and_alignment_is_kept() {
         let arenas = Arenas::default();
         let rt = setting.build();
         let links = arenas.list(&rt, OptimisticLatched, 1);
-        let bundle = || until(links[0], |_| true);
+        let bundle = || until::<false, _>(links[0], |_| true);
         let (large, aligned) = (Box::new([3u8; 4096]), Aligned([5; 256]));
         let ((promise, done), large) = (rt.promise(), *large);
         rt.task(()).bundle_then(bundle(), move |_, _| promise.fulfil(large.iter().all(|&byte| byte == 3)));

@@ -33,11 +33,11 @@ impl Item {
 }
 
 /// Reads one node and the next one, or increments both.
-struct Twice {
+struct Twice<const SHORT: bool> {
     writes: bool,
 }
 
-impl Twice {
+impl<const SHORT: bool> Twice<SHORT> {
     fn hop(&self, item: &Item) -> Hop<Item, Option<u64>> {
         match item.next {
             Some(next) if self.writes => Hop::Write(next, Part::HEAD),
@@ -47,9 +47,11 @@ impl Twice {
     }
 }
 
-impl Walk for Twice {
+impl<const SHORT: bool> Walk for Twice<SHORT> {
     type Target = Item;
     type Output = Option<u64>;
+
+    const ENDS_AT_ONCE: bool = SHORT;
 
     fn read(&self, _: Link<Item>, item: &Item) -> Hop<Item, Option<u64>> {
         match item.value() {
@@ -65,35 +67,35 @@ impl Walk for Twice {
 }
 
 /// Three walks that read and three that write.
-struct Walks {
+struct Walks<const SHORT: bool> {
     first: Link<Item>,
     begun: usize,
     seen: Vec<Option<u64>>,
 }
 
-impl Bundle for Walks {
-    type Walk = Twice;
+impl<const SHORT: bool> Bundle for Walks<SHORT> {
+    type Walk = Twice<SHORT>;
 
-    fn next(&mut self, _: &mut Context) -> Next<Twice> {
+    fn next(&mut self, _: &mut Context) -> Next<Self::Walk> {
         let writes = self.begun % 2 == 0;
         self.begun += 1;
         let start = if writes { self.first.write().into() } else { self.first.read().into() };
         (self.begun <= 6).then_some((start, Twice { writes }))
     }
 
-    fn done(&mut self, _: Twice, outcome: Result<Option<u64>, xtasking::JoinError>, _: &mut Context) {
+    fn done(&mut self, _: Self::Walk, outcome: Result<Option<u64>, xtasking::JoinError>, _: &mut Context) {
         self.seen.push(outcome.unwrap());
     }
 }
 
 /// Runs two bundles beside tasks that write the same two nodes.
-fn beside_writers<P: LegalFor<Versioned<Item>>>(rt: &Runtime, primitive: P) {
+fn beside_writers<const SHORT: bool, P: LegalFor<Versioned<Item>>>(rt: &Runtime, primitive: P) {
     const TASKS: u64 = 3;
     let arena = Arena::with_primitive(rt, primitive);
     let last = arena.alloc_outside(Item { pair: Pair::default(), next: None });
     let first = arena.alloc_outside(Item { pair: Pair::default(), next: Some(last) });
-    let bundles =
-        [0, 1].map(|core| rt.task(()).core(core).submit_bundle(Walks { first, begun: 0, seen: Vec::new() }));
+    let walks = || Walks::<SHORT> { first, begun: 0, seen: Vec::new() };
+    let bundles = [0, 1].map(|core| rt.task(()).core(core).submit_bundle(walks()));
     let tasks: Vec<_> = (0..TASKS)
         .flat_map(|core| [first, last].map(|item| (core as u16, item)))
         .map(|(core, item)| rt.task(item.write()).core(core).submit(|item, _| Item::increment(&item)))
@@ -110,15 +112,24 @@ fn beside_writers<P: LegalFor<Versioned<Item>>>(rt: &Runtime, primitive: P) {
     }
 }
 
-#[test]
-fn walks_beside_writers_see_whole_states_and_lose_no_write() {
+fn beside_writers_of_any_primitive<const SHORT: bool>() {
     explore(|mut random| {
         let rt = runtime(2);
         match random.below(4) {
-            0 => beside_writers(&rt, OptimisticLatched),
-            1 => beside_writers(&rt, OptimisticSequenced),
-            2 => beside_writers(&rt, SpinLatch),
-            _ => beside_writers(&rt, Sequencing),
+            0 => beside_writers::<SHORT, _>(&rt, OptimisticLatched),
+            1 => beside_writers::<SHORT, _>(&rt, OptimisticSequenced),
+            2 => beside_writers::<SHORT, _>(&rt, SpinLatch),
+            _ => beside_writers::<SHORT, _>(&rt, Sequencing),
         }
     });
+}
+
+#[test]
+fn walks_beside_writers_see_whole_states_and_lose_no_write() {
+    beside_writers_of_any_primitive::<false>();
+}
+
+#[test]
+fn short_walks_beside_writers_see_whole_states_and_lose_no_write() {
+    beside_writers_of_any_primitive::<true>();
 }

@@ -3,6 +3,7 @@
 use super::errand::Returned;
 use super::lane::{Lane, Mode};
 use super::{Bundle, Walk};
+use crate::annotation::Part;
 use crate::object::{FreeWord, Link, Reference, Versioned};
 use crate::scheduler::{Context, Worker};
 use crate::sync::under_model;
@@ -12,9 +13,9 @@ use alloc::vec::Vec;
 use core::ptr::NonNull;
 
 /// Walks in flight. Random accesses to memory pay up to about this number.
-const WIDTH: usize = under_model(32, 2) as usize;
+pub(super) const WIDTH: usize = under_model(32, 2) as usize;
 /// A bit for each lane.
-const ALL_LANES: u32 = u32::MAX >> (u32::BITS - WIDTH as u32);
+pub(super) const ALL_LANES: u32 = u32::MAX >> (u32::BITS - WIDTH as u32);
 /// Lanes that do the same at the same time: a group fetches while the other groups compute. Larger
 /// groups make bursts of fetches, which fill the buffers of the processor.
 const GROUP: usize = under_model(4, 1) as usize;
@@ -42,7 +43,7 @@ pub(super) struct Lanes<B: Bundle> {
     lanes: [Lane<B::Walk>; WIDTH],
     /// The lanes that are not vacant, except that [`end`](Self::end) refills a lane while it is
     /// counted.
-    occupied: u32,
+    pub occupied: u32,
     /// Walks that errands carry.
     pub away: usize,
     /// Walks that errands have brought back.
@@ -52,7 +53,7 @@ pub(super) struct Lanes<B: Bundle> {
     pub current: usize,
     /// Counts rounds: in every other round a group locates.
     round: usize,
-    turn_steps: usize,
+    pub turn_steps: usize,
     /// The bundle has no more walks.
     pub exhausted: bool,
     /// [`takes_more`](Self::takes_more) for the inner loop: only `exhausted` changes in a turn.
@@ -115,13 +116,22 @@ impl<B: Bundle> Lanes<B> {
     }
 
     /// Walks that return need a lane as well.
-    fn has_free_lane(&self) -> bool {
+    pub fn has_free_lane(&self) -> bool {
         self.occupied.count_ones() as usize + self.away + self.returned.len() < WIDTH
+    }
+
+    /// Returns the number of lanes up to the last one that is not vacant.
+    #[inline(always)]
+    pub fn end_of_occupied(&self) -> usize {
+        (u32::BITS - self.occupied.leading_zeros()) as usize
     }
 
     /// Makes some steps with all lanes. Returns how many.
     #[inline(always)]
     pub fn turn(&mut self, cx: &mut Worker) -> usize {
+        if B::Walk::ENDS_AT_ONCE {
+            return self.turn_of_short_walks(cx);
+        }
         let mut steps = 0;
         while steps < self.turn_steps {
             if self.occupied != ALL_LANES {
@@ -130,7 +140,7 @@ impl<B: Bundle> Lanes<B> {
                     break;
                 }
             }
-            let end = (u32::BITS - self.occupied.leading_zeros()) as usize;
+            let end = self.end_of_occupied();
             // Neighbouring groups are in opposite phases.
             let (mut first, mut phase) = (0, self.round);
             while first < end {
@@ -257,8 +267,8 @@ impl<B: Bundle> Lanes<B> {
     #[inline(always)]
     pub fn lane(&mut self, index: usize) -> &mut Lane<B::Walk> {
         debug_assert!(index < WIDTH);
-        // SAFETY: indices are of the loops above, which end at a multiple of `GROUP` that is not
-        // above `WIDTH`, or of vacant lanes, of which there is one if `has_free_lane` or a walk
+        // SAFETY: indices are of loops over lanes, here and in `short_walks`, which end at `WIDTH`
+        // or before, or of vacant lanes, of which there is one if `has_free_lane` or a walk
         // returns.
         unsafe { self.lanes.get_unchecked_mut(index) }
     }
@@ -308,7 +318,7 @@ impl<B: Bundle> Lanes<B> {
     /// Takes the next walk of the bundle into a vacant lane. Returns whether its node is expected
     /// in the cache; `None` if there is no walk.
     #[inline(always)]
-    fn begin(&mut self, index: usize, cx: &mut Worker) -> Option<bool> {
+    pub fn begin(&mut self, index: usize, cx: &mut Worker) -> Option<bool> {
         self.running = Running::Bundle;
         let next = self.bundle.next(Context::of(cx));
         self.running = Running::Read;
@@ -317,7 +327,19 @@ impl<B: Bundle> Lanes<B> {
             return None;
         };
         self.put(index, walk);
-        Some(self.lane(index).go_to(start.link.reference(), start.part, start.writes))
+        Some(self.go_to(index, start.link.reference(), start.part, start.writes))
+    }
+
+    /// Directs a lane to a node. Returns true if the node is expected in the cache, and read. The
+    /// node has yet to be prefetched, unless walks are short.
+    #[inline(always)]
+    pub fn go_to(&mut self, index: usize, at: Reference, part: Part, writes: bool) -> bool {
+        let lane = self.lane(index);
+        let is_cached = lane.go_to(at, part, writes);
+        if B::Walk::ENDS_AT_ONCE {
+            lane.prefetch();
+        }
+        is_cached
     }
 }
 

@@ -14,6 +14,7 @@
 //! | `lane` | one lane: a walk, and where it goes |
 //! | `lanes` | the lanes, and the loop that steps through them |
 //! | `step` | one step of one lane |
+//! | `short_walks` | the loop for walks that mostly end at their first node |
 //! | `turns` | the bundle as a task: its turns, its epoch, its end |
 //! | `errand` | one node of a walk as a task of its own, where the bundle would have to wait |
 //! | `spawn` | spawning bundles |
@@ -50,6 +51,7 @@ mod errand;
 mod fold;
 mod lane;
 mod lanes;
+mod short_walks;
 mod spawn;
 mod step;
 mod turns;

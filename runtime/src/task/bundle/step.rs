@@ -63,8 +63,8 @@ impl<B: Bundle> Lanes<B> {
         // where the walk has decided.
         let is_valid = || latch.validate(stamp) || planted!("walk-version-unchecked");
         match hop {
-            Hop::Go(next, part) if is_valid() => lane.go_to(next.reference(), part, false),
-            Hop::Write(next, part) if is_valid() => lane.go_to(next.reference(), part, true),
+            Hop::Go(next, part) if is_valid() => self.go_to(index, next.reference(), part, false),
+            Hop::Write(next, part) if is_valid() => self.go_to(index, next.reference(), part, true),
             Hop::End(output) => {
                 if is_valid() {
                     return self.end(index, Ok(output), cx);
@@ -82,10 +82,9 @@ impl<B: Bundle> Lanes<B> {
     /// cache.
     #[inline(always)]
     pub(super) fn follow(&mut self, index: usize, hop: HopOf<B>, cx: &mut Worker) -> bool {
-        let lane = self.lane(index);
         match hop {
-            Hop::Go(next, part) => lane.go_to(next.reference(), part, false),
-            Hop::Write(next, part) => lane.go_to(next.reference(), part, true),
+            Hop::Go(next, part) => self.go_to(index, next.reference(), part, false),
+            Hop::Write(next, part) => self.go_to(index, next.reference(), part, true),
             Hop::End(output) => self.end(index, Ok(output), cx),
             Hop::Again => self.disturbed(index, cx),
         }
@@ -108,9 +107,8 @@ impl<B: Bundle> Lanes<B> {
             let next = self.bundle.next(Context::of(cx));
             self.running = Running::Read;
             if let Some((start, walk)) = next {
-                let lane = self.lane(index);
-                lane.put(walk);
-                return lane.go_to(start.link.reference(), start.part, start.writes);
+                self.lane(index).put(walk);
+                return self.go_to(index, start.link.reference(), start.part, start.writes);
             }
             (self.exhausted, self.refills) = (true, false);
         }

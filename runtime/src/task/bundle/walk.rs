@@ -24,6 +24,11 @@ pub trait Walk: Send {
     /// True if `locate` is worth a call.
     const LOCATES: bool = false;
 
+    /// True if most walks end at their first node. The bundle then spends less on each walk. Nodes
+    /// that are [expected in the cache](crate::Frequency) are prefetched like all others, and
+    /// `locate` is called right before `read`.
+    const ENDS_AT_ONCE: bool = false;
+
     /// Returns the part that `read` will touch beyond the part named for this node, which has
     /// arrived. If the walk [locates](Self::LOCATES), this is called before each `read`, and both
     /// see the same version: what this notes in the walk, `read` may use. Before a `write` it is a
