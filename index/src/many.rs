@@ -130,6 +130,7 @@ impl<W: Walk, T: Send> Walk for Tagged<W, T> {
     type Output = W::Output;
 
     const LOCATES: bool = W::LOCATES;
+    const ENDS_AT_ONCE: bool = W::ENDS_AT_ONCE;
 
     #[inline(always)]
     fn locate(&mut self, at: Link<W::Target>, node: &W::Target) -> Part {

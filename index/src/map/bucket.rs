@@ -1,5 +1,6 @@
 //! A bucket: three entries, or two and a link to further ones.
 
+use core::hint::select_unpredictable;
 use xtasking::{Version, Word, arena::WriteToken};
 
 /// The places of a bucket.
@@ -160,14 +161,11 @@ impl Bucket {
     /// Looks for a key, given by its word.
     #[inline(always)]
     pub(super) fn find(&self, key: u64) -> Search {
-        let [a, b, c] = &self.keys;
-        let last = c.get();
         // Without a branch on the place, which could not be predicted.
-        let hit =
-            usize::from(a.get() == key) + 2 * usize::from(b.get() == key) + 3 * usize::from(last == key);
-        if hit != 0 {
-            // A reader beside a writer may see a key twice.
-            let place = (hit - 1).min(PLACES - 1);
+        let [_, b, c] = &self.keys;
+        let last = c.get();
+        let place = select_unpredictable(last == key, PLACES - 1, usize::from(b.get() == key));
+        if self.keys[place].get() == key {
             Search::Here(place, self.values[place].get())
         } else if last & KIND == LINK && Filter(last).may_have(key) {
             Search::Beyond(self.values[PLACES - 1].get())

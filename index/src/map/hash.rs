@@ -1,5 +1,7 @@
 //! Hashes of keys, and the bucket of a hash.
 
+use core::cell::Cell;
+use core::hint::select_unpredictable;
 use std::hash::{BuildHasher, RandomState};
 
 /// Multipliers of simulations, whose runs can be repeated: the fractions of the golden ratio and of
@@ -90,6 +92,41 @@ pub(super) fn bucket_of(hash: u64, buckets: usize) -> usize {
     if bucket < buckets { bucket } else { bucket - half }
 }
 
+/// Divides many hashes among buckets, by the masks that [`bucket_of`] computes for each of them.
+#[derive(Default)]
+pub(super) struct Division(Cell<Masks>);
+
+#[derive(Clone, Copy, Default)]
+struct Masks {
+    /// The number of buckets that these are for.
+    buckets: usize,
+    /// The bits of a hash that are the index of its bucket, if there is such a bucket.
+    all: usize,
+    /// The bits that are its index otherwise: all but the highest of them.
+    lower: usize,
+}
+
+impl Division {
+    /// Returns the bucket of a hash among a number of buckets, which seldom changes.
+    #[inline(always)]
+    pub(super) fn bucket_of(&self, hash: u64, buckets: usize) -> usize {
+        if self.0.get().buckets != buckets {
+            self.update(buckets);
+        }
+        let Masks { all, lower, .. } = self.0.get();
+        let bucket = hash as usize & all;
+        // Without a branch, which could not be predicted.
+        select_unpredictable(bucket < buckets, bucket, bucket & lower)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn update(&self, buckets: usize) {
+        let lower = (1 << buckets.ilog2()) - 1;
+        self.0.set(Masks { buckets, all: 2 * lower + 1, lower });
+    }
+}
+
 /// Returns the bucket that is split when `buckets` becomes one more.
 pub(super) fn next_to_split(buckets: usize) -> usize {
     buckets - (1 << buckets.ilog2())
@@ -127,10 +164,12 @@ mod tests {
 
     #[test]
     fn a_bucket_has_the_hashes_that_end_in_its_index() {
+        let division = Division::default();
         for buckets in 64..600 {
             for hash in (0..5000).chain(u64::MAX - 500..=u64::MAX) {
                 let bucket = bucket_of(hash, buckets);
                 assert!(bucket < buckets);
+                assert_eq!(division.bucket_of(hash, buckets), bucket);
                 let depth = depth(bucket, buckets);
                 assert_eq!(hash & ((1 << depth) - 1), bucket as u64, "{hash} of {buckets}");
             }

@@ -3,6 +3,7 @@
 
 use super::bucket::{Bucket, Search, key_word};
 use super::chain::{CHAIN_MARK, decode_link};
+use super::hash::Division;
 use super::root::{Buckets, Root, RootRef};
 use crate::root::{Continuation, Epoch, Operation};
 use xtasking::{
@@ -25,6 +26,13 @@ impl Query {
     #[inline(always)]
     pub(super) fn begin(buckets: Buckets, hash: u64) -> (Link<Bucket>, Self) {
         let (bucket, begun) = buckets.of(hash);
+        (bucket, Self { buckets, hash, begun })
+    }
+
+    /// As [`begin`](Self::begin), for many queries.
+    #[inline(always)]
+    pub(super) fn begin_many(buckets: Buckets, hash: u64, division: &Division) -> (Link<Bucket>, Self) {
+        let (bucket, begun) = buckets.of_many(hash, division);
         (bucket, Self { buckets, hash, begun })
     }
 }

@@ -5,6 +5,7 @@ use super::chain::decode_link;
 use super::change::{ApplyResult, Delta, EntryChange, Put, Remove, apply};
 use super::growth;
 use super::handle::HashMap;
+use super::hash::Division;
 use super::lookup::{Query, read_bucket};
 use super::root::{Buckets, Root, RootRef};
 use crate::batch::{Request, Response};
@@ -23,7 +24,7 @@ use xtasking::{
 /// For the client. Each blocks, and returns the results in the order of the operations.
 impl<K: WordKey, V: WordValue> HashMap<K, V> {
     pub(super) fn get_many(&self, rt: &Runtime, keys: &[K]) -> Result<Vec<Option<V>>, JoinError> {
-        run(rt, self.root.peek(), || Gets(PhantomData), keys, None)
+        run(rt, self.root.peek(), Gets::new, keys, None)
     }
 
     pub(super) fn write_many<R: Clone + Send>(
@@ -34,11 +35,13 @@ impl<K: WordKey, V: WordValue> HashMap<K, V> {
         result: fn(WriteOutcome<V>) -> R,
     ) -> Result<Vec<R>, JoinError> {
         let nothing = result(WriteOutcome::Missing);
-        run(rt, self.root.peek(), || Puts { mode, result, keys: PhantomData }, entries, nothing)
+        let puts = || Puts { mode, result, division: Division::default(), keys: PhantomData };
+        run(rt, self.root.peek(), puts, entries, nothing)
     }
 
     pub(super) fn remove_many(&self, rt: &Runtime, keys: &[K]) -> Result<Vec<Option<V>>, JoinError> {
-        run(rt, self.root.peek(), || Removes(PhantomData), keys, None)
+        let removes = || Removes { division: Division::default(), types: PhantomData };
+        run(rt, self.root.peek(), removes, keys, None)
     }
 
     pub(super) fn request_many(
@@ -46,7 +49,7 @@ impl<K: WordKey, V: WordValue> HashMap<K, V> {
         rt: &Runtime,
         requests: &[Request<K, V>],
     ) -> Result<Vec<Response<V>>, JoinError> {
-        run(rt, self.root.peek(), || Requests(PhantomData), requests, Response::Get(None))
+        run(rt, self.root.peek(), || Requests(Gets::new()), requests, Response::Get(None))
     }
 }
 
@@ -60,7 +63,7 @@ impl<K: WordKey, V: WordValue> HashMap<K, V> {
         I: Iterator<Item = (K, T)> + Send,
         D: FnMut(T, Result<Option<V>, JoinError>, &mut Context) + Send,
     {
-        Operations::new(Gets(PhantomData), self.root.peek(), self.clone(), keys, done)
+        Operations::new(Gets::new(), self.root.peek(), self.clone(), keys, done)
     }
 
     /// Returns a bundle of operations of all kinds, for one worker: it keeps many of them in
@@ -73,12 +76,21 @@ impl<K: WordKey, V: WordValue> HashMap<K, V> {
         I: Iterator<Item = (Request<K, V>, T)> + Send,
         D: FnMut(T, Result<Response<V>, JoinError>, &mut Context) + Send,
     {
-        Operations::new(Requests(PhantomData), self.root.peek(), self.clone(), requests, done)
+        Operations::new(Requests(Gets::new()), self.root.peek(), self.clone(), requests, done)
     }
 }
 
 /// Lookups of keys.
-struct Gets<K, V>(PhantomData<fn(K) -> V>);
+struct Gets<K, V> {
+    division: Division,
+    types: PhantomData<fn(K) -> V>,
+}
+
+impl<K, V> Gets<K, V> {
+    fn new() -> Self {
+        Self { division: Division::default(), types: PhantomData }
+    }
+}
 
 impl<K: WordKey, V: WordValue> Kind for Gets<K, V> {
     type Root = Root;
@@ -88,7 +100,7 @@ impl<K: WordKey, V: WordValue> Kind for Gets<K, V> {
 
     #[inline(always)]
     fn begin(&self, key: K, root: &Root) -> (Start<Bucket>, GetWalk) {
-        let (first, query) = Query::begin(root.buckets, root.mixer.hash(key.to_word()));
+        let (first, query) = Query::begin_many(root.buckets, root.mixer.hash(key.to_word()), &self.division);
         (first.read().into(), GetWalk(query))
     }
 
@@ -105,6 +117,8 @@ impl Walk for GetWalk {
     type Target = Bucket;
     type Output = Option<u64>;
 
+    const ENDS_AT_ONCE: bool = true;
+
     #[inline(always)]
     fn read(&self, at: Link<Bucket>, bucket: &Bucket) -> Hop<Bucket, Option<u64>> {
         match read_bucket(self.0, at, bucket) {
@@ -116,14 +130,21 @@ impl Walk for GetWalk {
 }
 
 /// Entries to be added or replaced.
-struct Puts<K, V, R> {
+struct Puts<K, V, R, F> {
     mode: WriteMode,
     /// Returns the caller's result.
-    result: fn(WriteOutcome<V>) -> R,
-    keys: PhantomData<fn(K)>,
+    result: F,
+    division: Division,
+    keys: PhantomData<fn(K, V) -> R>,
 }
 
-impl<K: WordKey, V: WordValue, R: Clone + Send> Kind for Puts<K, V, R> {
+impl<K, V, R, F> Kind for Puts<K, V, R, F>
+where
+    K: WordKey,
+    V: WordValue,
+    R: Send,
+    F: Fn(WriteOutcome<V>) -> R + Send,
+{
     type Root = Root;
     type Item = (K, V);
     type Output = R;
@@ -131,7 +152,8 @@ impl<K: WordKey, V: WordValue, R: Clone + Send> Kind for Puts<K, V, R> {
 
     #[inline(always)]
     fn begin(&self, (key, value): (K, V), root: &Root) -> (Start<Bucket>, Self::Walk) {
-        ChangeWalk::begin(root, key.to_word(), Put { value: value.to_word(), mode: self.mode })
+        let put = Put { value: value.to_word(), mode: self.mode };
+        ChangeWalk::begin(root, key.to_word(), put, &self.division)
     }
 
     #[inline(always)]
@@ -148,7 +170,10 @@ impl<K: WordKey, V: WordValue, R: Clone + Send> Kind for Puts<K, V, R> {
 }
 
 /// Entries to be removed.
-struct Removes<K, V>(PhantomData<fn(K) -> V>);
+struct Removes<K, V> {
+    division: Division,
+    types: PhantomData<fn(K) -> V>,
+}
 
 impl<K: WordKey, V: WordValue> Kind for Removes<K, V> {
     type Root = Root;
@@ -158,7 +183,7 @@ impl<K: WordKey, V: WordValue> Kind for Removes<K, V> {
 
     #[inline(always)]
     fn begin(&self, key: K, root: &Root) -> (Start<Bucket>, Self::Walk) {
-        ChangeWalk::begin(root, key.to_word(), Remove)
+        ChangeWalk::begin(root, key.to_word(), Remove, &self.division)
     }
 
     #[inline(always)]
@@ -190,9 +215,9 @@ struct ChangeWalk<E> {
 
 impl<E: EntryChange> ChangeWalk<E> {
     #[inline(always)]
-    fn begin(root: &Root, key: u64, change: E) -> (Start<Bucket>, Self) {
+    fn begin(root: &Root, key: u64, change: E, division: &Division) -> (Start<Bucket>, Self) {
         let hash = root.mixer.hash(key);
-        let (bucket, begun) = root.buckets.of(hash);
+        let (bucket, begun) = root.buckets.of_many(hash, division);
         let (root, buckets) = (RootRef::new(root), root.buckets);
         (bucket.write().into(), Self { root, buckets, hash, begun, has_fetched_chain: false, change })
     }
@@ -201,6 +226,8 @@ impl<E: EntryChange> ChangeWalk<E> {
 impl<E: EntryChange> Walk for ChangeWalk<E> {
     type Target = Bucket;
     type Output = (E::Result, Delta);
+
+    const ENDS_AT_ONCE: bool = true;
 
     /// Returns from the chain to the bucket.
     #[inline(always)]
@@ -231,7 +258,7 @@ impl<E: EntryChange> Walk for ChangeWalk<E> {
 }
 
 /// Operations of all kinds.
-struct Requests<K, V>(PhantomData<fn(K) -> V>);
+struct Requests<K, V>(Gets<K, V>);
 
 impl<K: WordKey, V: WordValue> Kind for Requests<K, V> {
     type Root = Root;
@@ -243,16 +270,16 @@ impl<K: WordKey, V: WordValue> Kind for Requests<K, V> {
     fn begin(&self, request: Request<K, V>, root: &Root) -> (Start<Bucket>, RequestWalk) {
         match request {
             Request::Get(key) => {
-                let (start, walk) = Gets::<K, V>(PhantomData).begin(key, root);
+                let (start, walk) = self.0.begin(key, root);
                 (start, RequestWalk::Get(walk))
             }
             Request::Write(key, value, mode) => {
-                let (start, walk) =
-                    ChangeWalk::begin(root, key.to_word(), Put { value: value.to_word(), mode });
+                let put = Put { value: value.to_word(), mode };
+                let (start, walk) = ChangeWalk::begin(root, key.to_word(), put, &self.0.division);
                 (start, RequestWalk::Write(walk))
             }
             Request::Remove(key) => {
-                let (start, walk) = ChangeWalk::begin(root, key.to_word(), Remove);
+                let (start, walk) = ChangeWalk::begin(root, key.to_word(), Remove, &self.0.division);
                 (start, RequestWalk::Remove(walk))
             }
         }
@@ -289,6 +316,8 @@ enum RequestWalk {
 impl Walk for RequestWalk {
     type Target = Bucket;
     type Output = (Response<u64>, Delta);
+
+    const ENDS_AT_ONCE: bool = true;
 
     #[inline(always)]
     fn read(&self, at: Link<Bucket>, bucket: &Bucket) -> Hop<Bucket, Self::Output> {

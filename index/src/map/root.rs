@@ -2,7 +2,7 @@
 
 use super::bucket::{Bucket, Contents};
 use super::growth::Growth;
-use super::hash::{Mixer, bucket_of};
+use super::hash::{Division, Mixer, bucket_of};
 use crate::root;
 use xtasking::{
     Object, Plain, Runtime, Version,
@@ -70,6 +70,13 @@ impl Buckets {
     pub(super) fn of(self, hash: u64) -> (Link<Bucket>, usize) {
         let len = self.len();
         (self.link(bucket_of(hash, len)), len)
+    }
+
+    /// As [`of`](Self::of), for many hashes.
+    #[inline(always)]
+    pub(super) fn of_many(self, hash: u64, division: &Division) -> (Link<Bucket>, usize) {
+        let len = self.len();
+        (self.link(division.bucket_of(hash, len)), len)
     }
 
     /// Returns the bucket of a hash if that is not `at`. A caller that holds `at`, or reads it at
