@@ -66,6 +66,40 @@ impl<K: WordKey, V: WordValue> HashMap<K, V> {
         Operations::new(Gets::new(), self.root.peek(), self.clone(), keys, done)
     }
 
+    /// Returns a bundle of writes, for one worker: each adds an entry or replaces its value,
+    /// depending on `mode`. It keeps many of them in flight. `done` gets each entry's tag and what
+    /// became of it, in any order.
+    ///
+    /// Writes that are in flight together may overtake each other, also those of one key.
+    ///
+    /// ```
+    /// use xtasking::Runtime;
+    /// use xtasking_index::{HashMap, WriteMode};
+    ///
+    /// let rt = Runtime::builder().workers(2).build()?;
+    /// let map = HashMap::<u64, u64>::with_capacity(&rt, 1000);
+    /// let mut counts = [0; 2];
+    /// rt.task_scope(|scope| {
+    ///     for ((task, keys), count) in scope.shares(0..1000).zip(&mut counts) {
+    ///         let entries = keys.map(|key| ((key as u64, 7), ()));
+    ///         task.bundle(map.writes(entries, WriteMode::Insert, |(), outcome, _| {
+    ///             *count += usize::from(outcome.unwrap().is_inserted());
+    ///         }));
+    ///     }
+    /// })?;
+    /// assert_eq!(counts[0] + counts[1], 1000);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn writes<T, I, D>(&self, entries: I, mode: WriteMode, done: D) -> impl Bundle + use<K, V, T, I, D>
+    where
+        T: Send,
+        I: Iterator<Item = ((K, V), T)> + Send,
+        D: FnMut(T, Result<WriteOutcome<V>, JoinError>, &mut Context) + Send,
+    {
+        let puts = Puts { mode, result: |outcome| outcome, division: Division::default(), keys: PhantomData };
+        Operations::new(puts, self.root.peek(), self.clone(), entries, done)
+    }
+
     /// Returns a bundle of operations of all kinds, for one worker: it keeps many of them in
     /// flight. `done` gets each request's tag and response, in any order.
     ///

@@ -60,3 +60,37 @@ fn bundles_pass_each_tag_once() {
         assert!(seen.iter().all(|times| *times == 1));
     }
 }
+
+/// Writes of all modes, each mode by a bundle, beside growth of the map.
+#[test]
+fn bundles_of_writes_agree_with_an_ordered_map() {
+    let _watched = watchdog();
+    for setting in [Setting::Threads { workers: 2 }, Setting::Simulation { cores: 3, seed: 3 }] {
+        let rt = setting.build();
+        let map = HashMap::<u64, u64>::new(&rt);
+        let (mut expected, mut random) = (BTreeMap::new(), Random(6));
+        for mode in [WriteMode::Update, WriteMode::Insert, WriteMode::Upsert, WriteMode::Update] {
+            let keys = shuffled(&mut random, 6_000);
+            let entries: Vec<_> = keys.iter().step_by(2).map(|&key| (key, random.below(1 << 20))).collect();
+            let mut outcomes: Vec<Option<WriteOutcome<u64>>> = vec![None; entries.len()];
+            rt.task_scope(|scope| {
+                let shares = entries.chunks(1_000).zip(outcomes.chunks_mut(1_000));
+                for (core, (entries, outcomes)) in shares.enumerate() {
+                    let writes =
+                        map.writes(entries.iter().copied().zip(outcomes), mode, |place, outcome, _| {
+                            assert_eq!(place.replace(outcome.unwrap()), None);
+                        });
+                    scope.task(()).core(core as u16).bundle(writes);
+                }
+            })
+            .unwrap();
+            for ((key, value), outcome) in entries.into_iter().zip(outcomes) {
+                let response = respond(&mut expected, Request::Write(key, value, mode));
+                assert_eq!(response, Response::Write(outcome.unwrap()), "{key}");
+            }
+        }
+        let mut entries: Vec<_> = map.client(&rt).iter().map(|entry| entry.unwrap()).collect();
+        entries.sort_unstable();
+        assert_eq!(entries, expected.into_iter().collect::<Vec<_>>());
+    }
+}

@@ -8,11 +8,11 @@ use xtasking::fork::zip;
 use xtasking::{JoinError, Runtime};
 use xtasking_harness::failure::Wrong;
 use xtasking_harness::lineup::start_own;
-use xtasking_index::{HashMap, Request, Response, WriteMode};
+use xtasking_index::{HashMap, WriteMode};
 
 pub(super) const ENTRY: Entry = Entry {
     name: "xtasking",
-    about: "xtasking_index::HashMap, a bundle of requests for each worker",
+    about: "xtasking_index::HashMap, a bundle of operations for each worker",
     is_parallel: true,
     start: |settings| Ok(boxed(settings.workers, true, Way::Bundles)),
     more: (),
@@ -95,11 +95,13 @@ fn insert_by_bundles(map: &HashMap<u64, u64>, rt: &Runtime, keys: &[u64]) -> Res
     let mut counts: Vec<Result<usize, JoinError>> = (0..rt.workers()).map(|_| Ok(0)).collect();
     rt.task_scope(|scope| {
         for ((task, share), count) in scope.shares(0..keys.len()).zip(&mut counts) {
-            let puts = share.map(|index| (Request::Write(keys[index], index as u64, WriteMode::Upsert), ()));
-            task.bundle(map.requests(puts, |(), response, _| match (response, &mut *count) {
-                (Ok(Response::Write(wrote)), Ok(new)) => *new += usize::from(wrote.is_inserted()),
-                (Err(error), count) => *count = Err(error),
-                _ => {}
+            let entries = share.map(|index| ((keys[index], index as u64), ()));
+            task.bundle(map.writes(entries, WriteMode::Upsert, |(), outcome, _| {
+                match (outcome, &mut *count) {
+                    (Ok(outcome), Ok(new)) => *new += usize::from(outcome.is_inserted()),
+                    (Err(error), count) => *count = Err(error),
+                    (Ok(_), Err(_)) => {}
+                }
             }));
         }
     })
