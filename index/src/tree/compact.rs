@@ -153,18 +153,16 @@ impl<L: Layout> Pass<L> {
         if let Some((_, left_node)) = left {
             left_node.set_right(copy.to_word(), left_node.token());
         }
-        // SAFETY: no live node links to the child any more. Its parent and its left neighbour, both
-        // held here, have just been changed. (The leftmost node has no left neighbour.) Its
-        // separator was in the parent, so no task is about to add it. Nodes that the child has
-        // absorbed before still link to it. But they were retired earlier, so operations that begin
-        // from now on never reach them.
+        // SAFETY: no live node links to the child: its parent and its left neighbour (the leftmost
+        // node has none), held here, were changed above, and as its separator was in the parent, no
+        // task is about to add it. Nodes that it has absorbed still link to it, but they were
+        // retired earlier, so operations that begin from now on never reach them.
         unsafe { self.root.get(cx).arena.retire(child, cx) };
         copy
     }
 
     /// Makes a copy of a node that is held for writing. The node is dead then, and leads to the
-    /// copy. Returns `None` if there is no memory, or no
-    /// room in the copy.
+    /// copy. Returns `None` if there is no memory, or no room in the copy.
     fn copy(&self, original: Link<L>, node: &Written<'_, L>, cx: &mut Context) -> Option<Link<L>> {
         let top_level = self.root.get(cx).link.get().mark().into();
         let level = node.level();

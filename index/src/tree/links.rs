@@ -50,9 +50,9 @@ impl CachedLevels {
     /// Returns a link that a walk has found in the node `at`, with the frequency of the level below
     /// `at`.
     ///
-    /// That level is known before the link is read, so that the next node is known sooner
-    /// than by the link's own mark. A right neighbour on the lowest cached level is fetched as
-    /// well; walks rarely go there.
+    /// The level of `at` is known before the link is read, so the processor can tell sooner than by
+    /// the link's own mark whether to fetch the next node. A right neighbour on the lowest cached
+    /// level is fetched as well; walks rarely go there.
     #[inline(always)]
     pub fn annotate<L: Layout>(self, at: Link<L>, next: Link<L>) -> Link<L> {
         with_high_frequency_if(at.mark() > self.lowest, next)

@@ -157,14 +157,19 @@ impl<B: Bundle> Lanes<B> {
         steps
     }
 
+    /// Takes up walks that have returned.
+    pub fn take_back_returned(&mut self, cx: &mut Worker) {
+        while let Some(returned) = self.returned.pop() {
+            self.take_back(returned, cx);
+        }
+    }
+
     /// Takes up walks that have returned, and begins those of one more group: not of all at once,
     /// so that the groups are on different levels of a tree and their fetches are spread over time.
     #[cold]
     #[inline(never)]
     fn take_up(&mut self, cx: &mut Worker) {
-        while let Some(returned) = self.returned.pop() {
-            self.take_back(returned, cx);
-        }
+        self.take_back_returned(cx);
         if !self.takes_more() || !self.has_free_lane() {
             return;
         }

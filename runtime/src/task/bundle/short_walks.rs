@@ -34,11 +34,8 @@ impl<B: Bundle> Lanes<B> {
     #[cold]
     #[inline(never)]
     fn fill_lanes(&mut self, cx: &mut Worker) {
-        while let Some(returned) = self.returned.pop() {
-            self.take_back(returned, cx);
-        }
+        self.take_back_returned(cx);
         for index in 0..WIDTH {
-            // Walks that return need a lane as well.
             if self.occupied & 1 << index == 0 && self.takes_more() && self.has_free_lane() {
                 self.begin(index, cx);
             }
