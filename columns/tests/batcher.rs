@@ -6,11 +6,11 @@ use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use std::io;
 use std::sync::Arc;
-use std::thread;
 use std::time::{Duration, Instant};
 use xtasking::Runtime;
 use xtasking::platform::Simulation;
 use xtasking_columns::{Aggregate, BatchPolicy, Batcher, Change, Failure, Filter, Query, Table};
+use xtasking_testing::side_by_side;
 
 fn schema() -> SchemaRef {
     Arc::new(Schema::new(["key", "value"].map(|name| Field::new(name, DataType::Int64, false)).to_vec()))
@@ -46,24 +46,22 @@ fn requests_of_many_threads_are_answered() {
         BatchPolicy::default().deadline(Duration::from_secs(3600)),
     ] {
         let (_rt, batcher) = open(policy);
-        thread::scope(|scope| {
-            for number in 0..4i64 {
-                let batcher = &batcher;
-                scope.spawn(move || {
-                    for turn in 0..50 {
-                        let key = turn * 4 + number;
-                        let inserted = batcher.change(row(key, 1));
-                        let set = vec![("value".into(), Some((key * 10).into()))];
-                        let changed = batcher.change(Change::Update(Filter::all().equals("key", key), set));
-                        let found = batcher.query(of(key));
-                        let wrong = batcher.query(Query::rows(Filter::all(), ["nothing"]));
-                        assert_eq!(values(&found.join().unwrap().unwrap()), [key * 10]);
-                        assert_eq!((inserted.join().unwrap(), changed.join().unwrap()), (Ok(1), Ok(1)));
-                        assert_eq!(wrong.join().unwrap(), Err(Failure::NoColumn("nothing".to_string())));
-                    }
-                });
+        side_by_side((0..4i64).map(|number| {
+            let batcher = &batcher;
+            move || {
+                for turn in 0..50 {
+                    let key = turn * 4 + number;
+                    let inserted = batcher.change(row(key, 1));
+                    let set = vec![("value".into(), Some((key * 10).into()))];
+                    let changed = batcher.change(Change::Update(Filter::all().equals("key", key), set));
+                    let found = batcher.query(of(key));
+                    let wrong = batcher.query(Query::rows(Filter::all(), ["nothing"]));
+                    assert_eq!(values(&found.join().unwrap().unwrap()), [key * 10]);
+                    assert_eq!((inserted.join().unwrap(), changed.join().unwrap()), (Ok(1), Ok(1)));
+                    assert_eq!(wrong.join().unwrap(), Err(Failure::NoColumn("nothing".to_string())));
+                }
             }
-        });
+        }));
         let count = batcher.query(Query::aggregates(Filter::all(), [Aggregate::Count]));
         assert_eq!(values(&count.join().unwrap().unwrap()), [200]);
     }

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Setting, cpu_time, eventually, voluntary_switches, watchdog};
+use common::{Setting, cpu_time, eventually, side_by_side, voluntary_switches, watchdog};
 use std::iter;
 use std::sync::atomic::{
     AtomicBool, AtomicUsize,
@@ -208,10 +208,10 @@ fn a_thread_that_waits_for_a_set_uses_no_cpu_time() {
         // On a worker: a waiting thread would run the functions otherwise.
         begins.recv().unwrap();
         Activity::during(|| {
-            thread::scope(|scope| {
-                scope.spawn(|| pool.wait(nap).unwrap());
-                scope.spawn(|| pool.wait_all().unwrap());
-            });
+            side_by_side([true, false].map(|waits_for_one| {
+                let pool = &pool;
+                move || if waits_for_one { pool.wait(nap).unwrap() } else { pool.wait_all().unwrap() }
+            }));
         })
     });
 }

@@ -7,7 +7,7 @@ use crate::key_space::EncodedKey;
 use crate::node::{DescendResult, KeyRef, Layout, OwnedKey, WriteMode, WriteResult};
 use xtasking::{
     Context, Part,
-    arena::{Link, Modify, Step, Visit, Written},
+    arena::{Link, Modify, Step, Visit, WriteToken, Written},
 };
 
 /// Inserts `separator` → `child` at `level`, in a follow-up of the operation that has split the
@@ -76,9 +76,14 @@ impl<L: Layout> Modify for SeparatorInsert<L> {
     fn write(&mut self, at: Link<L>, node: Written<'_, L>, cx: &mut Context) -> WriteResult {
         let (separator, child) = (self.separator.key(), self.child.to_word());
         let wrote = match node.write(separator, child, WriteMode::Insert, node.token()) {
-            WriteResult::Full => split(self.root, at, &node, separator, cx, |half, token| {
-                half.write(separator, child, WriteMode::Insert, token)
-            }),
+            WriteResult::Full => {
+                let write =
+                    |half: &L, token: &WriteToken<'_>| half.write(separator, child, WriteMode::Insert, token);
+                match split(self.root, at, &node, separator, cx, write) {
+                    (WriteResult::Full, half) => WriteResult::Right(half.to_word()),
+                    (wrote, _) => wrote,
+                }
+            }
             wrote => wrote,
         };
         drop_replaced(&node, cx);

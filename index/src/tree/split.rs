@@ -11,7 +11,8 @@ use xtasking::{
 };
 
 /// Splits a full node that is held for writing, applies the change to the half that covers `key`,
-/// and starts adding the separator to the level above.
+/// and starts adding the separator to the level above. Returns what the change returns, and the
+/// half: where keys differ in length, it may be full again.
 #[cold]
 #[inline(never)]
 pub(super) fn split<L: Layout, R>(
@@ -21,7 +22,7 @@ pub(super) fn split<L: Layout, R>(
     key: KeyRef<'_, L>,
     cx: &mut Context,
     apply: impl FnOnce(&L, &WriteToken<'_>) -> R,
-) -> R {
+) -> (R, Link<L>) {
     let shared = root.get(cx);
     let level = node.level();
     let place = shared.arena.reserve(cx);
@@ -32,7 +33,8 @@ pub(super) fn split<L: Layout, R>(
     let mut right = L::new(level, L::Keys::LOWEST);
     let separator = node.split(&mut right, link.to_word(), key, node.token());
     let stays = L::Keys::compare(key, separator.key()).is_lt();
-    let result = apply(if stays { node } else { &right }, node.token());
+    let (half, half_link) = if stays { (&**node, at) } else { (&right, link) };
+    let result = apply(half, node.token());
     place.fill(right);
     if replaces_top {
         // Only a task that holds the topmost node for writing replaces it.
@@ -44,5 +46,5 @@ pub(super) fn split<L: Layout, R>(
     } else {
         separator::begin(root, level + 1, separator, link, cx);
     }
-    result
+    (result, half_link)
 }

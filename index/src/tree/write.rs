@@ -164,7 +164,8 @@ impl EntryChange for RemoveEntry {
     }
 }
 
-/// Applies a change to a leaf that is held for writing, after splitting it if it is full.
+/// Applies a change to a leaf that is held for writing, after splitting it if it is full. If the
+/// half is full again, the change belongs to that half.
 #[inline(always)]
 pub(super) fn apply_or_split<L: Layout, E: EntryChange>(
     change: &mut E,
@@ -175,7 +176,12 @@ pub(super) fn apply_or_split<L: Layout, E: EntryChange>(
     cx: &mut Context,
 ) -> ApplyResult<E::Result> {
     let applied = match change.apply(&**leaf, key, leaf.token()) {
-        ApplyResult::Full => split(root, at, leaf, key, cx, |half, token| change.apply(half, key, token)),
+        ApplyResult::Full => {
+            match split(root, at, leaf, key, cx, |half, token| change.apply(half, key, token)) {
+                (ApplyResult::Full, half) => ApplyResult::Elsewhere(half.to_word()),
+                (done, _) => done,
+            }
+        }
         done => done,
     };
     drop_replaced(leaf, cx);
@@ -288,7 +294,7 @@ where
                     cx.task(next.write().part(L::FIRST)).modify(self);
                 }
             }
-            ApplyResult::Full => unreachable!("half of a split node has room"),
+            ApplyResult::Full => unreachable!("a full leaf is split"),
         }
     }
 }

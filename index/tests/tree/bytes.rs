@@ -27,11 +27,13 @@ enum Kind {
     Deep,
     /// Up to 5000 bytes.
     Long,
+    /// Some more bytes than a block of a node takes of a key, until the keys of the node begin alike.
+    Border,
     /// All of them.
     Mixed,
 }
 
-const KINDS: [Kind; 5] = [Kind::Short, Kind::Text, Kind::Deep, Kind::Long, Kind::Mixed];
+const KINDS: [Kind; 6] = [Kind::Short, Kind::Text, Kind::Deep, Kind::Long, Kind::Border, Kind::Mixed];
 
 fn choose(kind: Kind, random: &mut Random) -> Vec<u8> {
     let few = |random: &mut Random| [0, 1, b'a', b'b', 0xfe, 0xff][random.below(6) as usize];
@@ -48,7 +50,12 @@ fn choose(kind: Kind, random: &mut Random) -> Vec<u8> {
             key.extend((0..random.below(3)).map(|_| few(random)));
             key
         }
-        Kind::Mixed => choose(KINDS[random.below(4) as usize], random),
+        Kind::Border => {
+            let mut key: Vec<u8> = (0..3).map(|_| few(random)).collect();
+            key.resize_with(65 + random.below(3) as usize, || random.word() as u8);
+            key
+        }
+        Kind::Mixed => choose(KINDS[random.below(5) as usize], random),
     }
 }
 

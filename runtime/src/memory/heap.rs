@@ -281,8 +281,9 @@ mod tests {
             }
         };
         thread::scope(|scope| {
-            scope.spawn(producer);
-            scope.spawn(consumer);
+            let (producer, consumer) = (scope.spawn(producer), scope.spawn(consumer));
+            // ThreadSanitizer does not see that a scope waits.
+            [producer, consumer].into_iter().for_each(|thread| thread.join().unwrap());
         });
         assert_whole(&heaps);
         // At most 7 sends of 100 blocks are in transit, in classes of up to 512 bytes; magazines
@@ -298,7 +299,7 @@ mod tests {
         let heaps = heaps(2);
         let inboxes: [crate::sync::SpinMutex<Vec<Sent>>; THREADS] = Default::default();
         thread::scope(|scope| {
-            for me in 0..THREADS {
+            let threads = std::array::from_fn::<_, THREADS, _>(|me| {
                 let (heaps, inboxes) = (heaps.clone(), &inboxes);
                 scope.spawn(move || {
                     let node = (me % 2) as u16;
@@ -333,8 +334,10 @@ mod tests {
                             }
                         }
                     }
-                });
-            }
+                })
+            });
+            // ThreadSanitizer does not see that a scope waits.
+            threads.into_iter().for_each(|thread| thread.join().unwrap());
         });
         for inbox in &inboxes {
             for Sent(block, class) in inbox.lock().drain(..) {

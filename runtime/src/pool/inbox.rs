@@ -346,10 +346,10 @@ mod tests {
         let mut backlogged = 0;
         for pause in [0, 1, 5000] {
             std::thread::scope(|scope| {
-                for half in 0..2 {
+                let pushers = [0, 1].map(|half| {
                     let inbox = &inbox;
-                    scope.spawn(move || (0..EACH).for_each(|number| push(inbox, number * 2 + half)));
-                }
+                    scope.spawn(move || (0..EACH).for_each(|number| push(inbox, number * 2 + half)))
+                });
                 let mut next = [0; 2];
                 while next != [EACH; 2] {
                     if let Some(number) = take(&inbox) {
@@ -362,6 +362,8 @@ mod tests {
                     let pause = if next[0] % 1000 < 100 { pause } else { 0 };
                     (0..pause).for_each(|_| core::hint::spin_loop());
                 }
+                // ThreadSanitizer does not see that a scope waits.
+                pushers.into_iter().for_each(|pusher| pusher.join().unwrap());
             });
             assert!(!may_have_tasks(&inbox));
         }

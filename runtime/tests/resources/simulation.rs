@@ -1,6 +1,6 @@
 //! Simulations replay and report errors; builders reject invalid configurations.
 
-use crate::common::{Pair, Random, Setting, lock, watchdog};
+use crate::common::{Pair, Random, Setting, lock, side_by_side, watchdog};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 use xtasking::platform::{Platform, Simulation, Threads};
@@ -160,21 +160,19 @@ fn several_threads_may_wait_at_once() {
     for seed in 0..20 {
         let rt = Setting::Simulation { cores: 4, seed }.build();
         let sum = rt.plain(0u64).build();
-        std::thread::scope(|scope| {
-            for number in 0..4u64 {
-                let (rt, sum) = (&rt, &sum);
-                scope.spawn(move || {
-                    for _ in 0..200 {
-                        let task = rt.task(sum.write()).submit(move |sum, cx| {
-                            *sum += 1;
-                            cx.task(()).spawn(|(), _| ());
-                            number
-                        });
-                        assert_eq!(task.join().unwrap(), number);
-                    }
-                });
+        side_by_side((0..4u64).map(|number| {
+            let (rt, sum) = (&rt, &sum);
+            move || {
+                for _ in 0..200 {
+                    let task = rt.task(sum.write()).submit(move |sum, cx| {
+                        *sum += 1;
+                        cx.task(()).spawn(|(), _| ());
+                        number
+                    });
+                    assert_eq!(task.join().unwrap(), number);
+                }
             }
-        });
+        }));
         assert_eq!(rt.task(sum.read()).submit(|sum, _| *sum).join().unwrap(), 800);
     }
 }

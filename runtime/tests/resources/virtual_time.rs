@@ -1,6 +1,6 @@
 //! A simulation with costs: the clocks agree with a computation by hand.
 
-use crate::common::{Random, divide, lock};
+use crate::common::{Random, divide, lock, side_by_side};
 use std::sync::{Arc, Mutex};
 use xtasking::platform::{Clocks, CoreTime, Costs, Platform, Simulation};
 use xtasking::{Priority, Runtime, primitive::Sequencing};
@@ -319,11 +319,8 @@ fn several_threads_may_wait_at_once() {
     let _watched = crate::common::watchdog();
     for seed in 0..20 {
         let (rt, clocks) = simulate(4, seed, COSTS);
-        std::thread::scope(|scope| {
-            for _ in 0..4 {
-                scope.spawn(|| (0..200).for_each(|_| rt.task(()).submit(|(), _| ()).join().unwrap()));
-            }
-        });
+        let run = || (0..200).for_each(|_| rt.task(()).submit(|(), _| ()).join().unwrap());
+        side_by_side([run; 4]);
         drop(rt);
         assert_eq!(clocks.cores().iter().map(|core| core.busy).sum::<u64>(), 800 * 11);
     }

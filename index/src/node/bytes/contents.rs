@@ -97,17 +97,25 @@ impl BytesNode {
         block.append_rest(at, into, || self.side());
     }
 
-    /// Replaces the bounds and all entries. Returns false, without changing anything, if the
-    /// entries do not fit.
+    /// Replaces the bounds and all entries. The prefix is as long as possible, or that of
+    /// `shorter` bytes if the entries fit with that one only: a key that becomes short enough for a
+    /// block by the longer prefix takes more words there. Returns false, without changing anything,
+    /// if the entries do not fit.
     pub(super) fn lay_out(
         &self,
         low: &[u8],
         high: Option<&[u8]>,
         pairs: &[(&[u8], u64)],
+        shorter: usize,
         token: &WriteToken<'_>,
     ) -> bool {
-        let prefix = prefix_of(low, pairs);
-        let Some(ends) = distribute(pairs, prefix) else { return false };
+        let longest = prefix_of(low, pairs);
+        let mut prefixes = [longest, shorter.min(longest)].into_iter();
+        let Some((prefix, ends)) =
+            prefixes.find_map(|prefix| distribute(pairs, prefix).map(|ends| (prefix, ends)))
+        else {
+            return false;
+        };
         let old = self.side();
         let mut side = Side { low: old.low.clone(), high: old.high.clone(), long: Vec::new() };
         let mut is_changed = !old.long.is_empty();

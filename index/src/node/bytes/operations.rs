@@ -43,7 +43,7 @@ unsafe impl Layout for BytesNode {
         node.words[SIDE] = Word::new(Record::new(Side { low: low.into(), ..Side::default() }).into_word());
         node.with_exclusive_token(|node, token| {
             node.words[STATE].set(level << LEVEL_SHIFT, token);
-            node.lay_out(low, None, &[], token);
+            node.lay_out(low, None, &[], 0, token);
         });
         node
     }
@@ -234,16 +234,16 @@ unsafe impl Layout for BytesNode {
     fn split(&self, right: &mut Self, link: u64, pending: &[u8], token: &WriteToken<'_>) -> Box<[u8]> {
         let (contents, side) = (self.gather(), self.side().clone());
         let (stay, separator) = self.split_point(&contents, &side, pending);
-        let pairs = contents.pairs();
+        let (pairs, prefix) = (contents.pairs(), self.prefix_len());
         let (left_pairs, right_pairs) = pairs.split_at(stay);
         let mut fits = true;
         right.with_exclusive_token(|right, token| {
             right.words[RIGHT].set(self.right(), token);
-            fits &= right.lay_out(&separator, side.high.as_deref(), right_pairs, token);
+            fits &= right.lay_out(&separator, side.high.as_deref(), right_pairs, prefix, token);
         });
         self.words[RIGHT].set(link, token);
-        fits &= self.lay_out(&side.low, Some(&separator), left_pairs, token);
-        debug_assert!(fits, "parts of a node fit, as their prefixes are not shorter");
+        fits &= self.lay_out(&side.low, Some(&separator), left_pairs, prefix, token);
+        assert!(fits, "parts of a node fit with the node's prefix");
         separator
     }
 
@@ -251,7 +251,8 @@ unsafe impl Layout for BytesNode {
         let (contents, others) = (self.gather(), right.gather());
         let pairs = [contents.pairs(), others.pairs()].concat();
         let (low, side) = (self.side().low.clone(), right.side());
-        if !self.lay_out(&low, side.high.as_deref(), &pairs, token) {
+        let prefix = self.prefix_len().min(right.prefix_len());
+        if !self.lay_out(&low, side.high.as_deref(), &pairs, prefix, token) {
             return false;
         }
         self.words[RIGHT].set(right.right(), token);
@@ -271,7 +272,7 @@ unsafe impl Layout for BytesNode {
         self.with_exclusive_token(|node, token| {
             let (low, (high, right)) = (node.low(), next.unzip());
             node.words[RIGHT].set(right.unwrap_or(0), token);
-            assert!(node.lay_out(&low, high, &pairs, token), "too many pairs for a node");
+            assert!(node.lay_out(&low, high, &pairs, 0, token), "too many pairs for a node");
         });
     }
 
@@ -333,7 +334,8 @@ impl BytesNode {
         pairs.insert(at, (key, value));
         let prefix = prefix_of(&side.low, &pairs);
         let taken: usize = pairs.iter().map(|pair| room_of(pair.0, prefix)).sum();
-        if taken > SPLIT_ROOM || !self.lay_out(&side.low, side.high.as_deref(), &pairs, token) {
+        let (high, shorter) = (side.high.as_deref(), self.prefix_len());
+        if taken > SPLIT_ROOM || !self.lay_out(&side.low, high, &pairs, shorter, token) {
             return WriteResult::Full;
         }
         WriteResult::Inserted

@@ -139,7 +139,7 @@ where
                 Some(next) => Hop::Write(next, L::FIRST),
                 None => Hop::Again,
             },
-            ApplyResult::Full => unreachable!("half of a split node has room"),
+            ApplyResult::Full => unreachable!("a full leaf is split"),
         }
     }
 }

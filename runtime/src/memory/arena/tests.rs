@@ -174,7 +174,7 @@ fn each_thread_frees_what_others_allocate() {
     let slots = slots(192, 64, THREADS);
     let inboxes: [SpinMutex<Vec<Sent>>; THREADS] = Default::default();
     thread::scope(|scope| {
-        for me in 0..THREADS {
+        let threads = std::array::from_fn::<_, THREADS, _>(|me| {
             let (slots, inboxes) = (&slots, &inboxes);
             scope.spawn(move || {
                 let mut random = me as u64 + 1;
@@ -207,8 +207,10 @@ fn each_thread_frees_what_others_allocate() {
                         }
                     }
                 }
-            });
-        }
+            })
+        });
+        // ThreadSanitizer does not see that a scope waits.
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
     });
     let rest: usize = inboxes.iter().map(|inbox| inbox.lock().len()).sum();
     assert_eq!(slots.stats().live, rest);
