@@ -27,7 +27,7 @@ enum Kind {
     Deep,
     /// Up to 5000 bytes.
     Long,
-    /// Some more bytes than a block of a node takes of a key, until the keys of the node begin alike.
+    /// Some more bytes than a block takes of a key, until the keys of a node begin alike.
     Border,
     /// All of them.
     Mixed,

@@ -1,5 +1,5 @@
-//! Readers of torn nodes: whatever the words contain, they end, and panic nowhere. Splits and merges
-//! of keys of all lengths.
+//! Readers of torn nodes: whatever the words contain, they end, and panic nowhere. Splits and
+//! merges with keys of all lengths.
 
 use super::*;
 use crate::node::{Layout, RemoveResult, WriteMode, WriteResult};
