@@ -20,7 +20,7 @@ pub use costs::Costs;
 pub(crate) use costs::StepCounts;
 
 use super::{CpuTopology, Platform, PlatformError, VirtualTime, WouldBlock};
-use crate::memory::{GlobalPages, PageSource};
+use crate::memory::PageSource;
 use crate::scheduler::{Driver, Progress};
 use crate::sync::{Acquire, AtomicBool, AtomicU64, AtomicUsize, Backoff, Relaxed, Release, SpinMutex};
 use alloc::boxed::Box;
@@ -353,8 +353,15 @@ impl Platform for Simulation {
         Ok(())
     }
 
+    #[cfg(not(feature = "std"))]
     fn pages(&self) -> Arc<dyn PageSource> {
-        Arc::new(GlobalPages)
+        Arc::new(crate::memory::GlobalPages)
+    }
+
+    /// From the system, which takes back what dropped arenas leave: a test may make many of them.
+    #[cfg(feature = "std")]
+    fn pages(&self) -> Arc<dyn PageSource> {
+        Arc::new(super::os::OsPages)
     }
 
     fn now(&self) -> u64 {
