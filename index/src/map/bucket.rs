@@ -11,8 +11,8 @@ pub(super) const MIN_BUCKETS: usize = 64;
 /// The bits of a key's word that tell what it is; the others are those of a hash, or a filter. A
 /// word of 0 is a free place.
 const KIND: u64 = MIN_BUCKETS as u64 - 1;
-/// The kind of an entry.
-const ENTRY: u64 = 1;
+/// The kind of an entry: all bits, so that the word of a hash takes one instruction.
+const ENTRY: u64 = KIND;
 /// The kind of a link, in the last place.
 const LINK: u64 = 2;
 
@@ -64,7 +64,7 @@ pub(super) enum Last {
 /// The word of a key's hash.
 #[inline(always)]
 pub(super) fn key_word(hash: u64) -> u64 {
-    hash & !KIND | ENTRY
+    hash | ENTRY
 }
 
 /// Returns the hash of a word in a bucket of this index.
@@ -161,17 +161,26 @@ impl Bucket {
     /// Looks for a key, given by its word.
     #[inline(always)]
     pub(super) fn find(&self, key: u64) -> Search {
+        if let Some((place, value)) = self.find_here(key) {
+            return Search::Here(place, value);
+        }
+        self.find_beyond(key).map_or(Search::Missing, Search::Beyond)
+    }
+
+    /// Returns the place of a key and its value, if it is in this bucket or node.
+    #[inline(always)]
+    pub(super) fn find_here(&self, key: u64) -> Option<(usize, u64)> {
         // Without a branch on the place, which could not be predicted.
         let [_, b, c] = &self.keys;
-        let last = c.get();
-        let place = select_unpredictable(last == key, PLACES - 1, usize::from(b.get() == key));
-        if self.keys[place].get() == key {
-            Search::Here(place, self.values[place].get())
-        } else if last & KIND == LINK && Filter(last).may_have(key) {
-            Search::Beyond(self.values[PLACES - 1].get())
-        } else {
-            Search::Missing
-        }
+        let place = select_unpredictable(c.get() == key, PLACES - 1, usize::from(b.get() == key));
+        (self.keys[place].get() == key).then(|| (place, self.values[place].get()))
+    }
+
+    /// Returns the link of the chain if a key that is not here may be there.
+    #[inline(always)]
+    pub(super) fn find_beyond(&self, key: u64) -> Option<u64> {
+        let last = self.keys[PLACES - 1].get();
+        (last & KIND == LINK && Filter(last).may_have(key)).then(|| self.values[PLACES - 1].get())
     }
 
     /// Returns the link of the chain, if there is one.

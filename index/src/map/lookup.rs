@@ -1,7 +1,7 @@
 //! Looking up a key: the bucket is read, and its chain if the filter lets the key pass. A plain
 //! thread reads the same buckets without a task.
 
-use super::bucket::{Bucket, Search, key_word};
+use super::bucket::{Bucket, key_word};
 use super::chain::{CHAIN_MARK, decode_link};
 use super::hash::Division;
 use super::root::{Buckets, Root, RootRef};
@@ -40,8 +40,8 @@ impl Query {
 /// Reads a bucket, or a node of its chain, on the way to a key.
 #[inline(always)]
 pub(super) fn read_bucket(query: Query, at: Link<Bucket>, bucket: &Bucket) -> Step<Bucket, Option<u64>> {
-    let search = bucket.find(key_word(query.hash));
-    if let Search::Here(_, value) = search {
+    let key = key_word(query.hash);
+    if let Some((_, value)) = bucket.find_here(key) {
         return Step::End(Some(value));
     }
     // A chain was found in the bucket of the hash, and has all that was there then.
@@ -50,9 +50,9 @@ pub(super) fn read_bucket(query: Query, at: Link<Bucket>, bucket: &Bucket) -> St
     {
         return Step::Go(bucket, Part::HEAD);
     }
-    match search {
-        Search::Beyond(word) => decode_link(word).map_or(Step::Again, |next| Step::Go(next, Part::HEAD)),
-        _ => Step::End(None),
+    match bucket.find_beyond(key) {
+        Some(word) => decode_link(word).map_or(Step::Again, |next| Step::Go(next, Part::HEAD)),
+        None => Step::End(None),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Many lookups or changes at once: each is a walk that begins at the bucket of its key.
 
-use super::bucket::{Bucket, Search, key_word};
+use super::bucket::{Bucket, key_word};
 use super::chain::decode_link;
 use super::change::{ApplyResult, Delta, EntryChange, Put, Remove, apply};
 use super::growth;
@@ -278,7 +278,7 @@ impl<E: EntryChange> Walk for ChangeWalk<E> {
     ) -> Hop<Bucket, Self::Output> {
         if !self.has_fetched_chain
             && let Some(word) = bucket.chain()
-            && !matches!(bucket.find(key_word(self.hash)), Search::Here(..))
+            && bucket.find_here(key_word(self.hash)).is_none()
             && let Some(chain) = decode_link(word)
         {
             self.has_fetched_chain = true;

@@ -87,7 +87,7 @@ pub use primitive::{
 pub use word::{Word, WriteToken};
 
 pub(crate) use header::{FreeWord, Header, Turn};
-pub(crate) use reference::{Cell, Fetch, MAX_HOMES, Reference, prefetch};
+pub(crate) use reference::{Cell, Fetch, MAX_HOMES, Reference, prefetch, prefetch_part};
 #[cfg(all(test, model = "loom"))]
 pub(crate) use remains::{Remains, Then};
 pub(crate) use runtime_tag::RuntimeTag;

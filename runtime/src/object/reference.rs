@@ -158,16 +158,21 @@ impl Reference {
         Fetch((self.address() + (part.first() * CACHE_LINE) as u64) | (part.count() as u64) << HOME_SHIFT)
     }
 
-    /// Prefetches the lines of `part` now. For callers of which most name the head always or never,
-    /// so that the branch is predicted.
+    /// Prefetches the lines of `part` now; see [`prefetch_part`].
     #[inline(always)]
     pub fn prefetch(self, part: Part) {
-        if part == Part::HEAD {
-            prefetch(self.address());
-        } else {
-            let first = self.address() + (part.first() * CACHE_LINE) as u64;
-            for_each_line(first, part.count() as u64, prefetch);
-        }
+        prefetch_part(self.address(), part);
+    }
+}
+
+/// Prefetches the lines of a part of the object at an address. For callers of which most name the
+/// head always or never, so that the branch is predicted.
+#[inline(always)]
+pub(crate) fn prefetch_part(address: u64, part: Part) {
+    if part == Part::HEAD {
+        prefetch(address);
+    } else {
+        for_each_line(address + (part.first() * CACHE_LINE) as u64, part.count() as u64, prefetch);
     }
 }
 

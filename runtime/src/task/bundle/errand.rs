@@ -61,7 +61,7 @@ pub(super) fn send<B: Bundle>(lanes: &mut Lanes<B>, index: usize, cx: &mut Worke
     let mut origin = Context::of(cx);
     let Some(task) = origin.allocate(const { class_of::<Box<Errand<B>>>() }) else { return false };
     lanes.returned.reserve(lanes.away + 1);
-    let (at, writes) = (lanes.lane(index).at, lanes.lane(index).mode == Mode::Write);
+    let (at, writes) = (lanes.lane(index).at, lanes.lane(index).mode() == Mode::Write);
     // SAFETY: the callers pass lanes that are not vacant.
     let walk = unsafe { lanes.lane(index).vacate() };
     lanes.remove(index);
@@ -271,6 +271,7 @@ impl<B: Bundle> Lanes<B> {
     pub(super) fn take_back(&mut self, returned: Returned<B>, cx: &mut Worker) {
         let Returned { walk, outcome } = returned;
         let index = self.put_anywhere(walk);
+        self.current = index;
         let error = match outcome {
             Ok(Hop::Again) => JoinError::Abandoned,
             Ok(hop) => {

@@ -6,7 +6,7 @@ use super::{Bundle, Walk};
 use crate::annotation::Part;
 use crate::object::{FreeWord, Link, Reference, Versioned};
 use crate::scheduler::{Context, Worker};
-use crate::sync::under_model;
+use crate::sync::{Stamp, under_model};
 use crate::task::access::value_of;
 use crate::task::{JoinError, Task, quietly};
 use alloc::vec::Vec;
@@ -26,18 +26,6 @@ const SIMULATED_TURN_STEPS: usize = 8;
 /// The largest number of nodes that a group passes at once because they are in the cache.
 const CACHED_NODES: usize = 16;
 
-/// The code of the application that is running, for the cleanup after a panic.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Running {
-    /// `locate` or `read` of the current lane. Also while none is running, so that the inner loop
-    /// need not say so.
-    Read,
-    /// `write` of the current lane, which holds its node.
-    Write,
-    /// A method of the bundle.
-    Bundle,
-}
-
 /// The state of a bundle.
 pub(super) struct Lanes<B: Bundle> {
     lanes: [Lane<B::Walk>; WIDTH],
@@ -48,9 +36,11 @@ pub(super) struct Lanes<B: Bundle> {
     pub away: usize,
     /// Walks that errands have brought back.
     pub returned: Vec<Returned<B>>,
-    pub running: Running,
-    /// The lane whose code is running.
+    /// The lane whose code is running: `locate` or `read`, `write` if [`writes`](Self::writes) says
+    /// so, or a method of the bundle while the lane is vacant.
     pub current: usize,
+    /// The current lane holds its node and writes it.
+    pub writes: bool,
     /// Counts rounds: in every other round a group locates.
     round: usize,
     pub turn_steps: usize,
@@ -78,8 +68,8 @@ impl<B: Bundle> Lanes<B> {
             occupied: 0,
             away: 0,
             returned: Vec::new(),
-            running: Running::Read,
             current: 0,
+            writes: false,
             round: 0,
             turn_steps: if simulated { SIMULATED_TURN_STEPS } else { TURN_STEPS },
             exhausted: false,
@@ -198,7 +188,7 @@ impl<B: Bundle> Lanes<B> {
         for index in first..first + GROUP {
             self.current = index;
             let lane = self.lane(index);
-            if lane.mode != Mode::Read && !lane.writes_optimistic() {
+            if !lane.reads() && !lane.writes_optimistic() {
                 continue;
             }
             let at = lane.at;
@@ -261,7 +251,7 @@ impl<B: Bundle> Lanes<B> {
             any = false;
             for index in first..first + GROUP {
                 let lane = self.lane(index);
-                if lane.mode == Mode::Read && lane.at.is_frequent() {
+                if lane.reads() && lane.at.is_frequent() {
                     any |= self.step_cached(index, cx);
                 }
             }
@@ -291,7 +281,7 @@ impl<B: Bundle> Lanes<B> {
         let index = self.occupied.trailing_ones() as usize;
         assert!(index < WIDTH, "a walk that returns has no lane");
         self.put(index, walk);
-        self.lane(index).mode = Mode::Enter;
+        self.lane(index).set_mode(Mode::Enter);
         index
     }
 
@@ -306,10 +296,9 @@ impl<B: Bundle> Lanes<B> {
     /// application.
     #[cold]
     pub fn drop_walks(&mut self) {
-        self.running = Running::Read;
         self.occupied = 0;
         for index in 0..WIDTH {
-            if self.lane(index).mode != Mode::Vacant {
+            if self.lane(index).mode() != Mode::Vacant {
                 // SAFETY: just asked.
                 let walk = unsafe { self.lane(index).vacate() };
                 quietly(|| drop(walk));
@@ -324,9 +313,8 @@ impl<B: Bundle> Lanes<B> {
     /// in the cache; `None` if there is no walk.
     #[inline(always)]
     pub fn begin(&mut self, index: usize, cx: &mut Worker) -> Option<bool> {
-        self.running = Running::Bundle;
+        self.current = index;
         let next = self.bundle.next(Context::of(cx));
-        self.running = Running::Read;
         let Some((start, walk)) = next else {
             (self.exhausted, self.refills) = (true, false);
             return None;
@@ -341,6 +329,9 @@ impl<B: Bundle> Lanes<B> {
     pub fn go_to(&mut self, index: usize, at: Reference, part: Part, writes: bool) -> bool {
         let lane = self.lane(index);
         let is_cached = lane.go_to(at, part, writes);
+        if B::Walk::LOCATES {
+            lane.stamp = Stamp::NONE;
+        }
         if B::Walk::ENDS_AT_ONCE {
             lane.prefetch();
         }

@@ -2,7 +2,7 @@
 
 use super::errand;
 use super::lane::Mode;
-use super::lanes::{Lanes, Running, node_of};
+use super::lanes::{Lanes, node_of};
 use super::{Bundle, Hop, Walk};
 use crate::object::{Header, Link, Primitive, Reference, Turn};
 use crate::scheduler::{Context, Worker};
@@ -11,6 +11,7 @@ use crate::task::grant::Written;
 use crate::task::{JoinError, quietly};
 use core::mem::needs_drop;
 
+type TargetOf<B> = <<B as Bundle>::Walk as Walk>::Target;
 type HopOf<B> = Hop<<<B as Bundle>::Walk as Walk>::Target, <<B as Bundle>::Walk as Walk>::Output>;
 
 impl<B: Bundle> Lanes<B> {
@@ -20,14 +21,14 @@ impl<B: Bundle> Lanes<B> {
     pub(super) fn step(&mut self, index: usize, cx: &mut Worker) -> bool {
         self.current = index;
         let lane = self.lane(index);
-        if lane.mode != Mode::Read {
+        if !lane.reads() {
             return self.step_entering(index, cx);
         }
         if !B::Walk::LOCATES || lane.stamp.is_none() {
             return self.step_cached(index, cx);
         }
-        let (at, stamp) = (lane.at, lane.stamp);
-        self.read(index, at, stamp, cx)
+        let stamp = lane.stamp;
+        self.read(index, stamp, cx)
     }
 
     /// Locates and reads the node of a lane that reads.
@@ -37,28 +38,28 @@ impl<B: Bundle> Lanes<B> {
         // just stored there.
         self.current = index;
         let lane = self.lane(index);
-        debug_assert!(lane.mode == Mode::Read);
-        let at = lane.at;
-        // SAFETY: the epoch of the task keeps the node alive.
-        let (header, node) = unsafe { (at.header(), node_of::<B>(at)) };
+        // SAFETY: the callers pass lanes that read. The epoch of the task keeps the node alive.
+        let (header, node) = unsafe { lane.node_to_read::<TargetOf<B>>() };
         let Some(stamp) = header.begin_read(cx.free_word) else { return self.disturbed(index, cx) };
         // A panic counts only at this version.
         lane.stamp = stamp;
         if B::Walk::LOCATES {
+            let at = Link::from_reference(lane.at);
             // SAFETY: the lane is not vacant.
-            unsafe { lane.walk() }.locate(Link::from_reference(at), node);
+            unsafe { lane.walk() }.locate(at, node);
         }
-        self.read(index, at, stamp, cx)
+        self.read(index, stamp, cx)
     }
 
     /// Reads the node of the current lane, which has arrived there, at this version.
     #[inline(always)]
-    fn read(&mut self, index: usize, at: Reference, stamp: Stamp, cx: &mut Worker) -> bool {
+    fn read(&mut self, index: usize, stamp: Stamp, cx: &mut Worker) -> bool {
         let lane = self.lane(index);
-        // SAFETY: the epoch of the task keeps the node alive.
-        let (latch, node) = unsafe { (&at.header().latch, node_of::<B>(at)) };
-        // SAFETY: the callers pass lanes that are not vacant.
-        let hop = unsafe { lane.walk() }.read(Link::from_reference(at), node);
+        let at = Link::from_reference(lane.at);
+        // SAFETY: the callers pass lanes that read. The epoch of the task keeps the node alive.
+        let (Header { latch, .. }, node) = unsafe { lane.node_to_read::<TargetOf<B>>() };
+        // SAFETY: lanes that read are not vacant.
+        let hop = unsafe { lane.walk() }.read(at, node);
         // The version is compared in each arm, which leaves the compiler free to go there from
         // where the walk has decided.
         let is_valid = || latch.validate(stamp) || planted!("walk-version-unchecked");
@@ -90,8 +91,8 @@ impl<B: Bundle> Lanes<B> {
         }
     }
 
-    /// Hands the result of a lane's walk to the bundle, and takes the next walk into the lane.
-    /// Returns true if its first node is expected in the cache.
+    /// Hands the result of the current lane's walk to the bundle, and takes the next walk into the
+    /// lane. Returns true if its first node is expected in the cache.
     #[inline(always)]
     pub(super) fn end(
         &mut self,
@@ -99,20 +100,18 @@ impl<B: Bundle> Lanes<B> {
         outcome: Result<<B::Walk as Walk>::Output, JoinError>,
         cx: &mut Worker,
     ) -> bool {
-        self.running = Running::Bundle;
+        // A panic of the bundle finds the current lane vacant.
+        debug_assert_eq!(index, self.current);
         // SAFETY: the callers pass lanes that are not vacant.
         let walk = unsafe { self.lane(index).vacate() };
         self.bundle.done(walk, outcome, Context::of(cx));
         if self.refills {
-            let next = self.bundle.next(Context::of(cx));
-            self.running = Running::Read;
-            if let Some((start, walk)) = next {
+            if let Some((start, walk)) = self.bundle.next(Context::of(cx)) {
                 self.lane(index).put(walk);
                 return self.go_to(index, start.link.reference(), start.part, start.writes);
             }
             (self.exhausted, self.refills) = (true, false);
         }
-        self.running = Running::Read;
         self.remove(index);
         false
     }
@@ -129,7 +128,7 @@ impl<B: Bundle> Lanes<B> {
         if let Some(error) = unsafe { lane.at.header() }.failure(cx.free_word) {
             return self.end(index, Err(error), cx);
         }
-        if lane.disturbed < Worker::OPTIMISTIC_ATTEMPTS {
+        if lane.disturbed < u32::from(Worker::OPTIMISTIC_ATTEMPTS) {
             lane.disturbed += 1;
             return false;
         }
@@ -145,7 +144,7 @@ impl<B: Bundle> Lanes<B> {
     #[inline(never)]
     fn step_entering(&mut self, index: usize, cx: &mut Worker) -> bool {
         let lane = self.lane(index);
-        let (at, mode) = (lane.at, lane.mode);
+        let (at, mode) = (lane.at, lane.mode());
         if mode == Mode::Vacant {
             return false;
         }
@@ -179,7 +178,7 @@ impl<B: Bundle> Lanes<B> {
     #[inline(always)]
     fn write(&mut self, index: usize, header: &Header, cx: &mut Worker) -> bool {
         header.latch.begin_write();
-        (self.running, self.current) = (Running::Write, index);
+        (self.writes, self.current) = (true, index);
         let lane = self.lane(index);
         let at = lane.at;
         // SAFETY: the epoch of the task keeps the node alive, and the caller excludes other
@@ -188,7 +187,7 @@ impl<B: Bundle> Lanes<B> {
         // SAFETY: the caller passes a lane that writes.
         let hop = unsafe { lane.walk() }.write(Link::from_reference(at), written, Context::of(cx));
         header.latch.end_write();
-        self.running = Running::Read;
+        self.writes = false;
         match hop {
             Hop::Again => self.end(index, Err(JoinError::Abandoned), cx),
             hop => self.follow(index, hop, cx),

@@ -2,7 +2,7 @@
 
 use super::Bundle;
 use super::lane::Mode;
-use super::lanes::{Lanes, Running};
+use super::lanes::Lanes;
 use crate::monitor::Description;
 use crate::scheduler::{Context, Worker};
 use crate::task::body::{BodyWithSink, TaskBody, complete_panicked, end_unrun, take};
@@ -119,7 +119,7 @@ unsafe fn take_turn<B, G, R, K>(
         let lanes = (*Task::body::<BodyWithSink<BundleBody<B, G>, K>>(task)).body.lanes.0;
         (*lanes.as_ptr()).refills = (*lanes.as_ptr()).takes_more();
         guarded(cx, task, panicked::<B, G, R, K>, |_, cx| work(&mut *lanes.as_ptr(), cx));
-        (*lanes.as_ptr()).running = Running::Read;
+        (*lanes.as_ptr()).writes = false;
         end_turn::<B, G, R, K>(task, cx);
     }
 }
@@ -136,14 +136,14 @@ where
     unsafe {
         let lanes = &mut *(*Task::body::<BodyWithSink<BundleBody<B, G>, K>>(task)).body.lanes.0.as_ptr();
         let index = lanes.current;
-        // (With a vacant lane, it would be a panic of the runtime itself.)
-        if lanes.running == Running::Bundle || lanes.lane(index).mode == Mode::Vacant {
+        if lanes.lane(index).mode() == Mode::Vacant {
+            // A method of the bundle has panicked.
             lanes.failure = Some(JoinError::panicked(payload));
             return end_turn::<B, G, R, K>(task, cx);
         }
         let (at, stamp) = (lanes.lane(index).at, lanes.lane(index).stamp);
         let latch = &at.header().latch;
-        if lanes.running == Running::Write {
+        if lanes.writes {
             if !planted!("walk-poison-forgotten") {
                 latch.poison();
             }
