@@ -110,7 +110,8 @@ impl<W> Lane<W> {
     /// The lane is not vacant.
     #[inline(always)]
     pub unsafe fn vacate(&mut self) -> W {
-        self.entrance = Mode::Vacant as u64;
+        // The address stays, for `prefetch`: this mode has the bits of all others.
+        self.entrance |= Mode::Vacant as u64;
         // SAFETY: the lane was not vacant, and is now.
         unsafe { self.walk.assume_init_read() }
     }
@@ -136,7 +137,8 @@ impl<W> Lane<W> {
         at.is_frequent() && !writes
     }
 
-    /// Prefetches what the lane will touch at its node. (For a vacant lane, that is any line.)
+    /// Prefetches what the lane will touch at its node. (For a vacant lane, that is where it
+    /// was last.)
     #[inline(always)]
     pub fn prefetch(&self) {
         prefetch_part(self.entrance & !MODE_MASK, self.part);

@@ -12,7 +12,7 @@ use crate::task::{JoinError, quietly};
 use core::mem::needs_drop;
 
 type TargetOf<B> = <<B as Bundle>::Walk as Walk>::Target;
-type HopOf<B> = Hop<<<B as Bundle>::Walk as Walk>::Target, <<B as Bundle>::Walk as Walk>::Output>;
+type HopOf<B> = Hop<TargetOf<B>, <<B as Bundle>::Walk as Walk>::Output>;
 
 impl<B: Bundle> Lanes<B> {
     /// Reads or writes the node of a lane. Returns true if the lane's next node is expected in the
