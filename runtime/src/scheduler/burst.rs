@@ -229,6 +229,11 @@ impl Worker {
         if self.unbound.has_shared_sources {
             self.check_sleepers();
         }
+        self.publish_load();
+    }
+
+    /// Publishes the cost of the tasks in the run queue.
+    pub(super) fn publish_load(&self) {
         self.slot().load.store(self.queue.load(), Relaxed);
     }
 }

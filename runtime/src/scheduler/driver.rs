@@ -177,14 +177,17 @@ impl Driver {
     /// Returns true if this worker became the owner of a parked run queue with tasks, whose owner
     /// is busy with another one. Only under work stealing.
     fn steal_run_queue(&mut self) -> bool {
-        if self.shared.policy != QueuePolicy::WorkStealing || !self.shared.worker_set.is_short() {
-            return false;
-        }
-        let Some(queue) = self.shared.find_neglected(self.worker) else { return false };
+        let Some(queue) = self.find_neglected() else { return false };
         let Some(taken) = self.shared.become_owner(queue, self.worker) else { return false };
         taken.counters().steals.add(1);
         self.hold_instead(taken);
         true
+    }
+
+    /// Returns a parked run queue with tasks that another worker owns. Only under work stealing.
+    fn find_neglected(&self) -> Option<usize> {
+        let may_steal = self.shared.policy == QueuePolicy::WorkStealing && self.shared.worker_set.is_short();
+        if may_steal { self.shared.find_neglected(self.worker) } else { None }
     }
 
     /// Goes from one owned run queue to the next until one has tasks.
@@ -234,6 +237,7 @@ impl Driver {
         worker.set_idle(false);
         worker.set_searching(false);
         let has_tasks = worker.has_tasks();
+        worker.publish_load();
         let may_be_stolen = self.shared.policy == QueuePolicy::WorkStealing;
         // SeqCst, as the load in `RuntimeState::push`: either the pushing thread sees this, or this
         // thread sees its task below.
@@ -245,7 +249,7 @@ impl Driver {
         }
         if may_be_stolen && (has_tasks || self.shared.slots[queue].inbox.seems_to_have_tasks()) {
             // An idle worker may steal the run queue.
-            self.shared.wake_for_work(queue);
+            self.shared.wake_for_parked(queue);
         }
     }
 
@@ -294,17 +298,26 @@ impl Driver {
         for worker in &mut held {
             found_something |= worker.fall_asleep();
         }
+        let worker_set = &self.shared.worker_set;
+        worker_set.set_asleep_without_queue(self.worker, held.is_empty());
         // Pairs with the fence in `RuntimeState::park_queue`: either this worker sees that a run
-        // queue of its own was parked, or the parking thread sees its owner and wakes it.
+        // queue of its own was parked, or the parking thread sees its owner and wakes it. And with
+        // the one in `RuntimeState::wake_for_parked`: either this worker sees the tasks, or that
+        // thread sees that it is not idle any more.
         fence(SeqCst);
-        if found_something || self.is_needed_elsewhere(held.len()) {
+        if found_something || self.find_neglected().is_some() || self.is_needed_elsewhere(held.len()) {
             // With more workers than cores, other threads need this core to finish first.
             yield_now();
         } else {
-            while held.iter().all(|worker| worker.is_asleep()) && !self.is_needed_elsewhere(held.len()) {
+            let is_asleep = || match held[..] {
+                [] => worker_set.is_asleep_without_queue(self.worker),
+                _ => held.iter().all(|worker| worker.is_asleep()),
+            };
+            while is_asleep() && !self.is_needed_elsewhere(held.len()) {
                 self.shared.platform.park(self.worker);
             }
         }
+        worker_set.set_asleep_without_queue(self.worker, false);
         for worker in &mut held {
             worker.wake_up();
         }

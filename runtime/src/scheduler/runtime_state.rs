@@ -179,9 +179,7 @@ impl RuntimeState {
         if self.slots[queue].asleep.0.swap(false, SeqCst) {
             self.platform.wake(self.owner(queue));
             if self.policy == QueuePolicy::WorkStealing && !self.slots[queue].parked.is_empty() {
-                // Its owner may be busy with another run queue for long while other workers are
-                // idle.
-                self.wake_for_work(queue);
+                self.wake_for_parked(queue);
             }
         }
     }

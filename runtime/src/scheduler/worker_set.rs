@@ -47,6 +47,8 @@ pub(crate) struct WorkerSet {
     generation: AtomicU64,
     /// There are fewer workers than run queues. Only a hint.
     is_short: AtomicBool,
+    /// For each worker: it sleeps and has no run queue, whose slot would say so.
+    sleeps_without_queue: Box<[AtomicBool]>,
     states: SpinMutex<WorkerStates>,
 }
 
@@ -63,6 +65,7 @@ impl WorkerSet {
         Self {
             generation: AtomicU64::new(0),
             is_short: AtomicBool::new(false),
+            sleeps_without_queue: (0..max_workers).map(|_| AtomicBool::new(false)).collect(),
             states: SpinMutex::new(states),
         }
     }
@@ -78,6 +81,16 @@ impl WorkerSet {
     /// Returns true if there are fewer workers than run queues.
     pub fn is_short(&self) -> bool {
         self.is_short.load(Relaxed)
+    }
+
+    /// Records that a worker sleeps and has no run queue, or no longer.
+    pub fn set_asleep_without_queue(&self, worker: usize, is_asleep: bool) {
+        self.sleeps_without_queue[worker].store(is_asleep, SeqCst);
+    }
+
+    /// Returns true if a worker without a run queue sleeps and no thread has woken it.
+    pub fn is_asleep_without_queue(&self, worker: usize) -> bool {
+        self.sleeps_without_queue[worker].load(SeqCst)
     }
 
     /// Returns the number of workers that are to run.
@@ -104,6 +117,22 @@ impl RuntimeState {
     /// Returns the worker that owns a run queue.
     pub(super) fn owner(&self, queue: usize) -> usize {
         self.slots[queue].owner.load(SeqCst)
+    }
+
+    /// Wakes a worker for a parked run queue with tasks, whose owner may be busy with another one
+    /// for long.
+    #[cold]
+    pub(super) fn wake_for_parked(&self, queue: usize) {
+        // Pairs with the fence in `Driver::sleep`: either a worker that falls asleep sees the tasks,
+        // or this thread sees that it sleeps.
+        fence(SeqCst);
+        self.wake_for_work(queue);
+        if self.worker_set.is_short() && !planted!("worker-without-queue-forgotten") {
+            let wakes = |asleep: &AtomicBool| asleep.load(Relaxed) && asleep.swap(false, SeqCst);
+            if let Some(worker) = self.worker_set.sleeps_without_queue.iter().position(wakes) {
+                self.platform.wake(worker);
+            }
+        }
     }
 
     /// Takes a parked run queue out of its slot: the caller holds it.

@@ -5,9 +5,11 @@ use crate::common::{
     Flag, Gate, QUEUE_POLICIES, Setting, eventually, lock, on_each, silence_tasks, watchdog,
 };
 use std::collections::HashSet;
+use std::ops::Range;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::{Arc, Mutex};
+use xtasking::platform::{Driver, Platform, PlatformError, Threads};
 use xtasking::{Context, Priority, QueuePolicy, Runtime, Shutdown, primitive::Sequencing, queues::Topology};
 
 /// Each queue policy on both platforms.
@@ -329,6 +331,62 @@ fn cancelling_resolves_what_lies_anywhere() {
         rt.shutdown(Shutdown::Cancel);
         assert!(handles.iter().all(|handle| handle.is_finished()));
     });
+}
+
+/// Threads of which the first worker starts late.
+struct LateStart {
+    below: Arc<Threads>,
+    first: Arc<Mutex<Option<Driver>>>,
+    /// How often the first worker has parked.
+    parks: Arc<AtomicUsize>,
+}
+
+impl Platform for LateStart {
+    xtasking_testing::forward_platform!(below: topology wake join block pages now);
+
+    fn start(&self, worker: Driver) -> Result<(), PlatformError> {
+        if worker.worker() == 0 {
+            *lock(&self.first) = Some(worker);
+            return Ok(());
+        }
+        self.below.start(worker)
+    }
+
+    fn park(&self, worker: usize) {
+        if worker == 0 {
+            self.parks.fetch_add(1, Relaxed);
+        }
+        self.below.park(worker);
+    }
+}
+
+/// A worker whose run queues others have taken over sleeps until there is one for it.
+#[test]
+fn a_worker_without_a_run_queue_is_woken_for_one() {
+    let _watched = watchdog();
+    let (below, first, parks) = (Arc::new(Threads::new(2)), Arc::default(), Arc::default());
+    let late = LateStart { below: below.clone(), first: Arc::clone(&first), parks: Arc::clone(&parks) };
+    let builder = Runtime::builder().platform(late).workers(2).most_workers(4);
+    let rt = builder.pool(QueuePolicy::WorkStealing).build().unwrap();
+    let run_all = |queues: Range<u16>| {
+        let tasks: Vec<_> = queues.map(|queue| rt.task(()).core(queue).submit(|(), _| ())).collect();
+        tasks.into_iter().for_each(|task| task.join().unwrap());
+    };
+    // The second worker takes over what the first one does not run.
+    run_all(0..4);
+    let driver = lock(&first).take().unwrap();
+    below.start(driver).unwrap();
+    eventually("the first worker sleeps", || parks.load(Relaxed) > 0);
+    let (begun, stop) = (Flag::default(), Flag::default());
+    let (begins, hold) = (begun.clone(), stop.clone());
+    let held = rt.task(()).core(0).submit(move |(), _| {
+        begins.set();
+        hold.wait();
+    });
+    begun.wait();
+    run_all(1..4);
+    stop.set();
+    held.join().unwrap();
 }
 
 /// Idle workers take over run queues whose worker runs a long task.
