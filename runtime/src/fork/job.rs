@@ -1,182 +1,291 @@
-//! The second half of a join, in its owner's fork stack.
+//! A job: the second half of a join, or a piece of a scope, in a slot of its owner's fork stack.
 //!
 //! The job is outside the frame of the function that waits for it, so that a join keeps little
 //! alive over its first half.
 //!
-//! | phase | `run` | `room` | `handover` |
-//! |---|---|---|---|
-//! | owned: written, not offered | owner | owner: the body | not written |
-//! | offered: in a hand-off cell | `None` | no thread | written; the owner may take the job back |
-//! | running: taken by a thief | `None` | thief: the body, then the result | shared, by atomics |
-//! | done: `DONE` is set | `None` | owner: the result | owner |
-//!
-//! The job is run once because it leaves its hand-off cell once: by the thief's `take` or by the
-//! owner's `take_back`. The word of `JobState` rules out a lost wake-up:
+//! # States of a slot
 //!
 //! ```text
-//! owner: reads the state, DONE is not set
-//! thief: sets DONE, sees no sleeper, wakes nothing
-//! owner: falls asleep until DONE is set            -> sleeps for ever
+//!              publish               take, step 1               take, step 2
+//!  PRIVATE ─────────────────> PUBLIC ────────────────> STEALING ───────────────> TAKEN
+//!     ^  ^                     │   ^                     │   │                     │
+//!     │  └──── pop (owner) ────┘   └── thief gives up ───┘   │                     │
+//!     ├────────────── pop (owner) ───────────────────────────┘                     │
+//!     └────────────── settle (owner): the job has run ─────────────────────────────┘
 //! ```
 //!
-//! The owner enters its number by a compare-exchange on the state that it has read. If the thief
-//! was faster, that fails, and the owner reads again. Models: `model/fork.rs`.
+//! | state | the body belongs to |
+//! |---|---|
+//! | PRIVATE | the owner, which pops it without an atomic read-modify-write |
+//! | PUBLIC, STEALING | the thread whose compare-exchange of the state succeeds |
+//! | TAKEN | the thief, until the [`Handover`] says DONE; then the owner has the result |
+//!
+//! Whether there *is* a job says `run`, which only the owner writes: null, if there is none. So a
+//! slot may become PUBLIC without a job, and the next job there is public from the start. Only the
+//! thread with the stack's lock steals, so one thread at a time is in STEALING.
+//!
+//! # Popping beside a thief that publishes
+//!
+//! A thief may publish a job without its owner's help. Then both must not have it:
+//!
+//! ```text
+//! thief: publishes the job, sees `run`
+//! owner: clears `run`, still sees PRIVATE, runs the job
+//! thief: takes the job, runs it as well                    -> the job runs twice
+//! ```
+//!
+//! The owner clears `run` and then reads the state, with a [light fence](light_fence) in between.
+//! The thief publishes, passes a barrier, and then reads `run`. So at least one of them sees what
+//! the other wrote: the owner sees PUBLIC and pops by a compare-exchange, or the thief sees that
+//! there is no job. Models: `model/fork_stack.rs`.
 
-use super::Fork;
-use crate::sync::{Acquire, AtomicU32, HandoffCell, Relaxed, Release};
-use crate::task::{GroupState, Meta, Payload, catch};
-use core::marker::PhantomData;
-use core::mem::{ManuallyDrop, MaybeUninit, align_of, size_of};
-use core::ptr::{NonNull, addr_of_mut};
+use super::half::Room;
+use super::{Fork, Handover};
+use crate::sync::{Acquire, AtomicPtr, AtomicU32, Relaxed, Release, light_fence};
+use crate::task::{GroupState, Meta, Payload};
+use core::mem::{MaybeUninit, transmute};
+use core::ptr::{NonNull, addr_of_mut, null_mut};
 
-/// A job of any type. It belongs to its owner, in whose fork stack it is; once taken, to the thief
-/// until it is done.
+/// A slot of a fork stack, and the job in it, of any type.
 #[repr(C, align(128))]
 pub(crate) struct Job {
-    /// Runs the body; `None` while the job is offered or taken.
-    run: Option<RunFn>,
+    /// The job's [`RunFn`]; null if there is no job. Written by the owner alone.
+    run: AtomicPtr<()>,
+    /// One of [`state`].
+    state: AtomicU32,
     room: Room,
-    /// Written when the job is first offered; most jobs never are.
+    /// Written by the thief in STEALING; most jobs are never stolen.
     handover: MaybeUninit<Handover>,
 }
 
 /// Runs a body and leaves its result. Without a fork, drops the body.
-type RunFn = unsafe fn(NonNull<Job>, Option<Fork<'_>>);
+pub(crate) type RunFn = unsafe fn(NonNull<Job>, Option<Fork<'_>>);
 
-/// Room for a body or its result, or for the address of both.
-type Room = MaybeUninit<[u128; 4]>;
-
-/// What owner and thief share.
-pub(crate) struct Handover {
-    run: RunFn,
-    /// The progress of thief and owner: a [`JobState`]. In one word, so that neither misses a
-    /// concurrent change of the other.
-    state: AtomicU32,
-    /// The worker that took the job, or [`NO_WORKER`].
-    thief: AtomicU32,
-    /// A part of this job that the thief has offered to the waiting owner.
-    pub part: HandoffCell<Job>,
-    /// What tasks that are spawned in the job inherit.
-    pub meta: Meta,
-    /// The group of the task that this is a part of. The task's ticket keeps it alive.
-    pub group: Option<NonNull<GroupState>>,
-    /// The job of which this is a [`part`](Self::part); `None` if the job was offered to all
-    /// workers.
-    pub part_of: Option<NonNull<Job>>,
+mod state {
+    pub const PRIVATE: u32 = 0;
+    pub const PUBLIC: u32 = 1;
+    pub const STEALING: u32 = 2;
+    pub const TAKEN: u32 = 3;
 }
+use state::{PRIVATE, PUBLIC, STEALING, TAKEN};
 
-const NO_WORKER: u32 = u32::MAX;
-
-/// The progress of a job that was offered.
-///
-/// ```text
-/// bit 0   DONE    the job has run; the thief sets this last and does not touch the job afterwards
-/// bit 1   WANTED  the waiting owner has asked for a part; cleared by the thief that offers one
-/// bits 2..        1 + the number of the worker that sleeps until DONE or a part; 0: none sleeps
-/// ```
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct JobState(u32);
-
-const DONE: u32 = 1;
-const WANTED: u32 = 2;
-const SLEEPER: u32 = 4;
-
-impl JobState {
-    /// Returns true if the job has run: it is its owner's again.
-    pub fn is_done(self) -> bool {
-        self.0 & DONE != 0
-    }
-
-    /// Returns true if the owner has asked for a part and has not been given one since.
-    pub fn is_wanted(self) -> bool {
-        self.0 & WANTED != 0
-    }
-
-    fn sleeper(self) -> Option<usize> {
-        (self.0 / SLEEPER).checked_sub(1).map(|worker| worker as usize)
-    }
+/// What a thief sees of a slot. Only a hint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sight {
+    /// No job, or one that a thief has.
+    Nothing,
+    /// A job that has to be published first.
+    Private,
+    /// A job that may be taken.
+    Public,
 }
 
 impl Job {
-    /// Returns true if the job is not offered or taken.
-    ///
-    /// # Safety
-    ///
-    /// The caller is the worker that wrote the job into its stack, and has written nothing else
-    /// there since.
-    #[inline(always)]
-    pub unsafe fn is_own(job: NonNull<Self>) -> bool {
-        // SAFETY: the caller is the owner, and no other thread accesses this field.
-        unsafe { (*addr_of_mut!((*job.as_ptr()).run)).is_some() }
-    }
-
-    /// Prepares the job to be offered to a thief.
-    ///
-    /// # Safety
-    ///
-    /// The job is the caller's own.
-    pub unsafe fn offer(
-        job: NonNull<Self>,
-        meta: Meta,
-        group: Option<NonNull<GroupState>>,
-        part_of: Option<NonNull<Self>>,
-    ) {
-        // SAFETY: the job is the caller's own, so that no other thread accesses it yet.
-        unsafe {
-            let Some(run) = (*addr_of_mut!((*job.as_ptr()).run)).take() else {
-                unreachable!("a job is offered once at a time")
-            };
-            let (state, thief) = (AtomicU32::new(0), AtomicU32::new(NO_WORKER));
-            let handover = Handover { run, state, thief, part: HandoffCell::default(), meta, group, part_of };
-            addr_of_mut!((*job.as_ptr()).handover).write(MaybeUninit::new(handover));
+    /// Returns a slot without a job.
+    pub fn vacant() -> Self {
+        Self {
+            run: AtomicPtr::new(null_mut()),
+            state: AtomicU32::new(PRIVATE),
+            room: MaybeUninit::uninit(),
+            handover: MaybeUninit::uninit(),
         }
     }
 
-    /// Undoes [`offer`](Self::offer).
+    /// # Safety
+    ///
+    /// `job` is a slot of a stack that exists for `'a`.
+    #[inline(always)]
+    unsafe fn run_word<'a>(job: NonNull<Self>) -> &'a AtomicPtr<()> {
+        // SAFETY: the slot exists, and only the atomic word is borrowed.
+        unsafe { &*addr_of_mut!((*job.as_ptr()).run) }
+    }
+
+    /// # Safety
+    ///
+    /// As for [`run_word`](Self::run_word).
+    #[inline(always)]
+    unsafe fn state_word<'a>(job: NonNull<Self>) -> &'a AtomicU32 {
+        // SAFETY: the slot exists, and only the atomic word is borrowed.
+        unsafe { &*addr_of_mut!((*job.as_ptr()).state) }
+    }
+
+    /// Returns the room for body and result.
     ///
     /// # Safety
     ///
-    /// The caller has offered the job and has taken it out of its hand-off cell; it was not run.
-    pub unsafe fn take_back(job: NonNull<Self>) {
-        // SAFETY: the job left the hand-off cell once, to the caller, so that no thief accesses it.
-        unsafe { addr_of_mut!((*job.as_ptr()).run).write(Some(Self::handover(job).run)) };
+    /// `job` is a slot of a stack that exists. The pointer is for the thread that the body or the
+    /// result belongs to.
+    #[inline(always)]
+    pub(super) unsafe fn room(job: NonNull<Self>) -> *mut Room {
+        // SAFETY: the slot exists.
+        unsafe { addr_of_mut!((*job.as_ptr()).room) }
+    }
+
+    /// Pushes the job whose body the caller has written.
+    ///
+    /// # Safety
+    ///
+    /// The caller is the stack's owner, the slot is the stack's top, and `run` is for this body.
+    #[inline(always)]
+    pub unsafe fn push(job: NonNull<Self>, run: RunFn) {
+        // Release pairs with the Acquire of `take`: the thief sees the body, and what the owner
+        // wrote before.
+        let order = if planted!("job-pushed-early") { Relaxed } else { Release };
+        // SAFETY: the slot exists.
+        unsafe { Self::run_word(job) }.store(run as *mut (), order);
+    }
+
+    /// Returns the function of a job that its owner has not popped.
+    ///
+    /// # Safety
+    ///
+    /// The caller is the owner, and there is a job.
+    #[inline(always)]
+    pub unsafe fn run_fn(job: NonNull<Self>) -> RunFn {
+        // SAFETY: the word of a job holds a `RunFn`, as `push` wrote it.
+        unsafe { transmute::<*mut (), RunFn>(Self::run_word(job).load(Relaxed)) }
+    }
+
+    /// Pops the job. Returns true if it is the caller's again; otherwise
+    /// [`pop_public`](Self::pop_public) decides.
+    ///
+    /// # Safety
+    ///
+    /// The caller is the stack's owner, and this is the topmost job.
+    #[inline(always)]
+    pub unsafe fn pop(job: NonNull<Self>) -> bool {
+        // SAFETY: the slot exists.
+        unsafe {
+            Self::run_word(job).store(null_mut(), Relaxed);
+            // Pairs with the barrier in `ForkStack::steal`, see the head of this file.
+            light_fence();
+            Self::state_word(job).load(Relaxed) == PRIVATE
+        }
+    }
+
+    /// Pops a job that thieves may take. Returns true if it is the caller's again, and false if a
+    /// thief has taken it.
+    ///
+    /// # Safety
+    ///
+    /// [`pop`](Self::pop) has returned false.
+    pub unsafe fn pop_public(job: NonNull<Self>) -> bool {
+        // SAFETY: the slot exists.
+        let state = unsafe { Self::state_word(job) };
+        // Acquire pairs with the Release of `take`: the owner sees the handover.
+        let mut seen = state.load(Acquire);
+        loop {
+            match seen {
+                PRIVATE => return true,
+                TAKEN => return planted!("job-taken-twice"),
+                _ => match state.compare_exchange(seen, PRIVATE, Acquire, Acquire) {
+                    Ok(_) => return true,
+                    Err(now) => seen = now,
+                },
+            }
+        }
+    }
+
+    /// Returns what a thief can do here.
+    ///
+    /// # Safety
+    ///
+    /// `job` is an initialised slot of a stack that exists.
+    pub unsafe fn sight(job: NonNull<Self>) -> Sight {
+        // SAFETY: the slot exists. Acquire pairs with the Release of `push`: if there is a job, the
+        // owner has initialised the next slot, too.
+        let (run, state) =
+            unsafe { (Self::run_word(job).load(Acquire), Self::state_word(job).load(Relaxed)) };
+        match state {
+            _ if run.is_null() => Sight::Nothing,
+            PRIVATE => Sight::Private,
+            PUBLIC => Sight::Public,
+            _ => Sight::Nothing,
+        }
+    }
+
+    /// Publishes the slot. Returns true if it was private. A thief has to pass a barrier before it
+    /// takes the job.
+    ///
+    /// # Safety
+    ///
+    /// As for [`sight`](Self::sight). The caller is the owner, or has the stack's lock.
+    pub unsafe fn publish(job: NonNull<Self>) -> bool {
+        // Relaxed: the job itself is published by `push`.
+        // SAFETY: the slot exists.
+        unsafe { Self::state_word(job) }.compare_exchange(PRIVATE, PUBLIC, Relaxed, Relaxed).is_ok()
+    }
+
+    /// Undoes [`publish`](Self::publish), for a thief that could not pass a barrier.
+    ///
+    /// # Safety
+    ///
+    /// As for [`sight`](Self::sight). The caller has the stack's lock.
+    pub unsafe fn unpublish(job: NonNull<Self>) {
+        // If the owner has popped the job meanwhile, there is nothing to undo.
+        // SAFETY: the slot exists.
+        _ = unsafe { Self::state_word(job) }.compare_exchange(PUBLIC, PRIVATE, Relaxed, Relaxed);
+    }
+
+    /// Takes a public job for worker `thief`. Returns true if it is the thief's now. `inherited`
+    /// returns what tasks in it inherit; the job is not taken unless `may_take` returns true.
+    ///
+    /// # Safety
+    ///
+    /// As for [`sight`](Self::sight). The caller has the stack's lock. The slot was published by
+    /// its owner, or before a barrier that the caller has passed.
+    pub unsafe fn take(
+        job: NonNull<Self>,
+        thief: usize,
+        inherited: impl FnOnce() -> (Meta, Option<NonNull<GroupState>>),
+        may_take: impl FnOnce() -> bool,
+    ) -> bool {
+        // SAFETY: the slot exists.
+        let (state, run) = unsafe { (Self::state_word(job), Self::run_word(job)) };
+        if state.compare_exchange(PUBLIC, STEALING, Relaxed, Relaxed).is_err() {
+            return false;
+        }
+        // Acquire pairs with the Release of `push`: the thief sees the body, if it gets the job.
+        let order = if planted!("job-taken-early") { Relaxed } else { Acquire };
+        let run = run.load(order);
+        if run.is_null() || !may_take() {
+            // Fails if the owner has popped the job meanwhile.
+            _ = state.compare_exchange(STEALING, PUBLIC, Relaxed, Relaxed);
+            return false;
+        }
+        let (meta, group) = inherited();
+        // SAFETY: a word that is not null is a `RunFn`, as `push` wrote it. The handover is only
+        // accessed by the thief until it has taken the job: the owner reads it in TAKEN, and other
+        // thieves wait for the lock.
+        unsafe {
+            let handover = Handover::new(transmute::<*mut (), RunFn>(run), thief, meta, group);
+            addr_of_mut!((*job.as_ptr()).handover).write(MaybeUninit::new(handover));
+        }
+        // Release pairs with the Acquire of `pop_public`: the owner sees the handover. What
+        // `inherited` read is not newer than the job: if the owner has popped it, this fails.
+        let order = if planted!("handed-over-early") { Relaxed } else { Release };
+        state.compare_exchange(STEALING, TAKEN, order, Relaxed).is_ok()
+    }
+
+    /// Makes the slot of a job that was taken and has run usable again.
+    ///
+    /// # Safety
+    ///
+    /// The caller is the owner and has the stack's lock, which publishes this to the next thief.
+    pub unsafe fn settle(job: NonNull<Self>) {
+        // SAFETY: the slot exists.
+        unsafe { Self::state_word(job) }.store(PRIVATE, Relaxed);
     }
 
     /// Returns what owner and thief share.
     ///
     /// # Safety
     ///
-    /// The job was offered, and stays in its slot for `'a`.
+    /// The job was taken, and stays in its slot for `'a`.
     pub unsafe fn handover<'a>(job: NonNull<Self>) -> &'a Handover {
-        // SAFETY: the job was offered, so `handover` is initialised; since then it only changes by
-        // atomics. The other fields are not borrowed.
+        // SAFETY: the thief has initialised `handover` before it took the job; since then it only
+        // changes by atomics. The other fields are not borrowed.
         unsafe { (*addr_of_mut!((*job.as_ptr()).handover)).assume_init_ref() }
-    }
-
-    /// Runs the body, or drops it if there is no fork.
-    ///
-    /// # Safety
-    ///
-    /// The job is the caller's [own](Self::is_own), and has its body.
-    pub unsafe fn run_body(job: NonNull<Self>, cx: Option<Fork<'_>>) {
-        // SAFETY: the job is the caller's own, so `run` and the body belong to this thread.
-        unsafe {
-            let Some(run) = addr_of_mut!((*job.as_ptr()).run).read() else {
-                unreachable!("an owned job has its function")
-            };
-            run(job, cx);
-        }
-    }
-
-    /// Returns the result of a body that returns nothing.
-    ///
-    /// # Safety
-    ///
-    /// The job is the caller's. It was written as one that [fits](Half::FITS) with a body that
-    /// returns nothing, and has run.
-    pub unsafe fn take_unit(job: NonNull<Self>) -> Result<(), Payload> {
-        // SAFETY: a job that fits has its result in `room`, and the body has left one of this type.
-        unsafe { addr_of_mut!((*job.as_ptr()).room).cast::<Result<(), Payload>>().read() }
     }
 
     /// Runs the body for its owner, and reports that. Returns the worker that sleeps until then, if
@@ -188,171 +297,23 @@ impl Job {
     /// slot.
     #[must_use]
     pub unsafe fn run(job: NonNull<Self>, cx: Fork<'_>) -> Option<usize> {
-        // SAFETY: the caller took the job out of its hand-off cell, so the body is this thread's
-        // until `DONE` is set.
+        // SAFETY: the caller took the job, so the body and then the result are this thread's until
+        // the handover is finished.
         unsafe {
-            Self::handover(job).thief.store(cx.worker() as u32, Relaxed);
             (Self::handover(job).run)(job, Some(cx));
-            // Release pairs with the Acquire of `Handover::state`: the owner sees the result.
-            let order = if planted!("job-done-early") { Relaxed } else { Release };
-            // No method of `Handover`: its borrow would last until it returned, and the owner goes
-            // on at once.
-            JobState(Self::handover(job).state.swap(DONE, order)).sleeper()
-        }
-    }
-}
-
-impl Handover {
-    /// Returns the progress of thief and owner.
-    pub fn state(&self) -> JobState {
-        // Acquire pairs with the Release of `Job::run` and `clear_request`: the owner sees the
-        // result, or the part.
-        JobState(self.state.load(Acquire))
-    }
-
-    /// For the owner: asks the thief for a part.
-    pub fn request_part(&self) {
-        // Relaxed: a request publishes nothing.
-        self.state.fetch_or(WANTED, Relaxed);
-    }
-
-    /// For the thief, after it has put a part into the hand-off cell: clears the request. Returns
-    /// the worker that sleeps until then, if any: the caller wakes it.
-    #[must_use]
-    pub fn clear_request(&self) -> Option<usize> {
-        // Release pairs with the Acquire of `state`. The job is not done, so the swap clears no
-        // other bit.
-        JobState(self.state.swap(0, Release)).sleeper()
-    }
-
-    /// Returns true if `worker` is now registered as asleep, and false if the state has changed
-    /// since it was `seen`. The next thread to change the state then wakes the worker. Called by
-    /// the owner.
-    #[must_use]
-    pub fn fall_asleep(&self, seen: JobState, worker: usize) -> bool {
-        let asleep = seen.0 + (worker as u32 + 1) * SLEEPER;
-        // Relaxed: the owner acquires what it sleeps for when it next reads the state.
-        self.state.compare_exchange(seen.0, asleep, Relaxed, Relaxed).is_ok()
-            || planted!("join-sleeps-without-recheck")
-    }
-
-    /// For the owner: registers that it does not sleep any more.
-    pub fn wake_up(&self) {
-        // A read-modify-write continues the thief's release sequence, so that the next read of the
-        // state still pairs with it.
-        self.state.fetch_and(DONE | WANTED, Relaxed);
-    }
-
-    /// Returns the worker that took the job, once that is known.
-    pub fn thief(&self) -> Option<usize> {
-        let thief = self.thief.load(Relaxed);
-        (thief != NO_WORKER).then_some(thief as usize)
-    }
-}
-
-/// A body, and after a thief has run it its result. Only accessed through pointers to the two.
-#[allow(dead_code, reason = "the fields stand for their sizes")]
-pub(crate) union Content<B, R> {
-    body: ManuallyDrop<B>,
-    result: ManuallyDrop<Result<R, Payload>>,
-}
-
-/// A job whose types are known: what the forking function holds.
-pub(crate) struct Half<B, R> {
-    job: NonNull<Job>,
-    types: PhantomData<(B, R)>,
-}
-
-impl<B, R> Clone for Half<B, R> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<B, R> Copy for Half<B, R> {}
-
-impl<R, B: FnOnce(Fork<'_>) -> R> Half<B, R> {
-    /// Whether body and result have room in a job.
-    pub const FITS: bool =
-        size_of::<Content<B, R>>() <= size_of::<Room>() && align_of::<Content<B, R>>() <= align_of::<Room>();
-
-    /// Writes a job. A body without room in it goes into `frame`, which must stay in place until
-    /// the job is over.
-    ///
-    /// # Safety
-    ///
-    /// `job` is a slot that the caller alone uses.
-    #[inline(always)]
-    pub unsafe fn write(job: NonNull<Job>, body: B, frame: &mut MaybeUninit<Content<B, R>>) -> Self {
-        // SAFETY: the slot is the caller's alone. A union's fields begin where the union does.
-        unsafe {
-            addr_of_mut!((*job.as_ptr()).run).write(Some(Self::run));
-            let room = addr_of_mut!((*job.as_ptr()).room);
-            let content = if Self::FITS {
-                room.cast::<Content<B, R>>()
-            } else {
-                room.cast::<*mut Content<B, R>>().write(frame.as_mut_ptr());
-                frame.as_mut_ptr()
-            };
-            content.cast::<B>().write(body);
-        }
-        Self { job, types: PhantomData }
-    }
-
-    #[inline(always)]
-    pub fn job(self) -> NonNull<Job> {
-        self.job
-    }
-
-    /// # Safety
-    ///
-    /// `job` was written by [`write`](Self::write), with these types, and is not over.
-    #[inline(always)]
-    unsafe fn content(job: NonNull<Job>) -> *mut Content<B, R> {
-        // SAFETY: `write` has put the content, or its address, there.
-        unsafe {
-            let room = addr_of_mut!((*job.as_ptr()).room);
-            if Self::FITS { room.cast() } else { room.cast::<*mut Content<B, R>>().read() }
+            Handover::finish(NonNull::new_unchecked(addr_of_mut!((*job.as_ptr()).handover)).cast())
         }
     }
 
-    /// Runs the body and leaves its result. Without a fork, drops the body.
+    /// Returns the result of a body that returns nothing.
     ///
     /// # Safety
     ///
-    /// As for [`content`](Self::content); the job is the caller's, and was not run.
-    unsafe fn run(job: NonNull<Job>, cx: Option<Fork<'_>>) {
-        // SAFETY: the job is the caller's, and no other thread accesses it until it is done. (A
-        // body that its owner runs may use the slot for other jobs; these are over before the
-        // result is written.)
-        unsafe {
-            let content = Self::content(job);
-            let body = content.cast::<B>().read();
-            let Some(cx) = cx else { return drop(body) };
-            let result = catch(|| body(cx));
-            content.cast::<Result<R, Payload>>().write(result);
-        }
-    }
-
-    /// Takes the body out.
-    ///
-    /// # Safety
-    ///
-    /// The job is the caller's, and the body was not taken before.
-    #[inline(always)]
-    pub unsafe fn take_body(self) -> B {
-        // SAFETY: the job is the caller's, with its body.
-        unsafe { Self::content(self.job).cast::<B>().read() }
-    }
-
-    /// Takes the result that a thief has left.
-    ///
-    /// # Safety
-    ///
-    /// The job is done, and the result was not taken before.
-    pub unsafe fn take_result(self) -> Result<R, Payload> {
-        // SAFETY: the job is done, so that the thief has left the result and does not access it any
-        // more.
-        unsafe { Self::content(self.job).cast::<Result<R, Payload>>().read() }
+    /// The job is the caller's. It was written as one that [fits](super::half::Half::FITS) with a
+    /// body that returns nothing, and has run.
+    pub unsafe fn take_unit(job: NonNull<Self>) -> Result<(), Payload> {
+        // SAFETY: a job that fits has its result in the room, and the body has left one of this
+        // type.
+        unsafe { Self::room(job).cast::<Result<(), Payload>>().read() }
     }
 }

@@ -1,7 +1,7 @@
 //! Joins: two pieces of work, possibly in parallel.
 
-use super::Top;
-use super::job::{Half, Job};
+use super::half::Half;
+use super::{Job, Top};
 use crate::scheduler::{Context, Worker};
 use crate::task::{Payload, TaskBuilder, quietly};
 use core::marker::PhantomData;
@@ -23,7 +23,8 @@ impl<'a> Fork<'a> {
         let forks = worker.forks;
         worker.nested |= Worker::IN_JOIN;
         // A task does not run inside another task's join, so its stack has no jobs of its own.
-        Self { top: forks.begin(worker), cx: PhantomData }
+        let (meta, group) = (worker.current, worker.groups.current());
+        Self { top: forks.begin(worker, meta, group), cx: PhantomData }
     }
 }
 
@@ -68,7 +69,7 @@ impl Fork<'_> {
     /// follow-ups of this task.
     ///
     /// A join costs little more than two calls, so dividing down to small pieces pays. It needs no
-    /// more stack than two plain calls; joins nested more than 2046 deep always run here.
+    /// more stack than two plain calls; joins nested more than 8189 deep always run here.
     ///
     /// ```
     /// use xtasking::{Fork, Runtime};
@@ -187,11 +188,11 @@ unsafe fn join_on<RA, RB, R, B: FnOnce(Fork<'_>) -> RB>(
     combine: impl FnOnce(RA, RB) -> R,
 ) -> R {
     // SAFETY: the slot after the half is not the end of the stack, and the half is the topmost job.
-    // After the first function it is either the worker's own, off the stack, with its body; or it
-    // was offered, and was in the slot at `at`.
+    // After the first function it is popped: either it is the worker's own, with its body, or
+    // thieves may have it.
     unsafe {
         let first = run_first(at, first, second);
-        if Job::is_own(second.job()) {
+        if Job::pop(second.job()) {
             combine(first, second.take_body()(Fork::at(at)))
         } else {
             settle_and_combine(at, first, second, combine)
@@ -261,8 +262,8 @@ unsafe fn run_first<RA, RB, B: FnOnce(Fork<'_>) -> RB>(
     first
 }
 
-/// Joins where a steal request is pending or the stack is full. (The whole join is in here, so that
-/// the usual one keeps nothing alive for after a call.)
+/// Joins where a steal request is pending or the stack has to grow. (The whole join is in here, so
+/// that the usual one keeps nothing alive for after a call.)
 #[cold]
 #[inline(never)]
 fn join_slow<RA, RB, R, B: FnOnce(Fork<'_>) -> RB>(
@@ -272,11 +273,12 @@ fn join_slow<RA, RB, R, B: FnOnce(Fork<'_>) -> RB>(
     combine: impl FnOnce(RA, RB) -> R,
 ) -> R {
     // SAFETY: the caller is in a join of this worker, at `at`, and does not use the context
-    // meanwhile. The last slot must stay free: a half written there is taken out at once, and is
-    // never offered.
+    // meanwhile. The last slot must stay vacant: a half written there is taken out at once, and
+    // thieves leave that slot alone.
     unsafe {
         if at.is_last() {
             (*at.forks().context()).serve_requests(at);
+            Job::pop(second.job());
             let second = second.take_body();
             let first = first(Fork::at(at));
             combine(first, second(Fork::at(at)))
@@ -287,11 +289,11 @@ fn join_slow<RA, RB, R, B: FnOnce(Fork<'_>) -> RB>(
     }
 }
 
-/// Ends a join whose second half was offered.
+/// Ends a join whose second half thieves may have.
 ///
 /// # Safety
 ///
-/// The half was in the slot at `at`, where the caller is now.
+/// The half was popped from the slot at `at`, where the caller is now.
 #[cold]
 #[inline(never)]
 unsafe fn settle_and_combine<RA, RB, R, B: FnOnce(Fork<'_>) -> RB>(
@@ -303,7 +305,7 @@ unsafe fn settle_and_combine<RA, RB, R, B: FnOnce(Fork<'_>) -> RB>(
     // SAFETY: by this function's contract. After `take_back` the job is either the caller's own,
     // with its body, or done, with its result.
     let second = unsafe {
-        if (*at.forks().context()).take_back(second.job(), at, true) {
+        if (*at.forks().context()).take_back(at, second.run_fn(), true) {
             second.take_body()(Fork::at(at))
         } else {
             second.take_result().unwrap_or_else(|payload| throw(payload))
@@ -323,7 +325,7 @@ unsafe fn abandon<R, B: FnOnce(Fork<'_>) -> R>(at: Top, half: Half<B, R>) {
     // SAFETY: by this function's contract. The job is either the caller's own, with its body, or
     // done, with its result.
     unsafe {
-        if Job::is_own(half.job()) || (*at.forks().context()).take_back(half.job(), at, false) {
+        if Job::pop(half.job()) || (*at.forks().context()).take_back(at, half.run_fn(), false) {
             quietly(|| drop(half.take_body()));
         } else {
             quietly(|| drop(half.take_result()));

@@ -1,6 +1,7 @@
 //! Scopes: any number of pieces of work that end before the scope does.
 
-use super::job::Half;
+use super::half::Half;
+use super::job::RunFn;
 use super::{Fork, Job, Top};
 use crate::scheduler::Runtime;
 use crate::task::{JoinError, Payload, discard, quietly};
@@ -28,7 +29,7 @@ impl Fork<'_> {
     ///
     /// Pieces run when the function has returned, the youngest first. An idle worker may take one
     /// before, the oldest first. A piece may borrow what was borrowed before the scope began, and
-    /// may divide its own work, also by a scope. When more than 2046 pieces wait on a worker, a
+    /// may divide its own work, also by a scope. When more than 8189 pieces wait on a worker, a
     /// further one runs at once.
     ///
     /// ```
@@ -99,11 +100,15 @@ impl<'scope> Scope<'scope, '_> {
         // so the frame is not used.
         let piece = unsafe { Half::<B, ()>::write(at.slot(), piece, &mut MaybeUninit::uninit()) };
         if at.is_last() {
-            // The last slot must stay free, but thieves may want jobs below it.
-            // SAFETY: the job is this worker's own, and `at` is the top of the stack.
-            unsafe { (*at.forks().context()).serve_requests(at) };
-            // SAFETY: the job is this worker's own and has its body; `at` is the top of the stack.
-            unsafe { Job::run_body(piece.job(), Some(Fork::at(at))) };
+            // The last slot must stay vacant, but thieves may want jobs below it.
+            // SAFETY: thieves leave that slot alone, so the job is this worker's own, and `at` is
+            // the top of the stack.
+            unsafe {
+                (*at.forks().context()).serve_requests(at);
+                let run = Job::run_fn(piece.job());
+                Job::pop(piece.job());
+                run(piece.job(), Some(Fork::at(at)));
+            }
             // SAFETY: the piece has run, fits in a job and returns nothing.
             return self.keep_panic(unsafe { Job::take_unit(piece.job()) });
         }
@@ -117,18 +122,23 @@ impl<'scope> Scope<'scope, '_> {
         }
     }
 
-    /// Pops the youngest piece. Returns its place, and whether it is still to be run.
-    fn pop(&mut self, may_help: bool) -> Option<(Top, bool)> {
+    /// Pops the youngest piece. Returns its place, and its function if it is still to be run.
+    fn pop(&mut self, may_help: bool) -> Option<(Top, Option<RunFn>)> {
         if self.top == self.start {
             return None;
         }
-        // SAFETY: above `start`, and so not the lowest slot. The piece was in the slot below.
+        // SAFETY: above `start`, and so not the lowest slot. The piece is in the slot below.
         unsafe {
             self.top = self.top.previous();
             let at = self.top;
-            let is_left =
-                Job::is_own(at.slot()) || (*at.forks().context()).take_back(at.slot(), at, may_help);
-            Some((at, is_left))
+            let worker = at.forks().context();
+            if at.leaves_fast_path() {
+                // Where pieces are small, idle workers get some without a barrier.
+                (*worker).serve_requests_before_pop(at);
+            }
+            let run = Job::run_fn(at.slot());
+            let is_left = Job::pop(at.slot()) || (*worker).take_back(at, run, may_help);
+            Some((at, is_left.then_some(run)))
         }
     }
 
@@ -143,11 +153,11 @@ impl<'scope> Scope<'scope, '_> {
 
     /// Runs the pieces that were not taken, and waits for the others.
     fn finish(&mut self) {
-        while let Some((at, is_left)) = self.pop(true) {
+        while let Some((at, run)) = self.pop(true) {
             // SAFETY: the job is this worker's, with its body or, if it has run, with its result.
             let result = unsafe {
-                if is_left {
-                    Job::run_body(at.slot(), Some(Fork::at(at)));
+                if let Some(run) = run {
+                    run(at.slot(), Some(Fork::at(at)));
                 }
                 Job::take_unit(at.slot())
             };
@@ -159,11 +169,11 @@ impl<'scope> Scope<'scope, '_> {
 impl Drop for Scope<'_, '_> {
     /// Ends the pieces. There are none left unless the scope's own function unwinds.
     fn drop(&mut self) {
-        while let Some((at, is_left)) = self.pop(false) {
+        while let Some((at, run)) = self.pop(false) {
             // SAFETY: the job is this worker's, with its body or, if it has run, with its result.
             unsafe {
-                if is_left {
-                    quietly(|| Job::run_body(at.slot(), None));
+                if let Some(run) = run {
+                    quietly(|| run(at.slot(), None));
                 } else if let Err(payload) = Job::take_unit(at.slot()) {
                     discard(payload);
                 }

@@ -5,40 +5,54 @@
 //! place leads to its head.
 //!
 //! ```text
-//!  head: limit        slots: job | job | job | (free) ...
-//!        │                                     ^ top: the next job goes here
-//!        └─ the last slot's address, or 0 while a steal request is pending
+//!  head: limit        slots: job | job | job | (vacant) ... | (not initialised) ...
+//!        │                    ^ oldest        ^ top: the next job goes here
+//!        └─ the last initialised slot but one, or 0 while a steal request is pending
 //! ```
 //!
-//! A join compares the address of its slot with `limit`, and leaves the fast path if that is not
-//! below it: the stack is full, or a request is pending. One comparison serves both.
+//! The owner pushes and pops at the top; thieves take the oldest job, which has the most work in
+//! it. A join compares the address of its slot with `limit`, and leaves the fast path if that is
+//! not below it: the stack has to grow, or a request is pending. One comparison serves both.
+//!
+//! Where the platform has no barrier, the stack is *eager*: `limit` stays 0, and each job is
+//! published as it is pushed. Every join pays for that, and no thief has to publish.
 
-use super::Job;
+mod thief;
+mod top;
+
+pub(crate) use top::Top;
+
+use super::{Handover, Job};
 use crate::scheduler::Worker;
-use crate::sync::{Acquire, AtomicUsize, Relaxed, Release, UnsafeCell, under_model};
-use crate::task::Meta;
+use crate::sync::{
+    Acquire, AtomicPtr, AtomicU64, AtomicUsize, Relaxed, Release, SpinMutex, UnsafeCell, under_model,
+};
+use crate::task::{GroupState, Meta};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::mem::{MaybeUninit, replace};
-use core::num::NonZero;
 use core::ptr::{NonNull, null_mut};
 
-/// The number of nested joins of which all second halves can be offered. Deeper joins run without
-/// offering.
-pub(crate) const DEEPEST: usize = under_model(2046, 14) as usize;
-/// The last slot is free between joins: a join writes its second half first and then checks its
-/// place.
+/// The number of nested joins of which all second halves can be stolen. Deeper joins run in line.
+pub(crate) const DEEPEST: usize = under_model(8189, 13) as usize;
+/// The last slot is vacant between joins: a join writes its second half first and then checks its
+/// place. Thieves leave that slot alone.
 const SLOTS: usize = DEEPEST + 1;
+/// Slots that are initialised at once as the stack grows: most stacks use a small part of their
+/// memory.
+const GROWTH: usize = under_model(128, 4) as usize;
+/// Jobs that are published at once.
+const MAX_BATCH: usize = under_model(32, 2) as usize;
 
-/// The fork stack of a worker, as other workers see it: they can send steal requests.
+/// The fork stack of a worker, as other workers see it: they can steal from it.
 pub(crate) struct ForkStack(NonNull<StackMemory>);
 
-// SAFETY: other threads only access `limit`, which is atomic; the rest is the owner's.
+// SAFETY: other threads only access atomics and the lock; the rest is the owner's.
 unsafe impl Send for ForkStack {}
-// SAFETY: other threads only access `limit`, which is atomic; the rest is the owner's.
+// SAFETY: other threads only access atomics and the lock; the rest is the owner's.
 unsafe impl Sync for ForkStack {}
 
-#[cfg_attr(not(any(model = "loom", model = "shuttle")), repr(C, align(262144)))]
+#[cfg_attr(not(any(model = "loom", model = "shuttle")), repr(C, align(1048576)))]
 #[cfg_attr(any(model = "loom", model = "shuttle"), repr(C, align(16384)))]
 struct StackMemory {
     head: Head,
@@ -48,13 +62,28 @@ struct StackMemory {
 const _: () =
     assert!(size_of::<StackMemory>() == align_of::<StackMemory>(), "the head of a place is found by masking");
 
-/// What every join reads, on a cache line of its own.
 #[repr(C, align(128))]
 struct Head {
-    /// The place from which on a join leaves the fast path: the last slot, or 0 while a steal
+    /// The place from which on a join leaves the fast path: `OwnerState::limit`, or 0 while a steal
     /// request is pending.
     limit: AtomicUsize,
+    /// Each job is published as it is pushed.
+    is_eager: bool,
     own: UnsafeCell<OwnerState>,
+    /// What tasks inherit that jobs of the topmost segment spawn: the bits of a [`Meta`], and a
+    /// group. Written by the owner, read by thieves.
+    meta: AtomicU64,
+    group: AtomicPtr<GroupState>,
+    thieves: ThiefState,
+}
+
+/// What thieves write, on a cache line of its own.
+#[repr(align(128))]
+struct ThiefState {
+    /// The slot of the oldest job that is not taken, or of the next one if all are. Written with
+    /// the lock.
+    oldest: AtomicUsize,
+    lock: SpinMutex<()>,
 }
 
 /// What only the owner accesses.
@@ -63,130 +92,80 @@ struct Head {
 /// that it took while it waited in the segment below.
 ///
 /// ```text
-///            outer base       start     base             top
-///  | offered |  its own       | offered |  its own       |
-///  | the task's segment       | segment of a taken job   |
+///                          start                       top
+///  | taken  | taken        | taken  |  not taken        |
+///  | the task's segment    | segment of a stolen job    |
 /// ```
 ///
-/// In each segment the oldest jobs are offered first, so a base separates them from the others. The
-/// top is passed from function to function: storing it would cost more than the rest of a join.
+/// A worker waits only for its youngest job, and the oldest jobs are taken first. So while it
+/// waits, all jobs below are taken, and jobs that are not belong to the topmost segment. The top is
+/// passed from function to function: storing it would cost more than the rest of a join.
 struct OwnerState {
-    /// The first job of the topmost segment that is the worker's own; those below are offered or
-    /// taken.
-    base: Top,
     /// The worker's context, while it is in a join.
     cx: *mut Worker,
     segments: Vec<Segment>,
+    /// Jobs that the owner publishes when it is asked next: more if all were taken, 1 if some came
+    /// back.
+    batch: usize,
+    /// The address of the last initialised slot but one, so that the slot after a job is
+    /// initialised before the job is pushed. Once all are initialised, the last slot.
+    limit: usize,
 }
 
 /// The segment of a job that the worker has taken.
 struct Segment {
     job: NonNull<Job>,
-    start: Top,
-    /// The base of the segment below, what tasks inherit there, and the way to the context.
-    outer_base: Top,
+    /// What tasks inherit in the segment below, and the way to the context there.
     outer_meta: Meta,
+    outer_group: *mut GroupState,
     outer_cx: *mut Worker,
 }
 
-/// A place in the stack: the slot of the next job.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Top(NonNull<Job>);
-
-impl Top {
-    /// Returns the slot at this place.
-    #[inline(always)]
-    pub fn slot(self) -> NonNull<Job> {
-        self.0
-    }
-
-    /// Returns the stack that the place is in. Not for the end, which is behind the stack.
-    #[inline(always)]
-    pub fn forks(self) -> Forks {
-        // SAFETY: the stack is aligned to its size, so the masked address is its beginning, which
-        // is not null.
-        let begin = |place: NonZero<usize>| unsafe {
-            NonZero::new_unchecked(place.get() & !(size_of::<StackMemory>() - 1))
-        };
-        Forks(self.0.map_addr(begin).cast())
-    }
-
-    /// Returns true if a join that has written its job here has to leave the fast path.
-    #[inline(always)]
-    pub fn leaves_fast_path(self) -> bool {
-        self.0.addr().get() >= self.forks().head().limit.load(Relaxed)
-    }
-
-    /// Returns true if this is the last slot.
-    pub fn is_last(self) -> bool {
-        self.0.addr().get() == self.forks().last()
-    }
-
-    /// Returns the same place, hidden from the optimizer.
-    ///
-    /// A function that ends with a join may become a loop whose next turn is the second half, at
-    /// the same place. The compiler would then compute before the loop what follows from the place.
-    /// It would keep that over the calls, in registers that each call has to save. Computing it
-    /// anew is cheaper.
-    #[inline(always)]
-    pub fn opaque(self) -> Self {
-        #[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri)))]
-        {
-            let mut place = self.0.as_ptr();
-            // SAFETY: it emits no instruction, and leaves the register unchanged.
-            unsafe {
-                core::arch::asm!("/* {0} */", inout(reg) place, options(readonly, nostack, preserves_flags));
-                Self(NonNull::new_unchecked(place))
-            }
-        }
-        #[cfg(not(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri))))]
-        self
-    }
-
-    /// Returns the place of the job below.
-    ///
-    /// # Safety
-    ///
-    /// There is one: this is not the lowest place.
-    pub unsafe fn previous(self) -> Self {
-        // SAFETY: by the contract the slot is inside the array.
-        Self(unsafe { self.0.sub(1) })
-    }
-
-    /// Returns the place of the next job, after one at this place.
-    ///
-    /// # Safety
-    ///
-    /// This is not the end, and the stack exists.
-    #[inline(always)]
-    pub unsafe fn next(self) -> Self {
-        // SAFETY: by the contract the slot is inside the array, or its end.
-        Self(unsafe { self.0.add(1) })
-    }
-}
-
 impl ForkStack {
-    pub fn new() -> Self {
+    /// Makes the stack of a worker; `is_eager` if the platform has no barrier.
+    pub fn new(is_eager: bool) -> Self {
         let memory = NonNull::from(Box::leak(Box::<StackMemory>::new_uninit())).cast::<StackMemory>();
         let stack = Forks(memory);
-        let own = OwnerState { base: stack.bottom(), cx: null_mut(), segments: Vec::new() };
-        let head = Head { limit: AtomicUsize::new(stack.last()), own: UnsafeCell::new(own) };
+        let bottom = stack.bottom().address();
+        let own = OwnerState { cx: null_mut(), segments: Vec::new(), batch: 1, limit: 0 };
+        let head = Head {
+            limit: AtomicUsize::new(0),
+            is_eager,
+            own: UnsafeCell::new(own),
+            meta: AtomicU64::new(0),
+            group: AtomicPtr::new(null_mut()),
+            thieves: ThiefState { oldest: AtomicUsize::new(bottom), lock: SpinMutex::new(()) },
+        };
         // SAFETY: no other thread has a pointer to the stack yet.
         unsafe { memory.cast::<Head>().write(head) };
+        stack.initialise(bottom, GROWTH);
+        _ = stack.take_request();
         Self(memory)
     }
 
-    /// Sends a steal request to the worker: its next join will see which worker needs work.
+    /// Sends a steal request to the worker: its next join will publish jobs.
     pub fn ask(&self) {
-        // Release pairs with the Acquire of `requested`: it sees what this thread has written about
-        // its need before. A read-modify-write, so that it also sees that of earlier requests.
-        // SAFETY: the head lives as long as `self`.
-        unsafe { self.0.cast::<Head>().as_ref() }.limit.swap(0, Release);
+        // Release pairs with the Acquire of `take_request`: it sees what this thread has written
+        // about its need before. A read-modify-write, so that it also sees that of earlier
+        // requests.
+        self.head().limit.swap(0, Release);
+    }
+
+    /// Sends a steal request unless one is pending.
+    pub fn ask_once(&self) {
+        if self.head().limit.load(Relaxed) != 0 {
+            self.ask();
+        }
     }
 
     /// Returns the owner's view of the stack.
     pub fn own(&self) -> Forks {
         Forks(self.0)
+    }
+
+    fn head(&self) -> &Head {
+        // SAFETY: the head lives as long as `self`.
+        unsafe { self.0.cast::<Head>().as_ref() }
     }
 }
 
@@ -230,24 +209,54 @@ impl Forks {
 
     /// Returns the address of the last slot.
     fn last(&self) -> usize {
-        self.bottom().0.addr().get() + (SLOTS - 1) * size_of::<Job>()
+        self.bottom().address() + (SLOTS - 1) * size_of::<Job>()
     }
 
-    /// Returns true if a steal request is pending, and clears it.
-    pub fn requested(&self) -> bool {
+    /// Initialises further slots, if a job that is pushed at `top` would need them.
+    pub fn make_room(&self, top: Top) {
+        let limit = self.with(|own| own.limit);
+        if top.address() >= limit && limit != self.last() {
+            self.initialise(limit + 2 * size_of::<Job>(), GROWTH);
+            // Fails while a request is pending: `take_request` sets the limit then.
+            let raised = self.with(|own| own.limit);
+            _ = self.head().limit.compare_exchange(limit, raised, Relaxed, Relaxed);
+        }
+    }
+
+    /// Initialises up to `count` slots from the address `first` on, up to the last slot.
+    fn initialise(&self, first: usize, count: usize) {
+        let (bottom, last) = (self.bottom(), self.last());
+        let slots = (first..=last).step_by(size_of::<Job>()).take(count);
+        for slot in slots.clone() {
+            // SAFETY: the slot is in the allocation, and no thread has accessed it yet.
+            unsafe { bottom.with_address(slot).slot().write(Job::vacant()) };
+        }
+        let end = slots.last().unwrap_or(last);
+        self.with(|own| own.limit = if end == last { last } else { end - size_of::<Job>() });
+    }
+
+    /// Returns true if a steal request is pending, and clears it. In an eager stack always.
+    pub fn take_request(&self) -> bool {
         let limit = &self.head().limit;
         // A request sent after this is seen by a later call. Acquire pairs with the Release of
         // `ask`.
-        limit.load(Relaxed) == 0 && limit.swap(self.last(), Acquire) == 0
+        self.head().is_eager
+            || limit.load(Relaxed) == 0 && limit.swap(self.with(|own| own.limit), Acquire) == 0
     }
-
     /// Begins the joins of a task of the worker with that context. The task has no jobs yet.
     #[inline(always)]
-    pub fn begin(&self, cx: *mut Worker) -> Top {
-        self.with(|own| {
-            own.cx = cx;
-            own.base
-        })
+    pub fn begin(&self, cx: *mut Worker, meta: Meta, group: Option<NonNull<GroupState>>) -> Top {
+        self.set_inherited(meta, group.map_or(null_mut(), NonNull::as_ptr));
+        self.with(|own| own.cx = cx);
+        self.bottom()
+    }
+
+    /// Records what tasks in the topmost segment inherit, before jobs are pushed there.
+    #[inline(always)]
+    fn set_inherited(&self, meta: Meta, group: *mut GroupState) {
+        // Relaxed: the Release of `Job::push` publishes both.
+        self.head().meta.store(meta.bits(), Relaxed);
+        self.head().group.store(group, Relaxed);
     }
 
     /// Returns the worker's context while it is in a join.
@@ -256,34 +265,72 @@ impl Forks {
         self.with(|own| own.cx)
     }
 
-    /// Records that in the topmost segment exactly the jobs below `top` are offered or taken.
-    pub fn set_base(&self, top: Top) {
-        self.with(|own| own.base = top);
+    /// Publishes jobs below `top`: in an eager stack the topmost; otherwise up to half of those
+    /// that are not taken, from the oldest on. Returns false if there was none.
+    ///
+    /// # Safety
+    ///
+    /// The caller is at `top`.
+    pub unsafe fn publish(&self, top: Top) -> bool {
+        let oldest = self.head().thieves.oldest.load(Relaxed);
+        // Thieves may take some of them meanwhile: then these need not be published any more.
+        let count = top.address().saturating_sub(oldest) / size_of::<Job>();
+        let batch = if self.head().is_eager { 1 } else { self.next_batch().min(count.div_ceil(2)) };
+        let first = if self.head().is_eager { count - batch.min(count) } else { 0 };
+        for index in (first..count).take(batch) {
+            // SAFETY: the slot is below the top, so it is initialised.
+            unsafe { Job::publish(top.with_address(oldest + index * size_of::<Job>()).slot()) };
+        }
+        count > 0
     }
 
-    /// Begins a segment at `top` for a job that was taken. `meta` is what tasks in the segment
-    /// below inherit. Until the segment ends, the context is reached through `cx`.
-    pub fn open(&self, top: Top, job: NonNull<Job>, meta: Meta, cx: *mut Worker) {
+    /// Returns what identifies the youngest job of a stack that ends at `top`, or the head if there
+    /// is none.
+    pub fn youngest_address(&self, top: Top) -> usize {
+        top.address() - size_of::<Job>()
+    }
+
+    /// Returns how many jobs to publish now, and doubles that for the next time.
+    fn next_batch(&self) -> usize {
         self.with(|own| {
-            let (outer_base, outer_cx) = (replace(&mut own.base, top), replace(&mut own.cx, cx));
-            own.segments.push(Segment { job, start: top, outer_base, outer_meta: meta, outer_cx });
+            let doubled = (2 * own.batch).min(MAX_BATCH);
+            replace(&mut own.batch, doubled)
+        })
+    }
+
+    /// Records that a public job was popped: no thief wanted it.
+    pub fn came_back(&self) {
+        self.with(|own| own.batch = 1);
+    }
+
+    /// Records that the job at `at`, which was taken, is over. The caller is there.
+    pub fn settle(&self, at: Top) {
+        let thieves = &self.head().thieves;
+        let _guard = thieves.lock.lock();
+        // SAFETY: the slot is the caller's, which has the lock.
+        unsafe { Job::settle(at.slot()) };
+        // Release pairs with the Acquire of `ForkStack::oldest`.
+        thieves.oldest.store(at.address(), Release);
+    }
+
+    /// Begins a segment for a job that the worker has taken. `meta` is what tasks in the segment
+    /// below inherit. Until the segment ends, the context is reached through `cx`.
+    pub fn open(&self, job: NonNull<Job>, handover: &Handover, meta: Meta, cx: *mut Worker) {
+        let outer_group = self.head().group.load(Relaxed);
+        self.set_inherited(handover.meta, handover.group.map_or(null_mut(), NonNull::as_ptr));
+        self.with(|own| {
+            let outer_cx = replace(&mut own.cx, cx);
+            own.segments.push(Segment { job, outer_meta: meta, outer_group, outer_cx });
         });
     }
 
     /// Ends the topmost segment, which is empty again. Returns what tasks inherit from now on.
     pub fn close(&self) -> Meta {
-        self.with(|own| {
-            let Some(segment) = own.segments.pop() else { unreachable!("each close follows an open") };
-            (own.base, own.cx) = (segment.outer_base, segment.outer_cx);
-            segment.outer_meta
-        })
-    }
-
-    /// Returns true if the worker has no job of its own; the stack ends at `top`.
-    pub fn is_all_offered(&self, top: Top) -> bool {
-        self.with(|own| {
-            own.base == top && own.segments.iter().all(|segment| segment.outer_base == segment.start)
-        })
+        let segment = self.with(|own| own.segments.pop());
+        let Some(segment) = segment else { unreachable!("each close follows an open") };
+        self.with(|own| own.cx = segment.outer_cx);
+        self.set_inherited(segment.outer_meta, segment.outer_group);
+        segment.outer_meta
     }
 
     /// Returns a taken job whose owner has asked for a part of it.
@@ -291,39 +338,5 @@ impl Forks {
         // SAFETY: the worker is running these jobs, so that none of them is done, let alone gone.
         let is_wanted = |job: &NonNull<Job>| unsafe { Job::handover(*job) }.state().is_wanted();
         self.with(|own| own.segments.iter().map(|segment| segment.job).find(is_wanted))
-    }
-
-    /// Marks the oldest job of the worker as offered, and returns it with what tasks in it inherit.
-    /// Considers all jobs, or only parts of `part_of`, which the worker has taken. `meta` is what
-    /// tasks in the topmost segment inherit; that segment ends at `top`.
-    ///
-    /// # Safety
-    ///
-    /// The caller is at `top`.
-    pub unsafe fn offer(
-        &self,
-        top: Top,
-        part_of: Option<NonNull<Job>>,
-        meta: Meta,
-    ) -> Option<(NonNull<Job>, Meta)> {
-        self.with(|own| {
-            let first = match part_of {
-                None => 0,
-                Some(job) => 1 + own.segments.iter().position(|segment| segment.job == job)?,
-            };
-            for number in first..=own.segments.len() {
-                let (base, end, meta) = match own.segments.get_mut(number) {
-                    Some(above) => (&mut above.outer_base, above.start, above.outer_meta),
-                    None => (&mut own.base, top, meta),
-                };
-                if *base < end {
-                    let job = base.slot();
-                    // SAFETY: below the top, and so not the end of the stack.
-                    *base = unsafe { base.next() };
-                    return Some((job, meta));
-                }
-            }
-            None
-        })
     }
 }

@@ -1,23 +1,33 @@
 //! Halves of joins beside thieves: each is run once, sees what was written before it, and its
-//! result is seen. An owner that sleeps until then is woken.
+//! result is seen. An owner that sleeps until then is woken, and so is a worker that sleeps for
+//! lack of work. All with a barrier and without.
 
-use super::platform::standing;
+use super::platform::standing_with;
 use super::{Watched, model};
-use crate::sync::yield_now;
+use crate::sync::{Acquire, AtomicBool, Release, yield_now};
 use crate::{Fork, Handle, platform::Driver};
+use loom::sync::Notify;
 use loom::thread;
 use std::sync::Arc;
 
-/// Runs a task on the first worker, beside a second one that makes `steps` steps. Returns the
-/// task's result.
-fn beside_a_thief<R: Send + 'static>(steps: usize, body: impl FnOnce(Fork<'_>) -> R + Send + 'static) -> R {
-    let (runtime, drivers) = standing(2);
+/// Checks a model with a barrier and without.
+fn on_both(preemptions: usize, run: impl Fn(bool) + Copy + Send + Sync + 'static) {
+    model(preemptions, move || run(true));
+    model(preemptions, move || run(false));
+}
+
+/// Runs a task on the first worker, beside a second one that `steal` drives. Returns the task's
+/// result.
+fn beside<R: Send + 'static>(
+    has_barrier: bool,
+    steal: impl FnOnce(&mut Driver) + Send + 'static,
+    body: impl FnOnce(Fork<'_>) -> R + Send + 'static,
+) -> R {
+    let (runtime, drivers) = standing_with(2, has_barrier);
     let [mut owner, mut thief]: [Driver; 2] = drivers.try_into().ok().unwrap();
-    // The thief has sent a steal request, so that the join offers its second half.
-    thief.step(8);
     let handle: Handle<R> = runtime.task(()).core(0).submit(move |(), cx| body(cx.fork()));
     let other = thread::spawn(move || {
-        (0..steps).for_each(|_| _ = thief.step(8));
+        steal(&mut thief);
         thief
     });
     owner.step(8);
@@ -31,12 +41,21 @@ fn beside_a_thief<R: Send + 'static>(steps: usize, body: impl FnOnce(Fork<'_>) -
     handle.join().unwrap()
 }
 
+/// Runs a task beside a worker that makes `steps` steps.
+fn beside_a_thief<R: Send + 'static>(
+    has_barrier: bool,
+    steps: usize,
+    body: impl FnOnce(Fork<'_>) -> R + Send + 'static,
+) -> R {
+    beside(has_barrier, move |thief| (0..steps).for_each(|_| _ = thief.step(8)), body)
+}
+
 #[test]
 fn a_half_is_run_once_by_its_owner_or_a_thief() {
-    model(3, || {
+    on_both(3, |has_barrier| {
         let (before, during) = (Arc::new(Watched::new(0)), Arc::new(Watched::new(0)));
         let there = (before.clone(), during.clone());
-        let result = beside_a_thief(2, move |mut cx| {
+        let result = beside_a_thief(has_barrier, 3, move |mut cx| {
             before.set(1);
             let ((), seen) = cx.join(
                 |_| (),
@@ -54,9 +73,9 @@ fn a_half_is_run_once_by_its_owner_or_a_thief() {
 
 #[test]
 fn an_owner_that_waits_for_a_half_takes_a_part_of_it() {
-    model(2, || {
+    on_both(1, |has_barrier| {
         let parts = Arc::new([Watched::new(0), Watched::new(0), Watched::new(0)]);
-        let sum = beside_a_thief(2, move |mut cx| {
+        let sum = beside_a_thief(has_barrier, 3, move |mut cx| {
             let count = |index: usize| parts[index].add(1);
             cx.join(
                 |_| count(0),
@@ -78,8 +97,8 @@ fn take_long() {
 
 #[test]
 fn an_owner_that_sleeps_until_a_half_is_done_is_woken() {
-    model(3, || {
-        let result = beside_a_thief(2, |mut cx| {
+    on_both(2, |has_barrier| {
+        let result = beside_a_thief(has_barrier, 3, |mut cx| {
             let ((), done) = cx.join(
                 |_| (),
                 |_| {
@@ -96,9 +115,9 @@ fn an_owner_that_sleeps_until_a_half_is_done_is_woken() {
 
 #[test]
 fn an_owner_that_sleeps_until_a_half_is_done_is_given_a_part() {
-    model(2, || {
+    on_both(1, |has_barrier| {
         let done = Arc::new([Watched::new(0), Watched::new(0)]);
-        let sum = beside_a_thief(2, move |mut cx| {
+        let sum = beside_a_thief(has_barrier, 3, move |mut cx| {
             cx.join(
                 |_| (),
                 |mut cx: Fork<'_>| {
@@ -109,5 +128,36 @@ fn an_owner_that_sleeps_until_a_half_is_done_is_given_a_part() {
             done.iter().map(Watched::get).sum::<u64>()
         });
         assert_eq!(sum, 2);
+    });
+}
+
+/// The first half waits for the second, so that a thief has to run it.
+#[test]
+fn a_worker_that_falls_asleep_beside_a_join_steals_its_half() {
+    on_both(2, |has_barrier| {
+        let (stolen, seen) = (Arc::new(Notify::new()), Arc::new(AtomicBool::new(false)));
+        let there = seen.clone();
+        let steal = |thief: &mut Driver| {
+            thief.sleep();
+            // Once it is woken it finds the job; a private one only after it has asked for it.
+            (0..3).for_each(|_| _ = thief.step(8));
+        };
+        beside(has_barrier, steal, move |mut cx| {
+            cx.join(
+                // Loom's waits may return early.
+                |_| {
+                    (0..2).for_each(|_| {
+                        if !there.load(Acquire) {
+                            stolen.wait()
+                        }
+                    })
+                },
+                |_| {
+                    there.store(true, Release);
+                    stolen.notify();
+                },
+            );
+        });
+        assert!(seen.load(Acquire));
     });
 }

@@ -17,6 +17,8 @@
 //! | `epoch` | retired objects beside the tasks that have found them |
 //! | `readers` | retired objects beside threads that read them without a task |
 //! | `remains` | objects of an arena that is gone, beside tasks by old links |
+//! | `fork_stack` | jobs in a fork stack, beside thieves that publish and take them |
+//! | `handoff` | a cell that hands a thing from one thread to another |
 //! | `fork` | halves of joins beside thieves, and owners that sleep meanwhile |
 //! | `grant` | tasks with several objects |
 //! | `claim` | tasks that claim ranges of granules |
@@ -42,9 +44,11 @@
 mod claim;
 mod epoch;
 mod fork;
+mod fork_stack;
 mod grant;
 mod group;
 mod handle;
+mod handoff;
 mod heap;
 mod inbox;
 mod lane;

@@ -18,6 +18,7 @@ struct Workers {
 
 struct Cores {
     run: bool,
+    has_barrier: bool,
     workers: Arc<Mutex<Workers>>,
     /// What each worker sleeps at. (Not parking: loom loses a wake-up of a thread that yields, and
     /// mistakes a wake-up of a thread that joins another for the end of that one.)
@@ -31,20 +32,25 @@ pub(super) fn running(workers: usize) -> Runtime {
 
 /// Makes such a runtime with a policy for unbound tasks.
 pub(super) fn running_with(workers: usize, pool: QueuePolicy) -> Runtime {
-    build(workers, true, pool).0
+    build(workers, true, true, pool).0
 }
 
 /// Makes a runtime whose workers the model drives itself, by the steps of these drivers.
 pub(super) fn standing(workers: usize) -> (Runtime, Vec<Driver>) {
-    let (runtime, places) = build(workers, false, QueuePolicy::Local);
+    standing_with(workers, true)
+}
+
+/// Makes such a runtime, on a platform with or without a barrier.
+pub(super) fn standing_with(workers: usize, has_barrier: bool) -> (Runtime, Vec<Driver>) {
+    let (runtime, places) = build(workers, false, has_barrier, QueuePolicy::Local);
     let drivers = core::mem::take(&mut places.lock().unwrap().standing);
     (runtime, drivers)
 }
 
-fn build(workers: usize, run: bool, pool: QueuePolicy) -> (Runtime, Arc<Mutex<Workers>>) {
+fn build(workers: usize, run: bool, has_barrier: bool, pool: QueuePolicy) -> (Runtime, Arc<Mutex<Workers>>) {
     let places = Arc::new(Mutex::new(Workers::default()));
     let sleepers = (0..workers).map(|_| Notify::new()).collect();
-    let cores = Cores { run, workers: places.clone(), sleepers };
+    let cores = Cores { run, has_barrier, workers: places.clone(), sleepers };
     let builder = Runtime::builder().platform(cores).workers(workers).pool(pool);
     (builder.prefetch_distance(0).build().unwrap(), places)
 }
@@ -88,6 +94,12 @@ impl Platform for Cores {
             bell.0.wait();
         }
         Ok(())
+    }
+
+    /// Under the model checker light fences are full ones, so a full fence serves.
+    fn barrier(&self) -> bool {
+        crate::sync::fence(crate::sync::SeqCst);
+        self.has_barrier
     }
 
     fn pages(&self) -> Arc<dyn PageSource> {

@@ -36,6 +36,7 @@ use core::time::Duration;
 /// | [`may_block`](Self::may_block) | such a question costs as much as a short wait |
 /// | [`memory`](Self::memory) | only a [builder](crate::Builder::memory_limit) limits memory |
 /// | [`spin_limit`](Self::spin_limit) | an idle worker searches for work elsewhere at once |
+/// | [`barrier`](Self::barrier) | each join costs an atomic exchange more |
 /// | [`is_oversubscribed`](Self::is_oversubscribed) | an idle worker spins before it sleeps |
 /// | [`virtual_time`](Self::virtual_time) | time is real |
 ///
@@ -190,6 +191,17 @@ pub trait Platform: Send + Sync + 'static {
     /// Called once a worker by the thread that builds the runtime. The default is 0.
     fn spin_limit(&self) -> u32 {
         0
+    }
+
+    /// Makes every thread that drives a worker and runs at the moment pass a full memory barrier,
+    /// and the caller, too; on Linux `membarrier`, on bare metal an interrupt to the other cores.
+    /// Returns false, and need not have done so, if the platform cannot do this.
+    ///
+    /// Called by the thread that builds the runtime. If it returns false then, as by default,
+    /// workers do not call it, and joins use atomic exchanges instead. Otherwise a worker calls it
+    /// before it sleeps, and before it steals from a worker that does not come to a join.
+    fn barrier(&self) -> bool {
+        false
     }
 
     /// Returns true if there are more workers than cores, so that an idle worker should sleep at

@@ -76,6 +76,12 @@ pub fn pin_current_thread(os_id: usize) -> std::io::Result<()> {
     system::pin(os_id)
 }
 
+/// Makes all running threads of this process pass a full memory barrier. Returns false if the
+/// system cannot do this.
+pub fn barrier() -> bool {
+    system::barrier()
+}
+
 /// Returns how many bytes of memory this process may use: the machine's memory, or less where a
 /// control group (of a container, for example) grants less. `None` where the system does not say.
 pub fn memory() -> Option<u64> {

@@ -270,6 +270,10 @@ impl Platform for Threads {
         if self.workers > self.topology.cores.len() { 0 } else { OWN_QUEUE_PROBES }
     }
 
+    fn barrier(&self) -> bool {
+        os::barrier()
+    }
+
     fn is_oversubscribed(&self) -> bool {
         self.running.load(Relaxed) > self.topology.cores.len()
     }

@@ -28,14 +28,27 @@ pub trait VirtualTime: Platform {
         false
     }
 
+    /// Returns true if the calling worker may steal a half of a join from worker `victim` now. A
+    /// platform whose workers have clocks may rule out those whose time is another one.
+    fn may_steal_from(&self, victim: usize) -> bool {
+        let _ = victim;
+        true
+    }
+
+    /// Records that the calling worker has made a half of a join that other workers may steal.
+    /// `job` identifies the half until the worker [joins](Self::record_join) it.
+    fn record_fork(&self, job: usize) {
+        let _ = job;
+    }
+
     /// Records that the calling worker has run a half of a join that it stole. `job` identifies the
     /// half until its owner [joins](Self::record_join) it.
     fn record_steal(&self, job: usize) {
         let _ = job;
     }
 
-    /// Records that the calling worker continues after a half of a join that it had offered. Either
-    /// a thief has [run](Self::record_steal) it, or no worker has stolen it.
+    /// Records that the calling worker continues after a half of a join. Either a thief has
+    /// [run](Self::record_steal) it, or no worker has stolen it.
     fn record_join(&self, job: usize) {
         let _ = job;
     }

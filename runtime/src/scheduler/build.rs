@@ -79,7 +79,9 @@ impl Builder {
         let statistics = observation.statistics || self.follow.is_some();
         let observer = Observer::new(max, &platform, Observation { statistics, ..observation }).map(Arc::new);
         let lead = if observer.is_some() { LEAD } else { 0 };
-        let slot = |worker| WorkerSlot::new(worker, max, self.policy, &topology, observer.clone());
+        let has_barrier = platform.barrier();
+        let slot =
+            |worker| WorkerSlot::new(worker, max, self.policy, &topology, observer.clone(), has_barrier);
         RuntimeState {
             slots: (0..max).map(slot).collect(),
             worker_set: WorkerSet::new(initial, max),
@@ -90,6 +92,7 @@ impl Builder {
             topology,
             placement: self.placement,
             has_virtual_time: platform.virtual_time().is_some(),
+            has_barrier,
             epochs: Epochs::new(),
             phase: AtomicU32::new(phase::OPEN),
             stop_when_drained: AtomicBool::new(false),
@@ -156,6 +159,7 @@ impl WorkerSlot {
         policy: QueuePolicy,
         topology: &CpuTopology,
         observer: Option<Arc<Observer>>,
+        has_barrier: bool,
     ) -> Self {
         let incoming = match policy {
             QueuePolicy::XQueue(links) => {
@@ -171,8 +175,7 @@ impl WorkerSlot {
             asleep: Padded(AtomicBool::new(false)),
             idle: AtomicBool::new(false),
             load: AtomicU64::new(0),
-            forks: ForkStack::new(),
-            offer: HandoffCell::default(),
+            forks: ForkStack::new(!has_barrier),
             steal_batch: HandoffCell::default(),
             incoming,
             enlisting: SpinMutex::new(()),

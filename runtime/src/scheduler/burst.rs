@@ -97,7 +97,7 @@ impl Worker {
             if self.steal() {
                 return Progress::Ran(0);
             }
-            if self.run_offered_job() {
+            if self.run_stolen_job() {
                 self.leave_groups();
                 return Progress::Ran(1);
             }

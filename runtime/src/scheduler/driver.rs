@@ -23,7 +23,8 @@
 //! 2. Store `asleep = true`. Sequentially consistent.
 //! 3. Subtract one from `awake`. The last worker to do so takes care of garbage that was left.
 //! 4. Probe the inbox. Sequentially consistent.
-//! 5. Issue a fence, and probe all other sources: rings, offers, batches, the shared queue.
+//! 5. Send steal requests, pass a barrier, and probe all other sources: rings, jobs, batches, the
+//!    shared queue.
 //! 6. If any probe found something, undo 2 and 3 and go on. Otherwise park for as long as `asleep`
 //!    is true.
 //!
@@ -41,11 +42,9 @@
 //! Otherwise P2 sees `asleep`, and the pusher wakes the worker.
 //!
 //! Sources other than the inbox are published without a sequentially consistent instruction. There
-//! both sides issue a fence between their write and their read, to the same effect.
-//!
-//! Models: `model/sleep.rs`, `model/lane.rs`, `model/ranked.rs`, `model/fork.rs`.
-//! `docs/explanation/sleeping.md` has it all in more words. For workers with several run queues see
-//! `worker_set.rs`.
+//! both sides issue a fence between their write and their read, to the same effect; for joins see
+//! `fork/steal.rs`. Models: `model/sleep.rs`, `model/lane.rs`, `model/ranked.rs`, `model/fork.rs`.
+//! `docs/explanation/sleeping.md` has it all in more words; `worker_set.rs` has several run queues.
 
 use super::runtime_state::phase;
 #[cfg(feature = "std")]
@@ -177,17 +176,11 @@ impl Driver {
     /// Returns true if this worker became the owner of a parked run queue with tasks, whose owner
     /// is busy with another one. Only under work stealing.
     fn steal_run_queue(&mut self) -> bool {
-        let Some(queue) = self.find_neglected() else { return false };
+        let Some(queue) = self.shared.find_neglected(self.worker) else { return false };
         let Some(taken) = self.shared.become_owner(queue, self.worker) else { return false };
         taken.counters().steals.add(1);
         self.hold_instead(taken);
         true
-    }
-
-    /// Returns a parked run queue with tasks that another worker owns. Only under work stealing.
-    fn find_neglected(&self) -> Option<usize> {
-        let may_steal = self.shared.policy == QueuePolicy::WorkStealing && self.shared.worker_set.is_short();
-        if may_steal { self.shared.find_neglected(self.worker) } else { None }
     }
 
     /// Goes from one owned run queue to the next until one has tasks.
@@ -294,26 +287,24 @@ impl Driver {
                 worker
             }));
         }
-        let mut found_something = false;
-        for worker in &mut held {
-            found_something |= worker.fall_asleep();
-        }
+        // Each of them falls asleep, whatever the others have found.
+        let mut found_something =
+            held.iter_mut().map(|worker| worker.fall_asleep()).filter(|&found| found).count() > 0;
         let worker_set = &self.shared.worker_set;
         worker_set.set_asleep_without_queue(self.worker, held.is_empty());
-        // Pairs with the fence in `RuntimeState::park_queue`: either this worker sees that a run
-        // queue of its own was parked, or the parking thread sees its owner and wakes it. And with
-        // the one in `RuntimeState::wake_for_parked`: either this worker sees the tasks, or that
-        // thread sees that it is not idle any more.
+        // Pairs with the fences in `park_queue` and `wake_for_parked`: either this worker sees the
+        // parked run queue or its tasks, or that thread sees that this worker sleeps and wakes it.
         fence(SeqCst);
-        if found_something || self.find_neglected().is_some() || self.is_needed_elsewhere(held.len()) {
+        found_something |= self.shared.find_neglected(self.worker).is_some();
+        if found_something || self.is_needed_elsewhere(held.len()) {
             // With more workers than cores, other threads need this core to finish first.
             yield_now();
         } else {
-            let is_asleep = || match held[..] {
-                [] => worker_set.is_asleep_without_queue(self.worker),
-                _ => held.iter().all(|worker| worker.is_asleep()),
+            let was_woken = || match held[..] {
+                [] => !worker_set.is_asleep_without_queue(self.worker),
+                _ => held.iter().any(|worker| !worker.is_asleep()),
             };
-            while is_asleep() && !self.is_needed_elsewhere(held.len()) {
+            while !was_woken() && !self.is_needed_elsewhere(held.len()) {
                 self.shared.platform.park(self.worker);
             }
         }
@@ -355,11 +346,17 @@ impl Worker {
         let has_orphans = is_last && self.shared.has_orphans.load(SeqCst);
         // SAFETY: only the holder of a run queue probes its inbox so.
         let has_inbox = !planted!("sleep-without-recheck") && unsafe { self.inbox().may_have_tasks() };
-        // Pairs with the fences of threads that publish work elsewhere: `Worker::offer` (fork),
-        // `Unbound::share`, `RoundRobin::check_sleepers` and `RuntimeState::push_ranked`.
-        fence(SeqCst);
+        if !planted!("sleep-without-request") {
+            self.request_from_all();
+        }
+        // Pairs with the fences of threads that publish work elsewhere: `Worker::serve_requests`,
+        // `Unbound::share`, `RoundRobin::check_sleepers` and `RuntimeState::push_ranked`; and with
+        // the light fence of `Top::leaves_fast_path`.
+        if !planted!("sleep-without-barrier") {
+            self.shared.barrier();
+        }
         self.collect(true);
-        let is_offered = self.sees_offer() || self.sees_steal_batch();
+        let is_offered = self.sees_job() || self.sees_steal_batch();
         if self.shared.phase() != phase::OPEN {
             // Each worker counts its tasks before its fence. So of the workers that finish last,
             // one sees all the counts.

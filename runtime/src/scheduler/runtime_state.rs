@@ -7,7 +7,7 @@
 //! | `inbox`, `asleep` | pushing threads; the worker | sleeping: `driver.rs` |
 //! | `owner`, `parked` | the worker set; the holder | resizing: `worker_set.rs` |
 //! | `idle`, `load` | the worker; threads that rely on them | none: hints |
-//! | `forks`, `offer` | the worker; thieves | fork-join: `fork/steal_request.rs` |
+//! | `forks` | the worker; thieves | fork-join: `fork/steal.rs` |
 //! | `steal_batch` | the worker; thieves | work stealing: `steal.rs` |
 //! | `incoming` | one other worker each | round-robin: `round_robin.rs` |
 //! | `ledger` | the worker | epochs: `memory/epoch.rs` |
@@ -27,7 +27,7 @@
 //! a fence, when it falls asleep. Model: `model/sleep.rs`.
 
 use super::{Worker, worker_set::WorkerSet};
-use crate::fork::{ForkStack, Job};
+use crate::fork::ForkStack;
 use crate::managed::Autosizer;
 use crate::memory::{Epochs, Heaps, Ledger, Retired};
 use crate::monitor::{Observer, Watchdog, WorkerCounters};
@@ -36,6 +36,7 @@ use crate::platform::{CpuTopology, Placement, Platform, VirtualTime};
 use crate::pool::{Inbox, QueuePolicy, Ranked, SpscRing, StealBatch};
 use crate::sync::{
     AcqRel, AtomicBool, AtomicU32, AtomicU64, AtomicUsize, HandoffCell, Padded, Relaxed, SeqCst, SpinMutex,
+    fence,
 };
 use crate::task::{Failure, Task};
 use alloc::boxed::Box;
@@ -71,10 +72,8 @@ pub(crate) struct WorkerSlot {
     /// Cost of the queued tasks. The worker writes it after its bursts; a thread that chooses the
     /// run queue for its small load adds to it.
     pub(crate) load: AtomicU64,
-    /// Jobs of the worker, which other workers may request.
+    /// Jobs of the worker, which other workers may steal.
     pub(crate) forks: ForkStack,
-    /// A job that is offered to any worker.
-    pub(crate) offer: HandoffCell<Job>,
     /// A batch of tasks that is offered to any worker.
     pub(crate) steal_batch: HandoffCell<StealBatch>,
     /// Rings from other workers to this one.
@@ -100,6 +99,8 @@ pub struct RuntimeState {
     pub(crate) platform: Arc<dyn Platform>,
     /// True if the platform has virtual time; see [`RuntimeState::virtual_time`].
     pub(crate) has_virtual_time: bool,
+    /// True if the platform has a [barrier](Platform::barrier).
+    pub(crate) has_barrier: bool,
     pub(crate) heaps: Arc<Heaps>,
     pub(crate) epochs: Epochs,
     /// One of [`phase`].
@@ -154,6 +155,18 @@ impl RuntimeState {
         self.virtual_time().is_some_and(|time| time.yield_to_others(is_waiting))
     }
 
+    /// Passes a full fence, and makes all running threads pass one if the platform can do that.
+    pub(crate) fn barrier(&self) {
+        if !self.has_barrier || !self.platform.barrier() {
+            fence(SeqCst);
+        }
+    }
+
+    /// Returns true if the calling worker may steal from `victim`: always in real time.
+    pub(crate) fn may_steal_from(&self, victim: usize) -> bool {
+        self.virtual_time().is_none_or(|time| time.may_steal_from(victim))
+    }
+
     /// Pushes a task to a worker's inbox, and wakes the worker if it sleeps.
     ///
     /// # Safety
@@ -187,11 +200,6 @@ impl RuntimeState {
     /// Returns true if a worker searches.
     pub(crate) fn is_any_searching(&self) -> bool {
         self.searching.0.load(Relaxed) != 0
-    }
-
-    /// Returns true if another worker searches, besides the calling one.
-    pub(crate) fn is_another_searching(&self) -> bool {
-        self.searching.0.load(Relaxed) > 1
     }
 
     /// Wakes a worker for work that any may take, unless a worker is idle or none sleeps. The

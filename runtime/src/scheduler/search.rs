@@ -61,10 +61,10 @@ impl Search {
         slot.idle.store(is_idle, Relaxed);
     }
 
-    /// Counts the worker as searching, or no longer. Returns true if it was not and is now.
-    pub fn set_searching(&mut self, is_searching: bool, shared: &RuntimeState) -> bool {
+    /// Counts the worker as searching, or no longer.
+    pub fn set_searching(&mut self, is_searching: bool, shared: &RuntimeState) {
         if self.is_searching == is_searching {
-            return false;
+            return;
         }
         self.is_searching = is_searching;
         if is_searching {
@@ -72,7 +72,6 @@ impl Search {
         } else {
             shared.searching.0.fetch_sub(1, Relaxed);
         }
-        is_searching
     }
 
     /// Hands the search on to the next run queue that the same thread holds.

@@ -36,6 +36,8 @@ pub struct Worker {
     pub(super) trace: Trace,
     /// Stack of the jobs that this worker's joins have made.
     pub(crate) forks: Forks,
+    /// Probes in a row that saw jobs of other workers, and none that was public.
+    pub(crate) unanswered: u32,
     /// Tickets of the groups of the tasks that this worker spawns and runs.
     pub(crate) groups: Groups,
     /// Tasks between the one that runs and the one whose object is prefetched.
@@ -75,6 +77,7 @@ impl Worker {
             heap: WorkerHeap::new(&shared.heaps, slot.node),
             trace,
             forks: slot.forks.own(),
+            unanswered: 0,
             groups: Groups::default(),
             distance: shared.distance as u64,
             free_word: shared.free_word,
@@ -119,11 +122,9 @@ impl Worker {
         self.search.set_idle(is_idle, &self.shared.slots[self.index]);
     }
 
-    /// Counts this worker as searching, or no longer. Once it searches, it requests work from all.
+    /// Counts this worker as searching, or no longer.
     pub(super) fn set_searching(&mut self, is_searching: bool) {
-        if self.search.set_searching(is_searching, &self.shared) {
-            self.request_from_all();
-        }
+        self.search.set_searching(is_searching, &self.shared);
     }
 
     /// Makes the next failed probe go on to other workers at once: where there was work there may

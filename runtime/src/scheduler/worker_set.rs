@@ -35,6 +35,7 @@
 //! Model: `model/worker_set.rs`.
 
 use super::{BuildError, Driver, Runtime, RuntimeState, Worker};
+use crate::pool::QueuePolicy;
 use crate::sync::{AtomicBool, AtomicU64, Relaxed, SeqCst, SpinMutex, fence};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -123,8 +124,8 @@ impl RuntimeState {
     /// for long.
     #[cold]
     pub(super) fn wake_for_parked(&self, queue: usize) {
-        // Pairs with the fence in `Driver::sleep`: either a worker that falls asleep sees the tasks,
-        // or this thread sees that it sleeps.
+        // Pairs with the fence in `Driver::sleep`: either a worker that falls asleep sees the
+        // tasks, or this thread sees that it sleeps.
         fence(SeqCst);
         self.wake_for_work(queue);
         if self.worker_set.is_short() && !planted!("worker-without-queue-forgotten") {
@@ -146,8 +147,12 @@ impl RuntimeState {
         taken
     }
 
-    /// Finds a parked run queue that seems to have tasks and has another owner than `worker`.
+    /// Finds a parked run queue that seems to have tasks and has another owner than `worker`. Only
+    /// under work stealing.
     pub(super) fn find_neglected(&self, worker: usize) -> Option<usize> {
+        if self.policy != QueuePolicy::WorkStealing || !self.worker_set.is_short() {
+            return None;
+        }
         let is_neglected = |queue: &usize| {
             let slot = &self.slots[*queue];
             !slot.parked.is_empty()

@@ -33,6 +33,12 @@ impl Backoff {
         self.round = self.round.saturating_add(1);
     }
 
+    /// Returns true in a few rounds, ever farther apart: time for an attempt that takes longer than
+    /// a round.
+    pub const fn is_at_milestone(&self) -> bool {
+        MODEL || matches!(self.round, 16 | 64 | 256)
+    }
+
     /// Returns true if the wait has been so long that sleeping and waking would add little to it.
     pub const fn is_long(&self) -> bool {
         self.round >= LONG_ROUNDS

@@ -3,26 +3,24 @@
 use super::{Acquire, AtomicPtr, Relaxed, Release};
 use core::ptr::{NonNull, null_mut};
 
-/// A cell for one thing of type `T`. Its owner puts the thing in; then another thread takes it, or
-/// the owner takes it back.
+/// A cell for one thing of type `T`. One thread puts the thing in, and one takes it out.
 ///
 /// The cell only moves the thing's address, and never accesses the thing.
 ///
 /// ```text
-///          put (owner)                 take (thief), Acquire
-///  empty ───────────────> full ─┬──────────────────────────────> empty
-///            Release            └ take_back (owner), Relaxed ──> empty
+///          put (owner), Release            take (any thread), Acquire
+///  empty ───────────────────────> full ──────────────────────────────> empty
 /// ```
 ///
-/// Both ways out exchange the address for null, so that only one of them succeeds. That rules out:
+/// A take exchanges the address for null, so that only one of several succeeds. That rules out:
 ///
 /// ```text
 /// thief: reads the address
-/// owner: takes the thing back and uses it
+/// other: takes the thing and uses it
 /// thief: uses the thing as well             -> it is used twice
 /// ```
 ///
-/// Model: `model/fork.rs`.
+/// Model: `model/handoff.rs`.
 pub(crate) struct HandoffCell<T>(AtomicPtr<T>);
 
 impl<T> Default for HandoffCell<T> {
@@ -42,7 +40,7 @@ impl<T> HandoffCell<T> {
     pub fn put(&self, thing: NonNull<T>) {
         debug_assert!(self.is_empty());
         // Release pairs with the Acquire of `take`: the taker sees the thing's contents.
-        let order = if planted!("job-offered-early") { Relaxed } else { Release };
+        let order = if planted!("handed-on-early") { Relaxed } else { Release };
         // (An exchange: loom orders a plain store too weakly relative to the exchange of a thief
         // that found nothing.)
         self.0.swap(thing.as_ptr(), order);
@@ -55,13 +53,5 @@ impl<T> HandoffCell<T> {
         }
         // Acquire pairs with the Release of `put`.
         NonNull::new(self.0.swap(null_mut(), Acquire))
-    }
-
-    /// Takes back a thing that the caller has put in. Returns false if another thread has taken it.
-    pub fn take_back(&self, thing: NonNull<T>) -> bool {
-        // Relaxed: a thing that is still here was taken by no other thread, so there is nothing to
-        // acquire.
-        self.0.compare_exchange(thing.as_ptr(), null_mut(), Relaxed, Relaxed).is_ok()
-            || planted!("job-taken-twice")
     }
 }

@@ -12,6 +12,7 @@
 //!
 //! | file | what is in it |
 //! |---|---|
+//! | `asymmetric` | the cheap side of a fence of which another thread pays both sides |
 //! | `backoff` | waiting for a thread that is about to finish |
 //! | `cell` | a cell whose accesses a model checker can see |
 //! | `global` | atomics and a lock for statics |
@@ -21,6 +22,7 @@
 //! | `model` | atomics under a model checker |
 //! | `shipped` | atomics as they are shipped |
 
+mod asymmetric;
 mod backoff;
 #[cfg(not(model = "loom"))]
 mod cell;
@@ -35,6 +37,7 @@ mod source;
 pub use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 pub use source::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, fence};
 
+pub(crate) use asymmetric::light_fence;
 pub(crate) use backoff::Backoff;
 pub(crate) use handoff::HandoffCell;
 pub(crate) use latch::{LatchState, LatchWord, LiveWord, Stamp};

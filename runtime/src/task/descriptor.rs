@@ -122,6 +122,16 @@ const RANK_SHIFT: u32 = 32;
 const UNBOUND: u64 = 1 << (COST_SHIFT - 1);
 
 impl Meta {
+    /// Returns the word that [`bits`](Self::bits) was called on.
+    pub(crate) fn from_bits(bits: u64) -> Self {
+        Self(bits)
+    }
+
+    #[inline(always)]
+    pub(crate) fn bits(self) -> u64 {
+        self.0
+    }
+
     #[inline(always)]
     pub(crate) fn new(epoch: u8, priority: Priority, cost: u16) -> Self {
         Self(u64::from(epoch) | (priority as u64) << 8 | u64::from(cost) << COST_SHIFT)

@@ -41,4 +41,5 @@ mod scheduling;
 mod sets;
 mod several;
 mod shutdown;
+mod stealing;
 mod task_scopes;

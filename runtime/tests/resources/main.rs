@@ -13,6 +13,7 @@ mod pools;
 mod ranks;
 mod resize;
 mod simulation;
+mod virtual_balance;
 mod virtual_queue;
 mod virtual_size;
 mod virtual_time;

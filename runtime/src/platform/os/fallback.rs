@@ -45,3 +45,8 @@ pub(super) unsafe fn unmap(ptr: NonNull<u8>, bytes: usize, align: usize) {
 pub(super) unsafe fn discard_run(_ptr: NonNull<u8>, _bytes: usize) -> bool {
     false
 }
+
+/// Does nothing: see the trait [`Platform`](crate::platform::Platform::barrier).
+pub(super) fn barrier() -> bool {
+    false
+}

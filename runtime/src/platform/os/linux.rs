@@ -50,6 +50,17 @@ pub(super) fn pin(os_id: usize) -> io::Result<()> {
     }
 }
 
+/// Calls `membarrier`, for the threads of this process; Miri does not know it.
+pub(super) fn barrier() -> bool {
+    const PRIVATE_EXPEDITED: c_int = 1 << 3;
+    const REGISTER_PRIVATE_EXPEDITED: c_int = 1 << 4;
+    static IS_REGISTERED: OnceLock<bool> = OnceLock::new();
+    // SAFETY: the call takes two numbers, and accesses no memory of this process.
+    let call = |command: c_int| unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) } == 0;
+    let register = || !cfg!(miri) && call(REGISTER_PRIVATE_EXPEDITED);
+    *IS_REGISTERED.get_or_init(register) && call(PRIVATE_EXPEDITED)
+}
+
 /// Returns the machine's nodes in ascending order. Reads them once, so that an index always
 /// means the same node.
 pub(super) fn nodes() -> &'static [Node] {

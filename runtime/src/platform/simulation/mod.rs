@@ -171,7 +171,7 @@ impl Simulation {
         idle.into_iter().any(|core| self.step_core(timeline, core))
     }
 
-    /// Lets a core, which must not be in the midst of a step, run one task or take an offered half.
+    /// Lets a core, which must not be in the midst of a step, run one task or steal a half.
     /// Returns true if it did.
     fn step_core(&self, timeline: &SpinMutex<Timeline>, core: usize) -> bool {
         let Some(mut driver) = self.state.lock().cores[core].take() else { return false };
@@ -198,11 +198,14 @@ impl Simulation {
             let Some(core) = behind else { break };
             ran |= self.step_core(timeline, core);
         }
-        let thief = timeline.lock().thief();
-        if let Some(thief) = thief {
-            ran |= self.step_core(timeline, thief);
+        loop {
+            let thief = timeline.lock().thief();
+            let Some(thief) = thief else { break };
+            if !self.step_core(timeline, thief) {
+                break;
+            }
+            ran = true;
         }
-        timeline.lock().ask();
         ran
     }
 

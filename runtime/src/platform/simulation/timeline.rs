@@ -10,7 +10,7 @@
 //!             next()               end(): more tasks
 //!  Due ───────────────> Running ───────────────────────> Due
 //!   ^                      │ end(): none                  (Progress::Stopped: Gone)
-//!   │ an arrival, an offer v
+//!   │ an arrival, a job    v
 //!   └──────────────────── Idle
 //! ```
 
@@ -18,6 +18,7 @@ use super::lock::VirtualLock;
 use super::random::Random;
 use super::virtual_core::{CoreState, VirtualCore};
 use super::{Costs, StepCounts};
+use crate::fork::Sight;
 use crate::pool::{QueuePolicy, Ranked};
 use crate::scheduler::{Driver, Progress, RuntimeState};
 use alloc::collections::{BTreeMap, BinaryHeap, VecDeque};
@@ -46,6 +47,8 @@ pub(super) struct Timeline {
     /// Steps since an idle core had a turn, and the core whose turn was last.
     steps_since_turn: u32,
     last_turn: usize,
+    /// Since when each half can be stolen, by its address.
+    job_starts: BTreeMap<usize, u64>,
     /// The end of each stolen half, by its address, until its owner has it back.
     job_ends: BTreeMap<usize, u64>,
     /// The locks of the shared queue, one for each heap.
@@ -72,6 +75,7 @@ impl Timeline {
             makespan: 0,
             steps_since_turn: 0,
             last_turn: 0,
+            job_starts: BTreeMap::new(),
             job_ends: BTreeMap::new(),
             heap_locks: Vec::new(),
             filled_since: None,
@@ -94,7 +98,7 @@ impl Timeline {
             clock: 0,
             busy: 0,
             called: false,
-            offered: None,
+            victim: None,
             state: CoreState::Idle,
             before: StepCounts::default(),
             arrivals: VecDeque::new(),
@@ -167,20 +171,15 @@ impl Timeline {
         })
     }
 
-    /// Within a join, returns the idle core that takes the half which the running core offers, if
-    /// it offers one.
+    /// Within a join, returns the idle core that steals the running core's oldest half, if it has
+    /// one.
     pub fn thief(&mut self) -> Option<usize> {
         let (&owner, slots) = (self.running.last()?, &self.shared.as_ref()?.slots);
-        for &core in self.running.iter().filter(|&&core| slots[core].offer.is_empty()) {
-            self.cores[core].offered = None;
-        }
-        if slots[owner].offer.is_empty() {
+        if slots[owner].forks.sight() != Sight::Public {
             return None;
         }
         let (now, count) = (self.cores[owner].clock, self.cores.len());
-        self.cores[owner].offered.get_or_insert(now);
-        // The thief may find another core's offer first.
-        let offered = self.running.iter().filter_map(|&core| self.cores[core].offered).max()?;
+        let since = self.job_starts.get(&slots[owner].forks.oldest_address()).map_or(now, |&since| since);
         // A core that has just found nothing is about to poll again.
         let soon = now.saturating_add(self.costs.fall_idle());
         let is_there = |core: &VirtualCore| core.state == CoreState::Idle && core.clock <= soon;
@@ -190,16 +189,9 @@ impl Timeline {
         let around = (0..count).map(|offset| (start + offset) % count);
         let there = around.filter(|&core| is_there(&self.cores[core]));
         let thief = there.max_by_key(|&core| self.cores[core].clock)?;
-        self.cores[thief].clock = self.next_poll(thief, offered);
+        self.cores[thief].clock = self.next_poll(thief, since);
+        self.cores[thief].victim = Some(owner);
         Some(thief)
-    }
-
-    /// Makes the running core call
-    /// [`yield_to_others`](crate::platform::VirtualTime::yield_to_others) in its next join.
-    pub fn ask(&self) {
-        if let (Some(shared), Some(&core)) = (&self.shared, self.running.last()) {
-            shared.slots[core].forks.ask();
-        }
     }
 
     /// Begins a step of a core. Returns how many tasks it may take from its inbox.
@@ -219,8 +211,6 @@ impl Timeline {
         }
         it.waiting -= arrived;
         self.running.push(core);
-        // Each join lets cores with earlier clocks go on.
-        self.ask();
         arrived
     }
 
@@ -239,6 +229,7 @@ impl Timeline {
         }
         self.running.pop();
         let it = &mut self.cores[core];
+        it.victim = None;
         if progress == Progress::Stopped {
             it.state = CoreState::Gone;
         } else if worker.has_ready_tasks() {
@@ -359,22 +350,31 @@ impl Timeline {
         }
     }
 
+    /// Returns true if the running core may steal from `victim`: it was chosen as its thief.
+    pub fn may_steal_from(&self, victim: usize) -> bool {
+        self.running.last().is_some_and(|&core| self.cores[core].victim == Some(victim))
+    }
+
+    /// Records that the running core has made a half that others may steal.
+    pub fn job_made(&mut self, job: usize) {
+        let now = self.now();
+        self.job_starts.entry(job).or_insert(now);
+    }
+
     /// Records that the running core has run a half that it took from another core.
     pub fn job_done(&mut self, job: usize) {
         self.spend(self.costs.steal);
+        self.job_starts.remove(&job);
         self.job_ends.insert(job, self.now());
     }
 
-    /// Records that the running core has an offered half back. If a thief ran it, the core's clock
-    /// is no earlier than the thief's end.
+    /// Records that the running core has a half back. If a thief ran it, the core's clock is no
+    /// earlier than the thief's end.
     pub fn job_back(&mut self, job: usize) {
-        let done = self.job_ends.remove(&job);
-        if let Some(&core) = self.running.last() {
+        self.job_starts.remove(&job);
+        if let (Some(done), Some(&core)) = (self.job_ends.remove(&job), self.running.last()) {
             let core = &mut self.cores[core];
-            match done {
-                Some(done) => core.clock = core.clock.max(done),
-                None => core.offered = None,
-            }
+            core.clock = core.clock.max(done);
         }
     }
 

@@ -10,8 +10,8 @@ pub(super) struct VirtualCore {
     pub state: CoreState,
     /// It is due because the shared queue has a task for it.
     pub called: bool,
-    /// Since when it has been offering a half of a join.
-    pub offered: Option<u64>,
+    /// The core that it may steal halves from in its current step.
+    pub victim: Option<usize>,
     /// What the worker had counted before its current step.
     pub before: StepCounts,
     /// What is in the inbox, in order: the time of arrival, and the number of tasks.

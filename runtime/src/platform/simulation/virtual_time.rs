@@ -11,6 +11,16 @@ impl VirtualTime for Simulation {
         }
     }
 
+    fn may_steal_from(&self, victim: usize) -> bool {
+        self.timeline.as_ref().is_none_or(|timeline| timeline.lock().may_steal_from(victim))
+    }
+
+    fn record_fork(&self, job: usize) {
+        if let Some(timeline) = &self.timeline {
+            timeline.lock().job_made(job);
+        }
+    }
+
     fn record_steal(&self, job: usize) {
         if let Some(timeline) = &self.timeline {
             timeline.lock().job_done(job);

@@ -1,6 +1,7 @@
 //! Tests tasks that divide their work, and whose halves take time.
 
 use super::*;
+use xtasking::Fork;
 use xtasking_testing::divide;
 
 #[test]
@@ -34,4 +35,52 @@ fn recursively_divided_work_is_spread_over_all_cores() {
         let ideal = work / cores as u64;
         assert!((ideal..ideal * 5 / 4).contains(&clocks.makespan()), "{cores}: {}", clocks.makespan());
     }
+}
+
+/// What a piece takes, in nanoseconds: much more than a steal.
+const PIECE: u64 = 1_000_000;
+
+/// Checks a body that spends the time of this number of pieces. It may take so many percent more
+/// than is ideal.
+fn balances(pieces: u64, percent: u64, body: impl Fn(u64, &Clocks, Fork<'_>) + Sync) {
+    for (cores, seed) in [(2, 1), (8, 2), (64, 3)] {
+        let (rt, clocks) = begin(cores, seed);
+        rt.run(|cx| body(pieces, &clocks, cx)).unwrap();
+        drop(rt);
+        let (ideal, took) = (pieces.div_ceil(cores as u64) * PIECE, clocks.makespan());
+        assert!((ideal..=ideal * (100 + percent) / 100).contains(&took), "{cores} cores: {took}, {ideal}");
+    }
+}
+
+#[test]
+fn pieces_of_a_scope_are_balanced() {
+    for pieces in [64, 512] {
+        balances(pieces, 5, |pieces, clocks, mut cx| {
+            cx.scope(|scope| (0..pieces).for_each(|_| scope.spawn(|_| clocks.spend(PIECE))));
+        });
+    }
+}
+
+#[test]
+fn joins_that_lean_to_the_left_are_balanced() {
+    fn left(pieces: u64, clocks: &Clocks, mut cx: Fork<'_>) {
+        if pieces == 1 {
+            return clocks.spend(PIECE);
+        }
+        cx.join(|cx| left(pieces - 1, clocks, cx), |_| clocks.spend(PIECE));
+    }
+    balances(512, 5, left);
+}
+
+/// There is one job at a time. A worker that waits steals from its own thief only, which has none
+/// while it waits itself: with many cores some are idle.
+#[test]
+fn joins_that_lean_to_the_right_are_balanced() {
+    fn right(pieces: u64, clocks: &Clocks, mut cx: Fork<'_>) {
+        if pieces == 1 {
+            return clocks.spend(PIECE);
+        }
+        cx.join(|_| clocks.spend(PIECE), |cx| right(pieces - 1, clocks, cx));
+    }
+    balances(512, 30, right);
 }

@@ -1,0 +1,93 @@
+//! The fork stack as thieves see it.
+
+use super::{ForkStack, MAX_BATCH, Top};
+use crate::fork::job::Sight;
+use crate::fork::{Handover, Job};
+use crate::sync::{Acquire, Relaxed, Release};
+use crate::task::Meta;
+use core::iter::successors;
+use core::ptr::NonNull;
+
+/// Makes all running threads pass a full fence. Returns false if that is not possible.
+pub(crate) type Barrier<'a> = &'a dyn Fn() -> bool;
+
+impl ForkStack {
+    /// Returns the place of the oldest job that is not taken, or of the next job; `None` if that is
+    /// the last slot, which is not for thieves.
+    fn oldest(&self) -> Option<Top> {
+        // Acquire pairs with the Release in `steal`: this thread sees that the slot is initialised.
+        let oldest = self.own().bottom().with_address(self.head().thieves.oldest.load(Acquire));
+        (!oldest.is_last()).then_some(oldest)
+    }
+
+    /// Returns what there is to steal: only a hint.
+    pub fn sight(&self) -> Sight {
+        // SAFETY: the oldest slot is initialised: the owner keeps those up to its top so.
+        self.oldest().map_or(Sight::Nothing, |oldest| unsafe { Job::sight(oldest.slot()) })
+    }
+
+    /// Returns what identifies the oldest job.
+    pub fn oldest_address(&self) -> usize {
+        self.head().thieves.oldest.load(Relaxed)
+    }
+
+    /// Steals the oldest job for worker `thief`, if it is public, or a barrier is given to publish
+    /// it. Given `whole`, a job that the caller waits for and this stack's owner has taken, it
+    /// steals only parts of that job.
+    pub fn steal(
+        &self,
+        thief: usize,
+        whole: Option<&Handover>,
+        barrier: Option<Barrier<'_>>,
+    ) -> Option<NonNull<Job>> {
+        let thieves = &self.head().thieves;
+        let _guard = thieves.lock.try_lock()?;
+        let oldest = self.oldest()?;
+        if let Some(barrier) = barrier
+            && !publish_oldest(oldest, barrier)
+        {
+            return None;
+        }
+        let inherited = || {
+            let head = self.head();
+            (Meta::from_bits(head.meta.load(Relaxed)), NonNull::new(head.group.load(Relaxed)))
+        };
+        // The owner took the whole when it had no other job that is not taken. So a job that is
+        // here before the whole is done is a part of it.
+        let is_part = || whole.is_none_or(|whole| !whole.state().is_done()) || planted!("part-of-another");
+        // SAFETY: the slot is initialised, and this thread has the lock. A slot is published by the
+        // owner, or in `publish_oldest`, before its barrier.
+        unsafe {
+            if !Job::take(oldest.slot(), thief, inherited, is_part) {
+                return None;
+            }
+            // Not the last slot, so the next one is in the stack. Release pairs with the Acquire of
+            // `oldest`.
+            thieves.oldest.store(oldest.next().address(), Release);
+        }
+        Some(oldest.slot())
+    }
+}
+
+/// Publishes up to half of the private jobs from the oldest on, and passes a barrier. Returns
+/// false, and publishes none, if that fails. The caller has the stack's lock.
+fn publish_oldest(oldest: Top, barrier: Barrier<'_>) -> bool {
+    // SAFETY: called for slots with a job, which are below the last one.
+    let places = || successors(Some(oldest), |place| Some(unsafe { place.next() }));
+    // SAFETY: the oldest slot is initialised, and so is the one after each job.
+    let is_private = |place: &Top| !place.is_last() && unsafe { Job::sight(place.slot()) } == Sight::Private;
+    let count = places().take(2 * MAX_BATCH).take_while(is_private).count().div_ceil(2);
+    let mut published = [false; MAX_BATCH];
+    for (place, published) in places().take(count).zip(&mut published) {
+        // SAFETY: the slot is initialised, and the caller has the lock.
+        *published = unsafe { Job::publish(place.slot()) };
+    }
+    let passed = count == 0 || planted!("steal-without-barrier") || barrier();
+    if !passed {
+        for (place, _) in places().zip(published).filter(|(_, published)| *published) {
+            // SAFETY: the slot is initialised, and the caller has the lock.
+            unsafe { Job::unpublish(place.slot()) };
+        }
+    }
+    passed
+}

@@ -1,0 +1,304 @@
+//! How jobs get from a busy worker to one without work.
+//!
+//! A worker *steals* the oldest job of another one. A job has to be *published* first, so that its
+//! owner pops it by a compare-exchange. There are two ways:
+//!
+//! - **By its owner.** A *searching* worker sends a steal request: a word that the owner's next
+//!   join reads. That join publishes some of the oldest jobs. This costs no barrier, and is the way
+//!   where pieces are small.
+//! - **By the thief.** If the owner has not answered after [`PATIENCE`] probes, it runs a long
+//!   piece. Then the thief publishes its jobs and passes a barrier, which takes some microseconds.
+//!
+//! A worker that waits for a stolen job steals parts of that job from its thief, and nothing else.
+//! So no unrelated work delays the join. After a while it *sleeps*, until the job is done or parts
+//! of it were published. It does not count as asleep for lack of work: only that job's thief wakes
+//! it.
+//!
+//! This schedule must not happen:
+//!
+//! ```text
+//! idle worker: sends a request, sees no job
+//! busy worker: pushes a job, still sees no request, goes on
+//! idle worker: falls asleep                        -> the job waits for its owner
+//! ```
+//!
+//! So a worker that falls asleep sends a request, passes a barrier, and then looks for jobs; a join
+//! pushes its job, passes a light fence, and then reads the request. At least one of the two sees
+//! what the other wrote. A join that sees the request publishes jobs, passes a full fence, and
+//! wakes a worker that it sees asleep. In an eager stack each join does that. Models:
+//! `model/fork.rs`, `model/fork_stack.rs`.
+
+use super::handover::JobState;
+use super::job::{RunFn, Sight};
+use super::{Fork, Handover, Job, Top};
+use crate::scheduler::{Worker, WorkerSlot};
+use crate::sync::{Backoff, SeqCst, fence, under_model};
+use core::ptr::NonNull;
+
+/// Probes that find private jobs only, before the thief publishes some.
+const PATIENCE: u32 = under_model(128, 1) as u32;
+
+impl Worker {
+    /// Serves pending steal requests after a push, and keeps the stack large enough.
+    ///
+    /// # Safety
+    ///
+    /// The caller is at `top`.
+    #[cold]
+    #[inline(never)]
+    pub(super) unsafe fn serve_requests(&mut self, top: Top) {
+        self.forks.make_room(top);
+        if !self.forks.take_request() {
+            return;
+        }
+        // SAFETY: the caller is at `top`, by this function's contract.
+        if unsafe { self.forks.publish(top) } {
+            // Pairs with the fence in `Worker::fall_asleep`: either this worker sees that the
+            // other one sleeps, or the other one sees the job before it does.
+            fence(SeqCst);
+            self.shared().wake_for_work(self.index());
+            while let Some(job) = self.forks.wanted() {
+                // SAFETY: this worker took the job, and has not finished it.
+                self.wake_waiting(unsafe { Job::handover(job) }.clear_request());
+            }
+        } else if self.shared().is_any_searching() {
+            // There is nothing to publish yet, and the searching worker may sleep.
+            self.slot().forks.ask_once();
+        }
+        if let Some(time) = self.shared().virtual_time() {
+            time.record_fork(self.forks.youngest_address(top));
+            time.yield_to_others(false);
+        }
+    }
+
+    /// Serves pending steal requests before the job at `top` is popped. (In an eager stack all jobs
+    /// are public already.)
+    ///
+    /// # Safety
+    ///
+    /// The caller is about to pop the job at `top`, so that `top` is the stack's top then.
+    #[cold]
+    #[inline(never)]
+    pub(super) unsafe fn serve_requests_before_pop(&mut self, top: Top) {
+        if self.shared().has_barrier {
+            // SAFETY: forwarded; the job at `top` is not published here.
+            unsafe { self.serve_requests(top) };
+        }
+    }
+
+    /// Wakes a worker that sleeps in a join.
+    fn wake_waiting(&self, worker: Option<usize>) {
+        if let Some(worker) = worker
+            && !planted!("join-wakes-none")
+        {
+            self.shared().platform.wake(worker);
+        }
+    }
+
+    /// Settles a popped job that thieves may have. Returns true if it is this worker's; otherwise a
+    /// thief has taken and run it, and this worker has waited for that, and helped if it may.
+    ///
+    /// # Safety
+    ///
+    /// The job was popped from the slot at `at`, where the caller is now; it was not private. `run`
+    /// is its function.
+    #[cold]
+    #[inline(never)]
+    pub(super) unsafe fn take_back(&mut self, at: Top, run: RunFn, may_help: bool) -> bool {
+        let job = at.slot();
+        if let Some(time) = self.shared().virtual_time() {
+            // Workers that are behind may have stolen the job before it was popped: now they can.
+            // SAFETY: the job is still in its slot, with its body unless a thief has taken it.
+            unsafe {
+                Job::push(job, run);
+                time.yield_to_others(false);
+                Job::pop(job);
+            }
+        }
+        // SAFETY: the job was popped, by this function's contract.
+        let is_back = unsafe { Job::pop_public(job) };
+        if is_back {
+            self.forks.came_back();
+        } else {
+            // SAFETY: the job was taken, and its slot is in use until the job is done. The slot is
+            // not the last one, which thieves leave alone.
+            unsafe { self.wait_for(Job::handover(job), at.next(), may_help) };
+            self.forks.settle(at);
+        }
+        if let Some(time) = self.shared().virtual_time() {
+            time.record_join(job.as_ptr().addr());
+        }
+        is_back
+    }
+
+    /// Waits until a thief has done a job, and runs parts of it meanwhile.
+    ///
+    /// # Safety
+    ///
+    /// The caller is at `top`.
+    unsafe fn wait_for(&mut self, handover: &Handover, top: Top, may_help: bool) {
+        let mut backoff = Backoff::new();
+        loop {
+            let seen = handover.state();
+            if seen.is_done() {
+                return;
+            }
+            if may_help {
+                if let Some(part) = self.steal_part(handover, &backoff) {
+                    // SAFETY: this worker took the part, and is at `top`.
+                    self.observe_job(false, |cx| unsafe { cx.run_taken(part, top) });
+                    backoff = Backoff::new();
+                    continue;
+                }
+                if !seen.is_wanted() {
+                    handover.request_part();
+                    self.shared().slots[handover.thief()].forks.ask();
+                }
+            }
+            if self.shared().yield_to_others(true) {
+                continue;
+            }
+            if backoff.is_long() && seen.is_wanted() == may_help {
+                self.sleep_until_changed(handover, seen);
+                backoff = Backoff::new();
+            } else {
+                backoff.wait();
+            }
+        }
+    }
+
+    /// Steals a part of a job from its thief; a private one only now and then, as that takes long.
+    fn steal_part(&self, handover: &Handover, backoff: &Backoff) -> Option<NonNull<Job>> {
+        let victim = handover.thief();
+        match self.shared().slots[victim].forks.sight() {
+            Sight::Nothing => None,
+            Sight::Private if backoff.is_at_milestone() => self.force(victim, Some(handover)),
+            Sight::Private => None,
+            Sight::Public => self.shared().slots[victim].forks.steal(self.index(), Some(handover), None),
+        }
+    }
+
+    /// Steals a job from a worker that does not answer requests.
+    #[cold]
+    fn force(&self, victim: usize, whole: Option<&Handover>) -> Option<NonNull<Job>> {
+        let shared = self.shared();
+        let barrier = || shared.platform.barrier();
+        let forks = &shared.slots[victim].forks;
+        shared.has_barrier.then(|| forks.steal(self.index(), whole, Some(&barrier))).flatten()
+    }
+
+    /// Sleeps until the thief of a job has done it or published a part, unless that has happened
+    /// since `seen`, or there is a part already. May return early.
+    #[cold]
+    fn sleep_until_changed(&self, handover: &Handover, seen: JobState) {
+        // The thief was asked for parts. Pairs with the light fence of a join, or with the fence
+        // after it has published a job: either the thief sees that parts are wanted, or this worker
+        // sees its job.
+        self.shared().barrier();
+        if seen.is_wanted() && self.can_steal_from(&self.shared().slots[handover.thief()]) {
+            return;
+        }
+        if handover.fall_asleep(seen, self.holder) {
+            self.shared().platform.park(self.holder);
+            handover.wake_up();
+        }
+    }
+
+    /// Steals a job and runs it. Returns true if there was one.
+    pub(crate) fn run_stolen_job(&mut self) -> bool {
+        let Some((job, victim)) = self.steal_job() else { return false };
+        self.begin_work();
+        self.counters().steals.add(1);
+        if self.shared().is_any_searching() {
+            // Others may need work, too: of the victim, now and at its next join.
+            let forks = &self.shared().slots[victim].forks;
+            if forks.sight() != Sight::Nothing {
+                // Pairs with the fence in `Worker::fall_asleep`.
+                fence(SeqCst);
+                self.shared().wake_for_work(self.index());
+            }
+            forks.ask_once();
+        }
+        let bottom = self.forks.bottom();
+        // SAFETY: this worker took the job, and is in no join.
+        self.observe_job(true, |cx| unsafe { cx.run_taken(job, bottom) });
+        // Where there was work there may be more.
+        self.probe_others_next();
+        true
+    }
+
+    /// Steals a job of any worker. Returns the worker, too.
+    fn steal_job(&mut self) -> Option<(NonNull<Job>, usize)> {
+        let (is_patient, mut has_private) = (self.unanswered < PATIENCE, false);
+        let found = self.others().find_map(|(victim, slot)| {
+            let job = match slot.forks.sight() {
+                Sight::Nothing => None,
+                Sight::Private if is_patient => {
+                    has_private = true;
+                    slot.forks.ask_once();
+                    None
+                }
+                Sight::Private => self.force(victim, None),
+                Sight::Public if self.shared().may_steal_from(victim) => {
+                    slot.forks.steal(self.index(), None, None)
+                }
+                Sight::Public => None,
+            };
+            job.map(|job| (job, victim))
+        });
+        self.unanswered = if has_private { self.unanswered + 1 } else { 0 };
+        found
+    }
+
+    /// Sends a steal request to all other workers.
+    pub(crate) fn request_from_all(&self) {
+        self.others().for_each(|(_, slot)| slot.forks.ask());
+    }
+
+    /// Returns true if another worker has a job that can be stolen.
+    pub(crate) fn sees_job(&self) -> bool {
+        self.others().any(|(_, other)| self.can_steal_from(other))
+    }
+
+    fn can_steal_from(&self, victim: &WorkerSlot) -> bool {
+        match victim.forks.sight() {
+            Sight::Nothing => false,
+            // Without a barrier its owner is about to publish it, and then looks for sleepers.
+            Sight::Private => self.shared().has_barrier,
+            Sight::Public => true,
+        }
+    }
+
+    /// Returns the other workers with their slots, from the next one on.
+    fn others(&self) -> impl Iterator<Item = (usize, &WorkerSlot)> {
+        let (before, from) = self.shared().slots.split_at(self.index());
+        (self.index() + 1..).zip(&from[1..]).chain((0..).zip(before))
+    }
+
+    /// Runs a stolen job.
+    ///
+    /// # Safety
+    ///
+    /// This worker has taken the job, and the caller is at `top`.
+    unsafe fn run_taken(&mut self, job: NonNull<Job>, top: Top) {
+        let (forks, meta) = (self.forks, self.current);
+        self.nested |= Self::IN_JOIN;
+        // SAFETY: this worker has taken the job.
+        let handover = unsafe { Job::handover(job) };
+        self.current = handover.meta;
+        let group = self.groups.set_current(handover.group);
+        // The first join publishes its job: the owner of this one soon waits for it, or other
+        // workers search.
+        self.slot().forks.ask_once();
+        // Last: from here on the context is reached by way of the stack.
+        forks.open(job, handover, meta, self);
+        // SAFETY: this worker has taken the job, and is at `top`.
+        let waiting = unsafe { Job::run(job, Fork::at(top)) };
+        self.wake_waiting(waiting);
+        self.groups.set_current(group);
+        if let Some(time) = self.shared().virtual_time() {
+            time.record_steal(job.as_ptr().addr());
+        }
+        self.current = forks.close();
+    }
+}

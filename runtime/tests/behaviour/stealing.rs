@@ -1,0 +1,201 @@
+//! Jobs of a worker are stolen while it runs a long piece: no test here would end otherwise. All on
+//! threads, with a barrier and without.
+
+use crate::common::{Flag, Setting, watchdog};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::thread::yield_now;
+use xtasking::platform::{Platform, Threads};
+use xtasking::{Fork, Runtime};
+
+/// Threads without a barrier, so that each join publishes its second half.
+struct NoBarrier(Threads);
+
+impl Platform for NoBarrier {
+    xtasking_testing::forward_platform!(0: topology start park wake join block pages now);
+}
+
+/// Joins nested this deep need more than the usual stack in debug builds.
+const STACK: usize = 256 << 20;
+
+/// Runs the body with some numbers of workers, with a barrier and without.
+fn on_threads(workers: &[usize], body: impl Fn(&Runtime)) {
+    let _watched = watchdog();
+    for &workers in workers {
+        let threads = || Threads::new(workers).stack_size(STACK);
+        let builder = || Setting::Threads { workers }.builder();
+        body(&builder().platform(threads()).build().unwrap());
+        body(&builder().platform(NoBarrier(threads())).build().unwrap());
+    }
+}
+
+/// Counts pieces of work, and waits for them.
+#[derive(Default)]
+struct Count(AtomicUsize);
+
+impl Count {
+    fn add(&self) {
+        self.0.fetch_add(1, Relaxed);
+    }
+
+    fn wait_for(&self, count: usize) {
+        while self.0.load(Relaxed) < count {
+            yield_now();
+        }
+    }
+}
+
+#[test]
+fn a_half_is_stolen_while_its_owner_runs_the_other() {
+    on_threads(&[2, 3], |rt| {
+        for _ in 0..20 {
+            let stolen = Flag::default();
+            let (owner, thief) = rt
+                .run(|mut cx| {
+                    let first = |cx: Fork<'_>| {
+                        stolen.wait();
+                        cx.worker()
+                    };
+                    let second = |cx: Fork<'_>| {
+                        stolen.set();
+                        cx.worker()
+                    };
+                    cx.join(first, second)
+                })
+                .unwrap();
+            assert_ne!(owner, thief);
+        }
+    });
+}
+
+#[test]
+fn a_half_is_stolen_by_a_worker_that_comes_later() {
+    on_threads(&[2], |rt| {
+        for _ in 0..20 {
+            let (begun, stop, stolen) = (Flag::default(), Flag::default(), Flag::default());
+            let (begins, hold) = (begun.clone(), stop.clone());
+            let busy = rt.task(()).core(1).submit(move |(), _| {
+                begins.set();
+                hold.wait();
+            });
+            begun.wait();
+            let divided = rt.task(()).core(0).submit(move |(), cx| {
+                let first = |_: Fork<'_>| {
+                    stop.set();
+                    stolen.wait();
+                };
+                cx.fork().join(first, |cx| {
+                    stolen.set();
+                    assert_eq!(cx.worker(), 1);
+                });
+            });
+            divided.join().unwrap();
+            busy.join().unwrap();
+        }
+    });
+}
+
+#[test]
+fn all_pieces_of_a_scope_are_stolen_while_its_owner_is_in_the_scope() {
+    on_threads(&[2, 4], |rt| {
+        let ran = Count::default();
+        rt.scope(|scope| {
+            for _ in 0..100 {
+                scope.spawn(|_| ran.add());
+            }
+            ran.wait_for(100);
+        })
+        .unwrap();
+    });
+}
+
+/// A piece at a time, the deepest first; the innermost waits for all others.
+fn left(depth: usize, ran: &Count, mut cx: Fork<'_>) {
+    if depth == 0 {
+        return ran.wait_for(DEPTH);
+    }
+    cx.join(|cx| left(depth - 1, ran, cx), |_| ran.add());
+}
+
+/// Fewer than a fork stack has slots, and many more than it has at first.
+const DEPTH: usize = 8_000;
+
+#[test]
+fn all_halves_of_deeply_nested_joins_are_stolen() {
+    on_threads(&[2], |rt| {
+        let ran = Count::default();
+        rt.run(|cx| left(DEPTH, &ran, cx)).unwrap();
+    });
+}
+
+#[test]
+fn a_worker_that_waits_for_a_half_steals_a_part_of_it() {
+    on_threads(&[2], |rt| {
+        for _ in 0..20 {
+            let (taken, helped) = (Flag::default(), Flag::default());
+            rt.run(|mut cx| {
+                let owner = cx.worker();
+                let second = |mut cx: Fork<'_>| {
+                    taken.set();
+                    cx.join(
+                        |_| helped.wait(),
+                        |cx| {
+                            assert_eq!(cx.worker(), owner);
+                            helped.set();
+                        },
+                    );
+                };
+                cx.join(|_| taken.wait(), second);
+            })
+            .unwrap();
+        }
+    });
+}
+
+/// The waiting worker has long fallen asleep when there is a part for it.
+#[test]
+fn a_worker_that_sleeps_in_a_join_is_woken_for_a_part() {
+    on_threads(&[2], |rt| {
+        let (taken, helped) = (Flag::default(), Flag::default());
+        rt.run(|mut cx| {
+            let second = |mut cx: Fork<'_>| {
+                taken.set();
+                std::thread::sleep(std::time::Duration::from_millis(20));
+                cx.join(|_| helped.wait(), |_| helped.set());
+            };
+            cx.join(|_| taken.wait(), second);
+        })
+        .unwrap();
+    });
+}
+
+/// Every piece divides itself, panics or spawns a scope, as its number says. Returns how many ran.
+fn shape(number: u64, depth: u32, ran: &Count, mut cx: Fork<'_>) {
+    ran.add();
+    if depth == 0 {
+        return;
+    }
+    let child = |index: u64| number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(index);
+    match number >> 33 & 1 {
+        0 => {
+            let (a, b) = (child(1), child(2));
+            cx.join(|cx| shape(a, depth - 1, ran, cx), |cx| shape(b, depth - 1, ran, cx));
+        }
+        _ => cx.scope(|scope| {
+            for index in 1..=2 {
+                let number = child(index);
+                scope.spawn(move |cx| shape(number, depth - 1, ran, cx));
+            }
+        }),
+    }
+}
+
+#[test]
+fn trees_of_joins_and_scopes_run_each_piece_once() {
+    on_threads(&[2, 4], |rt| {
+        for seed in 0..20 {
+            let ran = Count::default();
+            rt.run(|cx| shape(seed, 10, &ran, cx)).unwrap();
+            assert_eq!(ran.0.into_inner(), 2047, "seed {seed}");
+        }
+    });
+}
