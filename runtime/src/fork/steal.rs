@@ -208,6 +208,7 @@ impl Worker {
     pub(crate) fn run_stolen_job(&mut self) -> bool {
         let Some((job, victim)) = self.steal_job() else { return false };
         self.begin_work();
+        self.wake_for_injected();
         self.counters().steals.add(1);
         if self.shared().is_any_searching() {
             // Others may need work, too: of the victim, now and at its next join.

@@ -5,7 +5,7 @@
 use super::platform::standing_with;
 use super::{Watched, model};
 use crate::sync::{Acquire, AtomicBool, Release, yield_now};
-use crate::{Fork, Handle, platform::Driver};
+use crate::{Fork, Handle, QueuePolicy, platform::Driver};
 use loom::sync::Notify;
 use loom::thread;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ fn beside<R: Send + 'static>(
     steal: impl FnOnce(&mut Driver) + Send + 'static,
     body: impl FnOnce(Fork<'_>) -> R + Send + 'static,
 ) -> R {
-    let (runtime, drivers) = standing_with(2, has_barrier);
+    let (runtime, drivers) = standing_with(2, has_barrier, QueuePolicy::Local);
     let [mut owner, mut thief]: [Driver; 2] = drivers.try_into().ok().unwrap();
     let handle: Handle<R> = runtime.task(()).core(0).submit(move |(), cx| body(cx.fork()));
     let other = thread::spawn(move || {

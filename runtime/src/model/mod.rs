@@ -11,6 +11,8 @@
 //! | `inbox` | the ring of an inbox, its backlog, and the order between them |
 //! | `lane` | an SPSC ring between two workers; a task dealt to a worker that falls asleep |
 //! | `ranked` | the shared queue, and workers that fall asleep beside it |
+//! | `task_ring` | tasks of a worker, beside thieves that take some |
+//! | `injected` | tasks from outside for any worker, beside workers that fall asleep |
 //! | `sleep` | a push beside a worker that falls asleep; garbage of sleepers; a runtime's end |
 //! | `worker_set` | run queues that get another owner |
 //! | `handle` | a result beside a thread that waits for it, cancels it or drops its handle |
@@ -51,6 +53,7 @@ mod handle;
 mod handoff;
 mod heap;
 mod inbox;
+mod injected;
 mod lane;
 mod latch;
 mod platform;
@@ -59,6 +62,7 @@ mod readers;
 mod remains;
 mod sets;
 mod sleep;
+mod task_ring;
 #[cfg(feature = "baselines")]
 mod toggle;
 mod version;

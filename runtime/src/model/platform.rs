@@ -37,12 +37,13 @@ pub(super) fn running_with(workers: usize, pool: QueuePolicy) -> Runtime {
 
 /// Makes a runtime whose workers the model drives itself, by the steps of these drivers.
 pub(super) fn standing(workers: usize) -> (Runtime, Vec<Driver>) {
-    standing_with(workers, true)
+    standing_with(workers, true, QueuePolicy::Local)
 }
 
-/// Makes such a runtime, on a platform with or without a barrier.
-pub(super) fn standing_with(workers: usize, has_barrier: bool) -> (Runtime, Vec<Driver>) {
-    let (runtime, places) = build(workers, false, has_barrier, QueuePolicy::Local);
+/// Makes such a runtime, on a platform with or without a barrier and with a policy for unbound
+/// tasks.
+pub(super) fn standing_with(workers: usize, has_barrier: bool, pool: QueuePolicy) -> (Runtime, Vec<Driver>) {
+    let (runtime, places) = build(workers, false, has_barrier, pool);
     let drivers = core::mem::take(&mut places.lock().unwrap().standing);
     (runtime, drivers)
 }

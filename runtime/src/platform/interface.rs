@@ -37,6 +37,7 @@ use core::time::Duration;
 /// | [`memory`](Self::memory) | only a [builder](crate::Builder::memory_limit) limits memory |
 /// | [`spin_limit`](Self::spin_limit) | an idle worker searches for work elsewhere at once |
 /// | [`barrier`](Self::barrier) | each join costs an atomic exchange more |
+/// | [`current_cpu`](Self::current_cpu) | a task from outside may wake a worker that is up later |
 /// | [`is_oversubscribed`](Self::is_oversubscribed) | an idle worker spins before it sleeps |
 /// | [`virtual_time`](Self::virtual_time) | time is real |
 ///
@@ -202,6 +203,15 @@ pub trait Platform: Send + Sync + 'static {
     /// before it sleeps, and before it steals from a worker that does not come to a join.
     fn barrier(&self) -> bool {
         false
+    }
+
+    /// Returns the CPU that the caller runs on, by the number that a [`Site`](super::Site) has; the
+    /// answer may be out of date at once. `None` if that is not quickly known.
+    ///
+    /// Called by any thread that is about to wake a worker: one on the caller's own CPU is up
+    /// soonest. The default is `None`.
+    fn current_cpu(&self) -> Option<u32> {
+        None
     }
 
     /// Returns true if there are more workers than cores, so that an idle worker should sleep at

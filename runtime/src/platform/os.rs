@@ -76,6 +76,11 @@ pub fn pin_current_thread(os_id: usize) -> std::io::Result<()> {
     system::pin(os_id)
 }
 
+/// Returns the number of the CPU that the calling thread runs on, if the system says so.
+pub fn current_cpu() -> Option<u32> {
+    system::current_cpu()
+}
+
 /// Makes all running threads of this process pass a full memory barrier. Returns false if the
 /// system cannot do this.
 pub fn barrier() -> bool {

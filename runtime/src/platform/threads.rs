@@ -270,6 +270,10 @@ impl Platform for Threads {
         if self.workers > self.topology.cores.len() { 0 } else { OWN_QUEUE_PROBES }
     }
 
+    fn current_cpu(&self) -> Option<u32> {
+        os::current_cpu()
+    }
+
     fn barrier(&self) -> bool {
         os::barrier()
     }

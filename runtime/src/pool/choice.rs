@@ -16,9 +16,10 @@ pub enum QueuePolicy {
     #[default]
     Local,
     /// Tasks run on the worker that spawned them, in LIFO order, unless an idle worker steals the
-    /// oldest. A worker keeps most of them in a private deque, and up to 32 in a batch that another
-    /// worker can steal as a whole. Where there are more run queues than workers, an idle worker
-    /// also takes over parked run queues, with all objects that are at home there.
+    /// oldest. A worker has up to 32 in a batch that another worker can steal as a whole; while it
+    /// is in a long task the others are stolen as well, which takes longer. Unbound tasks from
+    /// outside go to the worker that can begin first. Where there are more run queues than workers,
+    /// an idle worker also takes over parked run queues, with all objects that are at home there.
     WorkStealing,
     /// Tasks are dealt out round-robin as they are spawned: to the spawning worker and the workers
     /// that it is linked to. Each link is an SPSC ring without atomic read-modify-write

@@ -9,7 +9,7 @@ use crate::memory::{Epochs, Heaps};
 use crate::monitor::{LEAD, Observation, Observer, Watchdog};
 use crate::object::{FreeWord, MAX_HOMES, RuntimeTag};
 use crate::platform::{CpuTopology, Misplaced, Placement, Platform};
-use crate::pool::{Inbox, QueuePolicy, Ranked, SpscRing};
+use crate::pool::{Inbox, Injector, QueuePolicy, Ranked, SpscRing, TaskRing};
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, HandoffCell, Padded, SpinMutex};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -80,6 +80,8 @@ impl Builder {
         let observer = Observer::new(max, &platform, Observation { statistics, ..observation }).map(Arc::new);
         let lead = if observer.is_some() { LEAD } else { 0 };
         let has_barrier = platform.barrier();
+        let places = self.placement.clone().or_else(|| platform.placement());
+        let cpus = places.iter().flat_map(|places| places.sites()).map(|site| site.cpu).take(max).collect();
         let slot =
             |worker| WorkerSlot::new(worker, max, self.policy, &topology, observer.clone(), has_barrier);
         RuntimeState {
@@ -87,12 +89,15 @@ impl Builder {
             worker_set: WorkerSet::new(initial, max),
             policy: self.policy,
             ranked: Ranked::of_policy(self.policy, max),
+            injector: (self.policy == QueuePolicy::WorkStealing && max > 1 && !platform.is_simulated())
+                .then(Injector::new),
             nodes: topology.nodes,
             heaps: Heaps::new(topology.nodes, platform.pages(), limit, lead),
             topology,
             placement: self.placement,
             has_virtual_time: platform.virtual_time().is_some(),
             has_barrier,
+            cpus,
             epochs: Epochs::new(),
             phase: AtomicU32::new(phase::OPEN),
             stop_when_drained: AtomicBool::new(false),
@@ -177,6 +182,7 @@ impl WorkerSlot {
             load: AtomicU64::new(0),
             forks: ForkStack::new(!has_barrier),
             steal_batch: HandoffCell::default(),
+            unbound: Arc::new(TaskRing::new(has_barrier)),
             incoming,
             enlisting: SpinMutex::new(()),
             ledger: Arc::new(Padded::default()),

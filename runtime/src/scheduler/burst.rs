@@ -32,6 +32,7 @@ impl Worker {
         self.check_cancelling();
         if self.search.probes() != 0 && self.has_tasks() {
             self.begin_work();
+            self.wake_for_injected();
         }
         let mut ran = 0;
         while self.has_tasks() && ran < max_tasks {
@@ -208,10 +209,10 @@ impl Worker {
         self.search.reset_probes();
         self.set_idle(false);
         self.set_searching(false);
-        if let UnboundQueue::Ranked { .. } = self.unbound.queue {
-            // Pairs with the fence in `RuntimeState::push_ranked`: if the pushing thread still sees
-            // this worker idle, this worker sees its task after it has taken another one. (Where
-            // both are in the same heap, the heap's lock alone would do.)
+        if let UnboundQueue::Ranked { .. } | UnboundQueue::Stealing(_) = self.unbound.queue {
+            // Pairs with the fence in `RuntimeState::push_ranked` or `wake_for_tasks`: if the
+            // pushing thread still sees this worker idle, this worker sees its task after it has
+            // taken another one. (Where both are in the same heap, the heap's lock alone would do.)
             fence(SeqCst);
         }
     }

@@ -8,13 +8,13 @@
 //! | `build_error` | why it cannot be built or resized |
 //! | `runtime_state` | what all workers share; a slot for each |
 //! | `worker_set` | how many workers run, and which of them owns a run queue |
-//! | `driver` | the loop of a worker's thread, and how it sleeps |
+//! | `driver`, `sleep` | the loop of a worker's thread, and how it sleeps |
 //! | `worker_thread` | which threads have driven a worker |
 //! | `placement` | which worker a spawned task goes to |
 //! | `worker`, `context` | a worker, and the tasks' view of it |
 //! | `burst` | how a worker runs tasks, and what it does without any |
 //! | `unbound`, `inline` | unbound tasks, and those of them that run inside another task |
-//! | `steal`, `round_robin`, `ranked` | how the queue policies bring unbound tasks to workers |
+//! | `steal`, `injected`, `round_robin`, `ranked` | how unbound tasks reach workers, by policy |
 //! | `trace`, `observing` | what a worker counts and records |
 //! | `virtual_time` | steps of a worker on a virtual clock |
 //! | `export` | statistics and timeline, written at the end of a runtime |
@@ -30,6 +30,7 @@ mod context;
 mod driver;
 #[cfg(feature = "std")]
 mod export;
+mod injected;
 mod inline;
 mod observing;
 mod placement;
@@ -41,6 +42,7 @@ mod runtime;
 mod runtime_state;
 mod search;
 mod shutdown;
+mod sleep;
 mod steal;
 mod trace;
 mod unbound;

@@ -233,6 +233,16 @@ impl Origin for &Runtime {
                 }
                 return;
             }
+            if let Some(injector) =
+                shared.injector.as_ref().filter(|_| meta.level() == Priority::Normal as usize)
+            {
+                // SAFETY: the caller gives the task up, by the contract of this function.
+                unsafe {
+                    self.note(task);
+                    shared.inject(injector, task);
+                }
+                return;
+            }
             // Only under this policy: a task that was dealt to a worker is not dealt again.
             if shared.policy == QueuePolicy::WorkStealing {
                 // SAFETY: the caller owns the task, by the contract of this function.

@@ -4,11 +4,11 @@
 //!
 //! | field | written by | protocol |
 //! |---|---|---|
-//! | `inbox`, `asleep` | pushing threads; the worker | sleeping: `driver.rs` |
+//! | `inbox`, `asleep` | pushing threads; the worker | sleeping: `sleep.rs` |
 //! | `owner`, `parked` | the worker set; the holder | resizing: `worker_set.rs` |
 //! | `idle`, `load` | the worker; threads that rely on them | none: hints |
 //! | `forks` | the worker; thieves | fork-join: `fork/steal.rs` |
-//! | `steal_batch` | the worker; thieves | work stealing: `steal.rs` |
+//! | `steal_batch`, `unbound` | the worker; thieves | work stealing: `steal.rs` |
 //! | `incoming` | one other worker each | round-robin: `round_robin.rs` |
 //! | `ledger` | the worker | epochs: `memory/epoch.rs` |
 //!
@@ -33,7 +33,7 @@ use crate::memory::{Epochs, Heaps, Ledger, Retired};
 use crate::monitor::{Observer, Watchdog, WorkerCounters};
 use crate::object::{FreeWord, RuntimeTag};
 use crate::platform::{CpuTopology, Placement, Platform, VirtualTime};
-use crate::pool::{Inbox, QueuePolicy, Ranked, SpscRing, StealBatch};
+use crate::pool::{Inbox, Injector, QueuePolicy, Ranked, SpscRing, StealBatch, TaskRing};
 use crate::sync::{
     AcqRel, AtomicBool, AtomicU32, AtomicU64, AtomicUsize, HandoffCell, Padded, Relaxed, SeqCst, SpinMutex,
     fence,
@@ -76,6 +76,8 @@ pub(crate) struct WorkerSlot {
     pub(crate) forks: ForkStack,
     /// A batch of tasks that is offered to any worker.
     pub(crate) steal_batch: HandoffCell<StealBatch>,
+    /// The other unbound tasks that the worker has under work stealing.
+    pub(crate) unbound: Arc<TaskRing>,
     /// Rings from other workers to this one.
     pub(crate) incoming: Box<[Arc<SpscRing>]>,
     /// Held while a task with several objects enters the inboxes of their homes.
@@ -91,11 +93,15 @@ pub struct RuntimeState {
     pub(crate) policy: QueuePolicy,
     /// The queue that all workers share, if the policy has one.
     pub(crate) ranked: Option<Ranked>,
+    /// Unbound tasks from outside, under work stealing in real time.
+    pub(crate) injector: Option<Injector>,
     pub(crate) nodes: usize,
     /// The cores of the workers, in order.
     pub(crate) topology: CpuTopology,
     /// The placement that the program has asked for.
     pub(crate) placement: Option<Placement>,
+    /// The CPU of each worker that is pinned to one.
+    pub(crate) cpus: Box<[u32]>,
     pub(crate) platform: Arc<dyn Platform>,
     /// True if the platform has virtual time; see [`RuntimeState::virtual_time`].
     pub(crate) has_virtual_time: bool,
@@ -178,7 +184,7 @@ impl RuntimeState {
         // SAFETY: forwarded.
         unsafe { slot.inbox.push(task) };
         // SeqCst, as the push: with the store and the probe in `Worker::fall_asleep`, see
-        // `driver.rs`.
+        // `sleep.rs`.
         if !planted!("wake-forgotten") && slot.asleep.0.load(SeqCst) {
             self.wake(worker);
         }
@@ -192,7 +198,7 @@ impl RuntimeState {
         if self.slots[queue].asleep.0.swap(false, SeqCst) {
             self.platform.wake(self.owner(queue));
             if self.policy == QueuePolicy::WorkStealing && !self.slots[queue].parked.is_empty() {
-                self.wake_for_parked(queue);
+                self.wake_for_tasks(queue);
             }
         }
     }
@@ -211,11 +217,23 @@ impl RuntimeState {
         {
             return;
         }
-        let mut others = (1..=self.slots.len()).map(|distance| (worker + distance) % self.slots.len());
-        let sleeps = |slot: &WorkerSlot| slot.asleep.0.load(Relaxed) && slot.parked.is_empty();
-        if let Some(asleep) = others.find(|&other| sleeps(&self.slots[other])) {
+        if let Some(asleep) = self.find_asleep(worker) {
             self.wake(asleep);
         }
+    }
+
+    /// Returns a run queue that is asleep: that on the caller's CPU, whose worker is up as soon as
+    /// the caller waits, where another CPU may have to be woken first; or else the first one behind
+    /// `worker`.
+    fn find_asleep(&self, worker: usize) -> Option<usize> {
+        let is_asleep = |queue: &usize| {
+            let slot = &self.slots[*queue];
+            slot.asleep.0.load(Relaxed) && slot.parked.is_empty()
+        };
+        let here = self.platform.current_cpu();
+        let here = self.cpus.iter().position(|&cpu| here == Some(cpu)).filter(is_asleep);
+        let others = (1..=self.slots.len()).map(|distance| (worker + distance) % self.slots.len());
+        here.or_else(|| others.into_iter().find(is_asleep))
     }
 
     pub(crate) fn wake_all(&self) {
@@ -245,8 +263,8 @@ impl RuntimeState {
         turn % self.slots.len()
     }
 
-    /// Returns the worker for an unplaced task from outside: the next in turn, but an idle one
-    /// rather than one that has to be woken.
+    /// Returns the worker for an unplaced task from outside: the next in turn; but if that has to
+    /// be woken, an idle one, or the one that is up soonest.
     pub(crate) fn next_for_task(&self) -> usize {
         let chosen = self.next_in_turn();
         if !self.slots[chosen].asleep.0.load(Relaxed) {
@@ -254,7 +272,7 @@ impl RuntimeState {
         }
         // The swap makes the next task choose another worker.
         let is_idle = |slot: &WorkerSlot| slot.idle.load(Relaxed) && slot.idle.swap(false, Relaxed);
-        self.slots.iter().position(is_idle).unwrap_or(chosen)
+        self.slots.iter().position(is_idle).or_else(|| self.find_asleep(chosen)).unwrap_or(chosen)
     }
 
     /// Returns the least loaded worker of a node, and adds the task's cost to its load. All workers

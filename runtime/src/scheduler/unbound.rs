@@ -5,7 +5,8 @@
 //!
 //! - `Local`: a push enters the ring of the pushing worker, like any task.
 //! - `WorkStealing`: a push enters the worker's deque, and a batch of the oldest tasks lies in its
-//!   slot. A worker without tasks takes the batch of another one (`steal.rs`).
+//!   slot. A worker without tasks takes the batch of another one, or some of its other tasks
+//!   (`steal.rs`).
 //! - `XQueue`: a push enters one of the worker's SPSC rings, in turn (`round_robin.rs`). If that is
 //!   full, the task runs inline (`inline.rs`). A worker looks into the rings that lead to it.
 //! - `Ranked`: a push enters the queue that all workers share, and each worker takes the first task
@@ -16,7 +17,7 @@
 //!
 //! Each push for other workers first publishes the task, then issues a fence, then wakes a sleeper
 //! if none is idle. A worker that falls asleep first sets its flag, then issues a fence, then looks
-//! at the same places. So at least one of the two sees the other: the head of `driver.rs` has the
+//! at the same places. So at least one of the two sees the other: the head of `sleep.rs` has the
 //! schedule that this rules out. Models: `model/lane.rs`, `model/ranked.rs`, `model/fork.rs`.
 
 use super::round_robin::{Dealt, RoundRobin};
@@ -41,7 +42,10 @@ pub(super) struct Unbound {
     pub is_separate: bool,
     /// Unbound tasks still to run inline before the queues are probed again.
     pub inline_budget: u8,
-    /// Other workers may have put tasks for this one into rings, or into the shared queue.
+    /// Probes in a row that saw tasks in rings of other workers, and no batch.
+    pub unshared: u32,
+    /// Other threads may have put tasks into rings that lead to this worker, into the shared queue,
+    /// or into the injector.
     pub has_shared_sources: bool,
 }
 
@@ -64,7 +68,9 @@ impl Unbound {
     pub fn new(shared: &RuntimeState, worker: usize) -> Self {
         let queue = match shared.policy {
             QueuePolicy::Local => UnboundQueue::InRings,
-            QueuePolicy::WorkStealing => UnboundQueue::Stealing(Deque::new()),
+            QueuePolicy::WorkStealing => {
+                UnboundQueue::Stealing(Deque::new(shared.slots[worker].unbound.clone()))
+            }
             QueuePolicy::XQueue(links) => {
                 UnboundQueue::RoundRobin(Box::new(RoundRobin::new(shared, links, worker)))
             }
@@ -74,7 +80,8 @@ impl Unbound {
             queue,
             is_separate: shared.policy != QueuePolicy::Local,
             inline_budget: 0,
-            has_shared_sources: matches!(shared.policy, QueuePolicy::XQueue(_) | QueuePolicy::Ranked(_)),
+            unshared: 0,
+            has_shared_sources: shared.policy != QueuePolicy::Local,
         }
     }
 
@@ -184,7 +191,9 @@ impl Worker {
 
     /// Looks for tasks that other workers have sent: in all places, or only where a hint says so.
     pub(super) fn collect(&mut self, from_all: bool) {
-        if let UnboundQueue::RoundRobin(round_robin) = &mut self.unbound.queue {
+        if let UnboundQueue::Stealing(_) = &self.unbound.queue {
+            self.take_injected(from_all);
+        } else if let UnboundQueue::RoundRobin(round_robin) = &mut self.unbound.queue {
             let collected = round_robin.collect(from_all);
             if !round_robin.own.is_empty() {
                 self.queue.ready |= UNBOUND;

@@ -36,7 +36,7 @@
 
 use super::{BuildError, Driver, Runtime, RuntimeState, Worker};
 use crate::pool::QueuePolicy;
-use crate::sync::{AtomicBool, AtomicU64, Relaxed, SeqCst, SpinMutex, fence};
+use crate::sync::{AtomicBool, AtomicU64, Relaxed, SeqCst, SpinMutex, fence, fence_after_exchange};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec;
@@ -120,14 +120,17 @@ impl RuntimeState {
         self.slots[queue].owner.load(SeqCst)
     }
 
-    /// Wakes a worker for a parked run queue with tasks, whose owner may be busy with another one
-    /// for long.
-    #[cold]
-    pub(super) fn wake_for_parked(&self, queue: usize) {
-        // Pairs with the fence in `Driver::sleep`: either a worker that falls asleep sees the
-        // tasks, or this thread sees that it sleeps.
-        fence(SeqCst);
-        self.wake_for_work(queue);
+    /// Wakes a worker for tasks that any may run: in a parked run queue, whose owner may be busy
+    /// with another one for long, or in the injector. The choice begins behind `worker`.
+    pub(super) fn wake_for_tasks(&self, worker: usize) {
+        // Pairs with the fences in `Worker::fall_asleep` and `Driver::sleep`: either a worker that
+        // falls asleep sees the tasks, or this thread sees that it sleeps. And with the fence in
+        // `Worker::begin_work`: a worker that this thread still sees idle sees the tasks.
+        if !planted!("injected-without-fence") {
+            // An exchange precedes it: the push of a task, that of a flag `asleep`, or a fence.
+            fence_after_exchange();
+        }
+        self.wake_for_work(worker);
         if self.worker_set.is_short() && !planted!("worker-without-queue-forgotten") {
             let wakes = |asleep: &AtomicBool| asleep.load(Relaxed) && asleep.swap(false, SeqCst);
             if let Some(worker) = self.worker_set.sleeps_without_queue.iter().position(wakes) {
@@ -153,11 +156,13 @@ impl RuntimeState {
         if self.policy != QueuePolicy::WorkStealing || !self.worker_set.is_short() {
             return None;
         }
+        // A worker without a run queue needs one for them.
+        let has_injected = self.has_injected_tasks();
         let is_neglected = |queue: &usize| {
             let slot = &self.slots[*queue];
             !slot.parked.is_empty()
                 && slot.owner.load(Relaxed) != worker
-                && (slot.load.load(Relaxed) > 0 || slot.inbox.seems_to_have_tasks())
+                && (slot.load.load(Relaxed) > 0 || slot.inbox.seems_to_have_tasks() || has_injected)
         };
         (0..self.slots.len()).map(|distance| (worker + distance) % self.slots.len()).find(is_neglected)
     }

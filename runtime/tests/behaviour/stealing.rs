@@ -1,11 +1,12 @@
-//! Jobs of a worker are stolen while it runs a long piece: no test here would end otherwise. All on
-//! threads, with a barrier and without.
+//! Jobs and tasks of a worker are stolen while it runs a long piece: no test here would end
+//! otherwise. All on threads, with a barrier and without.
 
 use crate::common::{Flag, Setting, watchdog};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread::yield_now;
 use xtasking::platform::{Platform, Threads};
-use xtasking::{Fork, Runtime};
+use xtasking::{Builder, Fork, QueuePolicy, Runtime};
 
 /// Threads without a barrier, so that each join publishes its second half.
 struct NoBarrier(Threads);
@@ -19,10 +20,15 @@ const STACK: usize = 256 << 20;
 
 /// Runs the body with some numbers of workers, with a barrier and without.
 fn on_threads(workers: &[usize], body: impl Fn(&Runtime)) {
+    on_threads_with(workers, |builder| builder, body);
+}
+
+/// The same, with further options of the runtime.
+fn on_threads_with(workers: &[usize], configure: impl Fn(Builder) -> Builder, body: impl Fn(&Runtime)) {
     let _watched = watchdog();
     for &workers in workers {
         let threads = || Threads::new(workers).stack_size(STACK);
-        let builder = || Setting::Threads { workers }.builder();
+        let builder = || configure(Setting::Threads { workers }.builder());
         body(&builder().platform(threads()).build().unwrap());
         body(&builder().platform(NoBarrier(threads())).build().unwrap());
     }
@@ -196,6 +202,77 @@ fn trees_of_joins_and_scopes_run_each_piece_once() {
             let ran = Count::default();
             rt.run(|cx| shape(seed, 10, &ran, cx)).unwrap();
             assert_eq!(ran.0.into_inner(), 2047, "seed {seed}");
+        }
+    });
+}
+
+#[test]
+fn tasks_are_stolen_while_their_worker_runs_the_one_that_spawned_them() {
+    let configure = |builder: Builder| builder.pool(QueuePolicy::WorkStealing);
+    on_threads_with(&[2, 4], configure, |rt| {
+        for tasks in [1, 2, 64, 1000] {
+            let ran = Arc::new(Count::default());
+            let spawner = rt.task(()).submit(move |(), cx| {
+                for _ in 0..tasks {
+                    let ran = ran.clone();
+                    cx.task(()).spawn(move |(), _| ran.add());
+                }
+                ran.wait_for(tasks);
+            });
+            spawner.join().unwrap();
+        }
+    });
+}
+
+/// The tasks wait for each other, so each needs a worker of its own. Most sleep when the tasks are
+/// spawned.
+#[test]
+fn each_thief_calls_the_next_one() {
+    fn three(mut spawn: impl FnMut(Box<dyn FnOnce() + Send>)) -> Arc<Count> {
+        let begun = Arc::new(Count::default());
+        std::thread::sleep(std::time::Duration::from_millis(2));
+        for _ in 0..3 {
+            let begun = begun.clone();
+            spawn(Box::new(move || {
+                begun.add();
+                begun.wait_for(3);
+            }));
+        }
+        begun
+    }
+    let configure = |builder: Builder| builder.pool(QueuePolicy::WorkStealing);
+    on_threads_with(&[4], configure, |rt| {
+        for _ in 0..20 {
+            let spawner = rt.task(()).submit(|(), cx| {
+                three(|body| cx.task(()).spawn(|(), _| body())).wait_for(3);
+            });
+            spawner.join().unwrap();
+            three(|body| rt.task(()).spawn(|(), _| body())).wait_for(3);
+        }
+    });
+}
+
+#[test]
+fn tasks_from_outside_are_run_while_workers_are_busy() {
+    let configure = |builder: Builder| builder.pool(QueuePolicy::WorkStealing);
+    on_threads_with(&[2, 4], configure, |rt| {
+        let workers = rt.workers();
+        for round in 0..20 {
+            // All but one of the workers are busy until all other tasks have run.
+            let (begun, stop) = (Arc::new(Count::default()), Flag::default());
+            let busy = (1..workers).map(|offset| {
+                let (begun, stop) = (begun.clone(), stop.clone());
+                rt.task(()).core(((round + offset) % workers) as u16).submit(move |(), _| {
+                    begun.add();
+                    stop.wait();
+                })
+            });
+            let busy: Vec<_> = busy.collect();
+            begun.wait_for(workers - 1);
+            let tasks: Vec<_> = (0..100).map(|_| rt.task(()).submit(|(), _| ())).collect();
+            tasks.into_iter().for_each(|task| task.join().unwrap());
+            stop.set();
+            busy.into_iter().for_each(|task| task.join().unwrap());
         }
     });
 }

@@ -43,7 +43,7 @@ fn pieces_of_a_scope() {
 /// In a simulation an owner that waits cannot help its thief, which runs on the same stack.
 #[test]
 fn halves_of_halves() {
-    balances(512, 12, |pieces, clocks, cx| {
+    balances(512, 20, |pieces, clocks, cx| {
         divide(pieces, &|| clocks.spend(PIECE), cx);
     });
 }

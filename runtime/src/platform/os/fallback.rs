@@ -50,3 +50,8 @@ pub(super) unsafe fn discard_run(_ptr: NonNull<u8>, _bytes: usize) -> bool {
 pub(super) fn barrier() -> bool {
     false
 }
+
+/// Returns `None`: the threads are not pinned.
+pub(super) fn current_cpu() -> Option<u32> {
+    None
+}

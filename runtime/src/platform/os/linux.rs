@@ -50,6 +50,11 @@ pub(super) fn pin(os_id: usize) -> io::Result<()> {
     }
 }
 
+pub(super) fn current_cpu() -> Option<u32> {
+    // SAFETY: the call has no arguments.
+    u32::try_from(unsafe { libc::sched_getcpu() }).ok().filter(|_| !cfg!(miri))
+}
+
 /// Calls `membarrier`, for the threads of this process; Miri does not know it.
 pub(super) fn barrier() -> bool {
     const PRIVATE_EXPEDITED: c_int = 1 << 3;

@@ -1,0 +1,154 @@
+//! How a worker falls asleep, so that no task is left to sleepers.
+//!
+//! # A push (`RuntimeState::push`)
+//!
+//! 1. Publish the task in the inbox. Sequentially consistent.
+//! 2. Load `asleep`. Sequentially consistent. If it is false, the push is done.
+//! 3. Swap `asleep` to false. The one thread that reads true calls `Platform::wake`.
+//!
+//! # Falling asleep ([`Driver::sleep`])
+//!
+//! 1. Free garbage or leave it to other workers, go offline in the epochs, count as searching.
+//! 2. Store `asleep = true`. Sequentially consistent.
+//! 3. Subtract one from `awake`. The last worker to do so takes care of garbage that was left.
+//! 4. Probe the inbox. Sequentially consistent.
+//! 5. Send steal requests, pass a barrier, and probe all other sources: rings, jobs, batches, the
+//!    shared queue.
+//! 6. If any probe found something, undo 2 and 3 and go on. Otherwise park for as long as `asleep`
+//!    is true.
+//!
+//! # The schedule that this rules out
+//!
+//! ```text
+//! worker: probes its inbox, which is empty
+//! pusher: pushes a task, loads asleep = false, wakes none
+//! worker: stores asleep = true, parks                     -> the task waits for the next push
+//! ```
+//!
+//! Two checks decide: the pusher publishes (P1), then loads `asleep` (P2); the worker stores
+//! `asleep` (W2), then probes the inbox (W4). All four are sequentially consistent, so they have
+//! one order. If P2 comes before W2, then P1 comes before W4, and the probe sees the task.
+//! Otherwise P2 sees `asleep`, and the pusher wakes the worker.
+//!
+//! Sources other than the inbox are published without a sequentially consistent instruction. There
+//! both sides issue a fence between their write and their read, to the same effect; for joins see
+//! `fork/steal.rs`. Models: `model/sleep.rs`, `model/lane.rs`, `model/ranked.rs`, `model/fork.rs`.
+//! `docs/explanation/sleeping.md` has it all in more words; `worker_set.rs` has several run queues.
+
+use super::runtime_state::phase;
+use super::{Driver, Worker};
+use crate::sync::{SeqCst, fence, yield_now};
+use alloc::vec::Vec;
+
+impl Driver {
+    /// Sleeps until a task is sent, work is offered, or the worker is needed otherwise.
+    ///
+    /// Meanwhile it [parks](crate::platform::Platform::park), several times if need be. It returns
+    /// without parking if work has arrived already, or if other threads have to go on first.
+    /// [`run`](Self::run) calls it after enough probes that found nothing.
+    pub fn sleep(&mut self) {
+        let mut held: Vec<_> = self.held.take().into_iter().collect();
+        for &queue in &self.owned {
+            held.extend(self.shared.take_parked(queue).map(|mut worker| {
+                worker.holder = self.worker();
+                worker
+            }));
+        }
+        // Each of them falls asleep, whatever the others have found.
+        let mut found_something =
+            held.iter_mut().map(|worker| worker.fall_asleep()).filter(|&found| found).count() > 0;
+        let worker_set = &self.shared.worker_set;
+        worker_set.set_asleep_without_queue(self.worker(), held.is_empty());
+        // Pairs with the fences in `park_queue` and `wake_for_tasks`: either this worker sees the
+        // parked run queue or its tasks, or that thread sees that this worker sleeps and wakes it.
+        fence(SeqCst);
+        found_something |= self.shared.find_neglected(self.worker()).is_some();
+        if found_something || self.is_needed_elsewhere(held.len()) {
+            // With more workers than cores, other threads need this core to finish first.
+            yield_now();
+        } else {
+            let was_woken = || match held[..] {
+                [] => !worker_set.is_asleep_without_queue(self.worker()),
+                _ => held.iter().any(|worker| !worker.is_asleep()),
+            };
+            while !was_woken() && !self.is_needed_elsewhere(held.len()) {
+                self.shared.platform.park(self.worker());
+            }
+        }
+        worker_set.set_asleep_without_queue(self.worker(), false);
+        for worker in &mut held {
+            worker.wake_up();
+        }
+        let last = held.pop();
+        held.into_iter().for_each(|worker| self.release(worker));
+        self.held = last;
+    }
+
+    /// Returns true if this worker, which holds this many run queues, has to look at others, or at
+    /// the assignment.
+    fn is_needed_elsewhere(&self, holds: usize) -> bool {
+        let has_parked = || self.owned.iter().any(|&queue| !self.shared.slots[queue].parked.is_empty());
+        let is_stopped = || self.shared.phase() == phase::STOPPED;
+        self.shared.worker_set.generation() != self.generation
+            || holds < self.owned.len() && has_parked()
+            || holds == 0 && is_stopped()
+    }
+}
+
+impl Worker {
+    /// Marks this run queue as asleep, and probes everywhere a second time. Returns true if there
+    /// is something to do. The head of this file has the steps.
+    fn fall_asleep(&mut self) -> bool {
+        self.epoch.leave_garbage(&self.shared, self.index, self.trace.counters());
+        self.heap.flush_before_sleep();
+        self.set_idle(false);
+        self.set_searching(true);
+        self.epoch.go_offline(&self.shared.epochs);
+        // SeqCst, with `RuntimeState::push`: either the load of the flag there sees this store, or
+        // the probe of the inbox below sees the task.
+        self.slot().asleep.0.store(true, SeqCst);
+        // The last worker to fall asleep takes care of what the others have left, and of objects
+        // that other threads have dropped meanwhile. SeqCst, with `RuntimeState::wake_for_garbage`.
+        let is_last = self.shared.awake.fetch_sub(1, SeqCst) == 1;
+        let has_orphans = is_last && self.shared.has_orphans.load(SeqCst);
+        // SAFETY: only the holder of a run queue probes its inbox so.
+        let has_inbox = !planted!("sleep-without-recheck") && unsafe { self.inbox().may_have_tasks() };
+        if !planted!("sleep-without-request") {
+            self.request_from_all();
+        }
+        // Pairs with the fences of threads that publish work elsewhere: `Worker::serve_requests`,
+        // `Unbound::share`, `RoundRobin::check_sleepers` and `RuntimeState::push_ranked`; and with
+        // the light fence of `Top::leaves_fast_path`.
+        if !planted!("sleep-without-barrier") {
+            self.shared.barrier();
+        }
+        self.collect(true);
+        let is_offered = self.sees_job() || self.sees_unbound_tasks() || self.shared.has_injected_tasks();
+        if self.shared.phase() != phase::OPEN {
+            // Each worker counts its tasks before its fence. So of the workers that finish last,
+            // one sees all the counts.
+            fence(SeqCst);
+            self.shared.notify_if_drained();
+        }
+        // From rings between workers, or from an earlier holder that had not run all of them.
+        let has_left = self.has_tasks() && !planted!("sleep-with-tasks-left");
+        let found_something =
+            has_orphans || has_inbox || has_left || is_offered || self.shared.phase() == phase::STOPPED;
+        if !found_something {
+            self.counters().sleeps.add(1);
+            self.trace.asleep();
+        }
+        found_something
+    }
+
+    /// Returns true if no thread has woken this run queue since it fell asleep.
+    fn is_asleep(&self) -> bool {
+        self.slot().asleep.0.load(SeqCst)
+    }
+
+    fn wake_up(&mut self) {
+        self.trace.awake();
+        self.slot().asleep.0.store(false, SeqCst);
+        self.shared.awake.fetch_add(1, SeqCst);
+    }
+}
