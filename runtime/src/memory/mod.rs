@@ -45,5 +45,6 @@ pub(crate) use heap::CoreHeap;
 pub(crate) use heaps::Heaps;
 pub(crate) use node_heap::SizeClass;
 pub use pages::{GlobalPages, PageSource, Pages};
+pub(crate) use readers::preferred as preferred_slot;
 pub(crate) use retire::{Deferred, Reclaim, Retired};
 pub(crate) use typed::{Kind, TypedPages};

@@ -107,7 +107,9 @@ impl ReaderSlots {
 }
 
 #[cfg(feature = "std")]
-pub(super) use by_thread::{prefer, preferred};
+pub(super) use by_thread::prefer;
+#[cfg(feature = "std")]
+pub(crate) use by_thread::preferred;
 
 /// The slot that each thread prefers, in all runtimes alike.
 #[cfg(feature = "std")]
@@ -147,7 +149,7 @@ mod by_thread {
 
 /// Returns the first slot: without an operating system threads are not told apart.
 #[cfg(not(feature = "std"))]
-pub(super) const fn preferred() -> usize {
+pub(crate) const fn preferred() -> usize {
     0
 }
 

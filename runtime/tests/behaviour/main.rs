@@ -9,7 +9,7 @@
 //! | `behaviour` | tasks, objects, handles, groups, and the end of a runtime |
 //! | `resources` | resources of a runtime: workers, queues of tasks, memory, and virtual cores |
 //! | `reports` | observation: statistics, the timeline, spans, and tasks that run too long |
-//! | `idle` | CPU time while idle; it measures its process, so it runs alone |
+//! | `idle` | CPU time while idle, memory; it measures its process, so it runs alone |
 //! | `promises` | what must not compile; it starts compilers |
 //! | `seeds` | random programs, each replayed by its seed |
 //! | `shuttle` | random schedules, under a model checker |
@@ -37,6 +37,7 @@ mod over;
 mod primitives;
 mod readers;
 mod regressions;
+mod requests;
 mod scheduling;
 mod sets;
 mod several;

@@ -1,30 +1,43 @@
 //! Ids of sets, and the errors of a wait.
 
+use super::lane::LANES;
 use crate::task::JoinError;
 use core::fmt;
-use slotmap::{DefaultKey, Key, KeyData};
 
 /// Identifies a set: plain data that can be stored and sent anywhere.
 ///
-/// An id is good for one wait; every later one returns [`SetError::Stale`]. (Slots are reused:
-/// after 2³¹ sets in one slot an old id may name a new set.) It is meaningless to another
+/// An id is good for one wait; every later one returns [`SetError::Stale`]. (Of ids that were
+/// waited for or forgotten, a pool remembers some hundred thousand, and of the older ones only
+/// whether all were: then a second wait may return `Ok` at once.) It is meaningless to another
 /// [`Managed`](super::Managed).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct SetId(pub(super) DefaultKey);
+pub struct SetId(u64);
 
 impl SetId {
+    pub(super) fn new(lane: usize, position: u64) -> Self {
+        Self(position * LANES as u64 + lane as u64)
+    }
+
+    pub(super) fn lane(self) -> usize {
+        (self.0 % LANES as u64) as usize
+    }
+
+    /// Returns the position in the lane.
+    pub(super) fn position(self) -> u64 {
+        self.0 / LANES as u64
+    }
+
     /// Returns the id as a number.
     pub fn to_bits(self) -> u64 {
-        self.0.data().as_ffi()
+        self.0
     }
 
     /// Returns the id for a number. An invented number gives an id that is stale, or names some
     /// set.
     pub fn from_bits(bits: u64) -> Self {
-        Self(KeyData::from_ffi(bits).into())
+        Self(bits)
     }
 }
-
 impl fmt::Debug for SetId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "SetId({:#x})", self.to_bits())

@@ -1,16 +1,15 @@
 //! A runtime as a managed pool.
 
-use super::set::{AnySet, Set};
+use super::requests::Requests;
+use super::set::Set;
 use super::size::{SharedAdviser, default_bounds, new_adviser};
+use super::stored_function::StoredFunction;
 use super::{SetError, SetId};
 use crate::pool::RankOrder;
 use crate::scheduler::Runtime;
-use crate::sync::SpinMutex;
 use alloc::sync::Arc;
-use alloc::vec::Vec;
 use core::fmt;
 use core::ops::Deref;
-use slotmap::{DefaultKey, SlotMap};
 
 /// A runtime as a managed pool: sets of plain functions, the number of workers, and advice on it.
 ///
@@ -70,33 +69,33 @@ use slotmap::{DefaultKey, SlotMap};
 /// ```
 pub struct Managed<R> {
     pub(super) runtime: R,
-    pub(super) sets: SpinMutex<SlotMap<DefaultKey, SetEntry>>,
+    pub(super) requests: Arc<Requests>,
     pub(super) adviser: SharedAdviser,
-}
-
-/// A set that was not waited for to its end.
-pub(super) struct SetEntry {
-    set: Arc<dyn AnySet>,
-    /// A thread waits for its id.
-    awaited: bool,
 }
 
 impl<R: Deref<Target = Runtime>> Managed<R> {
     /// Makes a managed pool without sets on a runtime.
     pub fn new(runtime: R) -> Self {
         let adviser = new_adviser(&runtime, default_bounds(&runtime));
-        Self { runtime, sets: SpinMutex::default(), adviser }
+        let requests = Arc::new(Requests::new(runtime.shared().clone()));
+        Self { runtime, requests, adviser }
     }
 
-    /// Enqueues a set of one function.
+    /// Enqueues a set of one function. It allocates nothing but a block for each 64 calls, unless
+    /// the function captures more than six words.
+    ///
+    /// The id may be dropped: once the function has run, nothing is left of the set, unless it has
+    /// failed. A failure is kept until it is waited for, or until [`wait_all`](Self::wait_all) or
+    /// [`forget`](Self::forget).
+    #[inline]
     pub fn enqueue(&self, body: impl FnOnce() + Send + 'static) -> SetId {
-        self.enqueue_many([body])
+        let id = self.requests.add(StoredFunction::new(body));
+        self.requests.start(id, &self.runtime);
+        id
     }
 
     /// Enqueues a set of any number of functions, even of none. The workers start on them at once.
-    ///
-    /// An id that is never waited for takes a few bytes until [`wait_all`](Self::wait_all) or
-    /// [`forget`](Self::forget).
+    /// Nothing is left of a set that is over, as for [`enqueue`](Self::enqueue).
     pub fn enqueue_many<I>(&self, bodies: I) -> SetId
     where
         I: IntoIterator<Item: FnOnce() + Send + 'static>,
@@ -139,10 +138,9 @@ impl<R: Deref<Target = Runtime>> Managed<R> {
     where
         I: IntoIterator<Item: FnOnce() + Send + 'static>,
     {
-        let set = Set::new(bodies, &self.runtime, rank);
-        let id = self.insert(set.clone(), false);
+        let set = Set::new(bodies, &self.requests, rank, false);
         Set::spawn_runners(&set, &self.runtime);
-        id
+        set.id()
     }
 
     /// Waits until all functions of a set are over, and runs those that have not begun. An id can
@@ -155,13 +153,8 @@ impl<R: Deref<Target = Runtime>> Managed<R> {
     /// runtime or a function of that set, if functions still run after the caller has run all that
     /// had not begun.
     pub fn wait(&self, id: SetId) -> Result<(), SetError> {
-        let set = {
-            let mut sets = self.sets.lock();
-            let entry = sets.get_mut(id.0).filter(|entry| !entry.awaited).ok_or(SetError::Stale)?;
-            entry.awaited = true;
-            entry.set.clone()
-        };
-        self.finish(id, &*set)
+        let found = self.requests.begin_wait(id)?;
+        self.requests.finish_wait(id, found)
     }
 
     /// Enqueues a set and waits for it.
@@ -176,12 +169,12 @@ impl<R: Deref<Target = Runtime>> Managed<R> {
     where
         I: IntoIterator<Item: FnOnce() + Send + 'static>,
     {
-        let set = Set::new(bodies, &self.runtime, RankOrder::MIDDLE);
-        let id = self.insert(set.clone(), true);
+        let set = Set::new(bodies, &self.requests, RankOrder::MIDDLE, true);
         if self.runtime.may_block() {
             Set::spawn_runners(&set, &self.runtime);
         }
-        self.finish(id, &*set)
+        let found = self.requests.find(set.id());
+        self.requests.finish_wait(set.id(), found)
     }
 
     /// Waits for all sets that exist now, also for those that other threads wait for, and takes
@@ -193,23 +186,12 @@ impl<R: Deref<Target = Runtime>> Managed<R> {
     /// failures of further sets go to the runtime's hook. [`SetError::WouldBlock`] as for
     /// [`wait`](Self::wait), after the caller has run what it could of all sets.
     pub fn wait_all(&self) -> Result<(), SetError> {
-        let sets: Vec<_> = {
-            let sets = self.sets.lock();
-            sets.iter().map(|(key, entry)| (key, entry.set.clone())).collect()
-        };
-        // Runs what has not begun in any set before it waits for one.
-        sets.iter().for_each(|(_, set)| set.run_remaining());
-        let mut outcome = Ok(());
-        for (key, set) in sets {
-            if !set.wait() {
-                outcome = Err(SetError::WouldBlock);
-            } else if self.remove_unless_awaited(key)
-                && let Some(error) = set.take_failure()
-            {
-                match outcome {
-                    Ok(()) => outcome = Err(SetError::Failed(error)),
-                    Err(_) => self.runtime.shared().report(error, None),
-                }
+        let (failures, are_all_over) = self.requests.wait_for_all();
+        let mut outcome = if are_all_over { Ok(()) } else { Err(SetError::WouldBlock) };
+        for error in failures {
+            match outcome {
+                Ok(()) => outcome = Err(SetError::Failed(error)),
+                Err(_) => self.runtime.shared().report(error, None),
             }
         }
         outcome
@@ -221,11 +203,10 @@ impl<R: Deref<Target = Runtime>> Managed<R> {
     ///
     /// [`SetError::Stale`] as for [`wait`](Self::wait).
     pub fn forget(&self, id: SetId) -> Result<(), SetError> {
-        // The set may be dropped here. It contains user code, so not under the lock.
-        let mut sets = self.sets.lock();
-        let entry = if sets.get(id.0).is_some_and(|entry| !entry.awaited) { sets.remove(id.0) } else { None };
-        drop(sets);
-        entry.map(drop).ok_or(SetError::Stale)
+        if let Some(error) = self.requests.forget(id)? {
+            self.runtime.shared().report(error, None);
+        }
+        Ok(())
     }
 
     /// Returns true if all functions of a set are over, so that a wait would return at once.
@@ -234,42 +215,12 @@ impl<R: Deref<Target = Runtime>> Managed<R> {
     ///
     /// [`SetError::Stale`] if the set was waited for to its end, or was forgotten.
     pub fn is_over(&self, id: SetId) -> Result<bool, SetError> {
-        let sets = self.sets.lock();
-        sets.get(id.0).map(|entry| entry.set.is_over()).ok_or(SetError::Stale)
-    }
-
-    fn insert(&self, set: Arc<dyn AnySet>, awaited: bool) -> SetId {
-        SetId(self.sets.lock().insert(SetEntry { set, awaited }))
-    }
-
-    /// Waits for a set that is marked as awaited.
-    fn finish(&self, id: SetId, set: &dyn AnySet) -> Result<(), SetError> {
-        set.run_remaining();
-        let is_over = set.wait();
-        let mut sets = self.sets.lock();
-        if !is_over {
-            if let Some(entry) = sets.get_mut(id.0) {
-                entry.awaited = false;
-            }
-            return Err(SetError::WouldBlock);
-        }
-        let entry = sets.remove(id.0);
-        drop(sets);
-        drop(entry);
-        set.take_failure().map_or(Ok(()), |error| Err(SetError::Failed(error)))
-    }
-
-    /// Removes a set that is over. Returns false if another thread waits for it.
-    fn remove_unless_awaited(&self, key: DefaultKey) -> bool {
-        let mut sets = self.sets.lock();
-        let entry = if sets.get(key).is_some_and(|entry| !entry.awaited) { sets.remove(key) } else { None };
-        drop(sets);
-        entry.is_some()
+        self.requests.is_over(id)
     }
 }
 
 impl<R> fmt::Debug for Managed<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Managed").field("sets", &self.sets.lock().len()).finish_non_exhaustive()
+        f.debug_struct("Managed").field("sets", &self.requests.unfinished()).finish_non_exhaustive()
     }
 }

@@ -6,37 +6,31 @@
 //! - A function is taken by one atomic addition to the counter of its partition, which mostly one
 //!   worker uses.
 //! - Each runner counts the functions that it has finished. A thread that finds no more to take
-//!   reads all counters, and wakes the waiters if all functions are over.
+//!   reads all counters, and ends the set if all functions are over.
 //!
 //! So no word is shared by all workers on the path of a function.
 
-use crate::platform::this_thread;
-use crate::scheduler::{Context, Runtime, RuntimeState, Worker};
-use crate::sync::{AtomicUsize, Padded, Relaxed, SeqCst, SpinMutex, UnsafeCell};
+use super::SetId;
+use super::requests::Requests;
+use crate::scheduler::{Context, Runtime, Worker};
+use crate::sync::{AtomicUsize, Padded, Relaxed, SeqCst, UnsafeCell};
 use crate::task::failure::FirstFailure;
 use crate::task::spawner::sealed::Origin;
 use crate::task::{JoinError, Sink, catch, quietly};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
-use alloc::vec::Vec;
-use core::mem::take;
-use core::task::Waker;
 
 /// A set without the type of its functions.
 pub(super) trait AnySet: Send + Sync {
     /// Runs all functions that no thread has taken.
     fn run_remaining(&self);
-    /// Waits for the functions that other threads have taken. Returns false if the caller must not
-    /// wait.
-    fn wait(&self) -> bool;
-    /// Returns true if all functions are over.
-    fn is_over(&self) -> bool;
     /// Takes the first failure of the set.
     fn take_failure(&self) -> Option<JoinError>;
 }
 
 pub(super) struct Set<F> {
-    shared: Arc<RuntimeState>,
+    requests: Arc<Requests>,
+    id: SetId,
     /// The rank of its functions.
     rank: u16,
     bodies: Box<[UnsafeCell<Option<F>>]>,
@@ -46,9 +40,6 @@ pub(super) struct Set<F> {
     /// Partitions whose runner was not refused.
     runners: AtomicUsize,
     failure: FirstFailure,
-    waiters: SpinMutex<Vec<Waker>>,
-    /// The threads that run functions of the set while they wait for it.
-    helpers: SpinMutex<Vec<usize>>,
 }
 
 /// A range of the functions.
@@ -66,9 +57,15 @@ struct Partition {
 unsafe impl<F: Send> Sync for Set<F> {}
 
 impl<F: FnOnce() + Send + 'static> Set<F> {
-    pub fn new(bodies: impl IntoIterator<Item = F>, runtime: &Runtime, rank: u16) -> Arc<Self> {
+    /// Makes a set and gives it an id.
+    pub fn new(
+        bodies: impl IntoIterator<Item = F>,
+        requests: &Arc<Requests>,
+        rank: u16,
+        is_awaited: bool,
+    ) -> Arc<Self> {
         let bodies: Box<[_]> = bodies.into_iter().map(|body| UnsafeCell::new(Some(body))).collect();
-        let (count, partitions) = (bodies.len(), runtime.workers().min(bodies.len()));
+        let (count, partitions) = (bodies.len(), requests.shared.slots.len().min(bodies.len()));
         let partition = |partition| {
             let begin = |partition: usize| count / partitions * partition + partition.min(count % partitions);
             Padded(Partition {
@@ -77,17 +74,24 @@ impl<F: FnOnce() + Send + 'static> Set<F> {
                 ..Partition::default()
             })
         };
-        Arc::new(Self {
-            shared: runtime.shared().clone(),
+        let id = requests.reserve(is_awaited);
+        let set = Arc::new(Self {
+            requests: requests.clone(),
+            id,
             rank,
             bodies,
             partitions: (0..partitions).map(partition).collect(),
             over_by_helpers: AtomicUsize::new(0),
             runners: AtomicUsize::new(partitions),
             failure: FirstFailure::default(),
-            waiters: SpinMutex::default(),
-            helpers: SpinMutex::default(),
-        })
+        });
+        requests.add_set(id, set.clone());
+        set.end_if_over();
+        set
+    }
+
+    pub fn id(&self) -> SetId {
+        self.id
     }
 
     /// Spawns the runners.
@@ -129,7 +133,7 @@ impl<F: FnOnce() + Send + 'static> Set<F> {
 
     fn run(&self, body: F, worker: Option<usize>) {
         if let Err(payload) = catch(body) {
-            self.failure.note(JoinError::panicked(payload), &self.shared, worker);
+            self.failure.note(JoinError::panicked(payload), &self.requests.shared, worker);
         }
     }
 
@@ -139,24 +143,23 @@ impl<F: FnOnce() + Send + 'static> Set<F> {
         while let Some(body) = self.take(partition) {
             quietly(|| drop(body));
             if dropped == 0 {
-                self.failure.note(why(), &self.shared, None);
+                self.failure.note(why(), &self.requests.shared, None);
             }
             dropped += 1;
         }
-        // SeqCst: as in `wake_if_over`.
+        // SeqCst: as in `end_if_over`.
         self.over_by_helpers.fetch_add(dropped, SeqCst);
-        self.wake_if_over();
+        self.end_if_over();
     }
 
-    /// Wakes the waiters if all functions are over. A thread that has counted a function calls this
+    /// Ends the set if all functions are over. A thread that has counted a function calls this
     /// afterwards, at the latest when it finds no more to take.
-    fn wake_if_over(&self) {
+    fn end_if_over(&self) {
         // SeqCst: each thread counts and then reads all counters; in the total order, the last one
         // to count reads all counts.
-        if self.is_over() {
-            let waiters = take(&mut *self.waiters.lock());
-            // Quietly: a waker is user code.
-            waiters.into_iter().for_each(|waker| quietly(|| waker.wake()));
+        let partitions = self.partitions.iter().map(|Padded(partition)| partition.over.load(SeqCst));
+        if partitions.sum::<usize>() + self.over_by_helpers.load(SeqCst) == self.bodies.len() {
+            self.requests.end_set(self.id);
         }
     }
 }
@@ -164,60 +167,18 @@ impl<F: FnOnce() + Send + 'static> Set<F> {
 impl<F: FnOnce() + Send + 'static> AnySet for Set<F> {
     fn run_remaining(&self) {
         let Some(last) = self.partitions.len().checked_sub(1) else { return };
-        let this = this_thread();
-        self.helpers.lock().push(this);
         let mut ran = 0;
         while let Some(body) = self.take(last) {
             self.run(body, None);
             ran += 1;
         }
-        let mut helpers = self.helpers.lock();
-        if let Some(at) = helpers.iter().rposition(|&helper| helper == this) {
-            helpers.swap_remove(at);
-        }
-        drop(helpers);
-        // SeqCst: as in `wake_if_over`.
+        // SeqCst: as in `end_if_over`.
         self.over_by_helpers.fetch_add(ran, SeqCst);
-        self.wake_if_over();
-    }
-
-    fn wait(&self) -> bool {
-        if self.is_over() {
-            return true;
-        }
-        // This thread runs a function of the set, which would wait for itself.
-        if self.helpers.lock().contains(&this_thread()) {
-            return false;
-        }
-        let waited = self.shared.platform.block(&mut |waker| {
-            if !self.is_over() {
-                let mut waiters = self.waiters.lock();
-                if !waiters.iter().any(|known| known.will_wake(waker)) {
-                    waiters.push(waker.clone());
-                }
-            }
-            // Read again: a function that ended before the waker was pushed did not wake it.
-            self.is_over()
-        });
-        waited.is_ok()
-    }
-
-    fn is_over(&self) -> bool {
-        let partitions = self.partitions.iter().map(|Padded(partition)| partition.over.load(SeqCst));
-        partitions.sum::<usize>() + self.over_by_helpers.load(SeqCst) == self.bodies.len()
+        self.end_if_over();
     }
 
     fn take_failure(&self) -> Option<JoinError> {
         self.failure.take()
-    }
-}
-
-impl<F> Drop for Set<F> {
-    fn drop(&mut self) {
-        if let Some(error) = self.failure.take() {
-            // Nothing has waited for the set.
-            self.shared.report(error, None);
-        }
     }
 }
 
@@ -240,14 +201,14 @@ impl<F: FnOnce() + Send + 'static> Runner<F> {
         if let Some(body) = body {
             set.run(body, Some(worker));
             let over = &set.partitions[*partition].0.over;
-            // SeqCst: as in `wake_if_over`. Its Release pairs with the loads of `is_over`: a waiter
-            // sees what the function did.
+            // SeqCst: as in `end_if_over`. Its Release pairs with the loads there: a waiter sees
+            // what the function did.
             let order = if planted!("set-over-early") { Relaxed } else { SeqCst };
             over.store(over.load(Relaxed) + 1, order);
         }
         let has_more = found && set.has_more(*partition);
         if !has_more && !planted!("set-wakes-none") {
-            set.wake_if_over();
+            set.end_if_over();
         }
         has_more
     }

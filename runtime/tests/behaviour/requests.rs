@@ -1,0 +1,238 @@
+//! Sets of one function, which no thread has to wait for.
+
+use crate::common::{
+    Dropped, Flag, Setting, eventually, lock, on_all, side_by_side, silence_tasks, watchdog,
+};
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Barrier, Mutex};
+use xtasking::{
+    JoinError, QueuePolicy, Runtime, Shutdown,
+    managed::{Managed, SetError},
+    queues::RankOrder,
+};
+
+/// A function that counts its run.
+fn counting(count: &Arc<AtomicUsize>) -> impl FnOnce() + Send + 'static {
+    let count = count.clone();
+    move || _ = count.fetch_add(1, SeqCst)
+}
+
+/// Waits for these runs. In a simulation the workers run meanwhile.
+fn until(rt: &Runtime, count: &AtomicUsize, runs: usize) {
+    eventually("all have run", || {
+        rt.task(()).submit(|(), _| ()).join().unwrap();
+        count.load(SeqCst) == runs
+    });
+}
+
+#[test]
+fn requests_of_several_threads_run_once() {
+    const EACH: usize = 3000;
+    on_all(|setting| {
+        let rt = setting.build();
+        let (pool, count) = (rt.managed(), Arc::new(AtomicUsize::new(0)));
+        let threads = if setting.is_simulation() { 1 } else { 3 };
+        side_by_side((0..threads).map(|_| {
+            || {
+                for number in 0..EACH {
+                    let id = pool.enqueue(counting(&count));
+                    match number % 7 {
+                        0 => pool.wait(id).unwrap(),
+                        1 => pool.forget(id).unwrap(),
+                        2 => _ = pool.is_over(id).unwrap(),
+                        _ => {}
+                    }
+                }
+            }
+        }));
+        until(&rt, &count, threads * EACH);
+        pool.wait_all().unwrap();
+        assert_eq!(count.load(SeqCst), threads * EACH);
+        assert_eq!(format!("{pool:?}"), "Managed { sets: 0, .. }");
+    });
+}
+
+/// An id needs no memory, and is still good for one wait.
+#[test]
+fn an_id_is_good_for_one_wait_long_after_the_end() {
+    on_all(|setting| {
+        let rt = setting.build();
+        let (pool, count) = (rt.managed(), Arc::new(AtomicUsize::new(0)));
+        let ids: Vec<_> = (0..2000).map(|_| pool.enqueue(counting(&count))).collect();
+        until(&rt, &count, ids.len());
+        for (number, &id) in ids.iter().enumerate() {
+            assert!(pool.is_over(id).unwrap());
+            match number % 3 {
+                0 => pool.forget(id).unwrap(),
+                1 => pool.wait(id).unwrap(),
+                _ => continue,
+            }
+            assert!(matches!(pool.wait(id), Err(SetError::Stale)));
+            assert!(matches!(pool.is_over(id), Err(SetError::Stale)));
+        }
+        pool.wait_all().unwrap();
+        assert!(ids.iter().all(|&id| matches!(pool.wait(id), Err(SetError::Stale))));
+        assert_eq!(count.load(SeqCst), ids.len());
+    });
+}
+
+#[test]
+fn the_failure_of_a_request_is_kept_for_its_waiter() {
+    silence_tasks();
+    on_all(|setting| {
+        let heard = Arc::new(AtomicUsize::new(0));
+        let hear = heard.clone();
+        let rt = setting.builder().on_failure(move |_| _ = hear.fetch_add(1, SeqCst)).build().unwrap();
+        let (pool, count) = (rt.managed(), Arc::new(AtomicUsize::new(0)));
+        let ids: Vec<_> = (0..1000)
+            .map(|number| {
+                let run = counting(&count);
+                pool.enqueue(move || {
+                    run();
+                    assert!(number % 100 != 5, "provoked");
+                })
+            })
+            .collect();
+        until(&rt, &count, ids.len());
+        let is_told = |outcome| matches!(outcome, Err(SetError::Failed(JoinError::Panicked(_))));
+        assert!(is_told(pool.wait(ids[5])));
+        assert!(matches!(pool.wait(ids[5]), Err(SetError::Stale)));
+        assert_eq!(heard.load(SeqCst), 0);
+        pool.forget(ids[105]).unwrap();
+        assert_eq!(heard.load(SeqCst), 1);
+        // The first of the others is returned, and the hook hears the rest.
+        assert!(is_told(pool.wait_all()));
+        assert_eq!(heard.load(SeqCst), 8);
+        pool.wait_all().unwrap();
+        pool.enqueue(|| panic!("provoked"));
+        drop(pool);
+        rt.shutdown(Shutdown::Drain);
+        assert_eq!(heard.load(SeqCst), 9);
+    });
+}
+
+/// A runner that has taken several brief requests must not hold back the next.
+#[test]
+fn two_requests_that_wait_for_each_other_meet() {
+    let _watched = watchdog();
+    for policy in [QueuePolicy::Local, QueuePolicy::WorkStealing, QueuePolicy::Ranked(RankOrder::Exact)] {
+        let rt = Runtime::builder().workers(2).pool(policy).build().unwrap();
+        let (pool, count) = (rt.managed(), Arc::new(AtomicUsize::new(0)));
+        for round in 0..300 {
+            let both = Arc::new(Barrier::new(2));
+            for _ in 0..round % 50 {
+                pool.enqueue(counting(&count));
+            }
+            for _ in 0..2 {
+                let (both, run) = (both.clone(), counting(&count));
+                pool.enqueue(move || {
+                    both.wait();
+                    run();
+                });
+            }
+            let runs = (0..=round).map(|round| round % 50 + 2).sum();
+            eventually("both have met", || count.load(SeqCst) == runs);
+        }
+    }
+}
+
+#[test]
+fn a_cancelled_runtime_drops_requests() {
+    let _watched = watchdog();
+    let (ran, dropped) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let (go, inside) = (Flag::default(), Flag::default());
+    let rt = Setting::Threads { workers: 1 }.build();
+    let pool = rt.managed();
+    let (waits, enters) = (go.clone(), inside.clone());
+    pool.enqueue(move || {
+        enters.set();
+        waits.wait();
+    });
+    inside.wait();
+    for _ in 0..500 {
+        let (run, owned) = (counting(&ran), Dropped(dropped.clone()));
+        pool.enqueue(move || {
+            let _owned = owned;
+            run();
+        });
+    }
+    drop(pool);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            go.set();
+        });
+        rt.shutdown(Shutdown::Cancel);
+    });
+    assert_eq!(dropped.load(SeqCst), 500);
+    // A worker learns of the end between two bursts of 32 tasks.
+    assert!(ran.load(SeqCst) <= 32, "{ran:?} have run");
+}
+
+#[test]
+fn a_request_without_memory_fails_and_later_ones_run() {
+    let _watched = watchdog();
+    let refused = Arc::new(AtomicUsize::new(0));
+    let hear = refused.clone();
+    let builder = Setting::Threads { workers: 1 }.builder().memory_limit(1 << 20);
+    let rt = Arc::new(builder.on_failure(move |_| _ = hear.fetch_add(1, SeqCst)).build().unwrap());
+    let pool = Arc::new(Managed::new(rt.clone()));
+    let count = Arc::new(AtomicUsize::new(0));
+    let (there, counted) = (pool.clone(), count.clone());
+    let ids = rt.task(()).submit(move |(), cx| {
+        // Uses up all memory.
+        while refused.load(SeqCst) == 0 {
+            cx.task(()).spawn(|(), _| ());
+        }
+        (0..100).map(|_| there.enqueue(counting(&counted))).collect::<Vec<_>>()
+    });
+    let failed = ids.join().unwrap().into_iter().filter(|&id| match pool.wait(id) {
+        Ok(()) => false,
+        Err(SetError::Failed(JoinError::OutOfMemory)) => true,
+        Err(other) => panic!("{other}"),
+    });
+    let failed = failed.count();
+    assert_eq!((count.load(SeqCst), failed > 0), (100 - failed, true));
+    eventually("the runner works again", || {
+        let id = pool.enqueue(counting(&count));
+        eventually("an end", || pool.is_over(id).unwrap());
+        pool.wait(id).is_ok()
+    });
+}
+
+/// With statistics, each request is a task.
+#[test]
+fn requests_count_as_tasks() {
+    on_all(|setting| {
+        let rt = setting.builder().statistics(true).build().unwrap();
+        let (pool, count) = (rt.managed(), Arc::new(AtomicUsize::new(0)));
+        (0..500).for_each(|_| _ = pool.enqueue(counting(&count)));
+        until(&rt, &count, 500);
+        assert!(rt.statistics().unwrap().spawned >= 500);
+    });
+}
+
+#[test]
+fn requests_have_the_middle_rank() {
+    let _watched = watchdog();
+    let rt = Runtime::builder().workers(1).pool(QueuePolicy::Ranked(RankOrder::Exact)).build().unwrap();
+    let pool = rt.managed();
+    let order = Arc::new(Mutex::new(Vec::new()));
+    let note = |name| {
+        let order = order.clone();
+        move || lock(&order).push(name)
+    };
+    let (both, worker) = (Arc::new(Barrier::new(2)), Arc::new(Barrier::new(2)));
+    let (meets, leaves) = (both.clone(), worker.clone());
+    pool.enqueue(move || {
+        meets.wait();
+        leaves.wait();
+    });
+    both.wait();
+    pool.enqueue_ranked(RankOrder::LAST, [note("last")]);
+    (0..3).for_each(|_| _ = pool.enqueue(note("request")));
+    pool.enqueue_ranked(0, [note("first"), note("first")]);
+    worker.wait();
+    eventually("all have run", || lock(&order).len() == 6);
+    assert_eq!(*lock(&order), ["first", "first", "request", "request", "request", "last"]);
+}
