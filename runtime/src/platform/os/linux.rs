@@ -50,9 +50,13 @@ pub(super) fn pin(os_id: usize) -> io::Result<()> {
     }
 }
 
+/// Returns the CPU of the calling thread; Miri does not know the call.
 pub(super) fn current_cpu() -> Option<u32> {
+    if cfg!(miri) {
+        return None;
+    }
     // SAFETY: the call has no arguments.
-    u32::try_from(unsafe { libc::sched_getcpu() }).ok().filter(|_| !cfg!(miri))
+    u32::try_from(unsafe { libc::sched_getcpu() }).ok()
 }
 
 /// Calls `membarrier`, for the threads of this process; Miri does not know it.
