@@ -1,6 +1,8 @@
 //! The command line, whose subcommands are the experiments.
 
-use crate::{cholesky, fib, granularity, graph, hierarchy, join, managed, map, pools, scan, tasks, ycsb};
+use crate::{
+    cholesky, divide, fib, granularity, graph, hierarchy, join, managed, map, pools, scan, tasks, ycsb,
+};
 use clap::{Parser, Subcommand};
 use xtasking_harness::failure::Failure;
 
@@ -19,6 +21,7 @@ pub struct Cli {
 enum Command {
     Ycsb(ycsb::YcsbOptions),
     Tasks(tasks::TasksOptions),
+    Divide(divide::DivideOptions),
     Fib(fib::FibOptions),
     Cholesky(cholesky::CholeskyOptions),
     Granularity(granularity::GranularityOptions),
@@ -45,6 +48,7 @@ impl Cli {
         match self.command {
             Some(Command::Ycsb(options)) => ycsb::run(&options),
             Some(Command::Tasks(options)) => tasks::run(&options),
+            Some(Command::Divide(options)) => divide::run(&options),
             Some(Command::Fib(options)) => fib::run(&options),
             Some(Command::Cholesky(options)) => cholesky::run(&options),
             Some(Command::Granularity(options)) => granularity::run(&options),

@@ -5,6 +5,7 @@
 //! | [`cli`] | the command line |
 //! | [`ycsb`] | throughput of ordered indexes on the YCSB workloads |
 //! | [`tasks`] | the overhead of spawning, running and synchronising a task |
+//! | [`divide`] | balance of work that is divided into long pieces |
 //! | [`fib`] | the overhead of a fork and its join |
 //! | [`cholesky`] | tasks with dependencies: Cholesky factorisation by tiles |
 //! | [`matrix`] | tiled matrices and their kernels |
@@ -23,6 +24,7 @@
 pub mod cholesky;
 pub mod cli;
 mod completion;
+pub mod divide;
 pub mod fib;
 pub mod granularity;
 pub mod graph;

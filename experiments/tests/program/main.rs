@@ -1,6 +1,7 @@
 //! Tests of the program from its command line to its output.
 
 mod cholesky;
+mod divide;
 mod fib;
 mod granularity;
 mod graph;

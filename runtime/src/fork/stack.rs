@@ -243,6 +243,7 @@ impl Forks {
         self.head().is_eager
             || limit.load(Relaxed) == 0 && limit.swap(self.with(|own| own.limit), Acquire) == 0
     }
+
     /// Begins the joins of a task of the worker with that context. The task has no jobs yet.
     #[inline(always)]
     pub fn begin(&self, cx: *mut Worker, meta: Meta, group: Option<NonNull<GroupState>>) -> Top {

@@ -217,23 +217,23 @@ impl RuntimeState {
         {
             return;
         }
-        if let Some(asleep) = self.find_asleep(worker) {
+        let mut others = (1..=self.slots.len()).map(|distance| (worker + distance) % self.slots.len());
+        let asleep = self.find_asleep_here().or_else(|| others.find(|&other| self.is_asleep(other)));
+        if let Some(asleep) = asleep {
             self.wake(asleep);
         }
     }
 
-    /// Returns a run queue that is asleep: that on the caller's CPU, whose worker is up as soon as
-    /// the caller waits, where another CPU may have to be woken first; or else the first one behind
-    /// `worker`.
-    fn find_asleep(&self, worker: usize) -> Option<usize> {
-        let is_asleep = |queue: &usize| {
-            let slot = &self.slots[*queue];
-            slot.asleep.0.load(Relaxed) && slot.parked.is_empty()
-        };
-        let here = self.platform.current_cpu();
-        let here = self.cpus.iter().position(|&cpu| here == Some(cpu)).filter(is_asleep);
-        let others = (1..=self.slots.len()).map(|distance| (worker + distance) % self.slots.len());
-        here.or_else(|| others.into_iter().find(is_asleep))
+    fn is_asleep(&self, queue: usize) -> bool {
+        let slot = &self.slots[queue];
+        slot.asleep.0.load(Relaxed) && slot.parked.is_empty()
+    }
+
+    /// Returns the run queue of a sleeping worker on the caller's CPU: it is up as soon as the
+    /// caller waits, where another CPU may have to be woken first.
+    fn find_asleep_here(&self) -> Option<usize> {
+        let here = self.platform.current_cpu()?;
+        self.cpus.iter().position(|&cpu| cpu == here).filter(|&queue| self.is_asleep(queue))
     }
 
     pub(crate) fn wake_all(&self) {
@@ -272,7 +272,7 @@ impl RuntimeState {
         }
         // The swap makes the next task choose another worker.
         let is_idle = |slot: &WorkerSlot| slot.idle.load(Relaxed) && slot.idle.swap(false, Relaxed);
-        self.slots.iter().position(is_idle).or_else(|| self.find_asleep(chosen)).unwrap_or(chosen)
+        self.slots.iter().position(is_idle).or_else(|| self.find_asleep_here()).unwrap_or(chosen)
     }
 
     /// Returns the least loaded worker of a node, and adds the task's cost to its load. All workers
