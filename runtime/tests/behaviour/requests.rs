@@ -180,9 +180,9 @@ fn a_request_without_memory_fails_and_later_ones_run() {
     let count = Arc::new(AtomicUsize::new(0));
     let (there, counted) = (pool.clone(), count.clone());
     let ids = rt.task(()).submit(move |(), cx| {
-        // Uses up all memory.
+        // Uses up all memory, by tasks that no queue policy runs at once.
         while refused.load(SeqCst) == 0 {
-            cx.task(()).spawn(|(), _| ());
+            cx.task(()).core(0).spawn(|(), _| ());
         }
         (0..100).map(|_| there.enqueue(counting(&counted))).collect::<Vec<_>>()
     });
