@@ -7,8 +7,8 @@ use xtasking::Fork;
 use xtasking_harness::failure::Failure;
 use xtasking_harness::lineup::{start_own, start_rayon};
 
-/// A function that runs so many pieces of so many steps in a shape. Returns the sum of their
-/// values.
+/// A function that runs pieces in a shape: their number, and the steps of each. Returns the sum of
+/// their values.
 pub(super) type Divider = Box<dyn Fn(Shape, u32, u64) -> u64>;
 
 pub(super) type Entry = xtasking_harness::lineup::Entry<Divider>;

@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-/// Computes so many steps, each of which waits for the one before. Returns the last value.
+/// Computes a number of steps, each of which needs the one before. Returns the last value.
 pub(super) fn compute(steps: u64) -> u64 {
     (0..black_box(steps))
         .fold(1, |value, step| black_box(u64::wrapping_add(value, step).wrapping_mul(0x9e37_79b9_7f4a_7c15)))

@@ -194,7 +194,7 @@ impl Worker {
         // The thief was asked for parts. Pairs with the light fence of a join, or with the fence
         // after it has published a job: either the thief sees that parts are wanted, or this worker
         // sees its job.
-        self.shared().barrier();
+        _ = self.shared().barrier();
         if seen.is_wanted() && self.can_steal_from(&self.shared().slots[handover.thief()]) {
             return;
         }

@@ -13,6 +13,11 @@ fn numbers(tasks: Vec<NonNull<crate::task::Task>>) -> Vec<u64> {
     tasks.into_iter().map(number).collect()
 }
 
+fn barrier() -> bool {
+    fence(SeqCst);
+    true
+}
+
 /// Pushes tasks 1 to `tasks` and pops until there is none, beside thieves that steal once each.
 fn beside_thieves(has_barrier: bool, tasks: u64, thieves: usize) {
     let ring = Arc::new(TaskRing::new(has_barrier));
@@ -21,7 +26,7 @@ fn beside_thieves(has_barrier: bool, tasks: u64, thieves: usize) {
             let ring = ring.clone();
             thread::spawn(move || {
                 let mut stolen = Vec::new();
-                ring.steal(|| fence(SeqCst), &mut stolen);
+                ring.steal(barrier, &mut stolen);
                 let stolen = numbers(stolen);
                 assert!(stolen.is_sorted(), "the oldest comes first");
                 stolen
@@ -59,7 +64,7 @@ fn tasks_put_before_the_oldest_are_taken_once() {
         let there = ring.clone();
         let thief = thread::spawn(move || {
             let mut stolen = Vec::new();
-            there.steal(|| fence(SeqCst), &mut stolen);
+            there.steal(barrier, &mut stolen);
             numbers(stolen)
         });
         ring.push(numbered(2));
@@ -71,5 +76,21 @@ fn tasks_put_before_the_oldest_are_taken_once() {
         taken.extend(thief.join().unwrap());
         taken.sort_unstable();
         assert_eq!(taken, [1, 2]);
+    });
+}
+
+#[test]
+fn a_thief_whose_barrier_fails_takes_nothing() {
+    model(4, || {
+        let ring = Arc::new(TaskRing::new(true));
+        let there = ring.clone();
+        let thief = thread::spawn(move || {
+            let mut stolen = Vec::new();
+            there.steal(|| false, &mut stolen);
+            assert!(stolen.is_empty());
+        });
+        ring.push(numbered(1));
+        assert_eq!(ring.pop().map(number), Some(1));
+        thief.join().unwrap();
     });
 }

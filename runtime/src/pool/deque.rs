@@ -127,8 +127,8 @@ impl Deque {
     }
 
     /// Steals tasks from another worker's ring, as the oldest of this deque. Returns their number.
-    /// `barrier` passes a barrier, or a fence where there is none.
-    pub fn steal_from(&mut self, ring: &TaskRing, barrier: impl FnOnce()) -> usize {
+    /// `barrier` is as for [`TaskRing::steal`].
+    pub fn steal_from(&mut self, ring: &TaskRing, barrier: impl FnOnce() -> bool) -> usize {
         let mut batch = self.empty_batch();
         ring.steal(barrier, &mut batch.0);
         self.adopt(batch)

@@ -185,8 +185,9 @@ impl TaskRing {
     }
 
     /// For a thief: adds up to half of the tasks, the oldest first, to `taken`; none if another
-    /// thread has the lock. `barrier` passes a barrier, or a fence where there is none.
-    pub fn steal(&self, barrier: impl FnOnce(), taken: &mut Vec<NonNull<Task>>) {
+    /// thread has the lock. `barrier` passes a barrier, or a fence where there is none; if it
+    /// returns false, nothing is stolen.
+    pub fn steal(&self, barrier: impl FnOnce() -> bool, taken: &mut Vec<NonNull<Task>>) {
         let Some(_guard) = self.lock.try_lock() else { return };
         let head = self.head.0.load(Relaxed);
         let wanted = self.len().div_ceil(2).min(MAX_STOLEN);
@@ -194,8 +195,10 @@ impl TaskRing {
             return;
         }
         self.head.0.store(head + wanted, Relaxed);
-        if !planted!("tasks-stolen-without-barrier") {
-            barrier();
+        if !planted!("tasks-stolen-without-barrier") && !barrier() {
+            // The owner may have taken tasks without seeing the head.
+            self.head.0.store(head, Relaxed);
+            return;
         }
         // Acquire pairs with the Release of `push`. The owner has taken what is beyond the tail.
         let left = self.tail.0.load(Acquire).saturating_sub(head);

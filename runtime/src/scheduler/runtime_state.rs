@@ -161,11 +161,14 @@ impl RuntimeState {
         self.virtual_time().is_some_and(|time| time.yield_to_others(is_waiting))
     }
 
-    /// Passes a full fence, and makes all running threads pass one if the platform can do that.
-    pub(crate) fn barrier(&self) {
-        if !self.has_barrier || !self.platform.barrier() {
+    /// Passes a full fence, and makes all running threads pass one if the platform has a barrier.
+    /// Returns false if that has failed, so that light fences of other threads are none.
+    pub(crate) fn barrier(&self) -> bool {
+        let passed = self.has_barrier && self.platform.barrier();
+        if !passed {
             fence(SeqCst);
         }
+        passed || !self.has_barrier
     }
 
     /// Returns true if the calling worker may steal from `victim`: always in real time.

@@ -120,7 +120,8 @@ impl Worker {
         // `Unbound::share`, `RoundRobin::check_sleepers` and `RuntimeState::push_ranked`; and with
         // the light fence of `Top::leaves_fast_path`.
         if !planted!("sleep-without-barrier") {
-            self.shared.barrier();
+            // If it fails, a half that is pushed now may wait for its owner's next join.
+            _ = self.shared.barrier();
         }
         self.collect(true);
         let is_offered = self.sees_job() || self.sees_unbound_tasks() || self.shared.has_injected_tasks();

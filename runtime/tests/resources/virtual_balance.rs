@@ -18,7 +18,7 @@ fn makespan(cores: usize, seed: u64, body: impl FnOnce(&Clocks, Fork<'_>) + Send
 }
 
 /// Checks the body, which spends the time of this number of pieces, on several numbers of cores. It
-/// may take so many percent more than is ideal.
+/// may take `percent` more than is ideal.
 fn balances(pieces: u64, percent: u64, body: impl Fn(u64, &Clocks, Fork<'_>) + Sync) {
     for cores in [1usize, 2, 8, 64] {
         for seed in 1..=3 {

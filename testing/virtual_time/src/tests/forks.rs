@@ -40,8 +40,8 @@ fn recursively_divided_work_is_spread_over_all_cores() {
 /// What a piece takes, in nanoseconds: much more than a steal.
 const PIECE: u64 = 1_000_000;
 
-/// Checks a body that spends the time of this number of pieces. It may take so many percent more
-/// than is ideal.
+/// Checks a body that spends the time of this number of pieces. It may take `percent` more than is
+/// ideal.
 fn balances(pieces: u64, percent: u64, body: impl Fn(u64, &Clocks, Fork<'_>) + Sync) {
     for (cores, seed) in [(2, 1), (8, 2), (64, 3)] {
         let (rt, clocks) = begin(cores, seed);
