@@ -272,8 +272,7 @@ impl Worker {
 
     /// Returns the other workers with their slots, from the next one on.
     fn others(&self) -> impl Iterator<Item = (usize, &WorkerSlot)> {
-        let (before, from) = self.shared().slots.split_at(self.index());
-        (self.index() + 1..).zip(&from[1..]).chain((0..).zip(before))
+        self.shared().others(self.index()).map(|other| (other, &self.shared().slots[other]))
     }
 
     /// Runs a stolen job.

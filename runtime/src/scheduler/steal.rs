@@ -60,7 +60,7 @@ impl Unbound {
 
 impl RuntimeState {
     /// Returns the workers other than this one, from the next one on.
-    fn others(&self, worker: usize) -> impl Iterator<Item = usize> {
+    pub(crate) fn others(&self, worker: usize) -> impl Iterator<Item = usize> {
         (worker + 1..self.slots.len()).chain(0..worker)
     }
 
