@@ -20,13 +20,14 @@
 //! | `half` | the body and the result in a job, with their types |
 //! | `handover` | what owner and thief share of a stolen job |
 //! | `join` | [`Fork`] and its joins |
-//! | `steal` | steal requests, stealing, and waiting for a thief |
+//! | `steal` | steal requests, and stealing |
 //! | `over` | parallel loops over a range or slice |
 //! | `portions` | items that several tasks take as they get to them |
 //! | `pieces` | numbered pieces of work on chosen workers, for the runtime itself |
 //! | `run` | running a function on the runtime from a thread outside |
 //! | `scope` | any number of pieces that end before their scope |
 //! | `stack` | the fork stack, as its owner and as thieves see it |
+//! | `wait` | what a worker does while it waits: for a stolen job, or in a task for anything else |
 
 mod divide;
 mod half;
@@ -40,6 +41,7 @@ mod run;
 pub(crate) mod scope;
 mod stack;
 mod steal;
+mod wait;
 mod zip;
 
 pub use divide::Divide;
@@ -49,4 +51,5 @@ pub(crate) use join::Fork;
 pub use over::Over;
 pub use portions::Portions;
 pub(crate) use stack::{ForkStack, Forks, Top};
+pub(crate) use wait::WaitHook;
 pub use zip::{Zip, zip};

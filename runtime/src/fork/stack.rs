@@ -266,6 +266,18 @@ impl Forks {
         self.with(|own| own.cx)
     }
 
+    /// Replaces the worker's context, in the midst of a join. Returns the one so far.
+    pub fn replace_context(&self, cx: *mut Worker) -> *mut Worker {
+        self.with(|own| replace(&mut own.cx, cx))
+    }
+
+    /// Returns true if thieves have taken all jobs below `top`, or if there is none. The caller is
+    /// there.
+    pub fn are_all_taken(&self, top: Top) -> bool {
+        // Relaxed: a job that was just taken counts as taken only later.
+        self.head().thieves.oldest.load(Relaxed) == top.address()
+    }
+
     /// Publishes jobs below `top`: in an eager stack the topmost; otherwise up to half of those
     /// that are not taken, from the oldest on. Returns false if there was none.
     ///

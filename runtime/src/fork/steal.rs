@@ -9,10 +9,7 @@
 //! - **By the thief.** If the owner has not answered after [`PATIENCE`] probes, it runs a long
 //!   piece. Then the thief publishes its jobs and passes a barrier, which takes some microseconds.
 //!
-//! A worker that waits for a stolen job steals parts of that job from its thief, and nothing else.
-//! So no unrelated work delays the join. After a while it *sleeps*, until the job is done or parts
-//! of it were published. It does not count as asleep for lack of work: only that job's thief wakes
-//! it.
+//! `wait.rs` has what a worker does that waits for a stolen job.
 //!
 //! This schedule must not happen:
 //!
@@ -28,11 +25,10 @@
 //! wakes a worker that it sees asleep. In an eager stack each join does that. Models:
 //! `model/fork.rs`, `model/fork_stack.rs`.
 
-use super::handover::JobState;
 use super::job::{RunFn, Sight};
 use super::{Fork, Handover, Job, Top};
 use crate::scheduler::{Worker, WorkerSlot};
-use crate::sync::{Backoff, SeqCst, fence, under_model};
+use crate::sync::{SeqCst, fence, under_model};
 use core::ptr::NonNull;
 
 /// Probes that find private jobs only, before the thief publishes some.
@@ -131,77 +127,13 @@ impl Worker {
         is_back
     }
 
-    /// Waits until a thief has done a job, and runs parts of it meanwhile.
-    ///
-    /// # Safety
-    ///
-    /// The caller is at `top`.
-    unsafe fn wait_for(&mut self, handover: &Handover, top: Top, may_help: bool) {
-        let mut backoff = Backoff::new();
-        loop {
-            let seen = handover.state();
-            if seen.is_done() {
-                return;
-            }
-            if may_help {
-                if let Some(part) = self.steal_part(handover, &backoff) {
-                    // SAFETY: this worker took the part, and is at `top`.
-                    self.observe_job(false, |cx| unsafe { cx.run_taken(part, top) });
-                    backoff = Backoff::new();
-                    continue;
-                }
-                if !seen.is_wanted() {
-                    handover.request_part();
-                    self.shared().slots[handover.thief()].forks.ask();
-                }
-            }
-            if self.shared().yield_to_others(true) {
-                continue;
-            }
-            if backoff.is_long() && seen.is_wanted() == may_help {
-                self.sleep_until_changed(handover, seen);
-                backoff = Backoff::new();
-            } else {
-                backoff.wait();
-            }
-        }
-    }
-
-    /// Steals a part of a job from its thief; a private one only now and then, as that takes long.
-    fn steal_part(&self, handover: &Handover, backoff: &Backoff) -> Option<NonNull<Job>> {
-        let victim = handover.thief();
-        match self.shared().slots[victim].forks.sight() {
-            Sight::Nothing => None,
-            Sight::Private if backoff.is_at_milestone() => self.force(victim, Some(handover)),
-            Sight::Private => None,
-            Sight::Public => self.shared().slots[victim].forks.steal(self.index(), Some(handover), None),
-        }
-    }
-
     /// Steals a job from a worker that does not answer requests.
     #[cold]
-    fn force(&self, victim: usize, whole: Option<&Handover>) -> Option<NonNull<Job>> {
+    pub(super) fn force(&self, victim: usize, whole: Option<&Handover>) -> Option<NonNull<Job>> {
         let shared = self.shared();
         let barrier = || shared.platform.barrier();
         let forks = &shared.slots[victim].forks;
         shared.has_barrier.then(|| forks.steal(self.index(), whole, Some(&barrier))).flatten()
-    }
-
-    /// Sleeps until the thief of a job has done it or published a part, unless that has happened
-    /// since `seen`, or there is a part already. May return early.
-    #[cold]
-    fn sleep_until_changed(&self, handover: &Handover, seen: JobState) {
-        // The thief was asked for parts. Pairs with the light fence of a join, or with the fence
-        // after it has published a job: either the thief sees that parts are wanted, or this worker
-        // sees its job.
-        _ = self.shared().barrier();
-        if seen.is_wanted() && self.can_steal_from(&self.shared().slots[handover.thief()]) {
-            return;
-        }
-        if handover.fall_asleep(seen, self.holder) {
-            self.shared().platform.park(self.holder);
-            handover.wake_up();
-        }
     }
 
     /// Steals a job and runs it. Returns true if there was one.
@@ -209,6 +141,17 @@ impl Worker {
         let Some((job, victim)) = self.steal_job() else { return false };
         self.begin_work();
         self.wake_for_injected();
+        self.note_theft(victim);
+        let bottom = self.forks.bottom();
+        // SAFETY: this worker took the job, and is in no join.
+        self.observe_job(true, |cx| unsafe { cx.run_taken(job, bottom) });
+        // Where there was work there may be more.
+        self.probe_others_next();
+        true
+    }
+
+    /// Counts a stolen job, and sends other workers to its victim.
+    pub(super) fn note_theft(&self, victim: usize) {
         self.counters().steals.add(1);
         if self.shared().is_any_searching() {
             // Others may need work, too: of the victim, now and at its next join.
@@ -220,16 +163,10 @@ impl Worker {
             }
             forks.ask_once();
         }
-        let bottom = self.forks.bottom();
-        // SAFETY: this worker took the job, and is in no join.
-        self.observe_job(true, |cx| unsafe { cx.run_taken(job, bottom) });
-        // Where there was work there may be more.
-        self.probe_others_next();
-        true
     }
 
     /// Steals a job of any worker. Returns the worker, too.
-    fn steal_job(&mut self) -> Option<(NonNull<Job>, usize)> {
+    pub(super) fn steal_job(&mut self) -> Option<(NonNull<Job>, usize)> {
         let (is_patient, mut has_private) = (self.unanswered < PATIENCE, false);
         let found = self.others().find_map(|(victim, slot)| {
             let job = match slot.forks.sight() {
@@ -261,7 +198,7 @@ impl Worker {
         self.others().any(|(_, other)| self.can_steal_from(other))
     }
 
-    fn can_steal_from(&self, victim: &WorkerSlot) -> bool {
+    pub(super) fn can_steal_from(&self, victim: &WorkerSlot) -> bool {
         match victim.forks.sight() {
             Sight::Nothing => false,
             // Without a barrier its owner is about to publish it, and then looks for sleepers.
@@ -280,7 +217,7 @@ impl Worker {
     /// # Safety
     ///
     /// This worker has taken the job, and the caller is at `top`.
-    unsafe fn run_taken(&mut self, job: NonNull<Job>, top: Top) {
+    pub(super) unsafe fn run_taken(&mut self, job: NonNull<Job>, top: Top) {
         let (forks, meta) = (self.forks, self.current);
         self.nested |= Self::IN_JOIN;
         // SAFETY: this worker has taken the job.

@@ -16,6 +16,7 @@
 //! | `threads` | the platform on threads of the operating system |
 //! | `topology` | cores and nodes as the runtime counts them |
 //! | `virtual_time` | the trait of platforms whose clock is computed |
+//! | `worker_thread` | a worker for which the program starts the thread |
 
 mod clock;
 mod error;
@@ -28,6 +29,8 @@ mod simulation;
 mod threads;
 mod topology;
 mod virtual_time;
+#[cfg(feature = "std")]
+mod worker_thread;
 
 pub(crate) use clock::Clock;
 pub use error::PlatformError;
@@ -39,6 +42,8 @@ pub(crate) use simulation::{StepCounts, this_thread};
 pub use threads::Threads;
 pub use topology::{CoreInfo, CpuTopology};
 pub use virtual_time::VirtualTime;
+#[cfg(feature = "std")]
+pub use worker_thread::WorkerThread;
 
 pub use crate::annotation::CACHE_LINE;
 pub use crate::memory::{GlobalPages, PageSource, Pages};

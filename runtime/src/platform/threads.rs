@@ -1,7 +1,7 @@
 //! Workers as threads of the operating system, pinned where the system can do that.
 
 use super::os::{self, OsPages};
-use super::{CpuTopology, Placement, Platform, PlatformError, WouldBlock};
+use super::{CpuTopology, Placement, Platform, PlatformError, WorkerThread, WouldBlock};
 use crate::memory::PageSource;
 use crate::scheduler::Driver;
 use crate::sync::{Acquire, AtomicBool, AtomicUsize, Relaxed, Release, SpinMutex, global};
@@ -10,6 +10,7 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use core::cell::Cell;
 use core::task::Waker;
+use std::io;
 use std::sync::mpsc;
 use std::task::Wake;
 use std::thread::{JoinHandle, Thread};
@@ -35,12 +36,18 @@ pub struct Threads {
     /// The number of workers that run now.
     running: Arc<AtomicUsize>,
     join_handles: SpinMutex<Vec<JoinHandle<()>>>,
+    /// Starts the threads of workers, if the program does that.
+    spawn_handler: Option<Box<SpawnHandler>>,
+    /// Each thread that `spawn_handler` was given has a sender until it ends.
+    handled: SpinMutex<Option<(mpsc::Sender<()>, mpsc::Receiver<()>)>>,
     /// Tells watchers to return.
     watchers_stopped: Arc<AtomicBool>,
     pin: bool,
     stack_bytes: usize,
     began: Instant,
 }
+
+type SpawnHandler = dyn Fn(WorkerThread) -> io::Result<()> + Send + Sync;
 
 impl Threads {
     /// Creates a platform for up to `workers` workers. Each is pinned to a core of its own; if
@@ -56,6 +63,8 @@ impl Threads {
             threads: (0..workers).map(|_| SpinMutex::new(None)).collect(),
             running: Arc::default(),
             join_handles: SpinMutex::new(Vec::new()),
+            spawn_handler: None,
+            handled: SpinMutex::new(None),
             watchers_stopped: Arc::default(),
             began: Instant::now(),
             topology,
@@ -76,6 +85,33 @@ impl Threads {
     #[must_use]
     pub fn stack_size(mut self, bytes: usize) -> Self {
         self.stack_bytes = bytes;
+        self
+    }
+
+    /// Lets the program start the thread of each worker: `handler` makes one, or takes one that it
+    /// has, and calls [`WorkerThread::run`] there. It may do so after it has returned, unless the
+    /// runtime has an explicit [placement](crate::Builder::placement): building it then waits until
+    /// the worker has run. A worker that is dropped instead never runs.
+    ///
+    /// ```
+    /// use xtasking::{Runtime, platform::Threads};
+    ///
+    /// let threads = Threads::new(2).spawn_handler(|worker| {
+    ///     std::thread::Builder::new().name(format!("db-{}", worker.worker())).spawn(|| worker.run())?;
+    ///     Ok(())
+    /// });
+    /// let rt = Runtime::builder().platform(threads).workers(2).build()?;
+    /// let name = rt.task(()).core(1).submit(|(), _| std::thread::current().name().map(str::to_string));
+    /// assert_eq!(name.join()?.as_deref(), Some("db-1"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn spawn_handler(
+        mut self,
+        handler: impl Fn(WorkerThread) -> io::Result<()> + Send + Sync + 'static,
+    ) -> Self {
+        self.spawn_handler = Some(Box::new(handler));
+        self.handled = SpinMutex::new(Some(mpsc::channel()));
         self
     }
 
@@ -100,6 +136,21 @@ impl Threads {
         Placement::new(self.topology.cores.iter().take(self.workers).map(|core| core.os_id as u32), why)
     }
 
+    /// Starts the thread of a worker, or lets the program do so.
+    fn spawn_worker(&self, worker: usize, body: impl FnOnce() + Send + 'static) -> Result<(), PlatformError> {
+        let name = alloc::format!("xtasking-{worker}");
+        let sender = self.handled.lock().as_ref().map(|(sender, _)| sender.clone());
+        match self.spawn_handler.as_ref().zip(sender) {
+            None => self.spawn(name, body),
+            Some((handler, sender)) => {
+                let what = alloc::format!("the spawn handler cannot start thread `{name}`");
+                let (body, stack_bytes) = (Box::new(body), self.stack_bytes);
+                let thread = WorkerThread { worker, name, stack_bytes, body, _ends: sender };
+                handler(thread).map_err(|cause| PlatformError::with_cause(what, cause))
+            }
+        }
+    }
+
     /// Starts a thread that [`join`](Platform::join) waits for.
     fn spawn(&self, name: String, body: impl FnOnce() + Send + 'static) -> Result<(), PlatformError> {
         let what = alloc::format!("cannot start thread `{name}`");
@@ -109,6 +160,22 @@ impl Threads {
         join_handles.retain(|thread| !thread.is_finished());
         join_handles.push(thread);
         Ok(())
+    }
+}
+
+/// Counts a worker as running while it exists.
+struct Running(Arc<AtomicUsize>);
+
+impl Running {
+    fn new(running: &Arc<AtomicUsize>) -> Self {
+        running.fetch_add(1, Relaxed);
+        Self(running.clone())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Relaxed);
     }
 }
 
@@ -148,7 +215,7 @@ impl Platform for Threads {
         // A worker with an explicit core reports whether it could be pinned there.
         let (sender, receiver) = explicit_core.map(|_| mpsc::channel()).unzip();
         let threads = self.threads.clone();
-        let running = self.running.clone();
+        let running = Running::new(&self.running);
         let body = move || {
             WORKER_OF.set(number);
             *threads[worker].lock() = Some(std::thread::current());
@@ -164,11 +231,11 @@ impl Platform for Threads {
             if let Some(driver) = driver {
                 driver.run();
             }
-            running.fetch_sub(1, Relaxed);
+            drop(running);
+            // The thread may be the program's own.
+            WORKER_OF.set(0);
         };
-        self.running.fetch_add(1, Relaxed);
-        self.spawn(alloc::format!("xtasking-{worker}"), body)
-            .inspect_err(|_| _ = self.running.fetch_sub(1, Relaxed))?;
+        self.spawn_worker(worker, body)?;
         let Some((receiver, core)) = receiver.zip(explicit_core) else { return Ok(()) };
         let pinned = receiver.recv().unwrap_or_else(|gone| Err(std::io::Error::other(gone)));
         pinned.map_err(|cause| {
@@ -196,6 +263,12 @@ impl Platform for Threads {
         // Release pairs with the Acquire in `watch`, where the watcher looks again after it is
         // woken.
         self.watchers_stopped.store(true, Release);
+        // Fails once all senders are dropped, which the threads of the program have.
+        let handled = self.handled.lock().take();
+        if let Some((sender, receiver)) = handled {
+            drop(sender);
+            while receiver.recv().is_ok() {}
+        }
         loop {
             let threads = core::mem::take(&mut *self.join_handles.lock());
             if threads.is_empty() {

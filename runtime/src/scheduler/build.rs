@@ -113,6 +113,7 @@ impl Builder {
             distance: self.distance.min(MAX_PREFETCH_DISTANCE),
             counting: self.counting,
             hook: self.hook,
+            wait_hook: self.wait_hook,
             watchdog: self.watchdog.map(|(bound, hook)| Watchdog::new(max, bound, hook)),
             observer,
             follower: self.follow.map(|follow| Autosizer::new(follow, initial, max, platform.now())),

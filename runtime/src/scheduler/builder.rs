@@ -1,5 +1,6 @@
 //! The options of a runtime.
 
+use crate::fork::{Fork, WaitHook};
 use crate::managed::AutosizeOptions;
 use crate::monitor::{Hook, Observation, Overrun};
 use crate::platform::{Placement, Platform};
@@ -25,6 +26,7 @@ pub struct Builder {
     pub(super) watchdog: Option<(Duration, Hook)>,
     pub(super) observation: Observation,
     pub(super) follow: Option<AutosizeOptions>,
+    pub(super) wait_hook: Option<WaitHook>,
     #[cfg(feature = "tracing")]
     pub(super) spans: bool,
 }
@@ -48,6 +50,7 @@ impl Default for Builder {
             watchdog: None,
             observation: Observation::default(),
             follow: None,
+            wait_hook: None,
             #[cfg(feature = "tracing")]
             spans: false,
         }
@@ -225,6 +228,18 @@ impl Builder {
     /// ```
     pub fn watchdog(mut self, bound: Duration, hook: impl Fn(Overrun) + Send + Sync + 'static) -> Self {
         self.watchdog = Some((bound, Box::new(hook)));
+        self
+    }
+
+    /// Sets a function that a worker calls while it waits in a join for a half that another worker
+    /// runs, if it finds no part of that half to run itself. Default: none.
+    ///
+    /// The function does what must be done on that worker and cannot wait until the join is over,
+    /// and returns true if there was something. It is called again and again until the worker
+    /// sleeps, and once more after [`Runtime::interrupt_waits`](crate::Runtime::interrupt_waits):
+    /// call that when there is something new. A panic of the function is discarded.
+    pub fn while_waiting(mut self, hook: impl Fn(Fork<'_>) -> bool + Send + Sync + 'static) -> Self {
+        self.wait_hook = Some(Box::new(hook));
         self
     }
 

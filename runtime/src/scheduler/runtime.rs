@@ -93,6 +93,12 @@ impl Runtime {
         self.shared.platform.may_block()
     }
 
+    /// Makes all workers that wait in a join call the function of
+    /// [`Builder::while_waiting`](crate::Builder::while_waiting), now or before they next sleep.
+    pub fn interrupt_waits(&self) {
+        (0..self.workers()).for_each(|worker| self.shared.platform.wake(worker));
+    }
+
     /// Returns true if the workers run only while a thread waits for a task, and on that thread, as
     /// in a [`Simulation`](crate::platform::Simulation).
     pub fn is_simulated(&self) -> bool {

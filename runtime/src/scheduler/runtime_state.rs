@@ -27,7 +27,7 @@
 //! a fence, when it falls asleep. Model: `model/sleep.rs`.
 
 use super::{Worker, worker_set::WorkerSet};
-use crate::fork::ForkStack;
+use crate::fork::{ForkStack, WaitHook};
 use crate::managed::Autosizer;
 use crate::memory::{Epochs, Heaps, Ledger, Retired};
 use crate::monitor::{Observer, Watchdog, WorkerCounters};
@@ -139,6 +139,7 @@ pub struct RuntimeState {
     /// Optional counters are kept, too.
     pub(crate) counting: bool,
     pub(crate) hook: Box<dyn Fn(Failure) + Send + Sync>,
+    pub(crate) wait_hook: Option<WaitHook>,
     pub(crate) watchdog: Option<Watchdog>,
     pub(crate) observer: Option<Arc<Observer>>,
     pub(crate) follower: Option<Autosizer>,

@@ -44,3 +44,4 @@ mod several;
 mod shutdown;
 mod stealing;
 mod task_scopes;
+mod waiting;

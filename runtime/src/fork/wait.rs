@@ -1,0 +1,165 @@
+//! What a worker does while it waits, in the midst of a task.
+//!
+//! **In a join**, for a stolen job: it steals parts of that job from its thief, and nothing else. So
+//! no unrelated work delays the join. If there are none, it calls the [`WaitHook`]. After a while it
+//! *sleeps*, until the job is done or parts of it were published. It does not count as asleep for
+//! lack of work: only that job's thief wakes it, or [`Runtime::interrupt_waits`].
+//!
+//! **For anything else** the task calls [`Fork::help`], which steals a job of any worker.
+//!
+//! [`Runtime::interrupt_waits`]: crate::Runtime::interrupt_waits
+
+use super::handover::JobState;
+use super::job::Sight;
+use super::{Fork, Handover, Job, Top};
+use crate::scheduler::Worker;
+use crate::sync::Backoff;
+use crate::task::{catch, discard};
+use alloc::boxed::Box;
+use core::ptr::NonNull;
+
+/// The function of [`Builder::while_waiting`](crate::Builder::while_waiting).
+pub(crate) type WaitHook = Box<dyn Fn(Fork<'_>) -> bool + Send + Sync>;
+
+impl Fork<'_> {
+    /// Runs a half of a join or a piece of a scope that another worker has not begun. Returns true
+    /// if there was one.
+    ///
+    /// This is for a task that has to wait until other tasks have done something, and has nothing
+    /// else to do. What it runs may be a part of any task, and may take long.
+    ///
+    /// It returns false as well if this task itself has work on this worker that has not begun: if
+    /// it is called in the first half of a join, or in the function of a scope, while the rest can
+    /// still be stolen.
+    ///
+    /// ```
+    /// use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+    ///
+    /// let rt = xtasking::Runtime::builder().workers(2).build()?;
+    /// let done = AtomicU32::new(0);
+    /// rt.run(|mut cx| {
+    ///     cx.scope(|scope| (0..10).for_each(|_| scope.spawn(|_| _ = done.fetch_add(1, SeqCst))));
+    ///     while done.load(SeqCst) < 10 {
+    ///         cx.help();
+    ///     }
+    /// })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn help(&mut self) -> bool {
+        let top = self.place();
+        // SAFETY: a task has one usable fork at a time, which borrows the worker mutably, and is at
+        // `top`.
+        unsafe { (*top.forks().context()).help_at(top) }
+    }
+}
+
+impl Worker {
+    /// Steals a job of any worker and runs it, unless jobs of this worker are below it that are not
+    /// taken: what their tasks inherit is known for the topmost segment only.
+    ///
+    /// # Safety
+    ///
+    /// The caller is at `top`.
+    unsafe fn help_at(&mut self, top: Top) -> bool {
+        let stolen = if self.forks.are_all_taken(top) { self.steal_job() } else { None };
+        let Some((job, victim)) = stolen else {
+            self.shared().yield_to_others(true);
+            return false;
+        };
+        self.note_theft(victim);
+        // SAFETY: this worker took the job, and is at `top`.
+        self.observe_job(false, |cx| unsafe { cx.run_taken(job, top) });
+        true
+    }
+
+    /// Calls the program's function for workers that wait. Returns true if it has done something.
+    ///
+    /// # Safety
+    ///
+    /// The caller is at `top`.
+    unsafe fn call_wait_hook(&mut self, top: Top) -> bool {
+        if self.shared().wait_hook.is_none() {
+            return false;
+        }
+        let (shared, forks) = (self.shared().clone(), self.forks);
+        let Some(hook) = &shared.wait_hook else { return false };
+        // From here on the context is reached by way of the stack.
+        let outer = forks.replace_context(self);
+        // SAFETY: the caller is at `top`.
+        let outcome = catch(|| hook(unsafe { Fork::at(top) }));
+        forks.replace_context(outer);
+        outcome.unwrap_or_else(|payload| {
+            discard(payload);
+            true
+        })
+    }
+
+    /// Waits until a thief has done a job, and runs parts of it meanwhile.
+    ///
+    /// # Safety
+    ///
+    /// The caller is at `top`.
+    pub(super) unsafe fn wait_for(&mut self, handover: &Handover, top: Top, may_help: bool) {
+        let mut backoff = Backoff::new();
+        loop {
+            let seen = handover.state();
+            if seen.is_done() {
+                return;
+            }
+            if may_help {
+                if let Some(part) = self.steal_part(handover, &backoff) {
+                    // SAFETY: this worker took the part, and is at `top`.
+                    self.observe_job(false, |cx| unsafe { cx.run_taken(part, top) });
+                    backoff = Backoff::new();
+                    continue;
+                }
+                if !seen.is_wanted() {
+                    handover.request_part();
+                    self.shared().slots[handover.thief()].forks.ask();
+                }
+            }
+            // SAFETY: the caller is at `top`.
+            if unsafe { self.call_wait_hook(top) } {
+                backoff = Backoff::new();
+                continue;
+            }
+            if self.shared().yield_to_others(true) {
+                continue;
+            }
+            if backoff.is_long() && seen.is_wanted() == may_help {
+                self.sleep_until_changed(handover, seen);
+                backoff = Backoff::new();
+            } else {
+                backoff.wait();
+            }
+        }
+    }
+
+    /// Steals a part of a job from its thief; a private one only now and then, as that takes long.
+    fn steal_part(&self, handover: &Handover, backoff: &Backoff) -> Option<NonNull<Job>> {
+        let victim = handover.thief();
+        match self.shared().slots[victim].forks.sight() {
+            Sight::Nothing => None,
+            Sight::Private if backoff.is_at_milestone() => self.force(victim, Some(handover)),
+            Sight::Private => None,
+            Sight::Public => self.shared().slots[victim].forks.steal(self.index(), Some(handover), None),
+        }
+    }
+
+    /// Sleeps until the thief of a job has done it or published a part, unless that has happened
+    /// since `seen`, or there is a part already. May return early.
+    #[cold]
+    fn sleep_until_changed(&self, handover: &Handover, seen: JobState) {
+        // The thief was asked for parts. Pairs with the light fence of a join, or with the fence
+        // after it has published a job: either the thief sees that parts are wanted, or this worker
+        // sees its job.
+        _ = self.shared().barrier();
+        if seen.is_wanted() && self.can_steal_from(&self.shared().slots[handover.thief()]) {
+            return;
+        }
+        if handover.fall_asleep(seen, self.holder) {
+            self.shared().platform.park(self.holder);
+            handover.wake_up();
+        }
+    }
+}
