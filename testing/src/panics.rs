@@ -4,7 +4,7 @@ use std::panic;
 use std::sync::Once;
 
 /// A part of the message of each panic that a test provokes, in a body or by an invalid spawn.
-const PROVOKED: [&str; 7] = [
+const PROVOKED: [&str; 9] = [
     "provoked",
     "a task names the same object twice",
     "is used by a task of another runtime",
@@ -12,6 +12,8 @@ const PROVOKED: [&str; 7] = [
     "the task has not claimed granule",
     "there are no granules",
     "a claim by what a task holds",
+    "a task called rayon",
+    "a fork of another runtime",
 ];
 
 /// Keeps the messages of provoked panics out of the output; all others are still printed.

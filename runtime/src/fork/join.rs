@@ -2,15 +2,14 @@
 
 use super::half::Half;
 use super::{Job, Top};
-use crate::scheduler::{Context, Worker};
+use crate::scheduler::{Context, Runtime, Worker};
 use crate::task::{Payload, TaskBuilder, quietly};
+use alloc::sync::Arc;
 use core::marker::PhantomData;
 use core::mem::MaybeUninit;
 
 /// A point in a task at which its work can be divided. Made by [`Context::fork`] and
 /// [`Runtime::run`], and passed on by value.
-///
-/// [`Runtime::run`]: crate::Runtime::run
 pub struct Fork<'a> {
     top: Top,
     cx: PhantomData<&'a mut Worker>,
@@ -165,6 +164,11 @@ impl Fork<'_> {
     /// Returns the number of workers.
     pub fn workers(&self) -> usize {
         self.at_worker().shared().slots.len()
+    }
+
+    /// Returns true if the task belongs to this runtime.
+    pub fn belongs_to(&self, runtime: &Runtime) -> bool {
+        Arc::ptr_eq(self.at_worker().shared(), runtime.shared())
     }
 
     /// Returns true if the runtime is shutting down.

@@ -3,6 +3,7 @@
 use crate::fork::{Fork, WaitHook};
 use crate::managed::AutosizeOptions;
 use crate::monitor::{Hook, Observation, Overrun};
+use crate::object::MAX_HOMES;
 use crate::platform::{Placement, Platform};
 use crate::pool::QueuePolicy;
 use crate::task::Failure;
@@ -66,6 +67,9 @@ fn report(failure: Failure) {
 }
 
 impl Builder {
+    /// The largest number of workers of a runtime, and of run queues.
+    pub const MAX_WORKERS: usize = MAX_HOMES;
+
     /// Sets the number of workers to begin with. Default: one for each place of the
     /// [placement](Self::placement), else one for each core of the platform.
     pub fn workers(mut self, workers: usize) -> Self {
