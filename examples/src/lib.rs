@@ -22,6 +22,7 @@ pages! {
     claims: "docs/guide/claims.md";
     queues: "docs/guide/queues.md";
     fork_join: "docs/guide/fork-join.md";
+    rayon: "docs/guide/rayon.md";
     optimistic_reads: "docs/guide/optimistic-reads.md";
     bundles: "docs/guide/bundles.md";
     memory: "docs/guide/memory.md";

@@ -1,9 +1,10 @@
 //! A function on every worker of a pool.
 
+use crate::global::with_current_pool;
 use crate::queues::Job;
 use crate::registry::Registry;
 use crate::scope::ScopeState;
-use crate::spawn::{detached, with_current_pool};
+use crate::spawn::detached;
 use crate::worker::Worker;
 use std::fmt;
 use std::marker::PhantomData;

@@ -1,50 +1,14 @@
-//! The options of a pool.
+//! The options of a pool, as a program sets them.
 
 use crate::error::ThreadPoolBuildError;
+use crate::global::set_global;
+use crate::options::ThreadPoolBuilder;
 use crate::panics::{PanicHandler, Payload};
 use crate::pool::ThreadPool;
-use crate::queues::{BoundJobs, Queues};
-use crate::registry::{Registry, set_global};
-use crate::threads::{CustomSpawn, DefaultSpawn, Handler, Handlers, ThreadBuilder, ThreadSpawn, std_builder};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
-use std::{env, fmt, io, thread};
-use xtasking::platform::Threads;
-use xtasking::{Builder, QueuePolicy, Runtime};
-
-/// The options of a [`ThreadPool`].
-///
-/// ```
-/// let name = |index| format!("worker {index}");
-/// let pool = rayon_core::ThreadPoolBuilder::new().num_threads(3).thread_name(name).build()?;
-/// assert_eq!(pool.current_num_threads(), 3);
-/// # Ok::<(), rayon_core::ThreadPoolBuildError>(())
-/// ```
-pub struct ThreadPoolBuilder<S = DefaultSpawn> {
-    num_threads: usize,
-    stack_size: Option<usize>,
-    name: Option<Box<dyn FnMut(usize) -> String>>,
-    handlers: Handlers,
-    oldest_first: bool,
-    use_current_thread: bool,
-    configure: Option<Box<dyn FnOnce(Builder) -> Builder>>,
-    spawn: S,
-}
-
-// Not for every `S`, which would have to be named then.
-impl Default for ThreadPoolBuilder {
-    fn default() -> Self {
-        Self {
-            num_threads: 0,
-            stack_size: None,
-            name: None,
-            handlers: Handlers::default(),
-            oldest_first: false,
-            use_current_thread: false,
-            configure: None,
-            spawn: DefaultSpawn,
-        }
-    }
-}
+use crate::threads::{CustomSpawn, Handler, ThreadBuilder, ThreadSpawn, std_builder};
+use std::sync::Arc;
+use std::{fmt, io, thread};
+use xtasking::Builder;
 
 impl ThreadPoolBuilder {
     /// Begins the options of a pool.
@@ -109,73 +73,9 @@ impl<S: ThreadSpawn> ThreadPoolBuilder<S> {
     pub fn build_global(self) -> Result<(), ThreadPoolBuildError> {
         set_global(|| self.build_registry())
     }
-
-    /// Builds what a pool consists of, and starts its threads.
-    pub(crate) fn build_registry(mut self) -> Result<Arc<Registry>, ThreadPoolBuildError> {
-        if self.use_current_thread {
-            return Err(ThreadPoolBuildError::current_thread());
-        }
-        let workers = self.threads().min(crate::max_num_threads());
-        let to_start = Arc::new(Mutex::new(Vec::new()));
-        let bound = Arc::new(BoundJobs::new(workers));
-        let of_hook = Arc::new(OnceLock::new());
-        let builder = Runtime::builder().pool(QueuePolicy::WorkStealing);
-        let builder = match self.configure.take() {
-            Some(configure) => configure(builder),
-            None => builder,
-        };
-        // The threads start when there is a registry.
-        let starts = to_start.clone();
-        let threads = Threads::new(workers).unpinned().spawn_handler(move |thread| {
-            starts.lock().unwrap_or_else(PoisonError::into_inner).push(thread);
-            Ok(())
-        });
-        let builder = serve_bound(builder, bound.clone(), of_hook.clone());
-        let runtime = builder.workers(workers).most_workers(workers).platform(threads).build();
-        let runtime = runtime.map_err(ThreadPoolBuildError::runtime)?;
-        let queues = Queues::new(workers, self.oldest_first);
-        let registry = Arc::new(Registry::new(runtime, queues, bound, self.handlers.panic.clone()));
-        _ = of_hook.set(Arc::downgrade(&registry));
-        let handlers = Arc::new(self.handlers);
-        let to_start = std::mem::take(&mut *to_start.lock().unwrap_or_else(PoisonError::into_inner));
-        for worker in to_start {
-            let name = self.name.as_mut().map(|name| name(worker.worker()));
-            let thread =
-                ThreadBuilder { worker, name, stack_size: self.stack_size, handlers: handlers.clone() };
-            self.spawn.spawn(thread).map_err(ThreadPoolBuildError::thread)?;
-        }
-        Ok(registry)
-    }
-}
-
-/// Lets a worker that waits in a join run the jobs that are bound to it.
-fn serve_bound(builder: Builder, bound: Arc<BoundJobs>, registry: Arc<OnceLock<Weak<Registry>>>) -> Builder {
-    builder.while_waiting(move |fork| {
-        let has_some = bound.has_some(fork.worker());
-        if has_some && let Some(registry) = registry.get().and_then(Weak::upgrade) {
-            registry.run_bound(fork);
-        }
-        has_some
-    })
 }
 
 impl<S> ThreadPoolBuilder<S> {
-    /// Returns the number of threads: that of the builder, else of the environment, else one for
-    /// each core.
-    fn threads(&self) -> usize {
-        let of_environment = |name| env::var(name).ok().and_then(|value| value.parse::<usize>().ok());
-        let default = || thread::available_parallelism().map_or(1, |threads| threads.get());
-        match (self.num_threads, of_environment("RAYON_NUM_THREADS")) {
-            (0, Some(0)) => default(),
-            (0, Some(threads)) => threads,
-            (0, None) => {
-                let old = of_environment("RAYON_RS_NUM_CPUS").filter(|&threads| threads > 0);
-                old.unwrap_or_else(default)
-            }
-            (threads, _) => threads,
-        }
-    }
-
     /// Sets the number of threads. Default, and for 0: that of the environment variable
     /// `RAYON_NUM_THREADS`, or one for each core.
     #[must_use]

@@ -1,6 +1,6 @@
 //! Two functions, perhaps in parallel.
 
-use crate::registry::global;
+use crate::global::global;
 use crate::worker::Worker;
 use std::marker::PhantomData;
 use std::panic::resume_unwind;

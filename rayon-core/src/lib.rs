@@ -29,9 +29,9 @@
 //!
 //! - A [`join`] is an [`xtasking::Fork::join`]: a few instructions where its second half is not
 //!   stolen. A worker that waits for a stolen half runs parts of that half, and nothing else.
-//! - A job of a [`scope()`], a [`spawn()`] and so on lies in a queue of the pool. Tasks of the runtime,
-//!   at most one for each worker, take jobs from there. A worker that waits for a scope runs any job
-//!   of its pool, and halves of joins, as in rayon.
+//! - A job of a [`scope()`], a [`spawn()`] and so on lies in a queue of the pool. Tasks of the
+//!   runtime, at most one for each worker, take jobs from there. A worker that waits for a scope
+//!   runs any job of its pool, and halves of joins, as in rayon.
 //! - Workers run other tasks of the runtime as well ([`ThreadPool::runtime`]). A task calls rayon
 //!   [`within`](ThreadPool::within) its fork.
 //!
@@ -40,8 +40,8 @@
 //! - [`ThreadPoolBuilder::use_current_thread`] fails: a worker is always a thread that drives a run
 //!   queue.
 //! - A pool has at most [`max_num_threads`] threads, which is less than rayon's limit.
-//! - A call in a task of the pool's own runtime panics unless it is [`within`](ThreadPool::within) a
-//!   fork: it would wait for its own worker.
+//! - A call in a task of the pool's own runtime panics unless it is [`within`](ThreadPool::within)
+//!   a fork: it would wait for its own worker.
 //! - The feature `web_spin_lock` has no effect.
 //!
 //! # Modules
@@ -49,14 +49,17 @@
 //! | module | what is in it |
 //! |---|---|
 //! | `broadcast` | a function on every worker |
-//! | `builder` | options of a pool |
+//! | `builder` | the options of a pool, as a program sets them |
+//! | `current` | the calling thread, as a program sees it |
 //! | `error` | why a pool could not be built |
+//! | `global` | the global pool |
 //! | `join` | two functions, perhaps in parallel |
 //! | `latch` | one thread waits for one event |
+//! | `options` | what a pool is built from, and how |
 //! | `panics` | what a panic outside of any wait does |
 //! | `pool` | [`ThreadPool`] |
 //! | `queues` | the jobs of a pool that no worker has begun |
-//! | `registry` | a pool as its workers see it: the runtime, the queues, and who looks after them |
+//! | `registry` | a pool as its workers see it: the runtime, the queues, and what runs them |
 //! | `runner` | the task that takes jobs |
 //! | `scope` | jobs that end before their scope |
 //! | `sleepers` | workers that wait and found nothing to do |
@@ -68,9 +71,12 @@
 
 mod broadcast;
 mod builder;
+mod current;
 mod error;
+mod global;
 mod join;
 mod latch;
+mod options;
 mod panics;
 mod pool;
 mod queues;
@@ -84,17 +90,18 @@ mod worker;
 
 pub use broadcast::{BroadcastContext, broadcast, spawn_broadcast};
 #[allow(deprecated, reason = "a part of the interface")]
-pub use builder::{Configuration, ThreadPoolBuilder, initialize};
+pub use builder::{Configuration, initialize};
+pub use current::{
+    Yield, current_num_threads, current_thread_has_pending_tasks, current_thread_index, yield_local,
+    yield_now,
+};
 pub use error::ThreadPoolBuildError;
 pub use join::{FnContext, join, join_context};
+pub use options::ThreadPoolBuilder;
 pub use pool::ThreadPool;
 pub use scope::{Scope, ScopeFifo, in_place_scope, in_place_scope_fifo, scope, scope_fifo};
 pub use spawn::{spawn, spawn_fifo};
 pub use threads::ThreadBuilder;
-pub use worker::{
-    Yield, current_num_threads, current_thread_has_pending_tasks, current_thread_index, yield_local,
-    yield_now,
-};
 
 /// The largest number of threads of a pool. A builder that asks for more gets this many.
 pub fn max_num_threads() -> usize {

@@ -1,10 +1,11 @@
 //! A pool of threads.
 
 use crate::broadcast::{BroadcastContext, broadcast_in, spawn_broadcast_in};
+use crate::current::Yield;
 use crate::registry::Registry;
 use crate::scope::{Scope, ScopeFifo, in_place_scope_fifo_in, in_place_scope_in, scope_fifo_in, scope_in};
 use crate::spawn::detached;
-use crate::worker::{Worker, Yield};
+use crate::worker::Worker;
 use crate::{ThreadPoolBuildError, join};
 use std::fmt;
 use std::sync::Arc;
@@ -46,7 +47,7 @@ impl ThreadPool {
     ///
     /// Fails if there is none and it cannot be built.
     pub fn global() -> Result<Self, ThreadPoolBuildError> {
-        Ok(Self::of(crate::registry::try_global()?.clone()))
+        Ok(Self::of(crate::global::try_global()?.clone()))
     }
 
     /// Returns the runtime, for tasks beside rayon's jobs. (rayon has no such function.)
@@ -233,8 +234,8 @@ impl ThreadPool {
         self.registry.current_index().and_then(|_| crate::yield_now())
     }
 
-    /// Runs a job of this worker, as [`yield_local`](crate::yield_local) does. Returns `None` if the
-    /// calling thread is no worker of this pool.
+    /// Runs a job of this worker, as [`yield_local`](crate::yield_local) does. Returns `None` if
+    /// the calling thread is no worker of this pool.
     pub fn yield_local(&self) -> Option<Yield> {
         self.registry.current_index().and_then(|_| crate::yield_local())
     }

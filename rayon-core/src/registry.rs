@@ -1,7 +1,5 @@
 //! A pool as its workers see it: its runtime, its jobs, and the tasks that run them.
 
-use crate::builder::ThreadPoolBuilder;
-use crate::error::ThreadPoolBuildError;
 use crate::latch::Latch;
 use crate::panics::{PanicHandler, Payload, catch};
 use crate::queues::{BoundJobs, Job, Queues, take};
@@ -11,7 +9,7 @@ use crate::worker::Worker;
 use std::mem::ManuallyDrop;
 use std::panic::resume_unwind;
 use std::sync::atomic::{Ordering::SeqCst, fence};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use xtasking::Runtime;
 
 pub(crate) struct Registry {
@@ -79,7 +77,8 @@ impl Registry {
     ///
     /// # Panics
     ///
-    /// Panics if it is in a task of the pool's runtime, and not [`within`](crate::ThreadPool::within) its fork.
+    /// Panics if it is in a task of the pool's runtime, and not
+    /// [`within`](crate::ThreadPool::within) its fork.
     pub fn check_wait(&self) {
         assert!(
             Worker::with_current(|worker| worker.is_some()) || self.runtime.may_block(),
@@ -150,8 +149,8 @@ impl Registry {
                 })
             }));
         });
-        // SAFETY: this thread waits until the latch is set. The job sets it last, whether it runs or
-        // not.
+        // SAFETY: this thread waits until the latch is set. The job sets it last, whether it runs
+        // or not.
         self.queues.inject(unsafe { erase(job) });
         self.announce();
         match waiter {
@@ -205,42 +204,4 @@ impl Drop for Registry {
             }
         }
     }
-}
-
-static GLOBAL: OnceLock<Arc<Registry>> = OnceLock::new();
-
-/// Returns the global pool. The first call builds it.
-///
-/// # Panics
-///
-/// Panics if it cannot be built, as rayon does.
-pub(crate) fn global() -> &'static Arc<Registry> {
-    try_global().unwrap_or_else(|error| panic!("the global thread pool cannot be started: {error}"))
-}
-
-/// Returns the global pool. The first call builds it.
-pub(crate) fn try_global() -> Result<&'static Arc<Registry>, ThreadPoolBuildError> {
-    let build = || set_global(|| ThreadPoolBuilder::new().build_registry());
-    match GLOBAL.get() {
-        Some(registry) => Ok(registry),
-        // Another thread may have built it meanwhile.
-        None => build().map_or_else(|error| GLOBAL.get().ok_or(error), |()| try_global()),
-    }
-}
-
-/// Builds the global pool.
-///
-/// # Errors
-///
-/// Fails if there is one already, or as `build` does.
-pub(crate) fn set_global(
-    build: impl FnOnce() -> Result<Arc<Registry>, ThreadPoolBuildError>,
-) -> Result<(), ThreadPoolBuildError> {
-    static BUILDING: Mutex<()> = Mutex::new(());
-    let _building = BUILDING.lock().unwrap_or_else(PoisonError::into_inner);
-    if GLOBAL.get().is_some() {
-        return Err(ThreadPoolBuildError::already_initialized());
-    }
-    let registry = build()?;
-    GLOBAL.set(registry).map_err(|_| ThreadPoolBuildError::already_initialized())
 }

@@ -1,11 +1,11 @@
 //! Jobs that end before their scope does.
 
 use crate::broadcast::BroadcastContext;
+use crate::global::with_current_pool;
 use crate::latch::Latch;
 use crate::panics::{Payload, catch};
 use crate::queues::{Job, take};
 use crate::registry::{Registry, erase};
-use crate::spawn::with_current_pool;
 use crate::worker::Worker;
 use crossbeam_deque::Injector;
 use std::fmt;
@@ -115,8 +115,8 @@ pub struct Scope<'scope> {
 /// Spawns jobs that may borrow from outside the scope: see [`scope_fifo`].
 pub struct ScopeFifo<'scope> {
     state: ScopeState,
-    /// The jobs of each worker. For each there is another one in the worker's queue, which takes one
-    /// from here.
+    /// The jobs of each worker. For each there is another one in the worker's queue, which takes
+    /// one from here.
     fifos: Box<[Injector<Job>]>,
     marker: Invariant<'scope>,
 }

@@ -1,9 +1,9 @@
 //! Jobs for which no thread waits.
 
+use crate::global::with_current_pool;
 use crate::panics::catch_for;
 use crate::queues::Job;
-use crate::registry::{Registry, global};
-use crate::worker::Worker;
+use crate::registry::Registry;
 use std::sync::Arc;
 
 /// Makes a job whose panic goes to the pool's handler.
@@ -14,11 +14,6 @@ pub(crate) fn detached(registry: &Arc<Registry>, body: impl FnOnce() + Send + 's
         let registry = registry.upgrade();
         catch_for(registry.as_ref().and_then(|registry| registry.panic_handler.as_deref()), body);
     })
-}
-
-/// Calls a function with the calling worker's pool, or else with the global one.
-pub(crate) fn with_current_pool<R>(body: impl FnOnce(&Arc<Registry>) -> R) -> R {
-    Worker::with_current(|worker| body(worker.map_or_else(|| global(), |worker| worker.registry())))
 }
 
 /// Runs a function in the calling thread's pool, or else in the global one. Returns at once.

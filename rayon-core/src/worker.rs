@@ -4,7 +4,6 @@ use crate::latch::Latch;
 use crate::panics::{Payload, catch};
 use crate::queues::Job;
 use crate::registry::Registry;
-use crate::spawn::with_current_pool;
 use std::cell::{Cell, UnsafeCell};
 use std::ptr::null;
 use std::sync::Arc;
@@ -40,8 +39,8 @@ impl Drop for Entered {
     }
 }
 
-/// Probes that find nothing before a waiting worker sleeps: more than it takes until halves of joins
-/// are stolen from a worker that runs a long piece.
+/// Probes that find nothing before a waiting worker sleeps: more than it takes until halves of
+/// joins are stolen from a worker that runs a long piece.
 const SPINS: u32 = 400;
 /// Probes between two moments at which another thread may have the core.
 const YIELD_INTERVAL: u32 = 32;
@@ -146,46 +145,4 @@ impl<'a> Worker<'a> {
             }
         }
     }
-}
-
-/// Whether a worker has found something to do: see [`yield_now`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Yield {
-    /// It ran a job.
-    Executed,
-    /// It found none.
-    Idle,
-}
-
-impl Yield {
-    pub(crate) fn of(ran: bool) -> Self {
-        if ran { Self::Executed } else { Self::Idle }
-    }
-}
-
-/// Runs a job of the calling thread's pool. Returns `None` on a thread that is no worker.
-pub fn yield_now() -> Option<Yield> {
-    Worker::with_current(|worker| worker.map(|worker| Yield::of(worker.run_one())))
-}
-
-/// Runs a job that this worker has spawned. Returns `None` on a thread that is no worker.
-pub fn yield_local() -> Option<Yield> {
-    Worker::with_current(|worker| worker.map(|worker| Yield::of(worker.pop().map(|job| job()).is_some())))
-}
-
-/// Returns the calling thread's index in its pool, or `None` if it is no worker.
-#[inline]
-pub fn current_thread_index() -> Option<usize> {
-    Worker::with_current(|worker| worker.map(Worker::index))
-}
-
-/// Returns the number of threads in the calling thread's pool, or else in the global one.
-pub fn current_num_threads() -> usize {
-    with_current_pool(|pool| pool.num_threads())
-}
-
-/// Returns true if this worker has spawned jobs that have not begun, or `None` on a thread that is
-/// no worker. Halves of joins do not count.
-pub fn current_thread_has_pending_tasks() -> Option<bool> {
-    Worker::with_current(|worker| worker.map(|worker| worker.registry.queues.has_own(worker.index)))
 }

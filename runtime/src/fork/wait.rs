@@ -1,9 +1,9 @@
 //! What a worker does while it waits, in the midst of a task.
 //!
-//! **In a join**, for a stolen job: it steals parts of that job from its thief, and nothing else. So
-//! no unrelated work delays the join. If there are none, it calls the [`WaitHook`]. After a while it
-//! *sleeps*, until the job is done or parts of it were published. It does not count as asleep for
-//! lack of work: only that job's thief wakes it, or [`Runtime::interrupt_waits`].
+//! **In a join**, for a stolen job: it steals parts of that job from its thief, and nothing else.
+//! So no unrelated work delays the join. If there are none, it calls the [`WaitHook`]. After a
+//! while it *sleeps*, until the job is done or parts of it were published. It does not count as
+//! asleep for lack of work: only that job's thief wakes it, or [`Runtime::interrupt_waits`].
 //!
 //! **For anything else** the task calls [`Fork::help`], which steals a job of any worker.
 //!
@@ -61,7 +61,8 @@ impl Worker {
     ///
     /// The caller is at `top`.
     unsafe fn help_at(&mut self, top: Top) -> bool {
-        let stolen = if self.forks.are_all_taken(top) { self.steal_job() } else { None };
+        let may_help = self.forks.are_all_taken(top) || planted!("helps-beside-untaken-jobs");
+        let stolen = if may_help { self.steal_job() } else { None };
         let Some((job, victim)) = stolen else {
             self.shared().yield_to_others(true);
             return false;
@@ -78,7 +79,7 @@ impl Worker {
     ///
     /// The caller is at `top`.
     unsafe fn call_wait_hook(&mut self, top: Top) -> bool {
-        if self.shared().wait_hook.is_none() {
+        if self.shared().wait_hook.is_none() || planted!("wait-hook-forgotten") {
             return false;
         }
         let (shared, forks) = (self.shared().clone(), self.forks);

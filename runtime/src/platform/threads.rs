@@ -97,12 +97,12 @@ impl Threads {
     /// use xtasking::{Runtime, platform::Threads};
     ///
     /// let threads = Threads::new(2).spawn_handler(|worker| {
-    ///     std::thread::Builder::new().name(format!("db-{}", worker.worker())).spawn(|| worker.run())?;
-    ///     Ok(())
+    ///     let name = format!("db-{}", worker.worker());
+    ///     std::thread::Builder::new().name(name).spawn(|| worker.run()).map(|_| ())
     /// });
     /// let rt = Runtime::builder().platform(threads).workers(2).build()?;
-    /// let name = rt.task(()).core(1).submit(|(), _| std::thread::current().name().map(str::to_string));
-    /// assert_eq!(name.join()?.as_deref(), Some("db-1"));
+    /// let is_named = |name| std::thread::current().name() == Some(name);
+    /// assert!(rt.task(()).core(1).submit(move |(), _| is_named("db-1")).join()?);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]

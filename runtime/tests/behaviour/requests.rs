@@ -17,8 +17,8 @@ fn counting(count: &Arc<AtomicUsize>) -> impl FnOnce() + Send + 'static {
     move || _ = count.fetch_add(1, SeqCst)
 }
 
-/// Waits for these runs. In a simulation the workers run meanwhile. The pool may not yet know that the
-/// last ones are over.
+/// Waits for these runs. In a simulation the workers run meanwhile. The pool may not yet know that
+/// the last ones are over.
 fn until(rt: &Runtime, count: &AtomicUsize, runs: usize) {
     eventually("all have run", || {
         rt.task(()).submit(|(), _| ()).join().unwrap();

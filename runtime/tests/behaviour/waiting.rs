@@ -78,6 +78,42 @@ fn a_waiting_half_helps_and_is_joined() {
     });
 }
 
+/// A half that can still be stolen inherits the group of its own task, whatever its owner does
+/// meanwhile: it runs nothing of a task that is in no group.
+#[test]
+fn a_task_with_untaken_work_does_not_help() {
+    let _watched = watchdog();
+    // At most two of them wait in the other task.
+    let rt = Setting::Threads { workers: 4 }.build();
+    for _ in 0..100 {
+        let (begun, joining) = (Flag::default(), Flag::default());
+        let (group, inside) = (rt.group(), (begun.clone(), joining.clone()));
+        rt.task(()).of(&group).core(0).spawn(move |(), cx| {
+            let (begun, joining) = &inside;
+            let first = |mut cx: Fork<'_>| {
+                joining.set();
+                while !begun.is_set() {
+                    cx.help();
+                }
+            };
+            let second = |mut cx: Fork<'_>| {
+                begun.set();
+                cx.task(()).as_sibling().spawn(|(), _| ());
+            };
+            cx.fork().join(first, second);
+        });
+        let other = rt.task(()).core(1).submit(move |(), cx| {
+            joining.wait();
+            cx.fork().scope(|scope| {
+                scope.spawn(|_| begun.wait());
+                begun.wait();
+            });
+        });
+        other.join().unwrap();
+        group.wait().unwrap();
+    }
+}
+
 /// The owner of a stolen half has to do something before the half can end.
 #[test]
 fn a_worker_that_waits_in_a_join_is_interrupted() {

@@ -1,5 +1,7 @@
 //! rayon-core's unit tests as `.ci/rayon` copies them. They use these modules of their crate.
 
+#![forbid(unsafe_code)]
+
 #![cfg(test)]
 
 pub use rayon_core::*;

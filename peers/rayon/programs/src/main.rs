@@ -1,6 +1,8 @@
 //! Programs that use rayon: each is run once and checked. Prints the wall-clock time of each in
 //! milliseconds. `peers/rayon/compare` runs this on either core, in turns.
 
+#![forbid(unsafe_code)]
+
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use rayon::prelude::*;
