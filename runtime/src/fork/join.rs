@@ -10,9 +10,30 @@ use core::mem::MaybeUninit;
 
 /// A point in a task at which its work can be divided. Made by [`Context::fork`] and
 /// [`Runtime::run`], and passed on by value.
+///
+/// Each function that may run on another worker gets a fork of its own. That of its caller stays
+/// behind:
+///
+/// ```compile_fail,E0277
+/// # fn example(mut outer: xtasking::Fork<'_>) {
+/// outer.join(|_| (), |_| outer.join(|_| (), |_| ()));
+/// # }
+/// ```
+///
+/// ```
+/// # fn example(mut outer: xtasking::Fork<'_>) {
+/// outer.join(|_| (), |mut own| own.join(|_| (), |_| ()));
+/// # }
+/// ```
 pub struct Fork<'a> {
     top: Top,
-    cx: PhantomData<&'a mut Worker>,
+    cx: PhantomData<&'a mut EachHalfHasAForkOfItsOwn>,
+}
+
+/// Keeps a fork on its worker. A compiler's message names this type where a function that may run
+/// on another worker uses the fork of its caller.
+struct EachHalfHasAForkOfItsOwn {
+    _not_sync: *mut (),
 }
 
 impl<'a> Fork<'a> {

@@ -48,7 +48,7 @@ pub use divide::Divide;
 pub(crate) use handover::Handover;
 pub(crate) use job::{Job, Sight};
 pub(crate) use join::Fork;
-pub use over::Over;
+pub use over::{NestedOver, Over};
 pub use portions::Portions;
 pub(crate) use stack::{ForkStack, Forks, Top};
 pub(crate) use wait::WaitHook;

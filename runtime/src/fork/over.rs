@@ -39,12 +39,41 @@ impl Fork<'_> {
     }
 }
 
-impl<S: Divide + Send> Over<'_, S> {
+impl<'a, S: Divide + Send> Over<'a, S> {
     /// Sets the largest number of items that are processed without a check for idle workers. By
     /// default the runtime chooses: about a sixty-fourth of each worker's share.
     pub fn grain(mut self, items: usize) -> Self {
         self.grain = items.max(1);
         self
+    }
+
+    /// Passes a [`Fork`] to the loop's functions, which divide the work of an item by it.
+    ///
+    /// ```
+    /// let rt = xtasking::Runtime::builder().workers(2).build()?;
+    /// let mut rows = vec![vec![3, 1, 2], (0..1000).rev().collect()];
+    /// rt.run(|mut cx| {
+    ///     cx.over(&mut rows[..]).nested().for_each(|row, mut cx| {
+    ///         row.sort();
+    ///         cx.over(&mut row[..]).for_each(|number| *number += 1);
+    ///     });
+    /// })?;
+    /// assert_eq!(rows[0], [2, 3, 4]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// The fork of the loop itself is that of its own worker, and other workers may run the
+    /// function:
+    ///
+    /// ```compile_fail,E0277
+    /// # fn example(mut rows: Vec<Vec<u64>>, mut cx: xtasking::Fork<'_>, mut outer: xtasking::Fork<'_>) {
+    /// cx.over(&mut rows[..]).for_each(|row| {
+    ///     outer.over(&mut row[..]).for_each(|number| *number += 1);
+    /// });
+    /// # }
+    /// ```
+    pub fn nested(self) -> NestedOver<'a, S> {
+        NestedOver(self)
     }
 
     /// Calls a function for each item.
@@ -62,13 +91,7 @@ impl<S: Divide + Send> Over<'_, S> {
     ///
     /// Panics if the function does, after all items that were begun are over.
     pub fn map<R: Send>(self, map: impl Fn(S::Item) -> R + Sync) -> Vec<R> {
-        let count = self.items.count();
-        let mut results = Vec::with_capacity(count);
-        let room = ResultSlice::into(&mut results.spare_capacity_mut()[..count]);
-        let written = write(self.cx, self.items, room, self.grain, &map).keep();
-        // SAFETY: `written` results are initialised, from the beginning of the spare capacity.
-        unsafe { results.set_len(written) };
-        results
+        self.nested().map(|item, _| map(item))
     }
 
     /// Returns the items for which a function returns true, in order.
@@ -105,8 +128,55 @@ impl<S: Divide + Send> Over<'_, S> {
         take_in: impl Fn(T, S::Item) -> T + Sync,
         combine: impl Fn(T, T) -> T + Sync,
     ) -> T {
-        let piece = |items: S| items.into_iter().fold(begin(), &take_in);
-        gather(self.cx, self.items, self.grain, &piece, &combine)
+        self.nested().reduce(begin, |value, item, _| take_in(value, item), combine)
+    }
+}
+
+/// A parallel loop whose functions may divide their own work; made by [`Over::nested`].
+#[must_use = "does nothing until `for_each`, `map` or `reduce` is called"]
+pub struct NestedOver<'a, S>(Over<'a, S>);
+
+impl<S: Divide + Send> NestedOver<'_, S> {
+    /// Calls a function for each item, as [`Over::for_each`] does.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the function does, after all items that were begun are over.
+    pub fn for_each(self, act: impl Fn(S::Item, Fork<'_>) + Sync) {
+        self.reduce(|| (), |(), item, cx| act(item, cx), |(), ()| ());
+    }
+
+    /// Returns what a function returns for each item, in order, as [`Over::map`] does.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the function does, after all items that were begun are over.
+    pub fn map<R: Send>(self, map: impl Fn(S::Item, Fork<'_>) -> R + Sync) -> Vec<R> {
+        let Over { cx, items, grain } = self.0;
+        let count = items.count();
+        let mut results = Vec::with_capacity(count);
+        let room = ResultSlice::into(&mut results.spare_capacity_mut()[..count]);
+        let written = write(cx, items, room, grain, &map).keep();
+        // SAFETY: `written` results are initialised, from the beginning of the spare capacity.
+        unsafe { results.set_len(written) };
+        results
+    }
+
+    /// Reduces all items to one value, as [`Over::reduce`] does.
+    ///
+    /// # Panics
+    ///
+    /// Panics if one of the functions does, after all items that were begun are over.
+    pub fn reduce<T: Send>(
+        self,
+        begin: impl Fn() -> T + Sync,
+        take_in: impl Fn(T, S::Item, Fork<'_>) -> T + Sync,
+        combine: impl Fn(T, T) -> T + Sync,
+    ) -> T {
+        let piece = |items: S, mut cx: Fork<'_>| {
+            items.into_iter().fold(begin(), |value, item| take_in(value, item, cx.reborrow()))
+        };
+        gather(self.0.cx, self.0.items, self.0.grain, &piece, &combine)
     }
 }
 
@@ -115,12 +185,12 @@ fn gather<S: Divide + Send, T: Send>(
     mut cx: Fork<'_>,
     items: S,
     grain: usize,
-    piece: &(impl Fn(S) -> T + Sync),
+    piece: &(impl Fn(S, Fork<'_>) -> T + Sync),
     combine: &(impl Fn(T, T) -> T + Sync),
 ) -> T {
     let count = items.count();
     if count <= grain {
-        return piece(items);
+        return piece(items, cx);
     }
     let (left, right) = items.divide(count / 2);
     cx.join_with(
@@ -136,11 +206,11 @@ fn write<'r, S: Divide + Send, R: Send>(
     items: S,
     mut room: ResultSlice<'r, R>,
     grain: usize,
-    map: &(impl Fn(S::Item) -> R + Sync),
+    map: &(impl Fn(S::Item, Fork<'_>) -> R + Sync),
 ) -> ResultSlice<'r, R> {
     let count = items.count();
     if count <= grain {
-        items.into_iter().take(room.room).for_each(|item| room.push(map(item)));
+        items.into_iter().take(room.room).for_each(|item| room.push(map(item, cx.reborrow())));
         return room;
     }
     let (left, right) = items.divide(count / 2);

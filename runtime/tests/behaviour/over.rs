@@ -3,7 +3,7 @@
 use crate::common::{Dropped, on_all, silence_tasks};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use xtasking::JoinError;
+use xtasking::{Fork, JoinError};
 
 const LENGTHS: [usize; 7] = [0, 1, 2, 3, 100, 1000, 4097];
 
@@ -69,6 +69,41 @@ fn results_are_in_order() {
             );
             assert_eq!(mapped, expected);
             assert_eq!(sum, (0..length).sum());
+        }
+    });
+}
+
+/// The function of a loop divides its own work, in all ways.
+#[test]
+fn loops_nest() {
+    on_all(|setting| {
+        let rt = setting.build();
+        for (rows, columns) in [(1, 100), (7, 30), (100, 1)] {
+            let mut table: Vec<Vec<u64>> = vec![(0..columns).collect(); rows];
+            let (sums, count) = rt
+                .run(|mut cx| {
+                    cx.over(&mut table[..]).grain(2).nested().for_each(|row, mut cx| {
+                        cx.over(&mut row[..]).grain(3).for_each(|number| *number *= 2);
+                    });
+                    let sums = cx.over(&table[..]).nested().map(|row, mut cx| {
+                        let sum = |a: u64, b: u64| a + b;
+                        cx.over(&row[..]).reduce(|| 0, |sum, number| sum + number, sum)
+                    });
+                    let count = |count: usize, row: &Vec<u64>, mut cx: Fork<'_>| {
+                        let (mut low, mut high) = (0, 0);
+                        cx.scope(|scope| {
+                            let (left, right) = row.split_at(row.len() / 2);
+                            scope.spawn(|_| low = left.len());
+                            scope.spawn(|_| high = right.len());
+                        });
+                        count + low + high
+                    };
+                    let both = |a: usize, b: usize| a + b;
+                    (sums, cx.over(&table[..]).grain(1).nested().reduce(|| 0, count, both))
+                })
+                .unwrap();
+            assert_eq!(sums, vec![columns * (columns - 1); rows]);
+            assert_eq!(count, rows * columns as usize);
         }
     });
 }
