@@ -66,10 +66,9 @@ impl<'a, S: Divide + Send> Over<'a, S> {
     /// function:
     ///
     /// ```compile_fail,E0277
-    /// # fn example(mut rows: Vec<Vec<u64>>, mut cx: xtasking::Fork<'_>, mut outer: xtasking::Fork<'_>) {
-    /// cx.over(&mut rows[..]).for_each(|row| {
-    ///     outer.over(&mut row[..]).for_each(|number| *number += 1);
-    /// });
+    /// # use xtasking::Fork;
+    /// # fn example(rows: &mut [Vec<u64>], mut cx: Fork<'_>, mut outer: Fork<'_>) {
+    /// cx.over(rows).for_each(|row| outer.over(&mut row[..]).for_each(|number| *number += 1));
     /// # }
     /// ```
     pub fn nested(self) -> NestedOver<'a, S> {

@@ -193,7 +193,7 @@ fn a_runtime_whose_threads_do_not_start_is_not_built() {
     };
     for first in 0..3 {
         let failed = Runtime::builder().workers(3).platform(refuses(first)).build();
-        let message = format!("{}", with_causes(&failed.unwrap_err()));
+        let message = with_causes(&failed.unwrap_err());
         assert!(message.contains("no threads left"), "{message}");
     }
 }
