@@ -137,6 +137,31 @@ fn two_requests_that_wait_for_each_other_meet() {
     }
 }
 
+/// Where tasks can move, a request does not wait for a worker that is busy while another is idle.
+#[test]
+fn a_request_does_not_wait_for_a_busy_worker() {
+    let _watched = watchdog();
+    for policy in [QueuePolicy::WorkStealing, QueuePolicy::Ranked(RankOrder::Exact)] {
+        for run_queues in [2, 5] {
+            let builder = Runtime::builder().workers(2).most_workers(run_queues);
+            let rt = builder.pool(policy).build().unwrap();
+            let (pool, count) = (rt.managed(), Arc::new(AtomicUsize::new(0)));
+            let (go, inside) = (Flag::default(), Flag::default());
+            let (waits, enters) = (go.clone(), inside.clone());
+            rt.task(()).spawn(move |(), _| {
+                enters.set();
+                waits.wait();
+            });
+            inside.wait();
+            for number in 1..=100 {
+                pool.enqueue(counting(&count));
+                eventually("the other worker runs it", || count.load(SeqCst) == number);
+            }
+            go.set();
+        }
+    }
+}
+
 #[test]
 fn a_cancelled_runtime_drops_requests() {
     let _watched = watchdog();

@@ -8,6 +8,7 @@
 use super::SetId;
 use super::cursor::Cursor;
 use super::requests::Requests;
+use crate::pool::QueuePolicy;
 use crate::scheduler::{Context, Runtime, RuntimeState, Worker};
 use crate::task::spawner::sealed::Origin;
 use crate::task::{JoinError, Sink, Spawner};
@@ -87,9 +88,12 @@ impl Runner {
     fn spawn(self, spawner: impl Spawner) {
         // The next request uses nothing that this one has read.
         let task = spawner.task(()).rank_or_default(self.rank).begin_operation();
-        // Each has a run queue of its own. Else a runner might wait behind another in the queue of
-        // a worker that is busy for long, while a second worker is idle.
-        let task = if self.requests.shared.ranked.is_none() { task.core(self.index as u16) } else { task };
+        // Where no other worker can take a task, each runner has a run queue of its own. Else it
+        // might wait behind another runner, in the queue of a worker that is busy for long, while a
+        // second worker is idle.
+        let is_movable =
+            matches!(self.requests.shared.policy, QueuePolicy::WorkStealing | QueuePolicy::Ranked(_));
+        let task = if is_movable { task } else { task.core(self.index as u16) };
         task.spawn_into(run_requests, self);
     }
 
