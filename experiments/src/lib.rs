@@ -14,7 +14,7 @@
 //! | [`join`] | hash joins of two tables |
 //! | [`graph`] | breadth-first search on a random graph |
 //! | [`granularity`] | throughput by task size: aggregation with 10 to 10 million records a task |
-//! | [`managed`] | latency and occupancy of requests with ranks, in a shared queue |
+//! | [`managed`] | servers of requests: ranks in a shared queue, and latency in open loop |
 //! | [`scan`] | batches of queries on a column store, compared with databases |
 //! | [`hierarchy`] | tasks on subtrees of hierarchies |
 //! | [`peers`] | indexes of other libraries, behind one trait |
@@ -36,6 +36,7 @@ pub mod matrix;
 #[allow(unsafe_code, reason = "a call of the C library")]
 mod memory;
 pub mod peers;
+mod piece;
 pub mod pools;
 pub mod scan;
 mod tables;

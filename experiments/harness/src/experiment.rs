@@ -25,6 +25,10 @@ pub trait Experiment {
     /// better.
     const TITLE: &'static str;
 
+    /// The names of the details of measurements that have a column in the table. They have the unit
+    /// of the measurement.
+    const COLUMNS: &'static [&'static str] = &[];
+
     /// Describes the run that is about to start, for people, in one or more lines.
     fn describe(&self) -> String;
 
@@ -63,8 +67,8 @@ pub trait Experiment {
         let progress = Progress::new(steps, common.verbose);
         let results = self.measure(&progress)?;
         drop(progress);
-        let report =
-            Report { experiment: Self::NAME, title: Self::TITLE, legend, machine, parameters, results };
+        let (experiment, title, columns) = (Self::NAME, Self::TITLE, Self::COLUMNS);
+        let report = Report { experiment, title, columns, legend, machine, parameters, results };
         println!("{}", report::table(&report));
         for note in self.notes() {
             println!("{note}");

@@ -1,7 +1,7 @@
 //! The contenders: this runtime, a sequential loop, and other libraries.
 
-use super::piece::compute;
 use super::shape::Shape;
+use crate::piece::compute;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use xtasking::Fork;
 use xtasking_harness::failure::Failure;

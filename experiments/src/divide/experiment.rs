@@ -2,8 +2,8 @@
 
 use super::DivideOptions;
 use super::contenders::{self, Divider, Entry};
-use super::piece::{compute, steps_per_microsecond};
 use super::shape::Shape;
+use crate::piece::{compute, steps_per_microsecond};
 use std::ops::RangeInclusive;
 use std::time::Instant;
 use xtasking_harness::common::check_range;

@@ -9,13 +9,11 @@
 //! | `options` | the command line |
 //! | `experiment` | options checked and completed, turns and conclusion |
 //! | `shape` | how work is divided |
-//! | `piece` | a piece of work |
 //! | `contenders` | the contenders by name |
 
 mod contenders;
 mod experiment;
 mod options;
-mod piece;
 mod shape;
 
 pub use options::DivideOptions;

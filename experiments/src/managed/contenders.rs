@@ -5,7 +5,7 @@ use super::threads::{MutexHeap, Queue, SkipList, ThreadPerRequest, Threads};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::thread;
-use xtasking::{QueuePolicy, Runtime, metrics::Statistics, queues::RankOrder};
+use xtasking::{QueuePolicy, Runtime, managed::Managed, metrics::Statistics, queues::RankOrder};
 use xtasking_harness::failure::Failure;
 use xtasking_harness::lineup::cannot_start;
 
@@ -62,6 +62,20 @@ pub(super) static ALL: &[Entry] = &[
         more: ServerProfile { has_queue: true, is_exact: true, simulated: None },
     },
     Entry {
+        name: "managed-exact",
+        about: "XTasking, Managed::enqueue_ranked with tasks in exact order of their ranks",
+        is_parallel: true,
+        start: |workers| managed(workers, RankOrder::Exact),
+        more: ServerProfile { has_queue: true, is_exact: true, simulated: None },
+    },
+    Entry {
+        name: "managed-relaxed",
+        about: "XTasking, Managed::enqueue_ranked with tasks in approximate order of their ranks",
+        is_parallel: true,
+        start: |workers| managed(workers, RankOrder::Relaxed),
+        more: ServerProfile { has_queue: true, is_exact: false, simulated: None },
+    },
+    Entry {
         name: "mutex-heap",
         about: "a thread pool around a binary heap in a mutex",
         is_parallel: true,
@@ -106,6 +120,15 @@ fn own(workers: usize, order: RankOrder, has_statistics: bool) -> Result<Server,
         }
     };
     Ok(Server { submit: Box::new(submit), statistics: Box::new(statistics) })
+}
+
+fn managed(workers: usize, order: RankOrder) -> Result<Server, Failure> {
+    let builder = Runtime::builder().workers(workers).pool(QueuePolicy::Ranked(order));
+    let rt = builder.build().map_err(|error| cannot_start("xtasking", workers, &error))?;
+    let pool = Managed::new(Arc::new(rt));
+    Ok(Server::new(move |request| {
+        pool.enqueue_ranked(request.rank(), [move || request.serve()]);
+    }))
 }
 
 fn plain<Q: Queue + Default>(workers: usize) -> Result<Server, Failure> {

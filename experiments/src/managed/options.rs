@@ -1,16 +1,24 @@
 //! The command line of the experiment.
 
 use super::contenders;
-use clap::Args;
+use super::open_loop::OpenLoopOptions;
+use super::waits::WaitsOptions;
+use clap::{Args, Subcommand};
 use xtasking_harness::common::{Common, parse_count};
 use xtasking_harness::lineup::help;
 
-/// Latency and occupancy of requests with ranks, served from one shared queue
+/// Latency and occupancy of requests with ranks, served from one shared queue; and more
+///
+/// Without a subcommand, requests have ranks, and come faster than they can be served.
 ///
 /// The default numbers of workers are 1, 4, 8, 16 and 32; with --quick, 1 and one per core.
 #[derive(Clone, Debug, Args)]
-#[command(after_help = help(contenders::ALL, &[]))]
+#[command(after_help = help(contenders::ALL, &[]), args_conflicts_with_subcommands = true)]
 pub struct ManagedOptions {
+    /// The part of the experiment to run instead.
+    #[command(subcommand)]
+    pub part: Option<Part>,
+
     /// Number of requests; ten times as many if they are empty [default: 10000; with --quick, 1000]
     #[arg(long, value_name = "N", value_parser = parse_count)]
     pub requests: Option<u64>,
@@ -27,4 +35,12 @@ pub struct ManagedOptions {
     /// Options that all experiments share.
     #[command(flatten)]
     pub common: Common,
+}
+
+/// Parts of the experiment with contenders of their own.
+#[derive(Clone, Debug, Subcommand)]
+#[allow(missing_docs, reason = "the help text of a part is that of its options")]
+pub enum Part {
+    OpenLoop(OpenLoopOptions),
+    Waits(WaitsOptions),
 }

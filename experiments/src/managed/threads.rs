@@ -5,7 +5,7 @@ use crossbeam_skiplist::SkipMap;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Arc, Barrier, Condvar, Mutex};
 use std::thread::{self, JoinHandle};
 use xtasking_harness::machine::pin;
 
@@ -181,4 +181,19 @@ impl ThreadPerRequest {
             state.1.notify_one();
         });
     }
+}
+
+/// Starts and pins the threads of a pool that offers no function for this. (A thread that is
+/// started later would inherit the core of the thread that submits.)
+pub(super) fn start_threads(workers: usize, execute: impl Fn(Box<dyn FnOnce() + Send>)) {
+    let all = Arc::new(Barrier::new(workers + 1));
+    for index in 0..workers {
+        let all = all.clone();
+        execute(Box::new(move || {
+            pin(index, workers);
+            // Holds the thread, so that each takes one of these.
+            all.wait();
+        }));
+    }
+    all.wait();
 }

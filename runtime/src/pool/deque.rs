@@ -5,7 +5,7 @@
 //! that batch with one exchange, and needs no barrier. If the worker does not fill the cell again,
 //! as it runs a long task, thieves steal from its ring.
 
-use super::injector::Injector;
+use super::injector::{Injector, InjectorPace};
 use super::task_ring::{MAX_STOLEN, TaskRing};
 use crate::sync::HandoffCell;
 use crate::task::Task;
@@ -33,12 +33,14 @@ pub(crate) struct Deque {
     kept: u32,
     /// An empty batch, to be reused.
     spare: Option<Box<StealBatch>>,
+    /// How fast the tasks from outside run.
+    pace: InjectorPace,
 }
 
 impl Deque {
     /// Makes the deque of the worker that owns the ring.
     pub fn new(ring: Arc<TaskRing>) -> Self {
-        Self { ring, next: None, kept: 0, spare: None }
+        Self { ring, next: None, kept: 0, spare: None, pace: InjectorPace::default() }
     }
 
     /// Returns the number of tasks that can be stolen.
@@ -116,11 +118,13 @@ impl Deque {
     }
 
     /// Takes one of `shares` parts of the tasks from outside, as the youngest of this deque: the
-    /// oldest of them runs first. Returns their number.
-    pub fn take_injected(&mut self, injector: &Injector, shares: usize) -> usize {
+    /// oldest of them runs first. Returns their number. `now` is the platform's time.
+    pub fn take_injected(&mut self, injector: &Injector, shares: usize, now: u64) -> usize {
         let mut batch = self.empty_batch();
-        injector.take(shares, &mut batch.0);
+        let has_others = self.keeps() || self.len() > 0;
+        injector.take(shares, self.pace.most(has_others, now), &mut batch.0);
         let count = batch.0.len();
+        self.pace.took(count, now);
         batch.0.drain(..).rev().for_each(|task| self.ring.push(task));
         self.spare = Some(batch);
         count

@@ -57,7 +57,8 @@ impl Worker {
         if let (Some(injector), UnboundQueue::Stealing(deque)) =
             (&self.shared.injector, &mut self.unbound.queue)
         {
-            let count = deque.take_injected(injector, self.shared.slots.len());
+            let now = self.shared.platform.now();
+            let count = deque.take_injected(injector, self.shared.slots.len(), now);
             if count > 0 {
                 self.trace.queued(count);
                 self.queue.ready |= UNBOUND;

@@ -243,8 +243,9 @@ impl Origin for &Runtime {
                 }
                 return;
             }
-            // Only under this policy: a task that was dealt to a worker is not dealt again.
-            if shared.policy == QueuePolicy::WorkStealing {
+            // Only under this policy: a task that was dealt to a worker is not dealt again. A
+            // single worker runs tasks from outside in their order, as no other can take them.
+            if shared.policy == QueuePolicy::WorkStealing && shared.slots.len() > 1 {
                 // SAFETY: the caller owns the task, by the contract of this function.
                 unsafe { task.as_mut().meta = meta.unbound() };
             }

@@ -168,6 +168,13 @@ impl<P: Spawn, A, M: Membership> TaskBuilder<P, A, M> {
         self
     }
 
+    /// Sets the rank, if there is one.
+    #[inline(always)]
+    pub(crate) fn rank_or_default(mut self, rank: Option<u16>) -> Self {
+        self.request.options.rank = rank;
+        self
+    }
+
     /// Asks to run on one worker, modulo their number. The home of a sequenced object takes
     /// precedence.
     #[inline(always)]

@@ -137,6 +137,31 @@ fn two_requests_that_wait_for_each_other_meet() {
     }
 }
 
+/// Where tasks can move, a request does not wait for a worker that is busy while another is idle.
+#[test]
+fn a_request_does_not_wait_for_a_busy_worker() {
+    let _watched = watchdog();
+    for policy in [QueuePolicy::WorkStealing, QueuePolicy::Ranked(RankOrder::Exact)] {
+        for run_queues in [2, 5] {
+            let builder = Runtime::builder().workers(2).most_workers(run_queues);
+            let rt = builder.pool(policy).build().unwrap();
+            let (pool, count) = (rt.managed(), Arc::new(AtomicUsize::new(0)));
+            let (go, inside) = (Flag::default(), Flag::default());
+            let (waits, enters) = (go.clone(), inside.clone());
+            rt.task(()).spawn(move |(), _| {
+                enters.set();
+                waits.wait();
+            });
+            inside.wait();
+            for number in 1..=100 {
+                pool.enqueue(counting(&count));
+                eventually("the other worker runs it", || count.load(SeqCst) == number);
+            }
+            go.set();
+        }
+    }
+}
+
 #[test]
 fn a_cancelled_runtime_drops_requests() {
     let _watched = watchdog();
@@ -213,11 +238,16 @@ fn requests_count_as_tasks() {
     });
 }
 
-#[test]
-fn requests_have_the_middle_rank() {
+/// Sets of several ranks, enqueued while the only worker is busy, in the order in which they ran.
+fn order_of_sets(default_rank: Option<u16>, has_statistics: bool) -> Vec<&'static str> {
     let _watched = watchdog();
-    let rt = Runtime::builder().workers(1).pool(QueuePolicy::Ranked(RankOrder::Exact)).build().unwrap();
+    let builder = Runtime::builder().workers(1).pool(QueuePolicy::Ranked(RankOrder::Exact));
+    let rt = builder.statistics(has_statistics).build().unwrap();
     let pool = rt.managed();
+    let pool = match default_rank {
+        Some(rank) => pool.with_default_rank(rank),
+        None => pool,
+    };
     let order = Arc::new(Mutex::new(Vec::new()));
     let note = |name| {
         let order = order.clone();
@@ -230,10 +260,36 @@ fn requests_have_the_middle_rank() {
         leaves.wait();
     });
     both.wait();
-    pool.enqueue_ranked(RankOrder::LAST, [note("last")]);
     (0..3).for_each(|_| _ = pool.enqueue(note("request")));
+    pool.enqueue_many([note("many"), note("many")]);
+    pool.enqueue_ranked(RankOrder::LAST - 1, [note("late")]);
     pool.enqueue_ranked(0, [note("first"), note("first")]);
     worker.wait();
-    eventually("all have run", || lock(&order).len() == 6);
-    assert_eq!(*lock(&order), ["first", "first", "request", "request", "request", "last"]);
+    eventually("all have run", || lock(&order).len() == 8);
+    std::mem::take(&mut *lock(&order))
+}
+
+#[test]
+fn requests_have_the_middle_rank() {
+    let expected = ["first", "first", "request", "request", "request", "many", "many", "late"];
+    for has_statistics in [false, true] {
+        let mut order = order_of_sets(None, has_statistics);
+        // A runner that took the request before them is behind the set that came first.
+        order[2..7].sort_unstable_by_key(|&name| name == "many");
+        assert_eq!(order, expected);
+    }
+}
+
+/// A request without a rank goes behind all sets that have one.
+#[test]
+fn requests_without_a_rank_come_last_if_asked_for() {
+    for has_statistics in [false, true] {
+        let mut order = order_of_sets(Some(RankOrder::LAST), has_statistics);
+        order[3..].sort_unstable_by_key(|&name| name == "many");
+        let expected = ["first", "first", "late", "request", "request", "request", "many", "many"];
+        assert_eq!(order, expected);
+        // And before them with the most urgent one.
+        let order = order_of_sets(Some(0), has_statistics);
+        assert_eq!(order[7], "late", "{order:?}");
+    }
 }

@@ -276,3 +276,68 @@ fn tasks_from_outside_are_run_while_workers_are_busy() {
         }
     });
 }
+
+/// A worker takes one task from outside at a time, unless they are brief: else younger ones would
+/// overtake those that wait behind a long one.
+#[test]
+fn a_task_from_outside_is_not_overtaken_while_a_worker_is_in_an_older_one() {
+    let configure = |builder: Builder| builder.pool(QueuePolicy::WorkStealing);
+    on_threads_with(&[2], configure, |rt| {
+        let flags = || [(); 2].map(|()| Flag::default());
+        let (inside, leave) = (flags(), flags());
+        for core in 0..2 {
+            let (inside, leave) = (inside[core].clone(), leave[core].clone());
+            rt.task(()).core(core as u16).spawn(move |(), _| {
+                inside.set();
+                leave.wait();
+            });
+        }
+        inside.iter().for_each(Flag::wait);
+        let (begun, end) = (Flag::default(), Flag::default());
+        let (begins, ends) = (begun.clone(), end.clone());
+        rt.task(()).spawn(move |(), _| {
+            begins.set();
+            ends.wait();
+        });
+        let ran = Arc::new(Count::default());
+        let places: Vec<_> = (0..9)
+            .map(|_| {
+                let ran = ran.clone();
+                rt.task(()).submit(move |(), _| {
+                    ran.add();
+                    ran.0.load(Relaxed)
+                })
+            })
+            .collect();
+        leave[0].set();
+        begun.wait();
+        // Only now there is a second worker, which runs all others.
+        leave[1].set();
+        let places: Vec<_> = places.into_iter().map(|task| task.join().unwrap()).collect();
+        end.set();
+        assert_eq!(places[0], 1, "{places:?}");
+    });
+}
+
+#[test]
+fn one_worker_runs_tasks_from_outside_in_order() {
+    let configure = |builder: Builder| builder.pool(QueuePolicy::WorkStealing);
+    on_threads_with(&[1], configure, |rt| {
+        let (inside, leave) = (Flag::default(), Flag::default());
+        let (enters, leaves) = (inside.clone(), leave.clone());
+        rt.task(()).spawn(move |(), _| {
+            enters.set();
+            leaves.wait();
+        });
+        inside.wait();
+        let ran = Arc::new(Count::default());
+        let places: Vec<_> = (0..100)
+            .map(|_| {
+                let ran = ran.clone();
+                rt.task(()).submit(move |(), _| ran.0.fetch_add(1, Relaxed))
+            })
+            .collect();
+        leave.set();
+        assert!(places.into_iter().map(|task| task.join().unwrap()).eq(0..100));
+    });
+}

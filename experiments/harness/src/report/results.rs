@@ -12,6 +12,9 @@ pub struct Report {
     /// The title of the figure: a sentence.
     #[serde(skip)]
     pub title: &'static str,
+    /// The names of details that have a column in the table.
+    #[serde(skip)]
+    pub columns: &'static [&'static str],
     /// The implementations' names, each with a one-line explanation.
     #[serde(skip)]
     pub legend: Vec<(String, String)>,

@@ -10,16 +10,17 @@ pub fn render(report: &Report) -> String {
     let has_units = report.results.iter().any(|result| result.unit != first.unit);
     let mut table = Table::new();
     table.load_style(UTF8_FULL_CONDENSED).set_content_arrangement(ContentArrangement::Disabled);
-    table.set_header([
+    let header = [
         "case".to_string(),
         "workers".to_string(),
         "implementation".to_string(),
         if has_units { "median" } else { first.unit }.to_string(),
         "min – max".to_string(),
         format!("vs {}", first.implementation),
-    ]);
-    for column in [1, 3, 4, 5] {
-        table.column_mut(column).expect("six columns").set_cell_alignment(CellAlignment::Right);
+    ];
+    table.set_header(header.into_iter().chain(report.columns.iter().map(ToString::to_string)));
+    for column in [1, 3, 4, 5].into_iter().chain(6..6 + report.columns.len()) {
+        table.column_mut(column).expect("a column of the header").set_cell_alignment(CellAlignment::Right);
     }
     let mut previous = None;
     for result in &report.results {
@@ -31,14 +32,19 @@ pub fn render(report: &Report) -> String {
             false => (result.case.clone(), result.workers.to_string()),
         };
         let summary = &result.summary;
-        table.add_row([
+        let detail = |column: &&str| {
+            let detail = result.details.iter().find(|(name, _)| name == column);
+            detail.map_or_else(|| "–".to_string(), |&(_, detail)| number(detail))
+        };
+        let row = [
             case,
             workers,
             result.implementation.clone(),
             number(summary.median) + &unit,
             format!("{} – {}", number(summary.min), number(summary.max)),
             report.ratio(result).map_or_else(|| "–".to_string(), |ratio| format!("{ratio:.2}×")),
-        ]);
+        ];
+        table.add_row(row.into_iter().chain(report.columns.iter().map(detail)));
     }
     table.to_string()
 }

@@ -16,6 +16,7 @@ use core::ops::Deref;
 /// | | |
 /// |---|---|
 /// | functions | [`enqueue`], [`enqueue_many`], [`enqueue_ranked`], [`enqueue_and_wait`] |
+/// | ranks | [`with_default_rank`] |
 /// | waiting | [`wait`], [`wait_all`], [`is_over`], [`forget`] |
 /// | workers | [`size`], [`resize`] |
 /// | observing | [`statistics`] |
@@ -25,6 +26,7 @@ use core::ops::Deref;
 /// [`enqueue_many`]: Self::enqueue_many
 /// [`enqueue_ranked`]: Self::enqueue_ranked
 /// [`enqueue_and_wait`]: Self::enqueue_and_wait
+/// [`with_default_rank`]: Self::with_default_rank
 /// [`wait`]: Self::wait
 /// [`wait_all`]: Self::wait_all
 /// [`is_over`]: Self::is_over
@@ -71,6 +73,8 @@ pub struct Managed<R> {
     pub(super) runtime: R,
     pub(super) requests: Arc<Requests>,
     pub(super) adviser: SharedAdviser,
+    /// The rank of sets that are enqueued without one, if it was set.
+    pub(super) default_rank: Option<u16>,
 }
 
 impl<R: Deref<Target = Runtime>> Managed<R> {
@@ -78,7 +82,44 @@ impl<R: Deref<Target = Runtime>> Managed<R> {
     pub fn new(runtime: R) -> Self {
         let adviser = new_adviser(&runtime, default_bounds(&runtime));
         let requests = Arc::new(Requests::new(runtime.shared().clone()));
-        Self { runtime, requests, adviser }
+        Self { runtime, requests, adviser, default_rank: None }
+    }
+
+    /// Sets the [rank](crate::TaskBuilder::rank) of sets that are enqueued without one; before, it
+    /// is [`RankOrder::MIDDLE`]. With [`RankOrder::LAST`] they start after all sets of a smaller
+    /// rank, as in a queue in which requests without a priority go behind all that have one.
+    ///
+    /// Call it before the first set is enqueued: later calls have no effect on requests that wait.
+    ///
+    /// ```
+    /// use std::sync::{Arc, Mutex, mpsc};
+    /// use xtasking::{QueuePolicy, Runtime, Shutdown, queues::RankOrder};
+    ///
+    /// let rt = Runtime::builder().workers(1).pool(QueuePolicy::Ranked(RankOrder::Exact)).build()?;
+    /// let pool = rt.managed().with_default_rank(RankOrder::LAST);
+    /// let order = Arc::new(Mutex::new(Vec::new()));
+    /// let note = |name| {
+    ///     let order = order.clone();
+    ///     move || order.lock().unwrap().push(name)
+    /// };
+    /// // The only worker is busy while these come.
+    /// let (go, gone) = mpsc::channel();
+    /// pool.enqueue_ranked(0, [move || gone.recv().unwrap()]);
+    /// pool.enqueue(note("clean up"));
+    /// pool.enqueue_ranked(30_000, [note("report")]);
+    /// go.send(()).unwrap();
+    /// drop(pool);
+    /// rt.shutdown(Shutdown::Drain);
+    /// assert_eq!(*order.lock().unwrap(), ["report", "clean up"]);
+    /// # Ok::<(), xtasking::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn with_default_rank(self, rank: u16) -> Self {
+        Self { default_rank: Some(rank), ..self }
+    }
+
+    fn rank_of_sets(&self) -> u16 {
+        self.default_rank.unwrap_or(RankOrder::MIDDLE)
     }
 
     /// Enqueues a set of one function. It allocates nothing but a block for each 64 calls, unless
@@ -90,7 +131,7 @@ impl<R: Deref<Target = Runtime>> Managed<R> {
     #[inline]
     pub fn enqueue(&self, body: impl FnOnce() + Send + 'static) -> SetId {
         let id = self.requests.add(StoredFunction::new(body));
-        self.requests.start(id, &self.runtime);
+        self.requests.start(id, self.default_rank, &self.runtime);
         id
     }
 
@@ -100,7 +141,7 @@ impl<R: Deref<Target = Runtime>> Managed<R> {
     where
         I: IntoIterator<Item: FnOnce() + Send + 'static>,
     {
-        self.enqueue_ranked(RankOrder::MIDDLE, bodies)
+        self.enqueue_ranked(self.rank_of_sets(), bodies)
     }
 
     /// Enqueues a set with a [rank](crate::TaskBuilder::rank). In a runtime with [ranked
@@ -169,7 +210,7 @@ impl<R: Deref<Target = Runtime>> Managed<R> {
     where
         I: IntoIterator<Item: FnOnce() + Send + 'static>,
     {
-        let set = Set::new(bodies, &self.requests, RankOrder::MIDDLE, true);
+        let set = Set::new(bodies, &self.requests, self.rank_of_sets(), true);
         if self.runtime.may_block() {
             Set::spawn_runners(&set, &self.runtime);
         }

@@ -8,6 +8,7 @@
 use super::SetId;
 use super::cursor::Cursor;
 use super::requests::Requests;
+use crate::pool::QueuePolicy;
 use crate::scheduler::{Context, Runtime, RuntimeState, Worker};
 use crate::task::spawner::sealed::Origin;
 use crate::task::{JoinError, Sink, Spawner};
@@ -18,22 +19,22 @@ use alloc::sync::Arc;
 fn run_requests((): (), _: &mut Context) {}
 
 impl Requests {
-    /// Gets a new request to run.
+    /// Gets a new request to run. A runner that was idle gets this rank.
     #[inline(always)]
-    pub fn start(self: &Arc<Self>, id: SetId, runtime: &Runtime) {
+    pub fn start(self: &Arc<Self>, id: SetId, rank: Option<u16>, runtime: &Runtime) {
         if self.shared.observer.is_some() {
             let request = OneRequest { requests: self.clone(), id };
-            runtime.task(()).spawn_into(run_requests, request);
+            runtime.task(()).rank_or_default(rank).spawn_into(run_requests, request);
         } else if self.runners.has_idle() {
-            self.start_runner(runtime);
+            self.start_runner(rank, runtime);
         }
     }
 
     #[inline(never)]
-    fn start_runner(self: &Arc<Self>, runtime: &Runtime) {
+    fn start_runner(self: &Arc<Self>, rank: Option<u16>, runtime: &Runtime) {
         let Some(index) = self.runners.claim_any(self.shared.next_for_task()) else { return };
         let (requests, turns) = (self.clone(), Turns::default());
-        let runner = Runner { requests, index, cursor: Cursor::default(), turns };
+        let runner = Runner { requests, index, rank, cursor: Cursor::default(), turns };
         runner.spawn(runtime);
     }
 }
@@ -42,6 +43,7 @@ impl Requests {
 struct Runner {
     requests: Arc<Requests>,
     index: usize,
+    rank: Option<u16>,
     cursor: Cursor,
     turns: Turns,
 }
@@ -85,10 +87,13 @@ impl Runner {
     #[inline(always)]
     fn spawn(self, spawner: impl Spawner) {
         // The next request uses nothing that this one has read.
-        let task = spawner.task(()).begin_operation();
-        // Each has a run queue of its own. Else a runner might wait behind another in the queue of
-        // a worker that is busy for long, while a second worker is idle.
-        let task = if self.requests.shared.ranked.is_none() { task.core(self.index as u16) } else { task };
+        let task = spawner.task(()).rank_or_default(self.rank).begin_operation();
+        // Where no other worker can take a task, each runner has a run queue of its own. Else it
+        // might wait behind another runner, in the queue of a worker that is busy for long, while a
+        // second worker is idle.
+        let is_movable =
+            matches!(self.requests.shared.policy, QueuePolicy::WorkStealing | QueuePolicy::Ranked(_));
+        let task = if is_movable { task } else { task.core(self.index as u16) };
         task.spawn_into(run_requests, self);
     }
 

@@ -69,6 +69,7 @@ mod tests {
         Report {
             experiment: "ycsb",
             title: "Every bar is there.",
+            columns: &[],
             legend: vec![("one".to_string(), "the first".to_string())],
             machine: Machine::detect(),
             parameters: Parameters::default(),

@@ -4,13 +4,13 @@ use std::hint::black_box;
 use std::time::Instant;
 
 /// Computes a number of steps, each of which needs the one before. Returns the last value.
-pub(super) fn compute(steps: u64) -> u64 {
+pub(crate) fn compute(steps: u64) -> u64 {
     (0..black_box(steps))
         .fold(1, |value, step| black_box(u64::wrapping_add(value, step).wrapping_mul(0x9e37_79b9_7f4a_7c15)))
 }
 
 /// Measures how many steps a core computes in a microsecond, at its best of several attempts.
-pub(super) fn steps_per_microsecond() -> f64 {
+pub(crate) fn steps_per_microsecond() -> f64 {
     const STEPS: u64 = 1_000_000;
     let attempt = |_| {
         let began = Instant::now();
