@@ -1,8 +1,10 @@
 //! The experiment: options checked and completed, turns, notes and conclusion.
 
 use super::PoolsOptions;
+use super::case::{Case, Mode, select_cases};
 use super::contenders::{self, Entry, Reduction, Team};
 use super::graph::Graph;
+use super::plain;
 use super::work::Work;
 use crate::matrix::tiles::Lower;
 use std::cell::RefCell;
@@ -15,76 +17,8 @@ use xtasking_harness::failure::Failure;
 use xtasking_harness::lineup::Lineup;
 use xtasking_harness::plural::counted;
 use xtasking_harness::progress::Progress;
-use xtasking_harness::report::{Measurement, Parameters};
-use xtasking_harness::suggestion::matching_cases;
+use xtasking_harness::report::{Measurement, Parameters, Summary};
 use xtasking_virtual_time::imbalance;
-
-/// A case of the experiment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Case {
-    Spawner,
-    Fib,
-    Cholesky,
-    WatchedFib,
-    WatchedCholesky,
-    VirtualFib,
-    VirtualCholesky,
-}
-
-/// How a case is measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mode {
-    /// Mode threads, by the wall clock.
-    Timed,
-    /// Mode threads, by the time that each worker is busy.
-    Watched,
-    /// Mode virtual cores, by the time that each core is busy.
-    Virtual,
-}
-
-impl Case {
-    pub(super) const ALL: [Self; 7] = [
-        Self::Spawner,
-        Self::Fib,
-        Self::Cholesky,
-        Self::WatchedFib,
-        Self::WatchedCholesky,
-        Self::VirtualFib,
-        Self::VirtualCholesky,
-    ];
-
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Spawner => "spawner",
-            Self::Fib => "fib",
-            Self::Cholesky => "cholesky",
-            Self::WatchedFib => "watched fib",
-            Self::WatchedCholesky => "watched cholesky",
-            Self::VirtualFib => "virtual fib",
-            Self::VirtualCholesky => "virtual cholesky",
-        }
-    }
-
-    pub(super) fn about(self) -> &'static str {
-        match self {
-            Self::Spawner => "one task spawns empty tasks: ns per task",
-            Self::Fib => "recursive Fibonacci, a task for each call: ns per task",
-            Self::Cholesky => "Cholesky factorisation, a task for each step of each tile: ns per task",
-            Self::WatchedFib => "fib: imbalance λ of the workers' busy times on threads",
-            Self::WatchedCholesky => "cholesky: imbalance λ on threads",
-            Self::VirtualFib => "fib: imbalance λ on virtual cores",
-            Self::VirtualCholesky => "cholesky: imbalance λ on virtual cores, with modelled kernel times",
-        }
-    }
-
-    fn mode(self) -> Mode {
-        match self {
-            Self::Spawner | Self::Fib | Self::Cholesky => Mode::Timed,
-            Self::WatchedFib | Self::WatchedCholesky => Mode::Watched,
-            Self::VirtualFib | Self::VirtualCholesky => Mode::Virtual,
-        }
-    }
-}
 
 /// An experiment whose options have been checked and completed.
 pub(super) struct Experiment {
@@ -113,15 +47,6 @@ const CORES: RangeInclusive<usize> = 1..=1_024;
 
 const TIME: &str = "ns";
 const LAMBDA: &str = "λ";
-
-/// Selects the cases whose names contain one of the words; without words, all but the watched ones.
-fn select_cases(words: &[String]) -> Result<Vec<Case>, Failure> {
-    if words.is_empty() {
-        return Ok(Case::ALL.into_iter().filter(|case| case.mode() != Mode::Watched).collect());
-    }
-    let selected = matching_cases(words, &Case::ALL.map(Case::name)).map_err(Failure::Usage)?;
-    Ok(selected.into_iter().map(|index| Case::ALL[index]).collect())
-}
 
 impl Experiment {
     /// Checks and completes the options.
@@ -186,20 +111,55 @@ impl Experiment {
         Ok(time.as_secs_f64() * 1e9 / work.tasks() as f64)
     }
 
+    /// Measures a case on threads as a plain sequential program, and returns nanoseconds.
+    fn plain(&self, case: Case, progress: &Progress) -> Result<f64, Failure> {
+        let context = format!("plain on {}", case.name());
+        progress.begin(context.clone());
+        let time = plain::time(&self.work(case, &contenders::NO_REDUCTION));
+        let time = time.map_err(|wrong| Failure::Wrong { context, wrong })?;
+        Ok(time.as_secs_f64() * 1e9)
+    }
+
+    /// Measures the time per task on threads. The plain program runs beside the first contender, as
+    /// often as that.
+    fn time(&self, progress: &Progress) -> Result<Vec<Measurement>, Failure> {
+        let cases = self.cases_in(Mode::Timed);
+        let names: Vec<_> = cases.iter().map(|case| case.name().to_string()).collect();
+        let plain_times = vec![RefCell::new(Vec::new()); cases.len()];
+        let once = |at: usize, entry: &Entry, workers, context: &str| {
+            if entry.name == self.lineup.contenders[0].name {
+                let tasks = self.work(cases[at], &contenders::NO_REDUCTION).tasks();
+                plain_times[at].borrow_mut().push(self.plain(cases[at], progress)? / tasks as f64);
+            }
+            self.once(cases[at], entry, workers, context)
+        };
+        let mut results = self.lineup.measure(progress, TIME, &names, once)?;
+        for (name, times) in names.iter().zip(plain_times) {
+            let plain_time = Summary::of(times.into_inner()).median;
+            let of_case = results.iter_mut().filter(|result| result.case == *name);
+            of_case.for_each(|result| result.speed_up = Some(plain_time / result.summary.median));
+        }
+        Ok(results)
+    }
+
     /// Measures λ on threads.
     fn watch(&self, progress: &Progress, results: &mut Vec<Measurement>) -> Result<(), Failure> {
         for case in self.cases_in(Mode::Watched) {
+            let tasks = self.work(case, &contenders::NO_REDUCTION).tasks() as f64;
+            let plain_time = self.plain(case, progress)? / tasks;
             for &workers in self.lineup.worker_counts() {
                 for entry in &self.lineup.contenders {
                     let with = counted(workers, "worker");
                     let context = format!("{} on {} with {with}", entry.name, case.name());
                     progress.begin(context.clone());
-                    let watched = (entry.start)(workers)?.watch(&self.work(case, &entry.more), &context)?;
+                    let work = self.work(case, &entry.more);
+                    let watched = (entry.start)(workers)?.watch(&work, &context)?;
+                    let speed_up = plain_time * work.tasks() as f64 / (watched.time.as_secs_f64() * 1e9);
                     let mut details = vec![("milliseconds", watched.time.as_secs_f64() * 1e3)];
                     if let Some((steals, remote_spawns)) = watched.transfers {
                         details.extend([("steals", steals as f64), ("remote_spawns", remote_spawns as f64)]);
                     }
-                    self.add_loads(results, case, entry, watched.busy, details);
+                    self.add_loads(results, case, entry, watched.busy, speed_up, details);
                     progress.advance();
                 }
             }
@@ -209,6 +169,7 @@ impl Experiment {
 
     /// Computes λ on virtual cores.
     fn simulate(&self, progress: &Progress, results: &mut Vec<Measurement>) -> Result<(), Failure> {
+        let costs = Costs::default();
         for case in self.cases_in(Mode::Virtual) {
             for &cores in &self.cores {
                 for entry in &self.lineup.contenders {
@@ -216,18 +177,20 @@ impl Experiment {
                     let context = format!("{} on {} with {with}", entry.name, case.name());
                     progress.begin(context.clone());
                     let work = self.work(case, &entry.more);
-                    let result = (entry.start)(cores)?.simulate(&work, Costs::default(), self.seed);
+                    let result = (entry.start)(cores)?.simulate(&work, costs, self.seed);
                     if let Some(result) = result {
                         let result =
                             result.map_err(|wrong| Failure::Wrong { context: context.clone(), wrong })?;
+                        let speed_up = work.modelled_time(&costs) as f64 / result.makespan as f64;
+                        let busy = result.busy.iter().sum::<u64>() as f64;
                         let details = vec![
                             ("virtual_milliseconds", result.makespan as f64 / 1e6),
-                            ("speed_up", result.busy.iter().sum::<u64>() as f64 / result.makespan as f64),
+                            ("busy_cores", busy / result.makespan as f64),
                             ("steals", result.steals as f64),
                             ("remote_spawns", result.remote_spawns as f64),
                         ];
                         progress.show_measurement(&context, imbalance(&result.busy), LAMBDA);
-                        self.add_loads(results, case, entry, result.busy, details);
+                        self.add_loads(results, case, entry, result.busy, speed_up, details);
                     }
                     progress.advance();
                 }
@@ -243,6 +206,7 @@ impl Experiment {
         case: Case,
         entry: &Entry,
         busy: Vec<u64>,
+        speed_up: f64,
         details: Vec<(&'static str, f64)>,
     ) {
         let workers = busy.len();
@@ -252,7 +216,7 @@ impl Experiment {
         self.notes.borrow_mut().push(format!("{} {workers} {}: {texts}", case.name(), entry.name));
         let lambda = vec![imbalance(&busy)];
         let measurement = Measurement::new(case.name(), entry.name, workers, LAMBDA, lambda);
-        results.push(Measurement { details, busy, ..measurement });
+        results.push(Measurement { details, busy, speed_up: Some(speed_up), ..measurement });
     }
 }
 
@@ -310,12 +274,7 @@ impl xtasking_harness::experiment::Experiment for Experiment {
     }
 
     fn measure(&self, progress: &Progress) -> Result<Vec<Measurement>, Failure> {
-        let cases = self.cases_in(Mode::Timed);
-        let names: Vec<_> = cases.iter().map(|case| case.name().to_string()).collect();
-        let once = |case: usize, entry: &Entry, workers, context: &str| {
-            self.once(cases[case], entry, workers, context)
-        };
-        let mut results = self.lineup.measure(progress, TIME, &names, once)?;
+        let mut results = self.time(progress)?;
         self.watch(progress, &mut results)?;
         self.simulate(progress, &mut results)?;
         Ok(results)
@@ -336,7 +295,10 @@ impl xtasking_harness::experiment::Experiment for Experiment {
 
     fn conclusion(&self) -> Result<String, Failure> {
         Ok("ns: wall-clock nanoseconds per task; λ: busy time of the busiest worker ÷ mean − 1; \
-        less is better; all tasks were counted, all results checked"
+        less is better of both\n\
+        speed-up: time of a plain sequential program that does the same work without tasks ÷ time with \
+        tasks (on virtual cores: the time of the tasks' bodies alone ÷ makespan); more is better\n\
+        all tasks were counted, all results checked"
             .to_string())
     }
 }

@@ -1,6 +1,6 @@
 //! The command line of the experiment.
 
-use super::{contenders, experiment};
+use super::{case, contenders};
 use clap::Args;
 use xtasking_harness::common::{Common, parse_count};
 use xtasking_harness::lineup::help;
@@ -54,6 +54,6 @@ pub struct PoolsOptions {
 
 /// Returns the help text that lists the names for `--against` and the cases.
 fn after_help() -> String {
-    let known = experiment::Case::ALL.iter().map(|case| format!("\n  {:<20} {}", case.name(), case.about()));
+    let known = case::Case::ALL.iter().map(|case| format!("\n  {:<20} {}", case.name(), case.about()));
     format!("{}\n\nCases:{}", help(contenders::ALL, &[]), known.collect::<String>())
 }

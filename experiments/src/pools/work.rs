@@ -5,6 +5,7 @@ use super::graph::Graph;
 use super::tally::{Total, done};
 use crate::fib::number::fibonacci;
 use std::sync::Arc;
+use xtasking::platform::Costs;
 use xtasking_harness::failure::Wrong;
 
 /// A workload, for one run.
@@ -26,6 +27,14 @@ impl Work {
             Self::Spawner(tasks) => tasks + 1,
             Self::Fib(n) => 2 * fibonacci(n + 1) - 1,
             Self::Cholesky(graph) => graph.tasks(),
+        }
+    }
+
+    /// Returns the virtual nanoseconds that the tasks' bodies take, without what the runtime adds.
+    pub(super) fn modelled_time(&self, costs: &Costs) -> u64 {
+        match self {
+            Self::Cholesky(graph) => graph.virtual_time(),
+            _ => self.tasks() * costs.unit,
         }
     }
 

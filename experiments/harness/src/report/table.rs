@@ -4,22 +4,29 @@ use super::results::Report;
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 use comfy_table::{CellAlignment, ContentArrangement, Table};
 
-/// Renders the results, one line for every measurement.
+/// Renders the results, one line for every measurement. There is a column of speed-ups if any
+/// measurement has one.
 pub fn render(report: &Report) -> String {
     let Some(first) = report.results.first() else { return "no results".to_string() };
     let has_units = report.results.iter().any(|result| result.unit != first.unit);
     let mut table = Table::new();
     table.load_style(UTF8_FULL_CONDENSED).set_content_arrangement(ContentArrangement::Disabled);
-    table.set_header([
+    let has_speed_ups = report.results.iter().any(|result| result.speed_up.is_some());
+    let mut header = vec![
         "case".to_string(),
         "workers".to_string(),
         "implementation".to_string(),
         if has_units { "median" } else { first.unit }.to_string(),
         "min – max".to_string(),
         format!("vs {}", first.implementation),
-    ]);
-    for column in [1, 3, 4, 5] {
-        table.column_mut(column).expect("six columns").set_cell_alignment(CellAlignment::Right);
+    ];
+    if has_speed_ups {
+        header.push("speed-up".to_string());
+    }
+    let columns = header.len();
+    table.set_header(header);
+    for column in [1].into_iter().chain(3..columns) {
+        table.column_mut(column).expect("a column of the header").set_cell_alignment(CellAlignment::Right);
     }
     let mut previous = None;
     for result in &report.results {
@@ -31,14 +38,18 @@ pub fn render(report: &Report) -> String {
             false => (result.case.clone(), result.workers.to_string()),
         };
         let summary = &result.summary;
-        table.add_row([
+        let mut row = vec![
             case,
             workers,
             result.implementation.clone(),
             number(summary.median) + &unit,
             format!("{} – {}", number(summary.min), number(summary.max)),
             report.ratio(result).map_or_else(|| "–".to_string(), |ratio| format!("{ratio:.2}×")),
-        ]);
+        ];
+        if has_speed_ups {
+            row.push(result.speed_up.map_or_else(|| "–".to_string(), number));
+        }
+        table.add_row(row);
     }
     table.to_string()
 }
