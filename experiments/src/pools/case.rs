@@ -13,6 +13,8 @@ pub(super) enum Case {
     WatchedCholesky,
     VirtualFib,
     VirtualCholesky,
+    ComparedFib,
+    ComparedCholesky,
 }
 
 /// How a case is measured.
@@ -24,10 +26,12 @@ pub(super) enum Mode {
     Watched,
     /// Mode virtual cores, by the time that each core is busy.
     Virtual,
+    /// On threads and as many virtual cores, by the time until the last task has ended.
+    Compared,
 }
 
 impl Case {
-    pub(super) const ALL: [Self; 7] = [
+    pub(super) const ALL: [Self; 9] = [
         Self::Spawner,
         Self::Fib,
         Self::Cholesky,
@@ -35,6 +39,8 @@ impl Case {
         Self::WatchedCholesky,
         Self::VirtualFib,
         Self::VirtualCholesky,
+        Self::ComparedFib,
+        Self::ComparedCholesky,
     ];
 
     pub(super) fn name(self) -> &'static str {
@@ -46,6 +52,8 @@ impl Case {
             Self::WatchedCholesky => "watched cholesky",
             Self::VirtualFib => "virtual fib",
             Self::VirtualCholesky => "virtual cholesky",
+            Self::ComparedFib => "compared fib",
+            Self::ComparedCholesky => "compared cholesky",
         }
     }
 
@@ -58,6 +66,8 @@ impl Case {
             Self::WatchedCholesky => "cholesky: imbalance λ on threads",
             Self::VirtualFib => "fib: imbalance λ on virtual cores",
             Self::VirtualCholesky => "cholesky: imbalance λ on virtual cores, with modelled kernel times",
+            Self::ComparedFib => "virtual fib: time on threads, whose tasks spin, ÷ time on virtual cores",
+            Self::ComparedCholesky => "virtual cholesky: time on threads ÷ time on virtual cores",
         }
     }
 
@@ -67,14 +77,17 @@ impl Case {
             Self::Spawner | Self::Fib | Self::Cholesky => Mode::Timed,
             Self::WatchedFib | Self::WatchedCholesky => Mode::Watched,
             Self::VirtualFib | Self::VirtualCholesky => Mode::Virtual,
+            Self::ComparedFib | Self::ComparedCholesky => Mode::Compared,
         }
     }
 }
 
-/// Selects the cases whose names contain one of the words; without words, all but the watched ones.
+/// Selects the cases whose names contain one of the words; without words, those of the modes
+/// [`Timed`](Mode::Timed) and [`Virtual`](Mode::Virtual).
 pub(super) fn select_cases(words: &[String]) -> Result<Vec<Case>, Failure> {
+    let is_default = |case: &Case| matches!(case.mode(), Mode::Timed | Mode::Virtual);
     if words.is_empty() {
-        return Ok(Case::ALL.into_iter().filter(|case| case.mode() != Mode::Watched).collect());
+        return Ok(Case::ALL.into_iter().filter(is_default).collect());
     }
     let selected = matching_cases(words, &Case::ALL.map(Case::name)).map_err(Failure::Usage)?;
     Ok(selected.into_iter().map(|index| Case::ALL[index]).collect())

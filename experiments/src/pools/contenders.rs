@@ -1,7 +1,7 @@
 //! The contenders: this runtime with each of its queue policies, and other libraries with spawned
 //! tasks.
 
-use super::executor::{Executor, Rayon, Timed, Tokio, Xtasking};
+use super::executor::{Executor, Rayon, Spinning, Timed, Tokio, Xtasking};
 use super::simulated::{self, SimulationResult};
 use super::tally::CounterGuard;
 use super::work::Work;
@@ -225,6 +225,22 @@ impl Team {
         let (time, total) = (began.elapsed(), counters.total(self.workers));
         work.check(&total).map_err(wrong)?;
         Ok(Observation { busy: total.busy, time, transfers })
+    }
+
+    /// Measures the time of work whose tasks spin as long as they would take on virtual cores;
+    /// `None` if this kind has no simulation.
+    pub(super) fn spin(&self, work: &Work) -> Option<Result<Duration, Failure>> {
+        let TeamKind::Xtasking(policy) = &self.kind else { return None };
+        Some(self.start_xtasking(*policy).and_then(|rt| {
+            let first = begin::<Spinning>(work);
+            settle();
+            let (counters, began) = (CounterGuard::acquire(), Instant::now());
+            rt.task(()).spawn(move |(), cx| first(cx));
+            rt.shutdown(Shutdown::Drain);
+            let time = began.elapsed();
+            let checked = work.check(&counters.total(self.workers));
+            checked.map(|()| time).map_err(|wrong| Failure::Wrong { context: "spinning tasks".into(), wrong })
+        }))
     }
 
     /// Runs work on as many virtual cores as there are workers; `None` if this kind has no

@@ -2,6 +2,7 @@
 
 use super::PoolsOptions;
 use super::case::{Case, Mode, select_cases};
+use super::compared;
 use super::contenders::{self, Entry, Reduction, Team};
 use super::graph::Graph;
 use super::plain;
@@ -30,6 +31,8 @@ pub(super) struct Experiment {
     cores: Vec<usize>,
     virtual_number: u32,
     virtual_rows: usize,
+    compared_number: u32,
+    compared_rows: usize,
     product: u64,
     lineup: Lineup<Team, Reduction>,
     seed: u64,
@@ -68,6 +71,9 @@ impl Experiment {
         let number = options.number.unwrap_or(either(25, 35));
         let virtual_number = options.virtual_number.unwrap_or(either(15, 25));
         let virtual_rows = options.virtual_rows.unwrap_or(either(12, 64) as usize);
+        // On threads the tasks take their time, so that there are fewer.
+        let compared_number = options.virtual_number.unwrap_or(either(12, 20));
+        let compared_rows = options.virtual_rows.unwrap_or(either(8, 40) as usize);
         Ok(Self {
             cases: select_cases(&options.cases)?,
             tasks: check_range("--tasks", tasks, &TASKS, "")?,
@@ -77,6 +83,8 @@ impl Experiment {
             cores: options.cores.clone(),
             virtual_number: check_range("--virtual-number", virtual_number, &VIRTUAL_NUMBERS, "")?,
             virtual_rows: check_range("--virtual-rows", virtual_rows, &TILE_ROWS, "")?,
+            compared_number,
+            compared_rows,
             product: options.product,
             lineup: Lineup::new(contenders::ALL, &[], common)?,
             seed: common.seed,
@@ -99,6 +107,10 @@ impl Experiment {
             }
             Case::VirtualCholesky => {
                 Work::Cholesky(Arc::new(Graph::modelled(self.virtual_rows, self.product)))
+            }
+            Case::ComparedFib => Work::LongFib(self.compared_number, self.product),
+            Case::ComparedCholesky => {
+                Work::Cholesky(Arc::new(Graph::modelled(self.compared_rows, self.product)))
             }
         }
     }
@@ -268,8 +280,10 @@ impl xtasking_harness::experiment::Experiment for Experiment {
         let entries = self.lineup.contenders.len();
         let watched = self.cases_in(Mode::Watched).len() * self.lineup.worker_counts().len();
         let simulated = self.cases_in(Mode::Virtual).len() * self.cores.len();
+        let turns = self.lineup.worker_counts().len() * self.lineup.repetitions();
+        let compared = self.cases_in(Mode::Compared).len() * turns;
         let mut outline = self.lineup.outline(parameters, self.cases_in(Mode::Timed).len());
-        outline.steps += ((watched + simulated) * entries) as u64;
+        outline.steps += ((watched + simulated + compared) * entries) as u64;
         outline
     }
 
@@ -277,6 +291,10 @@ impl xtasking_harness::experiment::Experiment for Experiment {
         let mut results = self.time(progress)?;
         self.watch(progress, &mut results)?;
         self.simulate(progress, &mut results)?;
+        let cases = self.cases_in(Mode::Compared);
+        let names: Vec<_> = cases.iter().map(|case| case.name().to_string()).collect();
+        let work = |case: usize| self.work(cases[case], &contenders::NO_REDUCTION);
+        results.extend(compared::measure(&self.lineup, progress, &names, self.seed, work)?);
         Ok(results)
     }
 
@@ -298,6 +316,7 @@ impl xtasking_harness::experiment::Experiment for Experiment {
         less is better of both\n\
         speed-up: time of a plain sequential program that does the same work without tasks ÷ time with \
         tasks (on virtual cores: the time of the tasks' bodies alone ÷ makespan); more is better\n\
+        ÷: time on threads, whose tasks spin, ÷ time on as many virtual cores; ideally 1\n\
         all tasks were counted, all results checked"
             .to_string())
     }

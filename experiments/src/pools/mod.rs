@@ -14,12 +14,14 @@
 //! | `work` | the workloads: one spawner, recursive Fibonacci, Cholesky |
 //! | `graph` | the task graph of tiled Cholesky factorisation |
 //! | `plain` | the same work as plain sequential programs, which speed-ups are relative to |
+//! | `compared` | the simulation compared with threads |
 //! | `executor` | the interface of a runtime to its tasks |
 //! | `tally` | the counters of tasks |
 //! | `contenders` | the queue policies and their peers, on threads |
 //! | `simulated` | the queue policies on virtual cores |
 
 mod case;
+mod compared;
 mod contenders;
 pub(crate) mod executor;
 mod experiment;

@@ -22,13 +22,18 @@ pub(super) fn time(work: &Work) -> Result<Duration, Wrong> {
             let (time, found) = timed(|| fib(black_box(*n)));
             check(found, fibonacci(*n)).map(|()| time)
         }
+        Work::LongFib(..) => Err(only_modelled()),
         Work::Cholesky(graph) => {
-            let matrix = graph.matrix().ok_or_else(|| Wrong::new("there is no matrix".to_string()))?;
+            let matrix = graph.matrix().ok_or_else(only_modelled)?;
             let copy = matrix.clone();
             let (time, factor) = timed(|| sequential::factor(copy));
             factor.check(matrix).map(|()| time)
         }
     }
+}
+
+fn only_modelled() -> Wrong {
+    Wrong::new("work that is only modelled has no plain program".to_string())
 }
 
 fn timed<R>(run: impl FnOnce() -> R) -> (Duration, R) {

@@ -16,6 +16,7 @@ const STRIPE: usize = 8;
 
 /// A column of blocks.
 struct Column {
+    grid: Arc<Grid>,
     number: usize,
     /// The row of the next block.
     row: usize,
@@ -26,60 +27,54 @@ struct Column {
     early: BTreeMap<usize, Edge>,
     /// Gets the edge below the last block.
     result: Option<Promise<Edge>>,
-}
-
-/// What all tasks share.
-struct Columns {
-    grid: Arc<Grid>,
-    objects: Vec<Object<Plain<Column>>>,
+    /// The column to the right.
+    next: Option<Object<Plain<Column>>>,
 }
 
 /// Computes the last row.
 pub(super) fn last_row(rt: &Runtime, workers: usize, grid: Arc<Grid>) -> Result<Vec<u32>, JoinError> {
-    let (promises, handles): (Vec<_>, Vec<_>) = (0..grid.blocks).map(|_| rt.promise()).unzip();
-    let column = |(number, promise)| {
-        let top = grid.top(number);
-        let column = Column { number, row: 0, top, early: BTreeMap::new(), result: Some(promise) };
-        rt.plain(column).pin(Sequencing).core(number / STRIPE % workers).build()
-    };
-    let objects = promises.into_iter().enumerate().map(column).collect();
-    let columns = Arc::new(Columns { grid, objects });
+    let (mut next, mut handles) = (None, Vec::new());
+    for number in (0..grid.blocks).rev() {
+        let (promise, handle) = rt.promise();
+        let (grid, top) = (grid.clone(), grid.top(number));
+        let column =
+            Column { grid, number, row: 0, top, early: BTreeMap::new(), result: Some(promise), next };
+        next = Some(rt.plain(column).pin(Sequencing).core(number / STRIPE % workers).build());
+        handles.push(handle);
+    }
     rt.task(()).spawn(move |(), cx| {
-        for row in 0..columns.grid.blocks {
-            columns.send(0, row, columns.grid.left(row), cx);
+        for row in 0..grid.blocks {
+            send(next.as_ref(), row, grid.left(row), cx);
         }
     });
-    let tops = handles.into_iter().map(|handle| handle.join()).collect::<Result<Vec<_>, _>>()?;
+    let tops = handles.into_iter().rev().map(|handle| handle.join()).collect::<Result<Vec<_>, _>>()?;
     Ok(Grid::last_row(tops))
 }
 
-impl Columns {
-    /// Sends the edge to the left of a block to its column, if there is one.
-    fn send(self: &Arc<Self>, number: usize, row: usize, left: Edge, cx: &mut Context) {
-        if let Some(object) = self.objects.get(number) {
-            let columns = self.clone();
-            cx.task(object.write()).spawn(move |column, cx| column.receive(row, left, &columns, cx));
-        }
+/// Sends the edge to the left of a block to its column, if there is one.
+fn send(column: Option<&Object<Plain<Column>>>, row: usize, left: Edge, cx: &mut Context) {
+    if let Some(column) = column {
+        cx.task(column.write()).spawn(move |column, cx| column.receive(row, left, cx));
     }
 }
 
 impl Column {
     /// Computes the block to the right of an edge, and those that have only waited for this.
-    fn receive(&mut self, row: usize, mut left: Edge, columns: &Arc<Columns>, cx: &mut Context) {
+    fn receive(&mut self, row: usize, mut left: Edge, cx: &mut Context) {
         if row != self.row {
             self.early.insert(row, left);
             return;
         }
         loop {
-            columns.grid.compute(self.row, self.number, &mut self.top, &mut left);
-            columns.send(self.number + 1, self.row, left, cx);
+            self.grid.compute(self.row, self.number, &mut self.top, &mut left);
+            send(self.next.as_ref(), self.row, left, cx);
             self.row += 1;
             match self.early.remove(&self.row) {
-                Some(next) => left = next,
+                Some(edge) => left = edge,
                 None => break,
             }
         }
-        if self.row == columns.grid.blocks
+        if self.row == self.grid.blocks
             && let Some(result) = self.result.take()
         {
             result.fulfil(take(&mut self.top));

@@ -3,7 +3,6 @@
 use super::counters::Counters;
 use super::grid::Grid;
 use super::{annotated, columns, diagonals};
-use crate::pools::executor::{Rayon, Xtasking};
 use std::sync::Arc;
 use xtasking::{QueuePolicy, Runtime};
 use xtasking_harness::failure::Failure;
@@ -92,7 +91,7 @@ fn counters(workers: usize) -> Result<Computer, Failure> {
     let rt = rt.map_err(|error| cannot_start("xtasking", workers, &error))?;
     Ok(Box::new(move |grid| {
         let (counters, receiver) = Counters::of(grid.clone());
-        rt.task(()).spawn(move |(), cx| Arc::new(counters).run::<Xtasking>(cx, 0, 0));
+        rt.task(()).spawn(move |(), cx| Arc::new(counters).on_own(cx, 0, 0));
         receiver.recv().expect("no block panics")
     }))
 }
@@ -101,7 +100,7 @@ fn rayon(workers: usize) -> Result<Computer, Failure> {
     let pool = start_rayon(workers)?;
     Ok(Box::new(move |grid| {
         let (counters, receiver) = Counters::of(grid.clone());
-        pool.scope(move |scope| Arc::new(counters).run::<Rayon>(scope, 0, 0));
+        pool.scope(|scope| counters.on_rayon(scope, 0, 0));
         receiver.recv().expect("no block panics")
     }))
 }

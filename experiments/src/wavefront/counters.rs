@@ -4,16 +4,16 @@
 //! tasks would have it.
 
 use super::grid::{Edge, Grid};
-use crate::pools::executor::Executor;
 use std::mem::take;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard};
+use xtasking::Context;
 
 /// The edges, and the progress of all blocks.
 pub(super) struct Counters {
     grid: Arc<Grid>,
-    pub(super) edges: Edges,
+    edges: Edges,
     /// For each block, row by row, the number of neighbours that are not computed.
     pending: Vec<AtomicU8>,
     finished: Sender<Vec<u32>>,
@@ -59,9 +59,24 @@ impl Counters {
         (Self { edges: Edges::of(&grid), grid, pending, finished }, receiver)
     }
 
-    /// Computes a block, and spawns those that have only waited for this. The first one is that of
-    /// row and column 0.
-    pub(super) fn run<C: Executor>(self: Arc<Self>, mut cx: C::Cx<'_>, row: usize, column: usize) {
+    /// Computes a block by this runtime, and spawns those that have only waited for this. The first
+    /// one is that of row and column 0.
+    pub(super) fn on_own(self: Arc<Self>, cx: &mut Context, row: usize, column: usize) {
+        self.compute(row, column, |row, column| {
+            let counters = self.clone();
+            cx.task(()).spawn(move |(), cx| counters.on_own(cx, row, column));
+        });
+    }
+
+    /// Does what [`on_own`](Self::on_own) does, in a scope of rayon.
+    pub(super) fn on_rayon<'scope>(&'scope self, scope: &rayon::Scope<'scope>, row: usize, column: usize) {
+        self.compute(row, column, |row, column| {
+            scope.spawn(move |scope| self.on_rayon(scope, row, column));
+        });
+    }
+
+    /// Computes a block, and calls `spawn` with each of those that have only waited for this.
+    fn compute(&self, row: usize, column: usize, mut spawn: impl FnMut(usize, usize)) {
         let blocks = self.grid.blocks;
         self.edges.compute(&self.grid, row, column);
         for (row, column) in [(row, column + 1), (row + 1, column)] {
@@ -71,8 +86,7 @@ impl Counters {
             // AcqRel: the second decrement synchronizes with the first, so the spawned block sees
             // both edges.
             if self.pending[row * blocks + column].fetch_sub(1, Ordering::AcqRel) == 1 {
-                let counters = self.clone();
-                C::spawn(&mut cx, move |cx| counters.run::<C>(cx, row, column));
+                spawn(row, column);
             }
         }
         if row + 1 == blocks && column + 1 == blocks {

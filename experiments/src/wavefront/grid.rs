@@ -2,6 +2,7 @@
 
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
+use std::mem;
 
 /// Two texts of the same length, whose edit distance is wanted. The cell of row `y` and column `x`
 /// is the distance of the first `y + 1` letters of one from the first `x + 1` of the other.
@@ -43,16 +44,9 @@ impl Grid {
         let down = &self.down[row * self.side..][..self.side];
         let across = &self.across[column * self.side..][..self.side];
         let (corner, above) = top.split_first_mut().expect("a top has a corner");
-        for (&letter, left) in down.iter().zip(left) {
-            let (mut diagonal, mut before) = (*corner, *left);
-            *corner = before;
-            for (&other, above) in across.iter().zip(&mut *above) {
-                let cell = (diagonal + u32::from(letter != other)).min(*above + 1).min(before + 1);
-                diagonal = *above;
-                *above = cell;
-                before = cell;
-            }
-            *left = before;
+        for (left, &letter) in left.iter_mut().zip(down) {
+            let diagonal = mem::replace(corner, *left);
+            *left = compute_row(letter, across, diagonal, *left, above);
         }
     }
 
@@ -65,13 +59,7 @@ impl Grid {
     pub(super) fn plain(&self) -> Vec<u32> {
         let mut cells: Vec<u32> = (1..=self.across.len() as u32).collect();
         for (row, &letter) in (0..).zip(&self.down) {
-            let (mut diagonal, mut before) = (row, row + 1);
-            for (&other, above) in self.across.iter().zip(&mut cells) {
-                let cell = (diagonal + u32::from(letter != other)).min(*above + 1).min(before + 1);
-                diagonal = *above;
-                *above = cell;
-                before = cell;
-            }
+            compute_row(letter, &self.across, row, row + 1, &mut cells);
         }
         cells
     }
@@ -87,6 +75,21 @@ impl Grid {
         }
         Self::last_row(tops)
     }
+}
+
+/// Computes the cells of a row, below `cells`, which they replace: from the cell to the left of the
+/// first one, and the one above that. Returns the last cell.
+#[inline]
+fn compute_row(letter: u8, across: &[u8], diagonal: u32, left: u32, cells: &mut [u32]) -> u32 {
+    let (mut diagonal, mut left) = (diagonal, left);
+    let cells = &mut cells[..across.len()];
+    for (x, &other) in across.iter().enumerate() {
+        let above = cells[x];
+        left = (diagonal + u32::from(letter != other)).min(above + 1).min(left + 1);
+        cells[x] = left;
+        diagonal = above;
+    }
+    left
 }
 
 #[cfg(test)]

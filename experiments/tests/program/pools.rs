@@ -10,9 +10,9 @@ const POOLS: [&str; 7] = ["stealing", "xqueue", "xqueue-v2", "xqueue-vn", "xqueu
 fn every_queue_policy_runs_all_cases() {
     let directory = tempfile::tempdir().unwrap();
     let [json, plot] = ["report.json", "plot.svg"].map(|name| directory.path().join(name));
-    let arguments =
-        ["pools", "spawner", "fib", "cholesky", "watched", "virtual", "--quick", "--tasks", "10k"];
-    let sizes = ["--number", "15", "--order", "64", "--tile", "8", "--workers", "1,2"];
+    let arguments = ["pools", "spawner", "fib", "cholesky", "watched", "virtual", "compared"];
+    let sizes =
+        ["--quick", "--tasks", "10k", "--number", "15", "--order", "64", "--tile", "8", "--workers", "1,2"];
     let virtual_sizes = ["--cores", "3,12", "--virtual-number", "12", "--virtual-rows", "6"];
     let files = ["--json", json.to_str().unwrap(), "--plot", plot.to_str().unwrap()];
     let output = xtasking(&[&arguments[..], &sizes, &virtual_sizes, &files].concat());
@@ -43,6 +43,9 @@ fn every_queue_policy_runs_all_cases() {
     for case in ["virtual fib", "virtual cholesky"] {
         assert_eq!(of(case, "λ"), POOLS.repeat(2), "{case}");
     }
+    for case in ["compared fib", "compared cholesky"] {
+        assert_eq!(of(case, "÷"), POOLS.repeat(2), "{case}");
+    }
     let load = |result: &Value| {
         let busy: Vec<_> = result["busy_ns"].as_array()?.iter().map(|busy| busy.as_f64().unwrap()).collect();
         assert_eq!(result["workers"], busy.len());
@@ -57,6 +60,10 @@ fn every_queue_policy_runs_all_cases() {
             let (max, sum) = (busy.iter().copied().fold(0.0, f64::max), busy.iter().sum::<f64>());
             let lambda = max * busy.len() as f64 / sum - 1.0;
             assert!((lambda - result["median"].as_f64().unwrap()).abs() < 1e-9, "{result}");
+        }
+        if result["unit"] == "÷" {
+            assert!(result["median"].as_f64().unwrap() > 0.0, "{result}");
+            continue;
         }
         let speed_up = result["speed_up"].as_f64().unwrap();
         assert!(speed_up > 0.0, "{result}");
