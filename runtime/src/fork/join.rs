@@ -143,13 +143,17 @@ impl Fork<'_> {
         // SAFETY: `at` is a free slot in this worker's stack, which is not the stack's end.
         let second = unsafe { Half::write(at.slot(), second, &mut frame) };
         if at.leaves_fast_path() {
+            if is_passed_in_registers(&first) {
+                return join_slow(at, first, second, combine);
+            }
             // Passes the address of a copy. A closure whose own address is passed would have to be
             // in memory on the usual path as well, where a load of several captures at once has to
             // wait for the stores of each.
             let mut copy = MaybeUninit::uninit();
             copy.write(first);
-            // SAFETY: the copy was just written, and is not used afterwards.
-            return unsafe { join_slow(at, &mut copy, second, combine) };
+            // SAFETY: the copy was just written, and is taken once.
+            let first = |cx: Fork<'_>| unsafe { copy.assume_init_read() }(cx);
+            return join_slow(at, first, second, combine);
         }
         // SAFETY: the job is on top of the stack, and not in the last slot.
         unsafe { join_on(at, first, second, combine) }
@@ -177,6 +181,12 @@ impl Fork<'_> {
     pub fn is_shutting_down(&self) -> bool {
         self.at_worker().shared().is_shutting_down()
     }
+}
+
+/// Returns true if a closure has at most two words, so that no address of it is passed to a function.
+#[inline(always)]
+fn is_passed_in_registers<F>(_: &F) -> bool {
+    size_of::<F>() <= 2 * size_of::<usize>()
 }
 
 /// Joins, with a second half that is in the slot at `at`. Each way out is separate: where they met,
@@ -270,20 +280,14 @@ unsafe fn run_first<RA, RB, B: FnOnce(Fork<'_>) -> RB>(
 
 /// Joins where a steal request is pending or the stack has to grow. (The whole join is in here, so
 /// that the usual one keeps nothing alive for after a call.)
-///
-/// # Safety
-///
-/// `first` was written; the caller does not use it afterwards.
 #[cold]
 #[inline(never)]
-unsafe fn join_slow<RA, RB, R, B: FnOnce(Fork<'_>) -> RB>(
+fn join_slow<RA, RB, R, B: FnOnce(Fork<'_>) -> RB>(
     at: Top,
-    first: &mut MaybeUninit<impl FnOnce(Fork<'_>) -> RA>,
+    first: impl FnOnce(Fork<'_>) -> RA,
     second: Half<B, RB>,
     combine: impl FnOnce(RA, RB) -> R,
 ) -> R {
-    // SAFETY: by this function's contract.
-    let first = unsafe { first.assume_init_read() };
     // SAFETY: the caller is in a join of this worker, at `at`, and does not use the context
     // meanwhile. The last slot must stay vacant: a half written there is taken out at once, and
     // thieves leave that slot alone.
