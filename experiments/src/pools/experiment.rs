@@ -127,7 +127,9 @@ impl Experiment {
     fn plain(&self, case: Case, progress: &Progress) -> Result<f64, Failure> {
         let context = format!("plain on {}", case.name());
         progress.begin(context.clone());
-        let time = plain::time(&self.work(case, &contenders::NO_REDUCTION));
+        let work = self.work(case, &contenders::NO_REDUCTION);
+        // The first run warms up caches and memory, as the contenders do.
+        let time = plain::time(&work).and_then(|_| plain::time(&work));
         let time = time.map_err(|wrong| Failure::Wrong { context, wrong })?;
         Ok(time.as_secs_f64() * 1e9)
     }
