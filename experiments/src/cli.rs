@@ -1,7 +1,8 @@
 //! The command line, whose subcommands are the experiments.
 
 use crate::{
-    cholesky, divide, fib, granularity, graph, hierarchy, join, managed, map, pools, scan, tasks, ycsb,
+    cholesky, divide, fib, granularity, graph, hierarchy, irregular, join, managed, map, pools, scan, tasks,
+    wavefront, ycsb,
 };
 use clap::{Parser, Subcommand};
 use xtasking_harness::failure::Failure;
@@ -22,8 +23,10 @@ enum Command {
     Ycsb(ycsb::YcsbOptions),
     Tasks(tasks::TasksOptions),
     Divide(divide::DivideOptions),
+    Irregular(irregular::IrregularOptions),
     Fib(fib::FibOptions),
     Cholesky(cholesky::CholeskyOptions),
+    Wavefront(wavefront::WavefrontOptions),
     Granularity(granularity::GranularityOptions),
     Map(map::MapOptions),
     Join(join::JoinOptions),
@@ -49,8 +52,10 @@ impl Cli {
             Some(Command::Ycsb(options)) => ycsb::run(&options),
             Some(Command::Tasks(options)) => tasks::run(&options),
             Some(Command::Divide(options)) => divide::run(&options),
+            Some(Command::Irregular(options)) => irregular::run(&options),
             Some(Command::Fib(options)) => fib::run(&options),
             Some(Command::Cholesky(options)) => cholesky::run(&options),
+            Some(Command::Wavefront(options)) => wavefront::run(&options),
             Some(Command::Granularity(options)) => granularity::run(&options),
             Some(Command::Map(options)) => map::run(&options),
             Some(Command::Join(options)) => join::run(&options),

@@ -6,8 +6,10 @@
 //! | [`ycsb`] | throughput of ordered indexes on the YCSB workloads |
 //! | [`tasks`] | the overhead of spawning, running and synchronising a task |
 //! | [`divide`] | balance of work that is divided into long pieces |
+//! | [`irregular`] | fork-join work that is unevenly divided: trees and a sort |
 //! | [`fib`] | the overhead of a fork and its join |
 //! | [`cholesky`] | tasks with dependencies: Cholesky factorisation by tiles |
+//! | [`wavefront`] | tasks with dependencies: a grid of blocks, each after two neighbours |
 //! | [`matrix`] | tiled matrices and their kernels |
 //! | [`pools`] | load balancing by each queue policy, on threads and on virtual cores |
 //! | [`map`] | hash maps that are larger than the caches |
@@ -29,6 +31,7 @@ pub mod fib;
 pub mod granularity;
 pub mod graph;
 pub mod hierarchy;
+pub mod irregular;
 pub mod join;
 pub mod managed;
 pub mod map;
@@ -41,4 +44,5 @@ pub mod pools;
 pub mod scan;
 mod tables;
 pub mod tasks;
+pub mod wavefront;
 pub mod ycsb;

@@ -4,6 +4,7 @@
 use super::factor;
 use super::flow;
 use crate::matrix::kernels::{divide, factorise, subtract_product};
+use crate::matrix::sequential;
 use crate::matrix::tiles::{Lower, Tile};
 use rayon::prelude::*;
 use std::mem::take;
@@ -116,24 +117,7 @@ pub(super) static OUTSIDE: &[Outside<Factoriser>] = &[
 ];
 
 fn plain(_: usize) -> Result<Factoriser, Failure> {
-    Ok(Here(Box::new(|mut matrix| {
-        for k in 0..matrix.count() {
-            factorise(&mut matrix.rows[k][k]);
-            let (done, below) = matrix.rows.split_at_mut(k + 1);
-            for row in &mut *below {
-                divide(&mut row[k], &done[k][k]);
-            }
-            for y in 0..below.len() {
-                let (above, row) = below.split_at_mut(y);
-                let (left, right) = row[0].split_at_mut(k + 1);
-                let panel = above.iter().map(|row| &row[k]).chain([&left[k]]);
-                for (tile, other) in right.iter_mut().zip(panel) {
-                    subtract_product(tile, &left[k], other);
-                }
-            }
-        }
-        matrix
-    })))
+    Ok(Here(Box::new(sequential::factor)))
 }
 
 fn tasks(workers: usize) -> Result<Factoriser, Failure> {

@@ -4,6 +4,8 @@
 //! |---|---|
 //! | `tiles` | a tiled matrix, and the check of a factorisation |
 //! | `kernels` | the operations on tiles |
+//! | `sequential` | the factorisation as a plain sequential program |
 
 pub(crate) mod kernels;
+pub(crate) mod sequential;
 pub(crate) mod tiles;

@@ -1,13 +1,16 @@
 //! The contenders: this runtime with each of its queue policies, and other libraries with spawned
 //! tasks.
 
-use super::executor::{Executor, Rayon, Timed, Tokio, Xtasking};
+use super::executor::{Executor, Rayon, Spinning, Timed, Tokio, Xtasking};
 use super::simulated::{self, SimulationResult};
 use super::tally::CounterGuard;
 use super::work::Work;
 use std::time::{Duration, Instant};
 use xtasking::platform::Costs;
-use xtasking::{QueuePolicy, Runtime, Shutdown, queues::Topology};
+use xtasking::{
+    QueuePolicy, Runtime, Shutdown,
+    queues::{RankOrder, Topology},
+};
 use xtasking_harness::failure::{Failure, Wrong};
 use xtasking_harness::lineup::{cannot_start, settle, start_rayon, start_tokio};
 
@@ -43,7 +46,8 @@ pub(super) struct Reduction {
 
 pub(super) type Entry = xtasking_harness::lineup::Entry<Team, Reduction>;
 
-const NO_REDUCTION: Reduction = Reduction { tasks: 1, number: 0 };
+/// The reduction of most contenders.
+pub(super) const NO_REDUCTION: Reduction = Reduction { tasks: 1, number: 0 };
 
 /// All contenders. The first always runs, and ratios are relative to it.
 pub(super) static ALL: &[Entry] = &[
@@ -83,6 +87,15 @@ pub(super) static ALL: &[Entry] = &[
         is_parallel: true,
         start: |workers| Ok(Team { kind: TeamKind::Xtasking(QueuePolicy::XQueue(Topology::Kautz)), workers }),
         more: NO_REDUCTION,
+    },
+    Entry {
+        name: "shared",
+        about: "one queue that all workers share, in exact order of ranks",
+        is_parallel: true,
+        start: |workers| {
+            Ok(Team { kind: TeamKind::Xtasking(QueuePolicy::Ranked(RankOrder::Exact)), workers })
+        },
+        more: Reduction { tasks: 10, number: 6 },
     },
     Entry {
         name: "local",
@@ -184,18 +197,25 @@ impl Team {
         let wrong = |wrong| Failure::Wrong { context: context.to_string(), wrong };
         let mut transfers = None;
         let counters = CounterGuard::acquire();
-        let began = Instant::now();
+        // The clock starts when the workers have.
+        let began;
         match &self.kind {
             TeamKind::Xtasking(policy) => {
                 let rt = self.start_xtasking(*policy)?;
+                began = Instant::now();
                 let first = begin_timed::<Xtasking>(work);
                 rt.task(()).spawn(move |(), cx| first(cx));
                 counters.wait_for(work.tasks(), self.workers).map_err(wrong)?;
                 transfers = rt.counters().map(|all| (all.steals, all.remote_spawns));
             }
-            TeamKind::Rayon => start_rayon(self.workers)?.scope(begin_timed::<Rayon>(work)),
+            TeamKind::Rayon => {
+                let pool = start_rayon(self.workers)?;
+                began = Instant::now();
+                pool.scope(begin_timed::<Rayon>(work));
+            }
             TeamKind::Tokio => {
                 let pool = start_tokio(self.workers)?;
+                began = Instant::now();
                 let first = begin_timed::<Tokio>(work);
                 pool.spawn(async move { first(()) });
                 counters.wait_for(work.tasks(), self.workers).map_err(wrong)?;
@@ -205,6 +225,22 @@ impl Team {
         let (time, total) = (began.elapsed(), counters.total(self.workers));
         work.check(&total).map_err(wrong)?;
         Ok(Observation { busy: total.busy, time, transfers })
+    }
+
+    /// Measures the time of work whose tasks spin as long as they would take on virtual cores;
+    /// `None` if this kind has no simulation.
+    pub(super) fn spin(&self, work: &Work) -> Option<Result<Duration, Failure>> {
+        let TeamKind::Xtasking(policy) = &self.kind else { return None };
+        Some(self.start_xtasking(*policy).and_then(|rt| {
+            let first = begin::<Spinning>(work);
+            settle();
+            let (counters, began) = (CounterGuard::acquire(), Instant::now());
+            rt.task(()).spawn(move |(), cx| first(cx));
+            rt.shutdown(Shutdown::Drain);
+            let time = began.elapsed();
+            let checked = work.check(&counters.total(self.workers));
+            checked.map(|()| time).map_err(|wrong| Failure::Wrong { context: "spinning tasks".into(), wrong })
+        }))
     }
 
     /// Runs work on as many virtual cores as there are workers; `None` if this kind has no

@@ -1,8 +1,9 @@
 //! The interface of a runtime to its tasks, so that the work is written once for all runtimes.
 
 use super::tally;
+use std::hint::spin_loop;
 use std::marker::PhantomData;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use xtasking::Context;
 
 /// A runtime as its tasks see it.
@@ -16,8 +17,9 @@ pub(crate) trait Executor: 'static {
     /// Returns the worker that runs the task.
     fn worker(cx: &Self::Cx<'_>) -> usize;
 
-    /// Returns true if the task must not compute: on virtual cores, where this adds nanoseconds to
-    /// the task's time. On threads it does nothing.
+    /// Returns true if the task must not compute, but take a number of nanoseconds: on virtual
+    /// cores, where this adds them to the task's time, and if threads spin instead. Otherwise it
+    /// does nothing.
     fn spend(_: &mut Self::Cx<'_>, _: u64) -> bool {
         false
     }
@@ -37,6 +39,29 @@ impl Executor for Xtasking {
     #[inline(always)]
     fn worker(cx: &Self::Cx<'_>) -> usize {
         cx.worker()
+    }
+}
+
+/// XTasking, with tasks that spin for the time that they would take on virtual cores.
+pub(crate) struct Spinning;
+
+impl Executor for Spinning {
+    type Cx<'a> = &'a mut Context;
+
+    fn spawn(cx: &mut Self::Cx<'_>, body: impl FnOnce(Self::Cx<'_>) + Send + 'static) {
+        Xtasking::spawn(cx, body);
+    }
+
+    fn worker(cx: &Self::Cx<'_>) -> usize {
+        cx.worker()
+    }
+
+    fn spend(_: &mut Self::Cx<'_>, nanoseconds: u64) -> bool {
+        let (began, time) = (Instant::now(), Duration::from_nanos(nanoseconds));
+        while began.elapsed() < time {
+            spin_loop();
+        }
+        true
     }
 }
 

@@ -1,8 +1,11 @@
 //! The experiment: options checked and completed, turns, notes and conclusion.
 
 use super::PoolsOptions;
+use super::case::{Case, Mode, select_cases};
+use super::compared;
 use super::contenders::{self, Entry, Reduction, Team};
 use super::graph::Graph;
+use super::plain;
 use super::work::Work;
 use crate::matrix::tiles::Lower;
 use std::cell::RefCell;
@@ -15,76 +18,8 @@ use xtasking_harness::failure::Failure;
 use xtasking_harness::lineup::Lineup;
 use xtasking_harness::plural::counted;
 use xtasking_harness::progress::Progress;
-use xtasking_harness::report::{Measurement, Parameters};
-use xtasking_harness::suggestion::matching_cases;
+use xtasking_harness::report::{Measurement, Parameters, Summary};
 use xtasking_virtual_time::imbalance;
-
-/// A case of the experiment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Case {
-    Spawner,
-    Fib,
-    Cholesky,
-    WatchedFib,
-    WatchedCholesky,
-    VirtualFib,
-    VirtualCholesky,
-}
-
-/// How a case is measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mode {
-    /// Mode threads, by the wall clock.
-    Timed,
-    /// Mode threads, by the time that each worker is busy.
-    Watched,
-    /// Mode virtual cores, by the time that each core is busy.
-    Virtual,
-}
-
-impl Case {
-    pub(super) const ALL: [Self; 7] = [
-        Self::Spawner,
-        Self::Fib,
-        Self::Cholesky,
-        Self::WatchedFib,
-        Self::WatchedCholesky,
-        Self::VirtualFib,
-        Self::VirtualCholesky,
-    ];
-
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Spawner => "spawner",
-            Self::Fib => "fib",
-            Self::Cholesky => "cholesky",
-            Self::WatchedFib => "watched fib",
-            Self::WatchedCholesky => "watched cholesky",
-            Self::VirtualFib => "virtual fib",
-            Self::VirtualCholesky => "virtual cholesky",
-        }
-    }
-
-    pub(super) fn about(self) -> &'static str {
-        match self {
-            Self::Spawner => "one task spawns empty tasks: ns per task",
-            Self::Fib => "recursive Fibonacci, a task for each call: ns per task",
-            Self::Cholesky => "Cholesky factorisation, a task for each step of each tile: ns per task",
-            Self::WatchedFib => "fib: imbalance λ of the workers' busy times on threads",
-            Self::WatchedCholesky => "cholesky: imbalance λ on threads",
-            Self::VirtualFib => "fib: imbalance λ on virtual cores",
-            Self::VirtualCholesky => "cholesky: imbalance λ on virtual cores, with modelled kernel times",
-        }
-    }
-
-    fn mode(self) -> Mode {
-        match self {
-            Self::Spawner | Self::Fib | Self::Cholesky => Mode::Timed,
-            Self::WatchedFib | Self::WatchedCholesky => Mode::Watched,
-            Self::VirtualFib | Self::VirtualCholesky => Mode::Virtual,
-        }
-    }
-}
 
 /// An experiment whose options have been checked and completed.
 pub(super) struct Experiment {
@@ -96,6 +31,8 @@ pub(super) struct Experiment {
     cores: Vec<usize>,
     virtual_number: u32,
     virtual_rows: usize,
+    compared_number: u32,
+    compared_rows: usize,
     product: u64,
     lineup: Lineup<Team, Reduction>,
     seed: u64,
@@ -113,15 +50,6 @@ const CORES: RangeInclusive<usize> = 1..=1_024;
 
 const TIME: &str = "ns";
 const LAMBDA: &str = "λ";
-
-/// Selects the cases whose names contain one of the words; without words, all but the watched ones.
-fn select_cases(words: &[String]) -> Result<Vec<Case>, Failure> {
-    if words.is_empty() {
-        return Ok(Case::ALL.into_iter().filter(|case| case.mode() != Mode::Watched).collect());
-    }
-    let selected = matching_cases(words, &Case::ALL.map(Case::name)).map_err(Failure::Usage)?;
-    Ok(selected.into_iter().map(|index| Case::ALL[index]).collect())
-}
 
 impl Experiment {
     /// Checks and completes the options.
@@ -143,6 +71,9 @@ impl Experiment {
         let number = options.number.unwrap_or(either(25, 35));
         let virtual_number = options.virtual_number.unwrap_or(either(15, 25));
         let virtual_rows = options.virtual_rows.unwrap_or(either(12, 64) as usize);
+        // On threads the tasks take their time, so that there are fewer.
+        let compared_number = options.virtual_number.unwrap_or(either(12, 20));
+        let compared_rows = options.virtual_rows.unwrap_or(either(8, 40) as usize);
         Ok(Self {
             cases: select_cases(&options.cases)?,
             tasks: check_range("--tasks", tasks, &TASKS, "")?,
@@ -152,6 +83,8 @@ impl Experiment {
             cores: options.cores.clone(),
             virtual_number: check_range("--virtual-number", virtual_number, &VIRTUAL_NUMBERS, "")?,
             virtual_rows: check_range("--virtual-rows", virtual_rows, &TILE_ROWS, "")?,
+            compared_number,
+            compared_rows,
             product: options.product,
             lineup: Lineup::new(contenders::ALL, &[], common)?,
             seed: common.seed,
@@ -175,6 +108,10 @@ impl Experiment {
             Case::VirtualCholesky => {
                 Work::Cholesky(Arc::new(Graph::modelled(self.virtual_rows, self.product)))
             }
+            Case::ComparedFib => Work::LongFib(self.compared_number, self.product),
+            Case::ComparedCholesky => {
+                Work::Cholesky(Arc::new(Graph::modelled(self.compared_rows, self.product)))
+            }
         }
     }
 
@@ -186,20 +123,57 @@ impl Experiment {
         Ok(time.as_secs_f64() * 1e9 / work.tasks() as f64)
     }
 
+    /// Measures a case on threads as a plain sequential program, and returns nanoseconds.
+    fn plain(&self, case: Case, progress: &Progress) -> Result<f64, Failure> {
+        let context = format!("plain on {}", case.name());
+        progress.begin(context.clone());
+        let work = self.work(case, &contenders::NO_REDUCTION);
+        // The first run warms up caches and memory, as the contenders do.
+        let time = plain::time(&work).and_then(|_| plain::time(&work));
+        let time = time.map_err(|wrong| Failure::Wrong { context, wrong })?;
+        Ok(time.as_secs_f64() * 1e9)
+    }
+
+    /// Measures the time per task on threads. The plain program runs beside the first contender, as
+    /// often as that.
+    fn time(&self, progress: &Progress) -> Result<Vec<Measurement>, Failure> {
+        let cases = self.cases_in(Mode::Timed);
+        let names: Vec<_> = cases.iter().map(|case| case.name().to_string()).collect();
+        let plain_times = vec![RefCell::new(Vec::new()); cases.len()];
+        let once = |at: usize, entry: &Entry, workers, context: &str| {
+            if entry.name == self.lineup.contenders[0].name {
+                let tasks = self.work(cases[at], &contenders::NO_REDUCTION).tasks();
+                plain_times[at].borrow_mut().push(self.plain(cases[at], progress)? / tasks as f64);
+            }
+            self.once(cases[at], entry, workers, context)
+        };
+        let mut results = self.lineup.measure(progress, TIME, &names, once)?;
+        for (name, times) in names.iter().zip(plain_times) {
+            let plain_time = Summary::of(times.into_inner()).median;
+            let of_case = results.iter_mut().filter(|result| result.case == *name);
+            of_case.for_each(|result| result.speed_up = Some(plain_time / result.summary.median));
+        }
+        Ok(results)
+    }
+
     /// Measures λ on threads.
     fn watch(&self, progress: &Progress, results: &mut Vec<Measurement>) -> Result<(), Failure> {
         for case in self.cases_in(Mode::Watched) {
+            let tasks = self.work(case, &contenders::NO_REDUCTION).tasks() as f64;
+            let plain_time = self.plain(case, progress)? / tasks;
             for &workers in self.lineup.worker_counts() {
                 for entry in &self.lineup.contenders {
                     let with = counted(workers, "worker");
                     let context = format!("{} on {} with {with}", entry.name, case.name());
                     progress.begin(context.clone());
-                    let watched = (entry.start)(workers)?.watch(&self.work(case, &entry.more), &context)?;
+                    let work = self.work(case, &entry.more);
+                    let watched = (entry.start)(workers)?.watch(&work, &context)?;
+                    let speed_up = plain_time * work.tasks() as f64 / (watched.time.as_secs_f64() * 1e9);
                     let mut details = vec![("milliseconds", watched.time.as_secs_f64() * 1e3)];
                     if let Some((steals, remote_spawns)) = watched.transfers {
                         details.extend([("steals", steals as f64), ("remote_spawns", remote_spawns as f64)]);
                     }
-                    self.add_loads(results, case, entry, watched.busy, details);
+                    self.add_loads(results, case, entry, watched.busy, speed_up, details);
                     progress.advance();
                 }
             }
@@ -209,6 +183,7 @@ impl Experiment {
 
     /// Computes λ on virtual cores.
     fn simulate(&self, progress: &Progress, results: &mut Vec<Measurement>) -> Result<(), Failure> {
+        let costs = Costs::default();
         for case in self.cases_in(Mode::Virtual) {
             for &cores in &self.cores {
                 for entry in &self.lineup.contenders {
@@ -216,18 +191,20 @@ impl Experiment {
                     let context = format!("{} on {} with {with}", entry.name, case.name());
                     progress.begin(context.clone());
                     let work = self.work(case, &entry.more);
-                    let result = (entry.start)(cores)?.simulate(&work, Costs::default(), self.seed);
+                    let result = (entry.start)(cores)?.simulate(&work, costs, self.seed);
                     if let Some(result) = result {
                         let result =
                             result.map_err(|wrong| Failure::Wrong { context: context.clone(), wrong })?;
+                        let speed_up = work.modelled_time(&costs) as f64 / result.makespan as f64;
+                        let busy = result.busy.iter().sum::<u64>() as f64;
                         let details = vec![
                             ("virtual_milliseconds", result.makespan as f64 / 1e6),
-                            ("speed_up", result.busy.iter().sum::<u64>() as f64 / result.makespan as f64),
+                            ("busy_cores", busy / result.makespan as f64),
                             ("steals", result.steals as f64),
                             ("remote_spawns", result.remote_spawns as f64),
                         ];
                         progress.show_measurement(&context, imbalance(&result.busy), LAMBDA);
-                        self.add_loads(results, case, entry, result.busy, details);
+                        self.add_loads(results, case, entry, result.busy, speed_up, details);
                     }
                     progress.advance();
                 }
@@ -243,6 +220,7 @@ impl Experiment {
         case: Case,
         entry: &Entry,
         busy: Vec<u64>,
+        speed_up: f64,
         details: Vec<(&'static str, f64)>,
     ) {
         let workers = busy.len();
@@ -252,7 +230,7 @@ impl Experiment {
         self.notes.borrow_mut().push(format!("{} {workers} {}: {texts}", case.name(), entry.name));
         let lambda = vec![imbalance(&busy)];
         let measurement = Measurement::new(case.name(), entry.name, workers, LAMBDA, lambda);
-        results.push(Measurement { details, busy, ..measurement });
+        results.push(Measurement { details, busy, speed_up: Some(speed_up), ..measurement });
     }
 }
 
@@ -304,20 +282,21 @@ impl xtasking_harness::experiment::Experiment for Experiment {
         let entries = self.lineup.contenders.len();
         let watched = self.cases_in(Mode::Watched).len() * self.lineup.worker_counts().len();
         let simulated = self.cases_in(Mode::Virtual).len() * self.cores.len();
+        let turns = self.lineup.worker_counts().len() * self.lineup.repetitions();
+        let compared = self.cases_in(Mode::Compared).len() * turns;
         let mut outline = self.lineup.outline(parameters, self.cases_in(Mode::Timed).len());
-        outline.steps += ((watched + simulated) * entries) as u64;
+        outline.steps += ((watched + simulated + compared) * entries) as u64;
         outline
     }
 
     fn measure(&self, progress: &Progress) -> Result<Vec<Measurement>, Failure> {
-        let cases = self.cases_in(Mode::Timed);
-        let names: Vec<_> = cases.iter().map(|case| case.name().to_string()).collect();
-        let once = |case: usize, entry: &Entry, workers, context: &str| {
-            self.once(cases[case], entry, workers, context)
-        };
-        let mut results = self.lineup.measure(progress, TIME, &names, once)?;
+        let mut results = self.time(progress)?;
         self.watch(progress, &mut results)?;
         self.simulate(progress, &mut results)?;
+        let cases = self.cases_in(Mode::Compared);
+        let names: Vec<_> = cases.iter().map(|case| case.name().to_string()).collect();
+        let work = |case: usize| self.work(cases[case], &contenders::NO_REDUCTION);
+        results.extend(compared::measure(&self.lineup, progress, &names, self.seed, work)?);
         Ok(results)
     }
 
@@ -336,7 +315,11 @@ impl xtasking_harness::experiment::Experiment for Experiment {
 
     fn conclusion(&self) -> Result<String, Failure> {
         Ok("ns: wall-clock nanoseconds per task; λ: busy time of the busiest worker ÷ mean − 1; \
-        less is better; all tasks were counted, all results checked"
+        less is better of both\n\
+        speed-up: time of a plain sequential program that does the same work without tasks ÷ time with \
+        tasks (on virtual cores: the time of the tasks' bodies alone ÷ makespan); more is better\n\
+        ÷: time on threads, whose tasks spin, ÷ time on as many virtual cores; ideally 1\n\
+        all tasks were counted, all results checked"
             .to_string())
     }
 }

@@ -78,6 +78,19 @@ impl Graph {
         (Self { finished: Some(sender), ..self }, receiver)
     }
 
+    /// Returns the matrix to factorise, unless tiles are only modelled.
+    pub(super) fn matrix(&self) -> Option<&Lower> {
+        self.matrix.as_ref()
+    }
+
+    /// Returns the virtual nanoseconds of all steps together.
+    pub(super) fn virtual_time(&self) -> u64 {
+        let count = self.tiles.len() as u64;
+        let (below, subtractions) = (count * (count - 1) / 2, self.tasks() - count * (count + 1) / 2);
+        // A factorisation for each tile on the diagonal, a division for each tile below.
+        subtractions * self.product + below * (self.product / 2) + count * (self.product / 6)
+    }
+
     /// Returns the number of tasks.
     pub(crate) fn tasks(&self) -> u64 {
         let count = self.tiles.len() as u64;
@@ -220,6 +233,8 @@ mod tests {
     fn successors_and_predecessors_match() {
         for count in 1..9 {
             assert_eq!(steps(count).count() as u64, Graph::modelled(count, 0).tasks());
+            let times = steps(count).map(|step| step.virtual_time(1600)).sum::<u64>();
+            assert_eq!(times, Graph::modelled(count, 1600).virtual_time());
             let edges: Vec<_> = steps(count).flat_map(|step| step.successors(count)).collect();
             for step in steps(count) {
                 let incoming = edges.iter().filter(|&&next| next == step).count();

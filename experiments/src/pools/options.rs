@@ -1,6 +1,6 @@
 //! The command line of the experiment.
 
-use super::{contenders, experiment};
+use super::{case, contenders};
 use clap::Args;
 use xtasking_harness::common::{Common, parse_count};
 use xtasking_harness::lineup::help;
@@ -10,7 +10,8 @@ use xtasking_harness::lineup::help;
 #[derive(Clone, Debug, Args)]
 #[command(after_help = after_help())]
 pub struct PoolsOptions {
-    /// Cases to run, by name or by a part of their names [default: all but the watched ones]
+    /// Cases to run, by name or by a part of their names [default: all but those that
+    /// are watched or compared]
     #[arg(value_name = "CASE")]
     pub cases: Vec<String>,
 
@@ -34,7 +35,8 @@ pub struct PoolsOptions {
     #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "24,48,192")]
     pub cores: Vec<usize>,
 
-    /// Fibonacci number to compute on virtual cores [default: 25; with --quick, 15]
+    /// Fibonacci number to compute on virtual cores [default: 25; compared with threads, 20; with
+    /// --quick, 15]
     #[arg(long, value_name = "N")]
     pub virtual_number: Option<u32>,
 
@@ -54,6 +56,6 @@ pub struct PoolsOptions {
 
 /// Returns the help text that lists the names for `--against` and the cases.
 fn after_help() -> String {
-    let known = experiment::Case::ALL.iter().map(|case| format!("\n  {:<20} {}", case.name(), case.about()));
+    let known = case::Case::ALL.iter().map(|case| format!("\n  {:<20} {}", case.name(), case.about()));
     format!("{}\n\nCases:{}", help(contenders::ALL, &[]), known.collect::<String>())
 }

@@ -6,6 +6,7 @@ mod fib;
 mod granularity;
 mod graph;
 mod hierarchy;
+mod irregular;
 mod join;
 mod managed;
 mod map;
@@ -13,6 +14,7 @@ mod outside;
 mod pools;
 mod scan;
 mod tasks;
+mod wavefront;
 mod ycsb;
 
 use std::process::Output;

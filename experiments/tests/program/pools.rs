@@ -4,15 +4,15 @@ use crate::{passes, refused, xtasking};
 use serde_json::Value;
 use std::fs;
 
-const POOLS: [&str; 6] = ["stealing", "xqueue", "xqueue-v2", "xqueue-vn", "xqueue-kautz", "local"];
+const POOLS: [&str; 7] = ["stealing", "xqueue", "xqueue-v2", "xqueue-vn", "xqueue-kautz", "shared", "local"];
 
 #[test]
 fn every_queue_policy_runs_all_cases() {
     let directory = tempfile::tempdir().unwrap();
     let [json, plot] = ["report.json", "plot.svg"].map(|name| directory.path().join(name));
-    let arguments =
-        ["pools", "spawner", "fib", "cholesky", "watched", "virtual", "--quick", "--tasks", "10k"];
-    let sizes = ["--number", "15", "--order", "64", "--tile", "8", "--workers", "1,2"];
+    let arguments = ["pools", "spawner", "fib", "cholesky", "watched", "virtual", "compared"];
+    let sizes =
+        ["--quick", "--tasks", "10k", "--number", "15", "--order", "64", "--tile", "8", "--workers", "1,2"];
     let virtual_sizes = ["--cores", "3,12", "--virtual-number", "12", "--virtual-rows", "6"];
     let files = ["--json", json.to_str().unwrap(), "--plot", plot.to_str().unwrap()];
     let output = xtasking(&[&arguments[..], &sizes, &virtual_sizes, &files].concat());
@@ -43,6 +43,9 @@ fn every_queue_policy_runs_all_cases() {
     for case in ["virtual fib", "virtual cholesky"] {
         assert_eq!(of(case, "λ"), POOLS.repeat(2), "{case}");
     }
+    for case in ["compared fib", "compared cholesky"] {
+        assert_eq!(of(case, "÷"), POOLS.repeat(2), "{case}");
+    }
     let load = |result: &Value| {
         let busy: Vec<_> = result["busy_ns"].as_array()?.iter().map(|busy| busy.as_f64().unwrap()).collect();
         assert_eq!(result["workers"], busy.len());
@@ -58,10 +61,18 @@ fn every_queue_policy_runs_all_cases() {
             let lambda = max * busy.len() as f64 / sum - 1.0;
             assert!((lambda - result["median"].as_f64().unwrap()).abs() < 1e-9, "{result}");
         }
+        if result["unit"] == "÷" {
+            assert!(result["median"].as_f64().unwrap() > 0.0, "{result}");
+            continue;
+        }
+        let speed_up = result["speed_up"].as_f64().unwrap();
+        assert!(speed_up > 0.0, "{result}");
         match result["case"].as_str().unwrap() {
             case if case.starts_with("virtual") => {
-                let speed_up = details["speed_up"].as_f64().unwrap();
-                assert!(speed_up > 0.0 && speed_up <= result["workers"].as_f64().unwrap(), "{result}");
+                let (cores, busy) =
+                    (result["workers"].as_f64().unwrap(), details["busy_cores"].as_f64().unwrap());
+                // Bodies take less than the cores are busy: the rest is overhead.
+                assert!(speed_up < busy && busy <= cores, "{result}");
             }
             case if case.starts_with("watched") => assert!(details["milliseconds"].as_f64().unwrap() > 0.0),
             _ => assert!(details.is_null(), "{result}"),
@@ -78,6 +89,8 @@ fn the_imbalance_without_load_balancing_is_known() {
     let stdout = passes(&output);
     let line = stdout.lines().find(|line| line.contains("┆ local ")).unwrap();
     assert!(line.contains(" 7.00 "), "{line}");
+    // Of 5 + 10 ns a task, and 5 for its spawn, the body takes 10.
+    assert!(line.contains("┆     0.50 "), "{line}");
 }
 
 #[test]

@@ -107,7 +107,7 @@ impl<R, B: FnOnce(Fork<'_>) -> R> Half<B, R> {
     #[inline(always)]
     pub unsafe fn take_body(self) -> B {
         // SAFETY: the job is the caller's, with its body.
-        unsafe { Self::content(self.job).cast::<B>().read() }
+        unsafe { read_by_words(Self::content(self.job).cast::<B>()) }
     }
 
     /// Takes the result that a thief has left.
@@ -119,5 +119,58 @@ impl<R, B: FnOnce(Fork<'_>) -> R> Half<B, R> {
         // SAFETY: the job is done, so that the thief has left the result and does not access it any
         // more.
         unsafe { Self::content(self.job).cast::<Result<R, Payload>>().read() }
+    }
+}
+
+/// Reads a value of a few words as [`ptr::read`](core::ptr::read) does, but word by word.
+///
+/// A body is often read soon after its words were stored, one by one. A load of two words at once,
+/// which the compiler prefers, would wait until both stores are in the cache.
+///
+/// # Safety
+///
+/// As for `ptr::read`.
+#[inline(always)]
+unsafe fn read_by_words<T>(from: *const T) -> T {
+    type Word = MaybeUninit<usize>;
+    let is_brief = size_of::<T>() <= size_of::<Room>() && align_of::<T>() >= align_of::<Word>();
+    let words = if is_brief { size_of::<T>() / size_of::<Word>() } else { 0 };
+    let mut value = MaybeUninit::<T>::uninit();
+    // SAFETY: `from` has the bytes of a value, which are copied one after the other.
+    unsafe {
+        for word in 0..words {
+            // Volatile, so that the compiler does not load several words at once.
+            value.as_mut_ptr().cast::<Word>().add(word).write(from.cast::<Word>().add(word).read_volatile());
+        }
+        let (copied, size) = (words * size_of::<Word>(), size_of::<T>());
+        let rest = value.as_mut_ptr().cast::<u8>().add(copied);
+        rest.copy_from_nonoverlapping(from.cast::<u8>().add(copied), size - copied);
+        value.assume_init()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::read_by_words;
+    use alloc::boxed::Box;
+
+    fn copy<T>(value: T) -> T {
+        let value = core::mem::ManuallyDrop::new(value);
+        // SAFETY: the value is not used any more.
+        unsafe { read_by_words(&*value) }
+    }
+
+    #[test]
+    fn values_of_any_size_are_read_whole() {
+        copy(());
+        assert_eq!(copy([7u8; 13]), [7; 13]);
+        assert_eq!(copy((1u64, 2u8)), (1, 2));
+        assert_eq!(copy((1u32, 2u64, 3u16, [4u8; 5])), (1, 2, 3, [4; 5]));
+        assert_eq!(copy(u128::MAX - 1), u128::MAX - 1);
+        let numbers: [u64; 9] = core::array::from_fn(|number| number as u64);
+        assert_eq!(copy(numbers), numbers);
+        assert_eq!(copy((numbers, 1u8)), (numbers, 1));
+        let (text, number) = copy((Box::<str>::from("text"), Box::new(5)));
+        assert_eq!((&*text, *number), ("text", 5));
     }
 }

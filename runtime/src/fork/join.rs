@@ -163,6 +163,16 @@ impl Fork<'_> {
         // SAFETY: `at` is a free slot in this worker's stack, which is not the stack's end.
         let second = unsafe { Half::write(at.slot(), second, &mut frame) };
         if at.leaves_fast_path() {
+            if is_passed_in_registers(&first) {
+                return join_slow(at, first, second, combine);
+            }
+            // Passes the address of a copy. A closure whose own address is passed would have to be
+            // in memory on the usual path as well, where a load of several captures at once has to
+            // wait for the stores of each.
+            let mut copy = MaybeUninit::uninit();
+            copy.write(first);
+            // SAFETY: the copy was just written, and is taken once.
+            let first = |cx: Fork<'_>| unsafe { copy.assume_init_read() }(cx);
             return join_slow(at, first, second, combine);
         }
         // SAFETY: the job is on top of the stack, and not in the last slot.
@@ -196,6 +206,12 @@ impl Fork<'_> {
     pub fn is_shutting_down(&self) -> bool {
         self.at_worker().shared().is_shutting_down()
     }
+}
+
+/// Returns true if a closure has at most two words, so that no address of it is passed to a function.
+#[inline(always)]
+fn is_passed_in_registers<F>(_: &F) -> bool {
+    size_of::<F>() <= 2 * size_of::<usize>()
 }
 
 /// Joins, with a second half that is in the slot at `at`. Each way out is separate: where they met,

@@ -134,6 +134,33 @@ fn large_values_go_there_and_back() {
 }
 
 #[test]
+fn halves_of_any_size_keep_what_they_capture() {
+    fn capture<const N: usize>(depth: u8, mut cx: Fork<'_>) -> u64 {
+        let (left, right) = ([depth; N], [depth + 1; N]);
+        let words = [u64::from(depth); 3];
+        let sum = |bytes: [u8; N]| bytes.iter().map(|&byte| u64::from(byte)).sum::<u64>();
+        let below = move |cx: Fork<'_>| if depth == 0 { 0 } else { capture::<N>(depth - 1, cx) };
+        cx.join_with(
+            move |cx| sum(left) + below(cx),
+            move |cx| sum(right) + words.iter().sum::<u64>() + below(cx),
+            |a, b| a + b,
+        )
+    }
+    fn expected(size: u64, depth: u64) -> u64 {
+        let below = if depth == 0 { 0 } else { 2 * expected(size, depth - 1) };
+        size * (2 * depth + 1) + 3 * depth + below
+    }
+    shared_on_all(|rt| {
+        assert_eq!(rt.run(|cx| capture::<0>(8, cx)).unwrap(), expected(0, 8));
+        assert_eq!(rt.run(|cx| capture::<1>(8, cx)).unwrap(), expected(1, 8));
+        assert_eq!(rt.run(|cx| capture::<13>(8, cx)).unwrap(), expected(13, 8));
+        assert_eq!(rt.run(|cx| capture::<31>(8, cx)).unwrap(), expected(31, 8));
+        assert_eq!(rt.run(|cx| capture::<64>(8, cx)).unwrap(), expected(64, 8));
+        assert_eq!(rt.run(|cx| capture::<200>(8, cx)).unwrap(), expected(200, 8));
+    });
+}
+
+#[test]
 fn joins_nest_deeper_than_there_are_preallocated_jobs() {
     fn count(depth: u64, mut cx: Fork<'_>) -> u64 {
         if depth == 0 {

@@ -19,6 +19,6 @@ mod summary;
 mod table;
 
 pub use output::write;
-pub use results::{Measurement, Parameters, Report};
+pub use results::{Measurement, Parameters, Report, set_speed_ups};
 pub use summary::Summary;
 pub use table::render as table;

@@ -51,6 +51,10 @@ pub struct Measurement {
     /// Median, minimum and maximum of the repetitions.
     #[serde(flatten)]
     pub summary: Summary,
+    /// The time of the same work in a plain sequential program, without tasks, divided by the time
+    /// of this measurement; `None` if that was not measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub speed_up: Option<f64>,
     /// Whether all results were checked. A wrong result ends the experiment without a report.
     pub checked: bool,
     /// Further numbers by name.
@@ -81,10 +85,22 @@ impl Measurement {
             workers,
             unit,
             summary: Summary::of(numbers),
+            speed_up: None,
             checked: true,
             details: Vec::new(),
             busy: Vec::new(),
         }
+    }
+}
+
+/// Sets the speed-ups of measured times, relative to the implementation `plain` with one worker in
+/// the same case. A case that `plain` did not run gets none.
+pub fn set_speed_ups(results: &mut [Measurement], plain: &str) {
+    let is_plain = |result: &&Measurement| result.implementation == plain && result.workers == 1;
+    let times: Vec<_> = results.iter().filter(is_plain).map(|r| (r.case.clone(), r.summary.median)).collect();
+    for result in results {
+        let time = times.iter().find(|(case, _)| *case == result.case);
+        result.speed_up = time.map(|(_, time)| time / result.summary.median);
     }
 }
 
@@ -112,4 +128,25 @@ impl Serialize for Parameters {
 /// Serializes pairs as a map.
 fn as_map<S: Serializer>(pairs: &[(&'static str, f64)], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_map(pairs.iter().copied())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn speed_ups_are_relative_to_one_plain_worker_in_the_same_case() {
+        let of =
+            |case: &str, name: &str, workers, time| Measurement::new(case, name, workers, "ms", vec![time]);
+        let mut results = [
+            of("a", "own", 1, 10.0),
+            of("a", "plain", 1, 8.0),
+            of("a", "own", 2, 4.0),
+            of("b", "own", 1, 3.0),
+            of("b", "plain", 2, 3.0),
+        ];
+        set_speed_ups(&mut results, "plain");
+        let speed_ups = results.map(|result| result.speed_up);
+        assert_eq!(speed_ups, [Some(0.8), Some(1.0), Some(2.0), None, None]);
+    }
 }

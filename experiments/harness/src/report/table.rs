@@ -4,13 +4,15 @@ use super::results::Report;
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 use comfy_table::{CellAlignment, ContentArrangement, Table};
 
-/// Renders the results, one line for every measurement.
+/// Renders the results, one line for every measurement. There is a column of speed-ups if any
+/// measurement has one, and one for each of the report's [columns](Report::columns).
 pub fn render(report: &Report) -> String {
     let Some(first) = report.results.first() else { return "no results".to_string() };
     let has_units = report.results.iter().any(|result| result.unit != first.unit);
     let mut table = Table::new();
     table.load_style(UTF8_FULL_CONDENSED).set_content_arrangement(ContentArrangement::Disabled);
-    let header = [
+    let has_speed_ups = report.results.iter().any(|result| result.speed_up.is_some());
+    let mut header = vec![
         "case".to_string(),
         "workers".to_string(),
         "implementation".to_string(),
@@ -18,8 +20,13 @@ pub fn render(report: &Report) -> String {
         "min – max".to_string(),
         format!("vs {}", first.implementation),
     ];
-    table.set_header(header.into_iter().chain(report.columns.iter().map(ToString::to_string)));
-    for column in [1, 3, 4, 5].into_iter().chain(6..6 + report.columns.len()) {
+    if has_speed_ups {
+        header.push("speed-up".to_string());
+    }
+    header.extend(report.columns.iter().map(ToString::to_string));
+    let columns = header.len();
+    table.set_header(header);
+    for column in [1].into_iter().chain(3..columns) {
         table.column_mut(column).expect("a column of the header").set_cell_alignment(CellAlignment::Right);
     }
     let mut previous = None;
@@ -32,11 +39,7 @@ pub fn render(report: &Report) -> String {
             false => (result.case.clone(), result.workers.to_string()),
         };
         let summary = &result.summary;
-        let detail = |column: &&str| {
-            let detail = result.details.iter().find(|(name, _)| name == column);
-            detail.map_or_else(|| "–".to_string(), |&(_, detail)| number(detail))
-        };
-        let row = [
+        let mut row = vec![
             case,
             workers,
             result.implementation.clone(),
@@ -44,7 +47,14 @@ pub fn render(report: &Report) -> String {
             format!("{} – {}", number(summary.min), number(summary.max)),
             report.ratio(result).map_or_else(|| "–".to_string(), |ratio| format!("{ratio:.2}×")),
         ];
-        table.add_row(row.into_iter().chain(report.columns.iter().map(detail)));
+        if has_speed_ups {
+            row.push(result.speed_up.map_or_else(|| "–".to_string(), number));
+        }
+        row.extend(report.columns.iter().map(|column| {
+            let detail = result.details.iter().find(|(name, _)| name == column);
+            detail.map_or_else(|| "–".to_string(), |&(_, detail)| number(detail))
+        }));
+        table.add_row(row);
     }
     table.to_string()
 }
