@@ -208,7 +208,7 @@ impl Fork<'_> {
     }
 }
 
-/// Returns true if a closure has at most two words, so that no address of it is passed to a function.
+/// Returns true if a closure has at most two words, so that a call passes no address of it.
 #[inline(always)]
 fn is_passed_in_registers<F>(_: &F) -> bool {
     size_of::<F>() <= 2 * size_of::<usize>()
