@@ -26,9 +26,18 @@ use core::mem::MaybeUninit;
 /// # }
 /// ```
 pub struct Fork<'a> {
-    top: Top,
+    top: PlaceOfFork,
     cx: PhantomData<&'a mut EachHalfHasAForkOfItsOwn>,
 }
+
+/// The place of a fork, which stays on its worker for the reason that the compiler is to report.
+#[derive(Clone, Copy)]
+struct PlaceOfFork(Top);
+
+// SAFETY: it is in a `Fork` only, which is not `Send`.
+unsafe impl Send for PlaceOfFork {}
+// SAFETY: it is in a `Fork` only, which is not `Sync`.
+unsafe impl Sync for PlaceOfFork {}
 
 /// Keeps a fork on its worker. A compiler's message names this type where a function that may run
 /// on another worker uses the fork of its caller.
@@ -44,7 +53,7 @@ impl<'a> Fork<'a> {
         worker.nested |= Worker::IN_JOIN;
         // A task does not run inside another task's join, so its stack has no jobs of its own.
         let (meta, group) = (worker.current, worker.groups.current());
-        Self { top: forks.begin(worker, meta, group), cx: PhantomData }
+        Self { top: PlaceOfFork(forks.begin(worker, meta, group)), cx: PhantomData }
     }
 }
 
@@ -57,12 +66,12 @@ impl Fork<'_> {
     /// is not the stack's end. No other code uses the context meanwhile.
     #[inline(always)]
     pub(super) unsafe fn at(top: Top) -> Self {
-        Self { top, cx: PhantomData }
+        Self { top: PlaceOfFork(top), cx: PhantomData }
     }
 
     /// Returns the place in the stack.
     pub(super) fn place(&mut self) -> Top {
-        self.top
+        self.top.0
     }
 
     /// Makes a fork at the same place, for a shorter time.
@@ -73,13 +82,13 @@ impl Fork<'_> {
     #[inline(always)]
     fn context(&mut self) -> &mut Context {
         // SAFETY: a task has one usable fork at a time, which borrows the worker mutably.
-        Context::of(unsafe { &mut *self.top.forks().context() })
+        Context::of(unsafe { &mut *self.top.0.forks().context() })
     }
 
     #[inline(always)]
     fn at_worker(&self) -> &Worker {
         // SAFETY: a task has one usable fork at a time, which borrows the worker.
-        unsafe { &*self.top.forks().context() }
+        unsafe { &*self.top.0.forks().context() }
     }
 
     /// Runs two functions, possibly in parallel, and returns both results.
@@ -158,7 +167,7 @@ impl Fork<'_> {
         second: impl FnOnce(Fork<'_>) -> RB + Send,
         combine: impl FnOnce(RA, RB) -> R,
     ) -> R {
-        let at = self.top.opaque();
+        let at = self.top.0.opaque();
         let mut frame = MaybeUninit::uninit();
         // SAFETY: `at` is a free slot in this worker's stack, which is not the stack's end.
         let second = unsafe { Half::write(at.slot(), second, &mut frame) };

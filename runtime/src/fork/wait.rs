@@ -33,13 +33,20 @@ impl Fork<'_> {
     /// still be stolen.
     ///
     /// ```
-    /// use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+    /// use std::sync::Arc;
+    /// use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
     ///
     /// let rt = xtasking::Runtime::builder().workers(2).build()?;
-    /// let done = AtomicU32::new(0);
+    /// let is_sorted = Arc::new(AtomicBool::new(false));
+    /// let sorted = is_sorted.clone();
+    /// rt.task(()).spawn(move |(), cx| {
+    ///     let (mut left, mut right) = ([3, 1, 2], [6, 5, 4]);
+    ///     cx.fork().join(|_| left.sort(), |_| right.sort());
+    ///     sorted.store(true, SeqCst);
+    /// });
+    /// // Another task waits, and meanwhile sorts the right half, if it comes to that.
     /// rt.run(|mut cx| {
-    ///     cx.scope(|scope| (0..10).for_each(|_| scope.spawn(|_| _ = done.fetch_add(1, SeqCst))));
-    ///     while done.load(SeqCst) < 10 {
+    ///     while !is_sorted.load(SeqCst) {
     ///         cx.help();
     ///     }
     /// })?;

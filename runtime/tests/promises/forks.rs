@@ -7,9 +7,10 @@
 //! refused outer: error[E0499]: cannot borrow `cx` as mutable more than once at a time
 //! refused context: error[E0505]: cannot move out of `cx` because it is borrowed
 //! refused kept: error[E0521]: borrowed data escapes outside of closure
-//! refused entered: error[E0277]: `NonNull<fork::job::Job>` cannot be sent between threads safely
+//! refused entered: error[E0277]: `*mut ()` cannot be sent between threads safely
 //! refused piece: error[E0373]: closure may outlive the current function, but it borrows `own`
 //! refused scope: error[E0277]: `NonNull<fork::job::Job>` cannot be sent between threads safely
+//! refused nested: error[E0277]: `*mut ()` cannot be shared between threads safely
 //! refused over: error[E0277]: `Rc<i32>` cannot be shared between threads safely
 
 use std::rc::Rc;
@@ -106,6 +107,18 @@ fn main() {
         #[cfg(not(refused = "over"))]
         (0..7).for_each(|_| _ = stays());
         cx.over(0..7).for_each(|_| ());
+        cx.join(
+            |_| (),
+            |mut half| {
+                #[cfg(refused = "nested")]
+                let mut other: Fork<'_> = unimplemented!();
+                // A worker that runs some of the items has a fork of its own.
+                #[cfg(refused = "nested")]
+                other.over(0..7).for_each(|_| _ = half.help());
+                #[cfg(not(refused = "nested"))]
+                half.over(0..7).nested().for_each(|_, mut other| _ = other.help());
+            },
+        );
     })
     .unwrap();
 }

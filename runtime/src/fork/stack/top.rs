@@ -10,12 +10,6 @@ use core::ptr::NonNull;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Top(pub(super) NonNull<Job>);
 
-// SAFETY: the address alone does nothing. Outside this module a place is in a `Fork`, which stays
-// on its worker, and in a `Scope`, which has one.
-unsafe impl Send for Top {}
-// SAFETY: as for `Send`.
-unsafe impl Sync for Top {}
-
 impl Top {
     /// Returns the slot at this place.
     #[inline(always)]
