@@ -8,8 +8,8 @@ use crate::sleepers::Sleepers;
 use crate::worker::Worker;
 use std::mem::ManuallyDrop;
 use std::panic::resume_unwind;
+use std::sync::Arc;
 use std::sync::atomic::{Ordering::SeqCst, fence};
-use std::sync::{Arc, Mutex, PoisonError};
 use xtasking::Runtime;
 
 pub(crate) struct Registry {
@@ -192,16 +192,9 @@ impl Drop for Registry {
         // SAFETY: the runtime is not used afterwards.
         let runtime = unsafe { ManuallyDrop::take(&mut self.runtime) };
         if runtime.may_block() {
-            let runtime = Arc::new(Mutex::new(Some(runtime)));
-            let ends = runtime.clone();
-            let take = |runtime: &Mutex<Option<Runtime>>| {
-                runtime.lock().unwrap_or_else(PoisonError::into_inner).take()
-            };
             let reaper = std::thread::Builder::new().name("rayon-reaper".into());
-            // Without a thread it ends here.
-            if reaper.spawn(move || drop(take(&ends))).is_err() {
-                drop(take(&runtime));
-            }
+            // Without a thread the runtime ends here, with the function that is not called.
+            _ = reaper.spawn(move || drop(runtime));
         }
     }
 }

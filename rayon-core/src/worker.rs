@@ -46,10 +46,15 @@ const SPINS: u32 = 400;
 const YIELD_INTERVAL: u32 = 32;
 
 impl<'a> Worker<'a> {
+    #[inline(always)]
+    fn new(registry: &'a Arc<Registry>, fork: Fork<'a>) -> Self {
+        Self { registry, index: fork.worker(), fork: UnsafeCell::new(fork) }
+    }
+
     /// Calls a function as a worker of the pool, whose runtime runs the task of the fork.
     #[inline(always)]
     pub fn enter<R>(registry: &'a Arc<Registry>, fork: Fork<'a>, body: impl FnOnce(&Worker<'_>) -> R) -> R {
-        let worker = Worker { registry, index: fork.worker(), fork: UnsafeCell::new(fork) };
+        let worker = Self::new(registry, fork);
         let _entered = Entered::new(&worker);
         body(&worker)
     }
@@ -61,7 +66,7 @@ impl<'a> Worker<'a> {
         fork: Fork<'a>,
         body: impl FnOnce(&Worker<'_>) -> R,
     ) -> Result<R, Payload> {
-        let worker = Worker { registry, index: fork.worker(), fork: UnsafeCell::new(fork) };
+        let worker = Self::new(registry, fork);
         // No guard: `catch` does not unwind, and joins are short.
         let outer = CURRENT.replace((&raw const worker).cast());
         let result = catch(|| body(&worker));

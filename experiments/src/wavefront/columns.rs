@@ -10,8 +10,8 @@ use std::mem::take;
 use std::sync::Arc;
 use xtasking::{Context, JoinError, Object, Plain, Promise, Runtime, primitive::Sequencing};
 
-/// Consecutive columns at home on the same worker. All blocks of so many columns are computed
-/// before the next worker gets its first one.
+/// Consecutive columns at home on the same worker. Most of their blocks are computed before the
+/// next worker gets its first one, as tasks run in the order in which they come.
 const STRIPE: usize = 8;
 
 /// A column of blocks.

@@ -15,11 +15,11 @@ use super::{Fork, Handover, Job, Top};
 use crate::scheduler::Worker;
 use crate::sync::Backoff;
 use crate::task::{catch, discard};
-use alloc::boxed::Box;
+use alloc::sync::Arc;
 use core::ptr::NonNull;
 
 /// The function of [`Builder::while_waiting`](crate::Builder::while_waiting).
-pub(crate) type WaitHook = Box<dyn Fn(Fork<'_>) -> bool + Send + Sync>;
+pub(crate) type WaitHook = Arc<dyn Fn(Fork<'_>) -> bool + Send + Sync>;
 
 impl Fork<'_> {
     /// Runs a half of a join or a piece of a scope that another worker has not begun. Returns true
@@ -86,11 +86,11 @@ impl Worker {
     ///
     /// The caller is at `top`.
     unsafe fn call_wait_hook(&mut self, top: Top) -> bool {
-        if self.shared().wait_hook.is_none() || planted!("wait-hook-forgotten") {
+        let Some(hook) = self.shared().wait_hook.clone() else { return false };
+        if planted!("wait-hook-forgotten") {
             return false;
         }
-        let (shared, forks) = (self.shared().clone(), self.forks);
-        let Some(hook) = &shared.wait_hook else { return false };
+        let forks = self.forks;
         // From here on the context is reached by way of the stack.
         let outer = forks.replace_context(self);
         // SAFETY: the caller is at `top`.

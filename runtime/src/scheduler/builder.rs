@@ -243,7 +243,7 @@ impl Builder {
     /// sleeps, and once more after [`Runtime::interrupt_waits`](crate::Runtime::interrupt_waits):
     /// call that when there is something new. A panic of the function is discarded.
     pub fn while_waiting(mut self, hook: impl Fn(Fork<'_>) -> bool + Send + Sync + 'static) -> Self {
-        self.wait_hook = Some(Box::new(hook));
+        self.wait_hook = Some(Arc::new(hook));
         self
     }
 
