@@ -233,7 +233,7 @@ pub use object::{
     Isolation, Object, ObjectBuilder, Plain, Primitive, Shared, Snapshot, Version, Versioned, Word,
 };
 pub use pool::QueuePolicy;
-pub use scheduler::{BuildError, Builder, Context, Runtime, Shutdown};
+pub use scheduler::{BuildError, Builder, Context, Runtime, RuntimeHandle, Shutdown, WeakRuntimeHandle};
 /// Derives the trait [`Version`](trait@Version), and checks that each field of the type can be in a
 /// versioned type: see [`VersionField`](arena::VersionField). So what changes is words, and a
 /// structure of such nodes needs no `unsafe`.

@@ -138,8 +138,8 @@ impl<K: Sink<()>> Sink<()> for ReleasingSink<K> {
         self.sink.complete(outcome, cx);
     }
 
-    fn refuse(self, origin: &impl Origin) {
-        self.sink.refuse(origin);
+    fn refuse(self, origin: &impl Origin, why: JoinError) {
+        self.sink.refuse(origin, why);
     }
 }
 

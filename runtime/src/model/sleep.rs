@@ -3,9 +3,9 @@
 
 use super::platform::running;
 use super::{Watched, model};
-use crate::Shutdown;
 use crate::sync::global::AtomicU64;
 use crate::sync::{Relaxed, yield_now};
+use crate::{JoinError, Shutdown};
 use loom::thread;
 use std::sync::Arc;
 
@@ -81,5 +81,17 @@ fn a_shutdown_that_cancels_resolves_every_handle() {
         let handle = runtime.task(()).submit(|(), _cx| 7);
         runtime.shutdown(Shutdown::Cancel);
         assert!(handle.is_finished());
+    });
+}
+
+#[test]
+fn a_task_spawned_by_a_handle_beside_a_shutdown_runs_or_is_refused() {
+    model(1, || {
+        let runtime = running(1);
+        let handle = runtime.handle();
+        let other = thread::spawn(move || handle.task(()).submit(|(), _cx| 7).join());
+        // If a task were lost, the thread would wait for ever, which loom reports.
+        drop(runtime);
+        assert!(matches!(other.join().unwrap(), Ok(7) | Err(JoinError::ShutDown)));
     });
 }

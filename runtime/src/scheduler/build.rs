@@ -44,7 +44,7 @@ impl Builder {
         };
         let initial = workers.initial;
         let shared = Arc::new(self.share(platform, workers, topology, tag));
-        let runtime = Runtime { shared: shared.clone(), is_stopped: false };
+        let runtime = Runtime { shared: shared.clone(), is_owner: true };
         if let Some(watchdog) = &shared.watchdog {
             let watched = shared.clone();
             let watch = shared.platform.watch(watchdog.period(), Box::new(move || watched.watch()));

@@ -21,6 +21,8 @@ pub enum BuildError {
     Misplaced(Misplaced),
     /// The platform cannot start a worker, or the thread that watches the workers.
     Platform(PlatformError),
+    /// The runtime has begun to end, so a [handle](super::RuntimeHandle) cannot resize it.
+    ShutDown,
 }
 
 impl fmt::Display for BuildError {
@@ -37,6 +39,7 @@ impl fmt::Display for BuildError {
             Self::TooManyRuntimes => f.write_str("there are too many runtimes in this process"),
             Self::Misplaced(why) => write!(f, "invalid placement: {why}"),
             Self::Platform(why) => why.fmt(f),
+            Self::ShutDown => f.write_str("the runtime has begun to end and cannot be resized"),
         }
     }
 }

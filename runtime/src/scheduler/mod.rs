@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `runtime` | the runtime, as programs hold it |
 //! | `builder`, `build` | its options, and how it is built from them |
+//! | `handle`, `open_guard` | its handles, and what keeps it from ending while they are used |
 //! | `shutdown` | how it ends |
 //! | `build_error` | why it cannot be built or resized |
 //! | `runtime_state` | what all workers share; a slot for each |
@@ -30,9 +31,11 @@ mod context;
 mod driver;
 #[cfg(feature = "std")]
 mod export;
+mod handle;
 mod injected;
 mod inline;
 mod observing;
+mod open_guard;
 mod placement;
 mod ranked;
 mod reclaim;
@@ -57,6 +60,8 @@ pub use build_error::BuildError;
 pub use builder::Builder;
 pub use context::Context;
 pub use driver::{Driver, Progress};
+pub use handle::{RuntimeHandle, WeakRuntimeHandle};
+pub(crate) use open_guard::OpenGuard;
 pub use runtime::Runtime;
 pub(crate) use runtime_state::{RuntimeState, WorkerSlot, phase};
 pub use shutdown::Shutdown;

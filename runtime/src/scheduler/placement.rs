@@ -1,14 +1,14 @@
 //! Where a spawned task goes: to the home of its object if it is sequenced there, else where its
 //! annotation says, else to the spawning worker.
 
-use super::{Context, Runtime, RuntimeState, Worker};
+use super::{Context, OpenGuard, Runtime, RuntimeState, Worker};
 use crate::annotation::{Place, Priority};
 use crate::memory::SizeClass;
 use crate::object::Fetch;
 use crate::pool::QueuePolicy;
 use crate::task::options::Options;
 use crate::task::spawner::{CompleteTask, sealed::Origin};
-use crate::task::{GroupState, MOST_OBJECTS, Meta, Task};
+use crate::task::{GroupState, JoinError, MOST_OBJECTS, Meta, Task};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ptr::NonNull;
@@ -62,6 +62,12 @@ impl RuntimeState {
 
 impl Origin for &mut Context {
     const IN_TASK: bool = true;
+    type Open = ();
+
+    #[inline(always)]
+    fn keep_open(&self) -> Result<(), JoinError> {
+        Ok(())
+    }
 
     fn shared(&self) -> &Arc<RuntimeState> {
         &self.worker.shared
@@ -184,8 +190,14 @@ impl Worker {
     }
 }
 
-impl Origin for &Runtime {
+impl<'r> Origin for &'r Runtime {
     const IN_TASK: bool = false;
+    type Open = Option<OpenGuard<'r>>;
+
+    #[inline]
+    fn keep_open(&self) -> Result<Self::Open, JoinError> {
+        Runtime::keep_open(self)
+    }
 
     fn shared(&self) -> &Arc<RuntimeState> {
         Runtime::shared(self)

@@ -30,8 +30,9 @@ use core::fmt;
 /// [`Shutdown::Drain`](super::Shutdown::Drain) does.
 pub struct Runtime {
     pub(super) shared: Arc<RuntimeState>,
-    /// The shutdown has begun.
-    pub(super) is_stopped: bool,
+    /// Ends the runtime when it is dropped. False inside a [handle](super::RuntimeHandle), and once
+    /// the shutdown has begun.
+    pub(super) is_owner: bool,
 }
 
 impl Runtime {

@@ -24,7 +24,7 @@ impl Runtime {
     }
 
     fn stop(&mut self, how: Shutdown) {
-        if core::mem::replace(&mut self.is_stopped, true) {
+        if !core::mem::replace(&mut self.is_owner, false) {
             return;
         }
         let shared = &self.shared;

@@ -233,20 +233,12 @@ impl LatchWord {
     pub fn lock_exclusive(&self, mut wait: impl FnMut(&mut Backoff)) -> Option<bool> {
         let mut backoff = Backoff::new();
         let mut waited = false;
-        loop {
+        while !self.try_lock_exclusive() {
             let word = self.0.load(Relaxed);
             if word & LIVE == 0 {
                 return None;
             }
-            if word & WRITER == 0 && word < READER {
-                // Clears WAITING as well; another waiting writer sets it again. Acquire pairs with
-                // the Release of `unlock_shared`, `unlock_exclusive` and `revive`.
-                let kept = if planted!("latch-writer-waits-for-ever") { word } else { word & !WAITING };
-                let taken = kept | WRITER;
-                if self.0.compare_exchange_weak(word, taken, Acquire, Relaxed).is_ok() {
-                    return Some(waited);
-                }
-            } else {
+            if word & WRITER != 0 || word >= READER {
                 waited = true;
                 if word & WAITING == 0 {
                     self.0.fetch_or(WAITING, Relaxed);
@@ -254,6 +246,19 @@ impl LatchWord {
             }
             wait(&mut backoff);
         }
+        Some(waited)
+    }
+
+    /// Acquires the latch as [`lock_exclusive`](Self::lock_exclusive) does, if no other task is
+    /// inside and the object was not freed.
+    pub fn try_lock_exclusive(&self) -> bool {
+        let word = self.0.load(Relaxed);
+        // Clears WAITING as well; another waiting writer sets it again.
+        let kept = if planted!("latch-writer-waits-for-ever") { word } else { word & !WAITING };
+        // Acquire pairs with the Release of `unlock_shared`, `unlock_exclusive` and `revive`.
+        word & (WRITER | LIVE) == LIVE
+            && word < READER
+            && self.0.compare_exchange_weak(word, kept | WRITER, Acquire, Relaxed).is_ok()
     }
 
     pub fn unlock_exclusive(&self) {

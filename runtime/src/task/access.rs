@@ -4,10 +4,10 @@ use super::grant::{Grant, Reads, Writes, sealed};
 use super::multi_object::{self, FixedList, ObjectGrants};
 use super::single_object::{self, ClosureBody};
 use super::unbound;
-use super::{Sink, options::SpawnRequest, spawner::sealed::Spawn};
+use super::{JoinError, Sink, call, options::SpawnRequest, spawner::sealed::Spawn};
 use crate::annotation::Part;
 use crate::object::{Cell, Class, Fetch, Link, Reference, Version, Versioned};
-use crate::scheduler::Context;
+use crate::scheduler::{Context, Runtime};
 use core::any::type_name;
 use core::marker::PhantomData;
 
@@ -102,6 +102,13 @@ macro_rules! single {
             {
                 let body = ClosureBody { run: body, grant: PhantomData::<<Self as Access>::Grant> };
                 single_object::launch(request, self.object_access(), body, sink);
+            }
+
+            fn call_in_place<F, R>(&self, rt: &Runtime, body: F) -> Result<Result<R, JoinError>, F>
+            where
+                F: for<'v> FnOnce(Self::View<'v>) -> R,
+            {
+                call::call_with_one::<<Self as Access>::Grant, F, R>(rt, self.object_access(), body)
             }
         }
     };
@@ -211,6 +218,11 @@ pub trait AccessSet {
     fn launch<P: Spawn, F, K: Sink<R>, R: 'static>(self, request: SpawnRequest<P>, body: F, sink: K)
     where
         F: for<'v> FnOnce(Self::View<'v>, &mut Context) -> R + Send + 'static;
+    /// Runs a body on the calling thread. Returns the body if it has to be a task.
+    #[doc(hidden)]
+    fn call_in_place<F, R>(&self, rt: &Runtime, body: F) -> Result<Result<R, JoinError>, F>
+    where
+        F: for<'v> FnOnce(Self::View<'v>) -> R;
 }
 
 impl AccessSet for () {
@@ -222,6 +234,13 @@ impl AccessSet for () {
         F: for<'v> FnOnce((), &mut Context) -> R + Send + 'static,
     {
         unbound::launch(request, body, sink);
+    }
+
+    fn call_in_place<F, R>(&self, _: &Runtime, body: F) -> Result<Result<R, JoinError>, F>
+    where
+        F: for<'v> FnOnce(()) -> R,
+    {
+        Err(body)
     }
 }
 
@@ -275,6 +294,14 @@ macro_rules! tuples {
             {
                 let list = FixedList::new([$(self.$index.object_access()),+]);
                 multi_object::launch::<($($name::Grant,)+), _, _, _, _>(request, list, body, sink);
+            }
+
+            fn call_in_place<F, R>(&self, rt: &Runtime, body: F) -> Result<Result<R, JoinError>, F>
+            where
+                F: for<'v> FnOnce(Self::View<'v>) -> R,
+            {
+                let list = FixedList::new([$(self.$index.object_access()),+]);
+                call::call_in_place::<($($name::Grant,)+), F, R>(rt, &list, body)
             }
         }
     )+};

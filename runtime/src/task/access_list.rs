@@ -3,9 +3,9 @@
 use super::access::{Access, AccessSet, ObjectAccess, Read, ReadLink, Write, WriteLink, value_of};
 use super::grant::{Grant, Reads, Writes, sealed};
 use super::multi_object::{self, AccessList, ObjectGrants};
-use super::{Sink, options::SpawnRequest, spawner::sealed::Spawn};
+use super::{JoinError, Sink, call, options::SpawnRequest, spawner::sealed::Spawn};
 use crate::object::{Class, Version, Versioned};
-use crate::scheduler::Context;
+use crate::scheduler::{Context, Runtime};
 use alloc::vec::Vec;
 use core::any::type_name;
 use core::marker::PhantomData;
@@ -253,6 +253,14 @@ macro_rules! lists {
             {
                 let list = AccessList::new(self.iter().map(A::listed).collect());
                 multi_object::launch::<ListOf<A::Grant>, _, _, _, _>(request, list, body, sink);
+            }
+
+            fn call_in_place<F, R>(&self, rt: &Runtime, body: F) -> Result<Result<R, JoinError>, F>
+            where
+                F: for<'v> FnOnce(Self::View<'v>) -> R,
+            {
+                let list = AccessList::new(self.iter().map(A::listed).collect());
+                call::call_in_place::<ListOf<A::Grant>, F, R>(rt, &list, body)
             }
         }
     )+};

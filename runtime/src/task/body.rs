@@ -10,7 +10,7 @@
 use super::access::ObjectAccess;
 use super::descriptor::{Meta, Task, VTable, class_of, is_too_large};
 use super::options::SpawnRequest;
-use super::spawner::{CompleteTask, Route, sealed::Spawn};
+use super::spawner::{CompleteTask, Route, sealed::Origin, sealed::Spawn};
 use super::{JoinError, Payload, Sink, quietly};
 use crate::monitor::Description;
 use crate::object::{Fetch, FreeWord};
@@ -77,8 +77,8 @@ pub(crate) const fn must_be_boxed<B, K>() -> bool {
     is_too_large::<BodyWithSink<B, K>>()
 }
 
-/// Spawns a task: allocates its descriptor, admits the task and delivers it. Without memory the
-/// spawn is refused.
+/// Spawns a task: allocates its descriptor, admits the task and delivers it. Without memory, or in
+/// a runtime that ends, the spawn is refused.
 #[inline(always)]
 pub(crate) fn spawn_body<P, B, K>(request: SpawnRequest<P>, fetch: Fetch, body: B, sink: K, route: Route<'_>)
 where
@@ -87,8 +87,12 @@ where
     K: Sink<B::Output>,
 {
     let SpawnRequest { mut spawner, options } = request;
+    let _open = match spawner.origin_mut().keep_open() {
+        Ok(guard) => guard,
+        Err(why) => return refuse(spawner, body, sink, why),
+    };
     let Some(task) = spawner.allocate_descriptor(const { class_of::<BodyWithSink<B, K>>() }) else {
-        return refuse(spawner, body, sink);
+        return refuse(spawner, body, sink, JoinError::OutOfMemory);
     };
     sink.enter(spawner.origin_mut());
     let meta = spawner.admit_task(&options);
@@ -142,13 +146,13 @@ pub(super) unsafe fn write<B: TaskBody, K: Sink<B::Output>>(
     }
 }
 
-/// Fails a spawn for lack of memory, before any other thread knows of the task. The spawner comes
+/// Fails a spawn before any other thread knows of the task. The spawner comes
 /// by value: a reference would force it into memory on the path of successful spawns, too.
 #[cold]
 #[inline(never)]
-pub(super) fn refuse<R, K: Sink<R>>(mut spawner: impl Spawn, body: impl Sized, sink: K) {
+pub(super) fn refuse<R, K: Sink<R>>(mut spawner: impl Spawn, body: impl Sized, sink: K, why: JoinError) {
     quietly(|| drop(body));
-    sink.refuse(spawner.origin_mut());
+    sink.refuse(spawner.origin_mut(), why);
     spawner.finish();
 }
 

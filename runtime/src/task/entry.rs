@@ -69,7 +69,27 @@ pub(crate) fn try_enter_to_read(header: &Header, primitive: Primitive) -> bool {
     }
 }
 
-/// Leaves an object that [`enter`] or [`try_enter_to_read`] has entered.
+/// Enters an object on any thread, if its primitive allows that and no task is there that excludes
+/// this access.
+pub(crate) fn try_enter(header: &Header, primitive: Primitive, write: bool) -> bool {
+    if !write {
+        return try_enter_to_read(header, primitive);
+    }
+    match primitive {
+        Primitive::Sequencing | Primitive::OptimisticSequenced => false,
+        Primitive::ReaderWriterLatch => header.latch.try_lock_exclusive(),
+        Primitive::SpinLatch => header.latch.try_lock(),
+        Primitive::OptimisticLatched => {
+            let entered = header.latch.try_lock();
+            if entered {
+                header.latch.begin_write();
+            }
+            entered
+        }
+    }
+}
+
+/// Leaves an object that [`enter`] or [`try_enter`] has entered.
 pub(crate) fn leave(header: &Header, primitive: Primitive, write: bool) {
     let latch = &header.latch;
     match primitive {

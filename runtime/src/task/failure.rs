@@ -33,6 +33,9 @@ pub enum JoinError {
     OutOfMemory,
     /// The promise, or what else was to deliver the result, was dropped first.
     Abandoned,
+    /// A [`RuntimeHandle`](crate::RuntimeHandle) was to spawn it, and the runtime has begun to end. The
+    /// body was dropped.
+    ShutDown,
     /// The wait would block a worker of the runtime that has to do the work. Await the handle, or
     /// spawn a follow-up instead.
     WouldBlock,
@@ -74,6 +77,7 @@ impl fmt::Display for JoinError {
             Self::NamedTwice => f.write_str("the task names the same object twice, and writes it"),
             Self::OutOfMemory => f.write_str("there was no memory left to spawn the task"),
             Self::Abandoned => f.write_str("the task's result was never delivered"),
+            Self::ShutDown => f.write_str("the runtime has begun to end and takes no more tasks"),
             Self::WouldBlock => f.write_str("a worker cannot wait for a task of its own runtime"),
         }
     }

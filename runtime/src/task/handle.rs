@@ -221,8 +221,8 @@ pub trait Sink<R>: Send + 'static {
     }
     /// Delivers the outcome.
     fn complete(self, outcome: TaskResult<R>, cx: &mut Worker);
-    /// Reports that the task could not be spawned.
-    fn refuse(self, origin: &impl Origin);
+    /// Reports that the task could not be spawned, and why.
+    fn refuse(self, origin: &impl Origin, why: JoinError);
 }
 
 impl<R: Send + 'static> Sink<R> for Promise<R> {
@@ -241,8 +241,8 @@ impl<R: Send + 'static> Sink<R> for Promise<R> {
         super::quietly(move || self.settle(outcome));
     }
 
-    fn refuse(self, _: &impl Origin) {
-        self.settle(Err(JoinError::OutOfMemory));
+    fn refuse(self, _: &impl Origin, why: JoinError) {
+        self.settle(Err(why));
     }
 }
 
@@ -262,8 +262,8 @@ impl<R> Sink<R> for Detached {
         }
     }
 
-    fn refuse(self, origin: &impl Origin) {
-        origin.shared().report(JoinError::OutOfMemory, origin.on_worker());
+    fn refuse(self, origin: &impl Origin, why: JoinError) {
+        origin.shared().report(why, origin.on_worker());
     }
 }
 

@@ -5,6 +5,7 @@
 //! | [`Access`], [`AccessSet`], [`Read`], [`Write`] | the objects that a task accesses, and how |
 //! | [`ListAccess`], [`ReadOrWrite`], [`ReadOrWriteLink`] | lists of accesses |
 //! | [`ReadOrWriteView`] | what the body gets of a [`ReadOrWrite`] |
+//! | [`Call`] | the result of [`call`](crate::TaskBuilder::call) |
 //! | [`Spawner`] | a [`Runtime`](crate::Runtime) or a [`Context`](crate::Context) |
 //! | [`Membership`], [`Alone`], [`Of`] | whether a task belongs to a [`Group`](crate::Group) |
 //! | [`After`] | a task that waits for a group; with a claim, see [`claims`](crate::claims) |
@@ -21,6 +22,7 @@
 // | `pending` | complete tasks that are stored before they enter a run queue |
 // | `access`, `access_list`, `grant` | which objects a task accesses; what its body gets of each |
 // | `entry` | entering and leaving an object |
+// | `call` | tasks that a thread outside runs itself |
 // | `bundle/` | one task that carries many walks |
 // | `visit`, `modify` | walks and writes in linked structures, as a program defines them |
 // | `reader`, `node_version` | walks of plain threads, without a task |
@@ -34,6 +36,7 @@ mod access_list;
 mod body;
 pub(crate) mod builder;
 pub(crate) mod bundle;
+mod call;
 mod descriptor;
 mod entry;
 pub(crate) mod failure;
@@ -58,6 +61,7 @@ pub(crate) mod visit;
 pub use crate::object::{AllowsIsolation, LegalFor};
 pub use access::{Access, AccessSet, Read, Write};
 pub use access_list::{ListAccess, ReadOrWrite, ReadOrWriteLink, ReadOrWriteView};
+pub use call::Call;
 pub use group::{After, Alone, Membership, Of};
 pub use spawner::{RuntimeId, Spawner};
 

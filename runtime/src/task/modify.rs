@@ -65,8 +65,8 @@ impl<M: Modify, D: Sink<()>> Sink<(M, M::Output)> for ThenSink<D> {
         self.0.complete(outcome, cx);
     }
 
-    fn refuse(self, origin: &impl Origin) {
-        self.0.refuse(origin);
+    fn refuse(self, origin: &impl Origin, why: JoinError) {
+        self.0.refuse(origin, why);
     }
 }
 

@@ -21,7 +21,7 @@ use super::{Access, JoinError, TaskBuilder, catch, discard, pair, quietly};
 use crate::annotation::Part;
 use crate::memory::ReaderToken;
 use crate::object::{FreeWord, Link, Reference, Version, Versioned};
-use crate::scheduler::{Context, Runtime};
+use crate::scheduler::{Context, OpenGuard, Runtime};
 use crate::sync::{Backoff, Stamp, under_model};
 use core::any::type_name;
 use core::cell::Cell;
@@ -62,17 +62,23 @@ const ATTEMPTS: u64 = under_model(8, 2);
 pub struct Reader<'a> {
     rt: &'a Runtime,
     token: ReaderToken,
+    /// False if the runtime had begun to end: then what links lead to may be freed.
+    may_read: bool,
+    _open: Option<OpenGuard<'a>>,
 }
 
 impl Runtime {
     /// Lets the calling thread read nodes without a task, until the reader is dropped.
     ///
     /// This takes one atomic exchange on a cache line that no other thread uses, as long as at most
-    /// 64 readers exist at the same time. Any thread may call it, again and again.
+    /// 64 readers exist at the same time. Any thread may call it, again and again. The end of the
+    /// runtime waits for the readers that were made by a [handle](crate::RuntimeHandle).
     // Not inlined: in another crate, each access to a thread-local is a call.
     #[inline(never)]
     pub fn reader(&self) -> Reader<'_> {
-        Reader { rt: self, token: self.shared().epochs.enter_reader() }
+        let open = self.keep_open();
+        let token = self.shared().epochs.enter_reader();
+        Reader { rt: self, token, may_read: open.is_ok(), _open: open.unwrap_or_default() }
     }
 }
 
@@ -95,7 +101,9 @@ impl Reader<'_> {
     /// - [`JoinError::WouldBlock`] on a worker of the same runtime, if the walk has to wait for a
     ///   task,
     /// - [`JoinError::Foreign`] and [`JoinError::OutOfMemory`], as for a task, if a task takes the
-    ///   walk over.
+    ///   walk over,
+    /// - [`JoinError::ShutDown`] if a [handle](crate::RuntimeHandle) made the reader when the
+    ///   runtime had begun to end.
     #[inline]
     pub fn walk<T, O, F>(&self, start: Link<T>, read: F) -> Result<O, JoinError>
     where
@@ -167,6 +175,9 @@ impl Reader<'_> {
         O: Send + 'static,
         F: Fn(Link<T>, &T) -> Step<T, O> + Send + 'static,
     {
+        if !self.may_read {
+            return Err(JoinError::ShutDown);
+        }
         let free_word = self.rt.shared().free_word;
         loop {
             match catch(|| read_on(at, &read, free_word)) {

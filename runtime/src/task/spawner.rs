@@ -59,7 +59,7 @@ pub(crate) mod sealed {
     use crate::memory::SizeClass;
     use crate::scheduler::Context;
     use crate::task::options::Options;
-    use crate::task::{GroupState, Meta, Task};
+    use crate::task::{GroupState, JoinError, Meta, Task};
     use core::ptr::NonNull;
 
     /// Pays for tasks and knows the run queues. Only the runtime implements it.
@@ -70,6 +70,15 @@ pub(crate) mod sealed {
     pub trait Origin {
         /// True if the origin is a running task.
         const IN_TASK: bool;
+        /// Keeps the runtime from ending; nothing inside a task, which does that itself.
+        type Open;
+        /// Keeps the runtime from ending during a spawn, until the result is dropped.
+        ///
+        /// # Errors
+        ///
+        /// [`JoinError::ShutDown`] if the runtime has begun to end.
+        #[doc(hidden)]
+        fn keep_open(&self) -> Result<Self::Open, JoinError>;
         #[doc(hidden)]
         fn shared(&self) -> &Arc<RuntimeState>;
         /// Index of the worker on which the origin runs, if it is a task.

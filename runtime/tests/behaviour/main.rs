@@ -19,6 +19,7 @@ mod common;
 
 mod arrays;
 mod bundles;
+mod calls;
 mod cells;
 mod claims;
 mod compaction;
@@ -38,6 +39,7 @@ mod primitives;
 mod readers;
 mod regressions;
 mod requests;
+mod runtime_handles;
 mod scheduling;
 mod sets;
 mod several;

@@ -137,7 +137,7 @@ impl Sink<()> for Runner {
         }
     }
 
-    fn refuse(mut self, origin: &impl Origin) {
+    fn refuse(mut self, origin: &impl Origin, _: JoinError) {
         match origin.on_worker() {
             // No memory for the next task: continues in this one.
             Some(worker) => while self.step(worker) {},
@@ -181,7 +181,7 @@ impl Sink<()> for OneRequest {
         }
     }
 
-    fn refuse(self, _: &impl Origin) {
-        self.abandon(JoinError::OutOfMemory);
+    fn refuse(self, _: &impl Origin, why: JoinError) {
+        self.abandon(why);
     }
 }

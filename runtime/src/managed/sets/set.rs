@@ -229,7 +229,7 @@ impl<F: FnOnce() + Send + 'static> Sink<()> for Runner<F> {
         }
     }
 
-    fn refuse(self, origin: &impl Origin) {
+    fn refuse(self, origin: &impl Origin, _: JoinError) {
         match origin.on_worker() {
             // No memory for the next task: continues in this one.
             Some(worker) => while self.step(worker) {},

@@ -112,10 +112,10 @@ impl Sink<()> for Member {
         }
     }
 
-    fn refuse(self, origin: &impl Origin) {
+    fn refuse(self, origin: &impl Origin, why: JoinError) {
         // SAFETY: the spawn borrows a group or a member, which has a ticket.
         let state = unsafe { self.state.as_ref() };
-        state.note_failure(JoinError::OutOfMemory, origin.shared(), origin.on_worker());
+        state.note_failure(why, origin.shared(), origin.on_worker());
     }
 }
 
@@ -160,7 +160,7 @@ impl<R, K: Sink<R>, D: Sink<()>> Sink<R> for SinkPair<K, D> {
         self.1.complete(Ok(()), cx);
     }
 
-    fn refuse(self, origin: &impl Origin) {
-        self.0.refuse(origin);
+    fn refuse(self, origin: &impl Origin, why: JoinError) {
+        self.0.refuse(origin, why);
     }
 }

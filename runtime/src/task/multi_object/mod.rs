@@ -50,5 +50,6 @@ mod spawn;
 #[cfg(test)]
 mod tests;
 
-pub use object_set::{AccessList, FixedList, ObjectGrants};
+pub(crate) use object_set::leave_first;
+pub use object_set::{AccessList, FixedList, ObjectGrants, ObjectList};
 pub(crate) use spawn::launch;

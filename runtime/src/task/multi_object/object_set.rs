@@ -223,7 +223,7 @@ impl<L: ObjectList> ObjectSet<L> {
                     Err(header.refusal())
                 };
                 if let Err(error) = entered {
-                    self.leave_first(nth);
+                    leave_first(&self.list, nth);
                     return Err(error);
                 }
             }
@@ -238,19 +238,19 @@ impl<L: ObjectList> ObjectSet<L> {
     /// The objects are alive and entered.
     pub(super) unsafe fn leave(&self) {
         // SAFETY: this function's contract.
-        unsafe { self.leave_first(self.list.different()) };
+        unsafe { leave_first(&self.list, self.list.different()) };
     }
+}
 
-    /// Leaves the first `entered` objects, in descending address order.
-    ///
-    /// # Safety
-    ///
-    /// They are alive and entered.
-    unsafe fn leave_first(&self, entered: usize) {
-        for nth in (0..entered).rev() {
-            let target = self.list.targets()[self.list.nth(nth)];
-            // SAFETY: alive by this function's contract.
-            leave(unsafe { target.reference.header() }, target.reference.primitive(), target.write);
-        }
+/// Leaves the first `entered` objects, in descending address order.
+///
+/// # Safety
+///
+/// They are alive and entered.
+pub(crate) unsafe fn leave_first(list: &impl ObjectList, entered: usize) {
+    for nth in (0..entered).rev() {
+        let target = list.targets()[list.nth(nth)];
+        // SAFETY: alive by this function's contract.
+        leave(unsafe { target.reference.header() }, target.reference.primitive(), target.write);
     }
 }

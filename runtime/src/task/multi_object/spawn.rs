@@ -10,7 +10,7 @@ use crate::task::access::{MOST_OBJECTS, ObjectAccess};
 use crate::task::body::{BodyWithSink, must_be_boxed, refuse, spawn_body, write};
 use crate::task::options::{Options, SpawnRequest};
 use crate::task::spawner::{CompleteTask, Route, sealed::Origin, sealed::Spawn};
-use crate::task::{Sink, Task, class_of};
+use crate::task::{JoinError, Sink, Task, class_of};
 use alloc::boxed::Box;
 use alloc::vec;
 use core::marker::PhantomData;
@@ -60,7 +60,13 @@ where
     }
     let SpawnRequest { mut spawner, options } = request;
     let class = const { class_of::<BodyWithSink<MultiObject<G, T, F>, K>>() };
-    let Some(task) = spawner.allocate_descriptor(class) else { return refuse(spawner, body, sink) };
+    let _open = match spawner.origin_mut().keep_open() {
+        Ok(guard) => guard,
+        Err(why) => return refuse(spawner, body, sink, why),
+    };
+    let Some(task) = spawner.allocate_descriptor(class) else {
+        return refuse(spawner, body, sink, JoinError::OutOfMemory);
+    };
     let (mut few, mut many);
     let route = if placeholders <= MOST_OBJECTS {
         few = [(usize::MAX, task); MOST_OBJECTS];
@@ -72,7 +78,7 @@ where
     if !allocate_placeholders(&mut spawner, route) {
         // SAFETY: allocated above, and not used.
         unsafe { spawner.origin_mut().give_back(class, task) };
-        return refuse(spawner, body, sink);
+        return refuse(spawner, body, sink, JoinError::OutOfMemory);
     }
     sink.enter(spawner.origin_mut());
     let meta = spawner.admit_task(&options);
