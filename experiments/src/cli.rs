@@ -35,10 +35,16 @@ enum Command {
     Managed(managed::ManagedOptions),
     Pools(pools::PoolsOptions),
     Scan(scan::ScanOptions),
+    #[cfg(feature = "service")]
+    Service(crate::service::ServiceOptions),
     Stmbench7(xtasking_stmbench7::Options),
     /// Keeps a CPU busy, as a competitor of `scan`
     #[command(hide = true)]
     Burn(scan::Burn),
+    /// Serves a bank, for `service`
+    #[cfg(feature = "service")]
+    #[command(hide = true)]
+    ServiceServer(crate::service::Serve),
 }
 
 impl Cli {
@@ -64,6 +70,10 @@ impl Cli {
             Some(Command::Managed(options)) => managed::run(&options),
             Some(Command::Pools(options)) => pools::run(&options),
             Some(Command::Scan(options)) => scan::run(&options),
+            #[cfg(feature = "service")]
+            Some(Command::Service(options)) => crate::service::run(&options),
+            #[cfg(feature = "service")]
+            Some(Command::ServiceServer(options)) => crate::service::serve(&options),
             Some(Command::Stmbench7(options)) => xtasking_stmbench7::run(&options),
             Some(Command::Burn(options)) => scan::burn(&options),
             None => Self::parse_from(["xtasking-bench", "ycsb"]).run(),

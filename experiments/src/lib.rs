@@ -19,6 +19,7 @@
 //! | [`managed`] | servers of requests: ranks in a shared queue, and latency in open loop |
 //! | [`scan`] | batches of queries on a column store, compared with databases |
 //! | [`hierarchy`] | tasks on subtrees of hierarchies |
+//! | `service` | a web service whose requests touch two objects (feature `service`) |
 //! | [`peers`] | indexes of other libraries, behind one trait |
 
 #![deny(unsafe_code)]
@@ -42,6 +43,8 @@ pub mod peers;
 mod piece;
 pub mod pools;
 pub mod scan;
+#[cfg(feature = "service")]
+pub mod service;
 mod tables;
 pub mod tasks;
 pub mod wavefront;

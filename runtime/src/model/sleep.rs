@@ -89,9 +89,10 @@ fn a_task_spawned_by_a_handle_beside_a_shutdown_runs_or_is_refused() {
     model(1, || {
         let runtime = running(1);
         let handle = runtime.handle();
-        let other = thread::spawn(move || handle.task(()).submit(|(), _cx| 7).join());
-        // If a task were lost, the thread would wait for ever, which loom reports.
-        drop(runtime);
-        assert!(matches!(other.join().unwrap(), Ok(7) | Err(JoinError::ShutDown)));
+        let ending = thread::spawn(move || drop(runtime));
+        // If the task were lost, this thread would wait for ever, which loom reports.
+        let result = handle.task(()).submit(|(), _cx| 7).join();
+        assert!(matches!(result, Ok(7) | Err(JoinError::ShutDown)));
+        ending.join().unwrap();
     });
 }
