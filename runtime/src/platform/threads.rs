@@ -5,6 +5,7 @@ use super::{CpuTopology, Placement, Platform, PlatformError, WorkerThread, Would
 use crate::memory::PageSource;
 use crate::scheduler::Driver;
 use crate::sync::{Acquire, AtomicBool, AtomicUsize, Relaxed, Release, SpinMutex, global};
+use crate::task::{catch, discard};
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -91,7 +92,8 @@ impl Threads {
     /// Lets the program start the thread of each worker: `handler` makes one, or takes one that it
     /// has, and calls [`WorkerThread::run`] there. It may do so after it has returned, unless the
     /// runtime has an explicit [placement](crate::Builder::placement): building it then waits until
-    /// the worker has run. A worker that is dropped instead never runs.
+    /// the worker has run. A worker that is dropped instead never runs. A handler that panics has
+    /// failed to start the thread.
     ///
     /// ```
     /// use xtasking::{Runtime, platform::Threads};
@@ -146,7 +148,12 @@ impl Threads {
                 let what = alloc::format!("the spawn handler cannot start thread `{name}`");
                 let (body, stack_bytes) = (Box::new(body), self.stack_bytes);
                 let thread = WorkerThread { worker, name, stack_bytes, body, _ends: sender };
-                handler(thread).map_err(|cause| PlatformError::with_cause(what, cause))
+                // Caught, so that a worker that never runs is not counted as running.
+                let started = catch(|| handler(thread)).unwrap_or_else(|payload| {
+                    discard(payload);
+                    Err(io::Error::other("the handler panicked"))
+                });
+                started.map_err(|cause| PlatformError::with_cause(what, cause))
             }
         }
     }

@@ -1,11 +1,12 @@
 //! Why a task has no result, and panics as values.
 
-use super::guard::Payload;
+use super::guard::{Payload, discard};
 use crate::scheduler::RuntimeState;
 use crate::sync::SpinMutex;
 use alloc::boxed::Box;
 use core::any::Any;
 use core::fmt;
+use core::mem::ManuallyDrop;
 
 /// Why a task has no result.
 #[non_exhaustive]
@@ -40,20 +41,7 @@ pub enum JoinError {
 
 impl JoinError {
     pub(crate) fn panicked(payload: Payload) -> Self {
-        Self::Panicked(PanicPayload(payload))
-    }
-
-    /// Returns the first of two errors, if there is any. The other one is dropped quietly: a
-    /// payload's destructor is user code, which may panic.
-    #[inline(always)]
-    pub(crate) fn first_error(one: Result<(), Self>, other: Result<(), Self>) -> Result<(), Self> {
-        match (one, other) {
-            (Err(error), Err(other)) => {
-                super::quietly(|| drop(other));
-                Err(error)
-            }
-            (one, other) => one.and(other),
-        }
+        Self::Panicked(PanicPayload::new(payload))
     }
 }
 
@@ -125,7 +113,18 @@ impl FirstFailure {
 }
 
 /// The payload of a panic.
-pub struct PanicPayload(Box<dyn Any + Send + 'static>);
+///
+/// A payload that is dropped with its error may panic in its own destructor: that panic is
+/// discarded, wherever it happens.
+pub struct PanicPayload(ManuallyDrop<Payload>);
+
+impl Drop for PanicPayload {
+    #[cold]
+    fn drop(&mut self) {
+        // SAFETY: taken once: `into_inner`, the other place that takes it, forgets `self`.
+        discard(unsafe { ManuallyDrop::take(&mut self.0) });
+    }
+}
 
 // SAFETY: a shared reference gives access to text only, which is `Sync`.
 unsafe impl Sync for PanicPayload {}
@@ -134,7 +133,7 @@ impl PanicPayload {
     /// Keeps the payload of a panic that was caught, to be passed on as a
     /// [`JoinError::Panicked`].
     pub fn new(payload: Box<dyn Any + Send + 'static>) -> Self {
-        Self(payload)
+        Self(ManuallyDrop::new(payload))
     }
 
     /// Returns the payload's text, or a substitute if it is no text.
@@ -147,7 +146,9 @@ impl PanicPayload {
 
     /// Returns the payload, to be examined or to resume the panic.
     pub fn into_inner(self) -> Box<dyn Any + Send + 'static> {
-        self.0
+        let mut payload = ManuallyDrop::new(self);
+        // SAFETY: taken once: `self` is forgotten, so that its destructor does not run.
+        unsafe { ManuallyDrop::take(&mut payload.0) }
     }
 }
 

@@ -11,7 +11,7 @@
 //! while WAKER is not set, and to the promise after it has set DONE and found WAKER.
 
 use super::failure::{Failure, JoinError};
-use super::{Task, spawner::sealed::Origin};
+use super::{Task, quietly, spawner::sealed::Origin};
 use crate::scheduler::{RuntimeState, Worker};
 use crate::sync::{AcqRel, Acquire, AtomicU32, Relaxed, UnsafeCell};
 use alloc::sync::Arc;
@@ -146,33 +146,42 @@ impl<R> core::fmt::Debug for Handle<R> {
 }
 
 impl<R> Promise<R> {
-    /// Delivers the result.
+    /// Delivers the result. A panic of the waker of the thread or task that waits for it, or of the
+    /// result's destructor if the handle is dropped, is discarded.
     pub fn fulfil(self, result: R) {
         self.settle(Ok(result));
     }
 
     /// Delivers a result or an error.
     pub(crate) fn settle(mut self, outcome: TaskResult<R>) {
-        if let Some(packet) = self.packet.take() {
-            Self::deliver(&packet, outcome);
-        }
+        self.deliver(outcome);
     }
 
-    fn deliver(packet: &Packet<R>, outcome: TaskResult<R>) {
+    /// Delivers a result or an error, unless that was done before. Without a handle the result is
+    /// dropped here; that and the waker are user code, which may panic.
+    fn deliver(&mut self, outcome: TaskResult<R>) {
+        if let Some(packet) = self.packet.take() {
+            quietly(move || packet.deliver(outcome));
+        }
+    }
+}
+
+impl<R> Packet<R> {
+    fn deliver(&self, outcome: TaskResult<R>) {
         // `cancel` has returned true, so the result must be `Cancelled`.
-        let cancelled = packet.state.fetch_or(STARTED, Relaxed) & (STARTED | CANCELLED) == CANCELLED;
+        let cancelled = self.state.fetch_or(STARTED, Relaxed) & (STARTED | CANCELLED) == CANCELLED;
         let outcome = if cancelled { Err(JoinError::Cancelled) } else { outcome };
         // SAFETY: before DONE the result belongs to the promise, of which there is one.
-        packet.result.with_mut(|result| unsafe { *result = Some(outcome) });
+        self.result.with_mut(|result| unsafe { *result = Some(outcome) });
         // Release (of AcqRel) pairs with the Acquires of `poll_outcome`; Acquire with its Release
         // of the waker.
-        let early = if planted!("handle-wakes-lost") { packet.state.load(Acquire) } else { WAKER };
+        let early = if planted!("handle-wakes-lost") { self.state.load(Acquire) } else { WAKER };
         let order = if planted!("handle-delivered-early") { Acquire } else { AcqRel };
-        let state = packet.state.fetch_or(DONE, order) & early;
+        let state = self.state.fetch_or(DONE, order) & early;
         if state & WAKER != 0 {
             // SAFETY: WAKER was set before DONE, so the slot belongs to the promise. The handle may
             // still clear WAKER, but then sees DONE and does not touch the slot.
-            if let Some(waker) = packet.waker.with_mut(|waker| unsafe { (*waker).take() }) {
+            if let Some(waker) = self.waker.with_mut(|waker| unsafe { (*waker).take() }) {
                 waker.wake();
             }
         }
@@ -181,9 +190,7 @@ impl<R> Promise<R> {
 
 impl<R> Drop for Promise<R> {
     fn drop(&mut self) {
-        if let Some(packet) = self.packet.take() {
-            Self::deliver(&packet, Err(JoinError::Abandoned));
-        }
+        self.deliver(Err(JoinError::Abandoned));
     }
 }
 
@@ -237,8 +244,7 @@ impl<R: Send + 'static> Sink<R> for Promise<R> {
 
     fn complete(self, outcome: TaskResult<R>, cx: &mut Worker) {
         cx.observe_result();
-        // Quietly: without a handle the result is dropped here, and the waker is user code as well.
-        super::quietly(move || self.settle(outcome));
+        self.settle(outcome);
     }
 
     fn refuse(self, _: &impl Origin) {
@@ -280,7 +286,7 @@ impl RuntimeState {
         // A cancellation is not reported: it was requested.
         if !matches!(error, JoinError::Cancelled) {
             // A panic of the hook must not end the worker, and there is nothing to report it to.
-            super::quietly(|| (self.hook)(Failure { error, worker }));
+            quietly(|| (self.hook)(Failure { error, worker }));
         }
     }
 }
