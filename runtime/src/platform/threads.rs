@@ -4,7 +4,7 @@ use super::os::{self, OsPages};
 use super::{CpuTopology, Placement, Platform, PlatformError, WorkerThread, WouldBlock};
 use crate::memory::PageSource;
 use crate::scheduler::Driver;
-use crate::sync::{Acquire, AtomicBool, AtomicUsize, Relaxed, Release, SpinMutex, global};
+use crate::sync::{Acquire, AtomicBool, AtomicU64, AtomicUsize, Relaxed, Release, SpinMutex, forks, global};
 use crate::task::{catch, discard};
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -46,7 +46,12 @@ pub struct Threads {
     pin: bool,
     stack_bytes: usize,
     began: Instant,
+    /// The number of [`forks`] when the first worker was started; [`NOT_STARTED`] before.
+    started_after: AtomicU64,
 }
+
+/// No worker was started.
+const NOT_STARTED: u64 = u64::MAX;
 
 type SpawnHandler = dyn Fn(WorkerThread) -> io::Result<()> + Send + Sync;
 
@@ -55,6 +60,7 @@ impl Threads {
     /// there are more workers than cores, none is pinned.
     pub fn new(workers: usize) -> Self {
         let topology = os::topology();
+        os::watch_forks();
         Self {
             number: NEXT_NUMBER.fetch_add(1, Relaxed),
             pin: os::CAN_PIN && workers <= topology.cores.len(),
@@ -68,6 +74,7 @@ impl Threads {
             handled: SpinMutex::new(None),
             watchers_stopped: Arc::default(),
             began: Instant::now(),
+            started_after: AtomicU64::new(NOT_STARTED),
             topology,
         }
     }
@@ -215,6 +222,8 @@ impl Platform for Threads {
             );
             return Err(what.into());
         }
+        // Relaxed: it orders nothing. Only the first worker counts.
+        _ = self.started_after.compare_exchange(NOT_STARTED, forks(), Relaxed, Relaxed);
         let number = self.number;
         let explicit_core = driver.core();
         let core = explicit_core
@@ -325,9 +334,17 @@ impl Platform for Threads {
         }
         let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
         while !ready(&waker) {
+            if self.has_lost_workers() {
+                return Err(WouldBlock);
+            }
             std::thread::park();
         }
         Ok(())
+    }
+
+    fn has_lost_workers(&self) -> bool {
+        let started_after = self.started_after.load(Relaxed);
+        started_after != forks() && started_after != NOT_STARTED
     }
 
     fn may_block(&self) -> bool {

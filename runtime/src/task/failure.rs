@@ -37,6 +37,9 @@ pub enum JoinError {
     /// The wait would block a worker of the runtime that has to do the work. Await the handle, or
     /// spawn a follow-up instead.
     WouldBlock,
+    /// This process was forked from the one that has the runtime's workers, so that its tasks never
+    /// run here. Build a runtime of its own in the forked process.
+    Forked,
 }
 
 impl JoinError {
@@ -63,6 +66,7 @@ impl fmt::Display for JoinError {
             Self::OutOfMemory => f.write_str("there was no memory left to spawn the task"),
             Self::Abandoned => f.write_str("the task's result was never delivered"),
             Self::WouldBlock => f.write_str("a worker cannot wait for a task of its own runtime"),
+            Self::Forked => f.write_str("this process was forked, and the runtime's workers are not in it"),
         }
     }
 }

@@ -87,7 +87,8 @@ impl<R> Handle<R> {
     /// # Errors
     ///
     /// A [`JoinError`] if the task panicked, was cancelled or met a poisoned object.
-    /// [`JoinError::WouldBlock`] on a worker of the same runtime.
+    /// [`JoinError::WouldBlock`] on a worker of the same runtime. [`JoinError::Forked`] in a
+    /// process that was forked from the runtime's.
     pub fn join(mut self) -> TaskResult<R> {
         let mut outcome = None;
         let shared = self.shared.clone();
@@ -97,7 +98,7 @@ impl<R> Handle<R> {
         });
         match waited {
             Ok(()) => outcome.unwrap_or(Err(JoinError::Abandoned)),
-            Err(_) => Err(JoinError::WouldBlock),
+            Err(_) => Err(shared.wait_failure()),
         }
     }
 
@@ -133,7 +134,11 @@ impl<R> Future for Handle<R> {
     type Output = TaskResult<R>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut core::task::Context<'_>) -> Poll<TaskResult<R>> {
-        self.poll_outcome(context.waker()).map_or(Poll::Pending, Poll::Ready)
+        match self.poll_outcome(context.waker()) {
+            Some(outcome) => Poll::Ready(outcome),
+            None if self.shared.platform.has_lost_workers() => Poll::Ready(Err(JoinError::Forked)),
+            None => Poll::Pending,
+        }
     }
 }
 
@@ -281,6 +286,12 @@ impl Worker {
 }
 
 impl RuntimeState {
+    /// Returns why the platform has refused to wait.
+    #[cold]
+    pub(crate) fn wait_failure(&self) -> JoinError {
+        if self.platform.has_lost_workers() { JoinError::Forked } else { JoinError::WouldBlock }
+    }
+
     #[cold]
     pub(crate) fn report(&self, error: JoinError, worker: Option<usize>) {
         // A cancellation is not reported: it was requested.
