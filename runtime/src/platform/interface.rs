@@ -1,6 +1,6 @@
 //! The trait that a port of the runtime implements.
 
-use super::{CpuTopology, Placement, PlatformError, VirtualTime};
+use super::{CpuTopology, Placement, PlatformError, RuntimeWait, VirtualTime};
 use crate::memory::PageSource;
 use crate::scheduler::Driver;
 use alloc::boxed::Box;
@@ -35,6 +35,7 @@ use core::time::Duration;
 /// | [`is_simulated`](Self::is_simulated) | right if workers run by themselves |
 /// | [`may_block`](Self::may_block) | such a question costs as much as a short wait |
 /// | [`has_lost_workers`](Self::has_lost_workers) | right if processes are not forked |
+/// | [`runtime_wait`](Self::runtime_wait) | a watchdog does not say for what its tasks wait |
 /// | [`memory`](Self::memory) | only a [builder](crate::Builder::memory_limit) limits memory |
 /// | [`spin_limit`](Self::spin_limit) | an idle worker searches for work elsewhere at once |
 /// | [`barrier`](Self::barrier) | each join costs an atomic exchange more |
@@ -171,6 +172,16 @@ pub trait Platform: Send + Sync + 'static {
     /// Called by any thread that would otherwise wait. The default is false.
     fn has_lost_workers(&self) -> bool {
         false
+    }
+
+    /// Returns for which other runtime a worker waits, inside a task; `None` if it does not, or the
+    /// platform does not know.
+    ///
+    /// Called by the thread of a [watcher](Self::watch), for a worker whose task takes too long. The
+    /// default is `None`.
+    fn runtime_wait(&self, worker: usize) -> Option<RuntimeWait> {
+        let _ = worker;
+        None
     }
 
     /// Returns the source of the runtime's memory.

@@ -126,7 +126,11 @@ impl Drop for PanicPayload {
     #[cold]
     fn drop(&mut self) {
         // SAFETY: taken once: `into_inner`, the other place that takes it, forgets `self`.
-        discard(unsafe { ManuallyDrop::take(&mut self.0) });
+        let payload = unsafe { ManuallyDrop::take(&mut self.0) };
+        if planted!("payload-dropped-unguarded") {
+            return drop(payload);
+        }
+        discard(payload);
     }
 }
 

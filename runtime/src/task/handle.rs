@@ -84,6 +84,12 @@ impl<R> Handle<R> {
     /// Blocks this thread until the task is done, and returns its result. In a simulation it drives
     /// the virtual cores until then.
     ///
+    /// A worker of *another* runtime blocks as any thread does, and runs no tasks meanwhile. If a
+    /// task there waits for this runtime in turn, both may wait for ever: that is not prevented. A
+    /// [watchdog](crate::Builder::watchdog) of either runtime
+    /// [says so](crate::metrics::Overrun::waits). Awaiting the handle, or spawning a follow-up that
+    /// fulfils a [promise](Promise), blocks no worker.
+    ///
     /// # Errors
     ///
     /// A [`JoinError`] if the task panicked, was cancelled or met a poisoned object.
@@ -166,6 +172,9 @@ impl<R> Promise<R> {
     /// dropped here; that and the waker are user code, which may panic.
     fn deliver(&mut self, outcome: TaskResult<R>) {
         if let Some(packet) = self.packet.take() {
+            if planted!("waker-called-unguarded") {
+                return packet.deliver(outcome);
+            }
             quietly(move || packet.deliver(outcome));
         }
     }

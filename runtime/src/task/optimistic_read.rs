@@ -208,6 +208,10 @@ unsafe fn finish<V: OptimisticBody, K: Sink<V::Result>>(
     let output = output.and_then(|output| match sink.start(cx) {
         Ok(()) => Ok(output),
         Err(refused) => {
+            if planted!("output-dropped-unguarded") {
+                drop(output);
+                return Err(refused);
+            }
             // Its destructor is user code, and may panic.
             quietly(|| drop(output));
             Err(refused)

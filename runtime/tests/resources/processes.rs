@@ -127,3 +127,35 @@ fn threads_of_this_process(prefix: &str) -> usize {
     xtasking_testing::eventually("the threads end", || count() == 0);
     count()
 }
+
+/// A recursion of joins that is too deep for the workers' stacks ends the process, which says why.
+#[test]
+fn joins_that_are_too_deep_end_the_process_with_a_message() {
+    fn descend(left: u32, mut cx: xtasking::Fork<'_>) -> u32 {
+        if left == 0 { 0 } else { cx.join(|cx| descend(left - 1, cx), |_| 1).0 + 1 }
+    }
+    let (mut reader, writer) = io::pipe().unwrap();
+    // SAFETY: as in `holds_in_child`.
+    let child = match unsafe { libc::fork() } {
+        0 => {
+            // SAFETY: the descriptors are open.
+            unsafe { libc::dup2(std::os::fd::AsRawFd::as_raw_fd(&writer), 2) };
+            // SAFETY: it has no effect but a signal.
+            unsafe { libc::alarm(60) };
+            let threads = Threads::new(1).stack_size(256 << 10);
+            let rt = Runtime::builder().platform(threads).workers(1).build().unwrap();
+            let depth = rt.run(|cx| descend(10_000_000, cx));
+            // SAFETY: the process ends here, if it comes here.
+            unsafe { libc::_exit(i32::from(depth.is_ok())) };
+        }
+        child => child,
+    };
+    drop(writer);
+    let mut said = String::new();
+    io::Read::read_to_string(&mut reader, &mut said).unwrap();
+    let mut status = 0;
+    // SAFETY: the status is a valid place.
+    assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+    assert!(libc::WIFSIGNALED(status) && libc::WTERMSIG(status) == libc::SIGABRT, "{status}: {said}");
+    assert!(said.contains("'xtasking-0'") && said.contains("has overflowed its stack"), "{said}");
+}
