@@ -2,11 +2,10 @@
 
 #![forbid(unsafe_code)]
 
-use clap::Parser;
 use std::process::ExitCode;
 use xtasking_experiments::cli::Cli;
 use xtasking_harness::failure::Failure;
 
 fn main() -> ExitCode {
-    Failure::report(Cli::parse().run())
+    Failure::main(Cli::run)
 }

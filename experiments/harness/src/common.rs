@@ -47,6 +47,9 @@ pub struct Common {
 /// Maximum number of workers of a runtime.
 const MAX_WORKERS: usize = 256;
 
+/// Numbers of repetitions.
+const REPETITIONS: RangeInclusive<usize> = 1..=1_000_000;
+
 impl Common {
     /// Returns the numbers of workers in the given order, without duplicates.
     ///
@@ -73,12 +76,10 @@ impl Common {
     ///
     /// # Errors
     ///
-    /// If it is zero.
+    /// If it is out of range.
     pub fn repetition_count(&self) -> Result<usize, Failure> {
-        match self.repetitions.unwrap_or(if self.quick { 1 } else { 3 }) {
-            0 => Err(Failure::Usage("--repetitions: 0 would measure nothing; choose 1 or more".to_string())),
-            repetitions => Ok(repetitions),
-        }
+        let repetitions = self.repetitions.unwrap_or(if self.quick { 1 } else { 3 });
+        check_range("--repetitions", repetitions, &REPETITIONS, "")
     }
 
     /// Checks before any work that the output files can be written.

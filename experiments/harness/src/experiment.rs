@@ -1,8 +1,8 @@
 //! The steps of every experiment: describe the run, measure, print the table and write the files.
 
 use crate::common::Common;
-use crate::failure::Failure;
-use crate::machine::Machine;
+use crate::failure::{Failure, print};
+use crate::machine::{self, Machine};
 use crate::progress::Progress;
 use crate::report::{self, Measurement, Parameters, Report};
 
@@ -59,21 +59,23 @@ pub trait Experiment {
     ///
     /// # Errors
     ///
-    /// Those of [`measure`](Self::measure), or if a file cannot be written.
+    /// Those of [`measure`](Self::measure); or if a file or the standard output cannot be written,
+    /// or threads cannot be started.
     fn carry_out(&self, common: &Common) -> Result<(), Failure> {
         let machine = Machine::detect();
-        println!("{}\n{}\n", machine.describe(), self.describe());
+        print(&format_args!("{}\n{}\n\n", machine.describe(), self.describe()))?;
+        machine::check_threads(common.worker_counts()?.into_iter().max().unwrap_or(1))?;
         let Outline { parameters, legend, steps } = self.outline();
         let progress = Progress::new(steps, common.verbose);
         let results = self.measure(&progress)?;
         drop(progress);
         let (experiment, title, columns) = (Self::NAME, Self::TITLE, Self::COLUMNS);
         let report = Report { experiment, title, columns, legend, machine, parameters, results };
-        println!("{}", report::table(&report));
+        print(&format_args!("{}\n", report::table(&report)))?;
         for note in self.notes() {
-            println!("{note}");
+            print(&format_args!("{note}\n"))?;
         }
-        println!("{}", self.conclusion()?);
+        print(&format_args!("{}\n", self.conclusion()?))?;
         report::write(&report, common.json.as_deref(), common.plot.as_deref())
     }
 }

@@ -2,8 +2,10 @@
 //!
 //! Some facts are known on Linux only; elsewhere the report leaves them out.
 
+use crate::failure::Failure;
 use serde::Serialize;
 use std::fs;
+use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use sysinfo::{CpuRefreshKind, MemoryRefreshKind, RefreshKind, System};
 use xtasking::platform::Placement;
@@ -87,6 +89,35 @@ const GIBIBYTE: f64 = (1u64 << 30) as f64;
 /// Returns the number of logical CPUs that this process may use.
 pub fn cores() -> usize {
     thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// Threads beside the workers: the progress bar's, and those of clients.
+const SPARE_THREADS: usize = 4;
+
+/// Checks that as many threads can be started as a run with `workers` workers has.
+///
+/// # Errors
+///
+/// If the system refuses one, for example by `ulimit -u`.
+pub fn check_threads(workers: usize) -> Result<(), Failure> {
+    let needed = workers + SPARE_THREADS;
+    thread::scope(|scope| {
+        // Threads end when the sender is dropped, so that all of them exist at the same time.
+        let (sender, receiver) = mpsc::channel::<()>();
+        let receiver = Arc::new(Mutex::new(receiver));
+        let outcome = (0..needed).try_for_each(|started| {
+            let receiver = receiver.clone();
+            let waits = move || _ = receiver.lock().map(|receiver| receiver.recv());
+            thread::Builder::new().spawn_scoped(scope, waits).map(drop).map_err(|error| {
+                let why = "the system refuses further threads (see `ulimit -u`)";
+                Failure::Usage(format!(
+                    "only {started} of {needed} threads can be started, as {why}: {error}"
+                ))
+            })
+        });
+        drop(sender);
+        outcome
+    })
 }
 
 /// Returns the bytes of memory available without swapping, within the limit of the container, or

@@ -1,5 +1,6 @@
 //! The progress of an experiment, on the error stream. There is a bar only on a terminal.
 
+use crate::failure::report_line;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::time::Duration;
 
@@ -34,7 +35,7 @@ impl Progress {
     /// Prints a text if the progress is verbose.
     pub fn show(&self, text: impl FnOnce() -> String) {
         if self.verbose {
-            self.bar.suspend(|| eprintln!("{}", text()));
+            self.bar.suspend(|| report_line(&text()));
         }
     }
 

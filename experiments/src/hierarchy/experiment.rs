@@ -8,7 +8,9 @@ use super::testbed::TurnSettings;
 use super::turn::{Times, Turn, Work};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use xtasking::claims::Control;
+use xtasking_harness::common::check_range;
 use xtasking_harness::controls;
 use xtasking_harness::experiment::Outline;
 use xtasking_harness::failure::{Failure, Wrong};
@@ -31,6 +33,10 @@ pub(super) struct Experiment {
 }
 
 const UNIT: &str = "ktasks/s";
+const GRANULES: RangeInclusive<u32> = 1..=1 << 24;
+const IN_FLIGHT: RangeInclusive<u64> = 1..=100_000_000;
+/// Up to a second.
+const VIRTUAL_TIME_NS: RangeInclusive<u64> = 0..=1_000_000_000;
 
 impl Experiment {
     /// Checks and completes the options, and generates or reads the hierarchies.
@@ -43,12 +49,10 @@ impl Experiment {
         if !(1..=100_000_000).contains(&tasks) {
             return Err(Failure::Usage(format!("--tasks is {tasks}; choose 1 to 100M")));
         }
-        if options.granules == Some(0) {
-            return Err(Failure::Usage("--granules is 0; choose at least 1".to_string()));
-        }
-        if options.in_flight == Some(0) {
-            return Err(Failure::Usage("--in-flight is 0; choose at least 1".to_string()));
-        }
+        check_range("--granules", options.granules.unwrap_or(1), &GRANULES, "")?;
+        check_range("--in-flight", options.in_flight.unwrap_or(1), &IN_FLIGHT, "")?;
+        check_range("--node-time", options.node_time, &VIRTUAL_TIME_NS, "ns")?;
+        check_range("--task-time", options.task_time.into(), &VIRTUAL_TIME_NS, "ns")?;
         let cases = Cases::new(options, tasks)?;
         let names = cases.all.iter().map(|case| case.name.clone()).collect();
         let times = options.is_virtual.then_some(Times {

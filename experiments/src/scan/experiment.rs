@@ -10,6 +10,8 @@ use super::requests::{Batch, QueryMix, Turn};
 use super::{ScanOptions, UNIT, describe_means};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+use xtasking_harness::common::check_range;
 use xtasking_harness::experiment::Outline;
 use xtasking_harness::failure::{Failure, Wrong};
 use xtasking_harness::lineup::Lineup;
@@ -56,6 +58,8 @@ impl Case {
 const MIN_REQUESTS: usize = 1024;
 /// Upper bound for the factor by which batches are multiplied.
 const MAX_FACTOR: usize = 16;
+/// Numbers of batches.
+const BATCHES: RangeInclusive<usize> = 1..=100_000;
 
 /// State that turns change: the tables of all contenders, which are equal at the begin of each
 /// turn.
@@ -148,16 +152,13 @@ impl Experiment {
     /// Checks and completes the options.
     pub(super) fn new(options: &ScanOptions) -> Result<Self, Failure> {
         let common = &options.common;
-        let usage = |text: String| Err(Failure::Usage(text));
         let rows = options.row_count()?;
         let sizes: &[usize] =
             if common.quick { &[16, 256, 4096] } else { &[1, 16, 128, 512, 1024, 2048, 4096] };
         let sizes = options.batch.clone().unwrap_or_else(|| sizes.to_vec());
         sizes.iter().try_for_each(|&size| options.check_size(size))?;
         let batches = options.batches.unwrap_or(if common.quick { 2 } else { 8 });
-        if batches == 0 {
-            return usage("--batches is 0; choose at least 1".to_string());
-        }
+        check_range("--batches", batches, &BATCHES, "")?;
         let mixes: &[QueryMix] = if common.quick {
             &[QueryMix::Mixed]
         } else {

@@ -9,11 +9,13 @@ use super::oracle::Oracle;
 use super::requests::{Batch, Query, QueryMix, Turn};
 use arrow_array::RecordBatch;
 use std::cell::RefCell;
+use std::ops::RangeInclusive;
 use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 use xtasking::Handle;
 use xtasking_columns::{BatchPolicy, Failure as Unanswered};
+use xtasking_harness::common::check_range;
 use xtasking_harness::experiment::Outline;
 use xtasking_harness::failure::{Failure, Wrong};
 use xtasking_harness::progress::Progress;
@@ -45,6 +47,8 @@ const CAPACITY_ROUNDS: usize = 4;
 const CHECK_INTERVAL: usize = 16;
 /// Pause of the submitting thread before it submits all queries that are due.
 const PAUSE: Duration = Duration::from_millis(1);
+/// Up to an hour.
+const DEADLINES_MS: RangeInclusive<u64> = 1..=3_600_000;
 
 type Answer = Handle<Result<RecordBatch, Unanswered>>;
 
@@ -75,9 +79,7 @@ impl SingleQueries {
         if !(1..=1000).contains(&percent) {
             return usage(format!("--load is {percent}; choose 1 to 1000, in percent"));
         }
-        if options.deadline == 0 {
-            return usage("--deadline is 0 ms; choose at least 1".to_string());
-        }
+        check_range("--deadline", options.deadline, &DEADLINES_MS, "ms")?;
         if common.against.is_some() {
             return usage(
                 "--load measures the column store alone; leave out --against and --only".to_string(),

@@ -6,6 +6,7 @@
 use super::YcsbOptions;
 use super::contender::{CANNOT_INSERT, Entry};
 use super::lineup::{self, Lineup};
+use super::options::MAX_PREFETCH_DISTANCE;
 use super::schedule;
 use super::settings::{ContenderSettings, Prefetch};
 use crate::peers::threads::limit::Interleaving;
@@ -126,6 +127,13 @@ impl Experiment {
         }
         if let Some(in_flight) = self.settings.in_flight.filter(|n| !(1..=ACKNOWLEDGED_AFTER).contains(n)) {
             return Err(format!("--in-flight is {in_flight}; choose 1 to {ACKNOWLEDGED_AFTER}"));
+        }
+        if let Prefetch::Distance(distance) = self.settings.prefetch
+            && distance > MAX_PREFETCH_DISTANCE
+        {
+            return Err(format!(
+                "--prefetch-distance is {distance}; choose 1 to {MAX_PREFETCH_DISTANCE}, or off"
+            ));
         }
         if let Some(size) = self.settings.node_size.filter(|size| !NODE_SIZES.contains(size)) {
             return Err(format!("--node-size is {size}; choose 512, 1024, 2048 or 4096"));

@@ -4,6 +4,7 @@ use super::lineup;
 use super::settings::{Layout, Prefetch, Primitive};
 use clap::Args;
 use std::path::PathBuf;
+use xtasking::Builder;
 use xtasking_harness::common::{Common, parse_count};
 
 /// Throughput of ordered indexes on the YCSB workloads
@@ -36,7 +37,7 @@ pub struct YcsbOptions {
     #[arg(long, help_heading = "XTasking", value_enum)]
     pub primitive: Option<Primitive>,
 
-    /// Prefetch distance in tasks, or off [default: chosen by the runtime]
+    /// Prefetch distance in tasks, 1 to 1048576, or off [default: chosen by the runtime]
     #[arg(long, help_heading = "XTasking", value_name = "N|off", value_parser = parse_prefetch)]
     pub prefetch_distance: Option<Prefetch>,
 
@@ -65,9 +66,15 @@ pub struct YcsbOptions {
     pub common: Common,
 }
 
+/// The largest prefetch distance that makes a difference.
+pub const MAX_PREFETCH_DISTANCE: usize = Builder::MAX_PREFETCH_DISTANCE;
+
 fn parse_prefetch(text: &str) -> Result<Prefetch, String> {
     match text {
         "off" | "0" => Ok(Prefetch::Off),
-        _ => text.parse().map(Prefetch::Distance).map_err(|_| "write a number of tasks, or off".to_string()),
+        _ => text
+            .parse()
+            .map(Prefetch::Distance)
+            .map_err(|_| format!("write a number of tasks, at most {MAX_PREFETCH_DISTANCE}, or off")),
     }
 }

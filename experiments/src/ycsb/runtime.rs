@@ -98,7 +98,9 @@ impl<L: NodeLayout<Keys = Words>> TreeOnRuntime<L> {
             Prefetch::Off => builder.prefetch_distance(0),
             Prefetch::Distance(distance) => builder.prefetch_distance(distance),
         };
-        let rt = builder.build().expect("the number of workers was checked before any work");
+        let rt = builder
+            .build()
+            .expect("the number of workers, and that threads can be started, was checked before any work");
         let tree = match settings.primitive.unwrap_or(Primitive::Latched) {
             Primitive::Latched => Tree::with_primitive(&rt, OptimisticLatched),
             Primitive::Sequenced => Tree::with_primitive(&rt, OptimisticSequenced),

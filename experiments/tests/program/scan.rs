@@ -127,7 +127,8 @@ fn impossible_options_are_refused_in_one_line() {
     let refused = |arguments: &[&str], reason| refused(&[&["scan"], arguments].concat(), reason);
     refused(&["--rows", "10"], "--rows is 10; choose 1000 to 100000000");
     refused(&["--batch", "0"], "--batch is 0; choose 1 to 65536");
-    refused(&["--batches", "0"], "--batches is 0; choose at least 1");
+    refused(&["--batches", "0"], "--batches is 0; choose 1 to 100000");
+    refused(&["--batches", "100000000000"], "--batches is 100000000000; choose 1 to 100000");
     refused(&["--competitors", "0"], "--competitors is 0; choose 1 to 64");
     refused(&["--competitors", "1", "--workers", "1"], "one worker has nothing to divide");
     refused(&["--against", "duckdbs"], "unknown implementation 'duckdbs'; did you mean 'duckdb'?");

@@ -90,11 +90,10 @@ pub(super) struct ClaimInner {
 }
 
 impl Drop for ClaimInner {
-    /// Both hold user values whose destructors may panic; a panic is swallowed, so that the last
+    /// A plan holds user values whose destructors may panic; a panic is swallowed, so that the last
     /// owner can finish its cleanup.
     fn drop(&mut self) {
         quietly(|| drop(self.plan.take()));
-        quietly(|| drop(self.failure.take()));
     }
 }
 

@@ -115,7 +115,8 @@ impl<K: Sink<()>> Sink<()> for ReleasingSink<K> {
     fn start(&self, cx: &mut Worker) -> Result<(), JoinError> {
         let outcome = self.sink.start(cx);
         // SAFETY: this is part of the task, which owns the state.
-        JoinError::first_error(outcome, unsafe { self.state.get().as_ref().start(cx.index()) })
+        let granted = unsafe { self.state.get().as_ref().start(cx.index()) };
+        outcome.and(granted)
     }
 
     fn pause(&self, cx: &mut Worker) {

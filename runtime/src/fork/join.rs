@@ -100,6 +100,11 @@ impl Fork<'_> {
     /// A join costs little more than two calls, so dividing down to small pieces pays. It needs no
     /// more stack than two plain calls; joins nested more than 8189 deep always run here.
     ///
+    /// The stack bounds the depth, as it does for calls: of a recursion that goes 100,000 joins
+    /// deep, each level has some 80 bytes of 8 MiB. A stack overflow ends the process, with the
+    /// name of the worker's thread. Divide into halves, whose depth is the logarithm of their number, or set a
+    /// larger [stack](crate::platform::Threads::stack_size).
+    ///
     /// ```
     /// use xtasking::{Fork, Runtime};
     ///

@@ -63,11 +63,11 @@ impl Runtime {
         let mut running: Vec<_> = (0..pieces).map(spawn).collect();
         for (piece, call) in running.iter_mut().enumerate() {
             match call.wait() {
-                Some(Ok(())) => {}
+                Ok(()) => {}
                 // Unwinding drops `running`: pieces that have not begun are cancelled.
-                Some(Err(JoinError::Panicked(payload))) => throw(payload.into_inner()),
-                Some(Err(_)) | None if planted!("piece-left-out") => {}
-                Some(Err(_)) | None => body(piece),
+                Err(JoinError::Panicked(payload)) => throw(payload.into_inner()),
+                Err(_) if planted!("piece-left-out") => {}
+                Err(_) => body(piece),
             }
         }
     }

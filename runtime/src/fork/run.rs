@@ -45,7 +45,8 @@ impl Runtime {
     ///
     /// [`JoinError::Panicked`] if the function panics. [`JoinError::OutOfMemory`] if there is no
     /// memory for the task. [`JoinError::WouldBlock`] on a worker of the same runtime, which should
-    /// call the function itself. In the last two cases the function was dropped and has not run.
+    /// call the function itself. [`JoinError::Forked`] in a process that was forked from the
+    /// runtime's. In the last three cases the function was dropped and has not run.
     pub fn run<R: Send>(&self, body: impl FnOnce(Fork<'_>) -> R + Send) -> Result<R, JoinError> {
         if !self.may_block() {
             return Err(JoinError::WouldBlock);
@@ -65,7 +66,7 @@ impl Runtime {
             // SAFETY: `run` waits for this task, with the call in its frame.
             unsafe { (call.run)(call.address, cx.fork()) }
         });
-        FrameGuard::new(self.shared(), handle, true).wait().unwrap_or(Err(JoinError::WouldBlock))
+        FrameGuard::new(self.shared(), handle, true).wait()
     }
 }
 

@@ -1,6 +1,7 @@
 //! Spans of the crate `tracing`, one for each run of a task.
 
 use super::{Description, Touched};
+use crate::task::{catch, discard, quietly};
 use core::fmt;
 use tracing::span::EnteredSpan;
 use tracing::{Level, enabled, span};
@@ -8,8 +9,25 @@ use tracing::{Level, enabled, span};
 /// The target of the spans.
 const TARGET: &str = "xtasking";
 
-/// Enters the span of a task that begins to run, if a subscriber is interested.
-pub(crate) fn enter(worker: usize, describe: impl FnOnce() -> Description) -> Option<EnteredSpan> {
+/// The span of a task that runs; leaves it when dropped.
+pub(crate) struct TaskSpan(Option<EnteredSpan>);
+
+impl Drop for TaskSpan {
+    fn drop(&mut self) {
+        quietly(|| drop(self.0.take()));
+    }
+}
+
+/// Enters the span of a task that begins to run, if a subscriber is interested. A panic of the
+/// subscriber is discarded: the task must not be lost by it.
+pub(crate) fn enter(worker: usize, describe: impl FnOnce() -> Description) -> TaskSpan {
+    TaskSpan(catch(|| enter_span(worker, describe)).unwrap_or_else(|payload| {
+        discard(payload);
+        None
+    }))
+}
+
+fn enter_span(worker: usize, describe: impl FnOnce() -> Description) -> Option<EnteredSpan> {
     // The description is only made then.
     if !enabled!(target: TARGET, Level::INFO) {
         return None;

@@ -10,7 +10,7 @@
 //! has ended meanwhile. The hook is called without a lock.
 
 use crate::object::Primitive;
-use crate::platform::Platform;
+use crate::platform::{Platform, RuntimeWait};
 use crate::sync::{Padded, SpinMutex};
 use crate::task::{MOST_OBJECTS, quietly};
 use alloc::boxed::Box;
@@ -33,6 +33,8 @@ pub struct Overrun {
     /// The objects that it was spawned with, in the order of its annotation. For a walk: the node
     /// at which it was last queued.
     pub objects: Vec<Touched>,
+    /// The other runtime that it waits for at this moment, if it does and the platform knows.
+    pub waits: Option<RuntimeWait>,
 }
 
 /// An object of a running task.
@@ -57,7 +59,10 @@ impl fmt::Display for Overrun {
         for (index, object) in self.objects.iter().enumerate() {
             write!(f, "{} {object}", if index == 0 { "; it" } else { " and" })?;
         }
-        Ok(())
+        match self.waits {
+            Some(wait) => write!(f, "; {wait}"),
+            None => Ok(()),
+        }
     }
 }
 
@@ -143,6 +148,7 @@ impl Watchdog {
                     worker,
                     running: Duration::from_nanos(running),
                     objects: task.objects.into_iter().flatten().collect(),
+                    waits: platform.runtime_wait(worker),
                 };
                 // A panic of the hook must not end the watch; it is discarded, as there is no place
                 // to report it.
@@ -199,6 +205,7 @@ mod tests {
             worker: 3,
             running: Duration::from_micros(1234),
             objects: Vec::new(),
+            waits: None,
         };
         let said = "task bank::transfer has been running on worker 3 for 1.2ms";
         assert_eq!(alloc::format!("{overrun}"), said);

@@ -1,6 +1,6 @@
 //! The trait that a port of the runtime implements.
 
-use super::{CpuTopology, Placement, PlatformError, VirtualTime};
+use super::{CpuTopology, Placement, PlatformError, RuntimeWait, VirtualTime};
 use crate::memory::PageSource;
 use crate::scheduler::Driver;
 use alloc::boxed::Box;
@@ -34,6 +34,8 @@ use core::time::Duration;
 /// | [`watch`](Self::watch) | no watchdog and no automatic resizing: a build with them fails |
 /// | [`is_simulated`](Self::is_simulated) | right if workers run by themselves |
 /// | [`may_block`](Self::may_block) | such a question costs as much as a short wait |
+/// | [`has_lost_workers`](Self::has_lost_workers) | right if processes are not forked |
+/// | [`runtime_wait`](Self::runtime_wait) | a watchdog does not say for what its tasks wait |
 /// | [`memory`](Self::memory) | only a [builder](crate::Builder::memory_limit) limits memory |
 /// | [`spin_limit`](Self::spin_limit) | an idle worker searches for work elsewhere at once |
 /// | [`barrier`](Self::barrier) | each join costs an atomic exchange more |
@@ -151,7 +153,8 @@ pub trait Platform: Send + Sync + 'static {
     /// # Errors
     ///
     /// Fails on a worker of this platform, which would wait for its own work; `ready` is not
-    /// called.
+    /// called. Fails also if [the workers are lost](Self::has_lost_workers) and `ready` returns
+    /// false.
     fn block(&self, ready: &mut dyn FnMut(&Waker) -> bool) -> Result<(), WouldBlock>;
 
     /// Returns true if the calling thread may [block](Self::block): it is no worker of this
@@ -161,6 +164,24 @@ pub trait Platform: Send + Sync + 'static {
     /// [`block`](Self::block), so the override saves what that prepares for a wait.
     fn may_block(&self) -> bool {
         self.block(&mut |_| true).is_ok()
+    }
+
+    /// Returns true if the workers are gone without having stopped: this process was forked from
+    /// the one that has them.
+    ///
+    /// Called by any thread that would otherwise wait. The default is false.
+    fn has_lost_workers(&self) -> bool {
+        false
+    }
+
+    /// Returns for which other runtime a worker waits, inside a task; `None` if it does not, or the
+    /// platform does not know.
+    ///
+    /// Called by the thread of a [watcher](Self::watch), for a worker whose task takes too long. The
+    /// default is `None`.
+    fn runtime_wait(&self, worker: usize) -> Option<RuntimeWait> {
+        let _ = worker;
+        None
     }
 
     /// Returns the source of the runtime's memory.
@@ -232,6 +253,7 @@ pub trait Platform: Send + Sync + 'static {
     }
 }
 
-/// The error of a wait by a worker for work of its own runtime, which would never end.
+/// The error of a wait that would never end: by a worker for work of its own runtime, or for
+/// workers that [are lost](Platform::has_lost_workers).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WouldBlock;

@@ -12,6 +12,7 @@
 //! | `interface` | the trait that a port implements |
 //! | `os` | the operating system: CPUs, nodes, pinning, memory limits, pages |
 //! | `placement` | an explicit choice of CPUs for the workers |
+//! | `runtime_wait` | waits of workers for another runtime |
 //! | `simulation` | the deterministic platform, with or without virtual time |
 //! | `threads` | the platform on threads of the operating system |
 //! | `topology` | cores and nodes as the runtime counts them |
@@ -24,6 +25,7 @@ mod interface;
 #[cfg(feature = "std")]
 mod os;
 mod placement;
+mod runtime_wait;
 mod simulation;
 #[cfg(feature = "std")]
 mod threads;
@@ -36,6 +38,7 @@ pub(crate) use clock::Clock;
 pub use error::PlatformError;
 pub use interface::{Platform, WouldBlock};
 pub use placement::{Misplaced, Placement, Site};
+pub use runtime_wait::RuntimeWait;
 pub use simulation::{Clocks, CoreTime, Costs, Simulation};
 pub(crate) use simulation::{StepCounts, this_thread};
 #[cfg(feature = "std")]

@@ -28,6 +28,20 @@ pub enum Backing {
     Small,
 }
 
+/// Lets forks of this process count, from now on.
+pub fn watch_forks() {
+    #[cfg(unix)]
+    {
+        static ONCE: std::sync::Once = std::sync::Once::new();
+        extern "C" fn in_child() {
+            crate::sync::count_fork();
+        }
+        // SAFETY: the handler stores to an atomic, which is allowed in a forked process. Without
+        // memory for it, forks go unnoticed.
+        ONCE.call_once(|| _ = unsafe { libc::pthread_atfork(None, None, Some(in_child)) });
+    }
+}
+
 /// Returns the cores that the calling thread may run on, and the machine's nodes.
 ///
 /// Call it before pinning: a pinned thread sees a single core.

@@ -1,10 +1,12 @@
 //! Workers as threads of the operating system, pinned where the system can do that.
 
 use super::os::{self, OsPages};
-use super::{CpuTopology, Placement, Platform, PlatformError, WorkerThread, WouldBlock};
+use super::runtime_wait::registry::{RecordedWait, WorkerId, wait_of};
+use super::{CpuTopology, Placement, Platform, PlatformError, RuntimeWait, WorkerThread, WouldBlock};
 use crate::memory::PageSource;
 use crate::scheduler::Driver;
-use crate::sync::{Acquire, AtomicBool, AtomicUsize, Relaxed, Release, SpinMutex, global};
+use crate::sync::{Acquire, AtomicBool, AtomicU64, AtomicUsize, Relaxed, Release, SpinMutex, forks, global};
+use crate::task::{catch, discard};
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -16,10 +18,15 @@ use std::task::Wake;
 use std::thread::{JoinHandle, Thread};
 use std::time::{Duration, Instant};
 
+#[cfg(test)]
+mod tests;
+
 std::thread_local! {
-    /// The number of the platform whose worker this thread is; 0 if none.
-    static WORKER_OF: Cell<u64> = const { Cell::new(0) };
+    /// The number of the platform whose worker this thread is, and the worker's index; 0 if none.
+    static WORKER_OF: Cell<WorkerId> = const { Cell::new(NO_WORKER) };
 }
+
+const NO_WORKER: WorkerId = (0, 0);
 
 /// The next platform's number; 0 means none.
 static NEXT_NUMBER: global::AtomicU64 = global::AtomicU64::new(1);
@@ -45,15 +52,23 @@ pub struct Threads {
     pin: bool,
     stack_bytes: usize,
     began: Instant,
+    /// The number of [`forks`] when the first worker was started; [`NOT_STARTED`] before.
+    started_after: AtomicU64,
 }
+
+/// No worker was started.
+const NOT_STARTED: u64 = u64::MAX;
 
 type SpawnHandler = dyn Fn(WorkerThread) -> io::Result<()> + Send + Sync;
 
 impl Threads {
-    /// Creates a platform for up to `workers` workers. Each is pinned to a core of its own; if
+    /// Creates a platform for up to `workers` workers; more than
+    /// [`Builder::MAX_WORKERS`](crate::Builder::MAX_WORKERS) count as that. Each is pinned to a core of its own; if
     /// there are more workers than cores, none is pinned.
     pub fn new(workers: usize) -> Self {
+        let workers = workers.min(crate::Builder::MAX_WORKERS);
         let topology = os::topology();
+        os::watch_forks();
         Self {
             number: NEXT_NUMBER.fetch_add(1, Relaxed),
             pin: os::CAN_PIN && workers <= topology.cores.len(),
@@ -67,6 +82,7 @@ impl Threads {
             handled: SpinMutex::new(None),
             watchers_stopped: Arc::default(),
             began: Instant::now(),
+            started_after: AtomicU64::new(NOT_STARTED),
             topology,
         }
     }
@@ -91,7 +107,8 @@ impl Threads {
     /// Lets the program start the thread of each worker: `handler` makes one, or takes one that it
     /// has, and calls [`WorkerThread::run`] there. It may do so after it has returned, unless the
     /// runtime has an explicit [placement](crate::Builder::placement): building it then waits until
-    /// the worker has run. A worker that is dropped instead never runs.
+    /// the worker has run. A worker that is dropped instead never runs. A handler that panics has
+    /// failed to start the thread.
     ///
     /// ```
     /// use xtasking::{Runtime, platform::Threads};
@@ -146,7 +163,12 @@ impl Threads {
                 let what = alloc::format!("the spawn handler cannot start thread `{name}`");
                 let (body, stack_bytes) = (Box::new(body), self.stack_bytes);
                 let thread = WorkerThread { worker, name, stack_bytes, body, _ends: sender };
-                handler(thread).map_err(|cause| PlatformError::with_cause(what, cause))
+                // Caught, so that a worker that never runs is not counted as running.
+                let started = catch(|| handler(thread)).unwrap_or_else(|payload| {
+                    discard(payload);
+                    Err(io::Error::other("the handler panicked"))
+                });
+                started.map_err(|cause| PlatformError::with_cause(what, cause))
             }
         }
     }
@@ -208,6 +230,8 @@ impl Platform for Threads {
             );
             return Err(what.into());
         }
+        // Relaxed: it orders nothing. Only the first worker counts.
+        _ = self.started_after.compare_exchange(NOT_STARTED, forks(), Relaxed, Relaxed);
         let number = self.number;
         let explicit_core = driver.core();
         let core = explicit_core
@@ -217,7 +241,7 @@ impl Platform for Threads {
         let threads = self.threads.clone();
         let running = Running::new(&self.running);
         let body = move || {
-            WORKER_OF.set(number);
+            WORKER_OF.set((number, worker));
             *threads[worker].lock() = Some(std::thread::current());
             // Without an explicit core, a failure to pin is ignored: the system's scheduler places
             // the thread.
@@ -233,7 +257,7 @@ impl Platform for Threads {
             }
             drop(running);
             // The thread may be the program's own.
-            WORKER_OF.set(0);
+            WORKER_OF.set(NO_WORKER);
         };
         self.spawn_worker(worker, body)?;
         let Some((receiver, core)) = receiver.zip(explicit_core) else { return Ok(()) };
@@ -313,18 +337,35 @@ impl Platform for Threads {
                 self.0.unpark();
             }
         }
-        if WORKER_OF.get() == self.number {
+        let worker = WORKER_OF.get();
+        if worker.0 == self.number {
             return Err(WouldBlock);
         }
+        let mut recorded = None;
         let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
         while !ready(&waker) {
+            if self.has_lost_workers() && !planted!("lost-workers-waited-for") {
+                return Err(WouldBlock);
+            }
+            if worker != NO_WORKER {
+                recorded.get_or_insert_with(|| RecordedWait::new(worker, self.number));
+            }
             std::thread::park();
         }
         Ok(())
     }
 
+    fn runtime_wait(&self, worker: usize) -> Option<RuntimeWait> {
+        wait_of((self.number, worker))
+    }
+
+    fn has_lost_workers(&self) -> bool {
+        let started_after = self.started_after.load(Relaxed);
+        started_after != forks() && started_after != NOT_STARTED
+    }
+
     fn may_block(&self) -> bool {
-        WORKER_OF.get() != self.number
+        WORKER_OF.get().0 != self.number
     }
 
     fn pages(&self) -> Arc<dyn PageSource> {
@@ -353,23 +394,5 @@ impl Platform for Threads {
 
     fn is_oversubscribed(&self) -> bool {
         self.running.load(Relaxed) > self.topology.cores.len()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_default_placement_says_why() {
-        let why = |usable, suggested, workers| {
-            let threads =
-                Threads { topology: CpuTopology::uniform(usable, 1), suggested, ..Threads::new(workers) };
-            alloc::string::ToString::to_string(&threads.default_placement())
-        };
-        assert_eq!(why(1, 1, 1), "CPU 0: 1 CPU that this process may run on");
-        assert_eq!(why(8, 8, 8), "CPUs 0-7: 8 CPUs that this process may run on");
-        assert_eq!(why(8, 1, 1), "CPU 0: a quota leaves 1 CPU of the 8 that this process may run on");
-        assert_eq!(why(8, 4, 2), "CPUs 0-1: asked for, of 8 CPUs that this process may run on");
     }
 }

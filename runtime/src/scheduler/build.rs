@@ -15,9 +15,6 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-/// The largest prefetch distance: a larger one makes no difference.
-const MAX_PREFETCH_DISTANCE: usize = 1 << 20;
-
 /// Bounds of the number of workers.
 struct Workers {
     /// To begin with.
@@ -110,7 +107,7 @@ impl Builder {
             turn: AtomicUsize::new(0),
             free_word: FreeWord::of(&tag),
             _tag: tag,
-            distance: self.distance.min(MAX_PREFETCH_DISTANCE),
+            distance: self.distance,
             counting: self.counting,
             hook: self.hook,
             wait_hook: self.wait_hook,

@@ -70,6 +70,12 @@ impl Builder {
     /// The largest number of workers of a runtime, and of run queues.
     pub const MAX_WORKERS: usize = MAX_HOMES;
 
+    /// The largest [prefetch distance](Self::prefetch_distance), in tasks.
+    pub const MAX_PREFETCH_DISTANCE: usize = 1 << 20;
+
+    /// The largest number of events of each worker that a [timeline](Self::timeline) keeps.
+    pub const MAX_TIMELINE_EVENTS: usize = 1 << 24;
+
     /// Sets the number of workers to begin with. Default: one for each place of the
     /// [placement](Self::placement), else one for each core of the platform.
     pub fn workers(mut self, workers: usize) -> Self {
@@ -94,9 +100,10 @@ impl Builder {
         self
     }
 
-    /// Sets how many tasks ahead objects are prefetched. 0 prefetches nothing. Default: 12.
+    /// Sets how many tasks ahead objects are prefetched. 0 prefetches nothing. Default: 12. More
+    /// than [`MAX_PREFETCH_DISTANCE`](Self::MAX_PREFETCH_DISTANCE) counts as that.
     pub fn prefetch_distance(mut self, distance: usize) -> Self {
-        self.distance = distance;
+        self.distance = distance.min(Self::MAX_PREFETCH_DISTANCE);
         self
     }
 
@@ -129,7 +136,8 @@ impl Builder {
     }
 
     /// Sets how many events of each worker [`Runtime::timeline`](crate::Runtime::timeline) keeps:
-    /// the last ones. Default: 0, at no cost.
+    /// the last ones. Default: 0, at no cost. More than
+    /// [`MAX_TIMELINE_EVENTS`](Self::MAX_TIMELINE_EVENTS) count as that.
     ///
     /// A timeline turns the [statistics](Self::statistics) on. Beyond their cost it takes some 100
     /// ns a task, and 120 bytes an event.
@@ -139,7 +147,7 @@ impl Builder {
     /// timeline to that file when it ends; the second runtime of a process writes to a file with
     /// `-2` in its name.
     pub fn timeline(mut self, events: usize) -> Self {
-        self.observation.events = events;
+        self.observation.events = events.min(Self::MAX_TIMELINE_EVENTS);
         self
     }
 

@@ -117,7 +117,7 @@ impl Origin for &mut Context {
     }
 
     #[inline]
-    fn inline_context(&mut self) -> Option<&mut Context> {
+    fn inline_context(&mut self, _: &Options) -> Option<&mut Context> {
         self.worker.has_no_room().then_some(self)
     }
 

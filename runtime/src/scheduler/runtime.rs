@@ -84,6 +84,8 @@ impl Runtime {
     }
 
     /// Returns true if the calling thread may wait for tasks: it is no worker of this runtime.
+    ///
+    /// A worker of another runtime may wait, too, which can [deadlock](crate::Handle::join).
     // Not inlined: in another crate, each access to a thread-local is a call.
     #[inline(never)]
     pub fn may_block(&self) -> bool {

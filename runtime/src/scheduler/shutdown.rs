@@ -18,7 +18,7 @@ impl Runtime {
     /// Ends the runtime, and waits until all workers have returned. Every handle has a result then.
     ///
     /// On one of the runtime's own workers it does not wait; the runtime ends when its tasks have
-    /// run.
+    /// run. In a process that was forked from the runtime's it does nothing.
     pub fn shutdown(mut self, how: Shutdown) {
         self.stop(how);
     }
@@ -28,6 +28,9 @@ impl Runtime {
             return;
         }
         let shared = &self.shared;
+        if shared.platform.has_lost_workers() {
+            return;
+        }
         let ending = if how == Shutdown::Drain { phase::DRAINING } else { phase::CANCELLING };
         shared.phase.store(ending, SeqCst);
         shared.wake_all();

@@ -15,6 +15,7 @@
 //! | `asymmetric` | the cheap side of a fence of which another thread pays both sides |
 //! | `backoff` | waiting for a thread that is about to finish |
 //! | `cell` | a cell whose accesses a model checker can see |
+//! | `forks` | how often the process was forked |
 //! | `global` | atomics and a lock for statics |
 //! | `handoff` | a hand-off cell between two workers |
 //! | `latch` | the latch word of an object |
@@ -26,6 +27,7 @@ mod asymmetric;
 mod backoff;
 #[cfg(not(model = "loom"))]
 mod cell;
+mod forks;
 pub(crate) mod global;
 mod handoff;
 mod latch;
@@ -39,6 +41,9 @@ pub use source::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, fence
 
 pub(crate) use asymmetric::light_fence;
 pub(crate) use backoff::Backoff;
+#[cfg(all(feature = "std", unix))]
+pub(crate) use forks::count_fork;
+pub(crate) use forks::forks;
 pub(crate) use handoff::HandoffCell;
 pub(crate) use latch::{LatchState, LatchWord, LiveWord, Stamp};
 pub(crate) use mutex::{Guard, SpinMutex};

@@ -1,13 +1,14 @@
 //! A small lock for the runtime's own slow paths. Tasks take none on their way, except that each
 //! granule of a claim has one.
 
-use super::{Acquire, AtomicBool, Backoff, MODEL, Relaxed, Release, UnsafeCell};
+use super::{Acquire, AtomicBool, Backoff, MODEL, Relaxed, Release, UnsafeCell, forks};
 use core::ops::{Deref, DerefMut};
 
 /// A spinning mutual exclusion lock that works without an operating system.
-#[derive(Default)]
 pub(crate) struct SpinMutex<T> {
     locked: AtomicBool,
+    /// The lower bits of [`forks`] when it was made.
+    forks: u8,
     value: UnsafeCell<T>,
 }
 
@@ -18,21 +19,32 @@ unsafe impl<T: Send> Sync for SpinMutex<T> {}
 
 impl<T> SpinMutex<T> {
     pub fn new(value: T) -> Self {
-        Self { locked: AtomicBool::new(false), value: UnsafeCell::new(value) }
+        Self { locked: AtomicBool::new(false), forks: forks() as u8, value: UnsafeCell::new(value) }
     }
 
+    /// Locks the mutex.
+    ///
+    /// # Panics
+    ///
+    /// In a forked process, if a thread that it does not have holds the mutex.
     pub fn lock(&self) -> Guard<'_, T> {
         let mut backoff = Backoff::new();
         // Acquire pairs with the Release of the previous guard's drop. An attempt that fails writes
         // nothing.
         while self.locked.compare_exchange(false, true, Acquire, Relaxed).is_err() {
-            backoff.wait();
+            self.wait(&mut backoff);
             // Under a model checker only an attempt is sure to see the newest value.
             while !MODEL && self.locked.load(Relaxed) {
-                backoff.wait();
+                self.wait(&mut backoff);
             }
         }
         Guard { mutex: self }
+    }
+
+    fn wait(&self, backoff: &mut Backoff) {
+        let is_orphaned = backoff.is_long() && self.forks != forks() as u8;
+        assert!(!is_orphaned, "a lock is held by a thread that this process lost when it was forked");
+        backoff.wait();
     }
 
     /// Returns the value unless another thread holds the lock.
@@ -41,6 +53,12 @@ impl<T> SpinMutex<T> {
         let locks =
             !self.locked.load(Relaxed) && self.locked.compare_exchange(false, true, Acquire, Relaxed).is_ok();
         locks.then(|| Guard { mutex: self })
+    }
+}
+
+impl<T: Default> Default for SpinMutex<T> {
+    fn default() -> Self {
+        Self::new(T::default())
     }
 }
 
@@ -69,5 +87,20 @@ impl<T> Drop for Guard<'_, T> {
         // Release pairs with the Acquire of the next `lock`.
         let order = if planted!("mutex-without-release") { Relaxed } else { Release };
         self.mutex.locked.store(false, order);
+    }
+}
+
+#[cfg(all(test, feature = "std", not(any(model = "loom", model = "shuttle"))))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_whose_holder_is_lost_is_not_waited_for() {
+        // As if the process had been forked since.
+        let mutex = SpinMutex { forks: (forks() as u8).wrapping_sub(1), ..SpinMutex::new(7) };
+        assert_eq!(*mutex.lock(), 7);
+        core::mem::forget(mutex.lock());
+        let locked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| *mutex.lock()));
+        assert!(locked.is_err());
     }
 }

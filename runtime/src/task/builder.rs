@@ -42,7 +42,7 @@ pub struct TaskBuilder<P, A, M = Alone> {
 impl<P: Spawn, A> TaskBuilder<P, A> {
     #[inline(always)]
     pub(crate) fn new(spawner: P, access: A) -> Self {
-        Self { request: SpawnRequest { spawner, options: Options::default() }, access, group: Alone }
+        Self { request: SpawnRequest { spawner, options: Options::PLAIN }, access, group: Alone }
     }
 
     /// Makes the task a member of a group. The group is over only after all its members are.

@@ -1,11 +1,12 @@
 //! Why a task has no result, and panics as values.
 
-use super::guard::Payload;
+use super::guard::{Payload, discard};
 use crate::scheduler::RuntimeState;
 use crate::sync::SpinMutex;
 use alloc::boxed::Box;
 use core::any::Any;
 use core::fmt;
+use core::mem::ManuallyDrop;
 
 /// Why a task has no result.
 #[non_exhaustive]
@@ -39,24 +40,14 @@ pub enum JoinError {
     /// The wait would block a worker of the runtime that has to do the work. Await the handle, or
     /// spawn a follow-up instead.
     WouldBlock,
+    /// This process was forked from the one that has the runtime's workers, so that its tasks never
+    /// run here. Build a runtime of its own in the forked process.
+    Forked,
 }
 
 impl JoinError {
     pub(crate) fn panicked(payload: Payload) -> Self {
-        Self::Panicked(PanicPayload(payload))
-    }
-
-    /// Returns the first of two errors, if there is any. The other one is dropped quietly: a
-    /// payload's destructor is user code, which may panic.
-    #[inline(always)]
-    pub(crate) fn first_error(one: Result<(), Self>, other: Result<(), Self>) -> Result<(), Self> {
-        match (one, other) {
-            (Err(error), Err(other)) => {
-                super::quietly(|| drop(other));
-                Err(error)
-            }
-            (one, other) => one.and(other),
-        }
+        Self::Panicked(PanicPayload::new(payload))
     }
 }
 
@@ -79,6 +70,7 @@ impl fmt::Display for JoinError {
             Self::Abandoned => f.write_str("the task's result was never delivered"),
             Self::ShutDown => f.write_str("the runtime has begun to end and takes no more tasks"),
             Self::WouldBlock => f.write_str("a worker cannot wait for a task of its own runtime"),
+            Self::Forked => f.write_str("this process was forked, and the runtime's workers are not in it"),
         }
     }
 }
@@ -129,7 +121,22 @@ impl FirstFailure {
 }
 
 /// The payload of a panic.
-pub struct PanicPayload(Box<dyn Any + Send + 'static>);
+///
+/// A payload that is dropped with its error may panic in its own destructor: that panic is
+/// discarded, wherever it happens.
+pub struct PanicPayload(ManuallyDrop<Payload>);
+
+impl Drop for PanicPayload {
+    #[cold]
+    fn drop(&mut self) {
+        // SAFETY: taken once: `into_inner`, the other place that takes it, forgets `self`.
+        let payload = unsafe { ManuallyDrop::take(&mut self.0) };
+        if planted!("payload-dropped-unguarded") {
+            return drop(payload);
+        }
+        discard(payload);
+    }
+}
 
 // SAFETY: a shared reference gives access to text only, which is `Sync`.
 unsafe impl Sync for PanicPayload {}
@@ -138,7 +145,7 @@ impl PanicPayload {
     /// Keeps the payload of a panic that was caught, to be passed on as a
     /// [`JoinError::Panicked`].
     pub fn new(payload: Box<dyn Any + Send + 'static>) -> Self {
-        Self(payload)
+        Self(ManuallyDrop::new(payload))
     }
 
     /// Returns the payload's text, or a substitute if it is no text.
@@ -151,7 +158,9 @@ impl PanicPayload {
 
     /// Returns the payload, to be examined or to resume the panic.
     pub fn into_inner(self) -> Box<dyn Any + Send + 'static> {
-        self.0
+        let mut payload = ManuallyDrop::new(self);
+        // SAFETY: taken once: `self` is forgotten, so that its destructor does not run.
+        unsafe { ManuallyDrop::take(&mut payload.0) }
     }
 }
 

@@ -21,14 +21,15 @@ impl<'a> FrameGuard<'a> {
         Self { shared, handle, may_cancel, outcome: None }
     }
 
-    /// Blocks this thread until the tasks are over, and returns their outcome; `None` if the
-    /// platform refused to block, and the task was cancelled.
-    pub fn wait(&mut self) -> Option<Result<(), JoinError>> {
+    /// Blocks this thread until the tasks are over, and returns their outcome. If the platform
+    /// refused to block, the task was cancelled or is lost.
+    pub fn wait(&mut self) -> Result<(), JoinError> {
         let shared = self.shared;
         // Even if the platform refuses, the tasks may be running.
         _ = shared.platform.block(&mut |waker| self.is_over(waker));
         self.cancel_or_wait();
-        self.outcome.as_mut().map(|outcome| core::mem::replace(outcome, Ok(())))
+        let outcome = self.outcome.as_mut().map(|outcome| core::mem::replace(outcome, Ok(())));
+        outcome.unwrap_or_else(|| Err(shared.wait_failure()))
     }
 
     fn is_over(&mut self, waker: &Waker) -> bool {
@@ -38,13 +39,14 @@ impl<'a> FrameGuard<'a> {
         self.outcome.is_some()
     }
 
-    /// Cancels the task, or waits for the end.
+    /// Cancels the task, or waits for the end. The tasks of lost workers borrow nothing here: they
+    /// run in another process, if at all.
     fn cancel_or_wait(&mut self) {
         if self.outcome.is_some() || (self.may_cancel && self.handle.cancel()) {
             return;
         }
         let mut backoff = Backoff::new();
-        while !self.is_over(Waker::noop()) {
+        while !self.shared.platform.has_lost_workers() && !self.is_over(Waker::noop()) {
             if !self.shared.yield_to_others(true) {
                 backoff.wait();
             }

@@ -11,7 +11,7 @@
 //! while WAKER is not set, and to the promise after it has set DONE and found WAKER.
 
 use super::failure::{Failure, JoinError};
-use super::{Task, spawner::sealed::Origin};
+use super::{Task, quietly, spawner::sealed::Origin};
 use crate::scheduler::{RuntimeState, Worker};
 use crate::sync::{AcqRel, Acquire, AtomicU32, Relaxed, UnsafeCell};
 use alloc::sync::Arc;
@@ -84,10 +84,17 @@ impl<R> Handle<R> {
     /// Blocks this thread until the task is done, and returns its result. In a simulation it drives
     /// the virtual cores until then.
     ///
+    /// A worker of *another* runtime blocks as any thread does, and runs no tasks meanwhile. If a
+    /// task there waits for this runtime in turn, both may wait for ever: that is not prevented. A
+    /// [watchdog](crate::Builder::watchdog) of either runtime
+    /// [says so](crate::metrics::Overrun::waits). Awaiting the handle, or spawning a follow-up that
+    /// fulfils a [promise](Promise), blocks no worker.
+    ///
     /// # Errors
     ///
     /// A [`JoinError`] if the task panicked, was cancelled or met a poisoned object.
-    /// [`JoinError::WouldBlock`] on a worker of the same runtime.
+    /// [`JoinError::WouldBlock`] on a worker of the same runtime. [`JoinError::Forked`] in a
+    /// process that was forked from the runtime's.
     pub fn join(mut self) -> TaskResult<R> {
         let mut outcome = None;
         let shared = self.shared.clone();
@@ -97,7 +104,7 @@ impl<R> Handle<R> {
         });
         match waited {
             Ok(()) => outcome.unwrap_or(Err(JoinError::Abandoned)),
-            Err(_) => Err(JoinError::WouldBlock),
+            Err(_) => Err(shared.wait_failure()),
         }
     }
 
@@ -133,7 +140,11 @@ impl<R> Future for Handle<R> {
     type Output = TaskResult<R>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut core::task::Context<'_>) -> Poll<TaskResult<R>> {
-        self.poll_outcome(context.waker()).map_or(Poll::Pending, Poll::Ready)
+        match self.poll_outcome(context.waker()) {
+            Some(outcome) => Poll::Ready(outcome),
+            None if self.shared.platform.has_lost_workers() => Poll::Ready(Err(JoinError::Forked)),
+            None => Poll::Pending,
+        }
     }
 }
 
@@ -146,33 +157,45 @@ impl<R> core::fmt::Debug for Handle<R> {
 }
 
 impl<R> Promise<R> {
-    /// Delivers the result.
+    /// Delivers the result. A panic of the waker of the thread or task that waits for it, or of the
+    /// result's destructor if the handle is dropped, is discarded.
     pub fn fulfil(self, result: R) {
         self.settle(Ok(result));
     }
 
     /// Delivers a result or an error.
     pub(crate) fn settle(mut self, outcome: TaskResult<R>) {
-        if let Some(packet) = self.packet.take() {
-            Self::deliver(&packet, outcome);
-        }
+        self.deliver(outcome);
     }
 
-    fn deliver(packet: &Packet<R>, outcome: TaskResult<R>) {
+    /// Delivers a result or an error, unless that was done before. Without a handle the result is
+    /// dropped here; that and the waker are user code, which may panic.
+    fn deliver(&mut self, outcome: TaskResult<R>) {
+        if let Some(packet) = self.packet.take() {
+            if planted!("waker-called-unguarded") {
+                return packet.deliver(outcome);
+            }
+            quietly(move || packet.deliver(outcome));
+        }
+    }
+}
+
+impl<R> Packet<R> {
+    fn deliver(&self, outcome: TaskResult<R>) {
         // `cancel` has returned true, so the result must be `Cancelled`.
-        let cancelled = packet.state.fetch_or(STARTED, Relaxed) & (STARTED | CANCELLED) == CANCELLED;
+        let cancelled = self.state.fetch_or(STARTED, Relaxed) & (STARTED | CANCELLED) == CANCELLED;
         let outcome = if cancelled { Err(JoinError::Cancelled) } else { outcome };
         // SAFETY: before DONE the result belongs to the promise, of which there is one.
-        packet.result.with_mut(|result| unsafe { *result = Some(outcome) });
+        self.result.with_mut(|result| unsafe { *result = Some(outcome) });
         // Release (of AcqRel) pairs with the Acquires of `poll_outcome`; Acquire with its Release
         // of the waker.
-        let early = if planted!("handle-wakes-lost") { packet.state.load(Acquire) } else { WAKER };
+        let early = if planted!("handle-wakes-lost") { self.state.load(Acquire) } else { WAKER };
         let order = if planted!("handle-delivered-early") { Acquire } else { AcqRel };
-        let state = packet.state.fetch_or(DONE, order) & early;
+        let state = self.state.fetch_or(DONE, order) & early;
         if state & WAKER != 0 {
             // SAFETY: WAKER was set before DONE, so the slot belongs to the promise. The handle may
             // still clear WAKER, but then sees DONE and does not touch the slot.
-            if let Some(waker) = packet.waker.with_mut(|waker| unsafe { (*waker).take() }) {
+            if let Some(waker) = self.waker.with_mut(|waker| unsafe { (*waker).take() }) {
                 waker.wake();
             }
         }
@@ -181,9 +204,7 @@ impl<R> Promise<R> {
 
 impl<R> Drop for Promise<R> {
     fn drop(&mut self) {
-        if let Some(packet) = self.packet.take() {
-            Self::deliver(&packet, Err(JoinError::Abandoned));
-        }
+        self.deliver(Err(JoinError::Abandoned));
     }
 }
 
@@ -237,8 +258,7 @@ impl<R: Send + 'static> Sink<R> for Promise<R> {
 
     fn complete(self, outcome: TaskResult<R>, cx: &mut Worker) {
         cx.observe_result();
-        // Quietly: without a handle the result is dropped here, and the waker is user code as well.
-        super::quietly(move || self.settle(outcome));
+        self.settle(outcome);
     }
 
     fn refuse(self, _: &impl Origin, why: JoinError) {
@@ -275,12 +295,18 @@ impl Worker {
 }
 
 impl RuntimeState {
+    /// Returns why the platform has refused to wait.
+    #[cold]
+    pub(crate) fn wait_failure(&self) -> JoinError {
+        if self.platform.has_lost_workers() { JoinError::Forked } else { JoinError::WouldBlock }
+    }
+
     #[cold]
     pub(crate) fn report(&self, error: JoinError, worker: Option<usize>) {
         // A cancellation is not reported: it was requested.
         if !matches!(error, JoinError::Cancelled) {
             // A panic of the hook must not end the worker, and there is nothing to report it to.
-            super::quietly(|| (self.hook)(Failure { error, worker }));
+            quietly(|| (self.hook)(Failure { error, worker }));
         }
     }
 }

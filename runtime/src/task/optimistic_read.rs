@@ -6,7 +6,7 @@ use super::entry::{ReadEntry, enter_to_read};
 use super::options::SpawnRequest;
 use super::spawner::{sealed::Origin, sealed::Spawn};
 use super::visit::{OptimisticBody, Step};
-use super::{JoinError, Meta, Payload, Sink, Task, catch, guarded, quietly};
+use super::{JoinError, Meta, Payload, Sink, Task, catch, discard, guarded, quietly};
 use crate::annotation::{Part, Place};
 use crate::monitor::Description;
 use crate::object::{Fetch, FreeWord, Primitive, Reference, Versioned};
@@ -43,7 +43,7 @@ where
     if at_once
         && request.options.place == Place::Here
         && P::IN_TASK
-        && let Ok(further) = catch(|| walk_ahead(target, &visit, free_word))
+        && let Ok(further) = catch(|| walk_ahead(target, &visit, free_word)).map_err(discard)
     {
         target = further;
     }
@@ -208,6 +208,10 @@ unsafe fn finish<V: OptimisticBody, K: Sink<V::Result>>(
     let output = output.and_then(|output| match sink.start(cx) {
         Ok(()) => Ok(output),
         Err(refused) => {
+            if planted!("output-dropped-unguarded") {
+                drop(output);
+                return Err(refused);
+            }
             // Its destructor is user code, and may panic.
             quietly(|| drop(output));
             Err(refused)

@@ -3,7 +3,10 @@
 use crate::annotation::{Place, Priority};
 
 /// The annotations of a task, besides its objects.
-#[derive(Clone, Copy, Default)]
+///
+/// No trait makes one, such as `Default`: code that is generic over a
+/// [`Spawner`](crate::task::Spawner) could call the runtime's own methods with it.
+#[derive(Clone, Copy)]
 pub struct Options {
     pub(crate) priority: Option<Priority>,
     pub(crate) place: Place,
@@ -13,6 +16,10 @@ pub struct Options {
 }
 
 impl Options {
+    /// No annotations.
+    pub(crate) const PLAIN: Self =
+        Self { priority: None, place: Place::Here, cost: 0, rank: None, begins_operation: false };
+
     /// Returns true if there are no annotations.
     #[inline(always)]
     pub(crate) fn is_plain(&self) -> bool {

@@ -53,7 +53,8 @@ impl Runtime {
     ///
     /// The first failure of a task: a panic, a cancellation by a shutdown, a poisoned object or a
     /// lack of memory. [`JoinError::WouldBlock`] on a worker of the same runtime; the function was
-    /// not called then.
+    /// not called then. [`JoinError::Forked`] in a process that was forked from the runtime's: none
+    /// of the tasks runs.
     ///
     /// # Panics
     ///
@@ -85,7 +86,7 @@ impl ScopeEnd<'_, '_, '_> {
     }
 
     fn wait(self) -> Result<(), JoinError> {
-        ManuallyDrop::new(self).guard().wait().unwrap_or(Err(JoinError::WouldBlock))
+        ManuallyDrop::new(self).guard().wait()
     }
 }
 

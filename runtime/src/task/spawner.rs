@@ -65,8 +65,9 @@ pub(crate) mod sealed {
     /// Pays for tasks and knows the run queues. Only the runtime implements it.
     ///
     /// The trait cannot be named elsewhere, but code that is generic over a
-    /// [`Spawner`](super::Spawner) can call its methods. So the methods that rely on their caller
-    /// are unsafe.
+    /// [`Spawner`](super::Spawner) can call its methods. So those that rely on their caller are
+    /// unsafe, or take an argument that no other crate can make: [`Options`] or a [`SizeClass`].
+    /// The others only read, or do what may be done at any time.
     pub trait Origin {
         /// True if the origin is a running task.
         const IN_TASK: bool;
@@ -161,11 +162,13 @@ pub(crate) mod sealed {
             let _ = options;
             true
         }
-        /// If every queue is full, returns the context in which to run an unannotated task inline.
+        /// If every queue is full, returns the context in which to run a task inline. Its options are
+        /// [plain](Options::PLAIN).
         /// The caller must do so immediately.
         #[doc(hidden)]
         #[inline(always)]
-        fn inline_context(&mut self) -> Option<&mut Context> {
+        fn inline_context(&mut self, options: &Options) -> Option<&mut Context> {
+            let _ = options;
             None
         }
     }

@@ -78,10 +78,10 @@ fn push_plain<P: Spawn, N: 'static, F, K: Sink<R>, R: 'static>(
 ) where
     F: FnOnce((), &mut Context) -> R + Send + 'static,
 {
-    match spawner.origin_mut().inline_context() {
+    match spawner.origin_mut().inline_context(&Options::PLAIN) {
         Some(cx) => run_inline(cx, body.run, sink),
         None => {
-            let request = SpawnRequest { spawner, options: Options::default() };
+            let request = SpawnRequest { spawner, options: Options::PLAIN };
             spawn_body(request, Fetch::NONE, body, sink, Route::Unbound);
         }
     }
@@ -94,7 +94,7 @@ where
 {
     let mut origin = cx;
     sink.enter(&mut origin);
-    let meta = origin.admit(&Options::default());
+    let meta = origin.admit(&Options::PLAIN);
     origin.worker.within(move |cx| {
         cx.current = meta;
         run_body(body, sink, meta, cx);

@@ -35,6 +35,7 @@ mod nodes;
 mod order;
 mod order_of_programs;
 mod over;
+mod panicking;
 mod primitives;
 mod readers;
 mod regressions;

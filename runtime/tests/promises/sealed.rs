@@ -12,6 +12,12 @@
 //!     were not satisfied
 //! refused forged_tasks: error[E0133]: call to unsafe function
 //!     `xtasking::task::spawner::sealed::Origin::enlist` is unsafe
+//! refused task_counted: error[E0277]: the trait bound `xtasking::task::options::Options: Default`
+//!     is not satisfied
+//! refused task_inline: error[E0277]: the trait bound `xtasking::task::options::Options: Default`
+//!     is not satisfied
+//! refused block_taken: error[E0277]: the trait bound `xtasking::memory::chunk::SizeClass: Default`
+//!     is not satisfied
 //! refused sealed_module: error[E0603]: module `builder` is private
 
 use std::ptr::NonNull;
@@ -55,6 +61,13 @@ fn forge(mut spawner: impl Spawner) {
     spawner.enlist(&mut [(0, pointer)]);
     // SAFETY: this is compiled, but never run.
     unsafe { spawner.enlist(&mut [(0, pointer)]) };
+    // A task that is counted and never sent would keep a shutdown waiting for ever.
+    #[cfg(refused = "task_counted")]
+    spawner.admit(&Default::default());
+    #[cfg(refused = "task_inline")]
+    spawner.inline_context(&Default::default());
+    #[cfg(refused = "block_taken")]
+    spawner.allocate(Default::default());
 }
 
 #[cfg(refused = "sealed_module")]

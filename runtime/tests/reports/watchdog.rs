@@ -72,6 +72,25 @@ fn a_task_that_runs_too_long_is_reported_while_it_runs() {
     assert!(overrun.to_string().contains(&format!("writes u64 at {:#x} (Sequencing)", object.address())));
 }
 
+/// Each of two tasks waits for what the other runtime's task would deliver after its own wait.
+#[test]
+fn a_circular_wait_of_two_runtimes_is_reported() {
+    let _watched = watchdog();
+    let (one, told) = watched(1);
+    let other = Setting::Threads { workers: 1 }.build();
+    let (to_one, from_other) = other.promise::<()>();
+    let (to_other, from_one) = one.promise::<()>();
+    let waits = one.task(()).submit(|(), _| from_other.join().is_ok());
+    let waits_back = other.task(()).submit(|(), _| from_one.join().is_ok());
+    let circular = || told.all().iter().any(|overrun| overrun.waits.is_some_and(|wait| wait.is_circular));
+    eventually("the report", circular);
+    let overrun = told.all().into_iter().rfind(|overrun| overrun.waits.is_some()).unwrap();
+    assert!(overrun.to_string().contains(": a deadlock, unless other workers are free"), "{overrun}");
+    to_one.fulfil(());
+    to_other.fulfil(());
+    assert!(waits.join().unwrap() && waits_back.join().unwrap());
+}
+
 #[test]
 fn each_doubling_of_the_time_is_reported() {
     let _watched = watchdog();

@@ -10,6 +10,8 @@ mod managed;
 #[cfg(target_os = "linux")]
 mod placement;
 mod pools;
+#[cfg(unix)]
+mod processes;
 mod ranks;
 mod resize;
 mod simulation;

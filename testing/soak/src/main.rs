@@ -43,26 +43,26 @@ mod population;
 mod round;
 mod watchdog;
 
-use clap::Parser;
 use memory::Growth;
 use options::Options;
 use round::{Outcome, Round};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use watchdog::Watchdog;
-use xtasking_harness::failure::Failure;
-use xtasking_harness::machine::Machine;
+use xtasking_harness::failure::{Failure, print};
+use xtasking_harness::machine::{self, Machine};
 use xtasking_harness::progress::Progress;
 
 fn main() -> ExitCode {
-    Failure::report(run(&Options::parse()))
+    Failure::main(|options| run(&options))
 }
 
 /// Runs rounds until the time is over. Prints the machine and a summary, or fails with the first
 /// error.
 fn run(options: &Options) -> Result<(), Failure> {
     options.check()?;
-    println!("{}\n{}\n", Machine::detect().describe(), options.describe());
+    print(&format_args!("{}\n{}\n\n", Machine::detect().describe(), options.describe()))?;
+    machine::check_threads(options.workers)?;
     round::silence_injected_panics();
     let time = Duration::from_secs(options.seconds);
     let (began, mut growth, mut sum) = (Instant::now(), Growth::default(), Outcome::default());
@@ -83,8 +83,6 @@ fn run(options: &Options) -> Result<(), Failure> {
         number += 1;
     }
     drop((progress, watchdog));
-    println!("{number} rounds in {:.0?}: {sum}", began.elapsed());
-    println!("{growth}");
-    println!("all checks passed");
-    Ok(())
+    let time = began.elapsed();
+    print(&format_args!("{number} rounds in {time:.0?}: {sum}\n{growth}\nall checks passed\n"))
 }

@@ -1,7 +1,9 @@
 //! Defines the command line of the soak test.
 
 use clap::Parser;
+use std::ops::RangeInclusive;
 use std::time::Duration;
+use xtasking_harness::common::check_range;
 use xtasking_harness::failure::Failure;
 
 /// Run random load and misuse for any length of time, with every result checked. Exits with 1 and
@@ -33,19 +35,17 @@ pub struct Options {
     pub verbose: bool,
 }
 
-/// Maximal number of workers of a runtime.
-const MAX_WORKERS: usize = 256;
+/// Numbers of workers of a runtime.
+const WORKERS: RangeInclusive<usize> = 1..=256;
+/// In seconds.
+const A_YEAR: u64 = 365 * 24 * 3600;
 
 impl Options {
     /// Refuses options that cannot work.
     pub(super) fn check(&self) -> Result<(), Failure> {
-        let refuse = |text: String| Err(Failure::Usage(text));
-        if !(1..=MAX_WORKERS).contains(&self.workers) {
-            return refuse(format!("--workers is {}; choose 1 to {MAX_WORKERS}", self.workers));
-        }
-        if self.patience == 0 {
-            return refuse("--patience is 0; choose at least 1".to_string());
-        }
+        check_range("--workers", self.workers, &WORKERS, "")?;
+        check_range("--seconds", self.seconds, &(0..=A_YEAR), "")?;
+        check_range("--patience", self.patience, &(1..=A_YEAR), "seconds")?;
         Ok(())
     }
 

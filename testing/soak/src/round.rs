@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 use xtasking::{Failure, Handle, JoinError, Runtime, Shutdown};
-use xtasking_harness::failure::Wrong;
+use xtasking_harness::failure::{Wrong, report_line};
 use xtasking_harness::random::Random;
 
 /// Counts of one or several rounds.
@@ -108,7 +108,7 @@ impl<'a> Round<'a> {
             .prefetch_distance(random.below(20) as usize)
             .counters(true)
             .on_failure(move |failure| judge_failure(&failure, &hook))
-            .watchdog(OVERRUN, |overrun| eprintln!("note: {overrun}"))
+            .watchdog(OVERRUN, |overrun| report_line(&format_args!("note: {overrun}")))
             .build()
             .map_err(|error| Wrong::new(format!("no runtime with {workers} workers: {error}")))?;
         let population = Population::new(&rt, &mut random, &books);

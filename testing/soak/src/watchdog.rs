@@ -4,7 +4,7 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
-use xtasking_harness::failure::{Failure, Wrong};
+use xtasking_harness::failure::{Failure, Wrong, report_line};
 
 /// The state shared with the watching thread.
 struct State {
@@ -32,7 +32,7 @@ impl Watchdog {
                 if state.last.elapsed() > patience {
                     let context = format!("soak (repeat with: {})", state.repeat);
                     let wrong = Wrong::new(format!("no progress for {patience:?}: the test hangs"));
-                    eprintln!("error: {}", Failure::Wrong { context, wrong });
+                    report_line(&format_args!("error: {}", Failure::Wrong { context, wrong }));
                     // The exit code of a wrong result; the hanging threads never return.
                     std::process::exit(1);
                 }

@@ -29,7 +29,8 @@ fn wrong_options_are_refused_in_one_line() {
     for (arguments, reason) in [
         (["--workers", "0"], "--workers is 0; choose 1 to 256"),
         (["--workers", "257"], "--workers is 257; choose 1 to 256"),
-        (["--patience", "0"], "--patience is 0; choose at least 1"),
+        (["--patience", "0"], "--patience is 0; choose 1 to 31536000 seconds"),
+        (["--patience", "100000000000"], "--patience is 100000000000; choose 1 to 31536000 seconds"),
     ] {
         refused(&arguments, reason);
     }

@@ -29,13 +29,13 @@ use xtasking_knowledge::system::{System, Unreadable};
 use xtasking_knowledge::{Knowledge, hwloc, render};
 
 fn main() -> ExitCode {
-    match run(&Options::parse()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            eprintln!("error: {failure}");
-            failure.exit_code()
-        }
-    }
+    let outcome = match Options::try_parse() {
+        Ok(options) => run(&options),
+        // Help and the version, which the parser prints without a look at the result.
+        Err(text) if !text.use_stderr() => output::print(&text),
+        Err(error) => error.exit(),
+    };
+    outcome.map_or_else(|failure| failure.report(), |()| ExitCode::SUCCESS)
 }
 
 /// Draws the machine, or answers the question.
@@ -78,14 +78,13 @@ fn print(options: &Options, data: &impl Serialize, text: impl FnOnce() -> String
         json.map_err(|error| Failure::Output(format!("cannot write JSON: {error}")))
     };
     match &options.json {
-        Some(path) if is_stdout(path) => print!("{}", json()?),
+        Some(path) if is_stdout(path) => output::print(&json()?),
         Some(path) => {
             output::write(path, json()?.as_bytes())?;
-            print!("{}", text());
+            output::print(&text())
         }
-        None => print!("{}", text()),
+        None => output::print(&text()),
     }
-    Ok(())
 }
 
 fn is_stdout(path: &Path) -> bool {

@@ -24,7 +24,7 @@ pub struct Options {
     pub hwloc: Option<String>,
 
     /// Measure the load for this many milliseconds; 0 skips it [default: 200; with --root, 0]
-    #[arg(long, value_name = "MS", global = true)]
+    #[arg(long, value_name = "MS", global = true, value_parser = clap::value_parser!(u64).range(..=MAX_SPAN_MS))]
     pub span: Option<u64>,
 
     /// Write the facts or the answer as JSON; - prints it in place of the text
@@ -35,6 +35,9 @@ pub struct Options {
     #[arg(long, value_name = "FILE", global = true)]
     pub plot: Option<PathBuf>,
 }
+
+/// An hour.
+const MAX_SPAN_MS: u64 = 3_600_000;
 
 /// Questions.
 #[derive(Clone, Debug, Subcommand)]

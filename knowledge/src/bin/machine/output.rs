@@ -13,16 +13,31 @@ pub(crate) enum Failure {
     Usage(String),
     /// The answer cannot be written.
     Output(String),
+    /// The program that reads the answers has closed the standard output.
+    Closed,
 }
 
+/// The exit code of a program that SIGPIPE ends, as a shell shows it.
+const ENDED_BY_CLOSED_PIPE: u8 = 128 + 13;
+
 impl Failure {
-    /// Returns 2 for a request without an answer, as the command-line parser does, and 3 for an
-    /// answer that cannot be written.
+    /// Returns 2 for a request without an answer, as the command-line parser does, 3 for an answer
+    /// that cannot be written, and 141 for a closed pipe, as programs have that SIGPIPE ends.
     pub(crate) fn exit_code(&self) -> ExitCode {
         ExitCode::from(match self {
             Self::Usage(_) => 2,
             Self::Output(_) => 3,
+            Self::Closed => ENDED_BY_CLOSED_PIPE,
         })
+    }
+
+    /// Returns the exit code, after printing the failure. A closed pipe is none for people.
+    pub(crate) fn report(&self) -> ExitCode {
+        if !matches!(self, Self::Closed) {
+            // Without an error stream there is nowhere to say so.
+            _ = writeln!(io::stderr(), "error: {self}");
+        }
+        self.exit_code()
     }
 }
 
@@ -30,8 +45,18 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Usage(text) | Self::Output(text) => f.write_str(text),
+            Self::Closed => f.write_str("the standard output is closed"),
         }
     }
+}
+
+/// Prints to the standard output, at once; `print!` would panic where that is impossible.
+pub(crate) fn print(text: &impl fmt::Display) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    write!(out, "{text}").and_then(|()| out.flush()).map_err(|error| match error.kind() {
+        io::ErrorKind::BrokenPipe => Failure::Closed,
+        _ => Failure::Output(format!("cannot write to the standard output: {error}")),
+    })
 }
 
 /// Fails before any work is done if `path` cannot be written. The file stays as it is.

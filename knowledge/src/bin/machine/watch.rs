@@ -2,10 +2,9 @@
 
 use super::answer;
 use super::options::{Options, WatchOptions};
-use crate::output::Failure;
+use crate::output::{self, Failure};
 use serde::Serialize;
 use std::fmt;
-use std::io::{self, Write};
 use std::path::Path;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
@@ -87,9 +86,7 @@ fn show(json: bool, message: &Message<'_>) -> Result<(), Failure> {
     } else {
         message.to_string()
     };
-    let mut out = io::stdout().lock();
-    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
-    written.map_err(|error| Failure::Output(format!("cannot write the change: {error}")))
+    output::print(&text)
 }
 
 impl fmt::Display for Message<'_> {

@@ -192,7 +192,8 @@ impl<R: Deref<Target = Runtime>> Managed<R> {
     /// [`SetError::Failed`] with the first failure. [`SetError::Stale`] if the set was waited for
     /// or forgotten, or another thread waits for it. [`SetError::WouldBlock`] in a task of the same
     /// runtime or a function of that set, if functions still run after the caller has run all that
-    /// had not begun.
+    /// had not begun. [`JoinError::Forked`](crate::JoinError::Forked) in a process that was forked
+    /// from the runtime's, if functions were running then.
     pub fn wait(&self, id: SetId) -> Result<(), SetError> {
         let found = self.requests.begin_wait(id)?;
         self.requests.finish_wait(id, found)

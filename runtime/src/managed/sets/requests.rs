@@ -182,7 +182,10 @@ impl Requests {
             self.help(id, &block, set.as_deref());
             if !self.wait_for_end(id, &block) {
                 self.lane(id).records.lock().cancel_wait(id.position());
-                return Err(SetError::WouldBlock);
+                return Err(match self.shared.wait_failure() {
+                    JoinError::WouldBlock => SetError::WouldBlock,
+                    lost => SetError::Failed(lost),
+                });
             }
         }
         let failure = self.lane(id).records.lock().finish_wait(id.position());

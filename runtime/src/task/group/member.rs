@@ -139,7 +139,7 @@ impl<R, K: Sink<R>, D: Sink<()>> Sink<R> for SinkPair<K, D> {
     fn start(&self, cx: &mut Worker) -> Result<(), JoinError> {
         // Both are called in any case.
         let second = self.1.start(cx);
-        JoinError::first_error(self.0.start(cx), second)
+        self.0.start(cx).and(second)
     }
 
     #[inline(always)]

@@ -4,7 +4,7 @@ use crate::scheduler::RuntimeState;
 use crate::sync::{AcqRel, Acquire, AtomicU64, Relaxed, Release, SpinMutex, UnsafeCell};
 use crate::task::failure::FirstFailure;
 use crate::task::pending::PendingTask;
-use crate::task::{JoinError, Promise, quietly};
+use crate::task::{JoinError, Promise};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::ptr::NonNull;
@@ -119,8 +119,7 @@ impl GroupState {
         let (waiting, unreported) = match continuation {
             Continuation::Nothing => (None, failure),
             Continuation::Promise(promise) => {
-                // It calls a waker, and may drop the outcome: both are user code.
-                quietly(|| promise.settle(failure.map_or(Ok(()), Err)));
+                promise.settle(failure.map_or(Ok(()), Err));
                 (None, None)
             }
             Continuation::Task(waiting, None) => (Some(waiting), failure),

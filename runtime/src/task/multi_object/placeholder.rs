@@ -60,7 +60,7 @@ pub(super) unsafe fn make_placeholder<P: Spawn>(
     // All placeholders have one priority. With several, two tasks could overtake each other in one
     // run queue and not in another. They belong to the operation of their task.
     let priority = Some(crate::Priority::Normal);
-    let options = Options { priority, begins_operation: task.begins_operation, ..Options::default() };
+    let options = Options { priority, begins_operation: task.begins_operation, ..Options::PLAIN };
     let meta = spawner.admit_task(&options).protocol();
     // SAFETY: phase built: the block is fresh and large enough by this function's contract.
     unsafe {

@@ -64,7 +64,7 @@ impl Drop for HostMessage {
 
 /// Returns the options of a message to a worker. Its priority is that of most tasks.
 fn options(worker: usize) -> Options {
-    Options { priority: Some(Priority::Normal), place: Place::Core(worker as u16), ..Options::default() }
+    Options { priority: Some(Priority::Normal), place: Place::Core(worker as u16), ..Options::PLAIN }
 }
 
 /// The run of one message on a worker.
