@@ -132,6 +132,7 @@ mod planted;
 mod annotation;
 pub mod claims;
 pub mod fork;
+pub mod limit;
 pub mod managed;
 mod memory;
 #[cfg(all(test, model = "loom"))]

@@ -21,6 +21,7 @@ pub struct ObjectBuilder<C: Class> {
     core: Option<usize>,
     node: Option<u16>,
     prefetch: usize,
+    most_tasks: Option<usize>,
 }
 
 /// The largest size in bytes up to which an object is prefetched as a whole by default.
@@ -37,6 +38,7 @@ impl<C: Class> ObjectBuilder<C> {
             node: None,
             prefetch: size_of::<Cell<C>>().min(MAX_WHOLE_PREFETCH_BYTES),
         }
+            most_tasks: None,
     }
 
     /// Requests a stricter isolation than the class allows.
@@ -92,12 +94,30 @@ impl<C: Class> ObjectBuilder<C> {
 
     /// Makes the object.
     pub fn build(self) -> Object<C> {
+    /// Bounds the tasks on the object that are [spawned with room](crate::limit) and not finished:
+    /// those that wait for it, and those that are in it. Default: none. Tasks that are spawned
+    /// otherwise are not counted.
+    ///
+    /// ```
+    /// let rt = xtasking::Runtime::builder().workers(2).build()?;
+    /// let account = rt.plain(100).most_tasks(1000).build();
+    /// if let Err(refused) = rt.task(account.write()).try_spawn(|balance, _| *balance -= 1) {
+    ///     println!("too many requests: {refused}");
+    /// }
+    /// # Ok::<(), xtasking::BuildError>(())
+    /// ```
+    pub fn most_tasks(mut self, tasks: usize) -> Self {
+        self.most_tasks = Some(tasks);
+        self
+    }
+
         let primitive = self.pinned.unwrap_or_else(|| choose(self.expect));
         let home = self.shared.home(self.core, self.node);
         // A frequently used object stays in the cache.
         let frequency = self.expect.frequency;
         let lines = if frequency == Frequency::High { 0 } else { self.prefetch.div_ceil(CACHE_LINE) };
-        let owned = Box::new(Owned::new(self.shared, C::new(self.value)));
+        let limit = self.most_tasks.map(|most| self.shared.open_limit(most));
+        let owned = Box::new(Owned::new(self.shared, C::new(self.value), limit));
         Object::new(
             owned,
             |cell| Reference::new(cell, primitive, frequency, home),

@@ -87,6 +87,7 @@ pub use primitive::{
 pub use word::{Word, WriteToken};
 
 pub(crate) use header::{FreeWord, Header, Turn};
+pub(crate) use owned::limit_of;
 pub(crate) use reference::{Cell, Fetch, MAX_HOMES, Reference, prefetch, prefetch_part};
 #[cfg(all(test, model = "loom"))]
 pub(crate) use remains::{Remains, Then};

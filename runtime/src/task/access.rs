@@ -6,8 +6,10 @@ use super::single_object::{self, ClosureBody};
 use super::unbound;
 use super::{Sink, options::SpawnRequest, spawner::sealed::Spawn};
 use crate::annotation::Part;
-use crate::object::{Cell, Class, Fetch, Link, Reference, Version, Versioned};
+use crate::limit::Limit;
+use crate::object::{Cell, Class, Fetch, Link, Reference, Version, Versioned, limit_of};
 use crate::scheduler::Context;
+use alloc::vec::Vec;
 use core::any::type_name;
 use core::marker::PhantomData;
 
@@ -17,6 +19,11 @@ pub trait Access: sealed::Sealed {
     type Grant: Grant;
     #[doc(hidden)]
     fn object_access(&self) -> ObjectAccess;
+    /// Returns the limit of the object's tasks.
+    #[doc(hidden)]
+    fn limit(&self) -> Option<&Limit> {
+        None
+    }
 }
 
 /// An access without its types: object, part, mode and runtime.
@@ -57,12 +64,20 @@ macro_rules! modes {
             reference: Reference,
             part: Part,
             runtime: usize,
+            is_bounded: bool,
             object: PhantomData<&'a C>,
         }
 
         impl<C: Class> $name<'_, C> {
+            /// Creates the access to an element of an array.
             pub(crate) fn new(reference: Reference, part: Part, runtime: usize) -> Self {
-                Self { reference, part, runtime, object: PhantomData }
+                Self { reference, part, runtime, is_bounded: false, object: PhantomData }
+            }
+
+            /// Creates the access to the object of a handle, which the access borrows.
+            #[inline]
+            pub(crate) fn of_object(reference: Reference, part: Part, runtime: usize, is_bounded: bool) -> Self {
+                Self { is_bounded, ..Self::new(reference, part, runtime) }
             }
 
             /// Names the part of the object that the task will touch; only this part is prefetched.
@@ -84,6 +99,11 @@ macro_rules! modes {
                 let &Self { reference, part, runtime, .. } = self;
                 ObjectAccess { reference, part, write: $write, runtime }
             }
+            fn limit(&self) -> Option<&Limit> {
+                // SAFETY: the access borrows a handle of the object: `of_object` alone sets
+                // `is_bounded`.
+                self.is_bounded.then(|| unsafe { limit_of::<C>(self.reference) }).flatten()
+            }
         }
 
         single!(['a, C: Class], $name<'a, C>, [$mode<C>: Grant<Class = C>]);
@@ -102,6 +122,10 @@ macro_rules! single {
             {
                 let body = ClosureBody { run: body, grant: PhantomData::<<Self as Access>::Grant> };
                 single_object::launch(request, self.object_access(), body, sink);
+            }
+
+            fn limits(&self, limits: &mut Vec<Limit>) {
+                limits.extend(self.limit().cloned());
             }
         }
     };
@@ -237,6 +261,9 @@ macro_rules! tuples {
             fn is_in_place(number: usize, _: &ObjectAccess) -> bool {
                 [$($name::IN_PLACE),+][number]
             }
+    /// Appends the limits of the objects.
+    #[doc(hidden)]
+    fn limits(&self, limits: &mut Vec<Limit>);
 
             fn data(number: usize) -> &'static str {
                 [$(type_name::<<$name::Class as Class>::Target>()),+][number]
@@ -249,6 +276,8 @@ macro_rules! tuples {
 
             unsafe fn view<'v>(targets: &[ObjectAccess], locals: &'v mut Self::Locals) -> Self::View<'v> {
                 // SAFETY: this function's contract: each object is entered in its own mode; they
+
+    fn limits(&self, _: &mut Vec<Limit>) {}
                 // are different, or only read.
                 unsafe {
                     ($($name::view(
@@ -302,3 +331,7 @@ pub(crate) unsafe fn value_of<'a, C>(reference: Reference) -> &'a C {
     // SAFETY: alive and of this class by this function's contract.
     unsafe { &(*reference.cell::<C>().cast::<Cell<C>>()).value }
 }
+
+            fn limits(&self, limits: &mut Vec<Limit>) {
+                $(limits.extend(self.$index.limit().cloned());)+
+            }

@@ -4,6 +4,7 @@ use super::access::{Access, AccessSet, ObjectAccess, Read, ReadLink, Write, Writ
 use super::grant::{Grant, Reads, Writes, sealed};
 use super::multi_object::{self, AccessList, ObjectGrants};
 use super::{Sink, options::SpawnRequest, spawner::sealed::Spawn};
+use crate::limit::Limit;
 use crate::object::{Class, Version, Versioned};
 use crate::scheduler::Context;
 use alloc::vec::Vec;
@@ -17,6 +18,9 @@ pub trait ListAccess: sealed::Sealed {
     type Grant: ListGrant;
     #[doc(hidden)]
     fn listed(&self) -> ObjectAccess;
+    /// Returns the limit of the object's tasks.
+    #[doc(hidden)]
+    fn listed_limit(&self) -> Option<&Limit>;
 }
 
 /// How the runtime hands one object of a list to a task.
@@ -48,6 +52,9 @@ impl<A: Access> ListAccess for A {
     type Grant = A::Grant;
     fn listed(&self) -> ObjectAccess {
         self.object_access()
+    }
+    fn listed_limit(&self) -> Option<&Limit> {
+        self.limit()
     }
 }
 
@@ -111,6 +118,12 @@ macro_rules! read_or_write {
                 match self {
                     Self::Read(read) => read.listed(),
                     Self::Write(write) => write.listed(),
+                }
+            }
+            fn listed_limit(&self) -> Option<&Limit> {
+                match self {
+                    Self::Read(read) => read.listed_limit(),
+                    Self::Write(write) => write.listed_limit(),
                 }
             }
         }
@@ -253,6 +266,10 @@ macro_rules! lists {
             {
                 let list = AccessList::new(self.iter().map(A::listed).collect());
                 multi_object::launch::<ListOf<A::Grant>, _, _, _, _>(request, list, body, sink);
+            }
+
+            fn limits(&self, limits: &mut Vec<Limit>) {
+                limits.extend(self.iter().filter_map(A::listed_limit).cloned());
             }
         }
     )+};
