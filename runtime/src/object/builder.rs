@@ -1,7 +1,7 @@
 //! The builder of an object, with its annotations.
 
 use super::Object;
-use super::class::Class;
+use super::class::{Class, WrittenInPlace};
 use super::owned::Owned;
 use super::primitive::{AllowsIsolation, Expectation, LegalFor, Primitive, choose};
 use super::reference::{Cell, Reference};
@@ -22,6 +22,7 @@ pub struct ObjectBuilder<C: Class> {
     node: Option<u16>,
     prefetch: usize,
     most_tasks: Option<usize>,
+    is_kept_on_panic: bool,
 }
 
 /// The largest size in bytes up to which an object is prefetched as a whole by default.
@@ -37,8 +38,9 @@ impl<C: Class> ObjectBuilder<C> {
             core: None,
             node: None,
             prefetch: size_of::<Cell<C>>().min(MAX_WHOLE_PREFETCH_BYTES),
-        }
             most_tasks: None,
+            is_kept_on_panic: false,
+        }
     }
 
     /// Requests a stricter isolation than the class allows.
@@ -92,8 +94,6 @@ impl<C: Class> ObjectBuilder<C> {
         self
     }
 
-    /// Makes the object.
-    pub fn build(self) -> Object<C> {
     /// Bounds the tasks on the object that are [spawned with room](crate::limit) and not finished:
     /// those that wait for it, and those that are in it. Default: none. Tasks that are spawned
     /// otherwise are not counted.
@@ -111,6 +111,8 @@ impl<C: Class> ObjectBuilder<C> {
         self
     }
 
+    /// Makes the object.
+    pub fn build(self) -> Object<C> {
         let primitive = self.pinned.unwrap_or_else(|| choose(self.expect));
         let home = self.shared.home(self.core, self.node);
         // A frequently used object stays in the cache.
@@ -120,9 +122,42 @@ impl<C: Class> ObjectBuilder<C> {
         let owned = Box::new(Owned::new(self.shared, C::new(self.value), limit));
         Object::new(
             owned,
-            |cell| Reference::new(cell, primitive, frequency, home),
+            |cell| {
+                let reference = Reference::new(cell, primitive, frequency, home);
+                if self.is_kept_on_panic { reference.kept_on_panic() } else { reference }
+            },
             Part::lines(0, lines.min(u16::MAX.into()) as u16),
         )
+    }
+}
+
+impl<C: WrittenInPlace> ObjectBuilder<C> {
+    /// Lets a panic leave the data as they are, and later tasks use them: the panic costs its own
+    /// task alone. Default: a task that panics while it writes poisons the object, and later tasks
+    /// fail with [`JoinError::Poisoned`](crate::JoinError::Poisoned).
+    ///
+    /// This is for data that are consistent after each single change: counters, caches, maps. What
+    /// the task wrote before its panic stays. A [`Snapshot`](crate::Snapshot) needs no such choice:
+    /// its writer works on a copy, which a panic discards. Of a [`Versioned`](crate::Versioned)
+    /// object readers see the words that were set, as after a complete write.
+    ///
+    /// ```
+    /// use xtasking::Runtime;
+    ///
+    /// # std::panic::set_hook(Box::new(|_| ()));
+    /// let rt = Runtime::builder().workers(2).build()?;
+    /// let hits = rt.plain(0u64).keep_on_panic().build();
+    /// let failed = rt.task(hits.write()).submit(|hits, _| {
+    ///     *hits += 1;
+    ///     panic!("a bad request");
+    /// });
+    /// assert!(failed.join().is_err());
+    /// assert_eq!(rt.task(hits.read()).submit(|hits, _| *hits).join()?, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn keep_on_panic(mut self) -> Self {
+        self.is_kept_on_panic = true;
+        self
     }
 }
 

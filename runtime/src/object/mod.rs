@@ -74,7 +74,7 @@ mod word;
 pub use arena::{Arena, ArenaStats, Reserved};
 pub use array::{Array, ArrayBuilder, Grower, Links};
 pub use builder::ObjectBuilder;
-pub use class::{Class, Plain, Shared, Snapshot, Version, Versioned};
+pub use class::{Class, Plain, Shared, Snapshot, Version, Versioned, WrittenInPlace};
 pub use compaction::Compaction;
 pub use field::{AsWord, Field, OptionalLink, VersionField};
 pub use keeper::Keeper;

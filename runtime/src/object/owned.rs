@@ -129,7 +129,7 @@ impl<C: Class> Object<C> {
     }
 
     /// Clears the poison, so that tasks can use the object again. The caller decides that the data
-    /// is consistent enough. A task that is entering the object at the same time may poison it
+    /// is consistent enough; a task [mends](crate::task::Write::even_poisoned) them first. A task that is entering the object at the same time may poison it
     /// again.
     pub fn clear_poison(&self) {
         // SAFETY: this handle keeps the object alive.

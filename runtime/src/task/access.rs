@@ -7,7 +7,7 @@ use super::unbound;
 use super::{Sink, options::SpawnRequest, spawner::sealed::Spawn};
 use crate::annotation::Part;
 use crate::limit::Limit;
-use crate::object::{Cell, Class, Fetch, Link, Reference, Version, Versioned, limit_of};
+use crate::object::{Cell, Class, Fetch, Link, Reference, Version, Versioned, WrittenInPlace, limit_of};
 use crate::scheduler::Context;
 use alloc::vec::Vec;
 use core::any::type_name;
@@ -138,6 +138,32 @@ modes! {
     Write grants Writes, write true;
 }
 
+impl<C: WrittenInPlace> Write<'_, C> {
+    /// Lets the task enter the object even if it is poisoned, to mend it. If the body returns, the
+    /// poison is cleared; if it panics, the object stays poisoned.
+    ///
+    /// ```
+    /// use xtasking::{JoinError, Runtime};
+    ///
+    /// # std::panic::set_hook(Box::new(|_| ()));
+    /// let rt = Runtime::builder().workers(2).build()?;
+    /// let halves = rt.plain((0, 0)).build();
+    /// let failed = rt.task(halves.write()).submit(|halves, _| {
+    ///     halves.0 += 1;
+    ///     panic!("half-way");
+    /// });
+    /// assert!(failed.join().is_err() && halves.is_poisoned());
+    /// rt.task(halves.write().even_poisoned()).submit(|halves, _| halves.1 = halves.0).join()?;
+    /// assert!(rt.task(halves.read()).submit(|halves, _| *halves == (1, 1)).join()?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn even_poisoned(mut self) -> Self {
+        self.reference = self.reference.even_poisoned();
+        self
+    }
+}
+
 /// Reads a node of a data structure; made by [`Link::read`].
 #[derive(Clone, Copy)]
 pub struct ReadLink<T>(pub(crate) Link<T>, pub(crate) Part);
@@ -235,6 +261,9 @@ pub trait AccessSet {
     fn launch<P: Spawn, F, K: Sink<R>, R: 'static>(self, request: SpawnRequest<P>, body: F, sink: K)
     where
         F: for<'v> FnOnce(Self::View<'v>, &mut Context) -> R + Send + 'static;
+    /// Appends the limits of the objects.
+    #[doc(hidden)]
+    fn limits(&self, limits: &mut Vec<Limit>);
 }
 
 impl AccessSet for () {
@@ -247,6 +276,8 @@ impl AccessSet for () {
     {
         unbound::launch(request, body, sink);
     }
+
+    fn limits(&self, _: &mut Vec<Limit>) {}
 }
 
 macro_rules! tuples {
@@ -261,9 +292,6 @@ macro_rules! tuples {
             fn is_in_place(number: usize, _: &ObjectAccess) -> bool {
                 [$($name::IN_PLACE),+][number]
             }
-    /// Appends the limits of the objects.
-    #[doc(hidden)]
-    fn limits(&self, limits: &mut Vec<Limit>);
 
             fn data(number: usize) -> &'static str {
                 [$(type_name::<<$name::Class as Class>::Target>()),+][number]
@@ -276,8 +304,6 @@ macro_rules! tuples {
 
             unsafe fn view<'v>(targets: &[ObjectAccess], locals: &'v mut Self::Locals) -> Self::View<'v> {
                 // SAFETY: this function's contract: each object is entered in its own mode; they
-
-    fn limits(&self, _: &mut Vec<Limit>) {}
                 // are different, or only read.
                 unsafe {
                     ($($name::view(
@@ -305,6 +331,10 @@ macro_rules! tuples {
                 let list = FixedList::new([$(self.$index.object_access()),+]);
                 multi_object::launch::<($($name::Grant,)+), _, _, _, _>(request, list, body, sink);
             }
+
+            fn limits(&self, limits: &mut Vec<Limit>) {
+                $(limits.extend(self.$index.limit().cloned());)+
+            }
         }
     )+};
 }
@@ -331,7 +361,3 @@ pub(crate) unsafe fn value_of<'a, C>(reference: Reference) -> &'a C {
     // SAFETY: alive and of this class by this function's contract.
     unsafe { &(*reference.cell::<C>().cast::<Cell<C>>()).value }
 }
-
-            fn limits(&self, limits: &mut Vec<Limit>) {
-                $(limits.extend(self.$index.limit().cloned());)+
-            }

@@ -31,6 +31,7 @@ mod histories;
 mod limits;
 mod lists;
 mod memory;
+mod mending;
 mod nodes;
 mod order;
 mod order_of_programs;

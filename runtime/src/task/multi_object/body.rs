@@ -5,6 +5,7 @@ use crate::monitor::Description;
 use crate::scheduler::{Context, Worker};
 use crate::task::access::ObjectAccess;
 use crate::task::body::{TaskBody, take};
+use crate::task::entry::poison;
 use crate::task::{JoinError, Meta, Payload, Sink, Task, guarded, quietly};
 use core::any::type_name;
 use core::marker::PhantomData;
@@ -56,6 +57,7 @@ where
             let (result, after) =
                 guarded(cx, after, MultiEpilogue::<G, _>::panicked::<R>, |_, cx| run(view, Context::of(cx)));
             G::publish(after.objects.list.targets(), locals);
+            after.objects.mend();
             after.objects.leave();
             after.finish(Ok(result), cx);
         }
@@ -103,7 +105,7 @@ impl<G: ObjectGrants, K> MultiEpilogue<G, K> {
         unsafe {
             for (number, target) in self.objects.list.targets().iter().enumerate() {
                 if G::is_in_place(number, target) {
-                    target.reference.header().latch.poison();
+                    poison(target.reference);
                 }
             }
             if !planted!("latch-kept-on-panic") {

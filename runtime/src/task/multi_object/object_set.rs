@@ -4,7 +4,7 @@ use super::placeholder::{GrantControl, Placeholder, release};
 use crate::scheduler::Worker;
 use crate::task::access::ObjectAccess;
 use crate::task::body::{describe_nothing, locate_nothing};
-use crate::task::entry::{enter, leave};
+use crate::task::entry::{enter, leave, mend};
 use crate::task::{JoinError, Task, VTable};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -218,7 +218,7 @@ impl<L: ObjectList> ObjectSet<L> {
                 let header = target.reference.header();
                 // A sequenced object that is freed or foreign was not held for this task.
                 let entered = if header.is_of(cx.free_word) {
-                    enter(header, target.reference.primitive(), target.write, cx)
+                    enter(header, target.reference, target.write, cx)
                 } else {
                     Err(header.refusal())
                 };
@@ -229,6 +229,16 @@ impl<L: ObjectList> ObjectSet<L> {
             }
         }
         Ok(())
+    }
+
+    /// Clears the poison of the objects that were entered though they are poisoned.
+    ///
+    /// # Safety
+    ///
+    /// The objects are alive and entered.
+    pub(super) unsafe fn mend(&self) {
+        // SAFETY: this function's contract. Only writers enter objects that are poisoned.
+        self.list.targets().iter().for_each(|target| unsafe { mend(target.reference) });
     }
 
     /// Leaves all objects, in descending address order.
