@@ -23,7 +23,6 @@ use super::LimitError;
 use crate::sync::{Acquire, AtomicUsize, Guard, Relaxed, Release, SpinMutex};
 use crate::task::quietly;
 use alloc::collections::BTreeMap;
-use core::mem::replace;
 use core::task::{Poll, Waker};
 
 const WAITED: usize = 1;
@@ -202,7 +201,7 @@ impl Semaphore {
         let mut next = Ticket(0);
         // One at a time: the wakers are user code, which must not run under the lock.
         while let Some((&ticket, waker)) = queue.waiters.range_mut(next..).next() {
-            let waker = replace(waker, None);
+            let waker = waker.take();
             next = Ticket(ticket.0 + 1);
             drop(queue);
             quietly(|| waker.into_iter().for_each(Waker::wake));

@@ -76,7 +76,12 @@ macro_rules! modes {
 
             /// Creates the access to the object of a handle, which the access borrows.
             #[inline]
-            pub(crate) fn of_object(reference: Reference, part: Part, runtime: usize, is_bounded: bool) -> Self {
+            pub(crate) fn of_object(
+                reference: Reference,
+                part: Part,
+                runtime: usize,
+                is_bounded: bool,
+            ) -> Self {
                 Self { is_bounded, ..Self::new(reference, part, runtime) }
             }
 

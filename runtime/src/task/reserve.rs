@@ -151,7 +151,10 @@ impl<P: Spawn, A: AccessSet, M: MayReserve> TaskBuilder<P, A, M> {
         F: for<'v> FnOnce(A::View<'v>, &mut Context) + Send + 'static,
     {
         match self.try_reserve() {
-            Ok(task) => Ok(task.spawn(body)),
+            Ok(task) => {
+                task.spawn(body);
+                Ok(())
+            }
             Err(error) => Err(TrySpawnError { error, body }),
         }
     }

@@ -312,6 +312,16 @@ fn the_last_waker_is_woken() {
 }
 
 #[test]
+fn waits_for_room_move_between_threads() {
+    fn is_send<T: Send>(_: &T) {}
+    let rt = Setting::Threads { workers: 1 }.build();
+    let (object, group) = (rt.plain(0).most_tasks(1).build(), rt.group().most_tasks(1));
+    is_send(&rt.task((object.read(), object.read())).of(&group).reserve());
+    is_send(&rt.limit(1).acquire());
+    is_send(&rt.limit(1).try_acquire());
+}
+
+#[test]
 fn a_task_takes_its_permits_in_one_order() {
     let _watched = watchdog();
     let rt = Setting::Threads { workers: 1 }.builder().most_tasks(2).build().unwrap();
