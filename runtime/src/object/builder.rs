@@ -122,10 +122,7 @@ impl<C: Class> ObjectBuilder<C> {
         let owned = Box::new(Owned::new(self.shared, C::new(self.value), limit));
         Object::new(
             owned,
-            |cell| {
-                let reference = Reference::new(cell, primitive, frequency, home);
-                if self.is_kept_on_panic { reference.kept_on_panic() } else { reference }
-            },
+            |cell| Reference::new(cell, primitive, frequency, home).with_kept_on_panic(self.is_kept_on_panic),
             Part::lines(0, lines.min(u16::MAX.into()) as u16),
         )
     }
@@ -144,7 +141,6 @@ impl<C: WrittenInPlace> ObjectBuilder<C> {
     /// ```
     /// use xtasking::Runtime;
     ///
-    /// # std::panic::set_hook(Box::new(|_| ()));
     /// let rt = Runtime::builder().workers(2).build()?;
     /// let hits = rt.plain(0u64).keep_on_panic().build();
     /// let failed = rt.task(hits.write()).submit(|hits, _| {

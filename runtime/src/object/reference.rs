@@ -108,9 +108,9 @@ impl Reference {
         Self(if frequency == Frequency::High { self.0 | FREQUENT_BIT } else { self.0 & !FREQUENT_BIT })
     }
 
-    /// Names the object as one that a panic does not poison.
-    pub fn kept_on_panic(self) -> Self {
-        Self(self.0 | KEPT_ON_PANIC_BIT)
+    /// Names the object as one that a panic poisons, or does not.
+    pub fn with_kept_on_panic(self, is_kept: bool) -> Self {
+        Self(if is_kept { self.0 | KEPT_ON_PANIC_BIT } else { self.0 & !KEPT_ON_PANIC_BIT })
     }
 
     /// Returns true if a panic poisons the object.

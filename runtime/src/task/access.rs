@@ -150,7 +150,6 @@ impl<C: WrittenInPlace> Write<'_, C> {
     /// ```
     /// use xtasking::{JoinError, Runtime};
     ///
-    /// # std::panic::set_hook(Box::new(|_| ()));
     /// let rt = Runtime::builder().workers(2).build()?;
     /// let halves = rt.plain((0, 0)).build();
     /// let failed = rt.task(halves.write()).submit(|halves, _| {

@@ -3,6 +3,7 @@
 use crate::common::{Random, Setting, on_all, on_each, silence_tasks};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use xtasking::arena::Array;
 use xtasking::primitive::{OptimisticLatched, OptimisticSequenced, ReaderWriterLatch, Sequencing, SpinLatch};
 use xtasking::task::{ReadOrWrite, Write};
 use xtasking::{JoinError, Object, Plain, Runtime, Version, Word};
@@ -84,6 +85,36 @@ fn readers_of_a_version_that_is_kept_see_what_was_set() {
             let read = rt.task(object.read()).submit_read(seen, |halves, _| halves);
             assert_eq!(read.join().unwrap(), (3, 0));
         }
+    });
+}
+
+#[test]
+fn elements_of_an_array_are_kept_and_mended() {
+    silence_tasks();
+    on_all(|setting| {
+        let rt = setting.build();
+        let panics = |write| {
+            let failed = rt.task(write).submit(|element: &mut u32, _| {
+                *element += 1;
+                panic!("provoked: half-way");
+            });
+            assert!(matches!(failed.join(), Err(JoinError::Panicked(_))));
+        };
+        let read = |array: &Array<u32, Plain<u32>>, index| {
+            rt.task(array.read(index)).submit(|element, _| *element).join()
+        };
+        let kept = Array::plain(&rt).keep_on_panic().build(10, |_| 0);
+        (0..10).for_each(|index| panics(kept.write(index)));
+        // An element that is appended is kept as well.
+        assert_eq!(kept.grower().expect("there is no other").push(7), 10);
+        panics(kept.write(10));
+        assert!((0..11).all(|index| !kept.is_poisoned(index)));
+        assert_eq!((read(&kept, 3).unwrap(), read(&kept, 10).unwrap()), (1, 8));
+        let poisoned = Array::plain(&rt).build(10, |_| 0);
+        panics(poisoned.write(3));
+        assert!(poisoned.is_poisoned(3) && matches!(read(&poisoned, 3), Err(JoinError::Poisoned)));
+        rt.task(poisoned.write(3).even_poisoned()).submit(|element, _| *element = 5).join().unwrap();
+        assert_eq!(read(&poisoned, 3).unwrap(), 5);
     });
 }
 
