@@ -26,6 +26,7 @@ pages! {
     optimistic_reads: "docs/guide/optimistic-reads.md";
     bundles: "docs/guide/bundles.md";
     memory: "docs/guide/memory.md";
+    service: "docs/guide/service.md";
     platforms: "docs/guide/platforms.md";
     observing: "docs/guide/observing.md";
     index: "docs/guide/index.md";

@@ -132,6 +132,7 @@ mod planted;
 mod annotation;
 pub mod claims;
 pub mod fork;
+pub mod limit;
 pub mod managed;
 mod memory;
 #[cfg(all(test, model = "loom"))]
@@ -153,6 +154,7 @@ pub mod task;
 /// | [`OptimisticSequenced`], [`OptimisticLatched`] | pin that of an object with versions |
 /// | [`Exclusive`], [`SharedReads`], [`OptimisticReads`] | [declare] which accesses may overlap |
 /// | [`Class`] | the class of an object: [`Plain`], [`Shared`], [`Snapshot`] or [`Versioned`] |
+/// | [`WrittenInPlace`] | the classes that a panic may leave half-written |
 ///
 /// [pin]: ObjectBuilder::pin
 /// [declare]: ObjectBuilder::isolation
@@ -165,10 +167,11 @@ pub mod task;
 /// [`SharedReads`]: primitive::SharedReads
 /// [`OptimisticReads`]: primitive::OptimisticReads
 /// [`Class`]: primitive::Class
+/// [`WrittenInPlace`]: primitive::WrittenInPlace
 pub mod primitive {
     pub use crate::object::{
         Class, Exclusive, OptimisticLatched, OptimisticReads, OptimisticSequenced, ReaderWriterLatch,
-        Sequencing, SharedReads, SpinLatch,
+        Sequencing, SharedReads, SpinLatch, WrittenInPlace,
     };
 }
 

@@ -5,6 +5,7 @@ use super::claim_state::ClaimState;
 use super::granules::{Granules, GranulesInner};
 use super::held::{Held, PoisonGuard, clear_written_poison};
 use super::state_ptr::ClaimStatePtr;
+use crate::limit::{Limit, MayReserve};
 use crate::memory::SizeClass;
 use crate::scheduler::{Context, Worker};
 use crate::task::group::{Membership, SealedMembership};
@@ -95,6 +96,12 @@ impl<M: Membership, D: Send + Sync + 'static> Membership for Within<'_, M, D> {
     }
 }
 
+impl<M: MayReserve, D: Send + Sync + 'static> MayReserve for Within<'_, M, D> {
+    fn limit(&self) -> Option<&Limit> {
+        self.membership.limit()
+    }
+}
+
 /// Releases the granules when the task is over, then completes another sink.
 pub struct ReleasingSink<K> {
     sink: K,
@@ -125,6 +132,10 @@ impl<K: Sink<()>> Sink<()> for ReleasingSink<K> {
 
     fn resume(&self, cx: &mut Worker) {
         self.sink.resume(cx);
+    }
+
+    fn make_room(&mut self) {
+        self.sink.make_room();
     }
 
     fn complete(self, outcome: Result<(), JoinError>, cx: &mut Worker) {

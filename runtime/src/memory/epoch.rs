@@ -331,6 +331,14 @@ impl Epochs {
         finished == started + self.waits_begun.load(SeqCst)
     }
 
+    /// Returns how many tasks are started and not finished, or wait to be started.
+    pub fn unfinished<'a>(&'a self, ledgers: impl Iterator<Item = &'a Ledger> + Clone) -> u64 {
+        let all = ledgers.chain(core::iter::once(&self.external.0));
+        // In this order, as in `is_quiescent`: no task seems finished and not started.
+        let ended = self.waits_ended.load(SeqCst) + all.clone().map(Ledger::finished).sum::<u64>();
+        (all.map(Ledger::started).sum::<u64>() + self.waits_begun.load(SeqCst)).saturating_sub(ended)
+    }
+
     /// Returns the number of tasks started from outside so far.
     pub fn external_starts(&self) -> u64 {
         self.external.0.started()

@@ -25,6 +25,7 @@
 //! | `grant` | tasks with several objects |
 //! | `claim` | tasks that claim ranges of granules |
 //! | `group` | tickets of the members of a group, and continuations |
+//! | `limit` | permits of a limit beside waiters |
 //! | `heap` | blocks that move between two cores |
 //! | `toggle` | buckets of granules, locked as a whole or claimed in parts |
 //! | `sets` | functions of a set beside a thread that waits for them |
@@ -56,6 +57,7 @@ mod inbox;
 mod injected;
 mod lane;
 mod latch;
+mod limit;
 mod platform;
 mod ranked;
 mod readers;

@@ -1,7 +1,7 @@
 //! The builder of an object, with its annotations.
 
 use super::Object;
-use super::class::Class;
+use super::class::{Class, WrittenInPlace};
 use super::owned::Owned;
 use super::primitive::{AllowsIsolation, Expectation, LegalFor, Primitive, choose};
 use super::reference::{Cell, Reference};
@@ -21,6 +21,8 @@ pub struct ObjectBuilder<C: Class> {
     core: Option<usize>,
     node: Option<u16>,
     prefetch: usize,
+    most_tasks: Option<usize>,
+    is_kept_on_panic: bool,
 }
 
 /// The largest size in bytes up to which an object is prefetched as a whole by default.
@@ -36,6 +38,8 @@ impl<C: Class> ObjectBuilder<C> {
             core: None,
             node: None,
             prefetch: size_of::<Cell<C>>().min(MAX_WHOLE_PREFETCH_BYTES),
+            most_tasks: None,
+            is_kept_on_panic: false,
         }
     }
 
@@ -90,6 +94,23 @@ impl<C: Class> ObjectBuilder<C> {
         self
     }
 
+    /// Bounds the tasks on the object that are [spawned with room](crate::limit) and not finished:
+    /// those that wait for it, and those that are in it. Default: none. Tasks that are spawned
+    /// otherwise are not counted.
+    ///
+    /// ```
+    /// let rt = xtasking::Runtime::builder().workers(2).build()?;
+    /// let account = rt.plain(100).most_tasks(1000).build();
+    /// if let Err(refused) = rt.task(account.write()).try_spawn(|balance, _| *balance -= 1) {
+    ///     println!("too many requests: {refused}");
+    /// }
+    /// # Ok::<(), xtasking::BuildError>(())
+    /// ```
+    pub fn most_tasks(mut self, tasks: usize) -> Self {
+        self.most_tasks = Some(tasks);
+        self
+    }
+
     /// Makes the object.
     pub fn build(self) -> Object<C> {
         let primitive = self.pinned.unwrap_or_else(|| choose(self.expect));
@@ -97,12 +118,42 @@ impl<C: Class> ObjectBuilder<C> {
         // A frequently used object stays in the cache.
         let frequency = self.expect.frequency;
         let lines = if frequency == Frequency::High { 0 } else { self.prefetch.div_ceil(CACHE_LINE) };
-        let owned = Box::new(Owned::new(self.shared, C::new(self.value)));
+        let limit = self.most_tasks.map(|most| self.shared.open_limit(most));
+        let owned = Box::new(Owned::new(self.shared, C::new(self.value), limit));
         Object::new(
             owned,
-            |cell| Reference::new(cell, primitive, frequency, home),
+            |cell| Reference::new(cell, primitive, frequency, home).with_kept_on_panic(self.is_kept_on_panic),
             Part::lines(0, lines.min(u16::MAX.into()) as u16),
         )
+    }
+}
+
+impl<C: WrittenInPlace> ObjectBuilder<C> {
+    /// Lets a panic leave the data as they are, and later tasks use them: the panic costs its own
+    /// task alone. Default: a task that panics while it writes poisons the object, and later tasks
+    /// fail with [`JoinError::Poisoned`](crate::JoinError::Poisoned).
+    ///
+    /// This is for data that are consistent after each single change: counters, caches, maps. What
+    /// the task wrote before its panic stays. A [`Snapshot`](crate::Snapshot) needs no such choice:
+    /// its writer works on a copy, which a panic discards. Of a [`Versioned`](crate::Versioned)
+    /// object readers see the words that were set, as after a complete write.
+    ///
+    /// ```
+    /// use xtasking::Runtime;
+    ///
+    /// let rt = Runtime::builder().workers(2).build()?;
+    /// let hits = rt.plain(0u64).keep_on_panic().build();
+    /// let failed = rt.task(hits.write()).submit(|hits, _| {
+    ///     *hits += 1;
+    ///     panic!("a bad request");
+    /// });
+    /// assert!(failed.join().is_err());
+    /// assert_eq!(rt.task(hits.read()).submit(|hits, _| *hits).join()?, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn keep_on_panic(mut self) -> Self {
+        self.is_kept_on_panic = true;
+        self
     }
 }
 

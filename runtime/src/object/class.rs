@@ -26,6 +26,14 @@ pub trait Class: Send + Sync + Sized + 'static + sealed::Sealed {
     fn new(value: Self::Target) -> Self;
 }
 
+/// A class whose writers change the data themselves, and no copy: a panic may leave them
+/// half-written.
+pub trait WrittenInPlace: Class {}
+
+impl<T: Send + 'static> WrittenInPlace for Plain<T> {}
+impl<T: Send + Sync + 'static> WrittenInPlace for Shared<T> {}
+impl<T: Version> WrittenInPlace for Versioned<T> {}
+
 /// Data of any kind: one task at a time, reading or writing.
 pub struct Plain<T>(pub(crate) UnsafeCell<T>);
 

@@ -74,7 +74,7 @@ mod word;
 pub use arena::{Arena, ArenaStats, Reserved};
 pub use array::{Array, ArrayBuilder, Grower, Links};
 pub use builder::ObjectBuilder;
-pub use class::{Class, Plain, Shared, Snapshot, Version, Versioned};
+pub use class::{Class, Plain, Shared, Snapshot, Version, Versioned, WrittenInPlace};
 pub use compaction::Compaction;
 pub use field::{AsWord, Field, OptionalLink, VersionField};
 pub use keeper::Keeper;
@@ -87,6 +87,7 @@ pub use primitive::{
 pub use word::{Word, WriteToken};
 
 pub(crate) use header::{FreeWord, Header, Turn};
+pub(crate) use owned::limit_of;
 pub(crate) use reference::{Cell, Fetch, MAX_HOMES, Reference, prefetch, prefetch_part};
 #[cfg(all(test, model = "loom"))]
 pub(crate) use remains::{Remains, Then};

@@ -4,6 +4,7 @@ use super::class::{Class, Versioned};
 use super::primitive::Primitive;
 use super::reference::{Cell, Reference};
 use crate::annotation::Part;
+use crate::limit::Limit;
 use crate::memory::{Reclaim, Retired};
 use crate::scheduler::RuntimeState;
 use crate::sync::{AcqRel, AtomicUsize, Relaxed};
@@ -20,13 +21,26 @@ use core::ptr::NonNull;
 pub(super) struct Owned<C> {
     pub(super) owners: AtomicUsize,
     shared: Arc<RuntimeState>,
+    limit: Option<Limit>,
     pub(super) cell: Cell<C>,
 }
 
 impl<C> Owned<C> {
-    pub(super) fn new(shared: Arc<RuntimeState>, value: C) -> Self {
+    pub(super) fn new(shared: Arc<RuntimeState>, value: C, limit: Option<Limit>) -> Self {
         let cell = Cell::new(value, shared.free_word);
-        Self { owners: AtomicUsize::new(1), shared, cell }
+        Self { owners: AtomicUsize::new(1), shared, limit, cell }
+    }
+
+    /// Returns what an object's cell is in.
+    ///
+    /// # Safety
+    ///
+    /// The reference names an object that was made by `Object::new` for this class, and is alive.
+    unsafe fn of(reference: Reference) -> NonNull<Self> {
+        let cell = reference.cell::<C>();
+        // SAFETY: the cell of such an object is in an `Owned`, whose address was exposed with the
+        // cell's.
+        unsafe { NonNull::new_unchecked(cell.byte_sub(offset_of!(Self, cell)).cast()) }
     }
 }
 
@@ -59,6 +73,7 @@ impl<C: Class> Owned<C> {
 pub struct Object<C: Class> {
     reference: Reference,
     part: Part,
+    is_bounded: bool,
     /// The runtime that it belongs to, identified by address, so that a spawn need not touch the
     /// object.
     runtime: usize,
@@ -72,22 +87,23 @@ impl<C: Class> Object<C> {
         part: Part,
     ) -> Self {
         let runtime = Arc::as_ptr(&owned.shared).addr();
+        let is_bounded = owned.limit.is_some();
         let owned = Box::into_raw(owned);
         // SAFETY: the pointer was just made from a box.
         let cell = unsafe { NonNull::new_unchecked(&raw mut (*owned).cell) };
-        Self { reference: name(cell), part, runtime, object: PhantomData }
+        Self { reference: name(cell), part, is_bounded, runtime, object: PhantomData }
     }
 
     /// Returns a read access for a task.
     #[inline]
     pub fn read(&self) -> Read<'_, C> {
-        Read::new(self.reference, self.part, self.runtime)
+        Read::of_object(self.reference, self.part, self.runtime, self.is_bounded)
     }
 
     /// Returns a write access for a task.
     #[inline]
     pub fn write(&self) -> Write<'_, C> {
-        Write::new(self.reference, self.part, self.runtime)
+        Write::of_object(self.reference, self.part, self.runtime, self.is_bounded)
     }
 
     /// Returns the primitive that keeps the object's isolation.
@@ -113,18 +129,23 @@ impl<C: Class> Object<C> {
     }
 
     /// Clears the poison, so that tasks can use the object again. The caller decides that the data
-    /// is consistent enough. A task that is entering the object at the same time may poison it
-    /// again.
+    /// is consistent enough; a task [mends](crate::task::Write::even_poisoned) it first. A task that
+    /// is entering the object at the same time may poison it again.
     pub fn clear_poison(&self) {
         // SAFETY: this handle keeps the object alive.
         unsafe { self.reference.header() }.latch.clear_poison();
     }
 
+    /// Returns the limit of [`ObjectBuilder::most_tasks`](crate::ObjectBuilder::most_tasks). It
+    /// says how many tasks with room are queued at the object or in it.
+    pub fn task_limit(&self) -> Option<&Limit> {
+        // SAFETY: this handle keeps the object alive.
+        unsafe { limit_of::<C>(self.reference) }
+    }
+
     fn owned(&self) -> NonNull<Owned<C>> {
-        let cell = self.reference.cell::<C>();
-        // SAFETY: the cell of a handle's object is in an `Owned`, whose address was exposed with
-        // the cell's.
-        unsafe { NonNull::new_unchecked(cell.byte_sub(offset_of!(Owned<C>, cell)).cast()) }
+        // SAFETY: this handle keeps the object alive.
+        unsafe { Owned::of(self.reference) }
     }
 }
 
@@ -161,6 +182,17 @@ impl<C: Class> core::fmt::Debug for Object<C> {
         let (primitive, home) = (self.primitive(), self.home());
         f.debug_struct("Object").field("primitive", &primitive).field("home", &home).finish_non_exhaustive()
     }
+}
+
+/// Returns the limit of an object.
+///
+/// # Safety
+///
+/// The reference names an object that was made by `Object::new` for class `C`, and is alive for
+/// `'a`.
+pub(crate) unsafe fn limit_of<'a, C: Class>(reference: Reference) -> Option<&'a Limit> {
+    // SAFETY: this function's contract. The limit never changes.
+    unsafe { Owned::<C>::of(reference).as_ref() }.limit.as_ref()
 }
 
 /// Frees objects of one type.

@@ -3,7 +3,7 @@
 //! ```text
 //! bits 48..64  home (12 bits: the worker of its sequenced tasks) and mark (4 bits: the user's own)
 //! bits  6..48  address of the cell (aligned to a cache line)
-//! bits  0..6   primitive (3 bits), frequency (1 bit)
+//! bits  0..6   primitive (3 bits), frequency, kept on panic, even poisoned (1 bit each)
 //! ```
 //!
 //! From this word alone a spawner decides where a task runs, how it synchronizes and which lines to
@@ -18,6 +18,8 @@ use core::ptr::{NonNull, from_ref};
 
 const ADDRESS_MASK: u64 = 0x0000_ffff_ffff_ffc0;
 const FREQUENT_BIT: u64 = 8;
+const KEPT_ON_PANIC_BIT: u64 = 16;
+const EVEN_POISONED_BIT: u64 = 32;
 const PRIMITIVE_MASK: u64 = 7;
 const MARK_SHIFT: u32 = 60;
 pub(super) const HOME_SHIFT: u32 = 48;
@@ -104,6 +106,26 @@ impl Reference {
 
     pub fn with_frequency(self, frequency: Frequency) -> Self {
         Self(if frequency == Frequency::High { self.0 | FREQUENT_BIT } else { self.0 & !FREQUENT_BIT })
+    }
+
+    /// Names the object as one that a panic poisons, or does not.
+    pub fn with_kept_on_panic(self, is_kept: bool) -> Self {
+        Self(if is_kept { self.0 | KEPT_ON_PANIC_BIT } else { self.0 & !KEPT_ON_PANIC_BIT })
+    }
+
+    /// Returns true if a panic poisons the object.
+    pub fn is_poisoned_by_panic(self) -> bool {
+        self.0 & KEPT_ON_PANIC_BIT == 0
+    }
+
+    /// Names the object for a task that enters it even if it is poisoned.
+    pub fn even_poisoned(self) -> Self {
+        Self(self.0 | EVEN_POISONED_BIT)
+    }
+
+    #[inline(always)]
+    pub fn is_even_poisoned(self) -> bool {
+        self.0 & EVEN_POISONED_BIT != 0
     }
 
     #[inline(always)]

@@ -4,6 +4,7 @@ use super::runtime_state::{WorkerSlot, phase};
 use super::worker_set::WorkerSet;
 use super::{BuildError, Builder, Runtime, RuntimeState, Worker};
 use crate::fork::ForkStack;
+use crate::limit::OpenLimits;
 use crate::managed::Autosizer;
 use crate::memory::{Epochs, Heaps};
 use crate::monitor::{LEAD, Observation, Observer, Watchdog};
@@ -96,6 +97,7 @@ impl Builder {
             has_barrier,
             cpus,
             epochs: Epochs::new(),
+            limits: OpenLimits::new(self.most_tasks, &platform),
             phase: AtomicU32::new(phase::OPEN),
             stop_when_drained: AtomicBool::new(false),
             drained: SpinMutex::new(None),

@@ -21,6 +21,7 @@ pub struct Builder {
     pub(super) distance: usize,
     pub(super) counting: bool,
     pub(super) memory_limit: Option<u64>,
+    pub(super) most_tasks: Option<usize>,
     pub(super) platform: Option<Arc<dyn Platform>>,
     pub(super) placement: Option<Placement>,
     pub(super) hook: Box<dyn Fn(Failure) + Send + Sync>,
@@ -45,6 +46,7 @@ impl Default for Builder {
             distance: DEFAULT_DISTANCE,
             counting: false,
             memory_limit: None,
+            most_tasks: None,
             platform: None,
             placement: None,
             hook: Box::new(report),
@@ -173,6 +175,27 @@ impl Builder {
     /// below 128 KiB for each worker, makes little sense.
     pub fn memory_limit(mut self, bytes: u64) -> Self {
         self.memory_limit = Some(bytes);
+        self
+    }
+
+    /// Bounds the tasks that are [spawned with room](crate::limit) and not finished. Default: none.
+    ///
+    /// [`try_spawn`](crate::TaskBuilder::try_spawn) fails beyond the bound, and
+    /// [`reserve`](crate::TaskBuilder::reserve) waits. Tasks that are spawned otherwise are not
+    /// counted, and not refused: follow-ups, above all, which must not wait. 0 counts as 1.
+    ///
+    /// ```
+    /// use xtasking::Runtime;
+    ///
+    /// let rt = Runtime::builder().workers(2).most_tasks(100).build()?;
+    /// for number in 0..1000 {
+    ///     rt.task(()).reserve_blocking()?.spawn(move |(), _| _ = number * 2);
+    ///     assert!(rt.task_limit().is_some_and(|limit| limit.used() <= 100));
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn most_tasks(mut self, tasks: usize) -> Self {
+        self.most_tasks = Some(tasks);
         self
     }
 

@@ -3,6 +3,7 @@
 #[cfg(feature = "std")]
 use super::{BuildError, worker_thread};
 use super::{Builder, RuntimeState};
+use crate::limit::Limit;
 use crate::monitor::{Allocation, Counters, Statistics, Timeline};
 use crate::object::{ObjectBuilder, Plain, Shared, Snapshot, Version, Versioned};
 use crate::platform::{CpuTopology, Placement};
@@ -112,6 +113,24 @@ impl Runtime {
     /// ([`Builder::most_workers`]).
     pub fn workers(&self) -> usize {
         self.shared.slots.len()
+    }
+
+    /// Returns a limit of its own, for what a program counts itself: requests of several tasks, for
+    /// example. See [`limit`](crate::limit).
+    pub fn limit(&self, permits: usize) -> Limit {
+        self.shared.open_limit(permits)
+    }
+
+    /// Returns the limit of [`Builder::most_tasks`]. It says how many tasks with room are not
+    /// finished.
+    pub fn task_limit(&self) -> Option<&Limit> {
+        self.shared.limits.tasks()
+    }
+
+    /// Returns the number of all tasks that are spawned and not finished, with room or without, as
+    /// far as this thread sees: tasks may start and end meanwhile.
+    pub fn unfinished_tasks(&self) -> u64 {
+        self.shared.epochs.unfinished(self.shared.ledgers())
     }
 
     /// Returns the queue policy.

@@ -28,6 +28,7 @@
 
 use super::{Worker, worker_set::WorkerSet};
 use crate::fork::{ForkStack, WaitHook};
+use crate::limit::{Limit, OpenLimits};
 use crate::managed::Autosizer;
 use crate::memory::{Epochs, Heaps, Ledger, Retired};
 use crate::monitor::{Observer, Watchdog, WorkerCounters};
@@ -109,6 +110,7 @@ pub struct RuntimeState {
     pub(crate) has_barrier: bool,
     pub(crate) heaps: Arc<Heaps>,
     pub(crate) epochs: Epochs,
+    pub(crate) limits: OpenLimits,
     /// One of [`phase`].
     pub(crate) phase: AtomicU32,
     /// No thread waits for the end of the shutdown: the last worker without tasks stops the
@@ -310,6 +312,11 @@ impl RuntimeState {
         if !planted!("garbage-left-to-sleepers") && self.awake.load(SeqCst) == 0 {
             self.wake(worker);
         }
+    }
+
+    /// Creates a limit, which the shutdown closes.
+    pub(crate) fn open_limit(&self, most: usize) -> Limit {
+        self.limits.open(most, &self.platform)
     }
 
     /// Lets the watchdog check the workers once. Returns false if the runtime has stopped.

@@ -16,6 +16,7 @@ pub enum Shutdown {
 
 impl Runtime {
     /// Ends the runtime, and waits until all workers have returned. Every handle has a result then.
+    /// Waits for [room](crate::limit) end with an error.
     ///
     /// On one of the runtime's own workers it does not wait; the runtime ends when its tasks have
     /// run. In a process that was forked from the runtime's it does nothing.
@@ -33,6 +34,9 @@ impl Runtime {
         }
         let ending = if how == Shutdown::Drain { phase::DRAINING } else { phase::CANCELLING };
         shared.phase.store(ending, SeqCst);
+        if !planted!("waiters-for-room-forgotten") {
+            shared.limits.close();
+        }
         shared.wake_all();
         let waited = shared.platform.block(&mut |waker| {
             *shared.drained.lock() = Some(waker.clone());

@@ -6,8 +6,10 @@ use super::single_object::{self, ClosureBody};
 use super::unbound;
 use super::{JoinError, Sink, call, options::SpawnRequest, spawner::sealed::Spawn};
 use crate::annotation::Part;
-use crate::object::{Cell, Class, Fetch, Link, Reference, Version, Versioned};
+use crate::limit::Limit;
+use crate::object::{Cell, Class, Fetch, Link, Reference, Version, Versioned, WrittenInPlace, limit_of};
 use crate::scheduler::{Context, Runtime};
+use alloc::vec::Vec;
 use core::any::type_name;
 use core::marker::PhantomData;
 
@@ -17,6 +19,11 @@ pub trait Access: sealed::Sealed {
     type Grant: Grant;
     #[doc(hidden)]
     fn object_access(&self) -> ObjectAccess;
+    /// Returns the limit of the object's tasks.
+    #[doc(hidden)]
+    fn limit(&self) -> Option<&Limit> {
+        None
+    }
 }
 
 /// An access without its types: object, part, mode and runtime.
@@ -57,12 +64,25 @@ macro_rules! modes {
             reference: Reference,
             part: Part,
             runtime: usize,
+            is_bounded: bool,
             object: PhantomData<&'a C>,
         }
 
         impl<C: Class> $name<'_, C> {
+            /// Creates the access to an element of an array.
             pub(crate) fn new(reference: Reference, part: Part, runtime: usize) -> Self {
-                Self { reference, part, runtime, object: PhantomData }
+                Self { reference, part, runtime, is_bounded: false, object: PhantomData }
+            }
+
+            /// Creates the access to the object of a handle, which the access borrows.
+            #[inline]
+            pub(crate) fn of_object(
+                reference: Reference,
+                part: Part,
+                runtime: usize,
+                is_bounded: bool,
+            ) -> Self {
+                Self { is_bounded, ..Self::new(reference, part, runtime) }
             }
 
             /// Names the part of the object that the task will touch; only this part is prefetched.
@@ -83,6 +103,11 @@ macro_rules! modes {
             fn object_access(&self) -> ObjectAccess {
                 let &Self { reference, part, runtime, .. } = self;
                 ObjectAccess { reference, part, write: $write, runtime }
+            }
+            fn limit(&self) -> Option<&Limit> {
+                // SAFETY: the access borrows a handle of the object: `of_object` alone sets
+                // `is_bounded`.
+                self.is_bounded.then(|| unsafe { limit_of::<C>(self.reference) }).flatten()
             }
         }
 
@@ -110,6 +135,10 @@ macro_rules! single {
             {
                 call::call_with_one::<<Self as Access>::Grant, F, R>(rt, self.object_access(), body)
             }
+
+            fn limits(&self, limits: &mut Vec<Limit>) {
+                limits.extend(self.limit().cloned());
+            }
         }
     };
 }
@@ -119,6 +148,31 @@ modes! {
     Read grants Reads, write false;
     /// Writes an object; made by [`Object::write`](crate::Object::write).
     Write grants Writes, write true;
+}
+
+impl<C: WrittenInPlace> Write<'_, C> {
+    /// Lets the task enter the object even if it is poisoned, to mend it. If the body returns, the
+    /// poison is cleared; if it panics, the object stays poisoned.
+    ///
+    /// ```
+    /// use xtasking::{JoinError, Runtime};
+    ///
+    /// let rt = Runtime::builder().workers(2).build()?;
+    /// let halves = rt.plain((0, 0)).build();
+    /// let failed = rt.task(halves.write()).submit(|halves, _| {
+    ///     halves.0 += 1;
+    ///     panic!("half-way");
+    /// });
+    /// assert!(failed.join().is_err() && halves.is_poisoned());
+    /// rt.task(halves.write().even_poisoned()).submit(|halves, _| halves.1 = halves.0).join()?;
+    /// assert!(rt.task(halves.read()).submit(|halves, _| *halves == (1, 1)).join()?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn even_poisoned(mut self) -> Self {
+        self.reference = self.reference.even_poisoned();
+        self
+    }
 }
 
 /// Reads a node of a data structure; made by [`Link::read`].
@@ -223,6 +277,9 @@ pub trait AccessSet {
     fn call_in_place<F, R>(&self, rt: &Runtime, body: F) -> Result<Result<R, JoinError>, F>
     where
         F: for<'v> FnOnce(Self::View<'v>) -> R;
+    /// Appends the limits of the objects.
+    #[doc(hidden)]
+    fn limits(&self, limits: &mut Vec<Limit>);
 }
 
 impl AccessSet for () {
@@ -242,6 +299,8 @@ impl AccessSet for () {
     {
         Err(body)
     }
+
+    fn limits(&self, _: &mut Vec<Limit>) {}
 }
 
 macro_rules! tuples {
@@ -302,6 +361,10 @@ macro_rules! tuples {
             {
                 let list = FixedList::new([$(self.$index.object_access()),+]);
                 call::call_in_place::<($($name::Grant,)+), F, R>(rt, &list, body)
+            }
+
+            fn limits(&self, limits: &mut Vec<Limit>) {
+                $(limits.extend(self.$index.limit().cloned());)+
             }
         }
     )+};

@@ -4,6 +4,7 @@ use super::access::{Access, AccessSet, ObjectAccess, Read, ReadLink, Write, Writ
 use super::grant::{Grant, Reads, Writes, sealed};
 use super::multi_object::{self, AccessList, ObjectGrants};
 use super::{JoinError, Sink, call, options::SpawnRequest, spawner::sealed::Spawn};
+use crate::limit::Limit;
 use crate::object::{Class, Version, Versioned};
 use crate::scheduler::{Context, Runtime};
 use alloc::vec::Vec;
@@ -17,6 +18,9 @@ pub trait ListAccess: sealed::Sealed {
     type Grant: ListGrant;
     #[doc(hidden)]
     fn listed(&self) -> ObjectAccess;
+    /// Returns the limit of the object's tasks.
+    #[doc(hidden)]
+    fn listed_limit(&self) -> Option<&Limit>;
 }
 
 /// How the runtime hands one object of a list to a task.
@@ -48,6 +52,9 @@ impl<A: Access> ListAccess for A {
     type Grant = A::Grant;
     fn listed(&self) -> ObjectAccess {
         self.object_access()
+    }
+    fn listed_limit(&self) -> Option<&Limit> {
+        self.limit()
     }
 }
 
@@ -111,6 +118,12 @@ macro_rules! read_or_write {
                 match self {
                     Self::Read(read) => read.listed(),
                     Self::Write(write) => write.listed(),
+                }
+            }
+            fn listed_limit(&self) -> Option<&Limit> {
+                match self {
+                    Self::Read(read) => read.listed_limit(),
+                    Self::Write(write) => write.listed_limit(),
                 }
             }
         }
@@ -261,6 +274,10 @@ macro_rules! lists {
             {
                 let list = AccessList::new(self.iter().map(A::listed).collect());
                 call::call_in_place::<ListOf<A::Grant>, F, R>(rt, &list, body)
+            }
+
+            fn limits(&self, limits: &mut Vec<Limit>) {
+                limits.extend(self.iter().filter_map(A::listed_limit).cloned());
             }
         }
     )+};

@@ -26,6 +26,10 @@ impl<P, A, M> TaskBuilder<P, A, M> {
     pub(crate) fn membership(&self) -> &M {
         &self.group
     }
+
+    pub(crate) fn access(&self) -> &A {
+        &self.access
+    }
 }
 
 /// A task that is being described; made by [`Runtime::task`](crate::Runtime::task) and
@@ -37,6 +41,12 @@ pub struct TaskBuilder<P, A, M = Alone> {
     request: SpawnRequest<P>,
     access: A,
     group: M,
+}
+
+impl<P: Spawn, A, M> TaskBuilder<P, A, M> {
+    pub(crate) fn origin_mut(&mut self) -> &mut P::Origin {
+        self.request.spawner.origin_mut()
+    }
 }
 
 impl<P: Spawn, A> TaskBuilder<P, A> {

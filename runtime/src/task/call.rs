@@ -14,7 +14,7 @@ use super::access::{AccessSet, ObjectAccess};
 use super::entry::try_enter;
 use super::grant::Grant;
 use super::handle::Handle;
-use super::multi_object::{FixedList, ObjectGrants, ObjectList, leave_first};
+use super::multi_object::{FixedList, ObjectGrants, ObjectList, leave_first, mend_all, poison_all};
 use super::{JoinError, TaskBuilder, catch, quietly};
 use crate::object::FreeWord;
 use crate::scheduler::Runtime;
@@ -159,8 +159,11 @@ where
         let mut locals = G::copy(targets);
         let outcome = catch(|| body(G::view(targets, &mut locals)));
         match &outcome {
-            Ok(_) => G::publish(targets, locals),
-            Err(_) => poison::<G>(targets),
+            Ok(_) => {
+                G::publish(targets, locals);
+                mend_all(list);
+            }
+            Err(_) => poison_all::<G>(targets),
         }
         leave_first(list, list.different());
         Ok(outcome.map_err(JoinError::panicked))
@@ -194,7 +197,7 @@ where
 ///
 /// # Errors
 ///
-/// If an object is poisoned. None is entered then.
+/// If an object is poisoned and the call does not enter it even so. None is entered then.
 ///
 /// # Safety
 ///
@@ -213,26 +216,15 @@ unsafe fn enter_all(free_word: FreeWord, list: &impl ObjectList) -> Result<bool,
                 }
                 backoff.wait();
             }
-            if let Some(error) = header.failure(free_word) {
-                leave_first(list, nth + 1);
-                return Err(error);
+            match header.failure(free_word) {
+                None => {}
+                Some(JoinError::Poisoned) if target.reference.is_even_poisoned() => {}
+                Some(error) => {
+                    leave_first(list, nth + 1);
+                    return Err(error);
+                }
             }
         }
     }
     Ok(true)
-}
-
-/// Marks the objects that a panic may have left half-written.
-///
-/// # Safety
-///
-/// They are alive and entered.
-#[cold]
-unsafe fn poison<G: ObjectGrants>(targets: &[ObjectAccess]) {
-    for (number, target) in targets.iter().enumerate() {
-        if G::is_in_place(number, target) {
-            // SAFETY: alive by this function's contract.
-            unsafe { target.reference.header() }.latch.poison();
-        }
-    }
 }

@@ -8,17 +8,14 @@ use crate::sync::Backoff;
 use core::ptr::NonNull;
 
 /// Enters an object: waits at its latch, or marks its version as being written. The task runs on
-/// the right worker.
+/// the right worker, and `header` is that of the object.
 ///
 /// # Errors
 ///
-/// If the object is poisoned, was freed or belongs to another runtime. The task is not inside then.
-pub(crate) fn enter(
-    header: &Header,
-    primitive: Primitive,
-    write: bool,
-    cx: &Worker,
-) -> Result<(), JoinError> {
+/// If the object is poisoned and the task does not enter it even so; or if it was freed or belongs
+/// to another runtime. The task is not inside then.
+pub(crate) fn enter(header: &Header, target: Reference, write: bool, cx: &Worker) -> Result<(), JoinError> {
+    let primitive = target.primitive();
     // At a sequenced object the task has had its turn, which includes this.
     if !primitive.is_sequenced() && !header.is_of(cx.free_word) {
         return Err(header.refusal());
@@ -53,6 +50,7 @@ pub(crate) fn enter(
     cx.count_wait(waited);
     match header.failure(cx.free_word) {
         None => Ok(()),
+        Some(JoinError::Poisoned) if target.is_even_poisoned() => Ok(()),
         Some(error) => {
             leave(header, primitive, write);
             Err(error)
@@ -100,6 +98,33 @@ pub(crate) fn leave(header: &Header, primitive: Primitive, write: bool) {
         Primitive::OptimisticSequenced | Primitive::OptimisticLatched if write => latch.end_write(),
         Primitive::OptimisticSequenced => {}
         Primitive::OptimisticLatched => latch.unlock(),
+    }
+}
+
+/// Marks an object as left half-written by a panic, unless it keeps what is there.
+///
+/// # Safety
+///
+/// The object is alive, and entered for writing.
+#[cold]
+pub(crate) unsafe fn poison(target: Reference) {
+    if (target.is_poisoned_by_panic() || planted!("keeping-object-poisoned")) && !planted!("poison-forgotten")
+    {
+        // SAFETY: alive by this function's contract.
+        unsafe { target.header() }.latch.poison();
+    }
+}
+
+/// Clears the poison after the body of a task that has entered the object even so.
+///
+/// # Safety
+///
+/// The object is alive, and entered for writing.
+#[inline(always)]
+pub(crate) unsafe fn mend(target: Reference) {
+    if target.is_even_poisoned() && !planted!("object-not-mended") {
+        // SAFETY: alive by this function's contract.
+        unsafe { target.header() }.latch.clear_poison();
     }
 }
 
@@ -175,7 +200,7 @@ pub(crate) unsafe fn enter_to_read(
                 }
             }
         }
-        match enter(target.header(), primitive, false, cx) {
+        match enter(target.header(), target, false, cx) {
             Ok(()) => ReadEntry::Entered(EnteredReader),
             Err(error) => {
                 if meta.has_grant_token() {

@@ -15,9 +15,11 @@ pub enum JoinError {
     Panicked(PanicPayload),
     /// It was cancelled before it started, by its handle or by the runtime's shutdown.
     Cancelled,
-    /// An object or granule that it needed was left half-written by a task that panicked; see
-    /// [`Object::clear_poison`](crate::Object::clear_poison) and
-    /// [`Claim::even_poisoned`](crate::Claim::even_poisoned).
+    /// An object or granule that it needed was left half-written by a task that panicked. A task
+    /// with [`Write::even_poisoned`](crate::task::Write::even_poisoned) or
+    /// [`Claim::even_poisoned`](crate::Claim::even_poisoned) mends it, and
+    /// [`Object::clear_poison`](crate::Object::clear_poison) declares it sound.
+    /// [`ObjectBuilder::keep_on_panic`](crate::ObjectBuilder::keep_on_panic) prevents this.
     Poisoned,
     /// A link led to an object of another runtime, whose tasks are not isolated from those of this
     /// one.

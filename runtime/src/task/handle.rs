@@ -240,6 +240,10 @@ pub trait Sink<R>: Send + 'static {
     fn resume(&self, cx: &mut Worker) {
         let _ = cx;
     }
+    /// Makes room for another task, if this one has reserved room. Called when the task is over,
+    /// before its outcome is delivered: a thread that gets the outcome finds the room.
+    #[inline(always)]
+    fn make_room(&mut self) {}
     /// Delivers the outcome.
     fn complete(self, outcome: TaskResult<R>, cx: &mut Worker);
     /// Reports that the task could not be spawned, and why.

@@ -27,6 +27,7 @@
 // | `visit`, `modify` | walks and writes in linked structures, as a program defines them |
 // | `reader`, `node_version` | walks of plain threads, without a task |
 // | `handle` | results: handles, promises, sinks |
+// | `reserve`, `room` | tasks that are spawned where there is room, and their permits |
 // | `scope`, `frame_guard` | tasks that borrow from a waiting thread |
 // | `group/` | groups, their members, and tasks that run after a group |
 // | `failure`, `guard` | errors of tasks; panics in user code |
@@ -52,6 +53,8 @@ mod optimistic_read;
 pub(crate) mod options;
 pub(crate) mod pending;
 pub(crate) mod reader;
+pub(crate) mod reserve;
+pub(crate) mod room;
 pub(crate) mod scope;
 mod single_object;
 pub(crate) mod spawner;

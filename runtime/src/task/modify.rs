@@ -56,6 +56,11 @@ impl<M: Modify, D: Sink<()>> Sink<(M, M::Output)> for ThenSink<D> {
     }
 
     #[inline(always)]
+    fn make_room(&mut self) {
+        self.0.make_room();
+    }
+
+    #[inline(always)]
     fn complete(self, outcome: Result<(M, M::Output), JoinError>, cx: &mut Worker) {
         // Caught here: the caller still has to count the task as finished.
         let then = |(modify, output): (M, M::Output)| {

@@ -4,7 +4,7 @@ use super::access::{ObjectAccess, value_of};
 use super::body::{
     BodyWithSink, TaskBody, complete_panicked, end_unrun, must_be_boxed, spawn_at_object, take,
 };
-use super::entry::{ReadEntry, enter, enter_to_read, leave};
+use super::entry::{ReadEntry, enter, enter_to_read, leave, mend, poison};
 use super::grant::Grant;
 use super::options::SpawnRequest;
 use super::spawner::{sealed::Origin, sealed::Spawn};
@@ -172,7 +172,7 @@ unsafe fn run_in_place<B: ObjectBody, K: Sink<B::Result>>(task: NonNull<Task>, c
             quietly(|| drop(body));
             return after.finish(Err(failure), cx);
         }
-        if let Err(error) = enter(header, primitive, B::Grant::WRITE, cx) {
+        if let Err(error) = enter(header, target, B::Grant::WRITE, cx) {
             quietly(|| drop(body));
             return after.finish(Err(error), cx);
         }
@@ -186,6 +186,7 @@ unsafe fn run_in_place<B: ObjectBody, K: Sink<B::Result>>(task: NonNull<Task>, c
         }
         if B::Grant::WRITE {
             B::Grant::publish(value, local);
+            mend(target);
         }
         if !planted!("snapshot-published-after-leaving") {
             leave(header, primitive, B::Grant::WRITE);
@@ -230,8 +231,8 @@ impl<K> SingleEpilogue<K> {
         // object.
         unsafe {
             let header = self.target.header();
-            if B::Grant::IN_PLACE && !planted!("poison-forgotten") {
-                header.latch.poison();
+            if B::Grant::IN_PLACE {
+                poison(self.target);
             }
             leave(header, self.target.primitive(), B::Grant::WRITE);
             self.finish(Err(JoinError::panicked(payload)), cx);

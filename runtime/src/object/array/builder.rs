@@ -6,7 +6,7 @@ use super::owner::Owner;
 use super::segments::Parameters;
 use crate::annotation::Frequency;
 use crate::object::primitive::{Expectation, choose};
-use crate::object::{Cell, Class, LegalFor, Primitive};
+use crate::object::{Cell, Class, LegalFor, Primitive, WrittenInPlace};
 use crate::scheduler::Runtime;
 use alloc::alloc::handle_alloc_error;
 use core::alloc::Layout;
@@ -18,12 +18,19 @@ pub struct ArrayBuilder<'rt, T, C: Class<Target = T>> {
     runtime: &'rt Runtime,
     pinned: Option<Primitive>,
     frequency: Frequency,
+    is_kept_on_panic: bool,
     array: PhantomData<fn() -> C>,
 }
 
 impl<'rt, T, C: Class<Target = T>> ArrayBuilder<'rt, T, C> {
     pub(super) fn new(runtime: &'rt Runtime) -> Self {
-        Self { runtime, pinned: None, frequency: Frequency::Normal, array: PhantomData }
+        Self {
+            runtime,
+            pinned: None,
+            frequency: Frequency::Normal,
+            is_kept_on_panic: false,
+            array: PhantomData,
+        }
     }
 
     /// Sets how often tasks will touch each element. As for an
@@ -62,6 +69,7 @@ impl<'rt, T, C: Class<Target = T>> ArrayBuilder<'rt, T, C> {
             workers: shared.slots.len(),
             primitive: self.pinned.unwrap_or_else(|| choose(expect)),
             frequency: self.frequency,
+            is_kept_on_panic: self.is_kept_on_panic,
             free_word: shared.free_word,
         };
         let owner = Owner::new(shared, parameters)?;
@@ -69,6 +77,29 @@ impl<'rt, T, C: Class<Target = T>> ArrayBuilder<'rt, T, C> {
         unsafe { fill(owner.segments(), self.runtime, 0..len, value) };
         owner.segments().set_len(len);
         Some(Array::new_from(owner))
+    }
+}
+
+impl<T, C: WrittenInPlace + Class<Target = T>> ArrayBuilder<'_, T, C> {
+    /// Lets a panic leave an element as it is, as
+    /// [`ObjectBuilder::keep_on_panic`](crate::ObjectBuilder::keep_on_panic) does for an object.
+    ///
+    /// ```
+    /// use xtasking::{Runtime, arena::Array};
+    ///
+    /// let rt = Runtime::builder().workers(2).build()?;
+    /// let counts = Array::plain(&rt).keep_on_panic().build(10, |_| 0);
+    /// let failed = rt.task(counts.write(3)).submit(|count, _| {
+    ///     *count += 1;
+    ///     panic!("a bad request");
+    /// });
+    /// assert!(failed.join().is_err() && !counts.is_poisoned(3));
+    /// assert_eq!(rt.task(counts.read(3)).submit(|count, _| *count).join()?, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn keep_on_panic(mut self) -> Self {
+        self.is_kept_on_panic = true;
+        self
     }
 }
 

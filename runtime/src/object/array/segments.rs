@@ -59,6 +59,7 @@ pub(super) struct Segments<C> {
     cycle_shift: u32,
     primitive: Primitive,
     frequency: Frequency,
+    is_kept_on_panic: bool,
     pub free_word: FreeWord,
     /// The words of the segments behind the first; 0 where there is none yet. Written by the one
     /// grower.
@@ -69,7 +70,7 @@ pub(super) struct Segments<C> {
 /// All that segments say which have not grown.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Geometry {
-    /// The address, primitive and frequency.
+    /// The address, and what all elements have in common.
     base: u64,
     len: usize,
     workers: usize,
@@ -82,6 +83,7 @@ pub(super) struct Parameters {
     pub workers: usize,
     pub primitive: Primitive,
     pub frequency: Frequency,
+    pub is_kept_on_panic: bool,
     pub free_word: FreeWord,
 }
 
@@ -92,7 +94,7 @@ impl<C> Segments<C> {
     /// Creates the segments of an array without elements so far. `first` is the memory of the first
     /// segment, which has `parameters.first_len` cells.
     pub fn new(first: NonNull<Cell<C>>, parameters: Parameters) -> Self {
-        let Parameters { first_len, workers, primitive, frequency, free_word } = parameters;
+        let Parameters { first_len, workers, primitive, frequency, is_kept_on_panic, free_word } = parameters;
         let unit = first_len.max(MIN_SEGMENT_BYTES.div_ceil(Self::STRIDE)).next_power_of_two();
         // Rounded down: multiplied with an offset, it is less than `workers`.
         let homes = ((workers as u64) << HOME_SHIFT) / (first_len as u64).max(1);
@@ -105,6 +107,7 @@ impl<C> Segments<C> {
             workers,
             primitive,
             frequency,
+            is_kept_on_panic,
             free_word,
             elements: PhantomData,
         };
@@ -114,7 +117,8 @@ impl<C> Segments<C> {
 
     /// Returns the word of element 0 of a segment.
     fn base_of(&self, cells: NonNull<Cell<C>>, len: usize) -> u64 {
-        let base = Reference::new(cells, self.primitive, self.frequency, 0);
+        let base = Reference::new(cells, self.primitive, self.frequency, 0)
+            .with_kept_on_panic(self.is_kept_on_panic);
         let end = base.address() + (len * Self::STRIDE) as u64;
         assert!(end <= 1 << HOME_SHIFT, "an array's end does not fit into 48 bits");
         base.0

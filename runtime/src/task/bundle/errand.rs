@@ -192,7 +192,7 @@ unsafe fn write<B: Bundle>(
                 Turn::Never => return Some(Err(header.refusal())),
             }
         }
-        let outcome = enter(header, primitive, true, cx).and_then(|()| {
+        let outcome = enter(header, at, true, cx).and_then(|()| {
             let link = Link::from_reference(at);
             let outcome = catch(|| walk.write(link, written::<B>(at), Context::of(cx)));
             if outcome.is_err() {

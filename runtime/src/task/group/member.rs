@@ -2,11 +2,11 @@
 
 use super::Group;
 use super::state::GroupState;
+use crate::limit::Limit;
 use crate::scheduler::Worker;
 use crate::task::handle::Detached;
 use crate::task::spawner::sealed::Origin;
 use crate::task::{JoinError, Sink, Task};
-use core::marker::PhantomData;
 use core::ptr::NonNull;
 
 /// Says whether a task belongs to a group.
@@ -30,9 +30,12 @@ pub struct Alone;
 #[derive(Clone, Copy)]
 pub struct Of<'g> {
     state: NonNull<GroupState>,
-    /// A ticket is out for as long as the borrow.
-    group: PhantomData<&'g Group>,
+    /// A ticket is out for as long as the borrow. `None` for the group of a running task.
+    group: Option<&'g Group>,
 }
+
+// SAFETY: `GroupState` is shared by all workers: see `Member`. `Group` is `Sync`.
+unsafe impl Send for Of<'_> {}
 
 impl sealed::Sealed for Alone {}
 impl sealed::Sealed for Of<'_> {}
@@ -48,14 +51,18 @@ impl Membership for Alone {
 
 impl<'g> Of<'g> {
     pub(crate) fn group(group: &'g Group) -> Self {
-        Self { state: group.state, group: PhantomData }
+        Self { state: group.state, group: Some(group) }
     }
 
     /// # Safety
     ///
     /// A ticket of the group is out for `'g`.
     pub(crate) unsafe fn state(state: NonNull<GroupState>) -> Self {
-        Self { state, group: PhantomData }
+        Self { state, group: None }
+    }
+
+    pub(crate) fn group_limit(&self) -> Option<&Limit> {
+        self.group.and_then(Group::task_limit)
     }
 }
 
@@ -155,7 +162,13 @@ impl<R, K: Sink<R>, D: Sink<()>> Sink<R> for SinkPair<K, D> {
     }
 
     #[inline(always)]
-    fn complete(self, outcome: Result<R, JoinError>, cx: &mut Worker) {
+    fn make_room(&mut self) {
+        self.1.make_room();
+    }
+
+    #[inline(always)]
+    fn complete(mut self, outcome: Result<R, JoinError>, cx: &mut Worker) {
+        self.make_room();
         self.0.complete(outcome, cx);
         self.1.complete(Ok(()), cx);
     }

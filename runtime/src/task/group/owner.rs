@@ -1,6 +1,7 @@
 //! A group, as its owner sees it.
 
 use super::state::{Continuation, GroupState};
+use crate::limit::Limit;
 use crate::scheduler::{Context, Runtime, RuntimeState};
 use crate::task::handle::{self, Handle};
 use crate::task::{JoinError, Spawner};
@@ -51,6 +52,7 @@ use core::ptr::NonNull;
 pub struct Group {
     pub(super) state: NonNull<GroupState>,
     shared: Arc<RuntimeState>,
+    limit: Option<Limit>,
 }
 
 // SAFETY: the state is shared by atomics and a lock. Only the owner of the group stores the
@@ -68,7 +70,31 @@ impl Runtime {
 
 impl Group {
     pub(crate) fn new(shared: Arc<RuntimeState>) -> Self {
-        Self { state: GroupState::new(), shared }
+        Self { state: GroupState::new(), shared, limit: None }
+    }
+
+    /// Bounds the members that are [spawned with room](crate::limit) and not over. Default: none.
+    /// Members that are spawned otherwise are not counted.
+    ///
+    /// ```
+    /// let rt = xtasking::Runtime::builder().workers(2).build()?;
+    /// let group = rt.group().most_tasks(10);
+    /// for part in 0..100 {
+    ///     rt.task(()).of(&group).reserve_blocking()?.spawn(move |(), _| _ = part * 2);
+    /// }
+    /// assert!(group.task_limit().is_some_and(|limit| limit.used() <= 10));
+    /// group.wait()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn most_tasks(mut self, tasks: usize) -> Self {
+        self.limit = Some(self.shared.open_limit(tasks));
+        self
+    }
+
+    /// Returns the limit of [`most_tasks`](Self::most_tasks). It says how many members are not
+    /// over.
+    pub fn task_limit(&self) -> Option<&Limit> {
+        self.limit.as_ref()
     }
 
     /// Spawns a task when the group is over, and passes it the first failure of a member. Nothing
@@ -146,7 +172,8 @@ impl Group {
 
     /// Takes the group apart without returning its ticket.
     pub(super) fn into_parts(self) -> (NonNull<GroupState>, Arc<RuntimeState>) {
-        let group = ManuallyDrop::new(self);
+        let mut group = ManuallyDrop::new(self);
+        group.limit = None;
         // SAFETY: read once; the group is not dropped.
         (group.state, unsafe { core::ptr::read(&group.shared) })
     }

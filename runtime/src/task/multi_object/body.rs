@@ -1,6 +1,6 @@
 //! Running a task with several objects.
 
-use super::object_set::{ObjectGrants, ObjectList, ObjectSet};
+use super::object_set::{ObjectGrants, ObjectList, ObjectSet, mend_all, poison_all};
 use crate::monitor::Description;
 use crate::scheduler::{Context, Worker};
 use crate::task::access::ObjectAccess;
@@ -56,6 +56,7 @@ where
             let (result, after) =
                 guarded(cx, after, MultiEpilogue::<G, _>::panicked::<R>, |_, cx| run(view, Context::of(cx)));
             G::publish(after.objects.list.targets(), locals);
+            mend_all(&after.objects.list);
             after.objects.leave();
             after.finish(Ok(result), cx);
         }
@@ -101,11 +102,7 @@ impl<G: ObjectGrants, K> MultiEpilogue<G, K> {
         // SAFETY: the task's epoch keeps the objects alive until `finish`. The body ran inside all
         // of them.
         unsafe {
-            for (number, target) in self.objects.list.targets().iter().enumerate() {
-                if G::is_in_place(number, target) {
-                    target.reference.header().latch.poison();
-                }
-            }
+            poison_all::<G>(self.objects.list.targets());
             if !planted!("latch-kept-on-panic") {
                 self.objects.leave();
             }

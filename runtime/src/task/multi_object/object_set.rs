@@ -4,7 +4,7 @@ use super::placeholder::{GrantControl, Placeholder, release};
 use crate::scheduler::Worker;
 use crate::task::access::ObjectAccess;
 use crate::task::body::{describe_nothing, locate_nothing};
-use crate::task::entry::{enter, leave};
+use crate::task::entry::{enter, leave, mend, poison};
 use crate::task::{JoinError, Task, VTable};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -218,7 +218,7 @@ impl<L: ObjectList> ObjectSet<L> {
                 let header = target.reference.header();
                 // A sequenced object that is freed or foreign was not held for this task.
                 let entered = if header.is_of(cx.free_word) {
-                    enter(header, target.reference.primitive(), target.write, cx)
+                    enter(header, target.reference, target.write, cx)
                 } else {
                     Err(header.refusal())
                 };
@@ -239,6 +239,31 @@ impl<L: ObjectList> ObjectSet<L> {
     pub(super) unsafe fn leave(&self) {
         // SAFETY: this function's contract.
         unsafe { leave_first(&self.list, self.list.different()) };
+    }
+}
+
+/// Clears the poison of the objects that were entered though they are poisoned.
+///
+/// # Safety
+///
+/// The objects are alive and entered.
+pub(crate) unsafe fn mend_all(list: &impl ObjectList) {
+    // SAFETY: this function's contract. Only writers enter objects that are poisoned.
+    list.targets().iter().for_each(|target| unsafe { mend(target.reference) });
+}
+
+/// Marks the objects that a panic may have left half-written.
+///
+/// # Safety
+///
+/// The objects are alive and entered.
+#[cold]
+pub(crate) unsafe fn poison_all<G: ObjectGrants>(targets: &[ObjectAccess]) {
+    for (number, target) in targets.iter().enumerate() {
+        if G::is_in_place(number, target) {
+            // SAFETY: this function's contract. Only what is written is written in place.
+            unsafe { poison(target.reference) };
+        }
     }
 }
 

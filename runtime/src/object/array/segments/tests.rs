@@ -12,6 +12,7 @@ fn segments<C>(first_len: usize, workers: usize, len: usize) -> Segments<C> {
         workers,
         primitive: Primitive::Sequencing,
         frequency: Frequency::Normal,
+        is_kept_on_panic: false,
         free_word: FreeWord::of(&RuntimeTag::new().unwrap()),
     };
     let segments = Segments::new(cells(0), parameters);
