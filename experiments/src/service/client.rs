@@ -57,12 +57,7 @@ impl Turn {
             let ledger = Ledger::new(self.accounts);
             senders.push(Sender { connection, transfers, ledger, latencies: Vec::new() });
         }
-        let pace = Rc::new(Pace {
-            began: Instant::now(),
-            time: self.time,
-            schedule: self.schedule,
-            next: Cell::new(0),
-        });
+        let pace = Rc::new(Pace { began: Instant::now(), time, schedule, next: Cell::new(0) });
         let senders = senders.into_iter().map(|sender| spawn_local(sender.run(pace.clone())));
         let mut all = Outcome { ledger: Ledger::new(self.accounts), latencies: Vec::new(), time };
         for sender in senders.collect::<Vec<_>>() {

@@ -169,15 +169,16 @@ impl xtasking_harness::experiment::Experiment for Experiment {
     }
 
     fn measure(&self, progress: &Progress) -> Result<Vec<Measurement>, Failure> {
-        let throughput =
-            |measured: &Measured| (measured.per_second / 1e3, vec![(PER_CPU, measured.per_cpu_second / 1e3)]);
+        let throughput = |measured: &Measured| {
+            (measured.per_second() / 1e3, vec![(PER_CPU, measured.per_cpu_second() / 1e3)])
+        };
         let latency = |measured: &Measured| {
-            let at = |percent| percentile(&measured.latencies, percent);
+            let at = |percent| measured.percentile(percent);
             let beside = vec![
                 (MEDIAN, at(50.0)),
                 (EXTREME, at(99.9)),
-                (REFUSED, measured.refused),
-                (GROWN, measured.grown),
+                (REFUSED, measured.refused() * 100.0),
+                (GROWN, measured.grown as f64 / f64::from(1 << 20)),
             ];
             (at(99.0), beside)
         };

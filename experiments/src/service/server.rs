@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::io::{self, Write as _};
 use tokio::net::TcpListener;
-use xtasking::Runtime;
+use xtasking::{Builder, Runtime};
 use xtasking_harness::failure::Failure;
 use xtasking_harness::lineup::cannot_start;
 use xtasking_harness::machine::{cores, pin, resident_memory};
@@ -66,15 +66,15 @@ pub fn serve(options: &Serve) -> Result<(), Failure> {
     let tokio =
         builder.worker_threads(options.workers).enable_io().build().map_err(|error| failed(&error))?;
     let count = options.accounts;
-    let start = || Runtime::builder().workers(options.workers).build().map_err(|error| failed(&error));
+    let start = |builder: Builder| builder.workers(options.workers).build().map_err(|error| failed(&error));
     let served = match options.bank {
         Kind::Calls => {
-            let rt = start()?;
+            let rt = start(Runtime::builder())?;
             tokio.block_on(run(Calls::new(rt.handle(), count)))
         }
         Kind::Tasks => {
-            let rt = start()?;
-            tokio.block_on(run(Tasks::new(rt.handle(), count, options.most)))
+            let rt = start(Runtime::builder().most_tasks(options.most))?;
+            tokio.block_on(run(Tasks::new(rt.handle(), count)))
         }
         Kind::Sharded => tokio.block_on(run(ShardedLocks::new(count))),
         Kind::Async => tokio.block_on(run(AsyncLocks::new(count))),

@@ -69,7 +69,7 @@ mod tests {
             check(ShardedLocks::new(5), true).await;
             check(AsyncLocks::new(5), true).await;
             check(Calls::new(rt.handle(), 5), false).await;
-            check(Tasks::new(rt.handle(), 5, 1000), false).await;
+            check(Tasks::new(rt.handle(), 5), false).await;
         });
     }
 }

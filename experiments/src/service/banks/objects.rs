@@ -92,30 +92,29 @@ impl Bank for Calls {
     }
 }
 
-/// Transfers that are tasks on the runtime's workers, of which a bounded number waits.
+/// Transfers that are tasks on the runtime's workers. Those that the runtime has no room for are
+/// refused.
 #[derive(Clone)]
-pub(in crate::service) struct Tasks {
-    accounts: Arc<Accounts>,
-}
+pub(in crate::service) struct Tasks(Arc<Accounts>);
 
 impl Tasks {
-    /// Creates accounts without money. More than `most` transfers at a time are refused.
-    pub fn new(rt: RuntimeHandle, count: usize, most: usize) -> Self {
-        let _ = most;
-        Self { accounts: Accounts::new(rt, count, OptimisticSequenced) }
+    /// Creates accounts without money.
+    pub fn new(rt: RuntimeHandle, count: usize) -> Self {
+        Self(Accounts::new(rt, count, OptimisticSequenced))
     }
 }
 
 impl Bank for Tasks {
     async fn transfer(&self, transfer: Transfer) -> Answer {
-        let Accounts { rt, objects } = &*self.accounts;
-        let [from, to] = [transfer.from, transfer.to].map(|number| &objects[number as usize]);
-        answer(
-            rt.task((from.write(), to.write())).submit(move |accounts, _cx| apply(transfer, accounts)).await,
-        )
+        let [from, to] = [transfer.from, transfer.to].map(|number| &self.0.objects[number as usize]);
+        let both = (from.write(), to.write());
+        match self.0.rt.task(both).try_submit(move |accounts, _cx| apply(transfer, accounts)) {
+            Ok(task) => answer(task.await),
+            Err(_) => Answer::Overloaded,
+        }
     }
 
     async fn accounts(&self) -> Vec<Account> {
-        self.accounts.all().await
+        self.0.all().await
     }
 }

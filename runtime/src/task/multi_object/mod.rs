@@ -50,6 +50,6 @@ mod spawn;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use object_set::{leave_first, mend_all, poison_all};
 pub use object_set::{AccessList, FixedList, ObjectGrants, ObjectList};
+pub(crate) use object_set::{leave_first, mend_all, poison_all};
 pub(crate) use spawn::launch;
