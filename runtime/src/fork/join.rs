@@ -102,8 +102,8 @@ impl Fork<'_> {
     ///
     /// The stack bounds the depth, as it does for calls: of a recursion that goes 100,000 joins
     /// deep, each level has some 80 bytes of 8 MiB. A stack overflow ends the process, with the
-    /// name of the worker's thread. Divide into halves, whose depth is the logarithm of their number, or set a
-    /// larger [stack](crate::platform::Threads::stack_size).
+    /// name of the worker's thread. Divide into halves, whose depth is the logarithm of the number
+    /// of pieces, or set a larger [stack](crate::platform::Threads::stack_size).
     ///
     /// ```
     /// use xtasking::{Fork, Runtime};

@@ -12,7 +12,7 @@ use core::ptr::NonNull;
 /// Size and alignment of a chunk in bytes.
 pub(crate) const CHUNK_BYTES: usize = 64 << 10;
 
-/// A size of blocks. No trait makes one, for the reason given at [`Options`](crate::task::options::Options).
+/// A size of blocks. No trait makes one, for the reason given at `task::options::Options`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum SizeClass {

@@ -177,8 +177,8 @@ pub trait Platform: Send + Sync + 'static {
     /// Returns for which other runtime a worker waits, inside a task; `None` if it does not, or the
     /// platform does not know.
     ///
-    /// Called by the thread of a [watcher](Self::watch), for a worker whose task takes too long. The
-    /// default is `None`.
+    /// Called by the thread of a [watcher](Self::watch), for a worker whose task takes too long.
+    /// The default is `None`.
     fn runtime_wait(&self, worker: usize) -> Option<RuntimeWait> {
         let _ = worker;
         None

@@ -63,8 +63,8 @@ type SpawnHandler = dyn Fn(WorkerThread) -> io::Result<()> + Send + Sync;
 
 impl Threads {
     /// Creates a platform for up to `workers` workers; more than
-    /// [`Builder::MAX_WORKERS`](crate::Builder::MAX_WORKERS) count as that. Each is pinned to a core of its own; if
-    /// there are more workers than cores, none is pinned.
+    /// [`Builder::MAX_WORKERS`](crate::Builder::MAX_WORKERS) count as that. Each is pinned to a
+    /// core of its own; if there are more workers than cores, none is pinned.
     pub fn new(workers: usize) -> Self {
         let workers = workers.min(crate::Builder::MAX_WORKERS);
         let topology = os::topology();

@@ -162,9 +162,8 @@ pub(crate) mod sealed {
             let _ = options;
             true
         }
-        /// If every queue is full, returns the context in which to run a task inline. Its options are
-        /// [plain](Options::PLAIN).
-        /// The caller must do so immediately.
+        /// If every queue is full, returns the context in which to run a task inline. The caller
+        /// must do so immediately. The task's options are [plain](Options::PLAIN).
         #[doc(hidden)]
         #[inline(always)]
         fn inline_context(&mut self, options: &Options) -> Option<&mut Context> {

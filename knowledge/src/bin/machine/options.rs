@@ -24,7 +24,7 @@ pub struct Options {
     pub hwloc: Option<String>,
 
     /// Measure the load for this many milliseconds; 0 skips it [default: 200; with --root, 0]
-    #[arg(long, value_name = "MS", global = true, value_parser = clap::value_parser!(u64).range(..=MAX_SPAN_MS))]
+    #[arg(long, value_name = "MS", global = true, value_parser = span())]
     pub span: Option<u64>,
 
     /// Write the facts or the answer as JSON; - prints it in place of the text
@@ -36,8 +36,10 @@ pub struct Options {
     pub plot: Option<PathBuf>,
 }
 
-/// An hour.
-const MAX_SPAN_MS: u64 = 3_600_000;
+/// Parses a number of milliseconds, up to an hour.
+fn span() -> clap::builder::RangedU64ValueParser {
+    clap::value_parser!(u64).range(..=3_600_000)
+}
 
 /// Questions.
 #[derive(Clone, Debug, Subcommand)]

@@ -107,9 +107,10 @@ impl Simulation {
         Self::with_nodes(cores, 1, seed)
     }
 
-    /// Creates virtual cores as [`new`](Self::new) does, spread evenly over `nodes` nodes. With more
-    /// than [`Builder::MAX_WORKERS`](crate::Builder::MAX_WORKERS) cores, no runtime can be built
-    /// that has a worker for each; see
+    /// Creates virtual cores as [`new`](Self::new) does, spread evenly over `nodes` nodes.
+    ///
+    /// With more than [`Builder::MAX_WORKERS`](crate::Builder::MAX_WORKERS) cores no runtime can be
+    /// built that has a worker for each; see
     /// [`BuildError::TooManyWorkers`](crate::BuildError::TooManyWorkers).
     pub fn with_nodes(cores: usize, nodes: usize, seed: u64) -> Self {
         // One too many is enough for that error, and takes no memory.

@@ -276,7 +276,7 @@ fn run_case(setting: Setting, kind: &Kind, path: Path, is_captured_armed: bool) 
     let output = if path == Path::Panics { Err(tally.bomb()) } else { Ok(tally.bomb()) };
     let body = Body { captured: tally.value(is_captured_armed), output };
     let ran = if is_captured_armed || path == Path::Panics { "panicked" } else { "done" };
-    // A promise that a continuation captures is dropped where the continuation panics or never runs.
+    // A promise that a continuation captures is dropped where that panics or never runs.
     let is_promised = kind.name == "a bundle";
     let or_abandoned = |what| if is_promised { "abandoned" } else { what };
     let ran = if ran == "done" { ran } else { or_abandoned(ran) };
