@@ -6,7 +6,7 @@ use crate::platform::Platform;
 use alloc::sync::{Arc, Weak};
 use core::fmt;
 
-/// A number of permits; see the [module](self). Clones share them.
+/// A number of permits; see the [module](crate::limit). Clones share them.
 ///
 /// ```
 /// use xtasking::limit::LimitError;
