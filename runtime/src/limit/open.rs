@@ -3,7 +3,7 @@
 use super::Limit;
 use super::permit::Shared;
 use crate::platform::Platform;
-use crate::sync::{SpinMutex, under_model};
+use crate::sync::{AtomicU64, Relaxed, SpinMutex, under_model};
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 
@@ -13,6 +13,8 @@ const FIRST_SWEEP: usize = under_model(64, 2) as usize;
 pub(crate) struct OpenLimits {
     /// The bound of the runtime.
     tasks: Option<Limit>,
+    /// The number of the next limit.
+    next: AtomicU64,
     /// All limits; `None` once they are closed.
     all: SpinMutex<Option<Vec<Weak<Shared>>>>,
 }
@@ -20,7 +22,7 @@ pub(crate) struct OpenLimits {
 impl OpenLimits {
     /// Begins with the bound of a runtime, if it has one.
     pub fn new(most_tasks: Option<usize>, platform: &Arc<dyn Platform>) -> Self {
-        let mut this = Self { tasks: None, all: SpinMutex::new(Some(Vec::new())) };
+        let mut this = Self { tasks: None, next: AtomicU64::new(0), all: SpinMutex::new(Some(Vec::new())) };
         this.tasks = most_tasks.map(|most| this.open(most, platform));
         this
     }
@@ -32,7 +34,8 @@ impl OpenLimits {
 
     /// Creates a limit.
     pub fn open(&self, most: usize, platform: &Arc<dyn Platform>) -> Limit {
-        let limit = Limit::new(most, platform.clone());
+        // Relaxed: only the numbers differ, and nothing is ordered by them.
+        let limit = Limit::new(most, self.next.fetch_add(1, Relaxed), platform.clone());
         match &mut *self.all.lock() {
             None => limit.semaphore().close(),
             Some(all) => {

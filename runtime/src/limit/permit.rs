@@ -6,7 +6,7 @@ use crate::platform::Platform;
 use alloc::sync::{Arc, Weak};
 use core::fmt;
 
-/// A number of permits; see the [module](self). Clones share them.
+/// A number of permits; see the [module](crate::limit). Clones share them.
 ///
 /// ```
 /// use xtasking::limit::LimitError;
@@ -25,12 +25,14 @@ pub struct Limit(Arc<Shared>);
 /// What the clones of a limit and its permits share.
 pub(super) struct Shared {
     semaphore: Semaphore,
+    /// No other limit of the runtime has it.
+    number: u64,
     platform: Arc<dyn Platform>,
 }
 
 impl Limit {
-    pub(super) fn new(most: usize, platform: Arc<dyn Platform>) -> Self {
-        Self(Arc::new(Shared { semaphore: Semaphore::new(most), platform }))
+    pub(super) fn new(most: usize, number: u64, platform: Arc<dyn Platform>) -> Self {
+        Self(Arc::new(Shared { semaphore: Semaphore::new(most), number, platform }))
     }
 
     pub(super) fn semaphore(&self) -> &Semaphore {
@@ -45,9 +47,10 @@ impl Limit {
         weak.upgrade().map(Self)
     }
 
-    /// Returns the address that tells this limit from others.
-    pub(crate) fn address(&self) -> usize {
-        Arc::as_ptr(&self.0).addr()
+    /// Returns the number that tells this limit from others of the runtime. Older ones have smaller
+    /// numbers, so that an order by number is the same when a simulation is replayed.
+    pub(crate) fn number(&self) -> u64 {
+        self.0.number
     }
 
     /// Returns the number of permits.

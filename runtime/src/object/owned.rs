@@ -129,8 +129,8 @@ impl<C: Class> Object<C> {
     }
 
     /// Clears the poison, so that tasks can use the object again. The caller decides that the data
-    /// is consistent enough; a task [mends](crate::task::Write::even_poisoned) it first. A task that
-    /// is entering the object at the same time may poison it again.
+    /// is consistent enough; a task [mends](crate::task::Write::even_poisoned) it first. A task
+    /// that is entering the object at the same time may poison it again.
     pub fn clear_poison(&self) {
         // SAFETY: this handle keeps the object alive.
         unsafe { self.reference.header() }.latch.clear_poison();

@@ -193,8 +193,8 @@ impl<P: Spawn, A: AccessSet, M: MayReserve> TaskBuilder<P, A, M> {
         let mut objects = Vec::new();
         self.access().limits(&mut objects);
         // Two accesses may read the same object, which is one task to it.
-        objects.sort_unstable_by_key(Limit::address);
-        objects.dedup_by_key(|limit| limit.address());
+        objects.sort_unstable_by_key(Limit::number);
+        objects.dedup_by_key(|limit| limit.number());
         let group = self.membership().limit().cloned();
         let runtime = self.origin_mut().shared().limits.tasks().cloned();
         objects.into_iter().chain(group).chain(runtime)
