@@ -23,8 +23,12 @@ mod error;
 mod interface;
 #[cfg(feature = "std")]
 mod os;
+#[cfg(feature = "std")]
+mod parking;
 mod placement;
 mod simulation;
+#[cfg(feature = "std")]
+mod spare_threads;
 #[cfg(feature = "std")]
 mod threads;
 mod topology;

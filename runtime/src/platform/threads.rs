@@ -1,6 +1,8 @@
 //! Workers as threads of the operating system, pinned where the system can do that.
 
 use super::os::{self, OsPages};
+use super::parking::park_until;
+use super::spare_threads::SparePool;
 use super::{CpuTopology, Placement, Platform, PlatformError, WorkerThread, WouldBlock};
 use crate::memory::PageSource;
 use crate::scheduler::Driver;
@@ -12,7 +14,6 @@ use core::cell::Cell;
 use core::task::Waker;
 use std::io;
 use std::sync::mpsc;
-use std::task::Wake;
 use std::thread::{JoinHandle, Thread};
 use std::time::{Duration, Instant};
 
@@ -33,6 +34,8 @@ pub struct Threads {
     workers: usize,
     /// The thread of each worker that has been started.
     threads: Arc<[SpinMutex<Option<Thread>>]>,
+    /// The spare threads of each worker. A new one inherits the worker's core.
+    spares: SparePool,
     /// The number of workers that run now.
     running: Arc<AtomicUsize>,
     join_handles: SpinMutex<Vec<JoinHandle<()>>>,
@@ -61,6 +64,7 @@ impl Threads {
             stack_bytes: DEFAULT_STACK_BYTES,
             workers,
             threads: (0..workers).map(|_| SpinMutex::new(None)).collect(),
+            spares: SparePool::new(workers),
             running: Arc::default(),
             join_handles: SpinMutex::new(Vec::new()),
             spawn_handler: None,
@@ -246,6 +250,20 @@ impl Platform for Threads {
         })
     }
 
+    fn stand_in(&self, worker: usize, body: Box<dyn FnOnce() + Send>) -> Result<(), PlatformError> {
+        self.spares.run(worker, body, |body| self.spawn(alloc::format!("xtasking-{worker}-spare"), body))
+    }
+
+    fn suspend(&self) {
+        WORKER_OF.set(0);
+    }
+
+    fn resume(&self, worker: usize, ready: &mut dyn FnMut(&Waker) -> bool) {
+        park_until(ready);
+        WORKER_OF.set(self.number);
+        *self.threads[worker].lock() = Some(std::thread::current());
+    }
+
     fn park(&self, _: usize) {
         std::thread::park();
     }
@@ -263,6 +281,7 @@ impl Platform for Threads {
         // Release pairs with the Acquire in `watch`, where the watcher looks again after it is
         // woken.
         self.watchers_stopped.store(true, Release);
+        self.spares.close();
         // Fails once all senders are dropped, which the threads of the program have.
         let handled = self.handled.lock().take();
         if let Some((sender, receiver)) = handled {
@@ -307,19 +326,10 @@ impl Platform for Threads {
     }
 
     fn block(&self, ready: &mut dyn FnMut(&Waker) -> bool) -> Result<(), WouldBlock> {
-        struct Unpark(Thread);
-        impl Wake for Unpark {
-            fn wake(self: Arc<Self>) {
-                self.0.unpark();
-            }
-        }
         if WORKER_OF.get() == self.number {
             return Err(WouldBlock);
         }
-        let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
-        while !ready(&waker) {
-            std::thread::park();
-        }
+        park_until(ready);
         Ok(())
     }
 

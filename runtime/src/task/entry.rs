@@ -17,7 +17,7 @@ pub(crate) fn enter(
     header: &Header,
     primitive: Primitive,
     write: bool,
-    cx: &Worker,
+    cx: &mut Worker,
 ) -> Result<(), JoinError> {
     // At a sequenced object the task has had its turn, which includes this.
     if !primitive.is_sequenced() && !header.is_of(cx.free_word) {
@@ -26,6 +26,8 @@ pub(crate) fn enter(
     let latch = &header.latch;
     // In a simulation the latch holder may be suspended mid-task: let it run before spinning.
     let wait = |backoff: &mut Backoff| {
+        // The latch holder may be a task of this worker that blocks in place.
+        cx.give_way();
         if !cx.shared().yield_to_others(true) {
             backoff.wait();
         }
