@@ -36,13 +36,14 @@
 //! stand-in:     spins for that latch, in the midst of a task        -> both wait for ever
 //! ```
 //!
-//! So a task that spins for a latch gives way as soon as a thread of its own worker waits.
+//! So a task that spins for a latch gives way as soon as a thread waits for its worker, or for its run
+//! queue.
 
 use super::observing::Outer;
 use super::{Context, Driver, RuntimeState, Worker};
 use crate::fork::throw;
 use crate::object::Reference;
-use crate::sync::{SeqCst, fence};
+use crate::sync::{Relaxed, SeqCst, fence, yield_now};
 use crate::task::{GroupState, Meta, Payload, catch};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -104,6 +105,7 @@ struct SuspendedTask {
     nested: u8,
     group: Option<NonNull<GroupState>>,
     observed: Option<Outer>,
+    arrived: Option<usize>,
     /// The sequenced object that the task is inside, and that is marked as held because it blocks.
     marked: Option<Reference>,
 }
@@ -121,16 +123,25 @@ impl Worker {
     /// Returns true if other tasks may run here while the current one is suspended.
     fn may_be_lent(&self) -> bool {
         let is_inside_another = self.nested & !Self::IN_JOIN != 0;
-        let is_driven_by_others = self.shared.has_virtual_time || self.shared.platform.is_simulated();
-        !is_inside_another && !is_driven_by_others && !self.current.is_confined()
+        !is_inside_another && !self.current.is_confined() && !self.shared.platform.is_simulated()
     }
 
-    /// Lets a thread that waits for this worker go on, in the midst of a task that waits itself.
+    /// Lets a thread that waits for this worker, or for this run queue, go on. For a task that spins
+    /// for a latch, which the task of that thread may hold.
     #[cold]
     pub(crate) fn give_way(&mut self) {
-        if self.shared.worker_set.relay(self.holder).has_waiting() && !planted!("latch-waiter-keeps-worker") {
-            self.lend_during(|| ());
+        let workers = &self.shared.worker_set;
+        let is_claimed = workers.claimants.load(Relaxed) != 0 && self.slot().is_claimed();
+        if !is_claimed && !workers.relay(self.holder).has_waiting() || planted!("latch-waiter-keeps-worker") {
+            return;
         }
+        let (shared, queue) = (self.shared.clone(), self.index);
+        self.lend_during(|| {
+            // A thread that has claimed the run queue comes for it.
+            while is_claimed && !shared.slots[queue].parked.is_empty() {
+                yield_now();
+            }
+        });
     }
 
     /// Runs a function while another thread drives this worker. If none can, only runs it.
@@ -161,13 +172,14 @@ impl Worker {
             nested: core::mem::take(&mut self.nested),
             group: self.groups.set_current(None),
             observed: self.trace.suspend(self.epoch.ledger()),
+            arrived: self.queue.arrived,
             marked,
         }
     }
 
     /// Goes on with a task. This worker is the one that it was suspended on.
     fn resume_task(&mut self, task: SuspendedTask) {
-        let SuspendedTask { current, nested, group, observed, marked } = task;
+        let SuspendedTask { current, nested, group, observed, arrived, marked } = task;
         // Other holders may have slept, and new operations must not begin in a settled epoch.
         self.epoch.announce(&self.shared.epochs);
         self.trace.resume(observed, self.epoch.ledger());
@@ -175,6 +187,7 @@ impl Worker {
         (self.current, self.nested) = (current, nested);
         (self.entered, self.marked) = (marked, marked);
         // The burst that runs the task knows of fewer tasks now than it had counted.
+        self.queue.arrived = arrived;
         self.queue.disturb();
     }
 

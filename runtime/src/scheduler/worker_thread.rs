@@ -27,7 +27,8 @@ pub(super) fn has_driven() -> bool {
 
 /// Returns true if a task of this runtime blocks in place on the calling thread.
 pub(super) fn is_blocked_in(shared: &RuntimeState) -> bool {
-    ptr::eq(BLOCKED_IN.get(), shared)
+    // The threads of shuttle share one thread of the system.
+    !cfg!(model = "shuttle") && ptr::eq(BLOCKED_IN.get(), shared)
 }
 
 /// Runs the function of a task of this runtime that blocks in place.
