@@ -31,7 +31,7 @@ use core::time::Duration;
 /// | [`node_of_number`](Self::node_of_number) | the system numbers nodes as the topology does |
 /// | [`placement`](Self::placement) | reports show no CPUs for the workers |
 /// | [`leave`](Self::leave) | right if workers run by themselves, as threads do |
-/// | [`stand_in`](Self::stand_in), [`suspend`](Self::suspend), [`resume`](Self::resume) | a task that blocks keeps its worker |
+/// | [`stand_in`](Self::stand_in) and the next two | a task that blocks in place keeps its worker |
 /// | [`watch`](Self::watch) | no watchdog and no automatic resizing: a build with them fails |
 /// | [`is_simulated`](Self::is_simulated) | right if workers run by themselves |
 /// | [`may_block`](Self::may_block) | such a question costs as much as a short wait |
@@ -91,8 +91,8 @@ pub trait Platform: Send + Sync + 'static {
     fn start(&self, worker: Driver) -> Result<(), PlatformError>;
 
     /// Runs `body` on another thread, while the calling one is inside a task that [blocks in
-    /// place](crate::Context::block_in_place). `body` calls [`resume`](Self::resume) and then drives
-    /// `worker`; or it returns at once, as the task no longer blocks.
+    /// place](crate::Context::block_in_place). `body` calls [`resume`](Self::resume) and then
+    /// drives `worker`; or it returns at once, as the task no longer blocks.
     ///
     /// Called by the thread that drives `worker`, within a task. That worker may get several such
     /// threads, one after the other, if their tasks block as well. Such a thread should run on the
@@ -111,12 +111,11 @@ pub trait Platform: Send + Sync + 'static {
     /// until [`resume`](Self::resume). The default does nothing.
     fn suspend(&self) {}
 
-    /// Blocks the caller until `ready` returns true; from then on it drives `worker`, and
-    /// [`wake`](Self::wake) resumes this thread.
+    /// Blocks the caller until `ready` returns true, as [`block`](Self::block) does. From then on
+    /// the calling thread drives `worker`: [`wake`](Self::wake) resumes this thread, and no other.
     ///
-    /// Called by threads that ran `worker`, or a [stand-in](Self::stand_in) of it, for one worker by
-    /// several threads at a time; `ready` returns true for one of them at a time. It is called as by
-    /// [`block`](Self::block). The default calls it again and again.
+    /// Called by the thread of the worker, and by its [stand-ins](Self::stand_in), also at the same
+    /// time; `ready` returns true for one of them at a time. The default asks without a pause.
     fn resume(&self, worker: usize, ready: &mut dyn FnMut(&Waker) -> bool) {
         let _ = worker;
         while !ready(Waker::noop()) {

@@ -4,16 +4,17 @@
 //!
 //! 1. Suspend the task: save what the worker knows of it. A sequenced object that it is inside is
 //!    marked as held, so that other tasks of that object are deferred.
-//! 2. Park the run queue, and give up the right to drive the worker ([`Relay`](super::relay::Relay)). If no thread waits
-//!    for that, start a stand-in: a [`Driver`] of the same worker, on a spare thread.
+//! 2. Park the run queue, and give up the right to drive the worker
+//!    ([`Relay`](super::relay::Relay)). If no thread waits for that, start a stand-in: a [`Driver`]
+//!    of the same worker, on a spare thread.
 //! 3. Run the function.
 //! 4. Claim the run queue: no thread takes it from its slot any more. Queue up in the relay, count
 //!    the generation up, and wake the worker. At its next step the driving thread parks what it
 //!    holds, and gives up.
 //! 5. Take the run queue, resume the task, and return.
 //!
-//! A stand-in looks at the generation between any two tasks. The worker's first thread does so after
-//! each burst; while it waits for its turn it is in the same line.
+//! A stand-in looks at the generation between any two tasks. The worker's first thread does so
+//! after each burst; while it waits for its turn it is in the same line.
 //!
 //! # Other workers
 //!
@@ -36,8 +37,8 @@
 //! stand-in:     spins for that latch, in the midst of a task        -> both wait for ever
 //! ```
 //!
-//! So a task that spins for a latch gives way as soon as a thread waits for its worker, or for its run
-//! queue.
+//! So a task that spins for a latch gives way as soon as a thread waits for its worker, or for its
+//! run queue.
 
 use super::observing::Outer;
 use super::{Context, Driver, RuntimeState, Worker};
@@ -59,10 +60,11 @@ impl Context {
     /// Those at the same home wait only if they need the object that this task is inside; tasks on
     /// other objects run.
     ///
-    /// Inside the function the thread counts as none of the runtime's: it may
-    /// [wait for a handle](crate::Handle::join), even of this runtime. It must not wait for a task
-    /// that needs what this task holds. [`Runtime::shutdown`](crate::Runtime::shutdown) does not
-    /// wait there, as the shutdown waits for this task.
+    /// Inside the function the thread counts as none of the runtime's: it may [wait for a
+    /// handle](crate::Handle::join), even of this runtime. It must not wait for a task that needs
+    /// what this task holds, or that comes behind one that spins for its latch.
+    /// [`Runtime::shutdown`](crate::Runtime::shutdown) does not wait there, as the shutdown waits
+    /// for this task.
     ///
     /// # When it runs the function only
     ///
@@ -70,11 +72,11 @@ impl Context {
     /// worker's:
     ///
     /// - the platform has no [spare threads](crate::platform::Platform::stand_in): a
-    ///   [`Simulation`](crate::platform::Simulation), or [`Threads`](crate::platform::Threads) where
-    ///   256 of them already stand in for this worker, or the system refuses one;
+    ///   [`Simulation`](crate::platform::Simulation), or [`Threads`](crate::platform::Threads)
+    ///   where 256 of them already stand in for this worker, or the system refuses one;
     /// - the task runs inside the spawn of another one, as tasks do under
     ///   [`QueuePolicy::XQueue`](crate::QueuePolicy::XQueue) where every queue is full;
-    /// - the context is that of a [bundle](crate::arena::Bundle), whose other walks wait for it.
+    /// - the context is that of a [bundle](crate::bundle::Bundle), whose other walks wait for it.
     ///
     /// # Panics
     ///
@@ -126,8 +128,8 @@ impl Worker {
         !is_inside_another && !self.current.is_confined() && !self.shared.platform.is_simulated()
     }
 
-    /// Lets a thread that waits for this worker, or for this run queue, go on. For a task that spins
-    /// for a latch, which the task of that thread may hold.
+    /// Lets a thread that waits for this worker, or for this run queue, go on. For a task that
+    /// spins for a latch, which the task of that thread may hold.
     #[cold]
     pub(crate) fn give_way(&mut self) {
         let workers = &self.shared.worker_set;
@@ -191,8 +193,8 @@ impl Worker {
         self.queue.disturb();
     }
 
-    /// Marks the sequenced object that the current task is inside as held, if it is not. Other tasks
-    /// of that object are deferred from now on, until [`calm`](Self::calm).
+    /// Marks the sequenced object that the current task is inside as held, if it is not. Other
+    /// tasks of that object are deferred from now on, until [`calm`](Self::calm).
     fn mark_entered(&mut self) -> Option<Reference> {
         let marked = self.marked.take();
         if marked.is_some() || !self.current.is_in_sequenced() || planted!("blocked-object-unmarked") {
@@ -201,8 +203,8 @@ impl Worker {
         let object = self.entered?;
         // The mark outlasts the task, and so must the object.
         self.started(self.current.epoch());
-        // SAFETY: the current task is inside the object, so that it is alive, and this worker is its
-        // home. No task holds it: the current one would be marked as granted.
+        // SAFETY: the current task is inside the object, so that it is alive, and this worker is
+        // its home. No task holds it: the current one would be marked as granted.
         unsafe { object.header() }.hold();
         Some(object)
     }

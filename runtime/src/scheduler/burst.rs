@@ -128,11 +128,11 @@ impl Worker {
             return self.unbound_burst(max_tasks, ran);
         }
         let (level, max_tasks) = self.choose_level(*ran, max_tasks);
-        let more_urgent = (1 << level) - 1 | DISTURBED;
+        let more_urgent = ((1 << level) - 1) | DISTURBED;
         loop {
             let ring = self.queue.ring(level);
             if ring.is_empty() {
-                self.queue.ready &= !(1 << level | DISTURBED);
+                self.queue.ready &= !((1 << level) | DISTURBED);
                 return;
             }
             if self.distance > 0 {

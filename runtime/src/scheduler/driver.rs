@@ -242,9 +242,8 @@ impl Driver {
             let is_wanted = self.look_up_assignment();
             let relay = self.shared.worker_set.relay(self.worker);
             let gives_way = relay.has_waiting();
-            let keeps = |held: &Box<Worker>| {
-                self.owned.contains(&held.index) && !gives_way && !held.slot().is_claimed()
-            };
+            let keeps =
+                |held: &Worker| self.owned.contains(&held.index) && !gives_way && !held.slot().is_claimed();
             if let Some(held) = self.held.take_if(|held| !keeps(held)) {
                 self.release(held);
             }

@@ -17,7 +17,8 @@ pub enum Shutdown {
 impl Runtime {
     /// Ends the runtime, and waits until all workers have returned. Every handle has a result then.
     ///
-    /// In one of the runtime's own tasks it does not wait; the runtime ends when its tasks have run.
+    /// In one of the runtime's own tasks it does not wait; the runtime ends when its tasks have
+    /// run.
     pub fn shutdown(mut self, how: Shutdown) {
         self.stop(how);
     }

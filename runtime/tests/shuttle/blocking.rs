@@ -19,8 +19,8 @@ fn runtime(random: &mut Random) -> Runtime {
     builder.build().expect("a runtime of a few workers")
 }
 
-/// Spawns a task that pushes a number, and blocks inside the object until another task has run. That
-/// one is not behind a task that needs the object.
+/// Spawns a task that pushes a number, and blocks inside the object until another task has run.
+/// That one is not behind a task that needs the object.
 fn spawn(rt: &Runtime, object: &Object<Plain<Vec<u16>>>, number: u16, core: u16) {
     rt.task(object.write()).core(core).spawn(move |numbers, cx| {
         let follow_up = cx.task(()).core(core).submit(|(), cx| {
