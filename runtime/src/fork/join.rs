@@ -390,7 +390,7 @@ unsafe fn abandon<R, B: FnOnce(Fork<'_>) -> R>(at: Top, half: Half<B, R>) {
 
 /// Continues a panic that was caught.
 #[cold]
-pub(super) fn throw(payload: Payload) -> ! {
+pub(crate) fn throw(payload: Payload) -> ! {
     #[cfg(feature = "std")]
     std::panic::resume_unwind(payload);
     // Without `std` no panic is caught, so there is none to continue.

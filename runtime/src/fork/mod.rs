@@ -47,7 +47,7 @@ mod zip;
 pub use divide::Divide;
 pub(crate) use handover::Handover;
 pub(crate) use job::{Job, Sight};
-pub(crate) use join::Fork;
+pub(crate) use join::{Fork, throw};
 pub use over::{NestedOver, Over};
 pub use portions::Portions;
 pub(crate) use stack::{ForkStack, Forks, Top};

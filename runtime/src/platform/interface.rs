@@ -31,6 +31,7 @@ use core::time::Duration;
 /// | [`node_of_number`](Self::node_of_number) | the system numbers nodes as the topology does |
 /// | [`placement`](Self::placement) | reports show no CPUs for the workers |
 /// | [`leave`](Self::leave) | right if workers run by themselves, as threads do |
+/// | [`stand_in`](Self::stand_in) and the next two | a task that blocks in place keeps its worker |
 /// | [`watch`](Self::watch) | no watchdog and no automatic resizing: a build with them fails |
 /// | [`is_simulated`](Self::is_simulated) | right if workers run by themselves |
 /// | [`may_block`](Self::may_block) | such a question costs as much as a short wait |
@@ -90,6 +91,39 @@ pub trait Platform: Send + Sync + 'static {
     /// dropped by then. The caller gets the error as
     /// [`BuildError::Platform`](crate::BuildError::Platform).
     fn start(&self, worker: Driver) -> Result<(), PlatformError>;
+
+    /// Runs `body` on another thread, while the calling one is inside a task that [blocks in
+    /// place](crate::Context::block_in_place). `body` calls [`resume`](Self::resume) and then
+    /// drives `worker`; or it returns at once, as the task no longer blocks.
+    ///
+    /// Called by the thread that drives `worker`, within a task. That worker may get several such
+    /// threads, one after the other, if their tasks block as well. Such a thread should run on the
+    /// same core. When `body` has returned, the thread is free for others.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is no thread for `body`. Then the task keeps its worker while it blocks. The
+    /// default always fails; the next two methods do nothing then.
+    fn stand_in(&self, worker: usize, body: Box<dyn FnOnce() + Send>) -> Result<(), PlatformError> {
+        let _ = (worker, body);
+        Err("this platform has no spare threads".into())
+    }
+
+    /// Records that the calling thread drives its worker no longer: it may [block](Self::block)
+    /// until [`resume`](Self::resume). The default does nothing.
+    fn suspend(&self) {}
+
+    /// Blocks the caller until `ready` returns true, as [`block`](Self::block) does. From then on
+    /// the calling thread drives `worker`: [`wake`](Self::wake) resumes this thread, and no other.
+    ///
+    /// Called by the thread of the worker, and by its [stand-ins](Self::stand_in), also at the same
+    /// time; `ready` returns true for one of them at a time. The default asks without a pause.
+    fn resume(&self, worker: usize, ready: &mut dyn FnMut(&Waker) -> bool) {
+        let _ = worker;
+        while !ready(Waker::noop()) {
+            core::hint::spin_loop();
+        }
+    }
 
     /// Suspends the calling worker until [`wake`](Self::wake). A wake-up that came earlier counts,
     /// and the call may return early.

@@ -24,9 +24,13 @@ mod error;
 mod interface;
 #[cfg(feature = "std")]
 mod os;
+#[cfg(feature = "std")]
+mod parking;
 mod placement;
 mod runtime_wait;
 mod simulation;
+#[cfg(feature = "std")]
+mod spare_threads;
 #[cfg(feature = "std")]
 mod threads;
 mod topology;

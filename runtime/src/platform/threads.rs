@@ -1,7 +1,9 @@
 //! Workers as threads of the operating system, pinned where the system can do that.
 
 use super::os::{self, OsPages};
+use super::parking::park_until;
 use super::runtime_wait::registry::{RecordedWait, WorkerId, wait_of};
+use super::spare_threads::SparePool;
 use super::{CpuTopology, Placement, Platform, PlatformError, RuntimeWait, WorkerThread, WouldBlock};
 use crate::memory::PageSource;
 use crate::scheduler::Driver;
@@ -14,7 +16,6 @@ use core::cell::Cell;
 use core::task::Waker;
 use std::io;
 use std::sync::mpsc;
-use std::task::Wake;
 use std::thread::{JoinHandle, Thread};
 use std::time::{Duration, Instant};
 
@@ -40,6 +41,8 @@ pub struct Threads {
     workers: usize,
     /// The thread of each worker that has been started.
     threads: Arc<[SpinMutex<Option<Thread>>]>,
+    /// The spare threads of each worker. A new one inherits the worker's core.
+    spares: SparePool,
     /// The number of workers that run now.
     running: Arc<AtomicUsize>,
     join_handles: SpinMutex<Vec<JoinHandle<()>>>,
@@ -76,6 +79,7 @@ impl Threads {
             stack_bytes: DEFAULT_STACK_BYTES,
             workers,
             threads: (0..workers).map(|_| SpinMutex::new(None)).collect(),
+            spares: SparePool::new(workers),
             running: Arc::default(),
             join_handles: SpinMutex::new(Vec::new()),
             spawn_handler: None,
@@ -270,6 +274,20 @@ impl Platform for Threads {
         })
     }
 
+    fn stand_in(&self, worker: usize, body: Box<dyn FnOnce() + Send>) -> Result<(), PlatformError> {
+        self.spares.run(worker, body, |body| self.spawn(alloc::format!("xtasking-{worker}-spare"), body))
+    }
+
+    fn suspend(&self) {
+        WORKER_OF.set(NO_WORKER);
+    }
+
+    fn resume(&self, worker: usize, ready: &mut dyn FnMut(&Waker) -> bool) {
+        park_until(ready);
+        WORKER_OF.set((self.number, worker));
+        *self.threads[worker].lock() = Some(std::thread::current());
+    }
+
     fn park(&self, _: usize) {
         std::thread::park();
     }
@@ -287,6 +305,7 @@ impl Platform for Threads {
         // Release pairs with the Acquire in `watch`, where the watcher looks again after it is
         // woken.
         self.watchers_stopped.store(true, Release);
+        self.spares.close();
         // Fails once all senders are dropped, which the threads of the program have.
         let handled = self.handled.lock().take();
         if let Some((sender, receiver)) = handled {
@@ -331,26 +350,23 @@ impl Platform for Threads {
     }
 
     fn block(&self, ready: &mut dyn FnMut(&Waker) -> bool) -> Result<(), WouldBlock> {
-        struct Unpark(Thread);
-        impl Wake for Unpark {
-            fn wake(self: Arc<Self>) {
-                self.0.unpark();
-            }
-        }
         let worker = WORKER_OF.get();
         if worker.0 == self.number {
             return Err(WouldBlock);
         }
-        let mut recorded = None;
-        let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
-        while !ready(&waker) {
-            if self.has_lost_workers() && !planted!("lost-workers-waited-for") {
-                return Err(WouldBlock);
+        let (mut recorded, mut is_lost) = (None, false);
+        park_until(&mut |waker| {
+            if ready(waker) {
+                return true;
             }
-            if worker != NO_WORKER {
+            is_lost = self.has_lost_workers() && !planted!("lost-workers-waited-for");
+            if !is_lost && worker != NO_WORKER {
                 recorded.get_or_insert_with(|| RecordedWait::new(worker, self.number));
             }
-            std::thread::park();
+            is_lost
+        });
+        if is_lost {
+            return Err(WouldBlock);
         }
         Ok(())
     }

@@ -176,6 +176,7 @@ impl WorkerSlot {
         Self {
             owner: AtomicUsize::new(worker),
             parked: HandoffCell::default(),
+            claims: AtomicUsize::new(0),
             inbox: Inbox::new(observer),
             asleep: Padded(AtomicBool::new(false)),
             idle: AtomicBool::new(false),

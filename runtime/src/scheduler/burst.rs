@@ -2,7 +2,7 @@
 
 use super::Worker;
 use super::driver::Progress;
-use super::run_queue::{AGEING_INTERVAL, UNBOUND};
+use super::run_queue::{AGEING_INTERVAL, DISTURBED, UNBOUND};
 use super::runtime_state::phase;
 use super::search::STEAL_INTERVAL;
 use super::trace::checks;
@@ -38,8 +38,10 @@ impl Worker {
         while self.has_tasks() && ran < max_tasks {
             // One catch for many tasks: the guard that a panic passes leaves the cleanup in
             // `aftermath`.
-            let outcome = catch(|| self.burst(max_tasks, &mut ran));
-            self.settle(outcome);
+            if let Err(payload) = catch(|| self.burst(max_tasks, &mut ran)) {
+                self.settle_panic(payload);
+                self.calm();
+            }
         }
         if ran > 0 {
             self.after_burst();
@@ -126,11 +128,11 @@ impl Worker {
             return self.unbound_burst(max_tasks, ran);
         }
         let (level, max_tasks) = self.choose_level(*ran, max_tasks);
-        let more_urgent = (1 << level) - 1;
+        let more_urgent = ((1 << level) - 1) | DISTURBED;
         loop {
             let ring = self.queue.ring(level);
             if ring.is_empty() {
-                self.queue.ready &= !(1 << level);
+                self.queue.ready &= !((1 << level) | DISTURBED);
                 return;
             }
             if self.distance > 0 {
@@ -148,6 +150,9 @@ impl Worker {
                 unsafe { self.run_task(task) };
                 if self.queue.ready & more_urgent != 0 {
                     *ran -= left;
+                    if self.queue.is_disturbed() {
+                        self.calm();
+                    }
                     return;
                 }
             }

@@ -17,7 +17,6 @@ use super::runtime_state::phase;
 #[cfg(feature = "std")]
 use super::worker_thread;
 use super::{RuntimeState, Worker};
-use crate::pool::QueuePolicy;
 use crate::sync::{Relaxed, SeqCst, fence, under_model, yield_now};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -39,6 +38,8 @@ pub struct Driver {
     pub(super) generation: u64,
     /// Index in `owned` of the run queue that was held last.
     turn: usize,
+    /// The thread of this driver stands in for one that is inside a task.
+    is_stand_in: bool,
 }
 
 // SAFETY: tasks are `Send`, and so are the contents of a worker between two steps, when no join is
@@ -72,7 +73,8 @@ const UNKNOWN_GENERATION: u64 = u64::MAX;
 
 impl Driver {
     pub(super) fn new(worker: usize, shared: Arc<RuntimeState>) -> Self {
-        let mut driver = Self { worker, shared, held: None, owned: Vec::new(), generation: 0, turn: 0 };
+        let (held, owned) = (None, Vec::new());
+        let mut driver = Self { worker, shared, held, owned, generation: 0, turn: 0, is_stand_in: false };
         if !driver.look_up_assignment() {
             // The assignment has changed meanwhile. Its first step looks again, and may stop it.
             driver.generation = UNKNOWN_GENERATION;
@@ -80,6 +82,15 @@ impl Driver {
         if let [queue] = driver.owned[..] {
             driver.hold(queue);
         }
+        driver
+    }
+
+    /// Drives a worker whose first thread is inside a task.
+    pub(super) fn stand_in(worker: usize, shared: Arc<RuntimeState>) -> Self {
+        let mut driver = Self::new(worker, shared);
+        driver.is_stand_in = true;
+        // A thread may wait for its turn since before the assignment was looked up.
+        driver.generation = UNKNOWN_GENERATION;
         driver
     }
 
@@ -102,8 +113,10 @@ impl Driver {
     /// Drives the worker until the runtime stops, or is resized to fewer workers.
     pub fn run(mut self) {
         let mut probes = 0;
+        // A stand-in gives way between any two tasks.
+        let max_tasks = if self.is_stand_in { 1 } else { BURST };
         loop {
-            match self.step(BURST) {
+            match self.step(max_tasks) {
                 Progress::Ran(_) => probes = 0,
                 Progress::Stopped => return,
                 Progress::Idle if probes < SPIN_LIMIT && !self.shared.platform.is_oversubscribed() => {
@@ -187,7 +200,7 @@ impl Driver {
     /// Holds a run queue, and parks the one held before. `None` if another worker holds it.
     fn hold(&mut self, queue: usize) -> Option<&mut Worker> {
         if self.held.as_ref().is_none_or(|held| held.index != queue) {
-            let taken = self.shared.take_parked(queue)?;
+            let taken = self.shared.take_unclaimed(queue)?;
             self.hold_instead(taken);
         }
         self.held.as_deref_mut()
@@ -204,27 +217,8 @@ impl Driver {
     }
 
     /// Parks a run queue, and wakes its owner if that is another worker.
-    pub(super) fn release(&self, mut worker: Box<Worker>) {
-        let queue = worker.index;
-        // The next holder says anew how many tasks have arrived.
-        worker.queue.arrived = None;
-        worker.set_idle(false);
-        worker.set_searching(false);
-        let has_tasks = worker.has_tasks();
-        worker.publish_load();
-        let may_be_stolen = self.shared.policy == QueuePolicy::WorkStealing;
-        // SeqCst, as the load in `RuntimeState::push`: either the pushing thread sees this, or this
-        // thread sees its task below.
-        worker.slot().asleep.0.store(may_be_stolen, SeqCst);
-        self.shared.park_queue(worker);
-        let owner = self.shared.owner(queue);
-        if owner != self.worker {
-            self.shared.platform.wake(owner);
-        }
-        if may_be_stolen && (has_tasks || self.shared.slots[queue].inbox.seems_to_have_tasks()) {
-            // An idle worker may steal the run queue.
-            self.shared.wake_for_tasks(queue);
-        }
+    pub(super) fn release(&self, worker: Box<Worker>) {
+        self.shared.release(worker, self.worker);
     }
 
     /// Looks up which run queues this worker owns. Returns true if the worker is to run.
@@ -239,20 +233,32 @@ impl Driver {
         is_wanted
     }
 
-    /// Looks up the assignment, and parks a held run queue that has another owner now. Returns
-    /// false if the worker has to return.
+    /// Looks up the assignment, and parks a held run queue that has another owner now, or that a
+    /// task waits for. Gives way to a thread of this worker that waits to go on with its task.
+    /// Returns false if the calling thread has to return.
     #[cold]
     fn update_generation(&mut self) -> bool {
-        let is_wanted = self.look_up_assignment();
-        if let Some(held) = self.held.take() {
-            if self.owned.contains(&held.index) {
-                self.held = Some(held);
-            } else {
+        loop {
+            let is_wanted = self.look_up_assignment();
+            let relay = self.shared.worker_set.relay(self.worker);
+            let gives_way = relay.has_waiting();
+            let keeps =
+                |held: &Worker| self.owned.contains(&held.index) && !gives_way && !held.slot().is_claimed();
+            if let Some(held) = self.held.take_if(|held| !keeps(held)) {
                 self.release(held);
             }
+            if !gives_way {
+                // Its run queues are with their owners, so it may return, unless it is wanted again
+                // or another of its threads is inside a task.
+                let stays = is_wanted || self.is_stand_in || relay.has_blocked();
+                return stays || !self.shared.worker_set.leave(self.worker);
+            }
+            if self.is_stand_in {
+                return false;
+            }
+            relay.give_up();
+            self.shared.drive_again(self.worker);
         }
-        // Its run queues are with their owners, so it may return, unless it is wanted again.
-        is_wanted || !self.shared.worker_set.leave(self.worker)
     }
 }
 

@@ -11,6 +11,7 @@
 //! | `worker_set` | how many workers run, and which of them owns a run queue |
 //! | `driver`, `sleep` | the loop of a worker's thread, and how it sleeps |
 //! | `worker_thread` | which threads have driven a worker |
+//! | `block_in_place`, `relay` | tasks that block, and which thread drives their worker meanwhile |
 //! | `placement` | which worker a spawned task goes to |
 //! | `worker`, `context` | a worker, and the tasks' view of it |
 //! | `burst` | how a worker runs tasks, and what it does without any |
@@ -23,6 +24,7 @@
 //! The other parts of a worker: `run_queue` (rings of ready tasks), `search` (probes of an idle
 //! worker), `reclaim` (epochs and garbage) and `worker_heap` (descriptors).
 
+mod block_in_place;
 mod build;
 mod build_error;
 mod builder;
@@ -39,6 +41,7 @@ mod open_guard;
 mod placement;
 mod ranked;
 mod reclaim;
+mod relay;
 mod round_robin;
 mod run_queue;
 mod runtime;

@@ -10,8 +10,12 @@ use core::ptr::NonNull;
 pub(super) const UNBOUND: u8 = 1 << Priority::COUNT;
 /// Bits of `RunQueue::ready` for the rings.
 pub(super) const RINGS: u8 = UNBOUND - 1;
+/// Bit of `RunQueue::ready`: other threads have run tasks in the midst of the current one, which
+/// blocked in place. A burst that has counted its tasks before ends.
+pub(super) const DISTURBED: u8 = 1 << 7;
 pub(super) const HIGH: u8 = 1 << Priority::High as u8;
 pub(super) const NORMAL: u8 = 1 << Priority::Normal as u8;
+const LOW: u8 = 1 << Priority::Low as u8;
 
 /// Bursts between two bursts in which a lower priority goes first (ageing). Garbage is reclaimed as
 /// often.
@@ -25,7 +29,7 @@ pub(super) struct RunQueue {
     /// One ring for each priority, the highest first.
     rings: [Ring; Priority::COUNT],
     /// One bit for each ring that may have tasks, the highest priority in the lowest bit; and
-    /// [`UNBOUND`].
+    /// [`UNBOUND`]; and [`DISTURBED`].
     pub ready: u8,
     /// Cost of the queued tasks beyond one unit a task.
     pub extra_load: u64,
@@ -95,6 +99,22 @@ impl RunQueue {
     pub fn push_first(&mut self, task: NonNull<Task>) {
         self.ring(Priority::High as usize).push_front(task);
         self.ready |= HIGH;
+    }
+
+    /// Records that other threads have run tasks in the midst of the current one.
+    pub fn disturb(&mut self) {
+        // A burst needs a ring that may have tasks, to begin with.
+        self.ready |= DISTURBED | LOW;
+    }
+
+    /// Returns true if other threads have run tasks in the midst of the current one.
+    pub fn is_disturbed(&self) -> bool {
+        self.ready & DISTURBED != 0
+    }
+
+    /// Records that the task is over in the midst of which other threads have run tasks.
+    pub fn end_disturbance(&mut self) {
+        self.ready &= !DISTURBED;
     }
 
     /// Counts one more burst. Returns true if a lower priority goes first in it.

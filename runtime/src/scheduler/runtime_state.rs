@@ -6,6 +6,7 @@
 //! |---|---|---|
 //! | `inbox`, `asleep` | pushing threads; the worker | sleeping: `sleep.rs` |
 //! | `owner`, `parked` | the worker set; the holder | resizing: `worker_set.rs` |
+//! | `claims` | threads inside tasks that block | blocking: `block_in_place.rs` |
 //! | `idle`, `load` | the worker; threads that rely on them | none: hints |
 //! | `forks` | the worker; thieves | fork-join: `fork/steal.rs` |
 //! | `steal_batch`, `unbound` | the worker; thieves | work stealing: `steal.rs` |
@@ -64,6 +65,9 @@ pub(crate) struct WorkerSlot {
     pub(crate) owner: AtomicUsize,
     /// The run queue, while no thread holds it.
     pub(crate) parked: HandoffCell<Worker>,
+    /// Tasks that wait for the run queue to go on. While there are any, no other thread takes it
+    /// out of `parked`.
+    pub(super) claims: AtomicUsize,
     pub(crate) inbox: Inbox,
     /// A push must wake a worker for this run queue: its holder sleeps or is about to; or it is
     /// parked where run queues may be stolen.
@@ -147,6 +151,13 @@ pub struct RuntimeState {
     pub(crate) follower: Option<Autosizer>,
     #[cfg(feature = "tracing")]
     pub(crate) spans: bool,
+}
+
+impl WorkerSlot {
+    /// Returns true if a task waits for the run queue to go on.
+    pub(super) fn is_claimed(&self) -> bool {
+        self.claims.load(SeqCst) != 0
+    }
 }
 
 impl RuntimeState {

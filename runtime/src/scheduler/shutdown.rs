@@ -18,7 +18,7 @@ impl Runtime {
     /// Ends the runtime, and waits until all workers have returned. Every handle has a result then.
     /// Waits for [room](crate::limit) end with an error.
     ///
-    /// On one of the runtime's own workers it does not wait; the runtime ends when its tasks have
+    /// In one of the runtime's own tasks it does not wait; the runtime ends when its tasks have
     /// run. In a process that was forked from the runtime's it does nothing.
     pub fn shutdown(mut self, how: Shutdown) {
         self.stop(how);
@@ -38,11 +38,15 @@ impl Runtime {
             shared.limits.close();
         }
         shared.wake_all();
-        let waited = shared.platform.block(&mut |waker| {
-            *shared.drained.lock() = Some(waker.clone());
-            shared.epochs.is_quiescent(shared.ledgers()) || planted!("stopped-before-quiescent")
+        // A task that blocks in place would wait for its own end.
+        let may_wait = !shared.is_blocked_in_place();
+        let waited = may_wait.then(|| {
+            shared.platform.block(&mut |waker| {
+                *shared.drained.lock() = Some(waker.clone());
+                shared.epochs.is_quiescent(shared.ledgers()) || planted!("stopped-before-quiescent")
+            })
         });
-        if waited.is_ok() {
+        if waited.is_some_and(|waited| waited.is_ok()) {
             shared.phase.store(phase::STOPPED, SeqCst);
             shared.wake_all();
             shared.platform.join();
@@ -62,6 +66,14 @@ impl Drop for Runtime {
 }
 
 impl RuntimeState {
+    /// Returns true if a task of this runtime blocks in place on the calling thread.
+    fn is_blocked_in_place(&self) -> bool {
+        #[cfg(feature = "std")]
+        return super::worker_thread::is_blocked_in(self);
+        #[cfg(not(feature = "std"))]
+        false
+    }
+
     /// In a shutdown: wakes the thread that waits for its end if no task is left. If no thread
     /// waits, stops the runtime.
     pub(crate) fn notify_if_drained(&self) {

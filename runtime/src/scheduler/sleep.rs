@@ -49,7 +49,7 @@ impl Driver {
     pub fn sleep(&mut self) {
         let mut held: Vec<_> = self.held.take().into_iter().collect();
         for &queue in &self.owned {
-            held.extend(self.shared.take_parked(queue).map(|mut worker| {
+            held.extend(self.shared.take_unclaimed(queue).map(|mut worker| {
                 worker.holder = self.worker();
                 worker
             }));

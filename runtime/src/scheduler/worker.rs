@@ -46,6 +46,11 @@ pub struct Worker {
     pub(crate) free_word: FreeWord,
     /// Annotations of the task that runs, which its follow-ups inherit.
     pub(crate) current: Meta,
+    /// The sequenced object that the current task is inside, if `current` says that it is in one.
+    pub(super) entered: Option<Reference>,
+    /// The sequenced object that the current task is inside, and that is marked as held since the
+    /// task has blocked in place.
+    pub(super) marked: Option<Reference>,
     /// Number of tasks that run inside each other, or [`Worker::IN_JOIN`].
     pub(crate) nested: u8,
     /// Cleanup that the guard of a panicked task has left to the worker.
@@ -82,6 +87,8 @@ impl Worker {
             distance: shared.distance as u64,
             free_word: shared.free_word,
             current: Meta::new(0, Priority::Normal, 0),
+            entered: None,
+            marked: None,
             nested: 0,
             aftermath: None,
             shared,
@@ -245,6 +252,13 @@ impl Worker {
             self.trace.put(task);
             self.shared.push(worker, task);
         }
+    }
+
+    /// Records that the current task is inside a sequenced object, which is not marked as held.
+    #[inline(always)]
+    pub(crate) fn enter_sequenced(&mut self, object: Reference) {
+        self.current.enter_sequenced();
+        self.entered = Some(object);
     }
 
     /// Hands a held object to the task that has waited longest for it, or frees the object's word.

@@ -34,9 +34,12 @@
 //!
 //! Model: `model/worker_set.rs`.
 
+use super::relay::Relay;
 use super::{BuildError, Driver, Runtime, RuntimeState, Worker};
 use crate::pool::QueuePolicy;
-use crate::sync::{AtomicBool, AtomicU64, Relaxed, SeqCst, SpinMutex, fence, fence_after_exchange};
+use crate::sync::{
+    AtomicBool, AtomicU64, AtomicUsize, Relaxed, SeqCst, SpinMutex, fence, fence_after_exchange,
+};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec;
@@ -50,6 +53,10 @@ pub(crate) struct WorkerSet {
     is_short: AtomicBool,
     /// For each worker: it sleeps and has no run queue, whose slot would say so.
     sleeps_without_queue: Box<[AtomicBool]>,
+    /// For each worker: which of its threads drives it.
+    relays: Box<[Relay]>,
+    /// Threads that wait for a run queue, to resume the task that they are inside.
+    pub(super) claimants: AtomicUsize,
     states: SpinMutex<WorkerStates>,
 }
 
@@ -67,6 +74,8 @@ impl WorkerSet {
             generation: AtomicU64::new(0),
             is_short: AtomicBool::new(false),
             sleeps_without_queue: (0..max_workers).map(|_| AtomicBool::new(false)).collect(),
+            relays: (0..max_workers).map(|_| Relay::default()).collect(),
+            claimants: AtomicUsize::new(0),
             states: SpinMutex::new(states),
         }
     }
@@ -77,6 +86,16 @@ impl WorkerSet {
         // Relaxed: the assignment is read under the lock. A worker that is about to sleep issues a
         // fence before, and is woken after each change.
         self.generation.load(Relaxed)
+    }
+
+    /// Makes all workers look up the assignment before their next step.
+    pub(super) fn count_up(&self) {
+        let _states = self.states.lock();
+        self.generation.fetch_add(1, SeqCst);
+    }
+
+    pub(super) fn relay(&self, worker: usize) -> &Relay {
+        &self.relays[worker]
     }
 
     /// Returns true if there are fewer workers than run queues.
@@ -139,6 +158,13 @@ impl RuntimeState {
         }
     }
 
+    /// Takes a parked run queue out of its slot, unless a thread has claimed it: the caller holds
+    /// it.
+    pub(super) fn take_unclaimed(&self, queue: usize) -> Option<Box<Worker>> {
+        // A thread that claims it just now finds it in its holder's hands, and asks for it.
+        if self.slots[queue].is_claimed() { None } else { self.take_parked(queue) }
+    }
+
     /// Takes a parked run queue out of its slot: the caller holds it.
     pub(super) fn take_parked(&self, queue: usize) -> Option<Box<Worker>> {
         // SAFETY: `park_queue` leaked the box into the slot, and the slot gives it to one taker
@@ -174,7 +200,7 @@ impl RuntimeState {
         if worker >= states.wanted {
             return None;
         }
-        let taken = self.take_parked(queue)?;
+        let taken = self.take_unclaimed(queue)?;
         self.slots[queue].owner.store(worker, SeqCst);
         self.worker_set.generation.fetch_add(1, SeqCst);
         Some(taken)
@@ -186,6 +212,35 @@ impl RuntimeState {
         // Pairs with the fence in `Driver::sleep`: either the owner sees the parked run queue, or
         // the caller reads its owner after this and wakes it.
         fence(SeqCst);
+    }
+
+    /// Parks a run queue that a worker holds, and wakes its owner if that is another worker.
+    pub(super) fn release(&self, mut worker: Box<Worker>, holder: usize) {
+        let queue = worker.index;
+        // The next holder says anew how many tasks have arrived.
+        worker.queue.arrived = None;
+        worker.set_idle(false);
+        worker.set_searching(false);
+        let has_tasks = worker.has_tasks();
+        worker.publish_load();
+        let may_be_stolen = self.policy == QueuePolicy::WorkStealing;
+        // SeqCst, as the load in `RuntimeState::push`: either the pushing thread sees this, or this
+        // thread sees its task below.
+        worker.slot().asleep.0.store(may_be_stolen, SeqCst);
+        self.park_queue(worker);
+        let owner = self.owner(queue);
+        if owner != holder {
+            self.platform.wake(owner);
+        }
+        // The fence in `park_queue` pairs with that in `take_claimed`: either this thread sees the
+        // claimant, or the claimant finds the run queue.
+        if self.worker_set.claimants.load(SeqCst) != 0 {
+            (0..self.slots.len()).for_each(|worker| self.platform.wake(worker));
+        }
+        if may_be_stolen && (has_tasks || self.slots[queue].inbox.seems_to_have_tasks()) {
+            // An idle worker may steal the run queue.
+            self.wake_for_tasks(queue);
+        }
     }
 
     /// Frees the parked run queues once the runtime has stopped.

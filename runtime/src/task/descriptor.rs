@@ -57,6 +57,7 @@
 //! | protocol | built |
 //! | stamped | at the first push, if tasks are observed |
 //! | attempts | running, by an optimistic read |
+//! | in sequenced, confined | running, in the worker's copy of the word |
 //! | rank, cost | built |
 //! | unbound | when the task is sent to an inbox whose worker may offer it to other workers |
 
@@ -98,7 +99,7 @@ pub struct VTable {
 /// ```text
 /// bits  0..8   slot of the epoch that the task belongs to
 /// bits  8..16  priority
-/// bits 16..24  flags: grant token, protocol, stamped
+/// bits 16..24  flags: grant token, protocol, stamped, in sequenced, confined
 /// bits 24..32  failed optimistic attempts
 /// bits 32..47  rank XOR the middle rank
 /// bit  47      unbound
@@ -114,6 +115,11 @@ const GRANT_TOKEN: u64 = 1 << 16;
 const PROTOCOL: u64 = 1 << 17;
 /// The lead of the task's block says when it was spawned: see `monitor::observer`.
 const STAMPED: u64 = 1 << 18;
+/// The current task is inside a sequenced object, which is not marked as held. In a worker's copy
+/// of the word only.
+const IN_SEQUENCED: u64 = 1 << 19;
+/// Other tasks rely on the current one not to be suspended. In a worker's copy of the word only.
+const CONFINED: u64 = 1 << 20;
 const INHERITED: u64 = 0xffff;
 const ONE_ATTEMPT: u64 = 1 << 24;
 const COST_SHIFT: u32 = 48;
@@ -251,6 +257,24 @@ impl Meta {
 
     pub(crate) fn stamp(&mut self) {
         self.0 |= STAMPED;
+    }
+
+    #[inline(always)]
+    pub(crate) fn enter_sequenced(&mut self) {
+        self.0 |= IN_SEQUENCED;
+    }
+
+    pub(crate) fn is_in_sequenced(self) -> bool {
+        self.0 & IN_SEQUENCED != 0
+    }
+
+    #[inline(always)]
+    pub(crate) fn confine(&mut self) {
+        self.0 |= CONFINED;
+    }
+
+    pub(crate) fn is_confined(self) -> bool {
+        self.0 & CONFINED != 0
     }
 
     /// Returns the number of failed optimistic attempts.

@@ -14,7 +14,12 @@ use core::ptr::NonNull;
 ///
 /// If the object is poisoned and the task does not enter it even so; or if it was freed or belongs
 /// to another runtime. The task is not inside then.
-pub(crate) fn enter(header: &Header, target: Reference, write: bool, cx: &Worker) -> Result<(), JoinError> {
+pub(crate) fn enter(
+    header: &Header,
+    target: Reference,
+    write: bool,
+    cx: &mut Worker,
+) -> Result<(), JoinError> {
     let primitive = target.primitive();
     // At a sequenced object the task has had its turn, which includes this.
     if !primitive.is_sequenced() && !header.is_of(cx.free_word) {
@@ -23,6 +28,8 @@ pub(crate) fn enter(header: &Header, target: Reference, write: bool, cx: &Worker
     let latch = &header.latch;
     // In a simulation the latch holder may be suspended mid-task: let it run before spinning.
     let wait = |backoff: &mut Backoff| {
+        // The latch holder may be a task of this worker that blocks in place.
+        cx.give_way();
         if !cx.shared().yield_to_others(true) {
             backoff.wait();
         }

@@ -161,7 +161,7 @@ unsafe fn run_in_place<B: ObjectBody, K: Sink<B::Result>>(task: NonNull<Task>, c
         let primitive = target.primitive();
         if primitive.is_sequenced() && !task.as_ref().meta.has_grant_token() {
             match header.turn(cx.free_word) {
-                Turn::Now => {}
+                Turn::Now => cx.enter_sequenced(target),
                 Turn::Later => return header.defer(task),
                 Turn::Never => return end_unrun::<SingleObject<B>, K>(task, header.refusal(), cx),
             }

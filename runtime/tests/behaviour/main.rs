@@ -18,6 +18,7 @@
 mod common;
 
 mod arrays;
+mod blocking;
 mod bundles;
 mod calls;
 mod cells;

@@ -18,6 +18,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod blocking;
 mod bundles;
 mod ends;
 mod failures;

@@ -118,6 +118,33 @@ impl Platform for CheckedThreads {
         Ok(())
     }
 
+    fn stand_in(
+        &self,
+        _: usize,
+        body: Box<dyn FnOnce() + Send>,
+    ) -> Result<(), xtasking::platform::PlatformError> {
+        let thread = thread::spawn(body);
+        lock(&self.joins).push(thread);
+        Ok(())
+    }
+
+    fn suspend(&self) {
+        let this = thread::current().id();
+        for worker in &self.threads[..] {
+            // If another thread drives the worker already, it is that one's.
+            lock(worker).take_if(|thread| thread.id() == this);
+        }
+    }
+
+    fn resume(&self, worker: usize, ready: &mut dyn FnMut(&Waker) -> bool) {
+        let this = thread::current();
+        let waker = Waker::from(Arc::new(Unpark(this.clone())));
+        while !ready(&waker) {
+            thread::park();
+        }
+        *lock(&self.threads[worker]) = Some(this);
+    }
+
     fn park(&self, _: usize) {
         thread::park();
     }

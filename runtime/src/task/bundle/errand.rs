@@ -111,6 +111,8 @@ unsafe fn run<B: Bundle>(task: NonNull<Task>, cx: &mut Worker) {
         let errand = &raw mut **Task::body::<Box<Errand<B>>>(task);
         let (at, walk) = ((*errand).at, &mut (*errand).walk);
         let outcome = if (*errand).writes {
+            // A sequenced node is not marked as held.
+            cx.current.confine();
             cx.groups.set_current((*errand).group);
             let outcome = write::<B>(task, at, walk, cx);
             cx.groups.set_current(None);

@@ -64,6 +64,8 @@ where
     unsafe fn run<K: Sink<R>>(task: NonNull<Task>, cx: &mut Worker) {
         // SAFETY: this function's contract is that of both; the task is running.
         unsafe {
+            // Errands that come back change the lanes, as tasks of this worker.
+            cx.current.confine();
             let BodyWithSink { body, sink } = &mut *Task::body::<BodyWithSink<Self, K>>(task);
             let lanes = body.lanes.0.as_mut();
             if lanes.task.is_some() {

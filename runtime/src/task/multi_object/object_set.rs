@@ -207,7 +207,7 @@ impl<L: ObjectList> ObjectSet<L> {
     /// # Safety
     ///
     /// The objects are alive, and granted to this task.
-    pub(super) unsafe fn enter(&self, cx: &Worker) -> Result<(), JoinError> {
+    pub(super) unsafe fn enter(&self, cx: &mut Worker) -> Result<(), JoinError> {
         if self.list.names_twice() {
             return Err(JoinError::NamedTwice);
         }
