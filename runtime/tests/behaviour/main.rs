@@ -44,4 +44,5 @@ mod several;
 mod shutdown;
 mod stealing;
 mod task_scopes;
+mod validation;
 mod waiting;
