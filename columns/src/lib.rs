@@ -56,6 +56,9 @@
 
 #![forbid(unsafe_code)]
 
+#[macro_use]
+mod planted;
+
 mod answers;
 mod batcher;
 mod chunk;

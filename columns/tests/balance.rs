@@ -7,11 +7,11 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use xtasking::platform::Simulation;
-use xtasking::{Handle, Runtime};
+use xtasking::{Context, Handle, Runtime};
 use xtasking_columns::{Aggregate, Answers, Batch, Change, Failure, Filter, Query, Table};
-use xtasking_testing::PATIENCE;
+use xtasking_testing::{PATIENCE, lock};
 
 fn schema() -> SchemaRef {
     let field = |name: &str, data_type| Field::new(name, data_type, false);
@@ -144,6 +144,50 @@ proptest! {
     #[test]
     fn every_batch_finds_each_row_once_on_threads(steps in proptest::collection::vec(step(), 0..20)) {
         run(&Runtime::builder().workers(2).build().unwrap(), &steps);
+    }
+}
+
+/// What the tasks of a test share that send batches.
+struct Sender {
+    rt: Arc<Runtime>,
+    table: Table,
+    answers: Mutex<Vec<Handle<Answers>>>,
+}
+
+impl Sender {
+    /// Sends a batch, and so on in follow-ups, which run between the steps of a rebalance.
+    fn send(self: Arc<Self>, left: usize, cx: &mut Context) {
+        let mut batch = Batch::new();
+        batch.query(Query::aggregates(Filter::all(), [Aggregate::Count]));
+        lock(&self.answers).push(self.table.send(&self.rt, batch));
+        if left > 0 {
+            cx.task(()).as_sibling().spawn(move |(), cx| self.send(left - 1, cx));
+        }
+    }
+}
+
+/// Batches arrive before, while and after all rows move to other partitions.
+#[test]
+fn batches_beside_moves_find_each_row_once() {
+    const ROWS: i64 = 1000;
+    for seed in 0..10 {
+        let platform = Simulation::new(PARTITIONS, seed);
+        let rt = Arc::new(Runtime::builder().platform(platform).build().unwrap());
+        let table = Table::builder(schema()).partitions(PARTITIONS).chunk_rows(64).build(&rt).unwrap();
+        let mut batch = Batch::new();
+        batch.insert(rows(0..ROWS));
+        assert_eq!(table.run(&rt, batch).unwrap().rows_affected(0), Ok(ROWS as u64));
+        let sender = Arc::new(Sender { rt: rt.clone(), table, answers: Mutex::default() });
+        for weights in [[0.0, 0.0, 1.0], [1.0, 1.0, 0.0], [0.0, 1.0, 3.0]] {
+            let (group, first) = (rt.group(), sender.clone());
+            rt.task(()).of(&group).spawn(move |(), cx| first.send(50, cx));
+            sender.table.balance(&rt, &weights).unwrap().join().unwrap();
+            group.wait().unwrap();
+        }
+        for answers in lock(&sender.answers).drain(..) {
+            let answers = answers.join().unwrap();
+            assert_eq!(answers.rows(0).unwrap().column(0).as_primitive::<Int64Type>().value(0), ROWS);
+        }
     }
 }
 

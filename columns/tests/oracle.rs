@@ -373,6 +373,59 @@ fn chunks_of_maximal_size_have_all_their_rows() {
     assert_eq!(found(all), left.collect::<Vec<_>>());
 }
 
+/// A table of one column with the numbers below 100.
+fn hundred(rt: &Runtime) -> Table {
+    let table = Table::new(rt, one_column(false), 2).unwrap();
+    let mut batch = Batch::new();
+    batch.insert(integers(&one_column(false), 0..100));
+    table.run(rt, batch).unwrap();
+    table
+}
+
+/// Sets the rows with the first number to the second one.
+fn set(from: i64, to: i64) -> Change {
+    Change::Update(Filter::all().equals("a", from), vec![("a".into(), Some(to.into()))])
+}
+
+/// Within a batch, each change finds the rows as the ones before have left them.
+#[test]
+fn a_change_concerns_what_earlier_ones_have_set() {
+    let rt = Runtime::builder().workers(2).build().unwrap();
+    let table = hundred(&rt);
+    let mut batch = Batch::new();
+    let moved = [batch.change(set(3, 70)), batch.change(set(70, 80))];
+    let gone = batch.change(Change::Delete(Filter::all().equals("a", 80)));
+    let answers = table.run(&rt, batch).unwrap();
+    assert_eq!(moved.map(|change| answers.rows_affected(change)), [Ok(1), Ok(2)]);
+    assert_eq!(answers.rows_affected(gone), Ok(3));
+}
+
+/// The value is beyond those of all inserted rows, and many queries compare both columns.
+#[test]
+fn a_query_finds_values_that_only_an_update_has_set() {
+    const COUNT: i64 = 8;
+    let rt = Runtime::builder().workers(2).build().unwrap();
+    let columns = ["a", "b"].map(|name| Field::new(name, DataType::Int64, false));
+    let schema = Arc::new(Schema::new(columns.to_vec()));
+    let table = Table::new(&rt, schema.clone(), 2).unwrap();
+    let numbers = 0..COUNT * COUNT;
+    let values: [ArrayRef; 2] = [
+        Arc::new(Int64Array::from_iter_values(numbers.clone().map(|number| number % COUNT))),
+        Arc::new(Int64Array::from_iter_values(numbers.clone().map(|number| number / COUNT))),
+    ];
+    let both = |a: i64, b: i64| Filter::all().equals("a", a).equals("b", b);
+    let mut batch = Batch::new();
+    batch.insert(RecordBatch::try_new(schema, values.to_vec()).unwrap());
+    batch.change(Change::Update(both(3, 4), vec![("a".into(), Some(1000.into()))]));
+    table.run(&rt, batch).unwrap();
+    let mut batch = Batch::new();
+    let others = numbers.map(|number| (number % COUNT, number / COUNT));
+    others.for_each(|(a, b)| _ = batch.query(Query::rows(both(a, b), ["a"])));
+    let updated = batch.query(Query::rows(both(1000, 4), ["a"]));
+    let answers = table.run(&rt, batch).unwrap();
+    assert_eq!(answers.rows(updated).unwrap().num_rows(), 1);
+}
+
 #[test]
 fn invalid_chunk_sizes_are_rejected() {
     let rt = Runtime::builder().workers(2).build().unwrap();

@@ -52,6 +52,9 @@
 
 #![forbid(unsafe_code)]
 
+#[macro_use]
+mod planted;
+
 mod error;
 pub mod generate;
 mod hierarchy;

@@ -427,3 +427,40 @@ fn insert_in_uses_the_given_granule() {
         assert!(matches!(put([2, 3]).join(), Err(JoinError::Panicked(_))), "{control:?}");
     }
 }
+
+/// Two chains, 0 to 2 and 3 to 4, with a granule for each node.
+fn two_chains(rt: &Runtime) -> Hierarchy<u32> {
+    let shape = Shape::from_edges(5, &[(0, 1), (1, 2), (3, 4)]).unwrap();
+    Hierarchy::builder(shape).granules(5).granule_by(|node| node.0).build(rt, |node| node.0)
+}
+
+/// A link widens the reach of all ancestors, so its claim includes them, and a later claim of any
+/// of them includes what was linked.
+#[test]
+fn a_link_concerns_all_ancestors() {
+    let rt = rt();
+    let tree = two_chains(&rt);
+    let link = rt.task(()).claim(tree.linking(Node(2), Node(3))).submit_with(|(), held, _| {
+        View::new(held).link(Node(2), Node(3)).unwrap();
+    });
+    link.join().expect("the claim covers what a link changes");
+    for above in (0..4).map(Node) {
+        let read = rt.task(()).claim(tree.node(above).read()).submit_with(move |(), held, _| {
+            (held.has(3) && held.has(4)).then(|| View::new(held).subtree(above).count() as u32)
+        });
+        assert_eq!(read.join().unwrap(), Some(5 - above.0), "the sub-tree of {above}");
+    }
+}
+
+/// A cycle that runs through any of a node's parents is found.
+#[test]
+fn a_link_closes_no_cycle_through_a_second_parent() {
+    let rt = rt();
+    let shape = Shape::from_edges(3, &[(0, 2), (1, 2)]).unwrap();
+    let tree = Hierarchy::builder(shape).build(&rt, |_| ());
+    for above in [Node(0), Node(1)] {
+        let link = rt.task(()).claim(tree.linking(Node(2), above));
+        let link = link.submit_with(move |(), held, _| View::new(held).link(Node(2), above));
+        assert_eq!(link.join().unwrap(), Err(ShapeError::Cycle(vec![above, Node(2)])));
+    }
+}

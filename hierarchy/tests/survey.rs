@@ -321,6 +321,30 @@ fn a_survey_does_not_block_writers() {
     }
 }
 
+/// A task unlinks a node after a survey has read it, which still exists below another node. (While
+/// it is validated, the survey holds only the granule of the last node.)
+#[test]
+fn a_survey_drops_what_was_unlinked() {
+    let rt = Runtime::builder().workers(2).build().unwrap();
+    let shape = Shape::from_edges(5, &[(0, 1), (0, 2), (1, 3), (2, 3), (3, 4)]).unwrap();
+    let tree = Hierarchy::builder(shape).granules(5).granule_by(|node| node.0).build(&rt, |node| node.0);
+    let ((write, writes), (done, written), (promise, handle)) = (channel(), channel(), rt.promise());
+    let surveyor =
+        DisturbedSurveyor { write, written, times: 0, max_times: 1, reads: Arc::default(), promise };
+    let (survey, group) = (tree.survey([tree.node(Node(1))]), rt.group());
+    rt.task(()).of(&group).spawn(move |(), cx| survey.follow(cx, surveyor));
+    for (_, waits) in writes {
+        let claim = tree.node(Node(1)).alone().write().and(tree.node(Node(3)).alone().write());
+        let task = rt.task(()).claim(claim).core(1 - waits as u16);
+        let task = task.submit_with(|(), held, _| View::new(held).unlink(Node(1), Node(3)));
+        task.join().unwrap().unwrap();
+        done.send(()).unwrap();
+    }
+    let survey = handle.join().unwrap();
+    assert_eq!((survey.len(), survey.get(Node(3))), (1, None), "{survey:?}");
+    group.wait().unwrap();
+}
+
 #[test]
 fn failed_and_empty_surveys_are_reported() {
     let rt = Runtime::builder().workers(2).build().unwrap();

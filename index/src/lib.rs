@@ -81,6 +81,9 @@
 //! | `batch` | [`Request`], [`Response`]: operations of all kinds in one batch |
 //! | `caller`, `write_outcome` | the same: calls of plain threads, and results of writes |
 
+#[macro_use]
+mod planted;
+
 mod batch;
 mod bytes_key;
 mod caller;

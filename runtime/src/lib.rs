@@ -126,8 +126,14 @@ compile_error!("xtasking packs object references into 64-bit words with 48-bit a
 
 extern crate alloc;
 
+#[cfg(not(faults))]
 #[macro_use]
 mod planted;
+/// The crates above the runtime ask it which fault is planted.
+#[cfg(faults)]
+#[doc(hidden)]
+#[macro_use]
+pub mod planted;
 
 mod annotation;
 pub mod claims;

@@ -45,7 +45,9 @@ pub(super) type KeyInterval = (u64, u64, u32);
 impl IntervalIndex {
     /// Builds the index of these ranges, none of which is empty.
     pub fn new(ranges: &[KeyInterval]) -> Self {
-        let ends = ranges.iter().flat_map(|&(low, high, _)| [Some(low), high.checked_add(1)]);
+        let ends = ranges.iter().flat_map(|&(low, high, _)| {
+            [Some(low), high.checked_add(if planted!("interval-ends-early") { 0 } else { 1 })]
+        });
         let mut begins: Vec<u64> = ends.flatten().filter(|&begin| begin != 0).collect();
         begins.sort_unstable();
         begins.dedup();
@@ -159,7 +161,8 @@ impl IntervalIndex {
         let (mut from, to) = (self.directory[part], self.directory[part + 1]);
         if to - from >= BINARY_SEARCH_INTERVALS {
             let candidates = &self.begins[from as usize..to as usize];
-            return from as usize + candidates.partition_point(|&begin| begin <= key);
+            let last = if planted!("interval-begin-left-out") { key.saturating_sub(1) } else { key };
+            return from as usize + candidates.partition_point(|&begin| begin <= last);
         }
         while from < to && self.begins[from as usize] <= key {
             from += 1;

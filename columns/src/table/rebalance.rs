@@ -36,7 +36,9 @@ pub(super) struct Rebalance {
 impl Rebalance {
     /// Defers what arrives, and waits for the tasks in flight.
     pub fn begin(self, dispatcher: &mut Dispatcher, cx: &mut Context) {
-        dispatcher.deferred = Some(Vec::new());
+        if !planted!("batch-beside-moves") {
+            dispatcher.deferred = Some(Vec::new());
+        }
         let in_flight = dispatcher.in_flight.take().unwrap_or_else(|| cx.group());
         cx.task(()).after(in_flight).spawn(move |(), cx| self.count_chunks(cx));
     }
@@ -81,7 +83,8 @@ impl Rebalance {
         cx.task((at.write(), census.read())).after(group).spawn(move |(dispatcher, census), cx| {
             // A partition without a share has no rows left, and serves no batch.
             if census.moves == count {
-                dispatcher.active = shares.with_share();
+                let asked = if planted!("moved-rows-not-asked") { &dispatcher.shares } else { &shares };
+                dispatcher.active = asked.with_share();
                 dispatcher.shares = shares;
                 promise.fulfil(census.rows);
             }

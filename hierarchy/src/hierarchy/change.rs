@@ -230,7 +230,9 @@ impl<T: Send + Sync + 'static> View<'_, T> {
                 }
                 return Some(path);
             }
-            let parents = self.parents(node).iter().filter(|&&parent| walked.insert(parent));
+            let parents = self.parents(node).iter();
+            let parents = parents.take(if planted!("cycle-by-second-parent") { 1 } else { usize::MAX });
+            let parents = parents.filter(|&&parent| walked.insert(parent));
             climbed.extend(parents.map(|&parent| (parent, next)));
             next += 1;
         }
@@ -269,7 +271,8 @@ fn widened(
             let mut all: Vec<Range<u32>> = reach.iter().cloned().chain(below).collect();
             merge_intervals(&mut all, max_intervals);
             let reach = Intervals::from(all);
-            open.extend(parents.into_iter().map(|above| (above, reach.clone())));
+            let above = parents.into_iter().filter(|_| !planted!("ancestors-not-widened"));
+            open.extend(above.map(|above| (above, reach.clone())));
             wider.insert(node, reach);
         }
     }
@@ -292,7 +295,8 @@ impl<T: Send + Sync + 'static> NodePlanView<'_, '_, '_, T> {
         self.write_alone(parent);
         let Some(below) = self.find(child, ReachInfo::new).1 else { return };
         let wider = widened(parent, &below.reach, |node| self.find(node, ReachInfo::new).1);
-        wider.into_keys().for_each(|node| self.write_alone(node));
+        let widened = wider.into_keys().filter(|_| !planted!("widened-unclaimed"));
+        widened.for_each(|node| self.write_alone(node));
         // All ancestors are read, as the child must not be among them.
         let mut open = vec![parent];
         let mut walked = HashSet::from([parent]);

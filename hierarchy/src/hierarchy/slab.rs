@@ -132,7 +132,9 @@ impl<T> Slab<T> {
     /// Widens the reach of a node that lies here.
     pub(super) fn widen(&mut self, directory: &Directory, node: Node, slot: u32, intervals: &[Range<u32>]) {
         let reach = Reach::new(self.granule, intervals);
-        Location { granule: self.granule, slot }.publish_reach(directory, node, &reach);
+        if !planted!("reach-widened-unpublished") {
+            Location { granule: self.granule, slot }.publish_reach(directory, node, &reach);
+        }
         if let Some(record) = self.get_mut(node, slot) {
             record.reach = reach;
         }

@@ -132,8 +132,8 @@ impl<L: Layout> MergeNodes<'_, '_, L> {
         cx: &mut Context,
     ) -> MergeOutcome {
         let &Self { parent, left, right, parent_node, left_node, right_node } = self;
-        let unchanged =
-            parent_node.siblings(key.key()).as_ref() == Some(pair) && left_node.right() == pair.right;
+        let are_neighbours = left_node.right() == pair.right || planted!("merge-past-split");
+        let unchanged = parent_node.siblings(key.key()).as_ref() == Some(pair) && are_neighbours;
         if parent_node.is_dead() || left_node.is_dead() || right_node.is_dead() || !unchanged {
             return MergeOutcome::Changed;
         }
@@ -179,4 +179,49 @@ fn can_merge<L: Layout>(left: usize, right: usize, level: u64) -> bool {
     // A leaf without entries and an inner node with a single child are of no use at all.
     let is_useless = fewer <= if level == 1 { 0 } else { 1 };
     is_useless || fewer <= L::SPARSE && left + right <= L::MERGED
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tree::links::marked_link;
+    use crate::{HintedNode, SortedNode, Tree, Words, node::words};
+    use xtasking::platform::Simulation;
+    use xtasking::{Runtime, arena::Arena};
+
+    type WrittenNodes<'v, L> = (Written<'v, L>, Written<'v, L>, Written<'v, L>);
+
+    /// A leaf has split, and the separator has not arrived at the parent. So the new leaf lies
+    /// between the two that the parent names.
+    fn a_leaf_is_left_between<L: Layout<Keys = Words>>() {
+        let rt = Runtime::builder().platform(Simulation::new(1, 1)).build().unwrap();
+        let arena = Arena::<L>::new(&rt);
+        let node = |level, low, entries: &[(u64, u64)], next| {
+            let mut node = L::new(level, low);
+            node.fill(entries, next);
+            arena.alloc_outside(node)
+        };
+        let right = node(0, 20, &[(21, 3)], None);
+        let between = node(0, 10, &[(11, 2)], Some((20, right.to_word())));
+        let left = node(0, 0, &[(1, 1)], Some((10, between.to_word())));
+        let parent = node(1, 0, &[(0, left.to_word()), (20, right.to_word())], None);
+        let tree = Tree::<u64, u64, L>::from_parts(&rt, marked_link(parent, 1, 1), arena);
+        let root = tree.root();
+        let merge = move |(parent_node, left_node, right_node): WrittenNodes<'_, L>, cx: &mut Context| {
+            let (parent_node, left_node, right_node) = (&parent_node, &left_node, &right_node);
+            let pair = parent_node.siblings(1).unwrap();
+            let nodes = MergeNodes { parent, left, right, parent_node, left_node, right_node };
+            nodes.merge(root, 1, &1, &pair, can_merge::<L>, cx) == MergeOutcome::Changed
+        };
+        let task = rt.task((parent.write(), left.write(), right.write())).submit(merge);
+        assert!(task.join().unwrap(), "two leaves were merged past a third one");
+        let entries = tree.client(&rt).scan(0, usize::MAX).unwrap();
+        assert_eq!(entries, [(1, 1), (11, 2), (21, 3)]);
+    }
+
+    #[test]
+    fn leaves_with_another_one_between_them_are_not_merged() {
+        a_leaf_is_left_between::<HintedNode<{ words(512) }>>();
+        a_leaf_is_left_between::<SortedNode<{ words(512) }>>();
+    }
 }

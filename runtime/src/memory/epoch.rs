@@ -280,7 +280,8 @@ impl Epochs {
             let announced = ledger.announced.load(SeqCst);
             announced == OFFLINE || announced == epoch
         });
-        let slot_is_free = (epoch + 1).saturating_sub(EPOCH_SLOTS as u64) <= self.settled();
+        let slot_is_free = (epoch + 1).saturating_sub(EPOCH_SLOTS as u64) <= self.settled()
+            || planted!("epoch-slot-reused-early");
         if followed && slot_is_free && self.readers.all_follow(epoch) {
             // A failure means that another thread has advanced it.
             let _ = self.global.0.compare_exchange(epoch, epoch + 1, SeqCst, Relaxed);

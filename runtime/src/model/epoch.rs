@@ -263,6 +263,34 @@ fn a_task_from_outside_begins_in_no_settled_epoch() {
     });
 }
 
+/// A task waits in its epoch while the others go on: no epoch begins in the same slot before that
+/// one is settled, however often they try.
+#[test]
+fn no_epoch_begins_in_the_slot_of_an_unsettled_one() {
+    model(2, || {
+        let fixture = Fixture::new();
+        let begun = fixture.announce(READER, 0);
+        let slot_in_use = slot(begun);
+        fixture.ledgers[READER].start(slot_in_use);
+        fixture.sleep(READER);
+        let next_in_slot = (begun + 1..).find(|&epoch| slot(epoch) == slot_in_use).unwrap();
+        let there = fixture.clone();
+        let task = thread::spawn(move || there.ledgers[READER].finish(slot_in_use));
+        let mut epoch = fixture.announce(WRITER, 0);
+        let mut go_on = || {
+            fixture.epochs.advance(fixture.ledgers.iter());
+            epoch = fixture.announce(WRITER, epoch);
+            epoch
+        };
+        for _ in begun..=next_in_slot {
+            let is_reused = go_on() >= next_in_slot;
+            assert!(!is_reused || fixture.epochs.settled() >= begun, "a slot is used by two epochs");
+        }
+        task.join().unwrap();
+        assert!((begun..=next_in_slot).any(|_| go_on() >= next_in_slot), "a slot is never free again");
+    });
+}
+
 #[test]
 fn a_worker_that_sleeps_does_not_delay_reclamation() {
     model(2, || {

@@ -38,6 +38,29 @@ fn a_ring_is_fifo() {
     });
 }
 
+/// A ring that was full is filled again once half of it is empty. The target has emptied the next
+/// slot before that one, but the source may see the two in the other order.
+#[test]
+fn a_ring_that_was_full_is_filled_from_its_next_slot_on() {
+    const SLOTS: u64 = 4;
+    model(2, || {
+        let lane = SpscRing::with_slots(SLOTS as usize);
+        let (mut entry, mut exit) = (Entry::new(lane.clone(), 1), Exit::new(lane));
+        (0..SLOTS).for_each(|count| assert!(entry.push(numbered(count))));
+        assert!(!entry.has_room());
+        // The source is the spawned thread: loom may give it old values of what the other stores.
+        let source = thread::spawn(move || {
+            let more = numbered(SLOTS);
+            let is_pushed = (0..2).any(|_| entry.push(more));
+            (entry, more, is_pushed)
+        });
+        (0..SLOTS / 2).for_each(|count| assert_eq!(exit.pop().map(number), Some(count)));
+        let (mut entry, more, is_pushed) = source.join().unwrap();
+        assert!(is_pushed || entry.push(more));
+        (SLOTS / 2..=SLOTS).for_each(|count| assert_eq!(exit.pop().map(number), Some(count)));
+    });
+}
+
 /// The first task of a worker is dealt to the other one, which is falling asleep at that moment, or
 /// sleeps.
 #[test]

@@ -46,6 +46,11 @@ impl SpscRing {
     /// Creates one of `lanes` rings that lead to the same worker.
     pub fn one_of(lanes: usize) -> Arc<Self> {
         let slots = (SLOTS_PER_TARGET / lanes.max(1)).next_power_of_two().clamp(MIN_SLOTS, MAX_SLOTS);
+        Self::with_slots(slots)
+    }
+
+    /// Creates a ring. The number of slots is a power of two.
+    pub fn with_slots(slots: usize) -> Arc<Self> {
         let slots = (0..slots).map(|_| AtomicPtr::new(null_mut())).collect();
         Arc::new(Self { slots, hint: AtomicBool::new(false) })
     }
@@ -86,7 +91,8 @@ impl Entry {
         // nothing about it.
         let is_free =
             |ahead: usize| self.lane.slot(self.position.wrapping_add(ahead)).load(Relaxed).is_null();
-        self.was_full = !(is_free(0) && (!self.was_full || is_free(self.lane.slots.len() / 2 - 1)));
+        let is_next_free = is_free(0) || self.was_full && planted!("lane-checked-half-way-only");
+        self.was_full = !(is_next_free && (!self.was_full || is_free(self.lane.slots.len() / 2 - 1)));
         !self.was_full
     }
 
@@ -96,6 +102,7 @@ impl Entry {
             return false;
         }
         let slot = self.lane.slot(self.position);
+        debug_assert!(slot.load(Relaxed).is_null(), "the target is done with the slot");
         // Release pairs with the Acquire of `pop`.
         let order = if planted!("lane-filled-early") { Relaxed } else { Release };
         slot.store(task.as_ptr(), order);

@@ -202,7 +202,9 @@ impl RuntimeState {
         }
         let taken = self.take_unclaimed(queue)?;
         self.slots[queue].owner.store(worker, SeqCst);
-        self.worker_set.generation.fetch_add(1, SeqCst);
+        if !planted!("run-queue-taken-over-unsaid") {
+            self.worker_set.generation.fetch_add(1, SeqCst);
+        }
         Some(taken)
     }
 
@@ -259,7 +261,9 @@ impl RuntimeState {
         }
         let absent = (0..workers).filter(|&worker| !core::mem::replace(&mut states.present[worker], true));
         let absent = absent.collect();
-        self.worker_set.generation.fetch_add(1, SeqCst);
+        if !planted!("resize-unsaid") {
+            self.worker_set.generation.fetch_add(1, SeqCst);
+        }
         drop(states);
         self.wake_all();
         absent

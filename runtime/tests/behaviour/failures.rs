@@ -13,7 +13,7 @@ use std::time::Duration;
 use xtasking::{
     Failure, Handle, JoinError, Runtime, Shutdown,
     arena::{Arena, Step},
-    primitive::{OptimisticLatched, OptimisticSequenced, Sequencing},
+    primitive::{OptimisticLatched, OptimisticSequenced, ReaderWriterLatch, Sequencing, SpinLatch},
 };
 
 fn threads(workers: usize) -> Runtime {
@@ -161,6 +161,27 @@ fn a_panic_in_a_reading_counts_only_if_it_was_not_disturbed() {
     let read = rt.task(object.read()).submit_read(|pair| assert_eq!(pair.0.get(), 0, "provoked"), |(), _| ());
     assert!(matches!(read.join(), Err(JoinError::Panicked(_))));
     assert!(!object.is_poisoned());
+}
+
+/// A reader that panics has left its objects: a writer gets them, and finds them as they were.
+#[test]
+fn a_reader_that_panics_keeps_no_latch() {
+    silence_tasks();
+    let _watched = watchdog();
+    let rt = threads(2);
+    let objects =
+        [rt.shared_reads(0).pin(ReaderWriterLatch).build(), rt.shared_reads(0).pin(SpinLatch).build()];
+    for object in &objects {
+        let read = rt.task(object.read()).submit(|_, _| panic!("provoked"));
+        assert!(matches!(Handle::<()>::join(read), Err(JoinError::Panicked(_))));
+        assert_eq!(rt.task(object.write()).submit(|count, _| *count).join().unwrap(), 0);
+    }
+    let [one, other] = &objects;
+    let read = rt.task((one.read(), other.read())).submit(|_, _| panic!("provoked"));
+    assert!(matches!(Handle::<()>::join(read), Err(JoinError::Panicked(_))));
+    for object in &objects {
+        assert_eq!(rt.task(object.write()).submit(|count, _| *count).join().unwrap(), 0);
+    }
 }
 
 /// What a cancelled read has read is dropped on the worker; a panic there must not keep the task

@@ -50,4 +50,5 @@ mod several;
 mod shutdown;
 mod stealing;
 mod task_scopes;
+mod validation;
 mod waiting;

@@ -202,7 +202,7 @@ impl<R> Progress<R> {
             read_count += 1;
             entry.output = surveyor.read_node(NodeView { record });
             if *entry.children != *record.children {
-                self.needs_walk |= entry.with_descendants;
+                self.needs_walk |= entry.with_descendants && !planted!("survey-keeps-unlinked");
                 entry.children = (*record.children).into();
                 if entry.with_descendants {
                     stack.extend(children(&entry.children));
