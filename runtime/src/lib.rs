@@ -197,6 +197,15 @@ pub mod arena {
     pub use xtasking_derive::AsWord;
 }
 
+/// Limits of time: handles that cancel their task, and deadlines.
+///
+/// [`Handle::cancel_on_drop`] makes a [`CancelOnDrop`](cancellation::CancelOnDrop),
+/// [`Runtime::deadline_in`] a [`Deadline`](cancellation::Deadline).
+pub mod cancellation {
+    pub use crate::task::cancel_on_drop::CancelOnDrop;
+    pub use crate::task::deadline::Deadline;
+}
+
 /// What the runtime measures: counters, statistics, the timeline, and tasks that run too long.
 ///
 /// All of it is off until the [`Builder`] turns it on: [`Counters`](metrics::Counters) with

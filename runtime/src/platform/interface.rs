@@ -3,6 +3,7 @@
 use super::{CpuTopology, Placement, PlatformError, VirtualTime};
 use crate::memory::PageSource;
 use crate::scheduler::Driver;
+use crate::sync::Backoff;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::task::Waker;
@@ -33,6 +34,7 @@ use core::time::Duration;
 /// | [`leave`](Self::leave) | right if workers run by themselves, as threads do |
 /// | [`watch`](Self::watch) | no watchdog and no automatic resizing: a build with them fails |
 /// | [`is_simulated`](Self::is_simulated) | right if workers run by themselves |
+/// | [`block_until`](Self::block_until) | a wait with a limit uses up a core |
 /// | [`may_block`](Self::may_block) | such a question costs as much as a short wait |
 /// | [`memory`](Self::memory) | only a [builder](crate::Builder::memory_limit) limits memory |
 /// | [`spin_limit`](Self::spin_limit) | an idle worker searches for work elsewhere at once |
@@ -153,6 +155,31 @@ pub trait Platform: Send + Sync + 'static {
     /// Fails on a worker of this platform, which would wait for its own work; `ready` is not
     /// called.
     fn block(&self, ready: &mut dyn FnMut(&Waker) -> bool) -> Result<(), WouldBlock>;
+
+    /// As [`block`](Self::block), but returns at the latest when the [clock](Self::now) says
+    /// `until`. Returns true if `ready` did.
+    ///
+    /// Called by any thread. The default asks `ready` again and again, with growing pauses, and
+    /// uses up a core meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// As for [`block`](Self::block).
+    fn block_until(&self, until: u64, ready: &mut dyn FnMut(&Waker) -> bool) -> Result<bool, WouldBlock> {
+        if !self.may_block() {
+            return Err(WouldBlock);
+        }
+        let mut backoff = Backoff::new();
+        while !ready(Waker::noop()) {
+            if self.now() >= until {
+                return Ok(false);
+            }
+            if !self.virtual_time().is_some_and(|time| time.yield_to_others(true)) {
+                backoff.wait();
+            }
+        }
+        Ok(true)
+    }
 
     /// Returns true if the calling thread may [block](Self::block): it is no worker of this
     /// platform.

@@ -1,6 +1,7 @@
 //! Workers as threads of the operating system, pinned where the system can do that.
 
 use super::os::{self, OsPages};
+use super::unpark::Unpark;
 use super::{CpuTopology, Placement, Platform, PlatformError, WorkerThread, WouldBlock};
 use crate::memory::PageSource;
 use crate::scheduler::Driver;
@@ -12,7 +13,6 @@ use core::cell::Cell;
 use core::task::Waker;
 use std::io;
 use std::sync::mpsc;
-use std::task::Wake;
 use std::thread::{JoinHandle, Thread};
 use std::time::{Duration, Instant};
 
@@ -307,20 +307,30 @@ impl Platform for Threads {
     }
 
     fn block(&self, ready: &mut dyn FnMut(&Waker) -> bool) -> Result<(), WouldBlock> {
-        struct Unpark(Thread);
-        impl Wake for Unpark {
-            fn wake(self: Arc<Self>) {
-                self.0.unpark();
-            }
-        }
         if WORKER_OF.get() == self.number {
             return Err(WouldBlock);
         }
-        let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+        let waker = Unpark::current();
         while !ready(&waker) {
             std::thread::park();
         }
         Ok(())
+    }
+
+    fn block_until(&self, until: u64, ready: &mut dyn FnMut(&Waker) -> bool) -> Result<bool, WouldBlock> {
+        if WORKER_OF.get() == self.number {
+            return Err(WouldBlock);
+        }
+        let waker = Unpark::current();
+        while !ready(&waker) {
+            let left = until.saturating_sub(self.now());
+            if left == 0 {
+                return Ok(false);
+            }
+            // May return early.
+            std::thread::park_timeout(Duration::from_nanos(left));
+        }
+        Ok(true)
     }
 
     fn may_block(&self) -> bool {

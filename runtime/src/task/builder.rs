@@ -26,6 +26,10 @@ impl<P, A, M> TaskBuilder<P, A, M> {
     pub(crate) fn membership(&self) -> &M {
         &self.group
     }
+
+    pub(super) fn spawner_mut(&mut self) -> &mut P {
+        &mut self.request.spawner
+    }
 }
 
 /// A task that is being described; made by [`Runtime::task`](crate::Runtime::task) and

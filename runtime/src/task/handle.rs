@@ -89,6 +89,11 @@ impl<R> Handle<R> {
     /// A [`JoinError`] if the task panicked, was cancelled or met a poisoned object.
     /// [`JoinError::WouldBlock`] on a worker of the same runtime.
     pub fn join(mut self) -> TaskResult<R> {
+        self.wait()
+    }
+
+    /// Blocks this thread until the task is done, and takes its result; see [`join`](Self::join).
+    pub(super) fn wait(&mut self) -> TaskResult<R> {
         let mut outcome = None;
         let shared = self.shared.clone();
         let waited = shared.platform.block(&mut |waker| {
@@ -99,6 +104,15 @@ impl<R> Handle<R> {
             Ok(()) => outcome.unwrap_or(Err(JoinError::Abandoned)),
             Err(_) => Err(JoinError::WouldBlock),
         }
+    }
+
+    /// Returns a second handle, for a caller that drops the first before it uses the second.
+    pub(super) fn duplicate(&self) -> Self {
+        Self { packet: self.packet.clone(), shared: self.shared.clone() }
+    }
+
+    pub(super) fn shared(&self) -> &Arc<RuntimeState> {
+        &self.shared
     }
 
     pub(crate) fn poll_outcome(&mut self, waker: &Waker) -> Option<TaskResult<R>> {

@@ -7,6 +7,7 @@
 //! | [`ReadOrWriteView`] | what the body gets of a [`ReadOrWrite`] |
 //! | [`Spawner`] | a [`Runtime`](crate::Runtime) or a [`Context`](crate::Context) |
 //! | [`Membership`], [`Alone`], [`Of`] | whether a task belongs to a [`Group`](crate::Group) |
+//! | [`Annotated`], [`TaskAnnotation`] | a membership, and a deadline or name of the task |
 //! | [`After`] | a task that waits for a group; with a claim, see [`claims`](crate::claims) |
 //! | [`LegalFor`], [`AllowsIsolation`] | the primitives and isolations that a class permits |
 //! | [`RuntimeId`] | a runtime, to compare with others |
@@ -25,15 +26,20 @@
 // | `visit`, `modify` | walks and writes in linked structures, as a program defines them |
 // | `reader`, `node_version` | walks of plain threads, without a task |
 // | `handle` | results: handles, promises, sinks |
+// | `cancel_on_drop`, `timed_join` | handles that cancel; waits with a limit |
+// | `annotated`, `deadline` | what only some tasks carry: a deadline |
 // | `scope`, `frame_guard` | tasks that borrow from a waiting thread |
 // | `group/` | groups, their members, and tasks that run after a group |
 // | `failure`, `guard` | errors of tasks; panics in user code |
 
 pub(crate) mod access;
 mod access_list;
+mod annotated;
 mod body;
 pub(crate) mod builder;
 pub(crate) mod bundle;
+pub(crate) mod cancel_on_drop;
+pub(crate) mod deadline;
 mod descriptor;
 mod entry;
 pub(crate) mod failure;
@@ -52,12 +58,14 @@ pub(crate) mod reader;
 pub(crate) mod scope;
 mod single_object;
 pub(crate) mod spawner;
+mod timed_join;
 mod unbound;
 pub(crate) mod visit;
 
 pub use crate::object::{AllowsIsolation, LegalFor};
 pub use access::{Access, AccessSet, Read, Write};
 pub use access_list::{ListAccess, ReadOrWrite, ReadOrWriteLink, ReadOrWriteView};
+pub use annotated::{Annotated, TaskAnnotation};
 pub use group::{After, Alone, Membership, Of};
 pub use spawner::{RuntimeId, Spawner};
 

@@ -22,6 +22,7 @@ mod bundles;
 mod cells;
 mod claims;
 mod compaction;
+mod deadlines;
 mod failures;
 mod forks;
 mod freed;
