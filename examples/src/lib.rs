@@ -19,6 +19,7 @@ pages! {
     tutorial: "docs/tutorial.md";
     objects: "docs/guide/objects.md";
     tasks: "docs/guide/tasks.md";
+    cancellation: "docs/guide/cancellation.md";
     claims: "docs/guide/claims.md";
     queues: "docs/guide/queues.md";
     fork_join: "docs/guide/fork-join.md";

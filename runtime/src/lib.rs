@@ -197,11 +197,13 @@ pub mod arena {
     pub use xtasking_derive::AsWord;
 }
 
-/// Limits of time: handles that cancel their task, and deadlines.
+/// Limits of time: handles that cancel their task, deadlines, and shutdowns with a limit.
 ///
 /// [`Handle::cancel_on_drop`] makes a [`CancelOnDrop`](cancellation::CancelOnDrop),
-/// [`Runtime::deadline_in`] a [`Deadline`](cancellation::Deadline).
+/// [`Runtime::deadline_in`] a [`Deadline`](cancellation::Deadline). The error of
+/// [`Runtime::shutdown_within`] is [`ShutdownTimedOut`](cancellation::ShutdownTimedOut).
 pub mod cancellation {
+    pub use crate::scheduler::ShutdownTimedOut;
     pub use crate::task::cancel_on_drop::CancelOnDrop;
     pub use crate::task::deadline::Deadline;
 }
@@ -213,7 +215,8 @@ pub mod cancellation {
 /// [`Timeline`](metrics::Timeline) with [`Builder::timeline`].
 pub mod metrics {
     pub use crate::monitor::{
-        Allocation, Bucket, Counters, Histogram, Overrun, Statistics, Timeline, Touched, WorkerStatistics,
+        Allocation, Bucket, Counters, Histogram, Overrun, RunningTask, Statistics, Timeline, Touched,
+        WorkerStatistics,
     };
 }
 

@@ -112,12 +112,14 @@ pub trait Platform: Send + Sync + 'static {
     /// stop and woken. What workers wrote must be visible to the caller afterwards.
     fn join(&self);
 
-    /// Records that a task of the runtime has dropped it, so that [`join`](Self::join) is not
-    /// called. The workers stop by themselves when no task is left.
+    /// Records that [`join`](Self::join) is not called: a task of the runtime has dropped it, or a
+    /// [shutdown](crate::Runtime::shutdown_within) has reached its limit. The workers stop by
+    /// themselves when no task is left.
     ///
-    /// Called at most once, by the thread that dropped the runtime, after [`block`](Self::block)
-    /// has failed there. The default does nothing. A platform that
-    /// [drives its workers itself](Self::is_simulated) must drive them until they stop.
+    /// Called at most once, by the thread that ends the runtime, after [`block`](Self::block) or
+    /// [`block_until`](Self::block_until) has failed there or has reached the limit. The default
+    /// does nothing. A platform that [drives its workers itself](Self::is_simulated) must drive
+    /// them until they stop.
     fn leave(&self) {}
 
     /// Calls `look` about once every `every`, concurrently with the workers, until it returns false

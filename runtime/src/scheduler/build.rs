@@ -6,7 +6,7 @@ use super::{BuildError, Builder, Runtime, RuntimeState, Worker};
 use crate::fork::ForkStack;
 use crate::managed::Autosizer;
 use crate::memory::{Epochs, Heaps};
-use crate::monitor::{LEAD, Observation, Observer, Watchdog};
+use crate::monitor::{LEAD, Observation, Observer, Posts, Watchdog};
 use crate::object::{FreeWord, MAX_HOMES, RuntimeTag};
 use crate::platform::{CpuTopology, Misplaced, Placement, Platform};
 use crate::pool::{Inbox, Injector, QueuePolicy, Ranked, SpscRing, TaskRing};
@@ -114,7 +114,8 @@ impl Builder {
             counting: self.counting,
             hook: self.hook,
             wait_hook: self.wait_hook,
-            watchdog: self.watchdog.map(|(bound, hook)| Watchdog::new(max, bound, hook)),
+            posts: (self.names_running || self.watchdog.is_some()).then(|| Posts::new(max)),
+            watchdog: self.watchdog.map(|(bound, hook)| Watchdog::new(bound, hook)),
             observer,
             follower: self.follow.map(|follow| Autosizer::new(follow, initial, max, platform.now())),
             #[cfg(feature = "tracing")]

@@ -195,11 +195,11 @@ impl Worker {
         }
     }
 
-    /// Tells the watchdog that the current task is over, with its cleanup.
+    /// Records that the current task is over, with its cleanup.
     #[cold]
     fn end_watched_run(&self) {
-        if let Some(watchdog) = &self.shared.watchdog {
-            watchdog.end(self.index);
+        if let Some(posts) = &self.shared.posts {
+            posts.end(self.index);
         }
     }
 
@@ -291,8 +291,8 @@ unsafe fn cancel_or_watch(task: NonNull<Task>, worker: &mut Worker) {
         #[cfg(feature = "tracing")]
         let _span = (worker.trace.checks & checks::TRACED != 0)
             .then(|| crate::monitor::spans::enter(worker.index, || (vtable.describe)(task)));
-        if let Some(watchdog) = &worker.shared.watchdog {
-            watchdog.begin(worker.index, (vtable.describe)(task), worker.shared.platform.now());
+        if let Some(posts) = &worker.shared.posts {
+            posts.begin(worker.index, (vtable.describe)(task), worker.shared.platform.now());
         }
         (vtable.run)(task, worker);
         worker.end_watched_run();

@@ -30,7 +30,7 @@ use super::{Worker, worker_set::WorkerSet};
 use crate::fork::{ForkStack, WaitHook};
 use crate::managed::Autosizer;
 use crate::memory::{Epochs, Heaps, Ledger, Retired};
-use crate::monitor::{Observer, Watchdog, WorkerCounters};
+use crate::monitor::{Observer, Posts, Watchdog, WorkerCounters};
 use crate::object::{FreeWord, RuntimeTag};
 use crate::platform::{CpuTopology, Placement, Platform, VirtualTime};
 use crate::pool::{Inbox, Injector, QueuePolicy, Ranked, SpscRing, StealBatch, TaskRing};
@@ -140,6 +140,8 @@ pub struct RuntimeState {
     pub(crate) counting: bool,
     pub(crate) hook: Box<dyn Fn(Failure) + Send + Sync>,
     pub(crate) wait_hook: Option<WaitHook>,
+    /// What runs on each worker, if it is to be known.
+    pub(crate) posts: Option<Posts>,
     pub(crate) watchdog: Option<Watchdog>,
     pub(crate) observer: Option<Arc<Observer>>,
     pub(crate) follower: Option<Autosizer>,
@@ -314,8 +316,8 @@ impl RuntimeState {
 
     /// Lets the watchdog check the workers once. Returns false if the runtime has stopped.
     pub(crate) fn watch(&self) -> bool {
-        if let Some(watchdog) = &self.watchdog {
-            watchdog.check(&*self.platform);
+        if let (Some(watchdog), Some(posts)) = (&self.watchdog, &self.posts) {
+            watchdog.check(posts, &*self.platform);
         }
         self.phase() != phase::STOPPED
     }

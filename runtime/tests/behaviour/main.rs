@@ -29,6 +29,7 @@ mod freed;
 mod groups;
 mod handles;
 mod histories;
+mod limits;
 mod lists;
 mod memory;
 mod nodes;

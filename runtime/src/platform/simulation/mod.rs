@@ -23,7 +23,7 @@ pub(crate) use costs::StepCounts;
 use super::{CpuTopology, Platform, PlatformError, VirtualTime, WouldBlock};
 use crate::memory::PageSource;
 use crate::scheduler::{Driver, Progress};
-use crate::sync::{Acquire, AtomicBool, AtomicU64, AtomicUsize, Backoff, Relaxed, Release, SpinMutex};
+use crate::sync::{Acquire, AtomicBool, AtomicU64, AtomicUsize, Relaxed, Release, SpinMutex};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -294,20 +294,18 @@ impl Platform for Simulation {
     fn wake(&self, _: usize) {}
 
     fn join(&self) {
-        let mut backoff = Backoff::new();
-        loop {
-            match self.try_drive() {
-                Some(_driving) => return self.finish(),
-                // Another driving thread is about to see that the runtime has stopped. If this
-                // thread drives, one of its own tasks called.
-                None if self.driving_thread.load(Relaxed) == this_thread() => return,
-                None => backoff.wait(),
-            }
-        }
+        self.drive_to_end();
     }
 
     fn leave(&self) {
         self.is_left.store(true, Relaxed);
+        #[cfg(feature = "std")]
+        if std::thread::panicking() {
+            // A failing test drops the runtime: one panic is enough.
+            return;
+        }
+        // A thread outside leaves after a shutdown with a limit, and runs the cores to their end.
+        self.drive_to_end();
     }
 
     /// Always fails: a task runs as a whole, so a watcher could not look while it runs.

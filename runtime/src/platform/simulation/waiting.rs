@@ -68,6 +68,20 @@ impl Simulation {
         }
     }
 
+    /// Drives the cores until the runtime has stopped, then drops them.
+    pub(super) fn drive_to_end(&self) {
+        let mut backoff = Backoff::new();
+        loop {
+            match self.try_drive() {
+                Some(_driving) => return self.finish(),
+                // Another driving thread is about to see that the runtime has stopped. If this
+                // thread drives, one of its own tasks called.
+                None if self.driving_thread.load(Relaxed) == this_thread() => return,
+                None => backoff.wait(),
+            }
+        }
+    }
+
     /// Sets the clock to a later time, as nothing happens until then.
     fn advance(&self, until: u64) {
         match &self.timeline {
