@@ -34,6 +34,8 @@ pub struct Overrun {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Touched {
+    /// The name of the object, if it has [one](crate::ObjectBuilder::name).
+    pub name: Option<&'static str>,
     /// The path of the data's type.
     pub data: &'static str,
     /// The address of the object: that of [`Object::address`](crate::Object::address) or
@@ -58,9 +60,13 @@ impl fmt::Display for Overrun {
 
 impl fmt::Display for Touched {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { data, address, primitive, write } = self;
+        let Self { name, data, address, primitive, write } = self;
         let mode = if *write { "writes" } else { "reads" };
-        write!(f, "{mode} {data} at {address:#x} ({primitive:?})")
+        write!(f, "{mode} {data}")?;
+        if let Some(name) = name {
+            write!(f, " `{name}`")?;
+        }
+        write!(f, " at {address:#x} ({primitive:?})")
     }
 }
 
@@ -162,7 +168,8 @@ mod tests {
 
     #[test]
     fn an_overrun_is_one_line_of_text() {
-        let object = Touched { data: "u64", address: 0x1240, primitive: Primitive::SpinLatch, write: true };
+        let primitive = Primitive::SpinLatch;
+        let object = Touched { name: None, data: "u64", address: 0x1240, primitive, write: true };
         let mut overrun = Overrun {
             task: "bank::transfer",
             worker: 3,
@@ -171,11 +178,12 @@ mod tests {
         };
         let said = "task bank::transfer has been running on worker 3 for 1.2ms";
         assert_eq!(alloc::format!("{overrun}"), said);
-        overrun.objects = [object, Touched { data: "bool", write: false, ..object }].into();
+        let named = Touched { name: Some("open"), data: "bool", write: false, ..object };
+        overrun.objects = [object, named].into();
         assert_eq!(
             alloc::format!("{overrun}"),
             alloc::format!(
-                "{said}; it writes u64 at 0x1240 (SpinLatch) and reads bool at 0x1240 (SpinLatch)"
+                "{said}; it writes u64 at 0x1240 (SpinLatch) and reads bool `open` at 0x1240 (SpinLatch)"
             )
         );
     }

@@ -21,6 +21,7 @@ pub struct ObjectBuilder<C: Class> {
     core: Option<usize>,
     node: Option<u16>,
     prefetch: usize,
+    name: Option<&'static str>,
 }
 
 /// The largest size in bytes up to which an object is prefetched as a whole by default.
@@ -36,6 +37,7 @@ impl<C: Class> ObjectBuilder<C> {
             core: None,
             node: None,
             prefetch: size_of::<Cell<C>>().min(MAX_WHOLE_PREFETCH_BYTES),
+            name: None,
         }
     }
 
@@ -78,6 +80,24 @@ impl<C: Class> ObjectBuilder<C> {
         self
     }
 
+    /// Names the object, for the timeline, spans, the watchdog and the error of a
+    /// [shutdown with a limit](Runtime::shutdown_within). A name that is made at run time can be
+    /// leaked (`String::leak`).
+    ///
+    /// ```
+    /// use xtasking::Runtime;
+    ///
+    /// let rt = Runtime::builder().workers(1).timeline(10).build()?;
+    /// let account = rt.plain(5).name("savings").build();
+    /// rt.task(account.write()).submit(|account, _cx| *account += 1).join()?;
+    /// assert!(rt.timeline().expect("it is on").to_string().contains("writes i32 `savings`"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn name(mut self, name: &'static str) -> Self {
+        self.name = Some(name);
+        self
+    }
+
     /// Pins the primitive, regardless of the annotations. An illegal one for this class does not
     /// compile:
     ///
@@ -97,12 +117,17 @@ impl<C: Class> ObjectBuilder<C> {
         // A frequently used object stays in the cache.
         let frequency = self.expect.frequency;
         let lines = if frequency == Frequency::High { 0 } else { self.prefetch.div_ceil(CACHE_LINE) };
+        let shared = self.shared.clone();
         let owned = Box::new(Owned::new(self.shared, C::new(self.value)));
-        Object::new(
+        let object = Object::new(
             owned,
             |cell| Reference::new(cell, primitive, frequency, home),
             Part::lines(0, lines.min(u16::MAX.into()) as u16),
-        )
+        );
+        if let Some(name) = self.name {
+            shared.names.insert(object.address(), name);
+        }
+        object
     }
 }
 

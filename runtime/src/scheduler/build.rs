@@ -109,6 +109,7 @@ impl Builder {
             has_orphans: AtomicBool::new(false),
             turn: AtomicUsize::new(0),
             free_word: FreeWord::of(&tag),
+            names: Arc::default(),
             _tag: tag,
             distance: self.distance.min(MAX_PREFETCH_DISTANCE),
             counting: self.counting,

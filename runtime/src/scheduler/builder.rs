@@ -134,7 +134,7 @@ impl Builder {
     /// the last ones. Default: 0, at no cost.
     ///
     /// A timeline turns the [statistics](Self::statistics) on. Beyond their cost it takes some 100
-    /// ns a task, and 120 bytes an event.
+    /// ns a task, and 136 bytes an event.
     ///
     /// With the feature `std` the environment variable `XTASKING_TIMELINE=FILE` turns it on in
     /// every runtime of the program, with 32768 events of each worker. Each runtime then writes the

@@ -31,7 +31,7 @@ use crate::fork::{ForkStack, WaitHook};
 use crate::managed::Autosizer;
 use crate::memory::{Epochs, Heaps, Ledger, Retired};
 use crate::monitor::{Observer, Posts, Watchdog, WorkerCounters};
-use crate::object::{FreeWord, RuntimeTag};
+use crate::object::{FreeWord, ObjectNames, RuntimeTag};
 use crate::platform::{CpuTopology, Placement, Platform, VirtualTime};
 use crate::pool::{Inbox, Injector, QueuePolicy, Ranked, SpscRing, StealBatch, TaskRing};
 use crate::sync::{
@@ -132,6 +132,8 @@ pub struct RuntimeState {
     pub(crate) turn: AtomicUsize,
     /// The word of a free object of this runtime, which differs from those of other runtimes.
     pub(crate) free_word: FreeWord,
+    /// Names of objects, for reports.
+    pub(crate) names: Arc<ObjectNames>,
     /// Keeps other runtimes from using the number in `free_word`.
     pub(crate) _tag: RuntimeTag,
     /// Tasks between the one that runs and the one whose object is prefetched.

@@ -15,12 +15,24 @@ pub trait TaskAnnotation: SealedMembership + Send + 'static {
         let _ = cx;
         Ok(())
     }
+
+    /// Returns the name of the task, if the annotation says it.
+    #[doc(hidden)]
+    fn name(&self) -> Option<&'static str> {
+        None
+    }
 }
 
 /// A membership with an annotation of the task, and the sink of that task.
 pub struct Annotated<M, X> {
     inner: M,
     annotation: X,
+}
+
+impl<M, X> Annotated<M, X> {
+    pub(super) fn new(inner: M, annotation: X) -> Self {
+        Self { inner, annotation }
+    }
 }
 
 impl<M: Membership, X: TaskAnnotation> SealedMembership for Annotated<M, X> {}
@@ -35,7 +47,7 @@ impl<M: Membership, X: TaskAnnotation> Membership for Annotated<M, X> {
 }
 
 impl<P, A, M> TaskBuilder<P, A, M> {
-    pub(super) fn annotate<X>(self, annotation: X) -> TaskBuilder<P, A, Annotated<M, X>> {
+    pub(crate) fn annotate<X>(self, annotation: X) -> TaskBuilder<P, A, Annotated<M, X>> {
         let (request, access, inner) = self.into_parts();
         TaskBuilder::from_parts(request, access, Annotated { inner, annotation })
     }
@@ -68,6 +80,10 @@ impl<R, K: Sink<R>, X: TaskAnnotation> Sink<R> for Annotated<K, X> {
     #[inline(always)]
     fn resume(&self, cx: &mut Worker) {
         self.inner.resume(cx);
+    }
+
+    fn name(&self) -> Option<&'static str> {
+        self.annotation.name().or_else(|| self.inner.name())
     }
 
     #[inline(always)]

@@ -8,9 +8,11 @@
 //! ```
 //!
 //! `result` belongs to the promise until DONE, then to the handle. `waker` belongs to the handle
-//! while WAKER is not set, and to the promise after it has set DONE and found WAKER.
+//! while WAKER is not set, and to the promise after it has set DONE and found WAKER. `body` is
+//! explained in `packet_body.rs`.
 
 use super::failure::{Failure, JoinError};
+use super::packet_body::{BodySlot, BodyToken, NoBody, StoredBody};
 use super::{Task, spawner::sealed::Origin};
 use crate::scheduler::{RuntimeState, Worker};
 use crate::sync::{AcqRel, Acquire, AtomicU32, Relaxed, UnsafeCell};
@@ -27,18 +29,51 @@ const STARTED: u32 = 8;
 
 type TaskResult<R> = Result<R, JoinError>;
 
-struct Packet<R> {
+pub(super) struct Packet<R, B: ?Sized = dyn BodySlot> {
     state: AtomicU32,
     result: UnsafeCell<Option<TaskResult<R>>>,
     waker: UnsafeCell<Option<Waker>>,
+    pub(super) body: B,
 }
 
-// SAFETY: the result moves from the promise's thread to the handle's, the waker the other way, each
+// SAFETY: the body is `Send`, and is accessed by its owner only (`packet_body.rs`). The result moves from the promise's thread to the handle's, the waker the other way, each
 // with a Release and an Acquire of `state`. By the module's rules no field is accessed by both at a
 // time.
-unsafe impl<R: Send> Send for Packet<R> {}
+unsafe impl<R: Send, B: Send + ?Sized> Send for Packet<R, B> {}
 // SAFETY: as for `Send`: a shared packet is accessed by the same rules.
-unsafe impl<R: Send> Sync for Packet<R> {}
+unsafe impl<R: Send, B: Send + ?Sized> Sync for Packet<R, B> {}
+
+impl<R, B> Packet<R, B> {
+    fn new(body: B) -> Self {
+        Self { state: AtomicU32::new(0), result: UnsafeCell::new(None), waker: UnsafeCell::new(None), body }
+    }
+}
+
+impl<R, B: ?Sized> Packet<R, B> {
+    /// Makes the task one that can start no more, or has started. Returns true if the body belongs
+    /// to the caller, which has the token.
+    pub(super) fn claim_body(&self) -> bool {
+        // Relaxed: the modification order of this word decides between start and cancel.
+        self.state.fetch_or(STARTED, Relaxed) & CANCELLED == 0
+    }
+
+    /// Sets CANCELLED, unless it is set or the task has started. Returns the state before.
+    fn set_cancelled(&self) -> u32 {
+        let mut state = self.state.load(Relaxed);
+        if planted!("cancelled-beside-start") {
+            return self.state.fetch_or(CANCELLED, Relaxed) & (DONE | CANCELLED);
+        }
+        while state & (STARTED | DONE | CANCELLED) == 0 {
+            // Relaxed: the modification order of this word decides between start and cancel. The
+            // result is read after DONE only.
+            match self.state.compare_exchange_weak(state, state | CANCELLED, Relaxed, Relaxed) {
+                Ok(_) => return state,
+                Err(now) => state = now,
+            }
+        }
+        state
+    }
+}
 
 /// Waits for one task: [`join`](Self::join) it from a plain thread, or await it in any async
 /// executor. A dropped handle detaches its task.
@@ -59,12 +94,23 @@ pub struct Promise<R> {
 
 /// Returns a handle and its promise.
 pub(crate) fn pair<R: Send>(shared: Arc<RuntimeState>) -> (Handle<R>, Promise<R>) {
-    let packet = Arc::new(Packet {
-        state: AtomicU32::new(0),
-        result: UnsafeCell::new(None),
-        waker: UnsafeCell::new(None),
-    });
+    let packet: Arc<Packet<R>> = Arc::new(Packet::new(NoBody));
     (Handle { packet: packet.clone(), shared }, Promise { packet: Some(packet) })
+}
+
+/// Returns a handle and its promise, with a body that is dropped when the handle cancels its task.
+///
+/// # Safety
+///
+/// The token is used up or dropped before the promise is.
+pub(super) unsafe fn pair_with_body<R: Send + 'static, F: Send + 'static>(
+    shared: Arc<RuntimeState>,
+    body: F,
+) -> (Handle<R>, Promise<R>, BodyToken<R, F>) {
+    let packet = Arc::new(Packet::new(StoredBody::new(body)));
+    // SAFETY: the packet is new, and its promise outlives the token by this function's contract.
+    let token = unsafe { BodyToken::new(&packet) };
+    (Handle { packet: packet.clone(), shared }, Promise { packet: Some(packet) }, token)
 }
 
 impl<R> Handle<R> {
@@ -75,10 +121,18 @@ impl<R> Handle<R> {
 
     /// Asks that the task does not start. Returns true if the task had not started; its result is
     /// then [`JoinError::Cancelled`].
+    ///
+    /// Then the body of a [submitted](crate::TaskBuilder::submit) task, with all that it has
+    /// captured, is dropped here and now, on the calling thread; a panic of its destructor is
+    /// discarded. Of an optimistic read that is the continuation, of a bundle nothing: the rest is
+    /// dropped when a worker gets to the task.
     pub fn cancel(&self) -> bool {
-        // Relaxed: the modification order of this word decides between start and cancel. The result
-        // is read after DONE only.
-        self.packet.state.fetch_or(CANCELLED, Relaxed) & (STARTED | DONE) == 0
+        let state = self.packet.set_cancelled();
+        if state & (STARTED | DONE | CANCELLED) == 0 && !planted!("cancelled-body-kept") {
+            // SAFETY: this call has set CANCELLED before STARTED was, so the body belongs to it.
+            super::quietly(|| unsafe { self.packet.body.drop_body() });
+        }
+        state & (STARTED | DONE) == 0
     }
 
     /// Blocks this thread until the task is done, and returns its result. In a simulation it drives
@@ -233,6 +287,10 @@ pub trait Sink<R>: Send + 'static {
     fn resume(&self, cx: &mut Worker) {
         let _ = cx;
     }
+    /// Returns the name of the task, if it is not that of its body.
+    fn name(&self) -> Option<&'static str> {
+        None
+    }
     /// Delivers the outcome.
     fn complete(self, outcome: TaskResult<R>, cx: &mut Worker);
     /// Reports that the task could not be spawned.
@@ -244,7 +302,7 @@ impl<R: Send + 'static> Sink<R> for Promise<R> {
         // Relaxed: the modification order of this word decides between start and cancel; no other
         // data depends on it.
         let packet = self.packet.as_ref();
-        let may_start = |packet: &Arc<Packet<R>>| packet.state.fetch_or(STARTED, Relaxed) & CANCELLED == 0;
+        let may_start = |packet: &Arc<Packet<R>>| packet.claim_body();
         let starts = packet.is_none_or(may_start) || planted!("cancelled-task-runs");
         if starts { Ok(()) } else { Err(JoinError::Cancelled) }
     }

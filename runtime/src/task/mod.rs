@@ -7,7 +7,7 @@
 //! | [`ReadOrWriteView`] | what the body gets of a [`ReadOrWrite`] |
 //! | [`Spawner`] | a [`Runtime`](crate::Runtime) or a [`Context`](crate::Context) |
 //! | [`Membership`], [`Alone`], [`Of`] | whether a task belongs to a [`Group`](crate::Group) |
-//! | [`Annotated`], [`TaskAnnotation`] | a membership, and a deadline or name of the task |
+//! | [`Annotated`], [`TaskAnnotation`], [`TaskName`], [`BodyName`] | a membership, and a deadline or name of the task |
 //! | [`After`] | a task that waits for a group; with a claim, see [`claims`](crate::claims) |
 //! | [`LegalFor`], [`AllowsIsolation`] | the primitives and isolations that a class permits |
 //! | [`RuntimeId`] | a runtime, to compare with others |
@@ -26,8 +26,9 @@
 // | `visit`, `modify` | walks and writes in linked structures, as a program defines them |
 // | `reader`, `node_version` | walks of plain threads, without a task |
 // | `handle` | results: handles, promises, sinks |
+// | `packet_body` | the body of a submitted task, which a cancellation drops at once |
 // | `cancel_on_drop`, `timed_join` | handles that cancel; waits with a limit |
-// | `annotated`, `deadline` | what only some tasks carry: a deadline |
+// | `annotated`, `deadline`, `name` | what only some tasks carry: a deadline, a name |
 // | `scope`, `frame_guard` | tasks that borrow from a waiting thread |
 // | `group/` | groups, their members, and tasks that run after a group |
 // | `failure`, `guard` | errors of tasks; panics in user code |
@@ -50,9 +51,11 @@ mod guard;
 pub(crate) mod handle;
 pub(crate) mod modify;
 mod multi_object;
+pub(crate) mod name;
 pub(crate) mod node_version;
 mod optimistic_read;
 pub(crate) mod options;
+mod packet_body;
 pub(crate) mod pending;
 pub(crate) mod reader;
 pub(crate) mod scope;
@@ -67,6 +70,7 @@ pub use access::{Access, AccessSet, Read, Write};
 pub use access_list::{ListAccess, ReadOrWrite, ReadOrWriteLink, ReadOrWriteView};
 pub use annotated::{Annotated, TaskAnnotation};
 pub use group::{After, Alone, Membership, Of};
+pub use name::{BodyName, TaskName};
 pub use spawner::{RuntimeId, Spawner};
 
 pub(crate) use access::MOST_OBJECTS;

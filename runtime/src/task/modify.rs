@@ -55,6 +55,10 @@ impl<M: Modify, D: Sink<()>> Sink<(M, M::Output)> for ThenSink<D> {
         self.0.start(cx)
     }
 
+    fn name(&self) -> Option<&'static str> {
+        self.0.name()
+    }
+
     #[inline(always)]
     fn complete(self, outcome: Result<(M, M::Output), JoinError>, cx: &mut Worker) {
         // Caught here: the caller still has to count the task as finished.

@@ -79,6 +79,46 @@ fn a_task_that_runs_on_is_named() {
     }
 }
 
+#[test]
+fn tasks_and_objects_have_names() {
+    let _watched = watchdog();
+    let (rt, _) = build(Setting::Threads { workers: 1 });
+    let savings = rt.plain(5u64).name("savings").build();
+    let other = rt.plain(1u64).build();
+    let granules = rt.granules(1);
+    let group = rt.group();
+    let names = |go: Flag, name: &str, what: &str| {
+        let mut tasks = Vec::new();
+        let seen = || {
+            tasks = rt.running_tasks();
+            tasks.iter().any(|task| task.details.as_ref().is_some_and(|details| details.task.contains(name)))
+        };
+        eventually("the task runs", seen);
+        assert!(tasks[0].to_string().contains(what), "{}", tasks[0]);
+        go.set();
+    };
+    let go = Flag::default();
+    let g = go.clone();
+    rt.task(savings.write()).name("pay out").spawn(move |_, _| g.wait());
+    names(go, "pay out", "writes u64 `savings` at");
+    let go = Flag::default();
+    let g = go.clone();
+    let task = rt.task((savings.read(), other.write())).of(&group).name("count").submit(move |_, _| g.wait());
+    names(go, "count", "reads u64 `savings` at");
+    task.join().unwrap();
+    // The default is the path of the body.
+    let go = Flag::default();
+    let g = go.clone();
+    let task = rt.task(other.read()).submit(move |_, _| g.wait());
+    names(go, "limits::tasks_and_objects_have_names", "reads u64 at");
+    task.join().unwrap();
+    let go = Flag::default();
+    let g = go.clone();
+    let task = rt.task(()).within(LONG).claim(granules.write(0..1)).submit_with(move |(), _, _| g.wait());
+    names(go, "limits::tasks_and_objects_have_names", "has been running on worker 0");
+    task.join().unwrap();
+}
+
 /// All workers have gone to sleep when the limit is reached, or are about to.
 #[test]
 fn a_runtime_is_freed_whenever_its_tasks_end() {

@@ -19,6 +19,7 @@ mod common;
 
 mod arrays;
 mod bundles;
+mod captures;
 mod cells;
 mod claims;
 mod compaction;
