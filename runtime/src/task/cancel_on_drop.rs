@@ -12,8 +12,8 @@ use core::task::{Context, Poll};
 /// future, and the task does not run if it has not started.
 #[must_use = "dropping this cancels the task"]
 pub struct CancelOnDrop<R> {
-    handle: Handle<R>,
-    is_armed: bool,
+    /// `None` only while this is being detached.
+    handle: Option<Handle<R>>,
 }
 
 impl<R> Handle<R> {
@@ -34,19 +34,19 @@ impl<R> Handle<R> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn cancel_on_drop(self) -> CancelOnDrop<R> {
-        CancelOnDrop { handle: self, is_armed: true }
+        CancelOnDrop { handle: Some(self) }
     }
 }
 
 impl<R> CancelOnDrop<R> {
     /// Returns true if the result is there.
     pub fn is_finished(&self) -> bool {
-        self.handle.is_finished()
+        self.handle.as_ref().is_some_and(Handle::is_finished)
     }
 
     /// Asks that the task does not start, as [`Handle::cancel`].
     pub fn cancel(&self) -> bool {
-        self.handle.cancel()
+        self.handle.as_ref().is_some_and(Handle::cancel)
     }
 
     /// Blocks this thread until the task is done, as [`Handle::join`].
@@ -56,20 +56,19 @@ impl<R> CancelOnDrop<R> {
     /// As for [`Handle::join`]. With [`JoinError::WouldBlock`] the task is cancelled, if that is in
     /// time.
     pub fn join(mut self) -> Result<R, JoinError> {
-        self.handle.wait()
+        self.handle.as_mut().map_or(Err(JoinError::Abandoned), Handle::wait)
     }
 
     /// Returns a handle that does not cancel the task when it is dropped.
     pub fn detach(mut self) -> Handle<R> {
-        self.is_armed = false;
-        self.handle.duplicate()
+        self.handle.take().expect("it is detached once")
     }
 }
 
 impl<R> Drop for CancelOnDrop<R> {
     fn drop(&mut self) {
-        if self.is_armed && !planted!("drop-cancels-nothing") {
-            self.handle.cancel();
+        if !planted!("drop-cancels-nothing") {
+            self.cancel();
         }
     }
 }
@@ -78,7 +77,10 @@ impl<R> Future for CancelOnDrop<R> {
     type Output = Result<R, JoinError>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        Pin::new(&mut self.handle).poll(context)
+        match &mut self.handle {
+            Some(handle) => Pin::new(handle).poll(context),
+            None => Poll::Pending,
+        }
     }
 }
 

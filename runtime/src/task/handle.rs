@@ -1,85 +1,23 @@
 //! Handles and promises: how the result of a task reaches its waiter.
 //!
-//! ```text
-//! bit 0  DONE       the result is there; the promise sets it, last
-//! bit 1  WAKER      the waker is there, and belongs to the promise; the handle sets it
-//! bit 2  CANCELLED  the handle asks that the task does not start
-//! bit 3  STARTED    the task has started, or can start no more
-//! ```
-//!
-//! `result` belongs to the promise until DONE, then to the handle. `waker` belongs to the handle
-//! while WAKER is not set, and to the promise after it has set DONE and found WAKER. `body` is
-//! explained in `packet_body.rs`.
+//! `packet.rs` has what the two ends share, and its states.
 
 use super::failure::{Failure, JoinError};
+use super::packet::{CANCELLED, DONE, Packet, PacketRef, STARTED, TaskResult};
 use super::packet_body::{BodySlot, BodyToken, NoBody, StoredBody};
 use super::{Task, spawner::sealed::Origin};
 use crate::scheduler::{RuntimeState, Worker};
-use crate::sync::{AcqRel, Acquire, AtomicU32, Relaxed, UnsafeCell};
 use alloc::sync::Arc;
 use core::future::Future;
 use core::pin::Pin;
 use core::ptr::NonNull;
 use core::task::{Poll, Waker};
 
-const DONE: u32 = 1;
-const WAKER: u32 = 2;
-const CANCELLED: u32 = 4;
-const STARTED: u32 = 8;
-
-type TaskResult<R> = Result<R, JoinError>;
-
-pub(super) struct Packet<R, B: ?Sized = dyn BodySlot> {
-    state: AtomicU32,
-    result: UnsafeCell<Option<TaskResult<R>>>,
-    waker: UnsafeCell<Option<Waker>>,
-    pub(super) body: B,
-}
-
-// SAFETY: the body is `Send`, and is accessed by its owner only (`packet_body.rs`). The result moves from the promise's thread to the handle's, the waker the other way, each
-// with a Release and an Acquire of `state`. By the module's rules no field is accessed by both at a
-// time.
-unsafe impl<R: Send, B: Send + ?Sized> Send for Packet<R, B> {}
-// SAFETY: as for `Send`: a shared packet is accessed by the same rules.
-unsafe impl<R: Send, B: Send + ?Sized> Sync for Packet<R, B> {}
-
-impl<R, B> Packet<R, B> {
-    fn new(body: B) -> Self {
-        Self { state: AtomicU32::new(0), result: UnsafeCell::new(None), waker: UnsafeCell::new(None), body }
-    }
-}
-
-impl<R, B: ?Sized> Packet<R, B> {
-    /// Makes the task one that can start no more, or has started. Returns true if the body belongs
-    /// to the caller, which has the token.
-    pub(super) fn claim_body(&self) -> bool {
-        // Relaxed: the modification order of this word decides between start and cancel.
-        self.state.fetch_or(STARTED, Relaxed) & CANCELLED == 0
-    }
-
-    /// Sets CANCELLED, unless it is set or the task has started. Returns the state before.
-    fn set_cancelled(&self) -> u32 {
-        let mut state = self.state.load(Relaxed);
-        if planted!("cancelled-beside-start") {
-            return self.state.fetch_or(CANCELLED, Relaxed) & (DONE | CANCELLED);
-        }
-        while state & (STARTED | DONE | CANCELLED) == 0 {
-            // Relaxed: the modification order of this word decides between start and cancel. The
-            // result is read after DONE only.
-            match self.state.compare_exchange_weak(state, state | CANCELLED, Relaxed, Relaxed) {
-                Ok(_) => return state,
-                Err(now) => state = now,
-            }
-        }
-        state
-    }
-}
-
 /// Waits for one task: [`join`](Self::join) it from a plain thread, or await it in any async
 /// executor. A dropped handle detaches its task.
 #[must_use = "a dropped handle detaches its task; use `spawn` where no result is needed"]
 pub struct Handle<R> {
-    packet: Arc<Packet<R>>,
+    packet: PacketRef<R>,
     shared: Arc<RuntimeState>,
 }
 
@@ -88,35 +26,39 @@ pub struct Handle<R> {
 ///
 /// Every submitted task has one. [`Runtime::promise`](crate::Runtime::promise) makes one to be
 /// passed along a chain of tasks, the last of which fulfils it.
-pub struct Promise<R> {
-    packet: Option<Arc<Packet<R>>>,
+pub struct Promise<R>(Completion<R, NoBody>);
+
+/// A promise for a packet with this slot for the body.
+pub(super) struct Completion<R, B> {
+    packet: Option<Arc<Packet<R, B>>>,
 }
 
 /// Returns a handle and its promise.
 pub(crate) fn pair<R: Send>(shared: Arc<RuntimeState>) -> (Handle<R>, Promise<R>) {
-    let packet: Arc<Packet<R>> = Arc::new(Packet::new(NoBody));
-    (Handle { packet: packet.clone(), shared }, Promise { packet: Some(packet) })
+    let packet = Arc::new(Packet::new(NoBody));
+    (Handle { packet: PacketRef::new(packet.clone()), shared }, Promise(Completion { packet: Some(packet) }))
 }
 
 /// Returns a handle and its promise, with a body that is dropped when the handle cancels its task.
 ///
 /// # Safety
 ///
-/// The token is used up or dropped before the promise is.
+/// Until the token is used up or dropped, the handle or the promise is there.
 pub(super) unsafe fn pair_with_body<R: Send + 'static, F: Send + 'static>(
     shared: Arc<RuntimeState>,
     body: F,
-) -> (Handle<R>, Promise<R>, BodyToken<R, F>) {
+) -> (Handle<R>, Completion<R, StoredBody<F>>, BodyToken<R, F>) {
     let packet = Arc::new(Packet::new(StoredBody::new(body)));
-    // SAFETY: the packet is new, and its promise outlives the token by this function's contract.
+    // SAFETY: the packet is new, and has an owner as long as the token is there, by this function's
+    // contract.
     let token = unsafe { BodyToken::new(&packet) };
-    (Handle { packet: packet.clone(), shared }, Promise { packet: Some(packet) }, token)
+    (Handle { packet: PacketRef::new(packet.clone()), shared }, Completion { packet: Some(packet) }, token)
 }
 
 impl<R> Handle<R> {
     /// Returns true if the result is there.
     pub fn is_finished(&self) -> bool {
-        self.packet.state.load(Relaxed) & DONE != 0
+        self.packet.cell().is_done()
     }
 
     /// Asks that the task does not start. Returns true if the task had not started; its result is
@@ -127,10 +69,10 @@ impl<R> Handle<R> {
     /// discarded. Of an optimistic read that is the continuation, of a bundle nothing: the rest is
     /// dropped when a worker gets to the task.
     pub fn cancel(&self) -> bool {
-        let state = self.packet.set_cancelled();
+        let state = self.packet.cell().set_cancelled();
         if state & (STARTED | DONE | CANCELLED) == 0 && !planted!("cancelled-body-kept") {
             // SAFETY: this call has set CANCELLED before STARTED was, so the body belongs to it.
-            super::quietly(|| unsafe { self.packet.body.drop_body() });
+            super::quietly(|| unsafe { self.packet.drop_body() });
         }
         state & (STARTED | DONE) == 0
     }
@@ -160,40 +102,13 @@ impl<R> Handle<R> {
         }
     }
 
-    /// Returns a second handle, for a caller that drops the first before it uses the second.
-    pub(super) fn duplicate(&self) -> Self {
-        Self { packet: self.packet.clone(), shared: self.shared.clone() }
-    }
-
     pub(super) fn shared(&self) -> &Arc<RuntimeState> {
         &self.shared
     }
 
     pub(crate) fn poll_outcome(&mut self, waker: &Waker) -> Option<TaskResult<R>> {
-        let packet = &*self.packet;
-        // Acquire, here and below, pairs with the Release of `deliver`: the result is there after
-        // DONE.
-        let mut state = packet.state.load(Acquire);
-        if state & DONE == 0 && state & WAKER != 0 && !planted!("handle-keeps-waker") {
-            // Takes the waker back, unless DONE is set first.
-            state = packet.state.fetch_and(!WAKER, Acquire) & !WAKER;
-        }
-        if state & DONE == 0 {
-            // SAFETY: WAKER is not set, so the slot belongs to the handle, of which there is one
-            // (`&mut self`).
-            packet.waker.with_mut(|slot| match unsafe { &mut *slot } {
-                Some(known) if known.will_wake(waker) => {}
-                slot => *slot = Some(waker.clone()),
-            });
-            // Release (of AcqRel) pairs with the Acquire of `deliver`, which then sees the waker.
-            state = packet.state.fetch_or(WAKER, AcqRel);
-        }
-        if state & DONE == 0 {
-            return None;
-        }
-        // SAFETY: after DONE the result belongs to the handle.
-        let outcome = packet.result.with_mut(|result| unsafe { (*result).take() });
-        Some(outcome.unwrap_or(Err(JoinError::Abandoned)))
+        // SAFETY: there is one handle, and it is borrowed exclusively.
+        unsafe { self.packet.cell().poll(waker) }
     }
 }
 
@@ -220,37 +135,26 @@ impl<R> Promise<R> {
     }
 
     /// Delivers a result or an error.
-    pub(crate) fn settle(mut self, outcome: TaskResult<R>) {
-        if let Some(packet) = self.packet.take() {
-            Self::deliver(&packet, outcome);
-        }
+    pub(crate) fn settle(self, outcome: TaskResult<R>) {
+        self.0.settle(outcome);
     }
+}
 
-    fn deliver(packet: &Packet<R>, outcome: TaskResult<R>) {
-        // `cancel` has returned true, so the result must be `Cancelled`.
-        let cancelled = packet.state.fetch_or(STARTED, Relaxed) & (STARTED | CANCELLED) == CANCELLED;
-        let outcome = if cancelled { Err(JoinError::Cancelled) } else { outcome };
-        // SAFETY: before DONE the result belongs to the promise, of which there is one.
-        packet.result.with_mut(|result| unsafe { *result = Some(outcome) });
-        // Release (of AcqRel) pairs with the Acquires of `poll_outcome`; Acquire with its Release
-        // of the waker.
-        let early = if planted!("handle-wakes-lost") { packet.state.load(Acquire) } else { WAKER };
-        let order = if planted!("handle-delivered-early") { Acquire } else { AcqRel };
-        let state = packet.state.fetch_or(DONE, order) & early;
-        if state & WAKER != 0 {
-            // SAFETY: WAKER was set before DONE, so the slot belongs to the promise. The handle may
-            // still clear WAKER, but then sees DONE and does not touch the slot.
-            if let Some(waker) = packet.waker.with_mut(|waker| unsafe { (*waker).take() }) {
-                waker.wake();
-            }
+impl<R, B> Completion<R, B> {
+    /// Delivers a result or an error.
+    fn settle(mut self, outcome: TaskResult<R>) {
+        if let Some(packet) = self.packet.take() {
+            // SAFETY: this is the promise, which has just lost its packet.
+            unsafe { packet.cell.deliver(outcome) };
         }
     }
 }
 
-impl<R> Drop for Promise<R> {
+impl<R, B> Drop for Completion<R, B> {
     fn drop(&mut self) {
         if let Some(packet) = self.packet.take() {
-            Self::deliver(&packet, Err(JoinError::Abandoned));
+            // SAFETY: this is the promise, which has just lost its packet.
+            unsafe { packet.cell.deliver(Err(JoinError::Abandoned)) };
         }
     }
 }
@@ -297,13 +201,10 @@ pub trait Sink<R>: Send + 'static {
     fn refuse(self, origin: &impl Origin);
 }
 
-impl<R: Send + 'static> Sink<R> for Promise<R> {
+impl<R: Send + 'static, B: BodySlot + 'static> Sink<R> for Completion<R, B> {
     fn start(&self, _: &mut Worker) -> Result<(), JoinError> {
-        // Relaxed: the modification order of this word decides between start and cancel; no other
-        // data depends on it.
         let packet = self.packet.as_ref();
-        let may_start = |packet: &Arc<Packet<R>>| packet.claim_body();
-        let starts = packet.is_none_or(may_start) || planted!("cancelled-task-runs");
+        let starts = packet.is_none_or(|packet| packet.cell.claim_body()) || planted!("cancelled-task-runs");
         if starts { Ok(()) } else { Err(JoinError::Cancelled) }
     }
 
@@ -315,6 +216,20 @@ impl<R: Send + 'static> Sink<R> for Promise<R> {
 
     fn refuse(self, _: &impl Origin) {
         self.settle(Err(JoinError::OutOfMemory));
+    }
+}
+
+impl<R: Send + 'static> Sink<R> for Promise<R> {
+    fn start(&self, cx: &mut Worker) -> Result<(), JoinError> {
+        self.0.start(cx)
+    }
+
+    fn complete(self, outcome: TaskResult<R>, cx: &mut Worker) {
+        self.0.complete(outcome, cx);
+    }
+
+    fn refuse(self, origin: &impl Origin) {
+        self.0.refuse(origin);
     }
 }
 

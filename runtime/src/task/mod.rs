@@ -26,6 +26,7 @@
 // | `visit`, `modify` | walks and writes in linked structures, as a program defines them |
 // | `reader`, `node_version` | walks of plain threads, without a task |
 // | `handle` | results: handles, promises, sinks |
+// | `packet` | what a handle and its promise share |
 // | `packet_body` | the body of a submitted task, which a cancellation drops at once |
 // | `cancel_on_drop`, `timed_join` | handles that cancel; waits with a limit |
 // | `annotated`, `deadline`, `name` | what only some tasks carry: a deadline, a name |
@@ -55,6 +56,7 @@ pub(crate) mod name;
 pub(crate) mod node_version;
 mod optimistic_read;
 pub(crate) mod options;
+mod packet;
 mod packet_body;
 pub(crate) mod pending;
 pub(crate) mod reader;

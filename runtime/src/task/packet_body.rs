@@ -30,14 +30,14 @@
 //!
 //! Model: `model/handle.rs`.
 
-use super::handle::Packet;
+use super::packet::Packet;
 use crate::sync::UnsafeCell;
 use alloc::sync::Arc;
 use core::mem::ManuallyDrop;
 use core::ptr::NonNull;
 
 /// The body in a packet, without its type.
-pub(super) trait BodySlot: Send {
+pub(super) trait BodySlot: Send + Sync {
     /// Drops the body.
     ///
     /// # Safety
@@ -55,6 +55,9 @@ impl BodySlot for NoBody {
 
 /// The slot of a submitted task. It drops nothing by itself.
 pub(super) struct StoredBody<F>(UnsafeCell<ManuallyDrop<F>>);
+
+// SAFETY: only the owner of the body accesses it, and the state word says which thread that is.
+unsafe impl<F: Send> Sync for StoredBody<F> {}
 
 impl<F> StoredBody<F> {
     pub fn new(body: F) -> Self {
@@ -107,7 +110,7 @@ impl<R, F: Send> Drop for BodyToken<R, F> {
         // to the token, which is used no more.
         unsafe {
             let packet = self.0.as_ref();
-            if packet.claim_body() {
+            if packet.cell.claim_body() {
                 packet.body.drop_body();
             }
         }
