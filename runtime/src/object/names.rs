@@ -1,4 +1,5 @@
-//! Names of objects, by address. Only observed runtimes look names up, and only named objects are here.
+//! Names of objects, by address. Only observed runtimes look names up, and only named objects are
+//! here.
 
 use crate::monitor::Description;
 use crate::sync::{AtomicBool, Relaxed, SpinMutex};

@@ -53,8 +53,8 @@ impl RuntimeState {
         queues.filter_map(running).collect()
     }
 
-    /// Returns true if a run queue is held, and its worker neither sleeps nor searches. A hint. In a
-    /// simulation no task runs while this thread does.
+    /// Returns true if a run queue is held, and its worker neither sleeps nor searches. A hint. In
+    /// a simulation no task runs while this thread does.
     fn seems_busy(&self, queue: usize) -> bool {
         let slot = &self.slots[queue];
         !self.platform.is_simulated()

@@ -7,7 +7,8 @@
 //! | [`ReadOrWriteView`] | what the body gets of a [`ReadOrWrite`] |
 //! | [`Spawner`] | a [`Runtime`](crate::Runtime) or a [`Context`](crate::Context) |
 //! | [`Membership`], [`Alone`], [`Of`] | whether a task belongs to a [`Group`](crate::Group) |
-//! | [`Annotated`], [`TaskAnnotation`], [`TaskName`], [`BodyName`] | a membership, and a deadline or name of the task |
+//! | [`Annotated`], [`TaskAnnotation`] | a membership, and what else a task carries |
+//! | [`TaskName`], [`BodyName`] | a name of a task |
 //! | [`After`] | a task that waits for a group; with a claim, see [`claims`](crate::claims) |
 //! | [`LegalFor`], [`AllowsIsolation`] | the primitives and isolations that a class permits |
 //! | [`RuntimeId`] | a runtime, to compare with others |

@@ -1,7 +1,8 @@
 //! Names of tasks.
 //!
-//! Without a name of its own a task has that of its body: the path of the function, type or closure,
-//! which the function table of its descriptor knows. A name of its own lies beside the sink.
+//! Without a name of its own a task has that of its body: the path of the function, type or
+//! closure, which the function table of its descriptor knows. A name of its own lies beside the
+//! sink.
 
 use super::TaskBuilder;
 use super::annotated::{Annotated, TaskAnnotation};
@@ -38,9 +39,9 @@ impl<F: 'static> TaskAnnotation for BodyName<F> {
 }
 
 impl<P, A, M: Membership> TaskBuilder<P, A, M> {
-    /// Names the task, for the timeline, spans, the watchdog and the error of a
-    /// [shutdown with a limit](crate::Runtime::shutdown_within). Without this it has the path of its
-    /// function, or `….::{{closure}}` of the function around its closure.
+    /// Names the task, for the timeline, spans, the watchdog and the error of a [shutdown with a
+    /// limit](crate::Runtime::shutdown_within). Without this it has the path of its function, or
+    /// `….::{{closure}}` of the function around its closure.
     ///
     /// A name takes 16 bytes of the descriptor. Say it after [`of`](Self::of), and before
     /// [`claim`](Self::claim).

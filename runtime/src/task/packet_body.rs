@@ -1,7 +1,8 @@
 //! The body of a submitted task, in the packet of its handle.
 //!
-//! The descriptor in the run queue has a [`BodyToken`] in its place. So the handle can drop the body
-//! at once when the task is cancelled, and the descriptor stays in its queue as an empty shell.
+//! The descriptor in the run queue has a [`BodyToken`] in its place. So the handle can drop the
+//! body at once when the task is cancelled, and the descriptor stays in its queue as an empty
+//! shell.
 //!
 //! # Who owns the body
 //!
@@ -24,9 +25,9 @@
 //!
 //! The orderings are Relaxed, as the word carries no data: the body was written before the token
 //! and the handle existed, and whatever passed these to their threads has published it. The packet
-//! is freed by its last owner. The promise is one, and outlives the token: the sink of a task, which
-//! has the promise, is completed after the body was run or dropped. If a spawn panics, the handle is
-//! still in the frame of `submit`.
+//! is freed by its last owner. The promise is one, and outlives the token: the sink of a task,
+//! which has the promise, is completed after the body was run or dropped. If a spawn panics, the
+//! handle is still in the frame of `submit`.
 //!
 //! Model: `model/handle.rs`.
 
