@@ -20,6 +20,7 @@ pages! {
     objects: "docs/guide/objects.md";
     tasks: "docs/guide/tasks.md";
     blocking: "docs/guide/blocking.md";
+    cancellation: "docs/guide/cancellation.md";
     claims: "docs/guide/claims.md";
     queues: "docs/guide/queues.md";
     fork_join: "docs/guide/fork-join.md";

@@ -206,6 +206,17 @@ pub mod arena {
     pub use xtasking_derive::AsWord;
 }
 
+/// Limits of time: handles that cancel their task, deadlines, and shutdowns with a limit.
+///
+/// [`Handle::cancel_on_drop`] makes a [`CancelOnDrop`](cancellation::CancelOnDrop),
+/// [`Runtime::deadline_in`] a [`Deadline`](cancellation::Deadline). The error of
+/// [`Runtime::shutdown_within`] is [`ShutdownTimedOut`](cancellation::ShutdownTimedOut).
+pub mod cancellation {
+    pub use crate::scheduler::ShutdownTimedOut;
+    pub use crate::task::cancel_on_drop::CancelOnDrop;
+    pub use crate::task::deadline::Deadline;
+}
+
 /// What the runtime measures: counters, statistics, the timeline, and tasks that run too long.
 ///
 /// All of it is off until the [`Builder`] turns it on: [`Counters`](metrics::Counters) with
@@ -213,7 +224,8 @@ pub mod arena {
 /// [`Timeline`](metrics::Timeline) with [`Builder::timeline`].
 pub mod metrics {
     pub use crate::monitor::{
-        Allocation, Bucket, Counters, Histogram, Overrun, Statistics, Timeline, Touched, WorkerStatistics,
+        Allocation, Bucket, Counters, Histogram, Overrun, RunningTask, Statistics, Timeline, Touched,
+        WorkerStatistics,
     };
 }
 

@@ -10,6 +10,7 @@ use crate::memory::SizeClass;
 use crate::scheduler::{Context, Worker};
 use crate::task::group::{Membership, SealedMembership};
 use crate::task::handle::Handle;
+use crate::task::name::BodyName;
 use crate::task::options::{Options, SpawnRequest};
 use crate::task::pending::PendingTask;
 use crate::task::spawner::{CompleteTask, Route, sealed::Origin, sealed::Spawn};
@@ -138,6 +139,10 @@ impl<K: Sink<()>> Sink<()> for ReleasingSink<K> {
         self.sink.make_room();
     }
 
+    fn name(&self) -> Option<&'static str> {
+        self.sink.name()
+    }
+
     fn complete(self, outcome: Result<(), JoinError>, cx: &mut Worker) {
         let mut origin = Context::of(cx);
         // SAFETY: this is part of the task, which is over and owns the state.
@@ -217,7 +222,8 @@ impl<P: Spawn, A, M: Membership, D: Send + Sync + 'static> TaskBuilder<P, A, Wit
         F: for<'v, 'h> FnOnce(A::View<'v>, Held<'h, D>, &mut Context) + Send + 'static,
     {
         let state = self.membership().state;
-        self.spawn(move |view, cx| run_with(state, cx, |held, cx| body(view, held, cx)));
+        self.annotate(BodyName::<F>::default())
+            .spawn(move |view, cx| run_with(state, cx, |held, cx| body(view, held, cx)));
     }
 
     /// Submits the task like [`submit`](Self::submit), and passes its body the data of its
@@ -233,7 +239,8 @@ impl<P: Spawn, A, M: Membership, D: Send + Sync + 'static> TaskBuilder<P, A, Wit
         R: Send + 'static,
     {
         let state = self.membership().state;
-        self.submit(move |view, cx| run_with(state, cx, |held, cx| body(view, held, cx)))
+        self.annotate(BodyName::<F>::default())
+            .submit(move |view, cx| run_with(state, cx, |held, cx| body(view, held, cx)))
     }
 }
 

@@ -76,14 +76,17 @@ fn a_dropped_promise_wakes_its_waiter() {
     });
 }
 
+/// Counts its drops.
+struct Counted(Arc<AtomicU64>);
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Relaxed);
+    }
+}
+
 #[test]
 fn a_dropped_handle_leaves_no_result_behind() {
-    struct Counted(Arc<AtomicU64>);
-    impl Drop for Counted {
-        fn drop(&mut self) {
-            self.0.fetch_add(1, Relaxed);
-        }
-    }
     model(3, || {
         let (runtime, _drivers) = standing(1);
         let (promise, mut handle) = runtime.promise();
@@ -119,5 +122,25 @@ fn a_task_runs_unless_it_was_cancelled_in_time() {
         let in_time = handle.cancel();
         let cancelled = matches!(handle.join(), Err(JoinError::Cancelled));
         assert_eq!((in_time, cancelled), (ran.load(Relaxed) == 0, ran.load(Relaxed) == 0));
+    });
+}
+
+/// The body belongs to the task or to the caller of `cancel`, which drops it at once.
+#[test]
+fn a_cancelled_body_is_dropped_at_once_and_any_body_once() {
+    model(2, || {
+        let runtime: Runtime = running(1);
+        let (ran, dropped) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+        let (running, captured) = (ran.clone(), Counted(dropped.clone()));
+        let handle = runtime.task(()).submit(move |(), _cx| {
+            running.fetch_add(1, Relaxed);
+            drop(captured);
+        });
+        let in_time = handle.cancel();
+        if in_time {
+            assert_eq!(dropped.load(Relaxed), 1, "the body is dropped by `cancel`");
+        }
+        assert_eq!(handle.join().is_err(), in_time);
+        assert_eq!((ran.load(Relaxed) == 0, dropped.load(Relaxed)), (in_time, 1));
     });
 }

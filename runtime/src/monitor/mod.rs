@@ -6,6 +6,7 @@
 //! | `histogram` | histograms of durations |
 //! | `observation` | what is to be observed, by the builder and the environment |
 //! | `observer` | times of each task and each worker |
+//! | `posts` | what runs on each worker |
 //! | `spans` | spans of the crate `tracing` |
 //! | `statistics` | the numbers that a runtime reports |
 //! | `timeline` | the last events of each worker, for Perfetto |
@@ -15,6 +16,7 @@ mod counters;
 mod histogram;
 mod observation;
 mod observer;
+mod posts;
 #[cfg(feature = "tracing")]
 pub(crate) mod spans;
 mod statistics;
@@ -26,6 +28,8 @@ pub(crate) use counters::{Counter, WorkerCounters};
 pub use histogram::{Bucket, Histogram};
 pub(crate) use observation::Observation;
 pub(crate) use observer::{LEAD, Lead, Observer, Record};
+pub(crate) use posts::Posts;
+pub use posts::RunningTask;
 pub use statistics::{Statistics, WorkerStatistics};
 pub use timeline::Timeline;
 pub(crate) use timeline::{Event, Ran, What};

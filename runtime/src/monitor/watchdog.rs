@@ -1,17 +1,12 @@
 //! The watchdog: reports tasks that run too long, while they run.
 //!
-//! Each worker has a *post*. Before it runs a task it writes there what runs and since when;
-//! afterwards it clears the post. A watcher beside the workers (see [`Platform::watch`]) reads all
-//! posts periodically and reports tasks over the bound: once at the bound, and again each time that
-//! the reported time has doubled.
-//!
-//! A post is only accessed under its lock, which is held only to copy a description. The
-//! description names types and addresses and borrows nothing, so that it stays valid when the task
-//! has ended meanwhile. The hook is called without a lock.
+//! A watcher beside the workers (see [`Platform::watch`]) reads all [posts](Posts) periodically and
+//! reports tasks over the bound: once at the bound, and again each time that the reported time has
+//! doubled. The hook is called without a lock.
 
+use super::posts::{Posts, Running};
 use crate::object::Primitive;
 use crate::platform::{Platform, RuntimeWait};
-use crate::sync::{Padded, SpinMutex};
 use crate::task::{MOST_OBJECTS, quietly};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -41,6 +36,8 @@ pub struct Overrun {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Touched {
+    /// The name of the object, if it has [one](crate::ObjectBuilder::name).
+    pub name: Option<&'static str>,
     /// The path of the data's type.
     pub data: &'static str,
     /// The address of the object: that of [`Object::address`](crate::Object::address) or
@@ -68,9 +65,13 @@ impl fmt::Display for Overrun {
 
 impl fmt::Display for Touched {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { data, address, primitive, write } = self;
+        let Self { name, data, address, primitive, write } = self;
         let mode = if *write { "writes" } else { "reads" };
-        write!(f, "{mode} {data} at {address:#x} ({primitive:?})")
+        write!(f, "{mode} {data}")?;
+        if let Some(name) = name {
+            write!(f, " `{name}`")?;
+        }
+        write!(f, " at {address:#x} ({primitive:?})")
     }
 }
 
@@ -89,20 +90,8 @@ impl Description {
     }
 }
 
-/// What runs on a worker. Times are those of the platform's clock, in nanoseconds.
-struct Running {
-    task: Description,
-    since: u64,
-    /// How long it may run before the next report.
-    allowed: u64,
-}
-
-/// The task that runs, or nothing.
-type Post = SpinMutex<Option<Running>>;
-
 /// Reports tasks that run too long; see the module's documentation.
 pub(crate) struct Watchdog {
-    posts: Box<[Padded<Post>]>,
     bound: u64,
     hook: Hook,
 }
@@ -118,9 +107,8 @@ const MIN_PERIOD: Duration = Duration::from_millis(1);
 const MAX_PERIOD: Duration = Duration::from_secs(1);
 
 impl Watchdog {
-    pub fn new(workers: usize, bound: Duration, hook: Hook) -> Self {
-        let bound = u64::try_from(bound.as_nanos()).unwrap_or(u64::MAX);
-        Self { posts: (0..workers).map(|_| Padded::default()).collect(), bound, hook }
+    pub fn new(bound: Duration, hook: Hook) -> Self {
+        Self { bound: u64::try_from(bound.as_nanos()).unwrap_or(u64::MAX), hook }
     }
 
     /// Returns the time between two checks.
@@ -128,31 +116,17 @@ impl Watchdog {
         (Duration::from_nanos(self.bound) / CHECKS_PER_BOUND).clamp(MIN_PERIOD, MAX_PERIOD)
     }
 
-    /// Records that a worker begins to run a task.
-    pub fn begin(&self, worker: usize, task: Description, now: u64) {
-        *self.posts[worker].0.lock() = Some(Running { task, since: now, allowed: self.bound });
-    }
-
-    /// Records that a worker has run its task.
-    pub fn end(&self, worker: usize) {
-        *self.posts[worker].0.lock() = None;
-    }
-
     /// Reads all posts and reports what has been running for too long.
-    pub fn check(&self, platform: &dyn Platform) {
-        for (worker, post) in self.posts.iter().enumerate() {
-            let overdue = post.0.lock().as_mut().and_then(|running| running.overdue(platform.now()));
-            if let Some((task, running)) = overdue {
-                let overrun = Overrun {
-                    task: task.task,
-                    worker,
-                    running: Duration::from_nanos(running),
-                    objects: task.objects.into_iter().flatten().collect(),
-                    waits: platform.runtime_wait(worker),
-                };
+    pub fn check(&self, posts: &Posts, platform: &dyn Platform) {
+        for (worker, post) in posts.0.iter().enumerate() {
+            let mut running = post.0.lock();
+            let overdue = running.as_mut().and_then(|running| running.overdue(self.bound, platform.now()));
+            drop(running);
+            if let Some((task, time)) = overdue {
                 // A panic of the hook must not end the watch; it is discarded, as there is no place
                 // to report it.
-                quietly(|| (self.hook)(overrun));
+                let waits = platform.runtime_wait(worker);
+                quietly(|| (self.hook)(task.running(worker, time, waits)));
             }
         }
     }
@@ -160,12 +134,13 @@ impl Watchdog {
 
 impl Running {
     /// Returns the task and its time if a report is due, and counts the report as made.
-    fn overdue(&mut self, now: u64) -> Option<(Description, u64)> {
+    fn overdue(&mut self, bound: u64, now: u64) -> Option<(Description, u64)> {
         let time = now.saturating_sub(self.since);
-        if time <= self.allowed {
+        let allowed = if self.reported == 0 { bound } else { self.reported.saturating_mul(2) };
+        if time <= allowed {
             return None;
         }
-        self.allowed = time.saturating_mul(2);
+        self.reported = time;
         Some((self.task, time))
     }
 }
@@ -174,32 +149,33 @@ impl Running {
 mod tests {
     use super::*;
 
-    fn running(allowed: u64) -> Running {
+    fn running() -> Running {
         let task = Description::new("a task", core::iter::empty());
-        Running { task, since: 1000, allowed }
+        Running { task, since: 1000, reported: 0 }
     }
 
     #[test]
     fn a_report_comes_at_the_bound_and_at_each_doubling() {
-        let mut running = running(100);
+        let mut running = running();
         let reported: Vec<_> =
-            (900..2000).filter_map(|now| running.overdue(now)).map(|(_, time)| time).collect();
+            (900..2000).filter_map(|now| running.overdue(100, now)).map(|(_, time)| time).collect();
         assert_eq!(reported, [101, 203, 407, 815]);
     }
 
     #[test]
     fn an_infinite_bound_is_never_reached() {
-        let never = Watchdog::new(1, Duration::MAX, Box::new(|_| ()));
+        let never = Watchdog::new(Duration::MAX, Box::new(|_| ()));
         assert_eq!(never.period(), MAX_PERIOD);
-        assert!(running(never.bound).overdue(u64::MAX).is_none());
-        let always = Watchdog::new(1, Duration::ZERO, Box::new(|_| ()));
+        assert!(running().overdue(never.bound, u64::MAX).is_none());
+        let always = Watchdog::new(Duration::ZERO, Box::new(|_| ()));
         assert_eq!(always.period(), MIN_PERIOD);
-        assert!(running(always.bound).overdue(1001).is_some());
+        assert!(running().overdue(always.bound, 1001).is_some());
     }
 
     #[test]
     fn an_overrun_is_one_line_of_text() {
-        let object = Touched { data: "u64", address: 0x1240, primitive: Primitive::SpinLatch, write: true };
+        let primitive = Primitive::SpinLatch;
+        let object = Touched { name: None, data: "u64", address: 0x1240, primitive, write: true };
         let mut overrun = Overrun {
             task: "bank::transfer",
             worker: 3,
@@ -209,11 +185,12 @@ mod tests {
         };
         let said = "task bank::transfer has been running on worker 3 for 1.2ms";
         assert_eq!(alloc::format!("{overrun}"), said);
-        overrun.objects = [object, Touched { data: "bool", write: false, ..object }].into();
+        let named = Touched { name: Some("open"), data: "bool", write: false, ..object };
+        overrun.objects = [object, named].into();
         assert_eq!(
             alloc::format!("{overrun}"),
             alloc::format!(
-                "{said}; it writes u64 at 0x1240 (SpinLatch) and reads bool at 0x1240 (SpinLatch)"
+                "{said}; it writes u64 at 0x1240 (SpinLatch) and reads bool `open` at 0x1240 (SpinLatch)"
             )
         );
     }

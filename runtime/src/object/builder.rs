@@ -23,6 +23,7 @@ pub struct ObjectBuilder<C: Class> {
     prefetch: usize,
     most_tasks: Option<usize>,
     is_kept_on_panic: bool,
+    name: Option<&'static str>,
 }
 
 /// The largest size in bytes up to which an object is prefetched as a whole by default.
@@ -40,6 +41,7 @@ impl<C: Class> ObjectBuilder<C> {
             prefetch: size_of::<Cell<C>>().min(MAX_WHOLE_PREFETCH_BYTES),
             most_tasks: None,
             is_kept_on_panic: false,
+            name: None,
         }
     }
 
@@ -82,6 +84,24 @@ impl<C: Class> ObjectBuilder<C> {
         self
     }
 
+    /// Names the object, for the timeline, spans, the watchdog and the error of a
+    /// [shutdown with a limit](Runtime::shutdown_within). A name that is made at run time can be
+    /// leaked (`String::leak`).
+    ///
+    /// ```
+    /// use xtasking::Runtime;
+    ///
+    /// let rt = Runtime::builder().workers(1).timeline(10).build()?;
+    /// let account = rt.plain(5).name("savings").build();
+    /// rt.task(account.write()).submit(|account, _cx| *account += 1).join()?;
+    /// assert!(rt.timeline().expect("it is on").to_string().contains("writes i32 `savings`"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn name(mut self, name: &'static str) -> Self {
+        self.name = Some(name);
+        self
+    }
+
     /// Pins the primitive, regardless of the annotations. An illegal one for this class does not
     /// compile:
     ///
@@ -118,13 +138,18 @@ impl<C: Class> ObjectBuilder<C> {
         // A frequently used object stays in the cache.
         let frequency = self.expect.frequency;
         let lines = if frequency == Frequency::High { 0 } else { self.prefetch.div_ceil(CACHE_LINE) };
+        let shared = self.shared.clone();
         let limit = self.most_tasks.map(|most| self.shared.open_limit(most));
         let owned = Box::new(Owned::new(self.shared, C::new(self.value), limit));
-        Object::new(
+        let object = Object::new(
             owned,
             |cell| Reference::new(cell, primitive, frequency, home).with_kept_on_panic(self.is_kept_on_panic),
             Part::lines(0, lines.min(u16::MAX.into()) as u16),
-        )
+        );
+        if let Some(name) = self.name {
+            shared.names.insert(object.address(), name);
+        }
+        object
     }
 }
 

@@ -11,6 +11,7 @@
 //! | `header` | the header before every value: latch word and waiting tasks |
 //! | `keeper` | keeping an object alive for tasks that go on after their operation |
 //! | `link` | links between nodes, and cells that publish them |
+//! | `names` | names of objects, for reports |
 //! | `owned` | handles of an object |
 //! | `primitive` | the synchronization primitives, and the choice among them |
 //! | `remains` | what arenas and arrays leave, and when it is freed |
@@ -64,6 +65,7 @@ mod field;
 mod header;
 mod keeper;
 mod link;
+mod names;
 mod owned;
 mod primitive;
 mod reference;
@@ -87,6 +89,7 @@ pub use primitive::{
 pub use word::{Word, WriteToken};
 
 pub(crate) use header::{FreeWord, Header, Turn};
+pub(crate) use names::ObjectNames;
 pub(crate) use owned::limit_of;
 pub(crate) use reference::{Cell, Fetch, MAX_HOMES, Reference, prefetch, prefetch_part};
 #[cfg(all(test, model = "loom"))]

@@ -201,6 +201,8 @@ struct Dropper<C>(PhantomData<fn(C)>);
 impl<C: Class> Reclaim for Dropper<C> {
     unsafe fn reclaim(self: Arc<Self>, object: NonNull<u8>, _: Option<usize>) {
         // SAFETY: made by `Object::new` from a box of this type; retired and unreachable.
-        drop(unsafe { Box::from_raw(object.cast::<Owned<C>>().as_ptr()) });
+        let owned = unsafe { Box::from_raw(object.cast::<Owned<C>>().as_ptr()) };
+        owned.shared.names.remove((&raw const owned.cell).addr());
+        drop(owned);
     }
 }

@@ -171,7 +171,7 @@ impl Reference {
 
     /// Returns the watchdog's description of the object.
     pub fn touched(self, data: &'static str, write: bool) -> Touched {
-        Touched { data, address: self.address() as usize, primitive: self.primitive(), write }
+        Touched { name: None, data, address: self.address() as usize, primitive: self.primitive(), write }
     }
 
     /// Returns a prefetch order for the lines of `part`.

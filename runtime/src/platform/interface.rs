@@ -3,6 +3,7 @@
 use super::{CpuTopology, Placement, PlatformError, RuntimeWait, VirtualTime};
 use crate::memory::PageSource;
 use crate::scheduler::Driver;
+use crate::sync::Backoff;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::task::Waker;
@@ -34,6 +35,7 @@ use core::time::Duration;
 /// | [`stand_in`](Self::stand_in) and the next two | a task that blocks in place keeps its worker |
 /// | [`watch`](Self::watch) | no watchdog and no automatic resizing: a build with them fails |
 /// | [`is_simulated`](Self::is_simulated) | right if workers run by themselves |
+/// | [`block_until`](Self::block_until) | a wait with a limit uses up a core |
 /// | [`may_block`](Self::may_block) | such a question costs as much as a short wait |
 /// | [`has_lost_workers`](Self::has_lost_workers) | right if processes are not forked |
 /// | [`runtime_wait`](Self::runtime_wait) | a watchdog does not say for what its tasks wait |
@@ -146,12 +148,14 @@ pub trait Platform: Send + Sync + 'static {
     /// stop and woken. What workers wrote must be visible to the caller afterwards.
     fn join(&self);
 
-    /// Records that a task of the runtime has dropped it, so that [`join`](Self::join) is not
-    /// called. The workers stop by themselves when no task is left.
+    /// Records that [`join`](Self::join) is not called: a task of the runtime has dropped it, or a
+    /// [shutdown](crate::Runtime::shutdown_within) has reached its limit. The workers stop by
+    /// themselves when no task is left.
     ///
-    /// Called at most once, by the thread that dropped the runtime, after [`block`](Self::block)
-    /// has failed there. The default does nothing. A platform that
-    /// [drives its workers itself](Self::is_simulated) must drive them until they stop.
+    /// Called at most once, by the thread that ends the runtime, after [`block`](Self::block) or
+    /// [`block_until`](Self::block_until) has failed there or has reached the limit. The default
+    /// does nothing. A platform that [drives its workers itself](Self::is_simulated) must drive
+    /// them until they stop.
     fn leave(&self) {}
 
     /// Calls `look` about once every `every`, concurrently with the workers, until it returns false
@@ -190,6 +194,31 @@ pub trait Platform: Send + Sync + 'static {
     /// called. Fails also if [the workers are lost](Self::has_lost_workers) and `ready` returns
     /// false.
     fn block(&self, ready: &mut dyn FnMut(&Waker) -> bool) -> Result<(), WouldBlock>;
+
+    /// As [`block`](Self::block), but returns at the latest when the [clock](Self::now) says
+    /// `until`. Returns true if `ready` did.
+    ///
+    /// Called by any thread. The default asks `ready` again and again, with growing pauses, and
+    /// uses up a core meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// As for [`block`](Self::block).
+    fn block_until(&self, until: u64, ready: &mut dyn FnMut(&Waker) -> bool) -> Result<bool, WouldBlock> {
+        if !self.may_block() {
+            return Err(WouldBlock);
+        }
+        let mut backoff = Backoff::new();
+        while !ready(Waker::noop()) {
+            if self.now() >= until {
+                return Ok(false);
+            }
+            if !self.virtual_time().is_some_and(|time| time.yield_to_others(true)) {
+                backoff.wait();
+            }
+        }
+        Ok(true)
+    }
 
     /// Returns true if the calling thread may [block](Self::block): it is no worker of this
     /// platform.

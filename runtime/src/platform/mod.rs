@@ -16,6 +16,7 @@
 //! | `simulation` | the deterministic platform, with or without virtual time |
 //! | `threads` | the platform on threads of the operating system |
 //! | `topology` | cores and nodes as the runtime counts them |
+//! | `unpark` | the waker of a thread outside the runtime |
 //! | `virtual_time` | the trait of platforms whose clock is computed |
 //! | `worker_thread` | a worker for which the program starts the thread |
 

@@ -2,10 +2,18 @@
 
 use alloc::sync::Arc;
 use core::task::Waker;
+use core::time::Duration;
 use std::task::Wake;
 use std::thread::Thread;
 
 struct Unpark(Thread);
+
+impl Unpark {
+    /// Returns a waker for the calling thread.
+    fn current() -> Waker {
+        Waker::from(Arc::new(Self(std::thread::current())))
+    }
+}
 
 impl Wake for Unpark {
     fn wake(self: Arc<Self>) {
@@ -15,8 +23,27 @@ impl Wake for Unpark {
 
 /// Parks the calling thread until `ready` returns true. It asks again each time the waker is woken.
 pub(super) fn park_until(ready: &mut dyn FnMut(&Waker) -> bool) {
-    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+    let waker = Unpark::current();
     while !ready(&waker) {
         std::thread::park();
     }
+}
+
+/// As [`park_until`], but at most until a time in nanoseconds, as `now` reads it. Returns false if
+/// that came first.
+pub(super) fn park_until_time(
+    until: u64,
+    now: impl Fn() -> u64,
+    ready: &mut dyn FnMut(&Waker) -> bool,
+) -> bool {
+    let waker = Unpark::current();
+    while !ready(&waker) {
+        let left = until.saturating_sub(now());
+        if left == 0 {
+            return false;
+        }
+        // May return early.
+        std::thread::park_timeout(Duration::from_nanos(left));
+    }
+    true
 }

@@ -1,7 +1,7 @@
 //! Workers as threads of the operating system, pinned where the system can do that.
 
 use super::os::{self, OsPages};
-use super::parking::park_until;
+use super::parking::{park_until, park_until_time};
 use super::runtime_wait::registry::{RecordedWait, WorkerId, wait_of};
 use super::spare_threads::SparePool;
 use super::{CpuTopology, Placement, Platform, PlatformError, RuntimeWait, WorkerThread, WouldBlock};
@@ -192,6 +192,32 @@ impl Threads {
 /// Counts a worker as running while it exists.
 struct Running(Arc<AtomicUsize>);
 
+impl Threads {
+    /// Lets the calling thread wait: `wait` calls its argument until it returns true.
+    fn block_while(
+        &self,
+        ready: &mut dyn FnMut(&Waker) -> bool,
+        wait: impl FnOnce(&mut dyn FnMut(&Waker) -> bool) -> bool,
+    ) -> Result<bool, WouldBlock> {
+        let worker = WORKER_OF.get();
+        if worker.0 == self.number {
+            return Err(WouldBlock);
+        }
+        let (mut recorded, mut is_lost) = (None, false);
+        let is_ready = wait(&mut |waker| {
+            if ready(waker) {
+                return true;
+            }
+            is_lost = self.has_lost_workers() && !planted!("lost-workers-waited-for");
+            if !is_lost && worker != NO_WORKER {
+                recorded.get_or_insert_with(|| RecordedWait::new(worker, self.number));
+            }
+            is_lost
+        });
+        if is_lost { Err(WouldBlock) } else { Ok(is_ready) }
+    }
+}
+
 impl Running {
     fn new(running: &Arc<AtomicUsize>) -> Self {
         running.fetch_add(1, Relaxed);
@@ -350,25 +376,15 @@ impl Platform for Threads {
     }
 
     fn block(&self, ready: &mut dyn FnMut(&Waker) -> bool) -> Result<(), WouldBlock> {
-        let worker = WORKER_OF.get();
-        if worker.0 == self.number {
-            return Err(WouldBlock);
-        }
-        let (mut recorded, mut is_lost) = (None, false);
-        park_until(&mut |waker| {
-            if ready(waker) {
-                return true;
-            }
-            is_lost = self.has_lost_workers() && !planted!("lost-workers-waited-for");
-            if !is_lost && worker != NO_WORKER {
-                recorded.get_or_insert_with(|| RecordedWait::new(worker, self.number));
-            }
-            is_lost
-        });
-        if is_lost {
-            return Err(WouldBlock);
-        }
-        Ok(())
+        self.block_while(ready, |ready| {
+            park_until(ready);
+            true
+        })
+        .map(drop)
+    }
+
+    fn block_until(&self, until: u64, ready: &mut dyn FnMut(&Waker) -> bool) -> Result<bool, WouldBlock> {
+        self.block_while(ready, |ready| park_until_time(until, || self.now(), ready))
     }
 
     fn runtime_wait(&self, worker: usize) -> Option<RuntimeWait> {

@@ -164,9 +164,9 @@ impl Worker {
 
     /// Prepares this worker for other tasks, in the midst of the current one.
     fn suspend_task(&mut self) -> SuspendedTask {
-        if let Some(watchdog) = &self.shared.watchdog {
+        if let Some(posts) = &self.shared.posts {
             // The worker goes on with others.
-            watchdog.end(self.index);
+            posts.end(self.index);
         }
         let marked = self.mark_entered();
         SuspendedTask {

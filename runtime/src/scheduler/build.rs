@@ -7,7 +7,7 @@ use crate::fork::ForkStack;
 use crate::limit::OpenLimits;
 use crate::managed::Autosizer;
 use crate::memory::{Epochs, Heaps};
-use crate::monitor::{LEAD, Observation, Observer, Watchdog};
+use crate::monitor::{LEAD, Observation, Observer, Posts, Watchdog};
 use crate::object::{FreeWord, MAX_HOMES, RuntimeTag};
 use crate::platform::{CpuTopology, Misplaced, Placement, Platform};
 use crate::pool::{Inbox, Injector, QueuePolicy, Ranked, SpscRing, TaskRing};
@@ -108,12 +108,14 @@ impl Builder {
             has_orphans: AtomicBool::new(false),
             turn: AtomicUsize::new(0),
             free_word: FreeWord::of(&tag),
+            names: Arc::default(),
             _tag: tag,
             distance: self.distance,
             counting: self.counting,
             hook: self.hook,
             wait_hook: self.wait_hook,
-            watchdog: self.watchdog.map(|(bound, hook)| Watchdog::new(max, bound, hook)),
+            posts: (self.names_running || self.watchdog.is_some()).then(|| Posts::new(max)),
+            watchdog: self.watchdog.map(|(bound, hook)| Watchdog::new(bound, hook)),
             observer,
             follower: self.follow.map(|follow| Autosizer::new(follow, initial, max, platform.now())),
             #[cfg(feature = "tracing")]

@@ -26,6 +26,7 @@ pub struct Builder {
     pub(super) placement: Option<Placement>,
     pub(super) hook: Box<dyn Fn(Failure) + Send + Sync>,
     pub(super) watchdog: Option<(Duration, Hook)>,
+    pub(super) names_running: bool,
     pub(super) observation: Observation,
     pub(super) follow: Option<AutosizeOptions>,
     pub(super) wait_hook: Option<WaitHook>,
@@ -51,6 +52,7 @@ impl Default for Builder {
             placement: None,
             hook: Box::new(report),
             watchdog: None,
+            names_running: false,
             observation: Observation::default(),
             follow: None,
             wait_hook: None,
@@ -142,7 +144,7 @@ impl Builder {
     /// [`MAX_TIMELINE_EVENTS`](Self::MAX_TIMELINE_EVENTS) count as that.
     ///
     /// A timeline turns the [statistics](Self::statistics) on. Beyond their cost it takes some 100
-    /// ns a task, and 120 bytes an event.
+    /// ns a task, and 136 bytes an event.
     ///
     /// With the feature `std` the environment variable `XTASKING_TIMELINE=FILE` turns it on in
     /// every runtime of the program, with 32768 events of each worker. Each runtime then writes the
@@ -263,6 +265,17 @@ impl Builder {
     /// ```
     pub fn watchdog(mut self, bound: Duration, hook: impl Fn(Overrun) + Send + Sync + 'static) -> Self {
         self.watchdog = Some((bound, Box::new(hook)));
+        self
+    }
+
+    /// Records which task each worker runs, for [`Runtime::running_tasks`] and the error of
+    /// [`Runtime::shutdown_within`]. Default: on with a [watchdog](Self::watchdog), else off, at no
+    /// cost. It costs one reading of the clock a task.
+    ///
+    /// [`Runtime::running_tasks`]: crate::Runtime::running_tasks
+    /// [`Runtime::shutdown_within`]: crate::Runtime::shutdown_within
+    pub fn name_running(mut self, on: bool) -> Self {
+        self.names_running = on;
         self
     }
 

@@ -1,12 +1,12 @@
 //! How a worker runs the tasks of its run queue, in bursts, and what it does if there are none.
 
-use super::Worker;
 use super::driver::Progress;
 use super::run_queue::{AGEING_INTERVAL, DISTURBED, UNBOUND};
 use super::runtime_state::phase;
 use super::search::STEAL_INTERVAL;
 use super::trace::checks;
 use super::unbound::UnboundQueue;
+use super::{RuntimeState, Worker};
 use crate::sync::{Relaxed, SeqCst, fence};
 use crate::task::{Payload, Task, catch, discard};
 use core::ptr::NonNull;
@@ -200,11 +200,11 @@ impl Worker {
         }
     }
 
-    /// Tells the watchdog that the current task is over, with its cleanup.
+    /// Records that the current task is over, with its cleanup.
     #[cold]
     fn end_watched_run(&self) {
-        if let Some(watchdog) = &self.shared.watchdog {
-            watchdog.end(self.index);
+        if let Some(posts) = &self.shared.posts {
+            posts.end(self.index);
         }
     }
 
@@ -293,11 +293,16 @@ unsafe fn cancel_or_watch(task: NonNull<Task>, worker: &mut Worker) {
         if worker.trace.checks & checks::CANCELLING != 0 {
             return (vtable.cancel)(task, worker);
         }
+        let describe = |shared: &RuntimeState| {
+            let mut description = (vtable.describe)(task);
+            shared.names.complete(&mut description);
+            description
+        };
         #[cfg(feature = "tracing")]
         let _span = (worker.trace.checks & checks::TRACED != 0)
-            .then(|| crate::monitor::spans::enter(worker.index, || (vtable.describe)(task)));
-        if let Some(watchdog) = &worker.shared.watchdog {
-            watchdog.begin(worker.index, (vtable.describe)(task), worker.shared.platform.now());
+            .then(|| crate::monitor::spans::enter(worker.index, || describe(&worker.shared)));
+        if let Some(posts) = &worker.shared.posts {
+            posts.begin(worker.index, describe(&worker.shared), worker.shared.platform.now());
         }
         (vtable.run)(task, worker);
         worker.end_watched_run();

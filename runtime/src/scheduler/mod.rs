@@ -5,7 +5,7 @@
 //! | `runtime` | the runtime, as programs hold it |
 //! | `builder`, `build` | its options, and how it is built from them |
 //! | `handle`, `open_guard` | its handles, and what keeps it from ending while they are used |
-//! | `shutdown` | how it ends |
+//! | `shutdown`, `shutdown_error` | how it ends; what runs when it should have ended |
 //! | `build_error` | why it cannot be built or resized |
 //! | `runtime_state` | what all workers share; a slot for each |
 //! | `worker_set` | how many workers run, and which of them owns a run queue |
@@ -48,6 +48,7 @@ mod runtime;
 mod runtime_state;
 mod search;
 mod shutdown;
+mod shutdown_error;
 mod sleep;
 mod steal;
 mod trace;
@@ -68,4 +69,5 @@ pub(crate) use open_guard::OpenGuard;
 pub use runtime::Runtime;
 pub(crate) use runtime_state::{RuntimeState, WorkerSlot, phase};
 pub use shutdown::Shutdown;
+pub use shutdown_error::ShutdownTimedOut;
 pub(crate) use worker::Worker;

@@ -6,6 +6,7 @@
 use super::run_queue::RunQueue;
 use crate::memory::Ledger;
 use crate::monitor::{Description, Event, Lead, Observer, Ran, Record, What, WorkerCounters};
+use crate::object::ObjectNames;
 use crate::pool::Ring;
 use crate::sync::{Padded, Relaxed};
 use crate::task::Task;
@@ -16,6 +17,7 @@ use core::ptr::NonNull;
 /// The recorder of one worker.
 pub(super) struct Observing {
     observer: Arc<Observer>,
+    names: Arc<ObjectNames>,
     record: Arc<Padded<Record>>,
     worker: u32,
     /// The runtime has a timeline.
@@ -60,10 +62,11 @@ struct Run {
 }
 
 impl Observing {
-    pub fn new(observer: &Arc<Observer>, worker: usize) -> Self {
+    pub fn new(observer: &Arc<Observer>, names: &Arc<ObjectNames>, worker: usize) -> Self {
         let record = observer.records[worker].clone();
         Self {
             observer: observer.clone(),
+            names: names.clone(),
             keeps_events: record.0.events.is_some(),
             record,
             worker: worker as u32,
@@ -186,7 +189,9 @@ impl Observing {
         counters: &WorkerCounters,
     ) {
         // SAFETY: the task belongs to this worker, by the contract of `begin`, and has not run yet.
-        let Description { task: name, objects } = unsafe { (task.as_ref().vtable.describe)(task) };
+        let mut description = unsafe { (task.as_ref().vtable.describe)(task) };
+        self.names.complete(&mut description);
+        let Description { task: name, objects } = description;
         let mut objects = objects.into_iter().flatten();
         self.ran = Some(Ran {
             name,

@@ -32,8 +32,8 @@ use crate::fork::{ForkStack, WaitHook};
 use crate::limit::{Limit, OpenLimits};
 use crate::managed::Autosizer;
 use crate::memory::{Epochs, Heaps, Ledger, Retired};
-use crate::monitor::{Observer, Watchdog, WorkerCounters};
-use crate::object::{FreeWord, RuntimeTag};
+use crate::monitor::{Observer, Posts, Watchdog, WorkerCounters};
+use crate::object::{FreeWord, ObjectNames, RuntimeTag};
 use crate::platform::{CpuTopology, Placement, Platform, VirtualTime};
 use crate::pool::{Inbox, Injector, QueuePolicy, Ranked, SpscRing, StealBatch, TaskRing};
 use crate::sync::{
@@ -138,6 +138,8 @@ pub struct RuntimeState {
     pub(crate) turn: AtomicUsize,
     /// The word of a free object of this runtime, which differs from those of other runtimes.
     pub(crate) free_word: FreeWord,
+    /// Names of objects, for reports.
+    pub(crate) names: Arc<ObjectNames>,
     /// Keeps other runtimes from using the number in `free_word`.
     pub(crate) _tag: RuntimeTag,
     /// Tasks between the one that runs and the one whose object is prefetched.
@@ -146,6 +148,8 @@ pub struct RuntimeState {
     pub(crate) counting: bool,
     pub(crate) hook: Box<dyn Fn(Failure) + Send + Sync>,
     pub(crate) wait_hook: Option<WaitHook>,
+    /// What runs on each worker, if it is to be known.
+    pub(crate) posts: Option<Posts>,
     pub(crate) watchdog: Option<Watchdog>,
     pub(crate) observer: Option<Arc<Observer>>,
     pub(crate) follower: Option<Autosizer>,
@@ -332,8 +336,8 @@ impl RuntimeState {
 
     /// Lets the watchdog check the workers once. Returns false if the runtime has stopped.
     pub(crate) fn watch(&self) -> bool {
-        if let Some(watchdog) = &self.watchdog {
-            watchdog.check(&*self.platform);
+        if let (Some(watchdog), Some(posts)) = (&self.watchdog, &self.posts) {
+            watchdog.check(posts, &*self.platform);
         }
         self.phase() != phase::STOPPED
     }

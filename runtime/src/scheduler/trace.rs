@@ -18,7 +18,7 @@ use core::ptr::NonNull;
 pub(super) mod checks {
     /// The runtime is shutting down, and tasks that have not started are cancelled.
     pub const CANCELLING: u8 = 1;
-    /// The watchdog records which task runs.
+    /// It is recorded which task runs.
     pub const WATCHED: u8 = 2;
     /// Tasks are counted and timed.
     pub const OBSERVED: u8 = 4;
@@ -41,8 +41,8 @@ pub(super) struct Trace {
 impl Trace {
     pub fn new(shared: &RuntimeState, worker: usize) -> Self {
         let observer = shared.observer.as_ref();
-        let observing = observer.map(|observer| Box::new(Observing::new(observer, worker)));
-        let watched = if shared.watchdog.is_some() { checks::WATCHED } else { 0 };
+        let observing = observer.map(|observer| Box::new(Observing::new(observer, &shared.names, worker)));
+        let watched = if shared.posts.is_some() { checks::WATCHED } else { 0 };
         let observed = if observing.is_some() { checks::OBSERVED } else { 0 };
         #[cfg(feature = "tracing")]
         let traced = if shared.spans { checks::TRACED } else { 0 };

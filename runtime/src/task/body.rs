@@ -197,10 +197,12 @@ unsafe fn locate<B: TaskBody, K>(task: NonNull<Task>, free_word: FreeWord) -> Fe
     unsafe { (*Task::body::<BodyWithSink<B, K>>(task)).body.locate(free_word) }
 }
 
-unsafe fn describe<B: TaskBody, K>(task: NonNull<Task>) -> Description {
+unsafe fn describe<B: TaskBody, K: Sink<B::Output>>(task: NonNull<Task>) -> Description {
     // SAFETY: the caller owns the task. Only `write` installs this function, for a body of this
     // type.
-    unsafe { (*Task::body::<BodyWithSink<B, K>>(task)).body.describe() }
+    let BodyWithSink { body, sink } = unsafe { &*Task::body::<BodyWithSink<B, K>>(task) };
+    let description = body.describe();
+    Description { task: sink.name().unwrap_or(description.task), ..description }
 }
 
 pub(crate) unsafe fn locate_nothing(_: NonNull<Task>, _: FreeWord) -> Fetch {

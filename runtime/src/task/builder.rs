@@ -1,9 +1,11 @@
 //! The builder of a task: `rt.task(objects).priority(…).spawn(body)`.
 
 use super::access::ReadLink;
+use super::annotated::Annotated;
 use super::group::{After, Alone, Group, Membership, Of, SinkPair};
-use super::handle::{self, Handle, Promise};
+use super::handle::{self, Handle};
 use super::modify::{Modify, ModifyBody, ThenSink};
+use super::name::BodyName;
 use super::optimistic_read;
 use super::options::{Options, SpawnRequest};
 use super::single_object;
@@ -29,6 +31,10 @@ impl<P, A, M> TaskBuilder<P, A, M> {
 
     pub(crate) fn access(&self) -> &A {
         &self.access
+    }
+
+    pub(super) fn spawner_mut(&mut self) -> &mut P {
+        &mut self.request.spawner
     }
 }
 
@@ -258,8 +264,17 @@ impl<P: Spawn, A, M: Membership> TaskBuilder<P, A, M> {
         F: for<'v> FnOnce(A::View<'v>, &mut Context) -> R + Send + 'static,
         R: Send + 'static,
     {
-        let (handle, completion) = handle::pair(self.request.spawner.origin_mut().shared().clone());
-        self.access.launch(self.request, body, SinkPair(completion, self.group.sink()));
+        let shared = self.request.spawner.origin_mut().shared().clone();
+        // SAFETY: the token is in the task's body, and the promise in its sink. A body is run or
+        // dropped before its sink is completed or refused.
+        let (handle, completion, token) = unsafe { handle::pair_with_body(shared, body) };
+        let completion = Annotated::new(completion, BodyName::<F>::default());
+        self.access.launch(
+            self.request,
+            // SAFETY: a body runs only after its sink has started, and so the promise.
+            move |view: A::View<'_>, cx: &mut Context| unsafe { token.take() }(view, cx),
+            SinkPair(completion, self.group.sink()),
+        );
         handle
     }
 
@@ -288,8 +303,11 @@ impl<P: Spawn, A, M: Membership> TaskBuilder<P, A, M> {
         O: 'static,
         R: Send + 'static,
     {
-        let (handle, completion): (_, Promise<R>) =
-            handle::pair(self.request.spawner.origin_mut().shared().clone());
+        let shared = self.request.spawner.origin_mut().shared().clone();
+        // SAFETY: as in `submit`: the token is in the body, and the promise in the sink.
+        let (handle, completion, token) = unsafe { handle::pair_with_body(shared, then) };
+        // SAFETY: `then` runs only after the sink has started.
+        let then = move |output: O, cx: &mut Context| unsafe { token.take() }(output, cx);
         let sink = SinkPair(completion, self.group.sink());
         optimistic_read::launch(self.request, self.access.object_access(), ReadThen::new(read, then), sink);
         handle

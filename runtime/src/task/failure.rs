@@ -15,6 +15,8 @@ pub enum JoinError {
     Panicked(PanicPayload),
     /// It was cancelled before it started, by its handle or by the runtime's shutdown.
     Cancelled,
+    /// It had not started by its [deadline](crate::TaskBuilder::deadline).
+    DeadlineExceeded,
     /// An object or granule that it needed was left half-written by a task that panicked. A task
     /// with [`Write::even_poisoned`](crate::task::Write::even_poisoned) or
     /// [`Claim::even_poisoned`](crate::Claim::even_poisoned) mends it, and
@@ -64,6 +66,7 @@ impl fmt::Display for JoinError {
         match self {
             Self::Panicked(payload) => write!(f, "the task panicked: {}", payload.message()),
             Self::Cancelled => f.write_str("the task was cancelled before it started"),
+            Self::DeadlineExceeded => f.write_str("the task had not started by its deadline"),
             Self::Poisoned => f.write_str("an object of the task is poisoned by an earlier panic"),
             Self::Foreign => f.write_str("an object of the task belongs to another runtime"),
             Self::Freed => f.write_str("an object of the task was freed with its arena or array"),

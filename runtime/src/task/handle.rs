@@ -1,50 +1,23 @@
 //! Handles and promises: how the result of a task reaches its waiter.
 //!
-//! ```text
-//! bit 0  DONE       the result is there; the promise sets it, last
-//! bit 1  WAKER      the waker is there, and belongs to the promise; the handle sets it
-//! bit 2  CANCELLED  the handle asks that the task does not start
-//! bit 3  STARTED    the task has started, or can start no more
-//! ```
-//!
-//! `result` belongs to the promise until DONE, then to the handle. `waker` belongs to the handle
-//! while WAKER is not set, and to the promise after it has set DONE and found WAKER.
+//! `packet.rs` has what the two ends share, and its states.
 
 use super::failure::{Failure, JoinError};
+use super::packet::{CANCELLED, DONE, Packet, PacketRef, STARTED, TaskResult};
+use super::packet_body::{BodySlot, BodyToken, NoBody, StoredBody};
 use super::{Task, quietly, spawner::sealed::Origin};
 use crate::scheduler::{RuntimeState, Worker};
-use crate::sync::{AcqRel, Acquire, AtomicU32, Relaxed, UnsafeCell};
 use alloc::sync::Arc;
 use core::future::Future;
 use core::pin::Pin;
 use core::ptr::NonNull;
 use core::task::{Poll, Waker};
 
-const DONE: u32 = 1;
-const WAKER: u32 = 2;
-const CANCELLED: u32 = 4;
-const STARTED: u32 = 8;
-
-type TaskResult<R> = Result<R, JoinError>;
-
-struct Packet<R> {
-    state: AtomicU32,
-    result: UnsafeCell<Option<TaskResult<R>>>,
-    waker: UnsafeCell<Option<Waker>>,
-}
-
-// SAFETY: the result moves from the promise's thread to the handle's, the waker the other way, each
-// with a Release and an Acquire of `state`. By the module's rules no field is accessed by both at a
-// time.
-unsafe impl<R: Send> Send for Packet<R> {}
-// SAFETY: as for `Send`: a shared packet is accessed by the same rules.
-unsafe impl<R: Send> Sync for Packet<R> {}
-
 /// Waits for one task: [`join`](Self::join) it from a plain thread, or await it in any async
 /// executor. A dropped handle detaches its task.
 #[must_use = "a dropped handle detaches its task; use `spawn` where no result is needed"]
 pub struct Handle<R> {
-    packet: Arc<Packet<R>>,
+    packet: PacketRef<R>,
     shared: Arc<RuntimeState>,
 }
 
@@ -53,32 +26,55 @@ pub struct Handle<R> {
 ///
 /// Every submitted task has one. [`Runtime::promise`](crate::Runtime::promise) makes one to be
 /// passed along a chain of tasks, the last of which fulfils it.
-pub struct Promise<R> {
-    packet: Option<Arc<Packet<R>>>,
+pub struct Promise<R>(Completion<R, NoBody>);
+
+/// A promise for a packet with this slot for the body.
+pub(super) struct Completion<R, B> {
+    packet: Option<Arc<Packet<R, B>>>,
 }
 
 /// Returns a handle and its promise.
 pub(crate) fn pair<R: Send>(shared: Arc<RuntimeState>) -> (Handle<R>, Promise<R>) {
-    let packet = Arc::new(Packet {
-        state: AtomicU32::new(0),
-        result: UnsafeCell::new(None),
-        waker: UnsafeCell::new(None),
-    });
-    (Handle { packet: packet.clone(), shared }, Promise { packet: Some(packet) })
+    let packet = Arc::new(Packet::new(NoBody));
+    (Handle { packet: PacketRef::new(packet.clone()), shared }, Promise(Completion { packet: Some(packet) }))
+}
+
+/// Returns a handle and its promise, with a body that is dropped when the handle cancels its task.
+///
+/// # Safety
+///
+/// Until the token is used up or dropped, the handle or the promise is there.
+pub(super) unsafe fn pair_with_body<R: Send + 'static, F: Send + 'static>(
+    shared: Arc<RuntimeState>,
+    body: F,
+) -> (Handle<R>, Completion<R, StoredBody<F>>, BodyToken<R, F>) {
+    let packet = Arc::new(Packet::new(StoredBody::new(body)));
+    // SAFETY: the packet is new, and has an owner as long as the token is there, by this function's
+    // contract.
+    let token = unsafe { BodyToken::new(&packet) };
+    (Handle { packet: PacketRef::new(packet.clone()), shared }, Completion { packet: Some(packet) }, token)
 }
 
 impl<R> Handle<R> {
     /// Returns true if the result is there.
     pub fn is_finished(&self) -> bool {
-        self.packet.state.load(Relaxed) & DONE != 0
+        self.packet.cell().is_done()
     }
 
     /// Asks that the task does not start. Returns true if the task had not started; its result is
     /// then [`JoinError::Cancelled`].
+    ///
+    /// Then the body of a [submitted](crate::TaskBuilder::submit) task, with all that it has
+    /// captured, is dropped here and now, on the calling thread; a panic of its destructor is
+    /// discarded. Of an optimistic read that is the continuation, of a bundle nothing: the rest is
+    /// dropped when a worker gets to the task.
     pub fn cancel(&self) -> bool {
-        // Relaxed: the modification order of this word decides between start and cancel. The result
-        // is read after DONE only.
-        self.packet.state.fetch_or(CANCELLED, Relaxed) & (STARTED | DONE) == 0
+        let state = self.packet.cell().set_cancelled();
+        if state & (STARTED | DONE | CANCELLED) == 0 && !planted!("cancelled-body-kept") {
+            // SAFETY: this call has set CANCELLED before STARTED was, so the body belongs to it.
+            quietly(|| unsafe { self.packet.drop_body() });
+        }
+        state & (STARTED | DONE) == 0
     }
 
     /// Blocks this thread until the task is done, and returns its result. In a simulation it drives
@@ -96,6 +92,11 @@ impl<R> Handle<R> {
     /// [`JoinError::WouldBlock`] on a worker of the same runtime. [`JoinError::Forked`] in a
     /// process that was forked from the runtime's.
     pub fn join(mut self) -> TaskResult<R> {
+        self.wait()
+    }
+
+    /// Blocks this thread until the task is done, and takes its result; see [`join`](Self::join).
+    pub(super) fn wait(&mut self) -> TaskResult<R> {
         let mut outcome = None;
         let shared = self.shared.clone();
         let waited = shared.platform.block(&mut |waker| {
@@ -108,31 +109,13 @@ impl<R> Handle<R> {
         }
     }
 
+    pub(super) fn shared(&self) -> &Arc<RuntimeState> {
+        &self.shared
+    }
+
     pub(crate) fn poll_outcome(&mut self, waker: &Waker) -> Option<TaskResult<R>> {
-        let packet = &*self.packet;
-        // Acquire, here and below, pairs with the Release of `deliver`: the result is there after
-        // DONE.
-        let mut state = packet.state.load(Acquire);
-        if state & DONE == 0 && state & WAKER != 0 && !planted!("handle-keeps-waker") {
-            // Takes the waker back, unless DONE is set first.
-            state = packet.state.fetch_and(!WAKER, Acquire) & !WAKER;
-        }
-        if state & DONE == 0 {
-            // SAFETY: WAKER is not set, so the slot belongs to the handle, of which there is one
-            // (`&mut self`).
-            packet.waker.with_mut(|slot| match unsafe { &mut *slot } {
-                Some(known) if known.will_wake(waker) => {}
-                slot => *slot = Some(waker.clone()),
-            });
-            // Release (of AcqRel) pairs with the Acquire of `deliver`, which then sees the waker.
-            state = packet.state.fetch_or(WAKER, AcqRel);
-        }
-        if state & DONE == 0 {
-            return None;
-        }
-        // SAFETY: after DONE the result belongs to the handle.
-        let outcome = packet.result.with_mut(|result| unsafe { (*result).take() });
-        Some(outcome.unwrap_or(Err(JoinError::Abandoned)))
+        // SAFETY: there is one handle, and it is borrowed exclusively.
+        unsafe { self.packet.cell().poll(waker) }
     }
 }
 
@@ -164,7 +147,14 @@ impl<R> Promise<R> {
     }
 
     /// Delivers a result or an error.
-    pub(crate) fn settle(mut self, outcome: TaskResult<R>) {
+    pub(crate) fn settle(self, outcome: TaskResult<R>) {
+        self.0.settle(outcome);
+    }
+}
+
+impl<R, B> Completion<R, B> {
+    /// Delivers a result or an error.
+    fn settle(mut self, outcome: TaskResult<R>) {
         self.deliver(outcome);
     }
 
@@ -172,37 +162,17 @@ impl<R> Promise<R> {
     /// dropped here; that and the waker are user code, which may panic.
     fn deliver(&mut self, outcome: TaskResult<R>) {
         if let Some(packet) = self.packet.take() {
+            // SAFETY: this is the promise, which has just lost its packet.
+            let deliver = move || unsafe { packet.cell.deliver(outcome) };
             if planted!("waker-called-unguarded") {
-                return packet.deliver(outcome);
+                return deliver();
             }
-            quietly(move || packet.deliver(outcome));
+            quietly(deliver);
         }
     }
 }
 
-impl<R> Packet<R> {
-    fn deliver(&self, outcome: TaskResult<R>) {
-        // `cancel` has returned true, so the result must be `Cancelled`.
-        let cancelled = self.state.fetch_or(STARTED, Relaxed) & (STARTED | CANCELLED) == CANCELLED;
-        let outcome = if cancelled { Err(JoinError::Cancelled) } else { outcome };
-        // SAFETY: before DONE the result belongs to the promise, of which there is one.
-        self.result.with_mut(|result| unsafe { *result = Some(outcome) });
-        // Release (of AcqRel) pairs with the Acquires of `poll_outcome`; Acquire with its Release
-        // of the waker.
-        let early = if planted!("handle-wakes-lost") { self.state.load(Acquire) } else { WAKER };
-        let order = if planted!("handle-delivered-early") { Acquire } else { AcqRel };
-        let state = self.state.fetch_or(DONE, order) & early;
-        if state & WAKER != 0 {
-            // SAFETY: WAKER was set before DONE, so the slot belongs to the promise. The handle may
-            // still clear WAKER, but then sees DONE and does not touch the slot.
-            if let Some(waker) = self.waker.with_mut(|waker| unsafe { (*waker).take() }) {
-                waker.wake();
-            }
-        }
-    }
-}
-
-impl<R> Drop for Promise<R> {
+impl<R, B> Drop for Completion<R, B> {
     fn drop(&mut self) {
         self.deliver(Err(JoinError::Abandoned));
     }
@@ -244,19 +214,21 @@ pub trait Sink<R>: Send + 'static {
     /// before its outcome is delivered: a thread that gets the outcome finds the room.
     #[inline(always)]
     fn make_room(&mut self) {}
+
+    /// Returns the name of the task, if it is not that of its body.
+    fn name(&self) -> Option<&'static str> {
+        None
+    }
     /// Delivers the outcome.
     fn complete(self, outcome: TaskResult<R>, cx: &mut Worker);
     /// Reports that the task could not be spawned, and why.
     fn refuse(self, origin: &impl Origin, why: JoinError);
 }
 
-impl<R: Send + 'static> Sink<R> for Promise<R> {
+impl<R: Send + 'static, B: BodySlot + 'static> Sink<R> for Completion<R, B> {
     fn start(&self, _: &mut Worker) -> Result<(), JoinError> {
-        // Relaxed: the modification order of this word decides between start and cancel; no other
-        // data depends on it.
         let packet = self.packet.as_ref();
-        let may_start = |packet: &Arc<Packet<R>>| packet.state.fetch_or(STARTED, Relaxed) & CANCELLED == 0;
-        let starts = packet.is_none_or(may_start) || planted!("cancelled-task-runs");
+        let starts = packet.is_none_or(|packet| packet.cell.claim_body()) || planted!("cancelled-task-runs");
         if starts { Ok(()) } else { Err(JoinError::Cancelled) }
     }
 
@@ -267,6 +239,20 @@ impl<R: Send + 'static> Sink<R> for Promise<R> {
 
     fn refuse(self, _: &impl Origin, why: JoinError) {
         self.settle(Err(why));
+    }
+}
+
+impl<R: Send + 'static> Sink<R> for Promise<R> {
+    fn start(&self, cx: &mut Worker) -> Result<(), JoinError> {
+        self.0.start(cx)
+    }
+
+    fn complete(self, outcome: TaskResult<R>, cx: &mut Worker) {
+        self.0.complete(outcome, cx);
+    }
+
+    fn refuse(self, origin: &impl Origin, why: JoinError) {
+        self.0.refuse(origin, why);
     }
 }
 

@@ -8,6 +8,8 @@
 //! | [`Call`] | the result of [`call`](crate::TaskBuilder::call) |
 //! | [`Spawner`] | a [`Runtime`](crate::Runtime) or a [`Context`](crate::Context) |
 //! | [`Membership`], [`Alone`], [`Of`] | whether a task belongs to a [`Group`](crate::Group) |
+//! | [`Annotated`], [`TaskAnnotation`] | a membership, and what else a task carries |
+//! | [`TaskName`], [`BodyName`] | a name of a task |
 //! | [`After`] | a task that waits for a group; with a claim, see [`claims`](crate::claims) |
 //! | [`LegalFor`], [`AllowsIsolation`] | the primitives and isolations that a class permits |
 //! | [`RuntimeId`] | a runtime, to compare with others |
@@ -28,16 +30,23 @@
 // | `reader`, `node_version` | walks of plain threads, without a task |
 // | `handle` | results: handles, promises, sinks |
 // | `reserve`, `room` | tasks that are spawned where there is room, and their permits |
+// | `packet` | what a handle and its promise share |
+// | `packet_body` | the body of a submitted task, which a cancellation drops at once |
+// | `cancel_on_drop`, `timed_join` | handles that cancel; waits with a limit |
+// | `annotated`, `deadline`, `name` | what only some tasks carry: a deadline, a name |
 // | `scope`, `frame_guard` | tasks that borrow from a waiting thread |
 // | `group/` | groups, their members, and tasks that run after a group |
 // | `failure`, `guard` | errors of tasks; panics in user code |
 
 pub(crate) mod access;
 mod access_list;
+mod annotated;
 mod body;
 pub(crate) mod builder;
 pub(crate) mod bundle;
 mod call;
+pub(crate) mod cancel_on_drop;
+pub(crate) mod deadline;
 mod descriptor;
 mod entry;
 pub(crate) mod failure;
@@ -48,9 +57,12 @@ mod guard;
 pub(crate) mod handle;
 pub(crate) mod modify;
 mod multi_object;
+pub(crate) mod name;
 pub(crate) mod node_version;
 mod optimistic_read;
 pub(crate) mod options;
+mod packet;
+mod packet_body;
 pub(crate) mod pending;
 pub(crate) mod reader;
 pub(crate) mod reserve;
@@ -58,14 +70,17 @@ pub(crate) mod room;
 pub(crate) mod scope;
 mod single_object;
 pub(crate) mod spawner;
+mod timed_join;
 mod unbound;
 pub(crate) mod visit;
 
 pub use crate::object::{AllowsIsolation, LegalFor};
 pub use access::{Access, AccessSet, Read, Write};
 pub use access_list::{ListAccess, ReadOrWrite, ReadOrWriteLink, ReadOrWriteView};
+pub use annotated::{Annotated, TaskAnnotation};
 pub use call::Call;
 pub use group::{After, Alone, Membership, Of};
+pub use name::{BodyName, TaskName};
 pub use spawner::{RuntimeId, Spawner};
 
 pub(crate) use access::MOST_OBJECTS;

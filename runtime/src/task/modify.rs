@@ -55,6 +55,10 @@ impl<M: Modify, D: Sink<()>> Sink<(M, M::Output)> for ThenSink<D> {
         self.0.start(cx)
     }
 
+    fn name(&self) -> Option<&'static str> {
+        self.0.name()
+    }
+
     #[inline(always)]
     fn make_room(&mut self) {
         self.0.make_room();

@@ -96,6 +96,10 @@ impl<K: Sink<()>> Sink<()> for RoomSink<K> {
         self.sink.resume(cx);
     }
 
+    fn name(&self) -> Option<&'static str> {
+        self.sink.name()
+    }
+
     fn make_room(&mut self) {
         if planted!("room-after-outcome") {
             return;

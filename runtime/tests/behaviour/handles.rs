@@ -18,7 +18,7 @@ fn threads(workers: usize) -> Runtime {
 }
 
 /// Keeps a worker busy until the flag is set.
-fn occupy(rt: &Runtime, core: u16) -> Flag {
+pub fn occupy(rt: &Runtime, core: u16) -> Flag {
     let (inside, go) = (Flag::default(), Flag::default());
     let (i, g) = (inside.clone(), go.clone());
     rt.task(()).core(core).spawn(move |(), _| {

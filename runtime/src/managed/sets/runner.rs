@@ -67,10 +67,8 @@ impl Turns {
     fn next(&self, shared: &RuntimeState) -> u32 {
         // In a ranked queue another task may be more urgent after each request. The watchdog
         // measures each as a task. A runtime that ends may drop those that have not begun.
-        let may_be_many = self.is_brief
-            && shared.ranked.is_none()
-            && shared.watchdog.is_none()
-            && !shared.is_shutting_down();
+        let may_be_many =
+            self.is_brief && shared.ranked.is_none() && shared.posts.is_none() && !shared.is_shutting_down();
         if may_be_many { MOST_IN_TURN } else { 1 }
     }
 

@@ -14,6 +14,7 @@ mod random;
 mod timeline;
 mod virtual_core;
 mod virtual_time;
+mod waiting;
 
 pub use clocks::{Clocks, CoreTime};
 pub use costs::Costs;
@@ -22,7 +23,7 @@ pub(crate) use costs::StepCounts;
 use super::{CpuTopology, Platform, PlatformError, VirtualTime, WouldBlock};
 use crate::memory::PageSource;
 use crate::scheduler::{Driver, Progress};
-use crate::sync::{Acquire, AtomicBool, AtomicU64, AtomicUsize, Backoff, Relaxed, Release, SpinMutex};
+use crate::sync::{Acquire, AtomicBool, AtomicU64, AtomicUsize, Relaxed, Release, SpinMutex};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -131,6 +132,10 @@ impl Simulation {
         let timeline = Arc::new(SpinMutex::new(Timeline::new(costs, seed)));
         let simulation = Self { timeline: Some(timeline.clone()), ..Self::with_nodes(cores, nodes, seed) };
         (simulation, Clocks(timeline))
+    }
+
+    fn time(&self) -> u64 {
+        self.timeline.as_ref().map_or_else(|| self.steps.load(Relaxed), |timeline| timeline.lock().now())
     }
 
     /// Lets one core with work run one task. Returns false if no core has work. Called by the
@@ -270,12 +275,6 @@ pub(crate) fn this_thread() -> usize {
     1
 }
 
-/// Idle rounds after which a runtime without tasks is quiescent: garbage takes a few epochs to be
-/// freed.
-const IDLE_ROUNDS: u32 = 8;
-/// Idle rounds after which a task that is being spawned by another thread must have arrived.
-const LOST_ROUNDS: u32 = 1 << 18;
-
 impl Platform for Simulation {
     fn topology(&self) -> CpuTopology {
         self.topology.clone()
@@ -301,20 +300,18 @@ impl Platform for Simulation {
     fn wake(&self, _: usize) {}
 
     fn join(&self) {
-        let mut backoff = Backoff::new();
-        loop {
-            match self.try_drive() {
-                Some(_driving) => return self.finish(),
-                // Another driving thread is about to see that the runtime has stopped. If this
-                // thread drives, one of its own tasks called.
-                None if self.driving_thread.load(Relaxed) == this_thread() => return,
-                None => backoff.wait(),
-            }
-        }
+        self.drive_to_end();
     }
 
     fn leave(&self) {
         self.is_left.store(true, Relaxed);
+        #[cfg(feature = "std")]
+        if std::thread::panicking() {
+            // A failing test drops the runtime: one panic is enough.
+            return;
+        }
+        // A thread outside leaves after a shutdown with a limit, and runs the cores to their end.
+        self.drive_to_end();
     }
 
     /// Always fails: a task runs as a whole, so a watcher could not look while it runs.
@@ -332,34 +329,12 @@ impl Platform for Simulation {
     ///
     /// Panics if no task is left to run, so that `ready` would never return true.
     fn block(&self, ready: &mut dyn FnMut(&Waker) -> bool) -> Result<(), WouldBlock> {
-        if self.driving_thread.load(Relaxed) == this_thread() {
-            return Err(WouldBlock);
-        }
-        let mut backoff = Backoff::new();
-        let mut idle = 0;
-        while !ready(Waker::noop()) {
-            let Some(_driving) = self.try_drive() else {
-                backoff.wait();
-                continue;
-            };
-            // The previous driving thread may have done what this one waits for.
-            while !ready(Waker::noop()) {
-                idle = if self.step() { 0 } else { idle + 1 };
-                #[cfg(feature = "std")]
-                if idle == IDLE_ROUNDS && std::thread::panicking() {
-                    // A failing test drops the runtime: one panic is enough.
-                    return Err(WouldBlock);
-                }
-                if idle >= IDLE_ROUNDS {
-                    assert!(!self.is_empty(), "the simulation waits for something that no task will do");
-                    // Another thread may be in the middle of a spawn, which ends soon.
-                    assert!(idle < LOST_ROUNDS, "the simulation has lost a task");
-                    backoff.wait();
-                }
-            }
-            return Ok(());
-        }
-        Ok(())
+        self.drive(waiting::FOREVER, ready).map(|_| ())
+    }
+
+    /// If no task is left to run, the clock jumps to `until`.
+    fn block_until(&self, until: u64, ready: &mut dyn FnMut(&Waker) -> bool) -> Result<bool, WouldBlock> {
+        self.drive(until, ready)
     }
 
     #[cfg(not(feature = "std"))]
@@ -374,7 +349,7 @@ impl Platform for Simulation {
     }
 
     fn now(&self) -> u64 {
-        self.timeline.as_ref().map_or_else(|| self.steps.load(Relaxed), |timeline| timeline.lock().now())
+        self.time()
     }
 
     fn virtual_time(&self) -> Option<&dyn VirtualTime> {

@@ -116,6 +116,11 @@ impl Timeline {
         self.running.last().map_or(self.outside_clock, |&core| self.cores[core].clock)
     }
 
+    /// Sets the time of threads outside, if that is later. No core runs.
+    pub fn advance(&mut self, until: u64) {
+        self.outside_clock = self.outside_clock.max(until);
+    }
+
     pub fn makespan(&self) -> u64 {
         self.makespan
     }

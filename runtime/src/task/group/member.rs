@@ -161,6 +161,10 @@ impl<R, K: Sink<R>, D: Sink<()>> Sink<R> for SinkPair<K, D> {
         self.1.resume(cx);
     }
 
+    fn name(&self) -> Option<&'static str> {
+        self.1.name().or_else(|| self.0.name())
+    }
+
     #[inline(always)]
     fn make_room(&mut self) {
         self.1.make_room();

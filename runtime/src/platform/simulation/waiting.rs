@@ -1,0 +1,92 @@
+//! How a thread outside the simulation waits: it drives the cores meanwhile.
+
+use super::{Simulation, this_thread};
+use crate::platform::WouldBlock;
+use crate::sync::{Backoff, Relaxed};
+use core::task::Waker;
+
+/// The time at which a wait without a limit ends.
+pub(super) const FOREVER: u64 = u64::MAX;
+
+/// Idle rounds after which a runtime without tasks is quiescent: garbage takes a few epochs to be
+/// freed.
+const IDLE_ROUNDS: u32 = 8;
+/// Idle rounds after which a task that is being spawned by another thread must have arrived.
+const LOST_ROUNDS: u32 = 1 << 18;
+
+impl Simulation {
+    /// Drives the cores until `ready` returns true, or the clock says `until`. Returns true if
+    /// `ready` did.
+    pub(super) fn drive(
+        &self,
+        until: u64,
+        ready: &mut dyn FnMut(&Waker) -> bool,
+    ) -> Result<bool, WouldBlock> {
+        if self.driving_thread.load(Relaxed) == this_thread() {
+            return Err(WouldBlock);
+        }
+        let mut outcome = || {
+            if ready(Waker::noop()) { Some(true) } else { (self.time() >= until).then_some(false) }
+        };
+        let mut backoff = Backoff::new();
+        loop {
+            if let Some(outcome) = outcome() {
+                return Ok(outcome);
+            }
+            match self.try_drive() {
+                // The previous driving thread may have done what this one waits for.
+                Some(_driving) => return self.step_until(until, &mut outcome),
+                None => backoff.wait(),
+            }
+        }
+    }
+
+    /// As [`drive`](Self::drive), on the driving thread.
+    fn step_until(&self, until: u64, outcome: &mut dyn FnMut() -> Option<bool>) -> Result<bool, WouldBlock> {
+        let mut backoff = Backoff::new();
+        let mut idle = 0;
+        loop {
+            if let Some(outcome) = outcome() {
+                return Ok(outcome);
+            }
+            idle = if self.step() { 0 } else { idle + 1 };
+            #[cfg(feature = "std")]
+            if idle == IDLE_ROUNDS && std::thread::panicking() {
+                // A failing test drops the runtime: one panic is enough.
+                return Err(WouldBlock);
+            }
+            if idle >= IDLE_ROUNDS {
+                if until != FOREVER && self.is_empty() {
+                    self.advance(until);
+                    continue;
+                }
+                assert!(!self.is_empty(), "the simulation waits for something that no task will do");
+                // Another thread may be in the middle of a spawn, which ends soon.
+                assert!(idle < LOST_ROUNDS, "the simulation has lost a task");
+                backoff.wait();
+            }
+        }
+    }
+
+    /// Drives the cores until the runtime has stopped, then drops them.
+    pub(super) fn drive_to_end(&self) {
+        let mut backoff = Backoff::new();
+        loop {
+            match self.try_drive() {
+                Some(_driving) => return self.finish(),
+                // Another driving thread is about to see that the runtime has stopped. If this
+                // thread drives, one of its own tasks called.
+                None if self.driving_thread.load(Relaxed) == this_thread() => return,
+                None => backoff.wait(),
+            }
+        }
+    }
+
+    /// Sets the clock to a later time, as nothing happens until then.
+    fn advance(&self, until: u64) {
+        match &self.timeline {
+            None => _ = self.steps.fetch_max(until, Relaxed),
+            Some(timeline) => timeline.lock().advance(until),
+        }
+    }
+}
