@@ -131,11 +131,9 @@ impl RuntimeState {
     /// Leaves the end of the runtime to its workers: the last one without tasks stops it.
     fn leave_to_workers(&self) {
         self.stop_when_drained.store(true, SeqCst);
-        if !planted!("left-workers-sleep") {
-            // All workers may have come to their ends meanwhile, and sleep.
-            self.notify_if_drained();
-            self.wake_all();
-        }
+        // All workers may have come to their ends meanwhile, and sleep.
+        self.notify_if_drained();
+        self.wake_all();
         self.platform.leave();
     }
 

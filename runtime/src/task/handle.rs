@@ -39,6 +39,9 @@ pub(crate) fn pair<R: Send>(shared: Arc<RuntimeState>) -> (Handle<R>, Promise<R>
     (Handle { packet: PacketRef::new(packet.clone()), shared }, Promise(Completion { packet: Some(packet) }))
 }
 
+/// What refers to the packet of a submitted task.
+type PacketParts<R, F> = (Handle<R>, Completion<R, StoredBody<F>>, BodyToken<R, F>);
+
 /// Returns a handle and its promise, with a body that is dropped when the handle cancels its task.
 ///
 /// # Safety
@@ -47,7 +50,7 @@ pub(crate) fn pair<R: Send>(shared: Arc<RuntimeState>) -> (Handle<R>, Promise<R>
 pub(super) unsafe fn pair_with_body<R: Send + 'static, F: Send + 'static>(
     shared: Arc<RuntimeState>,
     body: F,
-) -> (Handle<R>, Completion<R, StoredBody<F>>, BodyToken<R, F>) {
+) -> PacketParts<R, F> {
     let packet = Arc::new(Packet::new(StoredBody::new(body)));
     // SAFETY: the packet is new, and has an owner as long as the token is there, by this function's
     // contract.
