@@ -159,41 +159,6 @@ fn a_producer_that_is_too_fast_keeps_memory_flat() {
     go.set();
     for _ in 0..20_000 {
         rt.task(object.write()).reserve_blocking().unwrap().spawn(|sum, _| *sum += 1);
-}
-
-/// A drain alone would never end.
-#[test]
-fn an_endless_chain_is_cut_at_the_limit() {
-    fn chain(cx: &mut Context, captured: Dropped) {
-        assert_eq!(captured.0.load(SeqCst), 0);
-        cx.task(()).begin_operation().spawn(move |(), cx| chain(cx, captured));
-    }
-    on_all(|setting| {
-        let (rt, alive) = build(setting);
-        let drops = Arc::new(AtomicUsize::new(0));
-        let captured = Dropped(drops.clone());
-        rt.task(()).spawn(move |(), cx| chain(cx, captured));
-        let limit = if setting.is_simulation() { Duration::from_nanos(1000) } else { SHORT };
-        rt.shutdown_within(Shutdown::Drain, limit).unwrap_err();
-        eventually("the chain has ended", || drops.load(SeqCst) == 1);
-        eventually("the runtime is freed", || is_freed(&alive));
-    });
-}
-
-/// In virtual time it is certain which tasks run before the limit: a task takes one step.
-#[test]
-fn what_has_not_started_at_the_limit_is_cancelled() {
-    for seed in 0..10 {
-        let rt = Runtime::builder().platform(Simulation::new(3, seed)).build().unwrap();
-        let handles: Vec<_> = (0..100).map(|core| rt.task(()).core(core).submit(|(), _| ())).collect();
-        let error = rt.shutdown_within(Shutdown::Drain, Duration::from_nanos(40)).unwrap_err();
-        assert!(error.running.is_empty(), "{error}");
-        assert!(error.to_string().contains("cancelled"));
-        let outcomes: Vec<_> = handles.into_iter().map(|handle| handle.join()).collect();
-        let cancelled =
-            outcomes.iter().filter(|outcome| matches!(outcome, Err(JoinError::Cancelled))).count();
-        assert!((60..100).contains(&cancelled), "{cancelled}");
-        assert_eq!(outcomes.iter().filter(|outcome| outcome.is_ok()).count(), 100 - cancelled);
     }
     assert_eq!(rt.task(object.read()).submit(|sum, _| *sum).join().unwrap(), MOST + 20_000);
     assert!(page_bytes() <= MEMORY, "{} bytes", page_bytes());

@@ -159,6 +159,7 @@ fn without_names_the_busy_workers_are_told() {
 #[test]
 fn an_endless_chain_is_cut_at_the_limit() {
     fn chain(cx: &mut Context, captured: Dropped) {
+        assert_eq!(captured.0.load(SeqCst), 0);
         cx.task(()).begin_operation().spawn(move |(), cx| chain(cx, captured));
     }
     on_all(|setting| {
