@@ -7,14 +7,13 @@
 
 use std::collections::BTreeMap;
 use std::error::Error;
-use std::sync::Arc;
-use xtasking::{JoinError, Object, Plain, Runtime};
+use xtasking::{JoinError, Object, Plain, Runtime, RuntimeHandle};
 
 /// The state that a server shares between its requests. Clones refer to the same runtime and the
 /// same object.
 #[derive(Clone)]
 struct Shop {
-    rt: Arc<Runtime>,
+    rt: RuntimeHandle,
     stock: Object<Plain<BTreeMap<&'static str, u32>>>,
 }
 
@@ -38,9 +37,9 @@ impl Shop {
 fn main() -> Result<(), Box<dyn Error>> {
     // Create the runtime outside of the executor: dropping it waits for its tasks, which an async
     // function must not do.
-    let rt = Arc::new(Runtime::builder().workers(2).build()?);
+    let rt = Runtime::builder().workers(2).build()?;
     let stock = rt.plain(BTreeMap::from([("screws", 1000), ("hammers", 3)])).build();
-    serve(Shop { rt: rt.clone(), stock })
+    serve(Shop { rt: rt.handle(), stock })
 }
 
 #[tokio::main(worker_threads = 2)]

@@ -290,8 +290,8 @@ pub use xtasking_derive::Version;
 #[doc(inline)]
 pub use task::{
     builder::TaskBuilder,
-    failure::{Failure, JoinError, PanicPayload},
+    failure::{Failure, JoinError},
     group::Group,
     handle::{Handle, Promise},
-    scope::{ScopedTask, TaskScope},
+    scope::TaskScope,
 };

@@ -142,8 +142,8 @@ impl Experiment {
 
 impl xtasking_harness::experiment::Experiment for Experiment {
     const NAME: &'static str = "service";
-    const TITLE: &'static str = "A web service with these accounts serves this many transfers (thousand/s: more is better), and takes \
-         this long for each (µs: less is better).";
+    const TITLE: &'static str = "A web service serves this many transfers a second (more is better), \
+         and takes this long for each (less is better).";
     const COLUMNS: &'static [&'static str] = &[PER_CPU, MEDIAN, EXTREME, REFUSED, GROWN];
 
     fn describe(&self) -> String {
@@ -190,9 +190,8 @@ impl xtasking_harness::experiment::Experiment for Experiment {
     fn notes(&self) -> Vec<String> {
         let note = |(name, traces): (&&str, &Traces)| {
             let Traces { failed, halves, disabled } = traces;
-            format!(
-                "{name}: of {failed} transfers that panicked, {halves} left a half behind; {disabled} met a disabled account"
-            )
+            let left = format!("of {failed} transfers that panicked, {halves} left a half behind");
+            format!("{name}: {left}; {disabled} met a disabled account")
         };
         self.traces.borrow().iter().map(note).collect()
     }

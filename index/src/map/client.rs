@@ -13,7 +13,7 @@ use crate::value::WordValue;
 use crate::write_outcome::WriteOutcome;
 use std::vec::IntoIter;
 
-use xtasking::{JoinError, PanicPayload, Primitive, Runtime, task::Spawner};
+use xtasking::{JoinError, Primitive, Runtime, task::PanicPayload, task::Spawner};
 
 impl<K: WordKey, V: WordValue> HashMap<K, V> {
     /// Returns a client for plain threads.

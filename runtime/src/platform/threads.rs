@@ -2,15 +2,13 @@
 
 use super::os::{self, OsPages};
 use super::parking::{park_until, park_until_time};
-use super::runtime_wait::registry::{RecordedWait, WorkerId, wait_of};
+use super::runtime_wait::registry::{WorkerId, wait_of};
 use super::spare_threads::SparePool;
 use super::{CpuTopology, Placement, Platform, PlatformError, RuntimeWait, WorkerThread, WouldBlock};
 use crate::memory::PageSource;
 use crate::scheduler::Driver;
 use crate::sync::{Acquire, AtomicBool, AtomicU64, AtomicUsize, Relaxed, Release, SpinMutex, forks, global};
-use crate::task::{catch, discard};
 use alloc::boxed::Box;
-use alloc::string::String;
 use alloc::sync::Arc;
 use core::cell::Cell;
 use core::task::Waker;
@@ -19,8 +17,11 @@ use std::sync::mpsc;
 use std::thread::{JoinHandle, Thread};
 use std::time::{Duration, Instant};
 
+mod start;
 #[cfg(test)]
 mod tests;
+
+use start::Running;
 
 std::thread_local! {
     /// The number of the platform whose worker this thread is, and the worker's index; 0 if none.
@@ -155,79 +156,6 @@ impl Threads {
             alloc::format!("{} that this process may run on", cpus(usable))
         };
         Placement::new(self.topology.cores.iter().take(self.workers).map(|core| core.os_id as u32), why)
-    }
-
-    /// Starts the thread of a worker, or lets the program do so.
-    fn spawn_worker(&self, worker: usize, body: impl FnOnce() + Send + 'static) -> Result<(), PlatformError> {
-        let name = alloc::format!("xtasking-{worker}");
-        let sender = self.handled.lock().as_ref().map(|(sender, _)| sender.clone());
-        match self.spawn_handler.as_ref().zip(sender) {
-            None => self.spawn(name, body),
-            Some((handler, sender)) => {
-                let what = alloc::format!("the spawn handler cannot start thread `{name}`");
-                let (body, stack_bytes) = (Box::new(body), self.stack_bytes);
-                let thread = WorkerThread { worker, name, stack_bytes, body, _ends: sender };
-                // Caught, so that a worker that never runs is not counted as running.
-                let started = catch(|| handler(thread)).unwrap_or_else(|payload| {
-                    discard(payload);
-                    Err(io::Error::other("the handler panicked"))
-                });
-                started.map_err(|cause| PlatformError::with_cause(what, cause))
-            }
-        }
-    }
-
-    /// Starts a thread that [`join`](Platform::join) waits for.
-    fn spawn(&self, name: String, body: impl FnOnce() + Send + 'static) -> Result<(), PlatformError> {
-        let what = alloc::format!("cannot start thread `{name}`");
-        let builder = std::thread::Builder::new().name(name).stack_size(self.stack_bytes);
-        let thread = builder.spawn(body).map_err(|cause| PlatformError::with_cause(what, cause))?;
-        let mut join_handles = self.join_handles.lock();
-        join_handles.retain(|thread| !thread.is_finished());
-        join_handles.push(thread);
-        Ok(())
-    }
-}
-
-/// Counts a worker as running while it exists.
-struct Running(Arc<AtomicUsize>);
-
-impl Threads {
-    /// Lets the calling thread wait: `wait` calls its argument until it returns true.
-    fn block_while(
-        &self,
-        ready: &mut dyn FnMut(&Waker) -> bool,
-        wait: impl FnOnce(&mut dyn FnMut(&Waker) -> bool) -> bool,
-    ) -> Result<bool, WouldBlock> {
-        let worker = WORKER_OF.get();
-        if worker.0 == self.number {
-            return Err(WouldBlock);
-        }
-        let (mut recorded, mut is_lost) = (None, false);
-        let is_ready = wait(&mut |waker| {
-            if ready(waker) {
-                return true;
-            }
-            is_lost = self.has_lost_workers() && !planted!("lost-workers-waited-for");
-            if !is_lost && worker != NO_WORKER {
-                recorded.get_or_insert_with(|| RecordedWait::new(worker, self.number));
-            }
-            is_lost
-        });
-        if is_lost { Err(WouldBlock) } else { Ok(is_ready) }
-    }
-}
-
-impl Running {
-    fn new(running: &Arc<AtomicUsize>) -> Self {
-        running.fetch_add(1, Relaxed);
-        Self(running.clone())
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Relaxed);
     }
 }
 

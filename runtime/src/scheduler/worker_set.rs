@@ -298,8 +298,8 @@ impl Runtime {
     ///
     /// If the number is 0 or larger than [`Builder::most_workers`](super::Builder::most_workers),
     /// or the platform cannot start a worker. In the last case fewer workers run, but at least one.
-    /// [`BuildError::ShutDown`] if a [handle](crate::RuntimeHandle) asks for it when the runtime has
-    /// begun to end.
+    /// [`BuildError::ShutDown`] if a [handle](crate::RuntimeHandle) asks for it when the runtime
+    /// has begun to end.
     pub fn resize(&self, workers: usize) -> Result<(), BuildError> {
         match workers {
             0 => Err(BuildError::NoWorkers),

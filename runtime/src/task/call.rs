@@ -45,10 +45,10 @@ impl<'r, A: AccessSet> TaskBuilder<&'r Runtime, A> {
     /// [`SpinLatch`](crate::primitive::SpinLatch),
     /// [`ReaderWriterLatch`](crate::primitive::ReaderWriterLatch) or
     /// [`OptimisticLatched`](crate::primitive::OptimisticLatched). With a
-    /// [sequenced](crate::Primitive::Sequencing) object, a link or no object, or in a simulation, it
-    /// is submitted. So is a call that does not get an object within a few microseconds; it may be
-    /// overtaken by later calls. Annotations apply to the task only. A body that runs in place is
-    /// in no statistics.
+    /// [sequenced](crate::Primitive::Sequencing) object, a link or no object, or in a simulation,
+    /// it is submitted. So is a call that does not get an object within a few microseconds; it may
+    /// be overtaken by later calls. Annotations apply to the task only. A body that runs in place
+    /// is in no statistics.
     ///
     /// ```
     /// use xtasking::{Runtime, primitive::SpinLatch};

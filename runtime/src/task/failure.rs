@@ -38,8 +38,8 @@ pub enum JoinError {
     OutOfMemory,
     /// The promise, or what else was to deliver the result, was dropped first.
     Abandoned,
-    /// A [`RuntimeHandle`](crate::RuntimeHandle) was to spawn it, and the runtime has begun to end. The
-    /// body was dropped.
+    /// A [`RuntimeHandle`](crate::RuntimeHandle) was to spawn it, and the runtime has begun to end.
+    /// The body was dropped.
     ShutDown,
     /// The wait would block a worker of the runtime that has to do the work. Await the handle, or
     /// spawn a follow-up instead.

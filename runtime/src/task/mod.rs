@@ -6,6 +6,8 @@
 //! | [`ListAccess`], [`ReadOrWrite`], [`ReadOrWriteLink`] | lists of accesses |
 //! | [`ReadOrWriteView`] | what the body gets of a [`ReadOrWrite`] |
 //! | [`Call`] | the result of [`call`](crate::TaskBuilder::call) |
+//! | [`PanicPayload`] | the payload in [`JoinError::Panicked`](crate::JoinError::Panicked) |
+//! | [`ScopedTask`] | a task in a [scope](crate::TaskScope) |
 //! | [`Spawner`] | a [`Runtime`](crate::Runtime) or a [`Context`](crate::Context) |
 //! | [`Membership`], [`Alone`], [`Of`] | whether a task belongs to a [`Group`](crate::Group) |
 //! | [`Annotated`], [`TaskAnnotation`] | a membership, and what else a task carries |
@@ -79,8 +81,10 @@ pub use access::{Access, AccessSet, Read, Write};
 pub use access_list::{ListAccess, ReadOrWrite, ReadOrWriteLink, ReadOrWriteView};
 pub use annotated::{Annotated, TaskAnnotation};
 pub use call::Call;
+pub use failure::PanicPayload;
 pub use group::{After, Alone, Membership, Of};
 pub use name::{BodyName, TaskName};
+pub use scope::ScopedTask;
 pub use spawner::{RuntimeId, Spawner};
 
 pub(crate) use access::MOST_OBJECTS;

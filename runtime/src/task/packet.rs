@@ -189,8 +189,8 @@ impl<R> ResultCell<R> {
     ///
     /// The caller is the promise, and makes this call once.
     pub unsafe fn deliver(&self, outcome: TaskResult<R>) {
-        // `cancel` has returned true, so the result must be `Cancelled`.
-        let cancelled = self.state.fetch_or(STARTED, Relaxed) & (STARTED | CANCELLED) == CANCELLED;
+        // CANCELLED comes before STARTED: `cancel` has returned true, whatever the task met since.
+        let cancelled = self.state.fetch_or(STARTED, Relaxed) & CANCELLED != 0;
         let outcome = if cancelled { Err(JoinError::Cancelled) } else { outcome };
         // SAFETY: before DONE the result belongs to the promise, which is the caller.
         self.result.with_mut(|result| unsafe { *result = Some(outcome) });

@@ -65,9 +65,9 @@ fn a_task_that_runs_on_is_named() {
         let [RunningTask { worker: 1, details: Some(details), .. }] = &error.running[..] else {
             panic!("{error}")
         };
-        assert!(details.task.contains("limits::a_task_that_runs_on_is_named"), "{error}");
+        assert!(details.task.contains("time_limits::a_task_that_runs_on_is_named"), "{error}");
         assert_eq!((details.objects[0].data, details.objects[0].address), ("u64", account.address()));
-        assert!(error.to_string().contains("reached its limit: task behaviour::limits::"), "{error}");
+        assert!(error.to_string().contains("reached its limit: task behaviour::time_limits::"), "{error}");
         // The workers go on, and the task ends as if nothing had happened.
         _ = other.join();
         assert!(!behind.is_finished() && !is_freed(&alive));
