@@ -13,6 +13,8 @@ mod map;
 mod outside;
 mod pools;
 mod scan;
+#[cfg(feature = "service")]
+mod service;
 #[cfg(target_os = "linux")]
 mod streams;
 mod tasks;

@@ -34,7 +34,7 @@ enum Progress<R> {
     Submitted(Handle<R>),
 }
 
-impl<'r, A: AccessSet> TaskBuilder<&'r Runtime, A> {
+impl<A: AccessSet> TaskBuilder<&Runtime, A> {
     /// Runs the body at once on the calling thread if its objects are free; else submits it as a
     /// task. Isolation is that of a task in both cases.
     ///

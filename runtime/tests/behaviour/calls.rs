@@ -68,7 +68,7 @@ fn calls_are_isolated_from_tasks_and_from_each_other() {
             for turn in 0..MOVES {
                 let [from, to] = [turn * thread % 3, (turn * thread + 1) % 3].map(|at| accounts[at].write());
                 let moves = |from: &mut i64, to: &mut i64| (*from, *to) = (*from - 1, *to + 1);
-                if (turn + thread) % 4 == 0 {
+                if (turn + thread).is_multiple_of(4) {
                     rt.task((from, to)).spawn(move |(from, to), _| moves(from, to));
                 } else {
                     rt.task((from, to)).call(move |(from, to)| moves(from, to)).join().unwrap();

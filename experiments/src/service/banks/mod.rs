@@ -39,7 +39,7 @@ mod tests {
             to: (number + 1 + number / 5 % 4) % 5,
             amount: 1,
             steps: 10,
-            fails: number % 10 == 0,
+            fails: number.is_multiple_of(10),
         };
         let tasks = (0..500).map(|number| {
             let bank = bank.clone();
