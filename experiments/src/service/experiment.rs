@@ -121,7 +121,7 @@ impl Experiment {
             let details = RefCell::new(BTreeMap::<_, Vec<_>>::new());
             let once = |_, entry: &Entry, workers, context: &str| {
                 let wrong = |wrong| Failure::Wrong { context: context.to_string(), wrong };
-                let server = (entry.start)(self.workload.setup(workers))?;
+                let server = (entry.start)(self.workload.setup(load, workers))?;
                 let measured = self.workload.turn(&server, load, workers, steps).map_err(wrong)?;
                 self.traces.borrow_mut().entry(entry.name).or_default().add(&measured);
                 let (compared, beside) = select(&measured);

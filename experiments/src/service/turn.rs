@@ -34,13 +34,18 @@ pub(super) struct Measured {
 
 /// The length of the turn before the measurement, to warm up connections and memory.
 const WARM_UP: Duration = Duration::from_millis(20);
-/// Transfers under way for each worker, where the bank bounds them.
+/// Transfers under way for each worker, in open loop and where the bank bounds them.
 const MOST_PER_WORKER: usize = 8;
 
 impl Workload {
-    /// Returns what a server is started with.
-    pub fn setup(&self, workers: usize) -> Setup {
-        Setup { workers, accounts: self.accounts, most: workers * MOST_PER_WORKER }
+    /// Returns what a server is started with. In a closed loop the connections bound the transfers
+    /// under way, and none is refused.
+    pub fn setup(&self, load: Load, workers: usize) -> Setup {
+        let most = match load {
+            Load::Closed(_) => self.connections,
+            Load::Open { .. } => workers * MOST_PER_WORKER,
+        };
+        Setup { workers, accounts: self.accounts, most }
     }
 
     /// Sends the transfers of a turn to a server that was started for it, and checks all answers.
