@@ -46,7 +46,8 @@ impl Runtime {
     /// [`JoinError::Panicked`] if the function panics. [`JoinError::OutOfMemory`] if there is no
     /// memory for the task. [`JoinError::WouldBlock`] on a worker of the same runtime, which should
     /// call the function itself. [`JoinError::Forked`] in a process that was forked from the
-    /// runtime's. In the last three cases the function was dropped and has not run.
+    /// runtime's. [`JoinError::ShutDown`] by a [handle](crate::RuntimeHandle) when the runtime has
+    /// begun to end. In the last four cases the function was dropped and has not run.
     pub fn run<R: Send>(&self, body: impl FnOnce(Fork<'_>) -> R + Send) -> Result<R, JoinError> {
         if !self.may_block() {
             return Err(JoinError::WouldBlock);

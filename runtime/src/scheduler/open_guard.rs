@@ -2,7 +2,7 @@
 //!
 //! The owner of a runtime cannot spawn beside its shutdown, as that takes the runtime by value. A
 //! [handle](super::RuntimeHandle) can. So it counts itself as one that waits to begin, as a pending
-//! task does, before it looks whether the shutdown has begun:
+//! task does, and then looks whether the shutdown has begun:
 //!
 //! ```text
 //! handle:   counts itself; sees OPEN
@@ -13,7 +13,6 @@
 //! Count and phase are SeqCst on both sides: either the handle sees the shutdown, or the shutdown
 //! sees the count.
 
-use super::runtime_state::phase;
 use super::{Runtime, RuntimeState};
 use crate::task::JoinError;
 
@@ -47,10 +46,13 @@ impl Runtime {
 impl RuntimeState {
     #[cold]
     fn keep_open(&self) -> Result<OpenGuard<'_>, JoinError> {
-        let is_open = || self.phase() == phase::OPEN;
-        let was_open = planted!("handle-looks-before-counting") && is_open();
+        if self.is_shutting_down() {
+            // Without counting: the shutdown would not end while handles try again and again.
+            return Err(JoinError::ShutDown);
+        }
         self.epochs.begin_wait();
         let guard = OpenGuard { shared: self };
-        if was_open || is_open() { Ok(guard) } else { Err(JoinError::ShutDown) }
+        let is_open = !self.is_shutting_down() || planted!("handle-looks-before-counting");
+        if is_open { Ok(guard) } else { Err(JoinError::ShutDown) }
     }
 }

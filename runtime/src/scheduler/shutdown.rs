@@ -4,7 +4,7 @@ use super::runtime_state::phase;
 use super::shutdown_error::ShutdownTimedOut;
 use super::{Runtime, RuntimeState};
 use crate::platform::WouldBlock;
-use crate::sync::{Relaxed, SeqCst};
+use crate::sync::SeqCst;
 use crate::task::deadline::Deadline;
 use core::task::Waker;
 use core::time::Duration;
@@ -140,7 +140,8 @@ impl RuntimeState {
     /// In a shutdown: wakes the thread that waits for its end if no task is left. If no thread
     /// waits, stops the runtime.
     pub(crate) fn notify_if_drained(&self) {
-        if self.phase.load(Relaxed) != phase::OPEN && self.epochs.is_quiescent(self.ledgers()) {
+        // SeqCst, before the counters are read: a handle that has seen OPEN is counted there.
+        if self.is_shutting_down() && self.epochs.is_quiescent(self.ledgers()) {
             if let Some(waker) = self.drained.lock().take() {
                 waker.wake();
             }

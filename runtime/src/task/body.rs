@@ -87,11 +87,13 @@ where
     K: Sink<B::Output>,
 {
     let SpawnRequest { mut spawner, options } = request;
-    let _open = match spawner.origin_mut().keep_open() {
+    let open = match spawner.origin_mut().keep_open() {
         Ok(guard) => guard,
         Err(why) => return refuse(spawner, body, sink, why),
     };
     let Some(task) = spawner.allocate_descriptor(const { class_of::<BodyWithSink<B, K>>() }) else {
+        // What is refused may end the runtime, which waits for the guard.
+        drop(open);
         return refuse(spawner, body, sink, JoinError::OutOfMemory);
     };
     sink.enter(spawner.origin_mut());
@@ -103,6 +105,7 @@ where
         spawner.deliver(CompleteTask { task, meta, fetch }, &options, route);
     }
     spawner.finish();
+    drop(open);
 }
 
 /// Spawns a task with one object, at this home if given.

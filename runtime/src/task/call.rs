@@ -187,7 +187,11 @@ where
         body(view)
     });
     match outcome {
-        Ok(outcome) => Ok(outcome),
+        Ok(outcome) => {
+            // It is still there if it was refused.
+            quietly(|| drop(body.take()));
+            Ok(outcome)
+        }
         Err(_) => Err(body.take().expect("the body has not run")),
     }
 }

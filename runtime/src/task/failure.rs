@@ -53,6 +53,12 @@ impl JoinError {
     pub(crate) fn panicked(payload: Payload) -> Self {
         Self::Panicked(PanicPayload::new(payload))
     }
+
+    /// Returns the reason for which a spawn was refused, for each of the functions that it was to
+    /// run.
+    pub(crate) fn repeated(&self) -> fn() -> Self {
+        if matches!(self, Self::ShutDown) { || Self::ShutDown } else { || Self::OutOfMemory }
+    }
 }
 
 impl fmt::Debug for JoinError {

@@ -69,7 +69,7 @@ impl<R> Handle<R> {
     ///
     /// Then the body of a [submitted](crate::TaskBuilder::submit) task, with all that it has
     /// captured, is dropped here and now, on the calling thread; a panic of its destructor is
-    /// discarded. Of an optimistic read that is the continuation, of a bundle nothing: the rest is
+    /// discarded. The result may be there before all of that is dropped. Of an optimistic read that is the continuation, of a bundle nothing: the rest is
     /// dropped when a worker gets to the task.
     pub fn cancel(&self) -> bool {
         let state = self.packet.cell().set_cancelled();
@@ -77,7 +77,7 @@ impl<R> Handle<R> {
             // SAFETY: this call has set CANCELLED before STARTED was, so the body belongs to it.
             quietly(|| unsafe { self.packet.drop_body() });
         }
-        state & (STARTED | DONE) == 0
+        state & CANCELLED != 0 || state & (STARTED | DONE) == 0
     }
 
     /// Blocks this thread until the task is done, and returns its result. In a simulation it drives
@@ -103,7 +103,9 @@ impl<R> Handle<R> {
         let mut outcome = None;
         let shared = self.shared.clone();
         let waited = shared.platform.block(&mut |waker| {
-            outcome = self.poll_outcome(waker);
+            if outcome.is_none() {
+                outcome = self.poll_outcome(waker);
+            }
             outcome.is_some()
         });
         match waited {

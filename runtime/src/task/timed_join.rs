@@ -41,13 +41,15 @@ impl<R> Handle<R> {
         let mut outcome = None;
         let shared = self.shared().clone();
         let waited = shared.platform.block_until(deadline.nanoseconds(), &mut |waker| {
-            outcome = self.poll_outcome(waker);
+            if outcome.is_none() {
+                outcome = self.poll_outcome(waker);
+            }
             outcome.is_some()
         });
         match (waited, outcome) {
             (_, Some(outcome)) => Ok(outcome),
             (Ok(_), None) => Err(self),
-            (Err(_), None) => Ok(Err(JoinError::WouldBlock)),
+            (Err(_), None) => Ok(Err(shared.wait_failure())),
         }
     }
 }

@@ -135,7 +135,7 @@ impl Sink<()> for Runner {
         }
     }
 
-    fn refuse(mut self, origin: &impl Origin, _: JoinError) {
+    fn refuse(mut self, origin: &impl Origin, why: JoinError) {
         match origin.on_worker() {
             // No memory for the next task: continues in this one.
             Some(worker) => while self.step(worker) {},
@@ -143,7 +143,7 @@ impl Sink<()> for Runner {
                 self.requests.runners.release(self.index);
                 // If no runner is left, no task will run the requests.
                 if self.requests.runners.are_all_idle(self.requests.shared.slots.len()) {
-                    self.requests.abandon_all(self.cursor, || JoinError::OutOfMemory);
+                    self.requests.abandon_all(self.cursor, why.repeated());
                 }
             }
         }

@@ -229,13 +229,13 @@ impl<F: FnOnce() + Send + 'static> Sink<()> for Runner<F> {
         }
     }
 
-    fn refuse(self, origin: &impl Origin, _: JoinError) {
+    fn refuse(self, origin: &impl Origin, why: JoinError) {
         match origin.on_worker() {
             // No memory for the next task: continues in this one.
             Some(worker) => while self.step(worker) {},
             // When the last runner is refused, no task is left to run the functions.
             None if self.set.runners.fetch_sub(1, Relaxed) == 1 => {
-                self.set.abandon(self.partition, || JoinError::OutOfMemory);
+                self.set.abandon(self.partition, why.repeated());
             }
             None => {}
         }

@@ -60,11 +60,13 @@ where
     }
     let SpawnRequest { mut spawner, options } = request;
     let class = const { class_of::<BodyWithSink<MultiObject<G, T, F>, K>>() };
-    let _open = match spawner.origin_mut().keep_open() {
+    let open = match spawner.origin_mut().keep_open() {
         Ok(guard) => guard,
         Err(why) => return refuse(spawner, body, sink, why),
     };
     let Some(task) = spawner.allocate_descriptor(class) else {
+        // What is refused may end the runtime, which waits for the guard.
+        drop(open);
         return refuse(spawner, body, sink, JoinError::OutOfMemory);
     };
     let (mut few, mut many);
@@ -78,6 +80,7 @@ where
     if !allocate_placeholders(&mut spawner, route) {
         // SAFETY: allocated above, and not used.
         unsafe { spawner.origin_mut().give_back(class, task) };
+        drop(open);
         return refuse(spawner, body, sink, JoinError::OutOfMemory);
     }
     sink.enter(spawner.origin_mut());
@@ -90,6 +93,7 @@ where
         spawner.deliver(CompleteTask { task, meta, fetch }, &options, Route::Enlist(route));
     }
     spawner.finish();
+    drop(open);
 }
 
 /// Returns the numbers of the different sequenced objects, in address order.
