@@ -16,11 +16,11 @@ use core::fmt;
 use core::time::Duration;
 
 /// What runs on a worker. Times are those of the platform's clock, in nanoseconds.
-pub(super) struct Running {
-    pub task: Description,
-    pub since: u64,
+pub(crate) struct Running {
+    pub(super) task: Description,
+    pub(super) since: u64,
     /// The time that was reported last; 0 if none was.
-    pub reported: u64,
+    pub(super) reported: u64,
 }
 
 /// The posts of all workers.
@@ -39,6 +39,16 @@ impl Posts {
     /// Records that a worker has run its task.
     pub fn end(&self, worker: usize) {
         *self.0[worker].0.lock() = None;
+    }
+
+    /// Takes what is recorded of a worker, whose task is suspended.
+    pub fn take(&self, worker: usize) -> Option<Running> {
+        self.0[worker].0.lock().take()
+    }
+
+    /// Records again what was taken.
+    pub fn put_back(&self, worker: usize, running: Option<Running>) {
+        *self.0[worker].0.lock() = running;
     }
 
     /// Returns what runs on a worker.

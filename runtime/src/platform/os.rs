@@ -32,13 +32,18 @@ pub enum Backing {
 pub fn watch_forks() {
     #[cfg(unix)]
     {
-        static ONCE: std::sync::Once = std::sync::Once::new();
+        use crate::sync::{Relaxed, global};
+        static WATCHED: global::AtomicU64 = global::AtomicU64::new(0);
         extern "C" fn in_child() {
             crate::sync::count_fork();
         }
-        // SAFETY: the handler stores to an atomic, which is allowed in a forked process. Without
-        // memory for it, forks go unnoticed.
-        ONCE.call_once(|| _ = unsafe { libc::pthread_atfork(None, None, Some(in_child)) });
+        // No `Once`: one that is running at a fork would never end in the child. Relaxed: only one
+        // thread is to register the handler, and no data depends on that.
+        if WATCHED.swap(1, Relaxed) == 0 {
+            // SAFETY: the handler stores to an atomic, which is allowed in a forked process.
+            // Without memory for it, forks go unnoticed.
+            _ = unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
+        }
     }
 }
 

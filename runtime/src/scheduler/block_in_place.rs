@@ -43,6 +43,7 @@
 use super::observing::Outer;
 use super::{Context, Driver, RuntimeState, Worker};
 use crate::fork::throw;
+use crate::monitor::Running;
 use crate::object::Reference;
 use crate::sync::{Relaxed, SeqCst, fence, yield_now};
 use crate::task::{GroupState, Meta, Payload, catch};
@@ -110,11 +111,16 @@ struct SuspendedTask {
     arrived: Option<usize>,
     /// The sequenced object that the task is inside, and that is marked as held because it blocks.
     marked: Option<Reference>,
+    /// What the watchdog knows of it.
+    post: Option<Running>,
 }
 
-/// A run queue that was moved out of its place, for other threads to hold.
+/// A run queue that was moved out of its place, for other threads to hold. It comes back, and its
+/// task goes on, when this is dropped.
 struct Loan {
     place: NonNull<Worker>,
+    /// Until the loan ends.
+    task: Option<SuspendedTask>,
     shared: Arc<RuntimeState>,
     queue: usize,
     /// The worker whose threads drive each other's tasks.
@@ -150,23 +156,23 @@ impl Worker {
     #[cold]
     fn lend_during<R>(&mut self, function: impl FnOnce() -> R) -> R {
         let task = self.suspend_task();
-        let loan = Loan::begin(self);
+        let loan = Loan::begin(self, task);
         if !loan.find_driver() {
-            loan.end();
-            self.resume_task(task);
+            drop(loan);
             return function();
         }
         let outcome = loan.run_outside(function);
-        loan.end();
-        self.resume_task(task);
+        drop(loan);
         outcome.unwrap_or_else(|payload| throw(payload))
     }
 
     /// Prepares this worker for other tasks, in the midst of the current one.
     fn suspend_task(&mut self) -> SuspendedTask {
-        if let Some(posts) = &self.shared.posts {
-            // The worker goes on with others.
-            posts.end(self.index);
+        // The worker goes on with others.
+        let post = self.shared.posts.as_ref().and_then(|posts| posts.take(self.index));
+        if self.unbound.has_shared_sources {
+            // Tasks that this one has dealt: the stand-in knows nothing of them.
+            self.check_sleepers();
         }
         let marked = self.mark_entered();
         SuspendedTask {
@@ -176,12 +182,16 @@ impl Worker {
             observed: self.trace.suspend(self.epoch.ledger()),
             arrived: self.queue.arrived,
             marked,
+            post,
         }
     }
 
     /// Goes on with a task. This worker is the one that it was suspended on.
     fn resume_task(&mut self, task: SuspendedTask) {
-        let SuspendedTask { current, nested, group, observed, arrived, marked } = task;
+        let SuspendedTask { current, nested, group, observed, arrived, marked, post } = task;
+        if let Some(posts) = &self.shared.posts {
+            posts.put_back(self.index, post);
+        }
         // Other holders may have slept, and new operations must not begin in a settled epoch.
         self.epoch.announce(&self.shared.epochs);
         self.trace.resume(observed, self.epoch.ledger());
@@ -224,17 +234,17 @@ impl Worker {
 }
 
 impl Loan {
-    /// Moves a run queue out of its place, and parks it. Its place must not be used until
-    /// [`end`](Self::end) is called, on the same thread.
-    fn begin(worker: &mut Worker) -> Self {
+    /// Moves a run queue out of its place, and parks it. Its place must not be used until the loan
+    /// is dropped, on the same thread.
+    fn begin(worker: &mut Worker, task: SuspendedTask) -> Self {
         let (shared, queue, holder) = (worker.shared.clone(), worker.index, worker.holder);
         shared.worker_set.relay(holder).begin_block();
         let place = NonNull::from(worker);
-        // SAFETY: `end` moves a run queue back before the place is used again; until then nothing
-        // reads or drops what is left there.
+        // SAFETY: the end of the loan moves a run queue back before the place is used again; until
+        // then nothing reads or drops what is left there.
         let moved = Box::new(unsafe { place.read() });
         shared.release(moved, holder);
-        Self { place, shared, queue, worker: holder }
+        Self { place, task: Some(task), shared, queue, worker: holder }
     }
 
     /// Gives up the right to drive the worker, and finds a thread that drives it. Returns false if
@@ -254,10 +264,14 @@ impl Loan {
         let function = || super::worker_thread::run_blocked_in(&self.shared, function);
         catch(function)
     }
+}
 
-    /// Waits until the calling thread drives the worker again, and moves the run queue back.
-    fn end(self) {
-        let Self { place, shared, queue, worker } = self;
+impl Drop for Loan {
+    /// Waits until the calling thread drives the worker again, moves the run queue back, and goes
+    /// on with the task. Also while a panic of its function unwinds, which is caught with `std`
+    /// only.
+    fn drop(&mut self) {
+        let &mut Self { mut place, ref mut task, ref shared, queue, worker } = self;
         shared.slots[queue].claims.fetch_add(1, SeqCst);
         shared.drive_again(worker);
         let mut taken = shared.take_claimed(queue, worker);
@@ -266,6 +280,10 @@ impl Loan {
         taken.holder = worker;
         // SAFETY: `begin` has moved the contents of the place out, so that nothing is overwritten.
         unsafe { place.write(*taken) };
+        if let Some(task) = task.take() {
+            // SAFETY: the place has its run queue again, and the frame that borrows it waits.
+            unsafe { place.as_mut() }.resume_task(task);
+        }
     }
 }
 

@@ -88,6 +88,7 @@ impl Worker {
         if self.groups.has_tickets() {
             // A task that waited for a group ran where the group ended, and used groups itself.
             self.return_tickets();
+            self.after_burst();
             return Progress::Ran(0);
         }
         self.slot().load.store(0, Relaxed);
@@ -101,7 +102,7 @@ impl Worker {
                 return Progress::Ran(0);
             }
             if self.run_stolen_job() {
-                self.leave_groups();
+                self.after_burst();
                 return Progress::Ran(1);
             }
         }

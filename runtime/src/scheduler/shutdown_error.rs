@@ -11,7 +11,7 @@ use core::fmt;
 #[non_exhaustive]
 pub struct ShutdownTimedOut {
     /// The tasks that were running. It is empty if the tasks that were left had not started, and
-    /// were cancelled.
+    /// were cancelled, or if they [block in place](crate::Context::block_in_place).
     pub running: Vec<RunningTask>,
 }
 
@@ -19,7 +19,7 @@ impl fmt::Display for ShutdownTimedOut {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("the shutdown has reached its limit")?;
         if self.running.is_empty() {
-            return f.write_str(" before all tasks had started; the others were cancelled");
+            return f.write_str("; tasks that had not started were cancelled");
         }
         for (number, task) in self.running.iter().enumerate() {
             write!(f, "{} {task}", if number == 0 { ":" } else { ";" })?;
