@@ -64,8 +64,8 @@ impl<R> Handle<R> {
         self.packet.cell().is_done()
     }
 
-    /// Asks that the task does not start. Returns true if the task had not started; its result is
-    /// then [`JoinError::Cancelled`].
+    /// Asks that the task does not start. Returns true if the task had not started, and its result
+    /// is not there yet; it is then [`JoinError::Cancelled`].
     ///
     /// Then the body of a [submitted](crate::TaskBuilder::submit) task, with all that it has
     /// captured, is dropped here and now, on the calling thread; a panic of its destructor is
@@ -77,7 +77,7 @@ impl<R> Handle<R> {
             // SAFETY: this call has set CANCELLED before STARTED was, so the body belongs to it.
             quietly(|| unsafe { self.packet.drop_body() });
         }
-        state & CANCELLED != 0 || state & (STARTED | DONE) == 0
+        state & DONE == 0 && (state & CANCELLED != 0 || state & STARTED == 0)
     }
 
     /// Blocks this thread until the task is done, and returns its result. In a simulation it drives
