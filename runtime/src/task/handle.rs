@@ -69,8 +69,9 @@ impl<R> Handle<R> {
     ///
     /// Then the body of a [submitted](crate::TaskBuilder::submit) task, with all that it has
     /// captured, is dropped here and now, on the calling thread; a panic of its destructor is
-    /// discarded. The result may be there before all of that is dropped. Of an optimistic read that is the continuation, of a bundle nothing: the rest is
-    /// dropped when a worker gets to the task.
+    /// discarded. The result may be there before all of that is dropped. Of an optimistic read that
+    /// is the continuation, of a bundle nothing: the rest is dropped when a worker gets to the
+    /// task.
     pub fn cancel(&self) -> bool {
         let state = self.packet.cell().set_cancelled();
         if state & (STARTED | DONE | CANCELLED) == 0 && !planted!("cancelled-body-kept") {
