@@ -52,7 +52,6 @@ impl RuntimeState {
         }
         self.epochs.begin_wait();
         let guard = OpenGuard { shared: self };
-        let is_open = !self.is_shutting_down() || planted!("handle-looks-before-counting");
-        if is_open { Ok(guard) } else { Err(JoinError::ShutDown) }
+        if self.is_shutting_down() { Err(JoinError::ShutDown) } else { Ok(guard) }
     }
 }
