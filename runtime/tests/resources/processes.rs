@@ -64,14 +64,24 @@ fn waits_in_a_forked_process_fail_at_once() {
         holds &= pool.wait(set).is_ok() && !matches!(pool.wait_all(), Err(SetError::Failed(_)));
         drop((object, pool));
         drop(rt);
-        // A runtime of its own works.
-        let own = Runtime::builder().workers(2).build().unwrap();
-        holds && own.task(()).submit(|(), _| 7).join().unwrap() == 7
+        holds
     });
     go.set();
     assert!(holds, "a wait in a forked process hangs, or does not say why it fails");
     // The parent goes on.
     before.take().unwrap().join().unwrap();
+}
+
+#[test]
+#[cfg_attr(sanitizer = "thread", ignore = "it supports no threads that start after a fork")]
+fn a_forked_process_may_build_a_runtime_of_its_own() {
+    let rt = Setting::Threads { workers: 2 }.build();
+    let works_in_child = holds_in_child(|| {
+        let own = Runtime::builder().workers(2).build().unwrap();
+        own.task(()).submit(|(), _| 7).join().unwrap() == 7
+    });
+    assert!(works_in_child);
+    assert_eq!(rt.task(()).submit(|(), _| 8).join().unwrap(), 8);
 }
 
 #[test]
@@ -130,6 +140,8 @@ fn threads_of_this_process(prefix: &str) -> usize {
 
 /// A recursion of joins that is too deep for the workers' stacks ends the process, which says why.
 #[test]
+#[cfg_attr(sanitizer = "thread", ignore = "it supports no threads that start after a fork")]
+#[cfg_attr(sanitizer = "address", ignore = "it reports the overflow itself, in other words")]
 fn joins_that_are_too_deep_end_the_process_with_a_message() {
     fn descend(left: u32, mut cx: xtasking::Fork<'_>) -> u32 {
         if left == 0 { 0 } else { cx.join(|cx| descend(left - 1, cx), |_| 1).0 + 1 }
