@@ -278,11 +278,12 @@ fn a_shutdown_waits_for_a_blocked_task() {
         let (rt, sender, blocked) = with_blocked_task(workers);
         let behind = rt.task(()).core(0).submit(|(), _| ());
         thread::scope(|scope| {
-            scope.spawn(|| rt.shutdown(how));
+            let ending = scope.spawn(|| rt.shutdown(how));
             // Meanwhile the tasks behind it end, one way or the other.
             let ended = behind.join();
             assert!(ended.is_ok() || matches!(ended, Err(JoinError::Cancelled)) && how == Shutdown::Cancel);
             sender.send(()).unwrap();
+            ending.join().unwrap();
         });
         assert!(blocked.join().is_ok());
     }

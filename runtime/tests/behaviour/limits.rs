@@ -351,7 +351,7 @@ fn waiters_for_two_objects_in_opposite_orders_do_not_deadlock() {
     let rt = Setting::Threads { workers: 2 }.build();
     let [a, b] = [0, 0].map(|number| rt.plain(number).most_tasks(1).build());
     thread::scope(|scope| {
-        for turned in [false, true, false, true] {
+        let threads = [false, true, false, true].map(|turned| {
             let (rt, one, other) = if turned { (&rt, &a, &b) } else { (&rt, &b, &a) };
             scope.spawn(move || {
                 for _ in 0..300 {
@@ -361,8 +361,9 @@ fn waiters_for_two_objects_in_opposite_orders_do_not_deadlock() {
                         *other += 1;
                     });
                 }
-            });
-        }
+            })
+        });
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
     });
     let sum = rt.task((a.read(), b.read())).submit(|(a, b), _| a + b);
     assert_eq!(sum.join().unwrap(), 2400);
