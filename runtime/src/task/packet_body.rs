@@ -4,7 +4,7 @@
 //! body at once when the task is cancelled, and the descriptor stays in its queue as an empty
 //! shell.
 //!
-//! # Who owns the body
+//! # The owner of the body
 //!
 //! The packet's state word decides, by the order of its modifications:
 //!
