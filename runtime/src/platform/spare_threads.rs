@@ -1,11 +1,13 @@
 //! Threads that stand in for those of workers.
 
 use super::PlatformError;
+use crate::sync::SpinMutex;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use alloc::vec::Vec;
+use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
 
 /// Spare threads of one worker, at most.
 const MAX_THREADS: usize = 256;
@@ -51,13 +53,15 @@ impl Drop for SparePool {
 
 /// The spare threads of one worker. They end when they have been idle for a while.
 #[derive(Clone, Default)]
-struct SpareThreads(Arc<(Mutex<State>, Condvar)>);
+struct SpareThreads(Arc<SpinMutex<State>>);
 
 #[derive(Default)]
 struct State {
+    /// What waits for the threads that were unparked for it.
     bodies: VecDeque<Body>,
+    /// The threads that are parked, or about to park. The last one has been idle for the shortest time.
+    idle: Vec<Thread>,
     threads: usize,
-    idle: usize,
     is_closed: bool,
 }
 
@@ -67,11 +71,11 @@ impl SpareThreads {
         body: Body,
         start: impl FnOnce(Body) -> Result<(), PlatformError>,
     ) -> Result<(), PlatformError> {
-        let mut state = self.state();
-        if state.bodies.len() < state.idle {
+        let mut state = self.0.lock();
+        if let Some(thread) = state.idle.pop() {
             state.bodies.push_back(body);
             drop(state);
-            self.0.1.notify_one();
+            thread.unpark();
             return Ok(());
         }
         if state.threads >= MAX_THREADS || state.is_closed {
@@ -80,7 +84,7 @@ impl SpareThreads {
         state.threads += 1;
         drop(state);
         let spares = self.clone();
-        start(Box::new(move || spares.serve(body))).inspect_err(|_| self.state().threads -= 1)
+        start(Box::new(move || spares.serve(body))).inspect_err(|_| self.0.lock().threads -= 1)
     }
 
     /// Runs `body`, and then others.
@@ -94,23 +98,29 @@ impl SpareThreads {
 
     /// Waits for the next body. Without one the calling thread is to end, and counts as ended.
     fn next(&self) -> Option<Body> {
-        let mut state = self.state();
-        state.idle += 1;
-        let is_needless = |state: &mut State| state.bodies.is_empty() && !state.is_closed;
-        let waited = self.0.1.wait_timeout_while(state, IDLE_TIME, is_needless);
-        state = waited.unwrap_or_else(PoisonError::into_inner).0;
-        state.idle -= 1;
-        let body = state.bodies.pop_front();
-        state.threads -= usize::from(body.is_none());
-        body
+        let thread = thread::current();
+        let until = Instant::now() + IDLE_TIME;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            let mut state = self.0.lock();
+            state.idle.retain(|idle| idle.id() != thread.id());
+            let body = state.bodies.pop_front();
+            if body.is_some() {
+                return body;
+            }
+            if left.is_zero() || state.is_closed {
+                state.threads -= 1;
+                return None;
+            }
+            state.idle.push(thread.clone());
+            drop(state);
+            thread::park_timeout(left);
+        }
     }
 
     fn close(&self) {
-        self.state().is_closed = true;
-        self.0.1.notify_all();
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
+        let mut state = self.0.lock();
+        state.is_closed = true;
+        state.idle.iter().for_each(Thread::unpark);
     }
 }
