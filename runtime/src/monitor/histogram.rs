@@ -49,6 +49,11 @@ impl Buckets {
         self.0[bucket_of(value)].add(1);
     }
 
+    /// Returns the number of values counted so far.
+    pub fn count(&self) -> u64 {
+        self.0.iter().map(Counter::get).sum()
+    }
+
     /// Returns everything counted so far, in nanoseconds. `scale` is the length of a counted unit
     /// in nanoseconds.
     pub fn read(&self, scale: f64) -> Histogram {

@@ -6,7 +6,7 @@
 
 use super::histogram::Buckets;
 use super::timeline::Events;
-use super::{Counter, Observation};
+use super::{Counter, Observation, Sessions};
 use crate::annotation::CACHE_LINE;
 use crate::platform::{Clock, Platform};
 use crate::sync::{AtomicU64, Padded, Relaxed, SpinMutex};
@@ -32,6 +32,9 @@ pub(crate) struct Lead {
 }
 
 const _: () = assert!(size_of::<Lead>() <= LEAD && align_of::<Lead>() <= LEAD);
+
+/// Events of each worker that a recording keeps at most.
+pub(crate) const RECORDED_EVENTS: usize = 1 << 15;
 
 /// The number of a spawner outside the runtime.
 pub(crate) const OUTSIDE: u32 = u32::MAX;
@@ -74,8 +77,8 @@ pub(crate) struct Record {
     pub running: Buckets,
     /// From the spawn of a task to its end.
     pub completion: Buckets,
-    /// Its last events, if they are kept.
-    pub events: Option<SpinMutex<Events>>,
+    /// Its last events, while they are kept.
+    pub events: SpinMutex<Events>,
 }
 
 /// Records times of tasks and workers; see the module's documentation.
@@ -84,23 +87,25 @@ pub(crate) struct Observer {
     pub records: Box<[Arc<Padded<Record>>]>,
     /// Tasks that were spawned by threads outside the runtime.
     pub spawned_outside: AtomicU64,
-    #[cfg(feature = "std")]
+    /// When tasks are recorded on demand, if they are.
+    pub sessions: Option<Sessions>,
     pub asked: Observation,
 }
 
 impl Observer {
     /// Creates an observer, if anything is to be observed.
     pub fn new(workers: usize, platform: &Arc<dyn Platform>, asked: Observation) -> Option<Self> {
-        if !asked.is_any() {
+        if !asked.is_constant() && !asked.inspection {
             return None;
         }
-        let events = |()| SpinMutex::new(Events::new(asked.events));
-        let record = |_| Record { events: (asked.events > 0).then_some(()).map(events), ..Record::default() };
+        let capacity = if asked.events > 0 { asked.events } else { RECORDED_EVENTS };
+        let events = || SpinMutex::new(Events::new(capacity, asked.events));
+        let record = |_| Record { events: events(), ..Record::default() };
         Some(Self {
             clock: Clock::new(platform.clone()),
             records: (0..workers).map(record).map(Padded).map(Arc::new).collect(),
             spawned_outside: AtomicU64::new(0),
-            #[cfg(feature = "std")]
+            sessions: asked.inspection.then(Sessions::default),
             asked,
         })
     }

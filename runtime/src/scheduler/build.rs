@@ -76,12 +76,13 @@ impl Builder {
         let observation = self.observation;
         let statistics = observation.statistics || self.follow.is_some();
         let observer = Observer::new(max, &platform, Observation { statistics, ..observation }).map(Arc::new);
-        let lead = if observer.is_some() { LEAD } else { 0 };
+        let constant = observer.clone().filter(|observer| observer.asked.is_constant());
+        let lead = if constant.is_some() { LEAD } else { 0 };
         let has_barrier = platform.barrier();
         let places = self.placement.clone().or_else(|| platform.placement());
         let cpus = places.iter().flat_map(|places| places.sites()).map(|site| site.cpu).take(max).collect();
         let slot =
-            |worker| WorkerSlot::new(worker, max, self.policy, &topology, observer.clone(), has_barrier);
+            |worker| WorkerSlot::new(worker, max, self.policy, &topology, constant.clone(), has_barrier);
         RuntimeState {
             slots: (0..max).map(slot).collect(),
             worker_set: WorkerSet::new(initial, max),
@@ -99,6 +100,7 @@ impl Builder {
             epochs: Epochs::new(),
             limits: OpenLimits::new(self.most_tasks, &platform),
             phase: AtomicU32::new(phase::OPEN),
+            signals: AtomicU32::new(0),
             stop_when_drained: AtomicBool::new(false),
             drained: SpinMutex::new(None),
             orphans: SpinMutex::new(Some(Vec::new())),

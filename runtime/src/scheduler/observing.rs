@@ -67,7 +67,7 @@ impl Observing {
         Self {
             observer: observer.clone(),
             names: names.clone(),
-            keeps_events: record.0.events.is_some(),
+            keeps_events: observer.asked.events > 0,
             record,
             worker: worker as u32,
             burst: 0,
@@ -240,8 +240,8 @@ impl Observing {
     }
 
     fn keep(&self, event: Event) {
-        if let Some(events) = &self.record.0.events {
-            events.lock().push(event);
+        if self.keeps_events {
+            self.record.0.events.lock().push(event);
         }
     }
 

@@ -280,7 +280,7 @@ impl<'r> Origin for &'r Runtime {
     }
 
     unsafe fn note(&mut self, task: NonNull<Task>) {
-        if let Some(observer) = &Runtime::shared(self).observer {
+        if let Some(observer) = Runtime::shared(self).constant_observer() {
             // SAFETY: forwarded.
             unsafe { observer.stamp_outside(task) };
         }

@@ -117,6 +117,9 @@ pub struct RuntimeState {
     pub(crate) limits: OpenLimits,
     /// One of [`phase`].
     pub(crate) phase: AtomicU32,
+    /// Bits of [`signals`](super::inspect::signals), which each worker compares with those that it
+    /// knows between two bursts.
+    pub(crate) signals: AtomicU32,
     /// No thread waits for the end of the shutdown: the last worker without tasks stops the
     /// runtime.
     pub(crate) stop_when_drained: AtomicBool,
@@ -261,6 +264,11 @@ impl RuntimeState {
         self.slots.iter().for_each(|slot| slot.asleep.0.store(false, SeqCst));
         // Only after all flags are clear, as a worker may hold any of the run queues.
         (0..self.slots.len()).for_each(|worker| self.platform.wake(worker));
+    }
+
+    /// Returns the observer if it records all the time, and not only on demand.
+    pub(crate) fn constant_observer(&self) -> Option<&Arc<Observer>> {
+        self.observer.as_ref().filter(|observer| observer.asked.is_constant())
     }
 
     pub(crate) fn ledgers(&self) -> impl Iterator<Item = &Ledger> + Clone {

@@ -40,7 +40,7 @@ pub(super) struct Trace {
 
 impl Trace {
     pub fn new(shared: &RuntimeState, worker: usize) -> Self {
-        let observer = shared.observer.as_ref();
+        let observer = shared.constant_observer();
         let observing = observer.map(|observer| Box::new(Observing::new(observer, &shared.names, worker)));
         let watched = if shared.posts.is_some() { checks::WATCHED } else { 0 };
         let observed = if observing.is_some() { checks::OBSERVED } else { 0 };
