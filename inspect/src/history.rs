@@ -105,3 +105,49 @@ impl Cell {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{inspection, time, worker};
+    use serde_json::json;
+
+    #[test]
+    fn strips_and_windows_are_bounded() {
+        let mut history = History::default();
+        assert!(history.view("empty").is_none());
+        for turn in 0..200_u32 {
+            let elapsed = f64::from(turn) / 2.0;
+            let mut busy = worker(0);
+            (busy["busy"], busy["asleep"]) = (time(elapsed / 2.0), time(elapsed / 4.0));
+            busy["activity"] = if turn == 199 { "Blocked" } else { "Running" }.into();
+            let members =
+                json!({ "finished": turn * 10, "spawned": turn * 10, "workers": [busy, worker(1)] });
+            history.add(inspection(elapsed, members));
+        }
+        let view = history.view("watch").expect("there are inspections");
+        assert_eq!((&*view.name, view.window, view.cells), ("watch", 10_000_000_000, CELLS));
+        assert_eq!((view.totals.rate, view.history.rate.len()), (20.0, CELLS));
+        let strip = &view.workers[0].strip;
+        assert_eq!((strip.len(), strip[0], strip[CELLS - 1]), (CELLS, [0.5, 0.0, 0.25], [0.0, 0.5, 0.25]));
+        assert_eq!(view.history.busy[0], 0.25);
+        assert_eq!(view.findings.len(), 1 + 1);
+        let json: serde_json::Value = serde_json::to_value(&view).unwrap();
+        assert_eq!(json["workers"][0]["strip"][0][0], 0.5);
+        assert_eq!(json["findings"][0]["level"], "calm");
+    }
+
+    #[test]
+    fn an_epoch_is_held_since_it_was_first_seen() {
+        let mut history = History::default();
+        for (elapsed, oldest) in [(1.0, 7), (2.0, 8), (3.0, 8), (5.5, 8)] {
+            let epochs = json!({ "newest": 9, "oldest": oldest, "retired": 3 });
+            history.add(inspection(elapsed, json!({ "epochs": epochs, "spawned": 1 })));
+        }
+        let view = history.view("watch").expect("there are inspections");
+        assert_eq!(view.epochs.held, 3_500_000_000);
+        let text =
+            "Epoch 8 has been held for 3.5 s by a task that waits or a reader; 3 retired objects are kept.";
+        assert_eq!(view.findings[0].text, text);
+    }
+}

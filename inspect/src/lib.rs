@@ -35,6 +35,8 @@
 
 mod builder;
 mod findings;
+#[cfg(test)]
+mod fixture;
 mod history;
 mod metrics;
 mod sampler;

@@ -179,3 +179,6 @@ fn counted(out: &mut Exposition, counters: &Counters) {
 fn seconds(time: Duration) -> f64 {
     time.as_secs_f64()
 }
+
+#[cfg(test)]
+mod tests;

@@ -165,3 +165,6 @@ pub(crate) struct Claim {
     /// How long it has been waiting; zero if that is not known.
     pub since: u64,
 }
+
+#[cfg(test)]
+mod tests;

@@ -197,3 +197,6 @@ fn calm(view: &View) -> Vec<Finding> {
     });
     calm.into_iter().map(|text| Finding { level: Level::Calm, text }).collect()
 }
+
+#[cfg(test)]
+mod tests;
