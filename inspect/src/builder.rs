@@ -84,10 +84,23 @@ impl Builder {
     ///
     /// If the runtime is not inspected, or the server cannot listen there.
     pub fn serve(self, rt: &Runtime, address: impl ToSocketAddrs) -> Result<Server, ServeError> {
-        let inspector = rt.inspector().ok_or(ServeError::NotInspected)?;
+        if rt.inspector().is_none() {
+            return Err(ServeError::NotInspected);
+        }
+        let server = self.listen(address)?;
+        server.show(rt)?;
+        Ok(server)
+    }
+
+    /// Starts the server before there is a runtime, for [`Server::show`].
+    ///
+    /// # Errors
+    ///
+    /// If it cannot listen there.
+    pub fn listen(self, address: impl ToSocketAddrs) -> Result<Server, ServeError> {
         let listener = TcpListener::bind(address).map_err(ServeError::Listen)?;
         let name = self.name.unwrap_or_else(program);
-        let sampler = Sampler::new(inspector, name.clone(), self.keep_recording);
+        let sampler = Sampler::new(name.clone(), self.keep_recording);
         Server::start(listener, Site::new(sampler, name, self.hosts)).map_err(ServeError::Start)
     }
 }

@@ -2,9 +2,9 @@
 
 use crate::history::{History, INTERVAL};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::{self, JoinHandle, Thread};
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
-use xtasking::metrics::{Inspection, Inspector};
+use xtasking::metrics::{Inspection, Inspector, Recording};
 
 /// How long a page counts as open after its last request. Browsers slow pages in the background
 /// down to a request a second.
@@ -17,7 +17,6 @@ pub(crate) struct Sampler {
 }
 
 struct Shared {
-    inspector: Inspector,
     name: String,
     /// How long a request for metrics keeps the runtime recording.
     keep_recording: Duration,
@@ -26,6 +25,8 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
+    /// Looks at the runtime, if there is one already.
+    inspector: Option<Inspector>,
     /// Until when a page is open.
     page_until: Option<Instant>,
     /// Until when the runtime is recorded, whether there is a page or not.
@@ -33,19 +34,33 @@ struct State {
     history: History,
     /// The newest view as JSON.
     data: Option<Arc<str>>,
-    /// The thread that records, or has recorded.
+    /// While the runtime is recorded.
+    recording: Option<Recording>,
+    /// The thread that ends the recording, or has ended one.
     thread: Option<JoinHandle<()>>,
-    /// Whether it goes on recording.
-    is_recording: bool,
 }
 
 impl Sampler {
-    pub fn new(inspector: Inspector, name: String, keep_recording: Duration) -> Self {
-        Self { shared: Arc::new(Shared { inspector, name, keep_recording, state: Mutex::default() }) }
+    pub fn new(name: String, keep_recording: Duration) -> Self {
+        Self { shared: Arc::new(Shared { name, keep_recording, state: Mutex::default() }) }
     }
 
-    pub fn inspector(&self) -> &Inspector {
-        &self.shared.inspector
+    /// Looks at another runtime from now on.
+    pub fn show(&self, inspector: Inspector) {
+        let mut state = self.shared.lock();
+        if state.recording.is_some() {
+            state.recording = Some(inspector.record());
+        }
+        state.inspector = Some(inspector);
+        (state.history, state.data) = (History::default(), None);
+        if is_before(Instant::now(), state.page_until) {
+            self.shared.sample(&mut state);
+        }
+    }
+
+    /// Returns what looks at the runtime.
+    pub fn inspector(&self) -> Option<Inspector> {
+        self.shared.lock().inspector.clone()
     }
 
     /// Returns what the page draws, as JSON, and keeps the runtime recorded for a while. `None` if
@@ -69,39 +84,36 @@ impl Sampler {
     /// Inspects the runtime, and keeps it recorded for the time that is set. `None` if it has
     /// ended.
     pub fn inspect_for_metrics(&self) -> Option<Inspection> {
+        let mut state = self.shared.lock();
         if !self.shared.keep_recording.is_zero() {
-            let mut state = self.shared.lock();
             let until = Instant::now() + self.shared.keep_recording;
             state.record_until = state.record_until.max(Some(until));
             self.record(&mut state);
         }
-        self.inspector().snapshot()
+        let inspector = state.inspector.clone();
+        drop(state);
+        inspector?.snapshot()
     }
 
-    /// Has a thread record the runtime, if none does. Where none can be started, what is recorded
-    /// stands still.
+    /// Has the runtime recorded, and a thread end that when nothing asks any more. Where none can be
+    /// started, what is recorded stands still.
     fn record(&self, state: &mut State) {
         if let Some(thread) = state.thread.take() {
             // It may wait for a later moment.
             thread.thread().unpark();
-            if state.is_recording {
+            if state.recording.is_some() {
                 state.thread = Some(thread);
                 return;
             }
             // It takes the lock no more.
             let _ = thread.join();
         }
+        let Some(inspector) = &state.inspector else { return };
         let shared = self.shared.clone();
         let thread = thread::Builder::new().name("inspect recording".to_owned());
-        // The recording begins before the answer, not when the thread gets to run.
-        let recording = self.shared.inspector.record();
-        state.thread = thread
-            .spawn(move || {
-                let _recording = recording;
-                shared.sample_while_asked();
-            })
-            .ok();
-        state.is_recording = state.thread.is_some();
+        let Ok(thread) = thread.spawn(move || shared.sample_while_asked()) else { return };
+        state.recording = Some(inspector.record());
+        state.thread = Some(thread);
     }
 }
 
@@ -112,7 +124,7 @@ impl Drop for Sampler {
         let thread = state.thread.take();
         drop(state);
         if let Some(thread) = thread {
-            Thread::unpark(thread.thread());
+            thread.thread().unpark();
             // A panic there has been printed, and is no reason to end the program.
             let _ = thread.join();
         }
@@ -130,7 +142,8 @@ impl Shared {
 
     /// Adds an inspection to the history.
     fn sample(&self, state: &mut State) {
-        state.data = self.inspector.snapshot().and_then(|inspection| {
+        let inspection = state.inspector.as_ref().and_then(Inspector::snapshot);
+        state.data = inspection.and_then(|inspection| {
             state.history.add(inspection);
             let view = state.history.view(&self.name)?;
             Some(serde_json::to_string(&view).expect("a view has string keys only").into())
@@ -155,7 +168,7 @@ impl Shared {
                 next = now + INTERVAL;
             }
             let Some(end) = state.record_until.filter(|&end| now < end) else {
-                state.is_recording = false;
+                state.recording = None;
                 return;
             };
             drop(state);

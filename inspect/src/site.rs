@@ -5,9 +5,10 @@ use crate::sampler::Sampler;
 use crate::server::{Refusal, Request, Response};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use std::sync::{Arc, Mutex, TryLockError};
+use std::sync::{Mutex, TryLockError};
 use std::thread;
 use std::time::{Duration, Instant};
+use xtasking::metrics::Inspector;
 
 /// The page, as one file. `NONCE` stands for a number that is another one each time.
 const PAGE: &str = include_str!("page.html");
@@ -25,14 +26,14 @@ pub(crate) struct Site {
     name: String,
     /// Host names that are answered, beside addresses and `localhost`.
     hosts: Vec<String>,
-    is_stopped: Arc<AtomicBool>,
+    is_stopped: AtomicBool,
     /// Held while a timeline is recorded: one at a time.
     timeline: Mutex<()>,
 }
 
 impl Site {
     pub fn new(sampler: Sampler, name: String, hosts: Vec<String>) -> Self {
-        Self { sampler, name, hosts, is_stopped: Arc::default(), timeline: Mutex::new(()) }
+        Self { sampler, name, hosts, is_stopped: AtomicBool::new(false), timeline: Mutex::new(()) }
     }
 
     /// Returns the host names that are answered, beside addresses and `localhost`.
@@ -41,8 +42,13 @@ impl Site {
     }
 
     /// Returns the flag that ends the server.
-    pub fn is_stopped(&self) -> Arc<AtomicBool> {
-        self.is_stopped.clone()
+    pub fn is_stopped(&self) -> &AtomicBool {
+        &self.is_stopped
+    }
+
+    /// Shows another runtime from now on.
+    pub fn show(&self, inspector: Inspector) {
+        self.sampler.show(inspector);
     }
 
     /// Answers a request.
@@ -77,7 +83,7 @@ impl Site {
             Err(TryLockError::Poisoned(error)) => error.into_inner(),
             Err(TryLockError::WouldBlock) => return Err(Refusal::Busy),
         };
-        let inspector = self.sampler.inspector();
+        let inspector = self.sampler.inspector().ok_or(Refusal::Ended)?;
         let began = Instant::now();
         let _recording = inspector.record();
         let end = began + Duration::from_secs_f64(seconds);

@@ -127,9 +127,31 @@ fn the_runtime_may_end_first() {
     while get(&server, "/data").status == 200 {}
     for path in ["/data", "/metrics", "/timeline?seconds=0.1"] {
         let Answer { status, body, .. } = get(&server, path);
-        assert!(status == 503 && body.contains("The runtime has ended."), "{path}: {body}");
+        assert!(status == 503 && body.contains("There is no runtime now."), "{path}: {body}");
     }
     assert_eq!(get(&server, "/").status, 200);
+}
+
+#[test]
+fn another_runtime_is_shown() {
+    let server = Builder::new().name("turns").listen("127.0.0.1:0").unwrap();
+    assert_eq!(
+        (get(&server, "/").status, get(&server, "/data").status, get(&server, "/metrics").status),
+        (200, 503, 503)
+    );
+    let runtime = |workers| Runtime::builder().workers(workers).inspection(true).build().unwrap();
+    let first = runtime(1);
+    server.show(&first).unwrap();
+    let data = json(&get(&server, "/data"));
+    assert!(data["name"] == "turns" && data["totals"]["workers"] == 1);
+    let second = runtime(2);
+    server.show(&second).unwrap();
+    assert_eq!(json(&get(&server, "/data"))["totals"]["workers"], 2);
+    let is_recording = |rt: &Runtime| rt.inspector().unwrap().snapshot().unwrap().is_recording;
+    assert!(is_recording(&second) && !is_recording(&first));
+    assert!(server.show(&Runtime::builder().workers(1).build().unwrap()).is_err());
+    drop(server);
+    assert!(!is_recording(&second));
 }
 
 #[test]

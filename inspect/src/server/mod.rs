@@ -14,14 +14,17 @@ mod refusal;
 mod request;
 mod response;
 
+use crate::builder::ServeError;
 use crate::site::Site;
 use connections::Connections;
+use std::fmt;
 use std::io::Read;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::atomic::Ordering::SeqCst;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
+use xtasking::Runtime;
 
 pub(crate) use refusal::Refusal;
 pub(crate) use request::Request;
@@ -42,11 +45,10 @@ const RETRY: Duration = Duration::from_millis(20);
 /// The page and metrics of a runtime while they are served. Dropping it ends the server.
 ///
 /// The drop closes all connections and waits for the server's threads. The runtime may end before.
-#[derive(Debug)]
 #[must_use = "dropping it ends the server"]
 pub struct Server {
     address: SocketAddr,
-    is_stopped: Arc<AtomicBool>,
+    site: Arc<Site>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -54,10 +56,33 @@ impl Server {
     /// Starts to serve a site.
     pub(crate) fn start(listener: TcpListener, site: Site) -> std::io::Result<Self> {
         let address = listener.local_addr()?;
-        let is_stopped = site.is_stopped();
+        let site = Arc::new(site);
         let thread = thread::Builder::new().name("inspect".to_owned());
-        let thread = thread.spawn(move || accept(&listener, &site))?;
-        Ok(Self { address, is_stopped, thread: Some(thread) })
+        let served = site.clone();
+        let thread = thread.spawn(move || accept(&listener, &served))?;
+        Ok(Self { address, site, thread: Some(thread) })
+    }
+
+    /// Shows another runtime from now on, also on pages that are open.
+    ///
+    /// ```
+    /// use xtasking::Runtime;
+    ///
+    /// let page = xtasking_inspect::Builder::new().listen("127.0.0.1:0")?;
+    /// for workers in 1..3 {
+    ///     let rt = Runtime::builder().workers(workers).inspection(true).build()?;
+    ///     page.show(&rt)?;
+    ///     // The work of this turn.
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If the runtime is not inspected. The page then shows the one before.
+    pub fn show(&self, rt: &Runtime) -> Result<(), ServeError> {
+        self.site.show(rt.inspector().ok_or(ServeError::NotInspected)?);
+        Ok(())
     }
 
     /// Returns the address at which the server listens, with the actual port.
@@ -71,10 +96,16 @@ impl Server {
     }
 }
 
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Server").field("address", &self.address).finish_non_exhaustive()
+    }
+}
+
 impl Drop for Server {
     fn drop(&mut self) {
         // It is read after a connection was accepted, which is made after this.
-        self.is_stopped.store(true, SeqCst);
+        self.site.is_stopped().store(true, SeqCst);
         let Some(thread) = self.thread.take() else { return };
         while !thread.is_finished() {
             // Wakes the thread, which waits for a connection. Without a free file, later.
@@ -99,11 +130,10 @@ fn reachable(mut address: SocketAddr) -> SocketAddr {
 
 /// Accepts connections until the server is stopped, and waits for their ends.
 fn accept(listener: &TcpListener, site: &Site) {
-    let is_stopped = site.is_stopped();
     let connections = Connections::default();
     thread::scope(|scope| {
         for stream in listener.incoming() {
-            if is_stopped.load(SeqCst) {
+            if site.is_stopped().load(SeqCst) {
                 break;
             }
             let Ok(mut stream) = stream else {

@@ -25,7 +25,7 @@ pub(crate) enum Refusal {
     Parameter,
     /// Too many connections or recordings at the same time.
     Busy,
-    /// The runtime has ended.
+    /// The runtime has ended, or there is none yet.
     Ended,
 }
 
@@ -46,7 +46,7 @@ impl Refusal {
             Self::Path => ("404 Not Found", "There is nothing here; see / and /metrics."),
             Self::Parameter => ("400 Bad Request", "Choose seconds from 0.1 to 30."),
             Self::Busy => ("503 Service Unavailable", "Too much is asked for at the same time; try again."),
-            Self::Ended => ("503 Service Unavailable", "The runtime has ended."),
+            Self::Ended => ("503 Service Unavailable", "There is no runtime now."),
         };
         let response = Response::plain(status, text);
         if self == Self::Method { response.header("Allow", "GET") } else { response }
