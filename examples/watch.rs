@@ -3,8 +3,8 @@
 //!
 //! `cargo run --release -p xtasking-examples --example watch [-- 127.0.0.1:9100]`
 //!
-//! With an address it goes on until Ctrl-C; open `http://127.0.0.1:9100/` meanwhile. Without, it ends
-//! after three seconds.
+//! With an address it goes on until Ctrl-C; open `http://127.0.0.1:9100/` meanwhile. Without, it
+//! ends after three seconds.
 
 #![forbid(unsafe_code)]
 

@@ -34,7 +34,8 @@ pub fn serve(rt: &Runtime, address: impl ToSocketAddrs) -> Result<Server, ServeE
 ///
 /// ```
 /// let rt = xtasking::Runtime::builder().workers(1).inspection(true).build()?;
-/// let page = xtasking_inspect::Builder::new().name("bank").host("bank.internal").serve(&rt, "127.0.0.1:0")?;
+/// let builder = xtasking_inspect::Builder::new().name("bank").host("bank.internal");
+/// let page = builder.serve(&rt, "127.0.0.1:0")?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]

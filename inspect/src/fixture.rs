@@ -22,7 +22,8 @@ pub(crate) fn label(name: Option<&str>, address: usize) -> Value {
 /// Returns a worker that does nothing.
 pub(crate) fn worker(index: usize) -> Value {
     json!({
-        "worker": index, "owner": index, "activity": "Asleep", "running": [], "queue": 0, "inbox": 0, "unbound": 0,
+        "worker": index, "owner": index, "activity": "Asleep", "running": [], "queue": 0,
+        "inbox": 0, "unbound": 0,
         "tasks": 0, "busy": time(0.0), "asleep": time(0.0), "steals": 0, "sleeps": 0,
     })
 }

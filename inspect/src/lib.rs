@@ -13,10 +13,13 @@
 //!
 //! | path | is |
 //! |---|---|
-//! | `/` | the page: workers, queues, objects, kinds of task, claims, epochs, and sentences that say what stands out |
-//! | `/metrics` | the same numbers as [OpenMetrics](https://prometheus.io/docs/specs/om/open_metrics_spec/) |
-//! | `/timeline?seconds=2` | what happens in the next seconds, for [Perfetto](https://ui.perfetto.dev) |
+//! | `/` | workers, queues, objects, tasks, claims; sentences that say what stands out |
+//! | `/metrics` | the same numbers as [OpenMetrics] |
+//! | `/timeline?seconds=2` | what happens in the next seconds, for [Perfetto] |
 //! | `/data` | what the page draws, as JSON; its form may change |
+//!
+//! [OpenMetrics]: https://prometheus.io/docs/specs/om/open_metrics_spec/
+//! [Perfetto]: https://ui.perfetto.dev
 //!
 //! # What it costs
 //!

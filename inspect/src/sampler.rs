@@ -95,8 +95,8 @@ impl Sampler {
         inspector?.snapshot()
     }
 
-    /// Has the runtime recorded, and a thread end that when nothing asks any more. Where none can be
-    /// started, what is recorded stands still.
+    /// Has the runtime recorded, and a thread end that when nothing asks any more. Where no thread
+    /// can be started, what is recorded stands still.
     fn record(&self, state: &mut State) {
         if let Some(thread) = state.thread.take() {
             // It may wait for a later moment.

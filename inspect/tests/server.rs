@@ -85,8 +85,8 @@ fn heads_are_bounded() {
 fn clients_that_say_nothing_are_few_and_do_not_hold_up_the_end() {
     let (_rt, server) = served();
     let silent: Vec<_> = (0..100).map(|_| send(&server, "GET / HT")).collect();
-    // Connections are accepted in order. Those beyond a number are answered at once, while the first
-    // ones still have time.
+    // Connections are accepted in order. Those beyond a number are answered at once, while the
+    // first ones still have time.
     let answer = |mut stream: &TcpStream| {
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer);

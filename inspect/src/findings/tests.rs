@@ -67,7 +67,8 @@ fn a_claim_waits() {
     };
     let view = |claims| View { claims, ..view() };
     let two = view(vec![claim("restock", 1_400_000_000), claim("restock", 5)]);
-    let text = "The claim of task `sell` has waited 1.4 s to write 3..6 of Shelf, held by `restock`; another one waits.";
+    let text = "The claim of task `sell` has waited 1.4 s to write 3..6 of Shelf, held by `restock`; \
+                another one waits.";
     assert_eq!(texts(&two), [text]);
     let one = view(vec![claim("", 200_000_000)]);
     assert_eq!(texts(&one), ["The claim of task `sell` has waited 200 ms to write 3..6 of Shelf."]);

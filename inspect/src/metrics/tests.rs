@@ -140,7 +140,9 @@ fn numbers_are_those_of_the_inspection() {
             "spawned": 40, "finished": 30, "workers": [worker(0), busy],
             "kinds": [kind("transfer", &running, 3)],
             "objects": [
-                object(Some("ledger"), 64, 8, 0.5, 2), object(Some("ledger"), 128, 1, 0.25, 0), object(None, 192, 9, 1.0, 1),
+                object(Some("ledger"), 64, 8, 0.5, 2),
+                object(Some("ledger"), 128, 1, 0.25, 0),
+                object(None, 192, 9, 1.0, 1),
             ],
         }),
     );

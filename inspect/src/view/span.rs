@@ -72,7 +72,8 @@ mod tests {
     use serde_json::json;
 
     fn histogram(buckets: &[(u32, u64)]) -> Histogram {
-        let bucket = |&(nanoseconds, count): &(u32, u64)| json!({"up_to": {"secs": 0, "nanos": nanoseconds}, "count": count});
+        let time = |nanoseconds: u32| json!({"secs": 0, "nanos": nanoseconds});
+        let bucket = |&(up_to, count): &(u32, u64)| json!({"up_to": time(up_to), "count": count});
         let buckets: Vec<_> = buckets.iter().map(bucket).collect();
         serde_json::from_value(json!({ "buckets": buckets })).expect("a histogram")
     }

@@ -12,7 +12,10 @@ fn rates_are_of_the_time_between() {
     (busy["busy"], busy["tasks"], busy["queue"], busy["inbox"]) = (time(2.5), 400.into(), 6.into(), 1.into());
     busy["running"] = json!([
         {"task": "writes", "running": time(0.5), "is_blocked": true, "objects": []},
-        {"task": "audit", "running": time(0.25), "is_blocked": false, "objects": [label(Some("ledger"), 64), label(None, 128)]},
+        {
+            "task": "audit", "running": time(0.25), "is_blocked": false,
+            "objects": [label(Some("ledger"), 64), label(None, 128)],
+        },
     ]);
     let newer = inspection(12.0, json!({ "finished": 500, "spawned": 510, "workers": [busy, worker(1)] }));
     let view = build(&newer, Some(&older));
