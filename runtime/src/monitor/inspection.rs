@@ -195,8 +195,11 @@ pub struct TaskKind {
 ///
 /// Each worker keeps a bounded number of objects, by the algorithm *Space-Saving* (Metwally,
 /// Agrawal, El Abbadi, "Efficient Computation of Frequent and Top-k Elements in Data Streams", ICDT
-/// 2005). So `accesses` may be too high by up to `error`, but is never too low. An object that was
-/// dropped has lost its name.
+/// 2005). So `accesses` is too high by at most `error`, and too low by at most
+/// [`object_error`](Inspection::object_error). `waits` and `waited` may be too low by what happened
+/// before the object was kept. A task with several objects counts for each of them.
+///
+/// An object is seen from the first run of a task with it. One that was dropped has lost its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
@@ -207,10 +210,9 @@ pub struct ObjectUse {
     pub accesses: u64,
     /// By how much `accesses` may be too high.
     pub error: u64,
-    /// Runs in which a task had to wait at a latch, or whose task waited in a queue for longer than
-    /// a run of the object's tasks takes.
+    /// Times that a task found it held: it had to wait at its latch, or was deferred.
     pub waits: u64,
-    /// How long its tasks waited in run queues, all together.
+    /// How long its tasks waited, all together: in queues until they ran, and at latches.
     pub waited: Duration,
     /// Tasks that wait for it now, of those spawned during the session. An upper bound: objects
     /// that share a cell of the table are counted together.

@@ -2,16 +2,16 @@
 //!
 //! A session begins with the first of several recordings that overlap, and ends with the last.
 
-use crate::sync::{AtomicU32, Relaxed, SpinMutex};
+use crate::sync::{Acquire, AtomicU32, Relaxed, Release, SpinMutex};
 
-/// Sessions that are told apart by their number; see [`Sessions::current`].
-pub(crate) const SESSION_NUMBERS: u32 = 7;
+/// Sessions that are told apart by their number.
+const SESSION_NUMBERS: u32 = 3;
 
 /// The recordings that are active, and how long they were.
 #[derive(Default)]
 pub(crate) struct Sessions {
-    /// The number of the session, from 1 to [`SESSION_NUMBERS`]; 0 between two. Relaxed: a thread
-    /// that sees it late records a little less, or a little more.
+    /// The number of the session, from 1 to [`SESSION_NUMBERS`]; 0 between two. A thread that sees it
+    /// late records a little less, or a little more.
     current: AtomicU32,
     state: SpinMutex<State>,
 }
@@ -34,9 +34,10 @@ struct State {
 /// How long recordings were active.
 #[derive(Clone, Copy)]
 pub(crate) struct RecordedTime {
-    pub is_active: bool,
-    /// When the last session began.
-    pub began: u64,
+    /// The number of the session; 0 if there is none.
+    pub session_number: u8,
+    /// The number of the last session, which may still go on.
+    pub last_number: u8,
     /// The time of the last session.
     pub session: u64,
     /// The time of all.
@@ -47,19 +48,22 @@ impl Sessions {
     /// Returns the number of the session; 0 if nothing is recorded.
     #[inline]
     pub fn current(&self) -> u8 {
-        self.current.load(Relaxed) as u8
+        // Acquire pairs with the Release of `begin`: the caller sees what began the session.
+        self.current.load(Acquire) as u8
     }
 
-    /// Begins one more recording. If it is the first, `begin` is called under the lock.
-    pub fn begin(&self, now: u64, begin: impl FnOnce()) {
+    /// Begins one more recording. If it is the first, `begin` is called with the number of the new
+    /// session, before any other thread sees it.
+    pub fn begin(&self, now: u64, begin: impl FnOnce(u8)) {
         let mut state = self.state.lock();
         state.active += 1;
         if state.active == 1 {
             state.before += state.last;
             (state.began, state.last) = (now, 0);
             state.number = state.number % SESSION_NUMBERS + 1;
-            self.current.store(state.number, Relaxed);
-            begin();
+            begin(state.number as u8);
+            // Release pairs with the Acquire of `current`.
+            self.current.store(state.number, Release);
         }
     }
 
@@ -79,6 +83,8 @@ impl Sessions {
         let state = self.state.lock();
         let is_active = state.active != 0;
         let session = if is_active { now.saturating_sub(state.began) } else { state.last };
-        RecordedTime { is_active, began: state.began, session, total: state.before + session }
+        let last_number = state.number as u8;
+        let session_number = if is_active { last_number } else { 0 };
+        RecordedTime { session_number, last_number, session, total: state.before + session }
     }
 }

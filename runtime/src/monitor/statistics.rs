@@ -1,6 +1,6 @@
 //! The numbers that a runtime reports about itself.
 
-use super::{Counter, Counters, Histogram, Observer, Record, WorkerInspection};
+use super::{Counter, Counters, Histogram, Observer, Record};
 use crate::sync::{AtomicU64, Relaxed};
 use alloc::vec::Vec;
 use core::fmt;
@@ -125,20 +125,9 @@ impl Observer {
         all
     }
 
-    /// Adds to a worker what its record says of it.
-    pub fn inspect_worker(&self, queue: usize, scale: f64, worker: WorkerInspection) -> WorkerInspection {
-        let record = &self.records[queue].0;
-        WorkerInspection {
-            tasks: record.running.count(),
-            busy: self.time(&record.busy, &record.busy_since, scale),
-            asleep: self.time(&record.asleep, &record.asleep_since, scale),
-            ..worker
-        }
-    }
-
     /// Returns the time that was counted, plus the time since the moment in `since`, if there is
     /// one.
-    fn time(&self, counted: &Counter, since: &AtomicU64, scale: f64) -> Duration {
+    pub(super) fn time(&self, counted: &Counter, since: &AtomicU64, scale: f64) -> Duration {
         let counted = counted.get();
         let now_at = match since.load(Relaxed) {
             0 => 0,

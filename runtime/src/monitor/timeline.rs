@@ -2,6 +2,7 @@
 
 use super::observer::OUTSIDE;
 use super::{Observer, Touched};
+use crate::object::ObjectNames;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -119,10 +120,17 @@ impl Timeline {
         Self { tracks, dropped, began: observer.clock.began(), scale: observer.clock.scale() }
     }
 
-    /// Returns the events of the last `span`.
-    pub(crate) fn last(observer: &Observer, span: Duration) -> Self {
+    /// Returns the events of the last `span`. Looks names of objects up where they lack.
+    pub(crate) fn last(observer: &Observer, span: Duration, names: &ObjectNames) -> Self {
         let ticks = span.as_nanos() as f64 / observer.clock.scale().max(f64::MIN_POSITIVE);
-        Self::of(observer, observer.clock.now().saturating_sub(ticks as u64))
+        let mut last = Self::of(observer, observer.clock.now().saturating_sub(ticks as u64));
+        for event in last.tracks.iter_mut().flatten() {
+            if let What::Task(ran) = &mut event.what {
+                let objects = ran.object.iter_mut().chain(&mut ran.others);
+                objects.for_each(|object| object.name = object.name.or_else(|| names.get(object.address)));
+            }
+        }
+        last
     }
 
     /// Returns the number of events.

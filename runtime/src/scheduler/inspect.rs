@@ -1,24 +1,23 @@
 //! How a snapshot of a runtime is put together, and how its recording begins and ends.
 
 use super::RuntimeState;
-use crate::monitor::{Activity, EpochLag, Inspection, WorkerInspection};
+use super::runtime_state::signals;
+use crate::monitor::{Activity, EpochLag, Inspection, Snapshot, WorkerInspection};
 use crate::sync::{Relaxed, SeqCst};
-use core::time::Duration;
-
-/// Bits of `RuntimeState::signals`.
-pub(crate) mod signals {
-    /// Tasks that have not started are cancelled.
-    pub const CANCELLING: u32 = 1;
-    /// Tasks are recorded.
-    pub const RECORDING: u32 = 2;
-}
 
 impl RuntimeState {
     /// Begins a recording; each worker notices it between two tasks.
     pub(super) fn begin_recording(&self) {
         let Some(observer) = &self.observer else { return };
-        let Some(sessions) = &observer.sessions else { return };
-        sessions.begin(observer.clock.now(), || _ = self.signals.fetch_or(signals::RECORDING, SeqCst));
+        let Some(demand) = &observer.demand else { return };
+        demand.sessions.begin(observer.clock.now(), |session| {
+            demand.stamps.reset();
+            demand.lengths.reset();
+            // Before a pushing thread sees the session: a worker that gets a task which was pushed
+            // in it learns of the session first.
+            self.signals.fetch_or(signals::of_session(session), SeqCst);
+        });
+        self.slots.iter().for_each(|slot| slot.inbox.begin_stamping());
         // Sleeping workers note since when they sleep.
         self.wake_all();
     }
@@ -26,39 +25,41 @@ impl RuntimeState {
     /// Ends a recording.
     pub(super) fn end_recording(&self) {
         let Some(observer) = &self.observer else { return };
-        let Some(sessions) = &observer.sessions else { return };
-        sessions.end(observer.clock.now(), || _ = self.signals.fetch_and(!signals::RECORDING, SeqCst));
+        let Some(demand) = &observer.demand else { return };
+        demand.sessions.end(observer.clock.now(), || {
+            self.signals.fetch_and(!signals::SESSION, SeqCst);
+            if !observer.asked.is_constant() {
+                observer.records.iter().for_each(|record| record.0.events.lock().clear());
+            }
+        });
+        self.wake_all();
     }
 
     /// Returns what the runtime looks like now, if it is inspected.
     pub(super) fn inspection(&self) -> Option<Inspection> {
         let observer = self.observer.as_ref()?;
-        let now = observer.clock.now();
-        let recorded = observer.sessions.as_ref()?.time(now);
-        let scale = observer.clock.scale();
-        let time = |ticks: u64| Duration::from_nanos((ticks as f64 * scale) as u64);
         let counters = self.snapshot();
         let finished = self.ledgers().map(|ledger| ledger.finished()).sum();
-        Some(Inspection {
-            elapsed: time(now.saturating_sub(observer.clock.began())),
+        let snapshot = Snapshot::new(observer, &self.names);
+        let mut inspection = Inspection {
             size: self.worker_set.wanted(),
             spawned: finished + self.epochs.unfinished(self.ledgers()),
             finished,
             memory: counters.allocations,
             counters: self.counting.then_some(counters),
-            is_recording: recorded.is_active,
-            recorded: time(recorded.total),
-            session: time(recorded.session),
-            workers: (0..self.slots.len()).map(|queue| self.inspect_worker(queue, scale)).collect(),
+            workers: (0..self.slots.len()).map(|queue| self.inspect_worker(queue)).collect(),
+            claims: self.waiting_claims(observer, &snapshot),
             epochs: self.inspect_epochs(),
             ..Inspection::default()
-        })
+        };
+        snapshot.fill(&mut inspection);
+        Some(inspection)
     }
 
-    fn inspect_worker(&self, queue: usize, scale: f64) -> WorkerInspection {
+    fn inspect_worker(&self, queue: usize) -> WorkerInspection {
         let slot = &self.slots[queue];
         let counters = &slot.counters.0;
-        let worker = WorkerInspection {
+        WorkerInspection {
             worker: queue,
             owner: self.owner(queue),
             activity: self.activity(queue),
@@ -68,10 +69,6 @@ impl RuntimeState {
             steals: counters.steals.get(),
             sleeps: counters.sleeps.get(),
             ..WorkerInspection::default()
-        };
-        match &self.observer {
-            Some(observer) => observer.inspect_worker(queue, scale, worker),
-            None => worker,
         }
     }
 
@@ -89,11 +86,9 @@ impl RuntimeState {
     }
 
     fn inspect_epochs(&self) -> EpochLag {
-        let (retired, reclaimed) = self.slots.iter().fold((0, 0), |(retired, reclaimed), slot| {
-            let counters = &slot.counters.0;
-            (retired + counters.retired.get(), reclaimed + counters.reclaimed.get())
-        });
+        let orphans = self.orphans.lock().as_ref().map_or(0, |orphans| orphans.len() as u64);
+        let retired = orphans + self.slots.iter().map(|slot| slot.counters.0.garbage()).sum::<u64>();
         let (oldest, newest) = self.epochs.span();
-        EpochLag { newest, oldest, retired: retired.saturating_sub(reclaimed) }
+        EpochLag { newest, oldest, retired }
     }
 }

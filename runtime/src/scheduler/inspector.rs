@@ -21,7 +21,9 @@ use core::time::Duration;
 /// rt.task(stock.write()).name("sell").submit(|stock, _| *stock -= 3).join()?;
 ///
 /// let inspection = inspector.snapshot().expect("the runtime has not ended");
-/// assert!(inspection.is_recording && inspection.finished >= 1);
+/// assert!(inspection.is_recording);
+/// assert_eq!((&inspection.kinds[0].name[..], inspection.kinds[0].finished), ("sell", 1));
+/// assert_eq!(inspection.objects[0].object.name.as_deref(), Some("stock"));
 /// drop(recording);
 /// drop(rt);
 /// assert!(inspector.snapshot().is_none());
@@ -45,8 +47,7 @@ impl Runtime {
     /// Returns what looks at this runtime while it runs. `None` unless
     /// [`Builder::inspection`](crate::Builder::inspection) is on.
     pub fn inspector(&self) -> Option<Inspector> {
-        let observer = self.shared.observer.as_ref()?;
-        observer.sessions.as_ref()?;
+        self.shared.observer.as_ref()?.demand.as_ref()?;
         Some(Inspector { shared: Arc::downgrade(&self.shared) })
     }
 }
@@ -91,7 +92,7 @@ impl Inspector {
     /// ```
     pub fn timeline(&self, span: Duration) -> Option<Timeline> {
         let shared = self.open()?;
-        Some(Timeline::last(shared.observer.as_ref()?, span))
+        Some(Timeline::last(shared.observer.as_ref()?, span, &shared.names))
     }
 
     /// The largest number of events of each worker that are kept for a [timeline](Self::timeline).
