@@ -11,7 +11,13 @@ use xtasking::metrics::{
 pub(crate) fn build(newer: &Inspection, older: Option<&Inspection>) -> View {
     let window = newer.elapsed - older.map_or(newer.elapsed, |older| older.elapsed);
     let (kinds, waiting, running) = kinds(newer, older, window);
-    let objects = objects(newer, older, window);
+    let mut objects = objects(newer, older, window);
+    // A task waits for all of its objects, and counts for each: shares are of the tasks' waiting.
+    let longest = objects.iter().map(|object| object.waited).max().unwrap_or(0) as f64 / 1e9;
+    let waited = sum_of(&waiting).max(longest);
+    for object in &mut objects {
+        object.share = object.waited as f64 / 1e9 / waited.max(f64::MIN_POSITIVE);
+    }
     let workers: Vec<_> = workers(newer, older, window);
     let busy = workers.iter().map(|worker| worker.busy).sum::<f64>() / newer.size.max(1) as f64;
     let finished = older.map_or(0, |older| newer.finished.saturating_sub(older.finished));
@@ -27,8 +33,7 @@ pub(crate) fn build(newer: &Inspection, older: Option<&Inspection>) -> View {
             queued: workers.iter().map(|worker| worker.queue).sum(),
             rate: rate(finished, window),
             busy: busy.min(1.0),
-            waiting: objects.iter().map(|object| object.waited).sum::<u64>() as f64
-                / nanoseconds(window).max(1) as f64,
+            waiting: waited / window.as_secs_f64().max(1e-9),
         },
         memory: Memory {
             pages: newer.memory.page_bytes,
@@ -135,10 +140,6 @@ fn objects(newer: &Inspection, older: Option<&Inspection>, window: Duration) -> 
         })
         .filter(|object| object.rate > 0.0 || object.queue > 0)
         .collect();
-    let all: u64 = objects.iter().map(|object| object.waited).sum();
-    for object in &mut objects {
-        object.share = object.waited as f64 / all.max(1) as f64;
-    }
     objects.sort_by_key(|object| std::cmp::Reverse((object.waited, object.queue)));
     objects
 }

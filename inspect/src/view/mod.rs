@@ -61,7 +61,7 @@ pub(crate) struct Totals {
     pub rate: f64,
     /// The share of the workers' time that they are busy.
     pub busy: f64,
-    /// How long tasks waited for objects in each second, in seconds: as many wait at a time.
+    /// How long tasks waited in each second, in seconds: as many wait at a time.
     pub waiting: f64,
 }
 
@@ -125,7 +125,7 @@ pub(crate) struct Object {
     #[serde(rename = "type")]
     pub data: String,
     pub primitive: String,
-    /// Its share of the time that tasks waited.
+    /// The share of its tasks in the time that tasks waited.
     pub share: f64,
     /// How long tasks waited for it in the window, all together.
     pub waited: u64,

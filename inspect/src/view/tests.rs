@@ -38,17 +38,20 @@ fn objects_have_shares_of_the_waiting() {
     let objects = |hot, waited| {
         json!([object(Some("hot"), 64, hot, waited, 12), object(Some("calm"), 128, 50, 0.5, 0)])
     };
-    let older = inspection(10.0, json!({ "objects": objects(100, 1.0) }));
+    // 2,000 tasks of 1 ms wait meanwhile.
+    let ran = |runs| json!([kind("transfer", &[(0.001, runs)], 0)]);
+    let older = inspection(10.0, json!({ "objects": objects(100, 1.0), "kinds": ran(500) }));
     let mut all = objects(300, 2.5);
     all[1]["accesses"] = 60.into();
     all[1]["waited"] = time(1.0);
     all.as_array_mut().unwrap().push(object(None, 192, 4, 0.0, 0));
-    let view = build(&inspection(12.0, json!({ "objects": all })), Some(&older));
+    let view = build(&inspection(12.0, json!({ "objects": all, "kinds": ran(2500) })), Some(&older));
     let [hot, calm, other] = &view.objects[..] else { panic!("{:?}", view.objects) };
-    assert_eq!((&*hot.name, hot.share, hot.rate, hot.queue), ("hot", 0.75, 100.0, 12));
-    assert_eq!((&*calm.name, calm.share, calm.rate), ("calm", 0.25, 5.0));
+    let share = |share: f64| (share * 1e6).round() / 1e6;
+    assert_eq!((&*hot.name, share(hot.share), hot.rate, hot.queue), ("hot", 0.75, 100.0, 12));
+    assert_eq!((&*calm.name, share(calm.share), calm.rate), ("calm", 0.25, 5.0));
     assert_eq!((&*other.name, other.rate, &*other.primitive), ("Account at 0xc0", 2.0, "Sequencing"));
-    assert_eq!(view.totals.waiting, 1.0);
+    assert_eq!(share(view.totals.waiting), 1.0);
 }
 
 #[test]
