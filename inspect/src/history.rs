@@ -97,7 +97,7 @@ impl Cell {
             .collect();
         let busy: f32 = workers.iter().map(|shares| shares[0]).sum();
         Self {
-            rate: newer.finished.saturating_sub(older.finished) as f64 / span,
+            rate: view::finished(newer, Some(older)) as f64 / span,
             open: newer.occupancy(),
             busy: (f64::from(busy) / newer.size.max(1) as f64).min(1.0),
             memory: newer.memory.page_bytes,
@@ -109,7 +109,7 @@ impl Cell {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::{inspection, time, worker};
+    use crate::fixture::{inspection, kind, time, worker};
     use serde_json::json;
 
     #[test]
@@ -121,8 +121,7 @@ mod tests {
             let mut busy = worker(0);
             (busy["busy"], busy["asleep"]) = (time(elapsed / 2.0), time(elapsed / 4.0));
             busy["activity"] = if turn == 199 { "Blocked" } else { "Running" }.into();
-            let members =
-                json!({ "finished": turn * 10, "spawned": turn * 10, "workers": [busy, worker(1)] });
+            let members = json!({ "kinds": [kind("work", &[(0.1, (turn * 10).into())], 0)], "workers": [busy, worker(1)] });
             history.add(inspection(elapsed, members));
         }
         let view = history.view("watch").expect("there are inspections");
@@ -131,7 +130,7 @@ mod tests {
         let strip = &view.workers[0].strip;
         assert_eq!((strip.len(), strip[0], strip[CELLS - 1]), (CELLS, [0.5, 0.0, 0.25], [0.0, 0.5, 0.25]));
         assert_eq!(view.history.busy[0], 0.25);
-        assert_eq!(view.findings.len(), 1 + 1);
+        assert_eq!(view.findings.len(), 4);
         let json: serde_json::Value = serde_json::to_value(&view).unwrap();
         assert_eq!(json["workers"][0]["strip"][0][0], 0.5);
         assert_eq!(json["findings"][0]["level"], "calm");

@@ -1,6 +1,6 @@
 //! What stands out, said in sentences.
 
-use crate::view::{View, Worker, quoted, time};
+use crate::view::{Epochs, View, Worker, quoted, time};
 use serde::Serialize;
 use std::time::Duration;
 
@@ -59,9 +59,7 @@ pub(crate) fn findings(view: &View) -> Vec<Finding> {
     objects(view, &mut say);
     queues(view, &mut say);
     all.sort_by_key(|finding| finding.level);
-    if all.is_empty() {
-        all = calm(view);
-    }
+    all.extend(calm(view));
     all.truncate(MAX_FINDINGS);
     all
 }
@@ -136,11 +134,10 @@ fn claims(view: &View, say: &mut impl FnMut(Level, String)) {
 
 fn epochs(view: &View, say: &mut impl FnMut(Level, String)) {
     let epochs = &view.epochs;
-    let held = Duration::from_nanos(epochs.held);
-    // Without garbage no worker has a reason to end an epoch.
-    if epochs.retired == 0 || view.totals.open == 0 || held < LONG_EPOCH {
+    if !is_held(epochs, view.totals.open) {
         return;
     }
+    let held = Duration::from_nanos(epochs.held);
     let longest = view.workers.iter().filter_map(task).max_by_key(|&(_, since, _)| since);
     let by = match longest.filter(|&(_, since, _)| since >= held) {
         Some((task, ..)) => format!(" by task {task}"),
@@ -152,6 +149,12 @@ fn epochs(view: &View, say: &mut impl FnMut(Level, String)) {
         retired => format!("; {retired} retired objects are kept"),
     };
     say(Level::Watch, format!("Epoch {oldest} has been held for {held}{by}{so}."));
+}
+
+/// Returns true if objects are not freed because of an epoch. Without garbage no worker has a reason
+/// to end one.
+fn is_held(epochs: &Epochs, open: u64) -> bool {
+    epochs.retired > 0 && open > 0 && Duration::from_nanos(epochs.held) >= LONG_EPOCH
 }
 
 fn objects(view: &View, say: &mut impl FnMut(Level, String)) {
@@ -186,16 +189,24 @@ fn queues(view: &View, say: &mut impl FnMut(Level, String)) {
     }
 }
 
-/// Says that nothing stands out.
-fn calm(view: &View) -> Vec<Finding> {
-    let nothing = if view.totals.open == 0 { "There is no task." } else { "Nothing waits for long." };
-    let mut calm = vec![nothing.to_owned()];
-    calm.push(match view.epochs.retired {
+/// Says what is as it should be.
+fn calm(view: &View) -> impl Iterator<Item = Finding> {
+    let View { totals, claims, epochs, .. } = view;
+    let (busy, open) = (100.0 * totals.busy, totals.open);
+    let tasks = match open {
+        0 => "No task waits or runs.".to_owned(),
+        1 => format!("1 task waits or runs; the workers are busy for {busy:.0}% of their time."),
+        _ => format!("{open} tasks wait or run; the workers are busy for {busy:.0}% of their time."),
+    };
+    let waiting = (totals.waiting < FEW_WAITING).then(|| "Nothing waits for long.".to_owned());
+    let claims = claims.is_empty().then(|| "No claim waits.".to_owned());
+    let epochs = (!is_held(epochs, open)).then(|| match epochs.retired {
         0 => "No epoch lags.".to_owned(),
         1 => "No epoch lags; 1 retired object is to be freed.".to_owned(),
         retired => format!("No epoch lags; {retired} retired objects are to be freed."),
     });
-    calm.into_iter().map(|text| Finding { level: Level::Calm, text }).collect()
+    let all = [Some(tasks), waiting, claims, epochs].into_iter().flatten();
+    all.map(|text| Finding { level: Level::Calm, text })
 }
 
 #[cfg(test)]

@@ -39,6 +39,9 @@ const WRITE_LIMIT: Duration = Duration::from_secs(30);
 /// How long the server reads on after a refusal, so that the client sees it before the end.
 const LINGER: Duration = Duration::from_millis(200);
 
+/// What it reads then at most, in bytes.
+const LINGER_BYTES: usize = 64 << 10;
+
 /// A pause after a failure to accept, such as of too many open files.
 const RETRY: Duration = Duration::from_millis(20);
 
@@ -180,13 +183,15 @@ fn linger(stream: &mut TcpStream) {
     let end = Instant::now() + LINGER;
     let _ = stream.shutdown(Shutdown::Write);
     let mut ignored = [0; 1024];
-    loop {
+    let mut read = 0;
+    while read < LINGER_BYTES {
         let left = end.saturating_duration_since(Instant::now());
         if left.is_zero() || stream.set_read_timeout(Some(left)).is_err() {
             return;
         }
-        if !matches!(stream.read(&mut ignored), Ok(count) if count > 0) {
-            return;
+        match stream.read(&mut ignored) {
+            Ok(count) if count > 0 => read += count,
+            _ => return,
         }
     }
 }

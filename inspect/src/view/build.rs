@@ -20,7 +20,7 @@ pub(crate) fn build(newer: &Inspection, older: Option<&Inspection>) -> View {
     }
     let workers: Vec<_> = workers(newer, older, window);
     let busy = workers.iter().map(|worker| worker.busy).sum::<f64>() / newer.size.max(1) as f64;
-    let finished = older.map_or(0, |older| newer.finished.saturating_sub(older.finished));
+    let finished = finished(newer, older);
     let refused = |inspection: &Inspection| inspection.memory.refused;
     View {
         elapsed: nanoseconds(newer.elapsed),
@@ -58,7 +58,14 @@ pub(crate) fn build(newer: &Inspection, older: Option<&Inspection>) -> View {
     }
 }
 
-pub(super) fn nanoseconds(time: Duration) -> u64 {
+/// Returns how many tasks have finished in between, as far as recorded: without messages of the
+/// runtime, which the other count of finished tasks contains.
+pub(crate) fn finished(newer: &Inspection, older: Option<&Inspection>) -> u64 {
+    let count = |inspection: &Inspection| inspection.kinds.iter().map(|kind| kind.finished).sum::<u64>();
+    older.map_or(0, |older| count(newer).saturating_sub(count(older)))
+}
+
+fn nanoseconds(time: Duration) -> u64 {
     time.as_nanos() as u64
 }
 
@@ -133,6 +140,7 @@ fn objects(newer: &Inspection, older: Option<&Inspection>, window: Duration) -> 
                 primitive: format!("{:?}", object.object.primitive),
                 share: 0.0,
                 waited: nanoseconds(waited),
+                wait: nanoseconds(waited) / accesses.max(1),
                 queue: object.queued,
                 rate: rate(accesses, window),
                 waits: rate(waits, window),

@@ -13,7 +13,7 @@ mod words;
 use crate::findings::Finding;
 use serde::Serialize;
 
-pub(crate) use build::build;
+pub(crate) use build::{build, finished};
 pub(crate) use span::{Spread, sum_of};
 pub(crate) use words::{label, quoted, ranges, time};
 
@@ -51,9 +51,9 @@ pub(crate) struct Totals {
     pub workers: usize,
     /// Workers that sleep now.
     pub asleep: usize,
-    /// Tasks that have finished, since the start.
+    /// Tasks that have finished since the start, and messages of the runtime.
     pub finished: u64,
-    /// Tasks that wait or run.
+    /// Tasks that wait or run, and messages.
     pub open: u64,
     /// Tasks in run queues and inboxes.
     pub queued: u64,
@@ -129,6 +129,8 @@ pub(crate) struct Object {
     pub share: f64,
     /// How long tasks waited for it in the window, all together.
     pub waited: u64,
+    /// How long a task waited on average.
+    pub wait: u64,
     /// Tasks that wait for it now.
     pub queue: u64,
     /// Accesses in a second.

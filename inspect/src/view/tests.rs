@@ -8,7 +8,8 @@ use serde_json::json;
 fn rates_are_of_the_time_between() {
     let mut busy = worker(0);
     (busy["busy"], busy["tasks"], busy["activity"]) = (time(1.0), 100.into(), "Running".into());
-    let older = inspection(10.0, json!({ "finished": 100, "spawned": 100, "workers": [busy, worker(1)] }));
+    let older =
+        inspection(10.0, json!({ "kinds": [kind("work", &[(0.1, 100)], 0)], "workers": [busy, worker(1)] }));
     (busy["busy"], busy["tasks"], busy["queue"], busy["inbox"]) = (time(2.5), 400.into(), 6.into(), 1.into());
     busy["running"] = json!([
         {"task": "writes", "running": time(0.5), "is_blocked": true, "objects": []},
@@ -17,7 +18,12 @@ fn rates_are_of_the_time_between() {
             "objects": [label(Some("ledger"), 64), label(None, 128)],
         },
     ]);
-    let newer = inspection(12.0, json!({ "finished": 500, "spawned": 510, "workers": [busy, worker(1)] }));
+    let newer = inspection(
+        12.0,
+        json!({
+            "finished": 900, "spawned": 910, "kinds": [kind("work", &[(0.1, 500)], 0)], "workers": [busy, worker(1)],
+        }),
+    );
     let view = build(&newer, Some(&older));
     assert_eq!((view.window, view.totals.rate, view.totals.open), (2_000_000_000, 200.0, 10));
     assert_eq!((view.totals.queued, view.totals.busy, view.totals.asleep), (7, 0.375, 1));
@@ -49,6 +55,7 @@ fn objects_have_shares_of_the_waiting() {
     let [hot, calm, other] = &view.objects[..] else { panic!("{:?}", view.objects) };
     let share = |share: f64| (share * 1e6).round() / 1e6;
     assert_eq!((&*hot.name, share(hot.share), hot.rate, hot.queue), ("hot", 0.75, 100.0, 12));
+    assert_eq!(hot.wait, 1_500_000_000 / 200);
     assert_eq!((&*calm.name, share(calm.share), calm.rate), ("calm", 0.25, 5.0));
     assert_eq!((&*other.name, other.rate, &*other.primitive), ("Account at 0xc0", 2.0, "Sequencing"));
     assert_eq!(share(view.totals.waiting), 1.0);
