@@ -10,9 +10,9 @@ use core::time::Duration;
 
 /// A runtime as an [`Inspector`](crate::metrics::Inspector) sees it at one moment: plain data.
 ///
-/// Numbers that only a [`Recording`](crate::metrics::Recording) keeps say so; they stand still while
-/// none is active. Parts are read one after another while the workers go on. So a task may be in
-/// one number, and not yet in another.
+/// Numbers that only a [`Recording`](crate::metrics::Recording) keeps say so; they stand still
+/// while none is active. Parts are read one after another while the workers go on. So a task may be
+/// in one number, and not yet in another.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]

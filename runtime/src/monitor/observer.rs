@@ -111,6 +111,7 @@ pub(crate) struct OnDemand {
 }
 
 /// How a task came to the run that begins, in ticks.
+#[derive(Clone, Copy)]
 pub(crate) struct Arrival {
     pub spawned: u64,
     /// When it was queued; when the run begins if that is not known.
@@ -282,8 +283,10 @@ impl Observer {
         // SAFETY: by the contract; a task that was stamped has a lead if any has.
         unsafe {
             if self.has_leads {
-                let lead = task.byte_sub(LEAD).cast::<Lead>();
-                return task.as_ref().meta.is_stamped().then(|| lead.as_ref().spawned);
+                if !task.as_ref().meta.is_stamped() {
+                    return None;
+                }
+                return Some(task.byte_sub(LEAD).cast::<Lead>().as_ref().spawned);
             }
         }
         let stamps = &self.demand.as_ref()?.stamps;

@@ -10,8 +10,8 @@ const SESSION_NUMBERS: u32 = 3;
 /// The recordings that are active, and how long they were.
 #[derive(Default)]
 pub(crate) struct Sessions {
-    /// The number of the session, from 1 to [`SESSION_NUMBERS`]; 0 between two. A thread that sees it
-    /// late records a little less, or a little more.
+    /// The number of the session, from 1 to [`SESSION_NUMBERS`]; 0 between two. A thread that sees
+    /// it late records a little less, or a little more.
     current: AtomicU32,
     state: SpinMutex<State>,
 }

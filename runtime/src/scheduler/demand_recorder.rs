@@ -52,7 +52,7 @@ impl DemandRecorder {
         observer: &Observer,
         record: &Record,
         description: Description,
-        arrival: &Arrival,
+        arrival: Arrival,
         begin: u64,
         meta: Meta,
         counters: &WorkerCounters,
@@ -124,10 +124,10 @@ impl DemandRecorder {
     }
 
     fn update(&self, record: &Record, update: impl FnOnce(&mut RecordedRun)) {
-        if let Some(run) = &self.run {
-            if let Some(run) = record.details.lock().run_mut(run.id) {
-                update(run);
-            }
+        if let Some(run) = &self.run
+            && let Some(run) = record.details.lock().run_mut(run.id)
+        {
+            update(run);
         }
     }
 

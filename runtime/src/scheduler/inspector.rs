@@ -85,7 +85,8 @@ impl Inspector {
     /// let inspector = rt.inspector().expect("inspection is on");
     /// let recording = inspector.record();
     /// rt.task(()).name("first").submit(|(), _| ()).join()?;
-    /// let file = inspector.timeline(Duration::from_secs(2)).expect("the runtime runs").to_string();
+    /// let timeline = inspector.timeline(Duration::from_secs(2)).expect("the runtime runs");
+    /// let file = timeline.to_string();
     /// drop(recording);
     /// # assert!(file.contains("traceEvents"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -182,7 +182,7 @@ impl Observing {
         self.is_running = true;
         if self.keeps_events {
             // SAFETY: forwarded.
-            unsafe { self.describe(task, &arrival, begin, queue, counters) };
+            unsafe { self.describe(task, arrival, begin, queue, counters) };
         }
     }
 
@@ -195,7 +195,7 @@ impl Observing {
     unsafe fn describe(
         &mut self,
         task: NonNull<Task>,
-        arrival: &Arrival,
+        arrival: Arrival,
         begin: u64,
         queue: &RunQueue,
         counters: &WorkerCounters,

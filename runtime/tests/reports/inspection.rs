@@ -37,7 +37,8 @@ impl Drop for Suspended {
     }
 }
 
-/// Calls `spawn` with a function that its task calls, and waits until it does. The task waits there.
+/// Calls `spawn` with a function that its task calls, and waits until it does. The task waits
+/// there.
 fn suspend(spawn: impl FnOnce(Box<dyn FnOnce() + Send>)) -> Suspended {
     let (started, flag) = (Flag::default(), Flag::default());
     let (starts, suspended) = (started.clone(), Suspended(flag.clone()));
