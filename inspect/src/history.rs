@@ -121,7 +121,8 @@ mod tests {
             let mut busy = worker(0);
             (busy["busy"], busy["asleep"]) = (time(elapsed / 2.0), time(elapsed / 4.0));
             busy["activity"] = if turn == 199 { "Blocked" } else { "Running" }.into();
-            let members = json!({ "kinds": [kind("work", &[(0.1, (turn * 10).into())], 0)], "workers": [busy, worker(1)] });
+            let kinds = [kind("work", &[(0.1, (turn * 10).into())], 0)];
+            let members = json!({ "kinds": kinds, "workers": [busy, worker(1)] });
             history.add(inspection(elapsed, members));
         }
         let view = history.view("watch").expect("there are inspections");

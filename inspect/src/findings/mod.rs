@@ -151,8 +151,8 @@ fn epochs(view: &View, say: &mut impl FnMut(Level, String)) {
     say(Level::Watch, format!("Epoch {oldest} has been held for {held}{by}{so}."));
 }
 
-/// Returns true if objects are not freed because of an epoch. Without garbage no worker has a reason
-/// to end one.
+/// Returns true if objects are not freed because of an epoch. Without garbage no worker has a
+/// reason to end one.
 fn is_held(epochs: &Epochs, open: u64) -> bool {
     epochs.retired > 0 && open > 0 && Duration::from_nanos(epochs.held) >= LONG_EPOCH
 }

@@ -21,7 +21,8 @@ fn rates_are_of_the_time_between() {
     let newer = inspection(
         12.0,
         json!({
-            "finished": 900, "spawned": 910, "kinds": [kind("work", &[(0.1, 500)], 0)], "workers": [busy, worker(1)],
+            "finished": 900, "spawned": 910, "kinds": [kind("work", &[(0.1, 500)], 0)],
+            "workers": [busy, worker(1)],
         }),
     );
     let view = build(&newer, Some(&older));

@@ -59,7 +59,8 @@ struct SpareThreads(Arc<SpinMutex<State>>);
 struct State {
     /// What waits for the threads that were unparked for it.
     bodies: VecDeque<Body>,
-    /// The threads that are parked, or about to park. The last one has been idle for the shortest time.
+    /// The threads that are parked, or about to park. The last one has been idle for the shortest
+    /// time.
     idle: Vec<Thread>,
     threads: usize,
     is_closed: bool,
