@@ -228,10 +228,10 @@ impl Runtime {
             directory,
         };
         let inner = NonNull::from(Box::leak(Box::new(GranulesInner { table, data })));
-        // SAFETY: fresh from its box; from here on it is only shared, until `Dropper` has it.
-        let table = unsafe { NonNull::from(&inner.as_ref().table) };
-        // SAFETY: as above, and `Dropper` removes it first.
-        unsafe { inner.as_ref().table.shared.list_granules(table) };
+        // SAFETY: fresh from its box; it is only shared from here on, until `Dropper` has it.
+        let table = unsafe { &inner.as_ref().table };
+        // SAFETY: as above; `Dropper` removes the table first.
+        unsafe { table.shared.list_granules(NonNull::from(table)) };
         Granules { owner: Arc::new(Owner { inner }) }
     }
 }
@@ -301,10 +301,9 @@ struct Dropper<D>(PhantomData<fn(D)>);
 impl<D: Send + Sync + 'static> Reclaim for Dropper<D> {
     unsafe fn reclaim(self: Arc<Self>, inner: NonNull<u8>, _: Option<usize>) {
         let inner = inner.cast::<GranulesInner<D>>();
-        // SAFETY: as below.
-        let table = unsafe { NonNull::from(&inner.as_ref().table) };
-        // SAFETY: as below.
-        unsafe { table.as_ref() }.shared.granule_tables.remove(table);
+        // SAFETY: as below; it is still shared with a thread that looks through the listed tables.
+        let table = unsafe { &inner.as_ref().table };
+        table.shared.granule_tables.remove(NonNull::from(table));
         // SAFETY: `granules_under` made it from a box of this type. Its epoch is over, so no task
         // that used it is left, and the last handle was dropped before.
         drop(unsafe { Box::from_raw(inner.as_ptr()) });

@@ -75,12 +75,10 @@ pub(crate) struct EndedRun {
 impl Details {
     /// Begins a session: forgets what ran and the objects of the one before.
     pub fn begin_session(&mut self, session: u8) {
-        if self.session != session {
-            self.session = session;
-            self.running.clear();
-            self.hottest.clear();
-            self.longest.clear();
-        }
+        self.session = session;
+        self.running.clear();
+        self.hottest.clear();
+        self.longest.clear();
     }
 
     /// Returns true if this is of that session.

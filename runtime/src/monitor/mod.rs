@@ -51,6 +51,8 @@ pub use posts::RunningTask;
 pub(crate) use posts::{Posts, Running};
 pub(crate) use sessions::Sessions;
 pub(crate) use snapshot::Snapshot;
+#[cfg(all(test, model = "loom"))]
+pub(crate) use stamps::{Stamp, Stamps};
 pub use statistics::{Statistics, WorkerStatistics};
 pub use timeline::Timeline;
 pub(crate) use timeline::{Event, Ran, What};

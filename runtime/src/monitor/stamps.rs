@@ -62,9 +62,14 @@ impl Stamps {
         if let Some(slot) = slots.iter().find(old) {
             return slot.store(word, Relaxed);
         }
-        _ = slots
-            .iter()
-            .any(|slot| slot.load(Relaxed) == 0 && slot.compare_exchange(0, word, Relaxed, Relaxed).is_ok());
+        _ = slots.iter().any(|slot| {
+            let is_free = slot.load(Relaxed) == 0;
+            if planted!("stamp-overwritten") && is_free {
+                slot.store(word, Relaxed);
+                return true;
+            }
+            is_free && slot.compare_exchange(0, word, Relaxed, Relaxed).is_ok()
+        });
     }
 
     /// Returns when a task was queued, if that was kept.
@@ -86,12 +91,23 @@ impl Stamps {
 
     /// Returns the words that a task may use, and its tag.
     fn find(&self, task: usize) -> Option<(&[AtomicU64], u64)> {
-        let slots = self.0.get()?;
-        // Fibonacci hashing: the upper bits depend on all of the address.
-        let hash = (task as u64 >> 6).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let first = (hash >> 20) as usize % (SLOTS / WAYS) * WAYS;
-        Some((&slots[first..first + WAYS], hash >> TAG_SHIFT | 1))
+        let (first, tag) = place(task);
+        self.0.get().map(|slots| (&slots[first..first + WAYS], tag))
     }
+
+    /// Returns true if two tasks may use the same words, and are told apart.
+    #[cfg(all(test, model = "loom"))]
+    pub fn share_words(one: usize, other: usize) -> bool {
+        let (one, other) = (place(one), place(other));
+        one.0 == other.0 && one.1 != other.1
+    }
+}
+
+/// Returns the first of the words that a task may use, and its tag.
+fn place(task: usize) -> (usize, u64) {
+    // Fibonacci hashing: the upper bits depend on all of the address.
+    let hash = (task as u64 >> 6).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    ((hash >> 20) as usize % (SLOTS / WAYS) * WAYS, hash >> TAG_SHIFT | 1)
 }
 
 impl Stamp {

@@ -36,12 +36,13 @@ impl DemandRecorder {
         self.session
     }
 
-    /// Begins or ends a session.
+    /// Learns in which session the worker records.
     pub fn set_session(&mut self, session: u8, record: &Record) {
-        self.session = session;
-        self.run = None;
-        if session != 0 {
-            record.details.lock().begin_session(session);
+        if session != self.session {
+            self.session = session;
+            self.run = None;
+            // A run of the session before that is suspended does not end in this one.
+            record.details.lock().running.clear();
         }
     }
 
@@ -57,7 +58,9 @@ impl DemandRecorder {
         meta: Meta,
         counters: &WorkerCounters,
     ) {
-        if let Some(demand) = observer.demand.as_ref().filter(|_| arrival.was_queued) {
+        if let Some(demand) = observer.demand.as_ref().filter(|_| arrival.was_queued)
+            && !planted!("queue-length-kept")
+        {
             description.objects.iter().flatten().for_each(|object| demand.lengths.remove(object.address));
         }
         self.runs += 1;
@@ -140,5 +143,40 @@ impl DemandRecorder {
     pub fn resume(&mut self, run: Option<NotedRun>) {
         // One of an earlier session is forgotten.
         self.run = run.filter(|run| run.session == self.session);
+    }
+}
+
+#[cfg(all(test, not(any(model = "loom", model = "shuttle"))))]
+mod tests {
+    use crate::Runtime;
+    use crate::metrics::Inspection;
+    use crate::platform::Simulation;
+    use alloc::vec::Vec;
+
+    /// In a simulation tasks run only while a thread waits, so that all of these are queued.
+    #[test]
+    fn queued_tasks_are_counted_until_they_run() {
+        let builder = Runtime::builder().platform(Simulation::new(2, 1)).inspection(true);
+        let rt = builder.build().unwrap();
+        let inspector = rt.inspector().unwrap();
+        let object = rt.plain(0).name("object").build();
+        let add = || rt.task(object.write()).submit(|count, _| *count += 1);
+        // Queued before the session: they do not count.
+        let before: Vec<_> = (0..5).map(|_| add()).collect();
+        let _recording = inspector.record();
+        add().join().unwrap();
+        before.into_iter().for_each(|task| task.join().unwrap());
+        let queued: Vec<_> = (0..40).map(|_| add()).collect();
+        let seen = |inspection: &Inspection| {
+            let object = &inspection.objects[0];
+            assert_eq!(object.object.name.as_deref(), Some("object"));
+            (object.queued, object.accesses)
+        };
+        let inspection = inspector.snapshot().unwrap();
+        assert_eq!(seen(&inspection), (40, 6));
+        queued.into_iter().for_each(|task| task.join().unwrap());
+        let inspection = inspector.snapshot().unwrap();
+        assert_eq!(seen(&inspection), (0, 46));
+        assert_eq!(inspection.kinds[0].waiting.count(), 41);
     }
 }

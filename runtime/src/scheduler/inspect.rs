@@ -13,11 +13,14 @@ impl RuntimeState {
         demand.sessions.begin(observer.clock.now(), |session| {
             demand.stamps.reset();
             demand.lengths.reset();
+            observer.records.iter().for_each(|record| record.0.details.lock().begin_session(session));
             // Before a pushing thread sees the session: a worker that gets a task which was pushed
             // in it learns of the session first.
             self.signals.fetch_or(signals::of_session(session), SeqCst);
         });
-        self.slots.iter().for_each(|slot| slot.inbox.begin_stamping());
+        if !planted!("pushes-unrecorded") {
+            self.slots.iter().for_each(|slot| slot.inbox.begin_stamping());
+        }
         // Sleeping workers note since when they sleep.
         self.wake_all();
     }
