@@ -1,8 +1,6 @@
 //! What the page says of a runtime at work: names, waits, claims and times are those of its tasks.
 
-mod client;
-
-use client::{get, json};
+use crate::client::{get, json};
 use serde_json::Value;
 use std::sync::mpsc::{self, Receiver, Sender};
 use xtasking::Runtime;

@@ -1,9 +1,7 @@
 //! What the server answers, and to which requests; that it ends, and what it costs when it is not
 //! asked.
 
-mod client;
-
-use client::{Answer, ask, get, json, send};
+use crate::client::{Answer, ask, get, json, send};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
@@ -210,7 +208,7 @@ fn a_timeline_is_a_file_for_perfetto() {
         spawner.join().unwrap();
         answer
     });
-    assert!(answer.head.contains("Content-Disposition: attachment; filename=\"server-"), "{}", answer.head);
+    assert!(answer.head.contains("Content-Disposition: attachment; filename=\"served-"), "{}", answer.head);
     let file = json(&answer);
     let events = file["traceEvents"].as_array().unwrap();
     assert!(events.iter().any(|event| event["name"] == "sell"));
