@@ -90,7 +90,11 @@ fn workers(newer: &Inspection, older: Option<&Inspection>, window: Duration) -> 
         let task = worker.running.iter().min_by_key(|task| (task.is_blocked, task.running));
         Worker {
             index: worker.worker,
-            state: state(worker.activity),
+            state: match task {
+                // The task is read after the activity, and may have begun in between.
+                Some(task) if !task.is_blocked => "running",
+                _ => state(worker.activity),
+            },
             task: task.map(|task| task.task.clone()),
             objects: task.map(objects_of).unwrap_or_default(),
             since: task.map(|task| nanoseconds(task.running)),

@@ -32,6 +32,10 @@ fn rates_are_of_the_time_between() {
     assert_eq!((first.busy, first.rate, first.queue, first.state), (0.75, 150.0, 7, "running"));
     assert_eq!((first.task.as_deref(), first.since), (Some("audit"), Some(250_000_000)));
     assert_eq!(first.objects, ["ledger", "Account at 0x80"]);
+    // A task that has begun while its worker was looked at.
+    busy["activity"] = "Asleep".into();
+    let newer = inspection(12.0, json!({ "workers": [busy, worker(1)] }));
+    assert_eq!(build(&newer, None).workers[0].state, "running");
 }
 
 #[test]
