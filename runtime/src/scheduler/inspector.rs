@@ -36,8 +36,9 @@ pub struct Inspector {
 
 /// Makes a runtime record what its tasks do, until it is dropped; from [`Inspector::record`].
 ///
-/// Several may be active at once, and share what is recorded. Recording costs some 200 ns for each
-/// run of a task. A worker that is inside a task begins to record after that task.
+/// Several may be active at once, and share what is recorded. Recording costs some 2,000
+/// instructions for each run of a task. A worker that is inside a task begins to record after that
+/// task.
 #[must_use = "the recording ends when it is dropped"]
 pub struct Recording {
     shared: Weak<RuntimeState>,
