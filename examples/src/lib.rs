@@ -31,6 +31,7 @@ pages! {
     service: "docs/guide/service.md";
     platforms: "docs/guide/platforms.md";
     observing: "docs/guide/observing.md";
+    inspecting: "docs/guide/inspecting.md";
     index: "docs/guide/index.md";
     hash_map: "docs/guide/hash-map.md";
     columns: "docs/guide/columns.md";

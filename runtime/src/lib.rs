@@ -224,9 +224,11 @@ pub mod cancellation {
 /// [`Timeline`](metrics::Timeline) with [`Builder::timeline`].
 pub mod metrics {
     pub use crate::monitor::{
-        Allocation, Bucket, Counters, Histogram, Overrun, RunningTask, Statistics, Timeline, Touched,
-        WorkerStatistics,
+        Activity, Allocation, Bucket, Counters, EpochLag, Histogram, Inspection, ObjectLabel, ObjectUse,
+        Overrun, RunningInspection, RunningTask, Statistics, TaskKind, Timeline, Touched, WaitingClaim,
+        WorkerInspection, WorkerStatistics,
     };
+    pub use crate::scheduler::{Inspector, Recording};
 }
 
 /// Parameters of [`QueuePolicy`]: the order of ranked tasks, and the rings between workers.

@@ -18,6 +18,7 @@ use std::time::Instant;
 use xtasking::{Claim, Context, Held, QueuePolicy, Runtime, claims::Control};
 use xtasking_harness::failure::{Failure, Wrong};
 use xtasking_harness::lineup::cannot_start;
+use xtasking_harness::page;
 use xtasking_harness::random::Random;
 use xtasking_hierarchy::{Slab, Survey, View};
 use xtasking_virtual_time::{Clocks, Spread, VirtualTime, costs};
@@ -188,7 +189,8 @@ impl Work {
                 (builder.platform(platform), Some((clocks, times)))
             }
         };
-        let rt = builder.build().map_err(|error| cannot_start("xtasking", workers, &error))?;
+        let rt = if time.is_none() { page::start(builder) } else { builder.build() };
+        let rt = rt.map_err(|error| cannot_start("xtasking", workers, &error))?;
         let mut random = Random::new(self.seed, &[PATH]);
         let state = Arc::new(TurnState {
             world: Concurrent::new(&rt, self.blueprint(), control),

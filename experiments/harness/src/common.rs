@@ -35,6 +35,11 @@ pub struct Common {
     #[arg(long, short)]
     pub verbose: bool,
 
+    /// Serve a live page of XTasking's runtimes, such as at 127.0.0.1:9100; what is measured while
+    /// it is open takes longer
+    #[arg(long, value_name = "ADDRESS")]
+    pub http: Option<String>,
+
     /// Write the results to a file as JSON
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,

@@ -3,6 +3,7 @@
 use crate::common::Common;
 use crate::failure::{Failure, print};
 use crate::machine::{self, Machine};
+use crate::page::Page;
 use crate::progress::Progress;
 use crate::report::{self, Measurement, Parameters, Report};
 
@@ -28,6 +29,9 @@ pub trait Experiment {
     /// The names of the details of measurements that have a column in the table. They have the unit
     /// of the measurement.
     const COLUMNS: &'static [&'static str] = &[];
+
+    /// Whether this process has the runtimes of which `--http` serves a page.
+    const HAS_PAGE: bool = true;
 
     /// Describes the run that is about to start, for people, in one or more lines.
     fn describe(&self) -> String;
@@ -62,6 +66,8 @@ pub trait Experiment {
     /// Those of [`measure`](Self::measure); or if a file or the standard output cannot be written,
     /// or threads cannot be started.
     fn carry_out(&self, common: &Common) -> Result<(), Failure> {
+        let address = common.http.as_deref().filter(|_| Self::HAS_PAGE);
+        let _page = address.map(|address| Page::open(address, Self::NAME)).transpose()?;
         let machine = Machine::detect();
         print(&format_args!("{}\n{}\n\n", machine.describe(), self.describe()))?;
         machine::check_threads(common.worker_counts()?.into_iter().max().unwrap_or(1))?;

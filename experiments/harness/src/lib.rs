@@ -28,6 +28,7 @@ pub mod failure;
 pub mod lineup;
 pub mod machine;
 pub mod outside;
+pub mod page;
 pub mod plural;
 pub mod progress;
 pub mod report;

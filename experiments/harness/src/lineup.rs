@@ -8,6 +8,7 @@ use crate::experiment::Outline;
 use crate::failure::Failure;
 use crate::machine::pin;
 use crate::outside;
+use crate::page;
 use crate::plural::counted;
 use crate::progress::Progress;
 use crate::report::{Measurement, Parameters};
@@ -315,7 +316,8 @@ pub fn cannot_start(name: &str, workers: usize, error: &dyn Display) -> Failure 
 ///
 /// If it cannot start that many workers.
 pub fn start_own(workers: usize) -> Result<Runtime, Failure> {
-    Runtime::builder().workers(workers).build().map_err(|error| cannot_start("xtasking", workers, &error))
+    page::start(Runtime::builder().workers(workers))
+        .map_err(|error| cannot_start("xtasking", workers, &error))
 }
 
 /// Starts a pool of rayon, its threads pinned like the workers of XTasking.

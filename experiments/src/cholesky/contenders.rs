@@ -12,6 +12,7 @@ use xtasking::{Context, Handle, Object, QueuePolicy, Runtime, Shared, primitive:
 use xtasking_harness::failure::Failure;
 use xtasking_harness::lineup::{Outside, cannot_start, start_own, start_rayon};
 use xtasking_harness::outside::{self, Contender, Contender::Here};
+use xtasking_harness::page;
 
 /// A function that factorises a matrix. A program generates the matrix itself, from its order, the
 /// tiles' order and the seed; it multiplies out the factor, and returns the largest error.
@@ -164,8 +165,8 @@ fn flow(workers: usize) -> Result<Factoriser, Failure> {
 }
 
 fn graph(workers: usize) -> Result<Factoriser, Failure> {
-    let rt = Runtime::builder().workers(workers).pool(QueuePolicy::WorkStealing).build();
-    let rt = rt.map_err(|error| cannot_start("xtasking", workers, &error))?;
+    let builder = Runtime::builder().workers(workers).pool(QueuePolicy::WorkStealing);
+    let rt = page::start(builder).map_err(|error| cannot_start("xtasking", workers, &error))?;
     Ok(Here(Box::new(move |matrix| factor::on_own(&rt, matrix))))
 }
 

@@ -187,6 +187,7 @@ mod tests {
             verbose: false,
             json: None,
             plot: None,
+            http: None,
         };
         let options = GranularityOptions { size: Some(1), grains: Some(vec![100, 1_000, 10_000, 5]), common };
         let experiment = Experiment::new(&options).unwrap();

@@ -8,6 +8,7 @@ use std::time::Instant;
 use xtasking::{Failure as Unnoticed, QueuePolicy, Runtime, claims::Control};
 use xtasking_harness::failure::Failure;
 use xtasking_harness::lineup::cannot_start;
+use xtasking_harness::page;
 use xtasking_virtual_time::imbalance;
 use xtasking_virtual_time::{Clocks, Spread, VirtualTime, costs};
 
@@ -75,7 +76,8 @@ impl Testbed {
                 (builder.platform(platform), Clock::Virtual(clocks))
             }
         };
-        let rt = builder.build().map_err(|error| cannot_start("xtasking", workers, &error))?;
+        let rt = if times.is_none() { page::start(builder) } else { builder.build() };
+        let rt = rt.map_err(|error| cannot_start("xtasking", workers, &error))?;
         let zeros = |count: usize| (0..count).map(|_| AtomicU64::new(0)).collect();
         let recorder = (is_recorded || times.is_some())
             .then(|| Arc::new(Recorder { clock, times, latencies: zeros(tasks), busy: zeros(workers) }));

@@ -8,6 +8,7 @@ use std::thread;
 use xtasking::{QueuePolicy, Runtime, managed::Managed, metrics::Statistics, queues::RankOrder};
 use xtasking_harness::failure::Failure;
 use xtasking_harness::lineup::cannot_start;
+use xtasking_harness::page;
 
 /// A function that submits a request.
 type Submit = Box<dyn Fn(Arc<Request>)>;
@@ -104,7 +105,7 @@ pub(super) static ALL: &[Entry] = &[
 fn own(workers: usize, order: RankOrder, has_statistics: bool) -> Result<Server, Failure> {
     let builder = Runtime::builder().workers(workers).pool(QueuePolicy::Ranked(order));
     let builder = builder.statistics(has_statistics);
-    let rt = Rc::new(builder.build().map_err(|error| cannot_start("xtasking", workers, &error))?);
+    let rt = Rc::new(page::start(builder).map_err(|error| cannot_start("xtasking", workers, &error))?);
     let serving = rt.clone();
     let submit = move |request: Arc<Request>| {
         serving.task(()).rank(request.rank()).spawn(move |(), _| request.serve());
@@ -124,7 +125,7 @@ fn own(workers: usize, order: RankOrder, has_statistics: bool) -> Result<Server,
 
 fn managed(workers: usize, order: RankOrder) -> Result<Server, Failure> {
     let builder = Runtime::builder().workers(workers).pool(QueuePolicy::Ranked(order));
-    let rt = builder.build().map_err(|error| cannot_start("xtasking", workers, &error))?;
+    let rt = page::start(builder).map_err(|error| cannot_start("xtasking", workers, &error))?;
     let pool = Managed::new(Arc::new(rt));
     Ok(Server::new(move |request| {
         pool.enqueue_ranked(request.rank(), [move || request.serve()]);

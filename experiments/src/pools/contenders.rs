@@ -13,6 +13,7 @@ use xtasking::{
 };
 use xtasking_harness::failure::{Failure, Wrong};
 use xtasking_harness::lineup::{cannot_start, settle, start_rayon, start_tokio};
+use xtasking_harness::page;
 
 /// A kind and number of workers, which are started anew for each run.
 pub(super) struct Team {
@@ -135,7 +136,7 @@ fn begin_timed<C: Executor>(work: &Work) -> impl FnOnce(C::Cx<'_>) + Send + use<
 impl Team {
     fn start_xtasking(&self, policy: QueuePolicy) -> Result<Runtime, Failure> {
         let builder = Runtime::builder().workers(self.workers).pool(policy).counters(true);
-        builder.build().map_err(|error| cannot_start("xtasking", self.workers, &error))
+        page::start(builder).map_err(|error| cannot_start("xtasking", self.workers, &error))
     }
 
     /// Runs `warm_up`, then measures the time of `work`.

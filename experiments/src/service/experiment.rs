@@ -98,6 +98,7 @@ impl Experiment {
                 connections: options.connections as usize,
                 time: Duration::from_millis(time.into()),
                 seed: common.seed,
+                page: xtasking_harness::page::address(common)?,
             },
             closed: [Pattern::Uniform, Pattern::Hot, Pattern::Panics].map(Load::Closed).into(),
             open: options.load.iter().map(open).collect(),
@@ -144,6 +145,7 @@ impl xtasking_harness::experiment::Experiment for Experiment {
     const NAME: &'static str = "service";
     const TITLE: &'static str = "A web service serves this many transfers a second (more is better), \
          and takes this long for each (less is better).";
+    const HAS_PAGE: bool = false;
     const COLUMNS: &'static [&'static str] = &[PER_CPU, MEDIAN, EXTREME, REFUSED, GROWN];
 
     fn describe(&self) -> String {

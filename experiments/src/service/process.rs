@@ -15,6 +15,8 @@ pub(super) struct Setup {
     pub accounts: usize,
     /// The largest number of transfers under way, if the bank bounds it.
     pub most: usize,
+    /// Where the server's runtime is shown, if it has one.
+    pub page: Option<SocketAddr>,
 }
 
 /// A server that runs until this is dropped.
@@ -45,6 +47,9 @@ impl Server {
             [("--workers", setup.workers), ("--accounts", setup.accounts), ("--most", setup.most)]
         {
             command.args([option, &number.to_string()]);
+        }
+        if let Some(page) = setup.page {
+            command.args(["--http", &page.to_string()]);
         }
         let pipes = command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut process = pipes.spawn().map_err(|error| failed(&error))?;

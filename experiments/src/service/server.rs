@@ -15,6 +15,7 @@ use xtasking::{Builder, Runtime};
 use xtasking_harness::failure::Failure;
 use xtasking_harness::lineup::cannot_start;
 use xtasking_harness::machine::{cores, pin, resident_memory};
+use xtasking_harness::page::{self, Page};
 
 /// A bank behind axum.
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -47,6 +48,10 @@ pub struct Serve {
     /// The largest number of transfers under way, if the bank bounds it.
     #[arg(long)]
     pub most: usize,
+
+    /// Where a page of the runtime is served, if the bank has one.
+    #[arg(long)]
+    pub http: Option<String>,
 }
 
 /// Serves a bank until the standard input ends. Prints the port.
@@ -66,7 +71,12 @@ pub fn serve(options: &Serve) -> Result<(), Failure> {
     let tokio =
         builder.worker_threads(options.workers).enable_io().build().map_err(|error| failed(&error))?;
     let count = options.accounts;
-    let start = |builder: Builder| builder.workers(options.workers).build().map_err(|error| failed(&error));
+    let name = format!("service: {:?}", options.bank).to_lowercase();
+    let has_runtime = matches!(options.bank, Kind::Calls | Kind::Tasks);
+    let address = options.http.as_deref().filter(|_| has_runtime);
+    let _page = address.map(|address| Page::open(address, &name)).transpose()?;
+    let start =
+        |builder: Builder| page::start(builder.workers(options.workers)).map_err(|error| failed(&error));
     let served = match options.bank {
         Kind::Calls => {
             let rt = start(Runtime::builder())?;

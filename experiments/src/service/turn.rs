@@ -4,6 +4,7 @@ use super::client::{Outcome, Turn};
 use super::ledger::Counts;
 use super::loads::{Load, Pattern, Transfers};
 use super::process::{Server, Setup};
+use std::net::SocketAddr;
 use std::thread;
 use std::time::Duration;
 use xtasking_harness::failure::Wrong;
@@ -16,6 +17,8 @@ pub(super) struct Workload {
     pub connections: usize,
     pub time: Duration,
     pub seed: u64,
+    /// Where the server's runtime is shown, if it has one.
+    pub page: Option<SocketAddr>,
 }
 
 /// What was measured in one turn.
@@ -45,7 +48,7 @@ impl Workload {
             Load::Closed(_) => self.connections,
             Load::Open { .. } => workers * MOST_PER_WORKER,
         };
-        Setup { workers, accounts: self.accounts, most }
+        Setup { workers, accounts: self.accounts, most, page: self.page }
     }
 
     /// Sends the transfers of a turn to a server that was started for it, and checks all answers.

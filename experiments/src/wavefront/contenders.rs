@@ -7,6 +7,7 @@ use std::sync::Arc;
 use xtasking::{QueuePolicy, Runtime};
 use xtasking_harness::failure::Failure;
 use xtasking_harness::lineup::{cannot_start, start_own, start_rayon};
+use xtasking_harness::page;
 
 /// A function that computes the last row of a grid.
 pub(super) type Computer = Box<dyn Fn(&Arc<Grid>) -> Vec<u32>>;
@@ -87,8 +88,8 @@ fn columns(workers: usize) -> Result<Computer, Failure> {
 }
 
 fn counters(workers: usize) -> Result<Computer, Failure> {
-    let rt = Runtime::builder().workers(workers).pool(QueuePolicy::WorkStealing).build();
-    let rt = rt.map_err(|error| cannot_start("xtasking", workers, &error))?;
+    let builder = Runtime::builder().workers(workers).pool(QueuePolicy::WorkStealing);
+    let rt = page::start(builder).map_err(|error| cannot_start("xtasking", workers, &error))?;
     Ok(Box::new(move |grid| {
         let (counters, receiver) = Counters::of(grid.clone());
         rt.task(()).spawn(move |(), cx| Arc::new(counters).on_own(cx, 0, 0));

@@ -15,6 +15,7 @@ use xtasking::{
     primitive::{OptimisticLatched, OptimisticSequenced, ReaderWriterLatch, Sequencing, SpinLatch},
 };
 use xtasking_harness::failure::Wrong;
+use xtasking_harness::page;
 use xtasking_index::node::words;
 use xtasking_index::{
     HintedNode, Layout as NodeLayout, SortedNode, Tree, Words, WriteMode, WriteOutcome, with_state,
@@ -98,9 +99,9 @@ impl<L: NodeLayout<Keys = Words>> TreeOnRuntime<L> {
             Prefetch::Off => builder.prefetch_distance(0),
             Prefetch::Distance(distance) => builder.prefetch_distance(distance),
         };
-        let rt = builder
-            .build()
-            .expect("the number of workers, and that threads can be started, was checked before any work");
+        let rt = if settings.simulation.is_none() { page::start(builder) } else { builder.build() };
+        let rt =
+            rt.expect("the number of workers, and that threads can be started, was checked before any work");
         let tree = match settings.primitive.unwrap_or(Primitive::Latched) {
             Primitive::Latched => Tree::with_primitive(&rt, OptimisticLatched),
             Primitive::Sequenced => Tree::with_primitive(&rt, OptimisticSequenced),

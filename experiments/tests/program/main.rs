@@ -11,6 +11,7 @@ mod join;
 mod managed;
 mod map;
 mod outside;
+mod page;
 mod pools;
 mod scan;
 #[cfg(feature = "service")]

@@ -8,15 +8,16 @@ use super::granules::{ErasedGranules, GranuleTable};
 use super::plan::{PeekSite, Plan, PlanProbe};
 use super::queue_lock::{QueueLock, Waiter, WakeList};
 use super::rights::{Ranges, Rights};
+use crate::monitor::{HeldGranules, OUTSIDE};
 use crate::sync::{AtomicU32, Relaxed, SpinMutex, UnsafeCell};
 use crate::task::options::Options;
 use crate::task::pending::PendingTask;
 use crate::task::spawner::sealed::Origin;
-use crate::task::{JoinError, catch, quietly};
+use crate::task::{JoinError, Task, catch, quietly};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::mem::take;
-use core::ptr::NonNull;
+use core::ptr::{NonNull, from_ref};
 use smallvec::SmallVec;
 
 /// Runs of a plan without a confirmation after which its task is granted all granules.
@@ -97,6 +98,19 @@ impl Drop for ClaimInner {
     }
 }
 
+impl ClaimInner {
+    /// Records on demand since when the task waits.
+    #[cold]
+    pub(super) fn note_wait(&self, spawner: &impl Origin) {
+        let task = self.task.as_ref().and_then(PendingTask::task);
+        if let (Some(observer), Some(task)) = (&spawner.shared().observer, task) {
+            let worker = spawner.on_worker().map_or(OUTSIDE, |worker| worker as u32);
+            // SAFETY: the task is parked here, and this is borrowed.
+            unsafe { observer.queue_now(task, worker) };
+        }
+    }
+}
+
 // SAFETY: `inner` and the task in it move between threads with `pending`: only its spawner has the
 // state before it is enqueued, and then only the thread that decrements `pending` to zero. The
 // granules live until the task's epoch is over.
@@ -151,6 +165,29 @@ impl ClaimState {
     pub(super) unsafe fn inner(&self) -> &mut ClaimInner {
         // SAFETY: the caller is the only one that accesses it.
         self.inner.with_mut(|inner| unsafe { &mut *inner })
+    }
+
+    /// Returns the task that is parked here, unless it is known by its placeholders only.
+    ///
+    /// # Safety
+    ///
+    /// A waiter of this claim is in a queue whose lock the caller holds: until it is dequeued under
+    /// that lock, no thread changes `inner`.
+    pub(super) unsafe fn parked_task(&self) -> Option<NonNull<Task>> {
+        // SAFETY: no thread changes it meanwhile, by the contract of this function.
+        self.inner.with(|inner| unsafe { (*inner).task.as_ref() }?.task())
+    }
+
+    /// Returns what the running task holds, for its worker's record.
+    ///
+    /// # Safety
+    ///
+    /// The caller is the task, which runs.
+    pub unsafe fn held(&self) -> HeldGranules {
+        // SAFETY: forwarded.
+        let rights = unsafe { self.rights() };
+        let table = from_ref(self.table()).addr();
+        HeldGranules { table, ranges: rights.iter().map(|(range, _)| range.clone()).collect() }
     }
 
     /// Parks the task here until its claim is granted.

@@ -70,7 +70,11 @@ impl ClaimState {
         // below: `pending` has one more until then.
         let this = unsafe { state.as_ref() };
         // SAFETY: the caller owns the state.
-        let ClaimInner { rights, waiters, .. } = unsafe { this.inner() };
+        let inner = unsafe { this.inner() };
+        if dispatcher.spawner.shared().is_recording() {
+            inner.note_wait(dispatcher.spawner);
+        }
+        let ClaimInner { rights, waiters, .. } = inner;
         waiters.clear();
         waiters.reserve_exact(rights.count());
         waiters.extend(rights.granules().map(|(granule, write)| Waiter::new(granule, write)));

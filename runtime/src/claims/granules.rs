@@ -10,7 +10,7 @@ use crate::scheduler::{Runtime, RuntimeState};
 use crate::sync::{AtomicBool, AtomicU32, Padded, Relaxed, SpinMutex, UnsafeCell};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
-use core::any::Any;
+use core::any::{Any, type_name};
 use core::fmt;
 use core::marker::PhantomData;
 use core::ptr::{NonNull, from_ref};
@@ -68,6 +68,8 @@ unsafe impl<D: Send + Sync> Sync for GranulesInner<D> {}
 /// All that concerns the granules but their data.
 pub(super) struct GranuleTable {
     pub shared: Arc<RuntimeState>,
+    /// The path of the type of the data.
+    pub data: &'static str,
     pub slots: Box<[Padded<GranuleSlot>]>,
     /// How many granules are poisoned.
     pub poisoned: AtomicU32,
@@ -217,6 +219,7 @@ impl Runtime {
         let shared = self.shared().clone();
         let table = GranuleTable {
             affinity: Affinity::new(data.len(), shared.slots.len()),
+            data: type_name::<D>(),
             max_overtaking: (READERS_PER_WORKER * shared.slots.len()) as u32,
             admission: admission(&shared, count),
             shared,
@@ -225,6 +228,10 @@ impl Runtime {
             directory,
         };
         let inner = NonNull::from(Box::leak(Box::new(GranulesInner { table, data })));
+        // SAFETY: fresh from its box; it is only shared from here on, until `Dropper` has it.
+        let table = unsafe { &inner.as_ref().table };
+        // SAFETY: as above; `Dropper` removes the table first.
+        unsafe { table.shared.list_granules(NonNull::from(table)) };
         Granules { owner: Arc::new(Owner { inner }) }
     }
 }
@@ -293,9 +300,13 @@ struct Dropper<D>(PhantomData<fn(D)>);
 
 impl<D: Send + Sync + 'static> Reclaim for Dropper<D> {
     unsafe fn reclaim(self: Arc<Self>, inner: NonNull<u8>, _: Option<usize>) {
+        let inner = inner.cast::<GranulesInner<D>>();
+        // SAFETY: as below; it is still shared with a thread that looks through the listed tables.
+        let table = unsafe { &inner.as_ref().table };
+        table.shared.granule_tables.remove(NonNull::from(table));
         // SAFETY: `granules_under` made it from a box of this type. Its epoch is over, so no task
         // that used it is left, and the last handle was dropped before.
-        drop(unsafe { Box::from_raw(inner.cast::<GranulesInner<D>>().as_ptr()) });
+        drop(unsafe { Box::from_raw(inner.as_ptr()) });
     }
 }
 

@@ -81,6 +81,7 @@
 //! | `directory` | a table that says which granule something is in |
 //! | `held` | what a running task holds |
 //! | `affinity` | the homes of granules |
+//! | `waiting_claims` | claims that wait, as an inspection sees them |
 //! | `conflict_check` | an independent check in debug builds |
 //! | `baselines` | other admissions, for comparison; only with the feature `baselines` |
 
@@ -102,6 +103,7 @@ mod queue_lock;
 mod rights;
 pub(crate) mod spawner;
 mod state_ptr;
+mod waiting_claims;
 
 #[cfg(feature = "baselines")]
 pub use baselines::Control;
@@ -112,3 +114,4 @@ pub use directory::Directory;
 pub(crate) use granules::Granules;
 pub use plan::PlanView;
 pub use spawner::{Claiming, Within};
+pub(crate) use waiting_claims::GranuleTables;

@@ -90,6 +90,13 @@ impl Queue {
         self.ends.is_none()
     }
 
+    fn iter(&self) -> impl Iterator<Item = &Waiter> {
+        // SAFETY: a waiter in the queue stays in place, and so does the next one, which its link
+        // names.
+        let next = |waiter: &&Waiter| unsafe { waiter.next.load(Relaxed).as_ref() };
+        core::iter::successors(self.first(), next)
+    }
+
     fn first(&self) -> Option<&Waiter> {
         // SAFETY: a waiter in the queue stays in place.
         self.ends.map(|(first, _)| unsafe { first.as_ref() })
@@ -238,6 +245,15 @@ impl QueueLock {
             self.notify_retry_waiters(&mut wake_list);
         }
         wake_list
+    }
+
+    /// Calls `each` with the claim of each waiter, whether it writes, and how many wait before it.
+    /// Retry waiters come last.
+    pub fn for_each_waiter(&self, mut each: impl FnMut(NonNull<ClaimState>, bool, u64)) {
+        let queues = [&self.waiting].into_iter().chain(&self.retry_waiters);
+        for (waiter, ahead) in queues.flat_map(Queue::iter).zip(0..) {
+            each(waiter.state(), waiter.write, ahead);
+        }
     }
 
     /// Removes one holder, and grants the granule to the head of the queue: to a writer alone, or

@@ -124,6 +124,8 @@ impl<K: Sink<()>> Sink<()> for ReleasingSink<K> {
         let outcome = self.sink.start(cx);
         // SAFETY: this is part of the task, which owns the state.
         let granted = unsafe { self.state.get().as_ref().start(cx.index()) };
+        // SAFETY: as above.
+        cx.record_granules(|| unsafe { self.state.get().as_ref().held() });
         outcome.and(granted)
     }
 

@@ -301,6 +301,13 @@ impl Epochs {
         }
     }
 
+    /// Returns the oldest epoch that is not known to be settled, and the newest.
+    pub fn span(&self) -> (u64, u64) {
+        // Settled first: it is never beyond the global epoch that is read after it.
+        let settled = self.settled();
+        (settled + 1, self.global.0.load(SeqCst))
+    }
+
     /// Returns true if no task is left of an epoch that has ended.
     fn is_empty<'a>(&'a self, epoch: u64, ledgers: impl Iterator<Item = &'a Ledger> + Clone) -> bool {
         let slot = usize::from(slot(epoch));

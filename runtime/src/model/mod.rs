@@ -28,6 +28,7 @@
 //! | `limit` | permits of a limit beside waiters |
 //! | `heap` | blocks that move between two cores |
 //! | `toggle` | buckets of granules, locked as a whole or claimed in parts |
+//! | `recording` | times of tasks, and sessions that begin beside workers |
 //! | `sets` | functions of a set beside a thread that waits for them |
 //! | `platform` | the platform of these models |
 //!
@@ -61,6 +62,7 @@ mod limit;
 mod platform;
 mod ranked;
 mod readers;
+mod recording;
 mod remains;
 mod sets;
 mod sleep;

@@ -33,6 +33,19 @@ pub(crate) struct WorkerCounters {
     pub sleeps: Counter,
     pub retired: Counter,
     pub reclaimed: Counter,
+    /// Retired objects taken over from other workers and from outside.
+    pub adopted: Counter,
+    /// Retired objects left to other workers.
+    pub abandoned: Counter,
+}
+
+impl WorkerCounters {
+    /// Returns the number of retired objects that this worker has not freed.
+    pub fn garbage(&self) -> u64 {
+        // What has gone is read first, so that it has come.
+        let gone = self.reclaimed.get() + self.abandoned.get();
+        (self.retired.get() + self.adopted.get()).saturating_sub(gone)
+    }
 }
 
 /// What a runtime has done since it began, summed over its workers; see

@@ -49,15 +49,43 @@ impl Buckets {
         self.0[bucket_of(value)].add(1);
     }
 
+    /// Returns the number of values counted so far.
+    pub fn count(&self) -> u64 {
+        self.0.iter().map(Counter::get).sum()
+    }
+
     /// Returns everything counted so far, in nanoseconds. `scale` is the length of a counted unit
     /// in nanoseconds.
     pub fn read(&self, scale: f64) -> Histogram {
-        let counted = self.0.iter().map(Counter::get).enumerate();
-        let buckets = counted.filter(|&(_, count)| count != 0).map(|(bucket, count)| Bucket {
-            up_to: Duration::from_nanos((greatest_of(bucket) as f64 * scale) as u64),
-            count,
-        });
-        Histogram { buckets: buckets.collect() }
+        Histogram::of(self.0.iter().map(Counter::get), scale)
+    }
+}
+
+/// Buckets for one thread, which grow with the longest duration.
+#[derive(Clone, Default)]
+pub(crate) struct LocalBuckets(Vec<u64>);
+
+impl LocalBuckets {
+    /// Counts a value.
+    pub fn record(&mut self, value: u64) {
+        let bucket = bucket_of(value);
+        if self.0.len() <= bucket {
+            self.0.resize(bucket + 1, 0);
+        }
+        self.0[bucket] += 1;
+    }
+
+    /// Adds what others have counted.
+    pub fn merge(&mut self, other: &Self) {
+        if self.0.len() < other.0.len() {
+            self.0.resize(other.0.len(), 0);
+        }
+        self.0.iter_mut().zip(&other.0).for_each(|(sum, count)| *sum += count);
+    }
+
+    /// Returns everything counted so far, as [`Buckets::read`].
+    pub fn read(&self, scale: f64) -> Histogram {
+        Histogram::of(self.0.iter().copied(), scale)
     }
 }
 
@@ -82,6 +110,15 @@ pub struct Bucket {
 }
 
 impl Histogram {
+    /// Reads the counts of all buckets, the first ones first.
+    fn of(counts: impl Iterator<Item = u64>, scale: f64) -> Self {
+        let buckets = counts.enumerate().filter(|&(_, count)| count != 0).map(|(bucket, count)| Bucket {
+            up_to: Duration::from_nanos((greatest_of(bucket) as f64 * scale) as u64),
+            count,
+        });
+        Self { buckets: buckets.collect() }
+    }
+
     /// Returns the number of durations.
     pub fn count(&self) -> u64 {
         self.buckets.iter().map(|bucket| bucket.count).sum()

@@ -5,6 +5,8 @@
 pub(crate) struct Observation {
     /// Whether statistics are kept.
     pub statistics: bool,
+    /// Whether tasks are recorded on demand.
+    pub inspection: bool,
     /// How many events of each worker are kept.
     pub events: usize,
     /// The file for the timeline when the runtime ends.
@@ -26,7 +28,8 @@ const STATISTICS_VARIABLE: &str = "XTASKING_STATISTICS";
 const DEFAULT_EVENTS: usize = 1 << 15;
 
 impl Observation {
-    pub fn is_any(&self) -> bool {
+    /// Returns true if tasks are always recorded.
+    pub fn is_constant(&self) -> bool {
         self.statistics || self.events > 0
     }
 

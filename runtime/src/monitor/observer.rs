@@ -3,10 +3,16 @@
 //! Nothing of this exists unless it is requested. Then blocks for descriptors have a lead (see
 //! `memory::chunk`), in which a task carries the time of its spawn. The code that puts a task into
 //! a run queue writes it. Each worker counts in a record of its own, which any thread may read.
+//!
+//! A runtime that is only recorded on demand has no leads: the times are in a [table](Stamps), and
+//! its workers have a recorder only during a session.
 
+use super::details::Details;
 use super::histogram::Buckets;
+use super::queue_lengths::QueueLengths;
+use super::stamps::{Stamp, Stamps};
 use super::timeline::Events;
-use super::{Counter, Observation};
+use super::{Counter, Observation, Sessions};
 use crate::annotation::CACHE_LINE;
 use crate::platform::{Clock, Platform};
 use crate::sync::{AtomicU64, Padded, Relaxed, SpinMutex};
@@ -32,6 +38,9 @@ pub(crate) struct Lead {
 }
 
 const _: () = assert!(size_of::<Lead>() <= LEAD && align_of::<Lead>() <= LEAD);
+
+/// Events of each worker that a recording keeps at most.
+pub(crate) const RECORDED_EVENTS: usize = 1 << 15;
 
 /// The number of a spawner outside the runtime.
 pub(crate) const OUTSIDE: u32 = u32::MAX;
@@ -74,8 +83,10 @@ pub(crate) struct Record {
     pub running: Buckets,
     /// From the spawn of a task to its end.
     pub completion: Buckets,
-    /// Its last events, if they are kept.
-    pub events: Option<SpinMutex<Events>>,
+    /// Its last events, while they are kept.
+    pub events: SpinMutex<Events>,
+    /// What is only recorded on demand.
+    pub details: SpinMutex<Details>,
 }
 
 /// Records times of tasks and workers; see the module's documentation.
@@ -84,39 +95,83 @@ pub(crate) struct Observer {
     pub records: Box<[Arc<Padded<Record>>]>,
     /// Tasks that were spawned by threads outside the runtime.
     pub spawned_outside: AtomicU64,
-    #[cfg(feature = "std")]
+    /// Descriptors have leads: tasks are always recorded.
+    has_leads: bool,
+    /// What is recorded on demand, if anything is.
+    pub demand: Option<OnDemand>,
     pub asked: Observation,
+}
+
+/// What the workers share that record on demand.
+#[derive(Default)]
+pub(crate) struct OnDemand {
+    pub sessions: Sessions,
+    pub stamps: Stamps,
+    pub lengths: QueueLengths,
+}
+
+/// How a task came to the run that begins, in ticks.
+#[derive(Clone, Copy)]
+pub(crate) struct Arrival {
+    pub spawned: u64,
+    /// When it was queued; when the run begins if that is not known.
+    pub queued: u64,
+    pub by: u32,
+    /// This is its first run, and its spawn was recorded.
+    pub is_first: bool,
+    /// It was queued in this session.
+    pub was_queued: bool,
 }
 
 impl Observer {
     /// Creates an observer, if anything is to be observed.
     pub fn new(workers: usize, platform: &Arc<dyn Platform>, asked: Observation) -> Option<Self> {
-        if !asked.is_any() {
+        if !asked.is_constant() && !asked.inspection {
             return None;
         }
-        let events = |()| SpinMutex::new(Events::new(asked.events));
-        let record = |_| Record { events: (asked.events > 0).then_some(()).map(events), ..Record::default() };
+        let capacity = if asked.events > 0 { asked.events } else { RECORDED_EVENTS };
+        let events = || SpinMutex::new(Events::new(capacity, asked.events));
+        let record = |_| Record { events: events(), ..Record::default() };
         Some(Self {
             clock: Clock::new(platform.clone()),
             records: (0..workers).map(record).map(Padded).map(Arc::new).collect(),
             spawned_outside: AtomicU64::new(0),
-            #[cfg(feature = "std")]
+            has_leads: asked.is_constant(),
+            demand: asked.inspection.then(OnDemand::default),
             asked,
         })
     }
 
-    /// Records that a task is put into a run queue, or sent to one. Returns true if this is the
-    /// first time.
+    /// Returns true if tasks are stamped now.
+    #[inline]
+    pub fn is_stamping(&self) -> bool {
+        self.has_leads || self.session() != 0
+    }
+
+    /// Returns the number of the session; 0 if nothing is recorded on demand.
+    #[inline]
+    pub fn session(&self) -> u8 {
+        self.demand.as_ref().map_or(0, |demand| demand.sessions.current())
+    }
+
+    /// Records that a task is put into a run queue, or sent to one, in a session or none. Returns
+    /// true if this is the first time, in a runtime that is always observed.
     ///
     /// # Safety
     ///
     /// The task belongs to this runtime and exclusively to the caller, and is no message of the
     /// runtime.
     #[inline]
-    pub unsafe fn stamp(&self, mut task: NonNull<Task>, by: u32) -> bool {
+    pub unsafe fn stamp(&self, mut task: NonNull<Task>, by: u32, session: u8) -> bool {
         let now = || self.clock.now().max(1);
-        // SAFETY: by the contract the task is the caller's, and its block has a lead.
+        // SAFETY: by the contract the task is the caller's, and its block has a lead if any has.
         unsafe {
+            if session != 0 {
+                self.queue_in(task, by, session);
+            }
+            if !self.has_leads {
+                return false;
+            }
             if !task.as_ref().meta.is_stamped() {
                 let now = now();
                 task.as_mut().meta.stamp();
@@ -129,6 +184,113 @@ impl Observer {
             }
             false
         }
+    }
+
+    /// Records on demand that a task begins to wait, although it is put into no run queue yet.
+    ///
+    /// # Safety
+    ///
+    /// As for [`stamp`](Self::stamp).
+    pub unsafe fn queue_now(&self, task: NonNull<Task>, by: u32) {
+        let session = self.session();
+        if session != 0 {
+            // SAFETY: forwarded.
+            unsafe { self.queue_in(task, by, session) };
+        }
+    }
+
+    /// Records on demand that a task begins to wait, unless it does already.
+    ///
+    /// # Safety
+    ///
+    /// As for [`stamp`](Self::stamp).
+    #[inline(never)]
+    unsafe fn queue_in(&self, mut task: NonNull<Task>, by: u32, session: u8) {
+        let Some(demand) = &self.demand else { return };
+        // SAFETY: by the contract the task is the caller's.
+        let meta = unsafe { &mut task.as_mut().meta };
+        if meta.is_queued_in(session) {
+            return;
+        }
+        let again = meta.was_queued_in(session);
+        meta.queue_in(session);
+        if !self.has_leads {
+            let stamp = Stamp { ticks: self.clock.now(), by, again };
+            demand.stamps.put(task.addr().get(), stamp);
+        }
+        // SAFETY: as above; a task that is put into a queue has its body.
+        let description = unsafe { (task.as_ref().vtable.describe)(task) };
+        description.objects.iter().flatten().for_each(|object| demand.lengths.add(object.address));
+    }
+
+    /// Records that a task begins to run, in a session or none.
+    ///
+    /// # Safety
+    ///
+    /// As for [`stamp`](Self::stamp). If the runtime has leads, the task was stamped.
+    #[inline(always)]
+    pub unsafe fn start(&self, task: NonNull<Task>, begin: u64, session: u8) -> Arrival {
+        // SAFETY: by the contract the task is the caller's; and it was stamped if it has a lead.
+        unsafe {
+            if session != 0 || !self.has_leads {
+                return self.start_in(task, begin, session);
+            }
+            self.start_by_lead(task)
+        }
+    }
+
+    /// # Safety
+    ///
+    /// As for [`start`](Self::start), in a runtime with leads.
+    #[inline(always)]
+    unsafe fn start_by_lead(&self, task: NonNull<Task>) -> Arrival {
+        // SAFETY: by the contract.
+        let lead = unsafe { Lead::of(task) };
+        let &mut Lead { spawned, queued, by, has_run } = lead;
+        (lead.has_run, lead.queued) = (true, 0);
+        Arrival { spawned, queued, by, is_first: !has_run, was_queued: false }
+    }
+
+    /// # Safety
+    ///
+    /// As for [`start`](Self::start).
+    #[inline(never)]
+    unsafe fn start_in(&self, mut task: NonNull<Task>, begin: u64, session: u8) -> Arrival {
+        // SAFETY: by the contract the task is the caller's.
+        let meta = unsafe { &mut task.as_mut().meta };
+        let was_queued = session != 0 && meta.is_queued_in(session);
+        meta.leave_queue();
+        if self.has_leads {
+            // SAFETY: forwarded.
+            return Arrival { was_queued, ..unsafe { self.start_by_lead(task) } };
+        }
+        let stamps = self.demand.as_ref().map(|demand| &demand.stamps).filter(|_| was_queued);
+        match stamps.and_then(|stamps| stamps.take(task.addr().get(), begin)) {
+            Some(Stamp { ticks, by, again }) => {
+                let by = if again { OUTSIDE } else { by };
+                Arrival { spawned: ticks, queued: ticks, by, is_first: !again, was_queued }
+            }
+            None => Arrival { spawned: begin, queued: begin, by: OUTSIDE, is_first: false, was_queued },
+        }
+    }
+
+    /// Returns since when a task has been waiting that is in no run queue, if that was recorded.
+    ///
+    /// # Safety
+    ///
+    /// The task is of this runtime, and its owner does not access it meanwhile.
+    pub unsafe fn waiting_since(&self, task: NonNull<Task>) -> Option<u64> {
+        // SAFETY: by the contract; a task that was stamped has a lead if any has.
+        unsafe {
+            if self.has_leads {
+                if !task.as_ref().meta.is_stamped() {
+                    return None;
+                }
+                return Some(task.byte_sub(LEAD).cast::<Lead>().as_ref().spawned);
+            }
+        }
+        let stamps = &self.demand.as_ref()?.stamps;
+        stamps.get(task.addr().get(), self.clock.now()).map(|stamp| stamp.ticks)
     }
 
     /// Stamps a task that comes into an inbox. A worker that spawned it has stamped it already.
@@ -152,7 +314,7 @@ impl Observer {
     /// As for [`stamp`](Self::stamp).
     pub unsafe fn stamp_outside(&self, task: NonNull<Task>) {
         // SAFETY: this function's contract.
-        if unsafe { self.stamp(task, OUTSIDE) } {
+        if unsafe { self.stamp(task, OUTSIDE, self.session()) } {
             self.spawned_outside.fetch_add(1, Relaxed);
         }
     }

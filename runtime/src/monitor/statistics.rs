@@ -127,7 +127,7 @@ impl Observer {
 
     /// Returns the time that was counted, plus the time since the moment in `since`, if there is
     /// one.
-    fn time(&self, counted: &Counter, since: &AtomicU64, scale: f64) -> Duration {
+    pub(super) fn time(&self, counted: &Counter, since: &AtomicU64, scale: f64) -> Duration {
         let counted = counted.get();
         let now_at = match since.load(Relaxed) {
             0 => 0,

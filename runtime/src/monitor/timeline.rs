@@ -2,10 +2,12 @@
 
 use super::observer::OUTSIDE;
 use super::{Observer, Touched};
+use crate::object::ObjectNames;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::fmt;
+use core::time::Duration;
 
 /// Something that a worker did, in ticks of the observer's clock.
 #[derive(Clone)]
@@ -53,10 +55,22 @@ pub(crate) struct Events {
     dropped: u64,
 }
 
+impl Default for Events {
+    /// A buffer for no event.
+    fn default() -> Self {
+        Self::new(0, 0)
+    }
+}
+
 impl Events {
-    /// Creates a buffer for up to `capacity` events.
-    pub fn new(capacity: usize) -> Self {
-        Self { kept: VecDeque::with_capacity(capacity), capacity, dropped: 0 }
+    /// Creates a buffer for up to `capacity` events, with memory for `expected` of them.
+    pub fn new(capacity: usize, expected: usize) -> Self {
+        Self { kept: VecDeque::with_capacity(expected), capacity, dropped: 0 }
+    }
+
+    /// Drops all events, and their memory.
+    pub fn clear(&mut self) {
+        (self.kept, self.dropped) = (VecDeque::new(), 0);
     }
 
     pub fn push(&mut self, event: Event) {
@@ -94,15 +108,29 @@ pub struct Timeline {
 }
 
 impl Timeline {
-    pub(crate) fn of(observer: &Observer) -> Option<Self> {
+    /// Returns the events that have ended since that moment.
+    pub(crate) fn of(observer: &Observer, since: u64) -> Self {
         let mut dropped = 0;
         let mut tracks = Vec::new();
         for record in &observer.records {
-            let events = record.0.events.as_ref()?.lock();
+            let events = record.0.events.lock();
             dropped += events.dropped;
-            tracks.push(events.kept.iter().cloned().collect());
+            tracks.push(events.kept.iter().filter(|event| event.end >= since).cloned().collect());
         }
-        Some(Self { tracks, dropped, began: observer.clock.began(), scale: observer.clock.scale() })
+        Self { tracks, dropped, began: observer.clock.began(), scale: observer.clock.scale() }
+    }
+
+    /// Returns the events of the last `span`. Looks names of objects up where they lack.
+    pub(crate) fn last(observer: &Observer, span: Duration, names: &ObjectNames) -> Self {
+        let ticks = span.as_nanos() as f64 / observer.clock.scale().max(f64::MIN_POSITIVE);
+        let mut last = Self::of(observer, observer.clock.now().saturating_sub(ticks as u64));
+        for event in last.tracks.iter_mut().flatten() {
+            if let What::Task(ran) = &mut event.what {
+                let objects = ran.object.iter_mut().chain(&mut ran.others);
+                objects.for_each(|object| object.name = object.name.or_else(|| names.get(object.address)));
+            }
+        }
+        last
     }
 
     /// Returns the number of events.
@@ -265,7 +293,7 @@ mod tests {
 
     #[test]
     fn the_oldest_events_are_dropped() {
-        let mut events = Events::new(3);
+        let mut events = Events::new(3, 3);
         (0..10).for_each(|begin| events.push(Event { what: What::Sleep, begin, end: begin }));
         assert_eq!(events.kept.iter().map(|event| event.begin).collect::<Vec<_>>(), [7, 8, 9]);
         assert_eq!(events.dropped, 7);

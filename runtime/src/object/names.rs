@@ -28,6 +28,14 @@ impl ObjectNames {
         }
     }
 
+    /// Returns the name of an object.
+    pub fn get(&self, address: usize) -> Option<&'static str> {
+        if !self.has_any.load(Relaxed) {
+            return None;
+        }
+        self.by_address.lock().get(&address).copied()
+    }
+
     /// Adds the names of the objects that a task touches.
     pub fn complete(&self, description: &mut Description) {
         if self.has_any.load(Relaxed) {

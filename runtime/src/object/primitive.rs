@@ -5,6 +5,7 @@ use crate::annotation::Frequency;
 
 /// How the runtime keeps an object's isolation (MxTasks, SIGMOD'21, section 4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[repr(u8)]
 pub enum Primitive {
     /// The object's tasks run one after another in its home's run queue, without a lock.

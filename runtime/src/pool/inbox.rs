@@ -87,10 +87,11 @@ fn lap(position: u64) -> usize {
 }
 
 impl Inbox {
-    /// Creates an empty inbox. With an observer the ring always seems full, so that each push takes
-    /// the path that reports it.
+    /// Creates an empty inbox. While an observer stamps, the ring always seems full, so that each
+    /// push takes the path that reports it.
     pub fn new(observer: Option<Arc<Observer>>) -> Self {
-        let limit = if observer.is_some() { 0 } else { RING_SLOTS };
+        let is_observed = observer.as_ref().is_some_and(|observer| observer.is_stamping());
+        let limit = if is_observed { 0 } else { RING_SLOTS };
         let push_end = PushEnd { tail: AtomicU64::new(0), limit: AtomicU64::new(limit) };
         Self {
             push_end: Padded(push_end),
@@ -152,11 +153,22 @@ impl Inbox {
         Ok(())
     }
 
+    fn is_observed(&self) -> bool {
+        self.observer.as_ref().is_some_and(|observer| observer.is_stamping())
+    }
+
+    /// Makes the ring seem full, as the observer stamps from now on. A push that runs meanwhile may
+    /// make up to a ring of others go without a stamp.
+    pub fn begin_stamping(&self) {
+        // Release as in `refresh_limit`, though nothing is passed on: no slot is filled below 0.
+        self.push_end.0.limit.store(0, Release);
+    }
+
     /// Reads how far the taker is. Returns true if the slot of `position` is free.
     fn refresh_limit(&self, position: u64) -> bool {
         // Acquire pairs with the Release of `take`: the slot's previous task has been read.
         let limit = self.head.0.load(Acquire) + RING_SLOTS;
-        if self.observer.is_none() {
+        if !self.is_observed() {
             // May overwrite another pusher's later value: a lower limit is still correct.
             self.push_end.0.limit.store(limit, Release);
         }
@@ -171,7 +183,9 @@ impl Inbox {
     #[cold]
     #[inline(never)]
     unsafe fn push_slow(&self, task: NonNull<Task>) {
-        if let Some(observer) = &self.observer {
+        if let Some(observer) = &self.observer
+            && observer.is_stamping()
+        {
             // SAFETY: the caller owns the task, by this function's contract.
             unsafe { observer.stamp_on_arrival(task) };
         }

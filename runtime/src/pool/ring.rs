@@ -67,6 +67,11 @@ impl Ring {
         }
     }
 
+    /// Sets whether each push calls [`make_room`](Self::make_room) before.
+    pub fn set_observed(&mut self, observed: bool) {
+        self.limit = if observed { ALWAYS_CHECK } else { self.head + self.slots.len() as u64 };
+    }
+
     /// Returns true if a task can be pushed without a call of `make_room`.
     #[inline(always)]
     pub fn has_room(&self) -> bool {

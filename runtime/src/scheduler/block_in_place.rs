@@ -138,6 +138,7 @@ impl Worker {
     /// spins for a latch, which the task of that thread may hold.
     #[cold]
     pub(crate) fn give_way(&mut self) {
+        self.trace.begin_latch_wait();
         let workers = &self.shared.worker_set;
         let is_claimed = workers.claimants.load(Relaxed) != 0 && self.slot().is_claimed();
         if !is_claimed && !workers.relay(self.holder).has_waiting() || planted!("latch-waiter-keeps-worker") {
@@ -179,7 +180,7 @@ impl Worker {
             current: self.current,
             nested: core::mem::take(&mut self.nested),
             group: self.groups.set_current(None),
-            observed: self.trace.suspend(self.epoch.ledger()),
+            observed: self.trace.suspend(self.epoch.ledger(), true),
             arrived: self.queue.arrived,
             marked,
             post,

@@ -3,6 +3,7 @@
 use super::runtime_state::{WorkerSlot, phase};
 use super::worker_set::WorkerSet;
 use super::{BuildError, Builder, Runtime, RuntimeState, Worker};
+use crate::claims::GranuleTables;
 use crate::fork::ForkStack;
 use crate::limit::OpenLimits;
 use crate::managed::Autosizer;
@@ -76,7 +77,8 @@ impl Builder {
         let observation = self.observation;
         let statistics = observation.statistics || self.follow.is_some();
         let observer = Observer::new(max, &platform, Observation { statistics, ..observation }).map(Arc::new);
-        let lead = if observer.is_some() { LEAD } else { 0 };
+        let has_leads = observer.as_ref().is_some_and(|observer| observer.asked.is_constant());
+        let lead = if has_leads { LEAD } else { 0 };
         let has_barrier = platform.barrier();
         let places = self.placement.clone().or_else(|| platform.placement());
         let cpus = places.iter().flat_map(|places| places.sites()).map(|site| site.cpu).take(max).collect();
@@ -99,6 +101,7 @@ impl Builder {
             epochs: Epochs::new(),
             limits: OpenLimits::new(self.most_tasks, &platform),
             phase: AtomicU32::new(phase::OPEN),
+            signals: AtomicU32::new(0),
             stop_when_drained: AtomicBool::new(false),
             drained: SpinMutex::new(None),
             orphans: SpinMutex::new(Some(Vec::new())),
@@ -109,6 +112,7 @@ impl Builder {
             turn: AtomicUsize::new(0),
             free_word: FreeWord::of(&tag),
             names: Arc::default(),
+            granule_tables: GranuleTables::default(),
             _tag: tag,
             distance: self.distance,
             counting: self.counting,

@@ -139,6 +139,25 @@ impl Builder {
         self
     }
 
+    /// Lets an [`Inspector`](crate::metrics::Inspector) look at the runtime while it runs, by
+    /// [`Runtime::inspector`](crate::Runtime::inspector). Default: off.
+    ///
+    /// It costs nothing until the inspector [records](crate::metrics::Inspector::record), beyond
+    /// some memory for each worker.
+    ///
+    /// ```
+    /// use xtasking::Runtime;
+    ///
+    /// let rt = Runtime::builder().workers(2).inspection(true).build()?;
+    /// let inspector = rt.inspector().expect("inspection is on");
+    /// assert_eq!(inspector.snapshot().expect("the runtime runs").workers.len(), 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn inspection(mut self, on: bool) -> Self {
+        self.observation.inspection = on;
+        self
+    }
+
     /// Sets how many events of each worker [`Runtime::timeline`](crate::Runtime::timeline) keeps:
     /// the last ones. Default: 0, at no cost. More than
     /// [`MAX_TIMELINE_EVENTS`](Self::MAX_TIMELINE_EVENTS) count as that.

@@ -29,7 +29,7 @@ impl Worker {
             };
             self.collect(count.is_multiple_of(interval));
         }
-        self.check_cancelling();
+        self.check_signals();
         if self.search.probes() != 0 && self.has_tasks() {
             self.begin_work();
             self.wake_for_injected();
@@ -49,10 +49,20 @@ impl Worker {
         ran
     }
 
-    /// Learns whether tasks that have not started are to be cancelled.
+    /// Learns whether tasks that have not started are to be cancelled, and whether tasks are
+    /// recorded.
     #[inline(always)]
-    pub(super) fn check_cancelling(&mut self) {
-        self.trace.check_cancelling(&self.shared);
+    pub(super) fn check_signals(&mut self) {
+        if self.trace.has_signals(&self.shared) {
+            self.learn_signals();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn learn_signals(&mut self) {
+        self.trace.learn_signals(&self.shared, self.index);
+        self.queue.set_observed(self.trace.is_observed());
     }
 
     /// Cleans up after the panic of a task, if there was one.
@@ -67,6 +77,7 @@ impl Worker {
     #[inline(never)]
     fn settle_panic(&mut self, payload: Payload) {
         let mut outcome = Err(payload);
+        self.trace.note_panic();
         // The cleanup may run application code, which may panic as well.
         while let Err(payload) = outcome {
             outcome = match self.aftermath.take() {

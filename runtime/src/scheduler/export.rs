@@ -11,7 +11,8 @@ impl RuntimeState {
     /// environment asks for them. The workers have ended.
     pub(super) fn export(&self) {
         let Some(observer) = &self.observer else { return };
-        if let (Some(path), Some(timeline)) = (&observer.asked.file, Timeline::of(observer)) {
+        if let Some(path) = &observer.asked.file {
+            let timeline = Timeline::of(observer, 0);
             let dropped = timeline.dropped();
             match write(path, &timeline) {
                 Err(error) => {

@@ -42,7 +42,7 @@ impl Worker {
             }
             return;
         }
-        let outer = self.trace.suspend(self.epoch.ledger());
+        let outer = self.trace.suspend(self.epoch.ledger(), false);
         // SAFETY: the spawn gave the task up to this worker, and it is in no queue.
         self.within(|worker| unsafe { worker.run_unbound(task) });
         self.trace.resume(outer, self.epoch.ledger());
@@ -57,7 +57,7 @@ impl Worker {
     #[cfg(feature = "baselines")]
     pub(crate) unsafe fn run_waiting(&mut self, task: NonNull<Task>) {
         // A message may run many tasks.
-        self.check_cancelling();
+        self.check_signals();
         self.trace.queued(1);
         // SAFETY: the task belongs to this worker, by the contract of this function.
         self.within(|worker| unsafe { worker.run_unbound(task) });

@@ -17,7 +17,8 @@
 //! | `burst` | how a worker runs tasks, and what it does without any |
 //! | `unbound`, `inline` | unbound tasks, and those of them that run inside another task |
 //! | `steal`, `injected`, `round_robin`, `ranked` | how unbound tasks reach workers, by policy |
-//! | `trace`, `observing` | what a worker counts and records |
+//! | `trace`, `observing`, `demand_recorder` | what a worker counts and records |
+//! | `inspector`, `inspect` | looks at a runtime from outside, and what it sees |
 //! | `virtual_time` | steps of a worker on a virtual clock |
 //! | `export` | statistics and timeline, written at the end of a runtime |
 //!
@@ -30,12 +31,15 @@ mod build_error;
 mod builder;
 mod burst;
 mod context;
+mod demand_recorder;
 mod driver;
 #[cfg(feature = "std")]
 mod export;
 mod handle;
 mod injected;
 mod inline;
+mod inspect;
+mod inspector;
 mod observing;
 mod open_guard;
 mod placement;
@@ -65,6 +69,7 @@ pub use builder::Builder;
 pub use context::Context;
 pub use driver::{Driver, Progress};
 pub use handle::{RuntimeHandle, WeakRuntimeHandle};
+pub use inspector::{Inspector, Recording};
 pub(crate) use open_guard::OpenGuard;
 pub use runtime::Runtime;
 pub(crate) use runtime_state::{RuntimeState, WorkerSlot, phase};

@@ -3,9 +3,12 @@
 //! One reading of the clock ends a task and begins the next one of the same burst. So the worker's
 //! own time between two tasks counts for the second.
 
+use super::demand_recorder::{DemandRecorder, NotedRun};
 use super::run_queue::RunQueue;
 use crate::memory::Ledger;
-use crate::monitor::{Description, Event, Lead, Observer, Ran, Record, What, WorkerCounters};
+use crate::monitor::{
+    Arrival, Description, Event, HeldGranules, Observer, Ran, Record, What, WorkerCounters,
+};
 use crate::object::ObjectNames;
 use crate::pool::Ring;
 use crate::sync::{Padded, Relaxed};
@@ -20,8 +23,10 @@ pub(super) struct Observing {
     names: Arc<ObjectNames>,
     record: Arc<Padded<Record>>,
     worker: u32,
-    /// The runtime has a timeline.
+    /// Events are kept for a timeline.
     keeps_events: bool,
+    /// What is recorded on demand.
+    demand: DemandRecorder,
     /// The burst in which the last run ended.
     burst: u64,
     /// When the last run ended.
@@ -39,6 +44,7 @@ pub(super) struct Outer {
     run: Run,
     is_running: bool,
     ran: Option<Ran>,
+    noted: Option<NotedRun>,
     busy_since: u64,
     /// When the inner run began.
     began: u64,
@@ -67,7 +73,8 @@ impl Observing {
         Self {
             observer: observer.clone(),
             names: names.clone(),
-            keeps_events: record.0.events.is_some(),
+            keeps_events: observer.asked.events > 0,
+            demand: DemandRecorder::default(),
             record,
             worker: worker as u32,
             burst: 0,
@@ -76,6 +83,12 @@ impl Observing {
             is_running: false,
             ran: None,
         }
+    }
+
+    /// Learns in which session the worker records; 0 is none.
+    pub fn set_session(&mut self, session: u8) {
+        self.keeps_events = self.observer.asked.events > 0 || session != 0;
+        self.demand.set_session(session, &self.record.0);
     }
 
     fn now(&self) -> u64 {
@@ -95,7 +108,7 @@ impl Observing {
             if task.as_ref().meta.is_protocol() {
                 return false;
             }
-            if self.observer.stamp(task, self.worker) {
+            if self.observer.stamp(task, self.worker, self.demand.session()) {
                 self.record.0.spawned.add(1);
             }
         }
@@ -156,22 +169,21 @@ impl Observing {
     ) {
         let begin = if self.burst == queue.bursts { self.ended } else { self.now() };
         // SAFETY: the task belongs to this worker, by the contract of this function. It was stamped
-        // when it was put.
-        let (lead, slot) = unsafe { (Lead::of(task), task.as_ref().meta.epoch()) };
+        // when it was put, if tasks have leads.
+        let (arrival, slot) =
+            unsafe { (self.observer.start(task, begin, self.demand.session()), task.as_ref().meta.epoch()) };
         let record = &self.record.0;
         record.busy_since.store(begin, Relaxed);
-        if !lead.has_run {
-            record.waiting.record(begin.saturating_sub(lead.spawned));
+        if arrival.is_first {
+            record.waiting.record(begin.saturating_sub(arrival.spawned));
         }
         let finished = ledger.finished_in(slot);
-        self.run = Run { begin, spawned: lead.spawned, slot, finished, within: 0 };
+        self.run = Run { begin, spawned: arrival.spawned, slot, finished, within: 0 };
         self.is_running = true;
         if self.keeps_events {
             // SAFETY: forwarded.
-            unsafe { self.describe(task, lead, begin, queue, counters) };
+            unsafe { self.describe(task, arrival, begin, queue, counters) };
         }
-        lead.has_run = true;
-        lead.queued = 0;
     }
 
     /// Prepares the event of a run.
@@ -183,23 +195,28 @@ impl Observing {
     unsafe fn describe(
         &mut self,
         task: NonNull<Task>,
-        lead: &Lead,
+        arrival: Arrival,
         begin: u64,
         queue: &RunQueue,
         counters: &WorkerCounters,
     ) {
         // SAFETY: the task belongs to this worker, by the contract of `begin`, and has not run yet.
-        let mut description = unsafe { (task.as_ref().vtable.describe)(task) };
-        self.names.complete(&mut description);
+        let (mut description, meta) = unsafe { ((task.as_ref().vtable.describe)(task), task.as_ref().meta) };
+        if self.demand.session() != 0 {
+            self.demand.begin(&self.observer, &self.record.0, description, arrival, begin, meta, counters);
+        } else {
+            // On demand, names are looked up by the thread that reads.
+            self.names.complete(&mut description);
+        }
         let Description { task: name, objects } = description;
         let mut objects = objects.into_iter().flatten();
         self.ran = Some(Ran {
             name,
             object: objects.next(),
             others: objects.collect(),
-            spawned: lead.spawned,
-            by: lead.by,
-            waited: begin.saturating_sub(lead.queued),
+            spawned: arrival.spawned,
+            by: arrival.by,
+            waited: begin.saturating_sub(arrival.queued),
             latch_waits: counters.latch_waits.get(),
             finished: false,
             depth: queue.len(),
@@ -228,7 +245,34 @@ impl Observing {
             record.completion.record(end.saturating_sub(spawned));
         }
         if self.keeps_events {
+            self.demand.end(&self.record.0, time, finished, counters);
             self.keep_run(begin, end, finished, counters);
+        }
+    }
+
+    /// Records that the current task has panicked.
+    pub fn note_panic(&mut self) {
+        self.demand.note_panic();
+    }
+
+    /// Records that the current task begins to wait at a latch, unless it does already.
+    pub fn begin_latch_wait(&mut self) {
+        if self.demand.session() != 0 {
+            self.demand.begin_latch_wait(self.now());
+        }
+    }
+
+    /// Records that the current task has entered after it has waited at a latch.
+    pub fn end_latch_wait(&mut self) {
+        if self.demand.session() != 0 {
+            self.demand.end_latch_wait(self.now());
+        }
+    }
+
+    /// Records which granules the current task holds.
+    pub fn hold(&mut self, granules: impl FnOnce() -> HeldGranules) {
+        if self.demand.session() != 0 {
+            self.demand.hold(&self.record.0, granules());
         }
     }
 
@@ -240,14 +284,24 @@ impl Observing {
     }
 
     fn keep(&self, event: Event) {
-        if let Some(events) = &self.record.0.events {
-            events.lock().push(event);
+        if !self.keeps_events {
+            return;
+        }
+        let mut events = self.record.0.events.lock();
+        // Under the lock: the end of a session drops the events, and then none comes.
+        if self.observer.asked.events > 0 || self.demand.session() == self.observer.session() {
+            events.push(event);
         }
     }
 
-    /// Suspends the current run: another task is about to run inside it.
-    pub fn suspend(&mut self, ledger: &Ledger) -> Outer {
+    /// Suspends the current run: another task is about to run inside it, or while it `blocks` in
+    /// place.
+    pub fn suspend(&mut self, ledger: &Ledger, blocks: bool) -> Outer {
+        if blocks {
+            self.demand.set_blocked(&self.record.0, true);
+        }
         Outer {
+            noted: self.demand.suspend(),
             run: self.run,
             is_running: replace(&mut self.is_running, false),
             ran: self.ran.take(),
@@ -259,7 +313,9 @@ impl Observing {
 
     /// Resumes a suspended run. Neither the time nor the end of the inner task counts for it.
     pub fn resume(&mut self, outer: Outer, ledger: &Ledger) {
-        let Outer { mut run, is_running, ran, busy_since, began, finished } = outer;
+        let Outer { mut run, is_running, ran, noted, busy_since, began, finished } = outer;
+        self.demand.resume(noted);
+        self.demand.set_blocked(&self.record.0, false);
         run.within += self.now().saturating_sub(began);
         run.finished += ledger.finished_in(run.slot) - finished;
         (self.run, self.is_running, self.ran) = (run, is_running, ran);

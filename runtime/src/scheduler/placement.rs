@@ -280,7 +280,9 @@ impl<'r> Origin for &'r Runtime {
     }
 
     unsafe fn note(&mut self, task: NonNull<Task>) {
-        if let Some(observer) = &Runtime::shared(self).observer {
+        if let Some(observer) = &Runtime::shared(self).observer
+            && observer.is_stamping()
+        {
             // SAFETY: forwarded.
             unsafe { observer.stamp_outside(task) };
         }

@@ -99,7 +99,7 @@ impl Worker {
     pub(super) fn pop_ranked(&mut self) -> Option<NonNull<Task>> {
         // The task before may have taken long. This one was not this worker's until now, so that a
         // shutdown that began meanwhile cancels it.
-        self.check_cancelling();
+        self.check_signals();
         let UnboundQueue::Ranked { random } = &mut self.unbound.queue else { return None };
         let queue = self.shared.ranked.as_ref()?;
         let (task, heap) = queue.pop(random)?;

@@ -73,7 +73,9 @@ impl EpochState {
     pub fn reclaim(&mut self, shared: &RuntimeState, worker: usize, counters: &WorkerCounters) {
         if shared.has_orphans.swap(false, Relaxed) {
             let orphans = shared.orphans.lock().as_mut().map(core::mem::take);
+            let before = self.retired.len();
             self.retired.extend(orphans.into_iter().flatten());
+            counters.adopted.add((self.retired.len() - before) as u64);
         }
         self.announce(&shared.epochs);
         shared.epochs.advance(shared.ledgers());
@@ -115,12 +117,13 @@ impl EpochState {
             }
         }
         if !self.retired.is_empty() {
-            self.abandon_garbage(shared);
+            self.abandon_garbage(shared, counters);
         }
     }
 
     /// Leaves the retired objects to the other workers.
-    pub fn abandon_garbage(&mut self, shared: &RuntimeState) {
+    pub fn abandon_garbage(&mut self, shared: &RuntimeState, counters: &WorkerCounters) {
+        counters.abandoned.add(self.retired.len() as u64);
         shared.adopt(self.retired.drain(..));
     }
 }

@@ -50,6 +50,11 @@ impl RunQueue {
         }
     }
 
+    /// Sets whether each push is recorded.
+    pub fn set_observed(&mut self, is_observed: bool) {
+        self.rings.iter_mut().for_each(|ring| ring.set_observed(is_observed));
+    }
+
     /// Returns true if there may be tasks, unbound ones included.
     #[inline(always)]
     pub fn has_tasks(&self) -> bool {

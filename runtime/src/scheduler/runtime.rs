@@ -175,7 +175,8 @@ impl Runtime {
     /// It may be called at any time. A worker that records an event waits while its events are
     /// copied. A task that was joined is among them.
     pub fn timeline(&self) -> Option<Timeline> {
-        self.shared.observer.as_ref().and_then(|observer| Timeline::of(observer))
+        let observer = self.shared.observer.as_ref().filter(|observer| observer.asked.events > 0)?;
+        Some(Timeline::of(observer, 0))
     }
 
     pub(crate) fn shared(&self) -> &Arc<RuntimeState> {
@@ -190,7 +191,7 @@ impl fmt::Debug for Runtime {
 }
 
 impl RuntimeState {
-    fn snapshot(&self) -> Counters {
+    pub(super) fn snapshot(&self) -> Counters {
         let mut sum = Counters { external_spawns: self.epochs.external_starts(), ..Counters::default() };
         let mut started = 0;
         for slot in &self.slots {
@@ -216,7 +217,7 @@ impl RuntimeState {
     pub(crate) fn statistics(&self) -> Option<Statistics> {
         let counters = self.slots.iter().map(|slot| &slot.counters.0);
         let others = counters.map(|counters| (counters.steals.get(), counters.sleeps.get()));
-        let observer = self.observer.as_ref()?;
+        let observer = self.constant_observer()?;
         Some(observer.statistics(self.worker_set.wanted(), self.snapshot(), others))
     }
 }

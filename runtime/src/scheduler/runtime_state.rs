@@ -28,6 +28,7 @@
 //! a fence, when it falls asleep. Model: `model/sleep.rs`.
 
 use super::{Worker, worker_set::WorkerSet};
+use crate::claims::GranuleTables;
 use crate::fork::{ForkStack, WaitHook};
 use crate::limit::{Limit, OpenLimits};
 use crate::managed::Autosizer;
@@ -57,6 +58,25 @@ pub(crate) mod phase {
     pub const CANCELLING: u32 = 2;
     /// No task is left, and the workers return.
     pub const STOPPED: u32 = 3;
+}
+
+/// Bits of `RuntimeState::signals`.
+pub(crate) mod signals {
+    /// Tasks that have not started are cancelled.
+    pub const CANCELLING: u32 = 1;
+    const SESSION_SHIFT: u32 = 8;
+    /// The session in which tasks are recorded on demand; 0 if there is none.
+    pub const SESSION: u32 = 0xff << SESSION_SHIFT;
+
+    /// Returns the bits of a session.
+    pub fn of_session(session: u8) -> u32 {
+        u32::from(session) << SESSION_SHIFT
+    }
+
+    /// Returns the session of these bits.
+    pub fn session(signals: u32) -> u8 {
+        (signals >> SESSION_SHIFT) as u8
+    }
 }
 
 /// What other threads see of a run queue and its worker.
@@ -117,6 +137,10 @@ pub struct RuntimeState {
     pub(crate) limits: OpenLimits,
     /// One of [`phase`].
     pub(crate) phase: AtomicU32,
+    /// Bits of [`signals`], which each worker compares with those that it knows between two bursts.
+    /// Relaxed for the workers: what they find there later, they would have found if they were
+    /// faster.
+    pub(crate) signals: AtomicU32,
     /// No thread waits for the end of the shutdown: the last worker without tasks stops the
     /// runtime.
     pub(crate) stop_when_drained: AtomicBool,
@@ -140,6 +164,8 @@ pub struct RuntimeState {
     pub(crate) free_word: FreeWord,
     /// Names of objects, for reports.
     pub(crate) names: Arc<ObjectNames>,
+    /// Granules, if the runtime is inspected.
+    pub(crate) granule_tables: GranuleTables,
     /// Keeps other runtimes from using the number in `free_word`.
     pub(crate) _tag: RuntimeTag,
     /// Tasks between the one that runs and the one whose object is prefetched.
@@ -261,6 +287,17 @@ impl RuntimeState {
         self.slots.iter().for_each(|slot| slot.asleep.0.store(false, SeqCst));
         // Only after all flags are clear, as a worker may hold any of the run queues.
         (0..self.slots.len()).for_each(|worker| self.platform.wake(worker));
+    }
+
+    /// Returns true if tasks are recorded on demand.
+    #[inline]
+    pub(crate) fn is_recording(&self) -> bool {
+        self.signals.load(Relaxed) & signals::SESSION != 0
+    }
+
+    /// Returns the observer if it records all the time, and not only on demand.
+    pub(crate) fn constant_observer(&self) -> Option<&Arc<Observer>> {
+        self.observer.as_ref().filter(|observer| observer.asked.is_constant())
     }
 
     pub(crate) fn ledgers(&self) -> impl Iterator<Item = &Ledger> + Clone {

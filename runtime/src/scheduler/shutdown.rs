@@ -1,6 +1,6 @@
 //! How a runtime ends. The head of `runtime_state.rs` has the protocol.
 
-use super::runtime_state::phase;
+use super::runtime_state::{phase, signals};
 use super::shutdown_error::ShutdownTimedOut;
 use super::{Runtime, RuntimeState};
 use crate::platform::WouldBlock;
@@ -76,6 +76,9 @@ impl Runtime {
         }
         let ending = if how == Shutdown::Drain { phase::DRAINING } else { phase::CANCELLING };
         shared.phase.store(ending, SeqCst);
+        if ending == phase::CANCELLING {
+            shared.signals.fetch_or(signals::CANCELLING, SeqCst);
+        }
         if !planted!("waiters-for-room-forgotten") {
             shared.limits.close();
         }
@@ -90,6 +93,7 @@ impl Runtime {
         }
         if waited == Ok(false) {
             shared.phase.store(phase::CANCELLING, SeqCst);
+            shared.signals.fetch_or(signals::CANCELLING, SeqCst);
         }
         let running = shared.running_tasks();
         shared.leave_to_workers();

@@ -3,9 +3,9 @@
 use super::Worker;
 use super::observing::{Observing, Outer};
 use super::run_queue::RunQueue;
-use super::runtime_state::{RuntimeState, phase};
+use super::runtime_state::{RuntimeState, signals};
 use crate::memory::Ledger;
-use crate::monitor::WorkerCounters;
+use crate::monitor::{HeldGranules, WorkerCounters};
 use crate::pool::Ring;
 use crate::sync::{Padded, Relaxed};
 use crate::task::Task;
@@ -34,13 +34,15 @@ pub(super) struct Trace {
     pub is_counting: bool,
     /// Bits of [`checks`].
     pub checks: u8,
-    /// `None` if the runtime is not observed.
+    /// The signals of the runtime that are known here.
+    signals: u32,
+    /// `None` while the runtime is not observed.
     observing: Option<Box<Observing>>,
 }
 
 impl Trace {
     pub fn new(shared: &RuntimeState, worker: usize) -> Self {
-        let observer = shared.observer.as_ref();
+        let observer = shared.constant_observer();
         let observing = observer.map(|observer| Box::new(Observing::new(observer, &shared.names, worker)));
         let watched = if shared.posts.is_some() { checks::WATCHED } else { 0 };
         let observed = if observing.is_some() { checks::OBSERVED } else { 0 };
@@ -52,8 +54,35 @@ impl Trace {
             counters: shared.slots[worker].counters.clone(),
             is_counting: shared.counting,
             checks: watched | observed | traced,
+            signals: 0,
             observing,
         }
+    }
+
+    /// Returns true if there are signals of the runtime that are not known here.
+    #[inline(always)]
+    pub fn has_signals(&self, shared: &RuntimeState) -> bool {
+        shared.signals.load(Relaxed) != self.signals
+    }
+
+    /// Learns the signals of the runtime: whether tasks are cancelled, and in which session they
+    /// are recorded. Between two runs, or in the midst of a suspended one.
+    pub fn learn_signals(&mut self, shared: &RuntimeState, worker: usize) {
+        self.signals = shared.signals.load(Relaxed);
+        if self.signals & signals::CANCELLING != 0 {
+            // The check stays: nothing is spawned after the shutdown.
+            self.checks |= checks::CANCELLING;
+        }
+        let Some(observer) = &shared.observer else { return };
+        let session = signals::session(self.signals);
+        if session == 0 && !observer.asked.is_constant() {
+            self.checks &= !checks::OBSERVED;
+            self.observing = None;
+            return;
+        }
+        self.checks |= checks::OBSERVED;
+        let new = || Box::new(Observing::new(observer, &shared.names, worker));
+        self.observing.get_or_insert_with(new).set_session(session);
     }
 
     #[inline(always)]
@@ -64,15 +93,6 @@ impl Trace {
     #[inline(always)]
     pub fn is_observed(&self) -> bool {
         self.observing.is_some()
-    }
-
-    /// Sets the check for cancelled tasks once the shutdown cancels. The check stays: nothing is
-    /// spawned after the shutdown.
-    #[inline(always)]
-    pub fn check_cancelling(&mut self, shared: &RuntimeState) {
-        if shared.phase.load(Relaxed) == phase::CANCELLING {
-            self.checks |= checks::CANCELLING;
-        }
     }
 
     /// Makes room in the ring that a task is about to enter, and records that it does.
@@ -128,15 +148,45 @@ impl Trace {
         }
     }
 
-    /// Suspends the record of the current run: another task is about to run inside it.
-    pub fn suspend(&mut self, ledger: &Ledger) -> Option<Outer> {
-        self.observing.as_mut().map(|observing| observing.suspend(ledger))
+    /// Suspends the record of the current run: another task is about to run inside it, or while it
+    /// `blocks` in place.
+    pub fn suspend(&mut self, ledger: &Ledger, blocks: bool) -> Option<Outer> {
+        self.observing.as_mut().map(|observing| observing.suspend(ledger, blocks))
     }
 
     /// Resumes the record of a suspended run.
     pub fn resume(&mut self, outer: Option<Outer>, ledger: &Ledger) {
         if let (Some(observing), Some(outer)) = (&mut self.observing, outer) {
             observing.resume(outer, ledger);
+        }
+    }
+
+    /// Records that the current task has panicked.
+    pub fn note_panic(&mut self) {
+        if let Some(observing) = &mut self.observing {
+            observing.note_panic();
+        }
+    }
+
+    /// Records that the current task begins to wait at a latch, unless it does already.
+    pub fn begin_latch_wait(&mut self) {
+        if let Some(observing) = &mut self.observing {
+            observing.begin_latch_wait();
+        }
+    }
+
+    /// Records that the current task has entered after it has waited at a latch.
+    pub fn end_latch_wait(&mut self) {
+        if let Some(observing) = &mut self.observing {
+            observing.end_latch_wait();
+        }
+    }
+
+    /// Records which granules the current task holds, if that is recorded.
+    #[inline]
+    pub fn hold(&mut self, granules: impl FnOnce() -> HeldGranules) {
+        if let Some(observing) = &mut self.observing {
+            observing.hold(granules);
         }
     }
 
@@ -202,6 +252,12 @@ impl Worker {
     #[inline(never)]
     fn end_finished_run(&mut self) {
         self.trace.end(true, &self.queue, self.epoch.ledger());
+    }
+
+    /// Records which granules the current task holds, if that is recorded.
+    #[inline]
+    pub(crate) fn record_granules(&mut self, granules: impl FnOnce() -> HeldGranules) {
+        self.trace.hold(granules);
     }
 
     /// Runs a stolen job, and records the run if the runtime is observed. If `is_idle`, the worker

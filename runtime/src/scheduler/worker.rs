@@ -59,7 +59,7 @@ pub struct Worker {
 
 impl Drop for Worker {
     fn drop(&mut self) {
-        self.epoch.abandon_garbage(&self.shared);
+        self.epoch.abandon_garbage(&self.shared, self.trace.counters());
         self.shared.leave();
     }
 }
@@ -118,9 +118,10 @@ impl Worker {
     }
 
     #[inline(always)]
-    pub(crate) fn count_wait(&self, waited: bool) {
+    pub(crate) fn count_wait(&mut self, waited: bool) {
         if waited {
             self.counters().latch_waits.add(1);
+            self.trace.end_latch_wait();
         }
     }
 

@@ -21,6 +21,12 @@ pub trait TaskAnnotation: SealedMembership + Send + 'static {
     fn name(&self) -> Option<&'static str> {
         None
     }
+
+    /// Returns the name of the task unless another annotation says it.
+    #[doc(hidden)]
+    fn default_name(&self) -> Option<&'static str> {
+        None
+    }
 }
 
 /// A membership with an annotation of the task, and the sink of that task.
@@ -88,7 +94,8 @@ impl<R, K: Sink<R>, X: TaskAnnotation> Sink<R> for Annotated<K, X> {
     }
 
     fn name(&self) -> Option<&'static str> {
-        self.annotation.name().or_else(|| self.inner.name())
+        let own = self.annotation.name().or_else(|| self.inner.name());
+        own.or_else(|| self.annotation.default_name())
     }
 
     #[inline(always)]

@@ -56,6 +56,7 @@
 //! | grant token | set when the home hands a held object to the task; cleared when a walk leaves |
 //! | protocol | built |
 //! | stamped | at the first push, if tasks are observed |
+//! | session, queued | at a push, if tasks are recorded on demand; queued is cleared by a run |
 //! | attempts | running, by an optimistic read |
 //! | in sequenced, confined | running, in the worker's copy of the word |
 //! | rank, cost | built |
@@ -99,7 +100,7 @@ pub struct VTable {
 /// ```text
 /// bits  0..8   slot of the epoch that the task belongs to
 /// bits  8..16  priority
-/// bits 16..24  flags: grant token, protocol, stamped, in sequenced, confined
+/// bits 16..24  flags: grant token, protocol, stamped, in sequenced, confined; session; queued
 /// bits 24..32  failed optimistic attempts
 /// bits 32..47  rank XOR the middle rank
 /// bit  47      unbound
@@ -120,6 +121,11 @@ const STAMPED: u64 = 1 << 18;
 const IN_SEQUENCED: u64 = 1 << 19;
 /// Other tasks rely on the current one not to be suspended. In a worker's copy of the word only.
 const CONFINED: u64 = 1 << 20;
+/// The session in which the task was last queued while recorded on demand, modulo 4; 0 if none.
+const SESSION_SHIFT: u32 = 21;
+const SESSION: u64 = 3 << SESSION_SHIFT;
+/// The task waits in a queue since it was recorded there.
+const QUEUED: u64 = 1 << 23;
 const INHERITED: u64 = 0xffff;
 const ONE_ATTEMPT: u64 = 1 << 24;
 const COST_SHIFT: u32 = 48;
@@ -257,6 +263,26 @@ impl Meta {
 
     pub(crate) fn stamp(&mut self) {
         self.0 |= STAMPED;
+    }
+
+    /// Returns true if the task was queued in this session, and has not run since.
+    pub(crate) fn is_queued_in(self, session: u8) -> bool {
+        self.0 & QUEUED != 0 && self.was_queued_in(session)
+    }
+
+    /// Returns true if the task was queued in this session.
+    pub(crate) fn was_queued_in(self, session: u8) -> bool {
+        self.0 & SESSION == u64::from(session) << SESSION_SHIFT
+    }
+
+    /// Records that the task is queued in a session, from 1 to 3.
+    pub(crate) fn queue_in(&mut self, session: u8) {
+        self.0 = self.0 & !SESSION | u64::from(session) << SESSION_SHIFT | QUEUED;
+    }
+
+    /// Records that the task runs.
+    pub(crate) fn leave_queue(&mut self) {
+        self.0 &= !QUEUED;
     }
 
     #[inline(always)]

@@ -33,7 +33,7 @@ impl<F> Default for BodyName<F> {
 impl<F> SealedMembership for BodyName<F> {}
 
 impl<F: 'static> TaskAnnotation for BodyName<F> {
-    fn name(&self) -> Option<&'static str> {
+    fn default_name(&self) -> Option<&'static str> {
         Some(type_name::<F>())
     }
 }

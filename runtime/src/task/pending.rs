@@ -32,6 +32,14 @@ impl PendingTask {
         }
     }
 
+    /// Returns the task; `None` if it is known by its placeholders only.
+    pub fn task(&self) -> Option<NonNull<Task>> {
+        match *self {
+            Self::Bound(task, ..) | Self::Unbound(task, _) | Self::UnboundLater(task, _) => Some(task),
+            Self::Placeholders(_) => None,
+        }
+    }
+
     /// Returns true if the task is unbound and its options name no place.
     pub fn is_unbound(&self) -> bool {
         matches!(self, Self::Unbound(_, options) if matches!(options.place, Place::Here))

@@ -3,6 +3,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod inspection;
 #[cfg(feature = "tracing")]
 mod spans;
 mod statistics;

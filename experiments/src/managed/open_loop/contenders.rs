@@ -8,6 +8,7 @@ use threadpool::ThreadPool;
 use xtasking::{QueuePolicy, Runtime, managed::Managed, queues::RankOrder};
 use xtasking_harness::failure::Failure;
 use xtasking_harness::lineup::{cannot_start, start_rayon, start_tokio};
+use xtasking_harness::page;
 
 /// A function that submits a request.
 pub(super) type Submit = Box<dyn Fn(Request) + Sync>;
@@ -62,7 +63,7 @@ fn running(submit: impl Fn(Request) + Sync + 'static) -> Result<Server, Failure>
 
 fn start(workers: usize, policy: QueuePolicy) -> Result<Runtime, Failure> {
     let builder = Runtime::builder().workers(workers).pool(policy);
-    builder.build().map_err(|error| cannot_start("xtasking", workers, &error))
+    page::start(builder).map_err(|error| cannot_start("xtasking", workers, &error))
 }
 
 fn managed(workers: usize, policy: QueuePolicy) -> Result<Server, Failure> {

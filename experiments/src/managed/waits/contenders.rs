@@ -8,6 +8,7 @@ use xtasking::managed::{Managed, SetId};
 use xtasking::{Handle, QueuePolicy, Runtime, queues::RankOrder};
 use xtasking_harness::failure::Failure;
 use xtasking_harness::lineup::{cannot_start, start_rayon, start_tokio};
+use xtasking_harness::page;
 
 /// A client: a function that submits requests and waits for them by a strategy.
 pub(super) type Client = Box<dyn Fn(Strategy, Requests) + Sync>;
@@ -52,7 +53,7 @@ const fn entry(
 
 fn start(workers: usize, policy: QueuePolicy) -> Result<Runtime, Failure> {
     let builder = Runtime::builder().workers(workers).pool(policy);
-    builder.build().map_err(|error| cannot_start("xtasking", workers, &error))
+    page::start(builder).map_err(|error| cannot_start("xtasking", workers, &error))
 }
 
 fn managed(workers: usize, policy: QueuePolicy) -> Result<Client, Failure> {

@@ -22,7 +22,7 @@ impl Requests {
     /// Gets a new request to run. A runner that was idle gets this rank.
     #[inline(always)]
     pub fn start(self: &Arc<Self>, id: SetId, rank: Option<u16>, runtime: &Runtime) {
-        if self.shared.observer.is_some() {
+        if self.shared.constant_observer().is_some() {
             let request = OneRequest { requests: self.clone(), id };
             runtime.task(()).rank_or_default(rank).spawn_into(run_requests, request);
         } else if self.runners.has_idle() {

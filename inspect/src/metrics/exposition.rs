@@ -1,0 +1,126 @@
+//! The text format of OpenMetrics 1.0.
+
+use crate::view::sum_of;
+use std::fmt::Write;
+use std::time::Duration;
+use xtasking::metrics::Histogram;
+
+/// The type of the content, with its version.
+pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// The limits of buckets: 1 and 3 of each power of ten, from 100 ns to 10 s, in nanoseconds.
+const LIMITS: [u64; 17] = [
+    100,
+    300,
+    1_000,
+    3_000,
+    10_000,
+    30_000,
+    100_000,
+    300_000,
+    1_000_000,
+    3_000_000,
+    10_000_000,
+    30_000_000,
+    100_000_000,
+    300_000_000,
+    1_000_000_000,
+    3_000_000_000,
+    10_000_000_000,
+];
+
+/// A text in the making.
+#[derive(Debug, Default)]
+pub(super) struct Exposition(String);
+
+/// What is said of a family of metrics before its samples.
+pub(super) struct Family {
+    name: &'static str,
+    kind: &'static str,
+    unit: &'static str,
+    help: &'static str,
+}
+
+impl Family {
+    pub fn gauge(name: &'static str, unit: &'static str, help: &'static str) -> Self {
+        Self { name, kind: "gauge", unit, help }
+    }
+
+    /// Its samples have the suffix `_total`.
+    pub fn counter(name: &'static str, unit: &'static str, help: &'static str) -> Self {
+        Self { name, kind: "counter", unit, help }
+    }
+
+    pub fn histogram(name: &'static str, unit: &'static str, help: &'static str) -> Self {
+        Self { name, kind: "histogram", unit, help }
+    }
+
+    /// Its samples have a label of its own name, and are 1 or 0.
+    pub fn state_set(name: &'static str, help: &'static str) -> Self {
+        Self { name, kind: "stateset", unit: "", help }
+    }
+}
+
+impl Exposition {
+    /// Begins a family. Its samples must follow before the next one begins.
+    pub fn family(&mut self, family: Family) -> Samples<'_> {
+        let Family { name, kind, unit, help } = family;
+        debug_assert!(unit.is_empty() || name.ends_with(unit), "the name ends with its unit");
+        let _ = writeln!(self.0, "# TYPE {name} {kind}");
+        if !unit.is_empty() {
+            let _ = writeln!(self.0, "# UNIT {name} {unit}");
+        }
+        let _ = writeln!(self.0, "# HELP {name} {}", escaped(help));
+        Samples { text: &mut self.0, name }
+    }
+
+    /// Returns the text, with its end.
+    pub fn end(mut self) -> String {
+        self.0 += "# EOF\n";
+        self.0
+    }
+}
+
+/// The samples of one family.
+pub(super) struct Samples<'a> {
+    text: &'a mut String,
+    name: &'static str,
+}
+
+impl Samples<'_> {
+    /// Writes a sample.
+    pub fn sample(&mut self, suffix: &str, labels: &[(&str, &str)], value: f64) {
+        let _ = write!(self.text, "{}{suffix}", self.name);
+        for (index, (label, value)) in labels.iter().enumerate() {
+            let before = if index == 0 { '{' } else { ',' };
+            let _ = write!(self.text, "{before}{label}=\"{}\"", escaped(value));
+        }
+        let _ = writeln!(self.text, "{} {value}", if labels.is_empty() { "" } else { "}" });
+    }
+
+    /// Writes a histogram of durations. Its sum is as exact as the buckets of the runtime, to 3%.
+    pub fn histogram(&mut self, labels: &[(&str, &str)], histogram: &Histogram) {
+        let mut buckets = histogram.buckets.iter().peekable();
+        let mut count = 0;
+        for limit in LIMITS {
+            while let Some(bucket) = buckets.next_if(|bucket| bucket.up_to <= Duration::from_nanos(limit)) {
+                count += bucket.count;
+            }
+            let limit = format!("{:?}", Duration::from_nanos(limit).as_secs_f64());
+            self.bucket(labels, &limit, count);
+        }
+        self.bucket(labels, "+Inf", histogram.count());
+        self.sample("_count", labels, histogram.count() as f64);
+        self.sample("_sum", labels, sum_of(histogram));
+    }
+
+    fn bucket(&mut self, labels: &[(&str, &str)], limit: &str, count: u64) {
+        let labels: Vec<_> = labels.iter().copied().chain([("le", limit)]).collect();
+        self.sample("_bucket", &labels, count as f64);
+    }
+}
+
+/// Returns a text as it stands in a label or a help.
+fn escaped(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}
