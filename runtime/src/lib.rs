@@ -114,17 +114,40 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! # Features
+//!
+//! | feature | adds |
+//! |---|---|
+//! | `std` (default) | threads and clocks; without it the program brings a [`platform`] |
+//! | `derive` (default) | the derive macros `Version` and `AsWord` |
+//! | `serde` | serialization of [`metrics`]: counters, histograms, statistics |
+//! | `hdrhistogram` | histograms of [`metrics`] as those of the crate `hdrhistogram` |
+//! | `tracing` | a span for each run of a task, on request |
+//! | `baselines` | other admissions for claims, for experiments; exempt from semantic versioning |
+//! | `loom`, `shuttle` | nothing alone; this crate's own checks need them, with `--cfg model` |
+//!
+//! # Types of other crates
+//!
+//! The interface names types of `serde` 1 and `hdrhistogram` 7, under the features of their names
+//! only. A newer major version of one of them is a breaking change of this crate.
+//!
 //! # Further
 //!
-//! The book in `docs/` has a tutorial, guides and results. `docs/explanation/architecture.md` shows
-//! the modules of this crate and the life of a task.
+//! The book in the folder `docs` of the repository has a tutorial, guides and results. Its page
+//! `explanation/architecture.md` shows the modules of this crate and the life of a task.
 
 #![cfg_attr(not(feature = "std"), no_std)]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 #[cfg(not(target_pointer_width = "64"))]
 compile_error!("xtasking packs object references into 64-bit words with 48-bit addresses");
 
 extern crate alloc;
+
+/// Compiles the code of the package's page.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}
 
 #[cfg(not(faults))]
 #[macro_use]
