@@ -128,8 +128,9 @@
 //!
 //! # Types of other crates
 //!
-//! The interface names types of `serde` 1 and `hdrhistogram` 7, under the features of their names
-//! only. A newer major version of one of them is a breaking change of this crate.
+//! The interface names traits of `bytemuck` 1, which the data of a [`Snapshot`] must have. With the
+//! features of their names it implements those of `serde` 1, and converts to types of
+//! `hdrhistogram` 7. A newer major version of one of them is a breaking change of this crate.
 //!
 //! # Further
 //!
@@ -183,6 +184,7 @@ pub mod task;
 /// | [`OptimisticSequenced`], [`OptimisticLatched`] | pin that of an object with versions |
 /// | [`Exclusive`], [`SharedReads`], [`OptimisticReads`] | [declare] which accesses may overlap |
 /// | [`Class`] | the class of an object: [`Plain`], [`Shared`], [`Snapshot`] or [`Versioned`] |
+/// | [`SnapshotData`] | the data of a [`Snapshot`] |
 /// | [`WrittenInPlace`] | the classes that a panic may leave half-written |
 ///
 /// [pin]: ObjectBuilder::pin
@@ -196,11 +198,12 @@ pub mod task;
 /// [`SharedReads`]: primitive::SharedReads
 /// [`OptimisticReads`]: primitive::OptimisticReads
 /// [`Class`]: primitive::Class
+/// [`SnapshotData`]: primitive::SnapshotData
 /// [`WrittenInPlace`]: primitive::WrittenInPlace
 pub mod primitive {
     pub use crate::object::{
         Class, Exclusive, OptimisticLatched, OptimisticReads, OptimisticSequenced, ReaderWriterLatch,
-        Sequencing, SharedReads, SpinLatch, WrittenInPlace,
+        Sequencing, SharedReads, SnapshotData, SpinLatch, WrittenInPlace,
     };
 }
 

@@ -13,6 +13,7 @@
 //! | `history` | records operations that overlap, and looks for an order that explains them |
 //! | `panics` | keeps provoked panics out of the output |
 //! | `platforms` | test platforms that change a few methods of another platform |
+//! | `refused` | checks programs that must not compile, and what the compiler says of them |
 //! | `program` | runs a program as a process, and checks its exit and its output |
 
 mod clock;
@@ -23,6 +24,7 @@ mod panics;
 mod platforms;
 pub mod program;
 mod random;
+pub mod refused;
 mod setting;
 mod signals;
 mod threads;

@@ -57,6 +57,13 @@ impl Primitive {
 
 /// A primitive that objects of class `C` may use. A combination without an implementation does not
 /// compile.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be the primitive of an object of class `{C}`",
+    label = "not a primitive of this class",
+    note = "`Plain` objects take `Sequencing` and `SpinLatch`, `Shared` ones `ReaderWriterLatch` as well",
+    note = "`Snapshot` objects take `OptimisticSequenced` and `OptimisticLatched`, `Versioned` ones any",
+    note = "without `pin` the runtime chooses"
+)]
 pub trait LegalFor<C: Class>: sealed::Sealed {
     /// The primitive.
     const PRIMITIVE: Primitive;
@@ -100,6 +107,13 @@ pub enum Isolation {
 
 /// An isolation that objects of class `C` can have. A combination without an implementation does
 /// not compile.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no isolation of objects of class `{C}`",
+    label = "not an isolation of this class",
+    note = "`Plain` objects are `Exclusive`; `Shared` ones are `SharedReads` or `Exclusive`",
+    note = "`Snapshot` and `Versioned` objects have `OptimisticReads` only",
+    note = "without `isolation` an object has the one of its class"
+)]
 pub trait AllowsIsolation<C: Class>: sealed::Sealed {
     /// The isolation.
     const ISOLATION: Isolation;
