@@ -44,8 +44,8 @@
 //! | `answers`, `failure` | [`Answers`] to a batch; [`Failure`] of a request |
 //! | `table` | [`Table`]: partitions, the dispatch of batches, the balance of rows |
 //! | `batcher` | [`Batcher`]: single requests, collected into batches |
-//! | [`load`] | rows from CSV, Arrow and Parquet files (features `csv`, `ipc`, `parquet`) |
-//! | `sql` | tables of DataFusion (feature `sql`) |
+//! | [`load`] | rows from CSV, Arrow and Parquet files |
+//! | `sql` | tables of DataFusion |
 //! | `value`, `types`, `text` | values, and their representation as words of 64 bits and texts |
 //! | `chunk` | the rows of a table, in chunks that fit into the L1 cache |
 //! | `plan` | requests, checked against the schema |
@@ -53,11 +53,34 @@
 //! | `scan` | the index of a batch's queries, and its probing with the rows of a chunk |
 //! | `partition` | the rows of one worker, and the execution of a batch on them |
 //! | `result` | partial results of the partitions, and their merge into Arrow arrays |
+//!
+//! # Features
+//!
+//! None is on by default, as their dependencies take long to build.
+//!
+//! | feature | adds |
+//! |---|---|
+//! | `csv` | [`load`] reads CSV files |
+//! | `ipc` | [`load`] reads Arrow's files and streams |
+//! | `parquet` | [`load`] reads Parquet files |
+//! | `sql` | the module `sql`: tables as providers for DataFusion |
+//!
+//! # Types of other crates
+//!
+//! The interface names types of `xtasking`, of `arrow-array`, `arrow-schema` and their kin 59, and
+//! with `sql` of `datafusion` 55. A newer major version of one of them is a breaking change of this
+//! crate.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
 #[macro_use]
 mod planted;
+
+/// Compiles the code of the package's page.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}
 
 mod answers;
 mod batcher;

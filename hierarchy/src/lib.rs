@@ -49,11 +49,25 @@
 //! | `node` | the number of a node: [`Node`] |
 //! | `error` | the error of building or changing a shape: [`ShapeError`] |
 //! | [`generate`] | generated shapes for tests and experiments |
+//!
+//! # Features
+//!
+//! | feature | adds |
+//! |---|---|
+//! | `baselines` | other admissions for claims, for experiments; exempt from semantic versioning |
+//!
+//! Of other crates the interface names `xtasking` only.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
 #[macro_use]
 mod planted;
+
+/// Compiles the code of the package's page.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}
 
 mod error;
 pub mod generate;

@@ -8,6 +8,12 @@ use crate::value::WordValue;
 /// A type of keys.
 ///
 /// Every [`WordKey`] is one.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be a key",
+    label = "not a type of keys",
+    note = "keys are integers, `bool`, `char`, `String`, `Vec<u8>`, `Box<[u8]>` and arrays of up to 32 bytes",
+    note = "implement `WordKey` for a type that 64 bits can encode in its order"
+)]
 pub trait Key: Send + Sync + Sized + 'static {
     /// The space that keys are encoded in.
     type Keys: KeySpace;
@@ -33,6 +39,11 @@ pub trait Key: Send + Sync + Sized + 'static {
 /// A key that 64 bits can encode in its own order.
 ///
 /// Integers of up to 64 bits, `[u8; 1]` to `[u8; 8]`, `char` and `bool` are such keys.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be encoded as a word in its order",
+    label = "not a key of up to 64 bits",
+    note = "implement `WordKey` if words can have the order of the values"
+)]
 pub trait WordKey: Copy + Send + Sync + 'static {
     /// Encodes the key. Words have the order of the keys.
     fn to_word(self) -> u64;
@@ -40,6 +51,7 @@ pub trait WordKey: Copy + Send + Sync + 'static {
     fn from_word(word: u64) -> Self;
 }
 
+#[diagnostic::do_not_recommend]
 impl<K: WordKey> Key for K {
     type Keys = Words;
     type Node = DefaultLayout;

@@ -80,9 +80,16 @@
 //! | `root`, `many` | what both share: the life of their data, and batches |
 //! | `batch` | [`Request`], [`Response`]: operations of all kinds in one batch |
 //! | `caller`, `write_outcome` | the same: calls of plain threads, and results of writes |
+//!
+//! The crate has no features. Of other crates its interface names `xtasking` only.
 
 #[macro_use]
 mod planted;
+
+/// Compiles the code of the package's page.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}
 
 mod batch;
 mod bytes_key;

@@ -31,12 +31,24 @@ use xtasking::Context;
 ///
 /// Values are cloned and dropped within operations on the tree, so both should take little time. A
 /// panic of `clone` fails the operation, or the whole batch that it is part of.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be a value",
+    label = "not a type of values",
+    note = "for a type that can be cloned, add `impl Value for {Self} {{ type Form = OnHeap; }}`",
+    note = "values of other types can be in an `Arc`"
+)]
 pub trait Value: Clone + Send + Sync + 'static {
     /// How nodes hold the values: [`InPlace`] or [`OnHeap`].
     type Form: ValueForm<Self>;
 }
 
 /// A value that 64 bits can encode.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a value in a word",
+    label = "not a value of up to 64 bits",
+    note = "implement `WordValue` for a type that 64 bits can encode",
+    note = "a `HashMap` has such values only; a `Tree` has others as well, by `type Form = OnHeap`"
+)]
 pub trait WordValue: Copy + Send + Sync + 'static {
     /// Encodes the value.
     fn to_word(self) -> u64;

@@ -45,8 +45,24 @@
 //! Inside, `inference` derives facts by Datalog rules, and `speed` models competing load and
 //! hardware threads. `machine` is the part of the machine that a request may use. `solver` counts
 //! workers, and `query` turns the numbers into plans.
+//!
+//! # Features
+//!
+//! | feature | adds |
+//! |---|---|
+//! | `program` | the program `machine`, which draws a machine and answers questions about it |
+//!
+//! # Types of other crates
+//!
+//! The interface names types of `xtasking`, and implements traits of `serde` 1.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
+
+/// Compiles the code of the package's page.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}
 
 mod adviser;
 mod cpu_map;

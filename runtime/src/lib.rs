@@ -114,17 +114,41 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! # Features
+//!
+//! | feature | adds |
+//! |---|---|
+//! | `std` (default) | threads and clocks; without it the program brings a [`platform`] |
+//! | `derive` (default) | the derive macros `Version` and `AsWord` |
+//! | `serde` | serialization of [`metrics`]: counters, histograms, statistics |
+//! | `hdrhistogram` | histograms of [`metrics`] as those of the crate `hdrhistogram` |
+//! | `tracing` | a span for each run of a task, on request |
+//! | `baselines` | other admissions for claims, for experiments; exempt from semantic versioning |
+//! | `loom`, `shuttle` | nothing alone; this crate's own checks need them, with `--cfg model` |
+//!
+//! # Types of other crates
+//!
+//! The interface names traits of `bytemuck` 1, which the data of a [`Snapshot`] must have. With the
+//! features of their names it implements those of `serde` 1, and converts to types of
+//! `hdrhistogram` 7. A newer major version of one of them is a breaking change of this crate.
+//!
 //! # Further
 //!
-//! The book in `docs/` has a tutorial, guides and results. `docs/explanation/architecture.md` shows
-//! the modules of this crate and the life of a task.
+//! The book in the folder `docs` of the repository has a tutorial, guides and results. Its page
+//! `explanation/architecture.md` shows the modules of this crate and the life of a task.
 
 #![cfg_attr(not(feature = "std"), no_std)]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 #[cfg(not(target_pointer_width = "64"))]
 compile_error!("xtasking packs object references into 64-bit words with 48-bit addresses");
 
 extern crate alloc;
+
+/// Compiles the code of the package's page.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}
 
 #[cfg(not(faults))]
 #[macro_use]
@@ -160,6 +184,7 @@ pub mod task;
 /// | [`OptimisticSequenced`], [`OptimisticLatched`] | pin that of an object with versions |
 /// | [`Exclusive`], [`SharedReads`], [`OptimisticReads`] | [declare] which accesses may overlap |
 /// | [`Class`] | the class of an object: [`Plain`], [`Shared`], [`Snapshot`] or [`Versioned`] |
+/// | [`SnapshotData`] | the data of a [`Snapshot`] |
 /// | [`WrittenInPlace`] | the classes that a panic may leave half-written |
 ///
 /// [pin]: ObjectBuilder::pin
@@ -173,11 +198,12 @@ pub mod task;
 /// [`SharedReads`]: primitive::SharedReads
 /// [`OptimisticReads`]: primitive::OptimisticReads
 /// [`Class`]: primitive::Class
+/// [`SnapshotData`]: primitive::SnapshotData
 /// [`WrittenInPlace`]: primitive::WrittenInPlace
 pub mod primitive {
     pub use crate::object::{
         Class, Exclusive, OptimisticLatched, OptimisticReads, OptimisticSequenced, ReaderWriterLatch,
-        Sequencing, SharedReads, SpinLatch, WrittenInPlace,
+        Sequencing, SharedReads, SnapshotData, SpinLatch, WrittenInPlace,
     };
 }
 

@@ -43,9 +43,13 @@ pub struct HashMap<K, V> {
     types: PhantomData<fn(K) -> V>,
 }
 
-impl<K: WordKey, V: WordValue> HashMap<K, V> {
+impl<K, V> HashMap<K, V> {
     /// Creates an empty map.
-    pub fn new(rt: &Runtime) -> Self {
+    pub fn new(rt: &Runtime) -> Self
+    where
+        K: WordKey,
+        V: WordValue,
+    {
         Self::with_capacity(rt, 0)
     }
 
@@ -55,11 +59,17 @@ impl<K: WordKey, V: WordValue> HashMap<K, V> {
     /// This call waits for the workers if the map is large, as
     /// [`Array::new`](xtasking::arena::Array::new) does. Without memory for the map, the process
     /// ends.
-    pub fn with_capacity(rt: &Runtime, entries: usize) -> Self {
+    pub fn with_capacity(rt: &Runtime, entries: usize) -> Self
+    where
+        K: WordKey,
+        V: WordValue,
+    {
         let root = Root::new(rt, buckets_for(entries).max(MIN_BUCKETS));
         Self { root: rt.versioned(root).build(), types: PhantomData }
     }
+}
 
+impl<K: WordKey, V: WordValue> HashMap<K, V> {
     fn root(&self) -> RootRef {
         RootRef::new(self.root.peek())
     }

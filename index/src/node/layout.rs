@@ -33,6 +33,11 @@ pub type OwnedKey<L> = <<L as Layout>::Keys as KeySpace>::Owned;
 ///
 /// The tree follows what a node returns as the link of a child or of the right neighbour. Even
 /// while a writer is active, such a link must be 0 or a word that was stored as a link there.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a layout of nodes",
+    label = "does not implement `Layout`",
+    note = "layouts are `HintedNode` and `SortedNode` for keys of up to 64 bits, and `BytesNode` for others"
+)]
 pub unsafe trait Layout: Version + Sized {
     /// The keys of the nodes.
     type Keys: KeySpace;

@@ -30,19 +30,27 @@ pub struct Tree<K: Key, V, L: Layout = <K as Key>::Node> {
     types: PhantomData<fn(K) -> V>,
 }
 
-impl<K: Key, V: Value, L: Layout<Keys = K::Keys>> Tree<K, V, L> {
+impl<K: Key, V, L: Layout<Keys = K::Keys>> Tree<K, V, L> {
     /// Creates an empty tree whose nodes use [`OptimisticLatched`].
-    pub fn new(rt: &Runtime) -> Self {
+    pub fn new(rt: &Runtime) -> Self
+    where
+        V: Value,
+    {
         Self::with_primitive(rt, OptimisticLatched)
     }
 
     /// Creates an empty tree whose nodes use the given primitive.
-    pub fn with_primitive<P: LegalFor<Versioned<L>>>(rt: &Runtime, primitive: P) -> Self {
+    pub fn with_primitive<P: LegalFor<Versioned<L>>>(rt: &Runtime, primitive: P) -> Self
+    where
+        V: Value,
+    {
         let arena = Arena::with_primitive(rt, primitive);
         let link = marked_link(arena.alloc_outside(L::new(0, K::Keys::LOWEST)), 0, 0);
         Self::from_parts(rt, link, arena)
     }
+}
 
+impl<K: Key, V: Value, L: Layout<Keys = K::Keys>> Tree<K, V, L> {
     pub(super) fn from_parts(rt: &Runtime, link: Link<L>, arena: Arena<L>) -> Self {
         let root = Root::new::<V>(LinkCell::new(link), rt.runtime(), arena);
         Self { root: rt.versioned(root).build(), types: PhantomData }

@@ -3,6 +3,12 @@
 use core::ops::Range;
 
 /// A sequence of items that can be cut in two.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be divided among workers",
+    label = "neither a range of integers nor a slice",
+    note = "divide `0..n`, `&items[..]` or `&mut items[..]`, or two of them by `fork::zip`",
+    note = "collect another iterator into a `Vec` first, or spawn its items in a scope"
+)]
 pub trait Divide: IntoIterator + Sized {
     /// Returns the number of items.
     fn count(&self) -> usize;

@@ -153,7 +153,7 @@ impl<C: Class> ObjectBuilder<C> {
     }
 }
 
-impl<C: WrittenInPlace> ObjectBuilder<C> {
+impl<C: Class> ObjectBuilder<C> {
     /// Lets a panic leave the data as they are, and later tasks use them: the panic costs its own
     /// task alone. Default: a task that panics while it writes poisons the object, and later tasks
     /// fail with [`JoinError::Poisoned`](crate::JoinError::Poisoned).
@@ -176,7 +176,10 @@ impl<C: WrittenInPlace> ObjectBuilder<C> {
     /// assert_eq!(rt.task(hits.read()).submit(|hits, _| *hits).join()?, 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn keep_on_panic(mut self) -> Self {
+    pub fn keep_on_panic(mut self) -> Self
+    where
+        C: WrittenInPlace,
+    {
         self.is_kept_on_panic = true;
         self
     }

@@ -14,6 +14,12 @@ use core::cell::UnsafeCell;
 use core::mem::{MaybeUninit, size_of};
 
 /// A class with its data: the layout of the data in an object.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a class of objects",
+    label = "not a class with suitable data",
+    note = "classes are `Plain<T>` where `T: Send`, `Shared<T>` where `T: Send + Sync`",
+    note = "and `Snapshot<T>` where `T: bytemuck::Pod`, `Versioned<T>` where `T: Version`"
+)]
 pub trait Class: Send + Sync + Sized + 'static + sealed::Sealed {
     /// The data.
     type Target: 'static;
@@ -28,6 +34,11 @@ pub trait Class: Send + Sync + Sized + 'static + sealed::Sealed {
 
 /// A class whose writers change the data themselves, and no copy: a panic may leave them
 /// half-written.
+#[diagnostic::on_unimplemented(
+    message = "no panic leaves `{Self}` half-written",
+    label = "its writers change a copy",
+    note = "leave out `keep_on_panic`: a panic in a writer of a snapshot changes nothing, and poisons nothing"
+)]
 pub trait WrittenInPlace: Class {}
 
 impl<T: Send + 'static> WrittenInPlace for Plain<T> {}
@@ -70,6 +81,21 @@ pub struct Snapshot<T>(UnsafeCell<T>);
 
 // SAFETY: all accesses after construction are atomic, word by word (`load`, `store`).
 unsafe impl<T: Send> Sync for Snapshot<T> {}
+
+/// Data of a snapshot: every `bytemuck::Pod` that is `Send`, with no need to implement it.
+///
+/// It says what to do where a type is not such data, which `Pod` does not.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be the data of a snapshot",
+    label = "not plain data",
+    note = "a snapshot is copied word by word: every bit pattern must be a valid value, without padding",
+    note = "derive `bytemuck::Pod` and `bytemuck::Zeroable` for a struct of numbers",
+    note = "for other data use `Runtime::shared_reads`, or `Runtime::versioned`"
+)]
+pub trait SnapshotData: bytemuck::Pod + Send {}
+
+#[diagnostic::do_not_recommend]
+impl<T: bytemuck::Pod + Send> SnapshotData for T {}
 
 impl<T: bytemuck::Pod + Send> Class for Snapshot<T> {
     type Target = T;
@@ -136,6 +162,12 @@ impl<T: Version> Class for Versioned<T> {
 /// What changes without a [`WriteToken`](crate::arena::WriteToken), such as an atomic number that
 /// readers add to, is not covered by the version: a reader that sees the change does not read
 /// again.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a versioned type",
+    label = "may not be read while it is written",
+    note = "derive `Version` for a type whose fields are `Word`, `Field` or `OptionalLink`, or never change",
+    note = "for other data use `Runtime::plain`, or `Runtime::shared_reads` if readers may overlap"
+)]
 pub trait Version: Send + Sync + 'static {}
 
 mod sealed {

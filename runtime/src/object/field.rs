@@ -22,6 +22,12 @@ use core::marker::PhantomData;
 /// let color = Field::new(Color::Black);
 /// assert_eq!(color.get(), Color::Black);
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not fit into a word",
+    label = "not a number, `bool`, `char` or enum that derives `AsWord`",
+    note = "derive `AsWord` and `Copy` for an enum whose variants have no fields",
+    note = "keep larger data in several fields, or in a node of its own behind an `OptionalLink`"
+)]
 pub trait AsWord: Copy + Send + Sync + 'static {
     /// Returns the value as a word.
     fn to_word(self) -> u64;

@@ -76,7 +76,7 @@ mod word;
 pub use arena::{Arena, ArenaStats, Reserved};
 pub use array::{Array, ArrayBuilder, Grower, Links};
 pub use builder::ObjectBuilder;
-pub use class::{Class, Plain, Shared, Snapshot, Version, Versioned, WrittenInPlace};
+pub use class::{Class, Plain, Shared, Snapshot, SnapshotData, Version, Versioned, WrittenInPlace};
 pub use compaction::Compaction;
 pub use field::{AsWord, Field, OptionalLink, VersionField};
 pub use keeper::Keeper;

@@ -7,6 +7,7 @@ use crate::annotation::Frequency;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[repr(u8)]
+#[non_exhaustive]
 pub enum Primitive {
     /// The object's tasks run one after another in its home's run queue, without a lock.
     Sequencing = 0,
@@ -58,6 +59,13 @@ impl Primitive {
 
 /// A primitive that objects of class `C` may use. A combination without an implementation does not
 /// compile.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be the primitive of an object of class `{C}`",
+    label = "not a primitive of this class",
+    note = "`Plain` objects take `Sequencing` and `SpinLatch`, `Shared` ones `ReaderWriterLatch` as well",
+    note = "`Snapshot` objects take `OptimisticSequenced` and `OptimisticLatched`, `Versioned` ones any",
+    note = "without `pin` the runtime chooses"
+)]
 pub trait LegalFor<C: Class>: sealed::Sealed {
     /// The primitive.
     const PRIMITIVE: Primitive;
@@ -90,6 +98,7 @@ primitives! {
 
 /// Which tasks may access an object at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Isolation {
     /// One task, reading or writing.
     Exclusive,
@@ -101,6 +110,13 @@ pub enum Isolation {
 
 /// An isolation that objects of class `C` can have. A combination without an implementation does
 /// not compile.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no isolation of objects of class `{C}`",
+    label = "not an isolation of this class",
+    note = "`Plain` objects are `Exclusive`; `Shared` ones are `SharedReads` or `Exclusive`",
+    note = "`Snapshot` and `Versioned` objects have `OptimisticReads` only",
+    note = "without `isolation` an object has the one of its class"
+)]
 pub trait AllowsIsolation<C: Class>: sealed::Sealed {
     /// The isolation.
     const ISOLATION: Isolation;

@@ -53,6 +53,11 @@ use core::time::Duration;
 /// as the runtime does not recover from that on a worker.
 ///
 /// The guide to platforms (`docs/guide/platforms.md`) has a whole port on one page.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a platform",
+    label = "does not implement `Platform`",
+    note = "the runtime has `platform::Threads` and `platform::Simulation`; a port implements `Platform`"
+)]
 pub trait Platform: Send + Sync + 'static {
     /// Returns the cores that workers may run on, and their nodes.
     ///

@@ -5,7 +5,7 @@ use super::{BuildError, worker_thread};
 use super::{Builder, RuntimeState};
 use crate::limit::Limit;
 use crate::monitor::{Allocation, Counters, Statistics, Timeline};
-use crate::object::{ObjectBuilder, Plain, Shared, Snapshot, Version, Versioned};
+use crate::object::{ObjectBuilder, Plain, Shared, Snapshot, SnapshotData, Version, Versioned};
 use crate::platform::{CpuTopology, Placement};
 use crate::pool::QueuePolicy;
 use crate::task::{Handle, Promise, TaskBuilder, pair};
@@ -69,7 +69,7 @@ impl Runtime {
     }
 
     /// Begins an object of small plain-old data that is read and written as a whole.
-    pub fn snapshot<T: bytemuck::Pod + Send>(&self, value: T) -> ObjectBuilder<Snapshot<T>> {
+    pub fn snapshot<T: SnapshotData>(&self, value: T) -> ObjectBuilder<Snapshot<T>> {
         ObjectBuilder::new(self, value)
     }
 

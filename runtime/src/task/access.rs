@@ -3,17 +3,19 @@
 use super::grant::{Grant, Reads, Writes, sealed};
 use super::multi_object::{self, FixedList, ObjectGrants};
 use super::single_object::{self, ClosureBody};
-use super::unbound;
-use super::{JoinError, Sink, call, options::SpawnRequest, spawner::sealed::Spawn};
+use super::{JoinError, Sink, call, options::SpawnRequest, spawner::sealed::Spawn, unbound};
 use crate::annotation::Part;
 use crate::limit::Limit;
 use crate::object::{Cell, Class, Fetch, Link, Reference, Version, Versioned, WrittenInPlace, limit_of};
 use crate::scheduler::{Context, Runtime};
 use alloc::vec::Vec;
-use core::any::type_name;
-use core::marker::PhantomData;
+use core::{any::type_name, marker::PhantomData};
 
 /// One object of a task, with its mode and the part that the task will touch.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an access",
+    note = "call its `.read()` or `.write()`"
+)]
 pub trait Access: sealed::Sealed {
     /// What the body gets of the object.
     type Grant: Grant;
@@ -265,6 +267,10 @@ links! {
 /// A list that names an object twice, and writes it, makes the task fail with
 /// [`JoinError::NamedTwice`](crate::JoinError::NamedTwice). A task allocates some memory for each
 /// object of a list; a tuple does so only for sequenced ones.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not what a task can access",
+    note = "call its `.read()` or `.write()`; a tuple has up to six of these, a list any number"
+)]
 pub trait AccessSet {
     /// What the task's body gets.
     type View<'v>;

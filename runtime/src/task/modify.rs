@@ -11,6 +11,11 @@ use core::any::type_name;
 
 /// One write to a node. Once the node's first line has arrived, it can name further lines to
 /// prefetch.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a write to a node",
+    label = "does not implement `Modify`",
+    note = "implement `Modify`, or pass a closure to `spawn` or `submit`"
+)]
 pub trait Modify: Send + Sized + 'static {
     /// The type of the node.
     type Target: Version;

@@ -14,6 +14,11 @@ use core::ptr::NonNull;
 
 /// Spawns tasks: the [`Runtime`](crate::Runtime) from outside, a [`Context`](crate::Context) from
 /// inside a task.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not spawn tasks",
+    label = "neither a runtime nor a context",
+    note = "pass `&Runtime` outside of tasks, and inside of a task the `&mut Context` that its body gets"
+)]
 pub trait Spawner: sealed::Origin + Sized {
     /// Begins a task with the objects it touches: `()`, one access, a tuple or a list of
     /// accesses.

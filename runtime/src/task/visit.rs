@@ -12,6 +12,11 @@ use core::marker::PhantomData;
 /// `locate` and `read` run while a writer may change the node. They may see old and new words
 /// mixed, must terminate whatever they see, and may run more than once. So they take `&self` and no
 /// context. A panic in them counts only if the version check succeeds.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a walk over linked nodes",
+    label = "does not implement `Visit`",
+    note = "implement `Visit`, or pass closures to `read_then` or `submit_read`"
+)]
 pub trait Visit: Send + Sized + 'static {
     /// The type of the nodes.
     type Target: Version;

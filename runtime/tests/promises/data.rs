@@ -5,12 +5,13 @@
 //! refused plain_borrowed: error[E0597]: `local` does not live long enough
 //! refused shared_send: error[E0277]: `Rc<u64>` cannot be sent between threads safely
 //! refused shared_sync: error[E0277]: `Cell<u64>` cannot be shared between threads safely
-//! refused snapshot_pointer: error[E0277]: the trait bound `Box<u64>: bytemuck::pod::Pod` is not
-//!     satisfied
-//! refused snapshot_bits: error[E0277]: the trait bound `bool: bytemuck::pod::Pod` is not satisfied
-//! refused snapshot_link: error[E0277]: the trait bound `Link<u64>: bytemuck::pod::Pod` is not
-//!     satisfied
-//! refused versioned: error[E0277]: the trait bound `Cell<u64>: Version` is not satisfied
+//! refused snapshot_pointer: error[E0277]: `Box<u64>` cannot be the data of a snapshot
+//! refused snapshot_bits: error[E0277]: `bool` cannot be the data of a snapshot
+//! says snapshot_bits: every bit pattern must be a valid value
+//! says snapshot_bits: use `Runtime::shared_reads`
+//! refused snapshot_link: error[E0277]: `Link<u64>` cannot be the data of a snapshot
+//! refused versioned: error[E0277]: `Cell<u64>` is not a versioned type
+//! says versioned: derive `Version` for a type whose fields are `Word`
 
 use std::cell::Cell;
 use std::rc::Rc;

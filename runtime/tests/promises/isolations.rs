@@ -1,20 +1,21 @@
 //! A class refuses an isolation that is looser than it can bear, and one that its views do not
 //! keep. Only the isolations below without a condition are accepted.
 //!
-//! refused plain_shared_reads: error[E0277]: the trait bound `xtasking::primitive::SharedReads:
-//!     AllowsIsolation<Plain<u64>>` is not satisfied
-//! refused plain_optimistic_reads: error[E0277]: the trait bound
-//!     `xtasking::primitive::OptimisticReads: AllowsIsolation<Plain<u64>>` is not satisfied
-//! refused shared_optimistic_reads: error[E0277]: the trait bound
-//!     `xtasking::primitive::OptimisticReads: AllowsIsolation<Shared<u64>>` is not satisfied
-//! refused snapshot_exclusive: error[E0277]: the trait bound `xtasking::primitive::Exclusive:
-//!     AllowsIsolation<Snapshot<u64>>` is not satisfied
-//! refused snapshot_shared_reads: error[E0277]: the trait bound `xtasking::primitive::SharedReads:
-//!     AllowsIsolation<Snapshot<u64>>` is not satisfied
-//! refused versioned_exclusive: error[E0277]: the trait bound `xtasking::primitive::Exclusive:
-//!     AllowsIsolation<Versioned<Node>>` is not satisfied
-//! refused versioned_shared_reads: error[E0277]: the trait bound `xtasking::primitive::SharedReads:
-//!     AllowsIsolation<Versioned<Node>>` is not satisfied
+//! refused plain_shared_reads: error[E0277]: `xtasking::primitive::SharedReads` is no isolation of
+//!     objects of class `Plain<u64>`
+//! says plain_shared_reads: `Plain` objects are `Exclusive`; `Shared` ones are `SharedReads`
+//! refused plain_optimistic_reads: error[E0277]: `xtasking::primitive::OptimisticReads` is no
+//!     isolation of objects of class `Plain<u64>`
+//! refused shared_optimistic_reads: error[E0277]: `xtasking::primitive::OptimisticReads` is no
+//!     isolation of objects of class `Shared<u64>`
+//! refused snapshot_exclusive: error[E0277]: `xtasking::primitive::Exclusive` is no isolation of
+//!     objects of class `Snapshot<u64>`
+//! refused snapshot_shared_reads: error[E0277]: `xtasking::primitive::SharedReads` is no isolation
+//!     of objects of class `Snapshot<u64>`
+//! refused versioned_exclusive: error[E0277]: `xtasking::primitive::Exclusive` is no isolation of
+//!     objects of class `Versioned<Node>`
+//! refused versioned_shared_reads: error[E0277]: `xtasking::primitive::SharedReads` is no isolation
+//!     of objects of class `Versioned<Node>`
 
 use xtasking::{Runtime, Version, Word, primitive::{Exclusive, OptimisticReads, SharedReads}};
 

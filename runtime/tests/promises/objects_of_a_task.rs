@@ -1,9 +1,12 @@
 //! A task names up to six objects by an access to each, or any number in a list. There is no other
 //! way to reach their data.
 //!
-//! refused seven: error[E0277]: the trait bound `(
-//! refused object: error[E0277]: the trait bound `Object<Plain<u64>>: AccessSet` is not satisfied
-//! refused list: error[E0277]: the trait bound `Object<Plain<u64>>: Access` is not satisfied
+//! refused seven: error[E0277]: `(
+//! says seven: a tuple has up to six of these, a list any number
+//! refused object: error[E0277]: `Object<Plain<u64>>` is not what a task can access
+//! says object: call its `.read()` or `.write()`
+//! refused list: error[E0277]: `Object<Plain<u64>>` is not an access
+//! says list: call its `.read()` or `.write()`
 //! refused outlived: error[E0597]: `short` does not live long enough
 //! refused field: error[E0599]: no method named `get` found for struct `Object<C>`
 //! refused shut_down: error[E0505]: cannot move out of `rt` because it is borrowed

@@ -1,22 +1,23 @@
 //! A primitive that does not provide a class's isolation cannot be pinned. Only the primitives
 //! below without a condition can.
 //!
-//! refused plain_reader_writer_latch: error[E0277]: the trait bound
-//!     `xtasking::primitive::ReaderWriterLatch: LegalFor<Plain<u64>>` is not satisfied
-//! refused plain_optimistic_sequenced: error[E0277]: the trait bound
-//!     `xtasking::primitive::OptimisticSequenced: LegalFor<Plain<u64>>` is not satisfied
-//! refused plain_optimistic_latched: error[E0277]: the trait bound
-//!     `xtasking::primitive::OptimisticLatched: LegalFor<Plain<u64>>` is not satisfied
-//! refused shared_optimistic_sequenced: error[E0277]: the trait bound
-//!     `xtasking::primitive::OptimisticSequenced: LegalFor<Shared<u64>>` is not satisfied
-//! refused shared_optimistic_latched: error[E0277]: the trait bound
-//!     `xtasking::primitive::OptimisticLatched: LegalFor<Shared<u64>>` is not satisfied
-//! refused snapshot_sequencing: error[E0277]: the trait bound `xtasking::primitive::Sequencing:
-//!     LegalFor<Snapshot<u64>>` is not satisfied
-//! refused snapshot_spin_latch: error[E0277]: the trait bound `xtasking::primitive::SpinLatch:
-//!     LegalFor<Snapshot<u64>>` is not satisfied
-//! refused snapshot_reader_writer_latch: error[E0277]: the trait bound
-//!     `xtasking::primitive::ReaderWriterLatch: LegalFor<Snapshot<u64>>` is not satisfied
+//! refused plain_reader_writer_latch: error[E0277]: `xtasking::primitive::ReaderWriterLatch` cannot
+//!     be the primitive of an object of class `Plain<u64>`
+//! says plain_reader_writer_latch: `Plain` objects take `Sequencing` and `SpinLatch`
+//! refused plain_optimistic_sequenced: error[E0277]: `xtasking::primitive::OptimisticSequenced`
+//!     cannot be the primitive of an object of class `Plain<u64>`
+//! refused plain_optimistic_latched: error[E0277]: `xtasking::primitive::OptimisticLatched` cannot
+//!     be the primitive of an object of class `Plain<u64>`
+//! refused shared_optimistic_sequenced: error[E0277]: `xtasking::primitive::OptimisticSequenced`
+//!     cannot be the primitive of an object of class `Shared<u64>`
+//! refused shared_optimistic_latched: error[E0277]: `xtasking::primitive::OptimisticLatched` cannot
+//!     be the primitive of an object of class `Shared<u64>`
+//! refused snapshot_sequencing: error[E0277]: `xtasking::primitive::Sequencing` cannot be the
+//!     primitive of an object of class `Snapshot<u64>`
+//! refused snapshot_spin_latch: error[E0277]: `xtasking::primitive::SpinLatch` cannot be the
+//!     primitive of an object of class `Snapshot<u64>`
+//! refused snapshot_reader_writer_latch: error[E0277]: `xtasking::primitive::ReaderWriterLatch`
+//!     cannot be the primitive of an object of class `Snapshot<u64>`
 
 use xtasking::primitive::{
     OptimisticLatched, OptimisticSequenced, ReaderWriterLatch, Sequencing, SpinLatch,

@@ -2,7 +2,7 @@
 //!
 //! The size is checked only when code is generated for the type: `cargo check` does not see it.
 //!
-//! refused padding: error[E0277]: the trait bound `Padded: bytemuck::pod::Pod` is not satisfied
+//! refused padding: error[E0277]: `Padded` cannot be the data of a snapshot
 //! refused read: error[E0080]: evaluation panicked: a snapshot's size is a multiple of 8 bytes: pad
 //!     it
 //! refused write: error[E0080]: evaluation panicked: a snapshot's size is a multiple of 8 bytes:

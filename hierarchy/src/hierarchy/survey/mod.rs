@@ -38,6 +38,11 @@ struct Selected {
 }
 
 /// The user of a [survey](Survey::follow): says what to keep of each node, and receives the result.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not survey nodes",
+    label = "does not implement `Surveyor`",
+    note = "implement `Surveyor`: it says what to keep of each node, and receives the result"
+)]
 pub trait Surveyor<T>: Send + 'static {
     /// What is kept of a node.
     type Output: Send + 'static;

@@ -80,7 +80,7 @@ impl<'rt, T, C: Class<Target = T>> ArrayBuilder<'rt, T, C> {
     }
 }
 
-impl<T, C: WrittenInPlace + Class<Target = T>> ArrayBuilder<'_, T, C> {
+impl<T, C: Class<Target = T>> ArrayBuilder<'_, T, C> {
     /// Lets a panic leave an element as it is, as
     /// [`ObjectBuilder::keep_on_panic`](crate::ObjectBuilder::keep_on_panic) does for an object.
     ///
@@ -97,7 +97,10 @@ impl<T, C: WrittenInPlace + Class<Target = T>> ArrayBuilder<'_, T, C> {
     /// assert_eq!(rt.task(counts.read(3)).submit(|count, _| *count).join()?, 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn keep_on_panic(mut self) -> Self {
+    pub fn keep_on_panic(mut self) -> Self
+    where
+        C: WrittenInPlace,
+    {
         self.is_kept_on_panic = true;
         self
     }

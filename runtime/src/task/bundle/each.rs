@@ -5,6 +5,7 @@ use crate::scheduler::Context;
 use crate::task::JoinError;
 
 /// A bundle made of an iterator and a closure; made by [`each`].
+#[must_use = "a bundle does nothing until a task carries it"]
 pub struct Each<I, D> {
     walks: I,
     done: D,

@@ -5,6 +5,7 @@ use crate::scheduler::Context;
 use crate::task::JoinError;
 
 /// A bundle made of an iterator, a value and a closure; made by [`fold`].
+#[must_use = "a bundle does nothing until a task carries it"]
 pub struct Fold<I, S, D> {
     walks: I,
     state: S,

@@ -118,6 +118,11 @@ use crate::scheduler::Context;
 /// assert_eq!(rt.task(()).submit_bundle(searches).join()?.found, [true, false, true]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a bundle of walks",
+    label = "does not implement `Bundle`",
+    note = "`bundle::each` and `bundle::fold` make a bundle of an iterator of walks and a closure"
+)]
 pub trait Bundle: Send {
     /// The kind of walk.
     type Walk: Walk;

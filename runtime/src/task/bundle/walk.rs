@@ -15,6 +15,11 @@ use crate::task::grant::Written;
 /// `locate` and `read` run while a writer may change the node. They may see old and new words
 /// mixed, must terminate whatever they see, and may run more than once. A panic in them counts only
 /// if the version check succeeds.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a walk of a bundle",
+    label = "does not implement `Walk`",
+    note = "implement `Walk`: it says at each node where to go next"
+)]
 pub trait Walk: Send {
     /// The type of the nodes.
     type Target: Version;
