@@ -40,6 +40,7 @@ mod nodes;
 mod order;
 mod order_of_programs;
 mod over;
+mod panic_names;
 mod panicking;
 mod primitives;
 mod readers;
