@@ -24,6 +24,7 @@ mod calls;
 mod captures;
 mod cells;
 mod claims;
+mod clock_jumps;
 mod compaction;
 mod deadlines;
 mod failures;

@@ -8,11 +8,11 @@
 //! | fault | what happens |
 //! |---|---|
 //! | short reads and writes | an operation does less than it was asked to |
-//! | interruption | it fails with [`Interrupted`](std::io::ErrorKind::Interrupted), and may be repeated |
+//! | interruption | it fails with [`Interrupted`], and may be repeated |
 //! | I/O error | it fails; a write may have been made in part |
-//! | full disk | a write is short, and the next one fails with [`StorageFull`](std::io::ErrorKind::StorageFull) |
+//! | full disk | a write is short, and the next one fails with [`StorageFull`] |
 //! | failed sync | some of the data is lost, and the *next* sync succeeds nevertheless |
-//! | power cut | everything fails from then on; of what was not synced, any part may be on the disk |
+//! | power cut | all fails from then on; of what was not synced, any part may be there |
 //!
 //! After a power cut, unsynced writes are lost, torn within a sector, or made in another order.
 //! Names that were created, renamed or removed since the last
@@ -43,6 +43,9 @@
 //! | `interface` | the traits |
 //! | `directory` | files of the operating system |
 //! | `simulated` | the disk that fails by seed |
+//!
+//! [`Interrupted`]: std::io::ErrorKind::Interrupted
+//! [`StorageFull`]: std::io::ErrorKind::StorageFull
 
 #![forbid(unsafe_code)]
 

@@ -42,8 +42,8 @@ impl RunningWorkers {
 
     /// Records that the workers end by themselves.
     pub fn leave(&self) {
-        // SeqCst here and in `Running::drop`: either this thread sees that no worker is left, or the
-        // last worker sees that the runtime was left.
+        // SeqCst pairs with `Running::drop`: either this thread sees that no worker is left, or
+        // the last worker sees that the runtime was left.
         self.is_left.store(true, SeqCst);
         if self.count.load(SeqCst) == 0 {
             self.stop_watchers();
