@@ -148,8 +148,7 @@ impl Worker {
             // A thread that has claimed the run queue comes for it. It may have parked it again
             // before this thread looks, so the claim is read each time.
             let slot = &shared.slots[queue];
-            while (slot.is_claimed() || is_claimed && planted!("claim-read-once")) && !slot.parked.is_empty()
-            {
+            while slot.is_claimed() && !slot.parked.is_empty() {
                 yield_now();
             }
         });

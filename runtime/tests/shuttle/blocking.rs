@@ -77,8 +77,7 @@ fn a_blocked_task_is_alone_in_its_object() {
     });
 }
 
-/// A run queue that a blocked task has claimed comes back while the task that gave it away is not
-/// looking. That task holds a latch, which the worker's next task spins for.
+/// Tasks that hold a latch spin for that of a blocked one, while run queues change their holders.
 #[test]
 fn a_task_that_spins_for_one_latch_and_holds_another_goes_on() {
     explore(|mut random| {
