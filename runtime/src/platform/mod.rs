@@ -44,7 +44,7 @@ pub use error::PlatformError;
 pub use interface::{Platform, WouldBlock};
 pub use placement::{Misplaced, Placement, Site};
 pub use runtime_wait::RuntimeWait;
-pub use simulation::{Clocks, CoreTime, Costs, Simulation};
+pub use simulation::{ClockJumps, Clocks, CoreTime, Costs, Simulation};
 pub(crate) use simulation::{StepCounts, this_thread};
 #[cfg(feature = "std")]
 pub use threads::Threads;

@@ -7,7 +7,7 @@ use super::spare_threads::SparePool;
 use super::{CpuTopology, Placement, Platform, PlatformError, RuntimeWait, WorkerThread, WouldBlock};
 use crate::memory::PageSource;
 use crate::scheduler::Driver;
-use crate::sync::{Acquire, AtomicBool, AtomicU64, AtomicUsize, Relaxed, Release, SpinMutex, forks, global};
+use crate::sync::{AtomicU64, Relaxed, SpinMutex, forks, global};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::cell::Cell;
@@ -17,11 +17,12 @@ use std::sync::mpsc;
 use std::thread::{JoinHandle, Thread};
 use std::time::{Duration, Instant};
 
+mod running;
 mod start;
 #[cfg(test)]
 mod tests;
 
-use start::Running;
+use running::{Running, RunningWorkers};
 
 std::thread_local! {
     /// The number of the platform whose worker this thread is, and the worker's index; 0 if none.
@@ -44,15 +45,13 @@ pub struct Threads {
     threads: Arc<[SpinMutex<Option<Thread>>]>,
     /// The spare threads of each worker. A new one inherits the worker's core.
     spares: SparePool,
-    /// The number of workers that run now.
-    running: Arc<AtomicUsize>,
+    /// The workers that run now, and their watchers.
+    running: Arc<RunningWorkers>,
     join_handles: SpinMutex<Vec<JoinHandle<()>>>,
     /// Starts the threads of workers, if the program does that.
     spawn_handler: Option<Box<SpawnHandler>>,
     /// Each thread that `spawn_handler` was given has a sender until it ends.
     handled: SpinMutex<Option<(mpsc::Sender<()>, mpsc::Receiver<()>)>>,
-    /// Tells watchers to return.
-    watchers_stopped: Arc<AtomicBool>,
     pin: bool,
     stack_bytes: usize,
     began: Instant,
@@ -85,7 +84,6 @@ impl Threads {
             join_handles: SpinMutex::new(Vec::new()),
             spawn_handler: None,
             handled: SpinMutex::new(None),
-            watchers_stopped: Arc::default(),
             began: Instant::now(),
             started_after: AtomicU64::new(NOT_STARTED),
             topology,
@@ -256,9 +254,7 @@ impl Platform for Threads {
     }
 
     fn join(&self) {
-        // Release pairs with the Acquire in `watch`, where the watcher looks again after it is
-        // woken.
-        self.watchers_stopped.store(true, Release);
+        self.running.stop_watchers();
         self.spares.close();
         // Fails once all senders are dropped, which the threads of the program have.
         let handled = self.handled.lock().take();
@@ -284,12 +280,16 @@ impl Platform for Threads {
         }
     }
 
+    fn leave(&self) {
+        self.running.leave();
+    }
+
     fn watch(&self, every: Duration, mut look: Box<dyn FnMut() -> bool + Send>) -> Result<(), PlatformError> {
-        let watchers_stopped = self.watchers_stopped.clone();
+        let running = self.running.clone();
         self.spawn("xtasking-watch".into(), move || {
             let mut slept_since = Instant::now();
-            // Acquire pairs with the Release of `join`.
-            while !watchers_stopped.load(Acquire) {
+            running.add_watcher(std::thread::current());
+            while running.is_watched() {
                 let left = every.saturating_sub(slept_since.elapsed());
                 if !left.is_zero() {
                     // May return early.
@@ -353,6 +353,6 @@ impl Platform for Threads {
     }
 
     fn is_oversubscribed(&self) -> bool {
-        self.running.load(Relaxed) > self.topology.cores.len()
+        self.running.count() > self.topology.cores.len()
     }
 }

@@ -146,8 +146,10 @@ impl Worker {
         }
         let (shared, queue) = (self.shared.clone(), self.index);
         self.lend_during(|| {
-            // A thread that has claimed the run queue comes for it.
-            while is_claimed && !shared.slots[queue].parked.is_empty() {
+            // A thread that has claimed the run queue comes for it. It may have parked it again
+            // before this thread looks, so the claim is read each time.
+            let slot = &shared.slots[queue];
+            while slot.is_claimed() && !slot.parked.is_empty() {
                 yield_now();
             }
         });

@@ -217,8 +217,19 @@ pub(crate) unsafe fn describe_nothing(_: NonNull<Task>) -> Description {
     Description::new("a message of the runtime", core::iter::empty())
 }
 
-/// Completes a task whose body panicked while it held no object.
-pub(crate) fn complete_panicked<K: Sink<R>, R>((sink, meta): (K, Meta), payload: Payload, cx: &mut Worker) {
-    sink.complete(Err(JoinError::panicked(payload)), cx);
+/// Returns the error of a task that panicked. Without a name of its own it has that of its body.
+pub(crate) fn panic_of<R>(sink: &impl Sink<R>, body: &'static str, payload: Payload) -> JoinError {
+    JoinError::panicked_in(sink.name().unwrap_or(body), payload)
+}
+
+/// Completes a task whose body, of this name, panicked while it held no object.
+pub(crate) fn complete_panicked<K: Sink<R>, R>(
+    (sink, meta): (K, Meta),
+    body: &'static str,
+    payload: Payload,
+    cx: &mut Worker,
+) {
+    let error = panic_of(&sink, body, payload);
+    sink.complete(Err(error), cx);
     cx.finished(meta.epoch());
 }

@@ -19,6 +19,7 @@ use super::{JoinError, TaskBuilder, catch, quietly};
 use crate::object::FreeWord;
 use crate::scheduler::Runtime;
 use crate::sync::Backoff;
+use core::any::type_name;
 use core::fmt;
 use core::future::Future;
 use core::pin::Pin;
@@ -82,7 +83,9 @@ impl<A: AccessSet> TaskBuilder<&Runtime, A> {
     {
         let (request, access, group) = self.into_parts();
         match access.call_in_place(request.spawner, body) {
-            Ok(outcome) => Call(Progress::Done(Some(outcome))),
+            Ok(outcome) => {
+                Call(Progress::Done(Some(outcome.map_err(|error| error.of_task(type_name::<F>())))))
+            }
             Err(body) => {
                 let task = TaskBuilder::from_parts(request, access, group);
                 Call(Progress::Submitted(task.submit(move |view, _cx| body(view))))

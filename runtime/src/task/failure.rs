@@ -50,8 +50,34 @@ pub enum JoinError {
 }
 
 impl JoinError {
+    /// The panic of a function that is not the body of a task.
+    #[cold]
     pub(crate) fn panicked(payload: Payload) -> Self {
         Self::Panicked(PanicPayload::new(payload))
+    }
+
+    /// The panic of the body of a task with this name.
+    #[cold]
+    pub(crate) fn panicked_in(task: &'static str, payload: Payload) -> Self {
+        let task = if planted!("panic-without-name") { None } else { Some(task) };
+        Self::Panicked(PanicPayload(ManuallyDrop::new(Box::new(Panic { payload, task }))))
+    }
+
+    /// Names the task of a panic that has no name yet.
+    pub(crate) fn of_task(mut self, task: &'static str) -> Self {
+        if let Self::Panicked(payload) = &mut self {
+            payload.0.task.get_or_insert(task);
+        }
+        self
+    }
+
+    /// Returns the [name](PanicPayload::task_name) of the task that panicked. `None` for other
+    /// errors, and for a function that is not the body of a task, such as a claim's plan.
+    pub fn task_name(&self) -> Option<&'static str> {
+        match self {
+            Self::Panicked(payload) => payload.task_name(),
+            _ => None,
+        }
     }
 
     /// Returns the reason for which a spawn was refused, for each of the functions that it was to
@@ -70,7 +96,10 @@ impl fmt::Debug for JoinError {
 impl fmt::Display for JoinError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Panicked(payload) => write!(f, "the task panicked: {}", payload.message()),
+            Self::Panicked(payload) => match payload.task_name() {
+                Some(name) => write!(f, "the task `{name}` panicked: {}", payload.message()),
+                None => write!(f, "the task panicked: {}", payload.message()),
+            },
             Self::Cancelled => f.write_str("the task was cancelled before it started"),
             Self::DeadlineExceeded => f.write_str("the task had not started by its deadline"),
             Self::Poisoned => f.write_str("an object of the task is poisoned by an earlier panic"),
@@ -97,6 +126,13 @@ pub struct Failure {
     /// Index of the worker on which it happened. `None` if a thread outside the runtime could not
     /// spawn the task, or dropped the last thing that could have received the failure.
     pub worker: Option<usize>,
+}
+
+impl Failure {
+    /// Returns the name of the task that panicked, as [`JoinError::task_name`].
+    pub fn task_name(&self) -> Option<&'static str> {
+        self.error.task_name()
+    }
 }
 
 impl fmt::Display for Failure {
@@ -132,17 +168,23 @@ impl FirstFailure {
     }
 }
 
-/// The payload of a panic.
+/// The payload of a panic, with the name of the task that panicked.
 ///
 /// A payload that is dropped with its error may panic in its own destructor: that panic is
 /// discarded, wherever it happens.
-pub struct PanicPayload(ManuallyDrop<Payload>);
+pub struct PanicPayload(ManuallyDrop<Box<Panic>>);
+
+/// A panic. It is boxed to keep the results of tasks small.
+struct Panic {
+    payload: Payload,
+    task: Option<&'static str>,
+}
 
 impl Drop for PanicPayload {
     #[cold]
     fn drop(&mut self) {
         // SAFETY: taken once: `into_inner`, the other place that takes it, forgets `self`.
-        let payload = unsafe { ManuallyDrop::take(&mut self.0) };
+        let Panic { payload, .. } = *unsafe { ManuallyDrop::take(&mut self.0) };
         if planted!("payload-dropped-unguarded") {
             return drop(payload);
         }
@@ -150,29 +192,48 @@ impl Drop for PanicPayload {
     }
 }
 
-// SAFETY: a shared reference gives access to text only, which is `Sync`.
+// SAFETY: a shared reference gives access to texts only, which are `Sync`.
 unsafe impl Sync for PanicPayload {}
 
 impl PanicPayload {
     /// Keeps the payload of a panic that was caught, to be passed on as a
     /// [`JoinError::Panicked`].
     pub fn new(payload: Box<dyn Any + Send + 'static>) -> Self {
-        Self(ManuallyDrop::new(payload))
+        Self(ManuallyDrop::new(Box::new(Panic { payload, task: None })))
+    }
+
+    /// Returns the name of the task: its [own](crate::TaskBuilder::name), or the path of its body.
+    /// `None` if what panicked is not the body of a task.
+    ///
+    /// ```
+    /// use xtasking::{JoinError, Runtime};
+    ///
+    /// let rt = Runtime::builder().workers(1).build()?;
+    /// let audit = rt.task(()).name("nightly audit").submit(|(), _cx| panic!("a sum is wrong"));
+    /// let Err(error) = audit.join() else { unreachable!() };
+    /// assert_eq!(error.task_name(), Some("nightly audit"));
+    /// assert_eq!(error.to_string(), "the task `nightly audit` panicked: a sum is wrong");
+    /// # Ok::<(), xtasking::BuildError>(())
+    /// ```
+    pub fn task_name(&self) -> Option<&'static str> {
+        self.0.task
     }
 
     /// Returns the payload's text, or a substitute if it is no text.
     pub fn message(&self) -> &str {
-        let text = self.0.downcast_ref::<&'static str>().copied();
+        let payload = &self.0.payload;
+        let text = payload.downcast_ref::<&'static str>().copied();
         let text = text
-            .or_else(|| self.0.downcast_ref::<alloc::string::String>().map(alloc::string::String::as_str));
+            .or_else(|| payload.downcast_ref::<alloc::string::String>().map(alloc::string::String::as_str));
         text.unwrap_or("(the payload is not a string)")
     }
 
     /// Returns the payload, to be examined or to resume the panic.
     pub fn into_inner(self) -> Box<dyn Any + Send + 'static> {
-        let mut payload = ManuallyDrop::new(self);
+        let mut this = ManuallyDrop::new(self);
         // SAFETY: taken once: `self` is forgotten, so that its destructor does not run.
-        unsafe { ManuallyDrop::take(&mut payload.0) }
+        let panic = unsafe { ManuallyDrop::take(&mut this.0) };
+        panic.payload
     }
 }
 

@@ -1,5 +1,6 @@
 //! Writes to nodes of a linked data structure.
 
+use super::body::panic_of;
 use super::grant::{Writes, Written};
 use super::single_object::ObjectBody;
 use super::spawner::sealed::Origin;
@@ -73,7 +74,8 @@ impl<M: Modify, D: Sink<()>> Sink<(M, M::Output)> for ThenSink<D> {
     fn complete(self, outcome: Result<(M, M::Output), JoinError>, cx: &mut Worker) {
         // Caught here: the caller still has to count the task as finished.
         let then = |(modify, output): (M, M::Output)| {
-            catch(|| modify.then(output, Context::of(cx))).map_err(JoinError::panicked)
+            catch(|| modify.then(output, Context::of(cx)))
+                .map_err(|payload| panic_of(&self.0, type_name::<M>(), payload))
         };
         let outcome = outcome.and_then(then);
         self.0.complete(outcome, cx);

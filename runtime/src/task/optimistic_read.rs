@@ -1,7 +1,9 @@
 //! Running optimistic reads: read, validate the version, then continue.
 
 use super::access::{ObjectAccess, value_of};
-use super::body::{BodyWithSink, TaskBody, complete_panicked, must_be_boxed, spawn_at_object, take};
+use super::body::{
+    BodyWithSink, TaskBody, complete_panicked, must_be_boxed, panic_of, spawn_at_object, take,
+};
 use super::entry::{ReadEntry, enter_to_read};
 use super::options::SpawnRequest;
 use super::spawner::{sealed::Origin, sealed::Spawn};
@@ -186,11 +188,25 @@ fn panicked<V: OptimisticBody, K: Sink<V::Result>>(
     unsafe {
         let target = (*Task::body::<BodyWithSink<Walk<V>, K>>(task)).body.target;
         if target.header().latch.validate(stamp) || planted!("visit-panic-unchecked") {
-            finish::<V, K>(task, Err(JoinError::panicked(payload)), cx);
+            finish::<V, K>(task, Err(panic_in_read::<V, K>(task, payload)), cx);
         } else {
             run_entering::<V, K>(task, cx);
         }
     }
+}
+
+/// Returns the error of a walk that panicked in `read`.
+///
+/// # Safety
+///
+/// The task is running on this worker and has this body.
+unsafe fn panic_in_read<V: OptimisticBody, K: Sink<V::Result>>(
+    task: NonNull<Task>,
+    payload: Payload,
+) -> JoinError {
+    // SAFETY: phase running: the descriptor belongs to this worker, and has this body.
+    let sink = unsafe { &(*Task::body::<BodyWithSink<Walk<V>, K>>(task)).sink };
+    panic_of(sink, V::name(), payload)
 }
 
 /// Frees the descriptor and continues with the result of the walk.
@@ -222,7 +238,10 @@ unsafe fn finish<V: OptimisticBody, K: Sink<V::Result>>(
         Ok(_) if planted!("follow-up-lost-on-retry") && meta.attempts() > 0 => JoinError::Abandoned,
         Ok(output) => {
             let then = |_: &_, cx: &mut Worker| visit.then(output, Context::of(cx));
-            let (result, (sink, meta)) = guarded(cx, (sink, meta), complete_panicked::<K, V::Result>, then);
+            let panicked = |after, payload, cx: &mut Worker| {
+                complete_panicked::<K, V::Result>(after, V::name(), payload, cx);
+            };
+            let (result, (sink, meta)) = guarded(cx, (sink, meta), panicked, then);
             sink.complete(Ok(result), cx);
             return cx.finished(meta.epoch());
         }
@@ -254,7 +273,8 @@ unsafe fn run_entering<V: OptimisticBody, K: Sink<V::Result>>(mut task: NonNull<
             ReadEntry::Refused(error) => return finish::<V, K>(task, Err(error), cx),
         };
         let value = value_of::<Versioned<V::Target>>(target);
-        let step = catch(|| (*walk).visit.read(target, &value.0)).map_err(JoinError::panicked);
+        let step = catch(|| (*walk).visit.read(target, &value.0))
+            .map_err(|payload| panic_in_read::<V, K>(task, payload));
         let meta = &mut task.as_mut().meta;
         entered.leave(target, *meta, cx);
         meta.drop_grant_token();

@@ -2,7 +2,7 @@
 
 use super::access::{ObjectAccess, value_of};
 use super::body::{
-    BodyWithSink, TaskBody, complete_panicked, end_unrun, must_be_boxed, spawn_at_object, take,
+    BodyWithSink, TaskBody, complete_panicked, end_unrun, must_be_boxed, panic_of, spawn_at_object, take,
 };
 use super::entry::{ReadEntry, enter, enter_to_read, leave, mend, poison};
 use super::grant::Grant;
@@ -237,7 +237,8 @@ impl<K> SingleEpilogue<K> {
             if B::Grant::WRITE || !planted!("reader-latch-kept-on-panic") {
                 leave(header, self.target.primitive(), B::Grant::WRITE);
             }
-            self.finish(Err(JoinError::panicked(payload)), cx);
+            let error = panic_of(&self.sink, B::name(), payload);
+            self.finish(Err(error), cx);
         }
     }
 }
@@ -284,10 +285,11 @@ unsafe fn run_on_copy<B: ObjectBody, K: Sink<B::Result>>(task: NonNull<Task>, cx
             (Ok(()), None) => refused.unwrap_or(JoinError::Poisoned),
             (Ok(()), Some(mut local)) => {
                 let view = B::Grant::view(value, &mut local);
+                let panicked = |after, payload, cx: &mut Worker| {
+                    complete_panicked::<K, B::Result>(after, B::name(), payload, cx);
+                };
                 let (result, (sink, meta)) =
-                    guarded(cx, (sink, meta), complete_panicked::<K, B::Result>, |_, cx| {
-                        body.run(view, Context::of(cx))
-                    });
+                    guarded(cx, (sink, meta), panicked, |_, cx| body.run(view, Context::of(cx)));
                 sink.complete(Ok(result), cx);
                 return cx.finished(meta.epoch());
             }

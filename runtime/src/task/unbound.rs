@@ -79,7 +79,7 @@ fn push_plain<P: Spawn, N: 'static, F, K: Sink<R>, R: 'static>(
     F: FnOnce((), &mut Context) -> R + Send + 'static,
 {
     match spawner.origin_mut().inline_context(&Options::PLAIN) {
-        Some(cx) => run_inline(cx, body.run, sink),
+        Some(cx) => run_inline::<N, _, _, _>(cx, body.run, sink),
         None => {
             let request = SpawnRequest { spawner, options: Options::PLAIN };
             spawn_body(request, Fetch::NONE, body, sink, Route::Unbound);
@@ -88,7 +88,7 @@ fn push_plain<P: Spawn, N: 'static, F, K: Sink<R>, R: 'static>(
 }
 
 /// Runs a task inline in the task that spawns it, without a descriptor.
-fn run_inline<F, K: Sink<R>, R>(cx: &mut Context, body: F, sink: K)
+fn run_inline<N, F, K: Sink<R>, R>(cx: &mut Context, body: F, sink: K)
 where
     F: FnOnce((), &mut Context) -> R + Send + 'static,
 {
@@ -97,7 +97,7 @@ where
     let meta = origin.admit(&Options::PLAIN);
     origin.worker.within(move |cx| {
         cx.current = meta;
-        run_body(body, sink, meta, cx);
+        run_body::<N, _, _, _>(body, sink, meta, cx);
     });
 }
 
@@ -119,7 +119,7 @@ where
             let sink = &raw const (*Task::body::<BodyWithSink<Self, K>>(task)).sink;
             if K::is_ready(sink, task, cx) {
                 let (Self { run, .. }, sink, meta) = take::<Self, K>(task, cx);
-                run_body(run, sink, meta, cx);
+                run_body::<N, _, _, _>(run, sink, meta, cx);
             }
         }
     }
@@ -129,9 +129,9 @@ where
     }
 }
 
-/// Runs a body that was moved out of its descriptor.
+/// Runs a body, named after `N`, that was moved out of its descriptor.
 #[inline(always)]
-fn run_body<F, K: Sink<R>, R>(run: F, sink: K, meta: Meta, cx: &mut Worker)
+fn run_body<N, F, K: Sink<R>, R>(run: F, sink: K, meta: Meta, cx: &mut Worker)
 where
     F: FnOnce((), &mut Context) -> R + Send + 'static,
 {
@@ -140,8 +140,10 @@ where
         sink.complete(Err(failure), cx);
         return cx.finished(meta.epoch());
     }
-    let (result, (sink, meta)) =
-        guarded(cx, (sink, meta), complete_panicked::<K, R>, |_, cx| run((), Context::of(cx)));
+    let panicked = |after, payload, cx: &mut Worker| {
+        complete_panicked::<K, R>(after, type_name::<N>(), payload, cx);
+    };
+    let (result, (sink, meta)) = guarded(cx, (sink, meta), panicked, |_, cx| run((), Context::of(cx)));
     sink.complete(Ok(result), cx);
     cx.finished(meta.epoch());
 }

@@ -279,13 +279,13 @@ fn links_of_another_runtime_are_refused() {
 fn each_failure_says_what_happened() {
     silence_tasks();
     let rt = Setting::Simulation { cores: 1, seed: 1 }.build();
-    let panicked = rt.task(()).submit(|(), _| panic!("provoked")).join();
+    let panicked = rt.task(()).name("audit").submit(|(), _| panic!("provoked")).join();
     let says = |result: Result<(), JoinError>, text: &str| {
         let error = result.expect_err(text);
         assert_eq!(error.to_string(), text);
         assert_eq!(format!("{error:?}"), text);
     };
-    says(panicked, "the task panicked: provoked");
+    says(panicked, "the task `audit` panicked: provoked");
     says(Err(JoinError::Cancelled), "the task was cancelled before it started");
     says(Err(JoinError::Poisoned), "an object of the task is poisoned by an earlier panic");
     says(Err(JoinError::Foreign), "an object of the task belongs to another runtime");

@@ -361,3 +361,39 @@ fn runtimes_come_and_go() {
         }
     }
 }
+
+/// The last worker stops the watchdog, which would keep the runtime until its next look.
+#[test]
+fn a_runtime_that_was_left_is_freed_before_the_next_look_of_its_watchdog() {
+    const A_DAY: Duration = Duration::from_secs(24 * 3600);
+    let _watched = watchdog();
+    for by_task in [true, false] {
+        let freed = Arc::<AtomicUsize>::default();
+        let held = Dropped(freed.clone());
+        let builder = Setting::Threads { workers: 2 }.builder();
+        let rt = builder.watchdog(A_DAY, move |_| _ = &held).build().unwrap();
+        let go = Flag::default();
+        let end = go.clone();
+        if by_task {
+            let rt = Arc::new(rt);
+            let last = rt.clone();
+            rt.task(()).spawn(move |(), _| {
+                end.wait();
+                drop(last);
+            });
+            drop(rt);
+        } else {
+            let inside = Flag::default();
+            let entered = inside.clone();
+            rt.task(()).spawn(move |(), _| {
+                entered.set();
+                end.wait();
+            });
+            inside.wait();
+            rt.shutdown_within(Shutdown::Drain, Duration::from_millis(1)).unwrap_err();
+        }
+        assert_eq!(freed.load(SeqCst), 0);
+        go.set();
+        eventually("freed", || freed.load(SeqCst) == 1);
+    }
+}

@@ -76,3 +76,33 @@ fn a_blocked_task_is_alone_in_its_object() {
         assert_eq!(ran.load(Relaxed), MOST);
     });
 }
+
+/// Tasks that hold a latch spin for that of a blocked one, while run queues change their holders.
+#[test]
+fn a_task_that_spins_for_one_latch_and_holds_another_goes_on() {
+    explore(|mut random| {
+        let rt = Arc::new(runtime(&mut random));
+        let [a, b] = [0, 1].map(|number| rt.plain(number).pin(SpinLatch).build());
+        let sizes: Vec<_> = (0..1 + random.below(3)).map(|_| random.below(MOST) + 1).collect();
+        let resized = rt.clone();
+        let resizer = thread::spawn(move || {
+            for size in sizes {
+                pause();
+                resized.resize(size).unwrap();
+            }
+        });
+        let ran = Arc::new(AtomicUsize::new(0));
+        for _ in 0..3 {
+            let mut core = || random.below(MOST) as u16;
+            let count = [ran.clone(), ran.clone(), ran.clone(), ran.clone()];
+            let [first, second, third, fourth] = count.map(|ran| move || _ = ran.fetch_add(1, Relaxed));
+            rt.task(b.write()).core(core()).spawn(move |_, cx| cx.block_in_place(|| (pause(), first()).1));
+            rt.task((a.write(), b.write())).core(core()).spawn(move |_, _| second());
+            rt.task(a.write()).core(core()).spawn(move |_, cx| cx.block_in_place(|| (pause(), third()).1));
+            rt.task(b.write()).core(core()).spawn(move |_, _| fourth());
+        }
+        resizer.join().unwrap();
+        drop((a, b, rt));
+        assert_eq!(ran.load(Relaxed), 12);
+    });
+}

@@ -36,22 +36,27 @@ pub(super) fn close(entry: Entry, books: &Books) {
     books.changes_counted.add(entry[1]);
 }
 
+/// What a task leaves in an entry if it panics half-way.
+const GARBAGE: Entry = [1, 2, 3];
+
 /// An entry for objects that one task at a time accesses in place.
 pub(super) struct Account {
     entry: Entry,
+    /// The entry before a task that has panicked half-way.
+    before: Option<Entry>,
     books: Arc<Books>,
 }
 
 impl Account {
     pub(super) fn new(money: u64, books: &Arc<Books>) -> Self {
         books.accounts.begin();
-        Self { entry: entry(money), books: books.clone() }
+        Self { entry: entry(money), before: None, books: books.clone() }
     }
 }
 
 impl Drop for Account {
     fn drop(&mut self) {
-        close(self.entry, &self.books);
+        close(self.before.unwrap_or(self.entry), &self.books);
         self.books.accounts.end();
     }
 }
@@ -59,6 +64,10 @@ impl Drop for Account {
 /// An entry for objects that are read while they are written.
 pub(super) struct Words {
     entry: [Word; 3],
+    /// The entry before a task that has panicked half-way.
+    before: [Word; 3],
+    /// 1 after that task, until another one has mended the entry.
+    is_half: Word,
     books: Arc<Books>,
 }
 
@@ -67,7 +76,8 @@ impl Version for Words {}
 impl Words {
     pub(super) fn new(money: u64, books: &Arc<Books>) -> Self {
         books.accounts.begin();
-        Self { entry: entry(money).map(Word::new), books: books.clone() }
+        let (before, is_half) = (GARBAGE.map(Word::new), Word::new(0));
+        Self { entry: entry(money).map(Word::new), before, is_half, books: books.clone() }
     }
 
     /// Returns the numbers, which may be torn for an optimistic reader; `pause` yields in between
@@ -83,7 +93,9 @@ impl Words {
 
 impl Drop for Words {
     fn drop(&mut self) {
-        close(self.get(false), &self.books);
+        let entry =
+            if self.is_half.get() == 0 { self.get(false) } else { self.before.each_ref().map(Word::get) };
+        close(entry, &self.books);
         self.books.accounts.end();
     }
 }
@@ -96,6 +108,12 @@ pub(super) trait Readable {
 /// What a body can write.
 pub(super) trait Writable: Readable {
     fn write(&mut self, entry: Entry);
+
+    /// Leaves the entry half-written, as the task is about to panic.
+    fn write_half(&mut self);
+
+    /// Mends what a task that panicked has left half-written.
+    fn mend(&mut self);
 
     /// Adds to the money, counts the change, and checks the entry before. `pause` yields between
     /// the read and the write.
@@ -127,6 +145,15 @@ impl Writable for &mut Account {
     fn write(&mut self, entry: Entry) {
         self.entry = entry;
     }
+
+    fn write_half(&mut self) {
+        self.before = Some(self.entry);
+        self.entry = GARBAGE;
+    }
+
+    fn mend(&mut self) {
+        self.entry = self.before.take().unwrap_or(self.entry);
+    }
 }
 
 impl Readable for &Entry {
@@ -145,6 +172,13 @@ impl Writable for &mut Entry {
     fn write(&mut self, entry: Entry) {
         **self = entry;
     }
+
+    /// The task writes a copy, which is not published.
+    fn write_half(&mut self) {
+        **self = GARBAGE;
+    }
+
+    fn mend(&mut self) {}
 }
 
 impl Readable for &Words {
@@ -162,5 +196,19 @@ impl Readable for Written<'_, Words> {
 impl Writable for Written<'_, Words> {
     fn write(&mut self, entry: Entry) {
         self.entry.iter().zip(entry).for_each(|(word, value)| word.set(value, self.token()));
+    }
+
+    fn write_half(&mut self) {
+        self.before.iter().zip(self.read()).for_each(|(word, value)| word.set(value, self.token()));
+        self.is_half.set(1, self.token());
+        self.write(GARBAGE);
+    }
+
+    fn mend(&mut self) {
+        if self.is_half.get() == 1 {
+            let before = self.before.each_ref().map(Word::get);
+            self.write(before);
+            self.is_half.set(0, self.token());
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! Keeps the books of a round: atomic counters of what was put in and what came out, shared by all
 //! tasks.
 
+use super::fates::{self, Fates, TaskNumber};
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, PoisonError};
 use xtasking_harness::failure::Wrong;
@@ -58,7 +59,7 @@ impl Pairs {
 }
 
 /// The books of a round.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Books {
     /// Values that bodies own.
     pub(super) bodies: Pairs,
@@ -74,10 +75,12 @@ pub(super) struct Books {
     pub(super) changes_made: Count,
     /// Changes counted by objects.
     pub(super) changes_counted: Count,
-    /// Bodies that ran to their end.
-    pub(super) ran: Count,
-    /// Bodies that panicked as intended.
-    pub(super) panicked: Count,
+    /// What has happened to each task.
+    pub(super) fates: Fates,
+    /// Tasks for which there was no room.
+    pub(super) refused: Count,
+    /// Intended panics that the hook has heard of.
+    pub(super) heard: Count,
     /// The first violation that a task or a hook has reported.
     violation: Mutex<Option<String>>,
 }
@@ -102,10 +105,26 @@ impl Books {
         [&self.bodies, &self.accounts, &self.chains].iter().all(|pairs| pairs.open() == 0)
     }
 
+    /// Checks that each task has ended once, and that the hook has heard once of each panic that no
+    /// handle received.
+    fn close_tasks(&self) -> Result<(), Wrong> {
+        self.bodies.check("bodies")?;
+        if let Some((task, bits)) = self.fates.unfinished() {
+            return Err(Wrong::new(format!("{task:?} has not ended: its fate is {bits:#07b}")));
+        }
+        let (panicked, heard) =
+            (self.fates.count_with(fates::DETACHED | fates::PANICKED) as u64, self.heard.get());
+        if panicked != heard {
+            let text = format!("{panicked} tasks without handles panicked; the hook has heard of {heard}");
+            return Err(Wrong::new(text));
+        }
+        Ok(())
+    }
+
     /// Checks everything, after the runtime has ended.
     pub(super) fn close(&self) -> Result<(), Wrong> {
         self.first_violation()?;
-        self.bodies.check("bodies")?;
+        self.close_tasks()?;
         self.accounts.check("objects")?;
         self.chains.check("chains of follow-ups")?;
         let (made, counted) = (self.changes_made.get(), self.changes_counted.get());
@@ -120,18 +139,34 @@ impl Books {
     }
 }
 
-/// A value that each body of a round owns, which reports its drop to the books.
-pub(super) struct Body(pub(super) Arc<Books>);
+/// A value that each body of a round owns, which reports what happens to the body.
+pub(super) struct Body {
+    pub(super) books: Arc<Books>,
+    task: TaskNumber,
+}
 
 impl Body {
     pub(super) fn new(books: &Arc<Books>) -> Self {
         books.bodies.begin();
-        Self(books.clone())
+        Self { books: books.clone(), task: books.fates.add() }
+    }
+
+    /// Returns the number of the task that owns this.
+    pub(super) fn task(&self) -> TaskNumber {
+        self.task
+    }
+
+    /// Records an event, which happens once.
+    pub(super) fn note(&self, event: u8, what: &str) {
+        if !self.books.fates.note(self.task, event) {
+            self.books.report(format!("{:?} {what} twice", self.task));
+        }
     }
 }
 
 impl Drop for Body {
     fn drop(&mut self) {
-        self.0.bodies.end();
+        self.note(fates::DROPPED, "was dropped");
+        self.books.bodies.end();
     }
 }

@@ -14,13 +14,13 @@ use xtasking_index::{HintedNode, Tree, node::words};
 /// Small nodes, which split and merge often.
 pub(super) type SoakTree = Tree<u64, u64, HintedNode<{ words(512) }>>;
 
-/// Creates a tree with one of the primitives.
-pub(super) fn create_tree(rt: &Runtime, random: &mut Random) -> SoakTree {
+/// Creates a tree with one of the primitives. Returns true if it is a sequenced one.
+pub(super) fn create_tree(rt: &Runtime, random: &mut Random) -> (SoakTree, bool) {
     match random.below(4) {
-        0 => Tree::with_primitive(rt, OptimisticLatched),
-        1 => Tree::with_primitive(rt, OptimisticSequenced),
-        2 => Tree::with_primitive(rt, SpinLatch),
-        _ => Tree::with_primitive(rt, Sequencing),
+        0 => (Tree::with_primitive(rt, OptimisticLatched), false),
+        1 => (Tree::with_primitive(rt, OptimisticSequenced), true),
+        2 => (Tree::with_primitive(rt, SpinLatch), false),
+        _ => (Tree::with_primitive(rt, Sequencing), true),
     }
 }
 

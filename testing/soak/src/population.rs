@@ -1,19 +1,39 @@
 //! Manages objects of all classes and primitives, which are created and dropped while tasks wait
 //! for them.
 
-use super::account::{self, Account, Entry, Words};
+use super::account::{self, Account, Entry, Words, Writable};
 use super::books::Books;
 use std::sync::Arc;
 use xtasking::{
-    Frequency, Object, Plain, Runtime, Shared, Snapshot, Versioned,
+    Frequency, Handle, Object, Plain, Runtime, Shared, Snapshot, Versioned,
     primitive::{OptimisticLatched, OptimisticSequenced, ReaderWriterLatch, Sequencing, SpinLatch},
+    task::Write,
 };
 use xtasking_harness::failure::Wrong;
 use xtasking_harness::random::Random;
 
+/// What panics do to an object, and how it is used again.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum AfterPanic {
+    /// It is kept as it is: bodies panic before they write.
+    Keep,
+    /// It is poisoned and declared sound: bodies panic before they write.
+    Clear,
+    /// It is poisoned, and another task mends it: bodies also panic half-way.
+    Mend,
+}
+
 /// An object of any class.
 #[derive(Clone)]
-pub(super) enum Thing {
+pub(super) struct Thing {
+    pub(super) object: AnyObject,
+    pub(super) after_panic: AfterPanic,
+    pub(super) is_bounded: bool,
+}
+
+/// An object of any class.
+#[derive(Clone)]
+pub(super) enum AnyObject {
     Plain(Object<Plain<Account>>),
     Shared(Object<Shared<Account>>),
     Snapshot(Object<Snapshot<Entry>>),
@@ -23,38 +43,88 @@ pub(super) enum Thing {
 /// Runs the same expression for an object of any class.
 macro_rules! with {
     ($thing:expr, $object:ident => $body:expr) => {
-        match $thing {
-            Thing::Plain($object) => $body,
-            Thing::Shared($object) => $body,
-            Thing::Snapshot($object) => $body,
-            Thing::Versioned($object) => $body,
+        match &$thing.object {
+            AnyObject::Plain($object) => $body,
+            AnyObject::Shared($object) => $body,
+            AnyObject::Snapshot($object) => $body,
+            AnyObject::Versioned($object) => $body,
         }
     };
 }
 pub(super) use with;
+
+/// Accesses that can be made to objects that are poisoned.
+pub(super) trait EvenPoisoned {
+    /// Enters the object even if it is poisoned. Snapshots never are.
+    fn also_poisoned(self) -> Self;
+}
+
+impl EvenPoisoned for Write<'_, Plain<Account>> {
+    fn also_poisoned(self) -> Self {
+        self.even_poisoned()
+    }
+}
+
+impl EvenPoisoned for Write<'_, Shared<Account>> {
+    fn also_poisoned(self) -> Self {
+        self.even_poisoned()
+    }
+}
+
+impl EvenPoisoned for Write<'_, Snapshot<Entry>> {
+    fn also_poisoned(self) -> Self {
+        self
+    }
+}
+
+impl EvenPoisoned for Write<'_, Versioned<Words>> {
+    fn also_poisoned(self) -> Self {
+        self.even_poisoned()
+    }
+}
+
+/// Bounds of objects' tasks are at most this.
+const MAX_TASKS: u64 = 50;
 
 impl Thing {
     /// Creates an object of random class and primitive.
     fn new(rt: &Runtime, random: &mut Random, books: &Arc<Books>) -> Self {
         let money = random.below(1000);
         books.paid_in.add(money);
+        let after_panic = [AfterPanic::Keep, AfterPanic::Clear, AfterPanic::Mend][random.below(3) as usize];
+        let is_bounded = random.below(3) == 0;
+        let class = random.below(4);
+        // A task that panics publishes nothing of a snapshot.
+        let after_panic = if class == 2 { AfterPanic::Keep } else { after_panic };
         let frequency = [Frequency::Low, Frequency::Normal, Frequency::High][random.below(3) as usize];
+        macro_rules! kept {
+            (Snapshot, $builder:expr) => {
+                $builder
+            };
+            ($class:ident, $builder:expr) => {
+                if after_panic == AfterPanic::Keep { $builder.keep_on_panic() } else { $builder }
+            };
+        }
         macro_rules! pinned {
             ($class:ident: $builder:expr; $($primitive:expr),+) => {{
                 let builder = $builder.frequency(frequency).prefetch(random.below(200) as usize);
+                let builder = kept!($class, builder);
+                let most = 1 + random.below(MAX_TASKS) as usize;
+                let builder = if is_bounded { builder.most_tasks(most) } else { builder };
                 let choices = [$(stringify!($primitive)),+].len() as u64;
                 let mut choice = random.below(choices);
                 $(
                     if choice == 0 {
-                        return Self::$class(builder.pin($primitive).build());
+                        let object = AnyObject::$class(builder.pin($primitive).build());
+                        return Self { object, after_panic, is_bounded };
                     }
                     choice = choice.wrapping_sub(1);
                 )+
                 let _ = choice;
-                Self::$class(builder.build())
+                Self { object: AnyObject::$class(builder.build()), after_panic, is_bounded }
             }};
         }
-        match random.below(4) {
+        match class {
             0 => pinned!(Plain: rt.plain(Account::new(money, books)); Sequencing, SpinLatch),
             1 => pinned!(Shared: rt.shared_reads(Account::new(money, books));
                 Sequencing, SpinLatch, ReaderWriterLatch),
@@ -66,8 +136,27 @@ impl Thing {
         }
     }
 
-    fn is_snapshot(&self) -> bool {
-        matches!(self, Self::Snapshot(_))
+    pub(super) fn is_snapshot(&self) -> bool {
+        matches!(self.object, AnyObject::Snapshot(_))
+    }
+
+    /// Returns true if tasks may find the object poisoned.
+    pub(super) fn may_be_poisoned(&self) -> bool {
+        self.after_panic != AfterPanic::Keep
+    }
+
+    /// Spawns a task that mends the object, or declares it sound.
+    fn mend(&self, rt: &Runtime) -> Option<Handle<()>> {
+        match self.after_panic {
+            AfterPanic::Keep => None,
+            AfterPanic::Clear => {
+                with!(self, object => object.clear_poison());
+                None
+            }
+            AfterPanic::Mend => Some(with!(self, object => {
+                rt.task(object.write().also_poisoned()).submit(|mut entry, _| entry.mend())
+            })),
+        }
     }
 }
 
@@ -112,16 +201,25 @@ impl Population {
         }
     }
 
-    /// Clears poison of all objects: bodies panic before they write, so the data are consistent.
-    pub(super) fn clear_poison(&self) {
-        self.things.iter().for_each(|thing| with!(thing, object => object.clear_poison()));
+    /// Mends some of the objects while tasks for them are in flight.
+    pub(super) fn mend_some(&self, rt: &Runtime, random: &mut Random) {
+        for _ in 0..random.below(10) {
+            drop(self.any(random).mend(rt));
+        }
+    }
+
+    /// Mends all objects.
+    pub(super) fn mend_all(&self, rt: &Runtime) -> Result<(), Wrong> {
+        self.things.iter().filter_map(|thing| thing.mend(rt)).try_for_each(|mended| {
+            mended.join().map_err(|error| Wrong::new(format!("an object could not be mended: {error}")))
+        })
     }
 
     /// Adds the snapshots to the final sums while no task is in flight. From then on they are only
     /// read.
     pub(super) fn audit(&mut self, rt: &Runtime) -> Result<(), Wrong> {
         for thing in &self.things {
-            if let Thing::Snapshot(object) = thing {
+            if let AnyObject::Snapshot(object) = &thing.object {
                 let entry = rt.task(object.read()).submit(|entry, _| *entry).join();
                 let entry =
                     entry.map_err(|error| Wrong::new(format!("a snapshot could not be read: {error}")))?;

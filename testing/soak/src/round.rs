@@ -1,8 +1,11 @@
 //! Runs one round: a runtime, its load, and its end.
 
 use super::books::Books;
+use super::ending::Ending;
+use super::fates;
 use super::forest::{self, SoakTree};
 use super::jobs::{self, INJECTED};
+use super::pending::Pending;
 use super::population::Population;
 use super::watchdog::Watchdog;
 use std::fmt;
@@ -10,7 +13,8 @@ use std::ops::AddAssign;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
-use xtasking::{Failure, Handle, JoinError, Runtime, Shutdown};
+use xtasking::queues::{RankOrder, Topology};
+use xtasking::{Failure, JoinError, QueuePolicy, Runtime};
 use xtasking_harness::failure::{Wrong, report_line};
 use xtasking_harness::random::Random;
 
@@ -19,11 +23,16 @@ use xtasking_harness::random::Random;
 pub(super) struct Outcome {
     pub(super) tasks: u64,
     panicked: u64,
-    cancelled: u64,
-    poisoned: u64,
+    pub(super) cancelled: u64,
+    pub(super) late: u64,
+    pub(super) poisoned: u64,
+    refused: u64,
+    resizes: u64,
     objects: u64,
     descriptors: u64,
     pub(super) ending: &'static str,
+    /// Whether the tree had sequenced nodes.
+    pub(super) is_sequenced: bool,
 }
 
 impl AddAssign for Outcome {
@@ -31,7 +40,10 @@ impl AddAssign for Outcome {
         self.tasks += other.tasks;
         self.panicked += other.panicked;
         self.cancelled += other.cancelled;
+        self.late += other.late;
         self.poisoned += other.poisoned;
+        self.refused += other.refused;
+        self.resizes += other.resizes;
         self.objects += other.objects;
         self.descriptors = self.descriptors.max(other.descriptors);
     }
@@ -39,35 +51,14 @@ impl AddAssign for Outcome {
 
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { tasks, panicked, cancelled, poisoned, objects, descriptors, .. } = self;
+        let Self { tasks, panicked, cancelled, late, poisoned, refused, .. } = self;
         write!(
             f,
-            "{tasks} tasks, of which {panicked} panicked, {cancelled} were cancelled, \
-                {poisoned} first_violation poison; "
+            "{tasks} tasks, of which {panicked} panicked, {cancelled} were cancelled, {late} were late, \
+                {poisoned} met poison and {refused} had no room; "
         )?;
-        write!(f, "{objects} objects; at most {descriptors} bytes of descriptors")
-    }
-}
-
-/// How a runtime is ended.
-#[derive(Clone, Copy)]
-enum Ending {
-    Drain,
-    Cancel,
-    Drop,
-    DropInTask,
-}
-
-impl Ending {
-    const ALL: [Self; 4] = [Self::Drain, Self::Cancel, Self::Drop, Self::DropInTask];
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Drain => "drained",
-            Self::Cancel => "cancelled",
-            Self::Drop => "dropped",
-            Self::DropInTask => "dropped by one of its tasks",
-        }
+        let Self { resizes, objects, descriptors, .. } = self;
+        write!(f, "{objects} objects; {resizes} resizes; at most {descriptors} bytes of descriptors")
     }
 }
 
@@ -76,11 +67,23 @@ pub(super) struct Round<'a> {
     random: Random,
     rt: Runtime,
     books: Arc<Books>,
-    handles: Vec<Handle<()>>,
+    handles: Vec<Pending>,
     population: Population,
     outcome: Outcome,
     watchdog: &'a Watchdog,
 }
+
+/// The queue policies; half of the rounds have the default.
+const POLICIES: [QueuePolicy; 8] = [
+    QueuePolicy::Local,
+    QueuePolicy::Local,
+    QueuePolicy::Local,
+    QueuePolicy::Local,
+    QueuePolicy::WorkStealing,
+    QueuePolicy::XQueue(Topology::All),
+    QueuePolicy::XQueue(Topology::Kautz),
+    QueuePolicy::Ranked(RankOrder::Relaxed),
+];
 
 /// Maximal number of tasks that wait or run at once, without follow-ups.
 const IN_FLIGHT: u64 = 4000;
@@ -103,8 +106,13 @@ impl<'a> Round<'a> {
         let fewer = random.below(2) == 0;
         let workers = if fewer { 1 + random.below(max_workers as u64) as usize } else { max_workers };
         let hook = books.clone();
-        let rt = Runtime::builder()
-            .workers(workers)
+        let builder = Runtime::builder().workers(workers).most_workers(max_workers);
+        let builder = match random.below(3) {
+            0 => builder.most_tasks(1 + random.below(1000) as usize),
+            _ => builder,
+        };
+        let rt = builder
+            .pool(POLICIES[random.below(POLICIES.len() as u64) as usize])
             .prefetch_distance(random.below(20) as usize)
             .counters(true)
             .on_failure(move |failure| judge_failure(&failure, &hook))
@@ -121,7 +129,8 @@ impl<'a> Round<'a> {
         for _ in 0..self.random.below(3) {
             jobs::chain(&self.rt, &mut self.random, &self.books);
         }
-        let tree = forest::create_tree(&self.rt, &mut self.random);
+        let (tree, is_sequenced) = forest::create_tree(&self.rt, &mut self.random);
+        self.outcome.is_sequenced = is_sequenced;
         self.work_beside(&tree)?;
         self.calm_down()?;
         self.count_workers()?;
@@ -140,14 +149,20 @@ impl<'a> Round<'a> {
         thread::scope(|scope| {
             let exercising = scope.spawn(move || forest::exercise(rt, tree, stream, watchdog));
             let worked = (0..steps).try_for_each(|step| {
-                handles.extend(use_handle(jobs::spawn(rt, population, random, books), random));
+                if let Some(pending) = jobs::spawn(rt, population, random, books) {
+                    handles.extend(pending.treat(random, books, outcome)?);
+                }
                 if step % 64 == 0 {
                     watchdog.alive();
                     maintain(rt, population, random, books);
                 }
+                if step % 512 == 0 {
+                    outcome.resizes += 1;
+                    resize(rt, 1 + random.below(rt.workers() as u64) as usize)?;
+                }
                 if handles.len() > IN_FLIGHT as usize / 2 {
-                    for handle in handles.drain(..) {
-                        judge(handle.join(), books, outcome)?;
+                    for pending in handles.drain(..) {
+                        pending.join(false, books, outcome)?;
                     }
                 }
                 Ok(())
@@ -162,20 +177,20 @@ impl<'a> Round<'a> {
     /// Waits for all tasks except the chains.
     fn calm_down(&mut self) -> Result<(), Wrong> {
         self.watchdog.alive();
-        for handle in self.handles.drain(..) {
-            judge(handle.join(), &self.books, &mut self.outcome)?;
+        for pending in self.handles.drain(..) {
+            pending.join(false, &self.books, &mut self.outcome)?;
         }
         if !settles(self.watchdog, || self.books.bodies.open() == 0) {
             let open = self.books.bodies.open();
             return Err(Wrong::new(format!("{open} bodies neither ran nor were dropped")));
         }
-        self.population.clear_poison();
-        Ok(())
+        self.population.mend_all(&self.rt)
     }
 
     /// Checks that each worker runs a task pinned to it.
     fn count_workers(&self) -> Result<(), Wrong> {
         self.watchdog.alive();
+        resize(&self.rt, self.rt.workers())?;
         for worker in 0..self.rt.workers() {
             match self.rt.task(()).core(worker as u16).submit(|(), cx| cx.worker()).join() {
                 Ok(ran_on) if ran_on == worker => {}
@@ -200,41 +215,38 @@ impl<'a> Round<'a> {
     fn end(mut self, tree: SoakTree) -> Result<Outcome, Wrong> {
         for _ in 0..self.random.below(2000) {
             let task = jobs::spawn(&self.rt, &self.population, &mut self.random, &self.books);
-            self.handles.extend(use_handle(task, &mut self.random));
+            if let Some(pending) = task {
+                self.handles.extend(pending.treat(&mut self.random, &self.books, &mut self.outcome)?);
+            }
         }
         let entries = self.random.below(100);
         (0..entries).for_each(|key| tree.insert(&self.rt, RETAINED_KEYS + key, key, |_, _| ()));
-        let ending = Ending::ALL[self.random.below(4) as usize];
+        let ending = Ending::any(&mut self.random);
         if self.random.below(2) == 0 {
             thread::sleep(Duration::from_micros(self.random.below(3000)));
         }
         let Self { rt, books, handles, population, mut outcome, watchdog, .. } = self;
         watchdog.alive();
-        match ending {
-            Ending::Drain => rt.shutdown(Shutdown::Drain),
-            Ending::Cancel => rt.shutdown(Shutdown::Cancel),
-            Ending::Drop => drop(rt),
-            Ending::DropInTask => drop_in_task(rt),
-        }
+        let ended = ending.end(rt);
         watchdog.alive();
-        for handle in handles {
-            if !matches!(ending, Ending::DropInTask) && !handle.is_finished() {
-                return Err(Wrong::new(format!(
-                    "a handle has no result after its runtime was {}",
-                    ending.name()
-                )));
+        for pending in handles {
+            let has_outcome = || pending.is_finished();
+            if !has_outcome() && (ended.is_over || !settles(watchdog, has_outcome)) {
+                let text = format!("a handle has no result after its runtime was {}", ending.name());
+                return Err(Wrong::new(text));
             }
-            judge(handle.join(), &books, &mut outcome)?;
+            pending.join(ended.cancels, &books, &mut outcome)?;
         }
         drop(population);
         // If something is still open after that, the books report it.
         settles(watchdog, || books.is_closed());
         books.close()?;
-        if matches!(ending, Ending::Drain | Ending::Drop) {
+        if ended.is_over && !ended.cancels {
             forest::inspect(&tree, entries)?;
         }
         outcome.tasks = books.bodies.begun();
-        outcome.panicked = books.panicked.get();
+        outcome.panicked = books.fates.count_with(fates::PANICKED) as u64;
+        outcome.refused = books.refused.get();
         outcome.objects = books.accounts.begun();
         outcome.ending = ending.name();
         Ok(outcome)
@@ -245,7 +257,7 @@ impl<'a> Round<'a> {
 const RETAINED_KEYS: u64 = 1 << 32;
 
 /// Waits until a condition becomes true. Returns false at the time limit.
-fn settles(watchdog: &Watchdog, is_true: impl Fn() -> bool) -> bool {
+pub(super) fn settles(watchdog: &Watchdog, is_true: impl Fn() -> bool) -> bool {
     let end = Instant::now() + SETTLE_LIMIT;
     while !is_true() {
         watchdog.alive();
@@ -257,24 +269,11 @@ fn settles(watchdog: &Watchdog, is_true: impl Fn() -> bool) -> bool {
     true
 }
 
-/// Treats a handle as users do: keeps, drops or cancels it.
-fn use_handle(handle: Option<Handle<()>>, random: &mut Random) -> Option<Handle<()>> {
-    let handle = handle?;
-    match random.below(8) {
-        0 => None,
-        1 => {
-            handle.cancel();
-            Some(handle)
-        }
-        _ => Some(handle),
-    }
-}
-
 /// Runs occasional maintenance beside the tasks.
 fn maintain(rt: &Runtime, population: &mut Population, random: &mut Random, books: &Books) {
     match random.below(8) {
         0 | 1 => population.renew(rt, random),
-        2 | 3 => population.clear_poison(),
+        2 | 3 => population.mend_some(rt, random),
         4 => thread::yield_now(),
         _ => {}
     }
@@ -283,40 +282,18 @@ fn maintain(rt: &Runtime, population: &mut Population, random: &mut Random, book
     }
 }
 
-/// Lets a task drop the last handle of the runtime.
-fn drop_in_task(rt: Runtime) {
-    let rt = Arc::new(rt);
-    let (last, (promise, begun)) = (rt.clone(), rt.promise());
-    rt.task(()).spawn(move |(), _| {
-        promise.fulfil(());
-        // Waits until this task is the last owner.
-        while Arc::strong_count(&last) > 1 {
-            thread::yield_now();
-        }
-        drop(last);
-    });
-    drop(rt);
-    // From now on the runtime ends by itself.
-    let _ = begun.join();
+/// Changes the number of workers.
+fn resize(rt: &Runtime, workers: usize) -> Result<(), Wrong> {
+    rt.resize(workers).map_err(|error| Wrong::new(format!("{workers} workers are refused: {error}")))
 }
 
-/// Counts a result; an impossible one is an error.
-fn judge(result: Result<(), JoinError>, books: &Books, outcome: &mut Outcome) -> Result<(), Wrong> {
-    match result {
-        Ok(()) => {}
-        Err(JoinError::Panicked(payload)) if payload.message() == INJECTED => {}
-        Err(JoinError::Cancelled) => outcome.cancelled += 1,
-        Err(JoinError::Poisoned) => outcome.poisoned += 1,
-        Err(error) => return Err(Wrong::new(format!("a task failed unexpectedly: {error}"))),
-    }
-    books.first_violation()
-}
-
-/// Counts a failure as [`judge`] does, for tasks without handles.
+/// Checks the failure of a task without a handle.
 fn judge_failure(failure: &Failure, books: &Books) {
     match &failure.error {
-        JoinError::Panicked(payload) if payload.message() == INJECTED => {}
-        JoinError::Poisoned => {}
+        JoinError::Panicked(payload) if payload.message() == INJECTED && failure.task_name().is_some() => {
+            books.heard.add(1);
+        }
+        JoinError::Poisoned | JoinError::DeadlineExceeded => {}
         _ => books.report(failure.to_string()),
     }
 }

@@ -158,7 +158,11 @@ impl<'a> TakenFunction<'a> {
         // SAFETY: `take` returns one such value for each slot, and this consumes it. The cast is to
         // the only field of `MaybeUninit`, which `put` has written.
         let run = || self.0.function.with_mut(|place| unsafe { StoredFunction::run(place.cast()) });
-        catch(run).map_err(JoinError::panicked)
+        catch(run).map_err(|payload| {
+            // SAFETY: as above; what `put` has written stays until the slot is used again.
+            let name = self.0.function.with(|place| unsafe { StoredFunction::name(place.cast()) });
+            JoinError::panicked_in(name, payload)
+        })
     }
 
     /// Drops the function.

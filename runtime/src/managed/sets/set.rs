@@ -19,6 +19,7 @@ use crate::task::spawner::sealed::Origin;
 use crate::task::{JoinError, Sink, catch, quietly};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
+use core::any::type_name;
 
 /// A set without the type of its functions.
 pub(super) trait AnySet: Send + Sync {
@@ -133,7 +134,8 @@ impl<F: FnOnce() + Send + 'static> Set<F> {
 
     fn run(&self, body: F, worker: Option<usize>) {
         if let Err(payload) = catch(body) {
-            self.failure.note(JoinError::panicked(payload), &self.requests.shared, worker);
+            let error = JoinError::panicked_in(type_name::<F>(), payload);
+            self.failure.note(error, &self.requests.shared, worker);
         }
     }
 

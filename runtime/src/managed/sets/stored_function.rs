@@ -1,6 +1,7 @@
 //! A function whose type is known only to a table beside it.
 
 use alloc::boxed::Box;
+use core::any::type_name;
 use core::mem::{MaybeUninit, align_of, size_of};
 
 /// Room for a function: a larger one is boxed.
@@ -10,6 +11,7 @@ type Space = MaybeUninit<[usize; 6]>;
 struct FunctionTable {
     run: unsafe fn(*mut Space),
     drop: unsafe fn(*mut Space),
+    name: fn() -> &'static str,
 }
 
 /// A function without its type. It runs or is dropped where it lies, once; without either it is
@@ -26,22 +28,34 @@ impl StoredFunction {
     pub fn new<F: FnOnce() + Send + 'static>(function: F) -> Self {
         if const { size_of::<F>() > size_of::<Space>() || align_of::<F>() > align_of::<Space>() } {
             // SAFETY: a box is one word.
-            unsafe { Self::in_place(Box::new(function)) }
+            unsafe { Self::in_place::<_, F>(Box::new(function)) }
         } else {
             // SAFETY: its size and alignment were compared above.
-            unsafe { Self::in_place(function) }
+            unsafe { Self::in_place::<_, F>(function) }
         }
     }
 
     /// # Safety
     ///
-    /// The function fits into [`Space`], and `Space` is aligned for it.
-    unsafe fn in_place<F: FnOnce() + Send + 'static>(function: F) -> Self {
-        let table = const { &FunctionTable { run: run::<F>, drop: drop_in_place::<F> } };
+    /// The function fits into [`Space`], and `Space` is aligned for it. `N` is the type that the
+    /// application wrote.
+    unsafe fn in_place<F: FnOnce() + Send + 'static, N>(function: F) -> Self {
+        let table =
+            const { &FunctionTable { run: run::<F>, drop: drop_in_place::<F>, name: type_name::<N> } };
         let mut space = Space::uninit();
         // SAFETY: this function's contract.
         unsafe { space.as_mut_ptr().cast::<F>().write(function) };
         Self { table, space }
+    }
+
+    /// Returns the path of the function.
+    ///
+    /// # Safety
+    ///
+    /// `this` points to a stored function, which may have run or been dropped.
+    pub unsafe fn name(this: *const Self) -> &'static str {
+        // SAFETY: this function's contract; running and dropping leave the table in place.
+        unsafe { ((*this).table.name)() }
     }
 
     /// Calls the function.

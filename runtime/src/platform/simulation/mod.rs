@@ -9,6 +9,7 @@
 
 mod clocks;
 mod costs;
+mod jumps;
 mod lock;
 mod random;
 mod timeline;
@@ -19,6 +20,7 @@ mod waiting;
 pub use clocks::{Clocks, CoreTime};
 pub use costs::Costs;
 pub(crate) use costs::StepCounts;
+pub use jumps::ClockJumps;
 
 use super::{CpuTopology, Platform, PlatformError, VirtualTime, WouldBlock};
 use crate::memory::PageSource;
@@ -29,6 +31,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::task::Waker;
 use core::time::Duration;
+use jumps::JumpingClock;
 use random::Random;
 use timeline::Timeline;
 
@@ -94,6 +97,8 @@ pub struct Simulation {
     steps: AtomicU64,
     /// The clocks, if there are costs.
     timeline: Option<Arc<SpinMutex<Timeline>>>,
+    /// What the clock says, if it jumps.
+    jumps: Option<JumpingClock>,
 }
 
 struct State {
@@ -123,6 +128,7 @@ impl Simulation {
             is_left: AtomicBool::new(false),
             steps: AtomicU64::new(0),
             timeline: None,
+            jumps: None,
         }
     }
 
@@ -134,13 +140,49 @@ impl Simulation {
         (simulation, Clocks(timeline))
     }
 
+    /// Lets the clock of the platform jump ahead and back, as those of suspended or badly
+    /// synchronised machines do. Deadlines, waits with a limit, statistics and the timeline read
+    /// it. The seed decides when it jumps, and how far. The interleaving and the [clocks of the
+    /// cores](Self::with_costs) stay as they are without jumps.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use xtasking::{JoinError, Runtime};
+    /// use xtasking::platform::{ClockJumps, Simulation};
+    ///
+    /// let hour = Duration::from_secs(3600);
+    /// let jumps = ClockJumps { one_in: 2, ahead: hour, behind: hour };
+    /// let rt = Runtime::builder().platform(Simulation::new(4, 1).clock_jumps(jumps, 7)).build()?;
+    /// let limit = Duration::from_secs(1);
+    /// let tasks: Vec<_> =
+    ///     (0..100).map(|_| rt.task(()).within(limit).submit(|(), _| ())).collect();
+    /// for task in tasks {
+    ///     // It ran, or was too late: nothing else can happen.
+    ///     assert!(matches!(task.join(), Ok(()) | Err(JoinError::DeadlineExceeded)));
+    /// }
+    /// # Ok::<(), xtasking::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn clock_jumps(mut self, jumps: ClockJumps, seed: u64) -> Self {
+        self.jumps = Some(JumpingClock::new(jumps, seed));
+        self
+    }
+
+    /// Returns what the clock says.
     fn time(&self) -> u64 {
-        self.timeline.as_ref().map_or_else(|| self.steps.load(Relaxed), |timeline| timeline.lock().now())
+        let time = match &self.timeline {
+            None => self.steps.load(Relaxed),
+            Some(timeline) => timeline.lock().now(),
+        };
+        self.jumps.as_ref().map_or(time, |jumps| jumps.reading(time))
     }
 
     /// Lets one core with work run one task. Returns false if no core has work. Called by the
     /// driving thread only.
     fn step(&self) -> bool {
+        if let Some(jumps) = &self.jumps {
+            jumps.step();
+        }
         match &self.timeline {
             None => self.step_at_random(),
             Some(timeline) => self.step_by_clock(timeline),

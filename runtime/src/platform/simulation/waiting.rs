@@ -84,6 +84,7 @@ impl Simulation {
 
     /// Sets the clock to a later time, as nothing happens until then.
     fn advance(&self, until: u64) {
+        let until = self.jumps.as_ref().map_or(until, |jumps| jumps.time_of(until));
         match &self.timeline {
             None => _ = self.steps.fetch_max(until, Relaxed),
             Some(timeline) => timeline.lock().advance(until),

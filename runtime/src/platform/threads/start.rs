@@ -3,11 +3,9 @@
 use super::{NO_WORKER, Threads, WORKER_OF};
 use crate::platform::runtime_wait::registry::RecordedWait;
 use crate::platform::{Platform, PlatformError, WorkerThread, WouldBlock};
-use crate::sync::{AtomicUsize, Relaxed};
 use crate::task::{catch, discard};
 use alloc::boxed::Box;
 use alloc::string::String;
-use alloc::sync::Arc;
 use core::task::Waker;
 use std::io;
 
@@ -73,21 +71,5 @@ impl Threads {
             is_lost
         });
         if is_lost { Err(WouldBlock) } else { Ok(is_ready) }
-    }
-}
-
-/// Counts a worker as running while it exists.
-pub(super) struct Running(Arc<AtomicUsize>);
-
-impl Running {
-    pub fn new(running: &Arc<AtomicUsize>) -> Self {
-        running.fetch_add(1, Relaxed);
-        Self(running.clone())
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Relaxed);
     }
 }

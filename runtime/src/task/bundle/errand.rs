@@ -162,7 +162,7 @@ unsafe fn read<B: Bundle>(
             }
             walk.read(link, node)
         };
-        let outcome = catch(read).map_err(JoinError::panicked);
+        let outcome = catch(read).map_err(|payload| JoinError::panicked_in(type_name::<B::Walk>(), payload));
         entered.leave(at, task.as_ref().meta, cx);
         task.as_mut().meta.drop_grant_token();
         Some(outcome)
@@ -201,7 +201,7 @@ unsafe fn write<B: Bundle>(
                 header.latch.poison();
             }
             leave(header, primitive, true);
-            outcome.map_err(JoinError::panicked)
+            outcome.map_err(|payload| JoinError::panicked_in(type_name::<B::Walk>(), payload))
         });
         if task.as_ref().meta.has_grant_token() {
             cx.hand_on(header);

@@ -140,7 +140,7 @@ where
         let index = lanes.current;
         if lanes.lane(index).mode() == Mode::Vacant {
             // A method of the bundle has panicked.
-            lanes.failure = Some(JoinError::panicked(payload));
+            lanes.failure = Some(JoinError::panicked_in(type_name::<B>(), payload));
             return end_turn::<B, G, R, K>(task, cx);
         }
         let (at, stamp) = (lanes.lane(index).at, lanes.lane(index).stamp);
@@ -156,7 +156,7 @@ where
             let again = |lanes: &mut Lanes<B>, cx: &mut Worker| _ = lanes.disturbed(index, cx);
             return take_turn::<B, G, R, K>(task, cx, again);
         }
-        let error = JoinError::panicked(payload);
+        let error = JoinError::panicked_in(type_name::<B::Walk>(), payload);
         take_turn::<B, G, R, K>(task, cx, |lanes, cx| _ = lanes.end(index, Err(error), cx));
     }
 }
@@ -238,7 +238,10 @@ where
         }
         None => {
             let run = |_: &_, cx: &mut Worker| then(lanes.into_bundle(), Context::of(cx));
-            let (result, (sink, meta)) = guarded(cx, (sink, meta), complete_panicked::<K, R>, run);
+            let panicked = |after, payload, cx: &mut Worker| {
+                complete_panicked::<K, R>(after, type_name::<G>(), payload, cx);
+            };
+            let (result, (sink, meta)) = guarded(cx, (sink, meta), panicked, run);
             sink.complete(Ok(result), cx);
             return cx.finished(meta.epoch());
         }

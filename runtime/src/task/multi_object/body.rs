@@ -4,7 +4,7 @@ use super::object_set::{ObjectGrants, ObjectList, ObjectSet, mend_all, poison_al
 use crate::monitor::Description;
 use crate::scheduler::{Context, Worker};
 use crate::task::access::ObjectAccess;
-use crate::task::body::{TaskBody, take};
+use crate::task::body::{TaskBody, panic_of, take};
 use crate::task::{JoinError, Meta, Payload, Sink, Task, guarded, quietly};
 use core::any::type_name;
 use core::marker::PhantomData;
@@ -53,8 +53,9 @@ where
             }
             let mut locals = G::copy(after.objects.list.targets());
             let view = G::view(after.objects.list.targets(), &mut locals);
-            let (result, after) =
-                guarded(cx, after, MultiEpilogue::<G, _>::panicked::<R>, |_, cx| run(view, Context::of(cx)));
+            let (result, after) = guarded(cx, after, MultiEpilogue::<G, _>::panicked::<T, R>, |_, cx| {
+                run(view, Context::of(cx))
+            });
             G::publish(after.objects.list.targets(), locals);
             mend_all(&after.objects.list);
             after.objects.leave();
@@ -94,8 +95,8 @@ impl<G: ObjectGrants, K> MultiEpilogue<G, K> {
         cx.finished(self.meta.epoch());
     }
 
-    /// Poisons and leaves the objects after the body panicked in them.
-    fn panicked<R>(self, payload: Payload, cx: &mut Worker)
+    /// Poisons and leaves the objects after the body, named after `T`, panicked in them.
+    fn panicked<T, R>(self, payload: Payload, cx: &mut Worker)
     where
         K: Sink<R>,
     {
@@ -106,7 +107,8 @@ impl<G: ObjectGrants, K> MultiEpilogue<G, K> {
             if !planted!("latch-kept-on-panic") {
                 self.objects.leave();
             }
-            self.finish(Err(JoinError::panicked(payload)), cx);
+            let error = panic_of(&self.sink, type_name::<T>(), payload);
+            self.finish(Err(error), cx);
         }
     }
 }

@@ -1,0 +1,89 @@
+//! Both disks keep the same contract, as long as nothing fails.
+
+use std::io::{self, ErrorKind};
+use xtasking_storage::{Directory, Disk, Faults, File, SimulatedDisk};
+
+fn kind<T>(result: io::Result<T>) -> Option<ErrorKind> {
+    result.err().map(|error| error.kind())
+}
+
+fn check_contract(disk: &impl Disk) -> io::Result<()> {
+    assert_eq!(disk.list()?, [""; 0]);
+    assert_eq!(kind(disk.open("a")), Some(ErrorKind::NotFound));
+    let mut a = disk.create("a")?;
+    assert_eq!(kind(disk.create("a")), Some(ErrorKind::AlreadyExists));
+    assert!(a.is_empty()?);
+    assert_eq!(a.append(b"")?, 0);
+    a.append_all(b"hello, ")?;
+    a.append_all(b"world")?;
+    assert_eq!(a.len()?, 12);
+    let mut word = [0; 5];
+    a.read_exact_at(7, &mut word)?;
+    assert_eq!(&word, b"world");
+    assert_eq!(kind(a.read_exact_at(8, &mut word)), Some(ErrorKind::UnexpectedEof));
+    assert_eq!(a.read_at(12, &mut word)?, 0);
+    assert_eq!(a.read_at(1 << 40, &mut word)?, 0);
+    assert_eq!(kind(a.truncate(13)), Some(ErrorKind::InvalidInput));
+    a.truncate(5)?;
+    a.append_all(b"!")?;
+    a.sync()?;
+    let mut text = [0; 6];
+    disk.open("a")?.read_exact_at(0, &mut text)?;
+    assert_eq!(&text, b"hello!");
+    disk.create("b")?.append_all(b"new")?;
+    assert_eq!(disk.list()?, ["a", "b"]);
+    disk.rename("b", "a")?;
+    disk.sync_names()?;
+    assert_eq!(disk.list()?, ["a"]);
+    assert_eq!(disk.open("a")?.len()?, 3);
+    // The old file is there for those who have it open.
+    a.read_exact_at(0, &mut text)?;
+    assert_eq!(kind(disk.rename("b", "c")), Some(ErrorKind::NotFound));
+    assert_eq!(kind(disk.remove("b")), Some(ErrorKind::NotFound));
+    disk.remove("a")?;
+    assert_eq!(disk.list()?, [""; 0]);
+    Ok(())
+}
+
+#[test]
+fn both_disks_keep_the_contract() {
+    check_contract(&SimulatedDisk::new(1)).unwrap();
+    let path = std::env::temp_dir().join(format!("xtasking-storage-{}", std::process::id()));
+    check_contract(&Directory::open(&path).unwrap()).unwrap();
+    std::fs::remove_dir_all(path).unwrap();
+}
+
+#[test]
+fn a_name_with_several_parts_is_refused() {
+    let disk = Directory::open(std::env::temp_dir()).unwrap();
+    for name in ["", ".", "..", "a/b", "/a"] {
+        assert_eq!(kind(disk.create(name)), Some(ErrorKind::InvalidInput), "{name:?}");
+    }
+}
+
+#[test]
+fn each_fault_comes_as_it_was_asked_for() {
+    let disk = SimulatedDisk::new(7);
+    let mut file = disk.create("file").unwrap();
+    disk.set_faults(Faults { capacity: Some(10), ..Faults::default() });
+    assert_eq!(file.append(&[1; 20]).unwrap(), 10);
+    assert_eq!(kind(file.append(&[1; 20])), Some(ErrorKind::StorageFull));
+    disk.set_faults(Faults { short: 100, ..Faults::default() });
+    let mut bytes = [0; 10];
+    assert!((0..100).any(|_| file.read_at(0, &mut bytes).unwrap() < 10));
+    file.read_exact_at(0, &mut bytes).unwrap();
+    disk.set_faults(Faults { interrupted: 100, ..Faults::default() });
+    assert_eq!(kind(file.read_at(0, &mut bytes)), Some(ErrorKind::Interrupted));
+    disk.set_faults(Faults { errors: 100, ..Faults::default() });
+    assert!(file.append(&[1]).is_err() && disk.list().is_err() && file.sync().is_err());
+    disk.set_faults(Faults { failed_syncs: 100, ..Faults::default() });
+    assert!(file.sync().is_err() && disk.sync_names().is_err());
+    assert!(disk.list().is_ok());
+    disk.set_faults(Faults { power_cut: Some(1), ..Faults::default() });
+    assert!(file.len().is_ok());
+    assert!(file.len().is_err() && !disk.has_power() && disk.list().is_err());
+    assert_eq!(disk.operations(), 2);
+    disk.restart();
+    assert!(disk.list().is_ok());
+    assert!(file.len().is_err(), "it was opened before the power cut");
+}
