@@ -252,7 +252,8 @@ mod tests {
     #[test]
     fn a_failure_names_the_worker() {
         let failure = Failure { error: JoinError::Poisoned, worker: Some(3) };
-        let text = "a task without a handle failed on worker 3: an object of the task is poisoned by an earlier panic";
+        let text = "a task without a handle failed on worker 3: \
+            an object of the task is poisoned by an earlier panic";
         assert_eq!(alloc::format!("{failure}"), text);
     }
 }
