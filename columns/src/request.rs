@@ -10,6 +10,7 @@ pub type ColumnName = Cow<'static, str>;
 
 /// A test of one column. A null passes only [`IsNull`](Self::IsNull).
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Test {
     /// The column equals this value.
     Equals(Value),
@@ -23,6 +24,7 @@ pub enum Test {
 
 /// Selects the rows that pass all of its tests.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[must_use = "a filter selects rows only in a query or a change"]
 pub struct Filter {
     pub(crate) tests: Vec<(ColumnName, Test)>,
 }
@@ -34,20 +36,17 @@ impl Filter {
     }
 
     /// Adds a test of a column.
-    #[must_use]
     pub fn and(mut self, column: impl Into<ColumnName>, test: Test) -> Self {
         self.tests.push((column.into(), test));
         self
     }
 
     /// Requires a column to equal a value.
-    #[must_use]
     pub fn equals(self, column: impl Into<ColumnName>, value: impl Into<Value>) -> Self {
         self.and(column, Test::Equals(value.into()))
     }
 
     /// Requires a column to lie in a range.
-    #[must_use]
     pub fn between<V: Into<Value> + Clone>(
         self,
         column: impl Into<ColumnName>,
@@ -60,6 +59,7 @@ impl Filter {
 
 /// An aggregate over the selected rows. Nulls are ignored.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Aggregate {
     /// The number of rows, as an `Int64`.
     Count,
@@ -78,6 +78,7 @@ pub enum Aggregate {
 
 /// A query: a filter, and the columns or aggregates to return.
 #[derive(Clone, Debug, PartialEq)]
+#[must_use = "a query is answered only in a batch"]
 pub struct Query {
     pub(crate) filter: Filter,
     pub(crate) output: Output,
@@ -104,6 +105,7 @@ impl Query {
 
 /// A change to a table.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Change {
     /// Inserts rows. Their columns are those of the table, in the same order.
     Insert(RecordBatch),

@@ -24,6 +24,7 @@ use std::sync::Arc;
 /// column's type; only a float is rounded, to the nearest `Float32`. Other combinations are a
 /// [mismatch](crate::Failure::Mismatch).
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Value {
     /// A signed integer.
     Int(i64),

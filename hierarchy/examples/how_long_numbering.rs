@@ -134,7 +134,7 @@ fn change(numbering: &mut Numbering, changes: usize, links: bool) {
         let time = began.elapsed();
         let tally = &mut tallies[kind];
         match result {
-            Ok(ChangeOutcome { widened, relabelled }) => {
+            Ok(ChangeOutcome { widened, relabelled, .. }) => {
                 tally.times.push(time);
                 tally.relabelled += relabelled;
                 tally.widened += widened.hulls.len();

@@ -5,6 +5,7 @@ use crate::write_outcome::WriteOutcome;
 
 /// One operation of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Request<K, V> {
     /// Looks up a key.
     Get(K),
@@ -16,6 +17,7 @@ pub enum Request<K, V> {
 
 /// The result of a [`Request`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Response<V> {
     /// The value of the key.
     Get(Option<V>),

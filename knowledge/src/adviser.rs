@@ -26,6 +26,7 @@ pub struct AdvicePolicy {
 
 /// A better plan.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Advice {
     /// The plan; from now on the adviser takes it as the current one.
     pub plan: Plan,

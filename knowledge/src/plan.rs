@@ -33,6 +33,7 @@ pub struct Partition {
 
 /// One step from one plan to another.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub enum Change {
     /// A CPU gets a worker.
     Add {

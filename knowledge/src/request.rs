@@ -41,6 +41,7 @@ pub struct Request {
 
 /// The bottleneck of a piece of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
 pub enum Bound {
     /// Computing: nodes are filled one after another.
     Compute,
@@ -51,6 +52,7 @@ pub enum Bound {
 
 /// Whether workers should share caches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
 pub enum CacheSharing {
     /// No preference.
     #[default]

@@ -11,7 +11,7 @@
 //! | `divide` | work that divides itself |
 //! | `random` | random numbers from a seed |
 //! | `history` | records operations that overlap, and looks for an order that explains them |
-//! | `panics` | keeps provoked panics out of the output |
+//! | `panics` | keeps provoked panics out of the output, and says where they were |
 //! | `platforms` | test platforms that change a few methods of another platform |
 //! | `refused` | checks programs that must not compile, and what the compiler says of them |
 //! | `program` | runs a program as a process, and checks its exit and its output |
@@ -33,7 +33,7 @@ mod watchdog;
 pub use clock::{cpu_time, cpu_time_of_thread, voluntary_switches};
 pub use control::Control;
 pub use divide::divide;
-pub use panics::silence_tasks;
+pub use panics::{line_of_panic, silence_tasks};
 pub use random::Random;
 pub use setting::{Blame, QUEUE_POLICIES, Setting, on_each, on_each_unwatched};
 pub use signals::{Dropped, Flag, Gate};

@@ -1,7 +1,13 @@
-//! Keeps provoked panics out of the output.
+//! Keeps provoked panics out of the output, and says where they were.
 
-use std::panic;
+use std::cell::Cell;
+use std::panic::{self, AssertUnwindSafe};
 use std::sync::Once;
+
+thread_local! {
+    /// The line of the last panic of this thread.
+    static LINE: Cell<Option<u32>> = const { Cell::new(None) };
+}
 
 /// A part of the message of each panic that a test provokes, in a body or by an invalid spawn.
 const PROVOKED: [&str; 9] = [
@@ -22,10 +28,22 @@ pub fn silence_tasks() {
     ONCE.call_once(|| {
         let before = panic::take_hook();
         panic::set_hook(Box::new(move |info| {
+            LINE.set(info.location().map(panic::Location::line));
             let text = info.payload_as_str().unwrap_or_default();
             if !PROVOKED.iter().any(|provoked| text.contains(provoked)) {
                 before(info);
             }
         }));
     });
+}
+
+/// Calls a function that panics, and returns the line that the panic names.
+///
+/// # Panics
+///
+/// Panics if the function returns.
+pub fn line_of_panic(panics: impl FnOnce()) -> Option<u32> {
+    silence_tasks();
+    assert!(panic::catch_unwind(AssertUnwindSafe(panics)).is_err(), "no panic");
+    LINE.take()
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 /// The limits of a batch and the deadline of its requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use = "a policy has an effect only in a `Batcher`"]
 pub struct BatchPolicy {
     pub(super) max_requests: usize,
     pub(super) max_delay: Duration,
@@ -19,7 +20,6 @@ impl Default for BatchPolicy {
 
 impl BatchPolicy {
     /// Limits the requests of a batch; at least 1. A full batch is sent at once.
-    #[must_use]
     pub fn max_requests(mut self, requests: usize) -> Self {
         self.max_requests = requests.max(1);
         self
@@ -27,7 +27,6 @@ impl BatchPolicy {
 
     /// Sets how long the first request of a batch waits for others. With no delay, which is the
     /// default, a batch waits only while two earlier ones are in flight and keep the table busy.
-    #[must_use]
     pub fn max_delay(mut self, max_delay: Duration) -> Self {
         self.max_delay = max_delay;
         self
@@ -36,7 +35,6 @@ impl BatchPolicy {
     /// Sets the deadline of every request, from its submission. A request that is predicted to miss
     /// it is refused at once. The prediction derives from recent batches, so that nearly all
     /// admitted requests meet the deadline, but not each of them.
-    #[must_use]
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.deadline = Some(deadline);
         self

@@ -7,6 +7,7 @@ use xtasking::{Handle, Promise, Runtime, primitive::SpinLatch};
 
 /// The memory of a partition, as [`Table::memory`] reports it.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct PartitionMemory {
     /// The worker that reported it and that serves the partition's batches, as [`Context::worker`]
     /// numbers it.

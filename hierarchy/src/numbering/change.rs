@@ -43,6 +43,7 @@ pub enum Change {
 /// The parent comes first, and each other node after one of its children. In a tree, the last one
 /// is the topmost.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct WidenedNodes {
     /// Nodes whose hull was widened, or relabelled because the node became a leaf or stopped being
     /// one.
@@ -53,6 +54,7 @@ pub struct WidenedNodes {
 
 /// What a change has done to the numbers of other nodes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ChangeOutcome {
     /// Nodes whose numbers were widened.
     pub widened: WidenedNodes,

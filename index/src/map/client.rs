@@ -168,6 +168,7 @@ impl<K: WordKey, V: WordValue> MapClient<'_, K, V> {
 /// An iterator over the entries of a map, for plain threads; made by [`MapClient::iter`].
 ///
 /// It returns each entry that exists all along exactly once, and others at most once.
+#[must_use = "iterators do nothing unless they are consumed"]
 pub struct MapIter<'c, K, V> {
     client: &'c MapClient<'c, K, V>,
     /// What is left of the last scan.

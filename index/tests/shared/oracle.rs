@@ -19,6 +19,7 @@ pub fn respond<V: Clone>(map: &mut BTreeMap<u64, V>, request: Request<u64, V>) -
                 old.map_or(WriteOutcome::Inserted, WriteOutcome::Replaced)
             }
         }),
+        _ => unreachable!("`requests` makes no others"),
     }
 }
 

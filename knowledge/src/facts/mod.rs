@@ -35,6 +35,7 @@ pub struct Cpu {
 
 /// The kinds of cores of a hybrid machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[non_exhaustive]
 pub enum CoreKind {
     /// Fast cores.
     Performance,

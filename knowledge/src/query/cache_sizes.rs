@@ -9,6 +9,7 @@ use std::fmt;
 
 /// The caches of a level, as seen by the CPUs that this process may use.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct CacheSizes {
     /// The level; 1 is the nearest to the core.
     pub level: u8,
@@ -18,6 +19,7 @@ pub struct CacheSizes {
 
 /// What a group of similar CPUs sees of the caches of a level.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct CacheView {
     /// Bytes that hold data (data and unified caches).
     pub size: u64,

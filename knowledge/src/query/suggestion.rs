@@ -7,6 +7,7 @@ use std::fmt;
 
 /// A plan with its reasons and alternatives.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Suggestion {
     /// The best plan.
     pub plan: Plan,
@@ -20,6 +21,7 @@ pub struct Suggestion {
 
 /// Another plan.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Alternative {
     /// How it differs, in a few words.
     pub what: String,
@@ -33,6 +35,7 @@ pub struct Alternative {
 
 /// A reason: a sentence with numbers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Reason {
     /// Its topic.
     pub about: Topic,
@@ -42,6 +45,7 @@ pub struct Reason {
 
 /// The topic of a reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
 pub enum Topic {
     /// The whole plan.
     Plan,

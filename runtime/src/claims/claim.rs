@@ -28,6 +28,7 @@ impl<D: Send + Sync + 'static> Granules<D> {
     /// # Panics
     ///
     /// If the range ends behind the last granule.
+    #[track_caller]
     pub fn read(&self, range: Range<u32>) -> Claim<'_, D> {
         Claim::nothing(self.inner()).and_read(range)
     }
@@ -37,6 +38,7 @@ impl<D: Send + Sync + 'static> Granules<D> {
     /// # Panics
     ///
     /// If the range ends behind the last granule.
+    #[track_caller]
     pub fn write(&self, range: Range<u32>) -> Claim<'_, D> {
         Claim::nothing(self.inner()).and_write(range)
     }
@@ -120,6 +122,7 @@ impl<'g, D: Send + Sync + 'static> Claim<'g, D> {
     /// # Panics
     ///
     /// If the range ends behind the last granule.
+    #[track_caller]
     pub fn and_read(self, range: Range<u32>) -> Self {
         self.and(range, false)
     }
@@ -130,6 +133,7 @@ impl<'g, D: Send + Sync + 'static> Claim<'g, D> {
     /// # Panics
     ///
     /// If the range ends behind the last granule.
+    #[track_caller]
     pub fn and_write(self, range: Range<u32>) -> Self {
         self.and(range, true)
     }
@@ -187,6 +191,7 @@ impl<'g, D: Send + Sync + 'static> Claim<'g, D> {
         Self { options: ClaimOptions { even_poisoned: true, ..self.options }, ..self }
     }
 
+    #[track_caller]
     fn and(mut self, range: Range<u32>, write: bool) -> Self {
         check_range(&range, self.inner.table.count());
         self.request = match self.request {

@@ -94,15 +94,18 @@ impl GranuleTable {
         self.slots.len() as u32
     }
 
+    #[track_caller]
     pub fn slot(&self, granule: u32) -> &GranuleSlot {
         &self.slots[granule as usize].0
     }
 
+    #[track_caller]
     pub fn queue_lock(&self, granule: u32) -> &SpinMutex<QueueLock> {
         &self.slot(granule).queue_lock
     }
 
     /// Returns true if the granule is poisoned.
+    #[track_caller]
     pub fn is_poisoned(&self, granule: u32) -> bool {
         // Relaxed: a task with the granule is ordered after all that set the flag, by its
         // admission. To other callers the answer is a hint.
@@ -123,8 +126,9 @@ impl GranuleTable {
 
     /// Returns how many tasks have written a granule; `None` while one does, or if the admission
     /// does not count that.
+    #[track_caller]
     pub fn version(&self, granule: u32) -> Option<u64> {
-        self.admission.counts_writes().then(|| self.queue_lock(granule).lock().version()).flatten()
+        if self.admission.counts_writes() { self.queue_lock(granule).lock().version() } else { None }
     }
 }
 
@@ -172,6 +176,7 @@ impl<D> GranulesInner<D> {
 
 impl Runtime {
     /// Creates `count` granules without data.
+    #[track_caller]
     pub fn granules(&self, count: u32) -> Granules {
         self.granules_of((0..count).map(|_| ()))
     }
@@ -181,6 +186,7 @@ impl Runtime {
     /// # Panics
     ///
     /// If there are 2³² items or more.
+    #[track_caller]
     pub fn granules_of<D: Send + Sync + 'static>(&self, data: impl IntoIterator<Item = D>) -> Granules<D> {
         self.granules_with(Directory::default(), data)
     }
@@ -191,6 +197,7 @@ impl Runtime {
     /// # Panics
     ///
     /// If there are 2³² items or more.
+    #[track_caller]
     pub fn granules_with<D: Send + Sync + 'static>(
         &self,
         directory: Directory,
@@ -200,6 +207,7 @@ impl Runtime {
     }
 
     /// Creates granules whose admission is made for this runtime and this number of granules.
+    #[track_caller]
     pub(super) fn granules_under<D: Send + Sync + 'static>(
         &self,
         admission: impl FnOnce(&RuntimeState, u32) -> TableAdmission,
@@ -247,6 +255,7 @@ impl<D: Send + Sync + 'static> Granules<D> {
     /// # Panics
     ///
     /// If there is no such granule.
+    #[track_caller]
     pub fn version(&self, granule: u32) -> Option<u64> {
         self.inner().table.version(granule)
     }
@@ -259,6 +268,7 @@ impl<D: Send + Sync + 'static> Granules<D> {
     /// # Panics
     ///
     /// If there is no such granule.
+    #[track_caller]
     pub fn is_poisoned(&self, granule: u32) -> bool {
         self.inner().table.is_poisoned(granule)
     }

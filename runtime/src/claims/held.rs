@@ -45,6 +45,7 @@ impl<'h, D: Send + Sync + 'static> Held<'h, D> {
     /// # Panics
     ///
     /// If the range ends behind the last granule.
+    #[track_caller]
     pub fn read(&self, range: Range<u32>) -> Claim<'h, D> {
         Claim::within(self.inner, self.operation).and_read(range)
     }
@@ -55,6 +56,7 @@ impl<'h, D: Send + Sync + 'static> Held<'h, D> {
     /// # Panics
     ///
     /// If the range ends behind the last granule.
+    #[track_caller]
     pub fn write(&self, range: Range<u32>) -> Claim<'h, D> {
         Claim::within(self.inner, self.operation).and_write(range)
     }

@@ -37,6 +37,7 @@ pub(super) struct PlanProbe<'s> {
 }
 
 impl PlanProbe<'_> {
+    #[track_caller]
     fn add(&mut self, range: Range<u32>, write: bool) {
         check_range(&range, self.granules.table().count());
         self.ranges.add(range, write);
@@ -106,6 +107,7 @@ impl<D: Send + Sync + 'static> PlanView<'_, '_, D> {
     /// # Panics
     ///
     /// If the range ends behind the last granule.
+    #[track_caller]
     pub fn read(&mut self, range: Range<u32>) {
         self.probe.add(range, false);
     }
@@ -115,6 +117,7 @@ impl<D: Send + Sync + 'static> PlanView<'_, '_, D> {
     /// # Panics
     ///
     /// If the range ends behind the last granule.
+    #[track_caller]
     pub fn write(&mut self, range: Range<u32>) {
         self.probe.add(range, true);
     }
@@ -138,6 +141,7 @@ impl<D: Send + Sync + 'static> PlanView<'_, '_, D> {
     /// # Panics
     ///
     /// If there is no such granule.
+    #[track_caller]
     pub fn peek<R>(&mut self, granule: u32, look: impl FnOnce(&D) -> R) -> Option<R> {
         check_range(&(granule..granule.saturating_add(1)), self.count());
         self.probe.ranges.add(granule..granule + 1, false);

@@ -168,6 +168,7 @@ pub(super) mod tests {
 /// # Panics
 ///
 /// If the range ends behind the last granule.
+#[track_caller]
 pub(super) fn check_range(range: &Range<u32>, count: u32) {
     assert!(range.end <= count, "there are no granules {range:?}");
 }

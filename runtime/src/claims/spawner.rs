@@ -183,6 +183,7 @@ impl<P: Spawner, A, M: Membership> TaskBuilder<P, A, M> {
     ///
     /// If the granules belong to another runtime; or if the claim was made by a [`Held`], and the
     /// task is not a follow-up of the task that has it.
+    #[track_caller]
     pub fn claim<'g, D>(self, claim: impl Into<Claim<'g, D>>) -> TaskBuilder<Claiming<P>, A, Within<'g, M, D>>
     where
         D: Send + Sync + 'static,

@@ -203,6 +203,7 @@ impl<T: Version> Arena<T> {
 }
 
 /// Memory for a node; see [`Arena::reserve`].
+#[must_use = "memory that is not filled is given back"]
 pub struct Reserved<'a, T: Version> {
     cell: NonNull<Cell<Versioned<T>>>,
     link: Link<T>,

@@ -18,6 +18,7 @@ use crate::scheduler::Context;
 /// they are do no harm, and cost the memory around them.
 ///
 /// Dropping it ends the compaction.
+#[must_use = "dropping it ends the compaction"]
 pub struct Compaction<T: Version> {
     arena: Arena<T>,
 }

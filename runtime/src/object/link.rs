@@ -60,6 +60,7 @@ impl<T> Link<T> {
     ///
     /// Panics if the mark is 16 or more.
     #[must_use]
+    #[track_caller]
     pub fn with_mark(self, mark: u8) -> Self {
         Self::from_reference(self.reference.with_mark(mark))
     }

@@ -6,6 +6,7 @@ use crate::annotation::Frequency;
 /// How the runtime keeps an object's isolation (MxTasks, SIGMOD'21, section 4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
+#[non_exhaustive]
 pub enum Primitive {
     /// The object's tasks run one after another in its home's run queue, without a lock.
     Sequencing = 0,
@@ -96,6 +97,7 @@ primitives! {
 
 /// Which tasks may access an object at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Isolation {
     /// One task, reading or writing.
     Exclusive,

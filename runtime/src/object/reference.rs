@@ -99,6 +99,7 @@ impl Reference {
         Self(address | primitive as u64 | frequent | home << HOME_SHIFT)
     }
 
+    #[track_caller]
     pub fn with_mark(self, mark: u8) -> Self {
         assert!(mark < MARK_END, "a mark has 4 bits");
         Self(self.0 & !(0xf << MARK_SHIFT) | u64::from(mark) << MARK_SHIFT)

@@ -41,6 +41,7 @@ pub enum QueuePolicy {
 
 /// How strictly [`QueuePolicy::Ranked`] obeys the ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum RankOrder {
     /// A worker takes the most urgent task, and the oldest of equals. There is one heap with one
     /// lock: fast enough for tasks of some microseconds on some tens of workers.
@@ -67,6 +68,7 @@ impl RankOrder {
 
 /// Which workers a worker deals tasks to, besides itself, under [`QueuePolicy::XQueue`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Topology {
     /// The next worker: XQueue's first version.
     Next,

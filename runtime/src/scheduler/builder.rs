@@ -13,7 +13,7 @@ use core::ops::RangeInclusive;
 use core::time::Duration;
 
 /// The options of a runtime; [`Runtime::builder`](super::Runtime::builder) begins them.
-#[must_use]
+#[must_use = "a runtime is started by `build`"]
 pub struct Builder {
     pub(super) workers: Option<usize>,
     pub(super) max_workers: Option<usize>,

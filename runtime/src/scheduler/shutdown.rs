@@ -11,6 +11,7 @@ use core::time::Duration;
 
 /// How a runtime ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Shutdown {
     /// All tasks that were spawned run, follow-ups included.
     Drain,

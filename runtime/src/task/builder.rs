@@ -67,6 +67,7 @@ impl<P: Spawn, A> TaskBuilder<P, A> {
     ///
     /// If the group belongs to another runtime.
     #[inline(always)]
+    #[track_caller]
     pub fn of(mut self, group: &Group) -> TaskBuilder<P, A, Of<'_>> {
         group.check(self.request.spawner.origin_mut().shared());
         TaskBuilder { request: self.request, access: self.access, group: Of::group(group) }
@@ -118,6 +119,7 @@ impl<'c, A> TaskBuilder<&'c mut Context, A> {
     ///
     /// If the running task is a member of no group.
     #[inline(always)]
+    #[track_caller]
     pub fn as_sibling(self) -> TaskBuilder<&'c mut Context, A, Of<'c>> {
         let state =
             self.request.spawner.worker.groups.current().expect("the running task is a member of no group");

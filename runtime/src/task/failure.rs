@@ -90,6 +90,7 @@ impl core::error::Error for JoinError {}
 
 /// A failure of a task without a handle, as the runtime's hook receives it.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Failure {
     /// What happened.
     pub error: JoinError,
@@ -185,5 +186,12 @@ mod tests {
         assert_eq!(alloc::format!("{error}"), "the task panicked: cold");
         let JoinError::Panicked(payload) = error else { unreachable!() };
         assert_eq!(payload.into_inner().downcast_ref(), Some(&"cold"));
+    }
+
+    #[test]
+    fn a_failure_names_the_worker() {
+        let failure = Failure { error: JoinError::Poisoned, worker: Some(3) };
+        let text = alloc::format!("{failure}");
+        assert!(text.starts_with("a task without a handle failed on worker 3: an object of the task is poi"));
     }
 }

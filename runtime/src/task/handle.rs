@@ -26,6 +26,7 @@ pub struct Handle<R> {
 ///
 /// Every submitted task has one. [`Runtime::promise`](crate::Runtime::promise) makes one to be
 /// passed along a chain of tasks, the last of which fulfils it.
+#[must_use = "a promise that is dropped abandons its handle"]
 pub struct Promise<R>(Completion<R, NoBody>);
 
 /// A promise for a packet with this slot for the body.

@@ -166,6 +166,7 @@ impl Group {
     ///
     /// If it belongs to another one.
     #[inline(always)]
+    #[track_caller]
     pub(crate) fn check(&self, shared: &Arc<RuntimeState>) {
         assert!(Arc::ptr_eq(&self.shared, shared), "a group is used by a task of another runtime");
     }

@@ -21,7 +21,9 @@ mod toggle;
 mod unordered;
 
 use self::controls::{CONTROLS, Control, granules_of};
-use crate::common::{Blame, Flag, Setting, eventually, lock, on_each, silence_tasks, watchdog};
+use crate::common::{
+    Blame, Flag, Setting, eventually, line_of_panic, lock, on_each, silence_tasks, watchdog,
+};
 use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use xtasking::{Granules, JoinError, Priority, QueuePolicy, Runtime, Shutdown, primitive::Sequencing};
@@ -241,6 +243,23 @@ fn a_shutdown_runs_or_cancels_all_queued_tasks() {
         }
         assert_eq!(Arc::strong_count(&ran), 1, "tasks are lost");
     }
+}
+
+#[test]
+fn a_panic_of_a_wrong_claim_names_the_line_of_the_program() {
+    let rt = Runtime::builder().workers(1).build().unwrap();
+    let other = Runtime::builder().workers(1).build().unwrap();
+    let granules = rt.granules(2);
+    let (here, line) = (line!(), line_of_panic(|| drop(granules.read(1..3))));
+    assert_eq!(line, Some(here), "a range that ends too late");
+    let (here, line) = (line!(), line_of_panic(|| drop(granules.write(0..1).and_read(1..3))));
+    assert_eq!(line, Some(here), "a second range");
+    let (here, line) = (line!(), line_of_panic(|| _ = granules.is_poisoned(2)));
+    assert_eq!(line, Some(here), "a granule that is not there");
+    let (here, line) = (line!(), line_of_panic(|| drop(other.task(()).claim(granules.read(0..1)))));
+    assert_eq!(line, Some(here), "granules of another runtime");
+    let (here, line) = (line!(), line_of_panic(|| drop(other.task(()).of(&rt.group()))));
+    assert_eq!(line, Some(here), "a group of another runtime");
 }
 
 #[test]
