@@ -125,7 +125,7 @@ fn assert_refused(rt: &Runtime, [link, other]: [Link<Node>; 2]) {
         let told = results.clone();
         let bundle =
             each([(start, Count)].into_iter(), move |_, result, _| told.lock().unwrap().push(result));
-        rt.task(()).submit_bundle(bundle).join().unwrap();
+        drop(rt.task(()).submit_bundle(bundle).join().unwrap());
     }
     let results = results.lock().unwrap().drain(..).collect::<Vec<_>>();
     assert_eq!(results.len(), 2);
