@@ -12,8 +12,10 @@ use core::time::Duration;
 ///
 /// Numbers that only a [`Recording`](crate::metrics::Recording) keeps say so; they stand still
 /// while none is active. Those of workers and `kinds` add up over all recordings; `objects` are of
-/// the last session only, which is the recordings that overlap. Parts are read one after another while the workers go on. So a task may be
-/// in one number, and not yet in another.
+/// the last session only, which is the recordings that overlap.
+///
+/// Parts are read one after another while the workers go on. So a task may be in one number, and
+/// not yet in another.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
@@ -189,8 +191,8 @@ pub struct TaskKind {
     pub runs: u64,
     /// How many panicked.
     pub panics: u64,
-    /// From the spawn to the first turn, of tasks that were also spawned while recorded. A task that
-    /// is deferred then, as its object is held, waits on; [`ObjectUse::waited`] has that, too.
+    /// From the spawn to the first turn, of tasks that were also spawned while recorded. A task
+    /// that is deferred then, as its object is held, waits on: see [`ObjectUse::waited`].
     pub waiting: Histogram,
     /// From the beginning of each run to its end.
     pub running: Histogram,
@@ -216,9 +218,9 @@ pub struct ObjectUse {
     pub accesses: u64,
     /// By how much `accesses` may be too high.
     pub error: u64,
-    /// Times that a task found it held although it was its turn: it had to wait at its latch, or was
-    /// deferred. Tasks that only queue behind each other, as those of a sequenced object do, are not
-    /// counted here, but in `waited` and `queued`.
+    /// Times that a task found it held although it was its turn: it had to wait at its latch, or
+    /// was deferred. Tasks that only queue behind each other, as those of a sequenced object do,
+    /// are not counted here, but in `waited` and `queued`.
     pub waits: u64,
     /// How long its tasks waited, all together: in queues until they ran, and at latches.
     pub waited: Duration,

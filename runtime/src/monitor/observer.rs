@@ -73,10 +73,10 @@ pub(crate) struct Record {
     pub busy: Counter,
     /// Time asleep.
     pub asleep: Counter,
-    /// Since when it has been busy, or 0. If tasks are only recorded on demand, this and the next
-    /// are on a clock that stands still between sessions.
+    /// One tick after the moment since when it has been busy, or 0. If tasks are only recorded on
+    /// demand, this and the next are on a clock that stands still between sessions.
     pub busy_since: AtomicU64,
-    /// Since when it has been asleep, or 0.
+    /// One tick after the moment since when it has been asleep, or 0.
     pub asleep_since: AtomicU64,
     /// From the spawn of a task to its first run.
     pub waiting: Buckets,

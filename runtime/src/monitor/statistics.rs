@@ -126,13 +126,13 @@ impl Observer {
         all
     }
 
-    /// Returns the time that was counted, plus the time from the moment in `since` until `now`, if
-    /// there is one.
+    /// Returns the time that was counted, plus the time until `now` from the tick before `since`,
+    /// unless that is 0.
     pub(super) fn time(&self, counted: &Counter, since: &AtomicU64, now: u64, scale: f64) -> Duration {
         let counted = counted.get();
         let now_at = match since.load(Relaxed) {
             0 => 0,
-            since => now.saturating_sub(since),
+            since => now.saturating_sub(since - 1),
         };
         Duration::from_nanos(((counted + now_at) as f64 * scale) as u64)
     }

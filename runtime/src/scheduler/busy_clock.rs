@@ -31,9 +31,9 @@ impl BusyClock {
         }
     }
 
-    /// Returns a moment of this session on the clock of recorded time. Never 0.
+    /// Returns a moment of this session on the clock of recorded time, as a record has it.
     fn started(&self, now: u64) -> u64 {
-        now.saturating_sub(self.unrecorded).max(1)
+        now.saturating_sub(self.unrecorded) + 1
     }
 
     /// Returns how much was recorded until now. The session may be over.
@@ -61,7 +61,7 @@ impl BusyClock {
         let since = record.busy_since.load(Relaxed);
         if since != 0 {
             record.busy_since.store(0, Relaxed);
-            record.busy.add(self.recorded(now).saturating_sub(since));
+            record.busy.add(self.recorded(now).saturating_sub(since - 1));
         }
         since != 0
     }
@@ -77,8 +77,8 @@ impl BusyClock {
         let since = record.asleep_since.load(Relaxed);
         (since != 0).then(|| {
             record.asleep_since.store(0, Relaxed);
-            record.asleep.add(self.recorded(now).saturating_sub(since));
-            (since + self.unrecorded).min(now)
+            record.asleep.add(self.recorded(now).saturating_sub(since - 1));
+            (since - 1 + self.unrecorded).min(now)
         })
     }
 }
