@@ -142,7 +142,7 @@ fn objects(out: &mut Exposition, inspection: &Inspection) {
     let gauges: [(_, _, _, Read); 4] = [
         ("xtasking_object_queued", "", "Tasks that wait for it now; at most so many.", |o| o.queued as f64),
         ("xtasking_object_accesses", "", "Runs with it while this recording lasts.", |o| o.accesses as f64),
-        ("xtasking_object_waits", "", "Waits for it while this recording lasts.", |o| o.waits as f64),
+        ("xtasking_object_waits", "", "Tasks that found it held, in this recording.", |o| o.waits as f64),
         (
             "xtasking_object_wait_seconds",
             "seconds",

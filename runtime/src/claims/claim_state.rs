@@ -8,7 +8,7 @@ use super::granules::{ErasedGranules, GranuleTable};
 use super::plan::{PeekSite, Plan, PlanProbe};
 use super::queue_lock::{QueueLock, Waiter, WakeList};
 use super::rights::{Ranges, Rights};
-use crate::monitor::{HeldGranules, OUTSIDE};
+use crate::monitor::HeldGranules;
 use crate::sync::{AtomicU32, Relaxed, SpinMutex, UnsafeCell};
 use crate::task::options::Options;
 use crate::task::pending::PendingTask;
@@ -99,14 +99,12 @@ impl Drop for ClaimInner {
 }
 
 impl ClaimInner {
-    /// Records on demand since when the task waits.
+    /// Records since when the task waits, if that is recorded. Its waiter is in no queue yet.
     #[cold]
-    pub(super) fn note_wait(&self, spawner: &impl Origin) {
-        let task = self.task.as_ref().and_then(PendingTask::task);
-        if let (Some(observer), Some(task)) = (&spawner.shared().observer, task) {
-            let worker = spawner.on_worker().map_or(OUTSIDE, |worker| worker as u32);
+    pub(super) fn note_wait(&self, spawner: &mut impl Origin) {
+        if let Some(task) = self.task.as_ref().and_then(PendingTask::task) {
             // SAFETY: the task is parked here, and this is borrowed.
-            unsafe { observer.queue_now(task, worker) };
+            unsafe { spawner.note(task) };
         }
     }
 }
@@ -183,6 +181,8 @@ impl ClaimState {
     /// # Safety
     ///
     /// The caller is the task, which runs.
+    #[cold]
+    #[inline(never)]
     pub unsafe fn held(&self) -> HeldGranules {
         // SAFETY: forwarded.
         let rights = unsafe { self.rights() };

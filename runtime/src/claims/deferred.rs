@@ -101,6 +101,9 @@ impl ClaimState {
                 if !this.lock_while_available(&inner.rights, &mut locked) {
                     inner.attempts += 1;
                     inner.task = Some(PendingTask::Unbound(task, options));
+                    if dispatcher.spawner.shared().is_stamping() && !planted!("retry-wait-unrecorded") {
+                        inner.note_wait(dispatcher.spawner);
+                    }
                     let others = this.register_retry(inner, notified, &mut locked);
                     // After the unlock the thread that dequeues the waiter owns the state.
                     drop(locked);
@@ -121,6 +124,9 @@ impl ClaimState {
         // SAFETY: `count_granted` has added the states, as their owner.
         unsafe { Self::confirm_plans(&mut dispatcher) };
         dispatcher.spawner.offer();
+        if !is_ready {
+            cx.note_attempt();
+        }
         is_ready
     }
 

@@ -71,7 +71,7 @@ impl ClaimState {
         let this = unsafe { state.as_ref() };
         // SAFETY: the caller owns the state.
         let inner = unsafe { this.inner() };
-        if dispatcher.spawner.shared().is_recording() {
+        if dispatcher.spawner.shared().is_stamping() {
             inner.note_wait(dispatcher.spawner);
         }
         let ClaimInner { rights, waiters, .. } = inner;

@@ -248,10 +248,10 @@ impl QueueLock {
     }
 
     /// Calls `each` with the claim of each waiter, whether it writes, and how many wait before it.
-    /// Retry waiters come last.
-    pub fn for_each_waiter(&self, mut each: impl FnMut(NonNull<ClaimState>, bool, u64)) {
+    /// Retry waiters come last. Only the first `most` waiters of each queue are visited.
+    pub fn for_each_waiter(&self, most: usize, mut each: impl FnMut(NonNull<ClaimState>, bool, u64)) {
         let queues = [&self.waiting].into_iter().chain(&self.retry_waiters);
-        for (waiter, ahead) in queues.flat_map(Queue::iter).zip(0..) {
+        for (waiter, ahead) in queues.flat_map(|queue| queue.iter().take(most)).zip(0..) {
             each(waiter.state(), waiter.write, ahead);
         }
     }

@@ -16,7 +16,9 @@ use core::ops::Range;
 use core::ptr::NonNull;
 
 /// Granules of each table that are looked through.
-const MAX_GRANULES: usize = 1 << 16;
+const MAX_GRANULES: u32 = 1 << 16;
+/// Granules that are looked through while a thread that makes or drops granules may have to wait.
+const LOCKED_GRANULES: u32 = 1 << 10;
 
 /// The granules of an inspected runtime.
 #[derive(Default)]
@@ -49,6 +51,37 @@ impl GranuleTables {
     pub(super) fn remove(&self, table: NonNull<GranuleTable>) {
         self.0.lock().remove(&table.addr().get());
     }
+
+    /// Returns the first table at this address or behind it, and the type of its data.
+    fn first_from(&self, address: usize) -> Option<(usize, &'static str)> {
+        let tables = self.0.lock();
+        let (&address, table) = tables.range(address..).next()?;
+        // SAFETY: the table is in place and shared, as it is in the map, whose lock is held.
+        Some((address, unsafe { table.0.as_ref() }.data))
+    }
+
+    /// Returns up to `most` claims that wait in the queues of a table. The lock is given back now
+    /// and then, and the table looked up again; if it was dropped meanwhile, no claim waits there.
+    fn find_claims(
+        &self,
+        address: usize,
+        observer: &Observer,
+        most: usize,
+    ) -> impl Iterator<Item = FoundClaim> {
+        let mut claims = FoundClaims::new();
+        for begin in (0..MAX_GRANULES).step_by(LOCKED_GRANULES as usize) {
+            let tables = self.0.lock();
+            let Some(table) = tables.get(&address) else { break };
+            // SAFETY: the table is in place and shared, as it is in the map, whose lock is held.
+            let table = unsafe { table.0.as_ref() };
+            let end = (begin + LOCKED_GRANULES).min(table.slots.len() as u32);
+            if begin >= end || claims.len() == most {
+                break;
+            }
+            add_claims(table, begin..end, observer, most, &mut claims);
+        }
+        claims.into_values()
+    }
 }
 
 impl RuntimeState {
@@ -67,13 +100,15 @@ impl RuntimeState {
     /// Returns claims that wait for granules.
     pub(crate) fn waiting_claims(&self, observer: &Observer, snapshot: &Snapshot<'_>) -> Vec<WaitingClaim> {
         let mut waiting = Vec::new();
-        for (&address, table) in &*self.granule_tables.0.lock() {
-            // SAFETY: the table is in place and shared, as it is in the map, whose lock is held.
-            let table = unsafe { table.0.as_ref() };
-            for found in find_claims(table, observer, Inspection::MAX_CLAIMS - waiting.len()) {
+        let mut next = self.granule_tables.first_from(0);
+        while let Some((address, data)) = next
+            && waiting.len() < Inspection::MAX_CLAIMS
+        {
+            let most = Inspection::MAX_CLAIMS - waiting.len();
+            for found in self.granule_tables.find_claims(address, observer, most) {
                 waiting.push(WaitingClaim {
                     task: found.task.map_or(SEVERAL_OBJECTS, |(name, _)| name).into(),
-                    data: table.data.into(),
+                    data: data.into(),
                     address,
                     holders: snapshot.holders(address, &found.ranges),
                     ranges: found.ranges,
@@ -82,6 +117,7 @@ impl RuntimeState {
                     waiting: found.task.and_then(|(_, since)| since).map(|since| snapshot.since(since)),
                 });
             }
+            next = self.granule_tables.first_from(address + 1);
         }
         waiting
     }
@@ -90,11 +126,20 @@ impl RuntimeState {
 /// What a parked task is called whose placeholders wait with it: it is not among them.
 const SEVERAL_OBJECTS: &str = "(a task with several objects)";
 
-/// Returns up to `most` claims that wait in the queues of a table.
-fn find_claims(table: &GranuleTable, observer: &Observer, most: usize) -> impl Iterator<Item = FoundClaim> {
-    let mut claims = BTreeMap::<NonNull<ClaimState>, FoundClaim>::new();
-    for (granule, slot) in (0..).zip(table.slots.iter().take(MAX_GRANULES)) {
-        slot.0.queue_lock.lock().for_each_waiter(|state, write, ahead| {
+/// Claims of one table, by their states.
+type FoundClaims = BTreeMap<NonNull<ClaimState>, FoundClaim>;
+
+/// Adds the claims that wait for some granules of a table, as long as there are fewer than `most`.
+fn add_claims(
+    table: &GranuleTable,
+    granules: Range<u32>,
+    observer: &Observer,
+    most: usize,
+    claims: &mut FoundClaims,
+) {
+    let slots = &table.slots[granules.start as usize..granules.end as usize];
+    for (granule, slot) in granules.zip(slots) {
+        slot.0.queue_lock.lock().for_each_waiter(most, |state, write, ahead| {
             if claims.len() == most && !claims.contains_key(&state) {
                 return;
             }
@@ -107,7 +152,6 @@ fn find_claims(table: &GranuleTable, observer: &Observer, most: usize) -> impl I
             claims.entry(state).or_insert_with(new).add(granule, write, ahead);
         });
     }
-    claims.into_values()
 }
 
 /// Returns the name of a parked task, and since when it has been waiting.

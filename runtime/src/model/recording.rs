@@ -24,18 +24,18 @@ fn a_task_takes_its_own_time_beside_others() {
         let stamps = Arc::new(Stamps::default());
         stamps.reset();
         let [first, second] = neighbours();
-        let pushers = [(first, 10), (second, 20)].map(|(task, ticks)| {
+        let pushers = [(first, 64), (second, 128)].map(|(task, ticks)| {
             let stamps = stamps.clone();
-            thread::spawn(move || stamps.put(task, stamp(ticks)))
+            thread::spawn(move || assert!(stamps.put(task, stamp(ticks))))
         });
         pushers.into_iter().for_each(|pusher| pusher.join().unwrap());
         let taker = {
             let stamps = stamps.clone();
-            thread::spawn(move || stamps.take(second, 100))
+            thread::spawn(move || stamps.take(second, 640))
         };
-        assert_eq!(stamps.take(first, 100), Some(stamp(10)));
-        assert_eq!(taker.join().unwrap(), Some(stamp(20)));
-        assert_eq!((stamps.take(first, 100), stamps.take(second, 100)), (None, None));
+        assert_eq!(stamps.take(first, 640), Some(stamp(64)));
+        assert_eq!(taker.join().unwrap(), Some(stamp(128)));
+        assert_eq!((stamps.take(first, 640), stamps.take(second, 640)), (None, None));
     });
 }
 

@@ -14,7 +14,7 @@ use core::ops::Range;
 #[derive(Default)]
 pub(crate) struct Details {
     /// The session of `running` and of the objects.
-    session: u8,
+    session: u32,
     /// What runs now, or is suspended.
     pub running: Vec<RecordedRun>,
     /// By the address and length of the name, so that a search compares no texts. Two kinds of the
@@ -68,13 +68,15 @@ pub(crate) struct EndedRun {
     pub latch_time: u64,
     /// Whether it had to wait at a latch.
     pub waits: bool,
+    /// Whether it only found that its task has to wait on: no access, and no run of the kind.
+    pub is_attempt: bool,
     pub has_finished: bool,
     pub has_panicked: bool,
 }
 
 impl Details {
     /// Begins a session: forgets what ran and the objects of the one before.
-    pub fn begin_session(&mut self, session: u8) {
+    pub fn begin_session(&mut self, session: u32) {
         self.session = session;
         self.running.clear();
         self.hottest.clear();
@@ -82,7 +84,7 @@ impl Details {
     }
 
     /// Returns true if this is of that session.
-    pub fn is_of(&self, session: u8) -> bool {
+    pub fn is_of(&self, session: u32) -> bool {
         self.session == session
     }
 
@@ -99,6 +101,14 @@ impl Details {
         self.running.push(run);
     }
 
+    /// Takes back the accesses of a run that has just begun: its task has to wait on.
+    pub fn take_back(&mut self, description: &Description) {
+        for object in description.objects.iter().flatten() {
+            self.hottest.take_back(object.address, 1);
+            self.longest.take_back(object.address, 0);
+        }
+    }
+
     /// Returns a run that has begun and not ended.
     pub fn run_mut(&mut self, id: u64) -> Option<&mut RecordedRun> {
         self.running.iter_mut().rfind(|run| run.id == id)
@@ -108,11 +118,14 @@ impl Details {
     pub fn end(&mut self, run: &EndedRun) {
         self.running.retain(|running| running.id != run.id);
         let kind = self.kind_mut(run.description.task);
+        run.waiting.into_iter().for_each(|time| kind.waiting.record(time));
+        if run.is_attempt {
+            return;
+        }
         kind.runs += 1;
         kind.finished += u64::from(run.has_finished);
         kind.panics += u64::from(run.has_panicked);
         kind.running.record(run.time);
-        run.waiting.into_iter().for_each(|time| kind.waiting.record(time));
         if run.waits {
             for object in run.description.objects.into_iter().flatten() {
                 let access = ObjectAccess { object, accesses: 0, waits: true, waited: run.latch_time };

@@ -11,8 +11,11 @@ use core::time::Duration;
 /// A runtime as an [`Inspector`](crate::metrics::Inspector) sees it at one moment: plain data.
 ///
 /// Numbers that only a [`Recording`](crate::metrics::Recording) keeps say so; they stand still
-/// while none is active. Parts are read one after another while the workers go on. So a task may be
-/// in one number, and not yet in another.
+/// while none is active. Those of workers and `kinds` add up over all recordings; `objects` are of
+/// the last session only, which is the recordings that overlap.
+///
+/// Parts are read one after another while the workers go on. So a task may be in one number, and
+/// not yet in another.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
@@ -90,9 +93,11 @@ pub struct WorkerInspection {
     pub inbox: u64,
     /// Unbound tasks that other workers may steal from it.
     pub unbound: u64,
-    /// How often it has run a task, while recorded.
+    /// How often it has run a task, while recorded. A run that ends after the recording counts, and
+    /// so does a turn that only defers its task.
     pub tasks: u64,
-    /// Time at work, while recorded.
+    /// Time at work, while recorded: without time in which its task blocks in place, and only up to
+    /// the end of the recording. A worker that learns late of a recording counts from then.
     pub busy: Duration,
     /// Time asleep, while recorded.
     pub asleep: Duration,
@@ -171,7 +176,9 @@ impl fmt::Display for ObjectLabel {
     }
 }
 
-/// Tasks of one name, as far as they ran while recorded.
+/// Tasks of one name, as far as they ran while recorded, in all recordings so far.
+///
+/// A function that runs on a [set](crate::managed) shows as the runtime's task that runs it there.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
@@ -184,8 +191,8 @@ pub struct TaskKind {
     pub runs: u64,
     /// How many panicked.
     pub panics: u64,
-    /// From the spawn to the beginning of the first run, of tasks that were also spawned while
-    /// recorded.
+    /// From the spawn to the first turn, of tasks that were also spawned while recorded. A task
+    /// that is deferred then, as its object is held, waits on: see [`ObjectUse::waited`].
     pub waiting: Histogram,
     /// From the beginning of each run to its end.
     pub running: Histogram,
@@ -199,7 +206,8 @@ pub struct TaskKind {
 /// [`object_error`](Inspection::object_error). `waits` and `waited` may be too low by what happened
 /// before the object was kept. A task with several objects counts for each of them.
 ///
-/// An object is seen from the first run of a task with it. One that was dropped has lost its name.
+/// An object is seen from the first run of a task with it. One that was dropped has lost its name;
+/// if a new object has its address, the counts of both are together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
@@ -210,12 +218,15 @@ pub struct ObjectUse {
     pub accesses: u64,
     /// By how much `accesses` may be too high.
     pub error: u64,
-    /// Times that a task found it held: it had to wait at its latch, or was deferred.
+    /// Times that a task found it held although it was its turn: it had to wait at its latch, or
+    /// was deferred. Tasks that only queue behind each other, as those of a sequenced object do,
+    /// are not counted here, but in `waited` and `queued`.
     pub waits: u64,
     /// How long its tasks waited, all together: in queues until they ran, and at latches.
     pub waited: Duration,
     /// Tasks that wait for it now, of those spawned during the session. An upper bound: objects
-    /// that share a cell of the table are counted together.
+    /// that share a cell of the table are counted together; and tasks that began to run before
+    /// their worker had learned of the session still count.
     pub queued: u64,
 }
 
@@ -230,7 +241,7 @@ pub struct WaitingClaim {
     pub data: String,
     /// The address of the granules, which tells two of the same data apart.
     pub address: usize,
-    /// What it waits for, as ranges of granules.
+    /// What it waits for, as ranges of granules, among the first 65,536.
     pub ranges: Vec<Range<u32>>,
     /// Whether it writes one of them.
     pub is_write: bool,

@@ -46,7 +46,7 @@ pub use inspection::{
     WorkerInspection,
 };
 pub(crate) use observation::Observation;
-pub(crate) use observer::{Arrival, LEAD, OUTSIDE, Observer, RECORDED_EVENTS, Record};
+pub(crate) use observer::{Arrival, LEAD, Observer, RECORDED_EVENTS, Record};
 pub use posts::RunningTask;
 pub(crate) use posts::{Posts, Running};
 pub(crate) use sessions::Sessions;

@@ -73,9 +73,10 @@ pub(crate) struct Record {
     pub busy: Counter,
     /// Time asleep.
     pub asleep: Counter,
-    /// Since when it has been busy, or 0.
+    /// One tick after the moment since when it has been busy, or 0. If tasks are only recorded on
+    /// demand, this and the next are on a clock that stands still between sessions.
     pub busy_since: AtomicU64,
-    /// Since when it has been asleep, or 0.
+    /// One tick after the moment since when it has been asleep, or 0.
     pub asleep_since: AtomicU64,
     /// From the spawn of a task to its first run.
     pub waiting: Buckets,
@@ -119,7 +120,7 @@ pub(crate) struct Arrival {
     pub by: u32,
     /// This is its first run, and its spawn was recorded.
     pub is_first: bool,
-    /// It was queued in this session.
+    /// It was queued in this session, and counts among the tasks that wait for its objects.
     pub was_queued: bool,
 }
 
@@ -150,7 +151,7 @@ impl Observer {
 
     /// Returns the number of the session; 0 if nothing is recorded on demand.
     #[inline]
-    pub fn session(&self) -> u8 {
+    pub fn session(&self) -> u32 {
         self.demand.as_ref().map_or(0, |demand| demand.sessions.current())
     }
 
@@ -162,7 +163,7 @@ impl Observer {
     /// The task belongs to this runtime and exclusively to the caller, and is no message of the
     /// runtime.
     #[inline]
-    pub unsafe fn stamp(&self, mut task: NonNull<Task>, by: u32, session: u8) -> bool {
+    pub unsafe fn stamp(&self, mut task: NonNull<Task>, by: u32, session: u32) -> bool {
         let now = || self.clock.now().max(1);
         // SAFETY: by the contract the task is the caller's, and its block has a lead if any has.
         unsafe {
@@ -186,37 +187,27 @@ impl Observer {
         }
     }
 
-    /// Records on demand that a task begins to wait, although it is put into no run queue yet.
-    ///
-    /// # Safety
-    ///
-    /// As for [`stamp`](Self::stamp).
-    pub unsafe fn queue_now(&self, task: NonNull<Task>, by: u32) {
-        let session = self.session();
-        if session != 0 {
-            // SAFETY: forwarded.
-            unsafe { self.queue_in(task, by, session) };
-        }
-    }
-
-    /// Records on demand that a task begins to wait, unless it does already.
+    /// Records on demand that a task begins to wait, unless it does already, or the session is over
+    /// although this worker does not know that yet.
     ///
     /// # Safety
     ///
     /// As for [`stamp`](Self::stamp).
     #[inline(never)]
-    unsafe fn queue_in(&self, mut task: NonNull<Task>, by: u32, session: u8) {
+    unsafe fn queue_in(&self, mut task: NonNull<Task>, by: u32, session: u32) {
         let Some(demand) = &self.demand else { return };
         // SAFETY: by the contract the task is the caller's.
         let meta = unsafe { &mut task.as_mut().meta };
-        if meta.is_queued_in(session) {
+        let is_over = session != demand.sessions.current() && !planted!("stamped-after-session");
+        if meta.is_queued_in(session) || is_over {
             return;
         }
-        let again = meta.was_queued_in(session);
+        let again = meta.was_in(session);
         meta.queue_in(session);
-        if !self.has_leads {
-            let stamp = Stamp { ticks: self.clock.now(), by, again };
-            demand.stamps.put(task.addr().get(), stamp);
+        let stamp = Stamp { ticks: self.clock.now(), by, again };
+        if !demand.stamps.put(task.addr().get(), stamp) {
+            // What is not kept does not end.
+            return;
         }
         // SAFETY: as above; a task that is put into a queue has its body.
         let description = unsafe { (task.as_ref().vtable.describe)(task) };
@@ -229,7 +220,7 @@ impl Observer {
     ///
     /// As for [`stamp`](Self::stamp). If the runtime has leads, the task was stamped.
     #[inline(always)]
-    pub unsafe fn start(&self, task: NonNull<Task>, begin: u64, session: u8) -> Arrival {
+    pub unsafe fn start(&self, task: NonNull<Task>, begin: u64, session: u32) -> Arrival {
         // SAFETY: by the contract the task is the caller's; and it was stamped if it has a lead.
         unsafe {
             if session != 0 || !self.has_leads {
@@ -255,17 +246,19 @@ impl Observer {
     ///
     /// As for [`start`](Self::start).
     #[inline(never)]
-    unsafe fn start_in(&self, mut task: NonNull<Task>, begin: u64, session: u8) -> Arrival {
+    unsafe fn start_in(&self, mut task: NonNull<Task>, begin: u64, session: u32) -> Arrival {
         // SAFETY: by the contract the task is the caller's.
         let meta = unsafe { &mut task.as_mut().meta };
         let was_queued = session != 0 && meta.is_queued_in(session);
-        meta.leave_queue();
+        meta.run_in(session);
+        let stamps = self.demand.as_ref().map(|demand| &demand.stamps).filter(|_| was_queued);
+        let stamp = stamps.and_then(|stamps| stamps.take(task.addr().get(), begin));
+        let was_queued = stamp.is_some() || planted!("session-bits-trusted") && was_queued;
         if self.has_leads {
             // SAFETY: forwarded.
             return Arrival { was_queued, ..unsafe { self.start_by_lead(task) } };
         }
-        let stamps = self.demand.as_ref().map(|demand| &demand.stamps).filter(|_| was_queued);
-        match stamps.and_then(|stamps| stamps.take(task.addr().get(), begin)) {
+        match stamp {
             Some(Stamp { ticks, by, again }) => {
                 let by = if again { OUTSIDE } else { by };
                 Arrival { spawned: ticks, queued: ticks, by, is_first: !again, was_queued }
@@ -286,7 +279,8 @@ impl Observer {
                 if !task.as_ref().meta.is_stamped() {
                     return None;
                 }
-                return Some(task.byte_sub(LEAD).cast::<Lead>().as_ref().spawned);
+                let queued = task.byte_sub(LEAD).cast::<Lead>().as_ref().queued;
+                return (queued != 0).then_some(queued);
             }
         }
         let stamps = &self.demand.as_ref()?.stamps;

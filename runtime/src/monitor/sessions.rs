@@ -4,8 +4,8 @@
 
 use crate::sync::{Acquire, AtomicU32, Relaxed, Release, SpinMutex};
 
-/// Sessions that are told apart by their number.
-const SESSION_NUMBERS: u32 = 3;
+/// Sessions that are told apart by their number: 24 bits of the signals.
+const SESSION_NUMBERS: u32 = (1 << 24) - 1;
 
 /// The recordings that are active, and how long they were.
 #[derive(Default)]
@@ -35,9 +35,9 @@ struct State {
 #[derive(Clone, Copy)]
 pub(crate) struct RecordedTime {
     /// The number of the session; 0 if there is none.
-    pub session_number: u8,
+    pub session_number: u32,
     /// The number of the last session, which may still go on.
-    pub last_number: u8,
+    pub last_number: u32,
     /// The time of the last session.
     pub session: u64,
     /// The time of all.
@@ -47,14 +47,14 @@ pub(crate) struct RecordedTime {
 impl Sessions {
     /// Returns the number of the session; 0 if nothing is recorded.
     #[inline]
-    pub fn current(&self) -> u8 {
+    pub fn current(&self) -> u32 {
         // Acquire pairs with the Release of `begin`: the caller sees what began the session.
-        self.current.load(Acquire) as u8
+        self.current.load(Acquire)
     }
 
     /// Begins one more recording. If it is the first, `begin` is called with the number of the new
     /// session, before any other thread sees it.
-    pub fn begin(&self, now: u64, begin: impl FnOnce(u8)) {
+    pub fn begin(&self, now: u64, begin: impl FnOnce(u32)) {
         let mut state = self.state.lock();
         state.active += 1;
         if state.active == 1 {
@@ -64,21 +64,29 @@ impl Sessions {
             if planted!("session-seen-early") {
                 self.current.store(state.number, Release);
             }
-            begin(state.number as u8);
+            begin(state.number);
             // Release pairs with the Acquire of `current`.
             self.current.store(state.number, Release);
         }
     }
 
-    /// Ends a recording. If it was the last, `end` is called under the lock.
-    pub fn end(&self, now: u64, end: impl FnOnce()) {
+    /// Ends a recording. If it was the last, `end` is called under the lock, and its result
+    /// returned.
+    pub fn end<R>(&self, now: u64, end: impl FnOnce() -> R) -> Option<R> {
         let mut state = self.state.lock();
         state.active -= 1;
-        if state.active == 0 {
+        (state.active == 0).then(|| {
             state.last = now.saturating_sub(state.began);
             self.current.store(0, Relaxed);
-            end();
-        }
+            end()
+        })
+    }
+
+    /// Returns how long nothing was recorded until the last session began. A moment of that session
+    /// less this is the moment on a clock that stands still between sessions.
+    pub fn unrecorded(&self) -> u64 {
+        let state = self.state.lock();
+        state.began.saturating_sub(state.before)
     }
 
     /// Returns how long recordings were active.
@@ -86,7 +94,7 @@ impl Sessions {
         let state = self.state.lock();
         let is_active = state.active != 0;
         let session = if is_active { now.saturating_sub(state.began) } else { state.last };
-        let last_number = state.number as u8;
+        let last_number = state.number;
         let session_number = if is_active { last_number } else { 0 };
         RecordedTime { session_number, last_number, session, total: state.before + session }
     }

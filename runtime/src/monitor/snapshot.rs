@@ -51,9 +51,11 @@ impl<'o> Snapshot<'o> {
         inspection.is_recording = time.session_number != 0;
         inspection.recorded = self.duration(time.total);
         inspection.session = self.duration(time.session);
+        // See `Record::busy_since`.
+        let now = if self.observer.asked.is_constant() { self.now } else { time.total };
         for (worker, record) in inspection.workers.iter_mut().zip(&self.observer.records) {
             let record = &record.0;
-            let counted = |counted, since| self.observer.time(counted, since, self.scale);
+            let counted = |counted, since| self.observer.time(counted, since, now, self.scale);
             worker.tasks = record.running.count();
             worker.busy = counted(&record.busy, &record.busy_since);
             worker.asleep = counted(&record.asleep, &record.asleep_since);
@@ -64,7 +66,7 @@ impl<'o> Snapshot<'o> {
     }
 
     /// Returns what runs on a worker, the oldest first.
-    fn running(&self, details: &Details, session: u8) -> Vec<RunningInspection> {
+    fn running(&self, details: &Details, session: u32) -> Vec<RunningInspection> {
         if session == 0 || !details.is_of(session) {
             return Vec::new();
         }
@@ -101,7 +103,7 @@ impl<'o> Snapshot<'o> {
     }
 
     /// Returns the objects of a session, and how many accesses others can have.
-    fn objects(&self, session: u8) -> (Vec<ObjectUse>, u64) {
+    fn objects(&self, session: u32) -> (Vec<ObjectUse>, u64) {
         let (mut all, mut missed) = (BTreeMap::new(), 0);
         for record in &self.observer.records {
             let details = record.0.details.lock();

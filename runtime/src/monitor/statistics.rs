@@ -100,14 +100,15 @@ impl Observer {
         others: impl Iterator<Item = (u64, u64)>,
     ) -> Statistics {
         let scale = self.clock.scale();
-        let ticks = self.clock.now().saturating_sub(self.clock.began());
+        let now = self.clock.now();
+        let ticks = now.saturating_sub(self.clock.began());
         let elapsed = Duration::from_nanos((ticks as f64 * scale) as u64);
         let mut all = Statistics { elapsed, size, counters, ..Statistics::default() };
         let both = self.records.iter().zip(others);
         all.workers = both
             .map(|(record, (steals, sleeps))| WorkerStatistics {
-                busy: self.time(&record.0.busy, &record.0.busy_since, scale).min(elapsed),
-                asleep: self.time(&record.0.asleep, &record.0.asleep_since, scale).min(elapsed),
+                busy: self.time(&record.0.busy, &record.0.busy_since, now, scale).min(elapsed),
+                asleep: self.time(&record.0.asleep, &record.0.asleep_since, now, scale).min(elapsed),
                 steals,
                 sleeps,
                 ..record.0.statistics(scale)
@@ -125,13 +126,13 @@ impl Observer {
         all
     }
 
-    /// Returns the time that was counted, plus the time since the moment in `since`, if there is
-    /// one.
-    pub(super) fn time(&self, counted: &Counter, since: &AtomicU64, scale: f64) -> Duration {
+    /// Returns the time that was counted, plus the time until `now` from the tick before `since`,
+    /// unless that is 0.
+    pub(super) fn time(&self, counted: &Counter, since: &AtomicU64, now: u64, scale: f64) -> Duration {
         let counted = counted.get();
         let now_at = match since.load(Relaxed) {
             0 => 0,
-            since => self.clock.now().saturating_sub(since),
+            since => now.saturating_sub(since - 1),
         };
         Duration::from_nanos(((counted + now_at) as f64 * scale) as u64)
     }
@@ -174,5 +175,38 @@ impl fmt::Display for Statistics {
             write!(f, "{steals} steals, {sleeps} sleeps")?;
         }
         Ok(())
+    }
+}
+
+#[cfg(all(test, not(any(model = "loom", model = "shuttle"))))]
+mod tests {
+    use crate::platform::Simulation;
+    use crate::{Runtime, Shutdown, primitive::Sequencing};
+
+    #[test]
+    fn a_cancelled_task_counts_as_finished() {
+        for seed in 0..10 {
+            let builder = Runtime::builder().platform(Simulation::new(3, seed)).timeline(10);
+            let rt = builder.build().unwrap();
+            let objects = [(); 3].map(|()| rt.plain(0u64).pin(Sequencing).build());
+            for index in 0..90 {
+                let [a, b, c] = [0, 1, 2].map(|next| &objects[(index + next) % 3]);
+                rt.task((a.write(), b.write())).spawn(|_, _| ());
+                let c = c.clone();
+                rt.task(()).spawn(move |(), cx| cx.task(c.write()).spawn(|_, _| ()));
+                if index == 45 {
+                    rt.task(()).submit(|(), _| ()).join().unwrap();
+                }
+            }
+            // The shutdown consumes the runtime.
+            let shared = rt.shared().clone();
+            rt.shutdown(Shutdown::Cancel);
+            let statistics = shared.statistics().unwrap();
+            let finished = statistics.finished;
+            assert!((182..271).contains(&finished) && statistics.spawned == finished, "{statistics}");
+            assert_eq!((statistics.waiting.count(), statistics.occupancy()), (finished, 0));
+            let queued = |worker: &crate::metrics::WorkerStatistics| worker.occupancy();
+            assert_eq!(statistics.workers.iter().map(queued).sum::<u64>(), 0);
+        }
     }
 }

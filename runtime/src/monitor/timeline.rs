@@ -3,10 +3,12 @@
 use super::observer::OUTSIDE;
 use super::{Observer, Touched};
 use crate::object::ObjectNames;
+use crate::sync::SpinMutex;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::fmt;
+use core::mem::take;
 use core::time::Duration;
 
 /// Something that a worker did, in ticks of the observer's clock.
@@ -51,9 +53,14 @@ pub(crate) struct Ran {
 /// The last events of a worker.
 pub(crate) struct Events {
     kept: VecDeque<Event>,
+    /// The number of the first of them, among all events of the worker.
+    first: u64,
     capacity: usize,
     dropped: u64,
 }
+
+/// Events that are copied while their worker may have to wait.
+const COPIED_EVENTS: usize = 1 << 10;
 
 impl Default for Events {
     /// A buffer for no event.
@@ -65,17 +72,20 @@ impl Default for Events {
 impl Events {
     /// Creates a buffer for up to `capacity` events, with memory for `expected` of them.
     pub fn new(capacity: usize, expected: usize) -> Self {
-        Self { kept: VecDeque::with_capacity(expected), capacity, dropped: 0 }
+        Self { kept: VecDeque::with_capacity(expected), first: 0, capacity, dropped: 0 }
     }
 
-    /// Drops all events, and their memory.
-    pub fn clear(&mut self) {
-        (self.kept, self.dropped) = (VecDeque::new(), 0);
+    /// Removes all events, with their memory.
+    pub fn take(&mut self) -> VecDeque<Event> {
+        self.first += self.kept.len() as u64;
+        self.dropped = 0;
+        take(&mut self.kept)
     }
 
     pub fn push(&mut self, event: Event) {
         if self.kept.len() == self.capacity {
             self.kept.pop_front();
+            self.first += 1;
             self.dropped += 1;
         }
         self.kept.push_back(event);
@@ -107,15 +117,37 @@ pub struct Timeline {
     scale: f64,
 }
 
+/// Copies the events that are kept now and have ended since that moment, and returns how many were
+/// dropped. The worker waits for a part of them at most; the first ones may be dropped meanwhile.
+fn copy(events: &SpinMutex<Events>, since: u64) -> (Vec<Event>, u64) {
+    let (mut next, end, dropped) = {
+        let events = events.lock();
+        (events.first, events.first + events.kept.len() as u64, events.dropped)
+    };
+    let mut copied = Vec::new();
+    while next < end {
+        // Room for them outside the lock.
+        copied.reserve(COPIED_EVENTS);
+        let events = events.lock();
+        next = next.max(events.first).min(end);
+        let before = (next - events.first.min(next)) as usize;
+        let most = COPIED_EVENTS.min((end - next) as usize);
+        let part = events.kept.iter().skip(before).take(most);
+        copied.extend(part.filter(|event| event.end >= since).cloned());
+        next += most as u64;
+    }
+    (copied, dropped)
+}
+
 impl Timeline {
     /// Returns the events that have ended since that moment.
     pub(crate) fn of(observer: &Observer, since: u64) -> Self {
         let mut dropped = 0;
         let mut tracks = Vec::new();
         for record in &observer.records {
-            let events = record.0.events.lock();
-            dropped += events.dropped;
-            tracks.push(events.kept.iter().filter(|event| event.end >= since).cloned().collect());
+            let (track, lacking) = copy(&record.0.events, since);
+            dropped += lacking;
+            tracks.push(track);
         }
         Self { tracks, dropped, began: observer.clock.began(), scale: observer.clock.scale() }
     }
@@ -297,5 +329,20 @@ mod tests {
         (0..10).for_each(|begin| events.push(Event { what: What::Sleep, begin, end: begin }));
         assert_eq!(events.kept.iter().map(|event| event.begin).collect::<Vec<_>>(), [7, 8, 9]);
         assert_eq!(events.dropped, 7);
+    }
+
+    #[test]
+    fn events_are_copied_part_by_part() {
+        let all = 2 * COPIED_EVENTS as u64 + 100;
+        let events = SpinMutex::new(Events::new(all as usize - 10, 0));
+        let push = |begin| events.lock().push(Event { what: What::Sleep, begin, end: begin });
+        for round in 0..2 {
+            (0..all).for_each(push);
+            let (copied, dropped) = copy(&events, 20);
+            assert_eq!(dropped, 10, "round {round}");
+            assert!(copied.iter().map(|event| event.begin).eq(20..all), "round {round}");
+            assert_eq!(events.lock().take().len() as u64, all - 10);
+        }
+        assert_eq!(copy(&events, 0).0.len(), 0);
     }
 }

@@ -59,6 +59,14 @@ impl TopObjects {
         object.waited += access.waited;
     }
 
+    /// Takes back an access that was added before, with its weight, if the object is still here.
+    pub fn take_back(&mut self, address: usize, weight: u64) {
+        if let Some(at) = self.addresses.iter().position(|&other| other == address) {
+            self.weights[at] = self.weights[at].saturating_sub(weight);
+            self.objects[at].accesses = self.objects[at].accesses.saturating_sub(1);
+        }
+    }
+
     fn find_or_insert(&mut self, object: Touched) -> usize {
         if let Some(at) = self.addresses.iter().position(|&address| address == object.address) {
             return at;

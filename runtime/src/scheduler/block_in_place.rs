@@ -182,7 +182,7 @@ impl Worker {
             current: self.current,
             nested: core::mem::take(&mut self.nested),
             group: self.groups.set_current(None),
-            observed: self.trace.suspend(self.epoch.ledger(), true),
+            observed: self.trace.suspend(self.epoch.ledger(), self.queue.bursts, true),
             arrived: self.queue.arrived,
             marked,
             post,

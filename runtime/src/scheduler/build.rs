@@ -101,7 +101,7 @@ impl Builder {
             epochs: Epochs::new(),
             limits: OpenLimits::new(self.most_tasks, &platform),
             phase: AtomicU32::new(phase::OPEN),
-            signals: AtomicU32::new(0),
+            signals: Padded(AtomicU32::new(0)),
             stop_when_drained: AtomicBool::new(false),
             drained: SpinMutex::new(None),
             orphans: SpinMutex::new(Some(Vec::new())),

@@ -1,15 +1,13 @@
 //! What a worker records of its tasks on demand: while a session lasts.
 
-use crate::monitor::{
-    Arrival, Description, EndedRun, HeldGranules, Observer, Record, RecordedRun, WorkerCounters,
-};
+use crate::monitor::{Arrival, Description, EndedRun, HeldGranules, Observer, Record, RecordedRun};
 use crate::task::Meta;
 
 /// The part of a worker's recorder for what is recorded on demand.
 #[derive(Default)]
 pub(super) struct DemandRecorder {
     /// The number of the session; 0 if there is none.
-    session: u8,
+    session: u32,
     /// Runs so far.
     runs: u64,
     /// The current run.
@@ -18,26 +16,28 @@ pub(super) struct DemandRecorder {
 
 /// A run that has not ended. Times are in ticks.
 pub(super) struct NotedRun {
-    session: u8,
+    session: u32,
     id: u64,
     description: Description,
     waiting: Option<u64>,
     /// How long the task waited at latches so far.
     latch_time: u64,
-    /// The worker's waits at latches when the run began.
-    latch_waits: u64,
+    /// Whether it did.
+    has_waited: bool,
     /// Since when it waits at a latch, or 0.
     latch_since: u64,
     has_panicked: bool,
+    /// Whether the task only found that it has to wait on.
+    is_attempt: bool,
 }
 
 impl DemandRecorder {
-    pub fn session(&self) -> u8 {
+    pub fn session(&self) -> u32 {
         self.session
     }
 
     /// Learns in which session the worker records.
-    pub fn set_session(&mut self, session: u8, record: &Record) {
+    pub fn set_session(&mut self, session: u32, record: &Record) {
         if session != self.session {
             self.session = session;
             self.run = None;
@@ -47,7 +47,6 @@ impl DemandRecorder {
     }
 
     /// Begins the run of a task.
-    #[expect(clippy::too_many_arguments, reason = "what the recorder knows of the run")]
     pub fn begin(
         &mut self,
         observer: &Observer,
@@ -56,7 +55,6 @@ impl DemandRecorder {
         arrival: Arrival,
         begin: u64,
         meta: Meta,
-        counters: &WorkerCounters,
     ) {
         if let Some(demand) = observer.demand.as_ref().filter(|_| arrival.was_queued)
             && !planted!("queue-length-kept")
@@ -73,14 +71,15 @@ impl DemandRecorder {
             description,
             waiting: arrival.is_first.then(|| begin.saturating_sub(arrival.spawned)),
             latch_time: 0,
-            latch_waits: counters.latch_waits.get(),
+            has_waited: false,
             latch_since: 0,
             has_panicked: false,
+            is_attempt: false,
         });
     }
 
     /// Ends the current run, if one has begun in this session.
-    pub fn end(&mut self, record: &Record, time: u64, has_finished: bool, counters: &WorkerCounters) {
+    pub fn end(&mut self, record: &Record, time: u64, has_finished: bool) {
         let Some(run) = self.run.take() else { return };
         record.details.lock().end(&EndedRun {
             id: run.id,
@@ -88,7 +87,8 @@ impl DemandRecorder {
             time,
             waiting: run.waiting,
             latch_time: run.latch_time,
-            waits: counters.latch_waits.get() != run.latch_waits,
+            waits: run.has_waited,
+            is_attempt: run.is_attempt,
             has_finished,
             has_panicked: run.has_panicked,
         });
@@ -112,11 +112,22 @@ impl DemandRecorder {
     pub fn end_latch_wait(&mut self, now: u64) {
         if let Some(run) = self.run.as_mut().filter(|run| run.latch_since != 0) {
             run.latch_time += now.saturating_sub(run.latch_since);
-            run.latch_since = 0;
+            (run.latch_since, run.has_waited) = (0, true);
+        }
+    }
+
+    /// Records that the current task, which has just begun, has to wait on: it counts neither as a
+    /// run nor as an access.
+    pub fn note_attempt(&mut self, record: &Record) {
+        if let Some(run) = self.run.as_mut().filter(|_| !planted!("attempt-counted")) {
+            run.is_attempt = true;
+            record.details.lock().take_back(&run.description);
         }
     }
 
     /// Records which granules the current task holds.
+    #[cold]
+    #[inline(never)]
     pub fn hold(&self, record: &Record, granules: HeldGranules) {
         self.update(record, |run| run.granules = Some(granules));
     }

@@ -42,7 +42,7 @@ impl Worker {
             }
             return;
         }
-        let outer = self.trace.suspend(self.epoch.ledger(), false);
+        let outer = self.trace.suspend(self.epoch.ledger(), self.queue.bursts, false);
         // SAFETY: the spawn gave the task up to this worker, and it is in no queue.
         self.within(|worker| unsafe { worker.run_unbound(task) });
         self.trace.resume(outer, self.epoch.ledger());

@@ -4,6 +4,7 @@ use super::RuntimeState;
 use super::runtime_state::signals;
 use crate::monitor::{Activity, EpochLag, Inspection, Snapshot, WorkerInspection};
 use crate::sync::{Relaxed, SeqCst};
+use alloc::vec::Vec;
 
 impl RuntimeState {
     /// Begins a recording; each worker notices it between two tasks.
@@ -16,7 +17,7 @@ impl RuntimeState {
             observer.records.iter().for_each(|record| record.0.details.lock().begin_session(session));
             // Before a pushing thread sees the session: a worker that gets a task which was pushed
             // in it learns of the session first.
-            self.signals.fetch_or(signals::of_session(session), SeqCst);
+            self.signals.0.fetch_or(signals::of_session(session), SeqCst);
         });
         if !planted!("pushes-unrecorded") {
             self.slots.iter().for_each(|slot| slot.inbox.begin_stamping());
@@ -29,12 +30,14 @@ impl RuntimeState {
     pub(super) fn end_recording(&self) {
         let Some(observer) = &self.observer else { return };
         let Some(demand) = &observer.demand else { return };
-        demand.sessions.end(observer.clock.now(), || {
-            self.signals.fetch_and(!signals::SESSION, SeqCst);
-            if !observer.asked.is_constant() {
-                observer.records.iter().for_each(|record| record.0.events.lock().clear());
-            }
+        let dropped = demand.sessions.end(observer.clock.now(), || {
+            self.signals.0.fetch_and(!signals::SESSION, SeqCst);
+            let is_kept = observer.asked.is_constant();
+            let records = observer.records.iter().filter(|_| !is_kept);
+            records.map(|record| record.0.events.lock().take()).collect::<Vec<_>>()
         });
+        // Freed only here, under no lock.
+        drop(dropped);
         self.wake_all();
     }
 

@@ -58,6 +58,7 @@ impl Inspector {
     /// when the guard is dropped, if no other is left.
     ///
     /// Without a recording a [snapshot](Self::snapshot) has counts, queues, memory and epochs only.
+    /// If the runtime has ended, nothing is recorded.
     pub fn record(&self) -> Recording {
         if let Some(shared) = self.shared.upgrade() {
             shared.begin_recording();
@@ -76,7 +77,8 @@ impl Inspector {
     /// the runtime has ended.
     ///
     /// At most [`EVENTS`](Self::EVENTS) of each worker are kept: the last ones. They are dropped
-    /// with the last [`Recording`].
+    /// with the last [`Recording`]. A worker waits for some microseconds at a time while they are
+    /// copied; so the first of a full record may be missing.
     ///
     /// ```
     /// use std::time::Duration;

@@ -17,7 +17,7 @@
 //! | `burst` | how a worker runs tasks, and what it does without any |
 //! | `unbound`, `inline` | unbound tasks, and those of them that run inside another task |
 //! | `steal`, `injected`, `round_robin`, `ranked` | how unbound tasks reach workers, by policy |
-//! | `trace`, `observing`, `demand_recorder` | what a worker counts and records |
+//! | `trace`, `observing`, `demand_recorder`, `busy_clock` | what a worker counts and records |
 //! | `inspector`, `inspect` | looks at a runtime from outside, and what it sees |
 //! | `virtual_time` | steps of a worker on a virtual clock |
 //! | `export` | statistics and timeline, written at the end of a runtime |
@@ -30,6 +30,7 @@ mod build;
 mod build_error;
 mod builder;
 mod burst;
+mod busy_clock;
 mod context;
 mod demand_recorder;
 mod driver;

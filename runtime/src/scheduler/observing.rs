@@ -3,6 +3,7 @@
 //! One reading of the clock ends a task and begins the next one of the same burst. So the worker's
 //! own time between two tasks counts for the second.
 
+use super::busy_clock::BusyClock;
 use super::demand_recorder::{DemandRecorder, NotedRun};
 use super::run_queue::RunQueue;
 use crate::memory::Ledger;
@@ -31,6 +32,7 @@ pub(super) struct Observing {
     burst: u64,
     /// When the last run ended.
     ended: u64,
+    busy: BusyClock,
     /// The current run. If its task panics, it includes the cleanup after the panic.
     run: Run,
     is_running: bool,
@@ -45,7 +47,8 @@ pub(super) struct Outer {
     is_running: bool,
     ran: Option<Ran>,
     noted: Option<NotedRun>,
-    busy_since: u64,
+    /// Whether the worker was at work.
+    was_busy: bool,
     /// When the inner run began.
     began: u64,
     /// Finished tasks in the slot of this run when the inner run began.
@@ -70,6 +73,7 @@ struct Run {
 impl Observing {
     pub fn new(observer: &Arc<Observer>, names: &Arc<ObjectNames>, worker: usize) -> Self {
         let record = observer.records[worker].clone();
+        let busy = BusyClock::new(observer, &record);
         Self {
             observer: observer.clone(),
             names: names.clone(),
@@ -79,6 +83,7 @@ impl Observing {
             worker: worker as u32,
             burst: 0,
             ended: 0,
+            busy,
             run: Run::default(),
             is_running: false,
             ran: None,
@@ -86,13 +91,20 @@ impl Observing {
     }
 
     /// Learns in which session the worker records; 0 is none.
-    pub fn set_session(&mut self, session: u8) {
+    pub fn set_session(&mut self, session: u32) {
+        self.busy.set_session(session);
         self.keeps_events = self.observer.asked.events > 0 || session != 0;
         self.demand.set_session(session, &self.record.0);
     }
 
     fn now(&self) -> u64 {
         self.observer.clock.now()
+    }
+
+    /// Ends the record: the session is over, and this worker is between two tasks, or in the midst
+    /// of a suspended one.
+    pub fn close(&self) {
+        self.busy.end_busy(self.now());
     }
 
     /// Records that the worker spawns a task or requeues it. Returns false for a message of the
@@ -172,8 +184,8 @@ impl Observing {
         // when it was put, if tasks have leads.
         let (arrival, slot) =
             unsafe { (self.observer.start(task, begin, self.demand.session()), task.as_ref().meta.epoch()) };
+        self.busy.begin_busy(begin);
         let record = &self.record.0;
-        record.busy_since.store(begin, Relaxed);
         if arrival.is_first {
             record.waiting.record(begin.saturating_sub(arrival.spawned));
         }
@@ -203,7 +215,7 @@ impl Observing {
         // SAFETY: the task belongs to this worker, by the contract of `begin`, and has not run yet.
         let (mut description, meta) = unsafe { ((task.as_ref().vtable.describe)(task), task.as_ref().meta) };
         if self.demand.session() != 0 {
-            self.demand.begin(&self.observer, &self.record.0, description, arrival, begin, meta, counters);
+            self.demand.begin(&self.observer, &self.record.0, description, arrival, begin, meta);
         } else {
             // On demand, names are looked up by the thread that reads.
             self.names.complete(&mut description);
@@ -235,19 +247,36 @@ impl Observing {
         self.burst = bursts;
         self.ended = end;
         let Run { begin, spawned, slot, finished, within } = self.run;
+        self.busy.end_busy(end);
         let record = &self.record.0;
-        record.busy_since.store(0, Relaxed);
         let time = (end - begin).saturating_sub(within).max(1);
-        record.busy.add(time);
         record.running.record(time);
         let finished = finishes || ledger.finished_in(slot) != finished;
         if finished {
             record.completion.record(end.saturating_sub(spawned));
         }
         if self.keeps_events {
-            self.demand.end(&self.record.0, time, finished, counters);
+            self.demand.end(&self.record.0, time, finished);
             self.keep_run(begin, end, finished, counters);
         }
+    }
+
+    /// Records that the current task, which has just begun, waits on, and will begin again.
+    ///
+    /// # Safety
+    ///
+    /// As for [`put`](Self::put).
+    #[cold]
+    #[inline(never)]
+    pub unsafe fn put_back(&mut self, task: NonNull<Task>) {
+        // SAFETY: forwarded.
+        unsafe { self.put(task) };
+        self.note_attempt();
+    }
+
+    /// Records that the current task, which has just begun, has to wait on.
+    pub fn note_attempt(&mut self) {
+        self.demand.note_attempt(&self.record.0);
     }
 
     /// Records that the current task has panicked.
@@ -270,6 +299,7 @@ impl Observing {
     }
 
     /// Records which granules the current task holds.
+    #[inline]
     pub fn hold(&mut self, granules: impl FnOnce() -> HeldGranules) {
         if self.demand.session() != 0 {
             self.demand.hold(&self.record.0, granules());
@@ -295,31 +325,36 @@ impl Observing {
     }
 
     /// Suspends the current run: another task is about to run inside it, or while it `blocks` in
-    /// place.
-    pub fn suspend(&mut self, ledger: &Ledger, blocks: bool) -> Outer {
+    /// place. The inner task begins now.
+    pub fn suspend(&mut self, ledger: &Ledger, bursts: u64, blocks: bool) -> Outer {
         if blocks {
             self.demand.set_blocked(&self.record.0, true);
         }
+        let began = self.now();
+        (self.burst, self.ended) = (bursts, began);
         Outer {
             noted: self.demand.suspend(),
             run: self.run,
             is_running: replace(&mut self.is_running, false),
             ran: self.ran.take(),
-            busy_since: self.record.0.busy_since.load(Relaxed),
-            began: self.now(),
+            was_busy: self.busy.end_busy(began),
+            began,
             finished: ledger.finished_in(self.run.slot),
         }
     }
 
     /// Resumes a suspended run. Neither the time nor the end of the inner task counts for it.
     pub fn resume(&mut self, outer: Outer, ledger: &Ledger) {
-        let Outer { mut run, is_running, ran, noted, busy_since, began, finished } = outer;
+        let Outer { mut run, is_running, ran, noted, was_busy, began, finished } = outer;
+        let now = self.now();
         self.demand.resume(noted);
         self.demand.set_blocked(&self.record.0, false);
-        run.within += self.now().saturating_sub(began);
+        run.within += now.saturating_sub(began);
         run.finished += ledger.finished_in(run.slot) - finished;
         (self.run, self.is_running, self.ran) = (run, is_running, ran);
-        self.record.0.busy_since.store(busy_since, Relaxed);
+        if was_busy {
+            self.busy.begin_busy(now);
+        }
     }
 
     /// Begins the run of a stolen job. If `is_idle`, the worker is inside no task, and is busy with
@@ -327,7 +362,7 @@ impl Observing {
     pub fn begin_job(&self, is_idle: bool) -> u64 {
         let begin = self.now();
         if is_idle {
-            self.record.0.busy_since.store(begin, Relaxed);
+            self.busy.begin_busy(begin);
         }
         begin
     }
@@ -336,59 +371,21 @@ impl Observing {
     pub fn end_job(&self, is_idle: bool, begin: u64) {
         let end = self.now().max(begin + 1);
         if is_idle {
-            self.record.0.busy_since.store(0, Relaxed);
-            self.record.0.busy.add(end - begin);
+            self.busy.end_busy(end);
         }
         self.keep(Event { what: What::Half, begin, end });
     }
 
     /// Records that the worker falls asleep.
     pub fn asleep(&self) {
-        self.record.0.asleep_since.store(self.now(), Relaxed);
+        self.busy.begin_sleep(self.now());
     }
 
     /// Records that the worker is awake again, if it was asleep.
     pub fn awake(&self) {
-        let record = &self.record.0;
-        let begin = record.asleep_since.load(Relaxed);
-        if begin != 0 {
-            let end = self.now().max(begin);
-            record.asleep_since.store(0, Relaxed);
-            record.asleep.add(end - begin);
+        let end = self.now();
+        if let Some(begin) = self.busy.end_sleep(end) {
             self.keep(Event { what: What::Sleep, begin, end });
-        }
-    }
-}
-
-#[cfg(all(test, not(any(model = "loom", model = "shuttle"))))]
-mod tests {
-    use crate::platform::Simulation;
-    use crate::{Runtime, Shutdown, primitive::Sequencing};
-
-    #[test]
-    fn a_cancelled_task_counts_as_finished() {
-        for seed in 0..10 {
-            let builder = Runtime::builder().platform(Simulation::new(3, seed)).timeline(10);
-            let rt = builder.build().unwrap();
-            let objects = [(); 3].map(|()| rt.plain(0u64).pin(Sequencing).build());
-            for index in 0..90 {
-                let [a, b, c] = [0, 1, 2].map(|next| &objects[(index + next) % 3]);
-                rt.task((a.write(), b.write())).spawn(|_, _| ());
-                let c = c.clone();
-                rt.task(()).spawn(move |(), cx| cx.task(c.write()).spawn(|_, _| ()));
-                if index == 45 {
-                    rt.task(()).submit(|(), _| ()).join().unwrap();
-                }
-            }
-            // The shutdown consumes the runtime.
-            let shared = rt.shared().clone();
-            rt.shutdown(Shutdown::Cancel);
-            let statistics = shared.statistics().unwrap();
-            let finished = statistics.finished;
-            assert!((182..271).contains(&finished) && statistics.spawned == finished, "{statistics}");
-            assert_eq!((statistics.waiting.count(), statistics.occupancy()), (finished, 0));
-            let queued = |worker: &crate::metrics::WorkerStatistics| worker.occupancy();
-            assert_eq!(statistics.workers.iter().map(queued).sum::<u64>(), 0);
         }
     }
 }

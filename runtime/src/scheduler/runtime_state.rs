@@ -66,16 +66,16 @@ pub(crate) mod signals {
     pub const CANCELLING: u32 = 1;
     const SESSION_SHIFT: u32 = 8;
     /// The session in which tasks are recorded on demand; 0 if there is none.
-    pub const SESSION: u32 = 0xff << SESSION_SHIFT;
+    pub const SESSION: u32 = u32::MAX << SESSION_SHIFT;
 
     /// Returns the bits of a session.
-    pub fn of_session(session: u8) -> u32 {
-        u32::from(session) << SESSION_SHIFT
+    pub fn of_session(session: u32) -> u32 {
+        session << SESSION_SHIFT
     }
 
     /// Returns the session of these bits.
-    pub fn session(signals: u32) -> u8 {
-        (signals >> SESSION_SHIFT) as u8
+    pub fn session(signals: u32) -> u32 {
+        signals >> SESSION_SHIFT
     }
 }
 
@@ -139,8 +139,8 @@ pub struct RuntimeState {
     pub(crate) phase: AtomicU32,
     /// Bits of [`signals`], which each worker compares with those that it knows between two bursts.
     /// Relaxed for the workers: what they find there later, they would have found if they were
-    /// faster.
-    pub(crate) signals: AtomicU32,
+    /// faster. In a line of its own, as all workers read it often.
+    pub(crate) signals: Padded<AtomicU32>,
     /// No thread waits for the end of the shutdown: the last worker without tasks stops the
     /// runtime.
     pub(crate) stop_when_drained: AtomicBool,
@@ -289,10 +289,10 @@ impl RuntimeState {
         (0..self.slots.len()).for_each(|worker| self.platform.wake(worker));
     }
 
-    /// Returns true if tasks are recorded on demand.
+    /// Returns true if tasks are stamped now.
     #[inline]
-    pub(crate) fn is_recording(&self) -> bool {
-        self.signals.load(Relaxed) & signals::SESSION != 0
+    pub(crate) fn is_stamping(&self) -> bool {
+        self.observer.as_ref().is_some_and(|observer| observer.is_stamping())
     }
 
     /// Returns the observer if it records all the time, and not only on demand.

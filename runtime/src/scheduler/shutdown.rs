@@ -76,10 +76,11 @@ impl Runtime {
             return Ok(());
         }
         let ending = if how == Shutdown::Drain { phase::DRAINING } else { phase::CANCELLING };
-        shared.phase.store(ending, SeqCst);
         if ending == phase::CANCELLING {
-            shared.signals.fetch_or(signals::CANCELLING, SeqCst);
+            // First: of what starts from now on, all is cancelled.
+            shared.signals.0.fetch_or(signals::CANCELLING, SeqCst);
         }
+        shared.phase.store(ending, SeqCst);
         if !planted!("waiters-for-room-forgotten") {
             shared.limits.close();
         }
@@ -93,8 +94,8 @@ impl Runtime {
             return Ok(());
         }
         if waited == Ok(false) {
+            shared.signals.0.fetch_or(signals::CANCELLING, SeqCst);
             shared.phase.store(phase::CANCELLING, SeqCst);
-            shared.signals.fetch_or(signals::CANCELLING, SeqCst);
         }
         let running = shared.running_tasks();
         shared.leave_to_workers();

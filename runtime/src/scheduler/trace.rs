@@ -62,13 +62,13 @@ impl Trace {
     /// Returns true if there are signals of the runtime that are not known here.
     #[inline(always)]
     pub fn has_signals(&self, shared: &RuntimeState) -> bool {
-        shared.signals.load(Relaxed) != self.signals
+        shared.signals.0.load(Relaxed) != self.signals
     }
 
     /// Learns the signals of the runtime: whether tasks are cancelled, and in which session they
     /// are recorded. Between two runs, or in the midst of a suspended one.
     pub fn learn_signals(&mut self, shared: &RuntimeState, worker: usize) {
-        self.signals = shared.signals.load(Relaxed);
+        self.signals = shared.signals.0.load(Relaxed);
         if self.signals & signals::CANCELLING != 0 {
             // The check stays: nothing is spawned after the shutdown.
             self.checks |= checks::CANCELLING;
@@ -77,7 +77,9 @@ impl Trace {
         let session = signals::session(self.signals);
         if session == 0 && !observer.asked.is_constant() {
             self.checks &= !checks::OBSERVED;
-            self.observing = None;
+            if let Some(observing) = self.observing.take() {
+                observing.close();
+            }
             return;
         }
         self.checks |= checks::OBSERVED;
@@ -134,6 +136,26 @@ impl Trace {
         }
     }
 
+    /// Records that the current task, which has just begun, is deferred, and will begin again.
+    ///
+    /// # Safety
+    ///
+    /// The task belongs to this worker.
+    #[inline]
+    pub unsafe fn put_back(&mut self, task: NonNull<Task>) {
+        if let Some(observing) = &mut self.observing {
+            // SAFETY: forwarded.
+            unsafe { observing.put_back(task) };
+        }
+    }
+
+    /// Records that the current task, which has just begun, has been parked, and will begin again.
+    pub fn note_attempt(&mut self) {
+        if let Some(observing) = &mut self.observing {
+            observing.note_attempt();
+        }
+    }
+
     /// Records that tasks entered the worker's run queue that were put elsewhere before.
     pub fn queued(&self, tasks: usize) {
         if let Some(observing) = &self.observing {
@@ -150,8 +172,8 @@ impl Trace {
 
     /// Suspends the record of the current run: another task is about to run inside it, or while it
     /// `blocks` in place.
-    pub fn suspend(&mut self, ledger: &Ledger, blocks: bool) -> Option<Outer> {
-        self.observing.as_mut().map(|observing| observing.suspend(ledger, blocks))
+    pub fn suspend(&mut self, ledger: &Ledger, bursts: u64, blocks: bool) -> Option<Outer> {
+        self.observing.as_mut().map(|observing| observing.suspend(ledger, bursts, blocks))
     }
 
     /// Resumes the record of a suspended run.
@@ -252,6 +274,11 @@ impl Worker {
     #[inline(never)]
     fn end_finished_run(&mut self) {
         self.trace.end(true, &self.queue, self.epoch.ledger());
+    }
+
+    /// Records that the current task, which has just begun, has been parked, and will begin again.
+    pub(crate) fn note_attempt(&mut self) {
+        self.trace.note_attempt();
     }
 
     /// Records which granules the current task holds, if that is recorded.

@@ -284,6 +284,22 @@ impl Worker {
         }
     }
 
+    /// Defers the current task, whose object is held.
+    ///
+    /// # Safety
+    ///
+    /// This worker is the object's home. The task is running here, has not entered the object, and
+    /// is given up. The object is alive.
+    pub(crate) unsafe fn defer(&mut self, header: &Header, task: NonNull<Task>) {
+        // SAFETY: the task is this worker's, and in no list; the worker is the object's home.
+        unsafe {
+            if !planted!("deferral-unrecorded") {
+                self.trace.put_back(task);
+            }
+            header.defer(task);
+        }
+    }
+
     /// Moves the tasks in the inbox to the rings. Given `until`, it waits for that task, and stops
     /// after it.
     pub(super) fn receive(&mut self, until: Option<NonNull<Task>>) {

@@ -56,7 +56,7 @@
 //! | grant token | set when the home hands a held object to the task; cleared when a walk leaves |
 //! | protocol | built |
 //! | stamped | at the first push, if tasks are observed |
-//! | session, queued | at a push, if tasks are recorded on demand; queued is cleared by a run |
+//! | session, queued | at a push and a run, if tasks are recorded on demand; a run clears queued |
 //! | attempts | running, by an optimistic read |
 //! | in sequenced, confined | running, in the worker's copy of the word |
 //! | rank, cost | built |
@@ -121,7 +121,8 @@ const STAMPED: u64 = 1 << 18;
 const IN_SEQUENCED: u64 = 1 << 19;
 /// Other tasks rely on the current one not to be suspended. In a worker's copy of the word only.
 const CONFINED: u64 = 1 << 20;
-/// The session in which the task was last queued while recorded on demand, modulo 4; 0 if none.
+/// The session in which the task was last queued or run while recorded on demand: see
+/// [`session_bits`]; 0 if none.
 const SESSION_SHIFT: u32 = 21;
 const SESSION: u64 = 3 << SESSION_SHIFT;
 /// The task waits in a queue since it was recorded there.
@@ -132,6 +133,14 @@ const COST_SHIFT: u32 = 48;
 const RANK_SHIFT: u32 = 32;
 /// The task is unbound: the worker of its inbox puts it where other workers may steal it.
 const UNBOUND: u64 = 1 << (COST_SHIFT - 1);
+
+/// Returns the bits of a session: 0 if there is none, else one of three values in turn.
+fn session_bits(session: u32) -> u64 {
+    match session {
+        0 => 0,
+        _ => u64::from((session - 1) % 3 + 1) << SESSION_SHIFT,
+    }
+}
 
 impl Meta {
     /// Returns the word that [`bits`](Self::bits) was called on.
@@ -266,23 +275,28 @@ impl Meta {
     }
 
     /// Returns true if the task was queued in this session, and has not run since.
-    pub(crate) fn is_queued_in(self, session: u8) -> bool {
-        self.0 & QUEUED != 0 && self.was_queued_in(session)
+    pub(crate) fn is_queued_in(self, session: u32) -> bool {
+        self.0 & QUEUED != 0 && self.was_in(session)
     }
 
-    /// Returns true if the task was queued in this session.
-    pub(crate) fn was_queued_in(self, session: u8) -> bool {
-        self.0 & SESSION == u64::from(session) << SESSION_SHIFT
+    /// Returns true if the task was queued in this session, or has run in it; or if it last was or
+    /// did in one with the same bits.
+    pub(crate) fn was_in(self, session: u32) -> bool {
+        self.0 & SESSION == session_bits(session)
     }
 
-    /// Records that the task is queued in a session, from 1 to 3.
-    pub(crate) fn queue_in(&mut self, session: u8) {
-        self.0 = self.0 & !SESSION | u64::from(session) << SESSION_SHIFT | QUEUED;
+    /// Records that the task is queued in a session.
+    pub(crate) fn queue_in(&mut self, session: u32) {
+        self.0 = self.0 & !SESSION | session_bits(session) | QUEUED;
     }
 
-    /// Records that the task runs.
-    pub(crate) fn leave_queue(&mut self) {
-        self.0 &= !QUEUED;
+    /// Records that the task runs, in a session or none.
+    pub(crate) fn run_in(&mut self, session: u32) {
+        if planted!("run-in-no-session") {
+            self.0 &= !QUEUED;
+            return;
+        }
+        self.0 = self.0 & !(SESSION | QUEUED) | session_bits(session);
     }
 
     #[inline(always)]

@@ -200,7 +200,7 @@ pub(crate) unsafe fn enter_to_read(
                 match header.turn(cx.free_word) {
                     Turn::Now => {}
                     Turn::Later => {
-                        header.defer(task);
+                        cx.defer(header, task);
                         return ReadEntry::Gone;
                     }
                     Turn::Never => return ReadEntry::Refused(header.refusal()),

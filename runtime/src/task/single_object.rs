@@ -162,7 +162,7 @@ unsafe fn run_in_place<B: ObjectBody, K: Sink<B::Result>>(task: NonNull<Task>, c
         if primitive.is_sequenced() && !task.as_ref().meta.has_grant_token() {
             match header.turn(cx.free_word) {
                 Turn::Now => cx.enter_sequenced(target),
-                Turn::Later => return header.defer(task),
+                Turn::Later => return cx.defer(header, task),
                 Turn::Never => return end_unrun::<SingleObject<B>, K>(task, header.refusal(), cx),
             }
         }

@@ -6,35 +6,35 @@ use xtasking::metrics::{Activity, Inspection, Inspector, ObjectUse, TaskKind, Wa
 use xtasking::primitive::{Sequencing, SpinLatch};
 use xtasking::{Builder, Runtime};
 
-fn inspected(builder: Builder) -> (Runtime, Inspector) {
+pub(crate) fn inspected(builder: Builder) -> (Runtime, Inspector) {
     let rt = builder.inspection(true).build().unwrap();
     let inspector = rt.inspector().expect("inspection is on");
     (rt, inspector)
 }
 
-fn on_threads(workers: usize) -> (Runtime, Inspector) {
+pub(crate) fn on_threads(workers: usize) -> (Runtime, Inspector) {
     inspected(Setting::Threads { workers }.builder())
 }
 
-fn seen(inspector: &Inspector) -> Inspection {
+pub(crate) fn seen(inspector: &Inspector) -> Inspection {
     inspector.snapshot().expect("the runtime has not ended")
 }
 
-fn kind<'i>(inspection: &'i Inspection, name: &str) -> Option<&'i TaskKind> {
+pub(crate) fn kind<'i>(inspection: &'i Inspection, name: &str) -> Option<&'i TaskKind> {
     inspection.kinds.iter().find(|kind| kind.name == name)
 }
 
-fn object<'i>(inspection: &'i Inspection, name: &str) -> Option<&'i ObjectUse> {
+pub(crate) fn object<'i>(inspection: &'i Inspection, name: &str) -> Option<&'i ObjectUse> {
     inspection.objects.iter().find(|seen| seen.object.name.as_deref() == Some(name))
 }
 
 /// Returns the granules that a claim waits for.
-fn granules(claim: &WaitingClaim) -> Vec<u32> {
+pub(crate) fn granules(claim: &WaitingClaim) -> Vec<u32> {
     claim.ranges.iter().cloned().flatten().collect()
 }
 
 /// A task that waits until this is dropped, also if the test fails meanwhile.
-struct Suspended(Flag);
+pub(crate) struct Suspended(Flag);
 
 impl Drop for Suspended {
     fn drop(&mut self) {
@@ -44,7 +44,7 @@ impl Drop for Suspended {
 
 /// Calls `spawn` with a function that its task calls, and waits until it does. The task waits
 /// there.
-fn suspend(spawn: impl FnOnce(Box<dyn FnOnce() + Send>)) -> Suspended {
+pub(crate) fn suspend(spawn: impl FnOnce(Box<dyn FnOnce() + Send>)) -> Suspended {
     let (started, flag) = (Flag::default(), Flag::default());
     let (starts, suspended) = (started.clone(), Suspended(flag.clone()));
     spawn(Box::new(move || {

@@ -4,6 +4,7 @@
 mod common;
 
 mod inspection;
+mod sessions;
 #[cfg(feature = "tracing")]
 mod spans;
 mod statistics;

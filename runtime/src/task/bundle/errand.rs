@@ -188,7 +188,7 @@ unsafe fn write<B: Bundle>(
             match header.turn(cx.free_word) {
                 Turn::Now => {}
                 Turn::Later => {
-                    header.defer(task);
+                    cx.defer(header, task);
                     return None;
                 }
                 Turn::Never => return Some(Err(header.refusal())),
