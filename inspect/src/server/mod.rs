@@ -54,7 +54,8 @@ const STOP_LIMIT: Duration = Duration::from_secs(1);
 
 /// The page and metrics of a runtime while they are served. Dropping it ends the server.
 ///
-/// The drop closes all connections and waits for the server's threads. The runtime may end before.
+/// The drop closes all connections and waits for the server's threads, for a second at most. The
+/// runtime may end before.
 ///
 /// A forked process has no server: its copy of this value does nothing, and its drop leaves the
 /// parent's server alone. The port stays taken while either process has it open.
