@@ -34,6 +34,14 @@ fn holds_in_child(check: impl FnOnce() -> bool) -> bool {
     }
 }
 
+/// Returns true if the server's thread of this process sleeps: it waits for a connection.
+fn is_accepting() -> bool {
+    std::fs::read_dir("/proc/self/task").unwrap().any(|thread| {
+        let stat = std::fs::read_to_string(thread.unwrap().path().join("stat"));
+        stat.is_ok_and(|stat| stat.contains("(inspect) S "))
+    })
+}
+
 #[test]
 fn a_forked_process_does_not_wait_for_threads_that_it_lacks() {
     let (rt, server) = served();
@@ -57,6 +65,9 @@ fn a_forked_process_does_not_wait_for_threads_that_it_lacks() {
 fn the_end_needs_no_free_file() {
     assert!(holds_in_child(|| {
         let (_rt, server) = served();
+        while !is_accepting() {
+            std::thread::yield_now();
+        }
         let limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
         // SAFETY: the limit is read only, and lives that long.
         let is_set = unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) } == 0;
