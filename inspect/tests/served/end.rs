@@ -1,4 +1,4 @@
-//! The end of a server in a forked process, and where no file is free.
+//! The end of a server in a forked process.
 
 use crate::client::get;
 use std::io;
@@ -34,14 +34,6 @@ fn holds_in_child(check: impl FnOnce() -> bool) -> bool {
     }
 }
 
-/// Returns true if the server's thread of this process sleeps: it waits for a connection.
-fn is_accepting() -> bool {
-    std::fs::read_dir("/proc/self/task").unwrap().any(|thread| {
-        let stat = std::fs::read_to_string(thread.unwrap().path().join("stat"));
-        stat.is_ok_and(|stat| stat.contains("(inspect) S "))
-    })
-}
-
 #[test]
 fn a_forked_process_does_not_wait_for_threads_that_it_lacks() {
     let (rt, server) = served();
@@ -58,20 +50,4 @@ fn a_forked_process_does_not_wait_for_threads_that_it_lacks() {
     let (rt, server) = kept.unwrap();
     assert_eq!(get(&server, "/data").status, 200);
     server.show(&rt).unwrap();
-}
-
-#[test]
-#[cfg_attr(sanitizer = "thread", ignore = "it supports no threads that start after a fork")]
-fn the_end_needs_no_free_file() {
-    assert!(holds_in_child(|| {
-        let (_rt, server) = served();
-        while !is_accepting() {
-            std::thread::yield_now();
-        }
-        let limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-        // SAFETY: the limit is read only, and lives that long.
-        let is_set = unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) } == 0;
-        drop(server);
-        is_set
-    }));
 }
