@@ -102,7 +102,7 @@ const look = async () => {
   await until("last.claims.length > 0", "a claim that waits is shown");
 
   // A name is text, whatever it contains.
-  await until("[...document.querySelectorAll('#kinds .name')].some((cell) => cell.textContent === 'stocktake <all>')", "a name with brackets is shown");
+  await until("[...document.querySelectorAll('#kinds .name')].some((cell) => cell.textContent === 'sum <all>')", "a name with brackets is shown");
   expect(await evaluate("document.querySelectorAll('main all').length") === 0, "names are no markup");
   expect(await evaluate("(() => { const odd = structuredClone(last); odd.objects[0].name = '<img src=x onerror=alert(1)>'; draw(odd); return document.querySelectorAll('main img').length; })()") === 0,
     "a name with markup stays text");
