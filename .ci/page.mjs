@@ -24,8 +24,10 @@ const events = {
   "Log.entryAdded": ({ entry }) => { if (entry.level === "error") problems.push(`log: ${entry.text} ${entry.url ?? ""}`); },
   "Network.requestWillBeSent": ({ request }) => asked.push(request.url),
 };
+// A character may be split between two pieces.
+output.setEncoding("utf8");
 output.on("data", (data) => {
-  const parts = (rest + data.toString()).split("\0");
+  const parts = (rest + data).split("\0");
   rest = parts.pop();
   for (const part of parts) {
     const message = JSON.parse(part);
@@ -100,9 +102,25 @@ const look = async () => {
   await until("last.claims.length > 0", "a claim that waits is shown");
 
   // A name is text, whatever it contains.
-  expect(await evaluate("document.querySelectorAll('main img, main b').length") === 0, "names are no markup");
+  await until("[...document.querySelectorAll('#kinds .name')].some((cell) => cell.textContent === 'sum <all>')", "a name with brackets is shown");
+  expect(await evaluate("document.querySelectorAll('main all').length") === 0, "names are no markup");
   expect(await evaluate("(() => { const odd = structuredClone(last); odd.objects[0].name = '<img src=x onerror=alert(1)>'; draw(odd); return document.querySelectorAll('main img').length; })()") === 0,
     "a name with markup stays text");
+
+  // A row has the number of its worker, and says whether its task runs or blocks.
+  const row = await evaluate(`(() => { const odd = structuredClone(last);
+    Object.assign(odd.workers[0], { index: 7, state: "blocked", task: "restock", objects: ["shelf"] }); draw(odd);
+    const { cells } = document.querySelector("#workers tbody tr"); return [cells[0].textContent, cells[1].textContent]; })()`);
+  expect(row[0] === "7" && row[1] === "blocks in restock · shelf", "a row has its worker's number and what it does");
+
+  // A fault of the page is not taken for one of the program, and is logged.
+  const before = problems.length;
+  await evaluate("(() => { window.answers = window.fetch; window.fetch = async () => new Response('{}'); })()");
+  await until("document.getElementById('status').textContent.startsWith('this page has failed')", "a fault of the page is said to be one");
+  await evaluate("(() => { window.fetch = window.answers; })()");
+  await until("document.getElementById('status').textContent === 'live'", "the page goes on");
+  const logged = problems.splice(before);
+  expect(logged.length > 0 && logged.every((problem) => problem.startsWith("console: TypeError")), "a fault of the page is logged");
 
   // By keyboard: pause, go on, record; and the tables sort.
   await key("p");

@@ -77,7 +77,7 @@ fn long_tasks(rt: &Runtime, bank: &Bank, turn: usize) {
     rt.task(()).name("sell").claim(shelves.write(4..5)).spawn_with(|(), mut held, _cx| {
         *held.get_mut(4) -= 10;
     });
-    rt.task(()).name("stocktake").claim(shelves.read(0..10)).spawn_with(|(), _held, _cx| ());
+    rt.task(()).name("sum <all>").claim(shelves.read(0..10)).spawn_with(|(), _held, _cx| ());
     if turn % 500 == 10 {
         // It keeps its worker from other tasks, as a long computation would.
         rt.task(bank.ledger.write()).name("audit").spawn(|ledger, _cx| {

@@ -1,7 +1,7 @@
 //! How a server is started, and what may fail.
 
 use crate::sampler::Sampler;
-use crate::server::Server;
+use crate::server::{Server, host};
 use crate::site::Site;
 use std::fmt;
 use std::io;
@@ -11,6 +11,9 @@ use xtasking::Runtime;
 
 /// How long a request for `/metrics` keeps the runtime recording, unless said otherwise.
 const KEEP_RECORDING: Duration = Duration::from_secs(90);
+
+/// The longest such time: a year, which a clock can add to any moment.
+const MAX_KEEP_RECORDING: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 /// Serves the page and metrics of a runtime at an address, until the server is dropped.
 ///
@@ -63,10 +66,10 @@ impl Builder {
         self
     }
 
-    /// Also answers requests for this host name, without a port. Requests for addresses and
-    /// `localhost` are always answered.
+    /// Also answers requests for this host name; a port in it is ignored. Requests for addresses
+    /// and `localhost` are always answered.
     pub fn host(mut self, host: impl Into<String>) -> Self {
-        self.hosts.push(host.into());
+        self.hosts.push(host::name_of(&host.into()).to_owned());
         self
     }
 
@@ -74,8 +77,9 @@ impl Builder {
     ///
     /// Choose more than the time between two such requests. With zero they record nothing: the
     /// histograms of tasks, times of workers and uses of objects then stand still between pages.
+    /// More than a year counts as a year.
     pub fn keep_recording(mut self, time: Duration) -> Self {
-        self.keep_recording = time;
+        self.keep_recording = time.min(MAX_KEEP_RECORDING);
         self
     }
 
@@ -122,6 +126,8 @@ pub enum ServeError {
     Listen(io::Error),
     /// The server's thread cannot be started.
     Start(io::Error),
+    /// The server is that of the process from which this one was forked.
+    Forked,
 }
 
 impl fmt::Display for ServeError {
@@ -132,6 +138,7 @@ impl fmt::Display for ServeError {
             ),
             Self::Listen(error) => write!(f, "the page cannot be served at this address: {error}"),
             Self::Start(error) => write!(f, "the thread of the page's server cannot be started: {error}"),
+            Self::Forked => f.write_str("a forked process has no server; start one there"),
         }
     }
 }
@@ -139,7 +146,7 @@ impl fmt::Display for ServeError {
 impl std::error::Error for ServeError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Self::NotInspected => None,
+            Self::NotInspected | Self::Forked => None,
             Self::Listen(error) | Self::Start(error) => Some(error),
         }
     }

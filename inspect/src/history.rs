@@ -1,10 +1,11 @@
 //! The last inspections, of which views are made.
 
 use crate::findings::findings;
+use crate::view::shares::{self, Shares};
 use crate::view::{self, View};
 use std::collections::VecDeque;
 use std::time::Duration;
-use xtasking::metrics::{Activity, Inspection};
+use xtasking::metrics::Inspection;
 
 /// The time between two inspections while a page is open.
 pub(crate) const INTERVAL: Duration = Duration::from_millis(500);
@@ -37,8 +38,12 @@ struct Cell {
 }
 
 impl History {
-    /// Adds the newest inspection.
+    /// Adds the newest inspection. Begins anew if the runtime is younger than in the last one.
     pub fn add(&mut self, inspection: Inspection) {
+        // Nothing lies between the inspections of two runtimes.
+        if self.inspections.back().is_some_and(|last| inspection.elapsed < last.elapsed) {
+            *self = Self::default();
+        }
         if let Some(last) = self.inspections.back() {
             self.cells.push_back(Cell::of(&inspection, last));
         }
@@ -80,24 +85,15 @@ impl History {
 
 impl Cell {
     fn of(newer: &Inspection, older: &Inspection) -> Self {
-        let span = newer.elapsed.saturating_sub(older.elapsed).as_secs_f64().max(1e-9);
-        let workers: Vec<_> = newer
-            .workers
-            .iter()
-            .zip(&older.workers)
-            .map(|(newer, older)| {
-                let busy = (newer.busy.saturating_sub(older.busy).as_secs_f64() / span).min(1.0);
-                let asleep = newer.asleep.saturating_sub(older.asleep).as_secs_f64() / span;
-                let searching = (1.0 - busy - asleep).max(0.0);
-                match newer.activity {
-                    Activity::Blocked => [0.0, busy as f32, searching as f32],
-                    _ => [busy as f32, 0.0, searching as f32],
-                }
-            })
-            .collect();
+        let span = newer.elapsed.saturating_sub(older.elapsed);
+        let workers = newer.workers.iter().zip(&older.workers);
+        let shares = workers.map(|(newer, older)| shares::of(newer, older, span));
+        let strip =
+            |shares: Shares| [shares.working, shares.blocked, shares.searching].map(|share| share as f32);
+        let workers: Vec<_> = shares.map(strip).collect();
         let busy: f32 = workers.iter().map(|shares| shares[0]).sum();
         Self {
-            rate: view::finished(newer, Some(older)) as f64 / span,
+            rate: view::finished(newer, Some(older)) as f64 / span.as_secs_f64().max(1e-9),
             open: newer.occupancy(),
             busy: (f64::from(busy) / newer.size.max(1) as f64).min(1.0),
             memory: newer.memory.page_bytes,
@@ -135,6 +131,16 @@ mod tests {
         let json: serde_json::Value = serde_json::to_value(&view).unwrap();
         assert_eq!(json["workers"][0]["strip"][0][0], 0.5);
         assert_eq!(json["findings"][0]["level"], "calm");
+    }
+
+    #[test]
+    fn a_younger_runtime_begins_a_history() {
+        let mut history = History::default();
+        for elapsed in [5.0, 6.0, 0.5, 1.0] {
+            history.add(inspection(elapsed, json!({})));
+        }
+        let view = history.view("watch").expect("there are inspections");
+        assert_eq!((view.elapsed, view.window, view.history.rate.len()), (1_000_000_000, 500_000_000, 1));
     }
 
     #[test]

@@ -33,6 +33,11 @@
 //! program. There is no password. Only requests for an address, `localhost` or a
 //! [named host](Builder::host) are answered, so that no web site reads it through a browser.
 //! Requests are bounded in number, size and time.
+//!
+//! `/data` and `/timeline` make the runtime record, and want the header `XTasking-Page: 1`, which
+//! pages of other sites cannot send. `/metrics` wants none. Browsers do not mark requests of other
+//! sites to addresses such as `http://10.0.0.7:9100`: there these can start a recording, which they
+//! cannot read.
 
 #![forbid(unsafe_code)]
 
@@ -43,6 +48,7 @@ mod fixture;
 mod history;
 mod metrics;
 mod sampler;
+mod scrapes;
 mod server;
 mod site;
 mod view;

@@ -4,7 +4,7 @@ use crate::history::{History, INTERVAL};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
-use xtasking::metrics::{Inspection, Inspector, Recording};
+use xtasking::metrics::{Inspector, Recording};
 
 /// How long a page counts as open after its last request. Browsers slow pages in the background
 /// down to a request a second.
@@ -13,10 +13,11 @@ const PAGE_OPEN: Duration = Duration::from_secs(3);
 /// A runtime and what was seen of it. While a page is open a thread looks at the runtime at equal
 /// intervals, however many pages there are.
 pub(crate) struct Sampler {
-    shared: Arc<Shared>,
+    sampling: Arc<Sampling>,
 }
 
-struct Shared {
+/// What the thread and the requests share.
+struct Sampling {
     name: String,
     /// How long a request for metrics keeps the runtime recording.
     keep_recording: Duration,
@@ -38,35 +39,37 @@ struct State {
     recording: Option<Recording>,
     /// The thread that ends the recording, or has ended one.
     thread: Option<JoinHandle<()>>,
+    /// Whether the server has ended: nothing is recorded any more.
+    is_stopped: bool,
 }
 
 impl Sampler {
     pub fn new(name: String, keep_recording: Duration) -> Self {
-        Self { shared: Arc::new(Shared { name, keep_recording, state: Mutex::default() }) }
+        Self { sampling: Arc::new(Sampling { name, keep_recording, state: Mutex::default() }) }
     }
 
     /// Looks at another runtime from now on.
     pub fn show(&self, inspector: Inspector) {
-        let mut state = self.shared.lock();
+        let mut state = self.sampling.lock();
         if state.recording.is_some() {
             state.recording = Some(inspector.record());
         }
         state.inspector = Some(inspector);
         (state.history, state.data) = (History::default(), None);
         if is_before(Instant::now(), state.page_until) {
-            self.shared.sample(&mut state);
+            self.sampling.sample(&mut state);
         }
     }
 
     /// Returns what looks at the runtime.
     pub fn inspector(&self) -> Option<Inspector> {
-        self.shared.lock().inspector.clone()
+        self.sampling.lock().inspector.clone()
     }
 
     /// Returns what the page draws, as JSON, and keeps the runtime recorded for a while. `None` if
     /// the runtime has ended.
     pub fn data(&self) -> Option<Arc<str>> {
-        let mut state = self.shared.lock();
+        let mut state = self.sampling.lock();
         let now = Instant::now();
         let is_first = !is_before(now, state.page_until);
         state.page_until = Some(now + PAGE_OPEN);
@@ -76,51 +79,51 @@ impl Sampler {
         }
         self.record(&mut state);
         if is_first {
-            self.shared.sample(&mut state);
+            self.sampling.sample(&mut state);
         }
         state.data.clone()
     }
 
-    /// Inspects the runtime, and keeps it recorded for the time that is set. `None` if it has
-    /// ended.
-    pub fn inspect_for_metrics(&self) -> Option<Inspection> {
-        let mut state = self.shared.lock();
-        if !self.shared.keep_recording.is_zero() {
-            let until = Instant::now() + self.shared.keep_recording;
-            state.record_until = state.record_until.max(Some(until));
-            self.record(&mut state);
+    /// Keeps the runtime recorded for the time that is set for a request for metrics.
+    pub fn keep_recorded(&self) {
+        if self.sampling.keep_recording.is_zero() {
+            return;
         }
-        let inspector = state.inspector.clone();
-        drop(state);
-        inspector?.snapshot()
+        let mut state = self.sampling.lock();
+        let until = Instant::now() + self.sampling.keep_recording;
+        state.record_until = state.record_until.max(Some(until));
+        self.record(&mut state);
     }
 
-    /// Has the runtime recorded, and a thread end that when nothing asks any more. Where no thread
-    /// can be started, what is recorded stands still.
+    /// Begins to record the runtime, and starts a thread that ends this when nothing asks any more.
+    /// Where no thread can be started, what is recorded stands still.
     fn record(&self, state: &mut State) {
+        if state.is_stopped {
+            return;
+        }
         if let Some(thread) = state.thread.take() {
             // It may wait for a later moment.
             thread.thread().unpark();
-            if state.recording.is_some() {
+            if state.recording.is_some() && !thread.is_finished() {
                 state.thread = Some(thread);
                 return;
             }
-            // It takes the lock no more.
+            // It takes the lock no more. A panic there has been printed.
             let _ = thread.join();
         }
         let Some(inspector) = &state.inspector else { return };
-        let shared = self.shared.clone();
+        let sampling = self.sampling.clone();
         let thread = thread::Builder::new().name("inspect recording".to_owned());
-        let Ok(thread) = thread.spawn(move || shared.sample_while_asked()) else { return };
+        let Ok(thread) = thread.spawn(move || sampling.sample_while_asked()) else { return };
         state.recording = Some(inspector.record());
         state.thread = Some(thread);
     }
-}
 
-impl Drop for Sampler {
-    fn drop(&mut self) {
-        let mut state = self.shared.lock();
+    /// Ends the recording and its thread, for good.
+    pub fn stop(&self) {
+        let mut state = self.sampling.lock();
         (state.page_until, state.record_until) = (None, None);
+        state.is_stopped = true;
         let thread = state.thread.take();
         drop(state);
         if let Some(thread) = thread {
@@ -131,11 +134,29 @@ impl Drop for Sampler {
     }
 }
 
+/// Ends the recording if the thread that would do so panics.
+struct EndOnPanic<'a>(&'a Sampling);
+
+impl Drop for EndOnPanic<'_> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.0.lock().recording = None;
+        }
+    }
+}
+
+/// Returns when the inspection after the one of `due` is due. After a delay it goes on from now,
+/// and does not hurry: the figures of a very short span mean little.
+fn due_after(due: Instant, now: Instant) -> Instant {
+    let next = due + INTERVAL;
+    if next <= now { now + INTERVAL } else { next }
+}
+
 fn is_before(now: Instant, end: Option<Instant>) -> bool {
     end.is_some_and(|end| now < end)
 }
 
-impl Shared {
+impl Sampling {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -153,6 +174,7 @@ impl Shared {
     /// Takes an inspection in each interval while a page is open, until nothing is recorded any
     /// more.
     fn sample_while_asked(&self) {
+        let _end = EndOnPanic(self);
         let mut next = Instant::now() + INTERVAL;
         loop {
             let mut state = self.lock();
@@ -160,8 +182,7 @@ impl Shared {
             let is_open = is_before(now, state.page_until);
             if is_open && now >= next {
                 self.sample(&mut state);
-                // After a delay it goes on from now, and does not hurry.
-                next = (next + INTERVAL).max(now);
+                next = due_after(next, Instant::now());
             } else if !is_open {
                 // Memory is kept only while it is drawn.
                 (state.history, state.data) = (History::default(), None);
@@ -172,7 +193,80 @@ impl Shared {
                 return;
             };
             drop(state);
-            thread::park_timeout(if is_open { next - now.min(next) } else { end - now });
+            let due = if is_open { next } else { end };
+            thread::park_timeout(due.saturating_duration_since(Instant::now()));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use xtasking::Runtime;
+
+    fn sampler() -> (Runtime, Sampler) {
+        let rt = Runtime::builder().workers(1).inspection(true).build().unwrap();
+        let sampler = Sampler::new("test".to_owned(), Duration::ZERO);
+        sampler.show(rt.inspector().unwrap());
+        (rt, sampler)
+    }
+
+    /// A thread that has ended by a panic does not leave the page without figures.
+    #[test]
+    fn another_thread_follows_one_that_has_panicked() {
+        let (_rt, sampler) = sampler();
+        let ended = thread::spawn(|| ());
+        let id = ended.thread().id();
+        while !ended.is_finished() {
+            thread::yield_now();
+        }
+        {
+            let mut state = sampler.sampling.lock();
+            state.recording = state.inspector.as_ref().map(Inspector::record);
+            state.thread = Some(ended);
+        }
+        assert!(sampler.data().is_some());
+        let state = sampler.sampling.lock();
+        assert!(
+            state.recording.is_some() && state.thread.as_ref().is_some_and(|now| now.thread().id() != id)
+        );
+        drop(state);
+        sampler.stop();
+    }
+
+    #[test]
+    fn a_panic_ends_the_recording() {
+        let (rt, sampler) = sampler();
+        let is_recording = || rt.inspector().unwrap().snapshot().unwrap().is_recording;
+        sampler.sampling.lock().recording = Some(rt.inspector().unwrap().record());
+        drop(EndOnPanic(&sampler.sampling));
+        assert!(is_recording());
+        let panics = || {
+            let _end = EndOnPanic(&sampler.sampling);
+            let _state = sampler.sampling.lock();
+            std::panic::resume_unwind(Box::new(()));
+        };
+        assert!(catch_unwind(AssertUnwindSafe(panics)).is_err());
+        assert!(!is_recording());
+    }
+
+    #[test]
+    fn nothing_is_recorded_after_the_end() {
+        let (rt, sampler) = sampler();
+        assert!(sampler.data().is_some());
+        sampler.stop();
+        let _ = sampler.data();
+        assert!(!rt.inspector().unwrap().snapshot().unwrap().is_recording);
+        assert!(sampler.sampling.lock().thread.is_none());
+    }
+
+    #[test]
+    fn inspections_keep_their_distance() {
+        let due = Instant::now();
+        let after = |delay| due_after(due, due + delay) - due;
+        let short = Duration::from_millis(20);
+        assert_eq!((after(Duration::ZERO), after(short)), (INTERVAL, INTERVAL));
+        assert_eq!((after(INTERVAL), after(2 * INTERVAL)), (2 * INTERVAL, 3 * INTERVAL));
     }
 }

@@ -2,13 +2,15 @@
 
 use crate::metrics;
 use crate::sampler::Sampler;
+use crate::scrapes::Scrapes;
 use crate::server::{Refusal, Request, Response};
+use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use std::sync::{Mutex, TryLockError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
-use xtasking::metrics::Inspector;
+use xtasking::metrics::{Inspector, Timeline};
 
 /// The page, as one file. `NONCE` stands for a number that is another one each time.
 const PAGE: &str = include_str!("page.html");
@@ -27,13 +29,50 @@ pub(crate) struct Site {
     /// Host names that are answered, beside addresses and `localhost`.
     hosts: Vec<String>,
     is_stopped: AtomicBool,
-    /// Held while a timeline is recorded: one at a time.
-    timeline: Mutex<()>,
+    /// What is kept between two requests for metrics.
+    scrapes: Mutex<Scrapes>,
+    /// Set while a timeline is recorded or sent: one at a time.
+    has_timeline: Arc<AtomicBool>,
+}
+
+/// The right to record a timeline, given back when it is dropped.
+struct TimelineSlot(Arc<AtomicBool>);
+
+impl TimelineSlot {
+    fn take(is_taken: &Arc<AtomicBool>) -> Option<Self> {
+        (!is_taken.swap(true, SeqCst)).then(|| Self(is_taken.clone()))
+    }
+}
+
+impl Drop for TimelineSlot {
+    fn drop(&mut self) {
+        self.0.store(false, SeqCst);
+    }
+}
+
+/// The body of a response. Another timeline must wait until this one has been sent: both may be
+/// tens of megabytes.
+struct TimelineBody {
+    timeline: Timeline,
+    _slot: TimelineSlot,
+}
+
+impl fmt::Display for TimelineBody {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.timeline.fmt(f)
+    }
 }
 
 impl Site {
     pub fn new(sampler: Sampler, name: String, hosts: Vec<String>) -> Self {
-        Self { sampler, name, hosts, is_stopped: AtomicBool::new(false), timeline: Mutex::new(()) }
+        Self {
+            sampler,
+            name,
+            hosts,
+            is_stopped: AtomicBool::new(false),
+            scrapes: Mutex::default(),
+            has_timeline: Arc::default(),
+        }
     }
 
     /// Returns the host names that are answered, beside addresses and `localhost`.
@@ -41,14 +80,30 @@ impl Site {
         &self.hosts
     }
 
-    /// Returns the flag that ends the server.
-    pub fn is_stopped(&self) -> &AtomicBool {
-        &self.is_stopped
+    /// Returns true once the server ends.
+    pub fn is_stopped(&self) -> bool {
+        self.is_stopped.load(SeqCst)
+    }
+
+    /// Ends all recordings, for good.
+    pub fn stop(&self) {
+        self.is_stopped.store(true, SeqCst);
+        self.sampler.stop();
     }
 
     /// Shows another runtime from now on.
     pub fn show(&self, inspector: Inspector) {
+        // Held meanwhile, so that no request mixes the counters of two runtimes.
+        let mut scrapes = self.scrapes.lock().unwrap_or_else(PoisonError::into_inner);
+        *scrapes = Scrapes::default();
         self.sampler.show(inspector);
+    }
+
+    /// Returns the metrics; `None` if there is no runtime.
+    fn metrics(&self) -> Option<Arc<str>> {
+        self.sampler.keep_recorded();
+        let mut scrapes = self.scrapes.lock().unwrap_or_else(PoisonError::into_inner);
+        scrapes.text(Instant::now(), || self.sampler.inspector()?.snapshot())
     }
 
     /// Answers a request.
@@ -59,12 +114,13 @@ impl Site {
     pub fn respond(&self, request: &Request) -> Result<Response, Refusal> {
         match &*request.path {
             "/" => Ok(page()),
+            // All of them make the runtime record. A scraper sends no header of this program.
+            "/metrics" | "/data" | "/timeline" if request.is_cross_site => Err(Refusal::CrossSite),
+            "/data" | "/timeline" if !request.is_marked => Err(Refusal::Unmarked),
             "/metrics" => {
-                let inspection = self.sampler.inspect_for_metrics().ok_or(Refusal::Ended)?;
-                Ok(Response::new(metrics::CONTENT_TYPE, metrics::text(&inspection)))
+                let text = self.metrics().ok_or(Refusal::Ended)?;
+                Ok(Response::new(metrics::CONTENT_TYPE, text))
             }
-            // Both make the runtime record.
-            "/data" | "/timeline" if request.is_cross_site => Err(Refusal::CrossSite),
             "/data" => {
                 let data = self.sampler.data().ok_or(Refusal::Ended)?;
                 Ok(Response::new("application/json", data))
@@ -78,17 +134,16 @@ impl Site {
     fn record(&self, request: &Request) -> Result<Response, Refusal> {
         let seconds = request.parameter("seconds").and_then(|seconds| seconds.parse().ok());
         let seconds = seconds.filter(|seconds| TIMELINE.contains(seconds)).ok_or(Refusal::Parameter)?;
-        let _one = match self.timeline.try_lock() {
-            Ok(guard) => guard,
-            Err(TryLockError::Poisoned(error)) => error.into_inner(),
-            Err(TryLockError::WouldBlock) => return Err(Refusal::Busy),
-        };
+        let slot = TimelineSlot::take(&self.has_timeline).ok_or(Refusal::Busy)?;
         let inspector = self.sampler.inspector().ok_or(Refusal::Ended)?;
         let began = Instant::now();
         let _recording = inspector.record();
         let end = began + Duration::from_secs_f64(seconds);
-        while !self.is_stopped.load(SeqCst) {
+        loop {
             let left = end.saturating_duration_since(Instant::now());
+            if self.is_stopped() {
+                return Err(Refusal::Ended);
+            }
             if left.is_zero() {
                 break;
             }
@@ -98,7 +153,8 @@ impl Site {
         let file: String =
             self.name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
         let disposition = format!("attachment; filename=\"{file}-timeline.json\"");
-        Ok(Response::long("application/json", timeline).header("Content-Disposition", &disposition))
+        let body = TimelineBody { timeline, _slot: slot };
+        Ok(Response::long("application/json", body).header("Content-Disposition", &disposition))
     }
 }
 
@@ -117,4 +173,30 @@ fn page() -> Response {
 /// Returns a number that cannot be guessed: std seeds each state by the system's random numbers.
 fn random() -> u64 {
     RandomState::new().hash_one(0u8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use xtasking::Runtime;
+
+    #[test]
+    fn a_timeline_is_the_only_one_until_it_is_sent() {
+        let rt = Runtime::builder().workers(1).inspection(true).build().unwrap();
+        let sampler = Sampler::new("test".to_owned(), Duration::ZERO);
+        let site = Site::new(sampler, "test".to_owned(), Vec::new());
+        site.show(rt.inspector().unwrap());
+        let request = Request {
+            path: "/timeline".to_owned(),
+            query: "seconds=0.1".to_owned(),
+            is_marked: true,
+            ..Request::default()
+        };
+        let Ok(first) = site.respond(&request) else { panic!("it is recorded") };
+        assert!(matches!(site.respond(&request), Err(Refusal::Busy)));
+        drop(first);
+        assert!(site.respond(&request).is_ok());
+        site.stop();
+        assert!(matches!(site.respond(&request), Err(Refusal::Ended)));
+    }
 }

@@ -25,8 +25,8 @@ const LONG_EPOCH: Duration = Duration::from_secs(1);
 /// The share of their time from which workers count as busy.
 const BUSY: f64 = 0.95;
 
-/// Tasks in one run queue from which it counts as long.
-const LONG_QUEUE: u64 = 100;
+/// The load of one run queue from which it stands out.
+const HEAVY_LOAD: u64 = 100;
 
 /// The share of a memory limit from which it is near.
 const NEAR_LIMIT: f64 = 0.9;
@@ -173,19 +173,19 @@ fn objects(view: &View, say: &mut impl FnMut(Level, String)) {
 
 fn queues(view: &View, say: &mut impl FnMut(Level, String)) {
     let totals = &view.totals;
-    if totals.busy >= BUSY && totals.queued > totals.workers as u64 {
-        let (workers, queued) = (totals.workers, totals.queued);
+    if totals.busy >= BUSY && totals.load > totals.workers as u64 {
+        let (workers, load) = (totals.workers, totals.load);
         let all =
             if workers == 1 { "The worker is".to_owned() } else { format!("All {workers} workers are") };
-        say(Level::Watch, format!("{all} busy, and {queued} tasks wait in run queues."));
+        say(Level::Watch, format!("{all} busy, and a load of {load} waits in run queues."));
     }
-    let Some(longest) = view.workers.iter().max_by_key(|worker| worker.queue) else { return };
+    let Some(heaviest) = view.workers.iter().max_by_key(|worker| worker.load) else { return };
     let asleep = view.workers.iter().filter(|worker| worker.state == "asleep").count();
-    if longest.queue >= LONG_QUEUE && longest.queue * 10 >= totals.queued * 9 && asleep > 0 {
-        let (index, queue) = (longest.index, longest.queue);
+    if heaviest.load >= HEAVY_LOAD && heaviest.load * 10 >= totals.load * 9 && asleep > 0 {
+        let (index, load) = (heaviest.index, heaviest.load);
         let others =
             if asleep == 1 { "1 worker sleeps".to_owned() } else { format!("{asleep} workers sleep") };
-        say(Level::Watch, format!("Worker {index} has {queue} tasks in its run queue while {others}."));
+        say(Level::Watch, format!("Worker {index} has a load of {load} in its run queue while {others}."));
     }
 }
 

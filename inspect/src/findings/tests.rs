@@ -17,7 +17,7 @@ fn object(name: &str, share: f64, queue: u64) -> Object {
 
 fn working(index: usize, task: &str, seconds: f64) -> Worker {
     let (task, since) = (Some(task.to_owned()), Some((seconds * 1e9) as u64));
-    Worker { index, state: "running", task, since, ..Worker::default() }
+    Worker { index, state: "running".to_owned(), task, since, ..Worker::default() }
 }
 
 /// Returns the sentences about what stands out.
@@ -62,7 +62,7 @@ fn a_task_runs_long() {
     audit.objects = vec!["ledger".to_owned(), "a`b".to_owned()];
     let mut view = View { workers: vec![working(0, "short", 0.9), audit], ..view() };
     assert_eq!(texts(&view), ["Worker 3 has been in task `audit` on `ledger`, `a'b` for 2.1 s."]);
-    view.workers[1].state = "blocked";
+    view.workers[1].state = "blocked".to_owned();
     assert_eq!(
         texts(&view),
         ["Task `audit` on `ledger`, `a'b` has blocked in place for 2.1 s, at worker 3."]
@@ -106,19 +106,19 @@ fn an_epoch_is_held() {
 }
 
 #[test]
-fn queues_are_long() {
+fn queues_are_loaded() {
     let mut busy = view();
-    (busy.totals.busy, busy.totals.queued) = (0.97, 1300);
-    assert_eq!(texts(&busy), ["All 2 workers are busy, and 1300 tasks wait in run queues."]);
+    (busy.totals.busy, busy.totals.load) = (0.97, 1300);
+    assert_eq!(texts(&busy), ["All 2 workers are busy, and a load of 1300 waits in run queues."]);
     let mut uneven = view();
-    uneven.totals.queued = 1300;
+    uneven.totals.load = 1300;
     uneven.workers = [("running", 1290), ("asleep", 10)]
         .into_iter()
         .enumerate()
-        .map(|(index, (state, queue))| Worker { index, state, queue, ..Worker::default() })
+        .map(|(index, (state, load))| Worker { index, state: state.to_owned(), load, ..Worker::default() })
         .collect();
-    assert_eq!(texts(&uneven), ["Worker 0 has 1290 tasks in its run queue while 1 worker sleeps."]);
-    uneven.workers[1].state = "running";
+    assert_eq!(texts(&uneven), ["Worker 0 has a load of 1290 in its run queue while 1 worker sleeps."]);
+    uneven.workers[1].state = "running".to_owned();
     assert!(texts(&uneven).is_empty());
 }
 

@@ -1,6 +1,6 @@
 //! The text format of OpenMetrics 1.0.
 
-use crate::view::sum_of;
+use super::Series;
 use std::fmt::Write;
 use std::time::Duration;
 use xtasking::metrics::Histogram;
@@ -30,8 +30,11 @@ const LIMITS: [u64; 17] = [
 ];
 
 /// A text in the making.
-#[derive(Debug, Default)]
-pub(super) struct Exposition(String);
+#[derive(Debug)]
+pub(super) struct Exposition<'a> {
+    text: String,
+    series: &'a mut Series,
+}
 
 /// What is said of a family of metrics before its samples.
 pub(super) struct Family {
@@ -61,23 +64,28 @@ impl Family {
     }
 }
 
-impl Exposition {
+impl<'a> Exposition<'a> {
+    pub fn new(series: &'a mut Series) -> Self {
+        Self { text: String::new(), series }
+    }
+
     /// Begins a family. Its samples must follow before the next one begins.
     pub fn family(&mut self, family: Family) -> Samples<'_> {
         let Family { name, kind, unit, help } = family;
         debug_assert!(unit.is_empty() || name.ends_with(unit), "the name ends with its unit");
-        let _ = writeln!(self.0, "# TYPE {name} {kind}");
+        let _ = writeln!(self.text, "# TYPE {name} {kind}");
         if !unit.is_empty() {
-            let _ = writeln!(self.0, "# UNIT {name} {unit}");
+            let _ = writeln!(self.text, "# UNIT {name} {unit}");
         }
-        let _ = writeln!(self.0, "# HELP {name} {}", escaped(help));
-        Samples { text: &mut self.0, name }
+        let _ = writeln!(self.text, "# HELP {name} {}", escaped(help));
+        let is_counted = ["counter", "histogram"].contains(&kind);
+        Samples { text: &mut self.text, name, series: is_counted.then_some(&mut *self.series) }
     }
 
     /// Returns the text, with its end.
     pub fn end(mut self) -> String {
-        self.0 += "# EOF\n";
-        self.0
+        self.text += "# EOF\n";
+        self.text
     }
 }
 
@@ -85,17 +93,21 @@ impl Exposition {
 pub(super) struct Samples<'a> {
     text: &'a mut String,
     name: &'static str,
+    /// If the family counts, so that its samples never fall.
+    series: Option<&'a mut Series>,
 }
 
 impl Samples<'_> {
     /// Writes a sample.
     pub fn sample(&mut self, suffix: &str, labels: &[(&str, &str)], value: f64) {
-        let _ = write!(self.text, "{}{suffix}", self.name);
+        let mut series = format!("{}{suffix}", self.name);
         for (index, (label, value)) in labels.iter().enumerate() {
             let before = if index == 0 { '{' } else { ',' };
-            let _ = write!(self.text, "{before}{label}=\"{}\"", escaped(value));
+            let _ = write!(series, "{before}{label}=\"{}\"", escaped(value));
         }
-        let _ = writeln!(self.text, "{} {value}", if labels.is_empty() { "" } else { "}" });
+        series += if labels.is_empty() { "" } else { "}" };
+        let value = self.series.as_mut().map_or(value, |all| all.raised(&series, value));
+        let _ = writeln!(self.text, "{series} {value}");
     }
 
     /// Writes a histogram of durations. Its sum is as exact as the buckets of the runtime, to 3%.
@@ -111,7 +123,7 @@ impl Samples<'_> {
         }
         self.bucket(labels, "+Inf", histogram.count());
         self.sample("_count", labels, histogram.count() as f64);
-        self.sample("_sum", labels, sum_of(histogram));
+        self.sample("_sum", labels, histogram.sum() as f64 / 1e9);
     }
 
     fn bucket(&mut self, labels: &[(&str, &str)], limit: &str, count: u64) {

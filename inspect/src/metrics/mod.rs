@@ -1,32 +1,39 @@
 //! The numbers of an inspection as OpenMetrics 1.0.
 //!
-//! Labels are bounded: workers, the names of at most 129 kinds of task, and the names of at most 64
-//! objects. Objects without a name have no label that lasts, and are left out.
+//! Labels are bounded: workers, the names of at most 128 kinds of task and one for all others, and
+//! the names of at most 64 objects at a time. Objects without a name have no label that lasts, and
+//! are left out.
+//!
+//! | file | what is in it |
+//! |---|---|
+//! | `exposition` | the text format |
+//! | `series` | what one text must know of those before |
 
 mod exposition;
+mod series;
 
 use exposition::{Exposition, Family};
 use std::collections::BTreeMap;
 use std::time::Duration;
-use xtasking::metrics::{Activity, Counters, Inspection, ObjectUse, TaskKind};
+use xtasking::metrics::{Activity, Counters, Inspection, ObjectUse, TaskKind, WorkerInspection};
 
 pub(crate) use exposition::CONTENT_TYPE;
+pub(crate) use series::Series;
 
-/// What a worker may do, with its label.
-const ACTIVITIES: [(Activity, &str); 5] = [
-    (Activity::Running, "running"),
-    (Activity::Blocked, "blocked"),
-    (Activity::Searching, "searching"),
-    (Activity::Asleep, "asleep"),
-    (Activity::Parked, "parked"),
-];
+/// What a worker may do.
+const ACTIVITIES: [Activity; 5] =
+    [Activity::Running, Activity::Blocked, Activity::Searching, Activity::Asleep, Activity::Parked];
 
-/// Returns all numbers of an inspection.
-pub(crate) fn text(inspection: &Inspection) -> String {
-    let mut out = Exposition::default();
-    whole(&mut out, inspection);
+/// Reads a number from a part of an inspection.
+type Read<T> = fn(&T) -> f64;
+
+/// Returns all numbers of an inspection. The texts of one runtime have the same series.
+pub(crate) fn text(inspection: &Inspection, series: &mut Series) -> String {
+    let kinds = series.kinds(&inspection.kinds);
+    let mut out = Exposition::new(series);
+    runtime(&mut out, inspection);
     workers(&mut out, inspection);
-    kinds(&mut out, inspection);
+    self::kinds(&mut out, &kinds);
     objects(&mut out, inspection);
     if let Some(counters) = &inspection.counters {
         counted(&mut out, counters);
@@ -34,7 +41,7 @@ pub(crate) fn text(inspection: &Inspection) -> String {
     out.end()
 }
 
-fn whole(out: &mut Exposition, inspection: &Inspection) {
+fn runtime(out: &mut Exposition<'_>, inspection: &Inspection) {
     let Inspection { memory, epochs, claims, .. } = inspection;
     let longest = claims.iter().filter_map(|claim| claim.waiting).max().unwrap_or_default();
     for (name, unit, help, value) in [
@@ -71,25 +78,24 @@ fn whole(out: &mut Exposition, inspection: &Inspection) {
     }
 }
 
-fn workers(out: &mut Exposition, inspection: &Inspection) {
+fn workers(out: &mut Exposition<'_>, inspection: &Inspection) {
     let workers = || inspection.workers.iter().map(|worker| (worker.worker.to_string(), worker));
-    let mut queues = out.family(Family::gauge(
-        "xtasking_worker_queue_tasks",
-        "tasks",
-        "Cost of the tasks in the run queue and the inbox, one each at least.",
+    let mut loads = out.family(Family::gauge(
+        "xtasking_worker_load",
+        "",
+        "Load of the run queue and the inbox: the cost of their tasks, one unit a task at least.",
     ));
     for (index, worker) in workers() {
-        queues.sample("", &[("worker", &index)], (worker.queue + worker.inbox) as f64);
+        loads.sample("", &[("worker", &index)], (worker.queue + worker.inbox) as f64);
     }
     let mut activity = out.family(Family::state_set("xtasking_worker_activity", "What the worker does."));
     for (index, worker) in workers() {
-        for (state, label) in ACTIVITIES {
-            let labels = [("worker", &*index), ("xtasking_worker_activity", label)];
+        for state in ACTIVITIES {
+            let labels = [("worker", &*index), ("xtasking_worker_activity", &*state.to_string())];
             activity.sample("", &labels, f64::from(worker.activity == state));
         }
     }
-    type Read = fn(&xtasking::metrics::WorkerInspection) -> f64;
-    let counters: [(_, _, _, Read); 5] = [
+    let counters: [(_, _, _, Read<WorkerInspection>); 5] = [
         ("xtasking_worker_busy_seconds", "seconds", "Time at work, as recorded.", |w| seconds(w.busy)),
         ("xtasking_worker_asleep_seconds", "seconds", "Time asleep, as recorded.", |w| seconds(w.asleep)),
         ("xtasking_worker_runs", "", "Runs of tasks, as recorded.", |w| w.tasks as f64),
@@ -104,10 +110,9 @@ fn workers(out: &mut Exposition, inspection: &Inspection) {
     }
 }
 
-fn kinds(out: &mut Exposition, inspection: &Inspection) {
-    let kinds = || inspection.kinds.iter().filter(|kind| kind.runs + kind.finished > 0);
-    type Read = fn(&TaskKind) -> f64;
-    let counters: [(_, _, Read); 3] = [
+fn kinds(out: &mut Exposition<'_>, kinds: &[TaskKind]) {
+    let kinds = || kinds.iter().filter(|kind| kind.runs + kind.finished > 0);
+    let counters: [(_, _, Read<TaskKind>); 3] = [
         ("xtasking_task_runs", "Runs of tasks of this name, as recorded.", |kind| kind.runs as f64),
         ("xtasking_task_ends", "Ends of tasks of this name, as recorded.", |kind| kind.finished as f64),
         ("xtasking_task_panics", "Tasks of this name that panicked, as recorded.", |kind| kind.panics as f64),
@@ -131,16 +136,15 @@ fn kinds(out: &mut Exposition, inspection: &Inspection) {
 }
 
 /// Writes the objects that have a name; those of one name together.
-fn objects(out: &mut Exposition, inspection: &Inspection) {
+fn objects(out: &mut Exposition<'_>, inspection: &Inspection) {
     let mut named: BTreeMap<&str, Vec<&ObjectUse>> = BTreeMap::new();
     for object in &inspection.objects {
         if let Some(name) = &object.object.name {
             named.entry(name).or_default().push(object);
         }
     }
-    type Read = fn(&ObjectUse) -> f64;
-    let gauges: [(_, _, _, Read); 4] = [
-        ("xtasking_object_queued", "", "Tasks that wait for it now; at most so many.", |o| o.queued as f64),
+    let gauges: [(_, _, _, Read<ObjectUse>); 4] = [
+        ("xtasking_object_queued", "", "Tasks that wait for it now; an upper bound.", |o| o.queued as f64),
         ("xtasking_object_accesses", "", "Runs with it while this recording lasts.", |o| o.accesses as f64),
         ("xtasking_object_waits", "", "Tasks that found it held, in this recording.", |o| o.waits as f64),
         (
@@ -159,7 +163,7 @@ fn objects(out: &mut Exposition, inspection: &Inspection) {
 }
 
 /// Writes the counters that a runtime has on request.
-fn counted(out: &mut Exposition, counters: &Counters) {
+fn counted(out: &mut Exposition<'_>, counters: &Counters) {
     for (name, help, value) in [
         ("xtasking_local_spawns", "Tasks spawned into the own run queue.", counters.local_spawns),
         ("xtasking_remote_spawns", "Tasks sent to another worker.", counters.remote_spawns),

@@ -113,6 +113,11 @@ fn histograms(samples: &[Sample]) {
     }
 }
 
+/// Returns the text of a runtime that is scraped for the first time.
+fn text(inspection: &Inspection) -> String {
+    super::text(inspection, &mut Series::default())
+}
+
 fn value(samples: &[Sample], name: &str, labels: &[(&str, &str)]) -> Option<f64> {
     let is_labelled = |of: &[(String, String)]| {
         of.len() == labels.len() && labels.iter().all(|(l, v)| of.iter().any(|(a, b)| a == l && b == v))
@@ -150,7 +155,7 @@ fn numbers_are_those_of_the_inspection() {
     let of = |name, labels: &[_]| value(&samples, name, labels).unwrap_or_else(|| panic!("{name}"));
     assert_eq!(of("xtasking_tasks_spawned_total", &[]), 40.0);
     assert_eq!(of("xtasking_tasks_unfinished", &[]), 10.0);
-    assert_eq!(of("xtasking_worker_queue_tasks", &[("worker", "1")]), 7.0);
+    assert_eq!(of("xtasking_worker_load", &[("worker", "1")]), 7.0);
     assert_eq!(of("xtasking_worker_runs_total", &[("worker", "1")]), 70.0);
     let task = ("task", "transfer");
     assert_eq!(of("xtasking_task_panics_total", &[task]), 3.0);
@@ -184,4 +189,54 @@ fn counters_are_there_if_they_are_on() {
     let samples = read(&text(&inspection(1.0, json!({ "counters": counters }))));
     assert_eq!(value(&samples, "xtasking_latch_waits_total", &[]), Some(0.0));
     assert_eq!(value(&read(&text(&inspection(1.0, json!({})))), "xtasking_latch_waits_total", &[]), None);
+}
+
+/// The runtime measures its clock's ticks as it goes on: times of the same ticks may shrink.
+#[test]
+fn what_counts_never_falls() {
+    let at = |busy: f64, run: f64| {
+        let mut worker = worker(0);
+        (worker["busy"], worker["queue"]) = (crate::fixture::time(busy), ((busy * 10.0) as u64).into());
+        inspection(9.0, json!({ "workers": [worker], "kinds": [kind("work", &[(run, 4)], 0)] }))
+    };
+    let mut series = Series::default();
+    let mut read = |busy, run| self::read(&super::text(&at(busy, run), &mut series));
+    let (first, second) = (read(2.0, 0.01), read(1.999_999_9, 0.010_000_001));
+    let third = read(3.0, 0.009_999_99);
+    let of = |samples, name, labels: &[_]| value(samples, name, labels).unwrap_or_else(|| panic!("{name}"));
+    let (busy, worker) = ("xtasking_worker_busy_seconds_total", [("worker", "0")]);
+    assert_eq!(
+        (of(&first, busy, &worker), of(&second, busy, &worker), of(&third, busy, &worker)),
+        (2.0, 2.0, 3.0)
+    );
+    // A gauge falls.
+    assert_eq!(
+        (of(&second, "xtasking_worker_load", &worker), of(&third, "xtasking_worker_load", &worker)),
+        (19.0, 30.0)
+    );
+    let bucket = [("task", "work"), ("le", "0.01")];
+    assert_eq!(of(&second, "xtasking_task_run_seconds_bucket", &bucket), 4.0);
+    let sum = |samples| of(samples, "xtasking_task_run_seconds_sum", &[("task", "work")]);
+    assert!(sum(&first) <= sum(&second) && sum(&second) <= sum(&third));
+}
+
+#[test]
+fn names_are_bounded_and_stay() {
+    let runs = |name: usize| kind(&format!("{name:03}"), &[(0.1, 1)], 0);
+    let all = |names: std::ops::Range<usize>| {
+        inspection(1.0, json!({ "kinds": names.map(runs).collect::<Vec<_>>() }))
+    };
+    let mut series = Series::default();
+    let mut read = |names| self::read(&super::text(&all(names), &mut series));
+    let tasks = |samples: &[Sample]| {
+        let of = samples.iter().filter(|(name, ..)| name == "xtasking_task_runs_total");
+        of.map(|(_, labels, count)| (labels[0].1.clone(), *count)).collect::<Vec<_>>()
+    };
+    assert_eq!(tasks(&read(100..200)).len(), 100);
+    // The first 28 of those that are new are labels, from now on.
+    let second = tasks(&read(0..300));
+    assert_eq!((second.len(), second.last()), (129, Some(&(Inspection::OTHER_KINDS.to_owned(), 172.0))));
+    let names = |tasks: &[(String, f64)]| tasks.iter().map(|(name, _)| name.clone()).collect::<HashSet<_>>();
+    assert!(names(&second).contains("027") && !names(&second).contains("028"));
+    assert_eq!(names(&tasks(&read(0..400))), names(&second));
 }

@@ -11,14 +11,14 @@ const MAX_CONNECTIONS: usize = 16;
 pub(super) struct Connections(Mutex<Vec<Option<TcpStream>>>);
 
 /// A place among the connections, given back when it is dropped.
-pub(super) struct Open<'a> {
+pub(super) struct ConnectionSlot<'a> {
     connections: &'a Connections,
     index: usize,
 }
 
 impl Connections {
     /// Enters a connection; `None` if there are too many, or if no further file can be opened.
-    pub fn open(&self, stream: &TcpStream) -> Option<Open<'_>> {
+    pub fn open(&self, stream: &TcpStream) -> Option<ConnectionSlot<'_>> {
         let mut all = self.lock();
         let free = all.iter().position(Option::is_none);
         let index = free.or((all.len() < MAX_CONNECTIONS).then_some(all.len()))?;
@@ -28,7 +28,7 @@ impl Connections {
         } else {
             all[index] = stream;
         }
-        Some(Open { connections: self, index })
+        Some(ConnectionSlot { connections: self, index })
     }
 
     /// Ends all connections: their reads and writes return.
@@ -43,7 +43,7 @@ impl Connections {
     }
 }
 
-impl Drop for Open<'_> {
+impl Drop for ConnectionSlot<'_> {
     fn drop(&mut self) {
         self.connections.lock()[self.index] = None;
     }

@@ -21,9 +21,20 @@ pub(super) fn is_allowed(host: Option<&str>, allowed: &[String]) -> bool {
     is_known && is_port(port)
 }
 
-/// Returns true for `:` and a number, and for nothing. A forwarded port may be another one.
+/// Returns the name of a host as [`is_allowed`] compares it: without a port and a final dot.
+pub(crate) fn name_of(host: &str) -> &str {
+    let name = host.rsplit_once(':').filter(|(_, port)| is_number(port)).map_or(host, |(name, _)| name);
+    name.strip_suffix('.').unwrap_or(name)
+}
+
+/// Returns true for `:` and a number, which may lack, and for nothing. A forwarded port may be
+/// another one.
 fn is_port(text: &str) -> bool {
-    text.is_empty() || text.strip_prefix(':').is_some_and(|digits| digits.parse::<u16>().is_ok())
+    text.is_empty() || text.strip_prefix(':').is_some_and(is_number)
+}
+
+fn is_number(digits: &str) -> bool {
+    digits.bytes().all(|digit| digit.is_ascii_digit()) && (digits.is_empty() || digits.parse::<u16>().is_ok())
 }
 
 #[cfg(test)]
@@ -38,6 +49,7 @@ mod tests {
             "127.0.0.1:9100",
             "localhost:1",
             "LocalHost",
+            "localhost:",
             "[::1]:9100",
             "[::1]",
             "10.0.0.7:80",
@@ -52,6 +64,8 @@ mod tests {
             "localhost.evil.example",
             "127.0.0.1.evil.example",
             "localhost:x",
+            "localhost:+1",
+            "localhost:65536",
             "[::1",
             "[evil]",
             "::1",
@@ -62,5 +76,12 @@ mod tests {
             assert!(!is_allowed(Some(host), &allowed), "{host}");
         }
         assert!(!is_allowed(None, &allowed));
+    }
+
+    #[test]
+    fn names_have_no_port_and_no_final_dot() {
+        for host in ["a.b", "a.b.", "a.b:80", "a.b.:80", "a.b:"] {
+            assert_eq!(name_of(host), "a.b", "{host}");
+        }
     }
 }

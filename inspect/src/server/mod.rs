@@ -7,23 +7,27 @@
 //! | `refusal` | what becomes of requests that are not answered |
 //! | `request` | the head of a request, bounded in size and time |
 //! | `response` | responses, written within a time limit |
+//! | `waker` | how the wait for a connection ends |
 
 mod connections;
-mod host;
+pub(crate) mod host;
 mod refusal;
 mod request;
 mod response;
+mod waker;
 
 use crate::builder::ServeError;
 use crate::site::Site;
 use connections::Connections;
 use std::fmt;
 use std::io::Read;
+use std::mem;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::process;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::SeqCst;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
+use waker::Waker;
 use xtasking::Runtime;
 
 pub(crate) use refusal::Refusal;
@@ -45,25 +49,37 @@ const LINGER_BYTES: usize = 64 << 10;
 /// A pause after a failure to accept, such as of too many open files.
 const RETRY: Duration = Duration::from_millis(20);
 
+/// How long the end of a server waits for its thread, which may be unable to notice it.
+const STOP_LIMIT: Duration = Duration::from_secs(1);
+
 /// The page and metrics of a runtime while they are served. Dropping it ends the server.
 ///
-/// The drop closes all connections and waits for the server's threads. The runtime may end before.
+/// The drop closes all connections and waits for the server's threads, for a second at most. The
+/// runtime may end before.
+///
+/// A forked process has no server: its copy of this value does nothing, and its drop leaves the
+/// parent's server alone. The port stays taken while either process has it open.
 #[must_use = "dropping it ends the server"]
 pub struct Server {
     address: SocketAddr,
     site: Arc<Site>,
+    connections: Arc<Connections>,
+    waker: Waker,
     thread: Option<JoinHandle<()>>,
+    /// The process that has the threads.
+    process: u32,
 }
 
 impl Server {
     /// Starts to serve a site.
     pub(crate) fn start(listener: TcpListener, site: Site) -> std::io::Result<Self> {
         let address = listener.local_addr()?;
-        let site = Arc::new(site);
+        let waker = Waker::new(&listener)?;
+        let (site, connections) = (Arc::new(site), Arc::new(Connections::default()));
         let thread = thread::Builder::new().name("inspect".to_owned());
-        let served = site.clone();
-        let thread = thread.spawn(move || accept(&listener, &served))?;
-        Ok(Self { address, site, thread: Some(thread) })
+        let (served, open) = (site.clone(), connections.clone());
+        let thread = thread.spawn(move || accept(&listener, &served, &open))?;
+        Ok(Self { address, site, connections, waker, thread: Some(thread), process: process::id() })
     }
 
     /// Shows another runtime from now on, also on pages that are open.
@@ -82,8 +98,12 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// If the runtime is not inspected. The page then shows the one before.
+    /// If the runtime is not inspected, or this is a process that was forked from the one that
+    /// serves. The page then shows the one before.
     pub fn show(&self, rt: &Runtime) -> Result<(), ServeError> {
+        if self.is_forked() {
+            return Err(ServeError::Forked);
+        }
         self.site.show(rt.inspector().ok_or(ServeError::NotInspected)?);
         Ok(())
     }
@@ -97,6 +117,12 @@ impl Server {
     pub fn url(&self) -> String {
         format!("http://{}/", reachable(self.address))
     }
+
+    /// Returns true in a process that was forked: it has none of the server's threads, and any of
+    /// its locks may have been held by one of them.
+    fn is_forked(&self) -> bool {
+        process::id() != self.process
+    }
 }
 
 impl fmt::Debug for Server {
@@ -107,12 +133,21 @@ impl fmt::Debug for Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It is read after a connection was accepted, which is made after this.
-        self.site.is_stopped().store(true, SeqCst);
         let Some(thread) = self.thread.take() else { return };
+        if self.is_forked() {
+            mem::forget((thread, self.site.clone()));
+            return;
+        }
+        // The thread reads it after its wait for a connection has ended.
+        self.site.stop();
+        self.connections.close();
+        let end = Instant::now() + STOP_LIMIT;
         while !thread.is_finished() {
-            // Wakes the thread, which waits for a connection. Without a free file, later.
-            drop(TcpStream::connect_timeout(&reachable(self.address), RETRY));
+            if Instant::now() >= end {
+                // It ends with the next connection.
+                return;
+            }
+            self.waker.wake();
             thread::sleep(Duration::from_millis(1));
         }
         // A panic in the server has been printed, and is no reason to end the program.
@@ -132,18 +167,17 @@ fn reachable(mut address: SocketAddr) -> SocketAddr {
 }
 
 /// Accepts connections until the server is stopped, and waits for their ends.
-fn accept(listener: &TcpListener, site: &Site) {
-    let connections = Connections::default();
+fn accept(listener: &TcpListener, site: &Site, connections: &Connections) {
     thread::scope(|scope| {
         for stream in listener.incoming() {
-            if site.is_stopped().load(SeqCst) {
+            if site.is_stopped() {
                 break;
             }
             let Ok(mut stream) = stream else {
                 thread::sleep(RETRY);
                 continue;
             };
-            let Some(open) = connections.open(&stream) else {
+            let Some(slot) = connections.open(&stream) else {
                 let _ = Refusal::Busy.response().write(&mut stream, Instant::now() + RETRY);
                 continue;
             };
@@ -151,7 +185,7 @@ fn accept(listener: &TcpListener, site: &Site) {
             // Where no thread can be started, the connection is closed.
             let _ = thread.spawn_scoped(scope, move || {
                 serve(&mut stream, site);
-                drop(open);
+                drop(slot);
             });
         }
         connections.close();

@@ -19,6 +19,8 @@ pub(crate) enum Refusal {
     Host,
     /// A page of another site has sent it.
     CrossSite,
+    /// It lacks the header that pages of other sites cannot send.
+    Unmarked,
     /// There is nothing at its path.
     Path,
     /// A parameter is missing or out of range.
@@ -43,6 +45,7 @@ impl Refusal {
                  `Builder::host`.",
             ),
             Self::CrossSite => ("403 Forbidden", "Pages of other sites may not ask for this."),
+            Self::Unmarked => ("403 Forbidden", "Send the header `XTasking-Page: 1`, as the page does."),
             Self::Path => ("404 Not Found", "There is nothing here; see / and /metrics."),
             Self::Parameter => ("400 Bad Request", "Choose seconds from 0.1 to 30."),
             Self::Busy => ("503 Service Unavailable", "Too much is asked for at the same time; try again."),

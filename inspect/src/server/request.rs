@@ -11,6 +11,10 @@ const MAX_HEAD: usize = 8 << 10;
 /// The most headers of a request.
 const MAX_HEADERS: usize = 64;
 
+/// A header that the page sends. A browser lets a page of another site send it only if the server
+/// allows that, which it never does: the browser asks by `OPTIONS` before, and there is only `GET`.
+const MARK: &str = "XTasking-Page";
+
 /// What the server looks at in a request.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Request {
@@ -20,8 +24,11 @@ pub(crate) struct Request {
     pub query: String,
     /// The header `Host`, if there is exactly one.
     pub host: Option<String>,
-    /// Whether a page of another site makes the browser send this, by `Sec-Fetch-Site`.
+    /// Whether a page of another site makes the browser send this, by `Sec-Fetch-Site`. Browsers
+    /// send that over TLS and to loopback addresses only.
     pub is_cross_site: bool,
+    /// Whether it has the header [`MARK`].
+    pub is_marked: bool,
 }
 
 /// Reads a request until the empty line after its headers. A body is not read.
@@ -82,6 +89,7 @@ fn parse(head: &[u8]) -> Result<Option<Request>, Refusal> {
         query: query.to_owned(),
         host: <[String; 1]>::try_from(values("host")).ok().map(|[host]| host),
         is_cross_site: site.iter().any(|site| site != "same-origin" && site != "none"),
+        is_marked: !values(MARK).is_empty(),
     }))
 }
 
@@ -107,7 +115,7 @@ mod tests {
         let request = parse(head).unwrap().expect("the head is complete");
         assert_eq!((&*request.path, request.host.as_deref()), ("/timeline", Some("localhost:9100")));
         assert_eq!((request.parameter("seconds"), request.parameter("y")), (Some("2"), None));
-        assert!(!request.is_cross_site);
+        assert!(!request.is_cross_site && !request.is_marked);
     }
 
     #[test]
@@ -127,8 +135,9 @@ mod tests {
 
     #[test]
     fn two_hosts_are_none_and_other_sites_are_seen() {
-        let head = b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\nSec-Fetch-Site: cross-site\r\n\r\n";
+        let head = b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\nSec-Fetch-Site: cross-site\r\n\
+            xtasking-page: 1\r\n\r\n";
         let request = parse(head).unwrap().expect("the head is complete");
-        assert!(request.host.is_none() && request.is_cross_site);
+        assert!(request.host.is_none() && request.is_cross_site && request.is_marked);
     }
 }

@@ -55,7 +55,8 @@ impl Response {
         format!(
             "HTTP/1.1 {status}\r\nContent-Type: {content_type}\r\n{length}\r\n{headers}\
              Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n\
-             Referrer-Policy: no-referrer\r\nConnection: close\r\n\r\n",
+             Cross-Origin-Resource-Policy: same-origin\r\nReferrer-Policy: no-referrer\r\n\
+             Connection: close\r\n\r\n",
         )
     }
 
@@ -65,28 +66,28 @@ impl Response {
     ///
     /// If the client is gone, or has not read it all at the deadline.
     pub fn write(&self, stream: &mut TcpStream, deadline: Instant) -> io::Result<()> {
-        let mut limited = Limited { stream, deadline };
-        limited.write_all(self.head().as_bytes())?;
+        let mut writer = DeadlineWriter { stream, deadline };
+        writer.write_all(self.head().as_bytes())?;
         match &self.body {
-            Body::Text(text) => limited.write_all(text.as_bytes()),
+            Body::Text(text) => writer.write_all(text.as_bytes()),
             Body::Long(text) => {
-                let mut buffer = BufWriter::with_capacity(CHUNK, Chunked(&mut limited));
+                let mut buffer = BufWriter::with_capacity(CHUNK, ChunkWriter(&mut writer));
                 write!(buffer, "{text}")?;
                 buffer.flush()?;
                 drop(buffer);
-                limited.write_all(b"0\r\n\r\n")
+                writer.write_all(b"0\r\n\r\n")
             }
         }
     }
 }
 
 /// Writes to a stream until a deadline.
-struct Limited<'a> {
+struct DeadlineWriter<'a> {
     stream: &'a mut TcpStream,
     deadline: Instant,
 }
 
-impl Write for Limited<'_> {
+impl Write for DeadlineWriter<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let left = self.deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
@@ -102,9 +103,9 @@ impl Write for Limited<'_> {
 }
 
 /// Writes each piece as a chunk of HTTP/1.1.
-struct Chunked<W>(W);
+struct ChunkWriter<W>(W);
 
-impl<W: Write> Write for Chunked<W> {
+impl<W: Write> Write for ChunkWriter<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if !bytes.is_empty() {
             write!(self.0, "{:x}\r\n", bytes.len())?;

@@ -1,6 +1,6 @@
 //! How a view is made of two inspections.
 
-use super::{Claim, Epochs, Kind, Memory, Object, Spread, Totals, View, Worker, label, ranges, span, sum_of};
+use super::{Claim, Epochs, Kind, Memory, Object, Spread, Totals, View, Worker, label, ranges, shares, span};
 use std::collections::HashMap;
 use std::time::Duration;
 use xtasking::metrics::{
@@ -9,12 +9,12 @@ use xtasking::metrics::{
 
 /// Makes a view of an inspection and an older one: without strips and findings, which need more.
 pub(crate) fn build(newer: &Inspection, older: Option<&Inspection>) -> View {
-    let window = newer.elapsed - older.map_or(newer.elapsed, |older| older.elapsed);
+    let window = newer.elapsed.saturating_sub(older.map_or(newer.elapsed, |older| older.elapsed));
     let (kinds, waiting, running) = kinds(newer, older, window);
     let mut objects = objects(newer, older, window);
     // A task waits for all of its objects, and counts for each: shares are of the tasks' waiting.
     let longest = objects.iter().map(|object| object.waited).max().unwrap_or(0) as f64 / 1e9;
-    let waited = sum_of(&waiting).max(longest);
+    let waited = (waiting.sum() as f64 / 1e9).max(longest);
     for object in &mut objects {
         object.share = object.waited as f64 / 1e9 / waited.max(f64::MIN_POSITIVE);
     }
@@ -30,7 +30,7 @@ pub(crate) fn build(newer: &Inspection, older: Option<&Inspection>) -> View {
             asleep: newer.workers.iter().filter(|worker| worker.activity == Activity::Asleep).count(),
             finished: newer.finished,
             open: newer.occupancy(),
-            queued: workers.iter().map(|worker| worker.queue).sum(),
+            load: workers.iter().map(|worker| worker.load).sum(),
             rate: rate(finished, window),
             busy: busy.min(1.0),
             waiting: waited / window.as_secs_f64().max(1e-9),
@@ -74,11 +74,6 @@ fn rate(count: u64, window: Duration) -> f64 {
     if window.is_zero() { 0.0 } else { count as f64 / window.as_secs_f64() }
 }
 
-/// Returns a part of a time; 1 at most.
-fn share(part: Duration, of: Duration) -> f64 {
-    if of.is_zero() { 0.0 } else { (part.as_secs_f64() / of.as_secs_f64()).min(1.0) }
-}
-
 /// Returns the workers that are to run, and run queues of others that are not empty.
 fn workers(newer: &Inspection, older: Option<&Inspection>, window: Duration) -> Vec<Worker> {
     let is_shown = |(index, worker): &(usize, &WorkerInspection)| {
@@ -92,14 +87,15 @@ fn workers(newer: &Inspection, older: Option<&Inspection>, window: Duration) -> 
             index: worker.worker,
             state: match task {
                 // The task is read after the activity, and may have begun in between.
-                Some(task) if !task.is_blocked => "running",
-                _ => state(worker.activity),
-            },
+                Some(task) if !task.is_blocked => Activity::Running,
+                _ => worker.activity,
+            }
+            .to_string(),
             task: task.map(|task| task.task.clone()),
             objects: task.map(objects_of).unwrap_or_default(),
             since: task.map(|task| nanoseconds(task.running)),
-            queue: worker.queue + worker.inbox,
-            busy: share(worker.busy.saturating_sub(before.busy), window),
+            load: worker.queue + worker.inbox,
+            busy: shares::of(worker, before, window).busy(),
             rate: rate(worker.tasks.saturating_sub(before.tasks), window),
             steals: rate(worker.steals.saturating_sub(before.steals), window),
             strip: Vec::new(),
@@ -110,16 +106,6 @@ fn workers(newer: &Inspection, older: Option<&Inspection>, window: Duration) -> 
 
 fn objects_of(task: &RunningInspection) -> Vec<String> {
     task.objects.iter().map(label).collect()
-}
-
-fn state(activity: Activity) -> &'static str {
-    match activity {
-        Activity::Running => "running",
-        Activity::Blocked => "blocked",
-        Activity::Searching => "searching",
-        Activity::Parked => "parked",
-        _ => "asleep",
-    }
 }
 
 /// Returns the objects that were used in the window, those that tasks waited for longest first.
@@ -156,8 +142,8 @@ fn objects(newer: &Inspection, older: Option<&Inspection>, window: Duration) -> 
     objects
 }
 
-/// Returns the kinds that ran in the window, those that ran longest first, and the histograms of
-/// all together.
+/// Returns the kinds that ran or ended in the window, those that ran longest first, and the
+/// histograms of all together.
 fn kinds(
     newer: &Inspection,
     older: Option<&Inspection>,
@@ -173,17 +159,24 @@ fn kinds(
         let running = span::since(&kind.running, before.map(|before| &before.running));
         all_waiting.merge(&waiting);
         all_running.merge(&running);
+        let since = |count: fn(&TaskKind) -> u64| {
+            count(kind).saturating_sub(before.map_or(0, |before| count(before)))
+        };
+        let (runs, new_panics) = (since(|kind| kind.runs), since(|kind| kind.panics));
+        if runs + new_panics + since(|kind| kind.finished) == 0 {
+            continue;
+        }
         let percentile = |histogram: &Histogram, percent| nanoseconds(histogram.percentile(percent));
         kinds.push(Kind {
             name: kind.name.clone(),
-            share: sum_of(&running),
-            rate: rate(kind.runs.saturating_sub(before.map_or(0, |before| before.runs)), window),
+            share: running.sum() as f64,
+            rate: rate(runs, window),
             wait50: percentile(&waiting, 50.0),
             wait99: percentile(&waiting, 99.0),
             run50: percentile(&running, 50.0),
             run99: percentile(&running, 99.0),
             panics: kind.panics,
-            new_panics: kind.panics.saturating_sub(before.map_or(0, |before| before.panics)),
+            new_panics,
         });
     }
     let all: f64 = kinds.iter().map(|kind| kind.share).sum();

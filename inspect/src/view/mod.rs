@@ -3,10 +3,12 @@
 //! | file | what is in it |
 //! |---|---|
 //! | `build` | how a view is made of two inspections |
+//! | `shares` | what a worker did in a span of time |
 //! | `span` | histograms of a span of time, and their bars |
 //! | `words` | times and names in sentences |
 
 mod build;
+pub(crate) mod shares;
 mod span;
 mod words;
 
@@ -14,7 +16,7 @@ use crate::findings::Finding;
 use serde::Serialize;
 
 pub(crate) use build::{build, finished};
-pub(crate) use span::{Spread, sum_of};
+pub(crate) use span::Spread;
 pub(crate) use words::{label, quoted, ranges, time};
 
 /// All that the page draws. Times are in nanoseconds, rates in a second, shares from 0 to 1.
@@ -55,8 +57,8 @@ pub(crate) struct Totals {
     pub finished: u64,
     /// Tasks that wait or run, and messages.
     pub open: u64,
-    /// Tasks in run queues and inboxes.
-    pub queued: u64,
+    /// The load of run queues and inboxes: the cost of their tasks, one unit a task at least.
+    pub load: u64,
     /// Tasks that finish in a second.
     pub rate: f64,
     /// The share of the workers' time that they are busy.
@@ -102,15 +104,15 @@ pub(crate) struct Strips {
 pub(crate) struct Worker {
     pub index: usize,
     /// `running`, `blocked`, `searching`, `asleep` or `parked`.
-    pub state: &'static str,
+    pub state: String,
     /// The name of the task that it runs or that blocks, if it is known.
     pub task: Option<String>,
     /// The objects of that task, by name.
     pub objects: Vec<String>,
     /// How long that task has been running.
     pub since: Option<u64>,
-    /// Tasks in its run queue and inbox.
-    pub queue: u64,
+    /// The load of its run queue and inbox, in the same unit.
+    pub load: u64,
     pub busy: f64,
     pub rate: f64,
     pub steals: f64,

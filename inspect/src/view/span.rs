@@ -59,13 +59,6 @@ pub(super) fn since(newer: &Histogram, older: Option<&Histogram>) -> Histogram {
     span
 }
 
-/// Returns the sum of all durations, in seconds.
-pub(crate) fn sum_of(histogram: &Histogram) -> f64 {
-    let sum =
-        |sum, bucket: &xtasking::metrics::Bucket| sum + bucket.up_to.as_secs_f64() * bucket.count as f64;
-    histogram.buckets.iter().fold(0.0, sum)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -27,9 +27,9 @@ fn rates_are_of_the_time_between() {
     );
     let view = build(&newer, Some(&older));
     assert_eq!((view.window, view.totals.rate, view.totals.open), (2_000_000_000, 200.0, 10));
-    assert_eq!((view.totals.queued, view.totals.busy, view.totals.asleep), (7, 0.375, 1));
+    assert_eq!((view.totals.load, view.totals.busy, view.totals.asleep), (7, 0.375, 1));
     let first = &view.workers[0];
-    assert_eq!((first.busy, first.rate, first.queue, first.state), (0.75, 150.0, 7, "running"));
+    assert_eq!((first.busy, first.rate, first.load, &*first.state), (0.75, 150.0, 7, "running"));
     assert_eq!((first.task.as_deref(), first.since), (Some("audit"), Some(250_000_000)));
     assert_eq!(first.objects, ["ledger", "Account at 0x80"]);
     // A task that has begun while its worker was looked at.
@@ -88,6 +88,25 @@ fn kinds_are_those_that_ran_longest() {
     );
     assert_eq!((&*short.name, short.rate, short.run50, short.new_panics), ("short", 50.0, 1_000_000, 0));
     assert_eq!((view.running.count, view.running.max, view.waiting.p50), (103, 100_000_000, 1_000_000));
+}
+
+#[test]
+fn kinds_that_did_nothing_in_the_window_are_left_out() {
+    let mut cancelled = kind("cancelled", &[(0.1, 2)], 0);
+    let older =
+        json!({ "kinds": [kind("past", &[(0.1, 9)], 1), cancelled, kind("present", &[(0.1, 1)], 0)] });
+    cancelled["finished"] = 3.into();
+    let newer =
+        json!({ "kinds": [kind("past", &[(0.1, 9)], 1), cancelled, kind("present", &[(0.1, 2)], 0)] });
+    let view = build(&inspection(12.0, newer), Some(&inspection(10.0, older)));
+    let names: Vec<_> = view.kinds.iter().map(|kind| &*kind.name).collect();
+    assert_eq!(names, ["present", "cancelled"]);
+}
+
+#[test]
+fn an_older_inspection_may_be_of_an_older_runtime() {
+    let view = build(&inspection(1.0, json!({})), Some(&inspection(2.0, json!({}))));
+    assert_eq!(view.window, 0);
 }
 
 #[test]

@@ -6,8 +6,9 @@ use xtasking::metrics::{ObjectLabel, WaitingClaim};
 /// Returns a time with its unit, such as `2.1 s`.
 pub(crate) fn time(time: Duration) -> String {
     let nanoseconds = time.as_nanos() as f64;
+    // A time that would be rounded to the next unit has that one.
     let units = [(1e9, "s"), (1e6, "ms"), (1e3, "µs")];
-    match units.into_iter().find(|&(size, _)| nanoseconds >= size) {
+    match units.into_iter().find(|&(size, _)| nanoseconds >= 0.9995 * size) {
         Some((size, unit)) if nanoseconds >= 99.95 * size => format!("{:.0} {unit}", nanoseconds / size),
         Some((size, unit)) => format!("{:.1} {unit}", nanoseconds / size),
         None => format!("{nanoseconds} ns"),
@@ -61,6 +62,9 @@ mod tests {
             (0, "0 ns"),
             (999, "999 ns"),
             (1_500, "1.5 µs"),
+            (999_400, "999 µs"),
+            (999_999, "1.0 ms"),
+            (999_999_999, "1.0 s"),
             (2_140_000_000, "2.1 s"),
             (152_300_000, "152 ms"),
         ] {

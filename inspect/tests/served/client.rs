@@ -31,9 +31,9 @@ pub fn ask(server: &Server, request: &str) -> Answer {
     Answer { status: status.expect("a status"), head: head.to_owned(), body }
 }
 
-/// Asks for a path.
+/// Asks for a path as the page does.
 pub fn get(server: &Server, path: &str) -> Answer {
-    ask(server, &format!("GET {path} HTTP/1.1\r\nHost: {}\r\n\r\n", server.address()))
+    ask(server, &format!("GET {path} HTTP/1.1\r\nHost: {}\r\nXTasking-Page: 1\r\n\r\n", server.address()))
 }
 
 /// Reads an answer as JSON.

@@ -135,7 +135,7 @@ impl Histogram {
     }
 
     /// Returns the sum of all durations, in nanoseconds.
-    pub(crate) fn sum(&self) -> u128 {
+    pub fn sum(&self) -> u128 {
         self.buckets.iter().map(|bucket| bucket.up_to.as_nanos() * u128::from(bucket.count)).sum()
     }
 
