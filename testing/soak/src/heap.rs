@@ -9,10 +9,10 @@ static BYTES: AtomicI64 = AtomicI64::new(0);
 static BLOCKS: AtomicI64 = AtomicI64::new(0);
 
 /// The system's allocator, counted.
-struct Counted;
+struct CountingAllocator;
 
 #[global_allocator]
-static HEAP: Counted = Counted;
+static HEAP: CountingAllocator = CountingAllocator;
 
 fn count(blocks: i64, bytes: i64) {
     // Relaxed: the counts order nothing. They are compared when no other thread allocates.
@@ -22,7 +22,7 @@ fn count(blocks: i64, bytes: i64) {
 
 // SAFETY: each method is the system's, whose contract is the same; the counts change no block.
 #[allow(unsafe_code, reason = "an allocator is an unsafe trait")]
-unsafe impl GlobalAlloc for Counted {
+unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: this function's contract.
         let block = unsafe { System.alloc(layout) };
