@@ -184,7 +184,7 @@ fn visits_and_writes_of_nodes_are_named() {
         let mut heard = std::mem::take(&mut *lock(&heard));
         heard.sort_unstable();
         let path = std::any::type_name::<Panicking>();
-        assert_eq!(heard, [["own"; 4], [path; 4]].concat());
+        assert_eq!(heard, [[path; 4], ["own"; 4]].concat());
     });
 }
 
