@@ -9,7 +9,6 @@ use super::pending::Pending;
 use super::population::Population;
 use super::watchdog::Watchdog;
 use std::fmt;
-use std::hint;
 use std::ops::AddAssign;
 use std::sync::Arc;
 use std::thread;
@@ -94,10 +93,6 @@ const DESCRIPTORS: u64 = 8 << 20;
 const DESCRIPTORS_EACH: u64 = 1 << 18;
 /// One round in this many is as many times longer, so that leaks within a round exceed the bound.
 const LONG_ROUND_INTERVAL: u64 = 16;
-/// Tasks that come one at a time, with pauses in which workers fall asleep.
-const WAKE_UPS: u64 = 3000;
-/// The longest pause in nanoseconds; most are a fraction of it.
-const LONGEST_PAUSE: u64 = 200_000;
 /// Time limit until no task is in flight.
 const SETTLE_LIMIT: Duration = Duration::from_secs(30);
 /// Duration after which a task is reported; bodies take microseconds.
@@ -131,8 +126,7 @@ impl<'a> Round<'a> {
 
     /// Runs the whole round.
     pub(super) fn run(mut self) -> Result<Outcome, Wrong> {
-        let chains = self.random.below(3);
-        for _ in 0..chains {
+        for _ in 0..self.random.below(3) {
             jobs::chain(&self.rt, &mut self.random, &self.books);
         }
         let (tree, is_sequenced) = forest::create_tree(&self.rt, &mut self.random);
@@ -140,9 +134,6 @@ impl<'a> Round<'a> {
         self.work_beside(&tree)?;
         self.calm_down()?;
         self.count_workers()?;
-        if chains == 0 {
-            self.wake_workers()?;
-        }
         self.population.audit(&self.rt)?;
         self.check_descriptors()?;
         self.end(tree)
@@ -200,20 +191,11 @@ impl<'a> Round<'a> {
     fn count_workers(&self) -> Result<(), Wrong> {
         self.watchdog.alive();
         resize(&self.rt, self.rt.workers())?;
-        (0..self.rt.workers()).try_for_each(|worker| ask(&self.rt, worker))
-    }
-
-    /// Checks that a worker runs a task that comes while it falls asleep. No other task wakes it.
-    fn wake_workers(&mut self) -> Result<(), Wrong> {
-        for _ in 0..WAKE_UPS {
-            self.watchdog.alive();
-            let longest = LONGEST_PAUSE >> self.random.below(4);
-            let pause = Duration::from_nanos(self.random.below(longest));
-            let began = Instant::now();
-            while began.elapsed() < pause {
-                hint::spin_loop();
+        for worker in 0..self.rt.workers() {
+            match self.rt.task(()).core(worker as u16).submit(|(), cx| cx.worker()).join() {
+                Ok(ran_on) if ran_on == worker => {}
+                other => return Err(Wrong::new(format!("worker {worker} did not answer: {other:?}"))),
             }
-            ask(&self.rt, self.random.below(self.rt.workers() as u64) as usize)?;
         }
         Ok(())
     }
@@ -297,14 +279,6 @@ fn maintain(rt: &Runtime, population: &mut Population, random: &mut Random, book
     }
     while books.bodies.open() > IN_FLIGHT {
         thread::sleep(Duration::from_micros(100));
-    }
-}
-
-/// Waits until a worker has run a task pinned to it.
-fn ask(rt: &Runtime, worker: usize) -> Result<(), Wrong> {
-    match rt.task(()).core(worker as u16).submit(|(), cx| cx.worker()).join() {
-        Ok(ran_on) if ran_on == worker => Ok(()),
-        other => Err(Wrong::new(format!("worker {worker} did not answer: {other:?}"))),
     }
 }
 
