@@ -260,8 +260,21 @@ impl<P: Spawn, A, M: Membership> TaskBuilder<P, A, M> {
     /// # Panics
     ///
     /// If the same object is named twice, once for writing.
-    pub fn submit<F, R>(mut self, body: F) -> Handle<R>
+    pub fn submit<F, R>(self, body: F) -> Handle<R>
     where
+        A: AccessSet,
+        F: for<'v> FnOnce(A::View<'v>, &mut Context) -> R + Send + 'static,
+        R: Send + 'static,
+    {
+        self.submit_named::<F, F, R>(body)
+    }
+
+    /// As [`submit`](Self::submit), for a body that is inside another one: without a name of its
+    /// own, the task has the path of `N`.
+    #[inline(always)]
+    pub(super) fn submit_named<N, F, R>(mut self, body: F) -> Handle<R>
+    where
+        N: 'static,
         A: AccessSet,
         F: for<'v> FnOnce(A::View<'v>, &mut Context) -> R + Send + 'static,
         R: Send + 'static,
@@ -270,7 +283,7 @@ impl<P: Spawn, A, M: Membership> TaskBuilder<P, A, M> {
         // SAFETY: the token is in the task's body, and the promise in its sink. A body is run or
         // dropped before its sink is completed or refused.
         let (handle, completion, token) = unsafe { handle::pair_with_body(shared, body) };
-        let completion = Annotated::new(completion, BodyName::<F>::default());
+        let completion = Annotated::new(completion, BodyName::<N>::default());
         self.access.launch(
             self.request,
             // SAFETY: a body runs only after its sink has started, and so the promise.

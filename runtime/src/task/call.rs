@@ -88,7 +88,7 @@ impl<A: AccessSet> TaskBuilder<&Runtime, A> {
             }
             Err(body) => {
                 let task = TaskBuilder::from_parts(request, access, group);
-                Call(Progress::Submitted(task.submit(move |view, _cx| body(view))))
+                Call(Progress::Submitted(task.submit_named::<F, _, R>(move |view, _cx| body(view))))
             }
         }
     }

@@ -2,10 +2,11 @@
 
 use crate::common::{Pair, lock, on_all, silence_tasks};
 use std::sync::{Arc, Mutex};
-use xtasking::arena::{Arena, Step};
+use xtasking::arena::{Arena, Link, Modify, Step, Visit, Written};
+use xtasking::bundle::{Bundle, Hop, Start, Walk};
 use xtasking::managed::SetError;
 use xtasking::primitive::{OptimisticLatched, ReaderWriterLatch, Sequencing, SpinLatch};
-use xtasking::{JoinError, Shutdown};
+use xtasking::{Context, JoinError, Shutdown};
 
 fn provoke() {
     panic!("provoked");
@@ -72,7 +73,15 @@ fn follow_ups_and_calls_are_named() {
         let follow_up = rt.task(()).submit(|(), cx| cx.task(()).submit(|(), _| provoke()));
         assert!(is_here(name(follow_up.join().unwrap().join())));
         let free = rt.plain(0).pin(SpinLatch).keep_on_panic().build();
-        assert!(name(rt.task(free.write()).call(|_| provoke()).join()).contains("panic_names::"));
+        // In place and as a task it has the same name: that of what the program wrote.
+        let sequenced = rt.plain(0).pin(Sequencing).keep_on_panic().build();
+        fn path<F>(_: &F) -> &'static str {
+            std::any::type_name::<F>()
+        }
+        let body = |_: &mut i32| provoke();
+        let called = name(rt.task(free.write()).call(body).join());
+        assert_eq!((called, is_here(called)), (path(&body), true));
+        assert_eq!(name(rt.task(sequenced.write()).call(body).join()), called);
         let arena = Arena::with_primitive(&rt, Sequencing);
         let link = arena.alloc_outside(Pair::default());
         let walk = rt.reader().walk(link, |_, _: &Pair| -> Step<Pair, ()> {
@@ -111,5 +120,133 @@ fn groups_sets_and_the_hook_hear_the_name() {
         let [(name, text)] = &heard[..] else { panic!("one failure: {heard:?}") };
         assert_eq!(*name, Some("nightly audit"));
         assert!(text.ends_with(": the task `nightly audit` panicked: provoked"), "{text}");
+    });
+}
+
+/// Panics in one of its methods.
+#[derive(Clone, Copy)]
+struct Panicking(&'static str);
+
+impl Panicking {
+    fn at(self, method: &str) {
+        if self.0 == method {
+            provoke();
+        }
+    }
+}
+
+impl Visit for Panicking {
+    type Target = Pair;
+    type Output = ();
+
+    fn read(&self, _: Link<Pair>, _: &Pair) -> Step<Pair, ()> {
+        self.at("read");
+        Step::End(())
+    }
+
+    fn then(self, (): (), _: &mut Context) {
+        self.at("then");
+    }
+}
+
+impl Modify for Panicking {
+    type Target = Pair;
+    type Output = ();
+
+    fn write(&mut self, _: Link<Pair>, _: Written<'_, Pair>, _: &mut Context) {
+        self.at("write");
+    }
+
+    fn then(self, (): (), _: &mut Context) {
+        self.at("then");
+    }
+}
+
+#[test]
+fn visits_and_writes_of_nodes_are_named() {
+    silence_tasks();
+    on_all(|setting| {
+        let heard = Arc::new(Mutex::new(Vec::new()));
+        let hear = heard.clone();
+        let rt = setting.builder().on_failure(move |failure| lock(&hear).extend(failure.task_name()));
+        let rt = rt.build().unwrap();
+        let arena = Arena::<Pair>::with_primitive(&rt, OptimisticLatched);
+        let node = || arena.alloc_outside(Pair::default());
+        for method in ["read", "then"] {
+            rt.task(node().read()).visit(Panicking(method));
+            rt.task(node().read()).name("own").visit(Panicking(method));
+        }
+        for method in ["write", "then"] {
+            rt.task(node().write()).modify(Panicking(method));
+            rt.task(node().write()).name("own").modify(Panicking(method));
+        }
+        rt.shutdown(Shutdown::Drain);
+        let mut heard = std::mem::take(&mut *lock(&heard));
+        heard.sort_unstable();
+        let path = std::any::type_name::<Panicking>();
+        assert_eq!(heard, [[path; 4], ["own"; 4]].concat());
+    });
+}
+
+/// A bundle of one walk, or one that panics itself.
+struct Walks {
+    walk: Option<(Start<Pair>, Panicking)>,
+    panics: bool,
+    outcome: Option<Result<(), JoinError>>,
+}
+
+impl Walk for Panicking {
+    type Target = Pair;
+    type Output = ();
+
+    fn read(&self, at: Link<Pair>, _: &Pair) -> Hop<Pair, ()> {
+        self.at("read");
+        Hop::Write(at, xtasking::Part::NONE)
+    }
+
+    fn write(&mut self, _: Link<Pair>, _: Written<'_, Pair>, _: &mut Context) -> Hop<Pair, ()> {
+        self.at("write");
+        Hop::End(())
+    }
+}
+
+impl Bundle for Walks {
+    type Walk = Panicking;
+
+    fn next(&mut self, _: &mut Context) -> Option<(Start<Pair>, Panicking)> {
+        if self.panics {
+            provoke();
+        }
+        self.walk.take()
+    }
+
+    fn done(&mut self, _: Panicking, outcome: Result<(), JoinError>, _: &mut Context) {
+        self.outcome = Some(outcome);
+    }
+}
+
+#[test]
+fn bundles_and_their_walks_are_named() {
+    silence_tasks();
+    on_all(|setting| {
+        let rt = setting.build();
+        // A walk reads and writes the one node in its lane, the other as an errand.
+        let optimistic = Arena::<Pair>::with_primitive(&rt, OptimisticLatched);
+        let sequenced = Arena::<Pair>::with_primitive(&rt, Sequencing);
+        for arena in [&optimistic, &sequenced] {
+            for method in ["read", "write"] {
+                let walks = || {
+                    let start = arena.alloc_outside(Pair::default()).read().into();
+                    Walks { walk: Some((start, Panicking(method))), panics: false, outcome: None }
+                };
+                let walked = rt.task(()).submit_bundle(walks()).join().unwrap();
+                assert_eq!(name(walked.outcome.unwrap()), std::any::type_name::<Panicking>());
+                let walked = rt.task(()).name("own").submit_bundle(walks()).join().unwrap();
+                assert_eq!(name(walked.outcome.unwrap()), "own");
+            }
+        }
+        let broken = || Walks { walk: None, panics: true, outcome: None };
+        assert_eq!(name(rt.task(()).submit_bundle(broken()).join()), std::any::type_name::<Walks>());
+        assert_eq!(name(rt.task(()).name("own").submit_bundle(broken()).join()), "own");
     });
 }

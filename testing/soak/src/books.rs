@@ -81,6 +81,10 @@ pub(super) struct Books {
     pub(super) refused: Count,
     /// Intended panics that the hook has heard of.
     pub(super) heard: Count,
+    /// Poisoned objects of tasks that the hook has heard of.
+    pub(super) heard_poisoned: Count,
+    /// Missed deadlines that the hook has heard of.
+    pub(super) heard_late: Count,
     /// The first violation that a task or a hook has reported.
     violation: Mutex<Option<String>>,
 }
@@ -99,32 +103,56 @@ impl Books {
         }
     }
 
-    /// Returns true if everything that was begun has ended. Some of it may end a little after the
-    /// runtime.
-    pub(super) fn is_closed(&self) -> bool {
-        [&self.bodies, &self.accounts, &self.chains].iter().all(|pairs| pairs.open() == 0)
+    /// Returns true if everything that was begun has ended, and the hook has heard of it. Some of
+    /// it may end a little after the runtime.
+    pub(super) fn is_closed(&self, cancels: bool) -> bool {
+        let is_over = [&self.bodies, &self.accounts, &self.chains].iter().all(|pairs| pairs.open() == 0);
+        is_over && self.check_heard(cancels).is_ok()
     }
 
-    /// Checks that each task has ended once, and that the hook has heard once of each panic that no
-    /// handle received.
-    fn close_tasks(&self) -> Result<(), Wrong> {
-        self.bodies.check("bodies")?;
-        if let Some((task, bits)) = self.fates.unfinished() {
-            return Err(Wrong::new(format!("{task:?} has not ended: its fate is {bits:#07b}")));
-        }
-        let (panicked, heard) =
-            (self.fates.count_with(fates::DETACHED | fates::PANICKED) as u64, self.heard.get());
+    /// Checks that the hook has heard once of each failure that no handle received. Of tasks that
+    /// a runtime `cancels` it hears nothing.
+    fn check_heard(&self, cancels: bool) -> Result<(), Wrong> {
+        let fates = &self.fates;
+        let count = |bits| fates.count_with(fates::DETACHED | bits) as u64;
+        let (panicked, heard) = (count(fates::PANICKED), self.heard.get());
         if panicked != heard {
             let text = format!("{panicked} tasks without handles panicked; the hook has heard of {heard}");
+            return Err(Wrong::new(text));
+        }
+        let (poisoned, late) = (self.heard_poisoned.get(), self.heard_late.get());
+        let (unrun, refused) = (fates.count_unrun() as u64, count(fates::REFUSED));
+        let explained = poisoned + late + refused;
+        if explained > unrun || (explained < unrun && !cancels) {
+            return Err(Wrong::new(format!(
+                "{unrun} tasks without handles did not run; the hook has heard of {poisoned} that met \
+                    poison and {late} that were late, and {refused} had no room"
+            )));
+        }
+        if poisoned > count(fates::MAY_BE_POISONED) || late > count(fates::HAS_DEADLINE) {
+            let text = format!("the hook has heard of {poisoned} poisoned and {late} late tasks: too many");
             return Err(Wrong::new(text));
         }
         Ok(())
     }
 
-    /// Checks everything, after the runtime has ended.
-    pub(super) fn close(&self) -> Result<(), Wrong> {
+    /// Checks that each task has ended once, and as its options allow.
+    fn close_tasks(&self, cancels: bool) -> Result<(), Wrong> {
+        self.bodies.check("bodies")?;
+        if let Some((task, bits)) = self.fates.unfinished() {
+            return Err(Wrong::new(format!("{task:?} has not ended: its fate is {bits:#011b}")));
+        }
+        if let Some((task, bits)) = self.fates.unexplained(cancels) {
+            let text = format!("{task:?} without a handle has the fate {bits:#011b}, which is not allowed");
+            return Err(Wrong::new(text));
+        }
+        self.check_heard(cancels)
+    }
+
+    /// Checks everything, after the runtime has ended. Tasks may be unrun if it `cancels` them.
+    pub(super) fn close(&self, cancels: bool) -> Result<(), Wrong> {
         self.first_violation()?;
-        self.close_tasks()?;
+        self.close_tasks(cancels)?;
         self.accounts.check("objects")?;
         self.chains.check("chains of follow-ups")?;
         let (made, counted) = (self.changes_made.get(), self.changes_counted.get());
@@ -140,12 +168,12 @@ impl Books {
 }
 
 /// A value that each body of a round owns, which reports what happens to the body.
-pub(super) struct Body {
+pub(super) struct TrackedBody {
     pub(super) books: Arc<Books>,
     task: TaskNumber,
 }
 
-impl Body {
+impl TrackedBody {
     pub(super) fn new(books: &Arc<Books>) -> Self {
         books.bodies.begin();
         Self { books: books.clone(), task: books.fates.add() }
@@ -157,14 +185,14 @@ impl Body {
     }
 
     /// Records an event, which happens once.
-    pub(super) fn note(&self, event: u8, what: &str) {
+    pub(super) fn note(&self, event: u16, what: &str) {
         if !self.books.fates.note(self.task, event) {
             self.books.report(format!("{:?} {what} twice", self.task));
         }
     }
 }
 
-impl Drop for Body {
+impl Drop for TrackedBody {
     fn drop(&mut self) {
         self.note(fates::DROPPED, "was dropped");
         self.books.bodies.end();

@@ -18,7 +18,7 @@ pub(super) enum Ending {
 }
 
 /// How a runtime has ended.
-pub(super) struct Ended {
+pub(super) struct ShutdownResult {
     /// No task is left.
     pub(super) is_over: bool,
     /// Tasks may have been cancelled.
@@ -52,7 +52,7 @@ impl Ending {
     }
 
     /// Ends the runtime.
-    pub(super) fn end(self, rt: Runtime) -> Ended {
+    pub(super) fn end(self, rt: Runtime) -> ShutdownResult {
         let (is_over, cancels) = match self {
             Self::Drain => {
                 rt.shutdown(Shutdown::Drain);
@@ -77,7 +77,7 @@ impl Ending {
             }
             Self::CancelWithin(limit) => (rt.shutdown_within(Shutdown::Cancel, limit).is_ok(), true),
         };
-        Ended { is_over, cancels }
+        ShutdownResult { is_over, cancels }
     }
 }
 

@@ -9,10 +9,10 @@ static BYTES: AtomicI64 = AtomicI64::new(0);
 static BLOCKS: AtomicI64 = AtomicI64::new(0);
 
 /// The system's allocator, counted.
-struct Counted;
+struct CountingAllocator;
 
 #[global_allocator]
-static HEAP: Counted = Counted;
+static HEAP: CountingAllocator = CountingAllocator;
 
 fn count(blocks: i64, bytes: i64) {
     // Relaxed: the counts order nothing. They are compared when no other thread allocates.
@@ -22,7 +22,7 @@ fn count(blocks: i64, bytes: i64) {
 
 // SAFETY: each method is the system's, whose contract is the same; the counts change no block.
 #[allow(unsafe_code, reason = "an allocator is an unsafe trait")]
-unsafe impl GlobalAlloc for Counted {
+unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: this function's contract.
         let block = unsafe { System.alloc(layout) };
@@ -90,11 +90,15 @@ impl fmt::Display for Live {
     }
 }
 
-/// Blocks that a round may leave if its tree is sequenced: the runtime keeps the addresses of such
-/// nodes, with the source of each arena's pages.
-const SEQUENCED_BLOCKS: i64 = 4;
-/// Blocks of what is made once in a process, when it is first needed.
-const BLOCKS_MADE_ONCE: i64 = 200;
+/// Rounds in which things that are made once in a process are needed for the first time.
+const WARM_UP: i64 = 16;
+/// Blocks that each of these rounds may leave, beyond those of sequenced trees.
+const WARM_UP_BLOCKS: i64 = 12;
+/// Blocks that a round may leave if its tree is sequenced: the source of its arena's pages. Its
+/// address is in a list, which grows in place.
+const SEQUENCED_BLOCKS: i64 = 1;
+/// Blocks of all later rounds together: of what a round is the first one to need.
+const BLOCKS_NEEDED_LATE: i64 = 4;
 /// Bytes of what is made once, and of the lists of kept addresses for each round.
 const BYTES_MADE_ONCE: i64 = 64 << 10;
 const BYTES_OF_A_ROUND: i64 = 256;
@@ -103,7 +107,7 @@ const BYTES_OF_A_ROUND: i64 = 256;
 pub(super) struct Leaks {
     before: Live,
     first: Live,
-    /// Blocks that rounds have left beyond what they may.
+    /// Blocks that rounds after the warm-up have left beyond what they may.
     blocks_over: i64,
     rounds: i64,
 }
@@ -127,22 +131,56 @@ impl Leaks {
             return Ok(());
         }
         let left = now.since(self.before);
-        let allowed = if is_sequenced { SEQUENCED_BLOCKS } else { 0 };
         self.before = now;
         self.rounds += 1;
-        self.blocks_over += (left.blocks - allowed).max(0);
+        let expected = if is_sequenced { SEQUENCED_BLOCKS } else { 0 };
+        let is_too_much = self.leaves_too_much(left.blocks - expected);
         let bytes = now.bytes - self.first.bytes;
         let most_bytes = BYTES_MADE_ONCE + self.rounds * BYTES_OF_A_ROUND;
-        if left.threads > 0 || self.blocks_over > BLOCKS_MADE_ONCE || bytes > most_bytes {
+        if left.threads > 0 || is_too_much || bytes > most_bytes {
             let (rounds, since) = (self.rounds, now.since(self.first));
             return Err(Wrong::new(format!("a round has left {left}; {rounds} rounds have left {since}")));
         }
         Ok(())
+    }
+
+    /// Returns true if a round has left too many blocks beyond those that are expected.
+    fn leaves_too_much(&mut self, over: i64) -> bool {
+        if self.rounds <= WARM_UP {
+            return over > WARM_UP_BLOCKS;
+        }
+        self.blocks_over += over.max(0);
+        self.blocks_over > BLOCKS_NEEDED_LATE
     }
 }
 
 impl fmt::Display for Leaks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "left by {} rounds: {}", self.rounds, self.before.since(self.first))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_a_round_is_a_leak_after_the_warm_up() {
+        let mut leaks = Leaks::begin();
+        let found = (1..=100).find(|&round| {
+            leaks.rounds = round;
+            leaks.leaves_too_much(1)
+        });
+        assert_eq!(found, Some(WARM_UP + BLOCKS_NEEDED_LATE + 1));
+    }
+
+    #[test]
+    fn what_is_made_once_is_no_leak() {
+        let mut leaks = Leaks::begin();
+        let is_leak = (1..=100).any(|round| {
+            leaks.rounds = round;
+            leaks.leaves_too_much(if round == 1 { 10 } else { i64::from(round % 30 == 0) })
+        });
+        assert!(!is_leak);
     }
 }

@@ -1,10 +1,10 @@
 //! Spawns the tasks of a round.
 
 use super::account::{self, Readable, Writable};
-use super::books::{Body, Books};
-use super::fates::{BEGAN, DETACHED, PANICKED, RETURNED};
-use super::pending::{Held, Pending, Terms};
-use super::population::{AfterPanic, AnyObject, EvenPoisoned, Population, Thing, with};
+use super::books::{Books, TrackedBody};
+use super::fates::{BEGAN, PANICKED, RETURNED};
+use super::pending::{OutcomeReceiver, Pending, TaskOptions};
+use super::population::{AfterPanic, AnnotatedObject, AnyObject, EvenPoisoned, Population, with};
 use super::spawning::Spawning;
 use std::sync::Arc;
 use std::thread;
@@ -30,7 +30,7 @@ enum Panics {
 
 /// The job of a body.
 pub(super) struct Job {
-    body: Body,
+    body: TrackedBody,
     amount: u64,
     panics: Panics,
     pauses: bool,
@@ -46,7 +46,7 @@ impl Job {
         };
         let blocks = (random.below(BLOCK_INTERVAL) == 0).then(|| Duration::from_micros(random.below(200)));
         Self {
-            body: Body::new(books),
+            body: TrackedBody::new(books),
             amount: random.below(100),
             panics,
             pauses: random.below(16) == 0,
@@ -55,14 +55,14 @@ impl Job {
     }
 
     /// A job of a task that no handle waits for.
-    fn detached(books: &Arc<Books>, random: &mut Random) -> Self {
+    fn detached(books: &Arc<Books>, random: &mut Random, options: TaskOptions) -> Self {
         let job = Self::new(books, random);
-        books.fates.note(job.body.task(), DETACHED);
+        books.fates.note(job.body.task(), options.as_fate());
         job
     }
 
     /// Lets the job panic half-way only if the object can be mended.
-    fn at(mut self, written: &Thing) -> Self {
+    fn at(mut self, written: &AnnotatedObject) -> Self {
         let may_be_half = written.after_panic == AfterPanic::Mend || written.is_snapshot();
         if self.panics == Panics::HalfWay && !may_be_half {
             self.panics = Panics::BeforeItWrites;
@@ -136,11 +136,11 @@ fn annotated<P: Spawner, A>(task: TaskBuilder<P, A>, random: &mut Random) -> Tas
 }
 
 /// Returns what tasks on some objects have to expect.
-fn terms(rt: &Runtime, things: &[&Thing]) -> Terms {
-    Terms {
+fn options(rt: &Runtime, things: &[&AnnotatedObject]) -> TaskOptions {
+    TaskOptions {
         may_be_poisoned: things.iter().any(|thing| thing.may_be_poisoned()),
         is_bounded: rt.task_limit().is_some() || things.iter().any(|thing| thing.is_bounded),
-        ..Terms::default()
+        ..TaskOptions::default()
     }
 }
 
@@ -154,12 +154,12 @@ pub(super) fn spawn(
     match random.below(11) {
         0 => {
             let job = Job::new(books, random);
-            let how = Spawning::any(books, job.body.task(), terms(rt, &[]), random);
+            let how = Spawning::any(books, job.body.task(), options(rt, &[]), random);
             how.send(annotated(rt.task(()), random), move |(), cx| job.run(cx, || (), |_| ()))
         }
         1 | 2 => {
             let (job, thing) = (Job::new(books, random), population.any(random));
-            let how = Spawning::any(books, job.body.task(), terms(rt, &[thing]), random);
+            let how = Spawning::any(books, job.body.task(), options(rt, &[thing]), random);
             with!(thing, object => {
                 how.send(annotated(rt.task(object.read()), random), move |view, cx| job.look(view, cx))
             })
@@ -169,7 +169,7 @@ pub(super) fn spawn(
         7 => {
             let (from, to) = population.two_to_write(random)?;
             let job = Job::new(books, random).at(from);
-            let how = Spawning::common(books, job.body.task(), terms(rt, &[from, to]), random);
+            let how = Spawning::common(books, job.body.task(), options(rt, &[from, to]), random);
             with!(from, from => with!(to, to => {
                 let task = annotated(rt.task((from.write(), to.write())), random);
                 how.send_common(task, move |(from, to), cx| job.transfer(from, to, cx))
@@ -178,7 +178,7 @@ pub(super) fn spawn(
         8 => {
             let (looked_at, to) = population.two_to_write(random)?;
             let job = Job::new(books, random).at(to);
-            let how = Spawning::common(books, job.body.task(), terms(rt, &[looked_at, to]), random);
+            let how = Spawning::common(books, job.body.task(), options(rt, &[looked_at, to]), random);
             with!(looked_at, looked_at => with!(to, to => {
                 let task = annotated(rt.task((looked_at.read(), to.write())), random);
                 how.send_common(task, move |(from, to), cx| {
@@ -194,7 +194,7 @@ pub(super) fn spawn(
             let handle = annotated(rt.task(()), &mut random).submit(move |(), cx| {
                 job.run(None, || (), |books| wait_in_place(cx, &job.body.books, &mut random, books));
             });
-            Some(Pending::new(Held::Handle(handle), task, terms(rt, &[])))
+            Some(Pending::new(OutcomeReceiver::Handle(handle), task, options(rt, &[])))
         }
         _ => {
             // The task owns the objects' handles, and may be the last owner.
@@ -205,16 +205,21 @@ pub(super) fn spawn(
             let handle = annotated(rt.task(()), &mut random).submit(move |(), cx| {
                 job.run(None, || (), |_| follow_ups(cx, &things, &mut random, &job.body.books));
             });
-            Some(Pending::new(Held::Handle(handle), task, terms(rt, &[])))
+            Some(Pending::new(OutcomeReceiver::Handle(handle), task, options(rt, &[])))
         }
     }
 }
 
-fn deposit(rt: &Runtime, thing: &Thing, random: &mut Random, books: &Arc<Books>) -> Option<Pending> {
+fn deposit(
+    rt: &Runtime,
+    thing: &AnnotatedObject,
+    random: &mut Random,
+    books: &Arc<Books>,
+) -> Option<Pending> {
     let (job, mends) = (Job::new(books, random).at(thing), random.below(4) == 0);
-    let mut terms = terms(rt, &[thing]);
-    terms.may_be_poisoned &= !mends;
-    let how = Spawning::any(books, job.body.task(), terms, random);
+    let mut options = options(rt, &[thing]);
+    options.may_be_poisoned &= !mends;
+    let how = Spawning::any(books, job.body.task(), options, random);
     with!(thing, object => {
         let access = if mends { object.write().also_poisoned() } else { object.write() };
         how.send(annotated(rt.task(access), random), move |view, cx| job.deposit(view, mends, cx))
@@ -223,7 +228,7 @@ fn deposit(rt: &Runtime, thing: &Thing, random: &mut Random, books: &Arc<Books>)
 
 fn read_optimistically(
     rt: &Runtime,
-    thing: &Thing,
+    thing: &AnnotatedObject,
     random: &mut Random,
     books: &Arc<Books>,
 ) -> Option<Pending> {
@@ -233,12 +238,13 @@ fn read_optimistically(
     let task = annotated(rt.task(object.read()), random);
     let then = move |entry: account::Entry, cx: &mut Context| job.look(&entry, Some(cx));
     let handle = task.submit_read(move |words| words.get(pauses), then);
-    Some(Pending::new(Held::Handle(handle), number, terms(rt, &[thing])))
+    Some(Pending::new(OutcomeReceiver::Handle(handle), number, options(rt, &[thing])))
 }
 
-fn follow_ups(cx: &mut Context, things: &[Thing], random: &mut Random, books: &Arc<Books>) {
+fn follow_ups(cx: &mut Context, things: &[AnnotatedObject], random: &mut Random, books: &Arc<Books>) {
     for thing in things {
-        let job = Job::detached(books, random).at(thing);
+        let options = TaskOptions { may_be_poisoned: thing.may_be_poisoned(), ..TaskOptions::default() };
+        let job = Job::detached(books, random, options).at(thing);
         // Now and then a body that is too large for any descriptor.
         if random.below(8) == 0 {
             let ballast = [random.below(256) as u8; 600];

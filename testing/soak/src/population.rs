@@ -25,7 +25,7 @@ pub(super) enum AfterPanic {
 
 /// An object of any class.
 #[derive(Clone)]
-pub(super) struct Thing {
+pub(super) struct AnnotatedObject {
     pub(super) object: AnyObject,
     pub(super) after_panic: AfterPanic,
     pub(super) is_bounded: bool,
@@ -86,7 +86,7 @@ impl EvenPoisoned for Write<'_, Versioned<Words>> {
 /// Bounds of objects' tasks are at most this.
 const MAX_TASKS: u64 = 50;
 
-impl Thing {
+impl AnnotatedObject {
     /// Creates an object of random class and primitive.
     fn new(rt: &Runtime, random: &mut Random, books: &Arc<Books>) -> Self {
         let money = random.below(1000);
@@ -162,7 +162,7 @@ impl Thing {
 
 /// The objects of a round.
 pub(super) struct Population {
-    things: Vec<Thing>,
+    things: Vec<AnnotatedObject>,
     books: Arc<Books>,
     /// Whether snapshots have been read for the last time, and must not be written any more.
     audited: bool,
@@ -170,22 +170,22 @@ pub(super) struct Population {
 
 impl Population {
     pub(super) fn new(rt: &Runtime, random: &mut Random, books: &Arc<Books>) -> Self {
-        let things = (0..10 + random.below(100)).map(|_| Thing::new(rt, random, books)).collect();
+        let things = (0..10 + random.below(100)).map(|_| AnnotatedObject::new(rt, random, books)).collect();
         Self { things, books: books.clone(), audited: false }
     }
 
     /// Returns a random object.
-    pub(super) fn any(&self, random: &mut Random) -> &Thing {
+    pub(super) fn any(&self, random: &mut Random) -> &AnnotatedObject {
         &self.things[random.below(self.things.len() as u64) as usize]
     }
 
     /// Returns a random object that may be written.
-    pub(super) fn any_to_write(&self, random: &mut Random) -> Option<&Thing> {
+    pub(super) fn any_to_write(&self, random: &mut Random) -> Option<&AnnotatedObject> {
         Some(self.any(random)).filter(|thing| !(self.audited && thing.is_snapshot()))
     }
 
     /// Returns two different objects that may be written.
-    pub(super) fn two_to_write(&self, random: &mut Random) -> Option<(&Thing, &Thing)> {
+    pub(super) fn two_to_write(&self, random: &mut Random) -> Option<(&AnnotatedObject, &AnnotatedObject)> {
         let (one, other) = (self.any_to_write(random)?, self.any_to_write(random)?);
         (!core::ptr::eq(one, other)).then_some((one, other))
     }
@@ -196,7 +196,7 @@ impl Population {
         for _ in 0..random.below(20) {
             let index = random.below(self.things.len() as u64) as usize;
             if !self.things[index].is_snapshot() {
-                self.things[index] = Thing::new(rt, random, &self.books);
+                self.things[index] = AnnotatedObject::new(rt, random, &self.books);
             }
         }
     }

@@ -239,8 +239,8 @@ impl<'a> Round<'a> {
         }
         drop(population);
         // If something is still open after that, the books report it.
-        settles(watchdog, || books.is_closed());
-        books.close()?;
+        settles(watchdog, || books.is_closed(ended.cancels));
+        books.close(ended.cancels)?;
         if ended.is_over && !ended.cancels {
             forest::inspect(&tree, entries)?;
         }
@@ -293,7 +293,8 @@ fn judge_failure(failure: &Failure, books: &Books) {
         JoinError::Panicked(payload) if payload.message() == INJECTED && failure.task_name().is_some() => {
             books.heard.add(1);
         }
-        JoinError::Poisoned | JoinError::DeadlineExceeded => {}
+        JoinError::Poisoned => books.heard_poisoned.add(1),
+        JoinError::DeadlineExceeded => books.heard_late.add(1),
         _ => books.report(failure.to_string()),
     }
 }

@@ -1,8 +1,8 @@
 //! The ways to spawn a task, and the outcomes that each of them allows.
 
 use super::books::Books;
-use super::fates::{DETACHED, TaskNumber};
-use super::pending::{Held, Pending, Terms};
+use super::fates::{REFUSED, TaskNumber};
+use super::pending::{OutcomeReceiver, Pending, TaskOptions};
 use std::future::Future;
 use std::pin::pin;
 use std::task::{Poll, Waker};
@@ -14,7 +14,7 @@ use xtasking_harness::random::Random;
 
 /// How a task is spawned.
 #[derive(Clone, Copy)]
-enum Way {
+enum SpawnKind {
     Submit,
     Spawn,
     Within,
@@ -33,18 +33,18 @@ enum Way {
 pub(super) struct Spawning<'a> {
     books: &'a Books,
     task: TaskNumber,
-    terms: Terms,
-    way: Way,
+    options: TaskOptions,
+    kind: SpawnKind,
     limit: Duration,
 }
 
 /// The body of a task, which has no context if it is called in place.
-pub(super) trait Body<A: AccessSet>:
+pub(super) trait JobBody<A: AccessSet>:
     for<'v> FnOnce(A::View<'v>, Option<&mut Context>) + Send + 'static
 {
 }
 
-impl<A, F> Body<A> for F
+impl<A, F> JobBody<A> for F
 where
     A: AccessSet,
     F: for<'v> FnOnce(A::View<'v>, Option<&mut Context>) + Send + 'static,
@@ -55,9 +55,9 @@ type Task<'r, A> = TaskBuilder<&'r Runtime, A>;
 
 impl<'a> Spawning<'a> {
     /// Chooses one of all ways.
-    pub(super) fn any(books: &'a Books, task: TaskNumber, terms: Terms, random: &mut Random) -> Self {
-        use Way::*;
-        let ways = [
+    pub(super) fn any(books: &'a Books, task: TaskNumber, options: TaskOptions, random: &mut Random) -> Self {
+        use SpawnKind::*;
+        let kinds = [
             Submit,
             Submit,
             Submit,
@@ -71,57 +71,71 @@ impl<'a> Spawning<'a> {
             PollOnce,
             Call,
         ];
-        Self::one_of(&ways, books, task, terms, random)
+        Self::one_of(&kinds, books, task, options, random)
     }
 
     /// Chooses one of the ways that return a handle and depend on objects.
-    pub(super) fn common(books: &'a Books, task: TaskNumber, terms: Terms, random: &mut Random) -> Self {
-        use Way::*;
-        Self::one_of(&[Submit, Submit, Within, Reserve, Call], books, task, terms, random)
+    pub(super) fn common(
+        books: &'a Books,
+        task: TaskNumber,
+        options: TaskOptions,
+        random: &mut Random,
+    ) -> Self {
+        use SpawnKind::*;
+        Self::one_of(&[Submit, Submit, Within, Reserve, Call], books, task, options, random)
     }
 
-    fn one_of(ways: &[Way], books: &'a Books, task: TaskNumber, terms: Terms, random: &mut Random) -> Self {
-        let way = ways[random.below(ways.len() as u64) as usize];
+    fn one_of(
+        kinds: &[SpawnKind],
+        books: &'a Books,
+        task: TaskNumber,
+        options: TaskOptions,
+        random: &mut Random,
+    ) -> Self {
+        let kind = kinds[random.below(kinds.len() as u64) as usize];
         let limit = match random.below(4) {
             0 => Duration::ZERO,
             1 => Duration::from_secs(3600),
             _ => Duration::from_micros(random.below(300)),
         };
-        let has_deadline = matches!(way, Way::Within | Way::SpawnWithin | Way::ReserveWithin);
+        let has_deadline =
+            matches!(kind, SpawnKind::Within | SpawnKind::SpawnWithin | SpawnKind::ReserveWithin);
         let is_late = has_deadline && limit.is_zero();
-        Self { books, task, terms: Terms { has_deadline, is_late, ..terms }, way, limit }
+        Self { books, task, options: TaskOptions { has_deadline, is_late, ..options }, kind, limit }
     }
 
-    /// Spawns the task in any of the ways.
-    pub(super) fn send<A: AccessSet, F: Body<A>>(self, task: Task<'_, A>, body: F) -> Option<Pending> {
+    /// Spawns the task in its way.
+    pub(super) fn send<A: AccessSet, F: JobBody<A>>(self, task: Task<'_, A>, body: F) -> Option<Pending> {
         let whole = move |view: A::View<'_>, cx: &mut Context| body(view, Some(cx));
-        match self.way {
-            Way::Spawn => {
+        match self.kind {
+            SpawnKind::Spawn => {
                 self.detach();
                 task.spawn(whole);
                 None
             }
-            Way::SpawnWithin => {
+            SpawnKind::SpawnWithin => {
                 self.detach();
                 task.within(self.limit).spawn(whole);
                 None
             }
-            Way::TrySubmit => match task.try_submit(whole) {
-                Ok(handle) => self.held(Held::Handle(handle)),
+            SpawnKind::TrySubmit => match task.try_submit(whole) {
+                Ok(handle) => self.with_receiver(OutcomeReceiver::Handle(handle)),
                 Err(refused) => self.refused(refused.error),
             },
-            Way::TrySpawn => {
+            SpawnKind::TrySpawn => {
                 self.detach();
-                task.try_spawn(whole).map_or_else(|refused| self.refused(refused.error), |()| None)
+                task.try_spawn(whole).map_or_else(|refused| self.refused_detached(refused.error), |()| None)
             }
-            Way::ReserveWithin => match task.reserve_blocking() {
-                Ok(task) => self.held(Held::Handle(task.within(self.limit).submit(whole))),
+            SpawnKind::ReserveWithin => match task.reserve_blocking() {
+                Ok(task) => {
+                    self.with_receiver(OutcomeReceiver::Handle(task.within(self.limit).submit(whole)))
+                }
                 Err(error) => self.no_room(error),
             },
-            Way::PollOnce => {
+            SpawnKind::PollOnce => {
                 let mut wait = pin!(task.reserve());
                 match wait.as_mut().poll(&mut std::task::Context::from_waker(Waker::noop())) {
-                    Poll::Ready(Ok(task)) => self.held(Held::Handle(task.submit(whole))),
+                    Poll::Ready(Ok(task)) => self.with_receiver(OutcomeReceiver::Handle(task.submit(whole))),
                     Poll::Ready(Err(error)) => self.no_room(error),
                     Poll::Pending => self.refused(LimitError::Full),
                 }
@@ -131,9 +145,13 @@ impl<'a> Spawning<'a> {
     }
 
     /// Spawns the task in one of the [common](Self::common) ways.
-    pub(super) fn send_common<A: AccessSet, F: Body<A>>(self, task: Task<'_, A>, body: F) -> Option<Pending> {
-        if let Way::Call = self.way {
-            return self.held(Held::Call(task.call(move |view| body(view, None))));
+    pub(super) fn send_common<A: AccessSet, F: JobBody<A>>(
+        self,
+        task: Task<'_, A>,
+        body: F,
+    ) -> Option<Pending> {
+        if let SpawnKind::Call = self.kind {
+            return self.with_receiver(OutcomeReceiver::Call(task.call(move |view| body(view, None))));
         }
         self.send_commonly(task, move |view: A::View<'_>, cx: &mut Context| body(view, Some(cx)))
     }
@@ -142,31 +160,38 @@ impl<'a> Spawning<'a> {
     where
         F: for<'v> FnOnce(A::View<'v>, &mut Context) + Send + 'static,
     {
-        match self.way {
-            Way::Within => self.held(Held::Handle(task.within(self.limit).submit(body))),
-            Way::Reserve => match task.reserve_blocking() {
-                Ok(task) => self.held(Held::Handle(task.submit(body))),
+        match self.kind {
+            SpawnKind::Within => {
+                self.with_receiver(OutcomeReceiver::Handle(task.within(self.limit).submit(body)))
+            }
+            SpawnKind::Reserve => match task.reserve_blocking() {
+                Ok(task) => self.with_receiver(OutcomeReceiver::Handle(task.submit(body))),
                 Err(error) => self.no_room(error),
             },
-            _ => self.held(Held::Handle(task.submit(body))),
+            _ => self.with_receiver(OutcomeReceiver::Handle(task.submit(body))),
         }
     }
 
-    fn held(self, held: Held) -> Option<Pending> {
-        Some(Pending::new(held, self.task, self.terms))
+    fn with_receiver(self, receiver: OutcomeReceiver) -> Option<Pending> {
+        Some(Pending::new(receiver, self.task, self.options))
     }
 
     /// Records that no handle receives the outcome.
     fn detach(&self) {
-        self.books.fates.note(self.task, DETACHED);
+        self.books.fates.note(self.task, self.options.as_fate());
     }
 
     fn refused(&self, error: LimitError) -> Option<Pending> {
         self.books.refused.add(1);
-        if error != LimitError::Full || !self.terms.is_bounded {
+        if error != LimitError::Full || !self.options.is_bounded {
             self.books.report(format!("{:?} was refused without a bound: {error}", self.task));
         }
         None
+    }
+
+    fn refused_detached(&self, error: LimitError) -> Option<Pending> {
+        self.books.fates.note(self.task, REFUSED);
+        self.refused(error)
     }
 
     fn no_room(&self, error: LimitError) -> Option<Pending> {

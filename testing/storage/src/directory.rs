@@ -16,14 +16,14 @@ pub struct Directory {
 pub struct SystemFile(fs::File);
 
 impl Directory {
-    /// Opens a directory, which is created if it does not exist.
+    /// Opens a directory, which is created if it does not exist. What is created is durable.
     ///
     /// # Errors
     ///
     /// If it cannot be created, or is no directory.
     pub fn open(path: impl Into<PathBuf>) -> io::Result<Self> {
         let path = path.into();
-        fs::create_dir_all(&path)?;
+        create_durably(&path)?;
         Ok(Self { path })
     }
 
@@ -33,11 +33,33 @@ impl Directory {
         match (components.next(), components.next()) {
             (Some(Component::Normal(only)), None) if only == name => Ok(self.path.join(name)),
             _ => {
-                let text = format!("{name:?} is not a valid name of a file: it has more than one part");
+                let text = format!("{name:?} is not a valid name of a file: it must be one part of a path");
                 Err(io::Error::new(io::ErrorKind::InvalidInput, text))
             }
         }
     }
+}
+
+/// Creates a directory, with its parents, and syncs the parent of each one that is created.
+fn create_durably(path: &Path) -> io::Result<()> {
+    if path.is_dir() {
+        return Ok(());
+    }
+    let Some(parent) = path.parent() else { return fs::create_dir(path) };
+    // The parent of a relative path of one part is the current directory.
+    let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
+    create_durably(parent)?;
+    match fs::create_dir(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => {}
+        created => created?,
+    }
+    sync_directory(parent)
+}
+
+/// Makes the names in a directory durable. Does nothing where a directory cannot be synced: Windows
+/// makes names durable by itself.
+fn sync_directory(path: &Path) -> io::Result<()> {
+    if cfg!(unix) { fs::File::open(path)?.sync_all() } else { Ok(()) }
 }
 
 fn for_appending() -> OpenOptions {
@@ -83,7 +105,7 @@ impl Disk for Directory {
 
     /// Does nothing where a directory cannot be synced: Windows makes names durable by itself.
     fn sync_names(&self) -> io::Result<()> {
-        if cfg!(unix) { fs::File::open(&self.path)?.sync_all() } else { Ok(()) }
+        sync_directory(&self.path)
     }
 }
 

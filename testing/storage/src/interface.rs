@@ -35,7 +35,7 @@ pub trait Disk: Send + Sync {
     /// disk.
     fn rename(&self, from: &str, to: &str) -> io::Result<()>;
 
-    /// Removes a file. Those who have opened it may still read it.
+    /// Removes a file. Handles that have it open may still read it.
     ///
     /// # Errors
     ///
@@ -97,8 +97,11 @@ pub trait File: Send {
     /// # Errors
     ///
     /// An error of the disk. What was written since the last success may be lost then, *even if a
-    /// later call succeeds*: the kernel forgets what it could not write. Stop, and recover from
-    /// what is on the disk.
+    /// later call succeeds*: the kernel forgets what it could not write.
+    ///
+    /// Stop, and recover. A recovery reads the cache, which may have what the disk has not, also
+    /// after a restart of the process. So write what was recovered to a new file: to sync the old
+    /// one once more is not enough.
     fn sync(&mut self) -> io::Result<()>;
 
     /// Returns true if the file is empty.

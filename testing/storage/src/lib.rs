@@ -12,6 +12,7 @@
 //! | I/O error | it fails; a write may have been made in part |
 //! | full disk | a write is short, and the next one fails with [`StorageFull`] |
 //! | failed sync | some of the data is lost, and the *next* sync succeeds nevertheless |
+//! | kill | all fails from then on; what was written is there for the next process |
 //! | power cut | all fails from then on; of what was not synced, any part may be there |
 //!
 //! After a power cut, unsynced writes are lost, torn within a sector, or made in another order.
@@ -21,7 +22,7 @@
 //! ```
 //! use xtasking_storage::{Disk, File, SimulatedDisk};
 //!
-//! let disk = SimulatedDisk::new(1);
+//! let mut disk = SimulatedDisk::new(1);
 //! let mut log = disk.create("log")?;
 //! log.append_all(b"kept")?;
 //! log.sync()?;

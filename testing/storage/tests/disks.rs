@@ -36,7 +36,7 @@ fn check_contract(disk: &impl Disk) -> io::Result<()> {
     disk.sync_names()?;
     assert_eq!(disk.list()?, ["a"]);
     assert_eq!(disk.open("a")?.len()?, 3);
-    // The old file is there for those who have it open.
+    // The old file is there for the handle that has it open.
     a.read_exact_at(0, &mut text)?;
     assert_eq!(kind(disk.rename("b", "c")), Some(ErrorKind::NotFound));
     assert_eq!(kind(disk.remove("b")), Some(ErrorKind::NotFound));
@@ -63,7 +63,7 @@ fn a_name_with_several_parts_is_refused() {
 
 #[test]
 fn each_fault_comes_as_it_was_asked_for() {
-    let disk = SimulatedDisk::new(7);
+    let mut disk = SimulatedDisk::new(7);
     let mut file = disk.create("file").unwrap();
     disk.set_faults(Faults { capacity: Some(10), ..Faults::default() });
     assert_eq!(file.append(&[1; 20]).unwrap(), 10);
@@ -83,7 +83,50 @@ fn each_fault_comes_as_it_was_asked_for() {
     assert!(file.len().is_ok());
     assert!(file.len().is_err() && !disk.has_power() && disk.list().is_err());
     assert_eq!(disk.operations(), 2);
+    let old = disk.clone();
     disk.restart();
     assert!(disk.list().is_ok());
     assert!(file.len().is_err(), "it was opened before the power cut");
+    assert!(old.list().is_err(), "the program that had it has ended");
+    disk.set_faults(Faults { kill: Some(1), ..Faults::default() });
+    assert!(disk.list().is_ok());
+    assert!(disk.list().is_err() && disk.list().is_err() && disk.has_power());
+}
+
+#[test]
+fn a_kill_leaves_what_was_written() {
+    let mut disk = SimulatedDisk::new(7);
+    let mut file = disk.create("file").unwrap();
+    disk.set_faults(Faults { kill: Some(1), ..Faults::default() });
+    file.append_all(b"written").unwrap();
+    assert!(file.sync().is_err());
+    disk.restart();
+    let mut text = [0; 7];
+    disk.open("file").unwrap().read_exact_at(0, &mut text).unwrap();
+    assert_eq!(&text, b"written");
+}
+
+#[test]
+fn a_removed_file_takes_room_until_it_is_closed() {
+    let disk = SimulatedDisk::new(7);
+    let (mut kept, mut removed) = (disk.create("kept").unwrap(), disk.create("removed").unwrap());
+    disk.sync_names().unwrap();
+    disk.set_faults(Faults { capacity: Some(10), ..Faults::default() });
+    removed.append_all(&[1; 10]).unwrap();
+    disk.remove("removed").unwrap();
+    assert_eq!(kind(kept.append(&[1])), Some(ErrorKind::StorageFull));
+    assert_eq!(kind(disk.create("new")), Some(ErrorKind::StorageFull));
+    drop(removed);
+    kept.append_all(&[1; 10]).unwrap();
+    assert_eq!(kind(kept.append(&[1])), Some(ErrorKind::StorageFull));
+}
+
+#[test]
+fn a_directory_is_created_with_its_parents() {
+    let path = std::env::temp_dir().join(format!("xtasking-storage-parents-{}", std::process::id()));
+    let inner = path.join("a").join("b");
+    Directory::open(&inner).unwrap().create("file").unwrap();
+    assert_eq!(Directory::open(&inner).unwrap().list().unwrap(), ["file"]);
+    assert!(Directory::open(inner.join("file")).is_err(), "it is a file");
+    std::fs::remove_dir_all(path).unwrap();
 }

@@ -80,7 +80,7 @@ impl IntervalLocks {
                 }
                 self.unlock(0);
             }
-            (shared.platform.now() - began) / TRIALS
+            shared.platform.now().saturating_sub(began) / TRIALS
         };
         (time(9).saturating_sub(time(1)) / 8).max(1)
     }

@@ -159,7 +159,9 @@ impl<'a> TakenFunction<'a> {
         // the only field of `MaybeUninit`, which `put` has written.
         let run = || self.0.function.with_mut(|place| unsafe { StoredFunction::run(place.cast()) });
         catch(run).map_err(|payload| {
-            // SAFETY: as above; what `put` has written stays until the slot is used again.
+            // SAFETY: the cast is to the only field of `MaybeUninit`. `run` has moved the function
+            // out and left its table, which `put` wrote, in place. The slot is used again only
+            // after this value is gone.
             let name = self.0.function.with(|place| unsafe { StoredFunction::name(place.cast()) });
             JoinError::panicked_in(name, payload)
         })

@@ -10,9 +10,9 @@ use core::time::Duration;
 pub struct ClockJumps {
     /// The clock jumps in one step of a core of this many, on average. 0 counts as 1.
     pub one_in: u32,
-    /// The clock is ahead of the true time by at most this; more than a year counts as a year.
+    /// The clock is ahead of the true time by at most this; more than 417 days count as that.
     pub ahead: Duration,
-    /// The clock is behind the true time by at most this; more than a year counts as a year.
+    /// The clock is behind the true time by at most this; more than 417 days count as that.
     /// Without it the clock still goes back, to the true time.
     pub behind: Duration,
 }

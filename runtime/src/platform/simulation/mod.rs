@@ -142,8 +142,8 @@ impl Simulation {
 
     /// Lets the clock of the platform jump ahead and back, as those of suspended or badly
     /// synchronised machines do. Deadlines, waits with a limit, statistics and the timeline read
-    /// it. The seed decides when it jumps, and how far. The interleaving and the [clocks of the
-    /// cores](Self::with_costs) stay as they are without jumps.
+    /// it. The seed decides when it jumps, and how far. If nothing depends on the clock, the
+    /// interleaving and the [clocks of the cores](Self::with_costs) stay as they are without jumps.
     ///
     /// ```
     /// use std::time::Duration;

@@ -6,6 +6,7 @@
 use crate::sync::{Acquire, AtomicBool, AtomicUsize, Relaxed, Release, SeqCst, SpinMutex};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::mem;
 use std::thread::Thread;
 
 /// Counts the workers that run, and stops their watchers.
@@ -37,7 +38,9 @@ impl RunningWorkers {
 
     pub fn stop_watchers(&self) {
         self.watchers_stopped.store(true, Release);
-        self.watchers.lock().drain(..).for_each(|thread| thread.unpark());
+        // Taken out first: a wake-up enters the kernel, and the lock spins.
+        let watchers = mem::take(&mut *self.watchers.lock());
+        watchers.iter().for_each(Thread::unpark);
     }
 
     /// Records that the workers end by themselves.

@@ -41,6 +41,8 @@ struct Errand<B: Bundle> {
     worker: usize,
     /// The group of the bundle, whose ticket is out while the bundle waits for its walk.
     group: Option<NonNull<GroupState>>,
+    /// The name of the walk's panics: that of its bundle's task, or of its type.
+    name: &'static str,
     at: Reference,
     /// The walk writes the node.
     writes: bool,
@@ -73,6 +75,7 @@ pub(super) fn send<B: Bundle>(lanes: &mut Lanes<B>, index: usize, cx: &mut Worke
         lanes: lanes.address,
         worker,
         group: cx.groups.current(),
+        name: lanes.name.unwrap_or(type_name::<B::Walk>()),
         at,
         writes,
         walk,
@@ -114,11 +117,11 @@ unsafe fn run<B: Bundle>(task: NonNull<Task>, cx: &mut Worker) {
             // A sequenced node is not marked as held.
             cx.current.confine();
             cx.groups.set_current((*errand).group);
-            let outcome = write::<B>(task, at, walk, cx);
+            let outcome = write::<B>(task, at, walk, (*errand).name, cx);
             cx.groups.set_current(None);
             outcome
         } else {
-            read::<B>(task, at, walk, cx)
+            read::<B>(task, at, walk, (*errand).name, cx)
         };
         let Some(outcome) = outcome else { return };
         if let Ok(Hop::Go(next, _) | Hop::Write(next, _)) = outcome
@@ -141,6 +144,7 @@ unsafe fn read<B: Bundle>(
     mut task: NonNull<Task>,
     at: Reference,
     walk: &mut B::Walk,
+    name: &'static str,
     cx: &mut Worker,
 ) -> Option<Outcome<B>> {
     // SAFETY: this function's contract.
@@ -162,7 +166,7 @@ unsafe fn read<B: Bundle>(
             }
             walk.read(link, node)
         };
-        let outcome = catch(read).map_err(|payload| JoinError::panicked_in(type_name::<B::Walk>(), payload));
+        let outcome = catch(read).map_err(|payload| JoinError::panicked_in(name, payload));
         entered.leave(at, task.as_ref().meta, cx);
         task.as_mut().meta.drop_grant_token();
         Some(outcome)
@@ -178,6 +182,7 @@ unsafe fn write<B: Bundle>(
     mut task: NonNull<Task>,
     at: Reference,
     walk: &mut B::Walk,
+    name: &'static str,
     cx: &mut Worker,
 ) -> Option<Outcome<B>> {
     // SAFETY: this function's contract; `turn` and `defer` are called at the node's home only.
@@ -201,7 +206,7 @@ unsafe fn write<B: Bundle>(
                 header.latch.poison();
             }
             leave(header, primitive, true);
-            outcome.map_err(|payload| JoinError::panicked_in(type_name::<B::Walk>(), payload))
+            outcome.map_err(|payload| JoinError::panicked_in(name, payload))
         });
         if task.as_ref().meta.has_grant_token() {
             cx.hand_on(header);

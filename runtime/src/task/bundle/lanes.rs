@@ -58,6 +58,8 @@ pub(super) struct Lanes<B: Bundle> {
     pub address: NonNull<Self>,
     /// The task that carries the bundle, once it has begun.
     pub task: Option<NonNull<Task>>,
+    /// The task's own name, if it has one.
+    pub name: Option<&'static str>,
     pub bundle: B,
 }
 
@@ -79,6 +81,7 @@ impl<B: Bundle> Lanes<B> {
             failure: None,
             address: NonNull::dangling(),
             task: None,
+            name: None,
             bundle,
         }
     }

@@ -72,6 +72,7 @@ where
                 sink.resume(cx);
             } else {
                 lanes.task = Some(task);
+                lanes.name = sink.name();
                 lanes.failure = sink.start(cx).err();
             }
             if lanes.failure.is_some() {
@@ -140,7 +141,8 @@ where
         let index = lanes.current;
         if lanes.lane(index).mode() == Mode::Vacant {
             // A method of the bundle has panicked.
-            lanes.failure = Some(JoinError::panicked_in(type_name::<B>(), payload));
+            let name = lanes.name.unwrap_or(type_name::<B>());
+            lanes.failure = Some(JoinError::panicked_in(name, payload));
             return end_turn::<B, G, R, K>(task, cx);
         }
         let (at, stamp) = (lanes.lane(index).at, lanes.lane(index).stamp);
@@ -156,7 +158,7 @@ where
             let again = |lanes: &mut Lanes<B>, cx: &mut Worker| _ = lanes.disturbed(index, cx);
             return take_turn::<B, G, R, K>(task, cx, again);
         }
-        let error = JoinError::panicked_in(type_name::<B::Walk>(), payload);
+        let error = JoinError::panicked_in(lanes.name.unwrap_or(type_name::<B::Walk>()), payload);
         take_turn::<B, G, R, K>(task, cx, |lanes, cx| _ = lanes.end(index, Err(error), cx));
     }
 }

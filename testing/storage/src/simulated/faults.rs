@@ -13,8 +13,11 @@ pub struct Faults {
     pub errors: u8,
     /// Syncs that fail, and lose some of the data, in percent.
     pub failed_syncs: u8,
-    /// The bytes of all files together, at most.
+    /// The bytes of all files together, at most. Removed files count until they are closed.
     pub capacity: Option<u64>,
     /// The operation in which the power is cut, counted from now on; the first one is 0.
     pub power_cut: Option<u64>,
+    /// The operation in which the process is killed, counted likewise. The system goes on, and
+    /// keeps in its cache what was written.
+    pub kill: Option<u64>,
 }

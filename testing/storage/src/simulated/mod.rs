@@ -17,14 +17,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A disk in memory that fails by seed. Clones are the same disk.
 #[derive(Clone)]
-pub struct SimulatedDisk(Arc<Mutex<State>>);
+pub struct SimulatedDisk {
+    state: Arc<Mutex<State>>,
+    /// The start of the disk after which this handle is used.
+    start: u64,
+}
 
 /// A file of a [`SimulatedDisk`].
 pub struct SimulatedFile {
+    /// The handle that has opened the file.
     disk: SimulatedDisk,
     number: Number,
-    /// The start of the disk after which the file was opened.
-    start: u64,
 }
 
 struct State {
@@ -34,16 +37,18 @@ struct State {
     files: BTreeMap<Number, Inode>,
     next_number: Number,
     has_power: bool,
-    /// Starts so far: files that were opened before the last one are closed.
+    /// The process that uses the disk was killed.
+    is_killed: bool,
+    /// Starts so far: handles from before the last one are unusable.
     starts: u64,
     operations: u64,
 }
 
 /// What a read or write does.
 enum Transfer {
-    /// At most so many bytes are transferred.
-    Some(usize),
-    /// It fails after so many bytes.
+    /// Transfers at most this number of bytes.
+    UpTo(usize),
+    /// Fails after this number of bytes.
     Fails(usize, io::Error),
 }
 
@@ -55,17 +60,33 @@ fn no_power() -> io::Error {
     io::Error::other("the simulated disk has no power")
 }
 
+fn killed() -> io::Error {
+    io::Error::other("the process that used the simulated disk was killed")
+}
+
 impl State {
-    /// Begins an operation, of a file that was opened after `start`.
+    /// Returns true if operations fail, as nothing runs that could make them.
+    fn is_stopped(&self) -> bool {
+        !self.has_power || self.is_killed
+    }
+
+    /// Begins an operation of a handle from after `start`.
     fn begin(&mut self, start: u64) -> io::Result<()> {
-        if !self.has_power || start != self.starts {
+        if !self.has_power {
             return Err(no_power());
+        }
+        if self.is_killed || start != self.starts {
+            return Err(killed());
         }
         let number = self.operations;
         self.operations += 1;
         if self.faults.power_cut == Some(number) {
             self.has_power = false;
             return Err(no_power());
+        }
+        if self.faults.kill == Some(number) {
+            self.is_killed = true;
+            return Err(killed());
         }
         Ok(())
     }
@@ -78,11 +99,11 @@ impl State {
 
     /// Begins a transfer of `len` bytes, more than 0.
     fn begin_transfer(&mut self, start: u64, len: usize) -> Transfer {
-        let had_power = self.has_power;
+        let was_stopped = self.is_stopped();
         if let Err(error) = self.begin(start) {
-            // Of the operation in which the power is cut, some was done.
-            let is_cut_now = had_power && !self.has_power;
-            return Transfer::Fails(if is_cut_now { self.random.up_to(len) } else { 0 }, error);
+            // Of the operation that is cut off, some was done.
+            let is_cut_off = !was_stopped && self.is_stopped();
+            return Transfer::Fails(if is_cut_off { self.random.up_to(len) } else { 0 }, error);
         }
         if self.random.percent(self.faults.interrupted) {
             return Transfer::Fails(0, io::ErrorKind::Interrupted.into());
@@ -91,13 +112,16 @@ impl State {
             return Transfer::Fails(self.random.up_to(len), io_error());
         }
         let is_short = self.random.percent(self.faults.short);
-        Transfer::Some(if is_short { 1 + self.random.up_to(len - 1) } else { len })
+        Transfer::UpTo(if is_short { 1 + self.random.up_to(len - 1) } else { len })
     }
 
     /// Returns the bytes that still fit on the disk.
     fn room(&self) -> usize {
-        let used: usize = self.files.values().map(|file| file.contents().len()).sum();
-        self.faults.capacity.map_or(usize::MAX, |most| (most as usize).saturating_sub(used))
+        let Some(capacity) = self.faults.capacity else { return usize::MAX };
+        let is_used = |number, file: &Inode| file.handles > 0 || self.names.lead_to(number);
+        let used = self.files.iter().filter(|&(&number, file)| is_used(number, file));
+        let used: usize = used.map(|(_, file)| file.len()).sum();
+        (capacity as usize).saturating_sub(used)
     }
 
     /// Removes the contents that no name leads to, and no program: all files are closed.
@@ -115,16 +139,18 @@ impl SimulatedDisk {
     /// Creates an empty disk without [faults](Self::set_faults). The seed decides all that happens
     /// to it.
     pub fn new(seed: u64) -> Self {
-        Self(Arc::new(Mutex::new(State {
+        let state = State {
             random: Random::new(seed),
             faults: Faults::default(),
             names: Names::default(),
             files: BTreeMap::new(),
             next_number: 0,
             has_power: true,
+            is_killed: false,
             starts: 0,
             operations: 0,
-        })))
+        };
+        Self { state: Arc::new(Mutex::new(state)), start: 0 }
     }
 
     /// Sets the faults from now on.
@@ -151,8 +177,8 @@ impl SimulatedDisk {
 
     /// Starts the disk again, with power and without faults. After a power cut, what was not synced
     /// is lost, or there in any part. Otherwise the program has been killed and the system has not:
-    /// all that it wrote is there. Files that were opened before stay unusable.
-    pub fn restart(&self) {
+    /// all that it wrote is there. Other clones, and files that were opened before, stay unusable.
+    pub fn restart(&mut self) {
         let mut state = self.lock();
         let State { random, names, files, has_power, .. } = &mut *state;
         if !*has_power {
@@ -160,25 +186,31 @@ impl SimulatedDisk {
             files.values_mut().for_each(|file| file.lose_power(random));
         }
         state.has_power = true;
+        state.is_killed = false;
         state.starts += 1;
         state.faults = Faults::default();
+        state.files.values_mut().for_each(|file| file.handles = 0);
         state.forget_unnamed();
+        let start = state.starts;
+        drop(state);
+        self.start = start;
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Begins an operation on names.
     fn begin(&self) -> io::Result<MutexGuard<'_, State>> {
         let mut state = self.lock();
-        let start = state.starts;
-        state.begin_whole(start)?;
+        state.begin_whole(self.start)?;
         Ok(state)
     }
 
-    fn file(&self, number: Number, start: u64) -> SimulatedFile {
-        SimulatedFile { disk: self.clone(), number, start }
+    /// Opens the contents of a file.
+    fn file(&self, number: Number, mut state: MutexGuard<'_, State>) -> SimulatedFile {
+        state.inode(number).handles += 1;
+        SimulatedFile { disk: self.clone(), number }
     }
 }
 
@@ -187,7 +219,7 @@ impl Disk for SimulatedDisk {
 
     fn open(&self, name: &str) -> io::Result<SimulatedFile> {
         let state = self.begin()?;
-        Ok(self.file(state.named(name)?, state.starts))
+        Ok(self.file(state.named(name)?, state))
     }
 
     fn create(&self, name: &str) -> io::Result<SimulatedFile> {
@@ -195,11 +227,14 @@ impl Disk for SimulatedDisk {
         if state.names.get(name).is_some() {
             return Err(io::ErrorKind::AlreadyExists.into());
         }
+        if state.room() == 0 {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
         let number = state.next_number;
         state.next_number += 1;
         state.files.insert(number, Inode::default());
         state.names.change(vec![(name.to_owned(), Some(number))]);
-        Ok(self.file(number, state.starts))
+        Ok(self.file(number, state))
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
@@ -234,17 +269,18 @@ impl Disk for SimulatedDisk {
     }
 }
 
-impl SimulatedFile {
-    /// Begins an operation that does not transfer data.
-    fn begin(&self) -> io::Result<MutexGuard<'_, State>> {
+impl Drop for SimulatedFile {
+    fn drop(&mut self) {
         let mut state = self.disk.lock();
-        state.begin_whole(self.start)?;
-        Ok(state)
+        // A restart has closed all files of handles from before.
+        if self.disk.start == state.starts {
+            state.inode(self.number).handles -= 1;
+        }
     }
 }
 
 impl State {
-    /// Returns the contents of an open file. They exist until all files are closed.
+    /// Returns the contents of an open file. They exist until the disk is started again.
     fn inode(&mut self, number: Number) -> &mut Inode {
         self.files.get_mut(&number).expect("an open file has contents")
     }
@@ -257,17 +293,17 @@ impl File for SimulatedFile {
             return Ok(0);
         }
         let room = state.room();
-        let transfer = match state.begin_transfer(self.start, bytes.len()) {
-            Transfer::Some(_) if room == 0 => Transfer::Fails(0, io::ErrorKind::StorageFull.into()),
+        let transfer = match state.begin_transfer(self.disk.start, bytes.len()) {
+            Transfer::UpTo(_) if room == 0 => Transfer::Fails(0, io::ErrorKind::StorageFull.into()),
             transfer => transfer,
         };
-        let (Transfer::Some(count) | Transfer::Fails(count, _)) = &transfer;
+        let (Transfer::UpTo(count) | Transfer::Fails(count, _)) = &transfer;
         let count = (*count).min(room);
         if count > 0 {
             state.inode(self.number).append(&bytes[..count]);
         }
         match transfer {
-            Transfer::Some(_) => Ok(count),
+            Transfer::UpTo(_) => Ok(count),
             Transfer::Fails(_, error) => Err(error),
         }
     }
@@ -277,10 +313,12 @@ impl File for SimulatedFile {
         if buffer.is_empty() {
             return Ok(0);
         }
-        match state.begin_transfer(self.start, buffer.len()) {
+        match state.begin_transfer(self.disk.start, buffer.len()) {
             Transfer::Fails(_, error) => Err(error),
-            Transfer::Some(most) => {
-                let contents = state.inode(self.number).contents();
+            Transfer::UpTo(most) => {
+                let State { random, files, .. } = &mut *state;
+                let inode = files.get_mut(&self.number).expect("an open file has contents");
+                let contents = inode.read(random);
                 let rest = usize::try_from(offset).ok().and_then(|offset| contents.get(offset..));
                 let rest = rest.unwrap_or_default();
                 let count = rest.len().min(most);
@@ -291,13 +329,13 @@ impl File for SimulatedFile {
     }
 
     fn len(&self) -> io::Result<u64> {
-        Ok(self.begin()?.inode(self.number).contents().len() as u64)
+        Ok(self.disk.begin()?.inode(self.number).len() as u64)
     }
 
     fn truncate(&mut self, len: u64) -> io::Result<()> {
-        let mut state = self.begin()?;
+        let mut state = self.disk.begin()?;
         let inode = state.inode(self.number);
-        match usize::try_from(len).ok().filter(|&len| len <= inode.contents().len()) {
+        match usize::try_from(len).ok().filter(|&len| len <= inode.len()) {
             Some(len) => {
                 inode.truncate(len);
                 Ok(())
@@ -307,7 +345,7 @@ impl File for SimulatedFile {
     }
 
     fn sync(&mut self) -> io::Result<()> {
-        let mut state = self.begin()?;
+        let mut state = self.disk.begin()?;
         let State { random, faults, files, .. } = &mut *state;
         let inode = files.get_mut(&self.number).expect("an open file has contents");
         if random.percent(faults.failed_syncs) {

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 /// The number of a file's contents.
 pub(super) type Number = usize;
 
-/// Names and what they stand for; `None` if the name is gone.
+/// Names and what they stand for; `None` if the name is gone. The name that a file gets is its
+/// only one.
 type Change = Vec<(String, Option<Number>)>;
 
 /// The names of files, as programs see them and as they are on the disk.
@@ -21,7 +22,11 @@ pub(super) struct Names {
 fn apply(names: &mut BTreeMap<String, Number>, change: &Change) {
     for (name, number) in change {
         match number {
-            Some(number) => _ = names.insert(name.clone(), *number),
+            Some(number) => {
+                // An earlier renaming of this file may be lost, as after a sync that failed.
+                names.retain(|_, named| named != number);
+                names.insert(name.clone(), *number);
+            }
             None => _ = names.remove(name),
         }
     }
@@ -34,6 +39,11 @@ impl Names {
 
     pub fn list(&self) -> Vec<String> {
         self.cached.keys().cloned().collect()
+    }
+
+    /// Returns true if a file has a name for programs.
+    pub fn lead_to(&self, number: Number) -> bool {
+        self.cached.values().any(|&named| named == number)
     }
 
     /// Returns true if a file has a name, or may have it after a power cut.
@@ -66,5 +76,26 @@ impl Names {
     pub fn lose_power(&mut self, random: &mut Random) {
         self.fail_to_sync(random);
         self.cached.clone_from(&self.durable);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_has_one_name_also_if_some_of_its_renamings_are_lost() {
+        let rename =
+            |from: &str, to: &str, number| vec![(from.to_owned(), None), (to.to_owned(), Some(number))];
+        for seed in 0..100 {
+            let (mut names, mut random) = (Names::default(), Random::new(seed));
+            names.change(vec![("a".to_owned(), Some(1))]);
+            names.sync();
+            names.change(rename("a", "b", 1));
+            names.fail_to_sync(&mut random);
+            names.change(rename("b", "c", 1));
+            names.lose_power(&mut random);
+            assert_eq!(names.list().len(), 1, "seed {seed}: {:?}", names.list());
+        }
     }
 }

@@ -24,10 +24,14 @@ pub enum Mistake {
     NoChecksum,
     /// What follows the last whole record stays in the file.
     KeepsTail,
+    /// A recovery goes on with the file that it has read, though the disk may not have all of it.
+    KeepsFile,
+    /// As `KeepsFile`, and the name of a file that it finds counts as durable.
+    TrustsNames,
 }
 
 impl Mistake {
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 10] = [
         Self::NoSync,
         Self::TrustsShortRead,
         Self::TrustsShortWrite,
@@ -36,6 +40,8 @@ impl Mistake {
         Self::NoSyncBeforeRename,
         Self::NoChecksum,
         Self::KeepsTail,
+        Self::KeepsFile,
+        Self::TrustsNames,
     ];
 }
 
@@ -77,15 +83,14 @@ pub struct Log<D: Disk> {
 
 impl<D: Disk> Log<D> {
     /// Opens the log, which is created if there is none, and returns its records.
+    ///
+    /// What it reads may be in the cache alone, after a sync that has failed for good. Its name
+    /// may be old or new after a power cut. So the records go to a new file, with a durable name.
     pub fn recover(disk: D, mistake: Mistake) -> io::Result<(Self, Vec<Vec<u8>>)> {
-        let mut file = match disk.open(NAME) {
+        let file = match disk.open(NAME) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let mut file = disk.create(NAME)?;
-                file.sync()?;
-                if mistake != Mistake::NoSyncOfNames {
-                    disk.sync_names()?;
-                }
-                file
+                let file = create_anew(&disk, &[], mistake)?;
+                return Ok((Self { disk, file, mistake }, Vec::new()));
             }
             file => file?,
         };
@@ -95,11 +100,13 @@ impl<D: Disk> Log<D> {
             records.push(contents.to_vec());
             rest = next;
         }
-        if mistake != Mistake::KeepsTail {
-            file.truncate((bytes.len() - rest.len()) as u64)?;
-        }
-        // What was read may be in the cache alone.
-        file.sync()?;
+        let whole = (bytes.len() - rest.len()) as u64;
+        let file = match mistake {
+            Mistake::KeepsTail | Mistake::KeepsFile | Mistake::TrustsNames => {
+                keep(&disk, file, whole, mistake)?
+            }
+            _ => create_anew(&disk, &records, mistake)?,
+        };
         Ok((Self { disk, file, mistake }, records))
     }
 
@@ -123,24 +130,41 @@ impl<D: Disk> Log<D> {
 
     /// Writes the log anew, as a snapshot is written, and lets the new file take its place.
     pub fn rewrite(&mut self, records: &[Vec<u8>]) -> io::Result<()> {
-        match self.disk.remove(NEW_NAME) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            removed => removed?,
-        }
-        let mut file = self.disk.create(NEW_NAME)?;
-        for record in records {
-            file.append_all(&encode(record))?;
-        }
-        if self.mistake != Mistake::NoSyncBeforeRename {
-            file.sync()?;
-        }
-        self.disk.rename(NEW_NAME, NAME)?;
-        self.file = file;
-        if self.mistake == Mistake::NoSyncOfNames {
-            return Ok(());
-        }
-        self.disk.sync_names()
+        self.file = create_anew(&self.disk, records, self.mistake)?;
+        Ok(())
     }
+}
+
+/// Creates the file of a log with these records, in place of the one that there is.
+fn create_anew<D: Disk>(disk: &D, records: &[Vec<u8>], mistake: Mistake) -> io::Result<D::File> {
+    match disk.remove(NEW_NAME) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        removed => removed?,
+    }
+    let mut file = disk.create(NEW_NAME)?;
+    for record in records {
+        file.append_all(&encode(record))?;
+    }
+    if mistake != Mistake::NoSyncBeforeRename {
+        file.sync()?;
+    }
+    disk.rename(NEW_NAME, NAME)?;
+    if mistake != Mistake::NoSyncOfNames {
+        disk.sync_names()?;
+    }
+    Ok(file)
+}
+
+/// Goes on with a file that was found, which is a mistake.
+fn keep<D: Disk>(disk: &D, mut file: D::File, whole: u64, mistake: Mistake) -> io::Result<D::File> {
+    if mistake != Mistake::KeepsTail {
+        file.truncate(whole)?;
+    }
+    file.sync()?;
+    if mistake != Mistake::TrustsNames {
+        disk.sync_names()?;
+    }
+    Ok(file)
 }
 
 fn read_all(file: &impl File, mistake: Mistake) -> io::Result<Vec<u8>> {
