@@ -364,7 +364,7 @@ fn runtimes_come_and_go() {
 
 /// The last worker stops the watchdog, which would keep the runtime until its next look.
 #[test]
-fn a_runtime_that_was_left_is_freed_before_the_next_look_of_its_watchdog() {
+fn a_runtime_that_was_left_is_freed_although_it_has_a_watchdog() {
     const A_DAY: Duration = Duration::from_secs(24 * 3600);
     let _watched = watchdog();
     for by_task in [true, false] {
