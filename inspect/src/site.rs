@@ -28,13 +28,13 @@ pub(crate) struct Site {
     name: String,
     /// Host names that are answered, beside addresses and `localhost`.
     hosts: Vec<String>,
-    /// Whether the server ends. It passes no other data: the store of `stop` pairs with the loads of
-    /// `is_stopped`, which come again and again.
+    /// Whether the server ends. It passes no other data: the store of `stop` pairs with the
+    /// loads of `is_stopped`, which come again and again.
     is_stopped: AtomicBool,
     /// What is kept between two requests for metrics.
     scrapes: Mutex<Scrapes>,
-    /// Set while a timeline is recorded or sent: one at a time. It passes no other data: the swap of
-    /// `TimelineSlot::take` pairs with the store of its drop.
+    /// Set while a timeline is recorded or sent: one at a time. It passes no other data: the
+    /// swap of `TimelineSlot::take` pairs with the store of its drop.
     has_timeline: Arc<AtomicBool>,
 }
 
