@@ -9,6 +9,7 @@
 //! | `signals` | how tests and their tasks wait for each other |
 //! | `control` | the controls of claims: all with the feature `baselines`, else the library's own |
 //! | `divide` | work that divides itself |
+//! | `forked` | checks that run in a forked process |
 //! | `random` | random numbers from a seed |
 //! | `history` | records operations that overlap, and looks for an order that explains them |
 //! | `panics` | keeps provoked panics out of the output, and says where they were |
@@ -19,6 +20,7 @@
 mod clock;
 mod control;
 mod divide;
+mod forked;
 pub mod history;
 mod panics;
 mod platforms;
@@ -33,6 +35,7 @@ mod watchdog;
 pub use clock::{cpu_time, cpu_time_of_thread, voluntary_switches};
 pub use control::Control;
 pub use divide::divide;
+pub use forked::holds_in_child;
 pub use panics::{line_of_panic, silence_tasks};
 pub use random::Random;
 pub use setting::{Blame, QUEUE_POLICIES, Setting, on_each, on_each_unwatched};

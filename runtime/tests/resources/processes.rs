@@ -1,33 +1,11 @@
 //! Processes that are forked while a runtime has workers, and threads that cannot be started.
 
-use crate::common::{Flag, Setting};
+use crate::common::{Flag, Setting, holds_in_child};
 use std::future::Future;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 use std::{io, thread};
 use xtasking::{BuildError, JoinError, Runtime, managed::SetError, platform::Threads};
-
-/// Runs a function in a forked process. Returns true if it returns true there.
-fn holds_in_child(check: impl FnOnce() -> bool) -> bool {
-    // SAFETY: the child runs only the function, and then exits without running destructors. The
-    // allocator may be used in the child of a process with threads.
-    unsafe {
-        match libc::fork() {
-            -1 => panic!("{}", io::Error::last_os_error()),
-            0 => {
-                // A hang ends by a signal.
-                libc::alarm(60);
-                let holds = std::panic::catch_unwind(std::panic::AssertUnwindSafe(check));
-                libc::_exit(i32::from(!holds.unwrap_or(false)));
-            }
-            child => {
-                let mut status = 0;
-                assert_eq!(libc::waitpid(child, &raw mut status, 0), child);
-                status == 0
-            }
-        }
-    }
-}
 
 fn is_forked<R>(outcome: &Result<R, JoinError>) -> bool {
     matches!(outcome, Err(JoinError::Forked))
