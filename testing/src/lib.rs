@@ -33,7 +33,7 @@ mod watchdog;
 pub use clock::{cpu_time, cpu_time_of_thread, voluntary_switches};
 pub use control::Control;
 #[cfg(feature = "baselines")]
-pub use control::Extent;
+pub use control::Granularity;
 pub use divide::divide;
 pub use panics::{line_of_panic, silence_tasks};
 pub use random::Random;

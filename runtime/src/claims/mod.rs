@@ -108,7 +108,7 @@ mod waiting_claims;
 #[cfg(all(test, model = "loom", feature = "baselines"))]
 pub(crate) use baselines::{BucketLock, Phase};
 #[cfg(feature = "baselines")]
-pub use baselines::{Control, Extent, ToggleCounts};
+pub use baselines::{Control, Granularity, ToggleCounts};
 pub(crate) use claim::Claim;
 pub use directory::Directory;
 pub(crate) use granules::Granules;

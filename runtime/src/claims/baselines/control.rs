@@ -1,7 +1,7 @@
 //! The choice of an admission for granules.
 
 use super::any_admission::AnyAdmission;
-use super::cover::Extent;
+use super::cover::Granularity;
 use super::interval_locks::IntervalLocks;
 use super::parked_locks::ParkedLocks;
 use super::toggle::{Toggle, ToggleCounts};
@@ -47,39 +47,41 @@ pub enum Control {
     Toggle,
     /// [`Toggle`](Self::Toggle) with other locks of hosts: of intervals of granules in the place of
     /// whole buckets. Readers share them. A host locks its bucket for a phase as a whole.
-    ToggleOn(Extent),
+    ToggleOn(Granularity),
     /// Locks like those of [`Coarse`](Self::Coarse), [`InOrder`](Self::InOrder),
     /// [`DomLock`](Self::DomLock) or [`NumLock`](Self::NumLock), under which tasks wait like those
     /// with [unordered](crate::Claim::unordered) claims: parked, with readers that overtake a
     /// bounded number of times, and at the home of their granules. So only what is locked differs
     /// from [`Fifo`](Self::Fifo). All claims are unordered.
-    Parked(Extent),
+    Parked(Granularity),
 }
 
 impl Control {
     /// Returns what is locked for a task; `None` for the queue locks and for Toggle.
     #[must_use]
-    pub fn extent(self) -> Option<Extent> {
+    pub fn granularity(self) -> Option<Granularity> {
         match self {
             Self::Fifo | Self::Toggle | Self::ToggleOn(_) => None,
-            Self::Coarse => Some(Extent::All),
-            Self::InOrder => Some(Extent::Exact),
-            Self::DomLock => Some(Extent::Hull),
-            Self::NumLock => Some(Extent::Cheapest),
-            Self::Parked(extent) => Some(extent),
+            Self::Coarse => Some(Granularity::All),
+            Self::InOrder => Some(Granularity::Exact),
+            Self::DomLock => Some(Granularity::Hull),
+            Self::NumLock => Some(Granularity::Cheapest),
+            Self::Parked(granularity) => Some(granularity),
         }
     }
 
     fn admission(self, shared: &RuntimeState, granules: u32) -> AnyAdmission {
-        match (self, self.extent()) {
+        match (self, self.granularity()) {
             (Self::Toggle, _) => AnyAdmission::Toggle(Box::new(Toggle::new(None, shared, granules))),
-            (Self::ToggleOn(extent), _) => {
-                AnyAdmission::Toggle(Box::new(Toggle::new(Some(extent), shared, granules)))
+            (Self::ToggleOn(granularity), _) => {
+                AnyAdmission::Toggle(Box::new(Toggle::new(Some(granularity), shared, granules)))
             }
-            (Self::Parked(extent), _) => {
-                AnyAdmission::Parked(Box::new(ParkedLocks::new(extent, shared, granules)))
+            (Self::Parked(granularity), _) => {
+                AnyAdmission::Parked(Box::new(ParkedLocks::new(granularity, shared, granules)))
             }
-            (_, Some(extent)) => AnyAdmission::Intervals(IntervalLocks::new(extent, shared, granules)),
+            (_, Some(granularity)) => {
+                AnyAdmission::Intervals(IntervalLocks::new(granularity, shared, granules))
+            }
             (_, None) => AnyAdmission::Fifo,
         }
     }

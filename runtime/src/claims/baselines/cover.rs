@@ -6,7 +6,7 @@ use crate::sync::{AtomicU64, Relaxed};
 /// What is locked for a task that claims some granules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Extent {
+pub enum Granularity {
     /// All granules: one lock.
     All,
     /// The granules that the task claims, and no others.
@@ -19,7 +19,7 @@ pub enum Extent {
 
 /// Computes what is locked for each task.
 pub(super) struct Cover {
-    extent: Extent,
+    granularity: Granularity,
     granules: u32,
     workers: u64,
     /// Nanoseconds to lock one more interval.
@@ -32,13 +32,13 @@ pub(super) struct Cover {
 const TRIALS: u64 = 64;
 
 impl Cover {
-    pub fn new(extent: Extent, workers: usize, granules: u32) -> Self {
-        Self { extent, granules, workers: workers as u64, interval_ns: 0, held_ns: AtomicU64::new(0) }
+    pub fn new(granularity: Granularity, workers: usize, granules: u32) -> Self {
+        Self { granularity, granules, workers: workers as u64, interval_ns: 0, held_ns: AtomicU64::new(0) }
     }
 
     /// Returns true if the cover depends on how long intervals are held.
     pub fn is_measured(&self) -> bool {
-        self.extent == Extent::Cheapest
+        self.granularity == Granularity::Cheapest
     }
 
     /// Measures the nanoseconds to lock one more interval beside one lock of each other worker.
@@ -69,16 +69,16 @@ impl Cover {
 
     /// Returns what is locked for a task that asks for these granules.
     pub fn of(&self, request: &Rights) -> Rights {
-        match self.extent {
+        match self.granularity {
             _ if request.is_empty() => Rights::default(),
-            Extent::All => {
+            Granularity::All => {
                 let mut all = Ranges::default();
                 all.add(0..self.granules, request.has_writes());
                 all.rights()
             }
-            Extent::Exact => request.clone(),
-            Extent::Hull => request.coalesced(1),
-            Extent::Cheapest => self.cheapest(request),
+            Granularity::Exact => request.clone(),
+            Granularity::Hull => request.coalesced(1),
+            Granularity::Cheapest => self.cheapest(request),
         }
     }
 

@@ -5,7 +5,7 @@
 //! deadlock. (This is DomLock's concurrent pool: see [`Control`](super::Control).)
 
 use super::any_admission::PeekSite;
-use super::cover::{Cover, Extent};
+use super::cover::{Cover, Granularity};
 use crate::claims::claim_state::{ClaimInner, ClaimState, MAX_PLAN_RUNS};
 use crate::claims::rights::{Ranges, Rights};
 use crate::scheduler::RuntimeState;
@@ -41,29 +41,29 @@ struct Published {
 
 impl IntervalLocks {
     /// Creates locks with a slot for each worker.
-    pub fn new(extent: Extent, shared: &RuntimeState, granules: u32) -> Self {
-        Self::with_slots(extent, shared, granules, shared.slots.len())
+    pub fn new(granularity: Granularity, shared: &RuntimeState, granules: u32) -> Self {
+        Self::with_slots(granularity, shared, granules, shared.slots.len())
     }
 
     /// Creates locks with this number of slots, of which the first ones are those of workers.
-    pub fn with_slots(extent: Extent, shared: &RuntimeState, granules: u32, slots: usize) -> Self {
+    pub fn with_slots(granularity: Granularity, shared: &RuntimeState, granules: u32, slots: usize) -> Self {
         let workers = shared.slots.len();
-        let mut cover = Cover::new(extent, workers, granules);
+        let mut cover = Cover::new(granularity, workers, granules);
         if cover.is_measured() {
-            let locks = Self::with_cover(Cover::new(extent, workers, granules), extent, slots);
+            let locks = Self::with_cover(Cover::new(granularity, workers, granules), granularity, slots);
             let lock_once = |rights: &Rights| {
                 locks.lock(0, rights, || ());
                 locks.unlock(0);
             };
             cover.calibrate(|| shared.platform.now(), lock_once);
         }
-        Self::with_cover(cover, extent, slots)
+        Self::with_cover(cover, granularity, slots)
     }
 
-    fn with_cover(cover: Cover, extent: Extent, slots: usize) -> Self {
+    fn with_cover(cover: Cover, granularity: Granularity, slots: usize) -> Self {
         Self {
             cover,
-            is_stepwise: extent == Extent::Exact,
+            is_stepwise: granularity == Granularity::Exact,
             slots: (0..slots).map(|_| Padded(WorkerLock::default())).collect(),
             published: SpinMutex::new(Published {
                 last_number: 0,

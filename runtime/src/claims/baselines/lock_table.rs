@@ -22,7 +22,7 @@ pub(super) struct LockTable<C> {
     /// What is held, by the number of the lock.
     holders: Vec<Option<HeldLock>>,
     /// The claims that wait, in the order in which they came.
-    waiting: Vec<WaitingClaim<C>>,
+    waiting: Vec<TableWaiter<C>>,
     max_overtaking: u32,
 }
 
@@ -32,7 +32,7 @@ struct HeldLock {
     since: u64,
 }
 
-struct WaitingClaim<C> {
+struct TableWaiter<C> {
     claim: C,
     rights: Rights,
     state: WaitState,
@@ -104,7 +104,7 @@ impl<C: Copy + PartialEq> LockTable<C> {
         if let Some(waiting) = self.waiting.iter_mut().find(|waiting| waiting.claim == claim) {
             (waiting.state, waiting.rights) = (state, rights.clone());
         } else {
-            self.waiting.push(WaitingClaim { claim, rights: rights.clone(), state, overtaken: 0 });
+            self.waiting.push(TableWaiter { claim, rights: rights.clone(), state, overtaken: 0 });
         }
     }
 
@@ -118,7 +118,7 @@ impl<C: Copy + PartialEq> LockTable<C> {
     /// because a notified claim could not be granted its granules.
     pub fn notify(&mut self, has_written: bool) -> Vec<C> {
         let mut chosen = Vec::new();
-        let is_turn = |waiting: &WaitingClaim<C>, turn| match waiting.state {
+        let is_turn = |waiting: &TableWaiter<C>, turn| match waiting.state {
             WaitState::Reserved => turn == 0,
             WaitState::Retries if waiting.rights.has_writes() == has_written => turn == 2,
             WaitState::Retries => turn == 1,
@@ -152,7 +152,7 @@ impl<C: Copy + PartialEq> LockTable<C> {
     /// Returns true if a waiting claim could be granted its granules now, also beside the chosen
     /// ones.
     fn may_retry(&self, at: usize, chosen: &[usize]) -> bool {
-        let WaitingClaim { rights, state, .. } = &self.waiting[at];
+        let TableWaiter { rights, state, .. } = &self.waiting[at];
         let own = (*state == WaitState::Reserved).then_some(at);
         !self.is_held(rights)
             && !chosen.iter().any(|&other| self.waiting[other].rights.conflicts_with(rights))
@@ -168,11 +168,11 @@ impl<C: Copy + PartialEq> LockTable<C> {
     /// reservation, or blocks, stands itself at index `own`.
     fn is_barred(&self, rights: &Rights, own: Option<usize>) -> bool {
         let is_reader = !rights.has_writes();
-        let may_overtake = |waiting: &WaitingClaim<C>| {
+        let may_overtake = |waiting: &TableWaiter<C>| {
             is_reader && waiting.overtaken < self.max_overtaking
                 || planted!("parked-writers-overtaken-for-ever")
         };
-        let bars = |waiting: &WaitingClaim<C>| match (waiting.state, own) {
+        let bars = |waiting: &TableWaiter<C>| match (waiting.state, own) {
             (WaitState::Blocks, _) => true,
             (WaitState::Retries, Some(_)) => false,
             (WaitState::Retries, None) => is_reader && !may_overtake(waiting),

@@ -28,7 +28,7 @@ mod toggle;
 
 pub(super) use any_admission::{AnyAdmission, BaselineGrant};
 pub use control::Control;
-pub use cover::Extent;
+pub use cover::Granularity;
 #[cfg(all(test, model = "loom"))]
 pub(crate) use ticket_lock::TicketLock as BucketLock;
 #[cfg(all(test, model = "loom"))]

@@ -8,7 +8,7 @@
 //!
 //! A task that is bound to an object, or may not be parked for another reason, waits on its worker.
 
-use super::cover::{Cover, Extent};
+use super::cover::{Cover, Granularity};
 use super::lock_table::LockTable;
 use super::ticket_lock::TicketLock;
 use crate::claims::admission::{Admission, TableAdmission};
@@ -48,10 +48,10 @@ pub(in crate::claims) struct ParkedLocks {
 const NOTIFIED: Option<u32> = Some(0);
 
 impl ParkedLocks {
-    pub fn new(extent: Extent, shared: &RuntimeState, granules: u32) -> Self {
+    pub fn new(granularity: Granularity, shared: &RuntimeState, granules: u32) -> Self {
         let workers = shared.slots.len();
         let max_overtaking = (READERS_PER_WORKER * workers) as u32;
-        let mut cover = Cover::new(extent, workers, granules);
+        let mut cover = Cover::new(granularity, workers, granules);
         if cover.is_measured() {
             let mut table = LockTable::new(max_overtaking);
             cover.calibrate(

@@ -5,7 +5,7 @@ use xtasking::{Granules, Runtime};
 
 pub use xtasking_testing::Control;
 #[cfg(feature = "baselines")]
-use xtasking_testing::Extent;
+use xtasking_testing::Granularity;
 
 /// What the tests check holds for all of them, whatever the order of the tasks.
 #[cfg(feature = "baselines")]
@@ -15,10 +15,10 @@ pub const CONTROLS: [Control; 9] = [
     Control::DomLock,
     Control::NumLock,
     Control::Toggle,
-    Control::ToggleOn(Extent::Cheapest),
-    Control::Parked(Extent::Exact),
-    Control::Parked(Extent::Hull),
-    Control::Parked(Extent::Cheapest),
+    Control::ToggleOn(Granularity::Cheapest),
+    Control::Parked(Granularity::Exact),
+    Control::Parked(Granularity::Hull),
+    Control::Parked(Granularity::Cheapest),
 ];
 
 /// Creates granules with these data and this control.

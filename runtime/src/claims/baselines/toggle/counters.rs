@@ -29,7 +29,7 @@ pub struct ToggleCounts {
 
 /// The counters behind [`ToggleCounts`]. All are Relaxed: nothing is ordered by them.
 #[derive(Default)]
-pub(super) struct Counters {
+pub(super) struct ToggleCounters {
     pub outer_tasks: AtomicU64,
     pub first_host_tasks: AtomicU64,
     pub inner_tasks: AtomicU64,
@@ -40,7 +40,7 @@ pub(super) struct Counters {
     pub thief_wait_ns: AtomicU64,
 }
 
-impl Counters {
+impl ToggleCounters {
     pub fn get(&self) -> ToggleCounts {
         ToggleCounts {
             outer_tasks: self.outer_tasks.load(Relaxed),

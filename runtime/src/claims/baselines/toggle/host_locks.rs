@@ -4,7 +4,7 @@
 //! NumLock, which readers share, and which are as fine as the granules. Each host has a slot there,
 //! and so has the plan that peeks.
 
-use super::super::cover::Extent;
+use super::super::cover::Granularity;
 use super::super::interval_locks::IntervalLocks;
 use super::super::ticket_lock::TicketLock;
 use super::Toggle;
@@ -21,8 +21,8 @@ pub(super) struct HostIntervals {
 }
 
 impl HostIntervals {
-    pub fn new(extent: Extent, shared: &RuntimeState, granules: u32) -> Self {
-        let locks = IntervalLocks::with_slots(extent, shared, granules, shared.slots.len() + 1);
+    pub fn new(granularity: Granularity, shared: &RuntimeState, granules: u32) -> Self {
+        let locks = IntervalLocks::with_slots(granularity, shared, granules, shared.slots.len() + 1);
         Self { locks, peeking: TicketLock::default() }
     }
 

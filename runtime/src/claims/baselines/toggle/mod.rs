@@ -54,10 +54,10 @@ mod host_locks;
 mod pending;
 mod phase;
 
-use self::counters::Counters;
+use self::counters::ToggleCounters;
 use self::host::HostMessage;
 use self::host_locks::HostIntervals;
-use super::cover::Extent;
+use super::cover::Granularity;
 use super::ticket_lock::TicketLock;
 use crate::claims::claim_state::ClaimState;
 use crate::claims::rights::{Ranges, Rights};
@@ -87,7 +87,7 @@ pub(in crate::claims) struct Toggle {
     buckets: Box<[Padded<Bucket>]>,
     /// What keeps tasks of different hosts apart, unless the locks of the buckets do.
     intervals: Option<HostIntervals>,
-    counters: Counters,
+    counters: ToggleCounters,
 }
 
 /// An outer bucket, with the inner ones.
@@ -121,8 +121,8 @@ unsafe impl Send for Outer {}
 type Covered = SmallVec<[u32; 4]>;
 
 impl Toggle {
-    /// Creates the buckets. Hosts lock these, or intervals of granules if `extent` says how.
-    pub fn new(extent: Option<Extent>, shared: &RuntimeState, granules: u32) -> Self {
+    /// Creates the buckets. Hosts lock these, or intervals of granules if `granularity` says how.
+    pub fn new(granularity: Option<Granularity>, shared: &RuntimeState, granules: u32) -> Self {
         let workers = shared.slots.len();
         let start = |bucket: usize| (bucket as u64 * u64::from(granules)).div_ceil(workers as u64) as u32;
         let buckets = (0..workers).map(|bucket| {
@@ -140,8 +140,8 @@ impl Toggle {
         Self {
             granules,
             buckets: buckets.collect(),
-            intervals: extent.map(|extent| HostIntervals::new(extent, shared, granules)),
-            counters: Counters::default(),
+            intervals: granularity.map(|granularity| HostIntervals::new(granularity, shared, granules)),
+            counters: ToggleCounters::default(),
         }
     }
 
