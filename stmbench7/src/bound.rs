@@ -228,8 +228,8 @@ mod tests {
         assert_eq!(Bound::of(&WorkLog::default(), 0, &[]).chain.time, 0);
     }
 
-    /// With each contender, by its own bound and by that of the finest locks. The work of an operation
-    /// depends a little on the order, so the former is exact.
+    /// With each contender, by its own bound and by that of the finest locks. The work of an
+    /// operation depends a little on the order, so the former is exact.
     #[test]
     fn no_contender_exceeds_the_bound() {
         let times = Times { operation: 500, part: 40 };

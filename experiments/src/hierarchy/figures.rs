@@ -110,9 +110,9 @@ impl Figures {
                 recorded in turns of their own"
         };
         format!(
-            "{table}\nµs: from the spawn of a task to its end; at least: the load of the most even assignment of \
-                these tasks, or less; {how}; conflicts: share of all pairs of \
-                tasks, and of pairs that conflict only because of the resolution of claims"
+            "{table}\nµs: from the spawn of a task to its end; at least: the load of the most even \
+                assignment of these tasks, or less; {how}; conflicts: share of all pairs of tasks, \
+                and of pairs that conflict only because of the resolution of claims"
         )
     }
 }

@@ -37,7 +37,8 @@ pub fn imbalance(busy: &[u64]) -> f64 {
     if sum == 0 { 0.0 } else { max as f64 * busy.len() as f64 / sum as f64 - 1.0 }
 }
 
-/// Returns a time that the busiest worker has at least, however these tasks are assigned to workers.
+/// Returns a time that the busiest worker has at least, however these tasks are assigned to
+/// workers.
 ///
 /// Of the `k * workers + 1` longest tasks, some worker has `k + 1`, for any `k`: that takes as long
 /// as the shortest `k + 1` of these, at least.

@@ -9,8 +9,8 @@
 //! - Up to `max_overtaking` readers come before a waiting writer that they conflict with, between
 //!   two writers.
 //! - After a writer, readers are notified first; after a reader, writers.
-//! - A claim that has failed often has a *reservation*: no writer overtakes it, and a bounded number
-//!   of readers.
+//! - A claim that has failed often has a *reservation*: no writer overtakes it, and a bounded
+//!   number of readers.
 //!
 //! Each operation looks through all claims that wait or hold.
 

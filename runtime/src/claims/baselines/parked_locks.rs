@@ -40,7 +40,8 @@ type Table = LockTable<ParkedClaim>;
 pub(in crate::claims) struct ParkedLocks {
     cover: Cover,
     table: SpinMutex<Table>,
-    /// Held during each peek of a plan, and to begin an attempt: so nothing is locked during a peek.
+    /// Held during each peek of a plan, and to begin an attempt. So nothing is locked during a
+    /// peek.
     peeking: TicketLock,
 }
 
@@ -73,7 +74,8 @@ impl ParkedLocks {
         table
     }
 
-    /// Returns true if no task writes the granule. Then none will until [`end_peek`](Self::end_peek).
+    /// Returns true if no task writes the granule. Then none will until
+    /// [`end_peek`](Self::end_peek).
     pub fn begin_peek(&self, granule: u32) -> bool {
         let mut one = Ranges::default();
         one.add(granule..granule + 1, false);

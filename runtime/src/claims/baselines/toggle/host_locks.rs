@@ -46,7 +46,8 @@ impl HostIntervals {
 }
 
 impl Toggle {
-    /// Locks what a task claims, on this worker. Returns what is locked, unless that is the buckets.
+    /// Locks what a task claims, on this worker. Returns what is locked, unless that is the
+    /// buckets.
     pub(super) fn lock_task(
         &self,
         worker: usize,
