@@ -1,6 +1,7 @@
 //! Implements a concurrent world: a hierarchy of the runtime, whose tasks claim what the plans of
 //! operations name.
 
+use super::bound;
 use super::build::Blueprint;
 use super::effort::Effort;
 use super::layout::Layout;
@@ -11,7 +12,8 @@ use super::parts::Part;
 use super::survey::NamedNodes;
 use super::world::{Mode, Planner, Values, View, World};
 use std::sync::Arc;
-use xtasking::{Claim, Context, Runtime, claims::Control};
+use xtasking::claims::{Control, Granularity};
+use xtasking::{Claim, Context, Held, Runtime};
 use xtasking_hierarchy::{Hierarchy, Node, NodePlanView, Shape, Slab, Survey};
 
 /// A part that may also be in [snapshots](super::snapshot).
@@ -32,7 +34,7 @@ impl Concurrent {
         let Blueprint { layout, values, edges } = blueprint;
         let shape = Shape::from_edges(values.len(), &edges).expect("a world has no cycles");
         let mut granules: Vec<u32> = (0..values.len() as u32).collect();
-        if control == Control::InOrder {
+        if control.granularity() == Some(Granularity::Exact) {
             granules = medium::granules(&layout, &values);
         }
         let on_shelves = edges.iter().filter(|&&(parent, _)| layout.is_shelf(Node(parent)));
@@ -54,11 +56,11 @@ impl Concurrent {
 
     /// Returns a claim on what an operation touches.
     pub fn claim(&self, operation: Operation, seed: u64) -> Claim<'_, Slab<SharedPart>> {
-        match self.control {
+        match self.control.granularity() {
             // These locks are known in advance.
-            Control::Coarse if operation.mode() == Mode::Read => return self.nodes.read_all(),
-            Control::Coarse => return self.nodes.write_all(),
-            Control::InOrder => {
+            Some(Granularity::All) if operation.mode() == Mode::Read => return self.nodes.read_all(),
+            Some(Granularity::All) => return self.nodes.write_all(),
+            Some(Granularity::Exact) => {
                 let granules = self.nodes.granules();
                 let claims = medium::claims(operation, &self.layout).into_iter();
                 return claims.fold(granules.read(0..0), |claim, (range, mode)| match mode {
@@ -92,6 +94,22 @@ impl Concurrent {
             if alone { node.alone() } else { node }
         };
         Some(self.nodes.survey(names.nodes.iter().map(node)))
+    }
+
+    /// Returns the granules that a task holds, with `true` for write access; of several that all
+    /// tasks claim together, one.
+    pub fn distinct_granules(&self, held: &Held<'_, Slab<SharedPart>>) -> Vec<(u32, bool)> {
+        let is_one_lock = self.control.granularity() == Some(Granularity::All);
+        held.granules().take(if is_one_lock { 1 } else { usize::MAX }).collect()
+    }
+
+    /// Describes the content of a granule.
+    pub fn describe(control: Control, world: &Blueprint, granule: u32) -> String {
+        match control.granularity() {
+            Some(Granularity::All) => "the lock".to_string(),
+            Some(Granularity::Exact) => medium::describe(&world.layout, granule),
+            _ => bound::describe(world, granule),
+        }
     }
 
     /// Returns a claim to read everything.
@@ -258,7 +276,7 @@ pub(super) fn carry_out(
     view: TaskView<'_>,
     cx: &mut Context,
 ) -> (Outcome, Effort) {
-    let by_class = (control == Control::InOrder).then_some(layout);
+    let by_class = (control.granularity() == Some(Granularity::Exact)).then_some(layout);
     let (mut world, mut scratch) = (WritableView { by_class, view, copied: 0, cx }, Scratch::default());
     let outcome = operation.run(layout, seed, &mut scratch, &mut world);
     scratch.effort.read += world.copied;

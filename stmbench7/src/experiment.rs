@@ -1,7 +1,9 @@
 //! Checks and completes the options, and runs the turns.
 
 use super::Options;
-use super::chain::Chain;
+use super::bound::Bound;
+use super::build::Blueprint;
+use super::concurrent::Concurrent;
 use super::contenders::ALL;
 use super::delays::WriterDelays;
 use super::effort::Times;
@@ -28,15 +30,19 @@ pub(super) struct Experiment {
     cases: Vec<(Workload, Long)>,
     lineup: Lineup<(), Control>,
     /// By case, workers and contender.
-    spreads: RefCell<BTreeMap<(usize, usize, &'static str), Virtual>>,
-    /// By case.
-    chains: RefCell<BTreeMap<usize, Chain>>,
+    virtual_turns: RefCell<BTreeMap<(usize, usize, &'static str), VirtualTurn>>,
     /// By case and workers.
     surveys: RefCell<BTreeMap<(usize, usize), String>>,
 }
 
-/// The balance of virtual time, and the latencies of short writers.
-type Virtual = (Spread, Option<WriterDelays>);
+/// What is known of a turn in virtual time.
+struct VirtualTurn {
+    control: Control,
+    spread: Spread,
+    bound: Bound,
+    /// The latencies of short writers, if there were any.
+    delays: Option<WriterDelays>,
+}
 
 const UNIT: &str = "kops/s";
 
@@ -77,10 +83,30 @@ impl Experiment {
             structural: !options.fixed,
             cases: cases.collect(),
             lineup: Lineup::new(&ALL, &[], &common)?,
-            spreads: RefCell::default(),
-            chains: RefCell::default(),
+            virtual_turns: RefCell::default(),
             surveys: RefCell::default(),
         })
+    }
+}
+
+impl Experiment {
+    /// Adds what is known of the turns in virtual time to their results.
+    fn with_details(&self, cases: &[String], mut results: Vec<Measurement>) -> Vec<Measurement> {
+        for (&(case, workers, contender), turn) in self.virtual_turns.borrow().iter() {
+            let is_its = |result: &&mut Measurement| {
+                (&result.case, result.workers, &*result.implementation) == (&cases[case], workers, contender)
+            };
+            if let Some(result) = results.iter_mut().find(is_its) {
+                result.details = vec![
+                    ("bound_kops", turn.bound.rate()),
+                    ("load_max_to_mean", 1.0 + turn.spread.imbalance),
+                    ("least_load_max_to_mean", turn.bound.load()),
+                    ("chain_to_share", turn.bound.chain_to_share()),
+                    ("blocked_percent", 100.0 * turn.spread.blocked),
+                ];
+            }
+        }
+        results
     }
 }
 
@@ -135,22 +161,20 @@ impl xtasking_harness::experiment::Experiment for Experiment {
 
     fn measure(&self, progress: &Progress) -> Result<Vec<Measurement>, Failure> {
         let cases: Vec<_> = self.cases.iter().map(|&(workload, long)| name(workload, long)).collect();
-        self.lineup.measure(progress, UNIT, &cases, |case, entry, workers, context| {
+        let results = self.lineup.measure(progress, UNIT, &cases, |case, entry, workers, context| {
             let (workload, long) = self.cases[case];
             let mix = Mix::new(workload, long, self.structural);
             let turn = self.work.turn(&mix, entry.more, workers, context)?;
-            if let Some(spread) = turn.spread {
-                let result = (spread, turn.delays);
-                self.spreads.borrow_mut().insert((case, workers, entry.name), result);
+            if let Some((spread, bound)) = turn.spread.zip(turn.bound) {
+                let turn = VirtualTurn { control: entry.more, spread, bound, delays: turn.delays };
+                self.virtual_turns.borrow_mut().insert((case, workers, entry.name), turn);
             }
             if let Some(surveys) = turn.surveys {
                 self.surveys.borrow_mut().insert((case, workers), surveys);
             }
-            if let Some(chain) = turn.chain {
-                self.chains.borrow_mut().insert(case, chain);
-            }
             Ok(turn.rate)
-        })
+        });
+        Ok(self.with_details(&cases, results?))
     }
 
     fn notes(&self) -> Vec<String> {
@@ -172,28 +196,23 @@ impl xtasking_harness::experiment::Experiment for Experiment {
             format!("{}: {}", name(workload, long), Category::ALL.map(share).join(", "))
         };
         let title = "percent of all operations, reading + writing:".to_string();
-        let spreads = self.spreads.borrow();
-        let spread = |(&(case, workers, contender), (spread, delays)): (&(usize, usize, &str), &Virtual)| {
+        let virtual_turns = self.virtual_turns.borrow();
+        let world = Blueprint::new(self.work.sizes, self.work.seed);
+        let note = |(&(case, workers, contender), turn): (&(usize, usize, &str), &VirtualTurn)| {
             let (workload, long) = self.cases[case];
-            let delays = match delays {
-                Some(delays) => format!("; {delays}"),
-                None => String::new(),
-            };
-            format!("{} · {contender} with {workers}: {spread}{delays}", name(workload, long))
+            let VirtualTurn { control, spread, bound, delays } = turn;
+            let delays = delays.as_ref().map_or_else(String::new, |delays| format!("; {delays}"));
+            let bound = bound.report(|granule| Concurrent::describe(*control, &world, granule));
+            format!("{} · {contender} with {workers}: {spread}{delays}; {bound}", name(workload, long))
         };
-        let spreads = spreads.iter().map(spread);
-        let chains = self.chains.borrow();
-        let chain = |(&case, chain): (&usize, &Chain)| {
-            let (workload, long) = self.cases[case];
-            format!("{} · {chain}", name(workload, long))
-        };
+        let turns = virtual_turns.iter().map(note);
         let surveys = self.surveys.borrow();
         let survey = |(&(case, workers), surveys): (&(usize, usize), &String)| {
             let (workload, long) = self.cases[case];
             format!("{} · lines with {workers}: {surveys}", name(workload, long))
         };
-        let spreads = spreads.chain(chains.iter().map(chain)).chain(surveys.iter().map(survey));
-        [title].into_iter().chain(self.cases.iter().map(shares)).chain(spreads).collect()
+        let turns = turns.chain(surveys.iter().map(survey));
+        [title].into_iter().chain(self.cases.iter().map(shares)).chain(turns).collect()
     }
 
     fn conclusion(&self) -> Result<String, Failure> {

@@ -23,7 +23,7 @@
 //! | `snapshot` | a snapshot of what a plan names |
 //! | `survey` | a snapshot taken without a claim |
 //! | `turn` | all operations on a fresh world |
-//! | `chain` | the critical path of a turn |
+//! | `bound` | what no schedule of a turn can exceed |
 //! | `delays` | the latency of short writers |
 //! | `index` | updates of the indexes |
 //! | `build` | a world from a seed |
@@ -43,8 +43,8 @@
 
 #![forbid(unsafe_code)]
 
+mod bound;
 mod build;
-mod chain;
 #[cfg(test)]
 mod checked;
 mod concurrent;

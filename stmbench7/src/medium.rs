@@ -77,6 +77,14 @@ pub(super) fn granule(layout: &Layout, part: &Part) -> u32 {
     class.granule(layout)
 }
 
+/// Describes what a granule's lock guards.
+pub(super) fn describe(layout: &Layout, granule: u32) -> String {
+    let levels = (1..=layout.sizes.levels).map(Class::Level);
+    let others = [Class::Structure, Class::Manual, Class::Composites, Class::Atomics, Class::Documents];
+    let class = others.into_iter().chain(levels).find(|class| class.granule(layout) == granule);
+    class.map_or_else(|| format!("granule {granule}"), |class| format!("the lock {class:?}"))
+}
+
 /// Returns the granules of all initial nodes.
 pub(super) fn granules(layout: &Layout, values: &[Part]) -> Vec<u32> {
     let mut granules: Vec<u32> = values.iter().map(|part| granule(layout, part)).collect();

@@ -1,7 +1,7 @@
 //! Runs one turn: all operations on a fresh world, and the checks afterwards.
 
+use super::bound::{Bound, Step, WorkLog};
 use super::build::Blueprint;
-use super::chain::{Chain, Step};
 use super::concurrent::{Concurrent, SharedPart, TaskView, carry_out};
 use super::delays::{Delays, WriterDelays};
 use super::effort::{Effort, Times};
@@ -13,7 +13,7 @@ use super::sizes::Sizes;
 use super::snapshot::Snapshot;
 use super::survey::{SurveyedRead, Surveys};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 use xtasking::{Claim, Context, Held, QueuePolicy, Runtime, claims::Control};
 use xtasking_harness::failure::{Failure, Wrong};
@@ -44,8 +44,8 @@ pub(super) struct Turn {
     pub spread: Option<Spread>,
     /// In virtual time only, if there were short writers.
     pub delays: Option<WriterDelays>,
-    /// In virtual time only, if each node has a granule of its own.
-    pub chain: Option<Chain>,
+    /// In virtual time only.
+    pub bound: Option<Bound>,
     /// A summary of surveys for reports, if there were any.
     pub surveys: Option<String>,
 }
@@ -68,8 +68,8 @@ pub(super) struct TurnState {
     logs: Vec<Log>,
     time: Option<(Clocks, Times)>,
     delays: Delays,
-    /// The granules and durations of operations by their numbers, if the critical path is wanted.
-    steps: Option<Mutex<Vec<(usize, Step)>>>,
+    /// All tasks, in virtual time only.
+    log: Mutex<WorkLog>,
     pub surveys: Surveys,
 }
 
@@ -105,7 +105,7 @@ impl TurnState {
     /// Runs an operation, and spawns the next one.
     fn run_and_continue(self: Arc<Self>, number: usize, held: Held<'_, Slab<SharedPart>>, cx: &mut Context) {
         let (operation, seed) = self.drawn[number];
-        let held_granules = self.steps.as_ref().map(|_| held.granules().collect());
+        let held_granules = self.time.as_ref().map(|_| self.world.distinct_granules(&held));
         let (layout, view) = (self.world.layout(), TaskView(View::new(held)));
         if self.long_reads != LongReads::Claimed && operation.reads_long() {
             let snapshot = Snapshot::of(operation, seed, layout, &view);
@@ -136,24 +136,37 @@ impl TurnState {
         let Some((clocks, times)) = &self.time else { return };
         let time = times.of(effort);
         clocks.spend(time);
-        if let Some((steps, held_granules)) = self.steps.as_ref().zip(held_granules) {
-            let operation = self.drawn[number].0;
-            let step = Step { operation, held_granules, time };
-            steps.lock().expect("no thread panics with the lock held").push((number, step));
+        let mut log = self.log();
+        match held_granules {
+            Some(held_granules) => {
+                log.add_step(Step { operation: self.drawn[number].0, held_granules, time })
+            }
+            None => log.add(time),
         }
+    }
+
+    fn log(&self) -> MutexGuard<'_, WorkLog> {
+        self.log.lock().expect("no thread panics with the lock held")
     }
 
     /// Spends the virtual time to read nodes in a survey.
     pub fn spend_on_reads(&self, nodes: usize) {
-        if let Some((clocks, times)) = &self.time {
-            clocks.spend(times.of(&Effort { nodes: nodes as u64, ..Effort::default() }));
+        if let Some((_, times)) = &self.time {
+            self.spend_on_survey(times.of(&Effort { nodes: nodes as u64, ..Effort::default() }));
         }
     }
 
     /// Spends the virtual time to validate granules in a survey.
     pub fn spend_on_validation(&self, granules: usize) {
-        if let Some((clocks, times)) = &self.time {
-            clocks.spend(times.of_validation(granules));
+        if let Some((_, times)) = &self.time {
+            self.spend_on_survey(times.of_validation(granules));
+        }
+    }
+
+    fn spend_on_survey(&self, time: u64) {
+        if let Some((clocks, _)) = &self.time {
+            clocks.spend(time);
+            self.log().add(time);
         }
     }
 
@@ -200,7 +213,7 @@ impl Work {
             next: AtomicUsize::new(0),
             stamps: AtomicU64::new(0),
             logs: (0..workers).map(|_| Mutex::default()).collect(),
-            steps: (time.is_some() && control == Control::Fifo).then(Mutex::default),
+            log: Mutex::default(),
             time,
             delays: Delays::new(self.operations),
             surveys: Surveys::default(),
@@ -232,12 +245,7 @@ impl Work {
         records.sort_unstable_by_key(|record| record.0);
         let records: Vec<Record> = records.into_iter().map(|record| record.1).collect();
         let again = self.blueprint();
-        let chain = state.steps.as_ref().map(|steps| {
-            let mut steps = take(steps);
-            steps.sort_unstable_by_key(|step| step.0);
-            let steps: Vec<Step> = steps.into_iter().map(|step| step.1).collect();
-            Chain::of(&steps, &again)
-        });
+        let bound = clocks.map(|clocks| Bound::of(&state.log(), self.operations, &clocks.cores()));
         let check = rt
             .task(())
             .claim(state.world.all())
@@ -245,7 +253,7 @@ impl Work {
         check.join().map_err(|error| failed(format!("the replay failed: {error}")))?.map_err(wrong)?;
         let rate = self.operations as f64 / time / 1e3;
         let delays = state.delays.summary();
-        Ok(Turn { rate, spread, delays, chain, surveys: state.surveys.summary() })
+        Ok(Turn { rate, spread, delays, bound, surveys: state.surveys.summary() })
     }
 }
 

@@ -1,7 +1,7 @@
 //! The controls of claims.
 
 #[cfg(feature = "baselines")]
-pub use xtasking::claims::Control;
+pub use xtasking::claims::{Control, Granularity};
 
 /// The only control of builds without baselines.
 #[cfg(not(feature = "baselines"))]

@@ -34,6 +34,8 @@ mod watchdog;
 
 pub use clock::{cpu_time, cpu_time_of_thread, voluntary_switches};
 pub use control::Control;
+#[cfg(feature = "baselines")]
+pub use control::Granularity;
 pub use divide::divide;
 pub use forked::holds_in_child;
 pub use panics::{line_of_panic, silence_tasks};

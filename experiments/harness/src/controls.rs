@@ -2,7 +2,7 @@
 //! other.
 
 use crate::failure::Failure;
-use xtasking::claims::Control;
+use xtasking::claims::{Control, Granularity};
 
 /// A contender that consists of a claim control alone: each turn starts a runtime of its own.
 pub type ControlEntry = crate::lineup::Entry<(), Control>;
@@ -43,6 +43,34 @@ pub static ALL: &[ControlEntry] = &[
         is_parallel: true,
         start: nothing,
         more: Control::Toggle,
+    },
+    ControlEntry {
+        name: "toggle-numlock",
+        about: "Toggle whose hosts lock NumLock's intervals in the place of whole buckets",
+        is_parallel: true,
+        start: nothing,
+        more: Control::ToggleOn(Granularity::Cheapest),
+    },
+    ControlEntry {
+        name: "coarse-parked",
+        about: "one lock; tasks are parked, and overtake, as with lines",
+        is_parallel: true,
+        start: nothing,
+        more: Control::Parked(Granularity::All),
+    },
+    ControlEntry {
+        name: "domlock-parked",
+        about: "DomLock's intervals; tasks are parked, and overtake, as with lines",
+        is_parallel: true,
+        start: nothing,
+        more: Control::Parked(Granularity::Hull),
+    },
+    ControlEntry {
+        name: "numlock-parked",
+        about: "NumLock's intervals; tasks are parked, and overtake, as with lines",
+        is_parallel: true,
+        start: nothing,
+        more: Control::Parked(Granularity::Cheapest),
     },
 ];
 

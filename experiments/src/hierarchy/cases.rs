@@ -8,7 +8,7 @@ use super::sources::{Hierarchy, ShapeProfile};
 use super::turn::expected;
 use std::rc::Rc;
 use std::sync::Arc;
-use xtasking::claims::Control;
+use xtasking::claims::{Control, Granularity};
 use xtasking_harness::failure::Failure;
 use xtasking_hierarchy::{Numbering, Shape};
 
@@ -150,10 +150,10 @@ impl ConflictRates {
     /// `control`. The second is `None` where `control` picks the number of intervals itself.
     pub fn of_control(&self, control: Control) -> (f64, Option<f64>) {
         let real = self.granules.real_ratio();
-        let false_rate = match control {
-            Control::Fifo => Some(self.granules.false_ratio()),
-            Control::Coarse => Some(1.0 - real),
-            Control::DomLock => Some(self.interval.false_ratio()),
+        let false_rate = match (control, control.granularity()) {
+            (Control::Fifo, _) => Some(self.granules.false_ratio()),
+            (_, Some(Granularity::All)) => Some(1.0 - real),
+            (_, Some(Granularity::Hull)) => Some(self.interval.false_ratio()),
             _ => None,
         };
         (100.0 * real, false_rate.map(|ratio| 100.0 * ratio))

@@ -22,7 +22,9 @@ use xtasking_harness::report::{Measurement, Parameters};
 pub(super) struct Experiment {
     cases: Cases,
     names: Vec<String>,
+    /// Number of tasks, or the largest one if it depends on the number of workers.
     tasks: usize,
+    tasks_per_worker: Option<usize>,
     in_flight: Option<usize>,
     times: Option<Times>,
     lineup: Lineup<(), Control>,
@@ -45,7 +47,15 @@ impl Experiment {
         options.load.check()?;
         let lineup = Lineup::new(controls::ALL, &[], common)?;
         let few = common.quick || options.is_virtual;
-        let tasks = options.tasks.unwrap_or(if few { 10_000 } else { 100_000 }) as usize;
+        let tasks_per_worker = options.tasks_per_worker.map(|tasks| tasks as usize);
+        if tasks_per_worker.is_some() && options.load.has_changes() {
+            let why = "--tasks-per-worker is for tasks that neither change the hierarchy nor panic";
+            return Err(Failure::Usage(why.to_string()));
+        }
+        let tasks = match tasks_per_worker {
+            Some(tasks) => tasks.saturating_mul(common.worker_counts()?.into_iter().max().unwrap_or(1)),
+            None => options.tasks.unwrap_or(if few { 10_000 } else { 100_000 }) as usize,
+        };
         if !(1..=100_000_000).contains(&tasks) {
             return Err(Failure::Usage(format!("--tasks is {tasks}; choose 1 to 100M")));
         }
@@ -65,6 +75,7 @@ impl Experiment {
             cases,
             names,
             tasks,
+            tasks_per_worker,
             in_flight,
             times,
             lineup,
@@ -80,7 +91,14 @@ impl Experiment {
         let hierarchy = &self.cases.hierarchies[case.hierarchy];
         let (shape, granules) = (&hierarchy.shape, hierarchy.granules);
         match &case.workload {
-            Workload::Visits { tasks, expected } => Work { shape, granules, tasks, expected }.turn(&settings),
+            Workload::Visits { tasks, expected } => match self.tasks_per_worker {
+                None => Work { shape, granules, tasks, expected }.turn(&settings),
+                Some(number) => {
+                    let tasks = &tasks[..number * workers];
+                    Work { shape, granules, tasks, expected: &super::turn::expected(shape, tasks) }
+                        .turn(&settings)
+                }
+            },
             Workload::Changes(jobs) => {
                 changes::Work { shape, granules, jobs, targets: &hierarchy.targets }.turn(&settings)
             }
@@ -102,7 +120,11 @@ impl xtasking_harness::experiment::Experiment for Experiment {
                 )
             }
         };
-        let mut text = format!("{} tasks · seed {}{time}\n{}", self.tasks, self.seed, self.lineup.describe());
+        let tasks = match self.tasks_per_worker {
+            Some(tasks) => format!("{tasks} tasks for each worker"),
+            None => format!("{} tasks", self.tasks),
+        };
+        let mut text = format!("{tasks} · seed {}{time}\n{}", self.seed, self.lineup.describe());
         for hierarchy in &self.cases.hierarchies {
             text +=
                 &format!("\n{} · {} granules\n{}", hierarchy.title, hierarchy.granules, hierarchy.profile);
@@ -120,6 +142,7 @@ impl xtasking_harness::experiment::Experiment for Experiment {
         parameters
             .add("granules", hierarchies.iter().map(|hierarchy| hierarchy.granules).collect::<Vec<_>>());
         parameters.add("tasks", self.tasks);
+        parameters.add("tasks_per_worker", self.tasks_per_worker);
         parameters.add("in_flight", self.in_flight);
         parameters.add("virtual", self.times.is_some());
         if let Some(Times { node, task, .. }) = self.times {

@@ -58,6 +58,7 @@ impl Figures {
             result
                 .details
                 .extend(conflicts.1.map(|false_rate| ("pairs_that_meet_needlessly_percent", false_rate)));
+            result.details.extend(statistics.least_load.map(|least| ("least_load_max_to_mean", least)));
             result.busy = statistics.busy.clone();
         }
         results
@@ -75,13 +76,15 @@ impl Figures {
             "p50 µs",
             "p99 µs",
             "load max/mean",
+            "at least",
             blocked,
             "conflicts",
             "false conflicts",
         ]);
-        for column in 3..9 {
-            table.column_mut(column).expect("nine columns").set_cell_alignment(CellAlignment::Right);
+        for column in 3..10 {
+            table.column_mut(column).expect("ten columns").set_cell_alignment(CellAlignment::Right);
         }
+        let unknown = || "–".to_string();
         let mut previous = None;
         for key in &self.order {
             let ((case, workers, name), Observation { statistics, conflicts }) = (key, &self.all[key]);
@@ -94,9 +97,10 @@ impl Figures {
                 median,
                 p99,
                 format!("{:.2}", 1.0 + statistics.spread.imbalance),
+                statistics.least_load.map_or_else(unknown, |least| format!("{least:.2}")),
                 format!("{:.0}%", 100.0 * statistics.spread.blocked),
                 format!("{:.2}%", conflicts.0),
-                conflicts.1.map_or_else(|| "–".to_string(), |false_rate| format!("{false_rate:.2}%")),
+                conflicts.1.map_or_else(unknown, |false_rate| format!("{false_rate:.2}%")),
             ]);
         }
         let how = if is_virtual {
@@ -106,8 +110,9 @@ impl Figures {
                 recorded in turns of their own"
         };
         format!(
-            "{table}\nµs: from the spawn of a task to its end; {how}; conflicts: share of all pairs of \
-                tasks, and of pairs that conflict only because of the resolution of claims"
+            "{table}\nµs: from the spawn of a task to its end; at least: the load of the most even \
+                assignment of these tasks, or less; {how}; conflicts: share of all pairs of tasks, \
+                and of pairs that conflict only because of the resolution of claims"
         )
     }
 }

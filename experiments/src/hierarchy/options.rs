@@ -64,6 +64,10 @@ pub struct HierarchyOptions {
     #[arg(long, value_name = "N", value_parser = parse_count)]
     pub tasks: Option<u64>,
 
+    /// Number of tasks for each worker, so that more workers have more tasks
+    #[arg(long, value_name = "N", value_parser = parse_count, conflicts_with = "tasks")]
+    pub tasks_per_worker: Option<u64>,
+
     /// Granules of the hierarchy [default: one for each 40 nodes, at least 4,096 (or one for each
     /// node), at most 65,536]
     #[arg(long, value_name = "N")]

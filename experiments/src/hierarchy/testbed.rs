@@ -9,8 +9,8 @@ use xtasking::{Failure as Unnoticed, QueuePolicy, Runtime, claims::Control};
 use xtasking_harness::failure::Failure;
 use xtasking_harness::lineup::cannot_start;
 use xtasking_harness::page;
-use xtasking_virtual_time::imbalance;
 use xtasking_virtual_time::{Clocks, Spread, VirtualTime, costs};
+use xtasking_virtual_time::{imbalance, least_busiest};
 
 /// How the tasks of a turn run.
 #[derive(Clone, Copy, Debug)]
@@ -36,6 +36,9 @@ pub(super) struct RunStatistics {
     pub latency: [u64; 2],
     /// Nanoseconds that each worker was in bodies of tasks; in virtual time, in tasks.
     pub busy: Vec<u64>,
+    /// In virtual time, what the busiest worker's time divided by the mean is at least, however the
+    /// tasks are assigned to workers.
+    pub least_load: Option<f64>,
 }
 
 /// A runtime and its clock.
@@ -54,6 +57,8 @@ pub(super) struct Recorder {
     times: Option<Times>,
     /// Nanoseconds from spawn to end, by task.
     latencies: Box<[AtomicU64]>,
+    /// Nanoseconds in the body, by task.
+    durations: Box<[AtomicU64]>,
     /// Nanoseconds in bodies of tasks, by worker.
     busy: Box<[AtomicU64]>,
 }
@@ -79,8 +84,10 @@ impl Testbed {
         let rt = if times.is_none() { page::start(builder) } else { builder.build() };
         let rt = rt.map_err(|error| cannot_start("xtasking", workers, &error))?;
         let zeros = |count: usize| (0..count).map(|_| AtomicU64::new(0)).collect();
-        let recorder = (is_recorded || times.is_some())
-            .then(|| Arc::new(Recorder { clock, times, latencies: zeros(tasks), busy: zeros(workers) }));
+        let recorder = (is_recorded || times.is_some()).then(|| {
+            let (latencies, durations, busy) = (zeros(tasks), zeros(tasks), zeros(workers));
+            Arc::new(Recorder { clock, times, latencies, durations, busy })
+        });
         Ok(Self { rt, recorder, began: Instant::now(), virtual_begin: 0 })
     }
 
@@ -112,12 +119,19 @@ impl Testbed {
     }
 
     fn statistics(&self, recorder: &Recorder, time: f64) -> RunStatistics {
+        let load =
+            |times: &[AtomicU64]| -> Vec<u64> { times.iter().map(|time| time.load(Relaxed)).collect() };
+        let mut least_load = None;
         let (spread, busy) = match &recorder.clock {
             Clock::Virtual(clocks) => {
-                (Spread::of(clocks), clocks.cores().iter().map(|core| core.busy).collect())
+                let busy: Vec<u64> = clocks.cores().iter().map(|core| core.busy).collect();
+                let least = least_busiest(&load(&recorder.durations), busy.len()) as f64;
+                let mean = busy.iter().sum::<u64>() as f64 / busy.len() as f64;
+                least_load = (mean > 0.0).then(|| (least / mean).max(1.0));
+                (Spread::of(clocks), busy)
             }
             Clock::Real(_) => {
-                let busy: Vec<u64> = recorder.busy.iter().map(|busy| busy.load(Relaxed)).collect();
+                let busy = load(&recorder.busy);
                 let statistics = self.rt.statistics().expect("statistics are on if the turn is recorded");
                 let at_work = statistics.workers.iter().map(|worker| worker.busy.as_secs_f64()).sum::<f64>();
                 let outside_bodies = at_work - busy.iter().sum::<u64>() as f64 / 1e9;
@@ -125,7 +139,7 @@ impl Testbed {
                 (Spread { imbalance: imbalance(&busy), blocked }, busy)
             }
         };
-        let mut latencies: Vec<u64> = recorder.latencies.iter().map(|time| time.load(Relaxed)).collect();
+        let mut latencies = load(&recorder.latencies);
         // A task that did not run because of poisoned data has latency 0.
         latencies.retain(|&time| time > 0);
         latencies.sort_unstable();
@@ -133,7 +147,7 @@ impl Testbed {
             let rank = (latencies.len() * percent).div_ceil(100).max(1);
             latencies.get(rank - 1).copied().unwrap_or(0)
         };
-        RunStatistics { spread, latency: [at(50), at(99)], busy }
+        RunStatistics { spread, latency: [at(50), at(99)], busy, least_load }
     }
 }
 
@@ -177,6 +191,7 @@ impl Drop for RunningBody<'_> {
     fn drop(&mut self) {
         let now = self.recorder.now();
         self.recorder.latencies[self.task].store((now - self.spawned).max(1), Relaxed);
+        self.recorder.durations[self.task].store(now - self.begun, Relaxed);
         self.recorder.busy[self.worker].fetch_add(now - self.begun, Relaxed);
     }
 }

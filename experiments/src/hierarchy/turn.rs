@@ -78,6 +78,7 @@ impl Work<'_> {
         open.into_iter().for_each(|task| task.join().expect("counting tasks do not fail"));
         group.wait().expect("counting tasks do not fail");
         let (time, statistics) = testbed.end();
+        let note = tree.granules().toggle_counts().map(|counts| counts.to_string());
         let bound = self.shape.bound();
         let counts = testbed.rt.task(()).claim(tree.read_all()).submit_with(move |(), held, _| {
             let mut counts = vec![0; bound];
@@ -87,7 +88,7 @@ impl Work<'_> {
         let counts = counts.join().expect("counting tasks do not fail");
         let wrong = counts.iter().zip(self.expected).filter(|(found, expected)| found != expected).count();
         let wrong = (wrong > 0).then(|| format!("{wrong} nodes have a wrong number of writes"));
-        Ok(Turn { rate: self.tasks.len() as f64 / time / 1e3, statistics, note: None, wrong })
+        Ok(Turn { rate: self.tasks.len() as f64 / time / 1e3, statistics, note, wrong })
     }
 }
 

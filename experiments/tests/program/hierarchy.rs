@@ -24,7 +24,9 @@ fn tasks_on_subtrees_leave_the_expected_state() {
     let results = report["results"].as_array().unwrap();
     let of = |name: &str| results.iter().filter(|result| result["implementation"] == name).count();
     // Two cases with two numbers of workers each.
-    assert_eq!(["lines", "coarse", "domlock", "numlock", "toggle"].map(of), [4; 5]);
+    let all = ["lines", "coarse", "domlock", "numlock", "toggle", "toggle-numlock"];
+    assert_eq!(all.map(of), [4; 6]);
+    assert_eq!(["coarse-parked", "domlock-parked", "numlock-parked"].map(of), [4; 3]);
     for result in results {
         let detail =
             |name: &str| result["details"][name].as_f64().unwrap_or_else(|| panic!("no {name}: {result}"));
@@ -34,10 +36,12 @@ fn tasks_on_subtrees_leave_the_expected_state() {
         assert_eq!(result["busy_ns"].as_array().unwrap().len() as u64, result["workers"].as_u64().unwrap());
         let met = detail("pairs_that_meet_percent");
         match result["implementation"].as_str().unwrap() {
-            "numlock" | "toggle" => {
+            "numlock" | "numlock-parked" | "toggle" | "toggle-numlock" => {
                 assert!(result["details"]["pairs_that_meet_needlessly_percent"].is_null())
             }
-            "coarse" => assert!((detail("pairs_that_meet_needlessly_percent") - (100.0 - met)).abs() < 1e-9),
+            "coarse" | "coarse-parked" => {
+                assert!((detail("pairs_that_meet_needlessly_percent") - (100.0 - met)).abs() < 1e-9)
+            }
             _ => assert!(detail("pairs_that_meet_needlessly_percent") <= 100.0 - met),
         }
     }
@@ -103,6 +107,38 @@ fn a_sweep_is_one_command() {
     }
 }
 
+/// With more workers there are more tasks; in virtual time the report says how even the load could
+/// be, and what Toggle has done.
+#[test]
+fn each_worker_has_its_tasks() {
+    let directory = tempfile::tempdir().unwrap();
+    let json = directory.path().join("report.json");
+    let json = json.to_str().unwrap();
+    let stdout = passes(&xtasking(&[
+        "hierarchy",
+        "--virtual",
+        "--nodes",
+        "500",
+        "--tasks-per-worker",
+        "40",
+        "--workers",
+        "2,5",
+        "--against",
+        "toggle",
+        "--json",
+        json,
+    ]));
+    assert!(stdout.contains("40 tasks for each worker"), "{stdout}");
+    assert!(stdout.contains("hosts ran "), "{stdout}");
+    let report: Value = serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap();
+    let results = report["results"].as_array().unwrap();
+    assert_eq!(results.len(), 2 * 2 * 2);
+    for result in results {
+        let load = |name: &str| result["details"][name].as_f64().unwrap();
+        assert!(load("load_max_to_mean") + 1e-9 >= load("least_load_max_to_mean"), "{result}");
+    }
+}
+
 #[test]
 fn operations_keep_the_invariants_with_all_kinds_of_long_reads() {
     let small = ["stmbench7", "--small", "--repetitions", "1", "--operations", "400", "--workers", "2"];
@@ -164,6 +200,8 @@ fn operations_in_virtual_time_can_be_replayed() {
 #[test]
 fn impossible_options_are_refused_in_one_line() {
     refused(&["hierarchy", "--granules", "0", "--nodes", "100"], "--granules is 0");
+    let changes = ["hierarchy", "--tasks-per-worker", "9", "--structural", "5"];
+    refused(&changes, "--tasks-per-worker is for tasks that neither change the hierarchy nor panic");
     refused(&["hierarchy", "--tasks", "0"], "--tasks is 0; choose 1 to 100M");
     refused(&["hierarchy", "--skew", "17"], "--skew");
     refused(&["hierarchy", "--panics", "101"], "--panics is 101; choose 0 to 100");

@@ -3,10 +3,21 @@
 use xtasking_hierarchy::HierarchyBuilder;
 
 pub use xtasking_testing::Control;
+#[cfg(feature = "baselines")]
+use xtasking_testing::Granularity;
 
 #[cfg(feature = "baselines")]
-pub const CONTROLS: [Control; 6] =
-    [Control::Fifo, Control::Coarse, Control::InOrder, Control::DomLock, Control::NumLock, Control::Toggle];
+pub const CONTROLS: [Control; 9] = [
+    Control::Fifo,
+    Control::Coarse,
+    Control::InOrder,
+    Control::DomLock,
+    Control::NumLock,
+    Control::Toggle,
+    Control::ToggleOn(Granularity::Cheapest),
+    Control::Parked(Granularity::Exact),
+    Control::Parked(Granularity::Hull),
+];
 
 /// Sets the control of a hierarchy.
 #[cfg(feature = "baselines")]

@@ -9,8 +9,9 @@ use super::claim_state::{ClaimInner, ClaimState};
 use super::grant::Dispatcher;
 use super::granules::GranuleTable;
 use super::queue_lock::WakeList;
-use crate::task::JoinError;
+use crate::scheduler::Worker;
 use crate::task::spawner::sealed::Origin;
+use crate::task::{JoinError, Task};
 use core::ptr::NonNull;
 
 /// Admits tasks to the granules that they claim.
@@ -30,6 +31,13 @@ pub(super) trait Admission: Default {
     ///
     /// As for [`ClaimState::enter`].
     unsafe fn enter(&self, state: NonNull<ClaimState>, spawner: &mut impl Origin);
+
+    /// Makes the deferred claim of a task that a worker has got to.
+    ///
+    /// # Safety
+    ///
+    /// As for [`ClaimState::is_ready`].
+    unsafe fn is_ready(state: NonNull<ClaimState>, task: NonNull<Task>, cx: &mut Worker) -> bool;
 
     /// Lets the task run, if necessary after a wait on this worker.
     ///
@@ -84,6 +92,11 @@ impl Admission for QueueLocks {
             }
             ClaimState::confirm_plans(&mut dispatcher);
         }
+    }
+
+    unsafe fn is_ready(state: NonNull<ClaimState>, task: NonNull<Task>, cx: &mut Worker) -> bool {
+        // SAFETY: forwarded.
+        unsafe { ClaimState::is_ready(state, task, cx) }
     }
 
     fn start(&self, _: &ClaimState, _: &mut ClaimInner, _: usize) -> Result<(), JoinError> {

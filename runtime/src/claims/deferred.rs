@@ -26,7 +26,7 @@ const MAX_DEFERRED_GRANULES: usize = 4096;
 /// How many granules are prefetched at the same time, with their data.
 const PREFETCHED_GRANULES: usize = 16;
 /// Failed attempts after which a claim enters the queues of its granules. This bounds its wait.
-const MAX_ATTEMPTS: u32 = 32;
+pub(super) const MAX_ATTEMPTS: u32 = 32;
 
 impl ClaimState {
     /// Returns true if the claim of the parked task may be deferred.

@@ -89,7 +89,7 @@ pub(super) struct GranuleSlot {
     pub conflict_check: super::conflict_check::ConflictCheck,
 }
 
-const READERS_PER_WORKER: usize = 8;
+pub(super) const READERS_PER_WORKER: usize = 8;
 
 impl GranuleTable {
     pub fn count(&self) -> u32 {

@@ -105,10 +105,10 @@ pub(crate) mod spawner;
 mod state_ptr;
 mod waiting_claims;
 
-#[cfg(feature = "baselines")]
-pub use baselines::Control;
 #[cfg(all(test, model = "loom", feature = "baselines"))]
 pub(crate) use baselines::{BucketLock, Phase};
+#[cfg(feature = "baselines")]
+pub use baselines::{Control, Granularity, ToggleCounts};
 pub(crate) use claim::Claim;
 pub use directory::Directory;
 pub(crate) use granules::Granules;

@@ -1,5 +1,6 @@
 //! The spawner of a task with a claim, and the sink that releases its granules.
 
+use super::admission::{Admission, TableAdmission};
 use super::claim::Claim;
 use super::claim_state::ClaimState;
 use super::granules::{Granules, GranulesInner};
@@ -117,7 +118,7 @@ impl<K: Sink<()>> Sink<()> for ReleasingSink<K> {
     unsafe fn is_ready(this: *const Self, task: NonNull<Task>, cx: &mut Worker) -> bool {
         // SAFETY: the worker owns the task, which contains the sink and owns the state. (Nothing is
         // borrowed of either: another worker may have both as soon as the task is parked.)
-        unsafe { ClaimState::is_ready((*this).state.get(), task, cx) }
+        unsafe { TableAdmission::is_ready((*this).state.get(), task, cx) }
     }
 
     fn start(&self, cx: &mut Worker) -> Result<(), JoinError> {

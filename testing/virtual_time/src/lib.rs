@@ -55,7 +55,7 @@ mod tests;
 
 pub use clocks::{Clocks, CoreTime};
 pub use queue::Queue;
-pub use spread::{Spread, imbalance};
+pub use spread::{Spread, imbalance, least_busiest};
 pub use submitter::Submitter;
 pub use xtasking::platform::Costs;
 

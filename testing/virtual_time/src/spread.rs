@@ -37,9 +37,35 @@ pub fn imbalance(busy: &[u64]) -> f64 {
     if sum == 0 { 0.0 } else { max as f64 * busy.len() as f64 / sum as f64 - 1.0 }
 }
 
+/// Returns a time that the busiest worker has at least, however these tasks are assigned to
+/// workers.
+///
+/// Of the `k * workers + 1` longest tasks, some worker has `k + 1`, for any `k`: that takes as long
+/// as the shortest `k + 1` of these, at least.
+pub fn least_busiest(tasks: &[u64], workers: usize) -> u64 {
+    let mut tasks = tasks.to_vec();
+    tasks.sort_unstable_by(|a, b| b.cmp(a));
+    let mut sums = vec![0];
+    sums.extend(tasks.iter().scan(0, |sum, task| {
+        *sum += task;
+        Some(*sum)
+    }));
+    let of = |last: usize| sums[last + 1] - sums[last - last / workers];
+    (0..tasks.len()).step_by(workers).map(of).max().unwrap_or(0)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::imbalance;
+    use super::{imbalance, least_busiest};
+
+    #[test]
+    fn the_busiest_worker_has_some_of_the_longest_tasks() {
+        assert_eq!((least_busiest(&[], 3), least_busiest(&[5], 3)), (0, 5));
+        assert_eq!(least_busiest(&[3, 9, 1], 1), 13, "one worker has all");
+        assert_eq!(least_busiest(&[4, 4, 5], 2), 8, "two of three");
+        assert_eq!(least_busiest(&[1, 1, 1, 1, 9, 1], 2), 9);
+        assert_eq!(least_busiest(&[2; 7], 2), 8, "four of seven");
+    }
 
     #[test]
     fn imbalance_is_the_excess_of_the_busiest_over_the_mean() {

@@ -124,6 +124,11 @@ impl Load {
         self.structural.iter().flat_map(of).collect()
     }
 
+    /// Returns true if some tasks change the hierarchy or panic.
+    pub fn has_changes(&self) -> bool {
+        self.structural.iter().chain(&self.panics).any(|&percent| percent > 0)
+    }
+
     /// Returns all combinations of settings: the skew varies slowest, and the nodes of a task
     /// fastest.
     ///

@@ -1,16 +1,17 @@
 //! The admission of builds with baselines: the queue locks or one of the baselines.
 
 use super::interval_locks::IntervalLocks;
+use super::parked_locks::ParkedLocks;
 use super::toggle::Toggle;
 use crate::claims::admission::{Admission, Anywhere, QueueLocks};
 use crate::claims::claim_state::{ClaimInner, ClaimState};
 use crate::claims::granules::GranuleTable;
 use crate::claims::queue_lock::WakeList;
 use crate::claims::rights::Ranges;
+use crate::scheduler::Worker;
 use crate::task::spawner::sealed::Origin;
-use crate::task::{JoinError, quietly};
+use crate::task::{JoinError, Task, quietly};
 use alloc::boxed::Box;
-use core::mem::take;
 use core::ptr::NonNull;
 
 /// An admission that is chosen when the granules are made.
@@ -19,13 +20,15 @@ pub(in crate::claims) enum AnyAdmission {
     #[default]
     Fifo,
     Intervals(IntervalLocks),
+    Parked(Box<ParkedLocks>),
     Toggle(Box<Toggle>),
 }
 
 /// What a baseline has granted to a task.
 #[derive(Default)]
 pub(in crate::claims) struct BaselineGrant {
-    /// The worker whose slot in the interval locks says what the task has locked.
+    /// What the task has locked: the worker whose slot in the interval locks says that, or the
+    /// number of the lock in the table of the parked locks.
     pub locked: Option<u32>,
     /// The [buckets](super::toggle) that are locked for the task; empty if its host or thief has
     /// the lock.
@@ -64,15 +67,31 @@ impl Admission for AnyAdmission {
             }
             // SAFETY: the caller of `ClaimState::enter` has parked the task in the state, which the
             // task owns from now on.
+            Self::Parked(_) => unsafe { ClaimState::enter_parked(state, spawner) },
+            // SAFETY: as above.
             Self::Toggle(toggle) => unsafe { ClaimState::enter_bucket(state, toggle, spawner) },
         }
+    }
+
+    unsafe fn is_ready(state: NonNull<ClaimState>, task: NonNull<Task>, cx: &mut Worker) -> bool {
+        // SAFETY: the task, which the caller owns, owns the state.
+        let admission = &unsafe { state.as_ref() }.table().admission;
+        let Self::Parked(locks) = admission else {
+            // SAFETY: forwarded.
+            return unsafe { QueueLocks::is_ready(state, task, cx) };
+        };
+        // SAFETY: forwarded; these are the locks of the claim's granules.
+        unsafe { ClaimState::is_ready_parked(state, NonNull::from(&**locks), task, cx) }
     }
 
     fn start(&self, state: &ClaimState, inner: &mut ClaimInner, worker: usize) -> Result<(), JoinError> {
         let outcome = match self {
             Self::Fifo => return QueueLocks.start(state, inner, worker),
             Self::Intervals(locks) => state.acquire_intervals(inner, locks, worker),
-            Self::Toggle(toggle) if inner.baseline.buckets.is_none() => state.acquire_buckets(inner, toggle),
+            Self::Parked(locks) => state.lock_on_worker(inner, locks),
+            Self::Toggle(toggle) if inner.baseline.buckets.is_none() => {
+                state.acquire_buckets(inner, toggle, worker)
+            }
             Self::Toggle(_) => Ok(()),
         };
         if outcome.is_err() {
@@ -91,7 +110,8 @@ impl Admission for AnyAdmission {
                     locks.end(worker as usize, &state.table().shared);
                 }
             }
-            Self::Toggle(toggle) => toggle.unlock(&take(&mut inner.baseline.buckets).unwrap_or_default()),
+            Self::Parked(locks) => locks.leave(state, inner, spawner),
+            Self::Toggle(toggle) => toggle.leave(inner, &state.table().shared),
         }
     }
 
@@ -105,7 +125,8 @@ impl Admission for AnyAdmission {
                 true
             }
             (Self::Intervals(_), _) => false,
-            (Self::Toggle(toggle), _) => toggle.try_lock(granule),
+            (Self::Parked(locks), _) => locks.begin_peek(granule),
+            (Self::Toggle(toggle), _) => toggle.begin_peek(granule),
         }
     }
 
@@ -114,7 +135,8 @@ impl Admission for AnyAdmission {
             (Self::Fifo, _) => return QueueLocks.end_peek(table, granule, Anywhere),
             (Self::Intervals(locks), PeekSite::Worker(worker)) => locks.unlock(worker),
             (Self::Intervals(_), _) => {}
-            (Self::Toggle(toggle), _) => toggle.unlock_one(granule),
+            (Self::Parked(locks), _) => locks.end_peek(),
+            (Self::Toggle(toggle), _) => toggle.end_peek(granule),
         }
         WakeList::default()
     }

@@ -1,8 +1,10 @@
 //! The choice of an admission for granules.
 
 use super::any_admission::AnyAdmission;
+use super::cover::Granularity;
 use super::interval_locks::IntervalLocks;
-use super::toggle::Toggle;
+use super::parked_locks::ParkedLocks;
+use super::toggle::{Toggle, ToggleCounts};
 use crate::claims::{Directory, Granules};
 use crate::scheduler::{Runtime, RuntimeState};
 use alloc::boxed::Box;
@@ -43,14 +45,44 @@ pub enum Control {
     /// wait. Tasks with objects, or bound to a place, wait on their worker for the buckets that
     /// they cover.
     Toggle,
+    /// [`Toggle`](Self::Toggle) with other locks of hosts: of intervals of granules in the place of
+    /// whole buckets. Readers share them. A host locks its bucket for a phase as a whole.
+    ToggleOn(Granularity),
+    /// Locks like those of [`Coarse`](Self::Coarse), [`InOrder`](Self::InOrder),
+    /// [`DomLock`](Self::DomLock) or [`NumLock`](Self::NumLock), under which tasks wait like those
+    /// with [unordered](crate::Claim::unordered) claims: parked, with readers that overtake a
+    /// bounded number of times, and at the home of their granules. So only what is locked differs
+    /// from [`Fifo`](Self::Fifo). All claims are unordered.
+    Parked(Granularity),
 }
 
 impl Control {
-    fn admission(self, shared: &RuntimeState, granules: u32) -> AnyAdmission {
+    /// Returns what is locked for a task; `None` for the queue locks and for Toggle.
+    #[must_use]
+    pub fn granularity(self) -> Option<Granularity> {
         match self {
-            Self::Fifo => AnyAdmission::Fifo,
-            Self::Toggle => AnyAdmission::Toggle(Box::new(Toggle::new(shared, granules))),
-            _ => AnyAdmission::Intervals(IntervalLocks::new(self, shared, granules)),
+            Self::Fifo | Self::Toggle | Self::ToggleOn(_) => None,
+            Self::Coarse => Some(Granularity::All),
+            Self::InOrder => Some(Granularity::Exact),
+            Self::DomLock => Some(Granularity::Hull),
+            Self::NumLock => Some(Granularity::Cheapest),
+            Self::Parked(granularity) => Some(granularity),
+        }
+    }
+
+    fn admission(self, shared: &RuntimeState, granules: u32) -> AnyAdmission {
+        match (self, self.granularity()) {
+            (Self::Toggle, _) => AnyAdmission::Toggle(Box::new(Toggle::new(None, shared, granules))),
+            (Self::ToggleOn(granularity), _) => {
+                AnyAdmission::Toggle(Box::new(Toggle::new(Some(granularity), shared, granules)))
+            }
+            (Self::Parked(granularity), _) => {
+                AnyAdmission::Parked(Box::new(ParkedLocks::new(granularity, shared, granules)))
+            }
+            (_, Some(granularity)) => {
+                AnyAdmission::Intervals(IntervalLocks::new(granularity, shared, granules))
+            }
+            (_, None) => AnyAdmission::Fifo,
         }
     }
 }
@@ -70,5 +102,17 @@ impl Runtime {
         data: impl IntoIterator<Item = D>,
     ) -> Granules<D> {
         self.granules_under(|shared, count| control.admission(shared, count), directory, data)
+    }
+}
+
+impl<D: Send + Sync + 'static> Granules<D> {
+    /// Returns what the hosts and thieves of Toggle have done with these granules until now; `None`
+    /// with other controls.
+    #[must_use]
+    pub fn toggle_counts(&self) -> Option<ToggleCounts> {
+        match &self.inner().table.admission {
+            AnyAdmission::Toggle(toggle) => Some(toggle.counts()),
+            _ => None,
+        }
     }
 }

@@ -2,10 +2,10 @@
 //!
 //! Each worker has a slot, in which it publishes what its task locks, with an ascending number. It
 //! waits for conflicting slots with smaller numbers, so that waiting follows one order and cannot
-//! deadlock. (This is DomLock's concurrent pool: see [`Control`].)
+//! deadlock. (This is DomLock's concurrent pool: see [`Control`](super::Control).)
 
 use super::any_admission::PeekSite;
-use super::control::Control;
+use super::cover::{Cover, Granularity};
 use crate::claims::claim_state::{ClaimInner, ClaimState, MAX_PLAN_RUNS};
 use crate::claims::rights::{Ranges, Rights};
 use crate::scheduler::RuntimeState;
@@ -15,16 +15,13 @@ use alloc::boxed::Box;
 use smallvec::SmallVec;
 
 pub(in crate::claims) struct IntervalLocks {
-    control: Control,
-    granules: u32,
+    cover: Cover,
+    /// Granules are locked one after the other.
+    is_stepwise: bool,
     slots: Box<[Padded<WorkerLock>]>,
     published: SpinMutex<Published>,
     /// Deals out tasks that are bound to no worker.
     round_robin: AtomicUsize,
-    /// Nanoseconds to lock one more interval.
-    interval_ns: u64,
-    /// Moving average of the nanoseconds for which intervals were held.
-    held_ns: AtomicU64,
 }
 
 /// What one worker has locked.
@@ -42,47 +39,38 @@ struct Published {
     rights: Box<[Rights]>,
 }
 
-/// How often an interval is locked to measure the time.
-const TRIALS: u64 = 64;
-
 impl IntervalLocks {
-    pub fn new(control: Control, shared: &RuntimeState, granules: u32) -> Self {
-        let workers = shared.slots.len();
-        let mut locks = Self {
-            control,
-            granules,
-            slots: (0..workers).map(|_| Padded(WorkerLock::default())).collect(),
-            published: SpinMutex::new(Published {
-                last_number: 0,
-                rights: (0..workers).map(|_| Rights::default()).collect(),
-            }),
-            round_robin: AtomicUsize::new(0),
-            interval_ns: 0,
-            held_ns: AtomicU64::new(0),
-        };
-        if control == Control::NumLock {
-            locks.interval_ns = locks.calibrate(shared);
-        }
-        locks
+    /// Creates locks with a slot for each worker.
+    pub fn new(granularity: Granularity, shared: &RuntimeState, granules: u32) -> Self {
+        Self::with_slots(granularity, shared, granules, shared.slots.len())
     }
 
-    /// Measures the nanoseconds to lock one more interval beside one lock of each other worker.
-    fn calibrate(&self, shared: &RuntimeState) -> u64 {
-        let time = |intervals: u32| {
-            let mut ranges = Ranges::default();
-            (0..intervals).for_each(|at| ranges.add(4 * at..4 * at + 1, true));
-            let began = shared.platform.now();
-            for _ in 0..TRIALS {
-                let rights = ranges.clone().rights();
-                self.lock(0, &rights, || ());
-                for _ in 1..self.slots.len() {
-                    core::hint::black_box(core::hint::black_box(&rights).conflicts_with(&Rights::default()));
-                }
-                self.unlock(0);
-            }
-            shared.platform.now().saturating_sub(began) / TRIALS
-        };
-        (time(9).saturating_sub(time(1)) / 8).max(1)
+    /// Creates locks with this number of slots, of which the first ones are those of workers.
+    pub fn with_slots(granularity: Granularity, shared: &RuntimeState, granules: u32, slots: usize) -> Self {
+        let workers = shared.slots.len();
+        let mut cover = Cover::new(granularity, workers, granules);
+        if cover.is_measured() {
+            let locks = Self::with_cover(Cover::new(granularity, workers, granules), granularity, slots);
+            let lock_once = |rights: &Rights| {
+                locks.lock(0, rights, || ());
+                locks.unlock(0);
+            };
+            cover.calibrate(|| shared.platform.now(), lock_once);
+        }
+        Self::with_cover(cover, granularity, slots)
+    }
+
+    fn with_cover(cover: Cover, granularity: Granularity, slots: usize) -> Self {
+        Self {
+            cover,
+            is_stepwise: granularity == Granularity::Exact,
+            slots: (0..slots).map(|_| Padded(WorkerLock::default())).collect(),
+            published: SpinMutex::new(Published {
+                last_number: 0,
+                rights: (0..slots).map(|_| Rights::default()).collect(),
+            }),
+            round_robin: AtomicUsize::new(0),
+        }
     }
 
     /// Returns the worker for the next task that is bound to none.
@@ -90,32 +78,28 @@ impl IntervalLocks {
         self.round_robin.fetch_add(1, Relaxed) % self.slots.len()
     }
 
-    /// Returns what is locked for a task that asks for these granules.
-    fn cover(&self, request: &Rights) -> Rights {
-        match self.control {
-            _ if request.is_empty() => Rights::default(),
-            Control::InOrder => request.clone(),
-            Control::Coarse => {
-                let writes = request.iter().any(|right| right.1);
-                let mut all = Ranges::default();
-                all.add(0..self.granules, writes);
-                all.rights()
-            }
-            Control::NumLock => self.cheapest_cover(request),
-            _ => request.coalesced(1),
-        }
+    /// Locks what these granules need for the task of a worker, and returns what is locked. To be
+    /// [ended](Self::end).
+    pub fn lock_cover(&self, worker: usize, request: &Rights, shared: &RuntimeState) -> Rights {
+        let cover = self.cover.of(request);
+        self.lock_on(worker, &cover, shared);
+        self.begin(worker, shared);
+        cover
     }
 
-    /// Returns the number of intervals with the least cost: the time to lock them, and the expected
-    /// wait for other tasks at what they cover.
-    fn cheapest_cover(&self, request: &Rights) -> Rights {
-        let held = self.held_ns.load(Relaxed) * (self.slots.len() as u64 - 1);
-        let options = (1..=request.iter().len()).map(|most| {
-            let cover = request.coalesced(most);
-            let wait = held as u128 * cover.count() as u128 / u128::from(self.granules.max(1));
-            (most as u128 * u128::from(self.interval_ns) + wait, cover)
-        });
-        options.min_by_key(|option| option.0).map(|option| option.1).unwrap_or_default()
+    /// Locks these granules in the last slot, which is free, unless another slot conflicts.
+    pub fn try_lock_last(&self, rights: &Rights) -> bool {
+        let (last, mut published) = (self.slots.len() - 1, self.published.lock());
+        if self.conflicting(last, rights, &published).next().is_some() {
+            return false;
+        }
+        self.publish(last, rights, &mut published);
+        true
+    }
+
+    /// Unlocks what is locked in the last slot.
+    pub fn unlock_last(&self) {
+        self.unlock(self.slots.len() - 1);
     }
 
     /// Locks these granules for the task of a worker, and lets simulated time pass in a wait.
@@ -126,7 +110,7 @@ impl IntervalLocks {
     /// Locks these granules for the task of a worker. Calls `wait` again and again while other
     /// tasks have them.
     fn lock(&self, worker: usize, rights: &Rights, mut wait: impl FnMut()) {
-        if self.control != Control::InOrder {
+        if !self.is_stepwise {
             return self.extend_lock(worker, rights, rights, &mut wait);
         }
         let mut all = Ranges::default();
@@ -142,28 +126,12 @@ impl IntervalLocks {
     /// extend their locks in ascending order they cannot deadlock: a worker that waits for another
     /// one at a granule came there later, and waits for none that is behind it.)
     fn extend_lock(&self, worker: usize, rights: &Rights, all: &Rights, wait: &mut impl FnMut()) {
-        let mut before: SmallVec<[(usize, u64); 16]> = SmallVec::new();
-        {
+        let before: SmallVec<[(usize, u64); 16]> = {
             let mut published = self.published.lock();
-            published.last_number += 1;
-            for (other, slot) in self.slots.iter().enumerate().filter(|&(other, _)| other != worker) {
-                // Acquire pairs with the Release of `unlock`: this worker sees what was written
-                // under a lock that is gone.
-                let number = slot.0.number.load(Acquire);
-                if number != 0 && rights.conflicts_with(&published.rights[other]) {
-                    before.push((other, number));
-                }
-            }
-            published.rights[worker].clone_from(all);
-            let number = &self.slots[worker].0.number;
-            // Relaxed: only this worker sets it. An extended lock keeps its first number.
-            if number.load(Relaxed) == 0 {
-                // Release: a worker that waits for the last task of this worker may see this store
-                // instead of that of `unlock`.
-                let order = if planted!("interval-locks-unordered") { Relaxed } else { Release };
-                number.store(published.last_number, order);
-            }
-        }
+            let before = self.conflicting(worker, rights, &published).collect();
+            self.publish(worker, all, &mut published);
+            before
+        };
         for (other, number) in before {
             let mut backoff = Backoff::new();
             // Acquire pairs with the Release of `unlock` or of the next lock of that worker.
@@ -174,23 +142,52 @@ impl IntervalLocks {
         }
     }
 
+    /// Returns the other slots that conflict with these rights, and the numbers of their locks.
+    fn conflicting(
+        &self,
+        worker: usize,
+        rights: &Rights,
+        published: &Published,
+    ) -> impl Iterator<Item = (usize, u64)> {
+        self.slots.iter().enumerate().filter_map(move |(other, slot)| {
+            // Acquire pairs with the Release of `unlock`: this worker sees what was written under a
+            // lock that is gone.
+            let number = slot.0.number.load(Acquire);
+            let conflicts = other != worker && number != 0 && rights.conflicts_with(&published.rights[other]);
+            conflicts.then_some((other, number))
+        })
+    }
+
+    /// Publishes all that a worker locks.
+    fn publish(&self, worker: usize, all: &Rights, published: &mut Published) {
+        published.last_number += 1;
+        published.rights[worker].clone_from(all);
+        let number = &self.slots[worker].0.number;
+        // Relaxed: only this worker sets it. An extended lock keeps its first number.
+        if number.load(Relaxed) == 0 {
+            // Release: a worker that waits for the last task of this worker may see this store
+            // instead of that of `unlock`.
+            let order = if planted!("interval-locks-unordered") { Relaxed } else { Release };
+            number.store(published.last_number, order);
+        }
+    }
+
     pub fn unlock(&self, worker: usize) {
         self.slots[worker].0.number.store(0, Release);
     }
 
     /// Begins to measure how long the task of a worker holds its granules.
     fn begin(&self, worker: usize, shared: &RuntimeState) {
-        if self.control == Control::NumLock {
+        if self.cover.is_measured() {
             self.slots[worker].0.since.store(shared.platform.now(), Relaxed);
         }
     }
 
     /// Unlocks what the task of a worker holds, and ends the measurement.
     pub fn end(&self, worker: usize, shared: &RuntimeState) {
-        if self.control == Control::NumLock {
-            let held = shared.platform.now().saturating_sub(self.slots[worker].0.since.load(Relaxed));
-            let mean = self.held_ns.load(Relaxed);
-            self.held_ns.store(mean - mean / 16 + held / 16, Relaxed);
+        if self.cover.is_measured() {
+            let since = self.slots[worker].0.since.load(Relaxed);
+            self.cover.note_held(shared.platform.now().saturating_sub(since));
         }
         self.unlock(worker);
     }
@@ -215,7 +212,7 @@ impl ClaimState {
                 Some(plan) => self.run_plan(plan, &Rights::default(), PeekSite::Worker(worker)).0?.rights(),
             };
             inner.plan_runs += 1;
-            let locked = locks.cover(&request);
+            let locked = locks.cover.of(&request);
             locks.lock_on(worker, &locked, &self.table().shared);
             inner.baseline.locked = Some(worker as u32);
             // The task may access only what it asked for, not all that is locked.

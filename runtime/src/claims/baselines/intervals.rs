@@ -4,6 +4,11 @@ use crate::claims::rights::Rights;
 use smallvec::SmallVec;
 
 impl Rights {
+    /// Returns true if some of the granules are written.
+    pub(super) fn has_writes(&self) -> bool {
+        self.0.iter().any(|right| right.1)
+    }
+
     /// Returns true if two tasks with these rights conflict: a granule is in both sets, and one of
     /// the tasks writes it.
     pub(super) fn conflicts_with(&self, other: &Self) -> bool {
@@ -24,7 +29,7 @@ impl Rights {
     /// Merges ranges until at most `most` are left, across the smallest holes between them. All of
     /// them are written if one is.
     pub(super) fn coalesced(&self, most: usize) -> Self {
-        let write = self.0.iter().any(|right| right.1);
+        let write = self.has_writes();
         let mut cuts: SmallVec<[(u32, usize); 16]> =
             (1..self.0.len()).map(|at| (self.0[at].0.start - self.0[at - 1].0.end, at)).collect();
         cuts.sort_unstable_by(|a, b| b.cmp(a));

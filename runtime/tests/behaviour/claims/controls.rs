@@ -4,11 +4,22 @@ use xtasking::claims::Directory;
 use xtasking::{Granules, Runtime};
 
 pub use xtasking_testing::Control;
+#[cfg(feature = "baselines")]
+use xtasking_testing::Granularity;
 
 /// What the tests check holds for all of them, whatever the order of the tasks.
 #[cfg(feature = "baselines")]
-pub const CONTROLS: [Control; 5] =
-    [Control::Fifo, Control::Coarse, Control::DomLock, Control::NumLock, Control::Toggle];
+pub const CONTROLS: [Control; 9] = [
+    Control::Fifo,
+    Control::Coarse,
+    Control::DomLock,
+    Control::NumLock,
+    Control::Toggle,
+    Control::ToggleOn(Granularity::Cheapest),
+    Control::Parked(Granularity::Exact),
+    Control::Parked(Granularity::Hull),
+    Control::Parked(Granularity::Cheapest),
+];
 
 /// Creates granules with these data and this control.
 #[cfg(feature = "baselines")]

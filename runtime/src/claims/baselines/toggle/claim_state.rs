@@ -80,18 +80,20 @@ impl ClaimState {
         &self,
         inner: &mut ClaimInner,
         toggle: &Toggle,
+        worker: usize,
     ) -> Result<(), JoinError> {
+        let shared = &self.table().shared;
         self.preview_plan(inner, TableAdmission::ANYWHERE);
         while inner.failure.is_none() && inner.baseline.buckets.is_none() {
             let mut covered = toggle.covered(&inner.rights);
             if planted!("toggle-locked-descending") {
                 covered.reverse();
             }
-            toggle.lock(&covered, &self.table().shared);
-            if self.confirm_buckets(inner, || toggle.all_of(&covered)) {
-                inner.baseline.buckets = Some(covered.into_boxed_slice());
+            let cover = toggle.lock_task(worker, &covered, &inner.rights, shared);
+            if self.confirm_buckets(inner, || cover.unwrap_or_else(|| toggle.all_of(&covered))) {
+                toggle.grant(inner, worker, covered.into_boxed_slice());
             } else {
-                toggle.unlock(&covered);
+                toggle.unlock_task(worker, &covered, shared);
             }
         }
         take(&mut inner.failure).map_or(Ok(()), |failure| Err(*failure))

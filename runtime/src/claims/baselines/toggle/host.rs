@@ -145,17 +145,24 @@ impl Toggle {
         if moved > 0 {
             run.report_last();
             let shared = run.cx.shared().clone();
-            let locked: &[u32] = if planted!("toggle-phase-unlocked") { &[] } else { &[number] };
-            self.lock(locked, &shared);
+            self.counters.count_phase(moved, filled);
+            let is_locked = !planted!("toggle-phase-unlocked");
+            if is_locked {
+                self.lock_bucket(number, &shared);
+            }
             bucket.phase.open();
             // SAFETY: the epoch of the host's message keeps the granules.
             unsafe { self.claim_all(number, filled > 1, &mut run) };
-            let mut backoff = Backoff::new();
-            while !bucket.phase.is_over() {
-                backoff.wait();
-                shared.yield_to_others(true);
+            self.counters.timed(&self.counters.thief_wait_ns, &shared, || {
+                let mut backoff = Backoff::new();
+                while !bucket.phase.is_over() {
+                    backoff.wait();
+                    shared.yield_to_others(true);
+                }
+            });
+            if is_locked {
+                self.unlock_bucket(number, &shared);
             }
-            self.unlock(locked);
         }
         let mut outer = bucket.outer.lock();
         // SAFETY: the queue owns the states in it, and is locked.
@@ -181,12 +188,14 @@ impl Toggle {
             let (this, inner) = unsafe { (state.as_ref(), state.as_ref().inner()) };
             let mut covered = self.covered(&inner.rights);
             covered.retain(|bucket| *bucket != number || !planted!("toggle-host-unlocked"));
-            self.lock(&covered, run.cx.shared());
-            if this.confirm_buckets(inner, || self.all_of(&covered)) {
-                inner.baseline.buckets = Some(covered.into_boxed_slice());
+            let shared = run.cx.shared();
+            let cover = self.lock_task(number as usize, &covered, &inner.rights, shared);
+            if this.confirm_buckets(inner, || cover.unwrap_or_else(|| self.all_of(&covered))) {
+                self.count_outer_task(number);
+                self.grant(inner, number as usize, covered.into_boxed_slice());
                 inner.task.take()
             } else {
-                self.unlock(&covered);
+                self.unlock_task(number as usize, &covered, shared);
                 None
             }
         };
@@ -195,6 +204,11 @@ impl Toggle {
             // SAFETY: the caller owns the state; the plan has named a granule that is not held.
             None => unsafe { self.enqueue(state, &mut Context::of(run.cx)) },
         }
+    }
+
+    fn count_outer_task(&self, number: u32) {
+        self.counters.outer_tasks.fetch_add(1, Relaxed);
+        self.counters.first_host_tasks.fetch_add(u64::from(number == 0), Relaxed);
     }
 
     /// Claims inner buckets until none is left, and runs the tasks in them. If `shares`, calls idle
@@ -251,6 +265,7 @@ impl Toggle {
             task.as_ptr().write(message(&THIEF, meta));
             Task::body::<Target>(task).write(Target { toggle: NonNull::from(self), bucket });
         }
+        self.counters.thieves.fetch_add(1, Relaxed);
         origin.worker.send_to(task, worker);
     }
 }

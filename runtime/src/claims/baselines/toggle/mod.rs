@@ -23,6 +23,8 @@
 //!
 //! # What the publication leaves open
 //!
+//! - *The locks of hosts.* By default there is one for each outer bucket. They may be locks of
+//!   intervals instead: see `host_locks`.
 //! - *The thresholds.* A host changes to inner mode when [`THRESHOLD`] tasks wait in its inner
 //!   buckets together; or when it has run [`DELAY_THRESHOLD`] tasks itself since the last inner
 //!   phase; or when its outer bucket is empty.
@@ -46,13 +48,17 @@
 //!   runs the task is granted all granules.
 
 mod claim_state;
+mod counters;
 mod host;
+mod host_locks;
 mod pending;
 mod phase;
-mod ticket_lock;
 
+use self::counters::ToggleCounters;
 use self::host::HostMessage;
-use self::ticket_lock::TicketLock;
+use self::host_locks::HostIntervals;
+use super::cover::Granularity;
+use super::ticket_lock::TicketLock;
 use crate::claims::claim_state::ClaimState;
 use crate::claims::rights::{Ranges, Rights};
 use crate::scheduler::RuntimeState;
@@ -65,9 +71,8 @@ use core::ops::Range;
 use core::ptr::NonNull;
 use smallvec::SmallVec;
 
+pub use self::counters::ToggleCounts;
 pub(crate) use self::phase::Phase;
-#[cfg(all(test, model = "loom"))]
-pub(crate) use self::ticket_lock::TicketLock as BucketLock;
 
 /// How many tasks in its inner buckets make a host change to inner mode.
 const THRESHOLD: usize = under_model(64, 2) as usize;
@@ -80,6 +85,9 @@ const MIN_INNER: usize = under_model(4, 2) as usize;
 pub(in crate::claims) struct Toggle {
     granules: u32,
     buckets: Box<[Padded<Bucket>]>,
+    /// What keeps tasks of different hosts apart, unless the locks of the buckets do.
+    intervals: Option<HostIntervals>,
+    counters: ToggleCounters,
 }
 
 /// An outer bucket, with the inner ones.
@@ -113,7 +121,8 @@ unsafe impl Send for Outer {}
 type Covered = SmallVec<[u32; 4]>;
 
 impl Toggle {
-    pub fn new(shared: &RuntimeState, granules: u32) -> Self {
+    /// Creates the buckets. Hosts lock these, or intervals of granules if `granularity` says how.
+    pub fn new(granularity: Option<Granularity>, shared: &RuntimeState, granules: u32) -> Self {
         let workers = shared.slots.len();
         let start = |bucket: usize| (bucket as u64 * u64::from(granules)).div_ceil(workers as u64) as u32;
         let buckets = (0..workers).map(|bucket| {
@@ -128,7 +137,17 @@ impl Toggle {
                 host: HostMessage::new(),
             })
         });
-        Self { granules, buckets: buckets.collect() }
+        Self {
+            granules,
+            buckets: buckets.collect(),
+            intervals: granularity.map(|granularity| HostIntervals::new(granularity, shared, granules)),
+            counters: ToggleCounters::default(),
+        }
+    }
+
+    /// Returns what hosts and thieves have done until now.
+    pub fn counts(&self) -> ToggleCounts {
+        self.counters.get()
     }
 
     /// Returns the outer bucket that a granule is in.
@@ -165,18 +184,8 @@ impl Toggle {
         }
     }
 
-    /// Returns true if the outer bucket of the granule was unlocked, and is locked now.
-    pub fn try_lock(&self, granule: u32) -> bool {
-        self.bucket(self.bucket_of(granule)).lock.try_lock()
-    }
-
-    /// Unlocks the outer bucket of a granule.
-    pub fn unlock_one(&self, granule: u32) {
-        self.unlock(&[self.bucket_of(granule)]);
-    }
-
     /// Unlocks outer buckets.
-    pub fn unlock(&self, buckets: &[u32]) {
+    fn unlock(&self, buckets: &[u32]) {
         buckets.iter().for_each(|&bucket| self.bucket(bucket).lock.unlock());
     }
 
@@ -248,7 +257,7 @@ mod tests {
         for workers in [1, 2, 3, 7] {
             let rt = Runtime::builder().workers(workers).build().unwrap();
             for granules in [1, 2, 5, 6, 16, 100, 101] {
-                let toggle = Toggle::new(rt.shared(), granules);
+                let toggle = Toggle::new(None, rt.shared(), granules);
                 let mut after = 0;
                 for (number, bucket) in toggle.buckets.iter().enumerate() {
                     let bucket = &bucket.0;
@@ -273,7 +282,7 @@ mod tests {
     #[test]
     fn a_task_covers_the_buckets_of_its_ranges() {
         let rt = Runtime::builder().workers(4).build().unwrap();
-        let toggle = Toggle::new(rt.shared(), 64);
+        let toggle = Toggle::new(None, rt.shared(), 64);
         let covered = |ranges: &[Range<u32>]| toggle.covered(&rights(ranges)).to_vec();
         assert_eq!(covered(&[3..4, 5..9]), [0]);
         assert_eq!(covered(&[3..4, 15..17, 18..20, 63..64]), [0, 1, 3]);

@@ -1,4 +1,4 @@
-//! The lock of an outer bucket: a ticket lock.
+//! A ticket lock, which is fair.
 //!
 //! It is fair, as a host that locks its own bucket for each task would otherwise starve workers
 //! that need the bucket now and then.
