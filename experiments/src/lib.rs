@@ -27,6 +27,9 @@
 pub mod cholesky;
 pub mod cli;
 mod completion;
+mod computation;
+#[allow(unsafe_code, reason = "a call of the C library")]
+mod cpu_time;
 pub mod divide;
 pub mod fib;
 pub mod granularity;
