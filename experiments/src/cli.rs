@@ -1,8 +1,8 @@
 //! The command line, whose subcommands are the experiments.
 
 use crate::{
-    cholesky, divide, fib, granularity, graph, hierarchy, irregular, join, managed, map, pools, scan, tasks,
-    wavefront, ycsb,
+    cholesky, divide, fib, files, granularity, graph, grow, hierarchy, irregular, join, managed, map, pools,
+    scan, tasks, wavefront, ycsb,
 };
 use clap::{Parser, Subcommand};
 use xtasking_harness::failure::Failure;
@@ -32,6 +32,8 @@ enum Command {
     Join(join::JoinOptions),
     Graph(graph::GraphOptions),
     Hierarchy(hierarchy::HierarchyOptions),
+    Files(files::FilesOptions),
+    Grow(grow::GrowOptions),
     Managed(managed::ManagedOptions),
     Pools(pools::PoolsOptions),
     Scan(scan::ScanOptions),
@@ -67,6 +69,8 @@ impl Cli {
             Some(Command::Join(options)) => join::run(&options),
             Some(Command::Graph(options)) => graph::run(&options),
             Some(Command::Hierarchy(options)) => hierarchy::run(&options),
+            Some(Command::Files(options)) => files::run(&options),
+            Some(Command::Grow(options)) => grow::run(&options),
             Some(Command::Managed(options)) => managed::run(&options),
             Some(Command::Pools(options)) => pools::run(&options),
             Some(Command::Scan(options)) => scan::run(&options),

@@ -19,6 +19,8 @@
 //! | [`managed`] | servers of requests: ranks in a shared queue, and latency in open loop |
 //! | [`scan`] | batches of queries on a column store, compared with databases |
 //! | [`hierarchy`] | tasks on subtrees of hierarchies |
+//! | [`grow`] | a tree that grows, and how many of its sub-trees exclude each other |
+//! | [`files`] | a file system: sub-trees read, written and moved |
 //! | `service` | a web service whose requests touch two objects (feature `service`) |
 //! | [`peers`] | indexes of other libraries, behind one trait |
 
@@ -27,10 +29,15 @@
 pub mod cholesky;
 pub mod cli;
 mod completion;
+mod computation;
+#[allow(unsafe_code, reason = "a call of the C library")]
+mod cpu_time;
 pub mod divide;
 pub mod fib;
+pub mod files;
 pub mod granularity;
 pub mod graph;
+pub mod grow;
 pub mod hierarchy;
 pub mod irregular;
 pub mod join;

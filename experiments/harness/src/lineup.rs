@@ -190,7 +190,7 @@ impl<C, More, Input> Lineup<C, More, Input> {
     }
 
     /// Returns the turns of one repetition: case, contender and number of workers.
-    fn repetition(&self, cases: usize) -> Vec<(usize, &'static Entry<C, More, Input>, usize)> {
+    pub fn repetition(&self, cases: usize) -> Vec<(usize, &'static Entry<C, More, Input>, usize)> {
         let mut turns = Vec::new();
         for case in 0..cases {
             for &workers in &self.worker_counts {
@@ -230,7 +230,7 @@ impl<C, More, Input> Lineup<C, More, Input> {
     }
 
     /// Starts turns in an order that the experiment chooses; [`measure`](Self::measure) runs them
-    /// in the usual one.
+    /// in the order of [`repetition`](Self::repetition).
     pub fn turns<'a>(&'a self, progress: &'a Progress, unit: &'static str, cases: &'a [String]) -> Turns<'a> {
         let names = self.contenders.iter().map(|entry| entry.name).collect();
         Turns { progress, unit, cases, names, worker_counts: &self.worker_counts, samples: Vec::new() }

@@ -2,8 +2,9 @@
 
 use super::ManagedOptions;
 use super::contenders::{self, Entry, Server, ServerProfile};
-use super::load::{Load, LoadResult, rounds_of};
+use super::load::{Load, LoadResult};
 use super::simulated::simulate;
+use crate::computation::rounds_of;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;

@@ -1,7 +1,7 @@
 //! The requests: the work of serving one, and the results when all have been served.
 
 use super::times::Times;
-use std::hint::black_box;
+use crate::computation::work;
 use std::ptr;
 use std::sync::atomic::{
     AtomicBool, AtomicU64, AtomicUsize, Ordering::Acquire, Ordering::Relaxed, Ordering::Release,
@@ -14,28 +14,9 @@ use xtasking_harness::failure::Wrong;
 /// Ranks of requests are 1 to this.
 const RANKS: u64 = 1000;
 
-/// Mixes a number in a number of rounds: a fixed amount of work instead of a fixed time, so that a
-/// preempted thread still has to do all of it.
-pub(super) fn work(number: u64, rounds: u64) -> u64 {
-    (0..rounds).fold(number, |mixed, round| (mixed ^ mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9) ^ round)
-}
-
 /// Returns the rank of a request that does not hold a worker.
 pub(super) fn rank_of(number: u64) -> u16 {
     1 + (work(number, 2) >> 20) as u16 % RANKS as u16
-}
-
-/// Calibrates the number of rounds that take a time on this machine, by the fastest of several
-/// trials, as others may be preempted.
-pub(super) fn rounds_of(time: Duration) -> u64 {
-    const ROUNDS: u64 = 100_000;
-    let trial = |number| {
-        let began = Instant::now();
-        black_box(work(black_box(number), ROUNDS));
-        began.elapsed()
-    };
-    let best = (0..20).map(trial).min().unwrap_or_default();
-    (ROUNDS as f64 * time.as_secs_f64() / best.as_secs_f64().max(1e-9)) as u64
 }
 
 /// The origin of all times.

@@ -1,6 +1,7 @@
 //! The runtime's rank orders on virtual cores.
 
-use super::load::{rank_of, work};
+use super::load::rank_of;
+use crate::computation::work;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;

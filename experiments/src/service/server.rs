@@ -2,13 +2,13 @@
 
 use super::banks::{AsyncLocks, Bank, Calls, ShardedLocks, Tasks};
 use super::transfer::{Answer, Transfer};
+use crate::cpu_time::cpu_time;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::routing::{get, post};
 use axum::{Router, response::IntoResponse};
 use clap::{Args, ValueEnum};
 use std::fmt::Write as _;
-use std::fs;
 use std::io::{self, Write as _};
 use tokio::net::TcpListener;
 use xtasking::{Builder, Runtime};
@@ -129,17 +129,5 @@ async fn accounts<B: Bank>(State(bank): State<B>) -> String {
 
 /// Returns the CPU time of this process in microseconds, and its resident memory in bytes.
 async fn usage() -> impl IntoResponse {
-    format!("{} {}", cpu_time(), resident_memory().unwrap_or_default())
-}
-
-/// Returns the CPU time of this process in microseconds, with the precision of the kernel's ticks.
-fn cpu_time() -> u64 {
-    /// Ticks of this file are hundredths of a second on all of Linux' architectures.
-    const MICROS_PER_TICK: u64 = 10_000;
-    let text = fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    // The second field, the name of the program, may contain spaces.
-    let fields = text.rsplit_once(')').map_or("", |(_, fields)| fields);
-    // User and system time are the fields 14 and 15, and the first one here is the third.
-    let ticks = fields.split_whitespace().skip(11).take(2).filter_map(|field| field.parse::<u64>().ok());
-    ticks.sum::<u64>() * MICROS_PER_TICK
+    format!("{} {}", cpu_time().unwrap_or_default().as_micros(), resident_memory().unwrap_or_default())
 }

@@ -3,6 +3,7 @@
 mod cholesky;
 mod divide;
 mod fib;
+mod files;
 mod granularity;
 mod graph;
 mod hierarchy;
