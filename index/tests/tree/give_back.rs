@@ -169,7 +169,7 @@ fn nodes_move_together_and_memory_goes_back() {
 #[cfg_attr(sanitizer = "thread", ignore = "a simulation has one thread")]
 fn nodes_of_all_primitives_and_layouts_move() {
     let _watched = watchdog();
-    let keys = 30_000;
+    let keys = 60_000;
     shrink::<Sorted512, _>(OptimisticLatched, 2, 1, keys);
     shrink::<Sorted512, _>(OptimisticSequenced, 2, 2, keys);
     shrink::<Hinted512, _>(SpinLatch, 2, 3, keys);
@@ -208,7 +208,7 @@ fn a_tree_of_the_system_s_pages_gives_memory_back() {
 fn readers_and_writers_run_beside_compactions() {
     on_each(Setting::threads(), |setting| {
         let rt = setting.build();
-        let (rest, removed) = parts(60_000);
+        let (rest, removed) = parts(80_000);
         let tree = Tree::<u64, u64>::new(&rt);
         insert(&rt, &tree, &rest);
         let done = AtomicBool::new(false);
