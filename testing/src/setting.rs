@@ -114,8 +114,8 @@ fn pool() -> QueuePolicy {
     }
 }
 
-/// Returns which of some equal parts of its seeds a test tries if `XTASKING_TEST_POOL` names a queue
-/// policy; `None` means all of them. So runs with several policies take about as long as one run.
+/// Returns which of some equal parts of its seeds a test tries if `XTASKING_TEST_POOL` names a
+/// queue policy; `None` means all of them. So runs with several policies take about as long as one.
 pub fn part_of_policy(parts: usize) -> Option<usize> {
     std::env::var_os("XTASKING_TEST_POOL")?;
     let number = QUEUE_POLICIES.iter().position(|policy| *policy == pool()).expect("a known policy");
