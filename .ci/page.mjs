@@ -52,7 +52,7 @@ const expect = (holds, what) => {
 };
 // Waits until an expression is true in the page; the time limit is only that of a failure.
 const until = async (expression, what) => {
-  for (let attempt = 0; attempt < 300; attempt += 1) {
+  for (let attempt = 0; attempt < 3000; attempt += 1) {
     if (await evaluate(expression)) return expect(true, what);
     await pause(100);
   }
@@ -144,7 +144,7 @@ const look = async () => {
   await key("r");
   await until("document.getElementById('record').textContent.startsWith('Saved')", "r records for Perfetto");
   const file = join(folder, "watch-timeline.json");
-  for (let attempt = 0; attempt < 50; attempt += 1) {
+  for (let attempt = 0; attempt < 600; attempt += 1) {
     try { readFileSync(file); break; } catch { await pause(100); }
   }
   const recorded = JSON.parse(readFileSync(file, "utf8"));

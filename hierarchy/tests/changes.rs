@@ -244,7 +244,7 @@ fn run(shape: Shape, steps: Vec<Step>, granules: u32, tree: bool) -> Result<(), 
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(128 / PATIENCE))]
+    #![proptest_config(ProptestConfig::with_cases(64 / PATIENCE))]
 
     #[test]
     fn changes_of_trees_agree_with_the_model(

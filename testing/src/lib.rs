@@ -40,7 +40,7 @@ pub use divide::divide;
 pub use forked::holds_in_child;
 pub use panics::{line_of_panic, silence_tasks};
 pub use random::Random;
-pub use setting::{Blame, QUEUE_POLICIES, Setting, on_each, on_each_unwatched};
+pub use setting::{Blame, QUEUE_POLICIES, Setting, on_each, on_each_unwatched, part_of_policy};
 pub use signals::{Dropped, Flag, Gate};
 pub use threads::{let_others_in, lock, side_by_side};
 pub use watchdog::{PATIENCE, Watchdog, eventually, watchdog, watchdog_called, watchdog_of};

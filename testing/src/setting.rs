@@ -47,11 +47,15 @@ impl Setting {
         all.iter().map(|&workers| Self::Threads { workers })
     }
 
-    /// Returns settings with each number of virtual cores worth testing, each with these seeds.
-    /// Under a sanitizer, which learns little from a single thread, it returns one of each.
+    /// Returns settings with each number of virtual cores worth testing, each with these seeds, or
+    /// with one of them if `XTASKING_TEST_POOL` names a queue policy. Under a sanitizer, which
+    /// learns little from a single thread, it returns one of each.
     pub fn simulations(seeds: &[u64]) -> impl Iterator<Item = Self> {
-        let (all, seeds): (&[usize], _) =
-            if PATIENCE > 1 { (&[4], &seeds[..1]) } else { (&[1, 2, 4, 16], seeds) };
+        let (all, seeds): (&[usize], _) = match part_of_policy(seeds.len()) {
+            _ if PATIENCE > 1 => (&[4], &seeds[..1]),
+            Some(part) => (&[1, 2, 4, 16], &seeds[part..part + 1]),
+            None => (&[1, 2, 4, 16], seeds),
+        };
         all.iter().flat_map(move |&cores| seeds.iter().map(move |&seed| Self::Simulation { cores, seed }))
     }
 
@@ -108,6 +112,14 @@ fn pool() -> QueuePolicy {
         "ranked-relaxed" => QueuePolicy::Ranked(RankOrder::Relaxed),
         _ => panic!("XTASKING_TEST_POOL names no pool: {name}"),
     }
+}
+
+/// Returns which of some equal parts of its seeds a test tries if `XTASKING_TEST_POOL` names a
+/// queue policy; `None` means all of them. So runs with several policies take about as long as one.
+pub fn part_of_policy(parts: usize) -> Option<usize> {
+    std::env::var_os("XTASKING_TEST_POOL")?;
+    let number = QUEUE_POLICIES.iter().position(|policy| *policy == pool()).expect("a known policy");
+    Some(number * parts / QUEUE_POLICIES.len())
 }
 
 /// Prints the value if the test panics while this is alive.

@@ -171,7 +171,7 @@ fn a_dropped_map_releases_its_memory() {
 #[test]
 fn what_has_not_begun_keeps_a_dropped_map() {
     let _watched = watchdog();
-    for seed in 0..100 {
+    for seed in 0..100 / u64::from(PATIENCE) {
         let rt = Setting::Simulation { cores: 2, seed }.build();
         let map = HashMap::<u64, u64>::new(&rt);
         let entries: Vec<_> = (0..2000).map(|key| (key, key)).collect();

@@ -208,7 +208,7 @@ fn a_tree_of_the_system_s_pages_gives_memory_back() {
 fn readers_and_writers_run_beside_compactions() {
     on_each(Setting::threads(), |setting| {
         let rt = setting.build();
-        let (rest, removed) = parts(100_000);
+        let (rest, removed) = parts(80_000);
         let tree = Tree::<u64, u64>::new(&rt);
         insert(&rt, &tree, &rest);
         let done = AtomicBool::new(false);
@@ -235,7 +235,7 @@ fn readers_and_writers_run_beside_compactions() {
             let writers = [halves.0, halves.1].map(|own| {
                 let (rt, tree) = (&rt, &tree);
                 scope.spawn(move || {
-                    for _ in 0..3 {
+                    for _ in 0..if PATIENCE == 1 { 2 } else { 1 } {
                         insert(rt, tree, own);
                         own.chunks(1_000).for_each(|keys| remove(rt, tree, keys));
                     }

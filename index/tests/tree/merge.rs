@@ -75,6 +75,8 @@ fn a_tree_of_few_entries_has_few_nodes() {
     });
     on_each(Setting::threads(), |setting| {
         remove_most::<Hinted1024, _>(OptimisticLatched, setting, 60_000);
+    });
+    on_each([Setting::Threads { workers: 2 }].into_iter(), |setting| {
         remove_most::<Sorted1024, _>(OptimisticLatched, setting, 60_000);
     });
     let setting = Setting::Simulation { cores: 2, seed: 5 };

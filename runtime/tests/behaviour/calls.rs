@@ -1,7 +1,7 @@
 //! Calls: a thread outside runs a task itself where the objects are free, with the isolation of a
 //! task.
 
-use crate::common::{Dropped, Flag, Pair, Setting, on_all, side_by_side, silence_tasks, watchdog};
+use crate::common::{Dropped, Flag, PATIENCE, Pair, Setting, on_all, side_by_side, silence_tasks, watchdog};
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -43,7 +43,7 @@ fn a_call_runs_in_place_at_latched_objects_only() {
 /// Calls and tasks move amounts between accounts; none is lost, and each sum is of one moment.
 #[test]
 fn calls_are_isolated_from_tasks_and_from_each_other() {
-    const MOVES: usize = 300;
+    const MOVES: usize = if PATIENCE == 1 { 300 } else { 75 };
     on_all(|setting| {
         let rt = setting.build();
         transfers(&rt, |value| rt.plain(value).pin(SpinLatch).build());

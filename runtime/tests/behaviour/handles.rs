@@ -1,6 +1,8 @@
 //! Handles, promises and cancellation.
 
-use crate::common::{Flag, Gate, Pair, Setting, eventually, let_others_in, on_all, silence_tasks, watchdog};
+use crate::common::{
+    Flag, Gate, PATIENCE, Pair, Setting, eventually, let_others_in, on_all, silence_tasks, watchdog,
+};
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
@@ -249,7 +251,7 @@ fn the_waker_of_the_last_poll_is_woken() {
 fn no_wake_up_is_lost_while_wakers_are_replaced() {
     let _watched = watchdog();
     let rt = threads(2);
-    for _ in 0..2000 {
+    for _ in 0..800 / PATIENCE {
         let mut task = pin!(rt.task(()).submit(|(), _| 1));
         loop {
             let bell: Arc<Bell> = Arc::default();

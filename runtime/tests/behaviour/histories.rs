@@ -494,10 +494,20 @@ where
     one_history(rt, [(left, right)].into(), setting, seed);
 }
 
+/// Returns the number of seeds: half of them with each queue policy of its own, a quarter under a
+/// sanitizer.
+fn fewer(seeds: u64) -> u64 {
+    match part_of_policy(1) {
+        _ if PATIENCE > 1 => seeds.div_ceil(4),
+        Some(_) => seeds.div_ceil(2),
+        None => seeds,
+    }
+}
+
 /// Every class with every primitive.
 fn of_all_objects(setting: Setting, seeds: u64) {
     let rt = setting.build();
-    for seed in 0..seeds {
+    for seed in 0..fewer(seeds) {
         let _watched = watchdog();
         every_primitive!(&rt, of_an_object, setting, seed + 100 * setting.seed());
     }
@@ -506,7 +516,7 @@ fn of_all_objects(setting: Setting, seeds: u64) {
 /// Each primitive together with the others, and with itself.
 fn of_pairs(setting: Setting, seeds: u64) {
     let rt = &setting.build();
-    for seed in (0..seeds).map(|seed| seed + 100 * setting.seed()) {
+    for seed in (0..fewer(seeds)).map(|seed| seed + 100 * setting.seed()) {
         let _watched = watchdog();
         macro_rules! each {
             ($($left:ident $one:ident, $right:ident $other:ident;)+) => {$(

@@ -1,6 +1,8 @@
 //! Threads that read nodes without a task, beside the tasks that change, retire and free them.
 
-use crate::common::{Dropped, Pair, Setting, eventually, on_all, side_by_side, silence_tasks, watchdog};
+use crate::common::{
+    Dropped, PATIENCE, Pair, Setting, eventually, on_all, side_by_side, silence_tasks, watchdog,
+};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use xtasking::{
@@ -131,7 +133,7 @@ fn walk(reader: &Reader<'_>, from: Link<Node>) -> Result<bool, JoinError> {
 fn walk_from_removed<P: LegalFor<Versioned<Node>>>(primitive: P, setting: Setting) {
     let rt = setting.build();
     let mut list = List::new(&rt, primitive);
-    for round in 0..20u16 {
+    for round in 0..if PATIENCE == 1 { 8 } else { 2 } {
         (0..3).for_each(|core| list.add(&rt, round + core));
         let reader = rt.reader();
         let second = reader.walk(list.head, |_, head: &Node| Step::End(head.next())).unwrap();
@@ -154,7 +156,8 @@ fn a_removed_node_outlives_an_older_reader() {
 
 /// Several threads walk, while another one adds and removes nodes.
 fn walk_beside_changes<P: LegalFor<Versioned<Node>>>(primitive: P, workers: usize) {
-    const ROUNDS: u16 = 300;
+    // The walks take most of the time, so a few rounds are enough.
+    const ROUNDS: u16 = if PATIENCE == 1 { 100 } else { 25 };
     let _watched = watchdog();
     let rt = Setting::Threads { workers }.build();
     let mut list = List::new(&rt, primitive);

@@ -148,7 +148,10 @@ fn assert_works(rt: Runtime) {
 #[test]
 fn a_panic_in_the_drop_of_a_result_is_contained() {
     let rt = threads(1);
+    // Otherwise the result might come first, and the handle drop it here.
+    let go = occupy(&rt);
     drop(rt.task(()).submit(|(), _| Bomb));
+    go.set();
     assert_works(rt);
 }
 

@@ -1,6 +1,6 @@
 //! Exhausted memory: single spawns fail, and nothing else does.
 
-use crate::common::{Dropped, PATIENCE, Random, Setting, lock, on_all, watchdog};
+use crate::common::{Dropped, PATIENCE, Random, Setting, lock, on_all, on_each, watchdog};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use xtasking::platform::{Platform, Simulation, Threads};
@@ -114,16 +114,22 @@ fn spawn_all<const BYTES: usize>(rt: &Runtime, count: usize) {
     panic!("{count} tasks of {BYTES} bytes are refused for ever");
 }
 
+/// Returns settings of both platforms, for tests that take long to fill their memory.
+fn with_one_seed() -> impl Iterator<Item = Setting> {
+    Setting::threads().chain(Setting::simulations(&[7]))
+}
+
 #[test]
 fn an_endless_spawner_meets_the_limit() {
-    on_all(|setting| {
+    on_each(with_one_seed(), |setting| {
         const LIMIT: u64 = 2 * MIB;
+        const REFUSED: usize = 1000;
         let flood = Flood::new();
         let (stop, refused) = (flood.clone(), Arc::new(AtomicUsize::new(0)));
         let heard = refused.clone();
         let rt = setting.builder().memory_limit(LIMIT).counters(true).on_failure(move |failure| {
             assert!(matches!(failure.error, JoinError::OutOfMemory), "{failure}");
-            if heard.fetch_add(1, SeqCst) == 3000 {
+            if heard.fetch_add(1, SeqCst) == REFUSED {
                 stop.stop.store(true, SeqCst);
             }
         });
@@ -139,7 +145,7 @@ fn an_endless_spawner_meets_the_limit() {
                 added += if is_refused(&task.join()) { 0 } else { number };
             }
             end.join().unwrap();
-            assert!(refused.load(SeqCst) > 3000);
+            assert!(refused.load(SeqCst) > REFUSED);
             flood.check(refused.load(SeqCst));
             // The same amount of memory serves tasks of all sizes again.
             spawn_all::<8>(&rt, 1000);
@@ -151,7 +157,7 @@ fn an_endless_spawner_meets_the_limit() {
             let counters = rt.counters().unwrap();
             assert_eq!(counters.allocations.page_limit, Some(LIMIT));
             assert!(counters.allocations.page_bytes <= LIMIT, "{counters:?}");
-            assert!(counters.allocations.refused >= 3000);
+            assert!(counters.allocations.refused >= REFUSED as u64);
             for counter in [&flood.attempts, &flood.ran, &flood.dropped] {
                 counter.store(0, SeqCst);
             }
@@ -162,7 +168,7 @@ fn an_endless_spawner_meets_the_limit() {
 
 #[test]
 fn a_flood_that_is_cancelled_ends() {
-    on_all(|setting| {
+    on_each(with_one_seed(), |setting| {
         for how in [Shutdown::Cancel, Shutdown::Drain] {
             let flood = Flood::new();
             let (rt, refused) = limited(setting, MIB);
@@ -282,9 +288,9 @@ fn add_to_several(rt: &Runtime, rounds: usize, each: usize) {
 
 #[test]
 fn objects_are_handed_on_however_little_memory_there_is() {
-    on_all(|setting| {
+    on_each(with_one_seed(), |setting| {
         let (rt, refused) = limited(setting, 2 * MIB);
-        add_to_several(&rt, 3, 8000);
+        add_to_several(&rt, 2, 8000);
         assert!(refused.load(SeqCst) > 0, "there was memory enough");
         rt.shutdown(Shutdown::Drain);
     });
@@ -368,7 +374,7 @@ macro_rules! spawn_kinds {
 #[test]
 fn every_kind_of_spawn_is_refused_alike() {
     const EACH: usize = 10_000;
-    on_all(|setting| {
+    on_each(with_one_seed(), |setting| {
         for inside in [false, true] {
             let (rt, refused) = limited(setting, 2 * MIB);
             let arena = Arena::new(&rt);

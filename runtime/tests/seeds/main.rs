@@ -20,8 +20,9 @@ mod ordered;
 mod plan;
 mod world;
 
-use common::{PATIENCE, Setting, watchdog_called};
+use common::{PATIENCE, Setting, part_of_policy, watchdog_called};
 use std::env;
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::Duration;
 
@@ -36,8 +37,7 @@ fn each_seed(count: u64, body: impl Fn(u64)) {
     let number = |name| env::var(name).ok().map(|text| text.parse().expect("the variable is a number"));
     let seeds = match number("XTASKING_SEED") {
         Some(seed) => seed..seed + 1,
-        // A sanitizer makes each take longer.
-        None => 0..number("XTASKING_SEEDS").unwrap_or(count / u64::from(PATIENCE)),
+        None => number("XTASKING_SEEDS").map_or_else(|| usual(count), |count| 0..count),
     };
     for seed in seeds {
         let again = format!("XTASKING_SEED={seed} cargo test -p xtasking --test seeds {test}");
@@ -46,6 +46,17 @@ fn each_seed(count: u64, body: impl Fn(u64)) {
             eprintln!("to see it again: {again}");
             resume_unwind(failure);
         }
+    }
+}
+
+/// Returns the seeds that are tried if the environment requests none. With a queue policy of its
+/// own, a run tries a third of them. A sanitizer makes each take longer.
+fn usual(count: u64) -> Range<u64> {
+    const PARTS: u64 = 3;
+    let count = count / u64::from(PATIENCE);
+    match part_of_policy(PARTS as usize) {
+        Some(part) => count * part as u64 / PARTS..count * (part as u64 + 1) / PARTS,
+        None => 0..count,
     }
 }
 

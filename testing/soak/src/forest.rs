@@ -82,8 +82,8 @@ fn same(key: u64, found: Option<u64>, expected: Option<u64>) -> Result<(), Wrong
 /// Nodes that an empty tree may retain: some merges are skipped because of other operations, as the
 /// tree's own tests show.
 const MAX_RETAINED_NODES: usize = 100;
-/// Time limit until freed nodes are reclaimed.
-const RECLAIM_LIMIT: Duration = Duration::from_secs(30);
+/// Time limit until freed nodes are reclaimed, also on a busy machine.
+const RECLAIM_LIMIT: Duration = Duration::from_secs(300);
 
 /// Removes everything; the nodes must be freed.
 fn empty(rt: &Runtime, tree: &SoakTree, model: BTreeMap<u64, u64>, watchdog: &Watchdog) -> Result<(), Wrong> {
