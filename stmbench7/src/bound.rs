@@ -187,7 +187,10 @@ mod tests {
     use super::super::turn::Work;
     use super::*;
 
-    fn log(steps: &[(Operation, &[(u32, bool)], u64)]) -> WorkLog {
+    /// An operation, the granules that it holds, and its time.
+    type Recorded<'s> = (Operation, &'s [(u32, bool)], u64);
+
+    fn log(steps: &[Recorded<'_>]) -> WorkLog {
         let mut log = WorkLog::default();
         for &(operation, held_granules, time) in steps {
             log.add_step(Step { operation, held_granules: held_granules.to_vec(), time });
