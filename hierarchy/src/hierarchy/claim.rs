@@ -5,6 +5,7 @@ use super::slab::Slab;
 use crate::Node;
 use smallvec::SmallVec;
 use xtasking::Claim;
+use xtasking::claims::IntoClaim;
 
 /// A node that a task names, with its descendants unless it is [alone](Self::alone); made by
 /// [`Hierarchy::node`].
@@ -179,9 +180,11 @@ impl<'g, T: Send + Sync + 'static> NodeClaim<'g, T> {
     }
 }
 
-impl<'g, T: Send + Sync + 'static> From<NodeClaim<'g, T>> for Claim<'g, Slab<T>> {
-    fn from(claim: NodeClaim<'g, T>) -> Self {
-        let NodeClaim { hierarchy, accesses, unordered } = claim;
+impl<'g, T: Send + Sync + 'static> IntoClaim for NodeClaim<'g, T> {
+    type Claim = Claim<'g, Slab<T>>;
+
+    fn into_claim(self) -> Self::Claim {
+        let NodeClaim { hierarchy, accesses, unordered } = self;
         let claim = hierarchy.planned(move |plan| accesses.iter().for_each(|&access| plan.name(access)));
         if unordered { claim.unordered() } else { claim }
     }
