@@ -180,12 +180,18 @@ impl<'g, T: Send + Sync + 'static> NodeClaim<'g, T> {
     }
 }
 
+impl<'g, T: Send + Sync + 'static> From<NodeClaim<'g, T>> for Claim<'g, Slab<T>> {
+    fn from(claim: NodeClaim<'g, T>) -> Self {
+        let NodeClaim { hierarchy, accesses, unordered } = claim;
+        let claim = hierarchy.planned(move |plan| accesses.iter().for_each(|&access| plan.name(access)));
+        if unordered { claim.unordered() } else { claim }
+    }
+}
+
 impl<'g, T: Send + Sync + 'static> IntoClaim for NodeClaim<'g, T> {
     type Claim = Claim<'g, Slab<T>>;
 
     fn into_claim(self) -> Self::Claim {
-        let NodeClaim { hierarchy, accesses, unordered } = self;
-        let claim = hierarchy.planned(move |plan| accesses.iter().for_each(|&access| plan.name(access)));
-        if unordered { claim.unordered() } else { claim }
+        self.into()
     }
 }

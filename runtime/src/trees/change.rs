@@ -312,7 +312,7 @@ impl<'h> Holder<'h> {
                 // locked.
                 let registration = unsafe { other.claim.0.as_ref() };
                 // Release pairs with the Acquire of a claim that validates its entries.
-                registration.is_displaced.store(true, Release);
+                registration.is_displaced.store(!planted!("tree-displacement-unmarked"), Release);
             }
         });
         self.rights.exact.push(exact);

@@ -4,7 +4,7 @@
 //! writes: each worker has a table of its own, and plain stores. What comes and what goes are
 //! counted apart, because a task may end on another worker than the one that registered it.
 
-use super::mode::{COUNTED, Modes};
+use super::mode::{COUNTED, Mode, Modes};
 use super::segments::Segments;
 use crate::sync::{Acquire, AtomicU32, Padded, Relaxed, Release};
 use crate::task::spawner::sealed::Origin;
@@ -26,7 +26,7 @@ pub(crate) struct Site {
 }
 
 /// The counts of all gates: a table for each worker, and one that other threads share.
-pub(super) struct Counts {
+pub(crate) struct Counts {
     sites: Box<[Padded<Segments<Count>>]>,
 }
 
@@ -60,6 +60,13 @@ impl Counts {
     pub fn count_in(&self, site: Site, gate: u32, modes: Modes) {
         let count = self.sites[site.index].0.get_or_make(gate);
         modes.iter().for_each(|mode| add_one(site, &count.ins[mode as usize]));
+    }
+
+    /// Counts a mode at a gate, like [`count_in`](Self::count_in).
+    #[inline]
+    pub fn count_one_in(&self, site: Site, gate: u32, mode: Mode) {
+        let count = self.sites[site.index].0.get_or_make(gate);
+        add_one(site, &count.ins[mode as usize]);
     }
 
     /// Counts modes out again, on any site.

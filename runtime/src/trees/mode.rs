@@ -5,7 +5,7 @@ use core::iter::from_fn;
 /// How a claim uses a gate. The first three are only counted; the others are entries in the queue
 /// of the gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Mode {
+pub(crate) enum Mode {
     /// Reads something below.
     IntendRead = 0,
     /// Writes something below.
@@ -25,7 +25,7 @@ pub(super) const COUNTED: usize = 3;
 
 /// A set of modes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Modes(u8);
+pub(crate) struct Modes(u8);
 
 impl Mode {
     const ALL: [Self; 6] =

@@ -24,11 +24,11 @@ impl fmt::Debug for Node {
 }
 
 /// The children of a node, in order; a short list lies in its slot.
-pub(super) type Children = SmallVec<[Node; 2]>;
+pub(crate) type Children = SmallVec<[Node; 2]>;
 
 /// The place of a node. Its data lie in another table, as this one does not depend on their type.
 #[repr(align(64))]
-pub(super) struct NodeSlot {
+pub(crate) struct NodeSlot {
     /// Odd while a node is here; counted up when a node comes and when it goes.
     pub generation: AtomicU32,
     pub parent: AtomicU32,

@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 
 /// The poisoned nodes of a tree.
 #[derive(Default)]
-pub(super) struct PoisonedNodes {
+pub(crate) struct PoisonedNodes {
     /// How many there are; a tree without them is asked for no more than this.
     count: AtomicU32,
     nodes: SpinMutex<Vec<Node>>,

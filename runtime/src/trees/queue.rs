@@ -49,14 +49,14 @@ impl Ready {
 
 /// A claim at a gate.
 #[derive(Clone, Copy)]
-pub(super) struct GateEntry {
+pub(crate) struct GateEntry {
     pub claim: ClaimPtr,
     pub modes: Modes,
 }
 
 /// The queue of a gate. What is only counted has entries while it waits.
 #[derive(Default)]
-pub(super) struct GateQueue {
+pub(crate) struct GateQueue {
     holders: SmallVec<[GateEntry; 2]>,
     waiters: VecDeque<GateEntry>,
 }
@@ -120,14 +120,14 @@ impl GateQueue {
 
 /// A claim in a home.
 #[derive(Clone, Copy)]
-pub(super) struct HomeEntry {
+pub(crate) struct HomeEntry {
     pub claim: ClaimPtr,
     pub exact: Exact,
 }
 
 /// Queues of homes whose hashes are equal.
 #[derive(Default)]
-pub(super) struct Stripe {
+pub(crate) struct Stripe {
     /// Holders in any of the homes.
     holders: SmallVec<[HomeEntry; 4]>,
     /// Homes in which claims wait.

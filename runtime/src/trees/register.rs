@@ -5,7 +5,7 @@ use super::mode::{Mode, Modes};
 use super::node::{NONE, Node};
 use super::queue::{ClaimPtr, GateEntry, HomeEntry, Ready};
 use super::rights::{Exact, Rights, Target};
-use super::table::TreeTable;
+use super::table::{GateSlot, TreeTable};
 use crate::sync::{Acquire, Backoff, Relaxed, Release, SeqCst, fence};
 use smallvec::SmallVec;
 
@@ -22,7 +22,7 @@ pub(crate) enum Added {
 
 /// The way to a node, as it was when it was looked up.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Path {
+pub(crate) enum Path {
     /// The node is this gate; the second is the gate above.
     Gate { gate: u32, above: u32 },
     /// The node is in this home, below this gate.
@@ -30,7 +30,7 @@ pub(super) enum Path {
 }
 
 /// Modes counted for one target, at gates from its path upwards.
-type Climb = SmallVec<[(u32, Mode); 6]>;
+type Climb<'t> = SmallVec<[(u32, Mode, &'t GateSlot); 4]>;
 
 /// Why a path is not had.
 enum Refused {
@@ -110,7 +110,7 @@ impl TreeTable {
         let (exact, end) = match path {
             Path::Gate { gate, above } => {
                 if !rights.counted_at(gate).has(Mode::ReadAlone) {
-                    climb.push((gate, Mode::ReadAlone));
+                    climb.push((gate, Mode::ReadAlone, self.gate(gate)));
                 }
                 (None, self.climb(rights, above, intention, &mut climb))
             }
@@ -128,7 +128,7 @@ impl TreeTable {
             && self.is_valid(target.node, path, &climb, end)
             && !is_displaced.load(Acquire)
         {
-            climb.iter().for_each(|&(gate, mode)| rights.add_counted(gate, Modes::only(mode)));
+            rights.add_climb(&climb);
             rights.exact.extend(exact);
             return None;
         }
@@ -171,7 +171,7 @@ impl TreeTable {
         if is_granted {
             queue.hold(GateEntry { claim, modes });
             rights.explicit.push((number, mode));
-            climb.iter().for_each(|&(gate, mode)| rights.add_counted(gate, Modes::only(mode)));
+            rights.add_climb(&climb);
         } else if queue.is_empty() {
             gate.flag.store(false, Release);
         }
@@ -185,29 +185,28 @@ impl TreeTable {
 
     /// Lists the gates at which an intention is new, from one upwards. Returns the gate where the
     /// claim has it already, and so at all above.
-    fn climb(&self, rights: &Rights, from: u32, intention: Mode, climb: &mut Climb) -> u32 {
+    fn climb<'t>(&'t self, rights: &Rights, from: u32, intention: Mode, climb: &mut Climb<'t>) -> u32 {
         let mut next = from;
         while let Some(gate) = self.gates.get(next) {
             let counted = rights.counted_at(next);
             if counted.has(intention) || counted.has(Mode::IntendWrite) {
                 return next;
             }
-            climb.push((next, intention));
+            climb.push((next, intention, gate));
             next = gate.above.load(Acquire);
         }
         NONE
     }
 
     /// Counts modes at gates. Returns true if they clash with nothing there.
-    fn count_all(&self, site: Site, claim: ClaimPtr, rights: &Rights, climb: &Climb) -> bool {
-        climb.iter().for_each(|&(gate, mode)| self.counts.count_in(site, gate, Modes::only(mode)));
+    fn count_all(&self, site: Site, claim: ClaimPtr, rights: &Rights, climb: &Climb<'_>) -> bool {
+        climb.iter().for_each(|&(gate, mode, _)| self.counts.count_one_in(site, gate, mode));
         if !climb.is_empty() && !planted!("tree-count-without-fence") {
             // Pairs with the fences of `add_explicit` and `enqueue`: either those see the counts,
             // or this sees their flags.
             fence(SeqCst);
         }
-        climb.iter().all(|&(number, mode)| {
-            let gate = self.gate(number);
+        climb.iter().all(|&(number, mode, gate)| {
             // Acquire pairs with the Release by which a gate's flag goes down, so that this sees
             // what the tasks there did.
             !gate.flag.load(Acquire)
@@ -228,7 +227,7 @@ impl TreeTable {
     }
 
     /// Returns true if the way to a node is what it was when it was looked up.
-    fn is_valid(&self, node: Node, path: Path, climb: &Climb, end: u32) -> bool {
+    fn is_valid(&self, node: Node, path: Path, climb: &Climb<'_>, end: u32) -> bool {
         if planted!("tree-path-unvalidated") {
             return true;
         }
@@ -240,7 +239,7 @@ impl TreeTable {
         };
         let aboves = gates.iter().skip(1).map(|next| next.0).chain([end]);
         self.path(node) == Some(path)
-            && gates.iter().zip(aboves).all(|(gate, above)| self.gate(gate.0).above.load(Acquire) == above)
+            && gates.iter().zip(aboves).all(|(gate, above)| gate.2.above.load(Acquire) == above)
     }
 
     /// Gives back what an attempt has registered, and lets those go on that it has blocked.
@@ -248,14 +247,25 @@ impl TreeTable {
         &self,
         site: Site,
         claim: ClaimPtr,
-        climb: &Climb,
+        climb: &Climb<'_>,
         entered: Option<Exact>,
         ready: &mut Ready,
     ) {
-        climb.iter().for_each(|&(gate, mode)| self.counts.count_out(site, gate, Modes::only(mode)));
+        climb.iter().for_each(|&(gate, mode, _)| self.counts.count_out(site, gate, Modes::only(mode)));
         self.serve_flagged(site, climb.iter().map(|entry| entry.0), ready);
         if let Some(exact) = entered {
             self.leave_home(claim, &exact, ready);
+        }
+    }
+}
+
+impl Rights {
+    /// Adds what was counted for one target.
+    fn add_climb(&mut self, climb: &Climb<'_>) {
+        if self.counted.is_empty() {
+            self.counted.extend(climb.iter().map(|&(gate, mode, _)| (gate, Modes::only(mode))));
+        } else {
+            climb.iter().for_each(|&(gate, mode, _)| self.add_counted(gate, Modes::only(mode)));
         }
     }
 }

@@ -18,7 +18,7 @@ pub(crate) struct Target {
 
 /// A target below gates: its node, and the home in which it is registered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Exact {
+pub(crate) struct Exact {
     pub home: u32,
     pub node: Node,
     pub alone: bool,
@@ -41,7 +41,7 @@ pub(crate) struct Rights {
 
 /// What is left to do after a task that has changed the tree.
 #[derive(Default)]
-pub(super) struct Changes {
+pub(crate) struct Changes {
     /// Homes with too many nodes.
     pub splits: Vec<Node>,
     /// Gates with few nodes.

@@ -11,7 +11,7 @@ const FIRST: u64 = under_model(64, 4);
 const SEGMENTS: usize = under_model(27, 2) as usize;
 
 /// A table of values in segments, which are allocated when an index in them is first used.
-pub(super) struct Segments<T> {
+pub(crate) struct Segments<T> {
     segments: [AtomicPtr<T>; SEGMENTS],
 }
 

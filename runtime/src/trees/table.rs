@@ -23,7 +23,7 @@ const STRIPES: usize = under_model(256, 1) as usize;
 const MOST_STRIPES: usize = under_model(4096, 1) as usize;
 
 /// A gate: a node with many nodes below.
-pub(super) struct GateSlot {
+pub(crate) struct GateSlot {
     /// Index of the node.
     pub node: AtomicU32,
     /// The gate above; [`NONE`] for the root.

@@ -231,7 +231,7 @@ impl<D: Send + Sync + 'static> Drop for Owner<D> {
     fn drop(&mut self) {
         // SAFETY: `Dropper` frees it, when it was retired below.
         let shared = unsafe { self.inner.as_ref() }.shared.clone();
-        let epoch = if planted!("tree-freed-at-once") { 0 } else { shared.epochs.retirement() };
+        let epoch = shared.epochs.retirement();
         let owner: Arc<dyn Reclaim> = Arc::new(Dropper::<D>(PhantomData));
         shared.adopt([Retired { epoch, object: self.inner.cast(), owner }].into_iter());
         shared.wake_for_garbage(0);

@@ -11,9 +11,9 @@ mod ends;
 mod queues;
 mod random;
 
-use crate::common::{Setting, on_all, on_each};
+use crate::common::{Flag, Setting, on_all, on_each, watchdog};
 use xtasking::trees::{Node, Nodes, Tree, TreeError};
-use xtasking::{Runtime, primitive::Sequencing};
+use xtasking::{QueuePolicy, Runtime, primitive::Sequencing};
 
 /// Builds a tree of numbers in one task: the root is 0, with `width` children at each node on each
 /// of `depth` levels. Returns the nodes, each level behind the one above.
@@ -200,6 +200,43 @@ fn a_task_claims_for_its_follow_ups() {
         drop(tree);
         group.wait().unwrap();
     });
+}
+
+/// A task waits for a node, which moves to another home meanwhile. When the task runs, it has the
+/// node where it is now.
+#[test]
+#[cfg_attr(miri, ignore = "on threads of the system")]
+fn a_claim_granted_at_an_old_place_registers_anew() {
+    let _watched = watchdog();
+    let rt = Runtime::builder().workers(2).pool(QueuePolicy::WorkStealing).build().unwrap();
+    let (tree, all) = complete(&rt, 2, 2);
+    let (node, to) = (all[3], all[2]);
+    let [(inside, i), (go, g), (arrived, a), (leave, l)] = [(); 4].map(|()| {
+        let flag = Flag::default();
+        (flag.clone(), flag)
+    });
+    let claim = tree.planned(move |plan| plan.relocate(node, to));
+    let moved = rt.task(()).claim(claim).submit_with(move |(), ((), mut nodes), _| {
+        i.set();
+        g.wait();
+        nodes.relocate(node, to)
+    });
+    inside.wait();
+    let waits = rt.task(()).claim(tree.write_alone(node)).submit_with(move |(), mut nodes, _| {
+        *nodes.get_mut(node).unwrap() += 100;
+        a.set();
+        l.wait();
+        *nodes.get_mut(node).unwrap() -= 100;
+    });
+    go.set();
+    arrived.wait();
+    assert_eq!(moved.join().unwrap(), Ok(()));
+    let behind = rt.task(()).claim(tree.read(to)).submit_with(move |(), nodes, _| nodes.get(node).copied());
+    // It comes behind that one, on the only worker that is free.
+    rt.task(()).submit(|(), _| ()).join().unwrap();
+    leave.set();
+    waits.join().unwrap();
+    assert_eq!(behind.join().unwrap(), Ok(3));
 }
 
 /// A tree grows until it has gates, and shrinks until it has none but the root.
