@@ -2,7 +2,6 @@
 
 use super::counts::Site;
 use super::mode::{Mode, Modes};
-use super::node::NONE;
 use super::queue::{ClaimPtr, GateEntry, GateQueue, HomeEntry, Ready, Stripe};
 use super::register::Path;
 use super::rights::Rights;
@@ -188,10 +187,18 @@ impl TreeTable {
     }
 
     fn add_intentions(&self, rights: &mut Rights, from: u32, intention: Mode) {
+        let is_first = rights.counted.is_empty();
         let mut next = from;
-        while next != NONE && !rights.counted_at(next).has(intention) {
-            rights.add_counted(next, Modes::only(intention));
-            next = self.gate(next).above.load(Acquire);
+        while let Some(gate) = self.gates.get(next) {
+            if is_first {
+                // Not looked for among many.
+                rights.counted.push((next, Modes::only(intention)));
+            } else if rights.counted_at(next).has(intention) {
+                return;
+            } else {
+                rights.add_counted(next, Modes::only(intention));
+            }
+            next = gate.above.load(Acquire);
         }
     }
 
