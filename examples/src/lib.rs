@@ -22,6 +22,7 @@ pages! {
     blocking: "docs/guide/blocking.md";
     cancellation: "docs/guide/cancellation.md";
     claims: "docs/guide/claims.md";
+    trees: "docs/guide/trees.md";
     queues: "docs/guide/queues.md";
     fork_join: "docs/guide/fork-join.md";
     rayon: "docs/guide/rayon.md";

@@ -174,6 +174,7 @@ mod pool;
 mod scheduler;
 mod sync;
 pub mod task;
+pub mod trees;
 
 /// How accesses to an object are isolated: markers for the variants of [`Primitive`] and
 /// [`Isolation`].

@@ -5,6 +5,7 @@ use super::slab::Slab;
 use crate::Node;
 use smallvec::SmallVec;
 use xtasking::Claim;
+use xtasking::claims::IntoClaim;
 
 /// A node that a task names, with its descendants unless it is [alone](Self::alone); made by
 /// [`Hierarchy::node`].
@@ -184,5 +185,13 @@ impl<'g, T: Send + Sync + 'static> From<NodeClaim<'g, T>> for Claim<'g, Slab<T>>
         let NodeClaim { hierarchy, accesses, unordered } = claim;
         let claim = hierarchy.planned(move |plan| accesses.iter().for_each(|&access| plan.name(access)));
         if unordered { claim.unordered() } else { claim }
+    }
+}
+
+impl<'g, T: Send + Sync + 'static> IntoClaim for NodeClaim<'g, T> {
+    type Claim = Claim<'g, Slab<T>>;
+
+    fn into_claim(self) -> Self::Claim {
+        self.into()
     }
 }

@@ -77,7 +77,9 @@
 //! | `grant` | enqueue, grant, confirm, release; where tasks are sent |
 //! | `deferred` | unordered claims, made when a worker gets to the task |
 //! | `state_ptr` | the memory of a claim's state |
-//! | `spawner` | the spawner of a task with a claim, and its sink |
+//! | `kind` | what a task may claim: granules, or nodes of a tree |
+//! | `spawner` | the spawner of a task with a claim, and its membership |
+//! | `releasing` | the sink of a task with a claim |
 //! | `directory` | a table that says which granule something is in |
 //! | `held` | what a running task holds |
 //! | `affinity` | the homes of granules |
@@ -98,8 +100,10 @@ mod directory;
 mod grant;
 pub(crate) mod granules;
 pub(crate) mod held;
+pub(crate) mod kind;
 mod plan;
 mod queue_lock;
+pub(crate) mod releasing;
 mod rights;
 pub(crate) mod spawner;
 mod state_ptr;
@@ -112,6 +116,7 @@ pub use baselines::{Control, Granularity, ToggleCounts};
 pub(crate) use claim::Claim;
 pub use directory::Directory;
 pub(crate) use granules::Granules;
+pub use kind::{ClaimKind, IntoClaim};
 pub use plan::PlanView;
-pub use spawner::{Claiming, Within};
+pub use spawner::{ClaimedTask, Claiming, Within};
 pub(crate) use waiting_claims::GranuleTables;

@@ -1,35 +1,43 @@
-//! The spawner of a task with a claim, and the sink that releases its granules.
+//! The spawner of a task with a claim, and its membership.
 
-use super::admission::{Admission, TableAdmission};
 use super::claim::Claim;
 use super::claim_state::ClaimState;
 use super::granules::{Granules, GranulesInner};
 use super::held::{Held, PoisonGuard, clear_written_poison};
+use super::kind::{ClaimHandle, ClaimKind, IntoClaim};
+use super::releasing::ReleasingSink;
 use super::state_ptr::ClaimStatePtr;
 use crate::limit::{Limit, MayReserve};
 use crate::memory::SizeClass;
-use crate::scheduler::{Context, Worker};
+use crate::scheduler::Context;
 use crate::task::group::{Membership, SealedMembership};
 use crate::task::handle::Handle;
 use crate::task::name::BodyName;
 use crate::task::options::{Options, SpawnRequest};
 use crate::task::pending::PendingTask;
-use crate::task::spawner::{CompleteTask, Route, sealed::Origin, sealed::Spawn};
-use crate::task::{AccessSet, JoinError, Meta, Sink, Spawner, Task, TaskBuilder};
+use crate::task::spawner::{CompleteTask, Route, sealed::Spawn};
+use crate::task::{AccessSet, Meta, Spawner, Task, TaskBuilder};
 use alloc::sync::Arc;
 use core::any::Any;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
 
-/// A spawner whose task claims granules.
-pub struct Claiming<P: Spawner> {
+/// A spawner whose task has a claim, to granules or nodes.
+pub struct Claiming<P: Spawner, S: ClaimHandle = ClaimStatePtr> {
     spawner: P,
     /// Owned by the task once it is delivered.
-    state: Option<ClaimStatePtr>,
+    state: Option<S>,
     has_task: bool,
 }
 
-impl<P: Spawner> Drop for Claiming<P> {
+impl<P: Spawner, S: ClaimHandle> Claiming<P, S> {
+    /// Makes the spawner of a task that will own this state.
+    pub(crate) fn new(spawner: P, state: S) -> Self {
+        Self { spawner, state: Some(state), has_task: false }
+    }
+}
+
+impl<P: Spawner, S: ClaimHandle> Drop for Claiming<P, S> {
     /// A builder that is dropped unspawned frees the state of its claim.
     fn drop(&mut self) {
         if let Some(state) = self.state.take()
@@ -41,7 +49,7 @@ impl<P: Spawner> Drop for Claiming<P> {
     }
 }
 
-impl<P: Spawner> Spawn for Claiming<P> {
+impl<P: Spawner, S: ClaimHandle> Spawn for Claiming<P, S> {
     type Origin = P;
 
     fn origin_mut(&mut self) -> &mut P {
@@ -50,7 +58,7 @@ impl<P: Spawner> Spawn for Claiming<P> {
 
     fn allocate_descriptor(&mut self, class: SizeClass) -> Option<NonNull<Task>> {
         // Without memory for the state of the claim there is no task either.
-        if !self.state.is_some_and(ClaimStatePtr::is_some) {
+        if !self.state.is_some_and(ClaimHandle::is_some) {
             return None;
         }
         self.spawner.allocate(class)
@@ -63,19 +71,19 @@ impl<P: Spawner> Spawn for Claiming<P> {
     }
 
     unsafe fn deliver(&mut self, complete: CompleteTask, options: &Options, route: Route<'_>) {
-        let state = self.state.expect("the claim is there until the spawn is finished").get();
+        let state = self.state.expect("the claim is there until the spawn is finished");
         // SAFETY: this is the task's spawner, which owns the state until `finish`.
-        unsafe { state.as_ref().park_task(PendingTask::new(complete.task, options, route)) };
+        unsafe { state.park_task(PendingTask::new(complete.task, options, route)) };
         self.has_task = true;
     }
 
-    /// Claims the granules for the task, which owns the state of the claim from here on.
+    /// Makes the claim of the task, which owns the state of the claim from here on.
     fn finish(mut self) {
         if self.has_task
             && let Some(state) = self.state.take()
         {
             // SAFETY: `deliver` has parked the task there, and it now owns the state.
-            unsafe { ClaimState::enter(state.get(), &mut self.spawner) };
+            unsafe { state.enter(&mut self.spawner) };
         }
     }
 }
@@ -91,10 +99,10 @@ pub struct Within<'g, M, D: Send + Sync + 'static = ()> {
 impl<M: Membership, D: Send + Sync + 'static> SealedMembership for Within<'_, M, D> {}
 
 impl<M: Membership, D: Send + Sync + 'static> Membership for Within<'_, M, D> {
-    type Sink = ReleasingSink<M::Sink>;
+    type Sink = ReleasingSink<M::Sink, ClaimStatePtr>;
 
     fn sink(self) -> Self::Sink {
-        ReleasingSink { sink: self.membership.sink(), state: self.state }
+        ReleasingSink::new(self.membership.sink(), self.state)
     }
 }
 
@@ -104,64 +112,37 @@ impl<M: MayReserve, D: Send + Sync + 'static> MayReserve for Within<'_, M, D> {
     }
 }
 
-/// Releases the granules when the task is over, then completes another sink.
-pub struct ReleasingSink<K> {
-    sink: K,
-    state: ClaimStatePtr,
-}
+impl<'g, D: Send + Sync + 'static> ClaimKind for Claim<'g, D> {
+    type State = ClaimStatePtr;
+    type Membership<M: Membership> = Within<'g, M, D>;
 
-impl<K: Sink<()>> Sink<()> for ReleasingSink<K> {
-    fn enter(&self, origin: &mut impl Origin) {
-        self.sink.enter(origin);
-    }
-
-    unsafe fn is_ready(this: *const Self, task: NonNull<Task>, cx: &mut Worker) -> bool {
-        // SAFETY: the worker owns the task, which contains the sink and owns the state. (Nothing is
-        // borrowed of either: another worker may have both as soon as the task is parked.)
-        unsafe { TableAdmission::is_ready((*this).state.get(), task, cx) }
-    }
-
-    fn start(&self, cx: &mut Worker) -> Result<(), JoinError> {
-        let outcome = self.sink.start(cx);
-        // SAFETY: this is part of the task, which owns the state.
-        let granted = unsafe { self.state.get().as_ref().start(cx.index()) };
-        // SAFETY: as above.
-        cx.record_granules(|| unsafe { self.state.get().as_ref().held() });
-        outcome.and(granted)
-    }
-
-    fn pause(&self, cx: &mut Worker) {
-        self.sink.pause(cx);
-    }
-
-    fn resume(&self, cx: &mut Worker) {
-        self.sink.resume(cx);
-    }
-
-    fn make_room(&mut self) {
-        self.sink.make_room();
-    }
-
-    fn name(&self) -> Option<&'static str> {
-        self.sink.name()
-    }
-
-    fn complete(self, outcome: Result<(), JoinError>, cx: &mut Worker) {
-        let mut origin = Context::of(cx);
-        // SAFETY: this is part of the task, which is over and owns the state.
-        unsafe {
-            self.state.get().as_ref().leave(&mut origin);
-            if !planted!("claim-state-leaked") {
-                self.state.free(&mut origin);
-            }
-        }
-        self.sink.complete(outcome, cx);
-    }
-
-    fn refuse(self, origin: &impl Origin, why: JoinError) {
-        self.sink.refuse(origin, why);
+    #[track_caller]
+    fn attach<P: Spawner, A, M: Membership>(
+        self,
+        builder: TaskBuilder<P, A, M>,
+    ) -> TaskBuilder<Claiming<P>, A, Within<'g, M, D>> {
+        let (SpawnRequest { mut spawner, options }, access, membership) = builder.into_parts();
+        let inner = self.inner;
+        let shared = &inner.table.shared;
+        assert!(Arc::ptr_eq(shared, spawner.shared()), "granules are claimed by a task of another runtime");
+        // A follow-up is of the epoch that keeps the granules now.
+        assert!(
+            self.operation.is_none_or(|operation| spawner.operation() == Some(operation))
+                || planted!("held-claimed-by-others"),
+            "a claim by what a task holds is for its follow-ups: others need a handle of the granules"
+        );
+        let state = ClaimStatePtr::new(&mut spawner, || ClaimState::new(inner, self.request, self.options));
+        TaskBuilder::from_parts(
+            SpawnRequest { spawner: Claiming::new(spawner, state), options },
+            access,
+            Within { membership, state, granules: PhantomData },
+        )
     }
 }
+
+/// The builder of a task that claims something.
+pub type ClaimedTask<P, A, M, C> =
+    TaskBuilder<Claiming<P, <C as ClaimKind>::State>, A, <C as ClaimKind>::Membership<M>>;
 
 impl<P: Spawner, A, M: Membership> TaskBuilder<P, A, M> {
     /// Parks the task until it has been granted these granules: those that it writes exclusively,
@@ -182,33 +163,15 @@ impl<P: Spawner, A, M: Membership> TaskBuilder<P, A, M> {
     /// [`QueuePolicy::WorkStealing`](crate::QueuePolicy::WorkStealing), idle workers may steal the
     /// task, and a worker that releases granules next runs one of the tasks that waited for them.
     ///
+    /// [Trees](crate::trees) are claimed in the same way, node by node.
+    ///
     /// # Panics
     ///
-    /// If the granules belong to another runtime; or if the claim was made by a [`Held`], and the
-    /// task is not a follow-up of the task that has it.
+    /// If the granules or nodes belong to another runtime; or if the claim was made by what a task
+    /// [holds](Held), and the new task is not a follow-up of that task.
     #[track_caller]
-    pub fn claim<'g, D>(self, claim: impl Into<Claim<'g, D>>) -> TaskBuilder<Claiming<P>, A, Within<'g, M, D>>
-    where
-        D: Send + Sync + 'static,
-    {
-        let claim = claim.into();
-        let (SpawnRequest { mut spawner, options }, access, membership) = self.into_parts();
-        let inner = claim.inner;
-        let shared = &inner.table.shared;
-        assert!(Arc::ptr_eq(shared, spawner.shared()), "granules are claimed by a task of another runtime");
-        // A follow-up is of the epoch that keeps the granules now.
-        assert!(
-            claim.operation.is_none_or(|operation| spawner.operation() == Some(operation))
-                || planted!("held-claimed-by-others"),
-            "a claim by what a task holds is for its follow-ups: others need a handle of the granules"
-        );
-        let state = ClaimStatePtr::new(&mut spawner, || ClaimState::new(inner, claim.request, claim.options));
-        let spawner = Claiming { spawner, state: Some(state), has_task: false };
-        TaskBuilder::from_parts(
-            SpawnRequest { spawner, options },
-            access,
-            Within { membership, state, granules: PhantomData },
-        )
+    pub fn claim<C: IntoClaim>(self, claim: C) -> ClaimedTask<P, A, M, C::Claim> {
+        claim.into_claim().attach(self)
     }
 }
 

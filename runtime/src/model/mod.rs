@@ -24,6 +24,7 @@
 //! | `fork` | halves of joins beside thieves, and owners that sleep meanwhile |
 //! | `grant` | tasks with several objects |
 //! | `claim` | tasks that claim ranges of granules |
+//! | `trees` | claims of nodes, counted and not, beside changes of the tree |
 //! | `group` | tickets of the members of a group, and continuations |
 //! | `limit` | permits of a limit beside waiters |
 //! | `heap` | blocks that move between two cores |
@@ -69,6 +70,7 @@ mod sleep;
 mod task_ring;
 #[cfg(feature = "baselines")]
 mod toggle;
+mod trees;
 mod version;
 mod worker_set;
 

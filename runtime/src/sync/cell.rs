@@ -4,13 +4,15 @@
 /// A [`core::cell::UnsafeCell`] that is accessed by closures, which span the accesses.
 #[derive(Default)]
 #[repr(transparent)]
-pub(crate) struct UnsafeCell<T>(core::cell::UnsafeCell<T>);
+pub(crate) struct UnsafeCell<T: ?Sized>(core::cell::UnsafeCell<T>);
 
 impl<T> UnsafeCell<T> {
     pub const fn new(value: T) -> Self {
         Self(core::cell::UnsafeCell::new(value))
     }
+}
 
+impl<T: ?Sized> UnsafeCell<T> {
     /// Passes a pointer for reading: no thread may write meanwhile.
     #[inline(always)]
     pub fn with<R>(&self, read: impl FnOnce(*const T) -> R) -> R {

@@ -10,7 +10,7 @@ use alloc::boxed::Box;
 use core::ptr::NonNull;
 
 /// A stored task: complete, and admitted unless it says otherwise.
-pub(crate) enum PendingTask {
+pub enum PendingTask {
     /// It goes to this home if given, else where the options say.
     Bound(NonNull<Task>, Options, Option<usize>),
     /// It has no objects; it is unbound unless the options name a place.

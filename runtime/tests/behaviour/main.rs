@@ -55,5 +55,6 @@ mod shutdown;
 mod stealing;
 mod task_scopes;
 mod time_limits;
+mod trees;
 mod validation;
 mod waiting;

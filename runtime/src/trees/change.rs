@@ -1,0 +1,339 @@
+//! Changes of the tree by a task that holds what it changes.
+//!
+//! A change publishes new places of nodes: their homes, and the gates above. Other claims that come
+//! by a new place must find the claim of the task there. So the task enters each new place *before*
+//! it publishes it, and leaves it at its end as all others.
+
+use super::error::TreeError;
+use super::mode::{Mode, Modes};
+use super::node::{NONE, Node, NodeSlot};
+use super::queue::{ClaimPtr, GateEntry, HomeEntry};
+use super::rights::{Exact, Rights, Target};
+use super::table::{MOST_IN_HOME, TreeTable};
+use crate::sync::{Acquire, Relaxed, Release};
+use alloc::vec::Vec;
+
+/// The claim of a task that runs.
+pub(crate) struct Holder<'h> {
+    pub table: &'h TreeTable,
+    pub claim: ClaimPtr,
+    pub rights: &'h mut Rights,
+    /// Marks the nodes that the task has written.
+    pub stamp: u64,
+    /// The node that was inserted last. The claim covers it, and all below.
+    pub last: Option<Node>,
+}
+
+impl<'h> Holder<'h> {
+    /// Returns the slot of a node that the claim covers.
+    ///
+    /// # Errors
+    ///
+    /// If the node does not exist, or the claim does not cover it.
+    #[inline(always)]
+    pub fn covered(&self, node: Node, write: bool) -> Result<&'h NodeSlot, TreeError> {
+        let slot = self.table.find(node).ok_or(TreeError::Missing(node))?;
+        if self.last == Some(node) || self.table.covers(self.rights, node, write) {
+            Ok(slot)
+        } else {
+            Err(TreeError::NotClaimed(node))
+        }
+    }
+
+    /// Returns the slot of a node that the claim covers to write it, which counts as written.
+    ///
+    /// # Errors
+    ///
+    /// As for [`covered`](Self::covered).
+    #[inline(always)]
+    pub fn written(&self, node: Node) -> Result<&'h NodeSlot, TreeError> {
+        let slot = self.covered(node, true)?;
+        // Relaxed: only this task reads it before it leaves.
+        slot.writer.store(self.stamp, Relaxed);
+        Ok(slot)
+    }
+
+    /// Returns the parent of a node that the claim covers; `None` for the root.
+    pub fn parent(&self, slot: &NodeSlot) -> Option<Node> {
+        // Relaxed: the claim pins it.
+        let parent = slot.parent.load(Relaxed);
+        self.table.nodes.get(parent).map(|above| above.node(parent))
+    }
+
+    /// Adds a leaf as a child of a node, at an index or behind all others. `fill` stores its data.
+    ///
+    /// # Errors
+    ///
+    /// If the claim does not cover the node to write it, or the index is behind all children.
+    pub fn insert(
+        &mut self,
+        parent: Node,
+        at: Option<usize>,
+        fill: impl FnOnce(u32),
+    ) -> Result<Node, TreeError> {
+        let above = self.written(parent)?;
+        // SAFETY: the claim covers the parent to write it, and nothing else is borrowed of it.
+        let siblings = unsafe { above.children_mut() };
+        let at = at.unwrap_or(siblings.len());
+        if at > siblings.len() {
+            return Err(TreeError::NoSuchPlace(parent, at));
+        }
+        let (index, slot) = self.table.new_node();
+        // Relaxed, here and below: published by the generation.
+        let node = Node { index, generation: slot.generation.load(Relaxed) + 1 };
+        slot.parent.store(parent.index, Relaxed);
+        slot.gate.store(NONE, Relaxed);
+        slot.is_poisoned.store(false, Relaxed);
+        slot.writer.store(self.stamp, Relaxed);
+        let home = self.join_home(node, above, 1);
+        slot.home.store(home, Relaxed);
+        if self.last != Some(parent) && !self.table.covers_all(self.rights, parent.index, true) {
+            self.enter_home(home, node);
+            self.rights.targets.push(Target { node, alone: false, write: true });
+        }
+        fill(index);
+        // Release pairs with the Acquire of `find`.
+        slot.generation.store(node.generation, Release);
+        siblings.insert(at, node);
+        self.last = Some(node);
+        Ok(node)
+    }
+
+    /// Removes a node and all below it. Returns them, each after its parent.
+    ///
+    /// # Errors
+    ///
+    /// If the node is the root, or the claim does not cover its sub-tree and its parent to write.
+    pub fn remove(&mut self, node: Node) -> Result<Vec<u32>, TreeError> {
+        let (slot, parent) = self.movable(node)?;
+        self.unlink(node, parent);
+        self.leave_place(node, slot);
+        // SAFETY: the claim covers the whole sub-tree.
+        let nodes: Vec<u32> =
+            unsafe { self.table.list(node.index) }.into_iter().map(|entry| entry.0).collect();
+        for &index in &nodes {
+            let slot = self.table.slot(index);
+            let gate = slot.gate.load(Relaxed);
+            if gate != NONE {
+                slot.gate.store(NONE, Relaxed);
+                self.free_gate(gate);
+            }
+            if slot.is_poisoned.load(Relaxed) {
+                let removed = slot.node(index);
+                self.table.clear_poison(|node| node == removed);
+            }
+            // SAFETY: as above, to write.
+            unsafe { slot.children_mut() }.clear();
+            // Release pairs with the Acquire of `find`: a claim that registers sees that the node
+            // has gone.
+            slot.generation.store(slot.generation.load(Relaxed) + 1, Release);
+        }
+        let table = self.table;
+        self.rights.targets.retain(|target| table.find(target.node).is_some());
+        Ok(nodes)
+    }
+
+    /// Moves a node with all below it to another parent, at an index or behind its children.
+    ///
+    /// # Errors
+    ///
+    /// If the node is the root or the new parent is below it; if the claim does not cover the
+    /// sub-tree and both parents to write, or the home of the new parent where that has to become a
+    /// gate; or if the index is behind all children.
+    pub fn relocate(&mut self, node: Node, to: Node, at: Option<usize>) -> Result<(), TreeError> {
+        let (slot, from) = self.movable(node)?;
+        let above = self.written(to)?;
+        if self.table.is_under(to.index, node.index, NONE) {
+            return Err(TreeError::Cycle(node, to));
+        }
+        let gate = slot.gate.load(Relaxed);
+        if gate != NONE && above.gate.load(Relaxed) == NONE {
+            let home = above.home.load(Relaxed);
+            if !self.table.covers_all(self.rights, home, true) {
+                return Err(TreeError::NotClaimed(self.table.slot(home).node(home)));
+            }
+        }
+        // SAFETY: the claim covers the node to read it.
+        let count = unsafe { above.children() }.len() - usize::from(from == to);
+        let at = at.unwrap_or(count);
+        if at > count {
+            return Err(TreeError::NoSuchPlace(to, at));
+        }
+        self.unlink(node, from);
+        self.leave_place(node, slot);
+        if gate == NONE {
+            self.move_in_home(node, slot, above, to);
+        } else {
+            self.move_gate(gate, slot, above, to);
+        }
+        // SAFETY: the claim covers the new parent to write it, and nothing is borrowed of it.
+        unsafe { above.children_mut() }.insert(at, node);
+        if !self.table.covers_all(self.rights, node.index, true) {
+            self.rights.targets.push(Target { node, alone: false, write: true });
+        }
+        Ok(())
+    }
+
+    /// Returns the slot and the parent of a node that may be removed or moved. Both count as
+    /// written.
+    fn movable(&self, node: Node) -> Result<(&'h NodeSlot, Node), TreeError> {
+        let slot = self.written(node)?;
+        let parent = self.parent(slot).ok_or(TreeError::Root)?;
+        if !self.table.covers_all(self.rights, node.index, true) {
+            return Err(TreeError::NotClaimed(node));
+        }
+        self.written(parent)?;
+        Ok((slot, parent))
+    }
+
+    fn unlink(&self, node: Node, parent: Node) {
+        // SAFETY: the claim covers the parent to write it, and nothing is borrowed of it.
+        let siblings = unsafe { self.table.slot(parent.index).children_mut() };
+        let at = siblings.iter().position(|child| *child == node).expect("a node is a child of its parent");
+        siblings.remove(at);
+    }
+
+    /// Counts nodes in the home that a node below this parent has. Returns the home.
+    fn join_home(&mut self, node: Node, parent: &NodeSlot, count: u32) -> u32 {
+        let table = self.table;
+        // Relaxed, here and below: the claim pins the place of the parent.
+        let gate = parent.gate.load(Relaxed);
+        if gate != NONE {
+            let slot = table.slot(node.index);
+            slot.size.store(count, Relaxed);
+            // Release pairs with the Acquire of `path`.
+            slot.above.store(gate, Release);
+            table.gate(gate).load.fetch_add(count, Relaxed);
+            return node.index;
+        }
+        let home = parent.home.load(Relaxed);
+        let top = table.slot(home);
+        let size = top.size.fetch_add(count, Relaxed) + count;
+        table.gate(top.above.load(Relaxed)).load.fetch_add(count, Relaxed);
+        if size > MOST_IN_HOME {
+            let splits = &mut self.rights.changes().splits;
+            let top = top.node(home);
+            if splits.last() != Some(&top) {
+                splits.push(top);
+            }
+        }
+        home
+    }
+
+    /// Takes a node and all below it out of the counts of its home.
+    fn leave_place(&mut self, node: Node, slot: &NodeSlot) {
+        let table = self.table;
+        // Relaxed, here and below: the claim pins the place of the node.
+        let gate = slot.gate.load(Relaxed);
+        if gate != NONE {
+            let above = table.gate(gate).above.load(Relaxed);
+            return self.note_small(above);
+        }
+        let home = slot.home.load(Relaxed);
+        let top = table.slot(home);
+        // SAFETY: the claim covers the whole sub-tree.
+        let count = unsafe { table.list(node.index) }.len() as u32;
+        if home != node.index {
+            top.size.fetch_sub(count, Relaxed);
+        }
+        let above = top.above.load(Relaxed);
+        table.gate(above).load.fetch_sub(count, Relaxed);
+        self.note_small(above);
+    }
+
+    /// Notes a gate that may have so few nodes below that it need not be one.
+    pub fn note_small(&mut self, number: u32) {
+        let gate = self.table.gate(number);
+        // Relaxed, here and below: hints, which the merge checks.
+        let is_small = gate.load.load(Relaxed) < MOST_IN_HOME / 4 && gate.gates.load(Relaxed) == 0;
+        let index = gate.node.load(Relaxed);
+        if is_small && index != TreeTable::ROOT.index {
+            let small = self.table.slot(index).node(index);
+            let merges = &mut self.rights.changes().merges;
+            if merges.last() != Some(&small) {
+                merges.push(small);
+            }
+        }
+    }
+
+    /// Notes that a gate is none any more. Its record is free once the task has left it.
+    pub fn free_gate(&mut self, number: u32) {
+        // Relaxed: the claim pins it.
+        let above = self.table.gate(number).above.load(Relaxed);
+        self.table.gate(above).gates.fetch_sub(1, Relaxed);
+        self.rights.changes().freed_gates.push(number);
+    }
+
+    /// Moves a sub-tree without gates.
+    fn move_in_home(&mut self, node: Node, slot: &NodeSlot, parent: &NodeSlot, to: Node) {
+        let table = self.table;
+        // SAFETY: the claim covers the whole sub-tree.
+        let nodes = unsafe { table.list(node.index) };
+        let old = slot.home.load(Relaxed);
+        let new = if parent.gate.load(Relaxed) == NONE { parent.home.load(Relaxed) } else { node.index };
+        if !planted!("tree-published-before-entered") {
+            // Its own entry in the old home as well: there claims look for one above their node.
+            self.enter_home(old, node);
+            self.enter_home(new, node);
+        }
+        // Release, here and below, pairs with the Acquire of `path` and `is_under`: a claim that
+        // comes by the new place finds the entries.
+        slot.parent.store(to.index, Release);
+        let home = self.join_home(node, parent, nodes.len() as u32);
+        for (index, _) in nodes {
+            table.slot(index).home.store(home, Release);
+        }
+    }
+
+    /// Moves a sub-tree with gates, whose topmost is this one. The path above becomes gates.
+    fn move_gate(&mut self, gate: u32, slot: &NodeSlot, parent: &NodeSlot, to: Node) {
+        self.enter_gate(gate);
+        if parent.gate.load(Relaxed) == NONE {
+            self.open(to.index);
+        }
+        slot.parent.store(to.index, Release);
+        let (record, above) = (self.table.gate(gate), parent.gate.load(Relaxed));
+        // Relaxed: hints.
+        self.table.gate(record.above.load(Relaxed)).gates.fetch_sub(1, Relaxed);
+        self.table.gate(above).gates.fetch_add(1, Relaxed);
+        // Release pairs with the Acquire of a claim that climbs: it finds the entry at the gate.
+        record.above.store(above, Release);
+    }
+
+    /// Enters a home with a node and all below it. Other claims with entries there that clash have
+    /// come by a place that the node had once, and are displaced.
+    pub fn enter_home(&mut self, home: u32, node: Node) {
+        let exact = Exact { home, node, alone: false, write: true };
+        let entry = HomeEntry { claim: self.claim, exact };
+        let (table, claim) = (self.table, self.claim);
+        table.stripe(home).lock().hold_displacing(entry, |other| {
+            if other.claim != claim && other.exact.home == home && table.clash(&other.exact, &exact) {
+                // SAFETY: the registration lives as long as it has an entry, and the stripe is
+                // locked.
+                let registration = unsafe { other.claim.0.as_ref() };
+                // Release pairs with the Acquire of a claim that validates its entries.
+                registration.is_displaced.store(!planted!("tree-displacement-unmarked"), Release);
+            }
+        });
+        self.rights.exact.push(exact);
+    }
+
+    /// Enters the queue of a gate, to write all below it.
+    pub fn enter_gate(&mut self, gate: u32) {
+        if self.rights.explicit_at(gate) == Some(Mode::Write) {
+            return;
+        }
+        let record = self.table.gate(gate);
+        let mut queue = record.queue.lock();
+        // Relaxed: no claim has counted here that this one does not exclude anyway.
+        record.flag.store(true, Relaxed);
+        queue.hold(GateEntry { claim: self.claim, modes: Modes::only(Mode::Write) });
+        self.rights.explicit.push((gate, Mode::Write));
+    }
+
+    /// Returns the gate above a node's home.
+    pub fn gate_above(&self, home: u32) -> u32 {
+        // Acquire pairs with the Release of the change that published it.
+        self.table.slot(home).above.load(Acquire)
+    }
+}

@@ -1,0 +1,112 @@
+//! Intentions at gates, which each worker counts for itself.
+//!
+//! A claim that goes through a gate to something below writes no cache line that another worker
+//! writes: each worker has a table of its own, and plain stores. What comes and what goes are
+//! counted apart, because a task may end on another worker than the one that registered it.
+
+use super::mode::{COUNTED, Mode, Modes};
+use super::segments::Segments;
+use crate::sync::{Acquire, AtomicU32, Padded, Relaxed, Release};
+use crate::task::spawner::sealed::Origin;
+use alloc::boxed::Box;
+
+/// What one worker has counted at one gate, by mode.
+#[derive(Default)]
+struct Count {
+    ins: [AtomicU32; COUNTED],
+    outs: [AtomicU32; COUNTED],
+}
+
+/// The table in which a thread counts.
+#[derive(Clone, Copy)]
+pub(crate) struct Site {
+    index: usize,
+    /// Several threads count here at the same time.
+    is_shared: bool,
+}
+
+/// The counts of all gates: a table for each worker, and one that other threads share.
+pub(crate) struct Counts {
+    sites: Box<[Padded<Segments<Count>>]>,
+}
+
+impl Counts {
+    /// Makes the counts for a number of workers.
+    pub fn new(workers: usize) -> Self {
+        Self { sites: (0..=workers).map(|_| Padded::default()).collect() }
+    }
+
+    /// Returns the site of a thread that spawns a task or runs one.
+    pub fn site(&self, origin: &impl Origin) -> Site {
+        match origin.on_worker() {
+            Some(index) => Site { index, is_shared: false },
+            None => self.shared_site(),
+        }
+    }
+
+    /// Returns the site that all threads may use.
+    pub fn shared_site(&self) -> Site {
+        Site { index: self.sites.len() - 1, is_shared: true }
+    }
+
+    /// Returns the site of a worker that only the caller drives.
+    #[cfg(all(test, model = "loom"))]
+    pub fn site_of(&self, index: usize) -> Site {
+        Site { index, is_shared: false }
+    }
+
+    /// Counts modes at a gate. The caller checks the gate's flag behind a SeqCst fence.
+    #[inline]
+    pub fn count_in(&self, site: Site, gate: u32, modes: Modes) {
+        let count = self.sites[site.index].0.get_or_make(gate);
+        modes.iter().for_each(|mode| add_one(site, &count.ins[mode as usize]));
+    }
+
+    /// Counts a mode at a gate, like [`count_in`](Self::count_in).
+    #[inline]
+    pub fn count_one_in(&self, site: Site, gate: u32, mode: Mode) {
+        let count = self.sites[site.index].0.get_or_make(gate);
+        add_one(site, &count.ins[mode as usize]);
+    }
+
+    /// Counts modes out again, on any site.
+    #[inline]
+    pub fn count_out(&self, site: Site, gate: u32, modes: Modes) {
+        let count = self.sites[site.index].0.get_or_make(gate);
+        modes.iter().for_each(|mode| add_one(site, &count.outs[mode as usize]));
+    }
+
+    /// Returns true if one of these modes is counted at a gate. The gate's flag is up, and a SeqCst
+    /// fence is between that and this call; so what is counted and not seen here sees the flag.
+    ///
+    /// The outs are read first. Each out that is seen makes its in visible, so the sums are equal
+    /// only if all ins that are seen have gone. In the other order a task that comes and goes
+    /// between the two sums would hide one that stays.
+    pub fn is_counted(&self, gate: u32, modes: Modes) -> bool {
+        modes.counted().iter().any(|mode| {
+            let sum = |column: fn(&Count) -> &[AtomicU32; COUNTED]| {
+                let counts = self.sites.iter().filter_map(|site| site.0.get(gate));
+                // Acquire pairs with the Release of `add_one`.
+                counts.fold(0u32, |sum, count| sum.wrapping_add(column(count)[mode as usize].load(Acquire)))
+            };
+            if planted!("tree-ins-read-first") {
+                let ins = sum(|count| &count.ins);
+                return ins != sum(|count| &count.outs);
+            }
+            let outs = sum(|count| &count.outs);
+            outs != sum(|count| &count.ins)
+        })
+    }
+}
+
+/// Adds one to a counter of this site.
+#[inline(always)]
+fn add_one(site: Site, counter: &AtomicU32) {
+    // Release pairs with the Acquire of `is_counted`.
+    if site.is_shared {
+        counter.fetch_add(1, Release);
+    } else {
+        // One thread at a time drives a worker, so no other thread stores here meanwhile.
+        counter.store(counter.load(Relaxed).wrapping_add(1), Release);
+    }
+}

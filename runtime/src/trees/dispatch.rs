@@ -1,0 +1,231 @@
+//! How claims are made, granted and released, and how their tasks are sent.
+//!
+//! A release may make several claims ready, and each may have to register anew or run its plan,
+//! which makes others ready. They are taken one after another from one list, not nested: so the
+//! depth of the stack does not depend on their number.
+
+use super::counts::Site;
+use super::inner::TreeInner;
+use super::probe::PlanProbe;
+use super::queue::{ClaimPtr, Ready};
+use super::rights::{Changes, Target};
+use super::state::ClaimHead;
+use super::table::TreeTable;
+use crate::pool::QueuePolicy;
+use crate::scheduler::Context;
+use crate::sync::Acquire;
+use crate::task::spawner::sealed::Origin;
+use crate::task::{JoinError, TaskBuilder};
+use alloc::boxed::Box;
+use core::mem::take;
+use core::ptr::NonNull;
+
+/// Runs of a plan after which its task claims the whole tree.
+const MOST_PLAN_RUNS: u32 = 16;
+
+/// Makes claims, and sends tasks whose claims are granted.
+struct Dispatcher<'s, P> {
+    spawner: &'s mut P,
+    site: Site,
+    /// Claims that were granted what they have registered. The dispatcher owns them.
+    ready: Ready,
+    /// Unbound tasks run next on the worker that has released what they waited for; idle workers
+    /// may steal them.
+    keeps: bool,
+}
+
+/// Makes the claim of a task that is parked in its state.
+///
+/// # Safety
+///
+/// The caller owns the state, and gives it up: it may be freed before this returns.
+pub(super) unsafe fn enter(state: NonNull<ClaimHead>, spawner: &mut impl Origin) {
+    // SAFETY: the caller owns the state.
+    let site = unsafe { state.as_ref() }.table().counts.site(spawner);
+    let mut dispatcher = Dispatcher { spawner, site, ready: Ready::default(), keeps: false };
+    // SAFETY: the caller owns the state, and the dispatcher what is ready.
+    unsafe {
+        dispatcher.make(state);
+        dispatcher.resume_all();
+    }
+}
+
+/// Admits a task that is about to run its body.
+///
+/// # Errors
+///
+/// If its plan has panicked, or a node is poisoned.
+///
+/// # Safety
+///
+/// The caller is the task, which owns the state.
+pub(super) unsafe fn start(state: &ClaimHead) -> Result<(), JoinError> {
+    // SAFETY: the caller owns the state.
+    let (owned, rights) = unsafe { (state.owned(), state.registration.rights()) };
+    match owned.failure.take() {
+        Some(failure) => Err(*failure),
+        None if !owned.even_poisoned && state.table().covers_poisoned(rights) => Err(JoinError::Poisoned),
+        None => Ok(()),
+    }
+}
+
+/// Gives back all that a task holds, and sends those that are granted it.
+///
+/// # Safety
+///
+/// The caller is the task, which is over and owns the state.
+pub(super) unsafe fn leave<D: Send + Sync + 'static>(
+    state: NonNull<ClaimHead>,
+    tree: &TreeInner<D>,
+    cx: &mut Context,
+) {
+    let table = &tree.table;
+    let mut origin = &mut *cx;
+    let (site, mut ready) = (table.counts.site(&origin), Ready::default());
+    // SAFETY: the caller owns the state.
+    let rights = unsafe { state.as_ref().registration.rights() };
+    table.leave(site, ClaimPtr(state.cast()), rights, &mut ready);
+    let changes = take(&mut rights.changes);
+    let keeps = origin.shared().policy == QueuePolicy::WorkStealing;
+    let mut dispatcher = Dispatcher { spawner: &mut origin, site, ready, keeps };
+    // SAFETY: the dispatcher owns what is ready.
+    unsafe { dispatcher.resume_all() };
+    origin.offer();
+    if let Some(changes) = changes {
+        rearrange(tree, *changes, cx);
+    }
+}
+
+/// Spawns the tasks that split homes and merge gates after a change.
+#[cold]
+fn rearrange<D: Send + Sync + 'static>(tree: &TreeInner<D>, changes: Changes, cx: &mut Context) {
+    let Changes { splits, merges, freed_gates } = changes;
+    tree.table.free_gates(freed_gates.into_iter());
+    let operation = cx.worker.current.epoch();
+    for node in splits {
+        let claim = tree.within(operation).write(node).even_poisoned();
+        TaskBuilder::new(&mut *cx, ()).claim(claim).spawn_with(move |(), mut nodes, _| nodes.split(node));
+    }
+    for node in merges {
+        let claim = tree.within(operation).write(node).even_poisoned();
+        TaskBuilder::new(&mut *cx, ()).claim(claim).spawn_with(move |(), mut nodes, _| nodes.merge(node));
+    }
+}
+
+impl<P: Origin> Dispatcher<'_, P> {
+    /// Runs the plan of a claim, which registers what it names. Sends the task if all is granted;
+    /// else the claim gives back what it holds and registers all at once, to wait.
+    ///
+    /// # Safety
+    ///
+    /// The caller owns the state, and gives it up.
+    unsafe fn make(&mut self, state: NonNull<ClaimHead>) {
+        let claim = ClaimPtr(state.cast());
+        loop {
+            // SAFETY: the task is parked, so the state lives; the caller owns it.
+            let (this, owned, rights) = unsafe {
+                let this = state.as_ref();
+                (this, this.owned(), this.registration.rights())
+            };
+            let table = this.table();
+            owned.plan_runs += 1;
+            let even_poisoned = owned.even_poisoned;
+            let mut probe =
+                PlanProbe::new(table, self.site, claim, &mut *rights, &mut self.ready, even_poisoned);
+            // SAFETY: as above; what was borrowed of the state is not what this accesses.
+            let outcome = unsafe { this.run_plan(&mut probe) };
+            let refused = probe.into_refused();
+            if let Err(failure) = outcome {
+                // SAFETY: as above.
+                unsafe { this.owned() }.failure = Some(Box::new(failure));
+                // SAFETY: the caller gives the state up.
+                return unsafe { self.send(state) };
+            }
+            if refused.is_empty() {
+                // SAFETY: as above.
+                return unsafe { self.send(state) };
+            }
+            table.leave(self.site, claim, rights, &mut self.ready);
+            rights.targets.extend(refused);
+            // SAFETY: as above.
+            if unsafe { this.owned() }.plan_runs >= MOST_PLAN_RUNS {
+                let all = Target { node: TreeTable::ROOT, alone: false, write: true };
+                rights.targets.clear();
+                rights.targets.push(all);
+            }
+            // SAFETY: the claim is given up unless all is granted.
+            if !unsafe { self.wait(state) } {
+                return;
+            }
+        }
+    }
+
+    /// Registers a claim that holds nothing. Returns true if it was granted all at once.
+    ///
+    /// # Safety
+    ///
+    /// The caller owns the state, and gives it up unless this returns true.
+    unsafe fn wait(&mut self, state: NonNull<ClaimHead>) -> bool {
+        // SAFETY: the caller owns the state.
+        unsafe {
+            let this = state.as_ref();
+            if self.spawner.shared().is_stamping()
+                && let Some(task) = this.owned().task.as_ref().and_then(|task| task.task())
+            {
+                self.spawner.note(task);
+            }
+            this.table().enqueue(self.site, ClaimPtr(state.cast()), &mut self.ready)
+        }
+    }
+
+    /// Goes on with all claims that are ready.
+    ///
+    /// # Safety
+    ///
+    /// The dispatcher owns them.
+    unsafe fn resume_all(&mut self) {
+        while let Some(claim) = self.ready.pop() {
+            // SAFETY: the dispatcher owns the claim; a registration is the begin of a head.
+            unsafe { self.resume(claim.0.cast()) };
+        }
+    }
+
+    /// Goes on with a claim that was granted all that it has registered. If the tree has changed
+    /// meanwhile, it registers anew.
+    ///
+    /// # Safety
+    ///
+    /// The caller owns the state, and gives it up.
+    unsafe fn resume(&mut self, state: NonNull<ClaimHead>) {
+        // SAFETY: the caller owns the state, and the task in it is parked.
+        unsafe {
+            let this = state.as_ref();
+            let rights = this.registration.rights();
+            // Acquire pairs with the Release of `enter_home`.
+            let is_current = this.table().is_current(rights) && !this.registration.is_displaced.load(Acquire);
+            if !is_current && !planted!("tree-grant-unvalidated") {
+                this.table().leave(self.site, ClaimPtr(state.cast()), rights, &mut self.ready);
+                if !self.wait(state) {
+                    return;
+                }
+            }
+            self.make(state);
+        }
+    }
+
+    /// Sends the task. The state may be freed before this returns.
+    ///
+    /// # Safety
+    ///
+    /// The caller owns the state, and gives it up.
+    unsafe fn send(&mut self, state: NonNull<ClaimHead>) {
+        // SAFETY: the caller owns the state.
+        let task = unsafe { state.as_ref().owned() }.task.take();
+        let task = task.expect("a claim has a parked task until it is sent");
+        if self.keeps && task.is_unbound() {
+            task.keep(self.spawner);
+        } else {
+            task.send(self.spawner);
+        }
+    }
+}

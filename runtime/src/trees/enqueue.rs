@@ -1,0 +1,238 @@
+//! Slow registration: a claim enters all its queues in one step, and may wait in each.
+
+use super::counts::Site;
+use super::mode::{Mode, Modes};
+use super::queue::{ClaimPtr, GateEntry, GateQueue, HomeEntry, Ready, Stripe};
+use super::register::Path;
+use super::rights::Rights;
+use super::table::TreeTable;
+use crate::sync::{Acquire, Guard, Relaxed, Release, SeqCst, fence};
+use smallvec::SmallVec;
+
+/// Queues of gates, locked in ascending order.
+type LockedGates<'t> = SmallVec<[(u32, Guard<'t, GateQueue>); 4]>;
+/// Stripes, locked in ascending order.
+type LockedStripes<'t> = SmallVec<[(usize, Guard<'t, Stripe>); 4]>;
+
+/// The locks that a claim holds while it registers.
+struct Locked<'t> {
+    gates: LockedGates<'t>,
+    stripes: LockedStripes<'t>,
+}
+
+impl Locked<'_> {
+    fn has_gate(&self, gate: u32) -> bool {
+        self.gates.binary_search_by_key(&gate, |locked| locked.0).is_ok()
+    }
+}
+
+impl TreeTable {
+    /// Registers all targets of a claim that holds nothing. Returns true if it was granted all at
+    /// once. If not, the claim belongs to the thread that grants the last entry.
+    ///
+    /// All locks are taken before the first entry is made. So of two claims one comes first in all
+    /// queues that both enter, and waiting follows one total order. An intention at a gate without
+    /// a flag is counted there with no lock: it comes before all claims that raise the flag later.
+    ///
+    /// # Safety
+    ///
+    /// The caller owns the claim, and gives it up unless this returns true.
+    pub unsafe fn enqueue(&self, site: Site, claim: ClaimPtr, ready: &mut Ready) -> bool {
+        // SAFETY: the caller owns the claim, and so the registration lives.
+        let registration = unsafe { claim.0.as_ref() };
+        // SAFETY: the caller owns the claim until an entry waits, under the locks.
+        let rights = unsafe { registration.rights() };
+        // Relaxed: the claim has no entries, so no other thread sets it meanwhile.
+        registration.is_displaced.store(false, Relaxed);
+        loop {
+            self.resolve(rights);
+            let locked = self.lock_all(rights);
+            for &(gate, _) in &rights.explicit {
+                self.gate(gate).flag.store(true, Relaxed);
+            }
+            let unlocked = |&(gate, _): &(u32, Modes)| !locked.has_gate(gate);
+            let open: SmallVec<[(u32, Modes); 4]> = rights.counted.iter().copied().filter(unlocked).collect();
+            open.iter().for_each(|&(gate, modes)| self.counts.count_in(site, gate, modes));
+            // Pairs with the fences of `count_all`, `serve_flagged` and this one: of a claim that
+            // counts and one that has raised a flag, one sees the other.
+            fence(SeqCst);
+            // Acquire pairs with the Release of `serve`.
+            let is_flagged = open.iter().any(|entry| self.gate(entry.0).flag.load(Acquire));
+            if is_flagged || !self.is_current(rights) {
+                self.unlock(locked);
+                open.iter().for_each(|&(gate, modes)| self.counts.count_out(site, gate, modes));
+                self.serve_flagged(site, open.iter().map(|entry| entry.0), ready);
+                continue;
+            }
+            return self.enter_all(site, claim, rights, locked);
+        }
+    }
+
+    /// Locks the queues that a claim enters: those of its own gates and of flagged ones, then the
+    /// stripes.
+    fn lock_all(&self, rights: &Rights) -> Locked<'_> {
+        let flagged = rights.counted.iter().map(|entry| entry.0);
+        // Acquire pairs with the Release of `serve`.
+        let flagged = flagged.filter(|&gate| self.gate(gate).flag.load(Acquire));
+        let mut gates: SmallVec<[u32; 8]> =
+            rights.explicit.iter().map(|entry| entry.0).chain(flagged).collect();
+        gates.sort_unstable();
+        gates.dedup();
+        let mut stripes: SmallVec<[usize; 8]> =
+            rights.exact.iter().map(|exact| self.stripe_number(exact.home)).collect();
+        stripes.sort_unstable();
+        stripes.dedup();
+        Locked {
+            gates: gates.into_iter().map(|gate| (gate, self.gate(gate).queue.lock())).collect(),
+            stripes: stripes.into_iter().map(|at| (at, self.numbered_stripe(at).lock())).collect(),
+        }
+    }
+
+    /// Gives the locks back without an entry.
+    fn unlock(&self, locked: Locked<'_>) {
+        for (gate, queue) in &locked.gates {
+            if queue.is_empty() {
+                // Release pairs with the Acquire of a claim that reads the flag.
+                self.gate(*gate).flag.store(false, Release);
+            }
+        }
+    }
+
+    /// Makes the entries of a claim. Returns true if all were granted.
+    fn enter_all(&self, site: Site, claim: ClaimPtr, rights: &Rights, mut locked: Locked<'_>) -> bool {
+        let mut pending = 0;
+        for (gate, queue) in &mut locked.gates {
+            pending += self.enter_gate(site, claim, rights, *gate, queue);
+        }
+        for &exact in &rights.exact {
+            let number = self.stripe_number(exact.home);
+            let at = locked.stripes.binary_search_by_key(&number, |stripe| stripe.0);
+            let stripe = &mut *locked.stripes[at.expect("the stripe is locked")].1;
+            let entry = HomeEntry { claim, exact };
+            if stripe.admits(&entry, |one, other| self.meet(one, other)) {
+                stripe.hold(entry);
+            } else {
+                stripe.wait(entry);
+                pending += 1;
+            }
+        }
+        // SAFETY: no entry is granted before the locks are given back.
+        let registration = unsafe { claim.0.as_ref() };
+        // Relaxed: the locks publish it with the entries.
+        registration.pending.store(pending, Relaxed);
+        pending == 0
+    }
+
+    /// Enters the queue of a gate. Returns the number of entries that wait.
+    fn enter_gate(
+        &self,
+        site: Site,
+        claim: ClaimPtr,
+        rights: &Rights,
+        gate: u32,
+        queue: &mut GateQueue,
+    ) -> u32 {
+        let mut pending = 0;
+        let counted = rights.counted_at(gate);
+        if !counted.is_empty() {
+            if queue.admits(claim, counted) {
+                self.counts.count_in(site, gate, counted);
+            } else {
+                queue.wait(GateEntry { claim, modes: counted });
+                pending += 1;
+            }
+        }
+        if let Some(mode) = rights.explicit_at(gate) {
+            let entry = GateEntry { claim, modes: Modes::only(mode) };
+            let clashes = mode.clashes();
+            if queue.admits(claim, entry.modes) && !self.counts.is_counted(gate, clashes) {
+                queue.hold(entry);
+            } else {
+                queue.wait(entry);
+                pending += 1;
+            }
+        }
+        pending
+    }
+
+    /// Sets what a claim to these targets registers, as the tree is now. Nodes that do not exist
+    /// are left out.
+    pub fn resolve(&self, rights: &mut Rights) {
+        rights.counted.clear();
+        rights.explicit.clear();
+        rights.exact.clear();
+        for at in 0..rights.targets.len() {
+            let target = rights.targets[at];
+            let Some(path) = self.path(target.node) else { continue };
+            let above = match path {
+                Path::Gate { gate, above } => {
+                    if target.alone && !target.write {
+                        rights.add_counted(gate, Modes::only(Mode::ReadAlone));
+                    } else {
+                        rights.add_explicit(gate, target.explicit_mode());
+                    }
+                    above
+                }
+                Path::Home { home, above } => {
+                    let exact = target.exact(home);
+                    if !rights.exact.contains(&exact) {
+                        rights.exact.push(exact);
+                    }
+                    above
+                }
+            };
+            self.add_intentions(rights, above, Mode::intention(target.write));
+        }
+        rights.merge_own();
+    }
+
+    fn add_intentions(&self, rights: &mut Rights, from: u32, intention: Mode) {
+        let is_first = rights.counted.is_empty();
+        let mut next = from;
+        while let Some(gate) = self.gates.get(next) {
+            if is_first {
+                // Not looked for among many.
+                rights.counted.push((next, Modes::only(intention)));
+            } else if rights.counted_at(next).has(intention) {
+                return;
+            } else {
+                rights.add_counted(next, Modes::only(intention));
+            }
+            next = gate.above.load(Acquire);
+        }
+    }
+
+    /// Returns true if a claim has registered what it would register now.
+    pub fn is_current(&self, rights: &Rights) -> bool {
+        let mut now = Rights { targets: rights.targets.clone(), ..Rights::default() };
+        self.resolve(&mut now);
+        // The order of the gates in these lists follows from that of the targets and the paths.
+        now.counted == rights.counted && now.explicit == rights.explicit && now.exact == rights.exact
+    }
+}
+
+impl Rights {
+    /// Adds an entry at a gate. Two different ones become one that covers both.
+    fn add_explicit(&mut self, gate: u32, mode: Mode) {
+        match self.explicit.iter_mut().find(|entry| entry.0 == gate) {
+            Some(entry) if entry.1 != mode => entry.1 = Mode::Write,
+            Some(_) => {}
+            None => self.explicit.push((gate, mode)),
+        }
+    }
+
+    /// Merges what the claim counts at a gate with its entry there, with which that would clash.
+    fn merge_own(&mut self) {
+        for (gate, mode) in &mut self.explicit {
+            let Some(counted) = self.counted.iter_mut().find(|entry| entry.0 == *gate) else { continue };
+            if *mode == Mode::Read && counted.1.has(Mode::IntendWrite) {
+                *mode = Mode::Write;
+            }
+            counted.1 = match mode {
+                Mode::WriteAlone => counted.1.without(Modes::only(Mode::ReadAlone)),
+                _ => Modes::NONE,
+            };
+        }
+        self.counted.retain(|entry| !entry.1.is_empty());
+    }
+}

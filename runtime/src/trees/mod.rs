@@ -1,0 +1,184 @@
+//! Trees: nodes with data, of which tasks claim sub-trees.
+//!
+//! A [`Tree`] begins as one node, and its tasks change it: they insert, remove and move nodes. A
+//! task [claims](crate::TaskBuilder::claim) nodes, each alone or with all below it, to read or to
+//! write, at once or by a [plan](Tree::planned). Two tasks wait for each other only if their claims
+//! overlap and one of them writes. A claim costs what the way from its nodes to the root costs,
+//! whatever the size of the tree. Nothing is fixed when the tree is made, and moves and growth do
+//! not make later claims overlap.
+//!
+//! ```
+//! use xtasking::{Runtime, trees::TreeError};
+//!
+//! let rt = Runtime::builder().workers(2).build()?;
+//! let tree = rt.tree(String::from("root"));
+//! let root = tree.root();
+//! let build = rt.task(()).claim(tree.write_alone(root)).submit_with(move |(), mut nodes, _| {
+//!     let left = nodes.insert(root, String::from("left"))?;
+//!     let right = nodes.insert(root, String::from("right"))?;
+//!     nodes.insert(right, String::from("leaf"))?;
+//!     Ok::<_, TreeError>((left, right))
+//! });
+//! let (left, right) = build.join()??;
+//!
+//! // Moves the right sub-tree below the left node. Tasks elsewhere may run meanwhile.
+//! let claim = tree.planned(move |plan| plan.relocate(right, left));
+//! let moved = rt.task(()).claim(claim);
+//! moved.submit_with(move |(), ((), mut nodes), _| nodes.relocate(right, left)).join()??;
+//!
+//! let list = rt.task(()).claim(tree.read(left)).submit_with(move |(), nodes, _| {
+//!     Ok::<_, TreeError>(nodes.subtree(left)?.map(|(_, name)| name.clone()).collect::<Vec<_>>())
+//! });
+//! assert_eq!(list.join()??, ["left", "right", "leaf"]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Gates and homes
+//!
+//! A *gate* is a node with more than 64 nodes below. The root is always one, and so are all nodes
+//! above a gate. A *home* is a maximal sub-tree without gates; it is named by its top node, which
+//! is right below a gate. A claim registers each of its targets:
+//!
+//! 1. At all gates above the target it has an *intention* to read or write. Intentions are only
+//!    counted, by each worker in its own table with plain stores; so is the claim to read a gate's
+//!    node alone. Threads that are no workers share one table.
+//! 2. In a home it has an *exact* entry, with its node. Homes are hashed to stripes, each under a
+//!    spin lock. Two entries of one home clash if one writes and their nodes are equal, or one is
+//!    above the other and not alone.
+//! 3. At a gate, to write its node alone, or to read or write all below, it has an entry in the
+//!    queue of the gate. The gate's *flag* is up while the queue is not empty.
+//!
+//! | at a gate | clashes with |
+//! |---|---|
+//! | intend to read | write all |
+//! | intend to write | read all, write all |
+//! | read alone | write alone, write all |
+//! | write alone | read alone, write alone, read all, write all |
+//! | read all | intend to write, write alone, write all |
+//! | write all | everything |
+//!
+//! # Counts beside flags
+//!
+//! ```text
+//! a claim that counts:      ins += 1      fence (SeqCst)    read the flag
+//! a claim with an entry:    raise flag    fence (SeqCst)    sum up outs, then ins
+//! a task that leaves:       outs += 1     fence (SeqCst)    read the flag; if it is up, grant
+//! ```
+//!
+//! Of any two that clash one sees the other. The outs are summed up first: see `counts`. The models
+//! `model::trees` run these steps through all executions; planted faults take away each fence, the
+//! order of the sums, and each of the steps below, and make a model fail.
+//!
+//! # States of a claim
+//!
+//! | state | what it holds | what is next |
+//! |---|---|---|
+//! | planning | what its plan has named so far | sent, or gives all back and waits |
+//! | waiting | entries in queues, granted or not | its last grant |
+//! | ready | all that it has registered | the plan runs again, or it waits anew |
+//! | running | what its plan has named | the body returns or panics |
+//! | over | nothing: each entry that it gives back may make others ready | |
+//!
+//! A plan that gets everything at once runs once, and its result goes to the body.
+//!
+//! # Order and deadlock
+//!
+//! A claim that plans never waits while it holds anything. A claim that waits registers in one
+//! step: it takes the locks of its queues in ascending order, then raises its flags and counts, and
+//! begins anew if another claim has raised a flag where it has only counted. Let the fence in that
+//! step be its moment. Of two claims that clash at a gate, or in a home, the one whose moment is
+//! earlier stands first. So each claim waits for earlier ones only, and for tasks that run. Of the
+//! waiters in a queue the first 16 are compared with those behind; the rest stand in strict order.
+//!
+//! # Validation
+//!
+//! A path is read while nothing is held, and again when all of it was registered. From then on it
+//! is pinned: no node of it can be moved, removed, or change its home, as that takes a claim to
+//! write the whole sub-tree. If the path has changed before, the claim gives back and registers
+//! anew, the only case in which it loses its place.
+//!
+//! A task that changes the tree enters the new place of what it moves *before* it publishes it:
+//! otherwise claims would come by the new way while it still writes. Other claims with entries
+//! there that clash came by a place that the node had earlier. They are marked as *displaced*, and
+//! register anew even if they find the node back where it was. Records of gates are used again only
+//! when no claim is there.
+//!
+//! Whether two nodes of a home clash changes with the tree, while claims wait. An entry of a
+//! waiting claim whose node has left the home is *outdated*, and clashes with nothing: else an
+//! earlier claim could come to wait for a later one.
+//!
+//! # Changes
+//!
+//! When a home has more than 64 nodes, a follow-up task claims it and splits it: its larger
+//! sub-trees become gates, the others homes. A gate with few nodes and no gates below becomes a
+//! home in the same way.
+//!
+//! The way to a node in a chain of n nodes has n / 64 gates or more, up to n: each node with more
+//! than 64 below is one. A claim at the end of a chain costs that many counts.
+//!
+//! # Files
+//!
+//! | file | contents |
+//! |---|---|
+//! | `node`, `segments` | nodes and their handles; tables that grow |
+//! | `mode`, `counts` | uses of a gate and their clashes; intentions of each worker |
+//! | `queue`, `rights` | queues of gates and homes; what a claim holds |
+//! | `table` | nodes, gates, stripes and counts of a tree |
+//! | `register`, `enqueue`, `release` | the protocol: at once, to wait, give back and grant |
+//! | `covers` | whether a claim covers a node |
+//! | `change`, `split` | changes of the tree by a task that holds it |
+//! | `poison` | nodes that were written by a task that panicked |
+//! | `tree`, `inner`, `claim` | the handle, what it keeps, and claims |
+//! | `plan`, `tree_plan`, `probe` | requests, plans, and how they register what they name |
+//! | `state`, `state_ptr`, `dispatch` | the state of a claim; how its task is sent |
+//! | `nodes`, `subtree`, `error` | what a body gets |
+
+mod change;
+mod claim;
+mod counts;
+mod covers;
+mod dispatch;
+mod enqueue;
+mod error;
+mod inner;
+mod mode;
+mod node;
+mod nodes;
+mod plan;
+mod poison;
+mod probe;
+mod queue;
+mod register;
+mod release;
+mod rights;
+mod segments;
+mod split;
+mod state;
+mod state_ptr;
+mod subtree;
+mod table;
+mod tree;
+mod tree_plan;
+
+pub use claim::{InTree, TreeClaim};
+pub use error::TreeError;
+pub use node::Node;
+pub use nodes::Nodes;
+pub use plan::{Named, Planned, Request};
+pub use subtree::{Subtree, SubtreeMut};
+pub use tree::{Tree, TreeRef};
+pub use tree_plan::TreePlan;
+
+use table::TreeTable;
+
+/// The protocol, for the models.
+#[cfg(all(test, model = "loom"))]
+pub(crate) mod protocol {
+    pub(crate) use super::change::Holder;
+    pub(crate) use super::counts::Site;
+    pub(crate) use super::node::Node;
+    pub(crate) use super::queue::{ClaimPtr, Ready};
+    pub(crate) use super::register::Added;
+    pub(crate) use super::rights::{Registration, Rights, Target};
+    pub(crate) use super::table::TreeTable;
+}

@@ -1,0 +1,99 @@
+//! Nodes: their handles, and what the tree knows of each.
+
+use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Relaxed, UnsafeCell};
+use core::fmt;
+use smallvec::SmallVec;
+
+/// The index of no node and no gate.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// A handle to a node of a tree. It has no use in another tree.
+///
+/// A handle is never valid again after its node was removed, even if another node takes its place.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Node {
+    pub(super) index: u32,
+    /// Odd for a node that exists or existed.
+    pub(super) generation: u32,
+}
+
+impl fmt::Debug for Node {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Node({}.{})", self.index, self.generation / 2)
+    }
+}
+
+/// The children of a node, in order; a short list lies in its slot.
+pub(crate) type Children = SmallVec<[Node; 2]>;
+
+/// The place of a node. Its data lie in another table, as this one does not depend on their type.
+#[repr(align(64))]
+pub(crate) struct NodeSlot {
+    /// Odd while a node is here; counted up when a node comes and when it goes.
+    pub generation: AtomicU32,
+    pub parent: AtomicU32,
+    /// Top node of the home, unless the node is a gate.
+    pub home: AtomicU32,
+    /// For the top of a home: the first gate above.
+    pub above: AtomicU32,
+    /// The gate that the node is; [`NONE`] if it is in a home.
+    pub gate: AtomicU32,
+    /// For the top of a home: the number of its nodes.
+    pub size: AtomicU32,
+    /// Stamp of the task that wrote the node last.
+    pub writer: AtomicU64,
+    /// Read by tasks that hold the node, changed by one that holds it to write.
+    pub children: UnsafeCell<Children>,
+    pub is_poisoned: AtomicBool,
+}
+
+impl Default for NodeSlot {
+    fn default() -> Self {
+        let none = || AtomicU32::new(NONE);
+        Self {
+            generation: AtomicU32::new(0),
+            parent: none(),
+            home: none(),
+            above: none(),
+            gate: none(),
+            size: AtomicU32::new(0),
+            writer: AtomicU64::new(0),
+            children: UnsafeCell::new(Children::new()),
+            is_poisoned: AtomicBool::new(false),
+        }
+    }
+}
+
+// SAFETY: `children` is accessed by tasks that hold the node: many that read it, or one that writes
+// it. All else is atomic.
+unsafe impl Sync for NodeSlot {}
+
+impl NodeSlot {
+    /// Returns the handle of the node that is here, at this index.
+    pub fn node(&self, index: u32) -> Node {
+        // Relaxed: the caller holds the node, or validates what it does with the handle.
+        Node { index, generation: self.generation.load(Relaxed) }
+    }
+
+    /// Returns the children.
+    ///
+    /// # Safety
+    ///
+    /// The caller holds the node, to read at least, for as long as the result is borrowed.
+    #[inline(always)]
+    pub unsafe fn children(&self) -> &Children {
+        // SAFETY: tasks that write the node are kept out, by the contract of this function.
+        self.children.with(|children| unsafe { &*children })
+    }
+
+    /// Returns the children, to change them.
+    ///
+    /// # Safety
+    ///
+    /// The caller holds the node to write it, and has borrowed nothing else of its children.
+    #[expect(clippy::mut_from_ref, reason = "a holder that writes is the only one")]
+    pub unsafe fn children_mut(&self) -> &mut Children {
+        // SAFETY: the caller is the only one that accesses them.
+        self.children.with_mut(|children| unsafe { &mut *children })
+    }
+}

@@ -1,0 +1,77 @@
+//! One run of a request: registers what is named.
+
+use super::counts::Site;
+use super::queue::{ClaimPtr, Ready};
+use super::register::Added;
+use super::rights::{Rights, Target};
+use super::table::TreeTable;
+use crate::task::JoinError;
+use smallvec::SmallVec;
+
+/// Targets of a claim.
+pub(super) type Targets = SmallVec<[Target; 2]>;
+
+/// Names the nodes of a claim.
+pub trait RunPlan: Send {
+    /// Names the nodes. Called again when the claim holds what it named before, if that was not to
+    /// be had at once.
+    ///
+    /// # Errors
+    ///
+    /// If the application's code panics.
+    #[doc(hidden)]
+    fn run(&mut self, probe: &mut PlanProbe<'_>) -> Result<(), JoinError>;
+}
+
+/// One run of a request.
+pub struct PlanProbe<'s> {
+    pub(super) table: &'s TreeTable,
+    site: Site,
+    claim: ClaimPtr,
+    rights: &'s mut Rights,
+    ready: &'s mut Ready,
+    /// Targets that were not to be had at once, and those that were named after the first of them.
+    refused: Targets,
+    /// The plan sees the data of poisoned nodes.
+    pub(super) even_poisoned: bool,
+}
+
+impl<'s> PlanProbe<'s> {
+    pub(super) fn new(
+        table: &'s TreeTable,
+        site: Site,
+        claim: ClaimPtr,
+        rights: &'s mut Rights,
+        ready: &'s mut Ready,
+        even_poisoned: bool,
+    ) -> Self {
+        Self { table, site, claim, rights, ready, refused: Targets::new(), even_poisoned }
+    }
+
+    pub(super) fn into_refused(self) -> Targets {
+        self.refused
+    }
+
+    /// Names a target. Returns true if the claim holds it from here on.
+    #[inline]
+    pub(super) fn add(&mut self, target: Target) -> bool {
+        let Target { node, alone, write } = target;
+        let is_held = if alone {
+            self.table.covers(self.rights, node, write)
+        } else {
+            self.table.find(node).is_some() && self.table.covers_all(self.rights, node.index, write)
+        };
+        if is_held {
+            return true;
+        }
+        if self.refused.is_empty() {
+            match self.table.try_add(self.site, self.claim, self.rights, target, self.ready) {
+                Added::Granted => return true,
+                Added::Missing => return false,
+                Added::Blocked => {}
+            }
+        }
+        self.refused.push(target);
+        false
+    }
+}

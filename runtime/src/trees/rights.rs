@@ -1,0 +1,107 @@
+//! What a claim holds, or waits for.
+
+use super::mode::{Mode, Modes};
+use super::node::Node;
+use crate::sync::{AtomicBool, AtomicU32, UnsafeCell};
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use smallvec::SmallVec;
+
+/// A node that a task claims.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Target {
+    pub node: Node,
+    /// Without what is below.
+    pub alone: bool,
+    pub write: bool,
+}
+
+/// A target below gates: its node, and the home in which it is registered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Exact {
+    pub home: u32,
+    pub node: Node,
+    pub alone: bool,
+    pub write: bool,
+}
+
+/// What a claim holds, with what it has registered for that.
+#[derive(Default)]
+pub(crate) struct Rights {
+    pub targets: SmallVec<[Target; 2]>,
+    /// Modes that are counted at gates, ascending from the targets. With an intention at a gate the
+    /// claim has it at all gates above.
+    pub counted: SmallVec<[(u32, Modes); 4]>,
+    /// Entries in the queues of gates.
+    pub explicit: SmallVec<[(u32, Mode); 1]>,
+    /// Entries in the stripes.
+    pub exact: SmallVec<[Exact; 2]>,
+    pub changes: Option<Box<Changes>>,
+}
+
+/// What is left to do after a task that has changed the tree.
+#[derive(Default)]
+pub(crate) struct Changes {
+    /// Homes with too many nodes.
+    pub splits: Vec<Node>,
+    /// Gates with few nodes.
+    pub merges: Vec<Node>,
+    /// Gates that are none any more. Their records are free once the task has left.
+    pub freed_gates: Vec<u32>,
+}
+
+/// A claim as the queues know it; its address is its identity there.
+#[derive(Default)]
+pub(crate) struct Registration {
+    /// Entries that were not granted yet.
+    pub pending: AtomicU32,
+    /// A task that runs has entered a home where this claim has an entry, and they clash. So the
+    /// entry is outdated, even if the node comes back there.
+    pub is_displaced: AtomicBool,
+    /// Accessed by one thread at a time: by the owner of the claim. While entries wait, that is the
+    /// thread that will decrement `pending` to zero.
+    pub rights: UnsafeCell<Rights>,
+}
+
+// SAFETY: `rights` moves between threads with `pending`, as stated there.
+unsafe impl Send for Registration {}
+// SAFETY: as for Send; `pending` is atomic.
+unsafe impl Sync for Registration {}
+
+impl Registration {
+    /// Returns what the claim holds.
+    ///
+    /// # Safety
+    ///
+    /// The caller owns the claim, and has borrowed this nowhere else.
+    #[expect(clippy::mut_from_ref, reason = "the owner of the claim is the only one to call this")]
+    pub unsafe fn rights(&self) -> &mut Rights {
+        // SAFETY: the caller is the only one that accesses it.
+        self.rights.with_mut(|rights| unsafe { &mut *rights })
+    }
+}
+
+impl Rights {
+    /// Returns the modes that are counted at a gate.
+    pub fn counted_at(&self, gate: u32) -> Modes {
+        self.counted.iter().find(|entry| entry.0 == gate).map_or(Modes::NONE, |entry| entry.1)
+    }
+
+    /// Adds counted modes.
+    pub fn add_counted(&mut self, gate: u32, modes: Modes) {
+        match self.counted.iter_mut().find(|entry| entry.0 == gate) {
+            Some(entry) => entry.1 = entry.1.and(modes),
+            None => self.counted.push((gate, modes)),
+        }
+    }
+
+    /// Returns the mode of the claim's entry in the queue of a gate.
+    pub fn explicit_at(&self, gate: u32) -> Option<Mode> {
+        self.explicit.iter().find(|entry| entry.0 == gate).map(|entry| entry.1)
+    }
+
+    /// Returns what is left to do after the task, to add to it.
+    pub fn changes(&mut self) -> &mut Changes {
+        self.changes.get_or_insert_default()
+    }
+}

@@ -1,0 +1,127 @@
+//! Splits of large homes into gates with homes below, and merges of small gates.
+
+use super::change::Holder;
+use super::mode::Mode;
+use super::node::{NONE, Node};
+use super::table::{MOST_IN_HOME, TreeTable};
+use crate::sync::{Relaxed, Release};
+use alloc::vec;
+use alloc::vec::Vec;
+
+impl Holder<'_> {
+    /// Splits a home that has too many nodes. Each node with more than that below becomes a gate,
+    /// and the other children of gates become homes. The claim covers the whole home.
+    pub fn split(&mut self, node: Node) {
+        let table = self.table;
+        let Some(slot) = table.find(node).filter(|_| table.covers_all(self.rights, node.index, true)) else {
+            return;
+        };
+        // Relaxed, here and below: the claim pins the place of the node.
+        let is_home = slot.gate.load(Relaxed) == NONE && slot.home.load(Relaxed) == node.index;
+        if !is_home || slot.size.load(Relaxed) <= MOST_IN_HOME {
+            return;
+        }
+        // SAFETY: the claim covers the whole sub-tree.
+        let nodes = unsafe { table.list(node.index) };
+        let above = self.gate_above(node.index);
+        table.gate(above).load.fetch_sub(nodes.len() as u32, Relaxed);
+        let sizes = sizes(&nodes);
+        self.lay_out(&nodes, above, |at| sizes[at] > MOST_IN_HOME, &sizes);
+    }
+
+    /// Makes the way from the home of a node down to it gates, and their other children homes. The
+    /// claim covers the whole home.
+    pub fn open(&mut self, node: u32) {
+        let table = self.table;
+        // Relaxed: the claim pins the place of the node.
+        let home = table.slot(node).home.load(Relaxed);
+        // SAFETY: the claim covers the whole home.
+        let nodes = unsafe { table.list(home) };
+        let above = self.gate_above(home);
+        table.gate(above).load.fetch_sub(nodes.len() as u32, Relaxed);
+        let mut on_way = vec![false; nodes.len()];
+        let mut at = nodes.iter().position(|entry| entry.0 == node).expect("the node is in its home");
+        on_way[at] = true;
+        while at != 0 {
+            at = nodes[at].1;
+            on_way[at] = true;
+        }
+        self.lay_out(&nodes, above, |at| on_way[at], &sizes(&nodes));
+    }
+
+    /// Lays out a home anew: some nodes become gates, among them the parents of each; their other
+    /// children become homes.
+    fn lay_out(
+        &mut self,
+        nodes: &[(u32, usize)],
+        above: u32,
+        is_gate: impl Fn(usize) -> bool,
+        sizes: &[u32],
+    ) {
+        let table = self.table;
+        let mut gates = vec![NONE; nodes.len()];
+        let mut homes = vec![NONE; nodes.len()];
+        for (at, &(index, parent)) in nodes.iter().enumerate() {
+            let slot = table.slot(index);
+            let gate_above = if at == 0 { above } else { gates[parent] };
+            if is_gate(at) {
+                let gate = table.new_gate(index, gate_above, Some(self.claim));
+                self.rights.explicit.push((gate, Mode::Write));
+                gates[at] = gate;
+                // Release, here and below, pairs with the Acquire of `path`: a claim that comes by
+                // the gate finds the entry there.
+                slot.gate.store(gate, Release);
+            } else if gate_above != NONE {
+                homes[at] = index;
+                slot.size.store(sizes[at], Relaxed);
+                slot.above.store(gate_above, Release);
+                slot.home.store(index, Release);
+                table.gate(gate_above).load.fetch_add(sizes[at], Relaxed);
+            } else {
+                homes[at] = homes[parent];
+                slot.home.store(homes[at], Release);
+            }
+        }
+    }
+
+    /// Makes a gate with few nodes below a home again. The claim covers the whole sub-tree.
+    pub fn merge(&mut self, node: Node) {
+        let table = self.table;
+        let Some(slot) = table.find(node).filter(|_| table.covers_all(self.rights, node.index, true)) else {
+            return;
+        };
+        // Relaxed, here and below: the claim pins the place of the node.
+        let gate = slot.gate.load(Relaxed);
+        if gate == NONE || node == TreeTable::ROOT {
+            return;
+        }
+        // SAFETY: the claim covers the whole sub-tree.
+        let nodes = unsafe { table.list(node.index) };
+        let has_gates = nodes[1..].iter().any(|entry| table.slot(entry.0).gate.load(Relaxed) != NONE);
+        if has_gates || nodes.len() as u32 > MOST_IN_HOME / 2 {
+            return;
+        }
+        let above = table.gate(gate).above.load(Relaxed);
+        self.enter_home(node.index, node);
+        table.gate(above).load.fetch_add(nodes.len() as u32, Relaxed);
+        slot.size.store(nodes.len() as u32, Relaxed);
+        // Release, here and below, pairs with the Acquire of `path`: a claim that comes by the home
+        // finds the entry there.
+        slot.above.store(above, Release);
+        for &(index, _) in &nodes {
+            table.slot(index).home.store(node.index, Release);
+        }
+        slot.gate.store(NONE, Release);
+        self.free_gate(gate);
+        self.note_small(above);
+    }
+}
+
+/// Returns the number of nodes below each of a list, itself included.
+fn sizes(nodes: &[(u32, usize)]) -> Vec<u32> {
+    let mut sizes = vec![1; nodes.len()];
+    for at in (1..nodes.len()).rev() {
+        sizes[nodes[at].1] += sizes[at];
+    }
+    sizes
+}

@@ -1,0 +1,107 @@
+//! The state of a claim, from its spawn to the end of its task.
+
+use super::probe::{PlanProbe, RunPlan};
+use super::rights::Registration;
+use super::table::TreeTable;
+use crate::sync::UnsafeCell;
+use crate::task::JoinError;
+use crate::task::pending::PendingTask;
+use alloc::boxed::Box;
+use core::ptr::NonNull;
+
+/// A claim with the task that is parked until it is granted, and the request that names its nodes.
+#[repr(C)]
+pub struct ClaimState<Q: ?Sized> {
+    pub(super) head: ClaimHead,
+    /// Accessed by the owner of the claim.
+    request: UnsafeCell<Q>,
+}
+
+/// The part of a state that does not depend on the type of the request.
+#[repr(C)]
+pub(super) struct ClaimHead {
+    /// Comes first: queues know the claim by the address of this, which is that of the state.
+    pub registration: Registration,
+    table: NonNull<TreeTable>,
+    owned: UnsafeCell<OwnedState>,
+}
+
+/// What only the owner of a claim accesses.
+pub(super) struct OwnedState {
+    /// The state with the type of its request erased; set when the claim is made.
+    pub whole: Option<NonNull<ClaimState<dyn RunPlan>>>,
+    pub task: Option<PendingTask>,
+    /// How the plan has failed.
+    pub failure: Option<Box<JoinError>>,
+    pub plan_runs: u32,
+    /// The task runs even if some of its nodes are poisoned.
+    pub even_poisoned: bool,
+}
+
+// SAFETY: a claim and its task move between threads with `pending`: only its spawner has the state
+// before it waits, and then only the thread that grants its last entry. The table lives until the
+// task's epoch is over.
+unsafe impl<Q: Send + ?Sized> Send for ClaimState<Q> {}
+// SAFETY: only the owner accesses what is in cells; `pending` is atomic.
+unsafe impl<Q: Send + ?Sized> Sync for ClaimState<Q> {}
+
+impl<Q> ClaimState<Q> {
+    pub(super) fn new(table: &TreeTable, request: Q, even_poisoned: bool) -> Self {
+        let owned = OwnedState { whole: None, task: None, failure: None, plan_runs: 0, even_poisoned };
+        let head = ClaimHead {
+            registration: Registration::default(),
+            table: NonNull::from(table),
+            owned: UnsafeCell::new(owned),
+        };
+        Self { head, request: UnsafeCell::new(request) }
+    }
+}
+
+impl<Q: ?Sized> ClaimState<Q> {
+    /// Returns the request.
+    ///
+    /// # Safety
+    ///
+    /// The caller owns the claim, and has borrowed this nowhere else.
+    #[expect(clippy::mut_from_ref, reason = "the owner of the claim is the only one to call this")]
+    pub(super) unsafe fn request(&self) -> &mut Q {
+        // SAFETY: the caller is the only one that accesses it.
+        self.request.with_mut(|request| unsafe { &mut *request })
+    }
+}
+
+impl ClaimHead {
+    pub fn table(&self) -> &TreeTable {
+        // SAFETY: until the task is admitted, a handle that its spawner borrows keeps the tree;
+        // then the task's epoch does.
+        unsafe { self.table.as_ref() }
+    }
+
+    /// Returns what only the owner of the claim may access.
+    ///
+    /// # Safety
+    ///
+    /// The caller owns the claim, and has borrowed this nowhere else.
+    #[expect(clippy::mut_from_ref, reason = "the owner of the claim is the only one to call this")]
+    pub unsafe fn owned(&self) -> &mut OwnedState {
+        // SAFETY: the caller is the only one that accesses it.
+        self.owned.with_mut(|owned| unsafe { &mut *owned })
+    }
+
+    /// Runs the request.
+    ///
+    /// # Errors
+    ///
+    /// If it panics.
+    ///
+    /// # Safety
+    ///
+    /// The caller owns the claim, which was made.
+    pub unsafe fn run_plan(&self, probe: &mut PlanProbe<'_>) -> Result<(), JoinError> {
+        // SAFETY: the caller owns the claim; the state lives as long as its head.
+        unsafe {
+            let whole = self.owned().whole.expect("the claim was made");
+            whole.as_ref().request().run(probe)
+        }
+    }
+}

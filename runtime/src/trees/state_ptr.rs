@@ -1,0 +1,111 @@
+//! The pointer to the state of a claim, and its memory.
+
+use super::dispatch;
+use super::plan::Request;
+use super::probe::RunPlan;
+use super::state::{ClaimHead, ClaimState};
+use crate::claims::kind::ClaimHandle;
+use crate::memory::SizeClass;
+use crate::scheduler::{Context, Worker};
+use crate::task::pending::PendingTask;
+use crate::task::spawner::sealed::Origin;
+use crate::task::{JoinError, quietly};
+use alloc::boxed::Box;
+use core::ptr::NonNull;
+
+/// A pointer to the state of a claim; or none if there was no memory left.
+///
+/// The state lies in a block of the runtime's own heap, unless its request is large.
+pub struct StatePtr<Q>(Option<NonNull<ClaimState<Q>>>);
+
+impl<Q> Clone for StatePtr<Q> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<Q> Copy for StatePtr<Q> {}
+
+// SAFETY: a pointer without access; access is subject to the rules of `ClaimState`, which is Send
+// and Sync.
+unsafe impl<Q: Send> Send for StatePtr<Q> {}
+
+impl<Q: Request> StatePtr<Q> {
+    const CLASS: Option<SizeClass> = SizeClass::for_size(size_of::<ClaimState<Q>>());
+
+    /// Allocates the state of a claim.
+    pub(super) fn new(spawner: &mut impl Origin, state: ClaimState<Q>) -> Self {
+        const { assert!(align_of::<ClaimState<Q>>() <= 64, "blocks begin with a cache line") };
+        let Some(class) = Self::CLASS else {
+            return Self(Some(NonNull::from(Box::leak(Box::new(state)))));
+        };
+        let block = spawner.allocate(class).map(NonNull::cast);
+        match block {
+            // SAFETY: the block is fresh, and its class is for this size.
+            Some(block) => unsafe { block.write(state) },
+            // The request holds user values, whose destructors may panic.
+            None => quietly(|| drop(state)),
+        }
+        Self(block)
+    }
+
+    /// Returns the pointer to the state of a task, or of a spawner that could allocate it.
+    pub(super) fn get(self) -> NonNull<ClaimState<Q>> {
+        self.0.expect("a task with a claim has a state")
+    }
+
+    /// Returns the pointer to the part that does not depend on the request.
+    fn head(self) -> NonNull<ClaimHead> {
+        // The head comes first in the state.
+        self.get().cast()
+    }
+}
+
+impl<Q: Request> ClaimHandle for StatePtr<Q> {
+    fn is_some(self) -> bool {
+        self.0.is_some()
+    }
+
+    unsafe fn free(self, origin: &mut impl Origin) {
+        let Some(state) = self.0 else { return };
+        // SAFETY: the caller owns the state, which `new` made in a block of that class or in a box.
+        // The request holds user values, whose destructors may panic.
+        unsafe {
+            match Self::CLASS {
+                None => quietly(|| drop(Box::from_raw(state.as_ptr()))),
+                Some(class) => {
+                    quietly(|| state.drop_in_place());
+                    origin.give_back(class, state.cast());
+                }
+            }
+        }
+    }
+
+    unsafe fn park_task(self, task: PendingTask) {
+        // SAFETY: the spawner owns the state until the claim is made.
+        unsafe { self.get().as_ref().head.owned() }.task = Some(task);
+    }
+
+    unsafe fn enter(self, origin: &mut impl Origin) {
+        let whole: NonNull<ClaimState<dyn RunPlan>> = self.get();
+        // SAFETY: the spawner owns the state, in which the task is parked, and gives it up.
+        unsafe {
+            self.get().as_ref().head.owned().whole = Some(whole);
+            dispatch::enter(self.head(), origin);
+        }
+    }
+
+    unsafe fn start(self, _: &mut Worker) -> Result<(), JoinError> {
+        // SAFETY: the task owns the state since it was sent.
+        unsafe { dispatch::start(self.head().as_ref()) }
+    }
+
+    unsafe fn leave(self, cx: &mut Context) {
+        // SAFETY: the task, which is over, owns the state; the tree is of its epoch.
+        unsafe {
+            let state = self.get();
+            let tree = state.as_ref().request().tree();
+            dispatch::leave(self.head(), tree.get(), cx);
+        }
+    }
+}

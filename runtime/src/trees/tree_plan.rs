@@ -1,0 +1,122 @@
+//! What a plan sees of a tree, and how it names nodes.
+
+use super::inner::TreeInner;
+use super::node::{NONE, Node};
+use super::probe::PlanProbe;
+use super::rights::Target;
+use crate::sync::Acquire;
+
+/// The view of a tree that a [plan](super::Tree::planned) has, and by which it names its claim.
+///
+/// What it looks at the task holds from then on to its end, at least to read it. If other tasks are
+/// in the way, the plan finds nothing there: it may go on or return, and is called again when the
+/// task holds all that was named until then.
+pub struct TreePlan<'s, 'p, D: Send + Sync + 'static> {
+    pub(super) tree: &'s TreeInner<D>,
+    pub(super) probe: &'s mut PlanProbe<'p>,
+}
+
+impl<'s, D: Send + Sync + 'static> TreePlan<'s, '_, D> {
+    /// Returns the root.
+    pub fn root(&self) -> Node {
+        super::TreeTable::ROOT
+    }
+
+    /// Names a node that the task reads, with all nodes below it.
+    pub fn read(&mut self, node: Node) {
+        self.name(node, false, false);
+    }
+
+    /// Names a node that the task writes, with all nodes below it.
+    pub fn write(&mut self, node: Node) {
+        self.name(node, false, true);
+    }
+
+    /// Names a node that the task reads, without those below.
+    pub fn read_alone(&mut self, node: Node) {
+        self.name(node, true, false);
+    }
+
+    /// Names a node that the task writes, without those below. A plan that both looks at the node
+    /// and writes it should name it first: it is had in one step then.
+    pub fn write_alone(&mut self, node: Node) {
+        self.name(node, true, true);
+    }
+
+    /// Names what it takes to remove a node with all below it: these, and its parent alone.
+    pub fn remove(&mut self, node: Node) {
+        self.write_parent(node);
+        self.name(node, false, true);
+        // The node may have moved until it was had; now it does not.
+        self.write_parent(node);
+    }
+
+    /// Names what it takes to move a node with all below it to another parent: these, and both
+    /// parents alone. If the node has many nodes below and the parent few, it names some more.
+    pub fn relocate(&mut self, node: Node, to: Node) {
+        self.write_parent(node);
+        self.name(to, true, true);
+        self.name(node, false, true);
+        self.write_parent(node);
+        let table = self.probe.table;
+        // Acquire pairs with the Release of a change; both nodes are held, or the plan runs again.
+        let place = |node| table.find(node).map(|slot| (slot.gate.load(Acquire), slot.home.load(Acquire)));
+        if let (Some((gate, _)), Some((NONE, home))) = (place(node), place(to))
+            && gate != NONE
+            && let Some(top) = table.nodes.get(home)
+        {
+            self.name(top.node(home), false, true);
+        }
+    }
+
+    /// Returns the data of a node, which the task claims to read. `None` if other tasks are in the
+    /// way, or the node does not exist. A [poisoned](super::Tree::is_poisoned) node yields `None`
+    /// as well, as the task will fail; unless the claim is [for poisoned nodes
+    /// too](super::TreeClaim::even_poisoned).
+    pub fn peek(&mut self, node: Node) -> Option<&'s D> {
+        let is_held = self.name(node, true, false);
+        if !is_held || !self.probe.even_poisoned && self.probe.table.is_poisoned(node) {
+            return None;
+        }
+        // SAFETY: the claim holds the node, to read at least, until the plan has ended: only then
+        // may it be given back. Nothing is written before the body runs.
+        Some(unsafe { self.tree.read(node.index) })
+    }
+
+    /// Returns the children of a node in their order, like [`peek`](Self::peek).
+    pub fn children(&mut self, node: Node) -> Option<&'s [Node]> {
+        let table: &'s super::TreeTable = &self.tree.table;
+        // SAFETY: as for `peek`.
+        self.name(node, true, false).then(|| unsafe { table.slot(node.index).children() }.as_slice())
+    }
+
+    /// Returns the parent of a node, which the task claims to read alone: so it stays the parent.
+    /// `None` if other tasks are in the way, or the node does not exist or is the root.
+    pub fn parent(&mut self, node: Node) -> Option<Node> {
+        if self.name(node, true, false) { self.peek_parent(node) } else { None }
+    }
+
+    /// Returns true if the node exists. It may be removed meanwhile, unless the task has claimed
+    /// it.
+    pub fn contains(&self, node: Node) -> bool {
+        self.probe.table.find(node).is_some()
+    }
+
+    fn name(&mut self, node: Node, alone: bool, write: bool) -> bool {
+        self.probe.add(Target { node, alone, write })
+    }
+
+    fn write_parent(&mut self, node: Node) {
+        if let Some(parent) = self.peek_parent(node) {
+            self.name(parent, true, true);
+        }
+    }
+
+    /// Returns the parent that a node has now, which may change unless the task has claimed it.
+    fn peek_parent(&self, node: Node) -> Option<Node> {
+        let table = self.probe.table;
+        // Acquire pairs with the Release of a move.
+        let parent = table.find(node)?.parent.load(Acquire);
+        table.nodes.get(parent).map(|slot| slot.node(parent))
+    }
+}

@@ -1,0 +1,463 @@
+//! Random programs on a tree. Each task takes a stamp while it holds what it has claimed, so the
+//! stamps are an order in which a model replays what the tasks did.
+//!
+//! `XTASKING_TREE_SEEDS=N` runs N seeds for each setting, of ten times as many tasks.
+
+use crate::common::{Setting, lock, on_each, silence_tasks};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicI32, AtomicI64, AtomicU64, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
+use xtasking::task::{Membership, Spawner};
+use xtasking::trees::{Node, Nodes, Tree, TreeError, TreePlan};
+use xtasking::{Context, Runtime, TaskBuilder};
+use xtasking_testing::Random;
+
+/// The data of a node: a number, and who is there: readers upwards, a writer downwards.
+struct Cell {
+    number: u64,
+    inside: AtomicI32,
+}
+
+impl Cell {
+    fn new(number: u64) -> Self {
+        Self { number, inside: AtomicI32::new(0) }
+    }
+
+    fn begin_read(&self) {
+        assert!(self.inside.fetch_add(1, SeqCst) >= 0, "a reader runs beside a writer");
+    }
+
+    fn end_read(&self) {
+        self.inside.fetch_sub(1, SeqCst);
+    }
+
+    fn begin_write(&self) {
+        assert_eq!(self.inside.swap(-1000, SeqCst), 0, "a writer is the only task");
+    }
+
+    fn end_write(&self) {
+        self.inside.store(0, SeqCst);
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Action {
+    /// Reads a sub-tree.
+    Sum(Node),
+    /// Adds to all numbers of a sub-tree.
+    Add(Node, u64),
+    ReadOne(Node),
+    SetOne(Node, u64),
+    /// Sets a number and panics.
+    Panic(Node, u64),
+    /// Inserts so many leaves before the child of this index, or behind all.
+    Insert(Node, u64, usize, usize),
+    /// Inserts a chain.
+    Chain(Node, u64, usize),
+    Remove(Node),
+    Move(Node, Node),
+    Swap(Node, Node),
+    /// Adds the sum of a sub-tree to all of another.
+    Pair(Node, Node),
+}
+use Action::{Add, Chain, Insert, Move, Pair, Panic, ReadOne, Remove, SetOne, Sum, Swap};
+
+#[derive(Clone, Debug, PartialEq)]
+enum Outcome {
+    Missing,
+    Refused,
+    Done,
+    Numbers(Vec<u64>),
+    New(Vec<Node>),
+}
+
+struct World {
+    tree: Tree<Cell>,
+    stamp: AtomicU64,
+    log: Mutex<Vec<(u64, Action, Outcome)>>,
+    nodes: Mutex<Vec<Node>>,
+    left: AtomicI64,
+}
+
+impl World {
+    fn stamp(&self) -> u64 {
+        self.stamp.fetch_add(1, SeqCst)
+    }
+
+    /// Draws an action on any nodes that there are or were, often on the first few.
+    fn draw(&self, random: &mut Random) -> Action {
+        let nodes = lock(&self.nodes);
+        let all = nodes.len() as u64;
+        let most = if random.percent(25) { all.min(8) } else { all };
+        let (one, other) = (nodes[random.below(most) as usize], nodes[random.below(most) as usize]);
+        let number = random.below(1000);
+        match random.below(100) {
+            0..14 => Sum(one),
+            14..25 => Add(one, number),
+            25..37 => ReadOne(one),
+            37..47 => SetOne(one, number),
+            47..49 => Panic(one, number),
+            49..58 => Insert(one, number, random.below(3) as usize, 1),
+            58..59 => Insert(one, number, 0, 40),
+            59..61 => Chain(one, number, random.below(90) as usize),
+            61..67 if one != nodes[0] => Remove(one),
+            61..84 => Move(one, other),
+            84..92 => Swap(one, other),
+            _ => Pair(one, other),
+        }
+    }
+
+    /// Does what the action says with the nodes that it has claimed. Returns the moment, and what
+    /// came of it.
+    fn act(&self, action: Action, nodes: &mut Nodes<'_, Cell>) -> Result<(u64, Outcome), TreeError> {
+        Ok(match action {
+            Sum(node) => {
+                nodes.subtree(node)?.for_each(|(_, cell)| cell.begin_read());
+                let numbers = nodes.subtree(node)?.map(|(_, cell)| cell.number).collect();
+                let stamp = self.stamp();
+                nodes.subtree(node)?.for_each(|(_, cell)| cell.end_read());
+                (stamp, Outcome::Numbers(numbers))
+            }
+            Add(node, number) => {
+                nodes.subtree_mut(node)?.for_each(|(_, cell)| {
+                    cell.begin_write();
+                    cell.number += number;
+                });
+                let stamp = self.stamp();
+                nodes.subtree(node)?.for_each(|(_, cell)| cell.end_write());
+                (stamp, Outcome::Done)
+            }
+            ReadOne(node) => {
+                let cell = nodes.get(node)?;
+                cell.begin_read();
+                let stamp = self.stamp();
+                cell.end_read();
+                (stamp, Outcome::Numbers(vec![cell.number]))
+            }
+            SetOne(node, number) | Panic(node, number) => {
+                let cell = nodes.get_mut(node)?;
+                cell.begin_write();
+                cell.number = number;
+                let stamp = self.stamp();
+                cell.end_write();
+                (stamp, Outcome::Done)
+            }
+            Insert(node, number, at, count) => {
+                nodes.get(node)?.begin_write();
+                let at = at.min(nodes.children(node)?.len());
+                let new = (0..count).map(|nth| nodes.insert_at(node, at + nth, Cell::new(number)));
+                let new = new.collect::<Result<_, _>>()?;
+                let stamp = self.stamp();
+                nodes.get(node)?.end_write();
+                (stamp, Outcome::New(new))
+            }
+            Chain(node, number, count) => {
+                nodes.get(node)?.begin_write();
+                let mut new = Vec::new();
+                for _ in 0..count {
+                    let last = new.last().copied().unwrap_or(node);
+                    new.push(nodes.insert(last, Cell::new(number))?);
+                }
+                let stamp = self.stamp();
+                nodes.get(node)?.end_write();
+                (stamp, Outcome::New(new))
+            }
+            Remove(node) => {
+                nodes.subtree(node)?.for_each(|(_, cell)| cell.begin_write());
+                let stamp = self.stamp();
+                let numbers = nodes.remove(node)?.into_iter().map(|cell| cell.number);
+                (stamp, Outcome::Numbers(numbers.collect()))
+            }
+            Move(node, to) => {
+                nodes.get(to)?;
+                nodes.subtree(node)?.for_each(|(_, cell)| cell.begin_write());
+                let moved = nodes.relocate(node, to);
+                let stamp = self.stamp();
+                nodes.subtree(node)?.for_each(|(_, cell)| cell.end_write());
+                match moved {
+                    Ok(()) => (stamp, Outcome::Done),
+                    Err(TreeError::Root | TreeError::Cycle(..)) => (stamp, Outcome::Refused),
+                    Err(error) => return Err(error),
+                }
+            }
+            Swap(one, other) => {
+                let (first, second) = (nodes.get(one)?.number, nodes.get(other)?.number);
+                nodes.get(one)?.begin_write();
+                if one != other {
+                    nodes.get(other)?.begin_write();
+                }
+                nodes.get_mut(one)?.number = second;
+                nodes.get_mut(other)?.number = first;
+                let stamp = self.stamp();
+                nodes.get(one)?.end_write();
+                nodes.get(other)?.end_write();
+                (stamp, Outcome::Done)
+            }
+            Pair(from, to) => {
+                let read: Vec<Node> = nodes.subtree(from)?.map(|(node, _)| node).collect();
+                if nodes.subtree(to)?.any(|(node, _)| node == from) || read.contains(&to) {
+                    return Ok((self.stamp(), Outcome::Refused));
+                }
+                nodes.subtree(from)?.for_each(|(_, cell)| cell.begin_read());
+                let sum = nodes.subtree(from)?.map(|(_, cell)| cell.number).fold(0, u64::wrapping_add);
+                nodes.subtree_mut(to)?.for_each(|(_, cell)| {
+                    cell.begin_write();
+                    cell.number = cell.number.wrapping_add(sum);
+                });
+                let stamp = self.stamp();
+                nodes.subtree(from)?.for_each(|(_, cell)| cell.end_read());
+                nodes.subtree(to)?.for_each(|(_, cell)| cell.end_write());
+                (stamp, Outcome::Numbers(vec![sum]))
+            }
+        })
+    }
+
+    fn run(&self, action: Action, nodes: &mut Nodes<'_, Cell>) {
+        let (stamp, outcome) = match self.act(action, nodes) {
+            Ok(done) => done,
+            Err(TreeError::Missing(_)) => (self.stamp(), Outcome::Missing),
+            Err(error) => panic!("{action:?}: {error}"),
+        };
+        if let Outcome::New(new) = &outcome {
+            lock(&self.nodes).extend(new);
+        }
+        lock(&self.log).push((stamp, action, outcome));
+        assert!(!matches!(action, Panic(..)), "provoked");
+    }
+}
+
+/// Names what an action takes.
+fn plan(action: Action, plan: &mut TreePlan<'_, '_, Cell>) {
+    match action {
+        Sum(node) => plan.read(node),
+        Add(node, _) => plan.write(node),
+        ReadOne(node) => plan.read_alone(node),
+        SetOne(node, _) | Panic(node, _) | Insert(node, ..) | Chain(node, ..) => plan.write_alone(node),
+        Remove(node) => plan.remove(node),
+        Move(node, to) => plan.relocate(node, to),
+        Swap(one, other) => {
+            // Seen before it is written, to go the slow way now and then.
+            plan.peek(one);
+            plan.write_alone(one);
+            plan.write_alone(other);
+        }
+        Pair(from, to) => {
+            plan.read(from);
+            plan.write(to);
+        }
+    }
+}
+
+/// Spawns a task that does a random action, and then spawns the next one.
+fn launch<P: Spawner, M: Membership>(builder: TaskBuilder<P, (), M>, world: &Arc<World>, mut random: Random) {
+    let action = world.draw(&mut random);
+    let there = world.clone();
+    let next = move |cx: &mut Context, random: Random| {
+        if there.left.fetch_sub(1, SeqCst) > 0 {
+            launch(cx.task(()).as_sibling(), &there, random);
+        }
+    };
+    let here = world.clone();
+    let tree = &world.tree;
+    match action {
+        Add(node, _) if random.percent(50) => {
+            builder.claim(tree.write(node).even_poisoned()).spawn_with(move |(), mut nodes, cx| {
+                here.run(action, &mut nodes);
+                next(cx, random);
+            });
+        }
+        Pair(from, to) if random.percent(50) => {
+            let claim = tree.read(from).and_write(to).even_poisoned();
+            builder.claim(claim).spawn_with(move |(), mut nodes, cx| {
+                here.run(action, &mut nodes);
+                next(cx, random);
+            });
+        }
+        _ => {
+            let claim = tree.planned(move |view| plan(action, view)).even_poisoned();
+            builder.claim(claim).spawn_with(move |(), ((), mut nodes), cx| {
+                // A task that panics has no follow-up of its own.
+                if let Panic(..) = action {
+                    next(cx, random.clone());
+                }
+                here.run(action, &mut nodes);
+                next(cx, random);
+            });
+        }
+    }
+}
+
+/// The tree as it is after the tasks that were replayed.
+#[derive(Default)]
+struct Model(HashMap<Node, ModelNode>);
+
+#[derive(Default)]
+struct ModelNode {
+    parent: Option<Node>,
+    children: Vec<Node>,
+    number: u64,
+}
+
+impl Model {
+    fn has(&self, node: Node) -> bool {
+        self.0.contains_key(&node)
+    }
+
+    fn at(&mut self, node: Node) -> &mut ModelNode {
+        self.0.get_mut(&node).unwrap()
+    }
+
+    fn below(&self, node: Node) -> Vec<Node> {
+        let mut all = vec![node];
+        for child in &self.0[&node].children {
+            all.extend(self.below(*child));
+        }
+        all
+    }
+
+    fn numbers(&self, node: Node) -> Vec<u64> {
+        self.below(node).iter().map(|node| self.0[node].number).collect()
+    }
+
+    fn insert(&mut self, parent: Node, at: usize, node: Node, number: u64) {
+        self.at(parent).children.insert(at, node);
+        let new = ModelNode { parent: Some(parent), children: Vec::new(), number };
+        assert!(self.0.insert(node, new).is_none(), "a handle is used once");
+    }
+
+    fn unlink(&mut self, node: Node) {
+        let parent = self.0[&node].parent.unwrap();
+        self.at(parent).children.retain(|child| *child != node);
+    }
+
+    /// Replays an action. Returns what must have come of it.
+    fn replay(&mut self, action: Action, outcome: &Outcome) -> Outcome {
+        let (one, other) = match action {
+            Move(one, other) | Swap(one, other) | Pair(one, other) => (one, other),
+            Sum(one) | Add(one, _) | ReadOne(one) | SetOne(one, _) | Panic(one, _) => (one, one),
+            Insert(one, ..) | Chain(one, ..) | Remove(one) => (one, one),
+        };
+        if !self.has(one) || !self.has(other) {
+            return Outcome::Missing;
+        }
+        match action {
+            Sum(_) => return Outcome::Numbers(self.numbers(one)),
+            Add(_, number) => self.below(one).into_iter().for_each(|node| self.at(node).number += number),
+            ReadOne(_) => return Outcome::Numbers(vec![self.at(one).number]),
+            SetOne(_, number) | Panic(_, number) => self.at(one).number = number,
+            Insert(_, number, at, _) => {
+                let Outcome::New(new) = outcome else { return Outcome::New(Vec::new()) };
+                let at = at.min(self.at(one).children.len());
+                new.iter().enumerate().for_each(|(nth, &node)| self.insert(one, at + nth, node, number));
+                return outcome.clone();
+            }
+            Chain(_, number, _) => {
+                let Outcome::New(new) = outcome else { return Outcome::New(Vec::new()) };
+                let mut last = one;
+                for &node in new {
+                    let end = self.at(last).children.len();
+                    self.insert(last, end, node, number);
+                    last = node;
+                }
+                return outcome.clone();
+            }
+            Remove(_) => {
+                self.unlink(one);
+                let nodes = self.below(one);
+                // The list comes level by level from the tree, and in depth from here.
+                let numbers = nodes.iter().map(|node| self.0.remove(node).unwrap().number);
+                return Outcome::Numbers(numbers.collect());
+            }
+            Move(..) if self.at(one).parent.is_none() || self.below(one).contains(&other) => {
+                return Outcome::Refused;
+            }
+            Move(..) => {
+                self.unlink(one);
+                self.at(other).children.push(one);
+                self.at(one).parent = Some(other);
+            }
+            Swap(..) => {
+                let (first, second) = (self.at(one).number, self.at(other).number);
+                self.at(one).number = second;
+                self.at(other).number = first;
+            }
+            Pair(..) if self.below(one).contains(&other) || self.below(other).contains(&one) => {
+                return Outcome::Refused;
+            }
+            Pair(..) => {
+                let sum = self.numbers(one).into_iter().fold(0, u64::wrapping_add);
+                for node in self.below(other) {
+                    let number = &mut self.at(node).number;
+                    *number = number.wrapping_add(sum);
+                }
+                return Outcome::Numbers(vec![sum]);
+            }
+        }
+        Outcome::Done
+    }
+}
+
+/// Numbers of a removed sub-tree come in no order that the model knows.
+fn sorted(outcome: Outcome) -> Outcome {
+    match outcome {
+        Outcome::Numbers(mut numbers) => {
+            numbers.sort_unstable();
+            Outcome::Numbers(numbers)
+        }
+        other => other,
+    }
+}
+
+fn check(rt: &Runtime, seed: u64, tasks: i64) {
+    let tree = rt.tree(Cell::new(0));
+    let root = tree.root();
+    let world = Arc::new(World {
+        stamp: AtomicU64::new(0),
+        log: Mutex::default(),
+        nodes: Mutex::new(vec![root]),
+        left: AtomicI64::new(tasks),
+        tree,
+    });
+    let mut random = Random(seed);
+    let group = rt.group();
+    for _ in 0..24 {
+        launch(rt.task(()).of(&group), &world, Random(random.word()));
+    }
+    // Other threads spawn as well.
+    while world.left.fetch_sub(1, SeqCst) > 0 && !rt.is_simulated() {
+        launch(rt.task(()).of(&group), &world, Random(random.word()));
+        world.left.fetch_sub(9, SeqCst);
+        std::thread::yield_now();
+    }
+    // It fails by the panics that were provoked.
+    _ = group.wait();
+    let mut log = std::mem::take(&mut *lock(&world.log));
+    log.sort_by_key(|entry| entry.0);
+    let mut model = Model(HashMap::from([(root, ModelNode::default())]));
+    for (stamp, action, outcome) in log {
+        let expected = model.replay(action, &outcome);
+        let (expected, outcome) = match action {
+            Remove(_) => (sorted(expected), sorted(outcome)),
+            _ => (expected, outcome),
+        };
+        assert_eq!(outcome, expected, "seed {seed}, stamp {stamp}: {action:?}");
+    }
+    let claim = world.tree.read(root).even_poisoned();
+    let end = rt.task(()).claim(claim).submit_with(move |(), nodes, _| {
+        nodes.subtree(root).unwrap().map(|(_, cell)| cell.number).collect::<Vec<_>>()
+    });
+    assert_eq!(end.join().unwrap(), model.numbers(root), "seed {seed}: the tree at the end");
+}
+
+#[test]
+fn random_changes_are_those_of_a_model() {
+    silence_tasks();
+    let seeds: Option<u64> = std::env::var("XTASKING_TREE_SEEDS").ok().and_then(|text| text.parse().ok());
+    let tasks = if cfg!(miri) { 60 } else { seeds.map_or(600, |_| 6000) };
+    on_each(Setting::threads().chain(Setting::simulations(&[1, 7])), |setting| {
+        for seed in 0..seeds.unwrap_or(2) {
+            let rt = setting.builder().on_failure(|_| ()).build().unwrap();
+            check(&rt, seed.wrapping_mul(77) + setting.seed(), tasks);
+        }
+    });
+}
