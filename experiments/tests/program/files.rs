@@ -27,8 +27,8 @@ fn all_contenders_keep_the_file_system_whole() {
     // Two bodies with two numbers of workers; by path and by handle, or by path alone. Each turn
     // has a wall-clock time and, on Linux, a CPU time.
     let figures = if cfg!(target_os = "linux") { 2 } else { 1 };
-    let with_handles = ["rwlock", "coupling", "stm", "xtasking", "xtasking-ordered"];
-    assert_eq!(with_handles.map(of), [8 * figures; 5]);
+    let with_handles = ["rwlock", "coupling", "stm", "xtasking", "xtasking-ordered", "xtasking-trees"];
+    assert_eq!(with_handles.map(of), [8 * figures; 6]);
     assert_eq!(["path-locks", "dashmap", "actors"].map(of), [4 * figures; 3]);
     for result in results {
         assert_eq!(result["checked"], true, "{result}");

@@ -9,6 +9,7 @@
 //! | `actors` | threads with inboxes, which own the top directories |
 //! | `stm` | transactional memory |
 //! | `hierarchy` | tasks of this runtime, with claims of sub-trees |
+//! | `trees` | tasks of this runtime, whose plans claim nodes of its trees |
 //! | `simulated` | those on threads, in virtual time |
 //! | `threads`, `tasks` | what drives a shared file system, and one whose operations are tasks |
 
@@ -25,6 +26,7 @@ mod tasks;
 #[cfg(test)]
 mod tests;
 mod threads;
+mod trees;
 
 use super::contender::Entry;
 
@@ -38,4 +40,5 @@ pub(super) static ALL: &[Entry] = &[
     stm::ENTRY,
     hierarchy::UNORDERED,
     hierarchy::ORDERED,
+    trees::ENTRY,
 ];
