@@ -114,19 +114,22 @@ impl<'h> Holder<'h> {
         for &index in &nodes {
             let slot = self.table.slot(index);
             let gate = slot.gate.load(Relaxed);
-            if gate != NONE {
-                slot.gate.store(NONE, Relaxed);
-                self.free_gate(gate);
-            }
             if slot.is_poisoned.load(Relaxed) {
                 let removed = slot.node(index);
                 self.table.clear_poison(|node| node == removed);
             }
+            if planted!("tree-removed-gate-is-a-home") {
+                slot.gate.store(NONE, Relaxed);
+            }
+            // Release pairs with the Acquire of `find`: a claim that registers sees that the node
+            // has gone. Its place stays as it was until `insert` uses the slot again. Otherwise a
+            // claim could take a gate for a home where this one has no entry, and find that valid.
+            slot.generation.store(slot.generation.load(Relaxed) + 1, Release);
+            if gate != NONE {
+                self.free_gate(gate);
+            }
             // SAFETY: as above, to write.
             unsafe { slot.children_mut() }.clear();
-            // Release pairs with the Acquire of `find`: a claim that registers sees that the node
-            // has gone.
-            slot.generation.store(slot.generation.load(Relaxed) + 1, Release);
         }
         let table = self.table;
         self.rights.targets.retain(|target| table.find(target.node).is_some());
