@@ -5,6 +5,7 @@ use super::inner::TreeInner;
 use super::node::Node;
 use super::nodes::Nodes;
 use super::plan::{Named, Request};
+use super::poison::OnPoison;
 use super::queue::ClaimPtr;
 use super::rights::Target;
 use super::state::{ClaimHead, ClaimState};
@@ -32,13 +33,13 @@ pub struct TreeClaim<'t, Q> {
     request: Q,
     /// Slot of the epoch that keeps the tree, for a claim made without a handle.
     operation: Option<u8>,
-    even_poisoned: bool,
+    on_poison: OnPoison,
     tree: PhantomData<&'t ()>,
 }
 
 impl<Q> TreeClaim<'_, Q> {
     pub(super) fn new(request: Q, operation: Option<u8>) -> Self {
-        Self { request, operation, even_poisoned: false, tree: PhantomData }
+        Self { request, operation, on_poison: OnPoison::Fail, tree: PhantomData }
     }
 
     /// Lets the task run, and its plan see all data, even where nodes are
@@ -47,7 +48,12 @@ impl<Q> TreeClaim<'_, Q> {
     /// If the task ends without a panic, the nodes that it has claimed to write are no longer
     /// poisoned. So it should repair all that it [finds poisoned](Nodes::is_poisoned).
     pub fn even_poisoned(self) -> Self {
-        Self { even_poisoned: true, ..self }
+        Self { on_poison: OnPoison::Repair, ..self }
+    }
+
+    /// Lets the task run where nodes are poisoned, which they stay: it looks at no data.
+    pub(super) fn beside_poison(self) -> Self {
+        Self { on_poison: OnPoison::Keep, ..self }
     }
 }
 
@@ -105,7 +111,7 @@ impl<'t, Q: Request> ClaimKind for TreeClaim<'t, Q> {
             self.operation.is_none_or(|operation| spawner.operation() == Some(operation)),
             "a claim by what a task holds is for its follow-ups: others need a handle of the tree"
         );
-        let state = ClaimState::new(&tree.table, self.request, self.even_poisoned);
+        let state = ClaimState::new(&tree.table, self.request, self.on_poison);
         let state = StatePtr::new(&mut spawner, state);
         let request = SpawnRequest { spawner: Claiming::new(spawner, state), options };
         TaskBuilder::from_parts(request, access, InTree { membership, state, tree: PhantomData })
@@ -193,7 +199,7 @@ fn run_with<Q: Request, R>(
     let result = body(request.held(nodes), cx);
     core::mem::forget(poison);
     // SAFETY: as above: the nodes were dropped by the body.
-    if unsafe { whole.head.owned() }.even_poisoned {
+    if unsafe { whole.head.owned() }.on_poison == OnPoison::Repair {
         // SAFETY: as above.
         tree.table.clear_written_poison(unsafe { whole.head.registration.rights() });
     }

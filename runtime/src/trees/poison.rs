@@ -6,6 +6,17 @@ use super::table::TreeTable;
 use crate::sync::{AtomicU32, Relaxed, SpinMutex};
 use alloc::vec::Vec;
 
+/// What a claim does where nodes are poisoned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum OnPoison {
+    /// Its task fails.
+    Fail,
+    /// Its task runs, and what it has claimed to write is no longer poisoned after it.
+    Repair,
+    /// Its task runs, and leaves all as it is: it looks at no data.
+    Keep,
+}
+
 /// The poisoned nodes of a tree.
 #[derive(Default)]
 pub(crate) struct PoisonedNodes {
