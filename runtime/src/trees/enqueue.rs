@@ -109,7 +109,7 @@ impl TreeTable {
             let at = locked.stripes.binary_search_by_key(&number, |stripe| stripe.0);
             let stripe = &mut *locked.stripes[at.expect("the stripe is locked")].1;
             let entry = HomeEntry { claim, exact };
-            if stripe.admits(&entry, |one, other| self.meet(one, other)) {
+            if stripe.admits(&entry, |one, other, waits| self.meet(one, other, waits)) {
                 stripe.hold(entry);
             } else {
                 stripe.wait(entry);
