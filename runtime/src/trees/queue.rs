@@ -28,7 +28,11 @@ unsafe impl Send for ClaimPtr {}
 
 /// Claims whose last entry was granted. Their owner is the thread that has this list.
 #[derive(Default)]
-pub(crate) struct Ready(SmallVec<[ClaimPtr; 4]>);
+pub(crate) struct Ready {
+    claims: SmallVec<[ClaimPtr; 4]>,
+    /// Claims before this one were taken out.
+    next: usize,
+}
 
 impl Ready {
     /// Counts a granted entry of a claim, which is ready if it was the last.
@@ -38,13 +42,20 @@ impl Ready {
         // AcqRel pairs with itself: the thread that grants the last entry sees what the claim has
         // registered, and what all holders before it did.
         if pending.fetch_sub(1, AcqRel) == 1 {
-            self.0.push(claim);
+            self.claims.push(claim);
         }
     }
 
     /// Takes out the claim that has been ready longest.
     pub fn pop(&mut self) -> Option<ClaimPtr> {
-        (!self.0.is_empty()).then(|| self.0.remove(0))
+        let claim = *self.claims.get(self.next)?;
+        self.next += 1;
+        // Moves no more claims than were taken out since the last time.
+        if self.next * 2 >= self.claims.len() {
+            self.claims.drain(..self.next);
+            self.next = 0;
+        }
+        Some(claim)
     }
 }
 
