@@ -81,12 +81,15 @@ impl<'h> Holder<'h> {
         let (index, slot) = self.table.new_node();
         // Relaxed, here and below: published by the generation.
         let node = Node { index, generation: slot.generation.load(Relaxed) + 1 };
-        slot.parent.store(parent.index, Relaxed);
-        slot.gate.store(NONE, Relaxed);
+        // Release, here and for the home, pairs with the Acquire of `path`, `is_under` and
+        // `covers_from_above`: a claim that has come by the node that was here before, and reads
+        // the new place, sees that its node has gone.
+        slot.parent.store(parent.index, Release);
+        slot.gate.store(NONE, Release);
         slot.is_poisoned.store(false, Relaxed);
         slot.writer.store(self.stamp, Relaxed);
         let home = self.join_home(node, above, 1);
-        slot.home.store(home, Relaxed);
+        slot.home.store(home, Release);
         if self.last != Some(parent) && !self.table.covers_all(self.rights, parent.index, true) {
             self.enter_home(home, node);
             self.rights.targets.push(Target { node, alone: false, write: true });
