@@ -188,7 +188,9 @@ fn run_with<Q: Request, R>(
     // SAFETY: the task runs, and owns the state until it leaves.
     let whole = unsafe { state.get().as_ref() };
     // SAFETY: as above; the tree is of the task's epoch.
-    let (request, tree) = unsafe { (whole.request(), whole.request().tree().get()) };
+    let tree = unsafe { whole.request().tree().get() };
+    // SAFETY: as above, and the borrow of the line before is over.
+    let request = unsafe { whole.request() };
     let stamp = tree.table.new_stamp(cx.worker());
     let poison = PoisonGuard { head: &whole.head, tree, stamp };
     let claim = ClaimPtr(state.get().cast());
