@@ -114,13 +114,10 @@ impl<'h> Holder<'h> {
         // SAFETY: the claim covers the whole sub-tree.
         let nodes: Vec<u32> =
             unsafe { self.table.list(node.index) }.into_iter().map(|entry| entry.0).collect();
+        self.table.clear_removed_poison(&nodes);
         for &index in &nodes {
             let slot = self.table.slot(index);
             let gate = slot.gate.load(Relaxed);
-            if slot.is_poisoned.load(Relaxed) {
-                let removed = slot.node(index);
-                self.table.clear_poison(|node| node == removed);
-            }
             if planted!("tree-removed-gate-is-a-home") {
                 slot.gate.store(NONE, Relaxed);
             }
