@@ -192,7 +192,8 @@ impl<'h> Holder<'h> {
     fn unlink(&self, node: Node, parent: Node) {
         // SAFETY: the claim covers the parent to write it, and nothing is borrowed of it.
         let siblings = unsafe { self.table.slot(parent.index).children_mut() };
-        let at = siblings.iter().position(|child| *child == node).expect("a node is a child of its parent");
+        let at = siblings.iter().rposition(|child| *child == node);
+        let at = at.expect("a node is a child of its parent");
         siblings.remove(at);
     }
 
