@@ -126,7 +126,7 @@ impl<'h> Holder<'h> {
             // claim could take a gate for a home where this one has no entry, and find that valid.
             slot.generation.store(slot.generation.load(Relaxed) + 1, Release);
             if gate != NONE {
-                self.free_gate(gate);
+                self.rights.changes().freed_gates.push(gate);
             }
             // SAFETY: as above, to write.
             unsafe { slot.children_mut() }.clear();
@@ -224,13 +224,16 @@ impl<'h> Holder<'h> {
         home
     }
 
-    /// Takes a node and all below it out of the counts of its home.
+    /// Takes a node and all below it out of the counts of its home, or of the gate above.
     fn leave_place(&mut self, node: Node, slot: &NodeSlot) {
         let table = self.table;
         // Relaxed, here and below: the claim pins the place of the node.
         let gate = slot.gate.load(Relaxed);
         if gate != NONE {
             let above = table.gate(gate).above.load(Relaxed);
+            if !planted!("tree-gate-left-uncounted") {
+                table.gate(above).gates.fetch_sub(1, Relaxed);
+            }
             return self.note_small(above);
         }
         let home = slot.home.load(Relaxed);
@@ -297,8 +300,7 @@ impl<'h> Holder<'h> {
         }
         slot.parent.store(to.index, Release);
         let (record, above) = (self.table.gate(gate), parent.gate.load(Relaxed));
-        // Relaxed: hints.
-        self.table.gate(record.above.load(Relaxed)).gates.fetch_sub(1, Relaxed);
+        // Relaxed: a hint.
         self.table.gate(above).gates.fetch_add(1, Relaxed);
         // Release pairs with the Acquire of a claim that climbs: it finds the entry at the gate.
         record.above.store(above, Release);

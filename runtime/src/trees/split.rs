@@ -125,3 +125,31 @@ fn sizes(nodes: &[(u32, usize)]) -> Vec<u32> {
     }
     sizes
 }
+
+#[cfg(all(test, not(any(model = "loom", model = "shuttle"))))]
+mod tests {
+    use super::super::queue::ClaimPtr;
+    use super::super::rights::{Registration, Rights, Target};
+    use super::*;
+    use core::ptr::NonNull;
+
+    #[test]
+    fn a_gate_that_loses_its_last_gate_is_noted() {
+        let (table, registration, mut rights) =
+            (TreeTable::new(1), Registration::default(), Rights::default());
+        let root = TreeTable::ROOT;
+        rights.targets.push(Target { node: root, alone: false, write: true });
+        let claim = ClaimPtr(NonNull::from(&registration));
+        let mut holder = Holder { table: &table, claim, rights: &mut rights, stamp: 1, last: None };
+        let outer = holder.insert(root, None, |_| ()).unwrap();
+        let inner = holder.insert(outer, None, |_| ()).unwrap();
+        for _ in 0..MOST_IN_HOME {
+            holder.insert(inner, None, |_| ()).unwrap();
+        }
+        holder.split(outer);
+        assert!([outer, inner].iter().all(|node| table.slot(node.index).gate.load(Relaxed) != NONE));
+        holder.rights.changes = None;
+        holder.remove(inner).unwrap();
+        assert_eq!(holder.rights.changes().merges, [outer]);
+    }
+}
