@@ -53,7 +53,8 @@ impl<Q> TreeClaim<'_, Q> {
 
     /// Lets the task run where nodes are poisoned, which they stay: it looks at no data.
     pub(super) fn beside_poison(self) -> Self {
-        Self { on_poison: OnPoison::Keep, ..self }
+        let on_poison = if planted!("tree-split-repairs") { OnPoison::Repair } else { OnPoison::Keep };
+        Self { on_poison, ..self }
     }
 }
 
