@@ -222,8 +222,8 @@ impl Stripe {
     }
 }
 
-/// Returns true if an entry clashes with none of the others, of which fewer than `most` are of other
-/// claims in its home.
+/// Returns true if an entry clashes with none of the others, of which fewer than `most` are of
+/// other claims in its home.
 #[inline]
 fn is_free<'e>(
     others: impl Iterator<Item = &'e HomeEntry>,
