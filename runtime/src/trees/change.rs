@@ -6,7 +6,7 @@
 
 use super::error::TreeError;
 use super::mode::{Mode, Modes};
-use super::node::{NONE, Node, NodeSlot};
+use super::node::{IS_DUE, NONE, Node, NodeSlot};
 use super::queue::{ClaimPtr, GateEntry, HomeEntry};
 use super::rights::{Exact, Rights, Target};
 use super::table::{MOST_IN_HOME, TreeTable};
@@ -214,12 +214,9 @@ impl<'h> Holder<'h> {
         let top = table.slot(home);
         let size = top.size.fetch_add(count, Relaxed) + count;
         table.gate(top.above.load(Relaxed)).load.fetch_add(count, Relaxed);
-        if size > MOST_IN_HOME {
-            let splits = &mut self.rights.changes().splits;
-            let top = top.node(home);
-            if splits.last() != Some(&top) {
-                splits.push(top);
-            }
+        // One task asks for a split, and not all that insert until it comes.
+        if size & IS_DUE == 0 && size > MOST_IN_HOME && top.size.fetch_or(IS_DUE, Relaxed) & IS_DUE == 0 {
+            self.rights.changes().splits.push(top.node(home));
         }
         home
     }
@@ -251,15 +248,13 @@ impl<'h> Holder<'h> {
     /// Notes a gate that may have so few nodes below that it need not be one.
     pub fn note_small(&mut self, number: u32) {
         let gate = self.table.gate(number);
-        // Relaxed, here and below: hints, which the merge checks.
+        // Relaxed, here and below: hints, which the merge checks. (The bit of a gate that will be
+        // merged makes its number large.)
         let is_small = gate.load.load(Relaxed) < MOST_IN_HOME / 4 && gate.gates.load(Relaxed) == 0;
         let index = gate.node.load(Relaxed);
-        if is_small && index != TreeTable::ROOT.index {
+        if is_small && index != TreeTable::ROOT.index && gate.load.fetch_or(IS_DUE, Relaxed) & IS_DUE == 0 {
             let small = self.table.slot(index).node(index);
-            let merges = &mut self.rights.changes().merges;
-            if merges.last() != Some(&small) {
-                merges.push(small);
-            }
+            self.rights.changes().merges.push(small);
         }
     }
 
