@@ -356,3 +356,27 @@ fn a_split_home_is_found_by_both_ways() {
         assert_eq!((world.done.load(Relaxed), world.cells[2].get()), (2, 2));
     });
 }
+
+/// A node that is a gate is removed while a task comes to it.
+#[test]
+fn a_removed_gate_is_never_taken_for_a_home() {
+    model(2, || {
+        let (world, nodes) = World::new(&[0, 1, 1]);
+        let (root, gate) = (nodes[0], nodes[1]);
+        let other = spawn(&world, move |world| {
+            let body: Body = Box::new(move |world, holder| {
+                if holder.covered(gate, false).is_ok() {
+                    _ = world.cell(1).get();
+                }
+            });
+            world.claim(1, &[read_alone(gate)], body);
+        });
+        let body: Body = Box::new(move |world, holder| {
+            holder.remove(gate).unwrap();
+            world.cell(1).add(1);
+        });
+        world.claim(0, &[write_alone(root), write(gate)], body);
+        other.join().unwrap();
+        assert_eq!((world.done.load(Relaxed), world.cells[1].get()), (2, 1));
+    });
+}

@@ -6,7 +6,7 @@
 
 use super::error::TreeError;
 use super::mode::{Mode, Modes};
-use super::node::{NONE, Node, NodeSlot};
+use super::node::{IS_DUE, NONE, Node, NodeSlot};
 use super::queue::{ClaimPtr, GateEntry, HomeEntry};
 use super::rights::{Exact, Rights, Target};
 use super::table::{MOST_IN_HOME, TreeTable};
@@ -81,12 +81,15 @@ impl<'h> Holder<'h> {
         let (index, slot) = self.table.new_node();
         // Relaxed, here and below: published by the generation.
         let node = Node { index, generation: slot.generation.load(Relaxed) + 1 };
-        slot.parent.store(parent.index, Relaxed);
-        slot.gate.store(NONE, Relaxed);
+        // Release, here and for the home, pairs with the Acquire of `path`, `is_under` and
+        // `covers_from_above`: a claim that has come by the node that was here before, and reads
+        // the new place, sees that its node has gone.
+        slot.parent.store(parent.index, Release);
+        slot.gate.store(NONE, Release);
         slot.is_poisoned.store(false, Relaxed);
         slot.writer.store(self.stamp, Relaxed);
         let home = self.join_home(node, above, 1);
-        slot.home.store(home, Relaxed);
+        slot.home.store(home, Release);
         if self.last != Some(parent) && !self.table.covers_all(self.rights, parent.index, true) {
             self.enter_home(home, node);
             self.rights.targets.push(Target { node, alone: false, write: true });
@@ -111,22 +114,22 @@ impl<'h> Holder<'h> {
         // SAFETY: the claim covers the whole sub-tree.
         let nodes: Vec<u32> =
             unsafe { self.table.list(node.index) }.into_iter().map(|entry| entry.0).collect();
+        self.table.clear_removed_poison(&nodes);
         for &index in &nodes {
             let slot = self.table.slot(index);
             let gate = slot.gate.load(Relaxed);
-            if gate != NONE {
+            if planted!("tree-removed-gate-is-a-home") {
                 slot.gate.store(NONE, Relaxed);
-                self.free_gate(gate);
             }
-            if slot.is_poisoned.load(Relaxed) {
-                let removed = slot.node(index);
-                self.table.clear_poison(|node| node == removed);
+            // Release pairs with the Acquire of `find`: a claim that registers sees that the node
+            // has gone. Its place stays as it was until `insert` uses the slot again. Otherwise a
+            // claim could take a gate for a home where this one has no entry, and find that valid.
+            slot.generation.store(slot.generation.load(Relaxed) + 1, Release);
+            if gate != NONE {
+                self.rights.changes().freed_gates.push(gate);
             }
             // SAFETY: as above, to write.
             unsafe { slot.children_mut() }.clear();
-            // Release pairs with the Acquire of `find`: a claim that registers sees that the node
-            // has gone.
-            slot.generation.store(slot.generation.load(Relaxed) + 1, Release);
         }
         let table = self.table;
         self.rights.targets.retain(|target| table.find(target.node).is_some());
@@ -189,7 +192,8 @@ impl<'h> Holder<'h> {
     fn unlink(&self, node: Node, parent: Node) {
         // SAFETY: the claim covers the parent to write it, and nothing is borrowed of it.
         let siblings = unsafe { self.table.slot(parent.index).children_mut() };
-        let at = siblings.iter().position(|child| *child == node).expect("a node is a child of its parent");
+        let at = siblings.iter().rposition(|child| *child == node);
+        let at = at.expect("a node is a child of its parent");
         siblings.remove(at);
     }
 
@@ -210,23 +214,23 @@ impl<'h> Holder<'h> {
         let top = table.slot(home);
         let size = top.size.fetch_add(count, Relaxed) + count;
         table.gate(top.above.load(Relaxed)).load.fetch_add(count, Relaxed);
-        if size > MOST_IN_HOME {
-            let splits = &mut self.rights.changes().splits;
-            let top = top.node(home);
-            if splits.last() != Some(&top) {
-                splits.push(top);
-            }
+        // One task asks for a split, and not all that insert until it comes.
+        if size & IS_DUE == 0 && size > MOST_IN_HOME && top.size.fetch_or(IS_DUE, Relaxed) & IS_DUE == 0 {
+            self.rights.changes().splits.push(top.node(home));
         }
         home
     }
 
-    /// Takes a node and all below it out of the counts of its home.
+    /// Takes a node and all below it out of the counts of its home, or of the gate above.
     fn leave_place(&mut self, node: Node, slot: &NodeSlot) {
         let table = self.table;
         // Relaxed, here and below: the claim pins the place of the node.
         let gate = slot.gate.load(Relaxed);
         if gate != NONE {
             let above = table.gate(gate).above.load(Relaxed);
+            if !planted!("tree-gate-left-uncounted") {
+                table.gate(above).gates.fetch_sub(1, Relaxed);
+            }
             return self.note_small(above);
         }
         let home = slot.home.load(Relaxed);
@@ -244,15 +248,13 @@ impl<'h> Holder<'h> {
     /// Notes a gate that may have so few nodes below that it need not be one.
     pub fn note_small(&mut self, number: u32) {
         let gate = self.table.gate(number);
-        // Relaxed, here and below: hints, which the merge checks.
+        // Relaxed, here and below: hints, which the merge checks. (The bit of a gate that will be
+        // merged makes its number large.)
         let is_small = gate.load.load(Relaxed) < MOST_IN_HOME / 4 && gate.gates.load(Relaxed) == 0;
         let index = gate.node.load(Relaxed);
-        if is_small && index != TreeTable::ROOT.index {
+        if is_small && index != TreeTable::ROOT.index && gate.load.fetch_or(IS_DUE, Relaxed) & IS_DUE == 0 {
             let small = self.table.slot(index).node(index);
-            let merges = &mut self.rights.changes().merges;
-            if merges.last() != Some(&small) {
-                merges.push(small);
-            }
+            self.rights.changes().merges.push(small);
         }
     }
 
@@ -293,8 +295,7 @@ impl<'h> Holder<'h> {
         }
         slot.parent.store(to.index, Release);
         let (record, above) = (self.table.gate(gate), parent.gate.load(Relaxed));
-        // Relaxed: hints.
-        self.table.gate(record.above.load(Relaxed)).gates.fetch_sub(1, Relaxed);
+        // Relaxed: a hint.
         self.table.gate(above).gates.fetch_add(1, Relaxed);
         // Release pairs with the Acquire of a claim that climbs: it finds the entry at the gate.
         record.above.store(above, Release);

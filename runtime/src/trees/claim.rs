@@ -5,6 +5,7 @@ use super::inner::TreeInner;
 use super::node::Node;
 use super::nodes::Nodes;
 use super::plan::{Named, Request};
+use super::poison::OnPoison;
 use super::queue::ClaimPtr;
 use super::rights::Target;
 use super::state::{ClaimHead, ClaimState};
@@ -32,13 +33,13 @@ pub struct TreeClaim<'t, Q> {
     request: Q,
     /// Slot of the epoch that keeps the tree, for a claim made without a handle.
     operation: Option<u8>,
-    even_poisoned: bool,
+    on_poison: OnPoison,
     tree: PhantomData<&'t ()>,
 }
 
 impl<Q> TreeClaim<'_, Q> {
     pub(super) fn new(request: Q, operation: Option<u8>) -> Self {
-        Self { request, operation, even_poisoned: false, tree: PhantomData }
+        Self { request, operation, on_poison: OnPoison::Fail, tree: PhantomData }
     }
 
     /// Lets the task run, and its plan see all data, even where nodes are
@@ -47,7 +48,13 @@ impl<Q> TreeClaim<'_, Q> {
     /// If the task ends without a panic, the nodes that it has claimed to write are no longer
     /// poisoned. So it should repair all that it [finds poisoned](Nodes::is_poisoned).
     pub fn even_poisoned(self) -> Self {
-        Self { even_poisoned: true, ..self }
+        Self { on_poison: OnPoison::Repair, ..self }
+    }
+
+    /// Lets the task run where nodes are poisoned, which they stay: it looks at no data.
+    pub(super) fn beside_poison(self) -> Self {
+        let on_poison = if planted!("tree-split-repairs") { OnPoison::Repair } else { OnPoison::Keep };
+        Self { on_poison, ..self }
     }
 }
 
@@ -105,7 +112,7 @@ impl<'t, Q: Request> ClaimKind for TreeClaim<'t, Q> {
             self.operation.is_none_or(|operation| spawner.operation() == Some(operation)),
             "a claim by what a task holds is for its follow-ups: others need a handle of the tree"
         );
-        let state = ClaimState::new(&tree.table, self.request, self.even_poisoned);
+        let state = ClaimState::new(&tree.table, self.request, self.on_poison);
         let state = StatePtr::new(&mut spawner, state);
         let request = SpawnRequest { spawner: Claiming::new(spawner, state), options };
         TaskBuilder::from_parts(request, access, InTree { membership, state, tree: PhantomData })
@@ -182,7 +189,9 @@ fn run_with<Q: Request, R>(
     // SAFETY: the task runs, and owns the state until it leaves.
     let whole = unsafe { state.get().as_ref() };
     // SAFETY: as above; the tree is of the task's epoch.
-    let (request, tree) = unsafe { (whole.request(), whole.request().tree().get()) };
+    let tree = unsafe { whole.request().tree().get() };
+    // SAFETY: as above, and the borrow of the line before is over.
+    let request = unsafe { whole.request() };
     let stamp = tree.table.new_stamp(cx.worker());
     let poison = PoisonGuard { head: &whole.head, tree, stamp };
     let claim = ClaimPtr(state.get().cast());
@@ -193,7 +202,7 @@ fn run_with<Q: Request, R>(
     let result = body(request.held(nodes), cx);
     core::mem::forget(poison);
     // SAFETY: as above: the nodes were dropped by the body.
-    if unsafe { whole.head.owned() }.even_poisoned {
+    if unsafe { whole.head.owned() }.on_poison == OnPoison::Repair {
         // SAFETY: as above.
         tree.table.clear_written_poison(unsafe { whole.head.registration.rights() });
     }

@@ -3,7 +3,7 @@
 use super::node::{Node, NodeSlot};
 use super::rights::{Rights, Target};
 use super::table::TreeTable;
-use crate::sync::Relaxed;
+use crate::sync::{Acquire, Relaxed};
 
 impl Target {
     #[inline(always)]
@@ -40,14 +40,16 @@ impl TreeTable {
         }
         let mut slot = slot;
         loop {
-            // Relaxed: the way to a target is pinned, and ordered before this by the claim.
-            let parent = slot.parent.load(Relaxed);
+            // Acquire pairs with the Release of `insert` and of a move: of a slot that is used
+            // again this sees the new generation. (The way to a target is pinned.)
+            let parent = slot.parent.load(Acquire);
             let Some(above) = self.nodes.get(parent) else { return false };
             let is_above = |target: &Target| {
                 target.node.index == parent
                     && !target.alone
                     && target.allows(write)
-                    // Relaxed: as above. The target of a node that was removed covers nothing.
+                    // Relaxed: ordered by the load above. The target of a node that was
+                    // removed covers nothing.
                     && target.node.generation == above.generation.load(Relaxed)
             };
             if rights.targets.iter().any(is_above) {

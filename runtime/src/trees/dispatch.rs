@@ -6,6 +6,7 @@
 
 use super::counts::Site;
 use super::inner::TreeInner;
+use super::poison::OnPoison;
 use super::probe::PlanProbe;
 use super::queue::{ClaimPtr, Ready};
 use super::rights::{Changes, Target};
@@ -64,7 +65,9 @@ pub(super) unsafe fn start(state: &ClaimHead) -> Result<(), JoinError> {
     let (owned, rights) = unsafe { (state.owned(), state.registration.rights()) };
     match owned.failure.take() {
         Some(failure) => Err(*failure),
-        None if !owned.even_poisoned && state.table().covers_poisoned(rights) => Err(JoinError::Poisoned),
+        None if owned.on_poison == OnPoison::Fail && state.table().covers_poisoned(rights) => {
+            Err(JoinError::Poisoned)
+        }
         None => Ok(()),
     }
 }
@@ -103,11 +106,11 @@ fn rearrange<D: Send + Sync + 'static>(tree: &TreeInner<D>, changes: Changes, cx
     tree.table.free_gates(freed_gates.into_iter());
     let operation = cx.worker.current.epoch();
     for node in splits {
-        let claim = tree.within(operation).write(node).even_poisoned();
+        let claim = tree.within(operation).write(node).beside_poison();
         TaskBuilder::new(&mut *cx, ()).claim(claim).spawn_with(move |(), mut nodes, _| nodes.split(node));
     }
     for node in merges {
-        let claim = tree.within(operation).write(node).even_poisoned();
+        let claim = tree.within(operation).write(node).beside_poison();
         TaskBuilder::new(&mut *cx, ()).claim(claim).spawn_with(move |(), mut nodes, _| nodes.merge(node));
     }
 }
@@ -129,7 +132,7 @@ impl<P: Origin> Dispatcher<'_, P> {
             };
             let table = this.table();
             owned.plan_runs += 1;
-            let even_poisoned = owned.even_poisoned;
+            let even_poisoned = owned.on_poison != OnPoison::Fail;
             let mut probe =
                 PlanProbe::new(table, self.site, claim, &mut *rights, &mut self.ready, even_poisoned);
             // SAFETY: as above; what was borrowed of the state is not what this accesses.

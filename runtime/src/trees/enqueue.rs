@@ -46,7 +46,7 @@ impl TreeTable {
         registration.is_displaced.store(false, Relaxed);
         loop {
             self.resolve(rights);
-            let locked = self.lock_all(rights);
+            let mut locked = self.lock_all(rights);
             for &(gate, _) in &rights.explicit {
                 self.gate(gate).flag.store(true, Relaxed);
             }
@@ -64,7 +64,10 @@ impl TreeTable {
                 self.serve_flagged(site, open.iter().map(|entry| entry.0), ready);
                 continue;
             }
-            return self.enter_all(site, claim, rights, locked);
+            let is_granted = self.enter_all(site, claim, rights, &mut locked);
+            // Gives the claim away if it waits: nothing of it is borrowed by a caller from here on.
+            drop(locked);
+            return is_granted;
         }
     }
 
@@ -98,8 +101,9 @@ impl TreeTable {
         }
     }
 
-    /// Makes the entries of a claim. Returns true if all were granted.
-    fn enter_all(&self, site: Site, claim: ClaimPtr, rights: &Rights, mut locked: Locked<'_>) -> bool {
+    /// Makes the entries of a claim. Returns true if all were granted. The claim is given away with
+    /// the locks, which the caller does: here its rights are borrowed to the end.
+    fn enter_all(&self, site: Site, claim: ClaimPtr, rights: &Rights, locked: &mut Locked<'_>) -> bool {
         let mut pending = 0;
         for (gate, queue) in &mut locked.gates {
             pending += self.enter_gate(site, claim, rights, *gate, queue);
@@ -109,7 +113,7 @@ impl TreeTable {
             let at = locked.stripes.binary_search_by_key(&number, |stripe| stripe.0);
             let stripe = &mut *locked.stripes[at.expect("the stripe is locked")].1;
             let entry = HomeEntry { claim, exact };
-            if stripe.admits(&entry, |one, other| self.meet(one, other)) {
+            if stripe.admits(&entry, |one, other, waits| self.meet(one, other, waits)) {
                 stripe.hold(entry);
             } else {
                 stripe.wait(entry);

@@ -4,6 +4,9 @@ use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Relaxed, UnsafeCell};
 use core::fmt;
 use smallvec::SmallVec;
 
+/// A bit of a number of nodes: a task was spawned that will split the home, or merge the gate.
+pub(super) const IS_DUE: u32 = 1 << 31;
+
 /// The index of no node and no gate.
 pub(super) const NONE: u32 = u32::MAX;
 
@@ -38,7 +41,7 @@ pub(crate) struct NodeSlot {
     pub above: AtomicU32,
     /// The gate that the node is; [`NONE`] if it is in a home.
     pub gate: AtomicU32,
-    /// For the top of a home: the number of its nodes.
+    /// For the top of a home: the number of its nodes, and [`IS_DUE`] if it will be split.
     pub size: AtomicU32,
     /// Stamp of the task that wrote the node last.
     pub writer: AtomicU64,

@@ -6,6 +6,17 @@ use super::table::TreeTable;
 use crate::sync::{AtomicU32, Relaxed, SpinMutex};
 use alloc::vec::Vec;
 
+/// What a claim does where nodes are poisoned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum OnPoison {
+    /// Its task fails.
+    Fail,
+    /// Its task runs, and what it has claimed to write is no longer poisoned after it.
+    Repair,
+    /// Its task runs, and leaves all as it is: it looks at no data.
+    Keep,
+}
+
 /// The poisoned nodes of a tree.
 #[derive(Default)]
 pub(crate) struct PoisonedNodes {
@@ -18,8 +29,13 @@ impl TreeTable {
     /// Returns true if the claim of a task covers a poisoned node.
     pub fn covers_poisoned(&self, rights: &Rights) -> bool {
         // Relaxed: a task that poisoned a node of this claim was ordered before it by the queues.
-        self.poisoned.count.load(Relaxed) > 0
-            && self.poisoned.nodes.lock().iter().any(|&node| self.covers(rights, node, false))
+        if self.poisoned.count.load(Relaxed) == 0 {
+            return false;
+        }
+        let targets = &rights.targets;
+        targets.iter().any(|target| self.is_poisoned(target.node))
+            || targets.iter().any(|target| !target.alone)
+                && self.poisoned.nodes.lock().iter().any(|&node| self.covers(rights, node, false))
     }
 
     /// Returns true if a node exists and is poisoned.
@@ -63,6 +79,17 @@ impl TreeTable {
         // Relaxed: the poison of this claim's nodes is older than the claim.
         if self.poisoned.count.load(Relaxed) > 0 {
             self.clear_poison(|node| self.covers(rights, node, true));
+        }
+    }
+
+    /// Clears the poison of nodes that are about to be removed, which the caller holds to write.
+    pub fn clear_removed_poison(&self, nodes: &[u32]) {
+        // Relaxed: the poison of these nodes is older than the caller's claim.
+        let is_poisoned = |index: &u32| self.slot(*index).is_poisoned.load(Relaxed);
+        let mut poisoned: Vec<u32> = nodes.iter().copied().filter(is_poisoned).collect();
+        if !poisoned.is_empty() {
+            poisoned.sort_unstable();
+            self.clear_poison(|node| poisoned.binary_search(&node.index).is_ok());
         }
     }
 

@@ -1,8 +1,9 @@
 //! Queues of claims: at gates, and in stripes for the homes below them.
 //!
 //! A queue has holders, and waiters in FIFO order. A claim is admitted if it clashes with no holder
-//! and with no waiter. Of the waiters only the first [`WINDOW`] are compared, and only so many
-//! claims hold at once: what comes behind waits, so no operation takes longer in a longer queue.
+//! and with no waiter. Of the waiters only the first [`WINDOW`] are compared, and if so many claims
+//! hold, newcomers wait: so no operation takes longer in a longer queue. But the first waiter waits
+//! for holders that it clashes with only. Others may have come later, and wait for it elsewhere.
 
 use super::mode::Modes;
 use super::rights::{Exact, Registration};
@@ -14,7 +15,7 @@ use smallvec::SmallVec;
 
 /// Waiters of a queue that are compared with what comes behind them.
 pub(super) const WINDOW: usize = under_model(16, 4) as usize;
-/// Claims that hold at the same time at one gate, or in one home.
+/// Entries of other claims at one gate, or in one home, from which on a newcomer waits.
 pub(super) const MOST_HOLDERS: usize = 256;
 
 /// A claim in a queue.
@@ -27,7 +28,11 @@ unsafe impl Send for ClaimPtr {}
 
 /// Claims whose last entry was granted. Their owner is the thread that has this list.
 #[derive(Default)]
-pub(crate) struct Ready(SmallVec<[ClaimPtr; 4]>);
+pub(crate) struct Ready {
+    claims: SmallVec<[ClaimPtr; 4]>,
+    /// Claims before this one were taken out.
+    next: usize,
+}
 
 impl Ready {
     /// Counts a granted entry of a claim, which is ready if it was the last.
@@ -37,13 +42,20 @@ impl Ready {
         // AcqRel pairs with itself: the thread that grants the last entry sees what the claim has
         // registered, and what all holders before it did.
         if pending.fetch_sub(1, AcqRel) == 1 {
-            self.0.push(claim);
+            self.claims.push(claim);
         }
     }
 
     /// Takes out the claim that has been ready longest.
     pub fn pop(&mut self) -> Option<ClaimPtr> {
-        (!self.0.is_empty()).then(|| self.0.remove(0))
+        let claim = *self.claims.get(self.next)?;
+        self.next += 1;
+        // Moves no more claims than were taken out since the last time.
+        if self.next * 2 >= self.claims.len() {
+            self.claims.drain(..self.next);
+            self.next = 0;
+        }
+        Some(claim)
     }
 }
 
@@ -69,15 +81,18 @@ impl GateQueue {
     /// Returns true if the modes clash with nothing that holds or waits here. What is counted is
     /// not known here.
     pub fn admits(&self, claim: ClaimPtr, modes: Modes) -> bool {
-        self.waiters.len() < WINDOW && self.is_free(claim, modes, self.waiters.len())
+        self.waiters.len() < WINDOW && self.has_room() && self.is_free(claim, modes, self.waiters.len())
+    }
+
+    fn has_room(&self) -> bool {
+        self.holders.len() < MOST_HOLDERS
     }
 
     /// Returns true if the modes clash with no holder and none of the first waiters.
     fn is_free(&self, claim: ClaimPtr, modes: Modes, waiters: usize) -> bool {
         let clashes = modes.clashes();
         let entries = self.holders.iter().chain(self.waiters.range(..waiters));
-        self.holders.len() < MOST_HOLDERS
-            && !entries.into_iter().any(|entry| entry.claim != claim && entry.modes.meets(clashes))
+        !entries.into_iter().any(|entry| entry.claim != claim && entry.modes.meets(clashes))
     }
 
     pub fn hold(&mut self, entry: GateEntry) {
@@ -102,7 +117,9 @@ impl GateQueue {
         while next < self.waiters.len().min(WINDOW) {
             let entry @ GateEntry { claim, modes } = self.waiters[next];
             let has_entry = modes.counted() != modes;
-            let is_granted = self.is_free(claim, modes, next) && !(has_entry && is_counted(modes.clashes()));
+            let is_granted = (next == 0 || self.has_room())
+                && self.is_free(claim, modes, next)
+                && !(has_entry && is_counted(modes.clashes()));
             if !is_granted {
                 next += 1;
                 continue;
@@ -140,12 +157,17 @@ struct HomeQueue {
 }
 
 impl Stripe {
-    /// Returns true if the entry clashes with nothing that holds or waits in its home.
+    /// Returns true if the entry clashes with nothing that holds or waits in its home. `meet` tells
+    /// whether two entries clash, of which one waits or none.
     #[inline]
-    pub fn admits(&self, entry: &HomeEntry, meet: impl Fn(&HomeEntry, &HomeEntry) -> bool) -> bool {
+    pub fn admits(&self, entry: &HomeEntry, meet: impl Fn(&HomeEntry, &HomeEntry, bool) -> bool) -> bool {
+        let meets_waiter = |one: &HomeEntry, other: &HomeEntry| meet(one, other, true);
+        let meets_holder = |one: &HomeEntry, other: &HomeEntry| meet(one, other, false);
         let queue = self.waiting.iter().find(|queue| queue.home == entry.exact.home);
-        queue.is_none_or(|queue| queue.waiters.len() < WINDOW && is_free(queue.waiters.iter(), entry, &meet))
-            && is_free(self.holders.iter(), entry, &meet)
+        let passes = queue.is_none_or(|queue| {
+            queue.waiters.len() < WINDOW && is_free(queue.waiters.iter(), entry, WINDOW, &meets_waiter)
+        });
+        passes && is_free(self.holders.iter(), entry, MOST_HOLDERS, &meets_holder)
     }
 
     pub fn hold(&mut self, entry: HomeEntry) {
@@ -174,14 +196,19 @@ impl Stripe {
         }
     }
 
-    /// Grants waiters of a home in order.
+    /// Grants waiters of a home in order. `meet` tells whether two entries clash, of which one
+    /// waits.
     pub fn grant(&mut self, home: u32, meet: impl Fn(&HomeEntry, &HomeEntry) -> bool, ready: &mut Ready) {
         let Some(at) = self.waiting.iter().position(|queue| queue.home == home) else { return };
         let waiters = &mut self.waiting[at].waiters;
         let mut next = 0;
         while next < waiters.len().min(WINDOW) {
             let entry = waiters[next];
-            if is_free(self.holders.iter(), &entry, &meet) && is_free(waiters.range(..next), &entry, &meet) {
+            let is_first = next == 0 && !planted!("tree-first-waits-for-room");
+            let most = if is_first { usize::MAX } else { MOST_HOLDERS };
+            if is_free(self.holders.iter(), &entry, most, &meet)
+                && is_free(waiters.range(..next), &entry, WINDOW, &meet)
+            {
                 waiters.remove(next);
                 self.holders.push(entry);
                 ready.granted(entry.claim);
@@ -195,22 +222,83 @@ impl Stripe {
     }
 }
 
-/// Returns true if an entry clashes with none of the others, which are not too many of its home.
+/// Returns true if an entry clashes with none of the others, of which fewer than `most` are of
+/// other claims in its home.
 #[inline]
 fn is_free<'e>(
     others: impl Iterator<Item = &'e HomeEntry>,
     entry: &HomeEntry,
+    most: usize,
     meet: &impl Fn(&HomeEntry, &HomeEntry) -> bool,
 ) -> bool {
     let mut same_home = 0;
     for other in others {
-        if other.exact.home == entry.exact.home {
+        if other.exact.home == entry.exact.home && other.claim != entry.claim {
             same_home += 1;
-            let clashes = other.claim != entry.claim && meet(other, entry);
-            if clashes || same_home == MOST_HOLDERS {
+            if same_home == most || meet(other, entry) {
                 return false;
             }
         }
     }
     true
+}
+
+#[cfg(all(test, not(any(model = "loom", model = "shuttle"))))]
+mod tests {
+    use super::super::node::Node;
+    use super::*;
+    use crate::sync::Relaxed;
+
+    const HOME: u32 = 7;
+
+    fn entry(registration: &Registration) -> HomeEntry {
+        let node = Node { index: HOME, generation: 1 };
+        let exact = Exact { home: HOME, node, alone: true, write: false };
+        HomeEntry { claim: ClaimPtr(NonNull::from(registration)), exact }
+    }
+
+    #[test]
+    fn a_claim_never_waits_for_its_own_entries() {
+        let (one, other) = (Registration::default(), Registration::default());
+        let mut stripe = Stripe::default();
+        for _ in 0..MOST_HOLDERS {
+            stripe.hold(entry(&one));
+        }
+        assert!(stripe.admits(&entry(&one), |_, _, _| false));
+        assert!(!stripe.admits(&entry(&other), |_, _, _| false));
+    }
+
+    #[test]
+    fn the_first_waiter_needs_no_room() {
+        let holder = Registration::default();
+        let waiters = [(); 2].map(|()| Registration::default());
+        let (mut stripe, mut ready) = (Stripe::default(), Ready::default());
+        for _ in 0..=MOST_HOLDERS {
+            stripe.hold(entry(&holder));
+        }
+        for waiter in &waiters {
+            waiter.pending.store(1, Relaxed);
+            stripe.wait(entry(waiter));
+        }
+        stripe.grant(HOME, |_, _| false, &mut ready);
+        assert_eq!(ready.pop(), Some(entry(&waiters[0]).claim));
+    }
+
+    #[test]
+    fn claims_go_on_in_the_order_in_which_they_became_ready() {
+        let claims: Vec<Registration> = (0..100).map(|_| Registration::default()).collect();
+        let pointers: Vec<ClaimPtr> = claims.iter().map(|claim| entry(claim).claim).collect();
+        let (mut ready, mut taken) = (Ready::default(), Vec::new());
+        for pair in pointers.chunks(2) {
+            for claim in pair {
+                // SAFETY: the claims live.
+                unsafe { claim.0.as_ref() }.pending.store(1, Relaxed);
+                ready.granted(*claim);
+            }
+            taken.extend(ready.pop());
+        }
+        taken.extend(core::iter::from_fn(|| ready.pop()));
+        assert_eq!(taken, pointers);
+        assert!(ready.claims.is_empty());
+    }
 }

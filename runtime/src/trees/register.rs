@@ -219,7 +219,7 @@ impl TreeTable {
     #[inline]
     fn try_enter(&self, entry: HomeEntry) -> bool {
         let mut stripe = self.stripe(entry.exact.home).lock();
-        let is_free = stripe.admits(&entry, |one, other| self.meet(one, other));
+        let is_free = stripe.admits(&entry, |one, other, waits| self.meet(one, other, waits));
         if is_free {
             stripe.hold(entry);
         }

@@ -64,6 +64,6 @@ impl TreeTable {
     pub fn leave_home(&self, claim: ClaimPtr, exact: &Exact, ready: &mut Ready) {
         let mut stripe = self.stripe(exact.home).lock();
         stripe.remove(claim, exact);
-        stripe.grant(exact.home, |one, other| self.meet(one, other), ready);
+        stripe.grant(exact.home, |one, other| self.meet(one, other, true), ready);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::change::Holder;
 use super::mode::Mode;
-use super::node::{NONE, Node};
+use super::node::{IS_DUE, NONE, Node};
 use super::table::{MOST_IN_HOME, TreeTable};
 use crate::sync::{Relaxed, Release};
 use alloc::vec;
@@ -18,7 +18,7 @@ impl Holder<'_> {
         };
         // Relaxed, here and below: the claim pins the place of the node.
         let is_home = slot.gate.load(Relaxed) == NONE && slot.home.load(Relaxed) == node.index;
-        if !is_home || slot.size.load(Relaxed) <= MOST_IN_HOME {
+        if !is_home || slot.size.fetch_and(!IS_DUE, Relaxed) & !IS_DUE <= MOST_IN_HOME {
             return;
         }
         // SAFETY: the claim covers the whole sub-tree.
@@ -98,6 +98,7 @@ impl Holder<'_> {
         // SAFETY: the claim covers the whole sub-tree.
         let nodes = unsafe { table.list(node.index) };
         let has_gates = nodes[1..].iter().any(|entry| table.slot(entry.0).gate.load(Relaxed) != NONE);
+        table.gate(gate).load.fetch_and(!IS_DUE, Relaxed);
         if has_gates || nodes.len() as u32 > MOST_IN_HOME / 2 {
             return;
         }
@@ -124,4 +125,56 @@ fn sizes(nodes: &[(u32, usize)]) -> Vec<u32> {
         sizes[nodes[at].1] += sizes[at];
     }
     sizes
+}
+
+#[cfg(all(test, not(any(model = "loom", model = "shuttle"))))]
+mod tests {
+    use super::super::queue::ClaimPtr;
+    use super::super::rights::{Registration, Rights, Target};
+    use super::*;
+    use core::ptr::NonNull;
+
+    #[test]
+    fn a_split_is_asked_for_once() {
+        with_root(|holder| {
+            let home = holder.insert(TreeTable::ROOT, None, |_| ()).unwrap();
+            let mut grow = |holder: &mut Holder<'_>, parent: Node, count: u32| {
+                for _ in 0..count {
+                    holder.insert(parent, None, |_| ()).unwrap();
+                }
+                core::mem::take(&mut holder.rights.changes().splits)
+            };
+            assert_eq!(grow(holder, home, MOST_IN_HOME), [home]);
+            assert_eq!(grow(holder, home, 2), []);
+            holder.split(home);
+            let below = holder.insert(home, None, |_| ()).unwrap();
+            assert_eq!(grow(holder, below, MOST_IN_HOME), [below]);
+        });
+    }
+
+    #[test]
+    fn a_gate_that_loses_its_last_gate_is_noted() {
+        with_root(|holder| {
+            let table = holder.table;
+            let outer = holder.insert(TreeTable::ROOT, None, |_| ()).unwrap();
+            let inner = holder.insert(outer, None, |_| ()).unwrap();
+            for _ in 0..MOST_IN_HOME {
+                holder.insert(inner, None, |_| ()).unwrap();
+            }
+            holder.split(outer);
+            assert!([outer, inner].iter().all(|node| table.slot(node.index).gate.load(Relaxed) != NONE));
+            holder.rights.changes = None;
+            holder.remove(inner).unwrap();
+            assert_eq!(holder.rights.changes().merges, [outer]);
+        });
+    }
+
+    /// Calls a function with a task that holds a tree of one node.
+    fn with_root(run: impl FnOnce(&mut Holder<'_>)) {
+        let (table, registration) = (TreeTable::new(1), Registration::default());
+        let mut rights = Rights::default();
+        rights.targets.push(Target { node: TreeTable::ROOT, alone: false, write: true });
+        let claim = ClaimPtr(NonNull::from(&registration));
+        run(&mut Holder { table: &table, claim, rights: &mut rights, stamp: 1, last: None });
+    }
 }

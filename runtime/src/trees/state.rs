@@ -1,5 +1,6 @@
 //! The state of a claim, from its spawn to the end of its task.
 
+use super::poison::OnPoison;
 use super::probe::{PlanProbe, RunPlan};
 use super::rights::Registration;
 use super::table::TreeTable;
@@ -34,8 +35,7 @@ pub(super) struct OwnedState {
     /// How the plan has failed.
     pub failure: Option<Box<JoinError>>,
     pub plan_runs: u32,
-    /// The task runs even if some of its nodes are poisoned.
-    pub even_poisoned: bool,
+    pub on_poison: OnPoison,
 }
 
 // SAFETY: a claim and its task move between threads with `pending`: only its spawner has the state
@@ -46,8 +46,8 @@ unsafe impl<Q: Send + ?Sized> Send for ClaimState<Q> {}
 unsafe impl<Q: Send + ?Sized> Sync for ClaimState<Q> {}
 
 impl<Q> ClaimState<Q> {
-    pub(super) fn new(table: &TreeTable, request: Q, even_poisoned: bool) -> Self {
-        let owned = OwnedState { whole: None, task: None, failure: None, plan_runs: 0, even_poisoned };
+    pub(super) fn new(table: &TreeTable, request: Q, on_poison: OnPoison) -> Self {
+        let owned = OwnedState { whole: None, task: None, failure: None, plan_runs: 0, on_poison };
         let head = ClaimHead {
             registration: Registration::default(),
             table: NonNull::from(table),

@@ -30,7 +30,7 @@ pub(crate) struct GateSlot {
     pub above: AtomicU32,
     /// Up while the queue is not empty; changed under the lock of the queue.
     pub flag: AtomicBool,
-    /// Nodes in the homes right below.
+    /// Nodes in the homes right below, and [`IS_DUE`](super::node::IS_DUE) if it will be merged.
     pub load: AtomicU32,
     /// Gates right below.
     pub gates: AtomicU32,
@@ -175,9 +175,14 @@ impl TreeTable {
     /// come to clash with a later one that has an entry here and waits elsewhere, perhaps for the
     /// first: a deadlock. But only if the entry of one of them is outdated, by the move of its
     /// node; such a claim registers anew in any case, so it is not waited for here.
+    ///
+    /// If one of them waits, that is asked first: from a node that has left the home, the way to
+    /// the root would be climbed.
     #[inline]
-    pub fn meet(&self, one: &HomeEntry, other: &HomeEntry) -> bool {
-        self.clash(&one.exact, &other.exact) && !self.is_outdated(one) && !self.is_outdated(other)
+    pub fn meet(&self, one: &HomeEntry, other: &HomeEntry, one_waits: bool) -> bool {
+        let are_current = || !self.is_outdated(one) && !self.is_outdated(other);
+        let clash = || self.clash(&one.exact, &other.exact);
+        if one_waits { are_current() && clash() } else { clash() && are_current() }
     }
 
     /// Returns true if the claim of an entry waits, and will have to register anew because of it.

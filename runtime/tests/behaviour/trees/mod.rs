@@ -3,10 +3,12 @@
 //! | module | contents |
 //! |---|---|
 //! | this one | access to nodes, changes, plans and their errors |
+//! | `crowds` | many entries in one home |
 //! | `ends` | panics, cancellations, shutdowns, dropped handles and memory |
 //! | `queues` | chains, fan-outs and queues of many tasks |
 //! | `random` | random changes, replayed by a model |
 
+mod crowds;
 mod ends;
 mod queues;
 mod random;
