@@ -138,7 +138,7 @@ mod tests {
     fn a_split_is_asked_for_once() {
         with_root(|holder| {
             let home = holder.insert(TreeTable::ROOT, None, |_| ()).unwrap();
-            let mut grow = |holder: &mut Holder<'_>, parent: Node, count: u32| {
+            let grow = |holder: &mut Holder<'_>, parent: Node, count: u32| {
                 for _ in 0..count {
                     holder.insert(parent, None, |_| ()).unwrap();
                 }
