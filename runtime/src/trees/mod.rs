@@ -89,6 +89,8 @@
 //! step be its moment. Of two claims that clash at a gate, or in a home, the one whose moment is
 //! earlier stands first. So each claim waits for earlier ones only, and for tasks that run. Of the
 //! waiters in a queue the first 16 are compared with those behind; the rest stand in strict order.
+//! Where 256 entries of others hold, newcomers wait. But the first waiter waits for real clashes
+//! only: the holders may have come later.
 //!
 //! # Validation
 //!

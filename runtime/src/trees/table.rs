@@ -182,7 +182,7 @@ impl TreeTable {
     pub fn meet(&self, one: &HomeEntry, other: &HomeEntry, one_waits: bool) -> bool {
         let are_current = || !self.is_outdated(one) && !self.is_outdated(other);
         let clash = || self.clash(&one.exact, &other.exact);
-        if one_waits { are_current() && clash() } else { clash() && are_current() }
+        (!one_waits || are_current()) && clash() && (one_waits || are_current())
     }
 
     /// Returns true if the claim of an entry waits, and will have to register anew because of it.
