@@ -176,7 +176,6 @@ impl TaskTree for FileTree {
                 let answer = carry_out(&operation, &client.body, found, &mut nodes, &next.locations);
                 answer.expect("the plan has named what the body touches")
             });
-            drop(nodes);
             client.note(carried.unwrap_or(Answer::Missed));
             next.proceed(client, cx);
         });
