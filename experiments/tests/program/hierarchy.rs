@@ -67,8 +67,8 @@ fn tasks_change_the_hierarchy_and_panic() {
         );
         let report: Value = serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap();
         let sizes = report["parameters"]["nodes"].as_array().unwrap().len();
-        // Five contenders, with and without structural changes, and with and without stealing.
-        assert_eq!(report["results"].as_array().unwrap().len(), 5 * 4 * sizes);
+        // Nine contenders, with and without structural changes, and with and without stealing.
+        assert_eq!(report["results"].as_array().unwrap().len(), 9 * 4 * sizes);
     }
 }
 
