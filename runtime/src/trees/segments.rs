@@ -7,7 +7,7 @@ use core::ptr::{null_mut, slice_from_raw_parts_mut};
 
 /// Entries of the first segment; each further one has twice as many as the one before.
 const FIRST: u64 = under_model(64, 4);
-/// With so many segments every index of 32 bits has a place, but the last few.
+/// This many segments have a place for every index of 32 bits but the last few.
 const SEGMENTS: usize = under_model(27, 2) as usize;
 
 /// A table of values in segments, which are allocated when an index in them is first used.

@@ -12,7 +12,8 @@ use xtasking::trees::{Node, Nodes, Tree, TreeError, TreePlan};
 use xtasking::{Context, Runtime, TaskBuilder};
 use xtasking_testing::Random;
 
-/// The data of a node: a number, and who is there: readers upwards, a writer downwards.
+/// The data of a node: a number, and a count of the tasks there. Readers raise it, and a writer lowers
+/// it.
 struct Cell {
     number: u64,
     inside: AtomicI32,
@@ -50,7 +51,7 @@ enum Action {
     SetOne(Node, u64),
     /// Sets a number and panics.
     Panic(Node, u64),
-    /// Inserts so many leaves before the child of this index, or behind all.
+    /// Inserts a number of leaves before the child of this index, or behind all.
     Insert(Node, u64, usize, usize),
     /// Inserts a chain.
     Chain(Node, u64, usize),
