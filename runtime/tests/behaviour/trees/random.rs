@@ -12,8 +12,7 @@ use xtasking::trees::{Node, Nodes, Tree, TreeError, TreePlan};
 use xtasking::{Context, Runtime, TaskBuilder};
 use xtasking_testing::Random;
 
-/// The data of a node: a number, and a count of the tasks there. Readers raise it, and a writer lowers
-/// it.
+/// The data of a node: a number, and a count of its tasks. Readers raise it, writers lower it.
 struct Cell {
     number: u64,
     inside: AtomicI32,
