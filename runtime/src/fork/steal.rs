@@ -33,6 +33,8 @@ use core::ptr::NonNull;
 
 /// Probes that find private jobs only, before the thief publishes some.
 const PATIENCE: u32 = under_model(128, 1) as u32;
+/// The same, for jobs of a worker that did not answer the last time.
+const PATIENCE_WITH_SILENT: u32 = under_model(8, 1) as u32;
 
 impl Worker {
     /// Serves pending steal requests after a push, and keeps the stack large enough.
@@ -167,11 +169,14 @@ impl Worker {
 
     /// Steals a job of any worker. Returns the worker, too.
     pub(super) fn steal_job(&mut self) -> Option<(NonNull<Job>, usize)> {
-        let (is_patient, mut has_private) = (self.unanswered < PATIENCE, false);
+        let (unanswered, mut has_private) = (self.unanswered, false);
+        let is_patient = |slot: &WorkerSlot| {
+            unanswered < if slot.forks.is_silent() { PATIENCE_WITH_SILENT } else { PATIENCE }
+        };
         let found = self.others().find_map(|(victim, slot)| {
             let job = match slot.forks.sight() {
                 Sight::Nothing => None,
-                Sight::Private if is_patient => {
+                Sight::Private if is_patient(slot) => {
                     has_private = true;
                     slot.forks.ask_once();
                     None

@@ -1,6 +1,6 @@
 //! The fork stack as thieves see it.
 
-use super::{ForkStack, MAX_BATCH, Top};
+use super::{ForkStack, MAX_BATCH, MAX_FORCED, Top};
 use crate::fork::job::Sight;
 use crate::fork::{Handover, Job};
 use crate::sync::{Acquire, Relaxed, Release};
@@ -31,6 +31,11 @@ impl ForkStack {
         self.head().thieves.oldest.load(Relaxed)
     }
 
+    /// Returns true if the owner does not answer requests: it has not since a thief published jobs.
+    pub fn is_silent(&self) -> bool {
+        self.head().thieves.forced.load(Relaxed) > 0
+    }
+
     /// Steals the oldest job for worker `thief`, if it is public, or a barrier is given to publish
     /// it. Given `whole`, a job that the caller waits for and this stack's owner has taken, it
     /// steals only parts of that job.
@@ -43,10 +48,14 @@ impl ForkStack {
         let thieves = &self.head().thieves;
         let _guard = thieves.lock.try_lock()?;
         let oldest = self.oldest()?;
-        if let Some(barrier) = barrier
-            && !publish_oldest(oldest, barrier)
-        {
-            return None;
+        if let Some(barrier) = barrier {
+            // Relaxed: a hint.
+            let forced = thieves.forced.load(Relaxed);
+            let most = (MAX_BATCH << forced.min(8)).min(MAX_FORCED);
+            if !publish_oldest(oldest, most, barrier) {
+                return None;
+            }
+            thieves.forced.store(forced + 1, Relaxed);
         }
         let inherited = || {
             let head = self.head();
@@ -69,15 +78,15 @@ impl ForkStack {
     }
 }
 
-/// Publishes up to half of the private jobs from the oldest on, and passes a barrier. Returns
-/// false, and publishes none, if that fails. The caller has the stack's lock.
-fn publish_oldest(oldest: Top, barrier: Barrier<'_>) -> bool {
+/// Publishes up to half of the private jobs from the oldest on, at `most` so many, and passes a
+/// barrier. Returns false, and publishes none, if that fails. The caller has the stack's lock.
+fn publish_oldest(oldest: Top, most: usize, barrier: Barrier<'_>) -> bool {
     // SAFETY: called for slots with a job, which are below the last one.
     let places = || successors(Some(oldest), |place| Some(unsafe { place.next() }));
     // SAFETY: the oldest slot is initialised, and so is the one after each job.
     let is_private = |place: &Top| !place.is_last() && unsafe { Job::sight(place.slot()) } == Sight::Private;
-    let count = places().take(2 * MAX_BATCH).take_while(is_private).count().div_ceil(2);
-    let mut published = [false; MAX_BATCH];
+    let count = places().take(2 * most).take_while(is_private).count().div_ceil(2);
+    let mut published = [false; MAX_FORCED];
     for (place, published) in places().take(count).zip(&mut published) {
         // SAFETY: the slot is initialised, and the caller has the lock.
         *published = unsafe { Job::publish(place.slot()) };
@@ -90,4 +99,56 @@ fn publish_oldest(oldest: Top, barrier: Barrier<'_>) -> bool {
         }
     }
     passed
+}
+
+#[cfg(all(test, not(any(model = "loom", model = "shuttle"))))]
+mod tests {
+    use super::*;
+    use crate::Fork;
+    use crate::annotation::Priority;
+    use core::ptr::null_mut;
+
+    unsafe fn run_nothing(_: NonNull<Job>, _: Option<Fork<'_>>) {}
+
+    /// Counts the jobs that thieves may take until the next barrier.
+    fn public(stack: &ForkStack) -> usize {
+        let mut place = stack.oldest();
+        let mut count = 0;
+        // SAFETY: the places up to the one after the last job are initialised.
+        while let Some(at) = place.filter(|at| unsafe { Job::sight(at.slot()) } == Sight::Public) {
+            count += 1;
+            // SAFETY: there is a job, so there is a slot after it.
+            place = Some(unsafe { at.next() });
+        }
+        count
+    }
+
+    #[test]
+    fn thieves_publish_more_and_more_until_the_owner_answers() {
+        let stack = ForkStack::new(false);
+        let own = stack.own();
+        let mut top = own.begin(null_mut(), Meta::new(0, Priority::Normal, 0), None);
+        for _ in 0..4000 {
+            own.make_room(top);
+            // SAFETY: `top` is this stack's top, and the slot after it is initialised.
+            top = unsafe {
+                Job::push(top.slot(), run_nothing);
+                top.next()
+            };
+        }
+        let steal = |barrier: Option<Barrier<'_>>| stack.steal(1, None, barrier).expect("there are jobs");
+        for batch in [32, 64, 128, 256, 512, 512] {
+            assert_eq!(public(&stack), 0);
+            steal(Some(&|| true));
+            assert!(stack.is_silent());
+            assert_eq!(public(&stack), batch - 1);
+            (1..batch).for_each(|_| _ = steal(None));
+        }
+        // SAFETY: the owner is at `top`.
+        unsafe { own.publish(top) };
+        assert!(!stack.is_silent());
+        steal(None);
+        steal(Some(&|| true));
+        assert_eq!(public(&stack), 31);
+    }
 }
