@@ -25,7 +25,8 @@ pub(crate) use top::Top;
 use super::{Handover, Job};
 use crate::scheduler::Worker;
 use crate::sync::{
-    Acquire, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Relaxed, Release, SpinMutex, UnsafeCell, under_model,
+    Acquire, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Relaxed, Release, SpinMutex, UnsafeCell,
+    under_model,
 };
 use crate::task::{GroupState, Meta};
 use alloc::boxed::Box;
