@@ -20,6 +20,7 @@
 mod thief;
 mod top;
 
+pub(crate) use thief::Taken;
 pub(crate) use top::Top;
 
 use super::{Handover, Job};
@@ -88,6 +89,8 @@ struct ThiefState {
     /// the lock.
     oldest: AtomicUsize,
     lock: SpinMutex<()>,
+    /// Counts jobs that were taken and are over. Written by the owner, with the lock.
+    settled: AtomicUsize,
     /// Batches that thieves have published since the owner has last answered. Only a hint.
     forced: AtomicU32,
 }
@@ -143,6 +146,7 @@ impl ForkStack {
             thieves: ThiefState {
                 oldest: AtomicUsize::new(bottom),
                 lock: SpinMutex::new(()),
+                settled: AtomicUsize::new(0),
                 forced: AtomicU32::new(0),
             },
         };
@@ -335,6 +339,10 @@ impl Forks {
     pub fn settle(&self, at: Top) {
         let thieves = &self.head().thieves;
         let _guard = thieves.lock.lock();
+        // Release pairs with the Acquire of `taken_from`. The lock orders it before the next
+        // `Handover::begin`, which a worker acquires that looks at the slot.
+        let settled = thieves.settled.load(Relaxed) + usize::from(!planted!("settled-uncounted"));
+        thieves.settled.store(settled, Release);
         // SAFETY: the slot is the caller's, which has the lock.
         unsafe { Job::settle(at.slot()) };
         // Release pairs with the Acquire of `ForkStack::oldest`.

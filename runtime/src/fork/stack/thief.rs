@@ -1,8 +1,9 @@
 //! The fork stack as thieves see it.
 
 use super::{ForkStack, MAX_BATCH, MAX_FORCED, Top};
+use crate::fork::handover::Glance;
 use crate::fork::job::Sight;
-use crate::fork::{Handover, Job};
+use crate::fork::{Handover, Job, Thief};
 use crate::sync::{Acquire, Relaxed, Release};
 use crate::task::Meta;
 use core::iter::successors;
@@ -36,13 +37,13 @@ impl ForkStack {
         self.head().thieves.forced.load(Relaxed) > 0
     }
 
-    /// Steals the oldest job for worker `thief`, if it is public, or a barrier is given to publish
-    /// it. Given `whole`, a job that the caller waits for and this stack's owner has taken, it
-    /// steals only parts of that job.
+    /// Steals the oldest job, if it is public, or a barrier is given to publish it; unless
+    /// `may_take` returns false. That is called while the job can be taken by no other thief: if
+    /// its owner has popped it meanwhile, it is not stolen.
     pub fn steal(
         &self,
-        thief: usize,
-        whole: Option<&Handover>,
+        thief: Thief,
+        may_take: impl FnOnce() -> bool,
         barrier: Option<Barrier<'_>>,
     ) -> Option<NonNull<Job>> {
         let thieves = &self.head().thieves;
@@ -61,13 +62,10 @@ impl ForkStack {
             let head = self.head();
             (Meta::from_bits(head.meta.load(Relaxed)), NonNull::new(head.group.load(Relaxed)))
         };
-        // The owner took the whole when it had no other job that is not taken. So a job that is
-        // here before the whole is done is a part of it.
-        let is_part = || whole.is_none_or(|whole| !whole.state().is_done()) || planted!("part-of-another");
         // SAFETY: the slot is initialised, and this thread has the lock. A slot is published by the
         // owner, or in `publish_oldest`, before its barrier.
         unsafe {
-            if !Job::take(oldest.slot(), thief, inherited, is_part) {
+            if !Job::take(oldest.slot(), thief, inherited, may_take) {
                 return None;
             }
             // Not the last slot, so the next one is in the stack. Release pairs with the Acquire of
@@ -75,6 +73,61 @@ impl ForkStack {
             thieves.oldest.store(oldest.next().address(), Release);
         }
         Some(oldest.slot())
+    }
+}
+
+/// A job that was taken from a stack, as a third worker sees it.
+#[derive(Clone, Copy)]
+pub(crate) struct Taken<'s> {
+    stack: &'s ForkStack,
+    job: NonNull<Job>,
+    /// Counts the stack's settled jobs.
+    settled: usize,
+    glance: Glance,
+}
+
+impl ForkStack {
+    /// Returns up to `most` of the youngest jobs from the address `base` on that are taken and not
+    /// done.
+    pub fn taken_from(&self, base: usize, most: usize) -> impl Iterator<Item = Taken<'_>> {
+        let thieves = &self.head().thieves;
+        // Acquire pairs with the Release in `settle`: this thread sees that the job is done.
+        let settled = thieves.settled.load(Acquire);
+        let oldest = thieves.oldest.load(Acquire);
+        let first = base.max(self.own().bottom().address());
+        let places = (first..oldest).step_by(size_of::<Job>()).rev().take(most);
+        places.filter_map(move |address| {
+            let job = self.own().bottom().with_address(address).slot();
+            // SAFETY: slots below the oldest job are initialised.
+            unsafe {
+                let glance = Job::is_taken(job).then(|| Handover::glance(Job::handover_of(job)))?;
+                (!glance.is_done).then_some(Taken { stack: self, job, settled, glance })
+            }
+        })
+    }
+}
+
+impl Taken<'_> {
+    /// Returns the worker that has taken the job.
+    pub fn thief(&self) -> usize {
+        self.glance.thief
+    }
+
+    /// Returns the address from which on jobs in the thief's stack are parts of this one.
+    pub fn base(&self) -> usize {
+        self.glance.base
+    }
+
+    /// Returns true if the job is still being run, by the same thief as when it was looked at.
+    ///
+    /// If the slot has been used again, that is seen: the count of settled jobs is written before,
+    /// and the glance acquires it.
+    pub fn is_running(&self) -> bool {
+        // SAFETY: a slot that was initialised stays so.
+        let glance = unsafe { Handover::glance(Job::handover_of(self.job)) };
+        // Relaxed: ordered by the glance.
+        let settled = self.stack.head().thieves.settled.load(Relaxed);
+        glance == self.glance && settled == self.settled
     }
 }
 
@@ -136,7 +189,9 @@ mod tests {
                 top.next()
             };
         }
-        let steal = |barrier: Option<Barrier<'_>>| stack.steal(1, None, barrier).expect("there are jobs");
+        let thief = Thief { worker: 1, at: ForkStack::new(false).own().bottom() };
+        let steal =
+            |barrier: Option<Barrier<'_>>| stack.steal(thief, || true, barrier).expect("there are jobs");
         for batch in [32, 64, 128, 256, 512, 512] {
             assert_eq!(public(&stack), 0);
             steal(Some(&|| true));
