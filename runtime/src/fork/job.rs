@@ -211,9 +211,10 @@ impl Job {
     ///
     /// As for [`sight`](Self::sight). The caller is the owner, or has the stack's lock.
     pub unsafe fn publish(job: NonNull<Self>) -> bool {
-        // Relaxed: the job itself is published by `push`.
+        // Release pairs with the Acquire of `take`: the thief sees the job that is there now, or a
+        // later one.
         // SAFETY: the slot exists.
-        unsafe { Self::state_word(job) }.compare_exchange(PRIVATE, PUBLIC, Relaxed, Relaxed).is_ok()
+        unsafe { Self::state_word(job) }.compare_exchange(PRIVATE, PUBLIC, Release, Relaxed).is_ok()
     }
 
     /// Undoes [`publish`](Self::publish), for a thief that could not pass a barrier.
@@ -242,7 +243,8 @@ impl Job {
     ) -> bool {
         // SAFETY: the slot exists.
         let (state, run) = unsafe { (Self::state_word(job), Self::run_word(job)) };
-        if state.compare_exchange(PUBLIC, STEALING, Relaxed, Relaxed).is_err() {
+        // Acquire pairs with the Release of `publish`. It also keeps the load of `run` behind it.
+        if state.compare_exchange(PUBLIC, STEALING, Acquire, Relaxed).is_err() {
             return false;
         }
         // Acquire pairs with the Release of `push`: the thief sees the body, if it gets the job.

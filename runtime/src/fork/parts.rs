@@ -22,7 +22,8 @@
 //! - Each slot is still that of the same job: its stack has settled none since it was looked at.
 //!
 //! If the job is then taken, its owner has not popped it meanwhile. So it is a part of the last job
-//! on the path. Model: `model/fork_stack.rs`.
+//! on the path, as that one's thief had no other job left when it took it (`ForkStack`). Models:
+//! `model/fork_stack.rs`.
 
 use super::job::Sight;
 use super::stack::Taken;
@@ -68,13 +69,14 @@ struct Search<'s> {
 }
 
 impl Worker {
-    /// Steals a part of a job from its thief, or from workers that have taken parts of it. A
-    /// private one only from the thief and only now and then, as that takes long.
+    /// Steals a part of a job from its thief or, less often, from workers that have taken parts of
+    /// it. A private one only from the thief and only now and then, as that takes long.
     pub(super) fn steal_part(&self, whole: &Handover, at: Top, backoff: &Backoff) -> Option<NonNull<Job>> {
         let victim = whole.thief();
         let mut search = Search { path: Path::new(whole), at, steps: MOST_STEPS };
         match self.shared().slots[victim].forks.sight() {
             Sight::Private if backoff.is_at_milestone() => self.force(victim, at, || search.path.is_right()),
+            Sight::Nothing if !backoff.is_eighth() => None,
             Sight::Private => None,
             Sight::Nothing | Sight::Public => self.search(victim, whole.base(), &mut search),
         }

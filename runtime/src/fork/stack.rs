@@ -95,6 +95,17 @@ struct ThiefState {
     forced: AtomicU32,
 }
 
+impl ThiefState {
+    /// Counts a job that was settled. The caller has the lock.
+    fn count_settled(&self) {
+        let settled = self.settled.load(Relaxed).wrapping_add(1);
+        // Release pairs with the Acquire of `taken_from`: a worker that reads the new count finds
+        // the slot settled. The lock orders it before the next `Handover::begin`, and a worker that
+        // glances at that sees the new count.
+        self.settled.store(settled, Release);
+    }
+}
+
 /// What only the owner accesses.
 ///
 /// The stack consists of *segments*: one for the task that the worker runs, and one for each job
@@ -339,12 +350,11 @@ impl Forks {
     pub fn settle(&self, at: Top) {
         let thieves = &self.head().thieves;
         let _guard = thieves.lock.lock();
-        // Release pairs with the Acquire of `taken_from`. The lock orders it before the next
-        // `Handover::begin`, which a worker acquires that looks at the slot.
-        let settled = thieves.settled.load(Relaxed) + usize::from(!planted!("settled-uncounted"));
-        thieves.settled.store(settled, Release);
         // SAFETY: the slot is the caller's, which has the lock.
         unsafe { Job::settle(at.slot()) };
+        if !planted!("settled-uncounted") {
+            thieves.count_settled();
+        }
         // Release pairs with the Acquire of `ForkStack::oldest`.
         thieves.oldest.store(at.address(), Release);
     }

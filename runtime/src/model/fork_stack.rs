@@ -235,57 +235,117 @@ fn an_owner_that_waits_takes_only_parts_of_its_job() {
     });
 }
 
-/// Jobs by their addresses, which threads may take along.
+/// A job that worker 1 has taken from worker 0; worker 2 has taken a part of it.
+struct Nested {
+    /// The settings of the three workers.
+    owners: Arc<Setting>,
+    seconds: Arc<Setting>,
+    thirds: Arc<Setting>,
+    whole: NonNull<Job>,
+    /// The address of the part, which threads may take along.
+    part: usize,
+}
+
+impl Nested {
+    fn new() -> Self {
+        let [owners, seconds, thirds] = [(); 3].map(|()| Setting::new(true));
+        owners.push(owners.begin(), 0);
+        let whole = take_for(&owners, 1, &seconds).unwrap();
+        seconds.push(seconds.begin(), 0);
+        let part = take_for(&seconds, 2, &thirds).unwrap().as_ptr().expose_provenance();
+        Self { owners, seconds, thirds, whole, part }
+    }
+
+    /// For worker 0, which waits: looks for a part of the whole, and checks that there is none from
+    /// worker 2.
+    fn finds_no_part_of_the_part(&self) {
+        // SAFETY: the job was taken, and its owner has not settled it.
+        let handover = unsafe { Job::handover(self.whole) };
+        let mut path = Path::new(handover);
+        let taken = self.seconds.stack.taken_from(handover.base(), 1).next();
+        if let Some(taken) = taken.filter(|taken| taken.thief() == 2) {
+            path.push(taken);
+            let waiting = Thief { worker: 0, at: self.owners.stack.own().bottom() };
+            let stolen = self.thirds.stack.steal(waiting, || path.is_right(), None);
+            assert!(stolen.is_none(), "a job of another task is no part");
+        }
+    }
+}
+
+/// Takes a job for a worker that has none.
+fn take_for(from: &Setting, worker: usize, to: &Setting) -> Option<NonNull<Job>> {
+    from.stack.steal(Thief { worker, at: to.stack.own().bottom() }, || true, None)
+}
+
+/// Returns a job by its address.
 fn job(address: usize) -> NonNull<Job> {
     NonNull::with_exposed_provenance(address.try_into().unwrap())
 }
 
-/// The owner of a job steals a part of a part: its thief waits for a job that a third worker has
-/// taken. That has ended it meanwhile, and pushes a job of its next task. The thief pushes another
-/// job in the same place, which a fourth worker takes.
+/// For worker 1: waits until its part is done, and settles it. Returns its place.
+fn settle(seconds: &Setting, part: usize) -> Top {
+    // SAFETY: the job was taken, and is settled here.
+    while !unsafe { Job::handover(job(part)) }.state().is_done() {
+        yield_now();
+    }
+    let bottom = seconds.stack.own().bottom();
+    seconds.stack.own().settle(bottom);
+    bottom
+}
+
+/// The third worker ends the part, and pushes a job of its next task. The second pushes another job
+/// in the place of the part, which a fourth worker takes.
 #[test]
 fn an_owner_that_waits_takes_only_parts_of_parts() {
     model(2, || {
-        let [owners, seconds, thirds] = [(); 3].map(|()| Setting::new(true));
-        let bottoms = [owners.begin(), seconds.begin()];
-        owners.push(bottoms[0], 0);
-        let take = |from: &Setting, worker, to: &Setting| {
-            let thief = Thief { worker, at: to.stack.own().bottom() };
-            from.stack.steal(thief, || true, None).unwrap()
-        };
-        let whole = take(&owners, 1, &seconds);
-        seconds.push(bottoms[1], 0);
-        let part = take(&seconds, 2, &thirds).as_ptr().expose_provenance();
-        let (there, both) = (thirds.clone(), seconds.clone());
+        let nested = Nested::new();
+        let (part, seconds, thirds) = (nested.part, nested.seconds.clone(), nested.thirds.clone());
         let third = thread::spawn(move || {
-            both.finish(job(part));
-            let bottom = there.begin();
-            there.push(bottom, 0);
-            there.pop(bottom, 0);
+            thirds.finish(job(part));
+            let bottom = thirds.begin();
+            thirds.push(bottom, 0);
+            thirds.pop(bottom, 0);
         });
-        let there = seconds.clone();
         let second = thread::spawn(move || {
-            // SAFETY: the job was taken, and is settled here.
-            while !unsafe { Job::handover(job(part)) }.state().is_done() {
-                yield_now();
-            }
-            let bottom = there.stack.own().bottom();
-            there.stack.own().settle(bottom);
-            there.push(bottom, 1);
-            if let Some(next) = there.take(3, None) {
-                there.finish(next);
+            let bottom = settle(&seconds, part);
+            seconds.push(bottom, 1);
+            if let Some(next) = seconds.take(3, None) {
+                seconds.finish(next);
             }
         });
-        // SAFETY: the job was taken, and its owner has not settled it.
-        let handover = unsafe { Job::handover(whole) };
-        let mut path = Path::new(handover);
-        let taken = seconds.stack.taken_from(handover.base(), 1).next();
-        if let Some(taken) = taken.filter(|taken| taken.thief() == 2) {
-            path.push(taken);
-            let waiting = Thief { worker: 0, at: bottoms[0] };
-            let stolen = thirds.stack.steal(waiting, || path.is_right(), None);
-            assert!(stolen.is_none(), "a job of another task is no part");
-        }
+        nested.finds_no_part_of_the_part();
+        third.join().unwrap();
+        second.join().unwrap();
+    });
+}
+
+/// The second worker pops the job in the place of the part, just as the third tries to take it.
+#[test]
+fn a_job_that_was_almost_taken_has_no_parts() {
+    model(3, || {
+        let nested = Nested::new();
+        let (part, seconds, thirds) = (nested.part, nested.seconds.clone(), nested.thirds.clone());
+        let there = seconds.clone();
+        let third = thread::spawn(move || {
+            thirds.finish(job(part));
+            if let Some(next) = take_for(&there, 2, &thirds) {
+                return there.finish(next);
+            }
+            let bottom = thirds.begin();
+            thirds.push(bottom, 0);
+            thirds.pop(bottom, 0);
+        });
+        let second = thread::spawn(move || {
+            let bottom = settle(&seconds, part);
+            seconds.push(bottom, 1);
+            // SAFETY: the topmost job is at `bottom`.
+            unsafe {
+                if !(Job::pop(bottom.slot()) || Job::pop_public(bottom.slot())) {
+                    settle(&seconds, part);
+                }
+            }
+        });
+        nested.finds_no_part_of_the_part();
         third.join().unwrap();
         second.join().unwrap();
     });

@@ -39,6 +39,12 @@ impl Backoff {
         MODEL || matches!(self.round, 16 | 64 | 256)
     }
 
+    /// Returns true in each eighth round: time for an attempt that takes about as long as some
+    /// rounds.
+    pub const fn is_eighth(&self) -> bool {
+        MODEL || self.round % 8 == 4
+    }
+
     /// Returns true if the wait has been so long that sleeping and waking would add little to it.
     pub const fn is_long(&self) -> bool {
         self.round >= LONG_ROUNDS
