@@ -135,13 +135,15 @@ impl<D: Send + Sync + 'static> Tree<D> {
         TreeTable::ROOT
     }
 
-    /// Creates a claim to read a node and all nodes below it. A node that does not exist is not
-    /// claimed; the body finds that it is [missing](super::TreeError::Missing).
+    /// Creates a claim to read a node and all nodes below it, by [links](super::Nodes::link) as
+    /// well. A node that does not exist is not claimed; the body finds that it is
+    /// [missing](super::TreeError::Missing).
     pub fn read(&self, node: Node) -> TreeClaim<'_, Named<D>> {
         self.by_ref().read(node)
     }
 
-    /// Creates a claim to write a node and all nodes below it.
+    /// Creates a claim to write a node and all nodes below it, by [links](super::Nodes::link) as
+    /// well.
     pub fn write(&self, node: Node) -> TreeClaim<'_, Named<D>> {
         self.by_ref().write(node)
     }
