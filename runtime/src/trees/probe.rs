@@ -4,12 +4,12 @@ use super::counts::Site;
 use super::queue::{ClaimPtr, Ready};
 use super::register::Added;
 use super::rights::{Rights, Target};
+use super::short_list::ShortList;
 use super::table::TreeTable;
 use crate::task::JoinError;
-use smallvec::SmallVec;
 
 /// Targets of a claim.
-pub(super) type Targets = SmallVec<[Target; 2]>;
+pub(super) type Targets = ShortList<[Target; 2]>;
 
 /// Names the nodes of a claim.
 pub trait RunPlan: Send {
@@ -37,6 +37,7 @@ pub struct PlanProbe<'s> {
 }
 
 impl<'s> PlanProbe<'s> {
+    #[inline(always)]
     pub(super) fn new(
         table: &'s TreeTable,
         site: Site,
@@ -45,23 +46,18 @@ impl<'s> PlanProbe<'s> {
         ready: &'s mut Ready,
         even_poisoned: bool,
     ) -> Self {
-        Self { table, site, claim, rights, ready, refused: Targets::new(), even_poisoned }
+        Self { table, site, claim, rights, ready, refused: Targets::default(), even_poisoned }
     }
 
+    #[inline(always)]
     pub(super) fn into_refused(self) -> Targets {
         self.refused
     }
 
     /// Names a target. Returns true if the claim holds it from here on.
-    #[inline]
+    #[inline(never)]
     pub(super) fn add(&mut self, target: Target) -> bool {
-        let Target { node, alone, write } = target;
-        let is_held = if alone {
-            self.table.covers(self.rights, node, write)
-        } else {
-            self.table.find(node).is_some() && self.table.covers_all(self.rights, node.index, write)
-        };
-        if is_held {
+        if !self.rights.targets.is_empty() && self.holds(target) {
             return true;
         }
         if self.refused.is_empty() {
@@ -73,5 +69,14 @@ impl<'s> PlanProbe<'s> {
         }
         self.refused.push(target);
         false
+    }
+
+    #[inline]
+    fn holds(&self, Target { node, alone, write }: Target) -> bool {
+        if alone {
+            self.table.covers(self.rights, node, write)
+        } else {
+            self.table.find(node).is_some() && self.table.covers_all(self.rights, node.index, write)
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Walks through sub-trees.
 
 use super::inner::TreeInner;
-use super::node::Node;
+use super::node::{Node, NodeSlot};
 use super::table::TreeTable;
 use crate::sync::Relaxed;
 use core::slice;
@@ -9,7 +9,6 @@ use smallvec::SmallVec;
 
 /// A walk through the nodes of a sub-tree, each before those below it.
 struct Walk<'v> {
-    table: &'v TreeTable,
     /// Siblings still to come, on each level above that of `siblings` where there are any.
     above: SmallVec<[slice::Iter<'v, Node>; 16]>,
     siblings: slice::Iter<'v, Node>,
@@ -19,35 +18,49 @@ struct Walk<'v> {
 impl<'v> Walk<'v> {
     /// # Safety
     ///
-    /// The caller holds the node and all below it for as long as the walk is used.
-    unsafe fn new(table: &'v TreeTable, node: Node) -> Self {
-        Self { table, above: SmallVec::new(), siblings: [].iter(), top: Some(node) }
+    /// The caller holds the node and all below it for as long as the walk is used, in the table that
+    /// it is used with.
+    unsafe fn new(node: Node) -> Self {
+        Self { above: SmallVec::new(), siblings: [].iter(), top: Some(node) }
     }
 
-    #[inline]
-    fn next(&mut self) -> Option<Node> {
+    /// Returns the next node and its slot in the table. Below it the walk goes on only if it
+    /// [descends](Self::descend).
+    #[inline(always)]
+    fn next(&mut self, table: &'v TreeTable) -> Option<(Node, &'v NodeSlot)> {
         let node = match self.siblings.next() {
             Some(&node) => node,
             None => self.next_above()?,
         };
         // SAFETY: the node is in the sub-tree, which the maker of the walk holds.
-        let children = unsafe { self.table.slot(node.index).children() };
-        if !children.is_empty() {
+        Some((node, unsafe { table.nodes.get_made(node.index) }))
+    }
+
+    /// Goes on with the children of the node that came last.
+    #[inline(always)]
+    fn descend(&mut self, slot: &'v NodeSlot) {
+        // SAFETY: the node is in the sub-tree, which the maker of the walk holds.
+        let children = unsafe { slot.children() };
+        // An empty list that was long once is entered, too: then this is one comparison.
+        if children.spilled() || !children.is_empty() {
+            // What is left of the siblings follows later.
             let siblings = core::mem::replace(&mut self.siblings, children.iter());
             if siblings.len() > 0 {
                 self.above.push(siblings);
             }
         }
-        Some(node)
     }
 
     /// Returns the next node at the end of a list of siblings.
+    #[inline(always)]
     fn next_above(&mut self) -> Option<Node> {
-        if let Some(top) = self.top.take() {
-            return Some(top);
+        while let Some(siblings) = self.above.pop() {
+            self.siblings = siblings;
+            if let Some(&node) = self.siblings.next() {
+                return Some(node);
+            }
         }
-        self.siblings = self.above.pop()?;
-        self.siblings.next().copied()
+        self.top.take()
     }
 }
 
@@ -63,18 +76,20 @@ impl<'v, D> Subtree<'v, D> {
     /// As for [`Walk::new`].
     pub(super) unsafe fn new(tree: &'v TreeInner<D>, node: Node) -> Self {
         // SAFETY: forwarded.
-        Self { walk: unsafe { Walk::new(&tree.table, node) }, tree }
+        Self { walk: unsafe { Walk::new(node) }, tree }
     }
 }
 
 impl<'v, D> Iterator for Subtree<'v, D> {
     type Item = (Node, &'v D);
 
-    #[inline]
+    #[inline(always)]
     fn next(&mut self) -> Option<Self::Item> {
-        let node = self.walk.next()?;
+        let (node, slot) = self.walk.next(&self.tree.table)?;
         // SAFETY: the node is in the sub-tree, which the task holds while `'v` lasts.
-        Some((node, unsafe { self.tree.read(node.index) }))
+        let data = unsafe { self.tree.read(node.index) };
+        self.walk.descend(slot);
+        Some((node, data))
     }
 }
 
@@ -92,21 +107,23 @@ impl<'v, D> SubtreeMut<'v, D> {
     /// As for [`Walk::new`], to write; and nothing of the sub-tree is borrowed meanwhile.
     pub(super) unsafe fn new(tree: &'v TreeInner<D>, node: Node, stamp: u64) -> Self {
         // SAFETY: forwarded.
-        Self { walk: unsafe { Walk::new(&tree.table, node) }, tree, stamp }
+        Self { walk: unsafe { Walk::new(node) }, tree, stamp }
     }
 }
 
 impl<'v, D> Iterator for SubtreeMut<'v, D> {
     type Item = (Node, &'v mut D);
 
-    #[inline]
+    #[inline(always)]
     fn next(&mut self) -> Option<Self::Item> {
-        let node = self.walk.next()?;
+        let (node, slot) = self.walk.next(&self.tree.table)?;
         // Relaxed: only this task reads it before it leaves.
-        self.walk.table.slot(node.index).writer.store(self.stamp, Relaxed);
+        slot.writer.store(self.stamp, Relaxed);
         // SAFETY: the task holds the sub-tree to write it while `'v` lasts, and nothing else
         // borrows of it. Each node comes once.
-        Some((node, unsafe { self.tree.write(node.index) }))
+        let data = unsafe { self.tree.write(node.index) };
+        self.walk.descend(slot);
+        Some((node, data))
     }
 }
 
