@@ -107,7 +107,7 @@ impl World {
 
     fn holder<'h>(&'h self, registration: &Registration, rights: &'h mut Rights) -> Holder<'h> {
         let claim = ClaimPtr(NonNull::from(registration));
-        Holder { table: &self.table, claim, rights, stamp: 1, last: None }
+        Holder::new(&self.table, claim, rights, 1)
     }
 
     /// Tries to claim at once, and then the slow way. Runs the body when all is granted, perhaps on

@@ -4,6 +4,7 @@
 //! by a new place must find the claim of the task there. So the task enters each new place *before*
 //! it publishes it, and leaves it at its end as all others.
 
+use super::covers::CoveredHomes;
 use super::error::TreeError;
 use super::mode::{Mode, Modes};
 use super::node::{IS_DUE, NONE, Node, NodeSlot};
@@ -21,10 +22,16 @@ pub(crate) struct Holder<'h> {
     /// Marks the nodes that the task has written.
     pub stamp: u64,
     /// The node that was inserted last. The claim covers it, and all below.
-    pub last: Option<Node>,
+    last: Option<Node>,
+    homes: CoveredHomes,
 }
 
 impl<'h> Holder<'h> {
+    #[inline]
+    pub fn new(table: &'h TreeTable, claim: ClaimPtr, rights: &'h mut Rights, stamp: u64) -> Self {
+        Self { table, claim, rights, stamp, last: None, homes: CoveredHomes::default() }
+    }
+
     /// Returns the slot of a node that the claim covers.
     ///
     /// # Errors
@@ -33,11 +40,17 @@ impl<'h> Holder<'h> {
     #[inline(always)]
     pub fn covered(&self, node: Node, write: bool) -> Result<&'h NodeSlot, TreeError> {
         let slot = self.table.find(node).ok_or(TreeError::Missing(node))?;
-        if self.last == Some(node) || self.table.covers(self.rights, node, write) {
+        if self.homes.contain(slot, write) || self.covers(node, slot, write) {
             Ok(slot)
         } else {
             Err(TreeError::NotClaimed(node))
         }
+    }
+
+    /// Returns true if the claim covers a node, which is here.
+    #[inline(never)]
+    fn covers(&self, node: Node, slot: &NodeSlot, write: bool) -> bool {
+        self.last == Some(node) || self.table.covers_noting(self.rights, (node, slot), write, &self.homes)
     }
 
     /// Returns the slot of a node that the claim covers to write it, which counts as written.
@@ -116,6 +129,7 @@ impl<'h> Holder<'h> {
         if self.table.has_links() {
             self.check_removal(node, &nodes)?;
         }
+        self.homes = CoveredHomes::default();
         self.take_out(node, parent);
         self.leave_place(node, slot);
         if self.table.has_links() {
@@ -186,6 +200,7 @@ impl<'h> Holder<'h> {
     /// Moves a node with all below it from one parent to another, but for the lists of children.
     pub fn transfer(&mut self, node: Node, from: Node, to: Node) {
         let (slot, above) = (self.table.slot(node.index), self.table.slot(to.index));
+        self.homes = CoveredHomes::default();
         self.leave_place(node, slot);
         self.move_links(slot, Some(from), Some(to));
         // Relaxed: the claim pins the place of the node.

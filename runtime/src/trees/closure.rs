@@ -53,7 +53,7 @@ impl TreeTable {
 
     /// Returns the node of the nearest gate above a node.
     fn gate_node_above(&self, node: Node) -> Option<Node> {
-        let gate = self.gates.get(self.path(node)?.above())?;
+        let gate = self.gates.get(self.path(node)?.above)?;
         // Relaxed: a hint, which the claim of that node validates.
         let index = gate.node.load(Relaxed);
         self.nodes.get(index).map(|slot| slot.node(index))

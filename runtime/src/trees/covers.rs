@@ -1,14 +1,49 @@
 //! What a claim covers: its targets, and what is below those that are not alone.
 
-use super::node::{Node, NodeSlot};
+use super::node::{NONE, Node, NodeSlot};
 use super::rights::{Rights, Target};
 use super::table::TreeTable;
 use crate::sync::{Acquire, Relaxed};
+use core::cell::Cell;
+
+/// The home of which the claim of a running task was last found to cover all nodes: to read them,
+/// and to write them. Most nodes that a task asks for are in the home of the one before.
+pub(crate) struct CoveredHomes([Cell<u32>; 2]);
+
+impl Default for CoveredHomes {
+    fn default() -> Self {
+        Self([NONE, NONE].map(Cell::new))
+    }
+}
+
+impl CoveredHomes {
+    /// Returns true if a node that exists is in the home.
+    ///
+    /// Another task may move a node elsewhere meanwhile. But no node comes into the home, or leaves
+    /// it, unless by the task that asks: others would need to write there.
+    #[inline(always)]
+    pub fn contain(&self, slot: &NodeSlot, write: bool) -> bool {
+        // Acquire pairs with the Release of a merge: what was a gate has the new home then.
+        slot.gate.load(Acquire) == NONE && slot.home.load(Acquire) == self.0[usize::from(write)].get()
+    }
+
+    fn set(&self, home: u32, write: bool) {
+        self.0[usize::from(write)].set(home);
+    }
+}
 
 impl Target {
     #[inline(always)]
     fn allows(&self, write: bool) -> bool {
         self.write || !write
+    }
+}
+
+impl Rights {
+    /// Returns true if a node, which exists, is a target.
+    #[inline]
+    fn names(&self, node: Node, write: bool) -> bool {
+        self.targets.iter().any(|target| target.node == node && target.allows(write))
     }
 }
 
@@ -18,12 +53,34 @@ impl TreeTable {
     /// The claim pins the way from the node to the target that covers it. If there is none, the way
     /// may change while it is climbed, but it cannot lead to a target: a node comes below one only
     /// by a task that writes there.
-    #[inline(always)]
     pub fn covers(&self, rights: &Rights, node: Node, write: bool) -> bool {
-        let is_it = |target: &Target| target.node == node && target.allows(write);
-        self.find(node).is_some_and(|slot| {
-            rights.targets.iter().any(is_it) || self.covers_from_above(rights, slot, write)
-        })
+        self.find(node)
+            .is_some_and(|slot| rights.names(node, write) || self.covers_from_above(rights, slot, write))
+    }
+
+    /// Returns true if a claim covers a node, which is here. Notes the home if it covers that.
+    pub fn covers_noting(
+        &self,
+        rights: &Rights,
+        (node, slot): (Node, &NodeSlot),
+        write: bool,
+        homes: &CoveredHomes,
+    ) -> bool {
+        if rights.names(node, write) {
+            return true;
+        }
+        if rights.targets.iter().all(|target| target.alone) {
+            return false;
+        }
+        // Acquire, here and below: as in `contain`.
+        if slot.gate.load(Acquire) == NONE {
+            let home = slot.home.load(Acquire);
+            if self.covers_all(rights, home, write) {
+                homes.set(home, write);
+                return true;
+            }
+        }
+        self.covers_from_above(rights, slot, write)
     }
 
     /// Returns true if a claim covers a node, which exists, with all below it.

@@ -147,7 +147,7 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `node`, `segments` | nodes and their handles; tables that grow |
+//! | `node`, `segments`, `short_list` | nodes and their handles; tables that grow; lists |
 //! | `mode`, `counts` | uses of a gate and their clashes; intentions of each worker |
 //! | `queue`, `rights` | queues of gates and homes; what a claim holds |
 //! | `table` | nodes, gates, stripes and counts of a tree |
@@ -183,6 +183,7 @@ mod register;
 mod release;
 mod rights;
 mod segments;
+mod short_list;
 mod split;
 mod state;
 mod state_ptr;

@@ -16,7 +16,7 @@ pub(super) const NONE: u32 = u32::MAX;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Node {
     pub(super) index: u32,
-    /// Odd for a node that exists or existed.
+    /// Odd, so that no slot without a node has it.
     pub(super) generation: u32,
 }
 
@@ -78,10 +78,11 @@ impl Default for NodeSlot {
 unsafe impl Sync for NodeSlot {}
 
 impl NodeSlot {
-    /// Returns the handle of the node that is here, at this index.
+    /// Returns the handle of the node that is here, at this index; or was, if it has gone.
     pub fn node(&self, index: u32) -> Node {
         // Relaxed: the caller holds the node, or validates what it does with the handle.
-        Node { index, generation: self.generation.load(Relaxed) }
+        let generation = self.generation.load(Relaxed);
+        Node { index, generation: generation.wrapping_sub(1) | 1 }
     }
 
     /// Returns the children.

@@ -5,12 +5,12 @@ use super::poison::OnPoison;
 use super::queue::{ClaimPtr, Ready};
 use super::register::Added;
 use super::rights::{Rights, Target};
+use super::short_list::ShortList;
 use super::table::TreeTable;
 use crate::task::JoinError;
-use smallvec::SmallVec;
 
 /// Targets of a claim.
-pub(crate) type Targets = SmallVec<[Target; 2]>;
+pub(crate) type Targets = ShortList<[Target; 2]>;
 
 /// Names the nodes of a claim.
 pub trait RunPlan: Send {
@@ -42,6 +42,7 @@ pub struct PlanProbe<'s> {
 }
 
 impl<'s> PlanProbe<'s> {
+    #[inline(always)]
     pub(crate) fn new(
         table: &'s TreeTable,
         site: Site,
@@ -51,19 +52,20 @@ impl<'s> PlanProbe<'s> {
         on_poison: OnPoison,
     ) -> Self {
         let (even_poisoned, follows_links) = (on_poison != OnPoison::Fail, on_poison != OnPoison::Keep);
-        let refused = Targets::new();
+        let refused = Targets::default();
         Self { table, site, claim, rights, ready, refused, follows_links, linked: 0, even_poisoned }
     }
 
+    #[inline(always)]
     pub(crate) fn into_refused(self) -> Targets {
         self.refused
     }
 
     /// Names a target, and what is below it by links. Returns true if the claim holds it from here
     /// on.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn add(&mut self, target: Target) -> bool {
-        let is_old = planted!("tree-links-not-looked-up-anew") && self.covers(target);
+        let is_old = planted!("tree-links-not-looked-up-anew") && self.holds(target);
         let is_held = self.hold(target);
         if is_held && !target.alone && self.follows_links && self.table.has_links() && !is_old {
             self.close(target);
@@ -71,20 +73,11 @@ impl<'s> PlanProbe<'s> {
         is_held
     }
 
-    #[inline]
-    fn covers(&self, Target { node, alone, write }: Target) -> bool {
-        if alone {
-            self.table.covers(self.rights, node, write)
-        } else {
-            self.table.find(node).is_some() && self.table.covers_all(self.rights, node.index, write)
-        }
-    }
-
     /// Names a target without what is below by links. Returns true if the claim holds it from here
     /// on.
-    #[inline]
+    #[inline(always)]
     pub(super) fn hold(&mut self, target: Target) -> bool {
-        if self.covers(target) {
+        if !self.rights.targets.is_empty() && self.holds(target) {
             return true;
         }
         if self.refused.is_empty() {
@@ -96,5 +89,14 @@ impl<'s> PlanProbe<'s> {
         }
         self.refused.push(target);
         false
+    }
+
+    #[inline]
+    fn holds(&self, Target { node, alone, write }: Target) -> bool {
+        if alone {
+            self.table.covers(self.rights, node, write)
+        } else {
+            self.table.find(node).is_some() && self.table.covers_all(self.rights, node.index, write)
+        }
     }
 }

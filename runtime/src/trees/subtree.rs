@@ -1,7 +1,7 @@
 //! Walks through sub-trees, and through what is below them by links.
 
 use super::inner::TreeInner;
-use super::node::Node;
+use super::node::{Node, NodeSlot};
 use super::table::TreeTable;
 use crate::sync::Relaxed;
 use alloc::collections::BTreeSet;
@@ -10,7 +10,6 @@ use smallvec::SmallVec;
 
 /// A walk through the nodes of a sub-tree, each once, and before those below it.
 struct Walk<'v> {
-    table: &'v TreeTable,
     /// Siblings still to come, on each level above that of `siblings` where there are any.
     above: SmallVec<[slice::Iter<'v, Node>; 16]>,
     siblings: slice::Iter<'v, Node>,
@@ -23,35 +22,29 @@ impl<'v> Walk<'v> {
     /// # Safety
     ///
     /// The caller holds the node and all below it, by links as well, for as long as the walk is
-    /// used.
-    unsafe fn new(table: &'v TreeTable, node: Node) -> Self {
+    /// used, in the table that it is used with.
+    unsafe fn new(table: &TreeTable, node: Node) -> Self {
         // Relaxed: the claim keeps links from being made and taken away there.
         let has_links = table.slot(node.index).links.load(Relaxed) != 0;
         let shared = has_links.then(BTreeSet::new);
-        Self { table, above: SmallVec::new(), siblings: [].iter(), top: Some(node), shared }
+        Self { above: SmallVec::new(), siblings: [].iter(), top: Some(node), shared }
     }
 
-    #[inline]
-    fn next(&mut self) -> Option<Node> {
+    /// Returns the next node and its slot in the table. Below it the walk goes on only if it
+    /// [descends](Self::descend).
+    #[inline(always)]
+    fn next(&mut self, table: &'v TreeTable) -> Option<(Node, &'v NodeSlot)> {
         loop {
             let node = match self.siblings.next() {
                 Some(&node) => node,
                 None => self.next_above()?,
             };
-            let slot = self.table.slot(node.index);
-            // Relaxed: the maker of the walk holds the node.
-            if slot.is_shared.load(Relaxed) && !self.is_first(node) {
-                continue;
-            }
             // SAFETY: the node is in the sub-tree, which the maker of the walk holds.
-            let children = unsafe { slot.children() };
-            if !children.is_empty() {
-                let siblings = core::mem::replace(&mut self.siblings, children.iter());
-                if siblings.len() > 0 {
-                    self.above.push(siblings);
-                }
+            let slot = unsafe { table.nodes.get_made(node.index) };
+            // Relaxed: the maker of the walk holds the node.
+            if !slot.is_shared.load(Relaxed) || self.is_first(node) {
+                return Some((node, slot));
             }
-            return Some(node);
         }
     }
 
@@ -62,13 +55,31 @@ impl<'v> Walk<'v> {
         shared.is_none_or(|shared| shared.insert(node.index)) || planted!("tree-shared-node-comes-twice")
     }
 
-    /// Returns the next node at the end of a list of siblings.
-    fn next_above(&mut self) -> Option<Node> {
-        if let Some(top) = self.top.take() {
-            return Some(top);
+    /// Goes on with the children of the node that came last.
+    #[inline(always)]
+    fn descend(&mut self, slot: &'v NodeSlot) {
+        // SAFETY: the node is in the sub-tree, which the maker of the walk holds.
+        let children = unsafe { slot.children() };
+        // An empty list that was long once is entered, too: then this is one comparison.
+        if children.spilled() || !children.is_empty() {
+            // What is left of the siblings follows later.
+            let siblings = core::mem::replace(&mut self.siblings, children.iter());
+            if siblings.len() > 0 {
+                self.above.push(siblings);
+            }
         }
-        self.siblings = self.above.pop()?;
-        self.siblings.next().copied()
+    }
+
+    /// Returns the next node at the end of a list of siblings.
+    #[inline(always)]
+    fn next_above(&mut self) -> Option<Node> {
+        while let Some(siblings) = self.above.pop() {
+            self.siblings = siblings;
+            if let Some(&node) = self.siblings.next() {
+                return Some(node);
+            }
+        }
+        self.top.take()
     }
 }
 
@@ -91,11 +102,13 @@ impl<'v, D> Subtree<'v, D> {
 impl<'v, D> Iterator for Subtree<'v, D> {
     type Item = (Node, &'v D);
 
-    #[inline]
+    #[inline(always)]
     fn next(&mut self) -> Option<Self::Item> {
-        let node = self.walk.next()?;
+        let (node, slot) = self.walk.next(&self.tree.table)?;
         // SAFETY: the node is in the sub-tree, which the task holds while `'v` lasts.
-        Some((node, unsafe { self.tree.read(node.index) }))
+        let data = unsafe { self.tree.read(node.index) };
+        self.walk.descend(slot);
+        Some((node, data))
     }
 }
 
@@ -120,14 +133,16 @@ impl<'v, D> SubtreeMut<'v, D> {
 impl<'v, D> Iterator for SubtreeMut<'v, D> {
     type Item = (Node, &'v mut D);
 
-    #[inline]
+    #[inline(always)]
     fn next(&mut self) -> Option<Self::Item> {
-        let node = self.walk.next()?;
+        let (node, slot) = self.walk.next(&self.tree.table)?;
         // Relaxed: only this task reads it before it leaves.
-        self.walk.table.slot(node.index).writer.store(self.stamp, Relaxed);
+        slot.writer.store(self.stamp, Relaxed);
         // SAFETY: the task holds the sub-tree to write it while `'v` lasts, and nothing else
         // borrows of it. Each node comes once, also if there are several ways to it.
-        Some((node, unsafe { self.tree.write(node.index) }))
+        let data = unsafe { self.tree.write(node.index) };
+        self.walk.descend(slot);
+        Some((node, data))
     }
 }
 

@@ -122,7 +122,7 @@ impl TreeTable {
     pub fn find(&self, node: Node) -> Option<&NodeSlot> {
         let slot = self.nodes.get(node.index)?;
         // Acquire pairs with the Release of `insert`: what was stored before the node was is seen.
-        (slot.generation.load(Acquire) == node.generation && node.generation % 2 == 1).then_some(slot)
+        (slot.generation.load(Acquire) == node.generation).then_some(slot)
     }
 
     pub fn gate(&self, gate: u32) -> &GateSlot {
@@ -181,7 +181,7 @@ impl TreeTable {
     ///
     /// If one of them waits, that is asked first: from a node that has left the home, the way to
     /// the root would be climbed.
-    #[inline]
+    #[inline(never)]
     pub fn meet(&self, one: &HomeEntry, other: &HomeEntry, one_waits: bool) -> bool {
         let are_current = || !self.is_outdated(one) && !self.is_outdated(other);
         let clash = || self.clash(&one.exact, &other.exact);
@@ -206,6 +206,7 @@ impl TreeTable {
     }
 
     /// Returns a new stamp, which no other task has.
+    #[inline]
     pub fn new_stamp(&self, worker: usize) -> u64 {
         let last = &self.stamps[worker].0;
         // Only the worker's own thread is here, so nothing is lost between load and store.
@@ -256,7 +257,7 @@ impl TreeTable {
         let Some(claim) = holder else { return true };
         // Relaxed: ordered by the fence.
         gate.flag.store(true, Relaxed);
-        // Pairs with the fence of `count_all`: either this sees what is counted there, or that
+        // Pairs with the fence of `refused`: either this sees what is counted there, or that
         // thread sees the flag.
         fence(SeqCst);
         let modes = Modes::only(Mode::Write);
