@@ -18,29 +18,25 @@ struct Walk<'v> {
 impl<'v> Walk<'v> {
     /// # Safety
     ///
-    /// The caller holds the node and all below it for as long as the walk is used, in the table that
-    /// it is used with.
+    /// The caller holds the node and all below it for as long as the walk is used, in the table
+    /// that it is used with.
     unsafe fn new(node: Node) -> Self {
         Self { above: SmallVec::new(), siblings: [].iter(), top: Some(node) }
     }
 
-    /// Returns the next node and its slot in the table. Below it the walk goes on only if it
-    /// [descends](Self::descend).
+    /// Returns the next node and its slot in the table.
     #[inline(always)]
     fn next(&mut self, table: &'v TreeTable) -> Option<(Node, &'v NodeSlot)> {
         let node = match self.siblings.next() {
             Some(&node) => node,
             None => self.next_above()?,
         };
-        // SAFETY: the node is in the sub-tree, which the maker of the walk holds.
-        Some((node, unsafe { table.nodes.get_made(node.index) }))
-    }
-
-    /// Goes on with the children of the node that came last.
-    #[inline(always)]
-    fn descend(&mut self, slot: &'v NodeSlot) {
-        // SAFETY: the node is in the sub-tree, which the maker of the walk holds.
-        let children = unsafe { slot.children() };
+        // SAFETY: the node is in the sub-tree, which the maker of the walk holds: so it is in the
+        // table, and its children do not change.
+        let (slot, children) = unsafe {
+            let slot = table.nodes.get_made(node.index);
+            (slot, slot.children())
+        };
         // An empty list that was long once is entered, too: then this is one comparison.
         if children.spilled() || !children.is_empty() {
             // What is left of the siblings follows later.
@@ -49,18 +45,15 @@ impl<'v> Walk<'v> {
                 self.above.push(siblings);
             }
         }
+        Some((node, slot))
     }
 
     /// Returns the next node at the end of a list of siblings.
     #[inline(always)]
     fn next_above(&mut self) -> Option<Node> {
-        while let Some(siblings) = self.above.pop() {
-            self.siblings = siblings;
-            if let Some(&node) = self.siblings.next() {
-                return Some(node);
-            }
-        }
-        self.top.take()
+        let Some(siblings) = self.above.pop() else { return self.top.take() };
+        self.siblings = siblings;
+        self.siblings.next().copied()
     }
 }
 
@@ -85,11 +78,9 @@ impl<'v, D> Iterator for Subtree<'v, D> {
 
     #[inline(always)]
     fn next(&mut self) -> Option<Self::Item> {
-        let (node, slot) = self.walk.next(&self.tree.table)?;
+        let (node, _) = self.walk.next(&self.tree.table)?;
         // SAFETY: the node is in the sub-tree, which the task holds while `'v` lasts.
-        let data = unsafe { self.tree.read(node.index) };
-        self.walk.descend(slot);
-        Some((node, data))
+        Some((node, unsafe { self.tree.read(node.index) }))
     }
 }
 
@@ -121,9 +112,7 @@ impl<'v, D> Iterator for SubtreeMut<'v, D> {
         slot.writer.store(self.stamp, Relaxed);
         // SAFETY: the task holds the sub-tree to write it while `'v` lasts, and nothing else
         // borrows of it. Each node comes once.
-        let data = unsafe { self.tree.write(node.index) };
-        self.walk.descend(slot);
-        Some((node, data))
+        Some((node, unsafe { self.tree.write(node.index) }))
     }
 }
 
