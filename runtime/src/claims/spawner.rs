@@ -25,16 +25,15 @@ use core::ptr::NonNull;
 /// A spawner whose task has a claim, to granules or nodes.
 pub struct Claiming<P: Spawner, S: ClaimHandle = ClaimStatePtr> {
     spawner: P,
-    /// Owned by the task once the spawn is finished.
+    /// Owned by the task once it is delivered.
     state: Option<S>,
-    task: Option<PendingTask>,
 }
 
 impl<P: Spawner, S: ClaimHandle> Claiming<P, S> {
     /// Makes the spawner of a task that will own this state.
     #[inline(always)]
     pub(crate) fn new(spawner: P, state: S) -> Self {
-        Self { spawner, state: Some(state), task: None }
+        Self { spawner, state: Some(state) }
     }
 }
 
@@ -76,18 +75,10 @@ impl<P: Spawner, S: ClaimHandle> Spawn for Claiming<P, S> {
 
     #[inline(always)]
     unsafe fn deliver(&mut self, complete: CompleteTask, options: &Options, route: Route<'_>) {
-        self.task = Some(PendingTask::new(complete.task, options, route));
-    }
-
-    /// Makes the claim of the task, which owns the state of the claim from here on.
-    #[inline(always)]
-    fn finish(mut self) {
-        if let Some(task) = self.task.take()
-            && let Some(state) = self.state.take()
-        {
-            // SAFETY: this is the task's spawner, which has owned the state until here.
-            unsafe { state.enter(task, &mut self.spawner) };
-        }
+        let state = self.state.take().expect("a claim has one task");
+        let task = PendingTask::new(complete.task, options, route);
+        // SAFETY: this is the task's spawner, which has owned the state until here.
+        unsafe { state.enter(task, &mut self.spawner) };
     }
 }
 

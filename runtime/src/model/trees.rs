@@ -194,7 +194,9 @@ impl World {
     fn wait(&self, site: Site, claim: ClaimPtr, targets: &[Target], ready: &mut Ready) {
         // SAFETY: the caller owns the claim, which holds nothing, and gives it up here.
         unsafe {
-            rights_of(claim).targets = targets.into();
+            let rights = rights_of(claim);
+            rights.targets.clear();
+            rights.targets.extend_from_slice(targets);
             if self.table.enqueue(site, claim, ready) {
                 self.finish(site, claim, ready);
             }

@@ -72,10 +72,12 @@ impl Counts {
         let sum = |column: fn(&Count) -> &[AtomicU32; COUNTED]| {
             let mut sums = [0u32; COUNTED];
             for count in self.sites.iter().filter_map(|site| site.0.get(gate)) {
-                for mode in Mode::COUNTED.into_iter().filter(|mode| modes.has(*mode)) {
-                    // Acquire pairs with the Release of `add_one`.
-                    let counted = column(count)[mode as usize].load(Acquire);
-                    sums[mode as usize] = sums[mode as usize].wrapping_add(counted);
+                for mode in Mode::COUNTED {
+                    if modes.has(mode) {
+                        // Acquire pairs with the Release of `add_one`.
+                        let counted = column(count)[mode as usize].load(Acquire);
+                        sums[mode as usize] = sums[mode as usize].wrapping_add(counted);
+                    }
                 }
             }
             sums

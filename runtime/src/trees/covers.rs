@@ -19,8 +19,9 @@ impl Default for CoveredHomes {
 impl CoveredHomes {
     /// Returns true if a node that exists is in the home.
     ///
-    /// Another task may move a node elsewhere meanwhile. But no node comes into the home, or leaves
-    /// it, unless by the task that asks: others would need to write there.
+    /// Another task may move a node elsewhere meanwhile. But no node comes into this home, or
+    /// leaves it, unless by the task that asks: others would need to write there. Where that task
+    /// moves the home, or makes gates there, it still covers all nodes.
     #[inline(always)]
     pub fn contain(&self, slot: &NodeSlot, write: bool) -> bool {
         // Acquire pairs with the Release of a merge: what was a gate has the new home then.
@@ -41,8 +42,8 @@ impl Target {
 
 impl Rights {
     /// Returns true if a node, which exists, is a target.
-    #[inline]
-    fn names(&self, node: Node, write: bool) -> bool {
+    #[inline(always)]
+    pub fn names(&self, node: Node, write: bool) -> bool {
         self.targets.iter().any(|target| target.node == node && target.allows(write))
     }
 }
@@ -58,17 +59,9 @@ impl TreeTable {
             .is_some_and(|slot| rights.names(node, write) || self.covers_from_above(rights, slot, write))
     }
 
-    /// Returns true if a claim covers a node, which is here. Notes the home if it covers that.
-    pub fn covers_noting(
-        &self,
-        rights: &Rights,
-        (node, slot): (Node, &NodeSlot),
-        write: bool,
-        homes: &CoveredHomes,
-    ) -> bool {
-        if rights.names(node, write) {
-            return true;
-        }
+    /// Returns true if a claim covers a node, which is here and no target. Notes the home if it
+    /// covers that.
+    pub fn covers_noting(&self, rights: &Rights, slot: &NodeSlot, write: bool, homes: &CoveredHomes) -> bool {
         if rights.targets.iter().all(|target| target.alone) {
             return false;
         }
@@ -114,5 +107,38 @@ impl TreeTable {
             }
             slot = above;
         }
+    }
+}
+
+#[cfg(all(test, not(any(model = "loom", model = "shuttle"))))]
+mod tests {
+    use super::super::change::Holder;
+    use super::super::error::TreeError;
+    use super::super::queue::ClaimPtr;
+    use super::super::rights::Registration;
+    use super::*;
+    use core::ptr::NonNull;
+
+    #[test]
+    fn a_removed_home_covers_no_node_that_gets_its_number() {
+        let (table, registration) = (TreeTable::new(1), Registration::default());
+        let claim = ClaimPtr(NonNull::from(&registration));
+        let root = Target { node: TreeTable::ROOT, alone: true, write: true };
+        let (mut own, mut others) = (Rights::default(), Rights::default());
+        own.targets.push(root);
+        others.targets.push(root);
+        let mut holder = Holder::new(&table, claim, &mut own, 1);
+        let mut other = Holder::new(&table, claim, &mut others, 2);
+        let home = holder.insert(root.node, None, |_| ()).unwrap();
+        let below = holder.insert(home, None, |_| ()).unwrap();
+        let leaf = holder.insert(root.node, None, |_| ()).unwrap();
+        assert!(holder.covered(below, true).is_ok());
+        let removed = holder.remove(home).unwrap();
+        table.free_nodes(&removed[..1]);
+        assert_eq!(holder.covered(below, true).err(), Some(TreeError::Missing(below)));
+        let new = other.insert(root.node, None, |_| ()).unwrap();
+        assert_eq!(new.index, home.index);
+        assert_eq!(holder.covered(new, true).err(), Some(TreeError::NotClaimed(new)));
+        assert!(holder.covered(leaf, true).is_ok());
     }
 }

@@ -105,6 +105,7 @@ pub(super) unsafe fn start(state: &ClaimHead) -> Result<(), JoinError> {
 /// # Safety
 ///
 /// The caller is the task, which is over and owns the state.
+#[inline(always)]
 pub(super) unsafe fn leave<D: Send + Sync + 'static>(
     state: NonNull<ClaimHead>,
     tree: &TreeInner<D>,

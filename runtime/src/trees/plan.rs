@@ -31,7 +31,7 @@ pub struct Named<D: Send + Sync + 'static> {
 }
 
 impl<D: Send + Sync + 'static> RunPlan for Named<D> {
-    #[inline]
+    #[inline(always)]
     fn run(&mut self, probe: &mut PlanProbe<'_>) -> Result<(), JoinError> {
         self.targets.iter().for_each(|&target| _ = probe.add(target));
         Ok(())

@@ -85,10 +85,18 @@ impl GateQueue {
         self.holders.is_empty() && self.waiters.is_empty()
     }
 
+    pub fn has_waiters(&self) -> bool {
+        !self.waiters.is_empty()
+    }
+
     /// Returns true if the modes clash with nothing that holds or waits here. What is counted is
     /// not known here.
+    #[inline]
     pub fn admits(&self, claim: ClaimPtr, modes: Modes) -> bool {
-        self.waiters.len() < WINDOW && self.has_room() && self.is_free(claim, modes, self.waiters.len())
+        self.is_empty()
+            || self.waiters.len() < WINDOW
+                && self.has_room()
+                && self.is_free(claim, modes, self.waiters.len())
     }
 
     fn has_room(&self) -> bool {
@@ -111,6 +119,7 @@ impl GateQueue {
     }
 
     /// Removes a holder.
+    #[inline]
     pub fn remove(&mut self, claim: ClaimPtr) {
         if let Some(at) = self.holders.iter().position(|entry| entry.claim == claim) {
             self.holders.swap_remove(at);
@@ -182,6 +191,7 @@ impl Stripe {
         })
     }
 
+    #[inline(always)]
     pub fn hold(&mut self, entry: HomeEntry) {
         self.holders.push(entry);
     }

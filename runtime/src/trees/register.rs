@@ -66,12 +66,14 @@ enum Refused {
 
 impl TreeTable {
     /// Looks up the way to a node; `None` if the node does not exist.
-    #[inline(always)]
     pub fn path(&self, node: Node) -> Option<Path<'_>> {
-        let slot = self.find(node)?;
-        match self.path_from(slot) {
-            Some(path) => Some(path),
-            None => self.wait_for_path(node),
+        let mut backoff = Backoff::new();
+        loop {
+            if let Some(path) = self.path_from(self.find(node)?) {
+                return Some(path);
+            }
+            // A change will publish the rest.
+            backoff.wait();
         }
     }
 
@@ -89,17 +91,6 @@ impl TreeTable {
         let above_in = &self.nodes.get(home)?.above;
         let above = above_in.load(Acquire);
         (above != NONE).then_some(Path { slot, place: Place::Home(home), above, above_in })
-    }
-
-    #[cold]
-    fn wait_for_path(&self, node: Node) -> Option<Path<'_>> {
-        let mut backoff = Backoff::new();
-        loop {
-            backoff.wait();
-            if let Some(path) = self.path_from(self.find(node)?) {
-                return Some(path);
-            }
-        }
     }
 
     /// Tries to add a target to what a claim holds.
@@ -130,14 +121,16 @@ impl TreeTable {
         target: Target,
         ready: &mut Ready,
     ) -> Added {
+        let mut backoff = Backoff::new();
         loop {
+            backoff.wait();
             if let Some(added) = self.attempt(site, claim, rights, target, ready) {
                 return added;
             }
         }
     }
 
-    /// Tries to add a target by its path; `None` if the tree has changed meanwhile.
+    /// Tries to add a target by its path; `None` if the tree changes meanwhile.
     #[inline(always)]
     fn attempt(
         &self,
@@ -147,8 +140,13 @@ impl TreeTable {
         target: Target,
         ready: &mut Ready,
     ) -> Option<Added> {
-        let Some(path) = self.path(target.node) else { return Some(Added::Missing) };
-        match self.add(site, claim, rights, target, &path, ready) {
+        let Some(slot) = self.find(target.node) else { return Some(Added::Missing) };
+        let path = self.path_from(slot)?;
+        let refused = match path.place {
+            Place::Home(home) => self.add_in_home(site, claim, rights, target.exact(home), &path, ready),
+            Place::Gate(gate) => self.add_at_gate(site, claim, rights, target, (gate, &path), ready),
+        };
+        match refused {
             None => {
                 rights.targets.push(target);
                 Some(Added::Granted)
@@ -158,37 +156,57 @@ impl TreeTable {
         }
     }
 
-    /// Registers a target by this path.
+    /// Registers a target in a home.
     #[inline(always)]
-    fn add(
+    fn add_in_home(
+        &self,
+        site: Site,
+        claim: ClaimPtr,
+        rights: &mut Rights,
+        exact: Exact,
+        path: &Path<'_>,
+        ready: &mut Ready,
+    ) -> Option<Refused> {
+        let had = (rights.counted.len(), rights.exact.len());
+        let end = self.count_above(site, rights, path.above, Mode::intention(exact.write));
+        let refused = match self.refused(claim, rights, had.0, end) {
+            None => self.try_enter(claim, rights, exact, path),
+            refused => refused,
+        };
+        if refused.is_some() {
+            self.take_back(site, claim, rights, had, ready);
+        }
+        refused
+    }
+
+    /// Registers a target that is a gate.
+    #[inline(never)]
+    fn add_at_gate(
         &self,
         site: Site,
         claim: ClaimPtr,
         rights: &mut Rights,
         target: Target,
-        path: &Path<'_>,
+        (gate, path): (u32, &Path<'_>),
         ready: &mut Ready,
     ) -> Option<Refused> {
         let mode = target.mode_at_gate();
         let had = (rights.counted.len(), rights.exact.len());
-        if let Place::Gate(gate) = path.place {
-            let counted = rights.counted_at(gate);
-            if mode != Mode::ReadAlone {
-                // What the claim itself has at this gate is merged with this by the slow way.
-                if rights.explicit_at(gate).is_some() || counted.meets(mode.clashes()) {
-                    return Some(Refused::Clash);
-                }
-            } else if !counted.has(mode) {
-                self.counts.at(site).count_in(gate, mode);
-                rights.counted.push((gate, Modes::only(mode)));
+        let counted = rights.counted_at(gate);
+        if mode != Mode::ReadAlone {
+            // What the claim itself has at this gate is merged with this by the slow way.
+            if rights.explicit_at(gate).is_some() || counted.meets(mode.clashes()) {
+                return Some(Refused::Clash);
             }
+        } else if !counted.has(mode) {
+            self.counts.at(site).count_in(gate, mode);
+            rights.counted.push((gate, Modes::only(mode)));
         }
         let end = self.count_above(site, rights, path.above, Mode::intention(target.write));
-        let refused = match (self.refused(claim, rights, had.0, end), path.place) {
-            (None, Place::Home(home)) => self.try_enter(claim, rights, target.exact(home), path),
-            (None, Place::Gate(_)) if mode == Mode::ReadAlone => path.check(target.node),
-            (None, Place::Gate(gate)) => self.try_hold(claim, rights, (gate, mode), target.node, path),
-            (refused, _) => refused,
+        let refused = match self.refused(claim, rights, had.0, end) {
+            None if mode == Mode::ReadAlone => path.check(target.node),
+            None => self.try_hold(claim, rights, (gate, mode), target.node, path),
+            refused => refused,
         };
         if refused.is_some() {
             self.take_back(site, claim, rights, had, ready);
@@ -197,7 +215,6 @@ impl TreeTable {
     }
 
     /// Enters the queue of a gate, unless others there are in the way.
-    #[inline(never)]
     fn try_hold(
         &self,
         claim: ClaimPtr,

@@ -59,12 +59,15 @@ impl TreeTable {
 
     /// Grants waiters at a gate, whose queue the caller has locked. Lowers the flag if none is
     /// left.
+    #[inline]
     pub fn serve(&self, site: Site, gate: u32, queue: &mut GateQueue, ready: &mut Ready) {
-        queue.grant(
-            |modes| self.counts.is_counted(gate, modes),
-            |modes| self.counts.at(site).count_all_in(&[(gate, modes)]),
-            ready,
-        );
+        if queue.has_waiters() {
+            queue.grant(
+                |modes| self.counts.is_counted(gate, modes),
+                |modes| self.counts.at(site).count_all_in(&[(gate, modes)]),
+                ready,
+            );
+        }
         if queue.is_empty() {
             // Release pairs with the Acquire of a claim that reads the flag: it sees what the tasks
             // did that were here.

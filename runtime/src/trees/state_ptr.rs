@@ -56,6 +56,7 @@ impl<Q: Request> StatePtr<Q> {
     }
 
     /// Returns the pointer to the part that does not depend on the request.
+    #[inline(always)]
     fn head(self) -> NonNull<ClaimHead> {
         // The head comes first in the state.
         self.get().cast()
@@ -67,6 +68,7 @@ impl<Q: Request> ClaimHandle for StatePtr<Q> {
         self.0.is_some()
     }
 
+    #[inline(always)]
     unsafe fn free(self, origin: &mut impl Origin) {
         let Some(state) = self.0 else { return };
         // SAFETY: the caller owns the state, which `new` made in a block of that class or in a box.
@@ -97,7 +99,7 @@ impl<Q: Request> ClaimHandle for StatePtr<Q> {
         unsafe { dispatch::start(self.head().as_ref()) }
     }
 
-    #[inline]
+    #[inline(always)]
     unsafe fn leave(self, cx: &mut Context) {
         // SAFETY: the task, which is over, owns the state; the tree is of its epoch.
         unsafe {

@@ -30,8 +30,7 @@ impl<'v> Walk<'v> {
         Self { above: SmallVec::new(), siblings: [].iter(), top: Some(node), shared }
     }
 
-    /// Returns the next node and its slot in the table. Below it the walk goes on only if it
-    /// [descends](Self::descend).
+    /// Returns the next node and its slot in the table.
     #[inline(always)]
     fn next(&mut self, table: &'v TreeTable) -> Option<(Node, &'v NodeSlot)> {
         loop {
@@ -39,10 +38,12 @@ impl<'v> Walk<'v> {
                 Some(&node) => node,
                 None => self.next_above()?,
             };
-            // SAFETY: the node is in the sub-tree, which the maker of the walk holds.
+            // SAFETY: the node is in the sub-tree, which the maker of the walk holds: so it is in
+            // the table.
             let slot = unsafe { table.nodes.get_made(node.index) };
             // Relaxed: the maker of the walk holds the node.
             if !slot.is_shared.load(Relaxed) || self.is_first(node) {
+                self.descend(slot);
                 return Some((node, slot));
             }
         }
@@ -58,7 +59,8 @@ impl<'v> Walk<'v> {
     /// Goes on with the children of the node that came last.
     #[inline(always)]
     fn descend(&mut self, slot: &'v NodeSlot) {
-        // SAFETY: the node is in the sub-tree, which the maker of the walk holds.
+        // SAFETY: the node is in the sub-tree, which the maker of the walk holds: its children do
+        // not change.
         let children = unsafe { slot.children() };
         // An empty list that was long once is entered, too: then this is one comparison.
         if children.spilled() || !children.is_empty() {
@@ -73,13 +75,9 @@ impl<'v> Walk<'v> {
     /// Returns the next node at the end of a list of siblings.
     #[inline(always)]
     fn next_above(&mut self) -> Option<Node> {
-        while let Some(siblings) = self.above.pop() {
-            self.siblings = siblings;
-            if let Some(&node) = self.siblings.next() {
-                return Some(node);
-            }
-        }
-        self.top.take()
+        let Some(siblings) = self.above.pop() else { return self.top.take() };
+        self.siblings = siblings;
+        self.siblings.next().copied()
     }
 }
 
@@ -104,11 +102,9 @@ impl<'v, D> Iterator for Subtree<'v, D> {
 
     #[inline(always)]
     fn next(&mut self) -> Option<Self::Item> {
-        let (node, slot) = self.walk.next(&self.tree.table)?;
+        let (node, _) = self.walk.next(&self.tree.table)?;
         // SAFETY: the node is in the sub-tree, which the task holds while `'v` lasts.
-        let data = unsafe { self.tree.read(node.index) };
-        self.walk.descend(slot);
-        Some((node, data))
+        Some((node, unsafe { self.tree.read(node.index) }))
     }
 }
 
@@ -140,9 +136,7 @@ impl<'v, D> Iterator for SubtreeMut<'v, D> {
         slot.writer.store(self.stamp, Relaxed);
         // SAFETY: the task holds the sub-tree to write it while `'v` lasts, and nothing else
         // borrows of it. Each node comes once, also if there are several ways to it.
-        let data = unsafe { self.tree.write(node.index) };
-        self.walk.descend(slot);
-        Some((node, data))
+        Some((node, unsafe { self.tree.write(node.index) }))
     }
 }
 
