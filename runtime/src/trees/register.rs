@@ -268,8 +268,11 @@ impl TreeTable {
             // or this sees their flags.
             fence(SeqCst);
         }
-        let mut above = end;
-        for &(number, modes) in counted.iter().rev() {
+        let mut next = counted.first().map_or(end, |first| first.0);
+        for &(number, modes) in counted {
+            if number != next && !planted!("tree-path-unvalidated") {
+                return Some(Refused::Moved);
+            }
             let gate = self.gate(number);
             // Acquire pairs with the Release by which a gate's flag goes down, so that this sees
             // what the tasks there did.
@@ -277,12 +280,9 @@ impl TreeTable {
                 return Some(Refused::Clash);
             }
             // From here on no task moves the gate. Acquire: as in `path`.
-            if gate.above.load(Acquire) != above && !planted!("tree-path-unvalidated") {
-                return Some(Refused::Moved);
-            }
-            above = number;
+            next = gate.above.load(Acquire);
         }
-        None
+        (next != end && !planted!("tree-path-unvalidated")).then_some(Refused::Moved)
     }
 
     /// Returns true if what was counted at a gate with a flag clashes with nothing there.
