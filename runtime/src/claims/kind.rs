@@ -46,8 +46,8 @@ pub trait ClaimKind: Sized {
 
 /// A pointer to the state of a claim, or to none if there was no memory left for it.
 ///
-/// The spawner owns the state until it has parked the task there, and then the task does: while it
-/// waits, by what it waits for.
+/// The spawner owns the state until it makes the claim, and then the task does: while it waits, by
+/// what it waits for.
 pub trait ClaimHandle: Copy + Send + 'static {
     /// Returns true if the state was allocated.
     fn is_some(self) -> bool;
@@ -59,20 +59,12 @@ pub trait ClaimHandle: Copy + Send + 'static {
     /// The caller owns the state, and does not use it again; the origin is of its runtime.
     unsafe fn free(self, origin: &mut impl Origin);
 
-    /// Parks a task there until its claim is granted.
+    /// Makes the claim of a task, and sends the task when it is granted.
     ///
     /// # Safety
     ///
-    /// The caller is the spawner, and has not called [`enter`](Self::enter).
-    unsafe fn park_task(self, task: PendingTask);
-
-    /// Makes the claim, and sends the task when it is granted.
-    ///
-    /// # Safety
-    ///
-    /// The caller has parked the task, and gives up its ownership: the state may be freed before
-    /// this returns.
-    unsafe fn enter(self, origin: &mut impl Origin);
+    /// The caller owns the state, and gives it up to the task: it may be freed before this returns.
+    unsafe fn enter(self, task: PendingTask, origin: &mut impl Origin);
 
     /// Returns true if the task may run now, and false if it was parked again.
     ///

@@ -19,15 +19,18 @@ impl<K, S> ReleasingSink<K, S> {
 }
 
 impl<K: Sink<()>, S: ClaimHandle> Sink<()> for ReleasingSink<K, S> {
+    #[inline(always)]
     fn enter(&self, origin: &mut impl Origin) {
         self.sink.enter(origin);
     }
 
+    #[inline(always)]
     unsafe fn is_ready(this: *const Self, task: NonNull<Task>, cx: &mut Worker) -> bool {
         // SAFETY: the worker owns the task, which contains the sink and owns the state.
         unsafe { (*this).state.is_ready(task, cx) }
     }
 
+    #[inline(always)]
     fn start(&self, cx: &mut Worker) -> Result<(), JoinError> {
         let outcome = self.sink.start(cx);
         // SAFETY: this is part of the task, which owns the state.

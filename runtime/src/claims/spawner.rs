@@ -27,18 +27,19 @@ pub struct Claiming<P: Spawner, S: ClaimHandle = ClaimStatePtr> {
     spawner: P,
     /// Owned by the task once it is delivered.
     state: Option<S>,
-    has_task: bool,
 }
 
 impl<P: Spawner, S: ClaimHandle> Claiming<P, S> {
     /// Makes the spawner of a task that will own this state.
+    #[inline(always)]
     pub(crate) fn new(spawner: P, state: S) -> Self {
-        Self { spawner, state: Some(state), has_task: false }
+        Self { spawner, state: Some(state) }
     }
 }
 
 impl<P: Spawner, S: ClaimHandle> Drop for Claiming<P, S> {
     /// A builder that is dropped unspawned frees the state of its claim.
+    #[inline(always)]
     fn drop(&mut self) {
         if let Some(state) = self.state.take()
             && !planted!("unspawned-claim-state-leaked")
@@ -56,6 +57,7 @@ impl<P: Spawner, S: ClaimHandle> Spawn for Claiming<P, S> {
         &mut self.spawner
     }
 
+    #[inline(always)]
     fn allocate_descriptor(&mut self, class: SizeClass) -> Option<NonNull<Task>> {
         // Without memory for the state of the claim there is no task either.
         if !self.state.is_some_and(ClaimHandle::is_some) {
@@ -64,27 +66,19 @@ impl<P: Spawner, S: ClaimHandle> Spawn for Claiming<P, S> {
         self.spawner.allocate(class)
     }
 
+    #[inline(always)]
     fn admit_task(&mut self, options: &Options) -> Meta {
         // A follow-up may claim what only its parent's epoch keeps alive: it is of the same
         // operation in any case.
         self.spawner.admit(&Options { begins_operation: false, ..*options })
     }
 
+    #[inline(always)]
     unsafe fn deliver(&mut self, complete: CompleteTask, options: &Options, route: Route<'_>) {
-        let state = self.state.expect("the claim is there until the spawn is finished");
-        // SAFETY: this is the task's spawner, which owns the state until `finish`.
-        unsafe { state.park_task(PendingTask::new(complete.task, options, route)) };
-        self.has_task = true;
-    }
-
-    /// Makes the claim of the task, which owns the state of the claim from here on.
-    fn finish(mut self) {
-        if self.has_task
-            && let Some(state) = self.state.take()
-        {
-            // SAFETY: `deliver` has parked the task there, and it now owns the state.
-            unsafe { state.enter(&mut self.spawner) };
-        }
+        let state = self.state.take().expect("a claim has one task");
+        let task = PendingTask::new(complete.task, options, route);
+        // SAFETY: this is the task's spawner, which has owned the state until here.
+        unsafe { state.enter(task, &mut self.spawner) };
     }
 }
 
@@ -169,6 +163,7 @@ impl<P: Spawner, A, M: Membership> TaskBuilder<P, A, M> {
     ///
     /// If the granules or nodes belong to another runtime; or if the claim was made by what a task
     /// [holds](Held), and the new task is not a follow-up of that task.
+    #[inline(always)]
     #[track_caller]
     pub fn claim<C: IntoClaim>(self, claim: C) -> ClaimedTask<P, A, M, C::Claim> {
         claim.into_claim().attach(self)

@@ -71,14 +71,12 @@ impl ClaimHandle for ClaimStatePtr {
         }
     }
 
-    unsafe fn park_task(self, task: PendingTask) {
+    unsafe fn enter(self, task: PendingTask, spawner: &mut impl Origin) {
         // SAFETY: forwarded: the caller is the spawner, which owns the state.
-        unsafe { self.get().as_ref().park_task(task) };
-    }
-
-    unsafe fn enter(self, spawner: &mut impl Origin) {
-        // SAFETY: forwarded: the task is parked there.
-        unsafe { ClaimState::enter(self.get(), spawner) };
+        unsafe {
+            self.get().as_ref().park_task(task);
+            ClaimState::enter(self.get(), spawner);
+        }
     }
 
     unsafe fn is_ready(self, task: NonNull<Task>, cx: &mut Worker) -> bool {

@@ -96,6 +96,7 @@ impl Origin for &mut Context {
         self.worker.heap.alloc(class)
     }
 
+    #[inline]
     unsafe fn give_back(&mut self, class: SizeClass, task: NonNull<Task>) {
         // SAFETY: forwarded.
         unsafe { self.worker.heap.free(class, task) };

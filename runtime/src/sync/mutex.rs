@@ -27,18 +27,31 @@ impl<T> SpinMutex<T> {
     /// # Panics
     ///
     /// In a forked process, if a thread that it does not have holds the mutex.
+    #[inline]
     pub fn lock(&self) -> Guard<'_, T> {
-        let mut backoff = Backoff::new();
-        // Acquire pairs with the Release of the previous guard's drop. An attempt that fails writes
-        // nothing.
-        while self.locked.compare_exchange(false, true, Acquire, Relaxed).is_err() {
-            self.wait(&mut backoff);
-            // Under a model checker only an attempt is sure to see the newest value.
-            while !MODEL && self.locked.load(Relaxed) {
-                self.wait(&mut backoff);
-            }
+        if !self.attempt() {
+            self.wait_and_lock();
         }
         Guard { mutex: self }
+    }
+
+    #[inline(always)]
+    fn attempt(&self) -> bool {
+        // Acquire pairs with the Release of the previous guard's drop. An attempt that fails writes
+        // nothing.
+        self.locked.compare_exchange(false, true, Acquire, Relaxed).is_ok()
+    }
+
+    #[cold]
+    fn wait_and_lock(&self) {
+        let mut backoff = Backoff::new();
+        loop {
+            self.wait(&mut backoff);
+            // Under a model checker only an attempt is sure to see the newest value.
+            if (MODEL || !self.locked.load(Relaxed)) && self.attempt() {
+                return;
+            }
+        }
     }
 
     fn wait(&self, backoff: &mut Backoff) {
@@ -50,9 +63,7 @@ impl<T> SpinMutex<T> {
     /// Returns the value unless another thread holds the lock.
     pub fn try_lock(&self) -> Option<Guard<'_, T>> {
         // Acquire pairs with the Release of the previous guard's drop.
-        let locks =
-            !self.locked.load(Relaxed) && self.locked.compare_exchange(false, true, Acquire, Relaxed).is_ok();
-        locks.then(|| Guard { mutex: self })
+        (!self.locked.load(Relaxed) && self.attempt()).then(|| Guard { mutex: self })
     }
 }
 

@@ -24,6 +24,7 @@ pub enum PendingTask {
 
 impl PendingTask {
     /// Stores a task that is to take this route later.
+    #[inline(always)]
     pub fn new(task: NonNull<Task>, options: &Options, route: Route<'_>) -> Self {
         match route {
             Route::Bound(home) => Self::Bound(task, *options, home),
@@ -89,7 +90,8 @@ impl PendingTask {
         }
     }
 
-    /// Sends the task to a run queue.
+    /// Sends the task to a run queue. Inlined: a spawn that sends it at once knows its kind.
+    #[inline(always)]
     pub fn send(self, spawner: &mut impl Origin) {
         // SAFETY: phase stored: the spawner gave the task, or its placeholders, up to this value,
         // which is consumed here.

@@ -60,25 +60,30 @@ impl<Q> TreeClaim<'_, Q> {
 
 impl<D: Send + Sync + 'static> TreeClaim<'_, Named<D>> {
     /// Adds a node to be read, with all nodes below it.
+    #[inline(always)]
     pub fn and_read(self, node: Node) -> Self {
         self.and(Target { node, alone: false, write: false })
     }
 
     /// Adds a node to be written, with all nodes below it.
+    #[inline(always)]
     pub fn and_write(self, node: Node) -> Self {
         self.and(Target { node, alone: false, write: true })
     }
 
     /// Adds a node to be read, without those below.
+    #[inline(always)]
     pub fn and_read_alone(self, node: Node) -> Self {
         self.and(Target { node, alone: true, write: false })
     }
 
     /// Adds a node to be written, without those below.
+    #[inline(always)]
     pub fn and_write_alone(self, node: Node) -> Self {
         self.and(Target { node, alone: true, write: true })
     }
 
+    #[inline(always)]
     fn and(mut self, target: Target) -> Self {
         self.request.targets.push(target);
         self
@@ -95,6 +100,7 @@ impl<'t, Q: Request> ClaimKind for TreeClaim<'t, Q> {
     type State = StatePtr<Q>;
     type Membership<M: Membership> = InTree<'t, M, Q>;
 
+    #[inline(always)]
     #[track_caller]
     fn attach<P: Spawner, A, M: Membership>(
         self,
@@ -112,8 +118,8 @@ impl<'t, Q: Request> ClaimKind for TreeClaim<'t, Q> {
             self.operation.is_none_or(|operation| spawner.operation() == Some(operation)),
             "a claim by what a task holds is for its follow-ups: others need a handle of the tree"
         );
-        let state = ClaimState::new(&tree.table, self.request, self.on_poison);
-        let state = StatePtr::new(&mut spawner, state);
+        let (request, on_poison) = (self.request, self.on_poison);
+        let state = StatePtr::new(&mut spawner, || ClaimState::new(&tree.table, request, on_poison));
         let request = SpawnRequest { spawner: Claiming::new(spawner, state), options };
         TaskBuilder::from_parts(request, access, InTree { membership, state, tree: PhantomData })
     }
@@ -132,6 +138,7 @@ impl<M: Membership, Q: Request> SealedMembership for InTree<'_, M, Q> {}
 impl<M: Membership, Q: Request> Membership for InTree<'_, M, Q> {
     type Sink = ReleasingSink<M::Sink, StatePtr<Q>>;
 
+    #[inline(always)]
     fn sink(self) -> Self::Sink {
         ReleasingSink::new(self.membership.sink(), self.state)
     }
@@ -181,6 +188,7 @@ impl<P: Spawn, A, M: Membership, Q: Request> TaskBuilder<P, A, InTree<'_, M, Q>>
 }
 
 /// Runs the body of the task that owns this state.
+#[inline(always)]
 fn run_with<Q: Request, R>(
     state: StatePtr<Q>,
     cx: &mut Context,
@@ -197,7 +205,7 @@ fn run_with<Q: Request, R>(
     let claim = ClaimPtr(state.get().cast());
     // SAFETY: as above; the guard borrows the rights only after the body has ended.
     let rights = unsafe { whole.head.registration.rights() };
-    let holder = Holder { table: &tree.table, claim, rights, stamp, last: None };
+    let holder = Holder::new(&tree.table, claim, rights, stamp);
     let nodes = Nodes::new(tree, holder, cx.worker.current.epoch());
     let result = body(request.held(nodes), cx);
     core::mem::forget(poison);

@@ -37,6 +37,7 @@ impl Counts {
     }
 
     /// Returns the site of a thread that spawns a task or runs one.
+    #[inline]
     pub fn site(&self, origin: &impl Origin) -> Site {
         match origin.on_worker() {
             Some(index) => Site { index, is_shared: false },
@@ -55,25 +56,10 @@ impl Counts {
         Site { index, is_shared: false }
     }
 
-    /// Counts modes at a gate. The caller checks the gate's flag behind a SeqCst fence.
-    #[inline]
-    pub fn count_in(&self, site: Site, gate: u32, modes: Modes) {
-        let count = self.sites[site.index].0.get_or_make(gate);
-        modes.iter().for_each(|mode| add_one(site, &count.ins[mode as usize]));
-    }
-
-    /// Counts a mode at a gate, like [`count_in`](Self::count_in).
-    #[inline]
-    pub fn count_one_in(&self, site: Site, gate: u32, mode: Mode) {
-        let count = self.sites[site.index].0.get_or_make(gate);
-        add_one(site, &count.ins[mode as usize]);
-    }
-
-    /// Counts modes out again, on any site.
-    #[inline]
-    pub fn count_out(&self, site: Site, gate: u32, modes: Modes) {
-        let count = self.sites[site.index].0.get_or_make(gate);
-        modes.iter().for_each(|mode| add_one(site, &count.outs[mode as usize]));
+    /// Returns what a site has counted, to add to it.
+    #[inline(always)]
+    pub fn at(&self, site: Site) -> SiteCounts<'_> {
+        SiteCounts { counts: &self.sites[site.index].0, is_shared: site.is_shared }
     }
 
     /// Returns true if one of these modes is counted at a gate. The gate's flag is up, and a SeqCst
@@ -83,30 +69,70 @@ impl Counts {
     /// only if all ins that are seen have gone. In the other order a task that comes and goes
     /// between the two sums would hide one that stays.
     pub fn is_counted(&self, gate: u32, modes: Modes) -> bool {
-        modes.counted().iter().any(|mode| {
-            let sum = |column: fn(&Count) -> &[AtomicU32; COUNTED]| {
-                let counts = self.sites.iter().filter_map(|site| site.0.get(gate));
-                // Acquire pairs with the Release of `add_one`.
-                counts.fold(0u32, |sum, count| sum.wrapping_add(column(count)[mode as usize].load(Acquire)))
-            };
-            if planted!("tree-ins-read-first") {
-                let ins = sum(|count| &count.ins);
-                return ins != sum(|count| &count.outs);
+        let sum = |column: fn(&Count) -> &[AtomicU32; COUNTED]| {
+            let mut sums = [0u32; COUNTED];
+            for count in self.sites.iter().filter_map(|site| site.0.get(gate)) {
+                for mode in Mode::COUNTED {
+                    if modes.has(mode) {
+                        // Acquire pairs with the Release of `add_one`.
+                        let counted = column(count)[mode as usize].load(Acquire);
+                        sums[mode as usize] = sums[mode as usize].wrapping_add(counted);
+                    }
+                }
             }
-            let outs = sum(|count| &count.outs);
-            outs != sum(|count| &count.ins)
-        })
+            sums
+        };
+        if planted!("tree-ins-read-first") {
+            let ins = sum(|count| &count.ins);
+            return ins != sum(|count| &count.outs);
+        }
+        let outs = sum(|count| &count.outs);
+        outs != sum(|count| &count.ins)
     }
 }
 
-/// Adds one to a counter of this site.
-#[inline(always)]
-fn add_one(site: Site, counter: &AtomicU32) {
-    // Release pairs with the Acquire of `is_counted`.
-    if site.is_shared {
-        counter.fetch_add(1, Release);
-    } else {
-        // One thread at a time drives a worker, so no other thread stores here meanwhile.
-        counter.store(counter.load(Relaxed).wrapping_add(1), Release);
+/// What one site has counted at all gates.
+pub(crate) struct SiteCounts<'c> {
+    counts: &'c Segments<Count>,
+    is_shared: bool,
+}
+
+impl SiteCounts<'_> {
+    /// Counts a mode at a gate. The caller checks the gate's flag behind a SeqCst fence.
+    #[inline(always)]
+    pub fn count_in(&self, gate: u32, mode: Mode) {
+        self.add_one(&self.counts.get_or_make(gate).ins[mode as usize]);
+    }
+
+    /// Counts modes at gates, like [`count_in`](Self::count_in).
+    pub fn count_all_in(&self, counted: &[(u32, Modes)]) {
+        for &(gate, modes) in counted {
+            modes.iter().for_each(|mode| self.count_in(gate, mode));
+        }
+    }
+
+    /// Counts modes out again that were counted in on any site.
+    #[inline(always)]
+    pub fn count_all_out(&self, counted: &[(u32, Modes)]) {
+        for &(gate, modes) in counted {
+            let count = self.counts.get_or_make(gate);
+            for mode in Mode::COUNTED {
+                if modes.has(mode) {
+                    self.add_one(&count.outs[mode as usize]);
+                }
+            }
+        }
+    }
+
+    /// Adds one to a counter of this site.
+    #[inline(always)]
+    fn add_one(&self, counter: &AtomicU32) {
+        // Release pairs with the Acquire of `is_counted`.
+        if self.is_shared {
+            counter.fetch_add(1, Release);
+        } else {
+            // One thread at a time drives a worker, so no other thread stores here meanwhile.
+            counter.store(counter.load(Relaxed).wrapping_add(1), Release);
+        }
     }
 }

@@ -6,15 +6,16 @@
 
 use super::counts::Site;
 use super::inner::TreeInner;
+use super::plan::Request;
 use super::poison::OnPoison;
-use super::probe::PlanProbe;
 use super::queue::{ClaimPtr, Ready};
 use super::rights::{Changes, Target};
-use super::state::ClaimHead;
+use super::state::{ClaimHead, ClaimState};
 use super::table::TreeTable;
 use crate::pool::QueuePolicy;
 use crate::scheduler::Context;
 use crate::sync::Acquire;
+use crate::task::pending::PendingTask;
 use crate::task::spawner::sealed::Origin;
 use crate::task::{JoinError, TaskBuilder};
 use alloc::boxed::Box;
@@ -35,19 +36,45 @@ struct Dispatcher<'s, P> {
     keeps: bool,
 }
 
-/// Makes the claim of a task that is parked in its state.
+/// Makes the claim of a task. If all that the request names is had at once, the task is sent and
+/// never parked.
 ///
 /// # Safety
 ///
-/// The caller owns the state, and gives it up: it may be freed before this returns.
-pub(super) unsafe fn enter(state: NonNull<ClaimHead>, spawner: &mut impl Origin) {
+/// The caller owns the state, and gives it up to the task: it may be freed before this returns.
+#[inline(always)]
+pub(super) unsafe fn enter<Q: Request>(
+    state: NonNull<ClaimState<Q>>,
+    task: PendingTask,
+    spawner: &mut impl Origin,
+) {
     // SAFETY: the caller owns the state.
-    let site = unsafe { state.as_ref() }.table().counts.site(spawner);
-    let mut dispatcher = Dispatcher { spawner, site, ready: Ready::default(), keeps: false };
-    // SAFETY: the caller owns the state, and the dispatcher what is ready.
-    unsafe {
-        dispatcher.make(state);
-        dispatcher.resume_all();
+    let this = unsafe { state.as_ref() };
+    let table = this.head.table();
+    let mut dispatcher =
+        Dispatcher { site: table.counts.site(spawner), spawner, ready: Ready::default(), keeps: false };
+    let claim = ClaimPtr(state.cast());
+    // SAFETY: as above; this is borrowed until the end of the run.
+    let mut probe = unsafe { this.head.probe(dispatcher.site, claim, &mut dispatcher.ready) };
+    // SAFETY: as above; what is borrowed of the state is not what this accesses.
+    let outcome = unsafe { this.request() }.run(&mut probe);
+    let refused = probe.into_refused();
+    if outcome.is_ok() && refused.is_empty() {
+        task.send(dispatcher.spawner);
+    } else {
+        // SAFETY: as above; the dispatcher gets the state.
+        unsafe {
+            let owned = this.head.owned();
+            owned.whole = Some(state);
+            owned.task = Some(task);
+            if dispatcher.settle(state.cast(), outcome, &refused) {
+                dispatcher.make(state.cast());
+            }
+        }
+    }
+    if !dispatcher.ready.is_empty() {
+        // SAFETY: the dispatcher owns what is ready.
+        unsafe { dispatcher.resume_all() };
     }
 }
 
@@ -60,6 +87,7 @@ pub(super) unsafe fn enter(state: NonNull<ClaimHead>, spawner: &mut impl Origin)
 /// # Safety
 ///
 /// The caller is the task, which owns the state.
+#[inline]
 pub(super) unsafe fn start(state: &ClaimHead) -> Result<(), JoinError> {
     // SAFETY: the caller owns the state.
     let (owned, rights) = unsafe { (state.owned(), state.registration.rights()) };
@@ -77,6 +105,7 @@ pub(super) unsafe fn start(state: &ClaimHead) -> Result<(), JoinError> {
 /// # Safety
 ///
 /// The caller is the task, which is over and owns the state.
+#[inline(always)]
 pub(super) unsafe fn leave<D: Send + Sync + 'static>(
     state: NonNull<ClaimHead>,
     tree: &TreeInner<D>,
@@ -89,11 +118,13 @@ pub(super) unsafe fn leave<D: Send + Sync + 'static>(
     let rights = unsafe { state.as_ref().registration.rights() };
     table.leave(site, ClaimPtr(state.cast()), rights, &mut ready);
     let changes = take(&mut rights.changes);
-    let keeps = origin.shared().policy == QueuePolicy::WorkStealing;
-    let mut dispatcher = Dispatcher { spawner: &mut origin, site, ready, keeps };
-    // SAFETY: the dispatcher owns what is ready.
-    unsafe { dispatcher.resume_all() };
-    origin.offer();
+    if !ready.is_empty() {
+        let keeps = origin.shared().policy == QueuePolicy::WorkStealing;
+        let mut dispatcher = Dispatcher { spawner: &mut origin, site, ready, keeps };
+        // SAFETY: the dispatcher owns what is ready.
+        unsafe { dispatcher.resume_all() };
+        origin.offer();
+    }
     if let Some(changes) = changes {
         rearrange(tree, *changes, cx);
     }
@@ -123,43 +154,50 @@ impl<P: Origin> Dispatcher<'_, P> {
     ///
     /// The caller owns the state, and gives it up.
     unsafe fn make(&mut self, state: NonNull<ClaimHead>) {
-        let claim = ClaimPtr(state.cast());
         loop {
-            // SAFETY: the task is parked, so the state lives; the caller owns it.
-            let (this, owned, rights) = unsafe {
+            // SAFETY: the task is parked, so the state lives; the caller owns it. What the probe
+            // borrows of the state is not what the plan accesses there.
+            let (outcome, refused) = unsafe {
                 let this = state.as_ref();
-                (this, this.owned(), this.registration.rights())
+                let mut probe = this.probe(self.site, ClaimPtr(state.cast()), &mut self.ready);
+                (this.run_plan(&mut probe), probe.into_refused())
             };
-            let table = this.table();
-            owned.plan_runs += 1;
-            let even_poisoned = owned.on_poison != OnPoison::Fail;
-            let mut probe =
-                PlanProbe::new(table, self.site, claim, &mut *rights, &mut self.ready, even_poisoned);
-            // SAFETY: as above; what was borrowed of the state is not what this accesses.
-            let outcome = unsafe { this.run_plan(&mut probe) };
-            let refused = probe.into_refused();
-            if let Err(failure) = outcome {
-                // SAFETY: as above.
-                unsafe { this.owned() }.failure = Some(Box::new(failure));
-                // SAFETY: the caller gives the state up.
-                return unsafe { self.send(state) };
-            }
-            if refused.is_empty() {
-                // SAFETY: as above.
-                return unsafe { self.send(state) };
-            }
-            table.leave(self.site, claim, rights, &mut self.ready);
-            rights.targets.extend(refused);
-            // SAFETY: as above.
-            if unsafe { this.owned() }.plan_runs >= MOST_PLAN_RUNS {
-                let all = Target { node: TreeTable::ROOT, alone: false, write: true };
-                rights.targets.clear();
-                rights.targets.push(all);
-            }
-            // SAFETY: the claim is given up unless all is granted.
-            if !unsafe { self.wait(state) } {
+            // SAFETY: as above; the state is given up unless this returns true.
+            if !unsafe { self.settle(state, outcome, &refused) } {
                 return;
             }
+        }
+    }
+
+    /// Goes on after a run of the plan. Returns true if it must run again.
+    ///
+    /// # Safety
+    ///
+    /// The task is parked. The caller owns the state, and gives it up unless this returns true.
+    #[inline(never)]
+    unsafe fn settle(
+        &mut self,
+        state: NonNull<ClaimHead>,
+        outcome: Result<(), JoinError>,
+        refused: &[Target],
+    ) -> bool {
+        // SAFETY: the task is parked, so the state lives; the caller owns it.
+        unsafe {
+            let this = state.as_ref();
+            let (owned, rights) = (this.owned(), this.registration.rights());
+            owned.plan_runs += 1;
+            owned.failure = outcome.err().map(Box::new);
+            if owned.failure.is_some() || refused.is_empty() {
+                self.send(state);
+                return false;
+            }
+            this.table().leave(self.site, ClaimPtr(state.cast()), rights, &mut self.ready);
+            rights.targets.extend_from_slice(refused);
+            if owned.plan_runs >= MOST_PLAN_RUNS {
+                rights.targets.clear();
+                rights.targets.push(Target { node: TreeTable::ROOT, alone: false, write: true });
+            }
+            self.wait(state)
         }
     }
 
@@ -186,6 +224,7 @@ impl<P: Origin> Dispatcher<'_, P> {
     /// # Safety
     ///
     /// The dispatcher owns them.
+    #[inline(never)]
     unsafe fn resume_all(&mut self) {
         while let Some(claim) = self.ready.pop() {
             // SAFETY: the dispatcher owns the claim; a registration is the begin of a head.

@@ -3,7 +3,7 @@
 use super::counts::Site;
 use super::mode::{Mode, Modes};
 use super::queue::{ClaimPtr, GateEntry, GateQueue, HomeEntry, Ready, Stripe};
-use super::register::Path;
+use super::register::Place;
 use super::rights::Rights;
 use super::table::TreeTable;
 use crate::sync::{Acquire, Guard, Relaxed, Release, SeqCst, fence};
@@ -47,20 +47,20 @@ impl TreeTable {
         loop {
             self.resolve(rights);
             let mut locked = self.lock_all(rights);
-            for &(gate, _) in &rights.explicit {
+            for &(gate, _) in rights.explicit.iter() {
                 self.gate(gate).flag.store(true, Relaxed);
             }
             let unlocked = |&(gate, _): &(u32, Modes)| !locked.has_gate(gate);
             let open: SmallVec<[(u32, Modes); 4]> = rights.counted.iter().copied().filter(unlocked).collect();
-            open.iter().for_each(|&(gate, modes)| self.counts.count_in(site, gate, modes));
-            // Pairs with the fences of `count_all`, `serve_flagged` and this one: of a claim that
+            self.counts.at(site).count_all_in(&open);
+            // Pairs with the fences of `refused`, `serve_flagged` and this one: of a claim that
             // counts and one that has raised a flag, one sees the other.
             fence(SeqCst);
             // Acquire pairs with the Release of `serve`.
             let is_flagged = open.iter().any(|entry| self.gate(entry.0).flag.load(Acquire));
             if is_flagged || !self.is_current(rights) {
                 self.unlock(locked);
-                open.iter().for_each(|&(gate, modes)| self.counts.count_out(site, gate, modes));
+                self.counts.at(site).count_all_out(&open);
                 self.serve_flagged(site, open.iter().map(|entry| entry.0), ready);
                 continue;
             }
@@ -108,7 +108,7 @@ impl TreeTable {
         for (gate, queue) in &mut locked.gates {
             pending += self.enter_gate(site, claim, rights, *gate, queue);
         }
-        for &exact in &rights.exact {
+        for &exact in rights.exact.iter() {
             let number = self.stripe_number(exact.home);
             let at = locked.stripes.binary_search_by_key(&number, |stripe| stripe.0);
             let stripe = &mut *locked.stripes[at.expect("the stripe is locked")].1;
@@ -140,7 +140,7 @@ impl TreeTable {
         let counted = rights.counted_at(gate);
         if !counted.is_empty() {
             if queue.admits(claim, counted) {
-                self.counts.count_in(site, gate, counted);
+                self.counts.at(site).count_all_in(&[(gate, counted)]);
             } else {
                 queue.wait(GateEntry { claim, modes: counted });
                 pending += 1;
@@ -168,24 +168,19 @@ impl TreeTable {
         for at in 0..rights.targets.len() {
             let target = rights.targets[at];
             let Some(path) = self.path(target.node) else { continue };
-            let above = match path {
-                Path::Gate { gate, above } => {
-                    if target.alone && !target.write {
-                        rights.add_counted(gate, Modes::only(Mode::ReadAlone));
-                    } else {
-                        rights.add_explicit(gate, target.explicit_mode());
-                    }
-                    above
-                }
-                Path::Home { home, above } => {
+            match path.place {
+                Place::Gate(gate) => match target.mode_at_gate() {
+                    Mode::ReadAlone => rights.add_counted(gate, Modes::only(Mode::ReadAlone)),
+                    mode => rights.add_explicit(gate, mode),
+                },
+                Place::Home(home) => {
                     let exact = target.exact(home);
                     if !rights.exact.contains(&exact) {
                         rights.exact.push(exact);
                     }
-                    above
                 }
-            };
-            self.add_intentions(rights, above, Mode::intention(target.write));
+            }
+            self.add_intentions(rights, path.above, Mode::intention(target.write));
         }
         rights.merge_own();
     }
@@ -211,7 +206,7 @@ impl TreeTable {
         let mut now = Rights { targets: rights.targets.clone(), ..Rights::default() };
         self.resolve(&mut now);
         // The order of the gates in these lists follows from that of the targets and the paths.
-        now.counted == rights.counted && now.explicit == rights.explicit && now.exact == rights.exact
+        *now.counted == *rights.counted && *now.explicit == *rights.explicit && *now.exact == *rights.exact
     }
 }
 
@@ -227,7 +222,7 @@ impl Rights {
 
     /// Merges what the claim counts at a gate with its entry there, with which that would clash.
     fn merge_own(&mut self) {
-        for (gate, mode) in &mut self.explicit {
+        for (gate, mode) in self.explicit.iter_mut() {
             let Some(counted) = self.counted.iter_mut().find(|entry| entry.0 == *gate) else { continue };
             if *mode == Mode::Read && counted.1.has(Mode::IntendWrite) {
                 *mode = Mode::Write;

@@ -82,9 +82,9 @@ impl<D> TreeInner<D> {
     /// borrowed.
     #[inline(always)]
     pub unsafe fn read(&self, index: u32) -> &D {
-        let cell = self.data.get(index).expect("a node has data");
-        // SAFETY: the table lets no task write the node beside the caller.
-        cell.0.with(|data| unsafe { (*data).as_ref() }).expect("a node has data")
+        // SAFETY: the node exists, so its data were stored before. The table lets no task write the
+        // node beside the caller.
+        unsafe { self.data.get_made(index).0.with(|data| (*data).as_ref().unwrap_unchecked()) }
     }
 
     /// Returns the data of a node, to change them.
@@ -96,9 +96,9 @@ impl<D> TreeInner<D> {
     #[expect(clippy::mut_from_ref, reason = "a holder that writes is the only one")]
     #[inline(always)]
     pub unsafe fn write(&self, index: u32) -> &mut D {
-        let cell = self.data.get(index).expect("a node has data");
-        // SAFETY: the caller is the only holder, and this is its only borrow.
-        cell.0.with_mut(|data| unsafe { (*data).as_mut() }).expect("a node has data")
+        // SAFETY: the node exists, so its data were stored before. The caller is the only holder,
+        // and this is its only borrow.
+        unsafe { self.data.get_made(index).0.with_mut(|data| (*data).as_mut().unwrap_unchecked()) }
     }
 
     /// Stores the data of a node, or takes them out. Returns those that were there.

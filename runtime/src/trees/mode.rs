@@ -28,6 +28,8 @@ pub(super) const COUNTED: usize = 3;
 pub(crate) struct Modes(u8);
 
 impl Mode {
+    /// The modes that are only counted.
+    pub const COUNTED: [Self; COUNTED] = [Self::IntendRead, Self::IntendWrite, Self::ReadAlone];
     const ALL: [Self; 6] =
         [Self::IntendRead, Self::IntendWrite, Self::ReadAlone, Self::WriteAlone, Self::Read, Self::Write];
 
@@ -57,7 +59,7 @@ impl Modes {
         Self(1 << mode as u8)
     }
 
-    const fn of(modes: &[Mode]) -> Self {
+    pub const fn of(modes: &[Mode]) -> Self {
         let (mut set, mut next) = (0, 0);
         while next < modes.len() {
             set |= 1 << modes[next] as u8;

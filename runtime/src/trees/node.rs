@@ -16,7 +16,7 @@ pub(super) const NONE: u32 = u32::MAX;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Node {
     pub(super) index: u32,
-    /// Odd for a node that exists or existed.
+    /// Odd, so that no slot without a node has it.
     pub(super) generation: u32,
 }
 
@@ -48,6 +48,10 @@ pub(crate) struct NodeSlot {
     /// Read by tasks that hold the node, changed by one that holds it to write.
     pub children: UnsafeCell<Children>,
     pub is_poisoned: AtomicBool,
+    /// The node has further parents, by links.
+    pub is_shared: AtomicBool,
+    /// Number of links that begin at the node or below it.
+    pub links: AtomicU32,
 }
 
 impl Default for NodeSlot {
@@ -63,6 +67,8 @@ impl Default for NodeSlot {
             writer: AtomicU64::new(0),
             children: UnsafeCell::new(Children::new()),
             is_poisoned: AtomicBool::new(false),
+            is_shared: AtomicBool::new(false),
+            links: AtomicU32::new(0),
         }
     }
 }
@@ -72,10 +78,11 @@ impl Default for NodeSlot {
 unsafe impl Sync for NodeSlot {}
 
 impl NodeSlot {
-    /// Returns the handle of the node that is here, at this index.
+    /// Returns the handle of the node that is here, at this index; or was, if it has gone.
     pub fn node(&self, index: u32) -> Node {
         // Relaxed: the caller holds the node, or validates what it does with the handle.
-        Node { index, generation: self.generation.load(Relaxed) }
+        let generation = self.generation.load(Relaxed);
+        Node { index, generation: generation.wrapping_sub(1) | 1 }
     }
 
     /// Returns the children.

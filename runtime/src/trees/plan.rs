@@ -12,6 +12,9 @@ pub trait Request: RunPlan + 'static {
     type Data: Send + Sync + 'static;
     /// What the body of the task gets.
     type Held<'h>;
+    /// True if the request holds user values, whose destructors may panic.
+    #[doc(hidden)]
+    const HAS_USER_VALUES: bool;
 
     #[doc(hidden)]
     fn tree(&self) -> TreePtr<Self::Data>;
@@ -28,10 +31,9 @@ pub struct Named<D: Send + Sync + 'static> {
 }
 
 impl<D: Send + Sync + 'static> RunPlan for Named<D> {
+    #[inline(always)]
     fn run(&mut self, probe: &mut PlanProbe<'_>) -> Result<(), JoinError> {
-        for &target in &self.targets {
-            probe.add(target);
-        }
+        self.targets.iter().for_each(|&target| _ = probe.add(target));
         Ok(())
     }
 }
@@ -39,6 +41,7 @@ impl<D: Send + Sync + 'static> RunPlan for Named<D> {
 impl<D: Send + Sync + 'static> Request for Named<D> {
     type Data = D;
     type Held<'h> = Nodes<'h, D>;
+    const HAS_USER_VALUES: bool = false;
 
     fn tree(&self) -> TreePtr<D> {
         self.tree
@@ -80,6 +83,7 @@ where
 {
     type Data = D;
     type Held<'h> = (R, Nodes<'h, D>);
+    const HAS_USER_VALUES: bool = true;
 
     fn tree(&self) -> TreePtr<D> {
         self.tree

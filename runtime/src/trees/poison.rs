@@ -8,12 +8,12 @@ use alloc::vec::Vec;
 
 /// What a claim does where nodes are poisoned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum OnPoison {
+pub(crate) enum OnPoison {
     /// Its task fails.
     Fail,
     /// Its task runs, and what it has claimed to write is no longer poisoned after it.
     Repair,
-    /// Its task runs, and leaves all as it is: it looks at no data.
+    /// Its task runs, and leaves all as it is: it looks at no data, and follows no links.
     Keep,
 }
 
@@ -27,11 +27,14 @@ pub(crate) struct PoisonedNodes {
 
 impl TreeTable {
     /// Returns true if the claim of a task covers a poisoned node.
+    #[inline]
     pub fn covers_poisoned(&self, rights: &Rights) -> bool {
         // Relaxed: a task that poisoned a node of this claim was ordered before it by the queues.
-        if self.poisoned.count.load(Relaxed) == 0 {
-            return false;
-        }
+        self.poisoned.count.load(Relaxed) > 0 && self.covers_one_of_poisoned(rights)
+    }
+
+    #[cold]
+    fn covers_one_of_poisoned(&self, rights: &Rights) -> bool {
         let targets = &rights.targets;
         targets.iter().any(|target| self.is_poisoned(target.node))
             || targets.iter().any(|target| !target.alone)

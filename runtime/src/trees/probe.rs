@@ -1,15 +1,16 @@
 //! One run of a request: registers what is named.
 
 use super::counts::Site;
+use super::poison::OnPoison;
 use super::queue::{ClaimPtr, Ready};
 use super::register::Added;
 use super::rights::{Rights, Target};
+use super::short_list::ShortList;
 use super::table::TreeTable;
 use crate::task::JoinError;
-use smallvec::SmallVec;
 
 /// Targets of a claim.
-pub(super) type Targets = SmallVec<[Target; 2]>;
+pub(crate) type Targets = ShortList<[Target; 2]>;
 
 /// Names the nodes of a claim.
 pub trait RunPlan: Send {
@@ -28,40 +29,55 @@ pub struct PlanProbe<'s> {
     pub(super) table: &'s TreeTable,
     site: Site,
     claim: ClaimPtr,
-    rights: &'s mut Rights,
+    pub(super) rights: &'s mut Rights,
     ready: &'s mut Ready,
     /// Targets that were not to be had at once, and those that were named after the first of them.
-    refused: Targets,
+    pub(super) refused: Targets,
+    /// A node with all below comes with what is below by links.
+    follows_links: bool,
+    /// Nodes that were named in this run because links lead there.
+    pub(super) linked: usize,
     /// The plan sees the data of poisoned nodes.
     pub(super) even_poisoned: bool,
 }
 
 impl<'s> PlanProbe<'s> {
-    pub(super) fn new(
+    #[inline(always)]
+    pub(crate) fn new(
         table: &'s TreeTable,
         site: Site,
         claim: ClaimPtr,
         rights: &'s mut Rights,
         ready: &'s mut Ready,
-        even_poisoned: bool,
+        on_poison: OnPoison,
     ) -> Self {
-        Self { table, site, claim, rights, ready, refused: Targets::new(), even_poisoned }
+        let (even_poisoned, follows_links) = (on_poison != OnPoison::Fail, on_poison != OnPoison::Keep);
+        let refused = Targets::default();
+        Self { table, site, claim, rights, ready, refused, follows_links, linked: 0, even_poisoned }
     }
 
-    pub(super) fn into_refused(self) -> Targets {
+    #[inline(always)]
+    pub(crate) fn into_refused(self) -> Targets {
         self.refused
     }
 
-    /// Names a target. Returns true if the claim holds it from here on.
-    #[inline]
-    pub(super) fn add(&mut self, target: Target) -> bool {
-        let Target { node, alone, write } = target;
-        let is_held = if alone {
-            self.table.covers(self.rights, node, write)
-        } else {
-            self.table.find(node).is_some() && self.table.covers_all(self.rights, node.index, write)
-        };
-        if is_held {
+    /// Names a target, and what is below it by links. Returns true if the claim holds it from here
+    /// on.
+    #[inline(never)]
+    pub(crate) fn add(&mut self, target: Target) -> bool {
+        let is_old = planted!("tree-links-not-looked-up-anew") && self.holds(target);
+        let is_held = self.hold(target);
+        if is_held && !target.alone && self.follows_links && self.table.has_links() && !is_old {
+            self.close(target);
+        }
+        is_held
+    }
+
+    /// Names a target without what is below by links. Returns true if the claim holds it from here
+    /// on.
+    #[inline(always)]
+    pub(super) fn hold(&mut self, target: Target) -> bool {
+        if !self.rights.targets.is_empty() && self.holds(target) {
             return true;
         }
         if self.refused.is_empty() {
@@ -73,5 +89,14 @@ impl<'s> PlanProbe<'s> {
         }
         self.refused.push(target);
         false
+    }
+
+    #[inline]
+    fn holds(&self, Target { node, alone, write }: Target) -> bool {
+        if alone {
+            self.table.covers(self.rights, node, write)
+        } else {
+            self.table.find(node).is_some() && self.table.covers_all(self.rights, node.index, write)
+        }
     }
 }

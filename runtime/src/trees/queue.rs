@@ -7,6 +7,7 @@
 
 use super::mode::Modes;
 use super::rights::{Exact, Registration};
+use super::short_list::ShortList;
 use crate::sync::{AcqRel, under_model};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -29,7 +30,7 @@ unsafe impl Send for ClaimPtr {}
 /// Claims whose last entry was granted. Their owner is the thread that has this list.
 #[derive(Default)]
 pub(crate) struct Ready {
-    claims: SmallVec<[ClaimPtr; 4]>,
+    claims: ShortList<[ClaimPtr; 4]>,
     /// Claims before this one were taken out.
     next: usize,
 }
@@ -44,6 +45,12 @@ impl Ready {
         if pending.fetch_sub(1, AcqRel) == 1 {
             self.claims.push(claim);
         }
+    }
+
+    /// Returns true if no claim is left.
+    #[inline(always)]
+    pub fn is_empty(&self) -> bool {
+        self.claims.is_empty()
     }
 
     /// Takes out the claim that has been ready longest.
@@ -78,10 +85,18 @@ impl GateQueue {
         self.holders.is_empty() && self.waiters.is_empty()
     }
 
+    pub fn has_waiters(&self) -> bool {
+        !self.waiters.is_empty()
+    }
+
     /// Returns true if the modes clash with nothing that holds or waits here. What is counted is
     /// not known here.
+    #[inline]
     pub fn admits(&self, claim: ClaimPtr, modes: Modes) -> bool {
-        self.waiters.len() < WINDOW && self.has_room() && self.is_free(claim, modes, self.waiters.len())
+        self.is_empty()
+            || self.waiters.len() < WINDOW
+                && self.has_room()
+                && self.is_free(claim, modes, self.waiters.len())
     }
 
     fn has_room(&self) -> bool {
@@ -104,6 +119,7 @@ impl GateQueue {
     }
 
     /// Removes a holder.
+    #[inline]
     pub fn remove(&mut self, claim: ClaimPtr) {
         if let Some(at) = self.holders.iter().position(|entry| entry.claim == claim) {
             self.holders.swap_remove(at);
@@ -159,19 +175,30 @@ struct HomeQueue {
 impl Stripe {
     /// Returns true if the entry clashes with nothing that holds or waits in its home. `meet` tells
     /// whether two entries clash, of which one waits or none.
-    #[inline]
+    #[inline(always)]
     pub fn admits(&self, entry: &HomeEntry, meet: impl Fn(&HomeEntry, &HomeEntry, bool) -> bool) -> bool {
-        let meets_waiter = |one: &HomeEntry, other: &HomeEntry| meet(one, other, true);
         let meets_holder = |one: &HomeEntry, other: &HomeEntry| meet(one, other, false);
-        let queue = self.waiting.iter().find(|queue| queue.home == entry.exact.home);
-        let passes = queue.is_none_or(|queue| {
-            queue.waiters.len() < WINDOW && is_free(queue.waiters.iter(), entry, WINDOW, &meets_waiter)
-        });
-        passes && is_free(self.holders.iter(), entry, MOST_HOLDERS, &meets_holder)
+        (self.waiting.is_empty() || self.passes_waiters(entry, &meet))
+            && is_free(self.holders.iter(), entry, MOST_HOLDERS, &meets_holder)
     }
 
+    #[cold]
+    fn passes_waiters(&self, entry: &HomeEntry, meet: impl Fn(&HomeEntry, &HomeEntry, bool) -> bool) -> bool {
+        let meets_waiter = |one: &HomeEntry, other: &HomeEntry| meet(one, other, true);
+        let queue = self.waiting.iter().find(|queue| queue.home == entry.exact.home);
+        queue.is_none_or(|queue| {
+            queue.waiters.len() < WINDOW && is_free(queue.waiters.iter(), entry, WINDOW, &meets_waiter)
+        })
+    }
+
+    #[inline(always)]
     pub fn hold(&mut self, entry: HomeEntry) {
         self.holders.push(entry);
+    }
+
+    /// Returns true if a claim waits in one of the homes.
+    pub fn has_waiters(&self) -> bool {
+        !self.waiting.is_empty()
     }
 
     pub fn wait(&mut self, entry: HomeEntry) {
@@ -189,10 +216,14 @@ impl Stripe {
     }
 
     /// Removes a holder's entry.
+    #[inline(always)]
     pub fn remove(&mut self, claim: ClaimPtr, exact: &Exact) {
         let is_it = |entry: &HomeEntry| entry.claim == claim && entry.exact == *exact;
-        if let Some(at) = self.holders.iter().rposition(is_it) {
-            self.holders.swap_remove(at);
+        if let Some(at) = self.holders.iter().rposition(is_it)
+            && let Some(last) = self.holders.pop()
+            && at < self.holders.len()
+        {
+            self.holders[at] = last;
         }
     }
 

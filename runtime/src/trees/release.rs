@@ -1,7 +1,7 @@
 //! Release: a claim leaves, and the next ones are granted.
 
 use super::counts::Site;
-use super::queue::{ClaimPtr, GateQueue, Ready};
+use super::queue::{ClaimPtr, GateQueue, Ready, Stripe};
 use super::rights::{Exact, Rights};
 use super::table::TreeTable;
 use crate::sync::{Acquire, Release, SeqCst, fence};
@@ -9,22 +9,29 @@ use crate::sync::{Acquire, Release, SeqCst, fence};
 impl TreeTable {
     /// Gives back all that a claim holds but its targets, and grants what has waited for it.
     pub fn leave(&self, site: Site, claim: ClaimPtr, rights: &mut Rights, ready: &mut Ready) {
-        for &(gate, modes) in &rights.counted {
-            self.counts.count_out(site, gate, modes);
-        }
+        self.counts.at(site).count_all_out(&rights.counted);
         self.serve_flagged(site, rights.counted.iter().map(|entry| entry.0), ready);
         rights.counted.clear();
-        for (number, _) in rights.explicit.drain(..) {
+        rights.exact.iter().for_each(|exact| self.leave_home(claim, exact, ready));
+        rights.exact.clear();
+        if !rights.explicit.is_empty() {
+            self.leave_gates(site, claim, rights, ready);
+        }
+    }
+
+    /// Gives back the entries of a claim at gates.
+    #[inline(never)]
+    fn leave_gates(&self, site: Site, claim: ClaimPtr, rights: &mut Rights, ready: &mut Ready) {
+        for &(number, _) in rights.explicit.iter() {
             let mut queue = self.gate(number).queue.lock();
             queue.remove(claim);
             self.serve(site, number, &mut queue, ready);
         }
-        for exact in rights.exact.drain(..) {
-            self.leave_home(claim, &exact, ready);
-        }
+        rights.explicit.clear();
     }
 
     /// Grants waiters at gates where something was just counted out.
+    #[inline(always)]
     pub fn serve_flagged(&self, site: Site, gates: impl Iterator<Item = u32> + Clone, ready: &mut Ready) {
         if planted!("tree-undo-serves-no-waiter") {
             return;
@@ -32,7 +39,7 @@ impl TreeTable {
         let mut is_fenced = false;
         for number in gates {
             if !is_fenced {
-                // Pairs with the fences of `add_explicit` and `enqueue`: either a claim at the gate
+                // Pairs with the fences of `try_hold` and `enqueue`: either a claim at the gate
                 // sees that this one has left, or this sees the flag of that claim.
                 fence(SeqCst);
                 is_fenced = true;
@@ -40,19 +47,27 @@ impl TreeTable {
             let gate = self.gate(number);
             // Acquire pairs with the Release of `serve`.
             if gate.flag.load(Acquire) {
-                self.serve(site, number, &mut gate.queue.lock(), ready);
+                self.lock_and_serve(site, number, ready);
             }
         }
     }
 
+    #[inline(never)]
+    fn lock_and_serve(&self, site: Site, gate: u32, ready: &mut Ready) {
+        self.serve(site, gate, &mut self.gate(gate).queue.lock(), ready);
+    }
+
     /// Grants waiters at a gate, whose queue the caller has locked. Lowers the flag if none is
     /// left.
+    #[inline]
     pub fn serve(&self, site: Site, gate: u32, queue: &mut GateQueue, ready: &mut Ready) {
-        queue.grant(
-            |modes| self.counts.is_counted(gate, modes),
-            |modes| self.counts.count_in(site, gate, modes),
-            ready,
-        );
+        if queue.has_waiters() {
+            queue.grant(
+                |modes| self.counts.is_counted(gate, modes),
+                |modes| self.counts.at(site).count_all_in(&[(gate, modes)]),
+                ready,
+            );
+        }
         if queue.is_empty() {
             // Release pairs with the Acquire of a claim that reads the flag: it sees what the tasks
             // did that were here.
@@ -61,9 +76,17 @@ impl TreeTable {
     }
 
     /// Removes an entry from its home, and grants the next ones there.
+    #[inline(always)]
     pub fn leave_home(&self, claim: ClaimPtr, exact: &Exact, ready: &mut Ready) {
         let mut stripe = self.stripe(exact.home).lock();
         stripe.remove(claim, exact);
-        stripe.grant(exact.home, |one, other| self.meet(one, other, true), ready);
+        if stripe.has_waiters() {
+            self.grant_home(exact.home, &mut stripe, ready);
+        }
+    }
+
+    #[inline(never)]
+    fn grant_home(&self, home: u32, stripe: &mut Stripe, ready: &mut Ready) {
+        stripe.grant(home, |one, other| self.meet(one, other, true), ready);
     }
 }

@@ -2,10 +2,10 @@
 
 use super::mode::{Mode, Modes};
 use super::node::Node;
+use super::short_list::ShortList;
 use crate::sync::{AtomicBool, AtomicU32, UnsafeCell};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use smallvec::SmallVec;
 
 /// A node that a task claims.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,14 +28,14 @@ pub(crate) struct Exact {
 /// What a claim holds, with what it has registered for that.
 #[derive(Default)]
 pub(crate) struct Rights {
-    pub targets: SmallVec<[Target; 2]>,
-    /// Modes that are counted at gates, ascending from the targets. With an intention at a gate the
-    /// claim has it at all gates above.
-    pub counted: SmallVec<[(u32, Modes); 4]>,
+    pub targets: ShortList<[Target; 2]>,
+    /// Modes that are counted at gates, ascending from the targets; a gate may come several times.
+    /// With an intention at a gate the claim has it at all gates above.
+    pub counted: ShortList<[(u32, Modes); 4]>,
     /// Entries in the queues of gates.
-    pub explicit: SmallVec<[(u32, Mode); 1]>,
+    pub explicit: ShortList<[(u32, Mode); 1]>,
     /// Entries in the stripes.
-    pub exact: SmallVec<[Exact; 2]>,
+    pub exact: ShortList<[Exact; 2]>,
     pub changes: Option<Box<Changes>>,
 }
 
@@ -84,7 +84,8 @@ impl Registration {
 impl Rights {
     /// Returns the modes that are counted at a gate.
     pub fn counted_at(&self, gate: u32) -> Modes {
-        self.counted.iter().find(|entry| entry.0 == gate).map_or(Modes::NONE, |entry| entry.1)
+        let here = self.counted.iter().filter(|entry| entry.0 == gate);
+        here.fold(Modes::NONE, |modes, entry| modes.and(entry.1))
     }
 
     /// Adds counted modes.

@@ -7,11 +7,12 @@ use core::ptr::{null_mut, slice_from_raw_parts_mut};
 
 /// Entries of the first segment; each further one has twice as many as the one before.
 const FIRST: u64 = under_model(64, 4);
-/// This many segments have a place for every index of 32 bits but the last few.
-const SEGMENTS: usize = under_model(27, 2) as usize;
+/// One for each bit that may be the highest of a place, so that a look-up needs no check of bounds.
+const SEGMENTS: usize = under_model(64, 4) as usize;
 
 /// A table of values in segments, which are allocated when an index in them is first used.
 pub(crate) struct Segments<T> {
+    /// By the logarithms of their lengths. Those that are shorter than the first are never used.
     segments: [AtomicPtr<T>; SEGMENTS],
 }
 
@@ -31,12 +32,12 @@ impl<T> Default for Segments<T> {
 #[inline(always)]
 const fn place(index: u32) -> (usize, usize) {
     let place = index as u64 + FIRST;
-    let segment = place.ilog2() - FIRST.ilog2();
-    (segment as usize, (place - (FIRST << segment)) as usize)
+    let segment = place.ilog2();
+    (segment as usize, (place ^ (1 << segment)) as usize)
 }
 
 const fn len(segment: usize) -> usize {
-    (FIRST << segment) as usize
+    1 << segment
 }
 
 impl<T> Segments<T> {
@@ -49,6 +50,19 @@ impl<T> Segments<T> {
         // SAFETY: a segment that is not null is a slice of `len(segment)` values, which contains
         // the offset, and stays until the table is dropped.
         (!segment.is_null()).then(|| unsafe { &*segment.add(offset) })
+    }
+}
+
+impl<T> Segments<T> {
+    /// Returns the value at an index.
+    ///
+    /// # Safety
+    ///
+    /// The segment of the index is allocated, and the caller was told so by a thread that knows.
+    #[inline(always)]
+    pub unsafe fn get_made(&self, index: u32) -> &T {
+        // SAFETY: forwarded.
+        unsafe { self.get(index).unwrap_unchecked() }
     }
 }
 
@@ -106,9 +120,9 @@ mod tests {
             table.get_or_make(index).store(index, Relaxed);
         }
         assert!((0..1000).all(|index| table.get(index).unwrap().load(Relaxed) == index));
-        assert_eq!(place(63), (0, 63));
-        assert_eq!(place(64), (1, 0));
-        assert_eq!(place(191), (1, 127));
-        assert_eq!(place(u32::MAX), (26, 63));
+        assert_eq!(place(63), (6, 63));
+        assert_eq!(place(64), (7, 0));
+        assert_eq!(place(191), (7, 127));
+        assert_eq!(place(u32::MAX), (32, 63));
     }
 }

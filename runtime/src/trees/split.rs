@@ -175,6 +175,6 @@ mod tests {
         let mut rights = Rights::default();
         rights.targets.push(Target { node: TreeTable::ROOT, alone: false, write: true });
         let claim = ClaimPtr(NonNull::from(&registration));
-        run(&mut Holder { table: &table, claim, rights: &mut rights, stamp: 1, last: None });
+        run(&mut Holder::new(&table, claim, &mut rights, 1));
     }
 }

@@ -1,7 +1,9 @@
 //! The state of a claim, from its spawn to the end of its task.
 
+use super::counts::Site;
 use super::poison::OnPoison;
 use super::probe::{PlanProbe, RunPlan};
+use super::queue::{ClaimPtr, Ready};
 use super::rights::Registration;
 use super::table::TreeTable;
 use crate::sync::UnsafeCell;
@@ -29,7 +31,7 @@ pub(super) struct ClaimHead {
 
 /// What only the owner of a claim accesses.
 pub(super) struct OwnedState {
-    /// The state with the type of its request erased; set when the claim is made.
+    /// The state with the type of its request erased; set when its task is parked.
     pub whole: Option<NonNull<ClaimState<dyn RunPlan>>>,
     pub task: Option<PendingTask>,
     /// How the plan has failed.
@@ -46,6 +48,8 @@ unsafe impl<Q: Send + ?Sized> Send for ClaimState<Q> {}
 unsafe impl<Q: Send + ?Sized> Sync for ClaimState<Q> {}
 
 impl<Q> ClaimState<Q> {
+    /// Inlined, so that the state is built where it will lie.
+    #[inline(always)]
     pub(super) fn new(table: &TreeTable, request: Q, on_poison: OnPoison) -> Self {
         let owned = OwnedState { whole: None, task: None, failure: None, plan_runs: 0, on_poison };
         let head = ClaimHead {
@@ -88,6 +92,18 @@ impl ClaimHead {
         self.owned.with_mut(|owned| unsafe { &mut *owned })
     }
 
+    /// Begins a run of the request.
+    ///
+    /// # Safety
+    ///
+    /// The caller owns the claim, and borrows its rights nowhere else while the result is used.
+    #[inline(always)]
+    pub unsafe fn probe<'s>(&'s self, site: Site, claim: ClaimPtr, ready: &'s mut Ready) -> PlanProbe<'s> {
+        // SAFETY: forwarded.
+        let (owned, rights) = unsafe { (self.owned(), self.registration.rights()) };
+        PlanProbe::new(self.table(), site, claim, rights, ready, owned.on_poison)
+    }
+
     /// Runs the request.
     ///
     /// # Errors
@@ -96,11 +112,11 @@ impl ClaimHead {
     ///
     /// # Safety
     ///
-    /// The caller owns the claim, which was made.
+    /// The caller owns the claim, whose task is parked.
     pub unsafe fn run_plan(&self, probe: &mut PlanProbe<'_>) -> Result<(), JoinError> {
         // SAFETY: the caller owns the claim; the state lives as long as its head.
         unsafe {
-            let whole = self.owned().whole.expect("the claim was made");
+            let whole = self.owned().whole.expect("the task is parked");
             whole.as_ref().request().run(probe)
         }
     }

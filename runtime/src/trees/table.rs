@@ -4,6 +4,7 @@
 use super::counts::Counts;
 use super::mode::{Mode, Modes};
 use super::node::{Children, NONE, Node, NodeSlot};
+use super::parents::Links;
 use super::poison::PoisonedNodes;
 use super::queue::{ClaimPtr, GateEntry, GateQueue, HomeEntry, Stripe};
 use super::rights::Exact;
@@ -80,6 +81,7 @@ pub(crate) struct TreeTable {
     /// The last stamp of each worker.
     stamps: Box<[Padded<AtomicU64>]>,
     pub poisoned: PoisonedNodes,
+    pub links: Links,
 }
 
 impl TreeTable {
@@ -98,6 +100,7 @@ impl TreeTable {
             gate_numbers: Numbers::default(),
             stamps: (0..workers).map(|_| Padded::default()).collect(),
             poisoned: PoisonedNodes::default(),
+            links: Links::default(),
         };
         let (root, gate) = (table.node_numbers.take(), table.new_gate(0, NONE, None));
         let slot = table.nodes.get_or_make(root);
@@ -119,7 +122,7 @@ impl TreeTable {
     pub fn find(&self, node: Node) -> Option<&NodeSlot> {
         let slot = self.nodes.get(node.index)?;
         // Acquire pairs with the Release of `insert`: what was stored before the node was is seen.
-        (slot.generation.load(Acquire) == node.generation && node.generation % 2 == 1).then_some(slot)
+        (slot.generation.load(Acquire) == node.generation).then_some(slot)
     }
 
     pub fn gate(&self, gate: u32) -> &GateSlot {
@@ -178,7 +181,7 @@ impl TreeTable {
     ///
     /// If one of them waits, that is asked first: from a node that has left the home, the way to
     /// the root would be climbed.
-    #[inline]
+    #[inline(never)]
     pub fn meet(&self, one: &HomeEntry, other: &HomeEntry, one_waits: bool) -> bool {
         let are_current = || !self.is_outdated(one) && !self.is_outdated(other);
         let clash = || self.clash(&one.exact, &other.exact);
@@ -203,6 +206,7 @@ impl TreeTable {
     }
 
     /// Returns a new stamp, which no other task has.
+    #[inline]
     pub fn new_stamp(&self, worker: usize) -> u64 {
         let last = &self.stamps[worker].0;
         // Only the worker's own thread is here, so nothing is lost between load and store.
@@ -253,7 +257,7 @@ impl TreeTable {
         let Some(claim) = holder else { return true };
         // Relaxed: ordered by the fence.
         gate.flag.store(true, Relaxed);
-        // Pairs with the fence of `count_all`: either this sees what is counted there, or that
+        // Pairs with the fence of `refused`: either this sees what is counted there, or that
         // thread sees the flag.
         fence(SeqCst);
         let modes = Modes::only(Mode::Write);
@@ -279,18 +283,26 @@ impl TreeTable {
     }
 
     /// Returns the node and all below it, each with the place of its parent in the list, which is
-    /// before it.
+    /// before it. Links are not followed.
     ///
     /// # Safety
     ///
     /// The caller holds all of them.
     pub unsafe fn list(&self, top: u32) -> Vec<(u32, usize)> {
         let mut list = Vec::from([(top, 0)]);
+        // Relaxed: the caller holds all below.
+        let has_links = self.slot(top).links.load(Relaxed) != 0;
         let mut next = 0;
         while next < list.len() {
-            // SAFETY: forwarded.
-            let children: &Children = unsafe { self.slot(list[next].0).children() };
-            list.extend(children.iter().map(|child| (child.index, next)));
+            let node = list[next].0;
+            if has_links {
+                // SAFETY: forwarded.
+                list.extend(unsafe { self.own_children(node) }.map(|child| (child.index, next)));
+            } else {
+                // SAFETY: forwarded.
+                let children: &Children = unsafe { self.slot(node).children() };
+                list.extend(children.iter().map(|child| (child.index, next)));
+            }
             next += 1;
         }
         list

@@ -72,21 +72,25 @@ impl<'t, D: Send + Sync + 'static> TreeRef<'t, D> {
     }
 
     /// Creates a claim to read a node and all nodes below it.
+    #[inline(always)]
     pub fn read(self, node: Node) -> TreeClaim<'t, Named<D>> {
         self.nothing().and_read(node)
     }
 
     /// Creates a claim to write a node and all nodes below it.
+    #[inline(always)]
     pub fn write(self, node: Node) -> TreeClaim<'t, Named<D>> {
         self.nothing().and_write(node)
     }
 
     /// Creates a claim to read a node without those below.
+    #[inline(always)]
     pub fn read_alone(self, node: Node) -> TreeClaim<'t, Named<D>> {
         self.nothing().and_read_alone(node)
     }
 
     /// Creates a claim to write a node without those below.
+    #[inline(always)]
     pub fn write_alone(self, node: Node) -> TreeClaim<'t, Named<D>> {
         self.nothing().and_write_alone(node)
     }
@@ -100,14 +104,17 @@ impl<'t, D: Send + Sync + 'static> TreeRef<'t, D> {
         self.claim(Planned { tree: self.pointer(), plan, found: None })
     }
 
+    #[inline(always)]
     fn nothing(self) -> TreeClaim<'t, Named<D>> {
         self.claim(Named { tree: self.pointer(), targets: Default::default() })
     }
 
+    #[inline(always)]
     fn claim<Q>(self, request: Q) -> TreeClaim<'t, Q> {
         TreeClaim::new(request, self.operation)
     }
 
+    #[inline(always)]
     fn pointer(self) -> TreePtr<D> {
         TreePtr::new(self.inner)
     }
@@ -119,24 +126,30 @@ impl<D: Send + Sync + 'static> Tree<D> {
         TreeTable::ROOT
     }
 
-    /// Creates a claim to read a node and all nodes below it. A node that does not exist is not
-    /// claimed; the body finds that it is [missing](super::TreeError::Missing).
+    /// Creates a claim to read a node and all nodes below it, by [links](super::Nodes::link) as
+    /// well. A node that does not exist is not claimed; the body finds that it is
+    /// [missing](super::TreeError::Missing).
+    #[inline(always)]
     pub fn read(&self, node: Node) -> TreeClaim<'_, Named<D>> {
         self.by_ref().read(node)
     }
 
-    /// Creates a claim to write a node and all nodes below it.
+    /// Creates a claim to write a node and all nodes below it, by [links](super::Nodes::link) as
+    /// well.
+    #[inline(always)]
     pub fn write(&self, node: Node) -> TreeClaim<'_, Named<D>> {
         self.by_ref().write(node)
     }
 
     /// Creates a claim to read a node without those below.
+    #[inline(always)]
     pub fn read_alone(&self, node: Node) -> TreeClaim<'_, Named<D>> {
         self.by_ref().read_alone(node)
     }
 
     /// Creates a claim to write a node without those below. That is what it takes to insert
     /// children.
+    #[inline(always)]
     pub fn write_alone(&self, node: Node) -> TreeClaim<'_, Named<D>> {
         self.by_ref().write_alone(node)
     }
@@ -201,10 +214,12 @@ impl<D: Send + Sync + 'static> Tree<D> {
     }
 
     /// Returns a reference by which claims are made, as a running task has one.
+    #[inline(always)]
     pub fn by_ref(&self) -> TreeRef<'_, D> {
         TreeRef { inner: self.inner(), operation: None }
     }
 
+    #[inline(always)]
     fn inner(&self) -> &TreeInner<D> {
         self.inner.get()
     }
