@@ -13,12 +13,13 @@ impl Holder<'_> {
     ///
     /// # Errors
     ///
-    /// If the claim does not cover both nodes to write them, and all ancestors of the parent; if
-    /// the node is one of these; or if the index is behind all children.
+    /// If the claim does not cover both nodes to write them, and either all that is below the node
+    /// or all ancestors of the parent; if the parent is below the node; or if the index is behind
+    /// all children.
     pub fn link(&mut self, parent: Node, node: Node, at: Option<usize>) -> Result<(), TreeError> {
         let above = self.written(parent)?;
         self.written(node)?;
-        self.check_ancestors(parent, node)?;
+        self.check_cycle(parent, node)?;
         // SAFETY: the claim covers the parent to write it, and nothing is borrowed of it.
         let siblings = unsafe { above.children_mut() };
         let at = at.unwrap_or(siblings.len());
@@ -77,13 +78,31 @@ impl Holder<'_> {
         self.table.count_links(parent.index, -1);
     }
 
+    /// Returns true if the claim covers the whole tree.
+    pub fn covers_tree(&self, write: bool) -> bool {
+        self.table.covers_all(self.rights, TreeTable::ROOT.index, write)
+    }
+
+    /// Checks that a link of a node below a parent closes no cycle, nor does it with another link
+    /// that is made meanwhile.
+    fn check_cycle(&self, parent: Node, node: Node) -> Result<(), TreeError> {
+        if self.table.covers_all(self.rights, node.index, false) {
+            match self.check_descendants(node, parent) {
+                Err(TreeError::NotClaimed(_)) => {}
+                // No other task makes a child of a node below this one: that takes writing it.
+                result => return result,
+            }
+        }
+        self.check_ancestors(parent, node)
+    }
+
     /// Checks that a node is not above another one, by no way.
     ///
     /// The claim covers all ancestors: so another task makes none of them a child meanwhile, and
     /// two links cannot close a cycle together.
     fn check_ancestors(&self, parent: Node, node: Node) -> Result<(), TreeError> {
         // Each node of a long way would be looked for on the rest of the way.
-        let covers_tree = self.table.covers_all(self.rights, TreeTable::ROOT.index, false);
+        let covers_tree = self.covers_tree(false);
         let (mut next, mut seen) = (Vec::from([parent]), BTreeSet::new());
         while let Some(above) = next.pop() {
             if above == node {
@@ -126,7 +145,7 @@ impl Holder<'_> {
             if !is_covered {
                 result = Err(TreeError::NotClaimed(node));
             }
-            is_covered.then_some(node.index)
+            is_covered
         };
         // SAFETY: the claim covers the sub-tree, and each of which that was just seen.
         unsafe { self.table.follow_links(top.index, enter) };
@@ -180,7 +199,11 @@ impl Holder<'_> {
             let slot = table.slot(index);
             // SAFETY: forwarded.
             let children = unsafe { slot.children() };
-            let outside = children.iter().filter(move |child| !table.is_under(child.index, top.index, NONE));
+            let outside = children.iter().filter(move |child| {
+                // Relaxed: of a child without a link the claim pins it; others have another parent.
+                table.slot(child.index).parent.load(Relaxed) != index
+                    && !table.is_under(child.index, top.index, NONE)
+            });
             outside.map(move |&child| (slot.node(index), child))
         })
     }

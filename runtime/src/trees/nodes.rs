@@ -68,7 +68,7 @@ impl<'h, D: Send + Sync + 'static> Nodes<'h, D> {
         Ok(unsafe { self.tree.write(node.index) })
     }
 
-    /// Returns the children of a node, in their order.
+    /// Returns the children of a node, in their order. Those by links are among them.
     ///
     /// # Errors
     ///
@@ -282,7 +282,11 @@ impl<'h, D: Send + Sync + 'static> Nodes<'h, D> {
             return Err(TreeError::NotClaimed(node));
         }
         // Relaxed: the claim keeps links from being made and taken away there.
-        if slot.links.load(Relaxed) == 0 { Ok(()) } else { self.holder.check_linked(node, write, |_| ()) }
+        let has_links = slot.links.load(Relaxed) != 0;
+        if has_links && !self.holder.covers_tree(write) {
+            return self.holder.check_linked(node, write, |_| ());
+        }
+        Ok(())
     }
 }
 

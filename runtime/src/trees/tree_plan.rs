@@ -48,27 +48,33 @@ impl<'s, D: Send + Sync + 'static> TreePlan<'s, '_, D> {
         self.name(node, true, true);
     }
 
-    /// Names what it takes to remove a node with all below it: these, and its parent alone.
+    /// Names what it takes to remove a node with all below it: these, its parent alone, and alone
+    /// the nodes to which links lead from there.
     pub fn remove(&mut self, node: Node) {
         self.write_parent(node);
-        self.name(node, false, true);
+        if self.hold_all(node) {
+            self.probe.hold_ends(node);
+        }
         // The node may have moved until it was had; now it does not.
         self.write_parent(node);
     }
 
-    /// Names what it takes to move a node with all below it to another parent: these, and both
-    /// parents alone. If the node has many nodes below and the parent few, it names some more.
+    /// Names what it takes to move a node with all below it to another parent: these, both parents
+    /// alone, and to read what is below by links. If the node has many nodes below and the parent
+    /// few, it names some more.
     pub fn relocate(&mut self, node: Node, to: Node) {
         self.write_parent(node);
         self.name(to, true, true);
-        self.name(node, false, true);
+        if self.hold_all(node) {
+            self.name(node, false, false);
+        }
         self.write_parent(node);
         self.open_way(node, to);
     }
 
     /// Names what it takes to make a node a child of one more parent: both alone, to write, and all
     /// ancestors of the parent alone, to read. So no other link makes one of these its child
-    /// meanwhile. If the parent has more than 128 ancestors, it names the whole tree, to read.
+    /// meanwhile. If the parent has more than 128 ancestors, it names the whole tree.
     pub fn link(&mut self, parent: Node, node: Node) {
         let is_held = self.name(parent, true, true);
         self.name(node, true, true);
@@ -93,13 +99,13 @@ impl<'s, D: Send + Sync + 'static> TreePlan<'s, '_, D> {
         self.name(parent, true, true);
         // What has to move is not held alone before: that would have to be widened.
         let moves = self.peek_parent(node) == Some(parent);
-        let is_held = self.name(node, !moves, true);
+        let is_held = if moves { self.hold_all(node) } else { self.name(node, true, true) };
         if let [own, heir, further @ ..] = &*self.parents_of(node, is_held)
             && *own == parent
             && *heir != parent
             && !further.contains(&parent)
         {
-            self.name(node, false, true);
+            self.hold_all(node);
             self.name(*heir, true, true);
             self.open_way(node, *heir);
         }
@@ -130,8 +136,14 @@ impl<'s, D: Send + Sync + 'static> TreePlan<'s, '_, D> {
             && gate != NONE
             && let Some(top) = table.nodes.get(home)
         {
-            self.name(top.node(home), false, true);
+            self.hold_all(top.node(home));
         }
+    }
+
+    /// Names a node to write, with all below it but what is there by links. Returns true if it is
+    /// held.
+    fn hold_all(&mut self, node: Node) -> bool {
+        self.probe.hold(Target { node, alone: false, write: true })
     }
 
     /// Returns the data of a node, which the task claims to read. `None` if other tasks are in the

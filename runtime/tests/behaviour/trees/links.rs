@@ -189,15 +189,20 @@ fn a_node_may_have_very_many_links() {
         let (root, hub, far) = (all[0], all[1], all[475]);
         let linked: Vec<Node> = all[777..].iter().copied().step_by(5).collect();
         assert_eq!(linked.len(), 156);
-        let links = linked.clone();
+        let (links, beside) = (linked.clone(), all[1553]);
         let fill = rt.task(()).claim(tree.write(root)).submit_with(move |(), mut nodes, _| {
             links.iter().try_for_each(|&node| nodes.link(hub, node))?;
             // A link leads on from the first that the claim takes with the gate above.
-            nodes.link(links[32], far)
+            nodes.link(links[32], far)?;
+            // Another one from a node that it takes only because of the gate above.
+            let other = nodes.insert(root, 0)?;
+            nodes.link(beside, other)?;
+            Ok::<_, TreeError>(other)
         });
-        assert_eq!(fill.join().unwrap(), Ok(()));
+        let other = fill.join().unwrap().unwrap();
         let sum = rt.task(()).claim(tree.read(hub)).submit_with(move |(), nodes, _| {
             assert!(linked.iter().all(|&node| nodes.has(node)) && nodes.has(far));
+            assert!(nodes.has(beside) && !nodes.has(other));
             nodes.subtree(hub).map(Iterator::count)
         });
         assert_eq!(sum.join().unwrap(), Ok(259 + 156 + 1));
@@ -341,6 +346,52 @@ fn a_claim_that_waits_covers_what_is_linked_meanwhile() {
     let _watched = watchdog();
     assert_eq!(beside_a_waiting_claim(false), (Ok(17), true));
     assert_eq!(beside_a_waiting_claim(true), (Ok(13), false));
+}
+
+/// A task that has claimed nodes with all below links them without their ancestors.
+#[test]
+fn a_link_within_what_is_claimed_needs_no_ancestors() {
+    on_all(|setting| {
+        let rt = setting.build();
+        let (tree, all) = complete(&rt, 3, 3);
+        let (one, above, below) = (all[1], all[4], all[5]);
+        let task = rt.task(()).claim(tree.write(one)).submit_with(move |(), mut nodes, _| {
+            nodes.link(above, below)?;
+            assert_eq!(nodes.link(below, above), Err(TreeError::Cycle(above, below)));
+            assert_eq!(nodes.link(below, one), Err(TreeError::Cycle(one, below)));
+            nodes.subtree(above).map(Iterator::count)
+        });
+        assert_eq!(task.join().unwrap(), Ok(4 + 4));
+    });
+}
+
+/// What a node shares may be written while the node passes on to another parent, and read while it
+/// moves.
+#[test]
+#[cfg_attr(miri, ignore = "on threads of the system")]
+fn a_node_moves_while_others_use_what_it_shares() {
+    let _watched = watchdog();
+    for writes in [true, false] {
+        let stage = Stage::new();
+        let (one, three, moved, shared) = (stage.all[1], stage.all[3], stage.all[4], stage.all[8]);
+        link(&stage.rt, &stage.tree, moved, shared).unwrap();
+        link(&stage.rt, &stage.tree, three, moved).unwrap();
+        let (inside, go) = (Flag::default(), stage.go.clone());
+        let i = inside.clone();
+        let claim = if writes { stage.tree.write(shared) } else { stage.tree.read(shared) };
+        let holder = stage.rt.task(()).claim(claim).submit_with(move |(), _, _| {
+            i.set();
+            go.wait();
+        });
+        inside.wait();
+        if writes {
+            assert_eq!(unlink(&stage.rt, &stage.tree, one, moved), Ok(()));
+        } else {
+            assert_eq!(relocate(&stage.rt, &stage.tree, moved, three), Ok(()));
+        }
+        stage.go.set();
+        holder.join().unwrap();
+    }
 }
 
 /// Of two links at once that would close a cycle one is refused.
