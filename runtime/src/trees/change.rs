@@ -106,14 +106,22 @@ impl<'h> Holder<'h> {
     ///
     /// # Errors
     ///
-    /// If the node is the root, or the claim does not cover its sub-tree and its parent to write.
+    /// If the node is the root; if the claim does not cover its sub-tree and its parent to write, and
+    /// the nodes to which links lead out of it; or if a node there has another parent elsewhere.
     pub fn remove(&mut self, node: Node) -> Result<Vec<u32>, TreeError> {
         let (slot, parent) = self.movable(node)?;
-        self.unlink(node, parent);
-        self.leave_place(node, slot);
         // SAFETY: the claim covers the whole sub-tree.
         let nodes: Vec<u32> =
             unsafe { self.table.list(node.index) }.into_iter().map(|entry| entry.0).collect();
+        if self.table.has_links() {
+            self.check_removal(node, &nodes)?;
+        }
+        self.take_out(node, parent);
+        self.leave_place(node, slot);
+        if self.table.has_links() {
+            self.move_links(slot, Some(parent), None);
+            self.remove_links(node, &nodes);
+        }
         self.table.clear_removed_poison(&nodes);
         for &index in &nodes {
             let slot = self.table.slot(index);
@@ -140,41 +148,64 @@ impl<'h> Holder<'h> {
     ///
     /// # Errors
     ///
-    /// If the node is the root or the new parent is below it; if the claim does not cover the
-    /// sub-tree and both parents to write, or the home of the new parent where that has to become a
-    /// gate; or if the index is behind all children.
+    /// If the node is the root or the new parent is below it, perhaps by links; if the claim does
+    /// not cover the sub-tree and both parents to write, or the home of the new parent where that
+    /// has to become a gate; or if the index is behind all children.
     pub fn relocate(&mut self, node: Node, to: Node, at: Option<usize>) -> Result<(), TreeError> {
         let (slot, from) = self.movable(node)?;
         let above = self.written(to)?;
-        if self.table.is_under(to.index, node.index, NONE) {
-            return Err(TreeError::Cycle(node, to));
-        }
-        let gate = slot.gate.load(Relaxed);
-        if gate != NONE && above.gate.load(Relaxed) == NONE {
-            let home = above.home.load(Relaxed);
-            if !self.table.covers_all(self.rights, home, true) {
-                return Err(TreeError::NotClaimed(self.table.slot(home).node(home)));
-            }
-        }
+        self.check_descendants(node, to)?;
+        self.check_place(slot, above)?;
         // SAFETY: the claim covers the node to read it.
         let count = unsafe { above.children() }.len() - usize::from(from == to);
         let at = at.unwrap_or(count);
         if at > count {
             return Err(TreeError::NoSuchPlace(to, at));
         }
-        self.unlink(node, from);
-        self.leave_place(node, slot);
-        if gate == NONE {
-            self.move_in_home(node, slot, above, to);
-        } else {
-            self.move_gate(gate, slot, above, to);
-        }
+        self.take_out(node, from);
+        self.transfer(node, from, to);
         // SAFETY: the claim covers the new parent to write it, and nothing is borrowed of it.
         unsafe { above.children_mut() }.insert(at, node);
+        Ok(())
+    }
+
+    /// Checks that the claim covers what becomes gates if a node comes below this parent.
+    pub fn check_place(&self, slot: &NodeSlot, parent: &NodeSlot) -> Result<(), TreeError> {
+        // Relaxed, here and below: the claim pins the places of both nodes.
+        if slot.gate.load(Relaxed) == NONE || parent.gate.load(Relaxed) != NONE {
+            return Ok(());
+        }
+        let home = parent.home.load(Relaxed);
+        if self.table.covers_all(self.rights, home, true) {
+            Ok(())
+        } else {
+            Err(TreeError::NotClaimed(self.table.slot(home).node(home)))
+        }
+    }
+
+    /// Moves a node with all below it from one parent to another, but for the lists of children.
+    pub fn transfer(&mut self, node: Node, from: Node, to: Node) {
+        let (slot, above) = (self.table.slot(node.index), self.table.slot(to.index));
+        self.leave_place(node, slot);
+        self.move_links(slot, Some(from), Some(to));
+        // Relaxed: the claim pins the place of the node.
+        match slot.gate.load(Relaxed) {
+            NONE => self.move_in_home(node, slot, above, to),
+            gate => self.move_gate(gate, slot, above, to),
+        }
         if !self.table.covers_all(self.rights, node.index, true) {
             self.rights.targets.push(Target { node, alone: false, write: true });
         }
-        Ok(())
+    }
+
+    /// Counts the links that begin in a sub-tree out above one parent, and in above another.
+    fn move_links(&self, slot: &NodeSlot, from: Option<Node>, to: Option<Node>) {
+        // Relaxed: the claim covers the whole sub-tree.
+        let links = slot.links.load(Relaxed).cast_signed();
+        if links != 0 {
+            from.inspect(|from| self.table.count_links(from.index, -links));
+            to.inspect(|to| self.table.count_links(to.index, links));
+        }
     }
 
     /// Returns the slot and the parent of a node that may be removed or moved. Both count as
@@ -189,7 +220,8 @@ impl<'h> Holder<'h> {
         Ok((slot, parent))
     }
 
-    fn unlink(&self, node: Node, parent: Node) {
+    /// Takes a node out of a list of children, once.
+    pub fn take_out(&self, node: Node, parent: Node) {
         // SAFETY: the claim covers the parent to write it, and nothing is borrowed of it.
         let siblings = unsafe { self.table.slot(parent.index).children_mut() };
         let at = siblings.iter().rposition(|child| *child == node);

@@ -132,9 +132,8 @@ impl<P: Origin> Dispatcher<'_, P> {
             };
             let table = this.table();
             owned.plan_runs += 1;
-            let even_poisoned = owned.on_poison != OnPoison::Fail;
-            let mut probe =
-                PlanProbe::new(table, self.site, claim, &mut *rights, &mut self.ready, even_poisoned);
+            let on_poison = owned.on_poison;
+            let mut probe = PlanProbe::new(table, self.site, claim, &mut *rights, &mut self.ready, on_poison);
             // SAFETY: as above; what was borrowed of the state is not what this accesses.
             let outcome = unsafe { this.run_plan(&mut probe) };
             let refused = probe.into_refused();

@@ -14,10 +14,16 @@ pub enum TreeError {
     NotClaimed(Node),
     /// The root cannot be removed or moved.
     Root,
-    /// The first node cannot become a child of the second, which is below it.
+    /// The first node cannot become a child of the second, which is below it, perhaps by links.
     Cycle(Node, Node),
     /// The node has too few children for a child at this index.
     NoSuchPlace(Node, usize),
+    /// The first node is no parent of the second.
+    NotLinked(Node, Node),
+    /// The node cannot be unlinked from its only parent.
+    OnlyParent(Node),
+    /// The first node cannot be removed: the second, which stays, is a parent of it too.
+    Shared(Node, Node),
 }
 
 impl fmt::Display for TreeError {
@@ -28,6 +34,9 @@ impl fmt::Display for TreeError {
             Self::Root => f.write_str("the root cannot be removed or moved"),
             Self::Cycle(node, to) => write!(f, "{node:?} cannot become a child of {to:?}, which is below it"),
             Self::NoSuchPlace(node, at) => write!(f, "{node:?} has too few children for one at {at}"),
+            Self::NotLinked(parent, node) => write!(f, "{parent:?} is no parent of {node:?}"),
+            Self::OnlyParent(node) => write!(f, "{node:?} has no other parent: remove it, or move it"),
+            Self::Shared(node, parent) => write!(f, "{node:?} is a child of {parent:?} too: unlink it there"),
         }
     }
 }

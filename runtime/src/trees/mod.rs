@@ -129,6 +129,7 @@
 //! | `register`, `enqueue`, `release` | the protocol: at once, to wait, give back and grant |
 //! | `covers` | whether a claim covers a node |
 //! | `change`, `split` | changes of the tree by a task that holds it |
+//! | `parents`, `closure`, `links` | further parents; what is below by links; changes of links |
 //! | `poison` | nodes that were written by a task that panicked |
 //! | `tree`, `inner`, `claim` | the handle, what it keeps, and claims |
 //! | `plan`, `tree_plan`, `probe` | requests, plans, and how they register what they name |
@@ -137,15 +138,18 @@
 
 mod change;
 mod claim;
+mod closure;
 mod counts;
 mod covers;
 mod dispatch;
 mod enqueue;
 mod error;
 mod inner;
+mod links;
 mod mode;
 mod node;
 mod nodes;
+mod parents;
 mod plan;
 mod poison;
 mod probe;

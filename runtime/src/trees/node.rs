@@ -71,6 +71,10 @@ pub(crate) struct NodeSlot {
     /// Read by tasks that hold the node, changed by one that holds it to write.
     pub children: UnsafeCell<Children>,
     pub is_poisoned: AtomicBool,
+    /// The node has further parents, by links.
+    pub is_shared: AtomicBool,
+    /// Number of links that begin at the node or below it.
+    pub links: AtomicU32,
 }
 
 impl Default for NodeSlot {
@@ -86,6 +90,8 @@ impl Default for NodeSlot {
             writer: AtomicU64::new(0),
             children: UnsafeCell::new(Children::new()),
             is_poisoned: AtomicBool::new(false),
+            is_shared: AtomicBool::new(false),
+            links: AtomicU32::new(0),
         }
     }
 }

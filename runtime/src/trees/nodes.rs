@@ -6,6 +6,7 @@ use super::inner::TreeInner;
 use super::node::Node;
 use super::subtree::{Subtree, SubtreeMut};
 use super::tree::TreeRef;
+use crate::sync::Relaxed;
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -79,7 +80,8 @@ impl<'h, D: Send + Sync + 'static> Nodes<'h, D> {
         Ok(unsafe { slot.children() })
     }
 
-    /// Returns the parent of a node; `None` for the root.
+    /// Returns the parent of a node; `None` for the root. Of several parents it is the one that the
+    /// node is below without a [link](Self::link).
     ///
     /// # Errors
     ///
@@ -90,7 +92,20 @@ impl<'h, D: Send + Sync + 'static> Nodes<'h, D> {
         Ok(self.holder.parent(slot))
     }
 
+    /// Returns all parents of a node: the one that it is below first, then one for each
+    /// [link](Self::link). The root has none.
+    ///
+    /// # Errors
+    ///
+    /// As for [`parent`](Self::parent).
+    pub fn parents(&self, node: Node) -> Result<Vec<Node>, TreeError> {
+        self.holder.covered(node, false)?;
+        // SAFETY: the claim covers the node; the shared borrow of `self` excludes changes.
+        Ok(unsafe { self.holder.table.parents(node.index) })
+    }
+
     /// Returns an iterator over a node and all below it with their data, each before those below.
+    /// It follows links, and each node comes once.
     ///
     /// # Errors
     ///
@@ -102,8 +117,8 @@ impl<'h, D: Send + Sync + 'static> Nodes<'h, D> {
         Ok(unsafe { Subtree::new(self.tree, node) })
     }
 
-    /// Returns an iterator over a node and all below it with their data, to change them. Each comes
-    /// before those below, and counts as written when it comes.
+    /// Returns an iterator over a node and all below it with their data, to change them. It follows
+    /// links. Each node comes once, before those below, and counts as written when it comes.
     ///
     /// # Errors
     ///
@@ -145,12 +160,14 @@ impl<'h, D: Send + Sync + 'static> Nodes<'h, D> {
     }
 
     /// Removes a node and all below it. Returns their data, level by level. Handles to
-    /// these nodes are not valid any more.
+    /// these nodes are not valid any more. A node to which a [link](Self::link) leads from there
+    /// loses that parent, and stays.
     ///
     /// # Errors
     ///
-    /// If the node does not exist or is the root; or if the task has not claimed it with all below,
-    /// and its parent, to write them: see [`TreePlan::remove`](super::TreePlan::remove).
+    /// If the node does not exist or is the root; if it, or a node below, has another parent that
+    /// stays; or if the task has not claimed it with all below, and its parent, to write them: see
+    /// [`TreePlan::remove`](super::TreePlan::remove).
     pub fn remove(&mut self, node: Node) -> Result<Vec<D>, TreeError> {
         let nodes = self.holder.remove(node)?;
         // SAFETY: the task has removed the nodes, and their slots are not free yet.
@@ -160,12 +177,14 @@ impl<'h, D: Send + Sync + 'static> Nodes<'h, D> {
         Ok(data)
     }
 
-    /// Moves a node with all below it behind the children of another node, or of the same.
+    /// Moves a node with all below it behind the children of another node, or of the same. Its
+    /// [links](Self::link) stay: of several parents it leaves the first.
     ///
     /// # Errors
     ///
-    /// If a node does not exist, the first is the root, or the second is below the first; or if the
-    /// task has not claimed what it takes: see [`TreePlan::relocate`](super::TreePlan::relocate).
+    /// If a node does not exist, the first is the root, or the second is below the first, perhaps by
+    /// links; or if the task has not claimed what it takes: see
+    /// [`TreePlan::relocate`](super::TreePlan::relocate).
     pub fn relocate(&mut self, node: Node, to: Node) -> Result<(), TreeError> {
         self.holder.relocate(node, to, None)
     }
@@ -177,6 +196,64 @@ impl<'h, D: Send + Sync + 'static> Nodes<'h, D> {
     /// As for [`relocate`](Self::relocate); or if the index is behind all other children.
     pub fn relocate_at(&mut self, node: Node, to: Node, index: usize) -> Result<(), TreeError> {
         self.holder.relocate(node, to, Some(index))
+    }
+
+    /// Makes a node a child of one more parent, by a link behind its other children. A parent may
+    /// have the same child several times.
+    ///
+    /// What is below the node is below that parent, too: tasks that claim the parent with all below
+    /// hold it as well. The place of the node stays where it is.
+    ///
+    /// ```
+    /// use xtasking::{Runtime, trees::TreeError};
+    ///
+    /// let rt = Runtime::builder().workers(2).build()?;
+    /// let tree = rt.tree("assembly");
+    /// let root = tree.root();
+    /// let build = rt.task(()).claim(tree.write(root)).submit_with(move |(), mut nodes, _| {
+    ///     let (left, right) = (nodes.insert(root, "left")?, nodes.insert(root, "right")?);
+    ///     let bolt = nodes.insert(left, "bolt")?;
+    ///     nodes.link(right, bolt)?;
+    ///     assert_eq!(nodes.parents(bolt)?, [left, right]);
+    ///     assert_eq!(nodes.link(bolt, right), Err(TreeError::Cycle(right, bolt)));
+    ///     Ok::<_, TreeError>(right)
+    /// });
+    /// let right = build.join()??;
+    /// let names = rt.task(()).claim(tree.read(right)).submit_with(move |(), nodes, _| {
+    ///     Ok::<_, TreeError>(nodes.subtree(right)?.map(|(_, name)| *name).collect::<Vec<_>>())
+    /// });
+    /// assert_eq!(names.join()??, ["right", "bolt"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If one of them does not exist; if the parent is below the node, perhaps by links; or if the
+    /// task has not claimed what it takes: see [`TreePlan::link`](super::TreePlan::link).
+    pub fn link(&mut self, parent: Node, node: Node) -> Result<(), TreeError> {
+        self.holder.link(parent, node, None)
+    }
+
+    /// Links a node like [`link`](Self::link), before the child that has this index now.
+    ///
+    /// # Errors
+    ///
+    /// As for [`link`](Self::link); or if the index is behind all children.
+    pub fn link_at(&mut self, parent: Node, index: usize, node: Node) -> Result<(), TreeError> {
+        self.holder.link(parent, node, Some(index))
+    }
+
+    /// Takes a node out of the children of a parent: once, the last time that it occurs there. If
+    /// the node is below that parent without a link, the next of its [parents](Self::parents)
+    /// becomes the first: that is a move of the node with all below it.
+    ///
+    /// # Errors
+    ///
+    /// If one of them does not exist, the second is no child of the first, or has no other parent;
+    /// or if the task has not claimed what it takes: see
+    /// [`TreePlan::unlink`](super::TreePlan::unlink).
+    pub fn unlink(&mut self, parent: Node, node: Node) -> Result<(), TreeError> {
+        self.holder.unlink(parent, node)
     }
 
     /// Returns true if the data of a node may be half-written, because a task has panicked there.
@@ -200,9 +277,12 @@ impl<'h, D: Send + Sync + 'static> Nodes<'h, D> {
     }
 
     fn covers_all(&self, node: Node, write: bool) -> Result<(), TreeError> {
-        self.holder.covered(node, write)?;
-        let covers_all = self.holder.table.covers_all(self.holder.rights, node.index, write);
-        if covers_all { Ok(()) } else { Err(TreeError::NotClaimed(node)) }
+        let slot = self.holder.covered(node, write)?;
+        if !self.holder.table.covers_all(self.holder.rights, node.index, write) {
+            return Err(TreeError::NotClaimed(node));
+        }
+        // Relaxed: the claim keeps links from being made and taken away there.
+        if slot.links.load(Relaxed) == 0 { Ok(()) } else { self.holder.check_linked(node, write, |_| ()) }
     }
 }
 

@@ -13,7 +13,7 @@ pub(super) enum OnPoison {
     Fail,
     /// Its task runs, and what it has claimed to write is no longer poisoned after it.
     Repair,
-    /// Its task runs, and leaves all as it is: it looks at no data.
+    /// Its task runs, and leaves all as it is: it looks at no data, and follows no links.
     Keep,
 }
 

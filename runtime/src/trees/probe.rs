@@ -1,6 +1,7 @@
 //! One run of a request: registers what is named.
 
 use super::counts::Site;
+use super::poison::OnPoison;
 use super::queue::{ClaimPtr, Ready};
 use super::register::Added;
 use super::rights::{Rights, Target};
@@ -28,10 +29,12 @@ pub struct PlanProbe<'s> {
     pub(super) table: &'s TreeTable,
     site: Site,
     claim: ClaimPtr,
-    rights: &'s mut Rights,
+    pub(super) rights: &'s mut Rights,
     ready: &'s mut Ready,
     /// Targets that were not to be had at once, and those that were named after the first of them.
-    refused: Targets,
+    pub(super) refused: Targets,
+    /// A node with all below comes with what is below by links.
+    follows_links: bool,
     /// The plan sees the data of poisoned nodes.
     pub(super) even_poisoned: bool,
 }
@@ -43,18 +46,36 @@ impl<'s> PlanProbe<'s> {
         claim: ClaimPtr,
         rights: &'s mut Rights,
         ready: &'s mut Ready,
-        even_poisoned: bool,
+        on_poison: OnPoison,
     ) -> Self {
-        Self { table, site, claim, rights, ready, refused: Targets::new(), even_poisoned }
+        let (even_poisoned, follows_links) = (on_poison != OnPoison::Fail, on_poison != OnPoison::Keep);
+        let refused = Targets::new();
+        let mut probe = Self { table, site, claim, rights, ready, refused, follows_links, even_poisoned };
+        if probe.follows_links && table.has_links() {
+            probe.close_all();
+        }
+        probe
     }
 
     pub(super) fn into_refused(self) -> Targets {
         self.refused
     }
 
-    /// Names a target. Returns true if the claim holds it from here on.
+    /// Names a target, and what is below it by links. Returns true if the claim holds it from here
+    /// on.
     #[inline]
     pub(super) fn add(&mut self, target: Target) -> bool {
+        let is_held = self.hold(target);
+        if is_held && !target.alone && self.follows_links && self.table.has_links() {
+            self.close(target);
+        }
+        is_held
+    }
+
+    /// Names a target without what is below by links. Returns true if the claim holds it from here
+    /// on.
+    #[inline]
+    pub(super) fn hold(&mut self, target: Target) -> bool {
         let Target { node, alone, write } = target;
         let is_held = if alone {
             self.table.covers(self.rights, node, write)

@@ -29,6 +29,15 @@ pub(crate) enum Path {
     Home { home: u32, above: u32 },
 }
 
+impl Path {
+    /// Returns the gate above; [`NONE`] for the root.
+    pub fn above(self) -> u32 {
+        match self {
+            Self::Gate { above, .. } | Self::Home { above, .. } => above,
+        }
+    }
+}
+
 /// Modes counted for one target, at gates from its path upwards.
 type Climb<'t> = SmallVec<[(u32, Mode, &'t GateSlot); 4]>;
 

@@ -1,44 +1,65 @@
-//! Walks through sub-trees.
+//! Walks through sub-trees, and through what is below them by links.
 
 use super::inner::TreeInner;
 use super::node::Node;
 use super::table::TreeTable;
 use crate::sync::Relaxed;
+use alloc::collections::BTreeSet;
 use core::slice;
 use smallvec::SmallVec;
 
-/// A walk through the nodes of a sub-tree, each before those below it.
+/// A walk through the nodes of a sub-tree, each once, and before those below it.
 struct Walk<'v> {
     table: &'v TreeTable,
     /// Siblings still to come, on each level above that of `siblings` where there are any.
     above: SmallVec<[slice::Iter<'v, Node>; 16]>,
     siblings: slice::Iter<'v, Node>,
     top: Option<Node>,
+    /// Nodes with several parents that have come; `None` if none has two in this sub-tree.
+    shared: Option<BTreeSet<u32>>,
 }
 
 impl<'v> Walk<'v> {
     /// # Safety
     ///
-    /// The caller holds the node and all below it for as long as the walk is used.
+    /// The caller holds the node and all below it, by links as well, for as long as the walk is
+    /// used.
     unsafe fn new(table: &'v TreeTable, node: Node) -> Self {
-        Self { table, above: SmallVec::new(), siblings: [].iter(), top: Some(node) }
+        // Relaxed: the claim keeps links from being made and taken away there.
+        let has_links = table.slot(node.index).links.load(Relaxed) != 0;
+        let shared = has_links.then(BTreeSet::new);
+        Self { table, above: SmallVec::new(), siblings: [].iter(), top: Some(node), shared }
     }
 
     #[inline]
     fn next(&mut self) -> Option<Node> {
-        let node = match self.siblings.next() {
-            Some(&node) => node,
-            None => self.next_above()?,
-        };
-        // SAFETY: the node is in the sub-tree, which the maker of the walk holds.
-        let children = unsafe { self.table.slot(node.index).children() };
-        if !children.is_empty() {
-            let siblings = core::mem::replace(&mut self.siblings, children.iter());
-            if siblings.len() > 0 {
-                self.above.push(siblings);
+        loop {
+            let node = match self.siblings.next() {
+                Some(&node) => node,
+                None => self.next_above()?,
+            };
+            let slot = self.table.slot(node.index);
+            // Relaxed: the maker of the walk holds the node.
+            if slot.is_shared.load(Relaxed) && !self.is_first(node) {
+                continue;
             }
+            // SAFETY: the node is in the sub-tree, which the maker of the walk holds.
+            let children = unsafe { slot.children() };
+            if !children.is_empty() {
+                let siblings = core::mem::replace(&mut self.siblings, children.iter());
+                if siblings.len() > 0 {
+                    self.above.push(siblings);
+                }
+            }
+            return Some(node);
         }
-        Some(node)
+    }
+
+    /// Returns true if a node with several parents comes for the first time.
+    #[cold]
+    fn is_first(&mut self, node: Node) -> bool {
+        let shared = self.shared.as_mut();
+        shared.is_none_or(|shared| shared.insert(node.index)) || planted!("tree-shared-node-comes-twice")
     }
 
     /// Returns the next node at the end of a list of siblings.
@@ -105,7 +126,7 @@ impl<'v, D> Iterator for SubtreeMut<'v, D> {
         // Relaxed: only this task reads it before it leaves.
         self.walk.table.slot(node.index).writer.store(self.stamp, Relaxed);
         // SAFETY: the task holds the sub-tree to write it while `'v` lasts, and nothing else
-        // borrows of it. Each node comes once.
+        // borrows of it. Each node comes once, also if there are several ways to it.
         Some((node, unsafe { self.tree.write(node.index) }))
     }
 }

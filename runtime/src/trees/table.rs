@@ -4,6 +4,7 @@
 use super::counts::Counts;
 use super::mode::{Mode, Modes};
 use super::node::{Children, NONE, Node, NodeSlot};
+use super::parents::Links;
 use super::poison::PoisonedNodes;
 use super::queue::{ClaimPtr, GateEntry, GateQueue, HomeEntry, Stripe};
 use super::rights::Exact;
@@ -80,6 +81,7 @@ pub(crate) struct TreeTable {
     /// The last stamp of each worker.
     stamps: Box<[Padded<AtomicU64>]>,
     pub poisoned: PoisonedNodes,
+    pub links: Links,
 }
 
 impl TreeTable {
@@ -98,6 +100,7 @@ impl TreeTable {
             gate_numbers: Numbers::default(),
             stamps: (0..workers).map(|_| Padded::default()).collect(),
             poisoned: PoisonedNodes::default(),
+            links: Links::default(),
         };
         let (root, gate) = (table.node_numbers.take(), table.new_gate(0, NONE, None));
         let slot = table.nodes.get_or_make(root);
@@ -279,18 +282,26 @@ impl TreeTable {
     }
 
     /// Returns the node and all below it, each with the place of its parent in the list, which is
-    /// before it.
+    /// before it. Links are not followed.
     ///
     /// # Safety
     ///
     /// The caller holds all of them.
     pub unsafe fn list(&self, top: u32) -> Vec<(u32, usize)> {
         let mut list = Vec::from([(top, 0)]);
+        // Relaxed: the caller holds all below.
+        let has_links = self.slot(top).links.load(Relaxed) != 0;
         let mut next = 0;
         while next < list.len() {
-            // SAFETY: forwarded.
-            let children: &Children = unsafe { self.slot(list[next].0).children() };
-            list.extend(children.iter().map(|child| (child.index, next)));
+            let node = list[next].0;
+            if has_links {
+                // SAFETY: forwarded.
+                list.extend(unsafe { self.own_children(node) }.map(|child| (child.index, next)));
+            } else {
+                // SAFETY: forwarded.
+                let children: &Children = unsafe { self.slot(node).children() };
+                list.extend(children.iter().map(|child| (child.index, next)));
+            }
             next += 1;
         }
         list

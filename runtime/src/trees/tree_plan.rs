@@ -5,6 +5,8 @@ use super::node::{NONE, Node};
 use super::probe::PlanProbe;
 use super::rights::Target;
 use crate::sync::Acquire;
+use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
 
 /// The view of a tree that a [plan](super::Tree::planned) has, and by which it names its claim.
 ///
@@ -22,12 +24,12 @@ impl<'s, D: Send + Sync + 'static> TreePlan<'s, '_, D> {
         super::TreeTable::ROOT
     }
 
-    /// Names a node that the task reads, with all nodes below it.
+    /// Names a node that the task reads, with all nodes below it, by links as well.
     pub fn read(&mut self, node: Node) {
         self.name(node, false, false);
     }
 
-    /// Names a node that the task writes, with all nodes below it.
+    /// Names a node that the task writes, with all nodes below it, by links as well.
     pub fn write(&mut self, node: Node) {
         self.name(node, false, true);
     }
@@ -58,6 +60,63 @@ impl<'s, D: Send + Sync + 'static> TreePlan<'s, '_, D> {
         self.name(to, true, true);
         self.name(node, false, true);
         self.write_parent(node);
+        self.open_way(node, to);
+    }
+
+    /// Names what it takes to make a node a child of one more parent: both alone, to write, and all
+    /// ancestors of the parent alone, to read: so no other link makes one of these its child
+    /// meanwhile.
+    pub fn link(&mut self, parent: Node, node: Node) {
+        let is_held = self.name(parent, true, true);
+        self.name(node, true, true);
+        let (mut next, mut seen) = (Vec::from([(parent, is_held)]), BTreeSet::new());
+        while let Some((below, is_held)) = next.pop() {
+            for above in self.parents_of(below, is_held) {
+                if seen.insert(above) {
+                    let is_held = self.name(above, true, false);
+                    next.push((above, is_held));
+                }
+            }
+        }
+    }
+
+    /// Names what it takes to take a node out of the children of a parent: both alone. If that is
+    /// the parent which the node is below without a link, it names what it takes to move the node to
+    /// the next of its parents.
+    pub fn unlink(&mut self, parent: Node, node: Node) {
+        self.name(parent, true, true);
+        // What has to move is not held alone before: that would have to be widened.
+        let moves = self.peek_parent(node) == Some(parent);
+        let is_held = self.name(node, !moves, true);
+        if let [own, heir, further @ ..] = &*self.parents_of(node, is_held)
+            && *own == parent
+            && *heir != parent
+            && !further.contains(&parent)
+        {
+            self.name(node, false, true);
+            self.name(*heir, true, true);
+            self.open_way(node, *heir);
+        }
+    }
+
+    /// Returns all parents of a node, the one that it is below first, like [`peek`](Self::peek).
+    pub fn parents(&mut self, node: Node) -> Option<Vec<Node>> {
+        let is_held = self.name(node, true, false);
+        is_held.then(|| self.parents_of(node, is_held))
+    }
+
+    /// Returns the parents of a node; of one that is not held only that which it is below now.
+    fn parents_of(&self, node: Node, is_held: bool) -> Vec<Node> {
+        if is_held {
+            // SAFETY: as for `peek`.
+            unsafe { self.tree.table.parents(node.index) }
+        } else {
+            self.peek_parent(node).into_iter().collect()
+        }
+    }
+
+    /// Names what becomes gates if a node comes below this one.
+    fn open_way(&mut self, node: Node, to: Node) {
         let table = self.probe.table;
         // Acquire pairs with the Release of a change; both nodes are held, or the plan runs again.
         let place = |node| table.find(node).map(|slot| (slot.gate.load(Acquire), slot.home.load(Acquire)));

@@ -5,11 +5,13 @@
 //! | this one | access to nodes, changes, plans and their errors |
 //! | `crowds` | many entries in one home |
 //! | `ends` | panics, cancellations, shutdowns, dropped handles and memory |
+//! | `links` | nodes with several parents |
 //! | `queues` | chains, fan-outs and queues of many tasks |
 //! | `random` | random changes, replayed by a model |
 
 mod crowds;
 mod ends;
+mod links;
 mod queues;
 mod random;
 

@@ -4,7 +4,7 @@
 //! `XTASKING_TREE_SEEDS=N` runs N seeds for each setting, of ten times as many tasks.
 
 use crate::common::{Setting, lock, on_each, silence_tasks};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicI32, AtomicI64, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use xtasking::task::{Membership, Spawner};
@@ -59,8 +59,12 @@ enum Action {
     Swap(Node, Node),
     /// Adds the sum of a sub-tree to all of another.
     Pair(Node, Node),
+    /// Links a node behind the children of the first.
+    Link(Node, Node),
+    /// Unlinks a node from the parent with this number, modulo theirs.
+    Unlink(Node, usize),
 }
-use Action::{Add, Chain, Insert, Move, Pair, Panic, ReadOne, Remove, SetOne, Sum, Swap};
+use Action::{Add, Chain, Insert, Link, Move, Pair, Panic, ReadOne, Remove, SetOne, Sum, Swap, Unlink};
 
 #[derive(Clone, Debug, PartialEq)]
 enum Outcome {
@@ -76,6 +80,8 @@ struct World {
     stamp: AtomicU64,
     log: Mutex<Vec<(u64, Action, Outcome)>>,
     nodes: Mutex<Vec<Node>>,
+    /// Nodes that were linked once.
+    linked: Mutex<Vec<Node>>,
     left: AtomicI64,
 }
 
@@ -91,10 +97,14 @@ impl World {
         let most = if random.percent(25) { all.min(8) } else { all };
         let (one, other) = (nodes[random.below(most) as usize], nodes[random.below(most) as usize]);
         let number = random.below(1000);
+        let linked = lock(&self.linked);
         match random.below(100) {
-            0..14 => Sum(one),
-            14..25 => Add(one, number),
-            25..37 => ReadOne(one),
+            0..10 => Sum(one),
+            10..19 => Add(one, number),
+            19..25 => Link(one, other),
+            25..30 if linked.is_empty() => ReadOne(one),
+            25..30 => Unlink(linked[random.below(linked.len() as u64) as usize], random.below(3) as usize),
+            30..37 => ReadOne(one),
             37..47 => SetOne(one, number),
             47..49 => Panic(one, number),
             49..58 => Insert(one, number, random.below(3) as usize, 1),
@@ -163,10 +173,55 @@ impl World {
                 (stamp, Outcome::New(new))
             }
             Remove(node) => {
+                let below: Vec<Node> = nodes.subtree(node)?.map(|(below, _)| below).collect();
                 nodes.subtree(node)?.for_each(|(_, cell)| cell.begin_write());
                 let stamp = self.stamp();
-                let numbers = nodes.remove(node)?.into_iter().map(|cell| cell.number);
-                (stamp, Outcome::Numbers(numbers.collect()))
+                let removed = nodes.remove(node);
+                // What links lead to stays.
+                below.into_iter().filter_map(|below| nodes.get(below).ok()).for_each(Cell::end_write);
+                match removed {
+                    Ok(cells) => {
+                        (stamp, Outcome::Numbers(cells.into_iter().map(|cell| cell.number).collect()))
+                    }
+                    Err(TreeError::Shared(..)) => (stamp, Outcome::Refused),
+                    Err(error) => return Err(error),
+                }
+            }
+            Link(parent, node) => {
+                nodes.get(node)?;
+                nodes.get(parent)?.begin_write();
+                if parent != node {
+                    nodes.get(node)?.begin_write();
+                }
+                let linked = nodes.link(parent, node);
+                let stamp = self.stamp();
+                nodes.get(parent)?.end_write();
+                nodes.get(node)?.end_write();
+                match linked {
+                    Ok(()) => {
+                        lock(&self.linked).push(node);
+                        (stamp, Outcome::Done)
+                    }
+                    Err(TreeError::Cycle(..)) => (stamp, Outcome::Refused),
+                    Err(error) => return Err(error),
+                }
+            }
+            Unlink(node, nth) => {
+                let parents = nodes.parents(node)?;
+                let Some(&parent) = parents.get(nth % parents.len().max(1)) else {
+                    return Ok((self.stamp(), Outcome::Refused));
+                };
+                nodes.get(parent)?.begin_write();
+                nodes.get(node)?.begin_write();
+                let unlinked = nodes.unlink(parent, node);
+                let stamp = self.stamp();
+                nodes.get(parent)?.end_write();
+                nodes.get(node)?.end_write();
+                match unlinked {
+                    Ok(()) => (stamp, Outcome::Done),
+                    Err(TreeError::OnlyParent(_)) => (stamp, Outcome::Refused),
+                    Err(error) => return Err(error),
+                }
             }
             Move(node, to) => {
                 nodes.get(to)?;
@@ -194,8 +249,8 @@ impl World {
                 (stamp, Outcome::Done)
             }
             Pair(from, to) => {
-                let read: Vec<Node> = nodes.subtree(from)?.map(|(node, _)| node).collect();
-                if nodes.subtree(to)?.any(|(node, _)| node == from) || read.contains(&to) {
+                let read: HashSet<Node> = nodes.subtree(from)?.map(|(node, _)| node).collect();
+                if nodes.subtree(to)?.any(|(node, _)| read.contains(&node)) {
                     return Ok((self.stamp(), Outcome::Refused));
                 }
                 nodes.subtree(from)?.for_each(|(_, cell)| cell.begin_read());
@@ -244,6 +299,14 @@ fn plan(action: Action, plan: &mut TreePlan<'_, '_, Cell>) {
         Pair(from, to) => {
             plan.read(from);
             plan.write(to);
+        }
+        Link(parent, node) => plan.link(parent, node),
+        Unlink(node, nth) => {
+            if let Some(parents) = plan.parents(node)
+                && let Some(&parent) = parents.get(nth % parents.len().max(1))
+            {
+                plan.unlink(parent, node);
+            }
         }
     }
 }
@@ -294,6 +357,8 @@ struct Model(HashMap<Node, ModelNode>);
 #[derive(Default)]
 struct ModelNode {
     parent: Option<Node>,
+    /// One for each link.
+    further: Vec<Node>,
     children: Vec<Node>,
     number: u64,
 }
@@ -307,12 +372,38 @@ impl Model {
         self.0.get_mut(&node).unwrap()
     }
 
+    /// Returns a node and all below it, by links as well, each once.
     fn below(&self, node: Node) -> Vec<Node> {
-        let mut all = vec![node];
-        for child in &self.0[&node].children {
-            all.extend(self.below(*child));
-        }
+        let mut all = Vec::new();
+        self.walk(node, &mut HashSet::new(), &mut all, |_, _| true);
         all
+    }
+
+    /// Returns a node and all below it, without links.
+    fn own_below(&self, node: Node) -> Vec<Node> {
+        let mut all = Vec::new();
+        self.walk(node, &mut HashSet::new(), &mut all, |parent, child| self.0[&child].parent == Some(parent));
+        all
+    }
+
+    fn walk(
+        &self,
+        node: Node,
+        seen: &mut HashSet<Node>,
+        all: &mut Vec<Node>,
+        follows: impl Fn(Node, Node) -> bool + Copy,
+    ) {
+        if seen.insert(node) {
+            all.push(node);
+            for &child in self.0[&node].children.iter().filter(|child| follows(node, **child)) {
+                self.walk(child, seen, all, follows);
+            }
+        }
+    }
+
+    fn overlap(&self, one: Node, other: Node) -> bool {
+        let below: HashSet<Node> = self.below(one).into_iter().collect();
+        self.below(other).iter().any(|node| below.contains(node))
     }
 
     fn numbers(&self, node: Node) -> Vec<u64> {
@@ -321,21 +412,61 @@ impl Model {
 
     fn insert(&mut self, parent: Node, at: usize, node: Node, number: u64) {
         self.at(parent).children.insert(at, node);
-        let new = ModelNode { parent: Some(parent), children: Vec::new(), number };
+        let new = ModelNode { parent: Some(parent), number, ..ModelNode::default() };
         assert!(self.0.insert(node, new).is_none(), "a handle is used once");
     }
 
-    fn unlink(&mut self, node: Node) {
-        let parent = self.0[&node].parent.unwrap();
-        self.at(parent).children.retain(|child| *child != node);
+    /// Takes a node out of a list of children.
+    fn take_out(&mut self, node: Node, parent: Node) {
+        remove_last(&mut self.at(parent).children, node);
+    }
+
+    /// Takes a node out of the list of the parent that it is below without a link.
+    fn leave(&mut self, node: Node) {
+        self.take_out(node, self.0[&node].parent.unwrap());
+    }
+
+    fn unlink(&mut self, node: Node, nth: usize) -> Outcome {
+        let Some(own) = self.at(node).parent else { return Outcome::Refused };
+        let mut further = self.at(node).further.clone();
+        let parents: Vec<Node> = [own].into_iter().chain(further.iter().copied()).collect();
+        let parent = parents[nth % parents.len()];
+        if further.contains(&parent) {
+            remove_last(&mut further, parent);
+        } else if let Some(&heir) = further.first() {
+            self.at(node).parent = Some(heir);
+            remove_last(&mut further, heir);
+        } else {
+            return Outcome::Refused;
+        }
+        self.at(node).further = further;
+        self.take_out(node, parent);
+        Outcome::Done
+    }
+
+    fn remove(&mut self, top: Node) -> Outcome {
+        let nodes = self.own_below(top);
+        let inside: HashSet<Node> = nodes.iter().copied().collect();
+        if nodes.iter().any(|node| self.0[node].further.iter().any(|parent| !inside.contains(parent))) {
+            return Outcome::Refused;
+        }
+        self.leave(top);
+        for &node in &nodes {
+            let outside = self.0[&node].children.iter().filter(|child| !inside.contains(child));
+            for child in outside.copied().collect::<Vec<_>>() {
+                remove_last(&mut self.at(child).further, node);
+            }
+        }
+        // The list comes level by level from the tree, and in depth from here.
+        Outcome::Numbers(nodes.iter().map(|node| self.0.remove(node).unwrap().number).collect())
     }
 
     /// Replays an action. Returns what must have come of it.
     fn replay(&mut self, action: Action, outcome: &Outcome) -> Outcome {
         let (one, other) = match action {
-            Move(one, other) | Swap(one, other) | Pair(one, other) => (one, other),
+            Move(one, other) | Swap(one, other) | Pair(one, other) | Link(one, other) => (one, other),
             Sum(one) | Add(one, _) | ReadOne(one) | SetOne(one, _) | Panic(one, _) => (one, one),
-            Insert(one, ..) | Chain(one, ..) | Remove(one) => (one, one),
+            Insert(one, ..) | Chain(one, ..) | Remove(one) | Unlink(one, _) => (one, one),
         };
         if !self.has(one) || !self.has(other) {
             return Outcome::Missing;
@@ -361,18 +492,18 @@ impl Model {
                 }
                 return outcome.clone();
             }
-            Remove(_) => {
-                self.unlink(one);
-                let nodes = self.below(one);
-                // The list comes level by level from the tree, and in depth from here.
-                let numbers = nodes.iter().map(|node| self.0.remove(node).unwrap().number);
-                return Outcome::Numbers(numbers.collect());
+            Remove(_) => return self.remove(one),
+            Unlink(_, nth) => return self.unlink(one, nth),
+            Link(..) if self.below(other).contains(&one) => return Outcome::Refused,
+            Link(..) => {
+                self.at(one).children.push(other);
+                self.at(other).further.push(one);
             }
             Move(..) if self.at(one).parent.is_none() || self.below(one).contains(&other) => {
                 return Outcome::Refused;
             }
             Move(..) => {
-                self.unlink(one);
+                self.leave(one);
                 self.at(other).children.push(one);
                 self.at(one).parent = Some(other);
             }
@@ -381,7 +512,7 @@ impl Model {
                 self.at(one).number = second;
                 self.at(other).number = first;
             }
-            Pair(..) if self.below(one).contains(&other) || self.below(other).contains(&one) => {
+            Pair(..) if self.overlap(one, other) => {
                 return Outcome::Refused;
             }
             Pair(..) => {
@@ -395,6 +526,12 @@ impl Model {
         }
         Outcome::Done
     }
+}
+
+/// Removes the last occurrence of a node.
+fn remove_last(list: &mut Vec<Node>, node: Node) {
+    let at = list.iter().rposition(|entry| *entry == node).unwrap();
+    list.remove(at);
 }
 
 /// Numbers of a removed sub-tree come in no order that the model knows.
@@ -415,6 +552,7 @@ fn check(rt: &Runtime, seed: u64, tasks: i64) {
         stamp: AtomicU64::new(0),
         log: Mutex::default(),
         nodes: Mutex::new(vec![root]),
+        linked: Mutex::default(),
         left: AtomicI64::new(tasks),
         tree,
     });
