@@ -33,13 +33,8 @@ pub(super) trait TaskTree: Send + Sync + Sized + 'static {
     fn links(&self, rt: &Runtime) -> Result<Vec<(u32, u32)>, JoinError>;
 
     /// Submits a task that writes the sub-tree of a node, and runs this body on a worker.
-    fn write(
-        &self,
-        rt: &Runtime,
-        node: u64,
-        worker: u16,
-        body: impl FnOnce() + Send + 'static,
-    ) -> Handle<()>;
+    fn write(&self, rt: &Runtime, node: u64, worker: u16, body: impl FnOnce() + Send + 'static)
+    -> Handle<()>;
 }
 
 /// What the tasks share while the tree grows.
