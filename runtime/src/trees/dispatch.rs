@@ -21,6 +21,9 @@ use alloc::boxed::Box;
 use core::mem::take;
 use core::ptr::NonNull;
 
+/// Runs of an unordered plan after which its task waits for all that it needs together. Before, it
+/// waits for the first node that it does not get, and holds no others, so it blocks no other tasks.
+const MOST_RETRIES: u32 = 4;
 /// Runs of a plan after which its task claims the whole tree.
 const MOST_PLAN_RUNS: u32 = 16;
 
@@ -148,9 +151,16 @@ impl<P: Origin> Dispatcher<'_, P> {
                 return unsafe { self.send(state) };
             }
             table.leave(self.site, claim, rights, &mut self.ready);
-            rights.targets.extend(refused);
             // SAFETY: as above.
-            if unsafe { this.owned() }.plan_runs >= MOST_PLAN_RUNS {
+            let plan_runs = unsafe { this.owned() }.plan_runs;
+            let holds_none = rights.is_unordered && plan_runs <= MOST_RETRIES;
+            if holds_none && !planted!("tree-unordered-holds-while-it-waits") {
+                rights.targets.clear();
+                rights.targets.push(refused[0]);
+            } else {
+                rights.targets.extend(refused);
+            }
+            if plan_runs >= MOST_PLAN_RUNS {
                 let all = Target { node: TreeTable::ROOT, alone: false, write: true };
                 rights.targets.clear();
                 rights.targets.push(all);

@@ -128,7 +128,9 @@ impl TreeTable {
             }
         };
         let passes = self.count_all(site, claim, rights, &climb);
-        let entered = exact.filter(|_| passes).filter(|&exact| self.try_enter(HomeEntry { claim, exact }));
+        let entered = exact
+            .filter(|_| passes)
+            .filter(|&exact| self.try_enter(HomeEntry { claim, exact }, rights.is_unordered));
         // SAFETY: the caller owns the claim.
         let is_displaced = unsafe { &claim.0.as_ref().is_displaced };
         // Acquire pairs with the Release of `enter_home`.
@@ -173,8 +175,9 @@ impl TreeTable {
         // thread sees the flag.
         fence(SeqCst);
         let modes = Modes::only(mode);
-        let is_free =
-            passes && queue.admits(claim, modes) && !self.counts.is_counted(number, modes.clashes());
+        let is_free = passes
+            && queue.admits_now(claim, modes, rights.is_unordered)
+            && !self.counts.is_counted(number, modes.clashes());
         let path = Path::Gate { gate: number, above };
         let is_granted = is_free && self.is_valid(target.node, path, &climb, end);
         if is_granted {
@@ -219,16 +222,16 @@ impl TreeTable {
             // Acquire pairs with the Release by which a gate's flag goes down, so that this sees
             // what the tasks there did.
             !gate.flag.load(Acquire)
-                || gate.queue.lock().admits(claim, Modes::only(mode))
+                || gate.queue.lock().admits_now(claim, Modes::only(mode), rights.is_unordered)
                     && !rights.explicit_at(number).is_some_and(|held| held.clashes().has(mode))
         })
     }
 
     /// Enters a home, unless others there are in the way.
     #[inline]
-    fn try_enter(&self, entry: HomeEntry) -> bool {
+    fn try_enter(&self, entry: HomeEntry, overtakes: bool) -> bool {
         let mut stripe = self.stripe(entry.exact.home).lock();
-        let is_free = stripe.admits(&entry, |one, other, waits| self.meet(one, other, waits));
+        let is_free = stripe.admits_now(&entry, overtakes, |one, other, waits| self.meet(one, other, waits));
         if is_free {
             stripe.hold(entry);
         }
