@@ -63,12 +63,14 @@ impl TreeWorld {
         seed: u64,
     ) -> TreeClaim<'_, Planned<Part, impl FnMut(&mut TreePlan<'_, '_, Part>) -> Found + use<>, Found>> {
         let layout = self.layout.clone();
-        self.tree.planned(move |plan| {
+        let claim = self.tree.planned(move |plan| {
             let mut scratch = Scratch::default();
             let mut plan = Plan { plan, claimed: Vec::new() };
             let result = operation.plan(&layout, seed, &mut scratch, &mut plan);
             Found { scratch, result, claimed: plan.claimed }
-        })
+        });
+        // The replay uses the order in which operations ran.
+        claim.unordered()
     }
 
     /// Returns a claim to read everything.

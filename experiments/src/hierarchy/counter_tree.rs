@@ -29,11 +29,13 @@ impl CounterTree {
     fn claim(&self, visit: &Visit) -> TreeClaim<'_, Named<u32>> {
         let mut nodes = self.named(visit);
         let first = nodes.next().expect("a task names at least one node");
-        if visit.writes {
+        let claim = if visit.writes {
             nodes.fold(self.tree.write(first), TreeClaim::and_write)
         } else {
             nodes.fold(self.tree.read(first), TreeClaim::and_read)
-        }
+        };
+        // As the compared implementations keep no order either.
+        claim.unordered()
     }
 
     fn named(&self, visit: &Visit) -> impl Iterator<Item = Node> {
