@@ -1,4 +1,5 @@
-//! A concurrent world on a tree of the runtime, whose tasks claim what their plans look at and name.
+//! Implements a concurrent world on a tree of the runtime: tasks claim what the plans of operations
+//! look at and name.
 //!
 //! Base assemblies link to the composite parts that they use, which lie on shelves of a library. A
 //! plan holds what it has looked at, so what it has found goes to the body.

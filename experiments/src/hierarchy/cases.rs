@@ -54,8 +54,8 @@ pub(super) enum Workload {
 pub(super) struct ConflictRates {
     granules: Conflicts,
     interval: Conflicts,
-    /// False conflicts of claims of trees. Of graphs they are not known: a claim of much that several
-    /// parents share takes more than that.
+    /// Share of false conflicts of claims of trees. Of graphs it is not known: a claim of much that
+    /// several parents share takes more than that.
     trees: Option<f64>,
 }
 

@@ -68,7 +68,7 @@ fn tasks_change_the_hierarchy_and_panic() {
         );
         let report: Value = serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap();
         let sizes = report["parameters"]["nodes"].as_array().unwrap().len();
-        // Nine contenders (all but trees), with and without structural changes, and with and without stealing.
+        // Nine contenders, all but trees; with and without structural changes, and stealing.
         assert_eq!(report["results"].as_array().unwrap().len(), 9 * 4 * sizes);
     }
 }

@@ -97,7 +97,8 @@ fn a_long_queue_keeps_its_order() {
     }
 }
 
-/// While a writer waits, unordered readers pass it by, but only 64 of them. The others come after it.
+/// While a writer waits, unordered readers pass it by, but only 64 of them. The others come after
+/// it.
 #[test]
 #[cfg_attr(miri, ignore = "on threads of the system")]
 fn unordered_tasks_overtake_a_waiter_64_times() {
