@@ -93,8 +93,8 @@
 //! only: the holders may have come later.
 //!
 //! A claim that is [unordered](TreeClaim::unordered) may have at once, while it plans, what others
-//! wait for. As it waits for nothing while it holds that, the order of those that wait stays what it
-//! is. The first waiter of a queue is overtaken 64 times at most. An unordered claim that has to
+//! wait for. As it waits for nothing while it holds that, the order of those that wait stays the
+//! same. The first waiter of a queue is overtaken 64 times at most. An unordered claim that has to
 //! wait registers one target, and plans again when it has that, four times; then it waits as all
 //! others.
 //!
