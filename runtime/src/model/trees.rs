@@ -158,7 +158,7 @@ impl World {
             let refused = probe.into_refused();
             if !refused.is_empty() {
                 self.table.leave(site, claim, rights_of(claim), ready);
-                rights_of(claim).targets.extend(refused);
+                rights_of(claim).targets.extend_from_slice(&refused);
                 if !self.table.enqueue(site, claim, ready) {
                     return;
                 }
