@@ -4,7 +4,7 @@ use super::admission::{Admission, TableAdmission};
 use super::affinity::Affinity;
 use super::directory::Directory;
 use super::queue_lock::QueueLock;
-use crate::memory::{Reclaim, Retired};
+use crate::memory::{Boxed, EpochBox};
 use crate::object::prefetch;
 use crate::scheduler::{Runtime, RuntimeState};
 use crate::sync::{AtomicBool, AtomicU32, Padded, Relaxed, SpinMutex, UnsafeCell};
@@ -12,7 +12,6 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::any::{Any, type_name};
 use core::fmt;
-use core::marker::PhantomData;
 use core::ptr::{NonNull, from_ref};
 
 /// A handle to numbered granules and the data of each; made by [`Runtime::granules`] and
@@ -41,19 +40,8 @@ use core::ptr::{NonNull, from_ref};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Granules<D: Send + Sync + 'static = ()> {
-    owner: Arc<Owner<D>>,
+    inner: EpochBox<GranulesInner<D>>,
 }
-
-/// Retires the granules when the last handle is dropped. Tasks that were spawned before are of an
-/// epoch that keeps the granules until they are over, so a task needs no reference of its own.
-struct Owner<D: Send + Sync + 'static> {
-    inner: NonNull<GranulesInner<D>>,
-}
-
-// SAFETY: `Owner` only hands out `&GranulesInner`, which is Sync.
-unsafe impl<D: Send + Sync> Send for Owner<D> {}
-// SAFETY: as for Send: all that is reached through it is Sync.
-unsafe impl<D: Send + Sync> Sync for Owner<D> {}
 
 /// The granules: a table that does not depend on the type of their data, and the data.
 pub struct GranulesInner<D> {
@@ -235,12 +223,11 @@ impl Runtime {
             poisoned: AtomicU32::new(0),
             directory,
         };
-        let inner = NonNull::from(Box::leak(Box::new(GranulesInner { table, data })));
-        // SAFETY: fresh from its box; it is only shared from here on, until `Dropper` has it.
-        let table = unsafe { &inner.as_ref().table };
-        // SAFETY: as above; `Dropper` removes the table first.
+        let inner = EpochBox::new(GranulesInner { table, data });
+        let table = &inner.get().table;
+        // SAFETY: `GranulesInner::retire` removes the table before it is dropped.
         unsafe { table.shared.list_granules(NonNull::from(table)) };
-        Granules { owner: Arc::new(Owner { inner }) }
+        Granules { inner }
     }
 }
 
@@ -289,40 +276,23 @@ impl<D: Send + Sync + 'static> Granules<D> {
     }
 
     pub(super) fn inner(&self) -> &GranulesInner<D> {
-        // SAFETY: freed no sooner than after the drop of the owner, which is borrowed here.
-        unsafe { self.owner.inner.as_ref() }
+        self.inner.get()
     }
 }
 
-impl<D: Send + Sync + 'static> Drop for Owner<D> {
-    fn drop(&mut self) {
-        // SAFETY: `Dropper` frees it, when it was retired below.
-        let shared = unsafe { self.inner.as_ref() }.table.shared.clone();
-        let epoch = if planted!("granules-freed-at-once") { 0 } else { shared.epochs.retirement() };
-        let owner: Arc<dyn Reclaim> = Arc::new(Dropper::<D>(PhantomData));
-        shared.adopt([Retired { epoch, object: self.inner.cast(), owner }].into_iter());
-        shared.wake_for_garbage(0);
+impl<D: Send + Sync + 'static> Boxed for GranulesInner<D> {
+    fn shared(&self) -> &Arc<RuntimeState> {
+        &self.table.shared
     }
-}
 
-/// Frees granules with data of one type.
-struct Dropper<D>(PhantomData<fn(D)>);
-
-impl<D: Send + Sync + 'static> Reclaim for Dropper<D> {
-    unsafe fn reclaim(self: Arc<Self>, inner: NonNull<u8>, _: Option<usize>) {
-        let inner = inner.cast::<GranulesInner<D>>();
-        // SAFETY: as below; it is still shared with a thread that looks through the listed tables.
-        let table = unsafe { &inner.as_ref().table };
-        table.shared.granule_tables.remove(NonNull::from(table));
-        // SAFETY: `granules_under` made it from a box of this type. Its epoch is over, so no task
-        // that used it is left, and the last handle was dropped before.
-        drop(unsafe { Box::from_raw(inner.as_ptr()) });
+    fn retire(&self) {
+        self.table.shared.granule_tables.remove(NonNull::from(&self.table));
     }
 }
 
 impl<D: Send + Sync + 'static> Clone for Granules<D> {
     fn clone(&self) -> Self {
-        Self { owner: self.owner.clone() }
+        Self { inner: self.inner.clone() }
     }
 }
 

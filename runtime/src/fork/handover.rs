@@ -11,10 +11,18 @@
 //! The owner enters its number by a compare-exchange on the state that it has read. If the thief
 //! was faster, that fails, and the owner reads again. Model: `model/fork.rs`.
 
-use super::job::RunFn;
-use crate::sync::{Acquire, AtomicU32, Relaxed, Release};
+use super::job::{Job, RunFn};
+use super::{Fork, Top};
+use crate::sync::{Acquire, AtomicU32, AtomicUsize, Relaxed, Release};
 use crate::task::{GroupState, Meta};
-use core::ptr::NonNull;
+use core::ptr::{NonNull, addr_of, addr_of_mut};
+
+/// A worker that steals, and its place in its own stack.
+#[derive(Clone, Copy)]
+pub(crate) struct Thief {
+    pub worker: usize,
+    pub at: Top,
+}
 
 /// Written by the thief before it takes the job.
 pub(crate) struct Handover {
@@ -23,12 +31,26 @@ pub(crate) struct Handover {
     /// concurrent change of the other.
     state: AtomicU32,
     /// The worker that has taken the job.
-    thief: u32,
+    thief: AtomicU32,
+    /// The address of the thief's place: its jobs from there on are parts of this one.
+    base: AtomicUsize,
     /// What tasks that are spawned in the job inherit.
     pub meta: Meta,
     /// The group of the task that this is a part of. The task's ticket keeps it alive.
     pub group: Option<NonNull<GroupState>>,
 }
+
+/// What a worker sees of a job that another worker has taken from a third one. Only a hint: the
+/// slot may be in use for another job by now.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Glance {
+    pub is_done: bool,
+    pub thief: usize,
+    pub base: usize,
+}
+
+/// The body of a slot that was never taken.
+unsafe fn run_nothing(_: NonNull<Job>, _: Option<Fork<'_>>) {}
 
 /// The progress of a stolen job.
 ///
@@ -61,13 +83,67 @@ impl JobState {
 }
 
 impl Handover {
-    pub fn new(run: RunFn, thief: usize, meta: Meta, group: Option<NonNull<GroupState>>) -> Self {
-        Self { run, state: AtomicU32::new(0), thief: thief as u32, meta, group }
+    /// Returns that of a slot whose jobs were never taken.
+    pub fn vacant() -> Self {
+        let (state, thief, base) = (AtomicU32::new(DONE), AtomicU32::new(0), AtomicUsize::new(0));
+        Self { run: run_nothing, state, thief, base, meta: Meta::from_bits(0), group: None }
+    }
+
+    /// For the thief: hands a job over that it is about to take.
+    ///
+    /// # Safety
+    ///
+    /// The handover exists, and no other thread accesses more of it than [`glance`](Self::glance)
+    /// does.
+    pub unsafe fn begin(
+        handover: NonNull<Self>,
+        run: RunFn,
+        by: Thief,
+        meta: Meta,
+        group: Option<NonNull<GroupState>>,
+    ) {
+        let to = handover.as_ptr();
+        // SAFETY: by this function's contract. Of the words that others read only those are
+        // borrowed.
+        unsafe {
+            addr_of_mut!((*to).run).write(run);
+            addr_of_mut!((*to).meta).write(meta);
+            addr_of_mut!((*to).group).write(group);
+            // Release, of all three, pairs with the Acquire of `glance`: a worker that reads one of
+            // them sees that the slot's last job was settled.
+            (*addr_of!((*to).thief)).store(by.worker as u32, Release);
+            (*addr_of!((*to).base)).store(by.at.address(), Release);
+            (*addr_of!((*to).state)).store(0, Release);
+        }
+    }
+
+    /// Returns what there is to see for a worker that is neither owner nor thief.
+    ///
+    /// # Safety
+    ///
+    /// The handover exists.
+    pub unsafe fn glance(handover: NonNull<Self>) -> Glance {
+        let of = handover.as_ptr();
+        // SAFETY: the handover exists, and only atomic words are borrowed. Acquire pairs with the
+        // Release of `begin`, and with that of `finish`.
+        unsafe {
+            Glance {
+                thief: (*addr_of!((*of).thief)).load(Acquire) as usize,
+                base: (*addr_of!((*of).base)).load(Acquire),
+                is_done: JobState((*addr_of!((*of).state)).load(Acquire)).is_done(),
+            }
+        }
     }
 
     /// Returns the worker that has taken the job.
     pub fn thief(&self) -> usize {
-        self.thief as usize
+        // Relaxed, here and below: written before the job was taken, which the caller has seen.
+        self.thief.load(Relaxed) as usize
+    }
+
+    /// Returns the address from which on jobs in the thief's stack are parts of this one.
+    pub fn base(&self) -> usize {
+        self.base.load(Relaxed)
     }
 
     /// Returns the progress of thief and owner.

@@ -40,7 +40,7 @@
 //! there is no job. Models: `model/fork_stack.rs`.
 
 use super::half::Room;
-use super::{Fork, Handover};
+use super::{Fork, Handover, Thief};
 use crate::sync::{Acquire, AtomicPtr, AtomicU32, Relaxed, Release, light_fence};
 use crate::task::{GroupState, Meta, Payload};
 use core::mem::{MaybeUninit, transmute};
@@ -55,7 +55,7 @@ pub(crate) struct Job {
     state: AtomicU32,
     room: Room,
     /// Written by the thief in STEALING; most jobs are never stolen.
-    handover: MaybeUninit<Handover>,
+    handover: Handover,
 }
 
 /// Runs a body and leaves its result. Without a fork, drops the body.
@@ -87,7 +87,7 @@ impl Job {
             run: AtomicPtr::new(null_mut()),
             state: AtomicU32::new(PRIVATE),
             room: MaybeUninit::uninit(),
-            handover: MaybeUninit::uninit(),
+            handover: Handover::vacant(),
         }
     }
 
@@ -227,7 +227,7 @@ impl Job {
         _ = unsafe { Self::state_word(job) }.compare_exchange(PUBLIC, PRIVATE, Relaxed, Relaxed);
     }
 
-    /// Takes a public job for worker `thief`. Returns true if it is the thief's now. `inherited`
+    /// Takes a public job for this thief. Returns true if it is the thief's now. `inherited`
     /// returns what tasks in it inherit; the job is not taken unless `may_take` returns true.
     ///
     /// # Safety
@@ -236,7 +236,7 @@ impl Job {
     /// its owner, or before a barrier that the caller has passed.
     pub unsafe fn take(
         job: NonNull<Self>,
-        thief: usize,
+        thief: Thief,
         inherited: impl FnOnce() -> (Meta, Option<NonNull<GroupState>>),
         may_take: impl FnOnce() -> bool,
     ) -> bool {
@@ -254,12 +254,11 @@ impl Job {
             return false;
         }
         let (meta, group) = inherited();
-        // SAFETY: a word that is not null is a `RunFn`, as `push` wrote it. The handover is only
-        // accessed by the thief until it has taken the job: the owner reads it in TAKEN, and other
+        // SAFETY: a word that is not null is a `RunFn`, as `push` wrote it. Until this thread has
+        // taken the job, others only glance at the handover: the owner reads it in TAKEN, and other
         // thieves wait for the lock.
         unsafe {
-            let handover = Handover::new(transmute::<*mut (), RunFn>(run), thief, meta, group);
-            addr_of_mut!((*job.as_ptr()).handover).write(MaybeUninit::new(handover));
+            Handover::begin(Self::handover_of(job), transmute::<*mut (), RunFn>(run), thief, meta, group);
         }
         // Release pairs with the Acquire of `pop_public`: the owner sees the handover. What
         // `inherited` read is not newer than the job: if the owner has popped it, this fails.
@@ -277,15 +276,35 @@ impl Job {
         unsafe { Self::state_word(job) }.store(PRIVATE, Relaxed);
     }
 
+    /// Returns true if a thief has the job, or had it and its owner has not seen that it has run.
+    ///
+    /// # Safety
+    ///
+    /// As for [`sight`](Self::sight).
+    pub unsafe fn is_taken(job: NonNull<Self>) -> bool {
+        // SAFETY: the slot exists. Acquire pairs with the Release of `take`.
+        unsafe { Self::state_word(job) }.load(Acquire) == TAKEN
+    }
+
+    /// Returns the place of what owner and thief share.
+    ///
+    /// # Safety
+    ///
+    /// `job` is an initialised slot of a stack that exists.
+    pub unsafe fn handover_of(job: NonNull<Self>) -> NonNull<Handover> {
+        // SAFETY: the slot exists, and nothing is borrowed.
+        unsafe { NonNull::new_unchecked(addr_of_mut!((*job.as_ptr()).handover)) }
+    }
+
     /// Returns what owner and thief share.
     ///
     /// # Safety
     ///
     /// The job was taken, and stays in its slot for `'a`.
     pub unsafe fn handover<'a>(job: NonNull<Self>) -> &'a Handover {
-        // SAFETY: the thief has initialised `handover` before it took the job; since then it only
+        // SAFETY: the thief has written the handover before it took the job; since then it only
         // changes by atomics. The other fields are not borrowed.
-        unsafe { (*addr_of_mut!((*job.as_ptr()).handover)).assume_init_ref() }
+        unsafe { Self::handover_of(job).as_ref() }
     }
 
     /// Runs the body for its owner, and reports that. Returns the worker that sleeps until then, if
@@ -301,7 +320,7 @@ impl Job {
         // the handover is finished.
         unsafe {
             (Self::handover(job).run)(job, Some(cx));
-            Handover::finish(NonNull::new_unchecked(addr_of_mut!((*job.as_ptr()).handover)).cast())
+            Handover::finish(Self::handover_of(job))
         }
     }
 

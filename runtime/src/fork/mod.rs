@@ -23,6 +23,7 @@
 //! | `steal` | steal requests, and stealing |
 //! | `over` | parallel loops over a range or slice |
 //! | `portions` | items that several tasks take as they get to them |
+//! | `parts` | stealing parts of a job, for a worker that waits for it |
 //! | `pieces` | numbered pieces of work on chosen workers, for the runtime itself |
 //! | `run` | running a function on the runtime from a thread outside |
 //! | `scope` | any number of pieces that end before their scope |
@@ -35,6 +36,7 @@ mod handover;
 mod job;
 pub(crate) mod join;
 mod over;
+mod parts;
 mod pieces;
 mod portions;
 mod run;
@@ -45,10 +47,12 @@ mod wait;
 mod zip;
 
 pub use divide::Divide;
-pub(crate) use handover::Handover;
+pub(crate) use handover::{Handover, Thief};
 pub(crate) use job::{Job, Sight};
 pub(crate) use join::{Fork, throw};
 pub use over::{NestedOver, Over};
+#[cfg(all(test, model = "loom"))]
+pub(crate) use parts::Path;
 pub use portions::Portions;
 pub(crate) use stack::{ForkStack, Forks, Top};
 pub(crate) use wait::WaitHook;

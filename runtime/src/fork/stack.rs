@@ -20,12 +20,14 @@
 mod thief;
 mod top;
 
+pub(crate) use thief::Taken;
 pub(crate) use top::Top;
 
 use super::{Handover, Job};
 use crate::scheduler::Worker;
 use crate::sync::{
-    Acquire, AtomicPtr, AtomicU64, AtomicUsize, Relaxed, Release, SpinMutex, UnsafeCell, under_model,
+    Acquire, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Relaxed, Release, SpinMutex, UnsafeCell,
+    under_model,
 };
 use crate::task::{GroupState, Meta};
 use alloc::boxed::Box;
@@ -41,8 +43,11 @@ const SLOTS: usize = DEEPEST + 1;
 /// Slots that are initialised at once as the stack grows: most stacks use a small part of their
 /// memory.
 const GROWTH: usize = under_model(128, 4) as usize;
-/// Jobs that are published at once.
+/// Jobs that their owner publishes at once.
 const MAX_BATCH: usize = under_model(32, 2) as usize;
+/// Jobs that a thief publishes at once. More, as each batch of a thief costs a barrier; up to that,
+/// it is doubled for each batch since the owner has last answered.
+const MAX_FORCED: usize = under_model(512, 2) as usize;
 
 /// The fork stack of a worker, as other workers see it: they can steal from it.
 pub(crate) struct ForkStack(NonNull<StackMemory>);
@@ -84,6 +89,10 @@ struct ThiefState {
     /// the lock.
     oldest: AtomicUsize,
     lock: SpinMutex<()>,
+    /// Counts jobs that were taken and are over. Written by the owner, with the lock.
+    settled: AtomicUsize,
+    /// Batches that thieves have published since the owner has last answered. Only a hint.
+    forced: AtomicU32,
 }
 
 /// What only the owner accesses.
@@ -134,7 +143,12 @@ impl ForkStack {
             own: UnsafeCell::new(own),
             meta: AtomicU64::new(0),
             group: AtomicPtr::new(null_mut()),
-            thieves: ThiefState { oldest: AtomicUsize::new(bottom), lock: SpinMutex::new(()) },
+            thieves: ThiefState {
+                oldest: AtomicUsize::new(bottom),
+                lock: SpinMutex::new(()),
+                settled: AtomicUsize::new(0),
+                forced: AtomicU32::new(0),
+            },
         };
         // SAFETY: no other thread has a pointer to the stack yet.
         unsafe { memory.cast::<Head>().write(head) };
@@ -285,7 +299,12 @@ impl Forks {
     ///
     /// The caller is at `top`.
     pub unsafe fn publish(&self, top: Top) -> bool {
-        let oldest = self.head().thieves.oldest.load(Relaxed);
+        let thieves = &self.head().thieves;
+        let oldest = thieves.oldest.load(Relaxed);
+        // Most stacks have none, and their line stays the thieves'.
+        if thieves.forced.load(Relaxed) > 0 {
+            thieves.forced.store(0, Relaxed);
+        }
         // Thieves may take some of them meanwhile: then these need not be published any more.
         let count = top.address().saturating_sub(oldest) / size_of::<Job>();
         let batch = if self.head().is_eager { 1 } else { self.next_batch().min(count.div_ceil(2)) };
@@ -320,6 +339,10 @@ impl Forks {
     pub fn settle(&self, at: Top) {
         let thieves = &self.head().thieves;
         let _guard = thieves.lock.lock();
+        // Release pairs with the Acquire of `taken_from`. The lock orders it before the next
+        // `Handover::begin`, which a worker acquires that looks at the slot.
+        let settled = thieves.settled.load(Relaxed) + usize::from(!planted!("settled-uncounted"));
+        thieves.settled.store(settled, Release);
         // SAFETY: the slot is the caller's, which has the lock.
         unsafe { Job::settle(at.slot()) };
         // Release pairs with the Acquire of `ForkStack::oldest`.

@@ -26,13 +26,15 @@
 //! `model/fork.rs`, `model/fork_stack.rs`.
 
 use super::job::{RunFn, Sight};
-use super::{Fork, Handover, Job, Top};
+use super::{Fork, Job, Thief, Top};
 use crate::scheduler::{Worker, WorkerSlot};
 use crate::sync::{SeqCst, fence, under_model};
 use core::ptr::NonNull;
 
 /// Probes that find private jobs only, before the thief publishes some.
 const PATIENCE: u32 = under_model(128, 1) as u32;
+/// The same, for jobs of a worker that did not answer the last time.
+const PATIENCE_WITH_SILENT: u32 = under_model(8, 1) as u32;
 
 impl Worker {
     /// Serves pending steal requests after a push, and keeps the stack large enough.
@@ -129,20 +131,25 @@ impl Worker {
 
     /// Steals a job from a worker that does not answer requests.
     #[cold]
-    pub(super) fn force(&self, victim: usize, whole: Option<&Handover>) -> Option<NonNull<Job>> {
+    pub(super) fn force(
+        &self,
+        victim: usize,
+        at: Top,
+        may_take: impl FnOnce() -> bool,
+    ) -> Option<NonNull<Job>> {
         let shared = self.shared();
         let barrier = || shared.platform.barrier();
         let forks = &shared.slots[victim].forks;
-        shared.has_barrier.then(|| forks.steal(self.index(), whole, Some(&barrier))).flatten()
+        shared.has_barrier.then(|| forks.steal(self.thief(at), may_take, Some(&barrier))).flatten()
     }
 
     /// Steals a job and runs it. Returns true if there was one.
     pub(crate) fn run_stolen_job(&mut self) -> bool {
-        let Some((job, victim)) = self.steal_job() else { return false };
+        let bottom = self.forks.bottom();
+        let Some((job, victim)) = self.steal_job(bottom) else { return false };
         self.begin_work();
         self.wake_for_injected();
         self.note_theft(victim);
-        let bottom = self.forks.bottom();
         // SAFETY: this worker took the job, and is in no join.
         self.observe_job(true, |cx| unsafe { cx.run_taken(job, bottom) });
         // Where there was work there may be more.
@@ -165,20 +172,29 @@ impl Worker {
         }
     }
 
-    /// Steals a job of any worker. Returns the worker, too.
-    pub(super) fn steal_job(&mut self) -> Option<(NonNull<Job>, usize)> {
-        let (is_patient, mut has_private) = (self.unanswered < PATIENCE, false);
+    /// Returns this worker as a thief, whose place is `at`.
+    pub(super) fn thief(&self, at: Top) -> Thief {
+        Thief { worker: self.index(), at }
+    }
+
+    /// Steals a job of any worker, for the place `at` in this worker's stack. Returns the victim,
+    /// too.
+    pub(super) fn steal_job(&mut self, at: Top) -> Option<(NonNull<Job>, usize)> {
+        let (unanswered, mut has_private) = (self.unanswered, false);
+        let is_patient = |slot: &WorkerSlot| {
+            unanswered < if slot.forks.is_silent() { PATIENCE_WITH_SILENT } else { PATIENCE }
+        };
         let found = self.others().find_map(|(victim, slot)| {
             let job = match slot.forks.sight() {
                 Sight::Nothing => None,
-                Sight::Private if is_patient => {
+                Sight::Private if is_patient(slot) => {
                     has_private = true;
                     slot.forks.ask_once();
                     None
                 }
-                Sight::Private => self.force(victim, None),
+                Sight::Private => self.force(victim, at, || true),
                 Sight::Public if self.shared().may_steal_from(victim) => {
-                    slot.forks.steal(self.index(), None, None)
+                    slot.forks.steal(self.thief(at), || true, None)
                 }
                 Sight::Public => None,
             };

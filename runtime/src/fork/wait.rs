@@ -10,13 +10,11 @@
 //! [`Runtime::interrupt_waits`]: crate::Runtime::interrupt_waits
 
 use super::handover::JobState;
-use super::job::Sight;
-use super::{Fork, Handover, Job, Top};
+use super::{Fork, Handover, Top};
 use crate::scheduler::Worker;
 use crate::sync::Backoff;
 use crate::task::{catch, discard};
 use alloc::sync::Arc;
-use core::ptr::NonNull;
 
 /// The function of [`Builder::while_waiting`](crate::Builder::while_waiting).
 pub(crate) type WaitHook = Arc<dyn Fn(Fork<'_>) -> bool + Send + Sync>;
@@ -69,7 +67,7 @@ impl Worker {
     /// The caller is at `top`.
     unsafe fn help_at(&mut self, top: Top) -> bool {
         let may_help = self.forks.are_all_taken(top) || planted!("helps-beside-untaken-jobs");
-        let stolen = if may_help { self.steal_job() } else { None };
+        let stolen = if may_help { self.steal_job(top) } else { None };
         let Some((job, victim)) = stolen else {
             self.shared().yield_to_others(true);
             return false;
@@ -115,7 +113,7 @@ impl Worker {
                 return;
             }
             if may_help {
-                if let Some(part) = self.steal_part(handover, &backoff) {
+                if let Some(part) = self.steal_part(handover, top, &backoff) {
                     // SAFETY: this worker took the part, and is at `top`.
                     self.observe_job(false, |cx| unsafe { cx.run_taken(part, top) });
                     backoff = Backoff::new();
@@ -140,17 +138,6 @@ impl Worker {
             } else {
                 backoff.wait();
             }
-        }
-    }
-
-    /// Steals a part of a job from its thief; a private one only now and then, as that takes long.
-    fn steal_part(&self, handover: &Handover, backoff: &Backoff) -> Option<NonNull<Job>> {
-        let victim = handover.thief();
-        match self.shared().slots[victim].forks.sight() {
-            Sight::Nothing => None,
-            Sight::Private if backoff.is_at_milestone() => self.force(victim, Some(handover)),
-            Sight::Private => None,
-            Sight::Public => self.shared().slots[victim].forks.steal(self.index(), Some(handover), None),
         }
     }
 

@@ -7,6 +7,7 @@
 //! | `shard` | the slots that one worker has set aside |
 //! | `chunk` | chunks of pages, and the size classes of their blocks |
 //! | `epoch` | epochs: when a retired object can be freed |
+//! | `epoch_box` | a shared box that outlives the tasks that use it |
 //! | `extents` | regions of slots, and the free slots sorted by where they are |
 //! | `forbidden` | free memory as AddressSanitizer sees it |
 //! | `heap` | the heap of a core, without locks or atomics |
@@ -24,6 +25,7 @@
 mod arena;
 mod chunk;
 mod epoch;
+mod epoch_box;
 mod extents;
 mod forbidden;
 mod heap;
@@ -41,6 +43,7 @@ mod typed;
 
 pub(crate) use arena::Slots;
 pub(crate) use epoch::{Epochs, Ledger, OFFLINE, ReaderToken, slot};
+pub(crate) use epoch_box::{Boxed, EpochBox};
 pub(crate) use heap::CoreHeap;
 pub(crate) use heaps::Heaps;
 pub(crate) use node_heap::SizeClass;

@@ -4,7 +4,7 @@
 use super::{Watched, model};
 use crate::Fork;
 use crate::annotation::Priority;
-use crate::fork::{ForkStack, Handover, Job, Top};
+use crate::fork::{ForkStack, Handover, Job, Path, Thief, Top};
 use crate::sync::{SeqCst, fence, yield_now};
 use crate::task::Meta;
 use core::ptr::{NonNull, null_mut};
@@ -83,9 +83,14 @@ impl Setting {
         assert_eq!(self.runs[number].get(), 1);
     }
 
+    /// For a worker without jobs: steals one.
+    fn take(&self, worker: usize, barrier: Option<&dyn Fn() -> bool>) -> Option<NonNull<Job>> {
+        self.stack.steal(Thief { worker, at: self.stack.own().bottom() }, || true, barrier)
+    }
+
     /// For a thief: steals a job that it runs as number `number`. Returns true if there was one.
     fn steal(&self, thief: usize, number: usize, barrier: Option<&dyn Fn() -> bool>) -> bool {
-        let Some(job) = self.stack.steal(thief, None, barrier) else { return false };
+        let Some(job) = self.take(thief, barrier) else { return false };
         self.run(number);
         self.finish(job);
         true
@@ -120,7 +125,7 @@ fn a_job_in_a_slot_that_a_thief_has_published_is_run_once() {
         here.push(bottom, 0);
         // If the thief comes too late for the first job, it finds the second in the same slot.
         let thief = thread::spawn(move || {
-            let job = there.stack.steal(1, None, Some(&barrier))?;
+            let job = there.take(1, Some(&barrier))?;
             let number = there.runs[0].get() as usize;
             there.run(number);
             there.finish(job);
@@ -174,7 +179,7 @@ fn two_thieves_take_the_oldest_jobs_one_each() {
         let thieves = [1, 2].map(|number| {
             let there = here.clone();
             thread::spawn(move || {
-                let job = there.stack.steal(number, None, Some(&barrier))?;
+                let job = there.take(number, Some(&barrier))?;
                 there.run(usize::from(job != there.stack.own().bottom().slot()));
                 there.finish(job);
                 Some(())
@@ -207,7 +212,7 @@ fn an_owner_that_waits_takes_only_parts_of_its_job() {
         let (owners, thiefs) = (Setting::new(true), Setting::new(true));
         let bottom = owners.begin();
         owners.push(bottom, 0);
-        let whole = owners.stack.steal(1, None, None).unwrap();
+        let whole = owners.take(1, None).unwrap();
         let there = (owners.clone(), thiefs.clone());
         // SAFETY: a raw address, which a thread may take along.
         let address = whole.as_ptr().expose_provenance();
@@ -221,8 +226,67 @@ fn an_owner_that_waits_takes_only_parts_of_its_job() {
         });
         // SAFETY: the job was taken, and its owner has not settled it.
         let handover = unsafe { Job::handover(whole) };
-        assert!(thiefs.stack.steal(2, Some(handover), None).is_none(), "a job of another task is no part");
+        let path = Path::new(handover);
+        let waiting = Thief { worker: 2, at: bottom };
+        let part = thiefs.stack.steal(waiting, || path.is_right(), None);
+        assert!(part.is_none(), "a job of another task is no part");
         thief.join().unwrap();
         owners.pop(bottom, 0);
+    });
+}
+
+/// Jobs by their addresses, which threads may take along.
+fn job(address: usize) -> NonNull<Job> {
+    NonNull::with_exposed_provenance(address.try_into().unwrap())
+}
+
+/// The owner of a job steals a part of a part: its thief waits for a job that a third worker has
+/// taken. That has ended it meanwhile, and pushes a job of its next task. The thief pushes another
+/// job in the same place, which a fourth worker takes.
+#[test]
+fn an_owner_that_waits_takes_only_parts_of_parts() {
+    model(2, || {
+        let [owners, seconds, thirds] = [(); 3].map(|()| Setting::new(true));
+        let bottoms = [owners.begin(), seconds.begin()];
+        owners.push(bottoms[0], 0);
+        let take = |from: &Setting, worker, to: &Setting| {
+            let thief = Thief { worker, at: to.stack.own().bottom() };
+            from.stack.steal(thief, || true, None).unwrap()
+        };
+        let whole = take(&owners, 1, &seconds);
+        seconds.push(bottoms[1], 0);
+        let part = take(&seconds, 2, &thirds).as_ptr().expose_provenance();
+        let (there, both) = (thirds.clone(), seconds.clone());
+        let third = thread::spawn(move || {
+            both.finish(job(part));
+            let bottom = there.begin();
+            there.push(bottom, 0);
+            there.pop(bottom, 0);
+        });
+        let there = seconds.clone();
+        let second = thread::spawn(move || {
+            // SAFETY: the job was taken, and is settled here.
+            while !unsafe { Job::handover(job(part)) }.state().is_done() {
+                yield_now();
+            }
+            let bottom = there.stack.own().bottom();
+            there.stack.own().settle(bottom);
+            there.push(bottom, 1);
+            if let Some(next) = there.take(3, None) {
+                there.finish(next);
+            }
+        });
+        // SAFETY: the job was taken, and its owner has not settled it.
+        let handover = unsafe { Job::handover(whole) };
+        let mut path = Path::new(handover);
+        let taken = seconds.stack.taken_from(handover.base(), 1).next();
+        if let Some(taken) = taken.filter(|taken| taken.thief() == 2) {
+            path.push(taken);
+            let waiting = Thief { worker: 0, at: bottoms[0] };
+            let stolen = thirds.stack.steal(waiting, || path.is_right(), None);
+            assert!(stolen.is_none(), "a job of another task is no part");
+        }
+        third.join().unwrap();
+        second.join().unwrap();
     });
 }

@@ -7,7 +7,7 @@ use super::{Watched, model};
 use crate::sync::global::AtomicU64;
 use crate::sync::{AtomicU32, Relaxed, SeqCst};
 use crate::trees::protocol::{
-    Added, ClaimPtr, Holder, Node, Ready, Registration, Rights, Site, Target, TreeTable,
+    Added, ClaimPtr, Holder, Node, OnPoison, PlanProbe, Ready, Registration, Rights, Site, Target, TreeTable,
 };
 use loom::thread;
 use std::boxed::Box;
@@ -33,6 +33,8 @@ struct Claimant {
     /// Comes first: queues know the claim by the address of this.
     registration: Registration,
     body: Option<Body>,
+    /// Nodes of a claim that follows links, which it does anew when it has waited.
+    plan: Vec<Target>,
 }
 
 fn target(node: Node, alone: bool, write: bool) -> Target {
@@ -134,6 +136,38 @@ impl World {
         self.resume(site, &mut ready);
     }
 
+    /// Claims targets with what is below them by links, as tasks do.
+    fn claim_linked(&self, worker: usize, targets: &[Target], body: Body) {
+        let claim = new_claim(Some(body));
+        // SAFETY: this thread owns the new claim.
+        unsafe { (*claim.0.cast::<Claimant>().as_ptr()).plan = targets.into() };
+        let (site, mut ready) = (self.site(worker), Ready::default());
+        self.run_plan(site, claim, &mut ready);
+        self.resume(site, &mut ready);
+    }
+
+    /// Names the targets of a claim with what is below by links. Waits for all if that is not to be
+    /// had at once.
+    fn run_plan(&self, site: Site, claim: ClaimPtr, ready: &mut Ready) {
+        // SAFETY: the caller owns the claim, and gives it up.
+        unsafe {
+            let mut probe =
+                PlanProbe::new(&self.table, site, claim, rights_of(claim), &mut *ready, OnPoison::Fail);
+            let targets = &(*claim.0.cast::<Claimant>().as_ptr()).plan;
+            targets.iter().for_each(|&target| _ = probe.add(target));
+            let refused = probe.into_refused();
+            if !refused.is_empty() {
+                self.table.leave(site, claim, rights_of(claim), ready);
+                rights_of(claim).targets.extend_from_slice(&refused);
+                if !self.table.enqueue(site, claim, ready) {
+                    return;
+                }
+                return self.run_plan(site, claim, ready);
+            }
+        }
+        self.finish(site, claim, ready);
+    }
+
     /// Makes a claim to one target on worker 0, which is had at once.
     fn hold(&self, target: Target, body: Body) -> ClaimPtr {
         let (claim, mut ready) = (new_claim(Some(body)), Ready::default());
@@ -173,13 +207,16 @@ impl World {
             // SAFETY: this thread owns what is ready.
             unsafe {
                 let rights = rights_of(claim);
-                if self.table.is_current(rights) && !claim.0.as_ref().is_displaced.load(SeqCst) {
+                if !self.table.is_current(rights) || claim.0.as_ref().is_displaced.load(SeqCst) {
+                    self.table.leave(site, claim, rights, ready);
+                    if !self.table.enqueue(site, claim, ready) {
+                        continue;
+                    }
+                }
+                if (*claim.0.cast::<Claimant>().as_ptr()).plan.is_empty() {
                     self.finish(site, claim, ready);
                 } else {
-                    self.table.leave(site, claim, rights, ready);
-                    if self.table.enqueue(site, claim, ready) {
-                        self.finish(site, claim, ready);
-                    }
+                    self.run_plan(site, claim, ready);
                 }
             }
         }
@@ -199,7 +236,8 @@ impl World {
 }
 
 fn new_claim(body: Option<Body>) -> ClaimPtr {
-    let claimant = Box::leak(Box::new(Claimant { registration: Registration::default(), body }));
+    let registration = Registration::default();
+    let claimant = Box::leak(Box::new(Claimant { registration, body, plan: Vec::new() }));
     ClaimPtr(NonNull::from(claimant).cast())
 }
 
@@ -378,5 +416,36 @@ fn a_removed_gate_is_never_taken_for_a_home() {
         world.claim(0, &[write_alone(root), write(gate)], body);
         other.join().unwrap();
         assert_eq!((world.done.load(Relaxed), world.cells[1].get()), (2, 1));
+    });
+}
+
+/// A node is linked while a task claims its new parent with all below. Then another task claims the
+/// old parent: both have the node below them.
+#[test]
+fn sub_trees_that_share_a_node_exclude_each_other() {
+    model(2, || {
+        let (world, nodes) = World::new(&[0, 1, 0]);
+        let (root, node, parent) = (nodes[0], nodes[2], nodes[3]);
+        let other = spawn(&world, move |world| {
+            let body: Body = Box::new(move |world, holder| {
+                let mut is_linked = false;
+                let checked = holder.check_linked(parent, true, |end| is_linked |= end == node);
+                assert_eq!(checked, Ok(()));
+                if is_linked {
+                    world.cell(2).add(1);
+                }
+            });
+            world.claim_linked(1, &[write(parent)], body);
+        });
+        let body: Body = Box::new(move |world, holder| {
+            world.cell(2).add(1);
+            holder.link(parent, node, None).unwrap();
+        });
+        world.claim(0, &[read_alone(root), write_alone(parent), write_alone(node)], body);
+        world.claim_linked(0, &[write(nodes[1])], add(&[2]));
+        other.join().unwrap();
+        assert_eq!(world.done.load(Relaxed), 3);
+        let added = world.cells[2].get();
+        assert!((2..=3).contains(&added), "{added}");
     });
 }

@@ -8,23 +8,23 @@ use crate::sync::Relaxed;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
-/// Targets from which on a claim does not take each node that a link leads to, but the whole gate
-/// above it.
-const MOST_TARGETS: usize = 32;
+/// Ends of links that a claim takes one by one; for others it takes the gate above.
+const MOST_ENDS: usize = 32;
+/// The same where the gate above is the root, which is the whole tree.
+const MOST_ENDS_BELOW_ROOT: usize = 256;
 
 impl TreeTable {
-    /// Follows the links that lead out of sub-trees, and out of what they lead to.
+    /// Follows the links that lead out of a sub-tree, and out of what they lead to.
     ///
     /// `enter` is called with each node that a link leads to, once. It returns the top of the
-    /// sub-tree to search next: the node, or one above it. It returns `None` if that is not to be
-    /// searched.
+    /// sub-tree to search for it: the node, or one above, which is searched as well. It returns
+    /// `None` if that is not to be searched.
     ///
     /// # Safety
     ///
-    /// The caller holds the sub-trees of `tops`, to read at least, and each that `enter` returns.
-    pub unsafe fn follow_links(&self, tops: Vec<u32>, mut enter: impl FnMut(Node) -> Option<u32>) {
-        let mut shared = BTreeSet::new();
-        let mut next = tops;
+    /// The caller holds the sub-tree, to read at least, and each that `enter` returns.
+    pub unsafe fn follow_links(&self, top: u32, mut enter: impl FnMut(Node) -> Option<u32>) {
+        let (mut next, mut shared) = (Vec::from([top]), BTreeSet::new());
         while let Some(top) = next.pop() {
             let slot = self.slot(top);
             // Relaxed, here and below: the claim of the sub-tree keeps links from being made and
@@ -40,8 +40,12 @@ impl TreeTable {
                 }
                 if below.parent.load(Relaxed) == top {
                     next.push(child.index);
-                } else {
-                    next.extend(enter(child));
+                } else if let Some(top) = enter(child) {
+                    next.push(top);
+                    if top != child.index && !planted!("tree-linked-node-not-searched") {
+                        // The search from above leaves it out, as it has come.
+                        next.push(child.index);
+                    }
                 }
             }
         }
@@ -58,37 +62,17 @@ impl TreeTable {
 
 impl PlanProbe<'_> {
     /// Names what is below a target by links, which the claim holds with all that is below without.
+    ///
+    /// A target that the claim has held or waited for already may have other links now.
     #[cold]
-    pub(super) fn close(&mut self, target: Target) {
-        let top = target.node.index;
-        // Relaxed: as in `follow_links`.
-        if target.node != TreeTable::ROOT && self.table.slot(top).links.load(Relaxed) != 0 {
-            self.close_sub_trees(Vec::from([top]), target.write);
-        }
-    }
-
-    /// Names what is below by links now for all targets that the claim has waited for: links were
-    /// made and taken away meanwhile.
-    #[cold]
-    pub(super) fn close_all(&mut self) {
-        if planted!("tree-links-not-looked-up-anew") {
-            return;
-        }
-        for write in [true, false] {
-            let is_top = |target: &&Target| !target.alone && target.write == write;
-            let targets = self.rights.targets.iter().filter(is_top);
-            let targets = targets.filter(|target| self.table.find(target.node).is_some());
-            let tops: Vec<u32> = targets.map(|target| target.node.index).collect();
-            if !tops.contains(&TreeTable::ROOT.index) {
-                self.close_sub_trees(tops, write);
-            }
-        }
-    }
-
-    fn close_sub_trees(&mut self, tops: Vec<u32>, write: bool) {
+    pub(super) fn close(&mut self, Target { node, write, .. }: Target) {
         let table = self.table;
-        // SAFETY: the claim holds the sub-trees, and those that it was granted further.
-        unsafe { table.follow_links(tops, |node| self.hold_linked(node, write)) };
+        // Relaxed: as in `follow_links`.
+        if node != TreeTable::ROOT && table.slot(node.index).links.load(Relaxed) != 0 {
+            let enter = |linked| self.hold_linked(linked, write);
+            // SAFETY: the claim holds the sub-tree, and those that it was granted further.
+            unsafe { table.follow_links(node.index, enter) };
+        }
     }
 
     /// Names a node that a link leads to, with all below. Returns the top of what is held for it,
@@ -97,24 +81,32 @@ impl PlanProbe<'_> {
         if planted!("tree-links-not-followed") {
             return None;
         }
-        if !self.has_many_targets() || self.table.covers_all(self.rights, node.index, write) {
+        if self.table.covers_all(self.rights, node.index, write) {
+            return Some(node.index);
+        }
+        self.linked += 1;
+        if self.linked <= MOST_ENDS {
             return self.hold(Target { node, alone: false, write }).then_some(node.index);
         }
-        let top = self.table.gate_node_above(node)?;
-        let target = Target { node: top, alone: false, write };
-        if self.refused.contains(&target) {
-            return None;
-        }
-        let is_held = self.hold(target);
-        // The node may have moved out from there.
-        if is_held && !self.table.covers_all(self.rights, node.index, write) {
-            return self.hold(Target { node, alone: false, write }).then_some(node.index);
-        }
-        // The root covers all there is.
-        (is_held && top != TreeTable::ROOT).then_some(top.index)
+        self.hold_above(node, write)
     }
 
-    fn has_many_targets(&self) -> bool {
-        self.rights.targets.len() + self.refused.len() > MOST_TARGETS
+    /// Names the gate above a node that a link leads to, like [`hold_linked`](Self::hold_linked).
+    fn hold_above(&mut self, node: Node, write: bool) -> Option<u32> {
+        let all_below = |node| Target { node, alone: false, write };
+        let top = self.table.gate_node_above(node)?;
+        if top == TreeTable::ROOT && self.linked <= MOST_ENDS_BELOW_ROOT {
+            return self.hold(all_below(node)).then_some(node.index);
+        }
+        // Named once only, for all the nodes that are below.
+        if self.refused.contains(&all_below(top)) || !self.hold(all_below(top)) {
+            return None;
+        }
+        // The node may have moved out from there.
+        if !self.table.covers_all(self.rights, node.index, write) {
+            return self.hold(all_below(node)).then_some(node.index);
+        }
+        // The root covers all there is.
+        (top != TreeTable::ROOT).then_some(top.index)
     }
 }

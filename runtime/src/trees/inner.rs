@@ -2,6 +2,7 @@
 
 use super::segments::Segments;
 use super::table::TreeTable;
+use crate::memory::Boxed;
 use crate::scheduler::RuntimeState;
 use crate::sync::UnsafeCell;
 use alloc::sync::Arc;
@@ -54,6 +55,12 @@ impl<D> TreePtr<D> {
     pub(super) unsafe fn get<'t>(self) -> &'t TreeInner<D> {
         // SAFETY: by the contract of this function.
         unsafe { self.0.as_ref() }
+    }
+}
+
+impl<D: Send + Sync + 'static> Boxed for TreeInner<D> {
+    fn shared(&self) -> &Arc<RuntimeState> {
+        &self.shared
     }
 }
 

@@ -124,6 +124,31 @@
 //! The way to a node in a chain of n nodes has n / 64 gates or more, up to n: each node with more
 //! than 64 below is one. A claim at the end of a chain costs that many counts.
 //!
+//! # Links
+//!
+//! A node is below one parent, and may have further ones by *links*. Gates, homes and entries know
+//! only the first. A claim of a node with all below covers what is below by links, too. As soon as
+//! it holds the sub-tree, it follows the links that lead out, and names their ends as further
+//! targets with all below; and so on. Each node counts the links that begin at it or below it, so
+//! that the search goes only where there are some. Of more than 32 ends the claim takes the gates
+//! above, which are fewer.
+//!
+//! What the search has found stays until the claim ends. To make a link, to take it away or to move
+//! it takes its parent, to write, and that is held. If an end is not to be had at once, the claim
+//! gives back all, waits for all, and follows the links anew: like a plan, so there is no deadlock.
+//! It finds a link that was made meanwhile, as that took the parent.
+//!
+//! A link takes its parent and its node, to write alone, and all ancestors of the parent, by all
+//! ways, to read alone. Of two links that close a cycle together each writes a node that is an
+//! ancestor for the other: so they exclude each other, and the second finds the first. A move holds
+//! all below the node, by links as well, and so no link is made from there meanwhile.
+//!
+//! A body may link a node that it does not hold with all below. So each walk checks first that the
+//! task holds the ends of all links; what a claim has followed only makes sure of that.
+//!
+//! Follow-ups that split and merge do not follow links: they change places only. Nor do lists of
+//! what moves with a node.
+//!
 //! # Files
 //!
 //! | file | contents |
@@ -189,6 +214,8 @@ pub(crate) mod protocol {
     pub(crate) use super::change::Holder;
     pub(crate) use super::counts::Site;
     pub(crate) use super::node::Node;
+    pub(crate) use super::poison::OnPoison;
+    pub(crate) use super::probe::PlanProbe;
     pub(crate) use super::queue::{ClaimPtr, Ready};
     pub(crate) use super::register::Added;
     pub(crate) use super::rights::{Registration, Rights, Target};

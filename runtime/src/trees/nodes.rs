@@ -182,8 +182,8 @@ impl<'h, D: Send + Sync + 'static> Nodes<'h, D> {
     ///
     /// # Errors
     ///
-    /// If a node does not exist, the first is the root, or the second is below the first, perhaps by
-    /// links; or if the task has not claimed what it takes: see
+    /// If a node does not exist, the first is the root, or the second is below the first, perhaps
+    /// by links; or if the task has not claimed what it takes: see
     /// [`TreePlan::relocate`](super::TreePlan::relocate).
     pub fn relocate(&mut self, node: Node, to: Node) -> Result<(), TreeError> {
         self.holder.relocate(node, to, None)

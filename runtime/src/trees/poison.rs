@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 
 /// What a claim does where nodes are poisoned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum OnPoison {
+pub(crate) enum OnPoison {
     /// Its task fails.
     Fail,
     /// Its task runs, and what it has claimed to write is no longer poisoned after it.

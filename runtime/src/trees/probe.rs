@@ -10,7 +10,7 @@ use crate::task::JoinError;
 use smallvec::SmallVec;
 
 /// Targets of a claim.
-pub(super) type Targets = SmallVec<[Target; 2]>;
+pub(crate) type Targets = SmallVec<[Target; 2]>;
 
 /// Names the nodes of a claim.
 pub trait RunPlan: Send {
@@ -35,12 +35,14 @@ pub struct PlanProbe<'s> {
     pub(super) refused: Targets,
     /// A node with all below comes with what is below by links.
     follows_links: bool,
+    /// Nodes that were named in this run because links lead there.
+    pub(super) linked: usize,
     /// The plan sees the data of poisoned nodes.
     pub(super) even_poisoned: bool,
 }
 
 impl<'s> PlanProbe<'s> {
-    pub(super) fn new(
+    pub(crate) fn new(
         table: &'s TreeTable,
         site: Site,
         claim: ClaimPtr,
@@ -50,39 +52,39 @@ impl<'s> PlanProbe<'s> {
     ) -> Self {
         let (even_poisoned, follows_links) = (on_poison != OnPoison::Fail, on_poison != OnPoison::Keep);
         let refused = Targets::new();
-        let mut probe = Self { table, site, claim, rights, ready, refused, follows_links, even_poisoned };
-        if probe.follows_links && table.has_links() {
-            probe.close_all();
-        }
-        probe
+        Self { table, site, claim, rights, ready, refused, follows_links, linked: 0, even_poisoned }
     }
 
-    pub(super) fn into_refused(self) -> Targets {
+    pub(crate) fn into_refused(self) -> Targets {
         self.refused
     }
 
     /// Names a target, and what is below it by links. Returns true if the claim holds it from here
     /// on.
     #[inline]
-    pub(super) fn add(&mut self, target: Target) -> bool {
+    pub(crate) fn add(&mut self, target: Target) -> bool {
+        let is_old = planted!("tree-links-not-looked-up-anew") && self.covers(target);
         let is_held = self.hold(target);
-        if is_held && !target.alone && self.follows_links && self.table.has_links() {
+        if is_held && !target.alone && self.follows_links && self.table.has_links() && !is_old {
             self.close(target);
         }
         is_held
+    }
+
+    #[inline]
+    fn covers(&self, Target { node, alone, write }: Target) -> bool {
+        if alone {
+            self.table.covers(self.rights, node, write)
+        } else {
+            self.table.find(node).is_some() && self.table.covers_all(self.rights, node.index, write)
+        }
     }
 
     /// Names a target without what is below by links. Returns true if the claim holds it from here
     /// on.
     #[inline]
     pub(super) fn hold(&mut self, target: Target) -> bool {
-        let Target { node, alone, write } = target;
-        let is_held = if alone {
-            self.table.covers(self.rights, node, write)
-        } else {
-            self.table.find(node).is_some() && self.table.covers_all(self.rights, node.index, write)
-        };
-        if is_held {
+        if self.covers(target) {
             return true;
         }
         if self.refused.is_empty() {

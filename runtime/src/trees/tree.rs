@@ -6,32 +6,17 @@ use super::node::Node;
 use super::plan::{Named, Planned};
 use super::table::TreeTable;
 use super::tree_plan::TreePlan;
-use crate::memory::{Reclaim, Retired};
+use crate::memory::EpochBox;
 use crate::scheduler::Runtime;
-use alloc::boxed::Box;
-use alloc::sync::Arc;
 use core::fmt;
-use core::marker::PhantomData;
-use core::ptr::NonNull;
 
 /// A handle to a tree of nodes, with data at each, of which tasks claim parts; made by
 /// [`Runtime::tree`]. Clones are handles to the same tree.
 ///
 /// See [the module](super) for what a claim costs and which claims clash.
 pub struct Tree<D: Send + Sync + 'static> {
-    owner: Arc<Owner<D>>,
+    inner: EpochBox<TreeInner<D>>,
 }
-
-/// Retires the tree when the last handle is dropped. Tasks that were spawned before are of an epoch
-/// that keeps the tree until they are over, so a task needs no reference of its own.
-struct Owner<D: Send + Sync + 'static> {
-    inner: NonNull<TreeInner<D>>,
-}
-
-// SAFETY: `Owner` only hands out `&TreeInner`, which is Sync.
-unsafe impl<D: Send + Sync> Send for Owner<D> {}
-// SAFETY: as for Send: all that is reached through it is Sync.
-unsafe impl<D: Send + Sync> Sync for Owner<D> {}
 
 impl Runtime {
     /// Creates a tree of one node, the root, with these data.
@@ -54,8 +39,7 @@ impl Runtime {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn tree<D: Send + Sync + 'static>(&self, root: D) -> Tree<D> {
-        let inner = TreeInner::new(self.shared().clone(), root);
-        Tree { owner: Arc::new(Owner { inner: NonNull::from(Box::leak(Box::new(inner))) }) }
+        Tree { inner: EpochBox::new(TreeInner::new(self.shared().clone(), root)) }
     }
 }
 
@@ -135,13 +119,15 @@ impl<D: Send + Sync + 'static> Tree<D> {
         TreeTable::ROOT
     }
 
-    /// Creates a claim to read a node and all nodes below it. A node that does not exist is not
-    /// claimed; the body finds that it is [missing](super::TreeError::Missing).
+    /// Creates a claim to read a node and all nodes below it, by [links](super::Nodes::link) as
+    /// well. A node that does not exist is not claimed; the body finds that it is
+    /// [missing](super::TreeError::Missing).
     pub fn read(&self, node: Node) -> TreeClaim<'_, Named<D>> {
         self.by_ref().read(node)
     }
 
-    /// Creates a claim to write a node and all nodes below it.
+    /// Creates a claim to write a node and all nodes below it, by [links](super::Nodes::link) as
+    /// well.
     pub fn write(&self, node: Node) -> TreeClaim<'_, Named<D>> {
         self.by_ref().write(node)
     }
@@ -222,37 +208,13 @@ impl<D: Send + Sync + 'static> Tree<D> {
     }
 
     fn inner(&self) -> &TreeInner<D> {
-        // SAFETY: freed no sooner than after the drop of the owner, which is borrowed here.
-        unsafe { self.owner.inner.as_ref() }
-    }
-}
-
-impl<D: Send + Sync + 'static> Drop for Owner<D> {
-    fn drop(&mut self) {
-        // SAFETY: `Dropper` frees it, when it was retired below.
-        let shared = unsafe { self.inner.as_ref() }.shared.clone();
-        let epoch = shared.epochs.retirement();
-        let owner: Arc<dyn Reclaim> = Arc::new(Dropper::<D>(PhantomData));
-        shared.adopt([Retired { epoch, object: self.inner.cast(), owner }].into_iter());
-        shared.wake_for_garbage(0);
-    }
-}
-
-/// Frees trees with data of one type.
-struct Dropper<D>(PhantomData<fn(D)>);
-
-impl<D: Send + Sync + 'static> Reclaim for Dropper<D> {
-    unsafe fn reclaim(self: Arc<Self>, inner: NonNull<u8>, _: Option<usize>) {
-        let inner = inner.cast::<TreeInner<D>>();
-        // SAFETY: `Runtime::tree` made it from a box of this type. Its epoch is over, so no task
-        // that used it is left, and the last handle was dropped before.
-        drop(unsafe { Box::from_raw(inner.as_ptr()) });
+        self.inner.get()
     }
 }
 
 impl<D: Send + Sync + 'static> Clone for Tree<D> {
     fn clone(&self) -> Self {
-        Self { owner: self.owner.clone() }
+        Self { inner: self.inner.clone() }
     }
 }
 

@@ -8,6 +8,9 @@ use crate::sync::Acquire;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
+/// Ancestors that a plan to link names one by one.
+const MOST_ANCESTORS: usize = 128;
+
 /// The view of a tree that a [plan](super::Tree::planned) has, and by which it names its claim.
 ///
 /// What it looks at the task holds from then on to its end, at least to read it. If other tasks are
@@ -64,15 +67,18 @@ impl<'s, D: Send + Sync + 'static> TreePlan<'s, '_, D> {
     }
 
     /// Names what it takes to make a node a child of one more parent: both alone, to write, and all
-    /// ancestors of the parent alone, to read: so no other link makes one of these its child
-    /// meanwhile.
+    /// ancestors of the parent alone, to read. So no other link makes one of these its child
+    /// meanwhile. If the parent has more than 128 ancestors, it names the whole tree, to read.
     pub fn link(&mut self, parent: Node, node: Node) {
         let is_held = self.name(parent, true, true);
         self.name(node, true, true);
         let (mut next, mut seen) = (Vec::from([(parent, is_held)]), BTreeSet::new());
         while let Some((below, is_held)) = next.pop() {
+            if seen.len() > MOST_ANCESTORS {
+                return self.read(self.root());
+            }
             for above in self.parents_of(below, is_held) {
-                if seen.insert(above) {
+                if seen.insert(above) && !planted!("tree-link-without-ancestors") {
                     let is_held = self.name(above, true, false);
                     next.push((above, is_held));
                 }
@@ -80,9 +86,9 @@ impl<'s, D: Send + Sync + 'static> TreePlan<'s, '_, D> {
         }
     }
 
-    /// Names what it takes to take a node out of the children of a parent: both alone. If that is
-    /// the parent which the node is below without a link, it names what it takes to move the node to
-    /// the next of its parents.
+    /// Names what it takes to take a node out of the children of a parent: both alone. If the node
+    /// is below that parent without a link, it moves to the next of its parents, and the plan names
+    /// what that takes.
     pub fn unlink(&mut self, parent: Node, node: Node) {
         self.name(parent, true, true);
         // What has to move is not held alone before: that would have to be widened.

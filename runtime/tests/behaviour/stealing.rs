@@ -114,6 +114,30 @@ fn all_pieces_of_a_scope_are_stolen_while_its_owner_is_in_the_scope() {
     });
 }
 
+/// Joins a piece with all later ones. As many pieces as there are workers wait until all of them
+/// have begun.
+fn right(piece: usize, workers: usize, begun: &Count, mut cx: Fork<'_>) {
+    if piece == 10 * workers {
+        return;
+    }
+    let first = |_: Fork<'_>| {
+        begun.add();
+        begun.wait_for((piece / workers + 1) * workers);
+    };
+    cx.join(first, |cx| right(piece + 1, workers, begun, cx));
+}
+
+/// There is one job at a time, and most workers wait for another one's: they steal parts of parts.
+#[test]
+fn all_workers_take_part_in_joins_that_lean_to_the_right() {
+    on_threads(&[3, 4, 7], |rt| {
+        for _ in 0..5 {
+            let begun = Count::default();
+            rt.run(|cx| right(0, rt.workers(), &begun, cx)).unwrap();
+        }
+    });
+}
+
 /// A piece at a time, the deepest first; the innermost waits for all others.
 fn left(depth: usize, ran: &Count, mut cx: Fork<'_>) {
     if depth == 0 {

@@ -18,7 +18,7 @@ impl Top {
     }
 
     #[inline(always)]
-    pub(super) fn address(self) -> usize {
+    pub fn address(self) -> usize {
         self.0.addr().get()
     }
 

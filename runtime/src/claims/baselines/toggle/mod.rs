@@ -102,6 +102,9 @@ struct Bucket {
     host: HostMessage,
 }
 
+// SAFETY: it owns the states of the claims in its queues, as `Outer` does, and its message.
+unsafe impl Send for Bucket {}
+
 /// The claims of tasks that wait, in FIFO order.
 type Tasks = VecDeque<NonNull<ClaimState>>;
 
