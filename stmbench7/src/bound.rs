@@ -10,10 +10,10 @@
 
 use super::build::Blueprint;
 use super::layout::{Ids, Shelves};
+use super::node::Node;
 use super::operations::Operation;
 use super::parts::Part;
 use std::collections::BTreeMap;
-use xtasking_hierarchy::Node;
 use xtasking_virtual_time::{CoreTime, least_busiest};
 
 /// The tasks of a turn.
@@ -153,7 +153,7 @@ impl Bound {
 /// Describes the content of a granule, in a world in which each permanent node has a granule of its
 /// number.
 pub(super) fn describe(world: &Blueprint, granule: u32) -> String {
-    let (layout, node) = (&world.layout, Node(granule));
+    let (layout, node) = (&world.layout, Node::of_number(granule));
     let kind = |of: &Ids| {
         let is = |name: &str| Some(format!("{name} of the kind {of:?}").to_lowercase());
         match () {
@@ -180,7 +180,6 @@ pub(super) fn describe(world: &Blueprint, granule: u32) -> String {
 mod tests {
     use super::super::contenders::ALL;
     use super::super::effort::Times;
-    use super::super::layout::Layout;
     use super::super::mix::{Long, Mix, Workload};
     use super::super::options::LongReads;
     use super::super::sizes::Sizes;
@@ -201,7 +200,7 @@ mod tests {
     #[test]
     fn writers_of_a_granule_and_its_longest_reader_exclude_each_other() {
         let world = Blueprint::new(Sizes::SMALL, 1);
-        let (root, manual) = (world.layout.root().0, Layout::MANUAL.0);
+        let (root, manual) = (world.layout.root().number(), world.layout.manual().number());
         let mut log = log(&[
             (Operation::OP4, &[(manual, false)], 100),
             (Operation::ST1, &[(root, false)], 30),

@@ -4,6 +4,7 @@ use super::dates;
 use super::ids::Pool;
 use super::index;
 use super::layout::{Ids, Layout, Shelves};
+use super::node::Node;
 use super::pages::{ByDate, ById, ByTitle, PartLocation};
 use super::parts::{Base, Complex, Composite, Draft, Part};
 use super::sizes::Sizes;
@@ -11,7 +12,6 @@ use super::text;
 use super::world::Values;
 use std::sync::Arc;
 use xtasking_harness::random::Random;
-use xtasking_hierarchy::Node;
 
 /// The content of a world at the beginning. Equal sizes and seeds give equal worlds.
 #[derive(Clone, Debug)]
@@ -35,9 +35,10 @@ impl Blueprint {
         values.extend(Ids::ALL.map(|of| Part::Pool(Pool::new(layout.objects(of), layout.last_id(of)))));
         values.extend(pages(&layout));
         values.resize_with(layout.root().index(), || Part::Shelf);
-        let mut edges = vec![(Layout::MODULE.0, Layout::MANUAL.0), (Layout::MODULE.0, layout.root().0)];
+        let mut edges =
+            [layout.manual(), layout.root()].map(|node| (layout.module().number(), node.number())).to_vec();
         for of in Shelves::ALL {
-            edges.extend(layout.shelves(of).map(|shelf| (Layout::library(of).0, shelf.0)));
+            edges.extend(layout.shelves(of).map(|shelf| (layout.library(of).number(), shelf.number())));
         }
         let mut blueprint = Self { layout, values, edges };
         blueprint.add_complex(sizes.levels, &mut [0; 2], &mut random);
@@ -54,18 +55,18 @@ impl Blueprint {
         let node = self.push(Part::Complex(Complex { id: counts[0], date, level }));
         index::enter(self, &self.layout.clone(), Ids::Complex, counts[0], node);
         for _ in 0..fan {
-            self.edges.push((node.0, self.values.len() as u32));
+            self.edges.push((node.number(), self.values.len() as u32));
             if level > 2 {
                 self.add_complex(level - 1, counts, random);
                 continue;
             }
             counts[1] += 1;
             let mut base = Base::new(counts[1], random);
-            let node = Node(self.values.len() as u32);
+            let node = Node::of_number(self.values.len() as u32);
             for _ in 0..components {
                 let part = self.composite(random.below(composites.into()) as u32);
                 if base.add(part) {
-                    self.edges.push((node.0, part.0));
+                    self.edges.push((node.number(), part.number()));
                 }
             }
             index::enter(self, &self.layout.clone(), Ids::Base, base.id, node);
@@ -81,7 +82,8 @@ impl Blueprint {
             let seed = random.below(u64::MAX);
             let Draft { date, document, network } =
                 Draft::new(&layout.sizes, seed, id, id, first..first + parts);
-            let [node, at, network_at] = [0, 1, 2].map(|of| Node(self.composite(number).0 + of));
+            let [node, at, network_at] =
+                [0, 1, 2].map(|of| Node::of_number(self.composite(number).number() + of));
             let location = |position| PartLocation { composite: node, network: network_at, position };
             let dated = network.parts.iter().map(|part| (part.id, part.date));
             index::enter_composite(self, &layout, id, location, dated);
@@ -89,7 +91,7 @@ impl Blueprint {
             let new = [Part::Composite(composite), Part::Document(document), Part::Network(network)];
             for (shelf, part) in layout.shelves_of(id).into_iter().zip(new) {
                 let node = self.push(part);
-                self.edges.push((shelf.0, node.0));
+                self.edges.push((shelf.number(), node.number()));
             }
             debug_assert_eq!(self.values.len(), self.composite(number + 1).index());
         }
@@ -97,14 +99,14 @@ impl Blueprint {
 
     fn push(&mut self, value: Part) -> Node {
         self.values.push(value);
-        Node(self.values.len() as u32 - 1)
+        Node::of_number(self.values.len() as u32 - 1)
     }
 
     /// Returns the composite part of this index: they follow all assemblies, each with its document
     /// and network.
     fn composite(&self, number: u32) -> Node {
         let Layout { sizes, .. } = *self.layout;
-        Node(self.layout.root().0 + sizes.complexes() + sizes.bases() + 3 * number)
+        Node::of_number(self.layout.root().number() + sizes.complexes() + sizes.bases() + 3 * number)
     }
 }
 

@@ -2,6 +2,7 @@
 //! the operation touches only what the last plan claimed.
 
 use super::layout::Layout;
+use super::node::{Node, NodeList};
 use super::operations::{Operation, Scratch};
 use super::outcome::Outcome;
 use super::parts::Part;
@@ -9,7 +10,6 @@ use super::plain::Plain;
 use super::world::{Mode, Planner, Values, View, World};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use xtasking_hierarchy::Node;
 
 /// The claims of a plan.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -28,7 +28,7 @@ impl Claims {
             let mut open = vec![tree];
             while let Some(node) = open.pop() {
                 strengthen(&mut all, node, mode);
-                open.extend(world.children(node));
+                open.extend(world.children(node).iter());
             }
         }
         all
@@ -49,13 +49,21 @@ struct CheckingPlanner<'w> {
     is_blind: bool,
 }
 
+impl CheckingPlanner<'_> {
+    fn sees(&mut self, node: Node) -> bool {
+        let sees = self.held.contains_key(&node);
+        self.is_blind |= !sees;
+        sees
+    }
+}
+
 impl Planner for CheckingPlanner<'_> {
-    fn peek<R>(&mut self, node: Node, look: impl FnOnce(&Part, &[Node], &[Node]) -> R) -> Option<R> {
-        if !self.held.contains_key(&node) {
-            self.is_blind = true;
-            return None;
-        }
-        Some(look(self.world.get(node), self.world.children(node), self.world.parents(node)))
+    fn peek<R>(&mut self, node: Node, look: impl FnOnce(&Part, &NodeList<'_>) -> R) -> Option<R> {
+        self.sees(node).then(|| look(self.world.get(node), &self.world.children(node)))
+    }
+
+    fn peek_parents<R>(&mut self, node: Node, look: impl FnOnce(&NodeList<'_>) -> R) -> Option<R> {
+        self.sees(node).then(|| look(&self.world.parents(node)))
     }
 
     fn claim_node(&mut self, node: Node, mode: Mode) {
@@ -90,7 +98,7 @@ pub fn plan_and_run(operation: Operation, seed: u64, scratch: &mut Scratch, worl
     loop {
         let held = claims.spread(world);
         let mut planner = CheckingPlanner { world, held, claims: Claims::default(), is_blind: false };
-        operation.plan(layout, seed, scratch, &mut planner);
+        _ = operation.plan(layout, seed, scratch, &mut planner);
         plans += 1;
         let settled = !planner.is_blind && planner.claims == claims;
         // Earlier claims are dropped: each plan has to name everything that it needs.
@@ -129,13 +137,13 @@ impl View for Checked<'_> {
     }
 
     #[track_caller]
-    fn children(&self, node: Node) -> &[Node] {
+    fn children(&self, node: Node) -> NodeList<'_> {
         self.touch(node, Mode::Read);
         self.world.children(node)
     }
 
     #[track_caller]
-    fn parents(&self, node: Node) -> &[Node] {
+    fn parents(&self, node: Node) -> NodeList<'_> {
         self.touch(node, Mode::Read);
         self.world.parents(node)
     }
@@ -160,7 +168,7 @@ impl World for Checked<'_> {
 
     fn remove(&mut self, node: Node) {
         self.touch(node, Mode::Write);
-        let parent = self.world.parents(node)[0];
+        let parent = self.world.parents(node).first().expect("a removed node has a parent");
         self.touch(parent, Mode::Write);
         self.world.remove(node);
         self.claims.remove(&node);

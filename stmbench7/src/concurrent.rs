@@ -1,4 +1,4 @@
-//! Implements a concurrent world: a hierarchy of the runtime, whose tasks claim what the plans of
+//! Implements a concurrent world on granules: a hierarchy whose tasks claim what the plans of
 //! operations name.
 
 use super::bound;
@@ -6,6 +6,7 @@ use super::build::Blueprint;
 use super::effort::Effort;
 use super::layout::Layout;
 use super::medium;
+use super::node::{Node, NodeList};
 use super::operations::{Operation, Scratch};
 use super::outcome::Outcome;
 use super::parts::Part;
@@ -14,7 +15,7 @@ use super::world::{Mode, Planner, Values, View, World};
 use std::sync::Arc;
 use xtasking::claims::{Control, Granularity};
 use xtasking::{Claim, Context, Held, Runtime};
-use xtasking_hierarchy::{Hierarchy, Node, NodePlanView, Shape, Slab, Survey};
+use xtasking_hierarchy::{Hierarchy, NodePlanView, Shape, Slab, Survey};
 
 /// A part that may also be in [snapshots](super::snapshot).
 pub(super) type SharedPart = Arc<Part>;
@@ -37,7 +38,7 @@ impl Concurrent {
         if control.granularity() == Some(Granularity::Exact) {
             granules = medium::granules(&layout, &values);
         }
-        let on_shelves = edges.iter().filter(|&&(parent, _)| layout.is_shelf(Node(parent)));
+        let on_shelves = edges.iter().filter(|&&(parent, _)| layout.is_shelf(Node::of_number(parent)));
         on_shelves.for_each(|&(shelf, node)| granules[node as usize] = granules[shelf as usize]);
         // New nodes use the last granule.
         let count = granules.iter().max().map_or(0, |last| last + 1);
@@ -47,6 +48,11 @@ impl Concurrent {
         let nodes =
             builder.control(control).build(rt, |_| Arc::new(values.next().expect("each node has a value")));
         Self { layout, control, nodes }
+    }
+
+    /// Returns how tasks are kept apart.
+    pub fn control(&self) -> Control {
+        self.control
     }
 
     /// Returns the nodes that never move.
@@ -73,7 +79,7 @@ impl Concurrent {
         let (layout, mut scratch) = (self.layout.clone(), Scratch::default());
         let claim = self.nodes.planned(move |plan_view| {
             let mut plan = Plan { plan_view, assemblies: Vec::new() };
-            operation.plan(&layout, seed, &mut scratch, &mut plan);
+            _ = operation.plan(&layout, seed, &mut scratch, &mut plan);
             if matches!(operation, Operation::SM3 | Operation::SM5 | Operation::SM7) {
                 plan.widen();
             }
@@ -90,7 +96,7 @@ impl Concurrent {
         }
         let names = NamedNodes::of(operation, seed, &self.layout)?;
         let node = |&(node, alone): &(Node, bool)| {
-            let node = self.nodes.node(node);
+            let node = self.nodes.node(node.into());
             if alone { node.alone() } else { node }
         };
         Some(self.nodes.survey(names.nodes.iter().map(node)))
@@ -133,14 +139,14 @@ impl Plan<'_, '_, '_, '_> {
         let mut next = 0;
         while let Some(&node) = open.get(next) {
             next += 1;
-            let above = self.plan_view.peek(node, |view| match &**view.value() {
+            let above = self.plan_view.peek(node.into(), |view| match &**view.value() {
                 Part::Complex(_) | Part::Base(_) | Part::Module(_) => view.parents().to_vec(),
                 _ => Vec::new(),
             });
             for parent in above.into_iter().flatten() {
                 self.plan_view.write_alone(parent);
-                if !open.contains(&parent) {
-                    open.push(parent);
+                if !open.contains(&parent.into()) {
+                    open.push(parent.into());
                 }
             }
         }
@@ -148,24 +154,28 @@ impl Plan<'_, '_, '_, '_> {
 }
 
 impl Planner for Plan<'_, '_, '_, '_> {
-    fn peek<R>(&mut self, node: Node, plan_view: impl FnOnce(&Part, &[Node], &[Node]) -> R) -> Option<R> {
-        self.plan_view.peek(node, |view| plan_view(view.value(), view.children(), view.parents()))
+    fn peek<R>(&mut self, node: Node, look: impl FnOnce(&Part, &NodeList<'_>) -> R) -> Option<R> {
+        self.plan_view.peek(node.into(), |view| look(view.value(), &NodeList::Numbers(view.children())))
+    }
+
+    fn peek_parents<R>(&mut self, node: Node, look: impl FnOnce(&NodeList<'_>) -> R) -> Option<R> {
+        self.plan_view.peek(node.into(), |view| look(&NodeList::Numbers(view.parents())))
     }
 
     fn claim_node(&mut self, node: Node, mode: Mode) {
         match mode {
-            Mode::Read => self.plan_view.read_alone(node),
+            Mode::Read => self.plan_view.read_alone(node.into()),
             Mode::Write => {
                 self.assemblies.push(node);
-                self.plan_view.write_alone(node);
+                self.plan_view.write_alone(node.into());
             }
         }
     }
 
     fn claim_tree(&mut self, node: Node, mode: Mode) {
         match mode {
-            Mode::Read => self.plan_view.read(node),
-            Mode::Write => self.plan_view.write(node),
+            Mode::Read => self.plan_view.read(node.into()),
+            Mode::Write => self.plan_view.write(node.into()),
         }
     }
 }
@@ -176,29 +186,29 @@ pub(super) struct TaskView<'h>(pub xtasking_hierarchy::View<'h, SharedPart>);
 impl TaskView<'_> {
     /// Returns the value of a node.
     pub fn part(&self, node: Node) -> &SharedPart {
-        &self.0[node]
+        &self.0[node.into()]
     }
 
     /// Returns a node and all nodes below it.
     pub fn below(&self, node: Node) -> impl Iterator<Item = Node> {
-        self.0.subtree(node)
+        self.0.subtree(node.into()).map(Node::from)
     }
 }
 
 impl View for TaskView<'_> {
     #[inline]
     fn get(&self, node: Node) -> &Part {
-        &self.0[node]
+        &self.0[node.into()]
     }
 
     #[inline]
-    fn children(&self, node: Node) -> &[Node] {
-        self.0.children(node)
+    fn children(&self, node: Node) -> NodeList<'_> {
+        NodeList::Numbers(self.0.children(node.into()))
     }
 
     #[inline]
-    fn parents(&self, node: Node) -> &[Node] {
-        self.0.parents(node)
+    fn parents(&self, node: Node) -> NodeList<'_> {
+        NodeList::Numbers(self.0.parents(node.into()))
     }
 }
 
@@ -219,12 +229,12 @@ impl View for WritableView<'_, '_> {
     }
 
     #[inline]
-    fn children(&self, node: Node) -> &[Node] {
+    fn children(&self, node: Node) -> NodeList<'_> {
         self.view.children(node)
     }
 
     #[inline]
-    fn parents(&self, node: Node) -> &[Node] {
+    fn parents(&self, node: Node) -> NodeList<'_> {
         self.view.parents(node)
     }
 }
@@ -232,7 +242,7 @@ impl View for WritableView<'_, '_> {
 impl Values for WritableView<'_, '_> {
     #[inline]
     fn get_mut(&mut self, node: Node) -> &mut Part {
-        let part = &mut self.view.0[node];
+        let part = &mut self.view.0[node.into()];
         if Arc::strong_count(part) > 1 {
             self.copied += part.bytes();
         }
@@ -242,7 +252,7 @@ impl Values for WritableView<'_, '_> {
 
 impl World for WritableView<'_, '_> {
     fn insert(&mut self, parent: Node, value: Part) -> Node {
-        let value = Arc::new(value);
+        let (value, parent) = (Arc::new(value), parent.into());
         let new = match self.by_class {
             Some(layout) => {
                 let granule = medium::granule(layout, &value);
@@ -250,19 +260,19 @@ impl World for WritableView<'_, '_> {
             }
             None => self.view.0.insert(parent, value, self.cx),
         };
-        new.expect("the hierarchy has room for all ids")
+        new.expect("the hierarchy has room for all ids").into()
     }
 
     fn remove(&mut self, node: Node) {
-        self.view.0.remove(node).expect("the node has one parent and no children");
+        self.view.0.remove(node.into()).expect("the node has one parent and no children");
     }
 
     fn link(&mut self, parent: Node, child: Node) {
-        self.view.0.link(parent, child).expect("the link is new and closes no cycle");
+        self.view.0.link(parent.into(), child.into()).expect("the link is new and closes no cycle");
     }
 
     fn unlink(&mut self, parent: Node, child: Node) {
-        self.view.0.unlink(parent, child).expect("the node is linked and has another parent");
+        self.view.0.unlink(parent.into(), child.into()).expect("the node is linked and has another parent");
     }
 }
 

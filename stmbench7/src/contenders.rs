@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 use xtasking::claims::{Control, Granularity};
-use xtasking_harness::controls::{ALL as COMMON, ControlEntry};
+use xtasking_harness::controls::{ALL as COMMON, ControlEntry, Isolation};
 
 /// All contenders. The first always takes part, and ratios are relative to it.
 pub(super) static ALL: LazyLock<Vec<ControlEntry>> =
@@ -12,7 +12,10 @@ pub(super) static ALL: LazyLock<Vec<ControlEntry>> =
         });
         let mut all: Vec<ControlEntry> = common.collect();
         let start = all[0].start;
-        let medium = |name, about, more| ControlEntry { name, about, is_parallel: true, start, more };
+        let medium = |name, about, control| {
+            let more = Isolation::Granules(control);
+            ControlEntry { name, about, is_parallel: true, start, more }
+        };
         all.push(medium(
             "medium",
             "STMBench7's locks: the structure, each level, each kind of part; granted by the runtime too",

@@ -1,7 +1,7 @@
 //! Checks and completes the options, and runs the turns.
 
 use super::Options;
-use super::bound::Bound;
+use super::bound::{self, Bound};
 use super::build::Blueprint;
 use super::concurrent::Concurrent;
 use super::contenders::ALL;
@@ -15,7 +15,7 @@ use super::turn::Work;
 use super::world::Mode;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use xtasking::claims::Control;
+use xtasking_harness::controls::Isolation;
 use xtasking_harness::experiment::Outline;
 use xtasking_harness::failure::Failure;
 use xtasking_harness::lineup::Lineup;
@@ -28,7 +28,7 @@ pub(super) struct Experiment {
     work: Work,
     structural: bool,
     cases: Vec<(Workload, Long)>,
-    lineup: Lineup<(), Control>,
+    lineup: Lineup<(), Isolation>,
     /// By case, workers and contender.
     virtual_turns: RefCell<BTreeMap<(usize, usize, &'static str), VirtualTurn>>,
     /// By case and workers.
@@ -37,7 +37,7 @@ pub(super) struct Experiment {
 
 /// What is known of a turn in virtual time.
 struct VirtualTurn {
-    control: Control,
+    isolation: Isolation,
     spread: Spread,
     bound: Bound,
     /// The latencies of short writers, if there were any.
@@ -110,6 +110,14 @@ impl Experiment {
     }
 }
 
+/// Describes the content of a granule, or a node of a tree by its number.
+fn describe(isolation: Isolation, world: &Blueprint, number: u32) -> String {
+    match isolation {
+        Isolation::Granules(control) => Concurrent::describe(control, world, number),
+        Isolation::Trees => bound::describe(world, number),
+    }
+}
+
 fn name(workload: Workload, long: Long) -> String {
     let long = match long {
         Long::None => "",
@@ -166,7 +174,7 @@ impl xtasking_harness::experiment::Experiment for Experiment {
             let mix = Mix::new(workload, long, self.structural);
             let turn = self.work.turn(&mix, entry.more, workers, context)?;
             if let Some((spread, bound)) = turn.spread.zip(turn.bound) {
-                let turn = VirtualTurn { control: entry.more, spread, bound, delays: turn.delays };
+                let turn = VirtualTurn { isolation: entry.more, spread, bound, delays: turn.delays };
                 self.virtual_turns.borrow_mut().insert((case, workers, entry.name), turn);
             }
             if let Some(surveys) = turn.surveys {
@@ -200,9 +208,9 @@ impl xtasking_harness::experiment::Experiment for Experiment {
         let world = Blueprint::new(self.work.sizes, self.work.seed);
         let note = |(&(case, workers, contender), turn): (&(usize, usize, &str), &VirtualTurn)| {
             let (workload, long) = self.cases[case];
-            let VirtualTurn { control, spread, bound, delays } = turn;
+            let VirtualTurn { isolation, spread, bound, delays } = turn;
             let delays = delays.as_ref().map_or_else(String::new, |delays| format!("; {delays}"));
-            let bound = bound.report(|granule| Concurrent::describe(*control, &world, granule));
+            let bound = bound.report(|granule| describe(*isolation, &world, granule));
             format!("{} · {contender} with {workers}: {spread}{delays}; {bound}", name(workload, long))
         };
         let turns = virtual_turns.iter().map(note);

@@ -2,12 +2,12 @@
 
 use super::ids::Pool;
 use super::layout::{Ids, Layout};
+use super::node::{Node, NodeList};
 use super::outcome::{OperationFailure, SearchResult, SearchStop};
 use super::pages::{ById, PartLocation};
 use super::parts::{Base, Kind, Part};
 use super::world::{Mode, Planner};
 use xtasking_harness::random::Random;
-use xtasking_hierarchy::Node;
 
 /// Draws one of the ids that an object of a kind can have.
 pub fn any_id(layout: &Layout, of: Ids, random: &mut Random) -> u32 {
@@ -25,7 +25,7 @@ fn entry<T: Copy>(
 where
     ById<T>: Kind,
 {
-    planner.claim(layout.page(of, id), mode, |page: &ById<T>, _, _| page.get(id))
+    planner.claim(layout.page(of, id), mode, |page: &ById<T>, _| page.get(id))
 }
 
 /// Returns the node of an object, claiming the index page of its id in `mode`, but not the node.
@@ -49,9 +49,9 @@ pub fn location(planner: &mut impl Planner, layout: &Layout, id: u32) -> SearchR
 pub fn path(planner: &mut impl Planner, layout: &Layout, random: &mut Random) -> SearchResult<Node> {
     let mut node = layout.root();
     loop {
-        let (next, down) = planner.claim(node, Mode::Read, |part: &Part, children, _| match part {
+        let (next, down) = planner.claim(node, Mode::Read, |part: &Part, children| match part {
             Part::Base(base) => (any_of(base.bag(), random), false),
-            _ => (any_of(children.iter().copied(), random), true),
+            _ => (any_of(children.iter(), random), true),
         })?;
         node = next.ok_or(OperationFailure::NoComponent)?;
         if !down {
@@ -66,6 +66,19 @@ pub fn any_of(nodes: impl Iterator<Item = Node> + Clone, random: &mut Random) ->
     if count == 0 { None } else { nodes.clone().nth(random.below(count as u64) as usize) }
 }
 
+/// Adds the base assemblies that use a composite part, which is claimed.
+pub fn users(
+    planner: &mut impl Planner,
+    layout: &Layout,
+    composite: Node,
+    results: &mut Vec<Node>,
+) -> SearchResult<()> {
+    let users = |parents: &NodeList<'_>| {
+        results.extend(parents.iter().filter(|&parent| !layout.is_shelf(parent)));
+    };
+    planner.peek_parents(composite, users).ok_or(SearchStop::Unseen)
+}
+
 /// Adds all assemblies above a composite part, each once. They are claimed in `mode`, the composite
 /// part for reading.
 pub fn ancestors(
@@ -75,23 +88,22 @@ pub fn ancestors(
     mode: Mode,
     results: &mut Vec<Node>,
 ) -> SearchResult<()> {
-    let users = |_: &Part, _: &[Node], parents: &[Node]| {
-        results.extend(parents.iter().filter(|&&parent| !layout.is_shelf(parent)));
-    };
-    planner.claim(composite, Mode::Read, users)?;
+    planner.claim_node(composite, Mode::Read);
+    users(planner, layout, composite, results)?;
     let mut level = 0..results.len();
     while !level.is_empty() {
         let mut unseen = false;
         for at in level.clone() {
             let node = results[at];
-            let above = |_: &Part, _: &[Node], parents: &[Node]| {
-                for &parent in parents {
-                    if parent != Layout::MODULE && !results[level.end..].contains(&parent) {
+            let above = |parents: &NodeList<'_>| {
+                for parent in parents.iter() {
+                    if parent != layout.module() && !results[level.end..].contains(&parent) {
                         results.push(parent);
                     }
                 }
             };
-            unseen |= planner.claim(node, mode, above).is_err();
+            planner.claim_node(node, mode);
+            unseen |= planner.peek_parents(node, above).is_none();
         }
         if unseen {
             return Err(SearchStop::Unseen);
@@ -103,12 +115,10 @@ pub fn ancestors(
 
 /// Returns the only parent of an assembly, which is claimed in `mode`; fails at the root.
 pub fn parent(planner: &mut impl Planner, layout: &Layout, assembly: Node, mode: Mode) -> SearchResult<Node> {
-    let parent = planner.claim(assembly, mode, |_: &Part, _, parents| parents.first().copied())?;
-    if assembly == layout.root() {
-        Err(OperationFailure::Root.into())
-    } else {
-        parent.ok_or(SearchStop::Unseen)
-    }
+    planner.claim_node(assembly, mode);
+    let parent =
+        planner.peek_parents(assembly, |parents| parents.first()).flatten().ok_or(SearchStop::Unseen)?;
+    if assembly == layout.root() { Err(OperationFailure::Root.into()) } else { Ok(parent) }
 }
 
 /// Adds the components of a base assembly, each as often as it is used. The assembly is claimed in
@@ -119,7 +129,7 @@ pub fn components(
     mode: Mode,
     results: &mut Vec<Node>,
 ) -> SearchResult<()> {
-    planner.claim(base, mode, |base: &Base, _, _| results.extend(base.bag()))
+    planner.claim(base, mode, |base: &Base, _| results.extend(base.bag()))
 }
 
 /// Adds `count` free ids of a kind; fails if there are fewer. The pool is claimed for writing.
@@ -130,7 +140,7 @@ pub fn free_ids(
     count: usize,
     results: &mut Vec<u32>,
 ) -> SearchResult<()> {
-    let enough = planner.claim(layout.pool(of), Mode::Write, |pool: &Pool, _, _| {
+    let enough = planner.claim(layout.pool(of), Mode::Write, |pool: &Pool, _| {
         results.extend(pool.free().take(count));
         pool.len() >= count
     })?;

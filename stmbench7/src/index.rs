@@ -2,9 +2,9 @@
 
 use super::dates::Date;
 use super::layout::{Ids, Layout};
+use super::node::Node;
 use super::pages::{ByDate, ById, ByTitle, DatedPart, PartLocation};
 use super::world::{Mode, Planner, Values};
-use xtasking_hierarchy::Node;
 
 /// Enters a new object that is a node of its own.
 pub fn enter(values: &mut impl Values, layout: &Layout, of: Ids, id: u32, node: Node) {

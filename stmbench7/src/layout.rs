@@ -1,11 +1,12 @@
 //! Lays out the nodes that never move: the roots, the pools and the pages of the indexes.
 
 use super::dates::{self, Date};
+use super::node::Node;
 use super::pages::DAYS;
 use super::sizes::Sizes;
 use super::text;
+use std::collections::BTreeSet;
 use std::ops::Range;
-use xtasking_hierarchy::Node;
 
 /// The kinds of objects with ids; the ids of each kind begin at 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,6 +64,14 @@ pub struct Layout {
     shelves: [u32; 3],
     /// The first node after the permanent ones: see [`root`](Self::root).
     root: u32,
+    handles: Option<Handles>,
+}
+
+/// The permanent nodes of a world whose nodes have handles.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Handles {
+    by_number: Vec<Node>,
+    shelves: BTreeSet<Node>,
 }
 
 impl Layout {
@@ -83,16 +92,41 @@ impl Layout {
         let of_each = sizes.ids(sizes.composites);
         let [networks, documents, composites] = [(); 3].map(|()| several(of_each));
         let shelves = [composites, documents, networks];
-        Self { sizes, objects, by_id, by_date, by_title, shelves, root: several(0) }
+        Self { sizes, objects, by_id, by_date, by_title, shelves, root: several(0), handles: None }
     }
 
-    /// The module, which is a root.
-    pub const MODULE: Node = Node(0);
-    /// The manual, below the module.
-    pub const MANUAL: Node = Node(1);
+    /// Returns the same layout for a world whose nodes have handles; these are by number.
+    pub fn with_handles(&self, by_number: &[Node]) -> Self {
+        let permanent = by_number[..=self.root as usize].to_vec();
+        let first = self.shelves[Shelves::Networks as usize] as usize;
+        let shelves = permanent[first..self.root as usize].iter().copied().collect();
+        Self { handles: Some(Handles { by_number: permanent, shelves }), ..self.clone() }
+    }
+
+    /// Returns the permanent node of a number.
+    #[inline]
+    fn node(&self, number: u32) -> Node {
+        self.handles.as_ref().map_or(Node::of_number(number), |handles| handles.by_number[number as usize])
+    }
+
+    fn nodes(&self, first: u32, count: u32) -> impl Iterator<Item = Node> {
+        let range: Range<u32> = first..first + count;
+        range.map(|number| self.node(number))
+    }
+
+    /// Returns the module, which is a root.
+    pub fn module(&self) -> Node {
+        self.node(0)
+    }
+
+    /// Returns the manual, below the module.
+    pub fn manual(&self) -> Node {
+        self.node(1)
+    }
+
     /// Returns the library of a kind, which is a root above all shelves of the kind.
-    pub const fn library(of: Shelves) -> Node {
-        Node(2 + of as u32)
+    pub fn library(&self, of: Shelves) -> Node {
+        self.node(2 + of as u32)
     }
 
     /// The first pool.
@@ -109,13 +143,13 @@ impl Layout {
 
     /// Returns the pool of a kind of ids.
     pub fn pool(&self, of: Ids) -> Node {
-        Node(Self::POOLS + of as u32)
+        self.node(Self::POOLS + of as u32)
     }
 
     /// Returns the shelf of a kind for a composite part's id.
     #[inline]
     pub fn shelf(&self, of: Shelves, composite: u32) -> Node {
-        Node(self.shelves[of as usize] + composite - 1)
+        self.node(self.shelves[of as usize] + composite - 1)
     }
 
     /// Returns all three shelves of one composite part.
@@ -124,21 +158,23 @@ impl Layout {
     }
 
     /// Returns all shelves of a kind.
-    pub fn shelves(&self, of: Shelves) -> impl Iterator<Item = Node> + use<> {
-        nodes(self.shelves[of as usize], self.last_id(Ids::Composite))
+    pub fn shelves(&self, of: Shelves) -> impl Iterator<Item = Node> {
+        self.nodes(self.shelves[of as usize], self.last_id(Ids::Composite))
     }
 
     /// Returns true if a node is a shelf.
     #[inline]
     pub fn is_shelf(&self, node: Node) -> bool {
-        let first = self.shelves[Shelves::Networks as usize];
-        (first..self.root).contains(&node.0)
+        match &self.handles {
+            None => (self.shelves[Shelves::Networks as usize]..self.root).contains(&node.number()),
+            Some(handles) => handles.shelves.contains(&node),
+        }
     }
 
     /// Returns the root of the complex assemblies. From there on, the initial nodes are all
     /// assemblies, followed by what is on shelves.
     pub fn root(&self) -> Node {
-        Node(self.root)
+        self.node(self.root)
     }
 
     /// Returns the initial number of objects of a kind, whose ids begin at 1.
@@ -159,29 +195,34 @@ impl Layout {
     /// Returns the page of an id.
     #[inline]
     pub fn page(&self, of: Ids, id: u32) -> Node {
-        Node(self.by_id[of as usize] + (id - 1) / self.ids_on_page(of))
+        self.node(self.by_id[of as usize] + (id - 1) / self.ids_on_page(of))
     }
 
     /// Returns all pages for ids of a kind.
-    pub fn pages(&self, of: Ids) -> impl Iterator<Item = Node> + use<> {
-        nodes(self.by_id[of as usize], Ids::PAGES[of as usize])
+    pub fn pages(&self, of: Ids) -> impl Iterator<Item = Node> {
+        self.nodes(self.by_id[of as usize], Ids::PAGES[of as usize])
     }
 
     /// Returns the page of a date.
     #[inline]
     pub fn date_page(&self, date: Date) -> Node {
-        Node(self.by_date + (date - Self::FIRST_DATE) as u32 / DAYS as u32)
+        self.node(self.date_page_number(date))
+    }
+
+    #[inline]
+    fn date_page_number(&self, date: Date) -> u32 {
+        self.by_date + (date - Self::FIRST_DATE) as u32 / DAYS as u32
     }
 
     /// Returns all pages for dates.
-    pub fn date_pages(&self) -> impl Iterator<Item = Node> + use<> {
-        nodes(self.by_date, Self::DATES)
+    pub fn date_pages(&self) -> impl Iterator<Item = Node> {
+        self.nodes(self.by_date, Self::DATES)
     }
 
     /// Returns the pages for `date` and all later dates.
-    pub fn date_pages_since(&self, date: Date) -> impl Iterator<Item = Node> + use<> {
-        let first = self.date_page(date).0;
-        nodes(first, self.by_date + Self::DATES - first)
+    pub fn date_pages_since(&self, date: Date) -> impl Iterator<Item = Node> {
+        let first = self.date_page_number(date);
+        self.nodes(first, self.by_date + Self::DATES - first)
     }
 
     /// Returns the first date of each page for dates.
@@ -193,7 +234,7 @@ impl Layout {
     pub fn title_page(&self, title: &str) -> Node {
         // FNV-1a.
         let hash = |hash: u32, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
-        Node(self.by_title + title.bytes().fold(0x811c_9dc5, hash) % TITLES)
+        self.node(self.by_title + title.bytes().fold(0x811c_9dc5, hash) % TITLES)
     }
 
     /// Returns the page for the title of a composite part's document, and writes the title to
@@ -204,14 +245,9 @@ impl Layout {
     }
 
     /// Returns all pages for titles.
-    pub fn title_pages(&self) -> impl Iterator<Item = Node> + use<> {
-        nodes(self.by_title, TITLES)
+    pub fn title_pages(&self) -> impl Iterator<Item = Node> {
+        self.nodes(self.by_title, TITLES)
     }
-}
-
-fn nodes(first: u32, count: u32) -> impl Iterator<Item = Node> {
-    let range: Range<u32> = first..first + count;
-    range.map(Node)
 }
 
 #[cfg(test)]

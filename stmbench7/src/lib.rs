@@ -12,11 +12,13 @@
 //! | `graph` | the graph of the atomic parts of a composite part |
 //! | `ids` | free ids |
 //! | `pages` | pages of the indexes |
+//! | `node` | nodes of any world |
 //! | `parts` | the values of nodes |
 //! | `layout` | the nodes that never move |
 //! | `world` | the interface of a world |
 //! | `plain` | a sequential world |
-//! | `concurrent` | a concurrent world |
+//! | `concurrent` | a concurrent world on granules |
+//! | `tree` | a concurrent world on a tree of the runtime |
 //! | `medium` | the medium-grained locks of the benchmark |
 //! | `contenders` | the contenders |
 //! | `experiment`, `options` | the experiment and its command line |
@@ -61,6 +63,7 @@ mod invariants;
 mod layout;
 mod medium;
 mod mix;
+mod node;
 mod operations;
 mod options;
 mod outcome;
@@ -72,6 +75,7 @@ mod sizes;
 mod snapshot;
 mod survey;
 mod text;
+mod tree;
 mod turn;
 mod world;
 

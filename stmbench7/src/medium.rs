@@ -66,7 +66,8 @@ pub(super) fn granule(layout: &Layout, part: &Part) -> u32 {
         Part::Composite(_) => Class::Composites,
         Part::Network(_) | Part::Dates(_) => Class::Atomics,
         Part::Document(_) => Class::Documents,
-        Part::Module(_)
+        Part::World
+        | Part::Module(_)
         | Part::Library(_)
         | Part::Shelf
         | Part::Pool(_)

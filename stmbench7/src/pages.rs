@@ -2,8 +2,8 @@
 //! keys rarely conflict.
 
 use super::dates::Date;
+use super::node::Node;
 use std::collections::BTreeMap;
-use xtasking_hierarchy::Node;
 
 /// The location of an atomic part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,6 +14,14 @@ pub struct PartLocation {
     pub network: Node,
     /// Its position in the network.
     pub position: u16,
+}
+
+impl PartLocation {
+    /// Calls a function with each node of the location.
+    pub fn for_each_node(&mut self, each: &mut impl FnMut(&mut Node)) {
+        each(&mut self.composite);
+        each(&mut self.network);
+    }
 }
 
 /// Entries of consecutive ids.
@@ -42,6 +50,11 @@ impl<T: Copy> ById<T> {
     /// Removes the entry of an id.
     pub fn remove(&mut self, id: u32) {
         self.slots[(id - self.first) as usize] = None;
+    }
+
+    /// Returns all entries, to be changed.
+    pub fn entries_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.slots.iter_mut().flatten()
     }
 
     /// Returns all ids with entries.
@@ -101,6 +114,11 @@ impl ByDate {
         days.flat_map(|(date, day)| day.iter().map(move |&part| (date, part)))
     }
 
+    /// Returns the locations of all parts, to be changed.
+    pub fn locations_mut(&mut self) -> impl Iterator<Item = &mut PartLocation> {
+        self.days.iter_mut().flatten().map(|part| &mut part.location)
+    }
+
     /// Returns all parts, with their dates.
     pub fn all(&self) -> impl Iterator<Item = (Date, DatedPart)> {
         self.since(self.first)
@@ -118,8 +136,8 @@ mod tests {
         DatedPart {
             id,
             location: PartLocation {
-                composite: Node(id / 2),
-                network: Node(id / 2 + 1),
+                composite: Node::of_number(id / 2),
+                network: Node::of_number(id / 2 + 1),
                 position: id as u16 % 2,
             },
         }

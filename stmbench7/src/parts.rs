@@ -15,11 +15,11 @@ use super::dates::{self, Date};
 use super::graph::Graph;
 use super::ids::Pool;
 use super::layout::Shelves;
+use super::node::Node;
 use super::pages::{ByDate, ById, ByTitle, PartLocation};
 use super::sizes::Sizes;
 use super::text;
 use xtasking_harness::random::Random;
-use xtasking_hierarchy::Node;
 
 /// A kind of value.
 pub trait Kind: Sized {
@@ -54,6 +54,8 @@ macro_rules! parts {
 }
 
 parts! {
+    /// The root of a tree, above all other roots.
+    World,
     /// The root above the manual and the assemblies, with its date.
     Module(Date),
     /// The text of the manual.
@@ -173,10 +175,14 @@ pub struct Atomic {
     pub y: i32,
 }
 
+/// Bytes of an entry in an index by date, if nodes are numbers.
+const BYTES_PER_DATED_PART: usize = 16;
+
 impl Part {
     /// Returns a description for reports.
     pub fn name(&self) -> String {
         match self {
+            Self::World => "the root of the tree".to_string(),
             Self::Module(_) => "the module".to_string(),
             Self::Manual(_) => "the manual".to_string(),
             Self::Complex(complex) => format!("complex assembly {}", complex.id),
@@ -202,10 +208,32 @@ impl Part {
             Self::Network(Network { parts, graph }) => {
                 size_of_val(&**parts) + size_of_val(&*graph.leaving) + size_of_val(&*graph.entering)
             }
-            Self::Dates(page) => page.all().count() * size_of::<super::pages::DatedPart>(),
+            Self::Dates(page) => page.all().count() * BYTES_PER_DATED_PART,
             _ => size_of::<Self>(),
         };
         bytes as u64
+    }
+
+    /// Calls a function with each node that the part names.
+    pub fn for_each_node(&mut self, mut each: impl FnMut(&mut Node)) {
+        match self {
+            Self::Base(base) => {
+                base.components.iter_mut().for_each(|component| each(&mut component.part));
+            }
+            Self::Composite(composite) => {
+                each(&mut composite.document);
+                each(&mut composite.network);
+            }
+            Self::Nodes(page) => page.entries_mut().for_each(each),
+            Self::Locations(page) => {
+                page.entries_mut().for_each(|location| location.for_each_node(&mut each));
+            }
+            Self::Dates(page) => {
+                page.locations_mut().for_each(|location| location.for_each_node(&mut each));
+            }
+            Self::Titles(page) => page.values_mut().for_each(each),
+            _ => {}
+        }
     }
 
     /// Returns the date, if the part has one.
@@ -310,7 +338,7 @@ mod tests {
     #[test]
     fn a_bag_counts_uses() {
         let mut base = Base::new(1, &mut Random::new(1, &[]));
-        let [a, b] = [Node(5), Node(3)];
+        let [a, b] = [5, 3].map(Node);
         assert_eq!([a, b, a].map(|part| base.add(part)), [true, true, false]);
         assert!(base.bag().eq([a, a, b]));
         assert_eq!([a, a, b].map(|part| base.remove(part)), [false, true, true]);

@@ -2,10 +2,10 @@
 
 use super::build::Blueprint;
 use super::layout::Layout;
+use super::node::{Node, NodeList};
 use super::parts::Part;
 use super::world::{Values, View, World};
 use std::sync::Arc;
-use xtasking_hierarchy::Node;
 
 /// A world that one thread owns.
 #[derive(Clone, Debug)]
@@ -28,7 +28,10 @@ impl Plain {
         let slot = |value| Some(Slot { value, children: Vec::new(), parents: Vec::new() });
         let nodes = blueprint.values.into_iter().map(slot).collect();
         let mut plain = Self { layout: blueprint.layout, nodes, free: Vec::new() };
-        blueprint.edges.iter().for_each(|&(parent, child)| plain.link(Node(parent), Node(child)));
+        blueprint
+            .edges
+            .iter()
+            .for_each(|&(parent, child)| plain.link(Node::of_number(parent), Node::of_number(child)));
         plain
     }
 
@@ -63,13 +66,13 @@ impl View for Plain {
     }
 
     #[inline]
-    fn children(&self, node: Node) -> &[Node] {
-        &self.slot(node).children
+    fn children(&self, node: Node) -> NodeList<'_> {
+        NodeList::Nodes(&self.slot(node).children)
     }
 
     #[inline]
-    fn parents(&self, node: Node) -> &[Node] {
-        &self.slot(node).parents
+    fn parents(&self, node: Node) -> NodeList<'_> {
+        NodeList::Nodes(&self.slot(node).parents)
     }
 }
 
@@ -90,7 +93,7 @@ impl World for Plain {
             }
             None => {
                 self.nodes.push(slot);
-                Node(self.nodes.len() as u32 - 1)
+                Node::of_number(self.nodes.len() as u32 - 1)
             }
         };
         self.link(parent, node);

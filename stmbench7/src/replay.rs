@@ -1,17 +1,18 @@
 //! Replays all operations of a turn one after the other: the strongest check.
 
 use super::build::Blueprint;
+use super::ids::Pool;
 use super::invariants::violations;
 use super::layout::{Ids, Layout};
+use super::node::Node;
 use super::operations::{Operation, Scratch};
 use super::outcome::Outcome;
-use super::pages::ById;
+use super::pages;
 use super::parts::{Base, Composite, Document, Network, Part};
 use super::plain::Plain;
 use super::world::View;
 use std::collections::BTreeMap;
 use xtasking_harness::failure::Wrong;
-use xtasking_hierarchy::Node;
 
 /// An operation that has run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +30,11 @@ pub struct Record {
 ///
 /// # Errors
 /// An invariant is violated, an outcome differs in the replay, or the final states differ.
-pub fn replay(blueprint: Blueprint, records: &[Record], end: &impl View) -> Result<(), Wrong> {
+pub fn replay(
+    blueprint: Blueprint,
+    records: &[Record],
+    (end_layout, end): (&Layout, &impl View),
+) -> Result<(), Wrong> {
     let (mut again, mut scratch) = (Plain::new(blueprint), Scratch::default());
     let layout = again.layout().clone();
     let in_order = |which: &str, wrong: Vec<String>| match wrong.first() {
@@ -38,7 +43,7 @@ pub fn replay(blueprint: Blueprint, records: &[Record], end: &impl View) -> Resu
         }
         None => Ok(()),
     };
-    in_order("at the end", violations(&layout, end))?;
+    in_order("at the end", violations(end_layout, end))?;
     for (number, record) in records.iter().enumerate() {
         let Record { operation, seed, outcome } = *record;
         let other = operation.run(&layout, seed, &mut scratch, &mut again);
@@ -51,7 +56,7 @@ pub fn replay(blueprint: Blueprint, records: &[Record], end: &impl View) -> Resu
         }
     }
     in_order("after the replay", violations(&layout, &again))?;
-    match difference(&layout, end, &again) {
+    match difference((end_layout, end), (&layout, &again)) {
         Some(difference) => Err(Wrong::new(format!("the replay ends differently: {difference}"))),
         None => Ok(()),
     }
@@ -60,23 +65,23 @@ pub fn replay(blueprint: Blueprint, records: &[Record], end: &impl View) -> Resu
 /// Returns the first difference between two worlds in which the invariants hold. Objects are
 /// compared by their ids, as nodes may have other numbers. Indexes need no comparison, as the
 /// invariants tie them to the objects.
-pub fn difference(layout: &Layout, one: &impl View, other: &impl View) -> Option<String> {
+pub fn difference<'w>(
+    (layout, one): (&'w Layout, &'w impl View),
+    (its, other): (&'w Layout, &'w impl View),
+) -> Option<String> {
     let date = |part: &Part| if let &Part::Module(date) = part { Some(date) } else { None };
-    if [one.get(Layout::MODULE)].map(date) != [other.get(Layout::MODULE)].map(date) {
+    if date(one.get(layout.module())) != date(other.get(its.module())) {
         return Some("the module".to_string());
     }
-    if one.get_as::<Vec<u8>>(Layout::MANUAL) != other.get_as::<Vec<u8>>(Layout::MANUAL) {
+    if one.get_as::<Vec<u8>>(layout.manual()) != other.get_as::<Vec<u8>>(its.manual()) {
         return Some("the manual".to_string());
     }
-    let pool = |of: &Ids| {
-        let node = layout.pool(*of);
-        one.get_as::<super::ids::Pool>(node) != other.get_as::<super::ids::Pool>(node)
-    };
+    let pool = |of: &Ids| one.get_as::<Pool>(layout.pool(*of)) != other.get_as::<Pool>(its.pool(*of));
     if let Some(of) = Ids::ALL.into_iter().find(|of| pool(of)) {
         return Some(format!("the pool of the kind {of:?}"));
     }
-    let root = layout.root();
-    assemblies((one, root), (other, root)).or_else(|| composites(layout, one, other))
+    assemblies((one, layout.root()), (other, its.root()))
+        .or_else(|| composites(&by_id(layout, one), one, &by_id(its, other), other))
 }
 
 fn assemblies((one, node): (&impl View, Node), (other, counterpart): (&impl View, Node)) -> Option<String> {
@@ -91,10 +96,16 @@ fn assemblies((one, node): (&impl View, Node), (other, counterpart): (&impl View
             if below.len() != its.len() {
                 return name();
             }
-            below.iter().zip(its).find_map(|(&child, &its)| assemblies((one, child), (other, its)))
+            below.iter().zip(its.iter()).find_map(|(child, its)| assemblies((one, child), (other, its)))
         }
         _ => name(),
     }
+}
+
+/// Returns the first difference between two worlds with nodes of the same numbers.
+#[cfg(test)]
+pub fn differ(one: &Plain, other: &Plain) -> Option<String> {
+    difference((one.layout(), one), (other.layout(), other))
 }
 
 /// Returns the ids of the components of a base assembly, and how often it uses each.
@@ -102,8 +113,10 @@ fn bag(world: &impl View, base: &Base) -> impl Iterator<Item = (u32, u32)> {
     base.components.iter().map(|component| (world.get_as::<Composite>(component.part).id, component.times))
 }
 
-fn composites(layout: &Layout, one: &impl View, other: &impl View) -> Option<String> {
-    let (all, its) = (by_id(layout, one), by_id(layout, other));
+/// Composite parts by their ids.
+type ById<'w> = BTreeMap<u32, &'w Composite>;
+
+fn composites(all: &ById<'_>, one: &impl View, its: &ById<'_>, other: &impl View) -> Option<String> {
     if let Some(id) = all.keys().chain(its.keys()).find(|id| !(all.contains_key(id) && its.contains_key(id)))
     {
         return Some(format!("composite part {id}"));
@@ -116,9 +129,9 @@ fn composites(layout: &Layout, one: &impl View, other: &impl View) -> Option<Str
     })
 }
 
-fn by_id<'w>(layout: &Layout, world: &'w impl View) -> BTreeMap<u32, &'w Composite> {
-    let pages = layout.pages(Ids::Composite).map(|page| world.get_as::<ById<Node>>(page));
-    pages.flat_map(ById::all).map(|(id, node)| (id, world.get_as(node))).collect()
+fn by_id<'w>(layout: &Layout, world: &'w impl View) -> ById<'w> {
+    let pages = layout.pages(Ids::Composite).map(|page| world.get_as::<pages::ById<Node>>(page));
+    pages.flat_map(pages::ById::all).map(|(id, node)| (id, world.get_as(node))).collect()
 }
 
 #[cfg(test)]
@@ -139,6 +152,10 @@ mod tests {
         Record { operation, seed, outcome }
     }
 
+    fn replay_on(records: &[Record], world: &Plain) -> Result<(), Wrong> {
+        replay(blueprint(), records, (world.layout(), world))
+    }
+
     /// Returns a world, and the operations that were run on it.
     fn history(workload: Workload) -> (Plain, Vec<Record>) {
         let (mut world, mut random) = (Plain::new(blueprint()), Random::new(1, &[]));
@@ -152,12 +169,12 @@ mod tests {
     fn a_history_can_be_replayed() {
         for workload in Workload::ALL {
             let (world, records) = history(workload);
-            replay(blueprint(), &records, &world).unwrap();
+            replay_on(&records, &world).unwrap();
         }
     }
 
     fn wrong(records: &[Record], world: &Plain) -> String {
-        replay(blueprint(), records, world).unwrap_err().to_string()
+        replay_on(records, world).unwrap_err().to_string()
     }
 
     #[test]
@@ -189,17 +206,17 @@ mod tests {
         let changes = records.iter().map(|record| {
             let before = again.clone();
             run(&mut again, record.operation, record.seed);
-            difference(world.layout(), &before, &again).is_some()
+            differ(&before, &again).is_some()
         });
         let changes: Vec<bool> = changes.collect();
         let all = (0..records.len()).filter(|&at| changes[at]);
         for at in all.step_by(7) {
             let mut less = records.clone();
             let record = less.remove(at);
-            assert!(replay(blueprint(), &less, &world).is_err(), "without operation {at}, {record:?}");
+            assert!(replay_on(&less, &world).is_err(), "without operation {at}, {record:?}");
             let mut more = records.clone();
             more.insert(at, record);
-            assert!(replay(blueprint(), &more, &world).is_err(), "twice operation {at}, {record:?}");
+            assert!(replay_on(&more, &world).is_err(), "twice operation {at}, {record:?}");
         }
         // A read that saw a later state is detected.
         let reads = |record: &Record| record.operation == Operation::T1;
@@ -207,7 +224,7 @@ mod tests {
         for at in (1..records.len()).filter(|&at| reads(&records[at]) && changes[at - 1]) {
             let mut early = records.clone();
             early.swap(at - 1, at);
-            noticed += usize::from(replay(blueprint(), &early, &world).is_err());
+            noticed += usize::from(replay_on(&early, &world).is_err());
         }
         assert!(noticed > 0);
     }
@@ -225,13 +242,13 @@ mod tests {
                 run(&mut world, operation, seed).outcome.is_ok()
             });
             assert!(run, "{operation:?} succeeds sometimes");
-            let difference_found = difference(undone.layout(), &undone, &world);
+            let difference_found = differ(&undone, &world);
             assert!(difference_found.is_some(), "{operation:?}");
             let wrong = wrong(&records, &world);
             assert!(wrong.contains(&difference_found.unwrap()), "{operation:?}: {wrong}");
         }
         // A violated invariant is reported first.
-        *world.get_mut(Layout::MODULE) = Part::Module(1);
+        *world.get_mut(Layout::new(Sizes::SMALL).module()) = Part::Module(1);
         assert!(
             wrong(&records, &world)
                 .starts_with("at the end, 1 invariants are violated; the first: the module")
@@ -242,16 +259,17 @@ mod tests {
     #[test]
     fn objects_are_compared_rather_than_nodes() {
         let (world, layout) = (Plain::new(blueprint()), Layout::new(Sizes::SMALL));
-        let [first, second] = [0, 1].map(|at| world.children(layout.root())[at]);
+        let children: Vec<Node> = world.children(layout.root()).iter().collect();
+        let [first, second] = [children[0], children[1]];
         let mut other = world.clone();
         *other.get_mut(first) = world.get(second).clone();
         *other.get_mut(second) = world.get(first).clone();
-        let difference_found = difference(&layout, &world, &other);
+        let difference_found = differ(&world, &other);
         assert_eq!(difference_found, Some(world.get(first).name()));
 
         // Two base assemblies are deleted and two created, one with the node of the other.
-        let base = world.get_as::<ById<Node>>(layout.page(Ids::Base, 1)).get(1).unwrap();
-        let parent = world.parents(base)[0];
+        let base = world.get_as::<pages::ById<Node>>(layout.page(Ids::Base, 1)).get(1).unwrap();
+        let parent = world.parents(base).first().unwrap();
         let add = |world: &mut Plain, id| {
             let base = Base::new(id, &mut Random::new(id.into(), &[]));
             world.insert(parent, Part::Base(base))
@@ -262,6 +280,6 @@ mod tests {
         let b = add(&mut other, 900);
         other.remove(aside);
         assert_ne!(a, b);
-        assert_eq!(difference(&layout, &one, &other), None);
+        assert_eq!(differ(&one, &other), None);
     }
 }

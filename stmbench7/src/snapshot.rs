@@ -5,10 +5,11 @@
 
 use super::concurrent::{SharedPart, TaskView};
 use super::layout::Layout;
+use super::node::{Node, NodeList};
 use super::operations::{Operation, Scratch};
 use super::parts::Part;
 use super::world::{Mode, Planner, Values, View, World};
-use xtasking_hierarchy::{Node, SurveyResult};
+use xtasking_hierarchy::SurveyResult;
 
 /// The parts and links of the named nodes at one moment.
 #[derive(Debug, Default)]
@@ -28,8 +29,8 @@ pub(super) struct NodeCopy {
 
 impl NodeCopy {
     /// Copies a node; its part is shared.
-    pub fn of(part: &SharedPart, children: &[Node], parents: &[Node]) -> Self {
-        Self { part: part.clone(), children: children.into(), parents: parents.into() }
+    pub fn of(part: &SharedPart, children: &NodeList<'_>, parents: &NodeList<'_>) -> Self {
+        Self { part: part.clone(), children: children.iter().collect(), parents: parents.iter().collect() }
     }
 }
 
@@ -37,7 +38,7 @@ impl NodeCopy {
 impl From<SurveyResult<NodeCopy>> for Snapshot {
     fn from(surveyed: SurveyResult<NodeCopy>) -> Self {
         let mut snapshot = Self::default();
-        surveyed.into_iter().for_each(|(node, copy)| snapshot.put(node, || copy));
+        surveyed.into_iter().for_each(|(node, copy)| snapshot.put(node.into(), || copy));
         snapshot
     }
 }
@@ -46,7 +47,7 @@ impl Snapshot {
     /// Takes a snapshot of everything that an operation names.
     pub fn of(operation: Operation, seed: u64, layout: &Layout, view: &TaskView<'_>) -> Self {
         let mut planner = SnapshotPlanner { view, snapshot: Self::default() };
-        operation.plan(layout, seed, &mut Scratch::default(), &mut planner);
+        _ = operation.plan(layout, seed, &mut Scratch::default(), &mut planner);
         planner.snapshot
     }
 
@@ -86,14 +87,18 @@ struct SnapshotPlanner<'s, 'h> {
 impl SnapshotPlanner<'_, '_> {
     fn take(&mut self, node: Node) {
         let view = self.view;
-        let take = || NodeCopy::of(view.part(node), view.children(node), view.parents(node));
+        let take = || NodeCopy::of(view.part(node), &view.children(node), &view.parents(node));
         self.snapshot.put(node, take);
     }
 }
 
 impl Planner for SnapshotPlanner<'_, '_> {
-    fn peek<R>(&mut self, node: Node, look: impl FnOnce(&Part, &[Node], &[Node]) -> R) -> Option<R> {
-        Some(look(self.view.get(node), self.view.children(node), self.view.parents(node)))
+    fn peek<R>(&mut self, node: Node, look: impl FnOnce(&Part, &NodeList<'_>) -> R) -> Option<R> {
+        Some(look(self.view.get(node), &self.view.children(node)))
+    }
+
+    fn peek_parents<R>(&mut self, node: Node, look: impl FnOnce(&NodeList<'_>) -> R) -> Option<R> {
+        Some(look(&self.view.parents(node)))
     }
 
     fn claim_node(&mut self, node: Node, _: Mode) {
@@ -113,13 +118,13 @@ impl View for Snapshot {
     }
 
     #[inline]
-    fn children(&self, node: Node) -> &[Node] {
-        &self.at(node).children
+    fn children(&self, node: Node) -> NodeList<'_> {
+        NodeList::Nodes(&self.at(node).children)
     }
 
     #[inline]
-    fn parents(&self, node: Node) -> &[Node] {
-        &self.at(node).parents
+    fn parents(&self, node: Node) -> NodeList<'_> {
+        NodeList::Nodes(&self.at(node).parents)
     }
 }
 

@@ -3,6 +3,7 @@
 
 use super::concurrent::SharedPart;
 use super::layout::Layout;
+use super::node::{Node, NodeList};
 use super::operations::{Operation, Scratch};
 use super::parts::Part;
 use super::snapshot::{NodeCopy, Snapshot};
@@ -12,7 +13,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use xtasking::Context;
-use xtasking_hierarchy::{Node, NodeView, SurveyResult, Surveyor};
+use xtasking_hierarchy::{NodeView, SurveyResult, Surveyor};
 
 /// The nodes that an operation names, if its plan need not look at any.
 pub(super) struct NamedNodes {
@@ -26,13 +27,18 @@ impl NamedNodes {
     /// Returns the named nodes; `None` if the plan has to look at nodes.
     pub fn of(operation: Operation, seed: u64, layout: &Layout) -> Option<Self> {
         let mut names = Self { nodes: Vec::new(), is_blind: false };
-        operation.plan(layout, seed, &mut Scratch::default(), &mut names);
+        _ = operation.plan(layout, seed, &mut Scratch::default(), &mut names);
         (!names.is_blind).then_some(names)
     }
 }
 
 impl Planner for NamedNodes {
-    fn peek<R>(&mut self, _: Node, _: impl FnOnce(&Part, &[Node], &[Node]) -> R) -> Option<R> {
+    fn peek<R>(&mut self, _: Node, _: impl FnOnce(&Part, &NodeList<'_>) -> R) -> Option<R> {
+        self.is_blind = true;
+        None
+    }
+
+    fn peek_parents<R>(&mut self, _: Node, _: impl FnOnce(&NodeList<'_>) -> R) -> Option<R> {
         self.is_blind = true;
         None
     }
@@ -73,7 +79,7 @@ impl Surveyor<SharedPart> for SurveyedRead {
     type Output = NodeCopy;
 
     fn read_node(&mut self, node: NodeView<'_, SharedPart>) -> NodeCopy {
-        NodeCopy::of(node.value(), node.children(), node.parents())
+        NodeCopy::of(node.value(), &NodeList::Numbers(node.children()), &NodeList::Numbers(node.parents()))
     }
 
     fn nodes_read(&mut self, nodes: usize, _: &mut Context) {

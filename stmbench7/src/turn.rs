@@ -8,14 +8,19 @@ use super::effort::{Effort, Times};
 use super::mix::Mix;
 use super::operations::{Operation, Scratch};
 use super::options::LongReads;
+use super::outcome::Outcome;
+use super::parts::Part;
 use super::replay::{Record, replay};
 use super::sizes::Sizes;
 use super::snapshot::Snapshot;
 use super::survey::{SurveyedRead, Surveys};
+use super::tree::{Found, TaskTree, TreeWorld};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
-use xtasking::{Claim, Context, Held, QueuePolicy, Runtime, claims::Control};
+use xtasking::trees::Nodes;
+use xtasking::{Context, Held, QueuePolicy, Runtime};
+use xtasking_harness::controls::Isolation;
 use xtasking_harness::failure::{Failure, Wrong};
 use xtasking_harness::lineup::cannot_start;
 use xtasking_harness::page;
@@ -56,10 +61,15 @@ type Log = Mutex<Vec<(u64, Record)>>;
 /// Separates these random numbers from other uses of the seed.
 const PATH: u64 = 0x57b7;
 
+/// A world whose operations are tasks.
+enum TaskWorld {
+    Granules(Concurrent),
+    Tree(TreeWorld),
+}
+
 /// The state of a running turn.
 pub(super) struct TurnState {
-    world: Concurrent,
-    control: Control,
+    world: TaskWorld,
     long_reads: LongReads,
     drawn: Vec<(Operation, u64)>,
     /// Number of operations begun.
@@ -86,15 +96,15 @@ impl TurnState {
         Some(number)
     }
 
-    fn claim(&self, number: usize) -> Claim<'_, Slab<SharedPart>> {
-        let (operation, seed) = self.drawn[number];
-        self.world.claim(operation, seed)
-    }
-
     /// Returns a survey of what the operation reads, if it is to run without a claim.
     fn survey(&self, number: usize) -> Option<Survey<SharedPart>> {
         let (operation, seed) = self.drawn[number];
-        if self.long_reads == LongReads::Survey { self.world.survey(operation, seed) } else { None }
+        match &self.world {
+            TaskWorld::Granules(world) if self.long_reads == LongReads::Survey => {
+                world.survey(operation, seed)
+            }
+            _ => None,
+        }
     }
 
     /// Draws the next stamp. Stamps define an equivalent sequential order.
@@ -102,11 +112,12 @@ impl TurnState {
         self.stamps.fetch_add(1, Relaxed)
     }
 
-    /// Runs an operation, and spawns the next one.
-    fn run_and_continue(self: Arc<Self>, number: usize, held: Held<'_, Slab<SharedPart>>, cx: &mut Context) {
+    /// Runs an operation on granules, and spawns the next one.
+    fn run_on_granules(self: Arc<Self>, number: usize, held: Held<'_, Slab<SharedPart>>, cx: &mut Context) {
+        let TaskWorld::Granules(world) = &self.world else { unreachable!("the task holds granules") };
         let (operation, seed) = self.drawn[number];
-        let held_granules = self.time.as_ref().map(|_| self.world.distinct_granules(&held));
-        let (layout, view) = (self.world.layout(), TaskView(View::new(held)));
+        let held_granules = self.time.as_ref().map(|_| world.distinct_granules(&held));
+        let (layout, view) = (world.layout(), TaskView(View::new(held)));
         if self.long_reads != LongReads::Claimed && operation.reads_long() {
             let snapshot = Snapshot::of(operation, seed, layout, &view);
             self.spend(number, &Effort { nodes: snapshot.len() as u64, ..Effort::default() }, held_granules);
@@ -114,10 +125,33 @@ impl TurnState {
             let state = self.clone();
             return cx.task(()).as_sibling().spawn(move |(), cx| state.read(number, stamp, snapshot, cx));
         }
-        let (outcome, effort) = carry_out(operation, seed, layout, self.control, view, cx);
+        let (outcome, effort) = carry_out(operation, seed, layout, world.control(), view, cx);
+        self.end(number, outcome, &effort, held_granules, cx);
+    }
+
+    /// Runs an operation on a tree, and spawns the next one.
+    fn run_on_tree(self: Arc<Self>, number: usize, found: Found, nodes: Nodes<'_, Part>, cx: &mut Context) {
+        let TaskWorld::Tree(world) = &self.world else { unreachable!("the task holds nodes of a tree") };
+        let (operation, seed) = self.drawn[number];
+        let mut tree = TaskTree(nodes);
+        let held = self.time.as_ref().map(|_| world.held(&found, &tree));
+        let (outcome, effort) = found.carry_out(operation, seed, world.layout(), &mut tree);
+        self.end(number, outcome, &effort, held, cx);
+    }
+
+    /// Ends an operation that has run with a claim, and spawns the next one.
+    fn end(
+        self: Arc<Self>,
+        number: usize,
+        outcome: Outcome,
+        effort: &Effort,
+        held: Option<Vec<(u32, bool)>>,
+        cx: &mut Context,
+    ) {
+        let (operation, seed) = self.drawn[number];
         // Still holds the claim: other operations wait until this time has been spent, and of two
         // operations that conflict the first one has the smaller stamp.
-        self.spend(number, &effort, held_granules);
+        self.spend(number, effort, held);
         let stamp = self.stamp();
         self.complete(number, stamp, Record { operation, seed, outcome }, cx);
     }
@@ -126,7 +160,8 @@ impl TurnState {
     pub fn read(self: Arc<Self>, number: usize, stamp: u64, mut snapshot: Snapshot, cx: &mut Context) {
         let (operation, seed) = self.drawn[number];
         let mut scratch = Scratch::default();
-        let outcome = operation.run(self.world.layout(), seed, &mut scratch, &mut snapshot);
+        let TaskWorld::Granules(world) = &self.world else { unreachable!("snapshots are of granules") };
+        let outcome = operation.run(world.layout(), seed, &mut scratch, &mut snapshot);
         self.spend(number, &scratch.effort, None);
         self.complete(number, stamp, Record { operation, seed, outcome }, cx);
     }
@@ -180,9 +215,16 @@ impl TurnState {
             if let Some(survey) = self.survey(next) {
                 return survey.follow(cx, SurveyedRead { state: self, number: next, stamp: 0 });
             }
-            let state = self.clone();
-            let task = cx.task(()).as_sibling().claim(self.claim(next));
-            task.spawn_with(move |(), held, cx| state.run_and_continue(next, held, cx));
+            let (operation, seed) = self.drawn[next];
+            let (task, state) = (cx.task(()).as_sibling(), self.clone());
+            match &self.world {
+                TaskWorld::Granules(world) => task
+                    .claim(world.claim(operation, seed))
+                    .spawn_with(move |(), held, cx| state.run_on_granules(next, held, cx)),
+                TaskWorld::Tree(world) => task
+                    .claim(world.claim(operation, seed))
+                    .spawn_with(move |(), (found, nodes), cx| state.run_on_tree(next, found, nodes, cx)),
+            }
         }
     }
 }
@@ -193,7 +235,13 @@ impl Work {
     }
 
     /// Runs operations of a mix, and checks them and the final state.
-    pub fn turn(&self, mix: &Mix, control: Control, workers: usize, context: &str) -> Result<Turn, Failure> {
+    pub fn turn(
+        &self,
+        mix: &Mix,
+        isolation: Isolation,
+        workers: usize,
+        context: &str,
+    ) -> Result<Turn, Failure> {
         let builder = Runtime::builder().pool(QueuePolicy::WorkStealing);
         let (builder, time) = match self.times {
             None => (builder.workers(workers), None),
@@ -206,8 +254,12 @@ impl Work {
         let rt = rt.map_err(|error| cannot_start("xtasking", workers, &error))?;
         let mut random = Random::new(self.seed, &[PATH]);
         let state = Arc::new(TurnState {
-            world: Concurrent::new(&rt, self.blueprint(), control),
-            control,
+            world: match isolation {
+                Isolation::Granules(control) => {
+                    TaskWorld::Granules(Concurrent::new(&rt, self.blueprint(), control))
+                }
+                Isolation::Trees => TaskWorld::Tree(TreeWorld::new(&rt, self.blueprint())),
+            },
             long_reads: self.long_reads,
             drawn: (0..self.operations).map(|_| (mix.draw(&mut random), random.below(u64::MAX))).collect(),
             next: AtomicUsize::new(0),
@@ -229,8 +281,15 @@ impl Work {
                 task.spawn(move |(), cx| survey.follow(cx, reading));
                 continue;
             }
-            let (task, state) = (task.claim(state.claim(first)), state.clone());
-            task.spawn_with(move |(), held, cx| state.run_and_continue(first, held, cx));
+            let ((operation, seed), next) = (state.drawn[first], state.clone());
+            match &state.world {
+                TaskWorld::Granules(world) => task
+                    .claim(world.claim(operation, seed))
+                    .spawn_with(move |(), held, cx| next.run_on_granules(first, held, cx)),
+                TaskWorld::Tree(world) => task
+                    .claim(world.claim(operation, seed))
+                    .spawn_with(move |(), (found, nodes), cx| next.run_on_tree(first, found, nodes, cx)),
+            }
         }
         let waited = group.wait();
         let time = match clocks {
@@ -246,10 +305,18 @@ impl Work {
         let records: Vec<Record> = records.into_iter().map(|record| record.1).collect();
         let again = self.blueprint();
         let bound = clocks.map(|clocks| Bound::of(&state.log(), self.operations, &clocks.cores()));
-        let check = rt
-            .task(())
-            .claim(state.world.all())
-            .submit_with(move |(), held, _| replay(again, &records, &TaskView(View::new(held))));
+        let check = match &state.world {
+            TaskWorld::Granules(world) => {
+                let (layout, task) = (world.layout().clone(), rt.task(()).claim(world.all()));
+                task.submit_with(move |(), held, _| {
+                    replay(again, &records, (&layout, &TaskView(View::new(held))))
+                })
+            }
+            TaskWorld::Tree(world) => {
+                let (layout, task) = (world.layout().clone(), rt.task(()).claim(world.all()));
+                task.submit_with(move |(), nodes, _| replay(again, &records, (&layout, &TaskTree(nodes))))
+            }
+        };
         check.join().map_err(|error| failed(format!("the replay failed: {error}")))?.map_err(wrong)?;
         let rate = self.operations as f64 / time / 1e3;
         let delays = state.delays.summary();

@@ -1,8 +1,8 @@
 //! Defines the interface of a world: the operations are written once, for all worlds.
 
+use super::node::{Node, NodeList};
 use super::outcome::{SearchResult, SearchStop};
 use super::parts::{Kind, Part};
-use xtasking_hierarchy::Node;
 
 /// The mode of a claim on a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -19,15 +19,25 @@ pub enum Mode {
 /// it sees all nodes that it looks at. The operation may then touch what this last plan claimed, in
 /// that mode, and nothing else. A node that is claimed twice is claimed in the stronger mode.
 pub trait Planner {
-    /// Calls `look` with the node's value, its children in order and its parents in any order.
-    /// Returns `None` if the node cannot be seen yet; the plan then ends early.
-    fn peek<R>(&mut self, node: Node, look: impl FnOnce(&Part, &[Node], &[Node]) -> R) -> Option<R>;
+    /// Calls `look` with the node's value and its children in order. Returns `None` if the node
+    /// cannot be seen yet; the plan then ends early.
+    fn peek<R>(&mut self, node: Node, look: impl FnOnce(&Part, &NodeList<'_>) -> R) -> Option<R>;
+
+    /// Calls `look` with the node's parents in any order, like [`peek`](Self::peek).
+    fn peek_parents<R>(&mut self, node: Node, look: impl FnOnce(&NodeList<'_>) -> R) -> Option<R>;
 
     /// Claims this node, without the nodes below it.
     fn claim_node(&mut self, node: Node, mode: Mode);
 
     /// Claims this node and all nodes below it.
     fn claim_tree(&mut self, node: Node, mode: Mode);
+
+    /// Claims what it takes to remove a node, besides the node and its parent.
+    fn claim_to_remove(&mut self, _node: Node) {}
+
+    /// Claims what links take that begin at this node, or at new nodes below it, besides their
+    /// ends.
+    fn claim_to_link(&mut self, _node: Node) {}
 
     /// Claims a node, and looks at it if it can be seen. A plan may see nodes at different moments,
     /// so a node can be of another kind than expected: then it counts as invisible.
@@ -36,7 +46,7 @@ pub trait Planner {
         &mut self,
         node: Node,
         mode: Mode,
-        look: impl FnOnce(&K, &[Node], &[Node]) -> R,
+        look: impl FnOnce(&K, &NodeList<'_>) -> R,
     ) -> SearchResult<R> {
         self.claim_node(node, mode);
         self.look(node, look)
@@ -44,12 +54,8 @@ pub trait Planner {
 
     /// Looks at a node as [`claim`](Self::claim) does, if the node is claimed already.
     #[inline]
-    fn look<K: Kind, R>(
-        &mut self,
-        node: Node,
-        look: impl FnOnce(&K, &[Node], &[Node]) -> R,
-    ) -> SearchResult<R> {
-        let seen = self.peek(node, |part, children, parents| Some(look(K::of(part)?, children, parents)));
+    fn look<K: Kind, R>(&mut self, node: Node, look: impl FnOnce(&K, &NodeList<'_>) -> R) -> SearchResult<R> {
+        let seen = self.peek(node, |part, children| Some(look(K::of(part)?, children)));
         seen.flatten().ok_or(SearchStop::Unseen)
     }
 }
@@ -60,10 +66,10 @@ pub trait View {
     fn get(&self, node: Node) -> &Part;
 
     /// Returns the children of a node, in the order of their links.
-    fn children(&self, node: Node) -> &[Node];
+    fn children(&self, node: Node) -> NodeList<'_>;
 
     /// Returns the parents of a node, in any order.
-    fn parents(&self, node: Node) -> &[Node];
+    fn parents(&self, node: Node) -> NodeList<'_>;
 
     /// Returns the value of a node of a known kind.
     ///
@@ -127,8 +133,12 @@ pub struct ClaimedWorld<'w, W> {
 
 impl<W: View> Planner for ClaimedWorld<'_, W> {
     #[inline]
-    fn peek<R>(&mut self, node: Node, look: impl FnOnce(&Part, &[Node], &[Node]) -> R) -> Option<R> {
-        Some(look(self.world.get(node), self.world.children(node), self.world.parents(node)))
+    fn peek<R>(&mut self, node: Node, look: impl FnOnce(&Part, &NodeList<'_>) -> R) -> Option<R> {
+        Some(look(self.world.get(node), &self.world.children(node)))
+    }
+
+    fn peek_parents<R>(&mut self, node: Node, look: impl FnOnce(&NodeList<'_>) -> R) -> Option<R> {
+        Some(look(&self.world.parents(node)))
     }
 
     fn claim_node(&mut self, _: Node, _: Mode) {

@@ -9,6 +9,7 @@ use super::turn::expected;
 use std::rc::Rc;
 use std::sync::Arc;
 use xtasking::claims::{Control, Granularity};
+use xtasking_harness::controls::Isolation;
 use xtasking_harness::failure::Failure;
 use xtasking_hierarchy::{Numbering, Shape};
 
@@ -53,6 +54,9 @@ pub(super) enum Workload {
 pub(super) struct ConflictRates {
     granules: Conflicts,
     interval: Conflicts,
+    /// Share of false conflicts of claims of trees. Of graphs it is not known: a claim of much that
+    /// several parents share takes more than that.
+    trees: Option<f64>,
 }
 
 /// By default there is a granule for each 40 nodes, clamped to 4,096 and 65,536, and to the number
@@ -143,13 +147,18 @@ impl ConflictRates {
     fn of(numbering: &Numbering, tasks: &[Task], nodes: usize) -> Self {
         let resolutions = [Resolution::Granules(INTERVALS * nodes), Resolution::Granules(1)];
         let results = conflicts(numbering, tasks, &resolutions);
-        Self { granules: results[0], interval: results[1] }
+        let shape = numbering.shape();
+        let trees = (!shape.nodes().any(|node| shape.is_shared(node))).then_some(0.0);
+        Self { granules: results[0], interval: results[1], trees }
     }
 
     /// Returns the percentage of pairs that conflict, and of pairs with a false conflict under
-    /// `control`. The second is `None` where `control` picks the number of intervals itself.
-    pub fn of_control(&self, control: Control) -> (f64, Option<f64>) {
+    /// an isolation. The second is `None` where its control picks the number of intervals itself.
+    pub fn under(&self, isolation: Isolation) -> (f64, Option<f64>) {
         let real = self.granules.real_ratio();
+        let Isolation::Granules(control) = isolation else {
+            return (100.0 * real, self.trees.map(|ratio| 100.0 * ratio));
+        };
         let false_rate = match (control, control.granularity()) {
             (Control::Fifo, _) => Some(self.granules.false_ratio()),
             (_, Some(Granularity::All)) => Some(1.0 - real),
@@ -162,7 +171,7 @@ impl ConflictRates {
 
 impl std::fmt::Display for ConflictRates {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { granules, interval } = self;
+        let Self { granules, interval, .. } = self;
         write!(f, "of the pairs of {SAMPLE} tasks {:.2}% conflict; ", 100.0 * granules.real_ratio())?;
         write!(f, "false conflicts: {:.2}% with granules, ", 100.0 * granules.false_ratio())?;
         write!(f, "{:.2}% with one interval of granules", 100.0 * interval.false_ratio())

@@ -9,9 +9,8 @@ use super::turn::{Times, Turn, Work};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
-use xtasking::claims::Control;
 use xtasking_harness::common::check_range;
-use xtasking_harness::controls;
+use xtasking_harness::controls::{self, Isolation};
 use xtasking_harness::experiment::Outline;
 use xtasking_harness::failure::{Failure, Wrong};
 use xtasking_harness::lineup::Lineup;
@@ -27,7 +26,7 @@ pub(super) struct Experiment {
     tasks_per_worker: Option<usize>,
     in_flight: Option<usize>,
     times: Option<Times>,
-    lineup: Lineup<(), Control>,
+    lineup: Lineup<(), Isolation>,
     seed: u64,
     figures: RefCell<Figures>,
     /// Notes of turns, by the context of the turn.
@@ -45,7 +44,9 @@ impl Experiment {
     pub(super) fn new(options: &HierarchyOptions) -> Result<Self, Failure> {
         let common = &options.common;
         options.load.check()?;
-        let lineup = Lineup::new(controls::ALL, &[], common)?;
+        let changes = options.load.has_changes();
+        let lineup = Lineup::new(controls::ALL, &[], common)?
+            .with_rule(move |_, entry, _| !changes || entry.more != Isolation::Trees);
         let few = common.quick || options.is_virtual;
         let tasks_per_worker = options.tasks_per_worker.map(|tasks| tasks as usize);
         if tasks_per_worker.is_some() && options.load.has_changes() {
@@ -63,7 +64,10 @@ impl Experiment {
         check_range("--in-flight", options.in_flight.unwrap_or(1), &IN_FLIGHT, "")?;
         check_range("--node-time", options.node_time, &VIRTUAL_TIME_NS, "ns")?;
         check_range("--task-time", options.task_time.into(), &VIRTUAL_TIME_NS, "ns")?;
-        let cases = Cases::new(options, tasks)?;
+        let mut cases = Cases::new(options, tasks)?;
+        if changes && lineup.contenders.iter().any(|entry| entry.more == Isolation::Trees) {
+            cases.notes.push("trees: left out, where tasks change the hierarchy or panic".to_string());
+        }
         let names = cases.all.iter().map(|case| case.name.clone()).collect();
         let times = options.is_virtual.then_some(Times {
             seed: common.seed,
@@ -85,9 +89,9 @@ impl Experiment {
         })
     }
 
-    fn turn(&self, case: &Case, control: Control, workers: usize, record: bool) -> Result<Turn, Failure> {
+    fn turn(&self, case: &Case, isolation: Isolation, workers: usize, record: bool) -> Result<Turn, Failure> {
         let (times, in_flight, stealing) = (self.times, self.in_flight, case.stealing);
-        let settings = TurnSettings { control, workers, stealing, times, in_flight, is_recorded: record };
+        let settings = TurnSettings { isolation, workers, stealing, times, in_flight, is_recorded: record };
         let hierarchy = &self.cases.hierarchies[case.hierarchy];
         let (shape, granules) = (&hierarchy.shape, hierarchy.granules);
         match &case.workload {
@@ -167,7 +171,7 @@ impl xtasking_harness::experiment::Experiment for Experiment {
                     self.notes.borrow_mut().insert(context.to_string(), note);
                 }
                 if let Some(statistics) = turn.statistics {
-                    let conflicts = case.conflicts.of_control(entry.more);
+                    let conflicts = case.conflicts.under(entry.more);
                     self.figures.borrow_mut().add(key.clone(), Observation { statistics, conflicts });
                 }
                 Ok(turn.rate)

@@ -6,6 +6,8 @@
 //! | `experiment` | the options, checked and completed before any work, and the turns |
 //! | `cases` | the hierarchies and tasks of the turns |
 //! | `turn` | all tasks on a fresh hierarchy |
+//! | `granules` | the hierarchy of a turn on granules |
+//! | `counter_tree` | the hierarchy of a turn as a tree of the runtime |
 //! | `changes` | turns with tasks that change the hierarchy, and panic |
 //! | `testbed` | the runtime of a turn, and its clock |
 //! | `figures` | latency, load and conflicts |
@@ -14,8 +16,10 @@
 
 mod cases;
 mod changes;
+mod counter_tree;
 mod experiment;
 mod figures;
+mod granules;
 pub mod load;
 mod options;
 pub mod sources;

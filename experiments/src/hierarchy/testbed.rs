@@ -5,7 +5,8 @@ use super::turn::Times;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
-use xtasking::{Failure as Unnoticed, QueuePolicy, Runtime, claims::Control};
+use xtasking::{Failure as Unnoticed, QueuePolicy, Runtime};
+use xtasking_harness::controls::Isolation;
 use xtasking_harness::failure::Failure;
 use xtasking_harness::lineup::cannot_start;
 use xtasking_harness::page;
@@ -15,7 +16,7 @@ use xtasking_virtual_time::{imbalance, least_busiest};
 /// How the tasks of a turn run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TurnSettings {
-    pub control: Control,
+    pub isolation: Isolation,
     pub workers: usize,
     /// Whether idle workers steal tasks.
     pub stealing: bool,

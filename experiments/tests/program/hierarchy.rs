@@ -24,8 +24,8 @@ fn tasks_on_subtrees_leave_the_expected_state() {
     let results = report["results"].as_array().unwrap();
     let of = |name: &str| results.iter().filter(|result| result["implementation"] == name).count();
     // Two cases with two numbers of workers each.
-    let all = ["lines", "coarse", "domlock", "numlock", "toggle", "toggle-numlock"];
-    assert_eq!(all.map(of), [4; 6]);
+    let all = ["lines", "trees", "coarse", "domlock", "numlock", "toggle", "toggle-numlock"];
+    assert_eq!(all.map(of), [4; 7]);
     assert_eq!(["coarse-parked", "domlock-parked", "numlock-parked"].map(of), [4; 3]);
     for result in results {
         let detail =
@@ -39,6 +39,7 @@ fn tasks_on_subtrees_leave_the_expected_state() {
             "numlock" | "numlock-parked" | "toggle" | "toggle-numlock" => {
                 assert!(result["details"]["pairs_that_meet_needlessly_percent"].is_null())
             }
+            "trees" => assert_eq!(detail("pairs_that_meet_needlessly_percent"), 0.0),
             "coarse" | "coarse-parked" => {
                 assert!((detail("pairs_that_meet_needlessly_percent") - (100.0 - met)).abs() < 1e-9)
             }
@@ -67,7 +68,7 @@ fn tasks_change_the_hierarchy_and_panic() {
         );
         let report: Value = serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap();
         let sizes = report["parameters"]["nodes"].as_array().unwrap().len();
-        // Nine contenders, with and without structural changes, and with and without stealing.
+        // Nine contenders, all but trees; with and without structural changes, and stealing.
         assert_eq!(report["results"].as_array().unwrap().len(), 9 * 4 * sizes);
     }
 }

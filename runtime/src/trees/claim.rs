@@ -34,12 +34,13 @@ pub struct TreeClaim<'t, Q> {
     /// Slot of the epoch that keeps the tree, for a claim made without a handle.
     operation: Option<u8>,
     on_poison: OnPoison,
+    is_unordered: bool,
     tree: PhantomData<&'t ()>,
 }
 
 impl<Q> TreeClaim<'_, Q> {
     pub(super) fn new(request: Q, operation: Option<u8>) -> Self {
-        Self { request, operation, on_poison: OnPoison::Fail, tree: PhantomData }
+        Self { request, operation, on_poison: OnPoison::Fail, is_unordered: false, tree: PhantomData }
     }
 
     /// Lets the task run, and its plan see all data, even where nodes are
@@ -49,6 +50,28 @@ impl<Q> TreeClaim<'_, Q> {
     /// poisoned. So it should repair all that it [finds poisoned](Nodes::is_poisoned).
     pub fn even_poisoned(self) -> Self {
         Self { on_poison: OnPoison::Repair, ..self }
+    }
+
+    /// Gives up the order in which tasks are spawned, so that more of them run side by side where
+    /// many claims of several nodes overlap.
+    ///
+    /// Where the task can have a node at once, it overtakes tasks that wait for it, which each node
+    /// allows 64 times until the first of these has it. Where it has to wait, it waits for one node
+    /// and holds no others, and is overtaken in its turn. The fifth time it waits for all its nodes
+    /// in order.
+    ///
+    /// ```
+    /// use xtasking::Runtime;
+    ///
+    /// let rt = Runtime::builder().workers(2).build()?;
+    /// let tree = rt.tree(1);
+    /// let root = tree.root();
+    /// let read = rt.task(()).claim(tree.read(root).unordered());
+    /// assert_eq!(read.submit_with(move |(), nodes, _| nodes.get(root).copied()).join()??, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn unordered(self) -> Self {
+        Self { is_unordered: true, ..self }
     }
 
     /// Lets the task run where nodes are poisoned, which they stay: it looks at no data.
@@ -118,8 +141,9 @@ impl<'t, Q: Request> ClaimKind for TreeClaim<'t, Q> {
             self.operation.is_none_or(|operation| spawner.operation() == Some(operation)),
             "a claim by what a task holds is for its follow-ups: others need a handle of the tree"
         );
-        let (request, on_poison) = (self.request, self.on_poison);
-        let state = StatePtr::new(&mut spawner, || ClaimState::new(&tree.table, request, on_poison));
+        let (request, on_poison, is_unordered) = (self.request, self.on_poison, self.is_unordered);
+        let state =
+            StatePtr::new(&mut spawner, || ClaimState::new(&tree.table, request, on_poison, is_unordered));
         let request = SpawnRequest { spawner: Claiming::new(spawner, state), options };
         TaskBuilder::from_parts(request, access, InTree { membership, state, tree: PhantomData })
     }

@@ -22,6 +22,9 @@ use alloc::boxed::Box;
 use core::mem::take;
 use core::ptr::NonNull;
 
+/// Runs of an unordered plan after which its task waits for all that it needs together. Before, it
+/// waits for the first node that it does not get, and holds no others, so it blocks no other tasks.
+const MOST_RETRIES: u32 = 4;
 /// Runs of a plan after which its task claims the whole tree.
 const MOST_PLAN_RUNS: u32 = 16;
 
@@ -192,7 +195,13 @@ impl<P: Origin> Dispatcher<'_, P> {
                 return false;
             }
             this.table().leave(self.site, ClaimPtr(state.cast()), rights, &mut self.ready);
-            rights.targets.extend_from_slice(refused);
+            let holds_none = rights.is_unordered && owned.plan_runs <= MOST_RETRIES;
+            if holds_none && !planted!("tree-unordered-holds-while-it-waits") {
+                rights.targets.clear();
+                rights.targets.push(refused[0]);
+            } else {
+                rights.targets.extend_from_slice(refused);
+            }
             if owned.plan_runs >= MOST_PLAN_RUNS {
                 rights.targets.clear();
                 rights.targets.push(Target { node: TreeTable::ROOT, alone: false, write: true });

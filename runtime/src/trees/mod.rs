@@ -92,6 +92,12 @@
 //! Where 256 entries of others hold, newcomers wait. But the first waiter waits for real clashes
 //! only: the holders may have come later.
 //!
+//! A claim that is [unordered](TreeClaim::unordered) may have at once, while it plans, what others
+//! wait for. As it waits for nothing while it holds that, the order of those that wait stays the
+//! same. The first waiter of a queue is overtaken 64 times at most. An unordered claim that has to
+//! wait registers one target, and plans again when it has that, four times; then it waits as all
+//! others.
+//!
 //! # Validation
 //!
 //! A path is read while nothing is held, and again when all of it was registered. From then on it

@@ -20,6 +20,29 @@ pub struct Node {
     pub(super) generation: u32,
 }
 
+impl Node {
+    /// Returns the handle as a number, to keep it in an atomic or outside of the program. It is
+    /// never 0.
+    ///
+    /// ```
+    /// use xtasking::{Runtime, trees::Node};
+    ///
+    /// let rt = Runtime::builder().workers(1).build()?;
+    /// let root = rt.tree(()).root();
+    /// assert_eq!(Node::from_bits(root.to_bits()), root);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub const fn to_bits(self) -> u64 {
+        (self.index as u64) << 32 | self.generation as u64
+    }
+
+    /// Returns the handle that [`to_bits`](Self::to_bits) has made a number of. From other numbers
+    /// it makes handles of nodes that may not exist.
+    pub const fn from_bits(bits: u64) -> Self {
+        Self { index: (bits >> 32) as u32, generation: bits as u32 }
+    }
+}
+
 impl fmt::Debug for Node {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Node({}.{})", self.index, self.generation / 2)

@@ -16,6 +16,8 @@ use smallvec::SmallVec;
 
 /// Waiters of a queue that are compared with what comes behind them.
 pub(super) const WINDOW: usize = under_model(16, 4) as usize;
+/// How often the first waiter of a queue may be overtaken by claims that are unordered.
+pub(super) const MOST_OVERTAKING: u32 = 64;
 /// Entries of other claims at one gate, or in one home, from which on a newcomer waits.
 pub(super) const MOST_HOLDERS: usize = 256;
 
@@ -78,6 +80,8 @@ pub(crate) struct GateEntry {
 pub(crate) struct GateQueue {
     holders: SmallVec<[GateEntry; 2]>,
     waiters: VecDeque<GateEntry>,
+    /// How many claims have overtaken the first waiter.
+    overtaken: u32,
 }
 
 impl GateQueue {
@@ -97,6 +101,18 @@ impl GateQueue {
             || self.waiters.len() < WINDOW
                 && self.has_room()
                 && self.is_free(claim, modes, self.waiters.len())
+    }
+
+    /// Returns true if a claim that does not wait here may hold these modes: it is admitted, or
+    /// `overtakes` waiters that may still be overtaken.
+    pub fn admits_now(&mut self, claim: ClaimPtr, modes: Modes, overtakes: bool) -> bool {
+        if self.admits(claim, modes) {
+            return true;
+        }
+        let may_overtake = overtakes && may_be_overtaken(self.overtaken);
+        let passes = may_overtake && self.has_room() && self.is_free(claim, modes, 0);
+        self.overtaken += u32::from(passes);
+        passes
     }
 
     fn has_room(&self) -> bool {
@@ -141,6 +157,9 @@ impl GateQueue {
                 continue;
             }
             self.waiters.remove(next);
+            if next == 0 {
+                self.overtaken = 0;
+            }
             if has_entry {
                 self.holders.push(entry);
             } else {
@@ -170,6 +189,13 @@ pub(crate) struct Stripe {
 struct HomeQueue {
     home: u32,
     waiters: VecDeque<HomeEntry>,
+    /// How many claims have overtaken the first waiter.
+    overtaken: u32,
+}
+
+/// Returns true if a first waiter that was overtaken so often may be overtaken again.
+fn may_be_overtaken(overtaken: u32) -> bool {
+    overtaken < MOST_OVERTAKING || planted!("tree-waiters-overtaken-for-ever")
 }
 
 impl Stripe {
@@ -191,6 +217,29 @@ impl Stripe {
         })
     }
 
+    /// Returns true if a claim that does not wait here may hold the entry: it is admitted, or
+    /// `overtakes` waiters that may still be overtaken.
+    #[inline]
+    pub fn admits_now(
+        &mut self,
+        entry: &HomeEntry,
+        overtakes: bool,
+        meet: impl Fn(&HomeEntry, &HomeEntry, bool) -> bool,
+    ) -> bool {
+        self.admits(entry, &meet) || overtakes && self.overtake(entry, |one, other| meet(one, other, false))
+    }
+
+    #[cold]
+    fn overtake(&mut self, entry: &HomeEntry, meet: impl Fn(&HomeEntry, &HomeEntry) -> bool) -> bool {
+        let Some(queue) = self.waiting.iter_mut().find(|queue| queue.home == entry.exact.home) else {
+            return false;
+        };
+        let passes =
+            may_be_overtaken(queue.overtaken) && is_free(self.holders.iter(), entry, MOST_HOLDERS, &meet);
+        queue.overtaken += u32::from(passes);
+        passes
+    }
+
     #[inline(always)]
     pub fn hold(&mut self, entry: HomeEntry) {
         self.holders.push(entry);
@@ -205,7 +254,7 @@ impl Stripe {
         let home = entry.exact.home;
         match self.waiting.iter_mut().find(|queue| queue.home == home) {
             Some(queue) => queue.waiters.push_back(entry),
-            None => self.waiting.push(HomeQueue { home, waiters: VecDeque::from([entry]) }),
+            None => self.waiting.push(HomeQueue { home, waiters: VecDeque::from([entry]), overtaken: 0 }),
         }
     }
 
@@ -231,7 +280,7 @@ impl Stripe {
     /// waits.
     pub fn grant(&mut self, home: u32, meet: impl Fn(&HomeEntry, &HomeEntry) -> bool, ready: &mut Ready) {
         let Some(at) = self.waiting.iter().position(|queue| queue.home == home) else { return };
-        let waiters = &mut self.waiting[at].waiters;
+        let HomeQueue { waiters, overtaken, .. } = &mut self.waiting[at];
         let mut next = 0;
         while next < waiters.len().min(WINDOW) {
             let entry = waiters[next];
@@ -241,6 +290,9 @@ impl Stripe {
                 && is_free(waiters.range(..next), &entry, WINDOW, &meet)
             {
                 waiters.remove(next);
+                if next == 0 {
+                    *overtaken = 0;
+                }
                 self.holders.push(entry);
                 ready.granted(entry.claim);
             } else {

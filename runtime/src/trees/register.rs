@@ -229,7 +229,8 @@ impl TreeTable {
         // Pairs with the fence of `refused`: either this sees what is counted there, or that thread
         // sees the flag.
         fence(SeqCst);
-        let is_free = queue.admits(claim, modes) && !self.counts.is_counted(number, modes.clashes());
+        let is_free = queue.admits_now(claim, modes, rights.is_unordered)
+            && !self.counts.is_counted(number, modes.clashes());
         let refused = if is_free { path.check(node) } else { Some(Refused::Clash) };
         if refused.is_none() {
             queue.hold(GateEntry { claim, modes });
@@ -288,7 +289,7 @@ impl TreeTable {
     /// Returns true if what was counted at a gate with a flag clashes with nothing there.
     #[cold]
     fn admits(&self, claim: ClaimPtr, rights: &Rights, gate: &GateSlot, number: u32, modes: Modes) -> bool {
-        gate.queue.lock().admits(claim, modes)
+        gate.queue.lock().admits_now(claim, modes, rights.is_unordered)
             && !rights.explicit_at(number).is_some_and(|held| held.clashes().meets(modes))
     }
 
@@ -303,7 +304,7 @@ impl TreeTable {
     ) -> Option<Refused> {
         let entry = HomeEntry { claim, exact };
         let mut stripe = self.stripe(exact.home).lock();
-        if !stripe.admits(&entry, |one, other, waits| self.meet(one, other, waits)) {
+        if !stripe.admits_now(&entry, rights.is_unordered, |one, other, waits| self.meet(one, other, waits)) {
             return Some(Refused::Clash);
         }
         stripe.hold(entry);

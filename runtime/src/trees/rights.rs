@@ -37,6 +37,8 @@ pub(crate) struct Rights {
     /// Entries in the stripes.
     pub exact: ShortList<[Exact; 2]>,
     pub changes: Option<Box<Changes>>,
+    /// Overtakes claims that wait, where it need not wait itself.
+    pub is_unordered: bool,
 }
 
 /// What is left to do after a task that has changed the tree.

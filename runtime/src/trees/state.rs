@@ -4,7 +4,7 @@ use super::counts::Site;
 use super::poison::OnPoison;
 use super::probe::{PlanProbe, RunPlan};
 use super::queue::{ClaimPtr, Ready};
-use super::rights::Registration;
+use super::rights::{Registration, Rights};
 use super::table::TreeTable;
 use crate::sync::UnsafeCell;
 use crate::task::JoinError;
@@ -50,10 +50,11 @@ unsafe impl<Q: Send + ?Sized> Sync for ClaimState<Q> {}
 impl<Q> ClaimState<Q> {
     /// Inlined, so that the state is built where it will lie.
     #[inline(always)]
-    pub(super) fn new(table: &TreeTable, request: Q, on_poison: OnPoison) -> Self {
+    pub(super) fn new(table: &TreeTable, request: Q, on_poison: OnPoison, is_unordered: bool) -> Self {
         let owned = OwnedState { whole: None, task: None, failure: None, plan_runs: 0, on_poison };
+        let rights = Rights { is_unordered, ..Rights::default() };
         let head = ClaimHead {
-            registration: Registration::default(),
+            registration: Registration { rights: UnsafeCell::new(rights), ..Registration::default() },
             table: NonNull::from(table),
             owned: UnsafeCell::new(owned),
         };

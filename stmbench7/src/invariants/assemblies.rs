@@ -1,29 +1,27 @@
 //! Checks the module, the manual, and the tree of assemblies.
 
 use super::super::dates;
-use super::super::layout::{Ids, Layout};
+use super::super::layout::Ids;
+use super::super::node::Node;
 use super::super::parts::{Base, Composite, Kind, Part};
 use super::super::text;
 use super::super::world::View;
 use super::Check;
-use xtasking_hierarchy::Node;
 
 impl<W: View> Check<'_, W> {
     pub(super) fn assemblies(&mut self) {
-        let (world, root) = (self.world, self.layout.root());
-        if let &Part::Module(date) = world.get(Layout::MODULE) {
-            self.expect_date(date, &[dates::MIDDLE], Layout::MODULE);
+        let (world, root, manual) = (self.world, self.layout.root(), self.layout.manual());
+        if let &Part::Module(date) = world.get(self.layout.module()) {
+            self.expect_date(date, &[dates::MIDDLE], self.layout.module());
         }
-        let children = world.children(Layout::MODULE);
-        self.expect(children == [Layout::MANUAL, root], || {
-            format!("the module has the children {children:?}")
-        });
+        let children = world.children(self.layout.module());
+        self.expect(children == [manual, root], || format!("the module has the children {children:?}"));
         let upper = text::manual(1, self.layout.sizes.manual);
         let mut lower = upper.clone();
         text::change_case(&mut lower);
-        let manual: &Vec<u8> = world.get_as(Layout::MANUAL);
-        self.expect([&upper, &lower].contains(&manual), || "the manual has a wrong text".to_string());
-        self.assembly(root, Layout::MODULE, self.layout.sizes.levels);
+        let text: &Vec<u8> = world.get_as(manual);
+        self.expect([&upper, &lower].contains(&text), || "the manual has a wrong text".to_string());
+        self.assembly(root, self.layout.module(), self.layout.sizes.levels);
     }
 
     fn assembly(&mut self, node: Node, parent: Node, level: u32) {
@@ -47,7 +45,7 @@ impl<W: View> Check<'_, W> {
                 self.note(Ids::Complex, complex.id, node);
                 // Below level 1 the rest makes no sense.
                 if level > 1 {
-                    children.iter().for_each(|&child| self.assembly(child, node, level - 1));
+                    children.iter().for_each(|child| self.assembly(child, node, level - 1));
                 }
             }
             _ => self.wrong.push(format!("{} is not an assembly, but among them", name())),
@@ -63,7 +61,7 @@ impl<W: View> Check<'_, W> {
             base.components[..at].iter().all(|other| other.part != part)
         });
         let same =
-            children.len() == base.components.len() && parts.clone().all(|part| children.contains(&part));
+            children.len() == base.components.len() && parts.clone().all(|part| children.contains(part));
         self.expect(distinct && same, || {
             format!(
                 "base assembly {} has components {:?} and children {children:?}",
@@ -72,7 +70,7 @@ impl<W: View> Check<'_, W> {
         });
         let times = base.components.iter().all(|component| component.times > 0);
         self.expect(times, || format!("base assembly {} has a component with 0 uses", base.id));
-        for &child in children {
+        for child in children.iter() {
             let part = self.world.get(child);
             let known = Composite::of(part).is_some();
             self.expect(known, || format!("base assembly {} has {} as a component", base.id, part.name()));

@@ -2,14 +2,14 @@
 
 use super::super::dates;
 use super::super::graph::{Graph, Walk};
-use super::super::layout::{Ids, Layout, Shelves};
+use super::super::layout::{Ids, Shelves};
+use super::super::node::Node;
 use super::super::pages::{DatedPart, PartLocation};
 use super::super::parts::{Base, Composite, Document, Kind, Network, Part};
 use super::super::text;
 use super::super::world::View;
 use super::Check;
 use std::collections::BTreeSet;
-use xtasking_hierarchy::Node;
 
 impl<W: View> Check<'_, W> {
     pub(super) fn composites(&mut self) {
@@ -21,7 +21,7 @@ impl<W: View> Check<'_, W> {
                 self.layout.shelves_of(id).map(|shelf| world.children(shelf));
             let alike = [document, network].iter().all(|nodes| nodes.len() == composite.len());
             self.expect(alike, || format!("composite part {id} is incomplete"));
-            for &node in composite {
+            for node in composite.iter() {
                 match world.get(node) {
                     Part::Composite(composite) => self.composite(node, shelf, composite, &bases),
                     other => self
@@ -43,9 +43,9 @@ impl<W: View> Check<'_, W> {
 
     /// Checks that all shelves of a kind exist, with at most one node on each.
     fn library(&mut self, of: Shelves) {
-        let (world, library) = (self.world, Layout::library(of));
+        let (world, library) = (self.world, self.layout.library(of));
         let shelves: Vec<Node> = self.layout.shelves(of).collect();
-        self.expect(world.children(library) == shelves, || {
+        self.expect(world.children(library).iter().eq(shelves.iter().copied()), || {
             format!("{} has wrong shelves", world.get(library).name())
         });
         for shelf in shelves {
@@ -69,21 +69,21 @@ impl<W: View> Check<'_, W> {
         self.note(Ids::Composite, id, node);
         self.expect_date(composite.date, &[dates::OLD, dates::YOUNG], node);
         let parents = world.parents(node);
-        let users = || parents.iter().filter(|&&parent| parent != shelf);
-        let distinct: BTreeSet<&Node> = parents.iter().collect();
+        let users = || parents.iter().filter(|&parent| parent != shelf);
+        let distinct: BTreeSet<Node> = parents.iter().collect();
         self.expect(distinct.len() == parents.len() && users().count() + 1 == parents.len(), || {
             format!("composite part {id} has the parents {parents:?}")
         });
         for user in users() {
             let uses = |base: &Base| base.components.iter().any(|component| component.part == node);
-            let known = bases.contains(user) && uses(world.get_as(*user));
+            let known = bases.contains(&user) && uses(world.get_as(user));
             self.expect(known, || {
                 format!("composite part {id} is a child of node {user}, which does not use it")
             });
         }
         // Conversely, all base assemblies that use it are its parents.
-        for &child in bases.iter().filter(|base| world.children(**base).contains(&node)) {
-            let above = parents.contains(&child);
+        for &child in bases.iter().filter(|base| world.children(**base).contains(node)) {
+            let above = parents.contains(child);
             self.expect(above, || {
                 format!("composite part {id} is not a child of node {child}, which uses it")
             });

@@ -2,13 +2,13 @@
 
 use super::super::ids::Pool;
 use super::super::layout::Ids;
+use super::super::node::Node;
 use super::super::pages::{ByDate, ById, ByTitle, PartLocation};
 use super::super::text;
 use super::super::world::View;
 use super::Check;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
-use xtasking_hierarchy::Node;
 
 impl<W: View> Check<'_, W> {
     pub(super) fn indexes(&mut self) {

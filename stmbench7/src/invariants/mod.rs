@@ -16,11 +16,11 @@ mod tests;
 
 use super::dates::{self, Date};
 use super::layout::{Ids, Layout};
+use super::node::Node;
 use super::pages::DatedPart;
 use super::world::View;
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
-use xtasking_hierarchy::Node;
 
 /// Returns the violated invariants, each with the object concerned.
 pub fn violations(layout: &Layout, world: &impl View) -> Vec<String> {

@@ -4,6 +4,7 @@ use super::super::build::Blueprint;
 use super::super::dates;
 use super::super::ids::Pool;
 use super::super::layout::{Ids, Layout, Shelves};
+use super::super::node::{Node, NodeList};
 use super::super::pages::{ByDate, ById, ByTitle, DatedPart, PartLocation};
 use super::super::parts::{Base, Complex, Composite, Document, Kind, Network, Part};
 use super::super::plain::Plain;
@@ -11,7 +12,6 @@ use super::super::sizes::Sizes;
 use super::super::world::{Values, View, World};
 use super::violations;
 use xtasking_harness::random::Random;
-use xtasking_hierarchy::Node;
 
 /// A world to damage, with its layout.
 struct DamagedWorld {
@@ -56,7 +56,7 @@ impl DamagedWorld {
 
     /// Returns the parent of the first base assembly.
     fn lowest_complex(&self) -> Node {
-        self.world.parents(self.node(Ids::Base, 1))[0]
+        self.world.parents(self.node(Ids::Base, 1)).first().expect("an assembly has a parent")
     }
 
     /// Returns a composite part that the first base assembly does not use.
@@ -82,11 +82,11 @@ type Damage = fn(&mut DamagedWorld);
 
 /// Damages, with words of the violation that each causes.
 const DAMAGES: &[(&str, Damage)] = &[
-    ("the module has the date 998", |at| *at.world.get_mut(Layout::MODULE) = Part::Module(998)),
+    ("the module has the date 998", |at| *at.world.get_mut(at.layout.module()) = Part::Module(998)),
     ("the module has the children", |at| {
-        at.world.insert(Layout::MODULE, Part::Manual(Vec::new()));
+        at.world.insert(at.layout.module(), Part::Manual(Vec::new()));
     }),
-    ("the manual has a wrong text", |at| at.page::<Vec<u8>>(Layout::MANUAL)[0] = b'i'),
+    ("the manual has a wrong text", |at| at.page::<Vec<u8>>(at.layout.manual())[0] = b'i'),
     ("complex assembly 2 has level 2 stored and is on level 3", |at| {
         at.get_as::<Complex>(Ids::Complex, 2).level = 2
     }),
@@ -122,16 +122,16 @@ const DAMAGES: &[(&str, Damage)] = &[
         components.push(components[0]);
     }),
     ("base assembly 1 has the manual as a component", |at| {
-        at.world.link(at.node(Ids::Base, 1), Layout::MANUAL)
+        at.world.link(at.node(Ids::Base, 1), at.layout.manual())
     }),
     ("the manual is not a composite part, but in the library", |at| {
-        at.world.link(at.shelf(Shelves::Composites), Layout::MANUAL)
+        at.world.link(at.shelf(Shelves::Composites), at.layout.manual())
     }),
     ("of the library of networks has wrong parents or several children", |at| {
-        at.world.link(at.shelf(Shelves::Networks), Layout::MANUAL)
+        at.world.link(at.shelf(Shelves::Networks), at.layout.manual())
     }),
     ("the library of documents has wrong shelves", |at| {
-        at.world.insert(Layout::library(Shelves::Documents), Part::Shelf);
+        at.world.insert(at.layout.library(Shelves::Documents), Part::Shelf);
     }),
     ("composite part 3 is incomplete", |at| {
         let document = at.composite().document;
@@ -249,12 +249,12 @@ impl View for Forgetful<'_> {
         self.0.get(node)
     }
 
-    fn children(&self, node: Node) -> &[Node] {
+    fn children(&self, node: Node) -> NodeList<'_> {
         self.0.children(node)
     }
 
-    fn parents(&self, node: Node) -> &[Node] {
-        if node == self.1 { &self.2 } else { self.0.parents(node) }
+    fn parents(&self, node: Node) -> NodeList<'_> {
+        if node == self.1 { NodeList::Nodes(&self.2) } else { self.0.parents(node) }
     }
 }
 

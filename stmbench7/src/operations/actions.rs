@@ -3,12 +3,12 @@
 use super::super::dates::{self, Date};
 use super::super::graph::Walk;
 use super::super::layout::Layout;
+use super::super::node::Node;
 use super::super::outcome::Answer;
 use super::super::pages::ByDate;
 use super::super::parts::{Base, Composite, Document, Network, Part};
 use super::super::world::{Mode, Values, View};
 use super::super::{text, world::World};
-use xtasking_hierarchy::Node;
 
 /// The letter to count.
 pub const LETTER: u8 = b'I';

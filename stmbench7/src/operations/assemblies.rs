@@ -5,13 +5,13 @@ use super::super::find;
 use super::super::ids::Pool;
 use super::super::index;
 use super::super::layout::{Ids, Layout};
+use super::super::node::Node;
 use super::super::outcome::{Answer, OperationFailure, SearchResult, SearchStop};
 use super::super::pages::ById;
 use super::super::parts::{Base, Complex, Part};
 use super::super::world::{Mode, Planner, View, World};
 use super::Tools;
 use xtasking_harness::random::Random;
-use xtasking_hierarchy::Node;
 
 /// Finds the parent of a random base assembly, and ids for a sibling.
 pub fn find_room_for_base(tools: &mut Tools<'_>, planner: &mut impl Planner) -> SearchResult<()> {
@@ -20,6 +20,7 @@ pub fn find_room_for_base(tools: &mut Tools<'_>, planner: &mut impl Planner) -> 
     let sibling = find::object(planner, tools.layout, Ids::Base, id, Mode::Read)?;
     let parent = find::parent(planner, tools.layout, sibling, Mode::Read)?;
     planner.claim_node(parent, Mode::Write);
+    planner.claim_to_link(parent);
     tools.scratch.targets.nodes.push(parent);
     room
 }
@@ -29,8 +30,9 @@ pub fn find_room_for_complex(tools: &mut Tools<'_>, planner: &mut impl Planner) 
     let id = find::any_id(tools.layout, Ids::Complex, &mut tools.random);
     let sibling = find::object(planner, tools.layout, Ids::Complex, id, Mode::Read)?;
     let parent = find::parent(planner, tools.layout, sibling, Mode::Read)?;
-    let level = planner.claim(sibling, Mode::Read, |complex: &Complex, _, _| complex.level)?;
+    let level = planner.claim(sibling, Mode::Read, |complex: &Complex, _| complex.level)?;
     planner.claim_node(parent, Mode::Write);
+    planner.claim_to_link(parent);
     tools.scratch.targets.nodes.push(parent);
     find_room(level, tools, planner)
 }
@@ -138,6 +140,7 @@ impl AssemblyBuilder<'_> {
 /// Finds a base assembly with siblings.
 pub fn find_base(tools: &mut Tools<'_>, planner: &mut impl Planner) -> SearchResult<()> {
     let node = find_with_siblings(Ids::Base, tools, planner)?;
+    planner.claim_to_remove(node);
     planner.claim_node(tools.layout.pool(Ids::Base), Mode::Write);
     let nodes = &mut tools.scratch.targets.nodes;
     find::components(planner, node, Mode::Write, nodes)?;
@@ -157,10 +160,10 @@ pub fn find_complex(tools: &mut Tools<'_>, planner: &mut impl Planner) -> Search
     nodes.push(node);
     let (mut at, mut unseen) = (0, false);
     while let Some(&node) = nodes.get(at) {
-        let object = planner.look(node, |part: &Part, children, _| match part {
+        let object = planner.look(node, |part: &Part, children| match part {
             Part::Base(base) => Some((Ids::Base, base.id)),
             Part::Complex(complex) => {
-                nodes.extend(children);
+                nodes.extend(children.iter());
                 Some((Ids::Complex, complex.id))
             }
             _ => None,
@@ -178,7 +181,7 @@ fn find_with_siblings(of: Ids, tools: &mut Tools<'_>, planner: &mut impl Planner
     let id = find::any_id(tools.layout, of, &mut tools.random);
     let node = find::object(planner, tools.layout, of, id, Mode::Write)?;
     let parent = find::parent(planner, tools.layout, node, Mode::Write)?;
-    let siblings = planner.claim(parent, Mode::Write, |_: &Complex, children, _| children.len())?;
+    let siblings = planner.claim(parent, Mode::Write, |_: &Complex, children| children.len())?;
     if siblings > 1 { Ok(node) } else { Err(OperationFailure::OnlyChild.into()) }
 }
 

@@ -56,17 +56,18 @@ pub fn find_one(tools: &mut Tools<'_>, planner: &mut impl Planner) -> SearchResu
     let node = find::object(planner, layout, Ids::Composite, id, Mode::Write)?;
     let (nodes, dated) = (&mut tools.scratch.targets.nodes, &mut tools.scratch.dated);
     nodes.push(node);
-    let (document, network) = planner.claim(node, Mode::Write, |composite: &Composite, _, parents| {
-        nodes.extend(parents.iter().filter(|&&parent| !layout.is_shelf(parent)));
-        (composite.document, composite.network)
-    })?;
+    planner.claim_to_remove(node);
+    let (document, network) = planner
+        .claim(node, Mode::Write, |composite: &Composite, _| (composite.document, composite.network))?;
+    find::users(planner, layout, node, nodes)?;
+    [document, network].into_iter().for_each(|node| planner.claim_to_remove(node));
     nodes[1..].iter().for_each(|&base| planner.claim_node(base, Mode::Write));
     layout.shelves_of(id).into_iter().for_each(|shelf| planner.claim_node(shelf, Mode::Write));
     planner.claim_node(document, Mode::Write);
     let pools = [Ids::Composite, Ids::Document, Ids::Atomic].map(|of| layout.pool(of));
     pools.into_iter().for_each(|pool| planner.claim_node(pool, Mode::Write));
     dated.clear();
-    planner.claim(network, Mode::Write, |network: &Network, _, _| {
+    planner.claim(network, Mode::Write, |network: &Network, _| {
         dated.extend(network.parts.iter().map(|part| (part.id, part.date)));
     })?;
     index::claim_composite(planner, layout, id, dated.iter().copied());

@@ -2,11 +2,11 @@
 
 use super::super::find;
 use super::super::layout::Ids;
+use super::super::node::Node;
 use super::super::outcome::{Answer, OperationFailure, SearchResult};
 use super::super::parts::{Base, Composite};
 use super::super::world::{Mode, Planner, World};
 use super::Tools;
-use xtasking_hierarchy::Node;
 
 /// Finds a base assembly and a composite part.
 pub fn find_two(tools: &mut Tools<'_>, planner: &mut impl Planner) -> SearchResult<()> {
@@ -23,7 +23,7 @@ pub fn find_use(tools: &mut Tools<'_>, planner: &mut impl Planner) -> SearchResu
     let id = find::any_id(tools.layout, Ids::Base, &mut tools.random);
     let base = find::object(planner, tools.layout, Ids::Base, id, Mode::Read)?;
     let composite =
-        planner.claim(base, Mode::Write, |base: &Base, _, _| find::any_of(base.bag(), &mut tools.random))?;
+        planner.claim(base, Mode::Write, |base: &Base, _| find::any_of(base.bag(), &mut tools.random))?;
     use_of(base, composite.ok_or(OperationFailure::NoComponent)?, tools, planner)
 }
 
@@ -35,6 +35,7 @@ fn use_of(
 ) -> SearchResult<()> {
     planner.claim_node(base, Mode::Write);
     planner.claim_node(composite, Mode::Write);
+    planner.claim_to_link(base);
     tools.scratch.targets.uses.push((base, composite));
     Ok(())
 }

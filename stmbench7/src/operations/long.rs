@@ -2,27 +2,27 @@
 //!
 //! A component is visited as often as base assemblies use it.
 
-use super::super::layout::{Ids, Layout, Shelves};
+use super::super::layout::{Ids, Shelves};
+use super::super::node::Node;
 use super::super::outcome::Answer;
 use super::super::pages::{ById, PartLocation};
 use super::super::parts::{Composite, Network, Part};
 use super::super::world::{Mode, Planner, View, World};
 use super::{Operation, Tools, actions};
-use xtasking_hierarchy::Node;
 
 /// Claims whole sub-trees, as these operations visit everything there.
 pub fn claim(operation: Operation, tools: &Tools<'_>, planner: &mut impl Planner) {
     if operation == Operation::Q7 {
         tools.layout.pages(Ids::Atomic).for_each(|page| planner.claim_node(page, Mode::Read));
-        return planner.claim_tree(Layout::library(Shelves::Networks), Mode::Read);
+        return planner.claim_tree(tools.layout.library(Shelves::Networks), Mode::Read);
     }
     planner.claim_tree(tools.layout.root(), Mode::Read);
     match operation {
         Operation::Q6 => {}
         Operation::T4 | Operation::T5 => {
-            planner.claim_tree(Layout::library(Shelves::Documents), operation.mode())
+            planner.claim_tree(tools.layout.library(Shelves::Documents), operation.mode())
         }
-        _ => planner.claim_tree(Layout::library(Shelves::Networks), operation.mode()),
+        _ => planner.claim_tree(tools.layout.library(Shelves::Networks), operation.mode()),
     }
     if let Operation::T3a | Operation::T3b | Operation::T3c = operation {
         tools.layout.date_pages().for_each(|page| planner.claim_node(page, Mode::Write));
@@ -77,7 +77,7 @@ fn gather(world: &impl View, assembly: Node, components: &mut Vec<Node>) -> u64 
         components.extend(base.bag());
         return 1;
     }
-    1 + world.children(assembly).iter().map(|&child| gather(world, child, components)).sum::<u64>()
+    1 + world.children(assembly).iter().map(|child| gather(world, child, components)).sum::<u64>()
 }
 
 /// Counts the base assemblies with a newer component, and all assemblies above them. Returns true
@@ -87,7 +87,7 @@ fn count_newer(world: &impl View, assembly: Node, answer: &mut Answer) -> bool {
     let (any, id) = match world.get(assembly) {
         Part::Base(base) => (actions::has_newer(world, base, answer), base.id),
         Part::Complex(complex) => {
-            let below = |any, &child: &Node| count_newer(world, child, answer) | any;
+            let below = |any, child| count_newer(world, child, answer) | any;
             (world.children(assembly).iter().fold(false, below), complex.id)
         }
         other => panic!("{} is not an assembly, but below one", other.name()),

@@ -29,11 +29,11 @@ use super::dates::Date;
 use super::effort::Effort;
 use super::graph::Walk;
 use super::layout::Layout;
+use super::node::Node;
 use super::outcome::{Outcome, SearchResult, SearchStop};
 use super::pages::PartLocation;
 use super::world::{ClaimedWorld, Mode, Planner, World};
 use xtasking_harness::random::Random;
-use xtasking_hierarchy::Node;
 
 /// The category of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -173,23 +173,45 @@ impl Operation {
     }
 
     /// Plans the operation with this seed: what it [claims](Planner) suffices to [run](Self::run)
-    /// it.
-    pub fn plan(self, layout: &Layout, seed: u64, scratch: &mut Scratch, planner: &mut impl Planner) {
-        // An operation that fails needs no more claims than those that led to the failure.
-        let _: SearchResult<()> = self.find(&mut Tools::new(layout, seed, scratch), planner);
+    /// it; or to [execute](Self::execute) it, if the plan has found all its objects.
+    ///
+    /// An operation that fails needs no more claims than those that led to the failure.
+    pub fn plan(
+        self,
+        layout: &Layout,
+        seed: u64,
+        scratch: &mut Scratch,
+        planner: &mut impl Planner,
+    ) -> SearchResult<()> {
+        self.find(&mut Tools::new(layout, seed, scratch), planner)
     }
 
     /// Runs the operation.
     pub fn run(self, layout: &Layout, seed: u64, scratch: &mut Scratch, world: &mut impl World) -> Outcome {
-        let mut tools = Tools::new(layout, seed, scratch);
         let mut held = ClaimedWorld { world, named: 0 };
-        let targets = self.find(&mut tools, &mut held);
-        tools.scratch.effort = Effort { nodes: held.named, ..Effort::default() };
-        match targets {
+        let found = self.plan(layout, seed, scratch, &mut held);
+        let named = held.named;
+        self.execute(found, named, layout, seed, scratch, world)
+    }
+
+    /// Executes the operation on the objects that its last [plan](Self::plan) has found, with the
+    /// same scratch, and named so many nodes for.
+    pub fn execute(
+        self,
+        found: SearchResult<()>,
+        named: u64,
+        layout: &Layout,
+        seed: u64,
+        scratch: &mut Scratch,
+        world: &mut impl World,
+    ) -> Outcome {
+        scratch.effort = Effort { nodes: named, ..Effort::default() };
+        match found {
             Ok(()) => {}
             Err(SearchStop::Failure(failed)) => return Err(failed),
             Err(SearchStop::Unseen) => unreachable!("all nodes are visible"),
         }
+        let mut tools = Tools { layout, seed, random: Random::new(seed, &[0]), scratch };
         let answer = match self.category() {
             Category::Long => long::execute(self, &mut tools, world),
             Category::Short => short::execute(self, &mut tools, world),

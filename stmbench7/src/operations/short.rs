@@ -2,12 +2,12 @@
 
 use super::super::find;
 use super::super::layout::Ids;
+use super::super::node::Node;
 use super::super::outcome::{Answer, SearchResult, SearchStop};
 use super::super::pages::{ById, ByTitle};
 use super::super::parts::{Base, Composite, Network};
 use super::super::world::{Mode, Planner, World};
-use super::{Operation, Tools, actions};
-use xtasking_hierarchy::Node;
+use super::{Operation, Targets, Tools, actions};
 
 /// Number of titles to look up.
 const TITLES: usize = 100;
@@ -30,11 +30,10 @@ pub fn find(operation: Operation, tools: &mut Tools<'_>, planner: &mut impl Plan
         }
         _ => {
             let composite = find::path(planner, layout, &mut tools.random)?;
-            let node =
-                planner.claim(composite, Mode::Read, |composite: &Composite, _, _| match operation {
-                    Operation::ST2 | Operation::ST7 => composite.document,
-                    _ => composite.network,
-                })?;
+            let node = planner.claim(composite, Mode::Read, |composite: &Composite, _| match operation {
+                Operation::ST2 | Operation::ST7 => composite.document,
+                _ => composite.network,
+            })?;
             planner.claim_node(node, mode);
             tools.scratch.targets.nodes.push(node);
             Ok(())
@@ -45,13 +44,13 @@ pub fn find(operation: Operation, tools: &mut Tools<'_>, planner: &mut impl Plan
 /// Finds the base assemblies that use the composite parts of random titles. Missing titles are
 /// skipped.
 fn find_users(tools: &mut Tools<'_>, planner: &mut impl Planner) -> SearchResult<()> {
-    let (layout, uses) = (tools.layout, &mut tools.scratch.targets.uses);
+    let (layout, Targets { nodes: bases, uses, .. }) = (tools.layout, &mut tools.scratch.targets);
     let mut unseen = false;
     for _ in 0..TITLES {
         let id = find::any_id(layout, Ids::Composite, &mut tools.random);
         let title = &mut tools.scratch.title;
         let page = layout.title_page_of(id, title);
-        let known = planner.claim(page, Mode::Read, |page: &ByTitle, _, _| page.get(title).copied());
+        let known = planner.claim(page, Mode::Read, |page: &ByTitle, _| page.get(title).copied());
         let composite = match known {
             Ok(Some(composite)) => composite,
             Ok(None) => continue,
@@ -60,13 +59,11 @@ fn find_users(tools: &mut Tools<'_>, planner: &mut impl Planner) -> SearchResult
                 continue;
             }
         };
-        let from = uses.len();
-        let users = |_: &Composite, _: &[Node], parents: &[Node]| {
-            let bases = parents.iter().filter(|&&parent| !layout.is_shelf(parent));
-            uses.extend(bases.map(|&base| (base, composite)));
-        };
-        unseen |= planner.claim(composite, Mode::Read, users).is_err();
-        uses[from..].iter().for_each(|&(base, _)| planner.claim_node(base, Mode::Read));
+        bases.clear();
+        planner.claim_node(composite, Mode::Read);
+        unseen |= find::users(planner, layout, composite, bases).is_err();
+        uses.extend(bases.iter().map(|&base| (base, composite)));
+        bases.iter().for_each(|&base| planner.claim_node(base, Mode::Read));
     }
     if unseen { Err(SearchStop::Unseen) } else { Ok(()) }
 }

@@ -2,7 +2,7 @@
 
 use super::super::dates::{self, Date};
 use super::super::find;
-use super::super::layout::{Ids, Layout, Shelves};
+use super::super::layout::{Ids, Shelves};
 use super::super::outcome::{Answer, SearchResult, SearchStop};
 use super::super::pages::{ByDate, PartLocation};
 use super::super::parts::{Complex, Network};
@@ -29,11 +29,11 @@ pub fn find(operation: Operation, tools: &mut Tools<'_>, planner: &mut impl Plan
             let pages = tools.layout.date_pages_since(latest(operation));
             pages.for_each(|page| planner.claim_node(page, mode));
             // Nearly every composite part has some of these atomic parts.
-            planner.claim_tree(Layout::library(Shelves::Networks), mode);
+            planner.claim_tree(tools.layout.library(Shelves::Networks), mode);
             Ok(())
         }
         Operation::OP4 | Operation::OP5 | Operation::OP11 => {
-            planner.claim_node(Layout::MANUAL, mode);
+            planner.claim_node(tools.layout.manual(), mode);
             Ok(())
         }
         Operation::OP6 | Operation::OP12 => find_siblings(Ids::Complex, mode, tools, planner),
@@ -57,7 +57,7 @@ fn find_parts(operation: Operation, tools: &mut Tools<'_>, planner: &mut impl Pl
         tools.scratch.targets.locations.push(location);
         planner.claim_node(location.network, operation.mode());
         if operation == Operation::OP15 {
-            let date = planner.look(location.network, |network: &Network, _, _| {
+            let date = planner.look(location.network, |network: &Network, _| {
                 network.parts[location.position as usize].date
             });
             match date {
@@ -74,7 +74,7 @@ fn find_latest(operation: Operation, tools: &mut Tools<'_>, planner: &mut impl P
     let since = latest(operation);
     let (mut unseen, targets) = (false, &mut tools.scratch.targets);
     for page in tools.layout.date_pages_since(since) {
-        let parts = planner.claim(page, Mode::Read, |page: &ByDate, _, _| {
+        let parts = planner.claim(page, Mode::Read, |page: &ByDate, _| {
             targets.locations.extend(page.since(since).map(|(_, part)| part.location));
         });
         unseen |= parts.is_err();
@@ -96,7 +96,7 @@ fn find_siblings(of: Ids, mode: Mode, tools: &mut Tools<'_>, planner: &mut impl 
         siblings.push(node);
     } else {
         let parent = find::parent(planner, layout, node, Mode::Read)?;
-        planner.claim(parent, Mode::Read, |_: &Complex, children, _| siblings.extend(children))?;
+        planner.claim(parent, Mode::Read, |_: &Complex, children| siblings.extend(children.iter()))?;
     }
     siblings.iter().for_each(|&sibling| planner.claim_node(sibling, mode));
     Ok(())
@@ -126,16 +126,16 @@ pub fn execute(operation: Operation, tools: &mut Tools<'_>, world: &mut impl Wor
             }
         }
         Operation::OP4 => {
-            let text: &Vec<u8> = world.get_as(Layout::MANUAL);
+            let text: &Vec<u8> = world.get_as(tools.layout.manual());
             answer.count = text::count(text, actions::LETTER);
             answer.effort.read = text.len() as u64;
         }
         Operation::OP5 => {
-            let text: &Vec<u8> = world.get_as(Layout::MANUAL);
+            let text: &Vec<u8> = world.get_as(tools.layout.manual());
             answer.count = u64::from(text.first() == text.last());
         }
         Operation::OP11 => {
-            let text: &mut Vec<u8> = world.get_mut_as(Layout::MANUAL);
+            let text: &mut Vec<u8> = world.get_mut_as(tools.layout.manual());
             answer.count = text::change_case(text);
             // Only this effort, as characters are processed in vectors.
             answer.effort.read = text.len() as u64;

@@ -2,11 +2,13 @@
 
 mod hierarchy;
 mod rwlock;
+mod tasks;
+mod trees;
 
 use super::contender::Entry;
 
 /// All contenders. The first always runs, and ratios are relative to it.
-pub(super) static ALL: &[Entry] = &[rwlock::ENTRY, hierarchy::ENTRY];
+pub(super) static ALL: &[Entry] = &[rwlock::ENTRY, hierarchy::ENTRY, trees::ENTRY];
 
 #[cfg(test)]
 mod tests {

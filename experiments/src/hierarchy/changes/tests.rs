@@ -11,6 +11,7 @@ use super::value::{Change, Step, Value};
 use super::*;
 use std::sync::Arc;
 use xtasking::{Runtime, claims::Control};
+use xtasking_harness::controls::Isolation;
 use xtasking_hierarchy::{Hierarchy, Node, Shape, View, generate};
 
 const CONTROLS: [Control; 4] = [Control::Fifo, Control::Coarse, Control::DomLock, Control::NumLock];
@@ -32,7 +33,7 @@ fn panicking_tasks_neither_lose_nor_leave_data() {
             for times in [None, Some(Times { seed, node: 20, task: 500 })] {
                 let workers = if times.is_some() { 6 } else { 3 };
                 let settings = TurnSettings {
-                    control,
+                    isolation: Isolation::Granules(control),
                     workers,
                     stealing: true,
                     times,

@@ -1,8 +1,9 @@
 //! Runs one turn of tasks on a fresh hierarchy, and checks their results and what they leave.
 
+use super::super::granules::claim;
 use super::super::load::{Access, Targets, Task};
 use super::super::testbed::{Recorder, Testbed, TurnSettings};
-use super::super::turn::{Turn, claim};
+use super::super::turn::Turn;
 use super::execution::{Execution, InjectedPanic, pick_parent};
 use super::jobs::{Job, Operation};
 use super::ledger::{ChangeResult, Ledger, LinkResult, TaskNumber};
@@ -12,6 +13,7 @@ use super::value::Value;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use xtasking::{Claim, Context, Handle, Held, JoinError};
+use xtasking_harness::controls::Isolation;
 use xtasking_harness::failure::Failure;
 use xtasking_hierarchy::{Hierarchy, Shape, Slab, View};
 
@@ -58,8 +60,11 @@ impl Work<'_> {
         // failure.
         let mut testbed = Testbed::new(settings, self.jobs.len(), |_| ())?;
         let alive = Arc::new(());
+        let Isolation::Granules(control) = settings.isolation else {
+            unreachable!("the lineup has only hierarchies of granules if tasks change them")
+        };
         let builder = Hierarchy::builder(self.shape.clone()).granules(self.granules);
-        let tree = builder.control(settings.control).build(&testbed.rt, |_| Value::new(0, &alive));
+        let tree = builder.control(control).build(&testbed.rt, |_| Value::new(0, &alive));
         let state = Arc::new(TurnState {
             jobs: self.jobs.clone(),
             ledger: Ledger::new(self.jobs.len()),

@@ -2,7 +2,7 @@
 //!
 //! `XTASKING_TREE_SEEDS` makes them ten times as large: 100,000.
 
-use crate::common::watchdog;
+use crate::common::{Flag, watchdog};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use xtasking::{QueuePolicy, Runtime, trees::TreeError};
@@ -95,4 +95,57 @@ fn a_long_queue_keeps_its_order() {
         }
         group.wait().unwrap();
     }
+}
+
+/// While a writer waits, unordered readers pass it by, but only 64 of them. The others come after
+/// it.
+#[test]
+#[cfg_attr(miri, ignore = "on threads of the system")]
+fn unordered_tasks_overtake_a_waiter_64_times() {
+    let _watched = watchdog();
+    let rt = runtime();
+    let tree = rt.tree(0u64);
+    let root = tree.root();
+    let task = rt.task(()).claim(tree.write_alone(root));
+    let leaf = task.submit_with(move |(), mut nodes, _| nodes.insert(root, 0)).join().unwrap().unwrap();
+    for node in [leaf, root] {
+        let (group, is_released) = (rt.group(), Flag::default());
+        let readers = Arc::new(AtomicU64::new(0));
+        // Claims are made when tasks are spawned.
+        let (holds, counted) = (is_released.clone(), readers.clone());
+        rt.task(()).of(&group).claim(tree.read(node)).spawn(move |(), _| holds.wait());
+        let writer = rt.task(()).claim(tree.write(node)).submit(move |(), _| counted.load(SeqCst));
+        for _ in 0..100 {
+            let (readers, claim) = (readers.clone(), tree.read(node).unordered());
+            rt.task(()).of(&group).claim(claim).spawn(move |(), _| _ = readers.fetch_add(1, SeqCst));
+        }
+        is_released.set();
+        assert_eq!(writer.join().unwrap(), 64);
+        group.wait().unwrap();
+        assert_eq!(readers.load(SeqCst), 100);
+    }
+}
+
+/// An unordered task that waits for one of its nodes holds none of the others.
+#[test]
+#[cfg_attr(miri, ignore = "on threads of the system")]
+fn an_unordered_task_waits_without_its_other_nodes() {
+    let _watched = watchdog();
+    let rt = runtime();
+    let tree = rt.tree(0u64);
+    let root = tree.root();
+    let task = rt.task(()).claim(tree.write_alone(root)).submit_with(move |(), mut nodes, _| {
+        Ok::<_, TreeError>((nodes.insert(root, 1)?, nodes.insert(root, 2)?))
+    });
+    let (one, two) = task.join().unwrap().unwrap();
+    let is_released = Flag::default();
+    let holds = is_released.clone();
+    let holder = rt.task(()).claim(tree.write(two)).submit(move |(), _| holds.wait());
+    let both = rt.task(()).claim(tree.write(one).and_write(two).unordered()).submit(|(), _| ());
+    let other = rt.task(()).claim(tree.write(one)).submit(|(), _| ());
+    other.join().unwrap();
+    assert!(!both.is_finished());
+    is_released.set();
+    holder.join().unwrap();
+    both.join().unwrap();
 }

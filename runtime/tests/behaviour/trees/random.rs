@@ -338,6 +338,7 @@ fn launch<P: Spawner, M: Membership>(builder: TaskBuilder<P, (), M>, world: &Arc
         }
         _ => {
             let claim = tree.planned(move |view| plan(action, view)).even_poisoned();
+            let claim = if random.percent(50) { claim.unordered() } else { claim };
             builder.claim(claim).spawn_with(move |(), ((), mut nodes), cx| {
                 // A task that panics has no follow-up of its own.
                 if let Panic(..) = action {
