@@ -1,9 +1,9 @@
 //! What a claim covers: its targets, and what is below those that are not alone.
 
 use super::node::{NONE, Node, NodeSlot};
-use super::rights::{Rights, Target};
+use super::rights::Rights;
 use super::table::TreeTable;
-use crate::sync::{Acquire, Relaxed};
+use crate::sync::Acquire;
 use core::cell::Cell;
 
 /// The home of which the claim of a running task was last found to cover all nodes: to read them,
@@ -33,18 +33,11 @@ impl CoveredHomes {
     }
 }
 
-impl Target {
-    #[inline(always)]
-    fn allows(&self, write: bool) -> bool {
-        self.write || !write
-    }
-}
-
 impl Rights {
     /// Returns true if a node, which exists, is a target.
     #[inline(always)]
     pub fn names(&self, node: Node, write: bool) -> bool {
-        self.targets.iter().any(|target| target.node == node && target.allows(write))
+        self.targets.allow(node, write, false)
     }
 }
 
@@ -62,7 +55,7 @@ impl TreeTable {
     /// Returns true if a claim covers a node, which is here and no target. Notes the home if it
     /// covers that.
     pub fn covers_noting(&self, rights: &Rights, slot: &NodeSlot, write: bool, homes: &CoveredHomes) -> bool {
-        if rights.targets.iter().all(|target| target.alone) {
+        if !rights.targets.has_all_below() {
             return false;
         }
         // Acquire, here and below: as in `contain`.
@@ -78,14 +71,13 @@ impl TreeTable {
 
     /// Returns true if a claim covers a node, which exists, with all below it.
     pub fn covers_all(&self, rights: &Rights, node: u32, write: bool) -> bool {
-        let is_it = |target: &Target| target.node.index == node && !target.alone && target.allows(write);
-        rights.targets.iter().any(|target| is_it(target) && self.find(target.node).is_some())
-            || self.covers_from_above(rights, self.slot(node), write)
+        let slot = self.slot(node);
+        rights.targets.allow(slot.present(node), write, true) || self.covers_from_above(rights, slot, write)
     }
 
     #[inline]
     fn covers_from_above(&self, rights: &Rights, slot: &NodeSlot, write: bool) -> bool {
-        if rights.targets.iter().all(|target| target.alone) {
+        if !rights.targets.has_all_below() {
             return false;
         }
         let mut slot = slot;
@@ -94,15 +86,8 @@ impl TreeTable {
             // again this sees the new generation. (The way to a target is pinned.)
             let parent = slot.parent.load(Acquire);
             let Some(above) = self.nodes.get(parent) else { return false };
-            let is_above = |target: &Target| {
-                target.node.index == parent
-                    && !target.alone
-                    && target.allows(write)
-                    // Relaxed: ordered by the load above. The target of a node that was
-                    // removed covers nothing.
-                    && target.node.generation == above.generation.load(Relaxed)
-            };
-            if rights.targets.iter().any(is_above) {
+            // (The target of a node that was removed covers nothing.)
+            if rights.targets.allow(above.present(parent), write, true) {
                 return true;
             }
             slot = above;
@@ -115,7 +100,7 @@ mod tests {
     use super::super::change::Holder;
     use super::super::error::TreeError;
     use super::super::queue::ClaimPtr;
-    use super::super::rights::Registration;
+    use super::super::rights::{Registration, Target};
     use super::*;
     use core::ptr::NonNull;
 

@@ -108,6 +108,14 @@ impl NodeSlot {
         Node { index, generation: generation.wrapping_sub(1) | 1 }
     }
 
+    /// Returns the handle of the node that is here, at this index. If it has gone, that is none
+    /// that was ever handed out.
+    #[inline(always)]
+    pub fn present(&self, index: u32) -> Node {
+        // Relaxed: the caller comes here from a node below, whose place it has acquired.
+        Node { index, generation: self.generation.load(Relaxed) }
+    }
+
     /// Returns the children.
     ///
     /// # Safety

@@ -292,6 +292,6 @@ impl<'h, D: Send + Sync + 'static> Nodes<'h, D> {
 
 impl<D: Send + Sync + 'static> fmt::Debug for Nodes<'_, D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Nodes").field("targets", &*self.holder.rights.targets).finish_non_exhaustive()
+        f.debug_struct("Nodes").field("targets", &&*self.holder.rights.targets).finish_non_exhaustive()
     }
 }

@@ -3,6 +3,7 @@
 use super::mode::{Mode, Modes};
 use super::node::Node;
 use super::short_list::ShortList;
+use super::target_list::TargetList;
 use crate::sync::{AtomicBool, AtomicU32, UnsafeCell};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -28,7 +29,7 @@ pub(crate) struct Exact {
 /// What a claim holds, with what it has registered for that.
 #[derive(Default)]
 pub(crate) struct Rights {
-    pub targets: ShortList<[Target; 2]>,
+    pub targets: TargetList,
     /// Modes that are counted at gates, ascending from the targets; a gate may come several times.
     /// With an intention at a gate the claim has it at all gates above.
     pub counted: ShortList<[(u32, Modes); 4]>,
