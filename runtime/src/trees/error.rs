@@ -23,7 +23,7 @@ pub enum TreeError {
     /// The node cannot be unlinked from its only parent.
     OnlyParent(Node),
     /// The first node cannot be removed: the second, which stays, is a parent of it too.
-    Shared(Node, Node),
+    OtherParent(Node, Node),
 }
 
 impl fmt::Display for TreeError {
@@ -36,7 +36,7 @@ impl fmt::Display for TreeError {
             Self::NoSuchPlace(node, at) => write!(f, "{node:?} has too few children for one at {at}"),
             Self::NotLinked(parent, node) => write!(f, "{parent:?} is no parent of {node:?}"),
             Self::OnlyParent(node) => write!(f, "{node:?} has no other parent: remove it, or move it"),
-            Self::Shared(node, parent) => write!(f, "{node:?} is a child of {parent:?} too: unlink it there"),
+            Self::OtherParent(node, parent) => write!(f, "{node:?} is a child of {parent:?} too: unlink it there"),
         }
     }
 }

@@ -165,7 +165,7 @@ impl Holder<'_> {
             let further = unsafe { self.table.further_parents(index) };
             let is_outside = |parent: &&Node| !self.table.is_under(parent.index, top.index, NONE);
             if let Some(&parent) = further.iter().find(is_outside) {
-                return Err(TreeError::Shared(self.table.slot(index).node(index), parent));
+                return Err(TreeError::OtherParent(self.table.slot(index).node(index), parent));
             }
         }
         // SAFETY: the claim covers the whole sub-tree.

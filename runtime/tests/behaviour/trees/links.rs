@@ -158,8 +158,8 @@ fn a_node_with_a_parent_elsewhere_is_not_removed() {
         let (tree, all) = complete(&rt, 2, 3);
         let (one, two, below) = (all[1], all[2], all[7]);
         link(&rt, &tree, two, below).unwrap();
-        assert_eq!(remove(&rt, &tree, one), Err(TreeError::Shared(below, two)));
-        assert_eq!(remove(&rt, &tree, below), Err(TreeError::Shared(below, two)));
+        assert_eq!(remove(&rt, &tree, one), Err(TreeError::OtherParent(below, two)));
+        assert_eq!(remove(&rt, &tree, below), Err(TreeError::OtherParent(below, two)));
         // Links within what is removed go with it, and so do those that lead out.
         link(&rt, &tree, one, below).unwrap();
         link(&rt, &tree, below, two).unwrap_err();

@@ -183,7 +183,7 @@ impl World {
                     Ok(cells) => {
                         (stamp, Outcome::Numbers(cells.into_iter().map(|cell| cell.number).collect()))
                     }
-                    Err(TreeError::Shared(..)) => (stamp, Outcome::Refused),
+                    Err(TreeError::OtherParent(..)) => (stamp, Outcome::Refused),
                     Err(error) => return Err(error),
                 }
             }
