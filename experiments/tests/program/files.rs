@@ -64,9 +64,9 @@ fn a_tree_grows_and_pairs_of_its_subtrees_are_counted() {
     }
     let report: Value = serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap();
     let results = report["results"].as_array().unwrap();
-    assert_eq!(results.len(), 4);
+    assert_eq!(results.len(), 6);
     for result in results {
-        let has_pairs = result["implementation"] == "xtasking" && result["workers"] == 2;
+        let has_pairs = result["implementation"] != "rwlock" && result["workers"] == 2;
         assert_eq!(result["details"]["exclusive_pairs_percent"].is_number(), has_pairs, "{result}");
     }
 }
