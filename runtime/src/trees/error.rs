@@ -36,7 +36,9 @@ impl fmt::Display for TreeError {
             Self::NoSuchPlace(node, at) => write!(f, "{node:?} has too few children for one at {at}"),
             Self::NotLinked(parent, node) => write!(f, "{parent:?} is no parent of {node:?}"),
             Self::OnlyParent(node) => write!(f, "{node:?} has no other parent: remove it, or move it"),
-            Self::OtherParent(node, parent) => write!(f, "{node:?} is a child of {parent:?} too: unlink it there"),
+            Self::OtherParent(node, parent) => {
+                write!(f, "{node:?} is a child of {parent:?} too: unlink it there")
+            }
         }
     }
 }
