@@ -3,7 +3,6 @@
 use super::node::Node;
 use super::rights::Target;
 use super::short_list::ShortList;
-use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use core::ops::Deref;
 
@@ -17,7 +16,7 @@ pub(crate) struct TargetList {
     /// Some targets come with all that is below.
     has_all_below: bool,
     /// What the targets of each node allow, if there are many.
-    index: Option<Box<BTreeMap<Node, Allowed>>>,
+    index: Option<BTreeMap<Node, Allowed>>,
 }
 
 /// What may be done with a node: a bit for each of [`allowed`].
