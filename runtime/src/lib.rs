@@ -161,6 +161,7 @@ pub mod planted;
 
 mod annotation;
 pub mod claims;
+pub mod events;
 pub mod fork;
 pub mod limit;
 pub mod managed;

@@ -1,6 +1,7 @@
 //! The trait that a port of the runtime implements.
 
 use super::{CpuTopology, Placement, PlatformError, RuntimeWait, VirtualTime};
+use crate::events::EventQueues;
 use crate::memory::PageSource;
 use crate::scheduler::Driver;
 use crate::sync::Backoff;
@@ -33,6 +34,8 @@ use core::time::Duration;
 /// | [`placement`](Self::placement) | reports show no CPUs for the workers |
 /// | [`leave`](Self::leave) | right if workers run by themselves, as threads do |
 /// | [`stand_in`](Self::stand_in) and the next two | a task that blocks in place keeps its worker |
+/// | [`park_until`](Self::park_until) | a worker with timers uses up a core |
+/// | [`events`](Self::events) | sources of events cannot be registered |
 /// | [`watch`](Self::watch) | no watchdog and no automatic resizing: a build with them fails |
 /// | [`is_simulated`](Self::is_simulated) | right if workers run by themselves |
 /// | [`block_until`](Self::block_until) | a wait with a limit uses up a core |
@@ -138,6 +141,24 @@ pub trait Platform: Send + Sync + 'static {
     /// Called by the thread that drives `worker`: if it finds no work, and within a task that waits
     /// for [a half of a join](crate::Fork::join) that another worker runs.
     fn park(&self, worker: usize);
+
+    /// As [`park`](Self::park), but returns at the latest when the [clock](Self::now) says `until`.
+    ///
+    /// Called by the thread that drives `worker`, if it finds no work but has
+    /// [timers](crate::Runtime::timer), or sources in the [queues](Self::events) of several
+    /// workers. The default returns at once, so that such a worker uses up a core.
+    fn park_until(&self, worker: usize, until: u64) {
+        _ = (worker, until);
+    }
+
+    /// Returns the queues of [events](crate::events), in which workers sleep; `None` if there are
+    /// none.
+    ///
+    /// Called by any thread, often by workers that find no work, so it must be cheap. The default
+    /// is `None`: sources cannot be registered.
+    fn events(&self) -> Option<&dyn EventQueues> {
+        None
+    }
 
     /// Wakes a worker. If it is not parked, its next [`park`](Self::park) returns at once.
     ///

@@ -5,6 +5,8 @@ use super::parking::{park_until, park_until_time};
 use super::runtime_wait::registry::{WorkerId, wait_of};
 use super::spare_threads::SparePool;
 use super::{CpuTopology, Placement, Platform, PlatformError, RuntimeWait, WorkerThread, WouldBlock};
+#[cfg(feature = "io")]
+use crate::events::EventQueues;
 use crate::memory::PageSource;
 use crate::scheduler::Driver;
 use crate::sync::{AtomicU64, Relaxed, SpinMutex, forks, global};
@@ -17,6 +19,8 @@ use std::sync::mpsc;
 use std::thread::{JoinHandle, Thread};
 use std::time::{Duration, Instant};
 
+#[cfg(feature = "io")]
+mod event_polls;
 mod running;
 mod start;
 #[cfg(test)]
@@ -52,6 +56,9 @@ pub struct Threads {
     spawn_handler: Option<Box<SpawnHandler>>,
     /// Each thread that `spawn_handler` was given has a sender until it ends.
     handled: SpinMutex<Option<(mpsc::Sender<()>, mpsc::Receiver<()>)>>,
+    /// The queues of events, in which workers with sources sleep.
+    #[cfg(feature = "io")]
+    events: event_polls::EventPolls,
     pin: bool,
     stack_bytes: usize,
     began: Instant,
@@ -72,13 +79,16 @@ impl Threads {
         let workers = workers.min(crate::Builder::MAX_WORKERS);
         let topology = os::topology();
         os::watch_forks();
+        let threads: Arc<[_]> = (0..workers).map(|_| SpinMutex::new(None)).collect();
         Self {
             number: NEXT_NUMBER.fetch_add(1, Relaxed),
             pin: os::CAN_PIN && workers <= topology.cores.len(),
             suggested: os::suggested_workers(),
             stack_bytes: DEFAULT_STACK_BYTES,
             workers,
-            threads: (0..workers).map(|_| SpinMutex::new(None)).collect(),
+            #[cfg(feature = "io")]
+            events: event_polls::EventPolls::new(threads.clone()),
+            threads,
             spares: SparePool::new(workers),
             running: Arc::default(),
             join_handles: SpinMutex::new(Vec::new()),
@@ -139,6 +149,19 @@ impl Threads {
     /// use, or fewer where a quota grants less.
     pub fn suggested_workers() -> usize {
         os::suggested_workers()
+    }
+
+    /// Suspends the calling worker until it is woken, at most for `limit`.
+    fn sleep(&self, worker: usize, limit: Option<Duration>) {
+        #[cfg(feature = "io")]
+        if self.events.park(worker, limit) {
+            return;
+        }
+        _ = worker;
+        match limit {
+            None => std::thread::park(),
+            Some(limit) => std::thread::park_timeout(limit),
+        }
     }
 
     /// Returns where workers are pinned by default, with the reason for their number and place.
@@ -240,11 +263,27 @@ impl Platform for Threads {
         *self.threads[worker].lock() = Some(std::thread::current());
     }
 
-    fn park(&self, _: usize) {
-        std::thread::park();
+    fn park(&self, worker: usize) {
+        self.sleep(worker, None);
+    }
+
+    fn park_until(&self, worker: usize, until: u64) {
+        let left = until.saturating_sub(self.now());
+        if left > 0 {
+            self.sleep(worker, Some(Duration::from_nanos(left)));
+        }
+    }
+
+    #[cfg(feature = "io")]
+    fn events(&self) -> Option<&dyn EventQueues> {
+        Some(&self.events)
     }
 
     fn wake(&self, worker: usize) {
+        #[cfg(feature = "io")]
+        if self.events.wake(worker) {
+            return;
+        }
         // A thread that has not started yet has not looked for tasks yet either; one that could not
         // be started never will.
         let thread = self.threads.get(worker).and_then(|thread| thread.lock().clone());

@@ -4,6 +4,7 @@ use super::runtime_state::{WorkerSlot, phase};
 use super::worker_set::WorkerSet;
 use super::{BuildError, Builder, Runtime, RuntimeState, Worker};
 use crate::claims::GranuleTables;
+use crate::events::Outside;
 use crate::fork::ForkStack;
 use crate::limit::OpenLimits;
 use crate::managed::Autosizer;
@@ -100,6 +101,7 @@ impl Builder {
             cpus,
             epochs: Epochs::new(),
             limits: OpenLimits::new(self.most_tasks, &platform),
+            outside: Outside::new(max),
             phase: AtomicU32::new(phase::OPEN),
             signals: Padded(AtomicU32::new(0)),
             stop_when_drained: AtomicBool::new(false),

@@ -40,6 +40,11 @@ pub struct Driver {
     turn: usize,
     /// The thread of this driver stands in for one that is inside a task.
     is_stand_in: bool,
+    /// Steps with tasks so far, and idle ones since.
+    busy_steps: u32,
+    idle_steps: u32,
+    /// Idle steps from one look for events and due timers to the next.
+    idle_interval: u32,
 }
 
 // SAFETY: tasks are `Send`, and so are the contents of a worker between two steps, when no join is
@@ -68,13 +73,27 @@ const EAGER_PROBES: u32 = under_model(500, 0) as u32;
 /// Probes between two moments at which a thread that has work gets the core: most often a thread
 /// outside the runtime that spawns.
 const YIELD_INTERVAL: u32 = 256;
+/// Steps with tasks from one look for events and due timers to the next.
+const BUSY_INTERVAL: u32 = 8;
 /// The number of no generation.
 const UNKNOWN_GENERATION: u64 = u64::MAX;
 
 impl Driver {
     pub(super) fn new(worker: usize, shared: Arc<RuntimeState>) -> Self {
-        let (held, owned) = (None, Vec::new());
-        let mut driver = Self { worker, shared, held, owned, generation: 0, turn: 0, is_stand_in: false };
+        // In a simulation a look costs nothing, and each idle step may be the last.
+        let idle_interval = if shared.platform.is_simulated() { 1 } else { YIELD_INTERVAL };
+        let mut driver = Self {
+            worker,
+            shared,
+            held: None,
+            owned: Vec::new(),
+            generation: 0,
+            turn: 0,
+            is_stand_in: false,
+            busy_steps: 0,
+            idle_steps: 0,
+            idle_interval,
+        };
         if !driver.look_up_assignment() {
             // The assignment has changed meanwhile. Its first step looks again, and may stop it.
             driver.generation = UNKNOWN_GENERATION;
@@ -160,11 +179,33 @@ impl Driver {
         let progress = match &mut self.held {
             Some(worker) if self.owned.len() == 1 => match worker.work(max_tasks) {
                 0 => worker.idle(),
-                ran => return Progress::Ran(ran),
+                ran => Progress::Ran(ran),
             },
             _ => self.step_round(max_tasks),
         };
-        if progress == Progress::Idle && self.steal_run_queue() { Progress::Ran(0) } else { progress }
+        match progress {
+            Progress::Ran(_) => {
+                (self.busy_steps, self.idle_steps) = (self.busy_steps.wrapping_add(1), 0);
+                if self.busy_steps.is_multiple_of(BUSY_INTERVAL) {
+                    self.look_outside();
+                }
+            }
+            Progress::Idle => {
+                let is_due = self.idle_steps.is_multiple_of(self.idle_interval);
+                self.idle_steps = self.idle_steps.wrapping_add(1);
+                if is_due && self.look_outside() || self.steal_run_queue() {
+                    return Progress::Ran(0);
+                }
+            }
+            Progress::Stopped => {}
+        }
+        progress
+    }
+
+    /// Looks for events and due timers of the run queues that this worker owns. Returns true if
+    /// there are some.
+    fn look_outside(&self) -> bool {
+        self.owned.iter().fold(false, |found, &queue| self.shared.look_outside(queue) || found)
     }
 
     /// Returns true if this worker became the owner of a parked run queue with tasks, whose owner

@@ -72,7 +72,7 @@ impl Context {
 }
 
 impl RuntimeHandle {
-    fn new(shared: Arc<RuntimeState>) -> Self {
+    pub(crate) fn new(shared: Arc<RuntimeState>) -> Self {
         Self { runtime: Runtime { shared, is_owner: false } }
     }
 

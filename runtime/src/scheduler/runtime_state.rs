@@ -29,6 +29,7 @@
 
 use super::{Worker, worker_set::WorkerSet};
 use crate::claims::GranuleTables;
+use crate::events::Outside;
 use crate::fork::{ForkStack, WaitHook};
 use crate::limit::{Limit, OpenLimits};
 use crate::managed::Autosizer;
@@ -135,6 +136,8 @@ pub struct RuntimeState {
     pub(crate) heaps: Arc<Heaps>,
     pub(crate) epochs: Epochs,
     pub(crate) limits: OpenLimits,
+    /// Sources of events, and timers.
+    pub(crate) outside: Outside,
     /// One of [`phase`].
     pub(crate) phase: AtomicU32,
     /// Bits of [`signals`], which each worker compares with those that it knows between two bursts.

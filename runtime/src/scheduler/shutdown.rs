@@ -84,6 +84,7 @@ impl Runtime {
         if !planted!("waiters-for-room-forgotten") {
             shared.limits.close();
         }
+        shared.outside.close();
         shared.wake_all();
         let waited = shared.wait_for_end(limit);
         if waited == Ok(true) {

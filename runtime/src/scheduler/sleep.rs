@@ -40,6 +40,9 @@ use super::{Driver, Worker};
 use crate::sync::{SeqCst, fence, yield_now};
 use alloc::vec::Vec;
 
+/// Nanoseconds from one look at the events of other workers to the next.
+const LOOK_AT_OTHERS: u64 = 1_000_000;
+
 impl Driver {
     /// Sleeps until a task is sent, work is offered, or the worker is needed otherwise.
     ///
@@ -71,8 +74,11 @@ impl Driver {
                 [] => !worker_set.is_asleep_without_queue(self.worker()),
                 _ => held.iter().any(|worker| !worker.is_asleep()),
             };
-            while !was_woken() && !self.is_needed_elsewhere(held.len()) {
-                self.shared.platform.park(self.worker());
+            while !was_woken() && !self.is_needed_elsewhere(held.len()) && !self.has_outside() {
+                match self.next_look() {
+                    None => self.shared.platform.park(self.worker()),
+                    Some(until) => self.shared.platform.park_until(self.worker(), until),
+                }
             }
         }
         worker_set.set_asleep_without_queue(self.worker(), false);
@@ -82,6 +88,21 @@ impl Driver {
         let last = held.pop();
         held.into_iter().for_each(|worker| self.release(worker));
         self.held = last;
+    }
+
+    /// Returns true if a run queue that this worker owns has events or due timers.
+    fn has_outside(&self) -> bool {
+        self.owned.iter().any(|&queue| self.shared.has_outside(queue, queue != self.worker()))
+    }
+
+    /// Returns when this worker, which has published that it falls asleep, has to look at its timers
+    /// and at the events of other workers that it stands for; `None` if it need not.
+    fn next_look(&self) -> Option<u64> {
+        let timers = self.owned.iter().filter_map(|&queue| self.shared.next_timer(queue));
+        // It sleeps in its own queue of events, and none wakes it for those of others.
+        let others = self.owned.iter().any(|&queue| queue != self.worker() && self.shared.has_sources(queue));
+        let others = others.then(|| self.shared.platform.now() + LOOK_AT_OTHERS);
+        timers.chain(others).min()
     }
 
     /// Returns true if this worker, which holds this many run queues, has to look at others, or at

@@ -28,6 +28,11 @@ impl Driver {
         }
     }
 
+    /// Returns when the next timer of this worker's run queues is due.
+    pub(crate) fn next_timer(&self) -> Option<u64> {
+        self.owned.iter().filter_map(|&queue| self.shared.next_timer(queue)).min()
+    }
+
     /// Returns what the worker's own run queue has counted so far.
     pub(crate) fn tally(&self) -> StepCounts {
         let slot = &self.shared.slots[self.worker()];

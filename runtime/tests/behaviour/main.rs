@@ -27,6 +27,8 @@ mod claims;
 mod clock_jumps;
 mod compaction;
 mod deadlines;
+#[cfg(feature = "io")]
+mod events;
 mod failures;
 mod forks;
 mod freed;
@@ -55,6 +57,7 @@ mod shutdown;
 mod stealing;
 mod task_scopes;
 mod time_limits;
+mod timers;
 mod trees;
 mod validation;
 mod waiting;

@@ -56,8 +56,10 @@ impl Simulation {
                 return Err(WouldBlock);
             }
             if idle >= IDLE_ROUNDS {
-                if until != FOREVER && self.is_empty() {
-                    self.advance(until);
+                // Nothing happens until the next timer, or the end of the wait.
+                let next = self.next_timer().unwrap_or(FOREVER).min(until);
+                if next != FOREVER && self.is_empty() {
+                    self.advance(next);
                     continue;
                 }
                 assert!(!self.is_empty(), "the simulation waits for something that no task will do");

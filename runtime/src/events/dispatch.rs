@@ -1,0 +1,135 @@
+//! When a worker looks at its events and timers, and the task that handles what it finds.
+
+use super::EventQueues;
+use super::handlers::Handlers;
+use super::timers::{NEVER, Timers};
+use crate::scheduler::{Context, RuntimeHandle, RuntimeState};
+use crate::sync::{AcqRel, AtomicBool, Release};
+use crate::task::{catch, discard};
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+
+/// The sources and timers of all workers.
+pub(crate) struct Outside {
+    workers: Box<[WorkerOutside]>,
+}
+
+/// The sources and timers of one run queue, which its owner looks at.
+struct WorkerOutside {
+    handlers: Handlers,
+    timers: Timers,
+    /// A task that handles what is found has been spawned, and has not begun.
+    is_dispatching: AtomicBool,
+}
+
+impl Outside {
+    pub fn new(workers: usize) -> Self {
+        let worker = |_| WorkerOutside {
+            handlers: Handlers::new(),
+            timers: Timers::new(),
+            is_dispatching: AtomicBool::new(false),
+        };
+        Self { workers: (0..workers).map(worker).collect() }
+    }
+
+    pub(super) fn timers(&self, worker: usize) -> &Timers {
+        &self.workers[worker].timers
+    }
+
+    pub(super) fn handlers(&self, worker: usize) -> &Handlers {
+        &self.workers[worker].handlers
+    }
+
+    /// Drops timers and handlers, as a shutdown has begun.
+    pub fn close(&self) {
+        for worker in &self.workers {
+            let (timers, handlers) = (worker.timers.close(), worker.handlers.close());
+            timers.into_iter().for_each(drop_quietly);
+            handlers.into_iter().for_each(drop_quietly);
+        }
+    }
+}
+
+/// Drops what belongs to the program, whose destructor may panic.
+fn drop_quietly<T>(value: T) {
+    _ = catch(|| drop(value)).map_err(discard);
+}
+
+impl RuntimeState {
+    /// Returns when the owner of a run queue that falls asleep has to look at its timers, by the
+    /// clock of the platform; `None` if there are none.
+    pub(crate) fn next_timer(&self, queue: usize) -> Option<u64> {
+        Some(self.outside.workers[queue].timers.next_for_sleep()).filter(|&next| next != NEVER)
+    }
+
+    /// Returns true if sources are registered with a run queue.
+    pub(crate) fn has_sources(&self, queue: usize) -> bool {
+        self.outside.workers[queue].handlers.has_sources()
+    }
+
+    /// Returns true if a source or timer of a run queue has something to handle. Whoever sleeps in
+    /// the queue of events knows without `looks`.
+    pub(crate) fn has_outside(&self, queue: usize, looks: bool) -> bool {
+        let found =
+            |events: &dyn EventQueues| if looks { events.poll(queue) } else { events.has_events(queue) };
+        self.is_timer_due(queue) || self.platform.events().is_some_and(found)
+    }
+
+    /// Looks for events and due timers of a run queue. Returns true if there are some; a task will
+    /// handle them.
+    pub(crate) fn look_outside(self: &Arc<Self>, queue: usize) -> bool {
+        let is_due = self.is_timer_due(queue);
+        let has_events = self.platform.events().is_some_and(|events| events.poll(queue));
+        // After the beginning of a shutdown all that is found is dropped.
+        (is_due || has_events) && !self.is_shutting_down() && self.spawn_dispatch(queue)
+    }
+
+    fn is_timer_due(&self, queue: usize) -> bool {
+        let next = self.outside.workers[queue].timers.next();
+        next != NEVER && next <= self.platform.now()
+    }
+
+    /// Spawns the task that handles what is found, unless there is one already.
+    fn spawn_dispatch(self: &Arc<Self>, queue: usize) -> bool {
+        // AcqRel pairs with the Release of `Dispatch::drop`.
+        if self.outside.workers[queue].is_dispatching.swap(true, AcqRel) {
+            return false;
+        }
+        let dispatch = Dispatch { shared: self.clone(), queue };
+        let runtime = RuntimeHandle::new(self.clone());
+        runtime.task(()).core(queue as u16).spawn(move |(), cx| dispatch.run(cx));
+        true
+    }
+}
+
+/// The task that handles what was found. Wherever it ends, another one may be spawned.
+struct Dispatch {
+    shared: Arc<RuntimeState>,
+    queue: usize,
+}
+
+impl Drop for Dispatch {
+    fn drop(&mut self) {
+        // Release pairs with the AcqRel of `spawn_dispatch`.
+        self.shared.outside.workers[self.queue].is_dispatching.store(false, Release);
+    }
+}
+
+impl Dispatch {
+    fn run(self, cx: &mut Context) {
+        let (shared, queue) = (self.shared.clone(), self.queue);
+        // Before looking: what comes later needs another task.
+        drop(self);
+        let outside = &shared.outside.workers[queue];
+        for action in outside.timers.due(shared.platform.now()) {
+            // In a task of its own: if it panics, the others go on.
+            cx.task(()).core(queue as u16).spawn(move |(), cx| action(cx));
+        }
+        let Some(events) = shared.platform.events() else { return };
+        events.take(queue, &mut |token, ready| {
+            if let Some(handler) = outside.handlers.handler(token, ready) {
+                handler.handle(ready, cx);
+            }
+        });
+    }
+}
