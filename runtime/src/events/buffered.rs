@@ -28,7 +28,7 @@ pub struct Buffered<S: Source> {
 pub enum Filled {
     /// All that had come was read.
     Open,
-    /// There is more: the handler returns [`Next::Again`](super::Next::Again).
+    /// There is more: the handler returns [`Handled::Partly`](super::Handled::Partly).
     More,
     /// The other side sends nothing more.
     Ended,
@@ -140,8 +140,9 @@ impl<S: Source + Read> Buffered<S> {
 }
 
 impl<S: Source + Write> Buffered<S> {
-    /// Sends the output, as far as there is room. Returns true if all was sent. Otherwise the stream
-    /// reports when it is writable, if it was registered for that, and the handler flushes again.
+    /// Sends the output, as far as there is room. Returns true if all was sent. Otherwise the
+    /// stream reports when it is writable, if it was registered for that, and the handler flushes
+    /// again.
     ///
     /// # Errors
     ///
