@@ -29,7 +29,7 @@ pub use network::{Network, NetworkFaults, SimulatedListener, SimulatedStream};
 use super::{CpuTopology, Platform, PlatformError, VirtualTime, WouldBlock};
 use crate::memory::PageSource;
 use crate::scheduler::{Driver, Progress};
-use crate::sync::{Acquire, AtomicBool, AtomicU64, AtomicUsize, Relaxed, Release, SpinMutex};
+use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Relaxed, SpinMutex};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;

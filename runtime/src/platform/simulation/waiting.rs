@@ -79,8 +79,8 @@ impl Simulation {
         }
     }
 
-    /// Returns when the next timer is due, or the next thing arrives from the network. Called by the
-    /// driving thread only.
+    /// Returns when the next timer is due, or the next thing arrives from the network. Called by
+    /// the driving thread only.
     fn next_event(&self) -> Option<u64> {
         let timer = self.state.lock().cores.iter().flatten().filter_map(Driver::next_timer).min();
         #[cfg(feature = "std")]

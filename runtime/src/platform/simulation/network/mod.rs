@@ -28,7 +28,7 @@ use wire::Wire;
 ///
 /// ```
 /// use std::io::{Read, Write};
-/// use xtasking::Runtime;
+/// use xtasking::{Promise, Runtime};
 /// use xtasking::events::{Buffered, Event, Handled, Interest, Registered};
 /// use xtasking::platform::{NetworkFaults, Simulation, SimulatedListener, SimulatedStream};
 ///
@@ -45,8 +45,9 @@ use wire::Wire;
 ///
 /// let (promise, done) = rt.promise();
 /// let (stream, events) = rt.register(network.connect(80)?, Interest::Both)?;
+/// type Client = (Buffered<SimulatedStream>, Option<Promise<bool>>);
 /// let client = (Buffered::new(stream), Some(promise));
-/// events.deliver(client, |(io, promise): &mut (Buffered<SimulatedStream>, Option<_>), event: Event<'_, _>, _cx| {
+/// events.deliver(client, |(io, promise): &mut Client, event: Event<'_, _>, _cx| {
 ///     _ = io.fill(event.ready());
 ///     if io.input() == b"hello" && let Some(promise) = promise.take() {
 ///         promise.fulfil(true);
