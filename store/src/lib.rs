@@ -10,14 +10,19 @@
 //! | [`value`] | what a key holds |
 //! | [`keyspace`] | keys, and the shards they lie in |
 //! | [`command`] | the commands, and the table of all |
+//! | [`engine`] | runs requests as tasks |
 //! | [`session`] | the state of a connection |
 //! | [`server`] | what all connections share |
 
 #![forbid(unsafe_code)]
 
 pub mod command;
+pub mod engine;
+pub mod glob;
 pub mod keyspace;
 pub mod resp;
 pub mod server;
 pub mod session;
 pub mod value;
+
+pub use engine::Engine;
