@@ -6,6 +6,7 @@
 //! | `effects` | [`Effects`]: what a command changed |
 //! | `error` | [`CommandError`]: Redis' error texts |
 //! | `spec` | [`Command`]: an entry in the table |
+//! | `expiry` | times of expiry among the arguments |
 //! | `resolve`, `execute` | finds the command of a request; runs it |
 //! | `transactions` | MULTI and its siblings |
 //! | `table` | the table, put together from the families |
@@ -40,6 +41,7 @@ mod call;
 mod effects;
 mod error;
 mod execute;
+mod expiry;
 mod resolve;
 mod spec;
 mod strings;

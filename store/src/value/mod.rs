@@ -3,8 +3,10 @@
 //! Each type has a file. Commands take a value apart by `as_…`, which fails with the error that
 //! Redis gives to a command on a key of another type.
 
+mod extended;
 mod string;
 
+pub use extended::Extended;
 pub use string::StringValue;
 
 use crate::command::CommandError;
