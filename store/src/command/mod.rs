@@ -8,6 +8,8 @@
 //! | `spec` | [`Command`]: an entry in the table |
 //! | `expiry` | times of expiry among the arguments |
 //! | `resolve`, `execute` | finds the command of a request; runs it |
+//! | `container` | the function of a command that only has subcommands |
+//! | `generic` | commands on keys of any type |
 //! | `transactions` | MULTI and its siblings |
 //! | `table` | the table, put together from the families |
 //! | `strings` … | a family of commands each: their entries and functions |
@@ -38,10 +40,12 @@
 //! `COMMAND DOCS`.
 
 mod call;
+mod container;
 mod effects;
 mod error;
 mod execute;
 mod expiry;
+mod generic;
 mod resolve;
 mod spec;
 mod strings;

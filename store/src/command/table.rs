@@ -1,12 +1,12 @@
 //! The table of all commands.
 
 use super::spec::Command;
-use super::{strings, transactions};
+use super::{generic, strings, transactions};
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
 /// The entries of each family.
-const FAMILIES: &[&[Command]] = &[strings::COMMANDS, transactions::COMMANDS];
+const FAMILIES: &[&[Command]] = &[generic::COMMANDS, strings::COMMANDS, transactions::COMMANDS];
 
 /// Commands by name.
 #[derive(Debug)]
