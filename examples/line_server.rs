@@ -12,7 +12,7 @@ use std::env;
 use std::error::Error;
 use std::io::{BufRead, BufReader, Write};
 use xtasking::events::net::{TcpListener, TcpStream};
-use xtasking::events::{Buffered, Event, Filled, Interest, Next, Registered};
+use xtasking::events::{Buffered, Event, Filled, Handled, Interest, Registered};
 use xtasking::{Context, Object, Plain, Runtime};
 
 type Counts = Object<Plain<HashMap<String, u64>>>;
@@ -24,7 +24,7 @@ struct Connection {
 
 impl Connection {
     /// Handles what has come, in a task at the worker of this connection.
-    fn handle(&mut self, event: Event<'_, Self>, cx: &mut Context) -> Next {
+    fn handle(&mut self, event: Event<'_, Self>, cx: &mut Context) -> Handled {
         let filled = self.io.fill(event.ready());
         while let Some(end) = self.io.input().iter().position(|&byte| byte == b'\n') {
             let word = String::from_utf8_lossy(&self.io.input()[..end]).trim().to_string();
@@ -40,11 +40,11 @@ impl Connection {
         }
         self.send("");
         match filled {
-            Ok(Filled::Open) => return Next::Wait,
-            Ok(Filled::More) => return Next::Again,
+            Ok(Filled::Open) => return Handled::Fully,
+            Ok(Filled::More) => return Handled::Partly,
             Ok(Filled::Ended) | Err(_) => self.io.close(),
         }
-        Next::Wait
+        Handled::Fully
     }
 
     fn send(&mut self, text: &str) {
@@ -73,7 +73,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                 Err(error) => eprintln!("cannot serve {peer}: {error}"),
             }
         }
-        Next::Wait
+        Handled::Fully
     });
     if env::args().len() > 1 {
         println!("listening at {address}; the end of the input ends the server");

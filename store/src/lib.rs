@@ -11,6 +11,7 @@
 //! | [`keyspace`] | keys, and the shards they lie in |
 //! | [`command`] | the commands, and the table of all |
 //! | [`engine`] | runs requests as tasks |
+//! | [`net`] | connections and listeners |
 //! | [`session`] | the state of a connection |
 //! | [`server`] | what all connections share |
 
@@ -20,6 +21,8 @@ pub mod command;
 pub mod engine;
 pub mod glob;
 pub mod keyspace;
+#[cfg(feature = "net")]
+pub mod net;
 pub mod resp;
 pub mod server;
 pub mod session;

@@ -28,7 +28,7 @@ pub struct Buffered<S: Source> {
 pub enum Filled {
     /// All that had come was read.
     Open,
-    /// There is more: the handler returns [`Next::Again`](super::Next::Again).
+    /// There is more: the handler returns [`Handled::Partly`](super::Handled::Partly).
     More,
     /// The other side sends nothing more.
     Ended,

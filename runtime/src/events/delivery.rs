@@ -42,11 +42,11 @@ impl<T: Send + 'static> fmt::Debug for Event<'_, T> {
 
 /// What a handler of events leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Next {
+pub enum Handled {
     /// Nothing: all that the source was ready for is done, until it would block.
-    Wait,
+    Fully,
     /// The source is ready for more. The handler is called again, after other tasks had their turn.
-    Again,
+    Partly,
 }
 
 impl Events {
@@ -67,7 +67,7 @@ impl Events {
     pub fn deliver<T, F>(self, value: T, handler: F) -> Object<Plain<T>>
     where
         T: Send + 'static,
-        F: Fn(&mut T, Event<'_, T>, &mut Context) -> Next + Send + Sync + 'static,
+        F: Fn(&mut T, Event<'_, T>, &mut Context) -> Handled + Send + Sync + 'static,
     {
         let runtime = RuntimeHandle::new(self.place.shared.clone());
         let object = ObjectBuilder::new(&runtime, value).core(self.place.worker).build();
@@ -82,7 +82,7 @@ impl Events {
     pub fn deliver_to<T, F>(self, object: &Object<Plain<T>>, handler: F)
     where
         T: Send + 'static,
-        F: Fn(&mut T, Event<'_, T>, &mut Context) -> Next + Send + Sync + 'static,
+        F: Fn(&mut T, Event<'_, T>, &mut Context) -> Handled + Send + Sync + 'static,
     {
         let Self { place } = self;
         let delivery =
@@ -118,7 +118,7 @@ const SPAWNED: u32 = 1 << 8;
 impl<T, F> Handler for Delivery<T, F>
 where
     T: Send + 'static,
-    F: Fn(&mut T, Event<'_, T>, &mut Context) -> Next + Send + Sync + 'static,
+    F: Fn(&mut T, Event<'_, T>, &mut Context) -> Handled + Send + Sync + 'static,
 {
     fn handle(self: Arc<Self>, ready: Ready, cx: &mut Context) {
         // AcqRel: the task that takes this sees what was before the event.
@@ -133,7 +133,7 @@ where
 struct Run<T, F>
 where
     T: Send + 'static,
-    F: Fn(&mut T, Event<'_, T>, &mut Context) -> Next + Send + Sync + 'static,
+    F: Fn(&mut T, Event<'_, T>, &mut Context) -> Handled + Send + Sync + 'static,
 {
     delivery: Arc<Delivery<T, F>>,
     has_ended: bool,
@@ -142,15 +142,15 @@ where
 impl<T, F> Run<T, F>
 where
     T: Send + 'static,
-    F: Fn(&mut T, Event<'_, T>, &mut Context) -> Next + Send + Sync + 'static,
+    F: Fn(&mut T, Event<'_, T>, &mut Context) -> Handled + Send + Sync + 'static,
 {
     fn call(mut self, value: &mut T, cx: &mut Context) {
         // AcqRel: what comes from now on needs another task.
         let ready = Ready::from_bits(self.delivery.pending.swap(0, AcqRel));
         let event = Event { ready, object: &self.delivery.object };
-        let next = (self.delivery.handler)(value, event, cx);
+        let handled = (self.delivery.handler)(value, event, cx);
         self.has_ended = true;
-        if next == Next::Again {
+        if handled == Handled::Partly {
             self.delivery.clone().handle(ready, cx);
         }
     }
@@ -159,7 +159,7 @@ where
 impl<T, F> Drop for Run<T, F>
 where
     T: Send + 'static,
-    F: Fn(&mut T, Event<'_, T>, &mut Context) -> Next + Send + Sync + 'static,
+    F: Fn(&mut T, Event<'_, T>, &mut Context) -> Handled + Send + Sync + 'static,
 {
     /// Ends the events if the handler has panicked, or was not called, as the object is poisoned:
     /// they would keep the object and its source forever.

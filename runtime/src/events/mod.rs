@@ -42,7 +42,7 @@ mod wheel;
 
 #[cfg(feature = "io")]
 pub use buffered::{Buffered, Filled};
-pub use delivery::{Event, Events, Next};
+pub use delivery::{Event, Events, Handled};
 pub(crate) use dispatch::Outside;
 pub use queue::{EventQueues, Registration, Source, Token};
 pub use ready::{Interest, Ready};

@@ -8,7 +8,7 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 use xtasking::events::net::{TcpListener, TcpStream};
-use xtasking::events::{Buffered, Event, Filled, Interest, Next, Registered};
+use xtasking::events::{Buffered, Event, Filled, Handled, Interest, Registered};
 use xtasking::platform::Simulation;
 use xtasking::{Context, JoinError, Runtime};
 
@@ -19,7 +19,7 @@ struct Echo {
 }
 
 impl Echo {
-    fn handle(&mut self, event: Event<'_, Self>, _: &mut Context) -> Next {
+    fn handle(&mut self, event: Event<'_, Self>, _: &mut Context) -> Handled {
         let filled = self.io.fill(event.ready());
         let input = self.io.input().to_vec();
         assert!(!input.contains(&b'!'), "an exclamation mark");
@@ -28,7 +28,7 @@ impl Echo {
         if self.io.flush().is_err() || !matches!(filled, Ok(Filled::Open | Filled::More)) {
             self.io.close();
         }
-        if matches!(filled, Ok(Filled::More)) { Next::Again } else { Next::Wait }
+        if matches!(filled, Ok(Filled::More)) { Handled::Partly } else { Handled::Fully }
     }
 }
 
@@ -45,7 +45,7 @@ fn serve(rt: &Runtime, ends: &Arc<AtomicUsize>) -> SocketAddr {
             let echo = Echo { io: Buffered::new(stream), _dropped: Dropped(ends.clone()) };
             events.deliver(echo, Echo::handle);
         }
-        Next::Wait
+        Handled::Fully
     });
     address
 }

@@ -63,6 +63,20 @@ settings! {
         "The number of databases.";
     RequirePass "requirepass", SettingKind::Text, "", true,
         "The password of the default user; none if it is empty.";
+    Bind "bind", SettingKind::Text, "127.0.0.1 -::1", false,
+        "The addresses to listen at. One that begins with a minus may be missing.";
+    Port "port", SettingKind::Integer(0, 65535), "6379", false,
+        "The port to listen at; none if it is 0.";
+    UnixSocket "unixsocket", SettingKind::Text, "", false,
+        "The path of the socket to listen at; none if it is empty.";
+    ProtectedMode "protected-mode", SettingKind::Flag, "yes", true,
+        "Whether clients elsewhere are refused as long as there is no password.";
+    MaxClients "maxclients", SettingKind::Integer(1, u32::MAX as i64), "10000", true,
+        "The most clients at a time.";
+    Timeout "timeout", SettingKind::Integer(0, i32::MAX as i64), "0", true,
+        "The seconds after which a client that sends nothing is closed; never if it is 0.";
+    ClientQueryBufferLimit "client-query-buffer-limit", SettingKind::Memory(1 << 20, i64::MAX), "1073741824", true,
+        "The most bytes of requests that are not complete.";
     ProtoMaxBulkLen "proto-max-bulk-len", SettingKind::Memory(1 << 20, i64::MAX), "536870912", true,
         "The longest argument, and the longest string.";
     HashMaxListpackEntries "hash-max-listpack-entries" or "hash-max-ziplist-entries", COUNT, "512", true,
