@@ -30,6 +30,7 @@ pages! {
     bundles: "docs/guide/bundles.md";
     memory: "docs/guide/memory.md";
     service: "docs/guide/service.md";
+    events: "docs/guide/events.md";
     platforms: "docs/guide/platforms.md";
     observing: "docs/guide/observing.md";
     inspecting: "docs/guide/inspecting.md";

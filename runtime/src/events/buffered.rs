@@ -140,8 +140,9 @@ impl<S: Source + Read> Buffered<S> {
 }
 
 impl<S: Source + Write> Buffered<S> {
-    /// Sends the output, as far as there is room. Returns true if all was sent. Otherwise the stream
-    /// reports when it is writable, if it was registered for that, and the handler flushes again.
+    /// Sends the output, as far as there is room. Returns true if all was sent. Otherwise the
+    /// stream reports when it is writable, if it was registered for that, and the handler flushes
+    /// again.
     ///
     /// # Errors
     ///

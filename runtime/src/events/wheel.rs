@@ -2,9 +2,9 @@
 //! number of entries. (G. Varghese, T. Lauck: "Hashed and Hierarchical Timing Wheels", SOSP 1987,
 //! scheme 7.)
 //!
-//! Level `l` has 64 slots of `64^l` ticks each. An entry is in the level of the highest group of six
-//! bits in which its tick differs from the present one. When the present comes to a slot of a higher
-//! level, the entries there move to lower levels.
+//! Level `l` has 64 slots of `64^l` ticks each. An entry is in the level of the highest group of
+//! six bits in which its tick differs from the present one. When the present comes to a slot of a
+//! higher level, the entries there move to lower levels.
 
 use alloc::vec::Vec;
 use core::mem;

@@ -95,8 +95,8 @@ impl Driver {
         self.owned.iter().any(|&queue| self.shared.has_outside(queue, queue != self.worker()))
     }
 
-    /// Returns when this worker, which has published that it falls asleep, has to look at its timers
-    /// and at the events of other workers that it stands for; `None` if it need not.
+    /// Returns when this worker, which has published that it falls asleep, has to look at its
+    /// timers and at the events of other workers that it stands for; `None` if it need not.
     fn next_look(&self) -> Option<u64> {
         let timers = self.owned.iter().filter_map(|&queue| self.shared.next_timer(queue));
         // It sleeps in its own queue of events, and none wakes it for those of others.

@@ -267,11 +267,6 @@ impl Simulation {
         self.state.lock().cores.iter().flatten().next().is_none_or(Driver::finds_nothing_left)
     }
 
-    /// Returns when the next timer is due. Called by the driving thread only.
-    fn next_timer(&self) -> Option<u64> {
-        self.state.lock().cores.iter().flatten().filter_map(Driver::next_timer).min()
-    }
-
     /// Makes the calling thread the driving thread, unless there is one.
     fn try_drive(&self) -> Option<Driving<'_>> {
         // Acquire pairs with the Release in `Driving::drop`: this thread sees what the cores did

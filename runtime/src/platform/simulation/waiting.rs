@@ -2,6 +2,7 @@
 
 use super::{Simulation, this_thread};
 use crate::platform::WouldBlock;
+use crate::scheduler::Driver;
 use crate::sync::{Backoff, Relaxed};
 use core::task::Waker;
 
@@ -68,6 +69,11 @@ impl Simulation {
                 backoff.wait();
             }
         }
+    }
+
+    /// Returns when the next timer is due. Called by the driving thread only.
+    fn next_timer(&self) -> Option<u64> {
+        self.state.lock().cores.iter().flatten().filter_map(Driver::next_timer).min()
     }
 
     /// Drives the cores until the runtime has stopped, then drops them.

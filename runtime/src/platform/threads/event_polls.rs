@@ -9,9 +9,10 @@
 //! task:   is sent to the worker, whose thread is to be woken: by which means?
 //! ```
 //!
-//! Whoever makes a queue wakes the worker by both means. Then the worker sees the queue, and looks
-//! whether it was woken before it sleeps again. If the sender of the task has not seen the queue, it
-//! had published before that look that the worker is awake: both pass a fence between.
+//! The thread that makes a queue wakes the worker by both means. Then the worker sees the queue,
+//! and looks whether it was woken before it sleeps again. If the sender of the task has not seen
+//! the queue, it had published before that look that the worker is awake: both pass a fence
+//! between.
 
 use crate::events::{EventQueues, Interest, Ready, Registration, Source, Token};
 use crate::platform::PlatformError;
