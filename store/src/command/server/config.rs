@@ -1,5 +1,6 @@
 //! CONFIG.
 
+use super::super::error::printed;
 use super::super::{Call, CommandError, CommandResult};
 use crate::glob;
 use crate::server::{SettingError, SettingKind, Settings};
@@ -42,7 +43,8 @@ pub(super) fn set(call: &mut Call<'_, '_>) -> CommandResult {
         let name = pairs.at(at);
         let before = "ERR Unknown option or number of arguments for CONFIG SET - '";
         let index = Settings::find(name).ok_or_else(|| CommandError::with_arg(before, name, "'"))?;
-        let value = String::from_utf8_lossy(pairs.at(at + 1));
+        // Redis reads a value as a string of C.
+        let value = String::from_utf8_lossy(printed(pairs.at(at + 1), usize::MAX));
         let is_text = Settings::registry()[index].kind == SettingKind::Text;
         if is_text && matches!(value, Cow::Owned(_)) {
             return Err(refused(name, "argument must be UTF-8"));
