@@ -48,6 +48,8 @@ mod error;
 mod execute;
 mod expiry;
 mod generic;
+#[cfg(test)]
+mod probes;
 mod resolve;
 mod server;
 mod spec;

@@ -6,8 +6,15 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 /// The entries of each family.
-const FAMILIES: &[&[Command]] =
-    &[connection::COMMANDS, generic::COMMANDS, server::COMMANDS, strings::COMMANDS, transactions::COMMANDS];
+const FAMILIES: &[&[Command]] = &[
+    connection::COMMANDS,
+    generic::COMMANDS,
+    server::COMMANDS,
+    strings::COMMANDS,
+    transactions::COMMANDS,
+    #[cfg(test)]
+    super::probes::COMMANDS,
+];
 
 /// Commands by name.
 #[derive(Debug)]
