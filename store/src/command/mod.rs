@@ -9,6 +9,7 @@
 //! | `expiry` | times of expiry among the arguments |
 //! | `resolve`, `execute` | finds the command of a request; runs it |
 //! | `container` | the function of a command that only has subcommands |
+//! | `connection`, `server` | commands on the connection, on the server |
 //! | `generic` | commands on keys of any type |
 //! | `transactions` | MULTI and its siblings |
 //! | `table` | the table, put together from the families |
@@ -40,13 +41,17 @@
 //! `COMMAND DOCS`.
 
 mod call;
+mod connection;
 mod container;
 mod effects;
 mod error;
 mod execute;
 mod expiry;
 mod generic;
+#[cfg(test)]
+mod probes;
 mod resolve;
+mod server;
 mod spec;
 mod strings;
 mod table;

@@ -1,12 +1,20 @@
 //! The table of all commands.
 
 use super::spec::Command;
-use super::{generic, strings, transactions};
+use super::{connection, generic, server, strings, transactions};
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
 /// The entries of each family.
-const FAMILIES: &[&[Command]] = &[generic::COMMANDS, strings::COMMANDS, transactions::COMMANDS];
+const FAMILIES: &[&[Command]] = &[
+    connection::COMMANDS,
+    generic::COMMANDS,
+    server::COMMANDS,
+    strings::COMMANDS,
+    transactions::COMMANDS,
+    #[cfg(test)]
+    super::probes::COMMANDS,
+];
 
 /// Commands by name.
 #[derive(Debug)]
