@@ -30,9 +30,10 @@ fn command() -> Command {
         .value_name("N")
         .value_parser(value_parser!(usize))
         .help("The number of workers [default: one for each core that the process may use]");
-    let file = Arg::new("file").value_name("FILE").value_parser(value_parser!(PathBuf)).help(
-        "A file of settings in the form of redis.conf",
-    );
+    let file = Arg::new("file")
+        .value_name("FILE")
+        .value_parser(value_parser!(PathBuf))
+        .help("A file of settings in the form of redis.conf");
     let settings = Settings::registry().iter().map(|spec| {
         let help = match spec.default {
             "" => spec.meaning.to_owned(),
@@ -98,7 +99,6 @@ fn refusal(name: &str, value: &str, error: &SettingError) -> String {
     match error {
         SettingError::Unknown => format!("there is no setting {name}"),
         SettingError::Refused(why) => format!("{name} cannot be {value}: {why}"),
-        _ => format!("{name} cannot be {value}"),
     }
 }
 

@@ -27,9 +27,9 @@ impl Connections {
     /// Counts one more connection. Returns false if there are `most` already.
     pub fn admit(&self, most: usize) -> bool {
         // Relaxed: the number alone counts.
-        let admitted = self.count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |count| {
-            (count < most).then_some(count + 1)
-        });
+        let admitted = self
+            .count
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |count| (count < most).then_some(count + 1));
         admitted.is_ok()
     }
 

@@ -34,7 +34,8 @@ pub(super) trait Listen: Source + Send + 'static {
 }
 
 /// What Redis says to a client that is elsewhere.
-const DENIED: &[u8] = b"-DENIED Redis is running in protected mode because protected mode is enabled and no password is \
+const DENIED: &[u8] =
+    b"-DENIED Redis is running in protected mode because protected mode is enabled and no password is \
 set for the default user. In this mode connections are only accepted from the loopback interface.\r\n";
 
 impl Listen for TcpListener {

@@ -108,7 +108,10 @@ impl Service {
     /// # Errors
     ///
     /// If there is no such address, it is in use, or the runtime has no events.
-    pub fn listen(&mut self, address: impl ToSocketAddrs + fmt::Display) -> Result<Vec<SocketAddr>, ServeError> {
+    pub fn listen(
+        &mut self,
+        address: impl ToSocketAddrs + fmt::Display,
+    ) -> Result<Vec<SocketAddr>, ServeError> {
         let failed = |cause| ServeError::Listen { address: address.to_string(), cause };
         let mut listening = Vec::new();
         for address in address.to_socket_addrs().map_err(failed)? {
