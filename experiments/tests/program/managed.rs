@@ -63,7 +63,8 @@ fn all_contenders_serve_every_request_in_open_loop() {
         "managed open-loop: requests of 1 µs at 50%, 1 µs at 90%, 20 µs at 50%",
         "│ 1 µs at 50% ",
         " p99 in µs ",
-        " p50 ┆ p99.9 │",
+        " p50 ┆",
+        " p99.9 │",
         "every request was served once",
     ] {
         assert!(stdout.contains(words), "'{words}' is not in: {stdout}");
