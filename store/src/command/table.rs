@@ -2,7 +2,9 @@
 
 use super::spec::Command;
 use super::{connection, generic, server, strings, transactions};
+use ahash::AHasher;
 use std::collections::HashMap;
+use std::hash::BuildHasherDefault;
 use std::sync::LazyLock;
 
 /// The entries of each family.
@@ -19,11 +21,11 @@ const FAMILIES: &[&[Command]] = &[
 /// Commands by name.
 #[derive(Debug)]
 pub struct Table {
-    by_name: HashMap<&'static str, &'static Command>,
+    by_name: HashMap<&'static [u8], &'static Command, BuildHasherDefault<AHasher>>,
 }
 
 static TABLE: LazyLock<Table> = LazyLock::new(|| Table {
-    by_name: FAMILIES.iter().copied().flatten().map(|command| (command.name, command)).collect(),
+    by_name: commands().map(|command| (command.name.as_bytes(), command)).collect(),
 });
 
 /// The longest name of a command or subcommand that is looked up.
@@ -40,7 +42,7 @@ pub fn find(name: &[u8]) -> Option<&'static Command> {
     let lower = lower.get_mut(..name.len())?;
     lower.copy_from_slice(name);
     lower.make_ascii_lowercase();
-    TABLE.by_name.get(std::str::from_utf8(lower).ok()?).copied()
+    TABLE.by_name.get(&*lower).copied()
 }
 
 impl Command {

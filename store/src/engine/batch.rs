@@ -3,6 +3,7 @@
 use super::engine::Inner;
 use super::plan::{Plan, plan};
 use super::run::Body;
+use crate::command::Command;
 use crate::keyspace::HeldShards;
 use crate::resp::{Reply, Requests};
 use crate::session::Session;
@@ -53,7 +54,7 @@ impl Batch {
             }
             let inner = self.inner.clone();
             let mut body = Body::new(&inner, HeldShards::None);
-            let batch = body.run(self, plan.requests);
+            let batch = body.run(self, &plan.commands);
             body.finish(cx);
             match batch {
                 Some(batch) => self = batch,
@@ -73,25 +74,30 @@ impl Batch {
     }
 
     fn spawn<S: Spawner>(self: Box<Self>, plan: Plan, spawner: S) {
-        let (inner, requests) = (self.inner.clone(), plan.requests);
+        let (inner, commands) = (self.inner.clone(), plan.commands);
         match *plan.shards {
             [] => spawner.task(()).spawn(move |(), cx| self.advance(cx)),
             [(number, true)] => spawner.task(inner.shards[number].write()).spawn(move |shard, cx| {
-                self.run_on(HeldShards::written(number, shard), requests, cx);
+                self.run_on(HeldShards::written(number, shard), &commands, cx);
             }),
             [(number, false)] => spawner.task(inner.shards[number].read()).spawn(move |shard, cx| {
-                self.run_on(HeldShards::read(number, shard), requests, cx);
+                self.run_on(HeldShards::read(number, shard), &commands, cx);
             }),
-            _ => inner.spawn_on(spawner, plan.shards, move |held, cx| self.run_on(held, requests, cx)),
+            _ => inner.spawn_on(spawner, plan.shards, move |held, cx| self.run_on(held, &commands, cx)),
         }
     }
 
     /// Runs the next requests on shards that the task holds, serves sessions that waited for what
     /// was changed, and goes on.
-    fn run_on(self: Box<Self>, held: HeldShards<'_>, requests: usize, cx: &mut Context) {
+    fn run_on(
+        self: Box<Self>,
+        held: HeldShards<'_>,
+        commands: &[Option<&'static Command>],
+        cx: &mut Context,
+    ) {
         let inner = self.inner.clone();
         let mut body = Body::new(&inner, held);
-        let batch = body.run(self, requests);
+        let batch = body.run(self, commands);
         body.finish(cx);
         if let Some(batch) = batch {
             batch.advance(cx);

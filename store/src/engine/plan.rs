@@ -6,6 +6,7 @@ use crate::keyspace::Cursor;
 use crate::resp::{Args, Requests, parse_integer};
 use crate::session::Session;
 use smallvec::SmallVec;
+use std::mem;
 
 /// A group takes no more requests when it has this many shards.
 const MOST_SHARDS: usize = 64;
@@ -17,11 +18,14 @@ const SHARDS_OF_SCAN: usize = 64;
 /// The next requests of a batch, and the shards of their task.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
-    /// The number of requests; at least one if there is any.
-    pub(super) requests: usize,
+    /// The commands of the requests; at least one if there is any.
+    pub(super) commands: Commands,
     /// The shards in ascending order, and whether each is written.
     pub(super) shards: Shards,
 }
+
+/// The commands of requests in order; `None` for a request that is refused.
+pub(super) type Commands = SmallVec<[Option<&'static Command>; 4]>;
 
 /// Shards, and whether each is written.
 pub(super) type Shards = SmallVec<[(usize, bool); 1]>;
@@ -29,29 +33,56 @@ pub(super) type Shards = SmallVec<[(usize, bool); 1]>;
 /// Plans the next task of a session.
 pub(super) fn plan(inner: &Inner, session: &Session, requests: &Requests, next: usize) -> Plan {
     let mut plan = Plan::default();
+    let mut wanted = Shards::new();
     for index in next..requests.len().min(next + MOST_REQUESTS) {
         let args = requests.args(index);
         let command = resolve(args).ok();
         // Its shards depend on what the requests before it leave in the session.
-        if plan.requests > 0 && command.is_some_and(has_keys_of_session) {
+        if !plan.commands.is_empty() && command.is_some_and(has_keys_of_session) {
             break;
         }
         let allowed = command.filter(|command| check_access(command, session.is_authenticated).is_ok());
-        let mut wanted = plan.shards.clone();
         if let Some(command) = allowed.filter(|command| runs_now(command, session)) {
             add_shards(inner, session, command, args, &mut wanted);
-            normalize(&mut wanted);
+            if !plan.commands.is_empty() && !plan.has_room_for(&wanted) {
+                break;
+            }
+            plan.add(&mut wanted);
         }
-        if plan.requests > 0 && wanted.len() > MOST_SHARDS.max(plan.shards.len()) {
-            break;
-        }
-        plan.shards = wanted;
-        plan.requests += 1;
+        plan.commands.push(command);
         if command.is_some_and(|command| command.flags.has(Flags::ENDS_GROUP)) {
             break;
         }
     }
     plan
+}
+
+impl Plan {
+    /// Returns true if the task may have these shards as well.
+    fn has_room_for(&self, shards: &[(usize, bool)]) -> bool {
+        let most = MOST_SHARDS.max(self.shards.len());
+        self.shards.len() + shards.len() <= most
+            || shards.iter().all(|&(number, _)| self.position(number).is_ok())
+    }
+
+    /// Moves shards to those of the task.
+    fn add(&mut self, shards: &mut Shards) {
+        if self.shards.is_empty() {
+            self.shards = mem::take(shards);
+            return normalize(&mut self.shards);
+        }
+        for (number, writes) in shards.drain(..) {
+            match self.position(number) {
+                Ok(at) => self.shards[at].1 |= writes,
+                Err(at) => self.shards.insert(at, (number, writes)),
+            }
+        }
+    }
+
+    /// Returns where a shard is, or where it belongs.
+    fn position(&self, number: usize) -> Result<usize, usize> {
+        self.shards.binary_search_by_key(&number, |&(number, _)| number)
+    }
 }
 
 /// Returns true if the command is run when its turn comes, and not queued in a transaction.

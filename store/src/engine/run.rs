@@ -40,9 +40,13 @@ impl<'v> Body<'v> {
     }
 
     /// Runs the next requests of a batch. Returns it, unless it was parked.
-    pub(super) fn run(&mut self, mut batch: Box<Batch>, requests: usize) -> Option<Box<Batch>> {
-        for _ in 0..requests {
-            let block = self.run_next(&mut batch);
+    pub(super) fn run(
+        &mut self,
+        mut batch: Box<Batch>,
+        commands: &[Option<&'static Command>],
+    ) -> Option<Box<Batch>> {
+        for command in commands {
+            let block = self.run_next(*command, &mut batch);
             if let Some(block) = block {
                 self.park(batch, block);
                 return None;
@@ -64,11 +68,12 @@ impl<'v> Body<'v> {
         session.publish(last_command, self.now);
     }
 
-    /// Runs, queues or refuses the next request of a batch.
-    fn run_next(&mut self, batch: &mut Batch) -> Option<Block> {
+    /// Runs, queues or refuses the next request of a batch. Its command was found, unless it is
+    /// refused.
+    fn run_next(&mut self, command: Option<&'static Command>, batch: &mut Batch) -> Option<Block> {
         let Batch { session, requests, next, reply, .. } = batch;
         let args = requests.args(*next);
-        let found = resolve(args).and_then(|command| {
+        let found = command.map_or_else(|| resolve(args), Ok).and_then(|command| {
             check_access(command, session.is_authenticated)?;
             Ok(command)
         });
