@@ -15,6 +15,11 @@ const MOST_ARGS: i64 = i32::MAX as i64;
 const MOST_ARGS_UNAUTHENTICATED: i64 = 10;
 const LONGEST_ARG_UNAUTHENTICATED: i64 = 16 * 1024;
 
+/// Headers are read in one go up to this many digits, and if no limit is below these lengths.
+const SHORT_NUMBER: usize = 5;
+const SHORT_ARRAY: usize = MOST_ARGS_UNAUTHENTICATED as usize;
+const SHORT_STRING: usize = LONGEST_ARG_UNAUTHENTICATED as usize;
+
 /// What a request may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -149,7 +154,32 @@ impl Parser {
         }
     }
 
+    /// Reads the header of an array or bulk string whose number is short, as most are: returns the
+    /// number, and where the header ends. `None` leaves it to the general way.
+    #[inline]
+    fn short_header(&self, kind: u8) -> Option<(usize, usize)> {
+        let header = &self.input[self.position..];
+        let (&first, rest) = header.split_first()?;
+        let mut number = 0;
+        for (at, &byte) in rest.iter().take(SHORT_NUMBER).enumerate() {
+            match byte {
+                // Other than `0`, numbers do not begin with a zero.
+                b'0'..=b'9' if at == 0 || number > 0 => number = 10 * number + usize::from(byte - b'0'),
+                b'\r' if at > 0 && first == kind && rest.len() > at + 1 => {
+                    return Some((number, self.position + at + 3));
+                }
+                _ => return None,
+            }
+        }
+        None
+    }
+
     fn read_array_header(&mut self) -> Result<Progress, ProtocolError> {
+        if let Some((missing @ 1..=SHORT_ARRAY, end)) = self.short_header(b'*') {
+            self.advance(end);
+            self.open = Some(OpenRequest { missing, length: None });
+            return Ok(Progress::Parsed);
+        }
         let Some(line) = self.line(b'\r', 2, "too big mbulk count string")? else {
             return Ok(Progress::Incomplete);
         };
@@ -168,6 +198,13 @@ impl Parser {
     }
 
     fn read_bulk_header(&mut self) -> Result<Progress, ProtocolError> {
+        let short = self
+            .short_header(b'$')
+            .filter(|&(length, _)| length <= SHORT_STRING.min(self.limits.longest_arg));
+        if let Some((length, end)) = short {
+            self.advance(end);
+            return Ok(self.read_bulk(length));
+        }
         let Some(line) = self.line(b'\r', 2, "too big bulk count string")? else {
             return Ok(Progress::Incomplete);
         };
@@ -184,16 +221,16 @@ impl Parser {
             return Err(ProtocolError::new("unauthenticated bulk length"));
         }
         self.advance(line.end + 2);
-        if let Some(open) = &mut self.open {
-            open.length = Some(length as usize);
-        }
-        Ok(Progress::Parsed)
+        Ok(self.read_bulk(length as usize))
     }
 
     fn read_bulk(&mut self, length: usize) -> Progress {
         let end = self.position + length;
         // As in Redis, what ends the string is not looked at.
         if self.input.len() < end + 2 {
+            if let Some(open) = &mut self.open {
+                open.length = Some(length);
+            }
             return Progress::Incomplete;
         }
         self.ranges.push(self.position..end);
