@@ -2,9 +2,8 @@
 
 use super::spec::Command;
 use super::{connection, generic, server, strings, transactions};
-use ahash::AHasher;
+use ahash::RandomState;
 use std::collections::HashMap;
-use std::hash::BuildHasherDefault;
 use std::sync::LazyLock;
 
 /// The entries of each family.
@@ -20,12 +19,15 @@ const FAMILIES: &[&[Command]] = &[
 
 /// Commands by name.
 #[derive(Debug)]
-pub struct Table {
-    by_name: HashMap<&'static [u8], &'static Command, BuildHasherDefault<AHasher>>,
+struct Table {
+    by_name: HashMap<&'static [u8], &'static Command, RandomState>,
 }
 
-static TABLE: LazyLock<Table> = LazyLock::new(|| Table {
-    by_name: commands().map(|command| (command.name.as_bytes(), command)).collect(),
+static TABLE: LazyLock<Table> = LazyLock::new(|| {
+    // The names are the program's own, so the seeds need not be secret.
+    let mut by_name = HashMap::with_hasher(RandomState::with_seeds(1, 2, 3, 4));
+    by_name.extend(commands().map(|command| (command.name.as_bytes(), command)));
+    Table { by_name }
 });
 
 /// The longest name of a command or subcommand that is looked up.

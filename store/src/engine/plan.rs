@@ -6,7 +6,6 @@ use crate::keyspace::Cursor;
 use crate::resp::{Args, Requests, parse_integer};
 use crate::session::Session;
 use smallvec::SmallVec;
-use std::mem;
 
 /// A group takes no more requests when it has this many shards.
 const MOST_SHARDS: usize = 64;
@@ -38,16 +37,19 @@ pub(super) fn plan(inner: &Inner, session: &Session, requests: &Requests, next: 
         let args = requests.args(index);
         let command = resolve(args).ok();
         // Its shards depend on what the requests before it leave in the session.
-        if !plan.commands.is_empty() && command.is_some_and(has_keys_of_session) {
+        let needs_session = command.is_some_and(has_keys_of_session) && !planted!("exec-planned-early");
+        if !plan.commands.is_empty() && needs_session {
             break;
         }
         let allowed = command.filter(|command| check_access(command, session.is_authenticated).is_ok());
         if let Some(command) = allowed.filter(|command| runs_now(command, session)) {
+            wanted.clear();
             add_shards(inner, session, command, args, &mut wanted);
+            normalize(&mut wanted);
             if !plan.commands.is_empty() && !plan.has_room_for(&wanted) {
                 break;
             }
-            plan.add(&mut wanted);
+            plan.add(&wanted);
         }
         plan.commands.push(command);
         if command.is_some_and(|command| command.flags.has(Flags::ENDS_GROUP)) {
@@ -58,30 +60,28 @@ pub(super) fn plan(inner: &Inner, session: &Session, requests: &Requests, next: 
 }
 
 impl Plan {
-    /// Returns true if the task may have these shards as well.
-    fn has_room_for(&self, shards: &[(usize, bool)]) -> bool {
-        let most = MOST_SHARDS.max(self.shards.len());
-        self.shards.len() + shards.len() <= most
-            || shards.iter().all(|&(number, _)| self.position(number).is_ok())
+    fn find(&self, shard: usize) -> Result<usize, usize> {
+        self.shards.binary_search_by_key(&shard, |(number, _)| *number)
     }
 
-    /// Moves shards to those of the task.
-    fn add(&mut self, shards: &mut Shards) {
+    /// Returns true if these shards may be added: then there are not too many, or no more.
+    fn has_room_for(&self, wanted: &Shards) -> bool {
+        let new = wanted.iter().filter(|(number, _)| self.find(*number).is_err()).count();
+        new == 0 || self.shards.len() + new <= MOST_SHARDS
+    }
+
+    /// Adds shards.
+    fn add(&mut self, wanted: &Shards) {
         if self.shards.is_empty() {
-            self.shards = mem::take(shards);
-            return normalize(&mut self.shards);
+            self.shards.clone_from(wanted);
+            return;
         }
-        for (number, writes) in shards.drain(..) {
-            match self.position(number) {
+        for &(number, writes) in wanted {
+            match self.find(number) {
                 Ok(at) => self.shards[at].1 |= writes,
                 Err(at) => self.shards.insert(at, (number, writes)),
             }
         }
-    }
-
-    /// Returns where a shard is, or where it belongs.
-    fn position(&self, number: usize) -> Result<usize, usize> {
-        self.shards.binary_search_by_key(&number, |&(number, _)| number)
     }
 }
 
@@ -102,6 +102,10 @@ fn add_shards(inner: &Inner, session: &Session, command: &Command, args: Args<'_
     match command.keys {
         KeyPositions::None => {}
         KeyPositions::All => shards.extend((0..all).map(|shard| (shard, writes))),
+        // As of most commands.
+        KeyPositions::Range { first: 1, last: 1, .. } => {
+            shards.extend(args.get(1).map(|key| (inner.layout.shard(key), writes)));
+        }
         KeyPositions::Range { .. } | KeyPositions::Function(_) => {
             let keys = command.keys.positions(args).into_iter().map(|at| args.at(at));
             shards.extend(keys.map(|key| (inner.layout.shard(key), writes)));
