@@ -29,7 +29,7 @@
 //! | `timers` | the timers of a worker |
 //! | `wheel` | a hierarchical timing wheel |
 
-#[cfg(feature = "io")]
+#[cfg(feature = "std")]
 mod buffered;
 mod delivery;
 mod dispatch;
@@ -40,7 +40,7 @@ mod registered;
 mod timers;
 mod wheel;
 
-#[cfg(feature = "io")]
+#[cfg(feature = "std")]
 pub use buffered::{Buffered, Filled};
 pub use delivery::{Event, Events, Handled};
 pub(crate) use dispatch::Outside;

@@ -45,6 +45,8 @@ pub use interface::{Platform, WouldBlock};
 pub use placement::{Misplaced, Placement, Site};
 pub use runtime_wait::RuntimeWait;
 pub use simulation::{ClockJumps, Clocks, CoreTime, Costs, Simulation};
+#[cfg(feature = "std")]
+pub use simulation::{Network, NetworkFaults, SimulatedListener, SimulatedStream};
 pub(crate) use simulation::{StepCounts, this_thread};
 #[cfg(feature = "std")]
 pub use threads::Threads;

@@ -215,5 +215,5 @@ fn a_source_of_another_platform_is_refused() {
     let rt = Runtime::builder().platform(Simulation::new(2, 1)).build().unwrap();
     let listener = TcpListener::bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let error = rt.register(listener, Interest::Readable).unwrap_err();
-    assert_eq!(error.to_string(), "this platform has no events; see `Platform::events`");
+    assert_eq!(error.to_string(), "sources of the operating system need the platform `Threads`");
 }

@@ -54,6 +54,7 @@ mod scheduling;
 mod sets;
 mod several;
 mod shutdown;
+mod simulated_network;
 mod stealing;
 mod task_scopes;
 mod time_limits;

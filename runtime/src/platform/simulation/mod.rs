@@ -11,6 +11,8 @@ mod clocks;
 mod costs;
 mod jumps;
 mod lock;
+#[cfg(feature = "std")]
+mod network;
 mod random;
 mod timeline;
 mod virtual_core;
@@ -21,6 +23,8 @@ pub use clocks::{Clocks, CoreTime};
 pub use costs::Costs;
 pub(crate) use costs::StepCounts;
 pub use jumps::ClockJumps;
+#[cfg(feature = "std")]
+pub use network::{Network, NetworkFaults, SimulatedListener, SimulatedStream};
 
 use super::{CpuTopology, Platform, PlatformError, VirtualTime, WouldBlock};
 use crate::memory::PageSource;
@@ -99,6 +103,8 @@ pub struct Simulation {
     timeline: Option<Arc<SpinMutex<Timeline>>>,
     /// What the clock says, if it jumps.
     jumps: Option<JumpingClock>,
+    #[cfg(feature = "std")]
+    network: Option<Network>,
 }
 
 struct State {
@@ -129,6 +135,8 @@ impl Simulation {
             steps: AtomicU64::new(0),
             timeline: None,
             jumps: None,
+            #[cfg(feature = "std")]
+            network: None,
         }
     }
 
@@ -267,14 +275,6 @@ impl Simulation {
         self.state.lock().cores.iter().flatten().next().is_none_or(Driver::finds_nothing_left)
     }
 
-    /// Makes the calling thread the driving thread, unless there is one.
-    fn try_drive(&self) -> Option<Driving<'_>> {
-        // Acquire pairs with the Release in `Driving::drop`: this thread sees what the cores did
-        // under the previous driving thread.
-        let taken = self.driving_thread.compare_exchange(0, this_thread(), Acquire, Relaxed);
-        taken.is_ok().then(|| Driving(self))
-    }
-
     /// Drives until the runtime has stopped, then drops the workers.
     fn finish(&self) {
         while self.step() {}
@@ -286,19 +286,6 @@ impl Simulation {
             let shared = timeline.lock().close();
             drop(shared);
         }
-    }
-}
-
-/// The calling thread's right to drive the cores.
-struct Driving<'a>(&'a Simulation);
-
-impl Drop for Driving<'_> {
-    fn drop(&mut self) {
-        if self.0.is_left.load(Relaxed) {
-            self.0.finish();
-        }
-        // Release pairs with the Acquire of `try_drive`.
-        self.0.driving_thread.store(0, Release);
     }
 }
 
@@ -340,6 +327,11 @@ impl Platform for Simulation {
     fn park(&self, _: usize) {}
 
     fn wake(&self, _: usize) {}
+
+    #[cfg(feature = "std")]
+    fn events(&self) -> Option<&dyn crate::events::EventQueues> {
+        Some(self)
+    }
 
     fn join(&self) {
         self.drive_to_end();

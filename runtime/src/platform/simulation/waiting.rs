@@ -3,7 +3,7 @@
 use super::{Simulation, this_thread};
 use crate::platform::WouldBlock;
 use crate::scheduler::Driver;
-use crate::sync::{Backoff, Relaxed};
+use crate::sync::{Acquire, Backoff, Relaxed, Release};
 use core::task::Waker;
 
 /// The time at which a wait without a limit ends.
@@ -16,6 +16,14 @@ const IDLE_ROUNDS: u32 = 8;
 const LOST_ROUNDS: u32 = 1 << 18;
 
 impl Simulation {
+    /// Makes the calling thread the driving thread, unless there is one.
+    fn try_drive(&self) -> Option<Driving<'_>> {
+        // Acquire pairs with the Release in `Driving::drop`: this thread sees what the cores did
+        // under the previous driving thread.
+        let taken = self.driving_thread.compare_exchange(0, this_thread(), Acquire, Relaxed);
+        taken.is_ok().then(|| Driving(self))
+    }
+
     /// Drives the cores until `ready` returns true, or the clock says `until`. Returns true if
     /// `ready` did.
     pub(super) fn drive(
@@ -57,8 +65,8 @@ impl Simulation {
                 return Err(WouldBlock);
             }
             if idle >= IDLE_ROUNDS {
-                // Nothing happens until the next timer, or the end of the wait.
-                let next = self.next_timer().unwrap_or(FOREVER).min(until);
+                // Nothing happens until then, or until the end of the wait.
+                let next = self.next_event().unwrap_or(FOREVER).min(until);
                 if next != FOREVER && self.is_empty() {
                     self.advance(next);
                     continue;
@@ -71,9 +79,15 @@ impl Simulation {
         }
     }
 
-    /// Returns when the next timer is due. Called by the driving thread only.
-    fn next_timer(&self) -> Option<u64> {
-        self.state.lock().cores.iter().flatten().filter_map(Driver::next_timer).min()
+    /// Returns when the next timer is due, or the next thing arrives from the network. Called by the
+    /// driving thread only.
+    fn next_event(&self) -> Option<u64> {
+        let timer = self.state.lock().cores.iter().flatten().filter_map(Driver::next_timer).min();
+        #[cfg(feature = "std")]
+        let arrival = self.network.as_ref().and_then(|network| network.next_arrival());
+        #[cfg(not(feature = "std"))]
+        let arrival = None;
+        timer.into_iter().chain(arrival).min()
     }
 
     /// Drives the cores until the runtime has stopped, then drops them.
@@ -97,5 +111,18 @@ impl Simulation {
             None => _ = self.steps.fetch_max(until, Relaxed),
             Some(timeline) => timeline.lock().advance(until),
         }
+    }
+}
+
+/// The calling thread's right to drive the cores.
+struct Driving<'a>(&'a Simulation);
+
+impl Drop for Driving<'_> {
+    fn drop(&mut self) {
+        if self.0.is_left.load(Relaxed) {
+            self.0.finish();
+        }
+        // Release pairs with the Acquire of `try_drive`.
+        self.0.driving_thread.store(0, Release);
     }
 }
