@@ -1,0 +1,133 @@
+//! The program: a store at a port.
+//!
+//! `xtasking-store [FILE] [--SETTING VALUE]…`: the file is a `redis.conf`, and settings are named
+//! as there.
+
+use clap::{Arg, ArgMatches, Command, value_parser};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::{error::Error, fs};
+use xtasking::Runtime;
+use xtasking_store::Engine;
+use xtasking_store::net::Service;
+use xtasking_store::server::{Setting, SettingError, Settings};
+
+fn main() -> ExitCode {
+    match run(&command().get_matches()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtasking-store: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn command() -> Command {
+    let workers = Arg::new("workers")
+        .long("workers")
+        .value_name("N")
+        .value_parser(value_parser!(usize))
+        .help("The number of workers [default: one for each core that the process may use]");
+    let file = Arg::new("file")
+        .value_name("FILE")
+        .value_parser(value_parser!(PathBuf))
+        .help("A file of settings in the form of redis.conf");
+    let settings = Settings::registry().iter().map(|spec| {
+        let help = match spec.default {
+            "" => spec.meaning.to_owned(),
+            default => format!("{} [default: {default}]", spec.meaning),
+        };
+        Arg::new(spec.name).long(spec.name).value_name("VALUE").allow_hyphen_values(true).help(help)
+    });
+    Command::new("xtasking-store")
+        .about("A Redis-compatible store on annotated tasks")
+        .version(env!("CARGO_PKG_VERSION"))
+        .arg(file)
+        .arg(workers)
+        .args(settings)
+}
+
+fn run(matches: &ArgMatches) -> Result<(), Box<dyn Error>> {
+    let chosen = chosen(matches)?;
+    let databases = chosen.iter().rfind(|(name, _)| name == "databases");
+    let mut engine = Engine::builder();
+    if let Some((_, value)) = databases {
+        engine = engine.databases(value.parse().map_err(|_| format!("databases: {value} is no number"))?);
+    }
+    let rt = match matches.get_one("workers") {
+        Some(&workers) => Runtime::builder().workers(workers).build()?,
+        None => Runtime::new()?,
+    };
+    let mut service = Service::start(engine, &rt);
+    let settings = &service.engine().server().settings;
+    for (name, value) in &chosen {
+        settings.set(name, value).map_err(|error| refusal(name, value, &error))?;
+    }
+    let mut signals = Signals::new([SIGINT, SIGTERM])?;
+    let addresses = listen(&mut service)?;
+    println!("xtasking-store: {} workers, listening at {addresses}", rt.workers());
+    signals.forever().next();
+    println!("xtasking-store: ends");
+    drop(service);
+    drop(rt);
+    Ok(())
+}
+
+/// Returns the settings of the file and of the command line, in the order in which they hold.
+fn chosen(matches: &ArgMatches) -> Result<Vec<(String, String)>, Box<dyn Error>> {
+    let mut chosen = Vec::new();
+    if let Some(path) = matches.get_one::<PathBuf>("file") {
+        let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+        for line in text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
+            let (name, value) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+            let value = value.trim();
+            let value = value.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(value);
+            chosen.push((name.to_ascii_lowercase(), value.to_owned()));
+        }
+    }
+    for spec in Settings::registry() {
+        if let Some(value) = matches.get_one::<String>(spec.name) {
+            chosen.push((spec.name.to_owned(), value.clone()));
+        }
+    }
+    Ok(chosen)
+}
+
+fn refusal(name: &str, value: &str, error: &SettingError) -> String {
+    match error {
+        SettingError::Unknown => format!("there is no setting {name}"),
+        SettingError::Refused(why) => format!("{name} cannot be {value}: {why}"),
+    }
+}
+
+/// Listens where the settings say, and returns the addresses.
+fn listen(service: &mut Service) -> Result<String, Box<dyn Error>> {
+    let settings = &service.engine().server().settings;
+    let port = settings.number(Setting::Port);
+    let (bind, socket) = (settings.text(Setting::Bind), settings.text(Setting::UnixSocket));
+    let mut addresses = Vec::new();
+    for address in bind.split_whitespace().filter(|_| port > 0) {
+        let (is_optional, host) = match address.strip_prefix('-') {
+            Some(host) => (true, host),
+            None => (false, address),
+        };
+        let host = match host {
+            "*" => "0.0.0.0".to_owned(),
+            host if host.contains(':') => format!("[{host}]"),
+            host => host.to_owned(),
+        };
+        match service.listen(format!("{host}:{port}")) {
+            Ok(at) => addresses.extend(at.iter().map(ToString::to_string)),
+            Err(_) if is_optional => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    #[cfg(unix)]
+    if !socket.is_empty() {
+        service.listen_unix(&socket)?;
+        addresses.push(socket);
+    }
+    Ok(addresses.join(", "))
+}

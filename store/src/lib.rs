@@ -1,0 +1,42 @@
+//! A Redis-compatible store whose commands are annotated tasks.
+//!
+//! Keys are spread over shards, each an object of the runtime. A command is a task on the shards of
+//! its keys: one that reads is a task beside others that read, and one on keys of several shards is
+//! atomic without a lock that a program would see.
+//!
+//! | module | contents |
+//! |---|---|
+//! | [`resp`] | the protocol: requests are parsed, replies are written |
+//! | [`value`] | what a key holds |
+//! | [`keyspace`] | keys, and the shards they lie in |
+//! | [`command`] | the commands, and the table of all |
+//! | [`engine`] | runs requests as tasks |
+//! | [`net`] | connections and listeners |
+//! | [`session`] | the state of a connection |
+//! | [`server`] | what all connections share |
+//!
+//! The interface names types of `xtasking`. A newer major version of it is a breaking change of
+//! this crate.
+
+#![forbid(unsafe_code)]
+
+#[macro_use]
+mod planted;
+
+/// Compiles the code of the package's page.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}
+
+pub mod command;
+pub mod engine;
+pub mod glob;
+pub mod keyspace;
+#[cfg(feature = "net")]
+pub mod net;
+pub mod resp;
+pub mod server;
+pub mod session;
+pub mod value;
+
+pub use engine::Engine;

@@ -1,0 +1,230 @@
+//! A connection, from its first byte to its end.
+
+use super::connections::Connections;
+use crate::engine::{Engine, Finished};
+use crate::resp::{Limits, Parser, ProtocolError, Reply};
+use crate::server::{Setting, Unblock};
+use crate::session::Session;
+use std::io::{Read, Write};
+use std::sync::Arc;
+use xtasking::events::net::TcpStream;
+#[cfg(unix)]
+use xtasking::events::net::UnixStream;
+use xtasking::events::{Buffered, Event, Filled, Handled, Ready, Registered, Source};
+use xtasking::{Context, Object, Plain, RuntimeHandle};
+
+/// A stream of bytes to a client.
+pub(super) trait Socket: Source + Read + Write + Send + 'static {}
+
+impl Socket for TcpStream {}
+#[cfg(unix)]
+impl Socket for UnixStream {}
+
+/// Replies that a client may leave unread before nothing more is read from it, in bytes.
+const MOST_UNSENT: usize = 1 << 20;
+
+/// A client's connection: an object at one worker.
+pub(super) struct Connection<S: Source> {
+    io: Buffered<S>,
+    parser: Parser,
+    engine: Engine,
+    connections: Arc<Connections>,
+    id: u64,
+    /// `None` while requests are under way, and after the end.
+    session: Option<Session>,
+    /// What the socket was ready for while nothing could be read.
+    unread: Ready,
+    /// When the client has last sent something, in ms since 1970.
+    heard_at: u64,
+    /// The connection ends once all replies are sent.
+    is_ending: bool,
+}
+
+impl<S: Socket> Connection<S> {
+    pub fn new(io: Registered<S>, engine: Engine, session: Session, connections: Arc<Connections>) -> Self {
+        Self {
+            io: Buffered::new(io),
+            parser: Parser::default(),
+            heard_at: engine.now(),
+            id: session.id(),
+            session: Some(session),
+            unread: Ready::default(),
+            is_ending: false,
+            engine,
+            connections,
+        }
+    }
+
+    /// Handles an event of the socket.
+    pub fn handle(&mut self, event: Event<'_, Self>, cx: &mut Context) -> Handled {
+        if event.ready().is_writable() && self.io.unsent() > 0 {
+            self.send(cx);
+        }
+        self.unread = self.unread | event.ready();
+        if self.session.is_none() && event.ready().is_closed() {
+            // The client has gone: it waits for no key any more.
+            self.engine.unblock(&*cx.handle(), self.id, Unblock::Close);
+        }
+        self.advance(event.object(), cx)
+    }
+
+    /// Reads and runs requests, unless some are under way or replies are left unread.
+    fn advance(&mut self, this: &Object<Plain<Self>>, cx: &mut Context) -> Handled {
+        if self.session.is_none() || self.is_ending || self.io.unsent() > MOST_UNSENT {
+            return Handled::Fully;
+        }
+        let ready = std::mem::take(&mut self.unread);
+        let filled = if ready.is_readable() { self.io.fill(ready) } else { Ok(Filled::Open) };
+        let bytes = self.io.input().len();
+        self.parser.input().extend_from_slice(self.io.input());
+        self.io.consume(bytes);
+        if bytes > 0 {
+            self.heard_at = self.engine.now();
+        }
+        self.run(this, cx);
+        match filled {
+            // The rest is read when the session is back.
+            Ok(Filled::More) if self.session.is_none() => self.unread = self.unread | Ready::READABLE,
+            Ok(Filled::More) => return Handled::Partly,
+            Ok(Filled::Open) => {}
+            Ok(Filled::Ended) | Err(_) => self.end(cx),
+        }
+        Handled::Fully
+    }
+
+    /// Passes the requests that are complete to the engine.
+    fn run(&mut self, this: &Object<Plain<Self>>, cx: &mut Context) {
+        let Some(session) = &self.session else { return };
+        let settings = &self.engine.server().settings;
+        let most_buffered = settings.number(Setting::ClientQueryBufferLimit) as u64;
+        let longest_arg = usize::try_from(settings.number(Setting::ProtoMaxBulkLen)).unwrap_or(usize::MAX);
+        self.parser.set_limits(Limits { longest_arg, is_authenticated: session.is_authenticated });
+        let (requests, error) = self.parser.parse();
+        if let Some(error) = &error {
+            self.is_ending = true;
+            if requests.is_empty() {
+                let mut reply = Reply::new(session.protocol);
+                reply.error(error.text());
+                self.reply(&reply.into_bytes(), cx);
+            }
+        }
+        if self.parser.buffered() as u64 > most_buffered {
+            return self.close(cx);
+        }
+        if requests.is_empty() {
+            return;
+        }
+        let Some(session) = self.session.take() else { return };
+        let way_back = WayBack { runtime: cx.handle(), connection: Some(this.clone()) };
+        self.engine.clone().run(cx, session, requests, move |finished, cx| {
+            let Some(this) = way_back.take() else { return };
+            let connection = this.clone();
+            cx.task(this.write()).spawn(move |this, cx| this.finish(finished, error, &connection, cx));
+        });
+    }
+
+    /// Sends the replies of requests that are done, and goes on.
+    fn finish(
+        &mut self,
+        finished: Finished,
+        error: Option<ProtocolError>,
+        this: &Object<Plain<Self>>,
+        cx: &mut Context,
+    ) {
+        let Finished { session, mut replies, .. } = finished;
+        if let Some(error) = error {
+            let mut reply = Reply::new(session.protocol);
+            reply.error(error.text());
+            replies.extend_from_slice(reply.as_bytes());
+        }
+        self.is_ending |= session.is_closing;
+        self.session = Some(session);
+        if self.io.is_closed() {
+            return self.leave(cx);
+        }
+        self.reply(&replies, cx);
+        if self.advance(this, cx) == Handled::Partly {
+            let connection = this.clone();
+            self.unread = self.unread | Ready::READABLE;
+            cx.task(this.write()).spawn(move |this, cx| _ = this.advance(&connection, cx));
+        }
+    }
+
+    /// Sends bytes, as far as the client takes them now.
+    fn reply(&mut self, bytes: &[u8], cx: &mut Context) {
+        self.io.output().extend_from_slice(bytes);
+        self.send(cx);
+    }
+
+    fn send(&mut self, cx: &mut Context) {
+        match self.io.flush() {
+            Ok(true) if self.is_ending && self.session.is_some() => self.close(cx),
+            Ok(_) => {}
+            Err(_) => self.close(cx),
+        }
+    }
+
+    /// Ends the connection once its requests are done and their replies sent.
+    fn end(&mut self, cx: &mut Context) {
+        self.is_ending = true;
+        if self.session.is_some() && self.io.unsent() == 0 {
+            self.close(cx);
+        }
+    }
+
+    /// Ends the connection now.
+    pub fn close(&mut self, cx: &mut Context) {
+        if self.io.is_closed() {
+            return;
+        }
+        self.io.close();
+        self.connections.remove(self.id);
+        self.connections.leave();
+        self.engine.unblock(&*cx.handle(), self.id, Unblock::Close);
+        self.leave(cx);
+    }
+
+    /// Ends the connection if its client has sent nothing since a moment.
+    pub fn close_if_idle(&mut self, moment: u64, cx: &mut Context) {
+        if self.session.is_some() && self.heard_at < moment {
+            self.close(cx);
+        }
+    }
+
+    /// Ends the session, unless requests are under way: then it ends when it is back.
+    fn leave(&mut self, cx: &mut Context) {
+        if let Some(session) = self.session.take() {
+            self.engine.close(&*cx.handle(), session);
+        }
+    }
+
+    /// Ends the connection of a session that was lost.
+    fn close_without_session(&mut self, cx: &mut Context) {
+        self.engine.server().clients.close(self.id);
+        self.close(cx);
+    }
+}
+
+/// The way of a session back to its connection. If the session is lost, as a command has panicked
+/// or found no memory, the connection is closed.
+struct WayBack<S: Socket> {
+    runtime: RuntimeHandle,
+    /// `None` once the session is on its way.
+    connection: Option<Object<Plain<Connection<S>>>>,
+}
+
+impl<S: Socket> WayBack<S> {
+    fn take(mut self) -> Option<Object<Plain<Connection<S>>>> {
+        self.connection.take()
+    }
+}
+
+impl<S: Socket> Drop for WayBack<S> {
+    fn drop(&mut self) {
+        if let Some(connection) = self.connection.take()
+            && !self.runtime.is_shutting_down()
+        {
+            self.runtime.task(connection.write()).spawn(Connection::close_without_session);
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! All connections, to be closed from elsewhere.
+
+use super::connection::{Connection, Socket};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use xtasking::events::net::TcpStream;
+#[cfg(unix)]
+use xtasking::events::net::UnixStream;
+use xtasking::{Object, Plain, RuntimeHandle};
+
+/// The object of a connection.
+pub(super) enum Handle {
+    Tcp(Object<Plain<Connection<TcpStream>>>),
+    #[cfg(unix)]
+    Unix(Object<Plain<Connection<UnixStream>>>),
+}
+
+/// The open connections, by the number of their session.
+#[derive(Default)]
+pub(super) struct Connections {
+    open: Mutex<HashMap<u64, Handle>>,
+    count: AtomicUsize,
+}
+
+impl Connections {
+    /// Counts one more connection. Returns false if there are `most` already.
+    pub fn admit(&self, most: usize) -> bool {
+        // Relaxed: the number alone counts.
+        let admitted = self
+            .count
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |count| (count < most).then_some(count + 1));
+        admitted.is_ok()
+    }
+
+    /// Counts one less.
+    pub fn leave(&self) {
+        self.count.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    pub fn insert(&self, session: u64, handle: Handle) {
+        self.lock().insert(session, handle);
+    }
+
+    pub fn remove(&self, session: u64) {
+        let removed = self.lock().remove(&session);
+        // Without the lock, as it may be the last handle.
+        drop(removed);
+    }
+
+    /// Closes the connection of a session, by a task.
+    pub fn close(&self, rt: &RuntimeHandle, session: u64) {
+        match self.lock().get(&session) {
+            None => {}
+            Some(Handle::Tcp(connection)) => close(rt, connection),
+            #[cfg(unix)]
+            Some(Handle::Unix(connection)) => close(rt, connection),
+        }
+    }
+
+    /// Closes all connections whose clients have sent nothing since `moment`, in ms since 1970.
+    pub fn close_idle(&self, rt: &RuntimeHandle, moment: u64) {
+        for handle in self.lock().values() {
+            match handle {
+                Handle::Tcp(connection) => close_if_idle(rt, connection, moment),
+                #[cfg(unix)]
+                Handle::Unix(connection) => close_if_idle(rt, connection, moment),
+            }
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<u64, Handle>> {
+        // Nothing panics inside.
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn close<S: Socket>(rt: &RuntimeHandle, connection: &Object<Plain<Connection<S>>>) {
+    rt.task(connection.write()).spawn(|connection, cx| connection.close(cx));
+}
+
+fn close_if_idle<S: Socket>(rt: &RuntimeHandle, connection: &Object<Plain<Connection<S>>>, moment: u64) {
+    rt.task(connection.write()).spawn(move |connection, cx| connection.close_if_idle(moment, cx));
+}

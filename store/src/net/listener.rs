@@ -1,0 +1,161 @@
+//! Listening sockets.
+
+use super::connection::{Connection, Socket};
+use super::connections::{Connections, Handle};
+use crate::engine::Engine;
+use crate::server::Setting;
+use std::io::{self, ErrorKind, Write};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+use xtasking::events::net::{TcpListener, TcpStream};
+#[cfg(unix)]
+use xtasking::events::net::{UnixListener, UnixStream};
+use xtasking::events::{Event, Handled, Interest, Registered, Source};
+use xtasking::platform::PlatformError;
+use xtasking::{Context, Object, Plain};
+
+/// Connections that a listener accepts before other tasks have their turn.
+const MOST_AT_ONCE: usize = 64;
+/// The pause after an error that is not the client's: no descriptor is left, for example.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// A socket that accepts streams.
+pub(super) trait Listen: Source + Send + 'static {
+    /// The type of its streams.
+    type Stream: Socket;
+
+    /// Accepts a client, and returns its address; `None` if it must not be served, as it is
+    /// elsewhere and there is no password.
+    fn accept(&self, is_open: bool) -> io::Result<Option<(Self::Stream, String)>>;
+
+    fn handle(object: Object<Plain<Connection<Self::Stream>>>) -> Handle;
+}
+
+/// What Redis says to a client that is elsewhere.
+const DENIED: &[u8] =
+    b"-DENIED Redis is running in protected mode because protected mode is enabled and no password is \
+set for the default user. In this mode connections are only accepted from the loopback interface.\r\n";
+
+impl Listen for TcpListener {
+    type Stream = TcpStream;
+
+    fn accept(&self, is_open: bool) -> io::Result<Option<(TcpStream, String)>> {
+        let (mut stream, peer) = TcpListener::accept(self)?;
+        if !is_open && !is_loopback(peer) {
+            _ = stream.write(DENIED);
+            return Ok(None);
+        }
+        // Replies are sent as a whole, so nothing is gained by waiting for more.
+        stream.set_nodelay(true)?;
+        Ok(Some((stream, peer.to_string())))
+    }
+
+    fn handle(object: Object<Plain<Connection<TcpStream>>>) -> Handle {
+        Handle::Tcp(object)
+    }
+}
+
+fn is_loopback(peer: SocketAddr) -> bool {
+    peer.ip().to_canonical().is_loopback()
+}
+
+#[cfg(unix)]
+impl Listen for UnixListener {
+    type Stream = UnixStream;
+
+    fn accept(&self, _: bool) -> io::Result<Option<(UnixStream, String)>> {
+        let (stream, _) = UnixListener::accept(self)?;
+        let path = self.local_addr()?;
+        let path = path.as_pathname().map_or_else(String::new, |path| path.display().to_string());
+        Ok(Some((stream, format!("{path}:0"))))
+    }
+
+    fn handle(object: Object<Plain<Connection<UnixStream>>>) -> Handle {
+        Handle::Unix(object)
+    }
+}
+
+/// A listening socket with what its connections need.
+pub(super) struct Listener<L: Listen> {
+    socket: Registered<L>,
+    engine: Engine,
+    connections: Arc<Connections>,
+    /// The worker of the next connection.
+    next: Arc<AtomicUsize>,
+}
+
+impl<L: Listen> Listener<L> {
+    /// Accepts clients of a socket from now on.
+    pub fn start(
+        socket: L,
+        engine: &Engine,
+        connections: &Arc<Connections>,
+        next: &Arc<AtomicUsize>,
+    ) -> Result<(), PlatformError> {
+        let (socket, events) = engine.runtime().register(socket, Interest::Readable)?;
+        let (engine, connections, next) = (engine.clone(), connections.clone(), next.clone());
+        events.deliver(Self { socket, engine, connections, next }, Self::handle);
+        Ok(())
+    }
+
+    fn handle(&mut self, event: Event<'_, Self>, cx: &mut Context) -> Handled {
+        for _ in 0..MOST_AT_ONCE {
+            match self.accept(cx) {
+                Ok(()) => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Handled::Fully,
+                Err(error) if is_of_client(error.kind()) => {}
+                Err(_) => {
+                    // Another event would come with another client only.
+                    let this = event.object().clone();
+                    cx.timer(PAUSE, move |cx| {
+                        cx.task(this.write()).spawn(|listener, cx| listener.go_on(cx));
+                    });
+                    return Handled::Fully;
+                }
+            }
+        }
+        Handled::Partly
+    }
+
+    /// Accepts clients again, after a pause.
+    fn go_on(&mut self, cx: &mut Context) {
+        while self.accept(cx).is_ok() {}
+    }
+
+    /// Accepts a client.
+    fn accept(&self, cx: &mut Context) -> io::Result<()> {
+        let Some(socket) = self.socket.get() else { return Err(ErrorKind::WouldBlock.into()) };
+        let settings = &self.engine.server().settings;
+        let is_open = settings.number(Setting::ProtectedMode) == 0 || settings.needs_password();
+        let Some((mut stream, address)) = socket.accept(is_open)? else { return Ok(()) };
+        let most = usize::try_from(settings.number(Setting::MaxClients)).unwrap_or(usize::MAX);
+        if !self.connections.admit(most) {
+            // If there is no room for it, the client sees the end alone.
+            _ = stream.write(b"-ERR max number of clients reached\r\n");
+            return Ok(());
+        }
+        // Relaxed: the number alone counts.
+        let worker = self.next.fetch_add(1, Ordering::Relaxed);
+        let registered = cx.register_on(worker, stream, Interest::Both);
+        let (stream, events) = registered.map_err(|error| {
+            self.connections.leave();
+            io::Error::other(error)
+        })?;
+        let session = self.engine.session(&address);
+        let id = session.id();
+        let connection = Connection::new(stream, self.engine.clone(), session, self.connections.clone());
+        // Known before its first event, which may close it.
+        let worker = events.worker();
+        let object = self.engine.runtime().plain(connection).core(worker).build();
+        self.connections.insert(id, L::handle(object.clone()));
+        events.deliver_to(&object, Connection::handle);
+        Ok(())
+    }
+}
+
+/// Returns true for errors of one client: it has gone before it was accepted.
+fn is_of_client(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::ConnectionAborted | ErrorKind::ConnectionReset | ErrorKind::Interrupted)
+}

@@ -1,0 +1,23 @@
+//! The store on the network: connections are objects of the runtime, each at one worker.
+//!
+//! What a client has sent becomes a task that writes its connection. It parses the requests that
+//! are complete, and passes them and the session to the [engine](crate::Engine). A task of the
+//! engine brings back the session with the replies, and they are sent at once. So a wake-up takes
+//! one receive and one send, and no thread waits for a client.
+//!
+//! While its requests are under way, nothing is read from a client: what it sends meanwhile stays
+//! in the buffers of the system. The same holds while a client leaves replies unread.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `connection` | a connection, from its first byte to its end |
+//! | `connections` | all connections, to be closed from elsewhere |
+//! | `listener` | listening sockets |
+//! | `service` | [`Service`]: an engine with its listeners and timers |
+
+mod connection;
+mod connections;
+mod listener;
+mod service;
+
+pub use service::{ServeError, Service};

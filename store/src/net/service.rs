@@ -1,0 +1,185 @@
+//! An engine with its listeners and timers.
+
+use super::connections::Connections;
+use super::listener::Listener;
+use crate::engine::{self, Engine};
+use crate::server::Setting;
+use std::net::{SocketAddr, ToSocketAddrs};
+#[cfg(unix)]
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::time::Duration;
+use std::{error, fmt, io};
+use xtasking::events::net::TcpListener;
+#[cfg(unix)]
+use xtasking::events::net::UnixListener;
+use xtasking::platform::PlatformError;
+use xtasking::{Context, Runtime};
+
+/// The time between two looks for waits that have ended.
+const TICK: Duration = Duration::from_millis(10);
+/// Ticks between two cycles of expiry.
+const TICKS_OF_EXPIRY: u32 = 10;
+
+/// A store that listens; dropping it leaves the connections as they are, until the runtime ends.
+///
+/// ```
+/// use std::io::{Read, Write};
+/// use std::net::TcpStream;
+/// use xtasking::Runtime;
+/// use xtasking_store::net::Service;
+/// use xtasking_store::Engine;
+///
+/// let rt = Runtime::builder().workers(2).build()?;
+/// let mut service = Service::start(Engine::builder(), &rt);
+/// let addresses = service.listen("127.0.0.1:0")?;
+///
+/// let mut client = TcpStream::connect(addresses[0])?;
+/// client.write_all(b"SET greeting hello\r\nGET greeting\r\n")?;
+/// let mut replies = [0; 16];
+/// client.read_exact(&mut replies)?;
+/// assert_eq!(&replies, b"+OK\r\n$5\r\nhello\r\n");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Service {
+    engine: Engine,
+    connections: Arc<Connections>,
+    next: Arc<AtomicUsize>,
+    #[cfg(unix)]
+    sockets: Vec<PathBuf>,
+}
+
+/// Why a service cannot listen.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ServeError {
+    /// The system refuses to listen at an address.
+    Listen {
+        /// The address, or the path of the socket.
+        address: String,
+        /// Why.
+        cause: io::Error,
+    },
+    /// The runtime does not register the socket.
+    Register(PlatformError),
+}
+
+impl fmt::Display for ServeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Listen { address, cause } => write!(f, "cannot listen at {address}: {cause}"),
+            Self::Register(error) => error.fmt(f),
+        }
+    }
+}
+
+impl error::Error for ServeError {}
+
+impl Service {
+    /// Builds an engine, and starts the timers that end waits and remove expired keys.
+    pub fn start(engine: engine::Builder, rt: &Runtime) -> Self {
+        let connections = Arc::new(Connections::default());
+        let (open, handle) = (connections.clone(), rt.handle().downgrade());
+        let engine = engine.on_close(move |session| {
+            if let Some(rt) = handle.upgrade() {
+                open.close(&rt, session);
+            }
+        });
+        let engine = engine.build(rt);
+        let ticker = Ticker { engine: engine.clone(), connections: connections.clone(), ticks: 0 };
+        rt.timer(TICK, |cx| ticker.tick(cx));
+        Self {
+            engine,
+            connections,
+            next: Arc::default(),
+            #[cfg(unix)]
+            sockets: Vec::new(),
+        }
+    }
+
+    /// Returns the engine.
+    pub fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// Listens at an address, or at all that a name stands for. Returns them.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such address, it is in use, or the runtime has no events.
+    pub fn listen(
+        &mut self,
+        address: impl ToSocketAddrs + fmt::Display,
+    ) -> Result<Vec<SocketAddr>, ServeError> {
+        let failed = |cause| ServeError::Listen { address: address.to_string(), cause };
+        let mut listening = Vec::new();
+        for address in address.to_socket_addrs().map_err(failed)? {
+            let socket = TcpListener::bind(address).map_err(failed)?;
+            listening.push(socket.local_addr().map_err(failed)?);
+            let started = Listener::start(socket, &self.engine, &self.connections, &self.next);
+            started.map_err(ServeError::Register)?;
+        }
+        Ok(listening)
+    }
+
+    /// Listens at a socket of this path. A file that is there is replaced if it is a socket at which
+    /// nothing listens. The file is removed when the service is dropped.
+    ///
+    /// # Errors
+    ///
+    /// If the system refuses, or the runtime has no events.
+    #[cfg(unix)]
+    pub fn listen_unix(&mut self, path: impl AsRef<Path>) -> Result<(), ServeError> {
+        use std::os::unix::{fs::FileTypeExt, net::UnixStream};
+        let path = path.as_ref();
+        let failed = |cause| ServeError::Listen { address: path.display().to_string(), cause };
+        let is_socket = path.symlink_metadata().is_ok_and(|file| file.file_type().is_socket());
+        if is_socket && UnixStream::connect(path).is_err() {
+            std::fs::remove_file(path).map_err(failed)?;
+        }
+        let socket = UnixListener::bind(path).map_err(failed)?;
+        self.sockets.push(path.to_owned());
+        let started = Listener::start(socket, &self.engine, &self.connections, &self.next);
+        started.map_err(ServeError::Register)
+    }
+}
+
+#[cfg(unix)]
+impl Drop for Service {
+    fn drop(&mut self) {
+        for path in &self.sockets {
+            // It may be gone already.
+            _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+impl fmt::Debug for Service {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Service").field("engine", &self.engine).finish_non_exhaustive()
+    }
+}
+
+/// What happens again and again.
+struct Ticker {
+    engine: Engine,
+    connections: Arc<Connections>,
+    ticks: u32,
+}
+
+impl Ticker {
+    fn tick(mut self, cx: &mut Context) {
+        self.ticks = self.ticks.wrapping_add(1);
+        let rt = cx.handle();
+        self.engine.end_waits(&*rt);
+        if self.ticks.is_multiple_of(TICKS_OF_EXPIRY) {
+            self.engine.remove_expired(&*rt);
+        }
+        let timeout = self.engine.server().settings.number(Setting::Timeout) as u64;
+        if timeout > 0 && self.ticks.is_multiple_of(100) {
+            self.connections.close_idle(&rt, self.engine.now().saturating_sub(timeout * 1000));
+        }
+        cx.timer(TICK, |cx| self.tick(cx));
+    }
+}

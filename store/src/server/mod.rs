@@ -1,0 +1,38 @@
+//! What all connections share.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `settings` | [`Settings`]: what CONFIG reads and sets |
+//! | `statistics` | [`Statistics`]: what INFO counts |
+//! | `clients` | [`Clients`]: the connections, for CLIENT LIST |
+
+mod clients;
+mod settings;
+mod statistics;
+
+pub(crate) use clients::CloseHook;
+pub use clients::{ClientInfo, ClientState, Clients, Unblock};
+pub use settings::{Setting, SettingError, SettingKind, SettingSpec, Settings};
+pub use statistics::{CommandCounts, Statistics};
+
+/// The version of Redis whose replies the store gives.
+pub const REDIS_VERSION: &str = "7.0.15";
+
+/// What all connections share: settings, statistics, the list of clients.
+#[derive(Debug)]
+pub struct Server {
+    /// What CONFIG reads and sets.
+    pub settings: Settings,
+    /// What INFO counts.
+    pub statistics: Statistics,
+    /// The connections.
+    pub clients: Clients,
+    /// When the store began, in ms since 1970.
+    pub started_at: u64,
+    /// Forty hexadecimal digits that tell this run from others.
+    pub run_id: String,
+    /// The number of databases.
+    pub databases: usize,
+    /// The number of workers of the runtime.
+    pub workers: usize,
+}

@@ -1,0 +1,116 @@
+//! The state of a connection.
+
+mod replies;
+
+pub(crate) use replies::Replies;
+
+use crate::resp::{Protocol, Requests};
+use crate::server::ClientInfo;
+use std::sync::Arc;
+
+/// The state of a connection, between its requests: it moves into the tasks that run them, and
+/// back.
+#[derive(Debug)]
+pub struct Session {
+    id: u64,
+    /// The database that it has selected.
+    pub database: usize,
+    /// The version of the protocol that it speaks.
+    pub protocol: Protocol,
+    /// Whether the client has authenticated, or need not.
+    pub is_authenticated: bool,
+    /// The commands since MULTI.
+    pub transaction: Option<Transaction>,
+    /// The keys that it watches, and the versions they had.
+    pub(crate) watched: Vec<WatchedKey>,
+    /// True if the connection is to be closed after the replies.
+    pub is_closing: bool,
+    /// Which replies the client wants.
+    pub(crate) replies: Replies,
+    /// What other sessions see of this one.
+    pub(crate) client: Arc<ClientInfo>,
+    random: u64,
+}
+
+/// Commands that were queued since MULTI.
+#[derive(Debug, Default)]
+pub struct Transaction {
+    /// The commands.
+    pub(crate) requests: Requests,
+    /// True if one of them was refused, so that EXEC has to fail.
+    pub(crate) is_aborted: bool,
+}
+
+/// A key that a session watches.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct WatchedKey {
+    pub(crate) database: usize,
+    pub(crate) key: Box<[u8]>,
+    pub(crate) version: u64,
+}
+
+impl Transaction {
+    /// Returns the number of commands.
+    pub fn len(&self) -> usize {
+        self.requests.len()
+    }
+
+    /// Returns true if there are no commands.
+    pub fn is_empty(&self) -> bool {
+        self.requests.is_empty()
+    }
+}
+
+impl WatchedKey {
+    /// Returns true if it is this key of this database.
+    pub(crate) fn is(&self, database: usize, key: &[u8]) -> bool {
+        self.database == database && *self.key == *key
+    }
+}
+
+impl Session {
+    pub(crate) fn new(client: Arc<ClientInfo>, random: u64) -> Self {
+        Self {
+            id: client.id(),
+            database: 0,
+            protocol: Protocol::Two,
+            is_authenticated: true,
+            transaction: None,
+            watched: Vec::new(),
+            is_closing: false,
+            replies: Replies::On,
+            client,
+            random,
+        }
+    }
+
+    /// Returns the number of the connection, which no other has had.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// Returns true between MULTI and EXEC, and while EXEC runs its commands.
+    pub fn is_in_transaction(&self) -> bool {
+        self.transaction.is_some()
+    }
+
+    /// Tells other sessions what this one has become.
+    pub(crate) fn publish(&self, last_command: &'static str, now: u64) {
+        self.client.update(|state| {
+            state.database = self.database;
+            state.queued = self.transaction.as_ref().map(Transaction::len);
+            state.protocol = if self.protocol == Protocol::Two { 2 } else { 3 };
+            state.last_command = last_command;
+            state.last_at = now;
+        });
+    }
+
+    /// Returns the next random number of the session: SplitMix64.
+    pub(crate) fn random(&mut self) -> u64 {
+        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.random;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+}

@@ -1,0 +1,171 @@
+//! The store on the network: pipelines in any pieces, clients that go, and limits.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::thread;
+use xtasking::Runtime;
+use xtasking_store::Engine;
+use xtasking_store::net::Service;
+use xtasking_testing::{eventually, watchdog};
+
+/// Starts a store at a free port.
+fn start(workers: usize) -> (Runtime, Service, SocketAddr) {
+    let rt = Runtime::builder().workers(workers).build().unwrap();
+    let mut service = Service::start(Engine::builder().shards(64), &rt);
+    let address = service.listen("127.0.0.1:0").unwrap()[0];
+    (rt, service, address)
+}
+
+/// Sends bytes, and requires these replies.
+fn exchange(client: &mut TcpStream, bytes: &[u8], replies: &[u8]) {
+    client.write_all(bytes).unwrap();
+    let mut got = vec![0; replies.len()];
+    client.read_exact(&mut got).unwrap();
+    assert_eq!(String::from_utf8_lossy(&got), String::from_utf8_lossy(replies));
+}
+
+#[test]
+fn replies_come_in_order_however_the_requests_are_cut() {
+    let _watched = watchdog();
+    let (_rt, _service, address) = start(2);
+    let requests =
+        b"*3\r\n$3\r\nSET\r\n$1\r\na\r\n$2\r\n\r\n\r\n*2\r\n$3\r\nGET\r\n$1\r\na\r\nINCR n\r\nPING\r\n";
+    let replies = b"+OK\r\n$2\r\n\r\n\r\n:1\r\n+PONG\r\n";
+    let mut client = TcpStream::connect(address).unwrap();
+    client.set_nodelay(true).unwrap();
+    for cut in 0..requests.len() {
+        exchange(&mut client, b"DEL n\r\n", if cut == 0 { b":0\r\n" } else { b":1\r\n" });
+        client.write_all(&requests[..cut]).unwrap();
+        thread::yield_now();
+        exchange(&mut client, &requests[cut..], replies);
+    }
+}
+
+#[test]
+fn many_clients_count_without_a_loss() {
+    let _watched = watchdog();
+    let (_rt, _service, address) = start(3);
+    let clients: Vec<_> = (0..6)
+        .map(|number| {
+            thread::spawn(move || {
+                let mut client = TcpStream::connect(address).unwrap();
+                for round in 0..100 {
+                    let own = format!("INCR own:{number}\r\n").repeat(10);
+                    let replies: String =
+                        (1..=10).map(|count| format!(":{}\r\n", 10 * round + count)).collect();
+                    exchange(&mut client, own.as_bytes(), replies.as_bytes());
+                    client.write_all("INCR all\r\n".repeat(10).as_bytes()).unwrap();
+                    let mut lines = 0;
+                    let mut got = [0; 256];
+                    while lines < 10 {
+                        let bytes = client.read(&mut got).unwrap();
+                        lines += got[..bytes].iter().filter(|&&byte| byte == b'\n').count();
+                    }
+                }
+            })
+        })
+        .collect();
+    clients.into_iter().for_each(|client| client.join().unwrap());
+    let mut client = TcpStream::connect(address).unwrap();
+    exchange(&mut client, b"GET all\r\n", b"$4\r\n6000\r\n");
+}
+
+#[test]
+fn large_values_and_replies_pass() {
+    let _watched = watchdog();
+    let (_rt, _service, address) = start(2);
+    let mut client = TcpStream::connect(address).unwrap();
+    let value = "x".repeat(5 << 20);
+    exchange(
+        &mut client,
+        format!("*3\r\n$3\r\nSET\r\n$1\r\nk\r\n${}\r\n{value}\r\n", value.len()).as_bytes(),
+        b"+OK\r\n",
+    );
+    // The client reads only once it has sent all: replies wait, and nothing is lost.
+    client.write_all("GET k\r\n".repeat(8).as_bytes()).unwrap();
+    let reply = format!("${}\r\n{value}\r\n", value.len());
+    let mut got = vec![0; reply.len()];
+    for _ in 0..8 {
+        client.read_exact(&mut got).unwrap();
+        assert!(got == reply.as_bytes());
+    }
+}
+
+#[test]
+fn a_client_that_sends_nothing_more_gets_its_replies() {
+    let _watched = watchdog();
+    let (_rt, service, address) = start(2);
+    let mut client = TcpStream::connect(address).unwrap();
+    client.write_all(b"SET a 1\r\nGET a\r\n").unwrap();
+    client.shutdown(Shutdown::Write).unwrap();
+    let mut replies = String::new();
+    client.read_to_string(&mut replies).unwrap();
+    assert_eq!(replies, "+OK\r\n$1\r\n1\r\n");
+    eventually("the client is gone", || service.engine().server().clients.is_empty());
+}
+
+#[test]
+fn an_error_of_the_protocol_ends_the_connection_after_its_replies() {
+    let _watched = watchdog();
+    let (_rt, _service, address) = start(2);
+    for (bytes, replies) in [
+        ("SET a 1\r\n*1\r\n+OK\r\n", "+OK\r\n-ERR Protocol error: expected '$', got '+'\r\n"),
+        ("*x\r\n", "-ERR Protocol error: invalid multibulk length\r\n"),
+        ("GET 'a\r\n", "-ERR Protocol error: unbalanced quotes in request\r\n"),
+        ("SET a 2\r\nQUIT\r\nSET a 3\r\n", "+OK\r\n+OK\r\n"),
+    ] {
+        let mut client = TcpStream::connect(address).unwrap();
+        client.write_all(bytes.as_bytes()).unwrap();
+        let mut got = String::new();
+        client.read_to_string(&mut got).unwrap();
+        assert_eq!(got, replies);
+    }
+    let mut client = TcpStream::connect(address).unwrap();
+    exchange(&mut client, b"GET a\r\n", b"$1\r\n2\r\n");
+}
+
+#[test]
+fn clients_beyond_the_limit_are_told() {
+    let _watched = watchdog();
+    let (_rt, service, address) = start(2);
+    service.engine().server().settings.set("maxclients", "2").unwrap();
+    let mut clients: Vec<_> = (0..2).map(|_| TcpStream::connect(address).unwrap()).collect();
+    clients.iter_mut().for_each(|client| exchange(client, b"PING\r\n", b"+PONG\r\n"));
+    let mut refused = String::new();
+    TcpStream::connect(address).unwrap().read_to_string(&mut refused).unwrap();
+    assert_eq!(refused, "-ERR max number of clients reached\r\n");
+    drop(clients.pop());
+    eventually("a client has gone", || service.engine().server().clients.len() == 1);
+    exchange(&mut TcpStream::connect(address).unwrap(), b"PING\r\n", b"+PONG\r\n");
+}
+
+#[test]
+fn a_killed_client_is_closed() {
+    let _watched = watchdog();
+    let (_rt, service, address) = start(2);
+    let mut clients: Vec<_> = (0..2).map(|_| TcpStream::connect(address).unwrap()).collect();
+    exchange(&mut clients[0], b"CLIENT ID\r\n", b":1\r\n");
+    exchange(&mut clients[1], b"CLIENT KILL ID 1\r\n", b":1\r\n");
+    assert!(matches!(clients[0].read(&mut [0; 9]), Ok(0) | Err(_)));
+    eventually("the client is gone", || service.engine().server().clients.len() == 1);
+    exchange(&mut clients[1], b"PING\r\n", b"+PONG\r\n");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_socket_in_the_file_system_serves_and_is_removed() {
+    use std::os::unix::net::UnixStream;
+    let _watched = watchdog();
+    let (_rt, mut service, _) = start(1);
+    let path = std::env::temp_dir().join(format!("xtasking-store-{}.sock", std::process::id()));
+    service.listen_unix(&path).unwrap();
+    let mut client = UnixStream::connect(&path).unwrap();
+    client.write_all(b"PING\r\n").unwrap();
+    let mut reply = [0; 7];
+    client.read_exact(&mut reply).unwrap();
+    assert_eq!(&reply, b"+PONG\r\n");
+    let error = service.listen_unix(&path).unwrap_err();
+    assert!(error.to_string().contains("in use"), "{error}");
+    drop(service);
+    assert!(!path.exists());
+}
