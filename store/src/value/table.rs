@@ -1,0 +1,26 @@
+//! Hash tables whose entries also have indices, so that a random one costs O(1) and a scan's cursor
+//! can be an index.
+//!
+//! Removing an entry moves the last one into its place. A scan therefore runs from the last index
+//! down to the first: what is moved was returned already, or stays below the cursor. So an entry
+//! that stays from the scan's first call to its last is returned, as Redis promises. The order is
+//! that of the changes, whatever the hashes' seed: a simulation repeats it.
+
+use foldhash::fast::RandomState;
+use indexmap::{IndexMap, IndexSet};
+
+/// A hash table with indices.
+pub type Table<K, V> = IndexMap<K, V, RandomState>;
+
+/// A set of members with indices.
+pub type Members = IndexSet<Box<[u8]>, RandomState>;
+
+/// Returns the range of indices that a scan's next call returns, from its last to its first, and
+/// with it the scan's next cursor: the range's start.
+pub fn scan_range(len: usize, cursor: u64, count: usize) -> std::ops::Range<usize> {
+    let end = match usize::try_from(cursor) {
+        Ok(0) | Err(_) => len,
+        Ok(cursor) => cursor.min(len),
+    };
+    end.saturating_sub(count.max(1))..end
+}
