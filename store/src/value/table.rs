@@ -6,14 +6,35 @@
 //! that stays from the scan's first call to its last is returned, as Redis promises. The order is
 //! that of the changes, whatever the hashes' seed: a simulation repeats it.
 
-use foldhash::fast::RandomState;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::LazyLock;
+
 use indexmap::{IndexMap, IndexSet};
 
 /// A hash table with indices.
-pub type Table<K, V> = IndexMap<K, V, RandomState>;
+pub type Table<K, V> = IndexMap<K, V, Keyed>;
 
 /// A set of members with indices.
-pub type Members = IndexSet<Box<[u8]>, RandomState>;
+pub type Members = IndexSet<Box<[u8]>, Keyed>;
+
+/// Hashes with a key of this process, so that a client cannot choose fields that collide.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Keyed;
+
+/// One for all tables: a table holds no key of its own.
+static KEYS: LazyLock<ahash::RandomState> = LazyLock::new(|| {
+    let random = RandomState::new();
+    let [a, b, c, d] = [0u64, 1, 2, 3].map(|number| random.hash_one(number));
+    ahash::RandomState::with_seeds(a, b, c, d)
+});
+
+impl BuildHasher for Keyed {
+    type Hasher = ahash::AHasher;
+
+    fn build_hasher(&self) -> ahash::AHasher {
+        KEYS.build_hasher()
+    }
+}
 
 /// Returns the range of indices that a scan's next call returns, from its last to its first, and
 /// with it the scan's next cursor: the range's start.
