@@ -1,0 +1,141 @@
+//! A command under way.
+
+use super::{CommandError, Effects, EventClass};
+use crate::keyspace::Keys;
+use crate::resp::{Args, Reply, parse_double, parse_integer};
+use crate::server::Server;
+use crate::session::Session;
+
+/// What the function of a command returns. An error becomes the reply.
+pub type CommandResult = Result<Outcome, CommandError>;
+
+/// How a command ended.
+#[derive(Debug)]
+pub enum Outcome {
+    /// It has written its reply.
+    Done,
+    /// It found nothing, wrote nothing, and waits for keys.
+    Block(Block),
+}
+
+/// What a command waits for. It runs again when one of the keys has changed, with
+/// [`Call::ready`] set, and may wait again; then it keeps its place before later ones.
+#[derive(Debug)]
+pub struct Block {
+    /// The keys that it waits for.
+    pub keys: Vec<Box<[u8]>>,
+    /// Keys besides the changed one that it accesses when it runs again, as the destination of
+    /// BLMOVE.
+    pub others: Vec<Box<[u8]>>,
+    /// When to give up, in ms since 1970; `None` to wait for ever.
+    pub deadline: Option<u64>,
+    /// The reply if it gives up.
+    pub null: NullReply,
+}
+
+/// The null that a command writes when it has waited too long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NullReply {
+    /// In place of a bulk string.
+    Bulk,
+    /// In place of an array.
+    Array,
+}
+
+/// A command under way: its arguments, what it may access, and where its reply goes.
+#[derive(Debug)]
+pub struct Call<'a, 'v> {
+    /// The arguments, the command's name first; for a subcommand the container's name, then its own.
+    pub args: Args<'a>,
+    /// The keys that it may access, in the session's database.
+    pub keys: &'a mut Keys<'v>,
+    /// Where the reply is written.
+    pub reply: &'a mut Reply,
+    /// The state of the connection.
+    pub session: &'a mut Session,
+    /// What all connections share.
+    pub server: &'a Server,
+    /// What it changed.
+    pub effects: &'a mut Effects,
+    /// The key for which a blocked command runs again; it looks at no other of those it waits for.
+    pub ready: Option<&'a [u8]>,
+}
+
+impl Call<'_, '_> {
+    /// Returns the outcome of a command that has written its reply.
+    #[expect(clippy::unnecessary_wraps, reason = "the result of a command")]
+    pub fn done(&self) -> CommandResult {
+        Ok(Outcome::Done)
+    }
+
+    /// Writes `OK`.
+    ///
+    /// # Errors
+    ///
+    /// None: it returns the outcome of a command.
+    pub fn ok(&mut self) -> CommandResult {
+        self.reply.ok();
+        Ok(Outcome::Done)
+    }
+
+    /// Writes an integer.
+    ///
+    /// # Errors
+    ///
+    /// None: it returns the outcome of a command.
+    pub fn integer(&mut self, value: i64) -> CommandResult {
+        self.reply.integer(value);
+        Ok(Outcome::Done)
+    }
+
+    /// Writes a number of things.
+    ///
+    /// # Errors
+    ///
+    /// None: it returns the outcome of a command.
+    pub fn count(&mut self, value: usize) -> CommandResult {
+        self.reply.count(value);
+        Ok(Outcome::Done)
+    }
+
+    /// Returns the time in ms since 1970. It is the same for the whole command.
+    pub fn now(&self) -> u64 {
+        self.keys.now()
+    }
+
+    /// Reads an argument as an integer.
+    ///
+    /// # Errors
+    ///
+    /// [`CommandError::NOT_AN_INTEGER`].
+    pub fn integer_arg(&self, index: usize) -> Result<i64, CommandError> {
+        parse_integer(self.args.at(index)).ok_or(CommandError::NOT_AN_INTEGER)
+    }
+
+    /// Reads an argument as a floating-point number.
+    ///
+    /// # Errors
+    ///
+    /// [`CommandError::NOT_A_FLOAT`].
+    pub fn double_arg(&self, index: usize) -> Result<f64, CommandError> {
+        parse_double(self.args.at(index)).ok_or(CommandError::NOT_A_FLOAT)
+    }
+
+    /// Says that a key was changed, or removed: sessions that watch it or wait for it learn of it,
+    /// and so do those that follow keyspace events. `event` is its name in Redis, as `lpush`.
+    pub fn changed(&mut self, class: EventClass, event: &'static str, key: &[u8]) {
+        self.keys.note_change(key);
+        self.effects.note_change(class, event, self.keys.database(), key);
+    }
+
+    /// Says what is to be replayed to have the same effect: this in place of the command itself.
+    /// A command that says so several times is replayed as all of that, in order.
+    pub fn replay<A: AsRef<[u8]>>(&mut self, args: impl IntoIterator<Item = A>) {
+        self.effects.replay(self.keys.database(), args);
+    }
+
+    /// Returns a random number: the next of the session.
+    pub fn random(&mut self) -> u64 {
+        self.session.random()
+    }
+}

@@ -1,0 +1,111 @@
+//! What a command changed, for those that follow: a log, and listeners to keyspace events.
+
+use crate::resp::{Args, Requests};
+
+/// Kinds of keyspace events, as the setting `notify-keyspace-events` tells them apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EventClass {
+    /// `g`: commands on keys of any type.
+    Generic,
+    /// `$`: commands on strings.
+    String,
+    /// `l`: commands on lists.
+    List,
+    /// `s`: commands on sets.
+    Set,
+    /// `h`: commands on hashes.
+    Hash,
+    /// `z`: commands on sorted sets.
+    SortedSet,
+    /// `x`: a key has expired.
+    Expired,
+    /// `e`: a key was evicted.
+    Evicted,
+}
+
+/// A keyspace event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// Its kind.
+    pub class: EventClass,
+    /// Its name, as `lpush`.
+    pub name: &'static str,
+    /// The database.
+    pub database: usize,
+    /// The key.
+    pub key: Box<[u8]>,
+}
+
+/// What a command changed, or all commands of a transaction.
+#[derive(Debug, Default)]
+pub struct Effects {
+    /// The commands to replay, in order, each with its database. They are one unit.
+    pub commands: Vec<(usize, Requests)>,
+    /// The events, in order.
+    pub events: Vec<Event>,
+    changes: u64,
+    is_recording: bool,
+    /// Set if the running command has said what is to be replayed.
+    is_replaced: bool,
+    /// The changes before the running command.
+    changes_before: u64,
+}
+
+impl Effects {
+    /// Begins to collect. Without `is_recording` changes are only counted.
+    pub(crate) fn new(is_recording: bool) -> Self {
+        Self { is_recording, ..Self::default() }
+    }
+
+    /// Returns the number of changes.
+    pub fn changes(&self) -> u64 {
+        self.changes
+    }
+
+    /// Begins a command.
+    pub(crate) fn begin_command(&mut self) {
+        self.is_replaced = false;
+        self.changes_before = self.changes;
+    }
+
+    /// Ends a command: it is replayed as it is if it changed something and said nothing else.
+    pub(crate) fn end_command(&mut self, database: usize, args: Args<'_>) {
+        if self.is_recording && !self.is_replaced && self.changes > self.changes_before {
+            self.commands.push((database, Requests::one(args.iter())));
+        }
+    }
+
+    pub(super) fn note_change(&mut self, class: EventClass, name: &'static str, database: usize, key: &[u8]) {
+        self.changes += 1;
+        if self.is_recording {
+            self.events.push(Event { class, name, database, key: key.into() });
+        }
+    }
+
+    /// Counts changes of no single key, as of FLUSHALL.
+    pub(super) fn count_changes(&mut self, changes: usize) {
+        self.changes += changes as u64;
+    }
+
+    pub(super) fn replay<A: AsRef<[u8]>>(&mut self, database: usize, args: impl IntoIterator<Item = A>) {
+        self.is_replaced = true;
+        if self.is_recording {
+            self.commands.push((database, Requests::one(args)));
+        }
+    }
+
+    /// Notes that a key was removed because it had expired: a unit of its own, before the command.
+    pub(crate) fn note_expired(&mut self, database: usize, key: &[u8]) {
+        self.changes += 1;
+        if self.is_recording {
+            self.commands.push((database, Requests::one([&b"DEL"[..], key])));
+            let class = EventClass::Expired;
+            self.events.push(Event { class, name: "expired", database, key: key.into() });
+        }
+    }
+
+    /// Returns true if there is nothing to tell.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.commands.is_empty() && self.events.is_empty()
+    }
+}

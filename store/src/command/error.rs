@@ -1,0 +1,66 @@
+//! Errors of commands, in Redis' words.
+
+use std::borrow::Cow;
+use std::fmt;
+
+/// The text of an error reply: a code, a space, and what is wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommandError(Cow<'static, [u8]>);
+
+impl CommandError {
+    /// The key holds another type.
+    pub const WRONG_TYPE: Self =
+        Self::fixed("WRONGTYPE Operation against a key holding the wrong kind of value");
+    /// The arguments are not understood.
+    pub const SYNTAX: Self = Self::fixed("ERR syntax error");
+    /// An argument or a value is no integer of 64 bits.
+    pub const NOT_AN_INTEGER: Self = Self::fixed("ERR value is not an integer or out of range");
+    /// An argument is no floating-point number.
+    pub const NOT_A_FLOAT: Self = Self::fixed("ERR value is not a valid float");
+    /// A key that has to be there is not.
+    pub const NO_SUCH_KEY: Self = Self::fixed("ERR no such key");
+    /// An index is out of range.
+    pub const INDEX_OUT_OF_RANGE: Self = Self::fixed("ERR index out of range");
+    /// A number has to be zero or more.
+    pub const NOT_POSITIVE: Self = Self::fixed("ERR value is out of range, must be positive");
+    /// A cursor is no number.
+    pub const INVALID_CURSOR: Self = Self::fixed("ERR invalid cursor");
+
+    /// Makes an error of a text that begins with its code.
+    pub const fn fixed(text: &'static str) -> Self {
+        Self(Cow::Borrowed(text.as_bytes()))
+    }
+
+    /// Makes an error of a text that begins with its code.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(Cow::Owned(text.into().into_bytes()))
+    }
+
+    /// Makes an error of a text that need not be UTF-8: it has arguments in it.
+    pub fn from_bytes(text: Vec<u8>) -> Self {
+        Self(Cow::Owned(text))
+    }
+
+    /// Makes the error of a command with too many or too few arguments.
+    pub fn wrong_arity(name: &str) -> Self {
+        Self::new(format!("ERR wrong number of arguments for '{name}' command"))
+    }
+
+    /// Makes the error of an expiry that is not positive, or too late to be a number.
+    pub fn invalid_expiry(name: &str) -> Self {
+        Self::new(format!("ERR invalid expire time in '{name}' command"))
+    }
+
+    /// Returns the text.
+    pub fn text(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl fmt::Display for CommandError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        String::from_utf8_lossy(&self.0).fmt(f)
+    }
+}
+
+impl std::error::Error for CommandError {}

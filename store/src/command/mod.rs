@@ -1,0 +1,48 @@
+//! Commands: what they see, the table of all, and the functions that run them.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `call` | [`Call`]: a command under way |
+//! | `effects` | [`Effects`]: what a command changed |
+//! | `error` | [`CommandError`]: Redis' error texts |
+//! | `spec` | [`Command`]: an entry in the table |
+//! | `table` | the table, put together from the families |
+//! | `strings` … | a family of commands each: their entries and functions |
+//!
+//! A new command is a function `fn(&mut Call) -> CommandResult` and an entry in the constant
+//! `COMMANDS` of its family:
+//!
+//! ```ignore
+//! pub(super) const COMMANDS: &[Command] = &[
+//!     Command::new("strlen", 2, strlen)
+//!         .flags(&[Flags::READONLY, Flags::FAST])
+//!         .keys(1, 1, 1)
+//!         .categories(&["string"])
+//!         .doc("string", "2.2.0", "O(1)", "Get the length of the value stored in a key"),
+//! ];
+//!
+//! fn strlen(call: &mut Call<'_, '_>) -> CommandResult {
+//!     let value = call.keys.get(call.args.at(1));
+//!     let length = value.map(Value::as_string).transpose()?.map_or(0, StringValue::len);
+//!     call.reply.count(length);
+//!     call.done()
+//! }
+//! ```
+//!
+//! A command that changes a key says so by [`Call::changed`], and by [`Call::replay`] if running
+//! it again would have another effect. An error that it returns is written in place of what it
+//! has written. The names of flags, categories and groups are those of Redis' `COMMAND INFO` and
+//! `COMMAND DOCS`.
+
+mod call;
+mod effects;
+mod error;
+mod spec;
+mod strings;
+mod table;
+
+pub use call::{Block, Call, CommandResult, NullReply, Outcome};
+pub use effects::{Effects, Event, EventClass};
+pub use error::CommandError;
+pub use spec::{Command, Flags, KeyPositions};
+pub use table::{Table as CommandTable, commands, find};

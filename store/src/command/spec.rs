@@ -1,0 +1,253 @@
+//! What the table says of a command.
+
+use super::{Call, CommandResult};
+use crate::resp::Args;
+use std::ops::BitOr;
+
+/// A command: its entry in the table. Made by [`Command::new`] and the methods after it.
+#[derive(Debug)]
+pub struct Command {
+    /// In small letters; for a subcommand with its container, as `config|get`.
+    pub name: &'static str,
+    /// The number of arguments, the name included; negative if there may be more.
+    pub arity: i32,
+    /// What kind of command it is.
+    pub flags: Flags,
+    /// Which of its arguments are keys.
+    pub keys: KeyPositions,
+    /// The categories for access control, besides those that the flags imply.
+    pub categories: &'static [&'static str],
+    /// The group in the documentation.
+    pub group: &'static str,
+    /// The version of Redis that had it first.
+    pub since: &'static str,
+    /// How long it takes.
+    pub complexity: &'static str,
+    /// What it does, in a line.
+    pub summary: &'static str,
+    /// The function that runs it.
+    pub run: fn(&mut Call<'_, '_>) -> CommandResult,
+    /// The subcommands of a container.
+    pub subcommands: &'static [Command],
+}
+
+/// Properties of a command, a bit each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Flags(u32);
+
+/// Which arguments of a command are keys, and so which shards its task holds.
+#[derive(Clone, Copy, Debug)]
+pub enum KeyPositions {
+    /// It has no keys, and touches no shard.
+    None,
+    /// From the first to the last argument in steps; a negative last one counts from the end.
+    Range {
+        /// The first key.
+        first: usize,
+        /// The last key.
+        last: isize,
+        /// From one key to the next.
+        step: usize,
+    },
+    /// The function returns the positions; none if the arguments are malformed, which the command
+    /// then reports.
+    Function(fn(Args<'_>) -> Vec<usize>),
+    /// It touches all shards: the whole keyspace, or keys that are not among its arguments.
+    All,
+}
+
+impl KeyPositions {
+    /// Returns the positions of the keys among the arguments. There are at least as many arguments
+    /// as the arity demands.
+    pub fn positions(self, args: Args<'_>) -> Vec<usize> {
+        match self {
+            Self::None | Self::All => Vec::new(),
+            Self::Range { first, last, step } => {
+                let last = if last < 0 { args.len().saturating_add_signed(last) } else { last as usize };
+                (first..=last.min(args.len().saturating_sub(1))).step_by(step).collect()
+            }
+            Self::Function(find) => find(args),
+        }
+    }
+}
+
+macro_rules! flags {
+    ($($(#[$doc:meta])* $constant:ident = $bit:literal $name:literal;)*) => {
+        impl Flags {
+            $($(#[$doc])* pub const $constant: Self = Self(1 << $bit);)*
+
+            /// The flags in the order in which COMMAND INFO names them, with those names.
+            const NAMES: &'static [(Self, &'static str)] = &[$((Self::$constant, $name)),*];
+        }
+    };
+}
+
+flags! {
+    /// Changes keys.
+    WRITE = 0 "write";
+    /// Reads keys.
+    READONLY = 1 "readonly";
+    /// Refused when memory is full.
+    DENYOOM = 2 "denyoom";
+    /// For administrators.
+    ADMIN = 3 "admin";
+    /// Publishes or subscribes.
+    PUBSUB = 4 "pubsub";
+    /// Not in scripts.
+    NOSCRIPT = 5 "noscript";
+    /// May wait for a key.
+    BLOCKING = 6 "blocking";
+    /// Allowed while data are loaded.
+    LOADING = 7 "loading";
+    /// Allowed on a replica with old data.
+    STALE = 8 "stale";
+    /// Not shown by MONITOR.
+    SKIP_MONITOR = 9 "skip_monitor";
+    /// Not in the slow log.
+    SKIP_SLOWLOG = 10 "skip_slowlog";
+    /// Takes constant time, or the logarithm of the number of elements.
+    FAST = 11 "fast";
+    /// Allowed without authentication.
+    NO_AUTH = 12 "no_auth";
+    /// May have effects that a replica needs.
+    MAY_REPLICATE = 13 "may_replicate";
+    /// Allowed in a transaction that was aborted, and while a script is too slow.
+    ALLOW_BUSY = 14 "allow_busy";
+    /// Not while data are loaded beside.
+    NO_ASYNC_LOADING = 15 "no_async_loading";
+    /// Not inside MULTI.
+    NO_MULTI = 16 "no_multi";
+    /// Its keys are found by a function.
+    MOVABLE_KEYS = 17 "movablekeys";
+}
+
+impl Flags {
+    /// No flags.
+    pub const NONE: Self = Self(0);
+
+    /// Returns true if it has all these flags.
+    pub const fn has(self, flags: Self) -> bool {
+        self.0 & flags.0 == flags.0
+    }
+
+    /// Returns these flags and those.
+    pub const fn and(self, flags: Self) -> Self {
+        Self(self.0 | flags.0)
+    }
+
+    /// Returns the names that COMMAND INFO gives.
+    pub fn names(self) -> impl Iterator<Item = &'static str> + Clone {
+        Self::NAMES.iter().filter(move |(flag, _)| self.has(*flag)).map(|(_, name)| *name)
+    }
+}
+
+impl BitOr for Flags {
+    type Output = Self;
+
+    fn bitor(self, other: Self) -> Self {
+        self.and(other)
+    }
+}
+
+impl Command {
+    /// Begins an entry: the name, the arity, and the function.
+    pub const fn new(name: &'static str, arity: i32, run: fn(&mut Call<'_, '_>) -> CommandResult) -> Self {
+        Self {
+            name,
+            arity,
+            flags: Flags::NONE,
+            keys: KeyPositions::None,
+            categories: &[],
+            group: "generic",
+            since: "1.0.0",
+            complexity: "",
+            summary: "",
+            run,
+            subcommands: &[],
+        }
+    }
+
+    /// Adds flags.
+    pub const fn flags(mut self, flags: &[Flags]) -> Self {
+        let mut at = 0;
+        while at < flags.len() {
+            self.flags = self.flags.and(flags[at]);
+            at += 1;
+        }
+        self
+    }
+
+    /// Says that the arguments from `first` to `last` in steps are keys.
+    pub const fn keys(mut self, first: usize, last: isize, step: usize) -> Self {
+        self.keys = KeyPositions::Range { first, last, step };
+        self
+    }
+
+    /// Says that a function finds the keys.
+    pub const fn keys_by(mut self, find: fn(Args<'_>) -> Vec<usize>) -> Self {
+        self.keys = KeyPositions::Function(find);
+        self
+    }
+
+    /// Says that it touches all shards.
+    pub const fn all_keys(mut self) -> Self {
+        self.keys = KeyPositions::All;
+        self
+    }
+
+    /// Sets the categories for access control that its flags do not imply.
+    pub const fn categories(mut self, categories: &'static [&'static str]) -> Self {
+        self.categories = categories;
+        self
+    }
+
+    /// Sets what the documentation says: group, first version, complexity, and a line.
+    pub const fn doc(
+        mut self,
+        group: &'static str,
+        since: &'static str,
+        complexity: &'static str,
+        summary: &'static str,
+    ) -> Self {
+        self.group = group;
+        self.since = since;
+        self.complexity = complexity;
+        self.summary = summary;
+        self
+    }
+
+    /// Sets the subcommands.
+    pub const fn subcommands(mut self, subcommands: &'static [Command]) -> Self {
+        self.subcommands = subcommands;
+        self
+    }
+
+    /// Returns true if the number of arguments is right.
+    pub fn accepts(&self, args: usize) -> bool {
+        let wanted = self.arity.unsigned_abs() as usize;
+        if self.arity < 0 { args >= wanted } else { args == wanted }
+    }
+
+    /// Returns true if it changes keys.
+    pub fn writes(&self) -> bool {
+        self.flags.has(Flags::WRITE)
+    }
+
+    /// Returns all categories for access control, in alphabetical order, without the `@`.
+    pub fn all_categories(&self) -> Vec<&'static str> {
+        let mut all = self.categories.to_vec();
+        let implied = [
+            (Flags::WRITE, "write"),
+            (Flags::READONLY, "read"),
+            (Flags::ADMIN, "admin"),
+            (Flags::ADMIN, "dangerous"),
+            (Flags::PUBSUB, "pubsub"),
+            (Flags::BLOCKING, "blocking"),
+        ];
+        all.extend(implied.iter().filter(|(flag, _)| self.flags.has(*flag)).map(|(_, name)| *name));
+        all.push(if self.flags.has(Flags::FAST) { "fast" } else { "slow" });
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+}

@@ -1,0 +1,48 @@
+//! The table of all commands.
+
+use super::spec::Command;
+use super::strings;
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+/// The entries of each family.
+const FAMILIES: &[&[Command]] = &[strings::COMMANDS];
+
+/// Commands by name.
+#[derive(Debug)]
+pub struct Table {
+    by_name: HashMap<&'static str, &'static Command>,
+}
+
+static TABLE: LazyLock<Table> = LazyLock::new(|| Table {
+    by_name: FAMILIES.iter().copied().flatten().map(|command| (command.name, command)).collect(),
+});
+
+/// The longest name of a command or subcommand that is looked up.
+const LONGEST_NAME: usize = 32;
+
+/// Iterates over all commands, family by family. Subcommands are with their containers.
+pub fn commands() -> impl Iterator<Item = &'static Command> {
+    FAMILIES.iter().copied().flatten()
+}
+
+/// Finds a command by its name, in letters of any case.
+pub fn find(name: &[u8]) -> Option<&'static Command> {
+    let mut lower = [0; LONGEST_NAME];
+    let lower = lower.get_mut(..name.len())?;
+    lower.copy_from_slice(name);
+    lower.make_ascii_lowercase();
+    TABLE.by_name.get(std::str::from_utf8(lower).ok()?).copied()
+}
+
+impl Command {
+    /// Finds a subcommand by its name, in letters of any case.
+    pub fn subcommand(&self, name: &[u8]) -> Option<&'static Command> {
+        let subcommands: &'static [Command] = self.subcommands;
+        let is_it = |command: &&Command| {
+            let own = command.name.split_once('|').map_or("", |(_, own)| own);
+            own.as_bytes().eq_ignore_ascii_case(name)
+        };
+        subcommands.iter().find(is_it)
+    }
+}

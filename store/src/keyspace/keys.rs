@@ -1,0 +1,271 @@
+//! What a command sees of the keyspace.
+
+use super::{Entry, Layout, Shard};
+use crate::value::Value;
+use smallvec::SmallVec;
+use std::ops::{Deref, DerefMut};
+use xtasking::task::ReadOrWriteView;
+
+/// The keys of one database that a command may access: those of the shards that its task holds.
+///
+/// An expired key is as good as missing. A task that may write removes it when it meets it.
+///
+/// # Panics
+///
+/// All methods with a key panic if the task does not hold the key's shard, and those that change
+/// something if it only reads. So a command has to name all its keys in its entry in the table of
+/// commands, and to be marked there as one that writes.
+#[derive(Debug)]
+pub struct Keys<'v> {
+    held: SmallVec<[Held<'v>; 1]>,
+    layout: &'v Layout,
+    database: usize,
+    now: u64,
+    /// Keys that were changed and that sessions wait for.
+    ready: Vec<(usize, Box<[u8]>)>,
+    /// Keys that were removed because they had expired.
+    expired: Vec<Expired>,
+}
+
+/// A key that was removed because it had expired.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Expired {
+    pub(crate) database: usize,
+    pub(crate) key: Box<[u8]>,
+}
+
+/// A shard that a task holds.
+pub(crate) struct Held<'v> {
+    pub(crate) number: usize,
+    pub(crate) view: ReadOrWriteView<&'v Shard, &'v mut Shard>,
+}
+
+impl std::fmt::Debug for Held<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mode = if matches!(self.view, ReadOrWriteView::Read(_)) { "reads" } else { "writes" };
+        write!(f, "{mode} shard {}", self.number)
+    }
+}
+
+impl Deref for Held<'_> {
+    type Target = Shard;
+
+    fn deref(&self) -> &Shard {
+        &self.view
+    }
+}
+
+impl DerefMut for Held<'_> {
+    fn deref_mut(&mut self) -> &mut Shard {
+        self.view.writer().expect("a command that changes keys is marked as one that writes")
+    }
+}
+
+impl Held<'_> {
+    pub(super) fn is_written(&self) -> bool {
+        matches!(self.view, ReadOrWriteView::Write(_))
+    }
+}
+
+impl<'v> Keys<'v> {
+    /// Makes a view of shards in ascending order of their numbers.
+    pub(crate) fn new(layout: &'v Layout, held: SmallVec<[Held<'v>; 1]>) -> Self {
+        Self { held, layout, database: 0, now: 0, ready: Vec::new(), expired: Vec::new() }
+    }
+
+    /// Begins a command: in this database, at this time.
+    pub(crate) fn begin(&mut self, database: usize, now: u64) {
+        self.database = database;
+        self.now = now;
+    }
+
+    /// Selects the database that the following calls are about. The command ends in its own.
+    pub fn select(&mut self, database: usize) {
+        self.database = database;
+    }
+
+    /// Returns the database.
+    pub fn database(&self) -> usize {
+        self.database
+    }
+
+    /// Returns the time in ms since 1970, the same for the whole command.
+    pub fn now(&self) -> u64 {
+        self.now
+    }
+
+    pub(super) fn position(&self, hash: u64) -> Option<usize> {
+        let number = self.layout.shard_of(hash);
+        match &*self.held {
+            [only] => (only.number == number).then_some(0),
+            all => all.binary_search_by_key(&number, |held| held.number).ok(),
+        }
+    }
+
+    /// Returns true if the task holds the key's shard and may write it.
+    pub(crate) fn may_write(&self, key: &[u8]) -> bool {
+        self.position(self.layout.hash(key)).is_some_and(|at| self.held[at].is_written())
+    }
+
+    /// Returns the key's hash, and the position of its shard.
+    #[inline]
+    fn locate(&self, key: &[u8]) -> (u64, usize) {
+        let hash = self.layout.hash(key);
+        let at = self.position(hash);
+        (hash, at.expect("the command's key positions name each key that it accesses"))
+    }
+
+    /// Finds the entry of a key that has not expired, without noting an access.
+    pub fn peek(&self, key: &[u8]) -> Option<&Entry> {
+        let (hash, at) = self.locate(key);
+        let entry = self.held[at].databases[self.database].table.find(hash, key)?;
+        (!entry.is_expired(self.now)).then_some(entry)
+    }
+
+    /// Finds the value of a key to read it. Counts a hit or a miss.
+    #[inline]
+    pub fn get(&self, key: &[u8]) -> Option<&Value> {
+        let (hash, at) = self.locate(key);
+        let shard = &self.held[at];
+        let entry = shard.databases[self.database].table.find(hash, key);
+        let entry = entry.filter(|entry| !entry.is_expired(self.now));
+        shard.statistics.count_lookup(entry.is_some());
+        let entry = entry?;
+        entry.touch(self.now);
+        Some(&entry.value)
+    }
+
+    /// Returns true if there is such a key.
+    pub fn contains(&self, key: &[u8]) -> bool {
+        self.peek(key).is_some()
+    }
+
+    /// Finds the value of a key to change it in place. The caller reports the change by
+    /// [`Call::changed`](crate::command::Call::changed).
+    pub fn get_mut(&mut self, key: &[u8]) -> Option<&mut Value> {
+        let (hash, at) = self.locate(key);
+        let (database, now) = (self.database, self.now);
+        self.remove_expired(hash, at, key);
+        let entry = self.held[at].databases[database].table.find_mut(hash, key)?;
+        entry.touch(now);
+        Some(&mut entry.value)
+    }
+
+    /// Returns the value of a key to change it in place; makes it first if there is no such key.
+    pub fn get_or_insert_with(&mut self, key: &[u8], make: impl FnOnce() -> Value) -> &mut Value {
+        let (hash, at) = self.locate(key);
+        let (database, now, layout) = (self.database, self.now, self.layout);
+        self.remove_expired(hash, at, key);
+        let table = &mut self.held[at].databases[database].table;
+        // Looked up twice, as a borrow that is returned on one branch only is not accepted yet.
+        if table.find(hash, key).is_none() {
+            table.insert(hash, Entry::new(key, make(), now), |key| layout.hash(key));
+        }
+        let entry = table.find_mut(hash, key).expect("it is there or was inserted");
+        entry.touch(now);
+        &mut entry.value
+    }
+
+    /// Sets the value of a key, whether or not there was one. An expiry goes.
+    pub fn put(&mut self, key: &[u8], value: Value) {
+        self.put_until(key, value, None);
+    }
+
+    /// Sets the value of a key, and when it expires.
+    pub fn put_until(&mut self, key: &[u8], value: Value, expires_at: Option<u64>) {
+        let (hash, at) = self.locate(key);
+        let (database, now, layout) = (self.database, self.now, self.layout);
+        let table = &mut self.held[at].databases[database].table;
+        match table.find_mut(hash, key) {
+            Some(entry) => {
+                entry.value = value;
+                entry.touch(now);
+                if entry.expires_at() != expires_at {
+                    table.set_expiry(hash, key, expires_at);
+                }
+            }
+            None => {
+                let mut entry = Entry::new(key, value, now);
+                entry.set_expires_at(expires_at);
+                table.insert(hash, entry, |key| layout.hash(key));
+            }
+        }
+    }
+
+    /// Sets the value of a key; if there was one, it keeps its expiry.
+    pub fn put_keeping_expiry(&mut self, key: &[u8], value: Value) {
+        let expires_at = self.expires_at(key);
+        self.put_until(key, value, expires_at);
+    }
+
+    /// Removes a key. Returns its value, or `None` if there was no such key.
+    pub fn remove(&mut self, key: &[u8]) -> Option<Value> {
+        let (hash, at) = self.locate(key);
+        self.remove_expired(hash, at, key);
+        let database = self.database;
+        self.held[at].databases[database].table.remove(hash, key).map(Entry::into_value)
+    }
+
+    /// Returns when a key expires; `None` if it does not, or is not there.
+    pub fn expires_at(&self, key: &[u8]) -> Option<u64> {
+        self.peek(key)?.expires_at()
+    }
+
+    /// Sets when a key expires, or that it does not. Returns false if there is no such key.
+    pub fn set_expiry(&mut self, key: &[u8], expires_at: Option<u64>) -> bool {
+        let (hash, at) = self.locate(key);
+        self.remove_expired(hash, at, key);
+        let database = self.database;
+        self.held[at].databases[database].table.set_expiry(hash, key, expires_at)
+    }
+
+    /// Notes a change of a key for the sessions that watch it or wait for it.
+    pub(crate) fn note_change(&mut self, key: &[u8]) {
+        let (_, at) = self.locate(key);
+        let database = self.database;
+        if self.held[at].databases[database].note_change(key) {
+            self.ready.push((database, key.into()));
+        }
+    }
+
+    /// Removes the key if it has expired, and the shard is held for writing.
+    #[inline]
+    fn remove_expired(&mut self, hash: u64, at: usize, key: &[u8]) {
+        let (database, now) = (self.database, self.now);
+        let shard = &mut *self.held[at];
+        let table = &mut shard.databases[database].table;
+        if table.expiring() == 0 || !table.find(hash, key).is_some_and(|entry| entry.is_expired(now)) {
+            return;
+        }
+        table.remove(hash, key);
+        shard.statistics.count_expired();
+        shard.databases[database].note_change(key);
+        self.expired.push(Expired { database, key: key.into() });
+    }
+
+    /// Takes the keys that were changed and that sessions wait for.
+    pub(crate) fn take_ready(&mut self) -> Vec<(usize, Box<[u8]>)> {
+        std::mem::take(&mut self.ready)
+    }
+
+    /// Takes the keys that were removed because they had expired.
+    pub(crate) fn take_expired(&mut self) -> Vec<Expired> {
+        std::mem::take(&mut self.expired)
+    }
+
+    pub(super) fn held(&self) -> &[Held<'v>] {
+        &self.held
+    }
+
+    pub(super) fn held_mut(&mut self) -> &mut [Held<'v>] {
+        &mut self.held
+    }
+
+    pub(super) fn layout(&self) -> &'v Layout {
+        self.layout
+    }
+
+    pub(super) fn note_ready(&mut self, key: &[u8]) {
+        self.ready.push((self.database, key.into()));
+    }
+}

@@ -1,0 +1,117 @@
+//! A shard: one object of the runtime.
+
+use super::Table;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The keys of all databases whose hashes lead here. Tasks that only read it run side by side.
+#[derive(Debug)]
+pub struct Shard {
+    pub(super) databases: Box<[Database]>,
+    pub(crate) statistics: ShardStatistics,
+}
+
+/// One database's part of a shard.
+#[derive(Debug, Default)]
+pub(super) struct Database {
+    pub(super) table: Table,
+    /// Who watches keys or waits for them; mostly nothing does.
+    pub(super) guests: Option<Box<Guests>>,
+    /// Where the active expiry goes on.
+    pub(super) expiry_cursor: u32,
+}
+
+/// Sessions that watch keys, and sessions that wait for keys.
+#[derive(Debug, Default)]
+pub(super) struct Guests {
+    pub(super) watched: HashMap<Box<[u8]>, Watched>,
+    pub(super) waiting: HashMap<Box<[u8]>, Vec<Waiting>>,
+}
+
+/// A key that sessions watch.
+#[derive(Debug, Default)]
+pub(super) struct Watched {
+    /// The number of those sessions.
+    pub(super) sessions: usize,
+    /// Grows with each change of the key.
+    pub(super) version: u64,
+}
+
+/// A session that waits for a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Waiting {
+    /// The order among those that wait.
+    pub(crate) ticket: u64,
+    /// The session.
+    pub(crate) client: u64,
+}
+
+/// What readers and writers of a shard count.
+#[derive(Debug, Default)]
+pub(crate) struct ShardStatistics {
+    hits: AtomicU64,
+    misses: AtomicU64,
+    expired: AtomicU64,
+}
+
+impl ShardStatistics {
+    // All orderings are relaxed: a sum of counters, which orders nothing.
+    pub(super) fn count_lookup(&self, is_hit: bool) {
+        let counter = if is_hit { &self.hits } else { &self.misses };
+        counter.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn count_expired(&self) {
+        self.expired.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Returns hits, misses and expired keys.
+    pub(crate) fn totals(&self) -> [u64; 3] {
+        [&self.hits, &self.misses, &self.expired].map(|counter| counter.load(Ordering::Relaxed))
+    }
+
+    /// Sets all counters to zero.
+    pub(crate) fn reset(&self) {
+        for counter in [&self.hits, &self.misses, &self.expired] {
+            counter.store(0, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Shard {
+    /// Makes an empty shard for this many databases.
+    pub fn new(databases: usize) -> Self {
+        let databases = (0..databases).map(|_| Database::default()).collect();
+        Self { databases, statistics: ShardStatistics::default() }
+    }
+
+    /// Returns the number of keys in a database, and of those that have an expiry.
+    pub(crate) fn counts(&self, database: usize) -> (usize, usize) {
+        let table = &self.databases[database].table;
+        (table.len(), table.expiring())
+    }
+}
+
+impl Database {
+    /// Returns the session lists of the database, made if there are none.
+    pub(super) fn guests_mut(&mut self) -> &mut Guests {
+        self.guests.get_or_insert_default()
+    }
+
+    /// Notes a change of a key for the sessions that watch it. Returns true if sessions wait for it.
+    #[inline]
+    pub(super) fn note_change(&mut self, key: &[u8]) -> bool {
+        let Some(guests) = &mut self.guests else { return false };
+        if let Some(watched) = guests.watched.get_mut(key) {
+            watched.version += 1;
+        }
+        guests.waiting.contains_key(key)
+    }
+
+    /// Drops the session lists if they are empty.
+    pub(super) fn drop_empty_guests(&mut self) {
+        if self.guests.as_ref().is_some_and(|guests| guests.watched.is_empty() && guests.waiting.is_empty()) {
+            self.guests = None;
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! The entries of one database in one shard: an extendible hash table.
+//!
+//! It consists of segments of at most [`SEGMENT_ENTRIES`] entries. A full segment is split alone,
+//! so no insertion rehashes a large table. Segments are in the order of bits 8 to 39 of the hash,
+//! the *order* of an entry; a scan follows it, and the order does not change when the table grows.
+
+use super::Entry;
+use hashbrown::HashTable;
+
+/// The entries of a segment, as many as fit into 128 buckets.
+const SEGMENT_ENTRIES: usize = 112;
+/// A directory has at most 2 to the power of this many places; segments then grow instead.
+const MOST_DEPTH: u8 = 24;
+
+/// Entries by key.
+#[derive(Debug, Default)]
+pub(crate) struct Table {
+    /// For each prefix of `depth` bits of the order, the index of its segment. Empty at first.
+    directory: Vec<u32>,
+    depth: u8,
+    segments: Vec<Segment>,
+    len: usize,
+    expiring: usize,
+}
+
+#[derive(Debug, Default)]
+struct Segment {
+    /// The bits of the order that all entries here have in common.
+    depth: u8,
+    entries: HashTable<Entry>,
+}
+
+/// The order of an entry with this hash.
+fn order(hash: u64) -> u32 {
+    (hash >> 8) as u32
+}
+
+/// The first `depth` bits of an order.
+fn prefix(order: u32, depth: u8) -> usize {
+    (u64::from(order) >> (32 - depth)) as usize
+}
+
+impl Table {
+    /// Returns the number of entries, expired ones included.
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Returns the number of entries that have an expiry.
+    pub(crate) fn expiring(&self) -> usize {
+        self.expiring
+    }
+
+    fn segment(&self, hash: u64) -> Option<&Segment> {
+        let at = *self.directory.get(prefix(order(hash), self.depth))?;
+        Some(&self.segments[at as usize])
+    }
+
+    fn segment_mut(&mut self, hash: u64) -> Option<&mut Segment> {
+        let at = *self.directory.get(prefix(order(hash), self.depth))?;
+        Some(&mut self.segments[at as usize])
+    }
+
+    /// Finds the entry of a key.
+    #[inline]
+    pub(crate) fn find(&self, hash: u64, key: &[u8]) -> Option<&Entry> {
+        self.segment(hash)?.entries.find(hash, |entry| entry.key() == key)
+    }
+
+    /// Finds the entry of a key, to be changed.
+    #[inline]
+    pub(crate) fn find_mut(&mut self, hash: u64, key: &[u8]) -> Option<&mut Entry> {
+        self.segment_mut(hash)?.entries.find_mut(hash, |entry| entry.key() == key)
+    }
+
+    /// Sets or removes the expiry of an entry. Returns false if there is none of this key.
+    pub(crate) fn set_expiry(&mut self, hash: u64, key: &[u8], expires_at: Option<u64>) -> bool {
+        let Some(entry) = self.find_mut(hash, key) else { return false };
+        let had_one = entry.expires_at().is_some();
+        entry.set_expires_at(expires_at);
+        self.expiring -= usize::from(had_one);
+        self.expiring += usize::from(expires_at.is_some());
+        true
+    }
+
+    /// Inserts an entry whose key is not there.
+    pub(crate) fn insert(&mut self, hash: u64, entry: Entry, hasher: impl Fn(&[u8]) -> u64) -> &mut Entry {
+        self.len += 1;
+        self.expiring += usize::from(entry.expires_at().is_some());
+        if self.directory.is_empty() {
+            self.directory.push(0);
+            self.segments.push(Segment::default());
+        }
+        loop {
+            let at = self.directory[prefix(order(hash), self.depth)] as usize;
+            let segment = &self.segments[at];
+            if segment.entries.len() < SEGMENT_ENTRIES || segment.depth == MOST_DEPTH {
+                let entries = &mut self.segments[at].entries;
+                return entries.insert_unique(hash, entry, |entry| hasher(entry.key())).into_mut();
+            }
+            self.split(at, order(hash), &hasher);
+        }
+    }
+
+    /// Splits a segment by the next bit of the order. `member` is the order of any key that belongs
+    /// into it.
+    fn split(&mut self, at: usize, member: u32, hasher: &impl Fn(&[u8]) -> u64) {
+        let depth = self.segments[at].depth + 1;
+        if depth > self.depth {
+            self.directory = self.directory.iter().flat_map(|&segment| [segment, segment]).collect();
+            self.depth = depth;
+        }
+        let bit = |entry: &Entry| prefix(order(hasher(entry.key())), depth) & 1 == 1;
+        let mut upper = HashTable::with_capacity(SEGMENT_ENTRIES);
+        self.segments[at].depth = depth;
+        for entry in self.segments[at].entries.extract_if(|entry| bit(entry)) {
+            upper.insert_unique(hasher(entry.key()), entry, |entry| hasher(entry.key()));
+        }
+        let new = u32::try_from(self.segments.len()).expect("there are at most 2 to the 24th segments");
+        self.segments.push(Segment { depth, entries: upper });
+        // The places of the upper half: their prefixes begin with the member's, and a one.
+        let width = self.depth - depth;
+        let first = (prefix(member, depth) | 1) << width;
+        self.directory[first..first + (1 << width)].fill(new);
+    }
+
+    /// Removes the entry of a key.
+    pub(crate) fn remove(&mut self, hash: u64, key: &[u8]) -> Option<Entry> {
+        let found = self.segment_mut(hash)?.entries.find_entry(hash, |entry| entry.key() == key).ok()?;
+        let entry = found.remove().0;
+        self.len -= 1;
+        self.expiring -= usize::from(entry.expires_at().is_some());
+        Some(entry)
+    }
+
+    /// Iterates over all entries.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Entry> {
+        self.segments.iter().flat_map(|segment| segment.entries.iter())
+    }
+
+    /// Passes to `visit` the entries of whole segments from an order on, until at least `count`
+    /// were passed. Returns the order from which to go on; `None` at the end.
+    pub(crate) fn scan(&self, from: u32, count: usize, mut visit: impl FnMut(&Entry)) -> Option<u32> {
+        let (mut from, mut visited) = (from, 0);
+        loop {
+            let at = *self.directory.get(prefix(from, self.depth))?;
+            let segment = &self.segments[at as usize];
+            segment.entries.iter().for_each(&mut visit);
+            visited += segment.entries.len();
+            // The first order of the next segment.
+            let next = (prefix(from, segment.depth) as u64 + 1) << (32 - segment.depth);
+            from = u32::try_from(next).ok()?;
+            if visited >= count {
+                return Some(from);
+            }
+        }
+    }
+
+    /// Returns an entry chosen by a random number, each about as likely as the others.
+    pub(crate) fn random(&self, random: u64) -> Option<&Entry> {
+        if self.len == 0 {
+            return None;
+        }
+        // A segment by its share of the orders; the next one that is not empty.
+        let first = (random as usize) % self.segments.len();
+        let around = (first..self.segments.len()).chain(0..first);
+        let segment = around.map(|at| &self.segments[at]).find(|segment| !segment.entries.is_empty())?;
+        segment.entries.iter().nth((random >> 32) as usize % segment.entries.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Entry, Layout};
+    use super::Table;
+    use crate::value::{StringValue, Value};
+    use std::collections::HashSet;
+
+    fn key(number: usize) -> Vec<u8> {
+        format!("key:{number}").into_bytes()
+    }
+
+    fn insert(table: &mut Table, layout: &Layout, number: usize) {
+        let value = Value::String(StringValue::Integer(number as i64));
+        let key = key(number);
+        table.insert(layout.hash(&key), Entry::new(&key, value, 0), |key| layout.hash(key));
+    }
+
+    #[test]
+    fn entries_are_found_while_the_table_grows_and_shrinks() {
+        let layout = Layout::new(1, 7);
+        let mut table = Table::default();
+        for number in 0..20_000 {
+            insert(&mut table, &layout, number);
+        }
+        for number in 0..20_000 {
+            let key = key(number);
+            assert!(table.find(layout.hash(&key), &key).is_some(), "{number}");
+            if number % 2 == 0 {
+                assert!(table.remove(layout.hash(&key), &key).is_some());
+                assert!(table.find(layout.hash(&key), &key).is_none());
+            }
+        }
+        assert_eq!(table.len(), 10_000);
+        assert_eq!(table.iter().count(), 10_000);
+    }
+
+    #[test]
+    fn a_scan_returns_what_was_there_throughout_though_the_table_grows() {
+        let layout = Layout::new(1, 3);
+        let mut table = Table::default();
+        (0..1000).for_each(|number| insert(&mut table, &layout, number));
+        let (mut seen, mut from, mut added) = (HashSet::new(), Some(0), 1000);
+        while let Some(start) = from {
+            from = table.scan(start, 10, |entry| drop(seen.insert(entry.key().to_vec())));
+            for _ in 0..300 {
+                insert(&mut table, &layout, added);
+                added += 1;
+            }
+        }
+        for number in 0..1000 {
+            assert!(seen.contains(&key(number)), "{number}");
+        }
+    }
+}

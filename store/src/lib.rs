@@ -1,0 +1,23 @@
+//! A Redis-compatible store whose commands are annotated tasks.
+//!
+//! Keys are spread over shards, each an object of the runtime. A command is a task on the shards of
+//! its keys: one that reads is a task beside others that read, and one on keys of several shards is
+//! atomic without a lock that a program would see.
+//!
+//! | module | contents |
+//! |---|---|
+//! | [`resp`] | the protocol: requests are parsed, replies are written |
+//! | [`value`] | what a key holds |
+//! | [`keyspace`] | keys, and the shards they lie in |
+//! | [`command`] | the commands, and the table of all |
+//! | [`session`] | the state of a connection |
+//! | [`server`] | what all connections share |
+
+#![forbid(unsafe_code)]
+
+pub mod command;
+pub mod keyspace;
+pub mod resp;
+pub mod server;
+pub mod session;
+pub mod value;

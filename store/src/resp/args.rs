@@ -1,0 +1,122 @@
+//! Requests in a buffer, and the arguments of one of them.
+
+use std::ops::{Index, Range};
+
+/// Parsed requests of one connection, in order. They share the buffer that was received: an
+/// argument is a range of it.
+#[derive(Clone, Debug, Default)]
+pub struct Requests {
+    buffer: Vec<u8>,
+    /// The arguments of all requests, one request after another.
+    ranges: Vec<Range<usize>>,
+    /// For each request, the number of ranges up to its end.
+    ends: Vec<usize>,
+}
+
+/// The arguments of one request, its command's name first. A copy costs two slices.
+#[derive(Clone, Copy, Debug)]
+pub struct Args<'a> {
+    buffer: &'a [u8],
+    ranges: &'a [Range<usize>],
+}
+
+impl Requests {
+    /// Makes requests of a buffer and the ranges of their arguments.
+    pub(super) fn from_parts(buffer: Vec<u8>, ranges: Vec<Range<usize>>, ends: Vec<usize>) -> Self {
+        Self { buffer, ranges, ends }
+    }
+
+    /// Makes one request of its arguments.
+    ///
+    /// ```
+    /// use xtasking_store::resp::Requests;
+    ///
+    /// let requests = Requests::one(["SET", "key", "value"]);
+    /// assert_eq!(&requests.args(0)[1], b"key");
+    /// ```
+    pub fn one<A: AsRef<[u8]>>(args: impl IntoIterator<Item = A>) -> Self {
+        let mut requests = Self::default();
+        requests.push(args);
+        requests
+    }
+
+    /// Appends a request.
+    pub fn push<A: AsRef<[u8]>>(&mut self, args: impl IntoIterator<Item = A>) {
+        for arg in args {
+            let start = self.buffer.len();
+            self.buffer.extend_from_slice(arg.as_ref());
+            self.ranges.push(start..self.buffer.len());
+        }
+        self.ends.push(self.ranges.len());
+    }
+
+    /// Returns the number of requests.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Returns true if there is no request.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// Returns the arguments of a request.
+    ///
+    /// # Panics
+    ///
+    /// If there is no request of this index.
+    pub fn args(&self, index: usize) -> Args<'_> {
+        let start = index.checked_sub(1).map_or(0, |before| self.ends[before]);
+        Args { buffer: &self.buffer, ranges: &self.ranges[start..self.ends[index]] }
+    }
+}
+
+impl<'a> Args<'a> {
+    /// Returns the number of arguments, the command's name included.
+    pub fn len(self) -> usize {
+        self.ranges.len()
+    }
+
+    /// Returns true if there are no arguments, not even a name.
+    pub fn is_empty(self) -> bool {
+        self.ranges.is_empty()
+    }
+
+    /// Returns an argument; `None` if there are not so many.
+    pub fn get(self, index: usize) -> Option<&'a [u8]> {
+        self.ranges.get(index).map(|range| &self.buffer[range.clone()])
+    }
+
+    /// Returns an argument that the arity of the command promises. Other than by an index, the
+    /// argument outlives this copy of `Args`.
+    ///
+    /// # Panics
+    ///
+    /// If there are not so many.
+    pub fn at(self, index: usize) -> &'a [u8] {
+        &self.buffer[self.ranges[index].clone()]
+    }
+
+    /// Returns the arguments from this index on; none if there are not so many.
+    pub fn skip(self, count: usize) -> Self {
+        Self { buffer: self.buffer, ranges: self.ranges.get(count..).unwrap_or_default() }
+    }
+
+    /// Iterates over the arguments.
+    pub fn iter(self) -> impl DoubleEndedIterator<Item = &'a [u8]> + ExactSizeIterator + Clone {
+        self.ranges.iter().map(move |range| &self.buffer[range.clone()])
+    }
+
+    /// Returns true if the argument is there and is this word, in letters of any case.
+    pub fn is(self, index: usize, word: &str) -> bool {
+        self.get(index).is_some_and(|arg| arg.eq_ignore_ascii_case(word.as_bytes()))
+    }
+}
+
+impl Index<usize> for Args<'_> {
+    type Output = [u8];
+
+    fn index(&self, index: usize) -> &[u8] {
+        self.at(index)
+    }
+}

@@ -1,0 +1,74 @@
+//! The state of a connection.
+
+use crate::resp::{Protocol, Requests};
+
+/// The state of a connection, between its requests: it moves into the tasks that run them, and
+/// back.
+#[derive(Debug)]
+pub struct Session {
+    id: u64,
+    /// The database that it has selected.
+    pub database: usize,
+    /// The version of the protocol that it speaks.
+    pub protocol: Protocol,
+    /// Whether the client has authenticated, or need not.
+    pub is_authenticated: bool,
+    /// The commands since MULTI.
+    pub transaction: Option<Transaction>,
+    /// The keys that it watches, and the versions they had.
+    pub(crate) watched: Vec<WatchedKey>,
+    /// True if the connection is to be closed after the replies.
+    pub is_closing: bool,
+    random: u64,
+}
+
+/// Commands that were queued since MULTI.
+#[derive(Debug, Default)]
+pub struct Transaction {
+    /// The commands.
+    pub(crate) requests: Requests,
+    /// True if one of them was refused, so that EXEC has to fail.
+    pub(crate) is_aborted: bool,
+}
+
+/// A key that a session watches.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct WatchedKey {
+    pub(crate) database: usize,
+    pub(crate) key: Box<[u8]>,
+    pub(crate) version: u64,
+}
+
+impl Session {
+    pub(crate) fn new(id: u64, random: u64) -> Self {
+        Self {
+            id,
+            database: 0,
+            protocol: Protocol::Two,
+            is_authenticated: true,
+            transaction: None,
+            watched: Vec::new(),
+            is_closing: false,
+            random,
+        }
+    }
+
+    /// Returns the number of the connection, which no other has had.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// Returns true between MULTI and EXEC, and while EXEC runs its commands.
+    pub fn is_in_transaction(&self) -> bool {
+        self.transaction.is_some()
+    }
+
+    /// Returns the next random number of the session: SplitMix64.
+    pub(crate) fn random(&mut self) -> u64 {
+        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.random;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+}

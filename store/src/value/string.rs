@@ -1,0 +1,119 @@
+//! Strings, in the three encodings that OBJECT ENCODING tells apart.
+
+use crate::resp::parse_integer;
+use std::borrow::Cow;
+
+/// The longest string that Redis embeds into its object.
+const LONGEST_EMBEDDED: usize = 44;
+/// The longest text that may be an integer.
+const LONGEST_INTEGER: usize = 20;
+
+/// A string.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StringValue {
+    /// The text of an integer.
+    Integer(i64),
+    /// Bytes that are replaced as a whole.
+    Fixed(Box<[u8]>),
+    /// Bytes that were changed in place, and may be again.
+    Growing(Vec<u8>),
+}
+
+impl StringValue {
+    /// Makes a string as SET does: integers become numbers.
+    pub fn new(bytes: &[u8]) -> Self {
+        if bytes.len() <= LONGEST_INTEGER
+            && let Some(number) = parse_integer(bytes)
+        {
+            return Self::Integer(number);
+        }
+        Self::Fixed(bytes.into())
+    }
+
+    /// Makes a string that is not looked at for a number.
+    pub fn fixed(bytes: impl Into<Box<[u8]>>) -> Self {
+        Self::Fixed(bytes.into())
+    }
+
+    /// Returns the bytes.
+    pub fn bytes(&self) -> Cow<'_, [u8]> {
+        match self {
+            Self::Integer(number) => Cow::Owned(number.to_string().into_bytes()),
+            Self::Fixed(bytes) => Cow::Borrowed(bytes),
+            Self::Growing(bytes) => Cow::Borrowed(bytes),
+        }
+    }
+
+    /// Returns the number of bytes.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Integer(number) => {
+                let digits = number.unsigned_abs().checked_ilog10().map_or(1, |log| log as usize + 1);
+                digits + usize::from(*number < 0)
+            }
+            Self::Fixed(bytes) => bytes.len(),
+            Self::Growing(bytes) => bytes.len(),
+        }
+    }
+
+    /// Returns true if there are no bytes.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Returns the integer whose text this is.
+    pub fn integer(&self) -> Option<i64> {
+        match self {
+            Self::Integer(number) => Some(*number),
+            other => parse_integer(&other.bytes()),
+        }
+    }
+
+    /// Returns the bytes, to be changed in place.
+    pub fn make_growing(&mut self) -> &mut Vec<u8> {
+        if !matches!(self, Self::Growing(_)) {
+            let bytes = match std::mem::replace(self, Self::Integer(0)) {
+                Self::Integer(number) => number.to_string().into_bytes(),
+                Self::Fixed(bytes) => bytes.into_vec(),
+                Self::Growing(bytes) => bytes,
+            };
+            *self = Self::Growing(bytes);
+        }
+        match self {
+            Self::Growing(bytes) => bytes,
+            _ => unreachable!("it was made so above"),
+        }
+    }
+
+    /// Returns the name that OBJECT ENCODING gives.
+    pub fn encoding(&self) -> &'static str {
+        match self {
+            Self::Integer(_) => "int",
+            Self::Fixed(bytes) if bytes.len() <= LONGEST_EMBEDDED => "embstr",
+            _ => "raw",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::StringValue;
+
+    #[test]
+    fn lengths_are_those_of_the_texts() {
+        for number in [0, 1, 9, 10, -1, -10, 99, 100, i64::MAX, i64::MIN] {
+            assert_eq!(StringValue::Integer(number).len(), number.to_string().len(), "{number}");
+        }
+    }
+
+    #[test]
+    fn encodings_are_those_of_redis() {
+        assert_eq!(StringValue::new(b"12").encoding(), "int");
+        assert_eq!(StringValue::new(b"012").encoding(), "embstr");
+        assert_eq!(StringValue::new(&[b'x'; 44]).encoding(), "embstr");
+        assert_eq!(StringValue::new(&[b'x'; 45]).encoding(), "raw");
+        let mut value = StringValue::new(b"12");
+        value.make_growing().push(b'3');
+        assert_eq!((value.encoding(), value.integer()), ("raw", Some(123)));
+    }
+}
