@@ -12,11 +12,15 @@
 //! | [`command`] | the commands, and the table of all |
 //! | [`session`] | the state of a connection |
 //! | [`server`] | what all connections share |
+//! | [`glob`] | patterns of names |
+//! | `long_double` | numbers of 64 bits of mantissa |
 
 #![forbid(unsafe_code)]
 
 pub mod command;
+pub mod glob;
 pub mod keyspace;
+mod long_double;
 pub mod resp;
 pub mod server;
 pub mod session;

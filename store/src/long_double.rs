@@ -61,6 +61,21 @@ impl LongDouble {
         let magnitude = round(sum, exponent, false)?;
         Some(Self { is_negative: sign == Sign::Minus, magnitude: Some(magnitude) })
     }
+
+    /// Returns the number times 1000, rounded up; `None` if it is no integer of 64 bits.
+    pub fn ceil_thousandfold(&self) -> Option<i64> {
+        let (mantissa, exponent) = self.magnitude?;
+        let (mantissa, exponent) = round(BigUint::from(mantissa) * 1000u32, exponent, false)?;
+        let mantissa = if self.is_negative { -i128::from(mantissa) } else { mantissa.into() };
+        let shift = u32::try_from(exponent.unsigned_abs()).ok()?;
+        let number = if exponent >= 0 {
+            (mantissa == 0 || shift < 64).then(|| mantissa << shift.min(63))?
+        } else {
+            // Shifted right it is rounded down.
+            -(-mantissa >> shift.min(127))
+        };
+        i64::try_from(number).ok()
+    }
 }
 
 /// Writes a number with 17 digits after the point at most, without trailing zeros and exponent.
@@ -171,6 +186,18 @@ mod tests {
         for (left, right, expected) in cases {
             assert_eq!(sum(left, right).as_deref(), Some(expected), "{left} + {right}");
         }
+    }
+
+    #[test]
+    fn seconds_become_milliseconds() {
+        let milliseconds = |text: &str| LongDouble::parse(text.as_bytes())?.ceil_thousandfold();
+        let cases = [("0", 0), ("1", 1000), ("0.001", 1), ("0.0001", 1), ("1.5", 1500), ("-0.0001", 0)];
+        for (text, expected) in cases {
+            assert_eq!(milliseconds(text), Some(expected), "{text}");
+        }
+        assert_eq!(milliseconds("-1"), Some(-1000));
+        assert_eq!(milliseconds("9223372036854775"), Some(9_223_372_036_854_775_000));
+        assert_eq!([milliseconds("9223372036854776"), milliseconds("inf"), milliseconds("1e30")], [None; 3]);
     }
 
     #[test]

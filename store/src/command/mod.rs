@@ -8,6 +8,8 @@
 //! | `spec` | [`Command`]: an entry in the table |
 //! | `table` | the table, put together from the families |
 //! | `strings` … | a family of commands each: their entries and functions |
+//! | `operands` | arguments that commands on collections have in common |
+//! | `collections` | what they do in common: scans, random picks, waiting |
 //!
 //! A new command is a function `fn(&mut Call) -> CommandResult` and an entry in the constant
 //! `COMMANDS` of its family:
@@ -35,8 +37,14 @@
 //! `COMMAND DOCS`.
 
 mod call;
+mod collections;
 mod effects;
 mod error;
+mod hashes;
+mod lists;
+mod operands;
+mod sets;
+mod sorted_sets;
 mod spec;
 mod strings;
 mod table;

@@ -1,12 +1,13 @@
 //! The table of all commands.
 
 use super::spec::Command;
-use super::strings;
+use super::{hashes, lists, sets, sorted_sets, strings};
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
 /// The entries of each family.
-const FAMILIES: &[&[Command]] = &[strings::COMMANDS];
+const FAMILIES: &[&[Command]] =
+    &[strings::COMMANDS, lists::COMMANDS, hashes::COMMANDS, sets::COMMANDS, sorted_sets::COMMANDS];
 
 /// Commands by name.
 #[derive(Debug)]

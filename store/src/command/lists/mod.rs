@@ -16,7 +16,7 @@ mod transfer;
 
 pub(super) use table::COMMANDS;
 
-use super::{Call, CommandError, EventClass};
+use super::{Call, CommandError};
 use crate::value::{End, List, Value};
 
 /// Returns the list of a key to be read, if there is such a key.
@@ -32,15 +32,6 @@ fn write<'a>(call: &'a mut Call<'_, '_>, key: &[u8]) -> Result<Option<&'a mut Li
 /// Returns the list of a key to be changed; makes it if there is no such key.
 fn write_or_make<'a>(call: &'a mut Call<'_, '_>, key: &[u8]) -> Result<&'a mut List, CommandError> {
     call.keys.get_or_insert_with(key, || Value::List(Box::default())).as_list_mut()
-}
-
-/// Says that elements were removed from a list, and removes the key with the last.
-fn removed(call: &mut Call<'_, '_>, event: &'static str, key: &[u8]) {
-    call.changed(EventClass::List, event, key);
-    if call.keys.peek(key).is_some_and(|entry| entry.value().as_list().is_ok_and(List::is_empty)) {
-        call.keys.remove(key);
-        call.changed(EventClass::Generic, "del", key);
-    }
 }
 
 /// Reads the name of an end.

@@ -1,10 +1,15 @@
 //! Pops, of one key and of several, that wait or do not.
 
-use super::{parse_end, pop_event, read, removed, write};
+use super::{parse_end, pop_event, read, write};
+use crate::command::collections::{first_of, wait};
 use crate::command::operands::{self, MultiPop};
-use crate::command::{Block, Call, CommandError, CommandResult, NullReply, Outcome};
-use crate::resp::Args;
-use crate::value::{End, List};
+use crate::command::{Call, CommandError, CommandResult, EventClass};
+use crate::value::{End, List, Value};
+
+/// Returns the length of a list.
+fn len(value: &Value) -> Result<usize, CommandError> {
+    Ok(value.as_list()?.len())
+}
 
 pub(super) fn lpop(call: &mut Call<'_, '_>) -> CommandResult {
     pop(call, End::Left)
@@ -39,7 +44,7 @@ fn pop_one(call: &mut Call<'_, '_>, end: End, key: &[u8]) -> Result<bool, Comman
         return Ok(false);
     };
     call.reply.bulk(&element);
-    removed(call, pop_event(end), key);
+    call.shrunk(EventClass::List, pop_event(end), key);
     Ok(true)
 }
 
@@ -56,28 +61,9 @@ fn pop_many(call: &mut Call<'_, '_>, end: End, key: &[u8], count: usize) -> Resu
     let start = if end == End::Left { 0 } else { list.len() - count };
     list.remove_range(start..start + count, &limits);
     if count > 0 {
-        removed(call, pop_event(end), key);
+        call.shrunk(EventClass::List, pop_event(end), key);
     }
     Ok(())
-}
-
-/// Returns the first of the keys that has a list, and the list's length. A command that has waited
-/// looks only at the key that is ready.
-fn first_list<'a>(
-    call: &Call<'_, '_>,
-    keys: Args<'a>,
-) -> Result<Option<(&'a [u8], usize)>, CommandError> {
-    for key in keys.iter().filter(|key| call.ready.is_none_or(|ready| ready == *key)) {
-        let list = match call.ready {
-            None => read(call, key)?,
-            // Another type does not end the wait.
-            Some(_) => read(call, key).unwrap_or_default(),
-        };
-        if let Some(list) = list {
-            return Ok(Some((key, list.len())));
-        }
-    }
-    Ok(None)
 }
 
 pub(super) fn lmpop(call: &mut Call<'_, '_>) -> CommandResult {
@@ -97,7 +83,7 @@ pub(super) fn blmpop(call: &mut Call<'_, '_>) -> CommandResult {
 /// Pops from the first of several lists, and writes its key and the elements. Returns false, and
 /// writes nothing, if there is none.
 fn pop_first(call: &mut Call<'_, '_>, pop: &MultiPop<'_, End>) -> Result<bool, CommandError> {
-    let Some((key, len)) = first_list(call, pop.keys)? else { return Ok(false) };
+    let Some((key, len)) = first_of(call, pop.keys, len)? else { return Ok(false) };
     let count = pop.count.min(len);
     call.reply.array(2);
     call.reply.bulk(key);
@@ -118,20 +104,10 @@ fn blocking_pop(call: &mut Call<'_, '_>, end: End) -> CommandResult {
     let last = call.args.len() - 1;
     let keys = call.args.skip(1).take(last - 1);
     let deadline = operands::deadline(call, call.args.at(last))?;
-    let Some((key, _)) = first_list(call, keys)? else { return Ok(wait(keys, deadline)) };
+    let Some((key, _)) = first_of(call, keys, len)? else { return Ok(wait(keys, deadline)) };
     call.reply.array(2);
     call.reply.bulk(key);
     pop_one(call, end, key)?;
     call.replay([pop_event(end).as_bytes(), key]);
     call.done()
-}
-
-/// Waits for one of the keys.
-fn wait(keys: Args<'_>, deadline: Option<u64>) -> Outcome {
-    Outcome::Block(Block {
-        keys: keys.iter().map(Into::into).collect(),
-        others: Vec::new(),
-        deadline,
-        null: NullReply::Array,
-    })
 }

@@ -1,6 +1,6 @@
 //! What is at an index, and where an element is.
 
-use super::{read, removed, write};
+use super::{read, write};
 use crate::command::operands::{at_least, index, index_range};
 use crate::command::{Call, CommandError, CommandResult, EventClass};
 use crate::resp::Args;
@@ -48,7 +48,7 @@ pub(super) fn ltrim(call: &mut Call<'_, '_>) -> CommandResult {
         let range = index_range(start, stop, list.len());
         list.remove_range(range.end..list.len(), &limits);
         list.remove_range(0..range.start, &limits);
-        removed(call, "ltrim", key);
+        call.shrunk(EventClass::List, "ltrim", key);
     }
     call.ok()
 }
@@ -61,14 +61,13 @@ pub(super) fn lrem(call: &mut Call<'_, '_>) -> CommandResult {
     let list = write(call, key)?;
     let equal = list.map_or(0, |list| list.remove_equal(end, limit, element, &limits));
     if equal > 0 {
-        removed(call, "lrem", key);
+        call.shrunk(EventClass::List, "lrem", key);
     }
     call.count(equal)
 }
 
 pub(super) fn linsert(call: &mut Call<'_, '_>) -> CommandResult {
-    let (key, pivot, element, limits) =
-        (call.args.at(1), call.args.at(3), call.args.at(4), call.limits());
+    let (key, pivot, element, limits) = (call.args.at(1), call.args.at(3), call.args.at(4), call.limits());
     let after = match call.args {
         args if args.is(2, "after") => 1,
         args if args.is(2, "before") => 0,

@@ -1,6 +1,6 @@
 //! From one list to another.
 
-use super::{parse_end, pop_event, push_event, read, removed, write, write_or_make};
+use super::{parse_end, pop_event, push_event, read, write, write_or_make};
 use crate::command::operands;
 use crate::command::{Block, Call, CommandError, CommandResult, EventClass, NullReply, Outcome};
 use crate::value::End;
@@ -39,7 +39,7 @@ impl<'a> Transfer<'a> {
         let Some(element) = popped else { return Ok(false) };
         write_or_make(call, self.destination)?.push(self.to, &element, &limits);
         call.changed(EventClass::List, push_event(self.to), self.destination);
-        removed(call, pop_event(self.from), self.source);
+        call.shrunk(EventClass::List, pop_event(self.from), self.source);
         call.reply.bulk(&element);
         Ok(true)
     }

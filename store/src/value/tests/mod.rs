@@ -9,7 +9,7 @@ mod sorted_set;
 
 use proptest::prelude::*;
 
-use super::limits::Limits;
+use super::Limits;
 
 /// Small limits, so that all encodings and many chunks are met.
 fn limits() -> Limits {
