@@ -8,17 +8,17 @@
 /// As in Redis, only the empty pattern covers the empty text.
 ///
 /// ```
-/// use xtasking_store::glob::glob_matches;
+/// use xtasking_store::glob;
 ///
-/// assert!(glob_matches(b"h[ae]llo*", b"hello world"));
-/// assert!(!glob_matches(b"h?llo", b"heello"));
+/// assert!(glob::matches(b"h[ae]llo*", b"hello world"));
+/// assert!(!glob::matches(b"h?llo", b"heello"));
 /// ```
-pub fn glob_matches(pattern: &[u8], text: &[u8]) -> bool {
+pub fn matches(pattern: &[u8], text: &[u8]) -> bool {
     matches_with(pattern, text, u8::eq, |byte| byte)
 }
 
-/// Does as [`glob_matches`], for letters of any case.
-pub fn glob_matches_any_case(pattern: &[u8], text: &[u8]) -> bool {
+/// Does as [`matches`], for letters of any case.
+pub fn matches_any_case(pattern: &[u8], text: &[u8]) -> bool {
     matches_with(pattern, text, u8::eq_ignore_ascii_case, |byte| byte.to_ascii_lowercase())
 }
 
@@ -136,7 +136,7 @@ mod tests {
             ("*[0-9]", "key:7"),
         ];
         for (pattern, text) in covered {
-            assert!(glob_matches(pattern.as_bytes(), text.as_bytes()), "{pattern} {text}");
+            assert!(matches(pattern.as_bytes(), text.as_bytes()), "{pattern} {text}");
         }
         let others = [
             ("*", ""),
@@ -151,16 +151,16 @@ mod tests {
             ("ab", "a"),
         ];
         for (pattern, text) in others {
-            assert!(!glob_matches(pattern.as_bytes(), text.as_bytes()), "{pattern} {text}");
+            assert!(!matches(pattern.as_bytes(), text.as_bytes()), "{pattern} {text}");
         }
-        assert!(glob_matches_any_case(b"A[B-C]*", b"abc"));
+        assert!(matches_any_case(b"A[B-C]*", b"abc"));
     }
 
     #[test]
     fn many_stars_take_no_exponential_time() {
         let pattern = b"a*".repeat(200);
         let text = [b"a".repeat(4000), b"b".to_vec()].concat();
-        assert!(glob_matches(&pattern, &text));
-        assert!(!glob_matches(&[pattern, b"c".to_vec()].concat(), &text));
+        assert!(matches(&pattern, &text));
+        assert!(!matches(&[pattern, b"c".to_vec()].concat(), &text));
     }
 }

@@ -10,6 +10,7 @@
 //! | [`value`] | what a key holds |
 //! | [`keyspace`] | keys, and the shards they lie in |
 //! | [`command`] | the commands, and the table of all |
+//! | [`engine`] | runs requests as tasks |
 //! | [`session`] | the state of a connection |
 //! | [`server`] | what all connections share |
 //! | [`glob`] | patterns of names |
@@ -18,6 +19,7 @@
 #![forbid(unsafe_code)]
 
 pub mod command;
+pub mod engine;
 pub mod glob;
 pub mod keyspace;
 mod long_double;
@@ -25,3 +27,5 @@ pub mod resp;
 pub mod server;
 pub mod session;
 pub mod value;
+
+pub use engine::Engine;

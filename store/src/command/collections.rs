@@ -1,7 +1,7 @@
 //! What the commands on lists, hashes, sets and sorted sets have in common.
 
 use super::{Block, Call, CommandError, CommandResult, EventClass, NullReply, Outcome};
-use crate::glob::glob_matches;
+use crate::glob;
 use crate::resp::{Args, parse_integer};
 use crate::session::Session;
 use crate::value::{Keyed, Limits, Value};
@@ -15,7 +15,7 @@ const MAX_REPEATED: usize = 1 << 27;
 impl Call<'_, '_> {
     /// Returns the sizes up to which values are compact.
     pub(super) fn limits(&self) -> Limits {
-        Limits::default()
+        self.server.settings.value_limits()
     }
 
     /// Says that elements of a collection were removed, and removes the key with the last one.
@@ -114,7 +114,7 @@ impl<'a> Scan<'a> {
 
     /// Returns true if the scan returns what has this name.
     pub(super) fn matches(&self, name: &[u8]) -> bool {
-        self.pattern.is_none_or(|pattern| glob_matches(pattern, name))
+        self.pattern.is_none_or(|pattern| glob::matches(pattern, name))
     }
 }
 

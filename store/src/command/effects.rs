@@ -47,8 +47,8 @@ pub struct Effects {
     is_recording: bool,
     /// Set if the running command has said what is to be replayed.
     is_replaced: bool,
-    /// The changes before the running command.
-    changes_before: u64,
+    /// The changes, and the commands to replay, before the running command.
+    before: (u64, usize),
 }
 
 impl Effects {
@@ -65,12 +65,12 @@ impl Effects {
     /// Begins a command.
     pub(crate) fn begin_command(&mut self) {
         self.is_replaced = false;
-        self.changes_before = self.changes;
+        self.before = (self.changes, self.commands.len());
     }
 
     /// Ends a command: it is replayed as it is if it changed something and said nothing else.
     pub(crate) fn end_command(&mut self, database: usize, args: Args<'_>) {
-        if self.is_recording && !self.is_replaced && self.changes > self.changes_before {
+        if self.is_recording && !self.is_replaced && self.changes > self.before.0 {
             self.commands.push((database, Requests::one(args.iter())));
         }
     }
@@ -94,11 +94,11 @@ impl Effects {
         }
     }
 
-    /// Notes that a key was removed because it had expired: a unit of its own, before the command.
+    /// Notes that a key was removed because it had expired. That is replayed before the command.
     pub(crate) fn note_expired(&mut self, database: usize, key: &[u8]) {
-        self.changes += 1;
         if self.is_recording {
-            self.commands.push((database, Requests::one([&b"DEL"[..], key])));
+            self.commands.insert(self.before.1, (database, Requests::one([&b"DEL"[..], key])));
+            self.before.1 += 1;
             let class = EventClass::Expired;
             self.events.push(Event { class, name: "expired", database, key: key.into() });
         }

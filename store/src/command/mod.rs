@@ -6,6 +6,8 @@
 //! | `effects` | [`Effects`]: what a command changed |
 //! | `error` | [`CommandError`]: Redis' error texts |
 //! | `spec` | [`Command`]: an entry in the table |
+//! | `resolve`, `execute` | finds the command of a request; runs it |
+//! | `transactions` | MULTI and its siblings |
 //! | `table` | the table, put together from the families |
 //! | `strings` … | a family of commands each: their entries and functions |
 //! | `operands` | arguments that commands on collections have in common |
@@ -40,17 +42,22 @@ mod call;
 mod collections;
 mod effects;
 mod error;
+mod execute;
 mod hashes;
 mod lists;
 mod operands;
+mod resolve;
 mod sets;
 mod sorted_sets;
 mod spec;
 mod strings;
 mod table;
+mod transactions;
 
 pub use call::{Block, Call, CommandResult, NullReply, Outcome};
 pub use effects::{Effects, Event, EventClass};
 pub use error::CommandError;
+pub(crate) use execute::{Executed, execute, write_null};
+pub use resolve::{check_access, resolve};
 pub use spec::{Command, Flags, KeyPositions};
 pub use table::{Table as CommandTable, commands, find};

@@ -54,6 +54,12 @@ pub enum KeyPositions {
     Function(fn(Args<'_>) -> Vec<usize>),
     /// It touches all shards: the whole keyspace, or keys that are not among its arguments.
     All,
+    /// Its first argument is a cursor, which says in which shards to go on.
+    Cursor,
+    /// The keys that the session watches.
+    Watched,
+    /// The keys that the session watches, and those of the commands that it has queued.
+    Transaction,
 }
 
 impl KeyPositions {
@@ -61,7 +67,7 @@ impl KeyPositions {
     /// as the arity demands.
     pub fn positions(self, args: Args<'_>) -> Vec<usize> {
         match self {
-            Self::None | Self::All => Vec::new(),
+            Self::None | Self::All | Self::Cursor | Self::Watched | Self::Transaction => Vec::new(),
             Self::Range { first, last, step } => {
                 let last = if last < 0 { args.len().saturating_add_signed(last) } else { last as usize };
                 (first..=last.min(args.len().saturating_sub(1))).step_by(step).collect()
@@ -124,6 +130,13 @@ flags! {
 impl Flags {
     /// No flags.
     pub const NONE: Self = Self(0);
+
+    /// Ends a group of commands that run in one task: the shards of what follows depend on it.
+    /// Clients do not see this flag.
+    pub const ENDS_GROUP: Self = Self(1 << 24);
+
+    /// Holds its keys alone although it does not change them. Clients do not see this flag.
+    pub const LOCKS_KEYS: Self = Self(1 << 25);
 
     /// Returns true if it has all these flags.
     pub const fn has(self, flags: Self) -> bool {
@@ -195,6 +208,12 @@ impl Command {
         self
     }
 
+    /// Says that the state of the session names the keys.
+    pub const fn keys_of_session(mut self, keys: KeyPositions) -> Self {
+        self.keys = keys;
+        self
+    }
+
     /// Sets the categories for access control that its flags do not imply.
     pub const fn categories(mut self, categories: &'static [&'static str]) -> Self {
         self.categories = categories;
@@ -228,9 +247,9 @@ impl Command {
         if self.arity < 0 { args >= wanted } else { args == wanted }
     }
 
-    /// Returns true if it changes keys.
-    pub fn writes(&self) -> bool {
-        self.flags.has(Flags::WRITE)
+    /// Returns true if its task holds the shards alone.
+    pub fn holds_alone(&self) -> bool {
+        self.flags.has(Flags::WRITE) || self.flags.has(Flags::LOCKS_KEYS)
     }
 
     /// Returns all categories for access control, in alphabetical order, without the `@`.

@@ -1,13 +1,19 @@
 //! The table of all commands.
 
 use super::spec::Command;
-use super::{hashes, lists, sets, sorted_sets, strings};
+use super::{hashes, lists, sets, sorted_sets, strings, transactions};
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
 /// The entries of each family.
-const FAMILIES: &[&[Command]] =
-    &[strings::COMMANDS, lists::COMMANDS, hashes::COMMANDS, sets::COMMANDS, sorted_sets::COMMANDS];
+const FAMILIES: &[&[Command]] = &[
+    strings::COMMANDS,
+    lists::COMMANDS,
+    hashes::COMMANDS,
+    sets::COMMANDS,
+    sorted_sets::COMMANDS,
+    transactions::COMMANDS,
+];
 
 /// Commands by name.
 #[derive(Debug)]

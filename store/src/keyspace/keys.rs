@@ -1,10 +1,7 @@
 //! What a command sees of the keyspace.
 
-use super::{Entry, Layout, Shard};
+use super::{Entry, Held, HeldShards, Layout};
 use crate::value::Value;
-use smallvec::SmallVec;
-use std::ops::{Deref, DerefMut};
-use xtasking::task::ReadOrWriteView;
 
 /// The keys of one database that a command may access: those of the shards that its task holds.
 ///
@@ -17,7 +14,7 @@ use xtasking::task::ReadOrWriteView;
 /// commands, and to be marked there as one that writes.
 #[derive(Debug)]
 pub struct Keys<'v> {
-    held: SmallVec<[Held<'v>; 1]>,
+    held: HeldShards<'v>,
     layout: &'v Layout,
     database: usize,
     now: u64,
@@ -34,42 +31,9 @@ pub(crate) struct Expired {
     pub(crate) key: Box<[u8]>,
 }
 
-/// A shard that a task holds.
-pub(crate) struct Held<'v> {
-    pub(crate) number: usize,
-    pub(crate) view: ReadOrWriteView<&'v Shard, &'v mut Shard>,
-}
-
-impl std::fmt::Debug for Held<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let mode = if matches!(self.view, ReadOrWriteView::Read(_)) { "reads" } else { "writes" };
-        write!(f, "{mode} shard {}", self.number)
-    }
-}
-
-impl Deref for Held<'_> {
-    type Target = Shard;
-
-    fn deref(&self) -> &Shard {
-        &self.view
-    }
-}
-
-impl DerefMut for Held<'_> {
-    fn deref_mut(&mut self) -> &mut Shard {
-        self.view.writer().expect("a command that changes keys is marked as one that writes")
-    }
-}
-
-impl Held<'_> {
-    pub(super) fn is_written(&self) -> bool {
-        matches!(self.view, ReadOrWriteView::Write(_))
-    }
-}
-
 impl<'v> Keys<'v> {
     /// Makes a view of shards in ascending order of their numbers.
-    pub(crate) fn new(layout: &'v Layout, held: SmallVec<[Held<'v>; 1]>) -> Self {
+    pub(crate) fn new(layout: &'v Layout, held: HeldShards<'v>) -> Self {
         Self { held, layout, database: 0, now: 0, ready: Vec::new(), expired: Vec::new() }
     }
 

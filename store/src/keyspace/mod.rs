@@ -7,17 +7,24 @@
 //! | `shard` | [`Shard`]: the tables of all databases, and who waits for keys or watches them |
 //! | `layout` | [`Layout`]: in which shard a key lies |
 //! | `keys` | [`Keys`]: the shards that a task holds, as a command sees them |
+//! | `held` | the shards that a task holds |
+//! | `whole` | scans, counts and removal of all keys of a database |
+//! | `guests` | sessions that watch keys or wait for them |
 
 mod entry;
+mod guests;
+mod held;
 mod keys;
 mod layout;
 mod shard;
 mod table;
+mod whole;
 
 pub use entry::Entry;
+pub(crate) use held::{Held, HeldShards};
 pub use keys::Keys;
-pub(crate) use keys::{Expired, Held};
 pub use layout::Layout;
 pub use shard::Shard;
 pub(crate) use shard::Waiting;
-pub(crate) use table::Table;
+use table::Table;
+pub use whole::Cursor;

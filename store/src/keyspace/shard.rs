@@ -15,7 +15,7 @@ pub struct Shard {
 #[derive(Debug, Default)]
 pub(super) struct Database {
     pub(super) table: Table,
-    /// Who watches keys or waits for them; mostly nothing does.
+    /// Sessions that watch keys or wait for them; mostly there are none.
     pub(super) guests: Option<Box<Guests>>,
     /// Where the active expiry goes on.
     pub(super) expiry_cursor: u32,

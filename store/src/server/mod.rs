@@ -1,5 +1,35 @@
 //! What all connections share.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `settings` | [`Settings`]: what CONFIG reads and sets |
+//! | `value_limits` | those of the sizes up to which values are compact |
+//! | `statistics` | [`Statistics`]: what INFO counts |
+//! | `clients` | [`Clients`]: the connections, for CLIENT LIST |
+
+mod clients;
+mod settings;
+mod statistics;
+mod value_limits;
+
+pub(crate) use clients::CloseHook;
+pub use clients::{ClientInfo, ClientState, Clients, Unblock};
+pub use settings::{Setting, SettingError, SettingKind, SettingSpec, Settings};
+pub use statistics::{CommandCounts, Statistics};
 
 /// What all connections share: settings, statistics, the list of clients.
 #[derive(Debug)]
-pub struct Server {}
+pub struct Server {
+    /// What CONFIG reads and sets.
+    pub settings: Settings,
+    /// What INFO counts.
+    pub statistics: Statistics,
+    /// The connections.
+    pub clients: Clients,
+    /// When the store began, in ms since 1970.
+    pub started_at: u64,
+    /// Forty hexadecimal digits that tell this run from others.
+    pub run_id: String,
+    /// The number of databases.
+    pub databases: usize,
+}

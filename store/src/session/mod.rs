@@ -1,6 +1,12 @@
 //! The state of a connection.
 
+mod replies;
+
+pub(crate) use replies::Replies;
+
 use crate::resp::{Protocol, Requests};
+use crate::server::ClientInfo;
+use std::sync::Arc;
 
 /// The state of a connection, between its requests: it moves into the tasks that run them, and
 /// back.
@@ -19,6 +25,10 @@ pub struct Session {
     pub(crate) watched: Vec<WatchedKey>,
     /// True if the connection is to be closed after the replies.
     pub is_closing: bool,
+    /// Which replies the client wants.
+    pub(crate) replies: Replies,
+    /// What other sessions see of this one.
+    pub(crate) client: Arc<ClientInfo>,
     random: u64,
 }
 
@@ -39,16 +49,37 @@ pub(crate) struct WatchedKey {
     pub(crate) version: u64,
 }
 
+impl Transaction {
+    /// Returns the number of commands.
+    pub fn len(&self) -> usize {
+        self.requests.len()
+    }
+
+    /// Returns true if there are no commands.
+    pub fn is_empty(&self) -> bool {
+        self.requests.is_empty()
+    }
+}
+
+impl WatchedKey {
+    /// Returns true if it is this key of this database.
+    pub(crate) fn is(&self, database: usize, key: &[u8]) -> bool {
+        self.database == database && *self.key == *key
+    }
+}
+
 impl Session {
-    pub(crate) fn new(id: u64, random: u64) -> Self {
+    pub(crate) fn new(client: Arc<ClientInfo>, random: u64) -> Self {
         Self {
-            id,
+            id: client.id(),
             database: 0,
             protocol: Protocol::Two,
             is_authenticated: true,
             transaction: None,
             watched: Vec::new(),
             is_closing: false,
+            replies: Replies::On,
+            client,
             random,
         }
     }

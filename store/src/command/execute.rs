@@ -1,0 +1,41 @@
+//! Runs a command that was found, and turns its errors into replies.
+
+use super::{Block, Call, Command, NullReply, Outcome};
+use crate::resp::Reply;
+
+/// How a command ended: what it waits for, if it blocks; and whether its reply is an error.
+#[derive(Debug)]
+pub(crate) struct Executed {
+    pub(crate) block: Option<Block>,
+    pub(crate) has_failed: bool,
+}
+
+/// Runs a command. An error becomes the reply, in place of what the command has written.
+pub(crate) fn execute(command: &Command, call: &mut Call<'_, '_>) -> Executed {
+    let before = call.reply.len();
+    let database = call.keys.database();
+    call.effects.begin_command();
+    let outcome = (command.run)(call);
+    call.keys.select(database);
+    for expired in call.keys.take_expired() {
+        call.effects.note_expired(expired.database, &expired.key);
+    }
+    call.effects.end_command(database, call.args);
+    match outcome {
+        Ok(Outcome::Done) => Executed { block: None, has_failed: false },
+        Ok(Outcome::Block(block)) => Executed { block: Some(block), has_failed: false },
+        Err(error) => {
+            call.reply.truncate(before);
+            call.reply.error(error.text());
+            Executed { block: None, has_failed: true }
+        }
+    }
+}
+
+/// Writes the reply of a command that has waited in vain.
+pub(crate) fn write_null(null: NullReply, reply: &mut Reply) {
+    match null {
+        NullReply::Bulk => reply.null(),
+        NullReply::Array => reply.null_array(),
+    }
+}

@@ -1,0 +1,69 @@
+//! From the arguments of a request to its command.
+
+use super::table::find;
+use super::{Command, CommandError, Flags};
+use crate::resp::Args;
+
+/// The most bytes of an unknown name, and of its arguments, in the error.
+const MOST_SHOWN: usize = 128;
+
+/// Finds the command of a request, and checks the number of its arguments.
+///
+/// # Errors
+///
+/// Redis' errors for an unknown command or subcommand, and for a wrong number of arguments.
+pub fn resolve(args: Args<'_>) -> Result<&'static Command, CommandError> {
+    let mut command = find(args.get(0).unwrap_or_default()).ok_or_else(|| unknown(args))?;
+    if let (false, Some(name)) = (command.subcommands.is_empty(), args.get(1)) {
+        command = command.subcommand(name).ok_or_else(|| unknown_subcommand(command, name))?;
+    }
+    match command.accepts(args.len()) {
+        true => Ok(command),
+        false => Err(CommandError::wrong_arity(command.name)),
+    }
+}
+
+/// Checks that the session may run the command now, before it is queued or run.
+///
+/// # Errors
+///
+/// Redis' errors for a session that has to authenticate.
+pub fn check_access(command: &Command, is_authenticated: bool) -> Result<(), CommandError> {
+    if is_authenticated || command.flags.has(Flags::NO_AUTH) {
+        return Ok(());
+    }
+    Err(CommandError::fixed("NOAUTH Authentication required."))
+}
+
+/// The bytes before a zero, at most `most`: how C prints a string.
+fn shown(bytes: &[u8], most: usize) -> &[u8] {
+    let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
+    &bytes[..end.min(most)]
+}
+
+fn unknown(args: Args<'_>) -> CommandError {
+    let mut list = Vec::new();
+    for arg in args.skip(1).iter() {
+        if list.len() >= MOST_SHOWN {
+            break;
+        }
+        let most = MOST_SHOWN - list.len();
+        list.push(b'\'');
+        list.extend_from_slice(shown(arg, most));
+        list.extend_from_slice(b"' ");
+    }
+    let mut text = b"ERR unknown command '".to_vec();
+    text.extend_from_slice(shown(args.get(0).unwrap_or_default(), MOST_SHOWN));
+    text.extend_from_slice(b"', with args beginning with: ");
+    text.extend_from_slice(&list);
+    CommandError::from_bytes(text)
+}
+
+fn unknown_subcommand(container: &Command, name: &[u8]) -> CommandError {
+    let mut text = b"ERR unknown subcommand '".to_vec();
+    text.extend_from_slice(shown(name, MOST_SHOWN));
+    text.extend_from_slice(b"'. Try ");
+    text.extend_from_slice(container.name.to_ascii_uppercase().as_bytes());
+    text.extend_from_slice(b" HELP.");
+    CommandError::from_bytes(text)
+}

@@ -1,0 +1,144 @@
+//! MULTI, EXEC, DISCARD, WATCH, UNWATCH.
+
+use super::execute::{execute, write_null};
+use super::{Call, Command, CommandError, CommandResult, Flags, KeyPositions, resolve};
+use crate::server::CommandCounts;
+use crate::session::{Transaction, WatchedKey};
+
+const ALWAYS: &[Flags] =
+    &[Flags::NOSCRIPT, Flags::LOADING, Flags::STALE, Flags::FAST, Flags::ALLOW_BUSY, Flags::ENDS_GROUP];
+
+pub(super) const COMMANDS: &[Command] = &[
+    Command::new("multi", 1, multi).flags(ALWAYS).categories(&["transaction"]).doc(
+        "transactions",
+        "1.2.0",
+        "O(1)",
+        "Mark the start of a transaction block",
+    ),
+    Command::new("exec", 1, exec)
+        .flags(&[Flags::NOSCRIPT, Flags::LOADING, Flags::STALE, Flags::SKIP_SLOWLOG, Flags::ENDS_GROUP])
+        .keys_of_session(KeyPositions::Transaction)
+        .categories(&["transaction"])
+        .doc(
+            "transactions",
+            "1.2.0",
+            "Depends on commands in the transaction",
+            "Execute all commands issued after MULTI",
+        ),
+    Command::new("discard", 1, discard)
+        .flags(ALWAYS)
+        .keys_of_session(KeyPositions::Watched)
+        .categories(&["transaction"])
+        .doc(
+            "transactions",
+            "2.0.0",
+            "O(N), when N is the number of queued commands",
+            "Discard all commands issued after MULTI",
+        ),
+    Command::new("watch", -2, watch)
+        .flags(ALWAYS)
+        .flags(&[Flags::LOCKS_KEYS])
+        .keys(1, -1, 1)
+        .categories(&["transaction"])
+        .doc(
+            "transactions",
+            "2.2.0",
+            "O(1) for every key.",
+            "Watch the given keys to determine execution of the MULTI/EXEC block",
+        ),
+    Command::new("unwatch", 1, unwatch)
+        .flags(ALWAYS)
+        .keys_of_session(KeyPositions::Watched)
+        .categories(&["transaction"])
+        .doc("transactions", "2.2.0", "O(1)", "Forget about all watched keys"),
+];
+
+fn multi(call: &mut Call<'_, '_>) -> CommandResult {
+    if call.session.is_in_transaction() {
+        return Err(CommandError::fixed("ERR MULTI calls can not be nested"));
+    }
+    call.session.transaction = Some(Transaction::default());
+    call.ok()
+}
+
+fn discard(call: &mut Call<'_, '_>) -> CommandResult {
+    if call.session.transaction.take().is_none() {
+        return Err(CommandError::fixed("ERR DISCARD without MULTI"));
+    }
+    forget_watched(call);
+    call.ok()
+}
+
+fn watch(call: &mut Call<'_, '_>) -> CommandResult {
+    if call.session.is_in_transaction() {
+        return Err(CommandError::fixed("ERR WATCH inside MULTI is not allowed"));
+    }
+    let database = call.keys.database();
+    for key in call.args.skip(1).iter() {
+        let is_known = call.session.watched.iter().any(|known| known.is(database, key));
+        if !is_known {
+            let version = call.keys.watch(key);
+            call.session.watched.push(WatchedKey { database, key: key.into(), version });
+        }
+    }
+    call.ok()
+}
+
+fn unwatch(call: &mut Call<'_, '_>) -> CommandResult {
+    forget_watched(call);
+    call.ok()
+}
+
+/// Ends the watching of all keys. Returns true if one of them was changed or has expired.
+pub(crate) fn forget_watched(call: &mut Call<'_, '_>) -> bool {
+    let database = call.keys.database();
+    let mut has_changed = false;
+    for watched in std::mem::take(&mut call.session.watched) {
+        call.keys.select(watched.database);
+        has_changed |= call.keys.unwatch(&watched.key) != watched.version;
+    }
+    call.keys.select(database);
+    has_changed
+}
+
+fn exec(call: &mut Call<'_, '_>) -> CommandResult {
+    let Some(transaction) = call.session.transaction.take() else {
+        return Err(CommandError::fixed("ERR EXEC without MULTI"));
+    };
+    let has_changed = forget_watched(call);
+    if transaction.is_aborted {
+        let text = "EXECABORT Transaction discarded because of previous errors.";
+        return Err(CommandError::fixed(text));
+    }
+    if has_changed {
+        call.reply.null_array();
+        return call.done();
+    }
+    let requests = &transaction.requests;
+    call.reply.array(requests.len());
+    for index in 0..requests.len() {
+        let args = requests.args(index);
+        let command = resolve(args)?;
+        let mut queued = Call {
+            args,
+            keys: &mut *call.keys,
+            reply: &mut *call.reply,
+            session: &mut *call.session,
+            server: call.server,
+            effects: &mut *call.effects,
+            ready: None,
+        };
+        let (now, selected) = (queued.keys.now(), queued.session.database);
+        queued.keys.begin(selected, now);
+        // Inside a transaction nothing waits.
+        let executed = execute(command, &mut queued);
+        if let Some(block) = executed.block {
+            write_null(block.null, queued.reply);
+        }
+        let counts = CommandCounts { calls: 1, failed: executed.has_failed.into(), rejected: 0 };
+        queued.server.statistics.count(queued.session.id(), command.name, counts);
+    }
+    // What is to be replayed are the commands, not EXEC.
+    call.effects.begin_command();
+    call.done()
+}

@@ -1,0 +1,214 @@
+//! The engine of a store.
+
+use super::batch::{Batch, Finished};
+use super::blocked::Blocked;
+use super::plan::Shards;
+use super::{Builder, Client};
+use crate::command::Effects;
+use crate::keyspace::{Held, HeldShards, Keys, Layout, Shard};
+use crate::resp::Requests;
+use crate::server::{Server, Unblock};
+use crate::session::Session;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use xtasking::task::{ReadOrWrite, Spawner};
+use xtasking::{Context, Object, Runtime, RuntimeHandle, Shared};
+
+/// Follows the effects of commands, unit by unit.
+pub(super) type EffectsHook = Box<dyn Fn(&Effects) + Send + Sync>;
+/// Returns the time in ms since 1970.
+pub(super) type Clock = Box<dyn Fn() -> u64 + Send + Sync>;
+
+/// Runs requests on a keyspace. A clone is another handle to the same.
+///
+/// ```
+/// use xtasking::Runtime;
+/// use xtasking_store::{Engine, resp::Requests};
+///
+/// let rt = Runtime::builder().workers(2).build()?;
+/// let engine = Engine::builder().build(&rt);
+/// let mut requests = Requests::one(["SET", "greeting", "hello"]);
+/// requests.push(["STRLEN", "greeting"]);
+/// let (done, replies) = rt.promise();
+/// engine.submit(&rt, engine.session("127.0.0.1:50000"), requests, move |finished, _cx| {
+///     done.fulfil(finished.replies)
+/// });
+/// assert_eq!(replies.join()?, b"+OK\r\n:5\r\n");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Engine {
+    pub(super) inner: Arc<Inner>,
+}
+
+/// What the handles of an engine share.
+pub(super) struct Inner {
+    pub(super) runtime: RuntimeHandle,
+    pub(super) shards: Vec<Object<Shared<Shard>>>,
+    pub(super) layout: Layout,
+    pub(super) server: Server,
+    pub(super) blocked: Blocked,
+    pub(super) clock: Clock,
+    pub(super) on_effects: Option<EffectsHook>,
+    pub(super) seed: u64,
+    pub(super) next_session: AtomicU64,
+    /// The shard at which the next cycle of expiry begins.
+    pub(super) next_expiry: AtomicUsize,
+}
+
+/// The entries of each database and shard that one cycle of expiry looks at.
+const ENTRIES_OF_CYCLE: usize = 200;
+
+impl Engine {
+    /// Begins an engine.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    /// Opens a session for a client at this address, and lists it among the clients.
+    pub fn session(&self, address: &str) -> Session {
+        // Relaxed: only the number has to be one of its own.
+        let id = self.inner.next_session.fetch_add(1, Ordering::Relaxed);
+        let now = self.inner.now();
+        let client = self.inner.server.clients.open(id, address, now);
+        let mut session = Session::new(client, self.inner.seed ^ id.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        session.is_authenticated = !self.inner.server.settings.needs_password();
+        self.inner.server.statistics.count_connection();
+        session
+    }
+
+    /// Opens a session for a thread that waits for its replies.
+    pub fn client(&self) -> Client {
+        Client::new(self.clone(), self.session(""))
+    }
+
+    /// Runs requests of a session, in order, and passes the session with the replies to `then`. It
+    /// is a task that calls `then`, perhaps inside of shards: it should only hand the replies over.
+    ///
+    /// `spawner` is the runtime, or the context of a task; in a task see also [`run`](Self::run).
+    pub fn submit<S, F>(&self, spawner: S, session: Session, requests: Requests, then: F)
+    where
+        S: Spawner,
+        F: FnOnce(Finished, &mut Context) + Send + 'static,
+    {
+        let batch = Batch::new(self.inner.clone(), session, requests, Box::new(then));
+        batch.launch(spawner);
+    }
+
+    /// Runs requests as [`submit`](Self::submit) does, from inside a task. Requests that need no
+    /// keys run at once; if all do, `then` was called when this returns.
+    pub fn run<F>(&self, cx: &mut Context, session: Session, requests: Requests, then: F)
+    where
+        F: FnOnce(Finished, &mut Context) + Send + 'static,
+    {
+        Batch::new(self.inner.clone(), session, requests, Box::new(then)).advance(cx);
+    }
+
+    /// Ends a session that is not under way. It watches no keys any more, and is not listed.
+    pub fn close<S: Spawner>(&self, spawner: S, mut session: Session) {
+        self.inner.server.clients.close(session.id());
+        session.transaction = None;
+        if !session.watched.is_empty() {
+            self.submit(spawner, session, Requests::one(["UNWATCH"]), |_, _| {});
+        }
+    }
+
+    /// Ends the wait of a blocked session. Returns false if the session is not blocked.
+    pub fn unblock<S: Spawner>(&self, spawner: S, session: u64, how: Unblock) -> bool {
+        self.inner.unblock(spawner, session, how)
+    }
+
+    /// Ends the waits of blocked sessions whose time has come. A timer is to call it, every few
+    /// milliseconds. Returns the time of the next deadline in ms since 1970, if there is one.
+    pub fn end_waits<S: Spawner + Copy>(&self, spawner: S) -> Option<u64> {
+        self.inner.end_waits(spawner)
+    }
+
+    /// Spawns tasks that remove expired keys, in some of the shards. A timer is to call it ten
+    /// times a second; each shard has its turn about once a second.
+    pub fn remove_expired<S: Spawner + Copy>(&self, spawner: S) {
+        if !self.inner.server.settings.expires_actively() {
+            return;
+        }
+        let shards = self.inner.shards.len();
+        let count = shards.div_ceil(10);
+        // Relaxed: the cycles need not agree on more than the number.
+        let first = self.inner.next_expiry.fetch_add(count, Ordering::Relaxed);
+        for number in (0..count).map(|offset| (first + offset) % shards) {
+            let inner = self.inner.clone();
+            spawner.task(self.inner.shards[number].write()).spawn(move |shard, _| {
+                inner.remove_expired(number, shard);
+            });
+        }
+    }
+
+    /// Returns what all sessions share.
+    pub fn server(&self) -> &Server {
+        &self.inner.server
+    }
+
+    /// Returns the runtime.
+    pub fn runtime(&self) -> &Runtime {
+        &self.inner.runtime
+    }
+
+    /// Returns the time in ms since 1970, by the engine's clock.
+    pub fn now(&self) -> u64 {
+        self.inner.now()
+    }
+}
+
+impl Inner {
+    pub(super) fn now(&self) -> u64 {
+        (self.clock)()
+    }
+
+    /// Removes some expired keys of a shard.
+    fn remove_expired(self: &Arc<Self>, number: usize, shard: &mut Shard) {
+        let mut keys = Keys::new(&self.layout, HeldShards::written(number, shard));
+        keys.begin(0, self.now());
+        keys.remove_some_expired(ENTRIES_OF_CYCLE);
+        let mut effects = self.effects();
+        for expired in keys.take_expired() {
+            effects.note_expired(expired.database, &expired.key);
+        }
+        self.report(&effects);
+    }
+
+    /// Spawns a task on shards.
+    pub(super) fn spawn_on<S, F>(&self, spawner: S, shards: Shards, body: F)
+    where
+        S: Spawner,
+        F: FnOnce(HeldShards<'_>, &mut Context) + Send + 'static,
+    {
+        let access = |&(number, writes): &(usize, bool)| -> ReadOrWrite<'_, _> {
+            let object = &self.shards[number];
+            if writes { object.write().into() } else { object.read().into() }
+        };
+        let list: Vec<_> = shards.iter().map(access).collect();
+        spawner.task(list).spawn(move |views, cx| {
+            let held = shards.iter().zip(views).map(|(&(number, _), view)| Held::new(number, view));
+            body(HeldShards::Many(held.collect()), cx);
+        });
+    }
+
+    /// Returns an empty collection of effects.
+    pub(super) fn effects(&self) -> Effects {
+        Effects::new(self.on_effects.is_some())
+    }
+
+    /// Passes effects to the function that follows them.
+    pub(super) fn report(&self, effects: &Effects) {
+        self.server.statistics.count_changes(effects.changes());
+        if let Some(follow) = self.on_effects.as_ref().filter(|_| !effects.is_empty()) {
+            follow(effects);
+        }
+    }
+}
+
+impl fmt::Debug for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Engine").field("shards", &self.inner.shards.len()).finish_non_exhaustive()
+    }
+}

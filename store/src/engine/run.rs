@@ -1,0 +1,160 @@
+//! The body of a task: commands on the shards that it holds.
+
+use super::batch::Batch;
+use super::blocked::Parked;
+use super::calls::Calls;
+use super::engine::Inner;
+use super::plan::runs_now;
+use super::serve::{Errand, serve_ready};
+use crate::command::{Block, Call, Command, Executed, check_access, execute, resolve};
+use crate::keyspace::{HeldShards, Keys, Waiting};
+use crate::resp::{Args, Protocol};
+use crate::session::{Session, Transaction};
+use std::sync::Arc;
+use xtasking::Context;
+
+/// A task that holds shards, or none, and runs commands.
+pub(super) struct Body<'v> {
+    pub(super) inner: &'v Arc<Inner>,
+    pub(super) keys: Keys<'v>,
+    pub(super) now: u64,
+    /// Batches that waited and were served. They go on when the task has done its own.
+    pub(super) served: Vec<Box<Batch>>,
+    /// What other tasks have to do.
+    pub(super) errands: Vec<Errand>,
+    calls: Calls,
+}
+
+impl<'v> Body<'v> {
+    pub(super) fn new(inner: &'v Arc<Inner>, held: HeldShards<'v>) -> Self {
+        let keys = Keys::new(&inner.layout, held);
+        Self {
+            inner,
+            keys,
+            now: inner.now(),
+            served: Vec::new(),
+            errands: Vec::new(),
+            calls: Calls::default(),
+        }
+    }
+
+    /// Runs the next requests of a batch. Returns it, unless it was parked.
+    pub(super) fn run(&mut self, mut batch: Box<Batch>, requests: usize) -> Option<Box<Batch>> {
+        for _ in 0..requests {
+            let block = self.run_next(&mut batch);
+            if let Some(block) = block {
+                self.park(batch, block);
+                return None;
+            }
+            batch.next += 1;
+            serve_ready(self);
+            if batch.session.is_closing {
+                break;
+            }
+        }
+        self.publish(&batch.session);
+        Some(batch)
+    }
+
+    /// Tells the server what the session has called, and other sessions what it has become.
+    fn publish(&mut self, session: &Session) {
+        let Some(last_command) = self.calls.last() else { return };
+        self.calls.flush(&self.inner.server.statistics, session.id());
+        session.client.update(|state| {
+            state.database = session.database;
+            state.queued = session.transaction.as_ref().map(Transaction::len);
+            state.protocol = if session.protocol == Protocol::Two { 2 } else { 3 };
+            state.last_command = last_command;
+            state.last_at = self.now;
+        });
+    }
+
+    /// Runs, queues or refuses the next request of a batch.
+    fn run_next(&mut self, batch: &mut Batch) -> Option<Block> {
+        let Batch { session, requests, next, reply, .. } = batch;
+        let args = requests.args(*next);
+        let found = resolve(args).and_then(|command| {
+            check_access(command, session.is_authenticated)?;
+            Ok(command)
+        });
+        let before = reply.len();
+        let block = match found {
+            Err(error) => {
+                if let Some(transaction) = &mut session.transaction {
+                    transaction.is_aborted = true;
+                }
+                reply.error(error.text());
+                None
+            }
+            Ok(command) if !runs_now(command, session) => {
+                queue(session, args);
+                reply.simple("QUEUED");
+                None
+            }
+            Ok(command) => {
+                let executed = self.execute(command, batch, None);
+                self.calls.add(command.name, executed.has_failed);
+                executed.block
+            }
+        };
+        batch.session.replies.apply(&mut batch.reply, before);
+        block
+    }
+
+    /// Runs the next request of a batch, which has a command, and reports its effects.
+    pub(super) fn execute(
+        &mut self,
+        command: &'static Command,
+        batch: &mut Batch,
+        ready: Option<&[u8]>,
+    ) -> Executed {
+        let Batch { session, requests, next, reply, .. } = batch;
+        let mut effects = self.inner.effects();
+        self.keys.begin(session.database, self.now);
+        let mut call = Call {
+            args: requests.args(*next),
+            keys: &mut self.keys,
+            reply,
+            session,
+            server: &self.inner.server,
+            effects: &mut effects,
+            ready,
+        };
+        let executed = execute(command, &mut call);
+        self.inner.report(&effects);
+        executed
+    }
+
+    /// Lets a batch wait for keys.
+    fn park(&mut self, batch: Box<Batch>, block: Block) {
+        self.publish(&batch.session);
+        let database = batch.session.database;
+        self.keys.begin(database, self.now);
+        let ticket = self.inner.blocked.next_ticket();
+        let waiting = Waiting { ticket, client: batch.session.id() };
+        block.keys.iter().for_each(|key| self.keys.wait(key, waiting));
+        // The task holds the shards: no other can find the session in them before it is parked.
+        self.inner.blocked.insert(Parked { batch, block, ticket, database });
+    }
+
+    /// Lets the batches that were served go on, and spawns tasks for the errands.
+    pub(super) fn finish(self, cx: &mut Context) {
+        let Self { inner, served, errands, .. } = self;
+        for errand in errands {
+            errand.spawn(inner, cx);
+        }
+        for batch in served {
+            batch.advance(cx);
+        }
+        for (session, how) in inner.server.clients.take_unblocked() {
+            inner.unblock(&mut *cx, session, how);
+        }
+    }
+}
+
+/// Queues a request in the session's transaction.
+fn queue(session: &mut Session, args: Args<'_>) {
+    if let Some(transaction) = &mut session.transaction {
+        transaction.requests.push(args.iter());
+    }
+}

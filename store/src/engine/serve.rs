@@ -1,0 +1,106 @@
+//! Runs a blocked command again when one of its keys has changed.
+
+use super::blocked::Parked;
+use super::engine::Inner;
+use super::plan::{Shards, normalize};
+use super::run::Body;
+use crate::command::resolve;
+use std::sync::Arc;
+use xtasking::Context;
+
+/// What a task could not do, as it does not hold the shards: the next one does it.
+#[derive(Debug)]
+pub(super) enum Errand {
+    /// Serve the sessions that wait for a key. The first needs these shards for that.
+    Serve { database: usize, key: Box<[u8]>, shards: Shards },
+    /// Take a session off the list of a key.
+    StopWaiting { database: usize, key: Box<[u8]>, ticket: u64 },
+}
+
+/// Serves the sessions that wait for keys which the last command has changed; then those that wait
+/// for what these change, and so on.
+pub(super) fn serve_ready(body: &mut Body<'_>) {
+    loop {
+        let ready = body.keys.take_ready();
+        if ready.is_empty() {
+            return;
+        }
+        for (database, key) in ready {
+            serve_key(body, database, &key);
+        }
+    }
+}
+
+/// Serves the sessions that wait for a key, in order, as long as the key is there.
+fn serve_key(body: &mut Body<'_>, database: usize, key: &[u8]) {
+    body.keys.begin(database, body.now);
+    for waiting in body.keys.waiting(key) {
+        body.keys.begin(database, body.now);
+        if !body.keys.contains(key) {
+            return;
+        }
+        let Some(parked) = body.inner.blocked.take(waiting.client, Some(waiting.ticket)) else { continue };
+        if !parked.block.others.iter().all(|other| body.keys.may_write(other)) {
+            // Later ones wait until this one was served.
+            let shards = shards_of(body.inner, &parked, key);
+            body.inner.blocked.insert(parked);
+            body.errands.push(Errand::Serve { database, key: key.into(), shards });
+            return;
+        }
+        serve(body, parked, key);
+    }
+}
+
+fn shards_of(inner: &Inner, parked: &Parked, key: &[u8]) -> Shards {
+    let keys = parked.block.others.iter().map(|other| &**other).chain([key]);
+    let mut shards = keys.map(|key| (inner.layout.shard(key), true)).collect();
+    normalize(&mut shards);
+    shards
+}
+
+/// Runs a parked command for a key. If it blocks again, it is parked as it was.
+fn serve(body: &mut Body<'_>, parked: Parked, key: &[u8]) {
+    let Parked { mut batch, block, ticket, database } = parked;
+    let Ok(command) = resolve(batch.requests.args(batch.next)) else {
+        unreachable!("a command that runs again was found before")
+    };
+    let before = batch.reply.len();
+    if body.execute(command, &mut batch, Some(key)).block.is_some() {
+        body.inner.blocked.insert(Parked { batch, block, ticket, database });
+        return;
+    }
+    batch.session.replies.apply(&mut batch.reply, before);
+    batch.next += 1;
+    body.served.push(batch);
+    body.keys.begin(database, body.now);
+    for key in block.keys {
+        if body.keys.may_write(&key) {
+            body.keys.stop_waiting(&key, ticket);
+        } else {
+            body.errands.push(Errand::StopWaiting { database, key, ticket });
+        }
+    }
+}
+
+impl Errand {
+    /// Spawns a task for the errand.
+    pub(super) fn spawn(self, inner: &Arc<Inner>, cx: &mut Context) {
+        let own = inner.clone();
+        match self {
+            Self::Serve { database, key, shards } => inner.spawn_on(cx, shards, move |held, cx| {
+                let mut body = Body::new(&own, held);
+                serve_key(&mut body, database, &key);
+                serve_ready(&mut body);
+                body.finish(cx);
+            }),
+            Self::StopWaiting { database, key, ticket } => {
+                let shard = inner.layout.shard(&key);
+                inner.spawn_on(cx, [(shard, true)].into_iter().collect(), move |held, _| {
+                    let mut body = Body::new(&own, held);
+                    body.keys.begin(database, body.now);
+                    body.keys.stop_waiting(&key, ticket);
+                });
+            }
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! Sessions that watch keys, and sessions that wait for them.
+
+use super::{Keys, Waiting};
+
+impl Keys<'_> {
+    fn guests_at(&mut self, key: &[u8]) -> &mut super::shard::Database {
+        let at = self.position(self.layout().hash(key));
+        let at = at.expect("the task holds the shards of the keys that sessions watch or wait for");
+        let database = self.database();
+        &mut self.held_mut()[at].databases[database]
+    }
+
+    /// Begins to watch a key. Returns its version.
+    pub(crate) fn watch(&mut self, key: &[u8]) -> u64 {
+        // An expired key is missing from the beginning, and its end is no change.
+        self.get_mut(key);
+        let watched = self.guests_at(key).guests_mut().watched.entry(key.into()).or_default();
+        watched.sessions += 1;
+        watched.version
+    }
+
+    /// Ends the watching of a key by one session. Returns its version, which differs from the one
+    /// before if the key has been changed or has expired.
+    pub(crate) fn unwatch(&mut self, key: &[u8]) -> u64 {
+        self.get_mut(key);
+        let database = self.guests_at(key);
+        let guests = database.guests_mut();
+        let Some(watched) = guests.watched.get_mut(key) else { return 0 };
+        let version = watched.version;
+        watched.sessions -= 1;
+        if watched.sessions == 0 {
+            guests.watched.remove(key);
+            database.drop_empty_guests();
+        }
+        version
+    }
+
+    /// Lets a session wait for a key.
+    pub(crate) fn wait(&mut self, key: &[u8], waiting: Waiting) {
+        let all = self.guests_at(key).guests_mut().waiting.entry(key.into()).or_default();
+        // One that names a key twice waits once.
+        if let Err(at) = all.binary_search_by_key(&waiting.ticket, |other| other.ticket) {
+            all.insert(at, waiting);
+        }
+    }
+
+    /// Ends a session's wait for a key.
+    pub(crate) fn stop_waiting(&mut self, key: &[u8], ticket: u64) {
+        let database = self.guests_at(key);
+        let Some(guests) = &mut database.guests else { return };
+        let Some(all) = guests.waiting.get_mut(key) else { return };
+        all.retain(|waiting| waiting.ticket != ticket);
+        if all.is_empty() {
+            guests.waiting.remove(key);
+            database.drop_empty_guests();
+        }
+    }
+
+    /// Returns the sessions that wait for a key, in order.
+    pub(crate) fn waiting(&mut self, key: &[u8]) -> Vec<Waiting> {
+        let guests = self.guests_at(key).guests.as_ref();
+        guests.and_then(|guests| guests.waiting.get(key)).cloned().unwrap_or_default()
+    }
+}

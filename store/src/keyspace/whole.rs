@@ -1,0 +1,182 @@
+//! What commands do with all keys of the shards that they hold.
+
+use super::{Entry, Held, Keys, Layout};
+
+/// A part of the keyspace that a scan has still to visit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cursor {
+    /// The shard.
+    shard: u32,
+    /// The order in its table: see [`Table`](super::Table).
+    order: u32,
+}
+
+impl Cursor {
+    /// Returns the cursor that a client has sent.
+    pub fn from_number(number: u64) -> Self {
+        Self { shard: (number >> 32) as u32, order: number as u32 }
+    }
+
+    /// Returns the number that a client gets. Zero is both the start and the end.
+    pub fn to_number(self) -> u64 {
+        u64::from(self.shard) << 32 | u64::from(self.order)
+    }
+
+    /// Returns the number of the shard.
+    pub fn shard(self) -> usize {
+        self.shard as usize
+    }
+}
+
+impl Keys<'_> {
+    /// Returns the number of keys, expired ones that were not removed included, and the number of
+    /// those that have an expiry.
+    pub fn counts(&self) -> (usize, usize) {
+        let counts = self.held().iter().map(|held| held.counts(self.database()));
+        counts.fold((0, 0), |sum, count| (sum.0 + count.0, sum.1 + count.1))
+    }
+
+    /// Iterates over the entries that have not expired.
+    pub fn entries(&self) -> impl Iterator<Item = &Entry> {
+        let (database, now) = (self.database(), self.now());
+        let all = self.held().iter().flat_map(move |held| held.databases[database].table.iter());
+        all.filter(move |entry| !entry.is_expired(now))
+    }
+
+    /// Passes entries that have not expired to `visit`, from a cursor on, until about `count` were
+    /// visited or the held shards end. Returns where to go on; `None` after the last shard.
+    ///
+    /// An entry that is there from the first call of a scan to the last is visited at least once.
+    pub fn scan(&self, from: Cursor, count: usize, mut visit: impl FnMut(&Entry)) -> Option<Cursor> {
+        let (database, now) = (self.database(), self.now());
+        let (mut visited, mut order) = (0, from.order);
+        let held = self.held().iter().skip_while(|held| held.number < from.shard());
+        for held in held {
+            let table = &held.databases[database].table;
+            let next = table.scan(order, count.saturating_sub(visited), |entry| {
+                visited += 1;
+                if !entry.is_expired(now) {
+                    visit(entry);
+                }
+            });
+            if let Some(order) = next {
+                return Some(Cursor { shard: held.number as u32, order });
+            }
+            order = 0;
+            if visited >= count {
+                return self.start_of_shard(held.number + 1);
+            }
+        }
+        let last = self.held().last().map_or(from.shard(), |held| held.number);
+        self.start_of_shard(last.max(from.shard()) + 1)
+    }
+
+    fn start_of_shard(&self, number: usize) -> Option<Cursor> {
+        (number < self.layout().shards()).then_some(Cursor { shard: number as u32, order: 0 })
+    }
+
+    /// Returns an entry at random, each about as likely as the others; `None` if there are none.
+    pub fn random_entry(&self, mut random: impl FnMut() -> u64) -> Option<&Entry> {
+        let (database, now) = (self.database(), self.now());
+        let total = self.counts().0 as u64;
+        // Expired entries may be met. After some of them any other entry is good.
+        for _ in 0..if total == 0 { 0 } else { 100 } {
+            let mut number = random() % total;
+            let table = self.held().iter().map(|held| &held.databases[database].table).find(|table| {
+                let is_here = number < table.len() as u64;
+                number = number.saturating_sub(if is_here { 0 } else { table.len() as u64 });
+                is_here
+            })?;
+            let entry = table.random(random()).filter(|entry| !entry.is_expired(now));
+            if entry.is_some() {
+                return entry;
+            }
+        }
+        self.entries().next()
+    }
+
+    /// Removes all keys of the database. Returns their number.
+    pub fn clear(&mut self) -> usize {
+        let database = self.database();
+        let mut removed = 0;
+        for held in self.held_mut() {
+            let part = &mut held.databases[database];
+            let table = std::mem::take(&mut part.table);
+            if part.guests.is_some() {
+                table.iter().for_each(|entry| drop(part.note_change(entry.key())));
+            }
+            removed += table.len();
+        }
+        removed
+    }
+
+    /// Swaps the contents of this database with those of another one.
+    pub(crate) fn swap_with(&mut self, other: usize) {
+        let (database, layout) = (self.database(), self.layout());
+        for at in 0..self.held().len() {
+            let shard: &mut Held<'_> = &mut self.held_mut()[at];
+            note_swap(shard, layout, database, other);
+            let [one, two] = shard.databases.get_disjoint_mut([database, other]).expect("two databases");
+            std::mem::swap(&mut one.table, &mut two.table);
+            std::mem::swap(&mut one.expiry_cursor, &mut two.expiry_cursor);
+        }
+        for each in [database, other] {
+            self.select(each);
+            self.note_all_ready();
+        }
+        self.select(database);
+    }
+
+    /// Notes the keys of the database that sessions wait for and that are there.
+    fn note_all_ready(&mut self) {
+        let database = self.database();
+        let waited_for = self.held().iter().filter_map(|held| held.databases[database].guests.as_ref());
+        let keys: Vec<Box<[u8]>> = waited_for.flat_map(|guests| guests.waiting.keys().cloned()).collect();
+        for key in keys {
+            if self.contains(&key) {
+                self.note_ready(&key);
+            }
+        }
+    }
+
+    /// Removes expired keys of all databases, from where the last call ended, until about `most`
+    /// entries of each database and shard were looked at. Returns the number that were removed.
+    pub(crate) fn remove_some_expired(&mut self, most: usize) -> usize {
+        let now = self.now();
+        let mut removed = 0;
+        for at in 0..self.held().len() {
+            for database in 0..self.held()[at].databases.len() {
+                let part = &self.held()[at].databases[database];
+                if part.table.expiring() == 0 {
+                    continue;
+                }
+                let mut expired = Vec::new();
+                let next = part.table.scan(part.expiry_cursor, most, |entry| {
+                    if entry.is_expired(now) {
+                        expired.push(Box::<[u8]>::from(entry.key()));
+                    }
+                });
+                self.held_mut()[at].databases[database].expiry_cursor = next.unwrap_or(0);
+                removed += expired.len();
+                self.select(database);
+                expired.iter().for_each(|key| drop(self.get_mut(key)));
+            }
+        }
+        removed
+    }
+}
+
+/// Notes a change for the sessions that watch a key in one of two databases that are swapped.
+fn note_swap(shard: &mut Held<'_>, layout: &Layout, database: usize, other: usize) {
+    for (own, others) in [(database, other), (other, database)] {
+        let Some(guests) = &shard.databases[own].guests else { continue };
+        let keys: Vec<Box<[u8]>> = guests.watched.keys().cloned().collect();
+        for key in keys {
+            let hash = layout.hash(&key);
+            let is_there = |database: usize| shard.databases[database].table.find(hash, &key).is_some();
+            if is_there(own) || is_there(others) {
+                shard.databases[own].note_change(&key);
+            }
+        }
+    }
+}

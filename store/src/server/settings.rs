@@ -1,0 +1,267 @@
+//! What CONFIG reads and sets.
+
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// What values a setting takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SettingKind {
+    /// `yes` or `no`.
+    Flag,
+    /// An integer of this range.
+    Integer(i64, i64),
+    /// A number of bytes, perhaps with a unit, of this range.
+    Memory(i64, i64),
+    /// Any text.
+    Text,
+}
+
+/// An entry in the registry of settings.
+#[derive(Clone, Copy, Debug)]
+pub struct SettingSpec {
+    /// Its name.
+    pub name: &'static str,
+    /// An older name.
+    pub alias: Option<&'static str>,
+    /// What values it takes.
+    pub kind: SettingKind,
+    /// The value at first.
+    pub default: &'static str,
+    /// False if only the start sets it.
+    pub is_mutable: bool,
+    /// What it is for.
+    pub meaning: &'static str,
+}
+
+macro_rules! settings {
+    ($($key:ident $name:literal $(or $alias:literal)?, $kind:expr, $default:literal, $mutable:literal, $meaning:literal;)*) => {
+        /// A setting of the registry.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Setting {
+            $(#[doc = $meaning] $key,)*
+        }
+
+        /// The settings, in the order of [`Setting`].
+        static REGISTRY: &[SettingSpec] = &[$(SettingSpec {
+            name: $name,
+            alias: settings!(@alias $($alias)?),
+            kind: $kind,
+            default: $default,
+            is_mutable: $mutable,
+            meaning: $meaning,
+        },)*];
+    };
+    (@alias) => { None };
+    (@alias $alias:literal) => { Some($alias) };
+}
+
+const COUNT: SettingKind = SettingKind::Integer(0, i64::MAX);
+const BYTES: SettingKind = SettingKind::Memory(0, i64::MAX);
+
+settings! {
+    Databases "databases", SettingKind::Integer(1, i32::MAX as i64), "16", false,
+        "The number of databases.";
+    RequirePass "requirepass", SettingKind::Text, "", true,
+        "The password of the default user; none if it is empty.";
+    ProtoMaxBulkLen "proto-max-bulk-len", SettingKind::Memory(1 << 20, i64::MAX), "536870912", true,
+        "The longest argument, and the longest string.";
+    HashMaxListpackEntries "hash-max-listpack-entries" or "hash-max-ziplist-entries", COUNT, "512", true,
+        "The most fields of a hash that is a list in one block.";
+    HashMaxListpackValue "hash-max-listpack-value" or "hash-max-ziplist-value", BYTES, "64", true,
+        "The longest field or value of such a hash.";
+    ListMaxListpackSize "list-max-listpack-size" or "list-max-ziplist-size",
+        SettingKind::Integer(i32::MIN as i64, i32::MAX as i64), "-2", true,
+        "The most elements of a block of a list, or its size as a negative power of two.";
+    SetMaxIntsetEntries "set-max-intset-entries", COUNT, "512", true,
+        "The most members of a set that is an array of integers.";
+    SetMaxListpackEntries "set-max-listpack-entries", COUNT, "128", true,
+        "The most members of a set that is a list in one block.";
+    SetMaxListpackValue "set-max-listpack-value", BYTES, "64", true,
+        "The longest member of such a set.";
+    ZsetMaxListpackEntries "zset-max-listpack-entries" or "zset-max-ziplist-entries", COUNT, "128", true,
+        "The most members of a sorted set that is a list in one block.";
+    ZsetMaxListpackValue "zset-max-listpack-value" or "zset-max-ziplist-value", BYTES, "64", true,
+        "The longest member of such a sorted set.";
+}
+
+/// Why a setting was not set. The texts are Redis' own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SettingError {
+    /// There is none of this name.
+    Unknown,
+    /// The value is not taken; why.
+    Refused(String),
+}
+
+/// The values of all settings.
+#[derive(Debug)]
+pub struct Settings {
+    /// Those of flags and numbers.
+    numbers: Vec<AtomicI64>,
+    /// Those of texts; empty for others.
+    texts: Mutex<Vec<String>>,
+    expires_actively: AtomicI64,
+}
+
+impl Settings {
+    pub(crate) fn new(databases: usize) -> Self {
+        let numbers =
+            REGISTRY.iter().map(|spec| AtomicI64::new(parse(spec, spec.default).unwrap_or_default()));
+        let texts = REGISTRY.iter().map(|spec| match spec.kind {
+            SettingKind::Text => spec.default.to_owned(),
+            _ => String::new(),
+        });
+        let settings = Self {
+            numbers: numbers.collect(),
+            texts: Mutex::new(texts.collect()),
+            expires_actively: AtomicI64::new(1),
+        };
+        settings.store_number(Setting::Databases as usize, databases as i64);
+        settings
+    }
+
+    /// Returns all settings.
+    pub fn registry() -> &'static [SettingSpec] {
+        REGISTRY
+    }
+
+    /// Returns the value of a flag, as 0 or 1, or of a number.
+    pub fn number(&self, setting: Setting) -> i64 {
+        // Relaxed: a setting orders nothing.
+        self.numbers[setting as usize].load(Ordering::Relaxed)
+    }
+
+    fn store_number(&self, index: usize, value: i64) {
+        // Relaxed: see `number`.
+        self.numbers[index].store(value, Ordering::Relaxed);
+    }
+
+    /// Returns the value of a text.
+    pub fn text(&self, setting: Setting) -> String {
+        self.texts.lock().unwrap_or_else(PoisonError::into_inner)[setting as usize].clone()
+    }
+
+    /// Returns a value as CONFIG GET does: the setting is that of this index in the registry.
+    pub fn shown(&self, index: usize) -> String {
+        let number = || self.numbers[index].load(Ordering::Relaxed);
+        match REGISTRY[index].kind {
+            SettingKind::Flag => if number() == 1 { "yes" } else { "no" }.to_owned(),
+            SettingKind::Integer(..) | SettingKind::Memory(..) => number().to_string(),
+            SettingKind::Text => self.texts.lock().unwrap_or_else(PoisonError::into_inner)[index].clone(),
+        }
+    }
+
+    /// Finds a setting by its name or older name, in letters of any case.
+    pub fn find(name: &[u8]) -> Option<usize> {
+        let is = |known: &str| known.as_bytes().eq_ignore_ascii_case(name);
+        REGISTRY.iter().position(|spec| is(spec.name) || spec.alias.is_some_and(is))
+    }
+
+    /// Checks whether CONFIG SET may set this value.
+    ///
+    /// # Errors
+    ///
+    /// If it may not.
+    pub fn check(index: usize, value: &str) -> Result<(), SettingError> {
+        let spec = &REGISTRY[index];
+        if !spec.is_mutable {
+            return Err(SettingError::Refused("can't set immutable config".to_owned()));
+        }
+        parse(spec, value).map(drop).map_err(SettingError::Refused)
+    }
+
+    /// Sets a setting, mutable or not.
+    ///
+    /// # Errors
+    ///
+    /// If there is none of this name, or it does not take the value.
+    pub fn set(&self, name: &str, value: &str) -> Result<(), SettingError> {
+        let index = Self::find(name.as_bytes()).ok_or(SettingError::Unknown)?;
+        let number = parse(&REGISTRY[index], value).map_err(SettingError::Refused)?;
+        match REGISTRY[index].kind {
+            SettingKind::Text => {
+                value.clone_into(&mut self.texts.lock().unwrap_or_else(PoisonError::into_inner)[index]);
+            }
+            _ => self.store_number(index, number),
+        }
+        Ok(())
+    }
+
+    /// Returns true if clients have to authenticate.
+    pub fn needs_password(&self) -> bool {
+        !self.text(Setting::RequirePass).is_empty()
+    }
+
+    /// Returns true if expired keys are removed without an access: DEBUG SET-ACTIVE-EXPIRE.
+    pub fn expires_actively(&self) -> bool {
+        self.expires_actively.load(Ordering::Relaxed) != 0
+    }
+
+    pub(crate) fn set_expires_actively(&self, is_on: bool) {
+        self.expires_actively.store(is_on.into(), Ordering::Relaxed);
+    }
+}
+
+/// Reads a value. Texts have the number 0.
+fn parse(spec: &SettingSpec, value: &str) -> Result<i64, String> {
+    let within = |number: i64, least: i64, most: i64| match (least..=most).contains(&number) {
+        true => Ok(number),
+        false => Err(format!("argument must be between {least} and {most} inclusive")),
+    };
+    match spec.kind {
+        SettingKind::Text => Ok(0),
+        SettingKind::Flag => match value.to_ascii_lowercase().as_str() {
+            "yes" => Ok(1),
+            "no" => Ok(0),
+            _ => Err("argument must be 'yes' or 'no'".to_owned()),
+        },
+        SettingKind::Integer(least, most) => {
+            let number = crate::resp::parse_integer(value.as_bytes());
+            within(number.ok_or("argument couldn't be parsed into an integer")?, least, most)
+        }
+        SettingKind::Memory(least, most) => {
+            within(parse_memory(value).ok_or("argument must be a memory value")?, least, most)
+        }
+    }
+}
+
+/// Reads a number of bytes with a unit as Redis does: `k` is 1000, `kb` is 1024.
+fn parse_memory(text: &str) -> Option<i64> {
+    let end = text.find(|letter: char| !letter.is_ascii_digit() && letter != '-').unwrap_or(text.len());
+    let unit = match text[end..].to_ascii_lowercase().as_str() {
+        "" | "b" => 1,
+        "k" => 1000,
+        "kb" => 1 << 10,
+        "m" => 1_000_000,
+        "mb" => 1 << 20,
+        "g" => 1_000_000_000,
+        "gb" => 1 << 30,
+        _ => return None,
+    };
+    text[..end].parse::<i64>().ok()?.checked_mul(unit).filter(|bytes| *bytes >= 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_checked_and_shown() {
+        let settings = Settings::new(4);
+        assert_eq!(settings.number(Setting::Databases), 4);
+        assert_eq!(settings.set("proto-max-bulk-len", "2mb"), Ok(()));
+        assert_eq!(settings.number(Setting::ProtoMaxBulkLen), 2 << 20);
+        let hash = Settings::find(b"HASH-max-ZIPLIST-entries").unwrap();
+        assert_eq!(settings.shown(hash), "512");
+        assert!(matches!(Settings::check(hash, "x"), Err(SettingError::Refused(_))));
+        assert!(matches!(Settings::check(0, "8"), Err(SettingError::Refused(_))));
+        assert_eq!(settings.set("nothing", "1"), Err(SettingError::Unknown));
+    }
+
+    #[test]
+    fn each_default_is_a_value() {
+        for spec in REGISTRY {
+            assert!(parse(spec, spec.default).is_ok(), "{}", spec.name);
+        }
+    }
+}

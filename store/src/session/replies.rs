@@ -1,0 +1,31 @@
+//! Which replies a client wants: CLIENT REPLY.
+
+use crate::resp::Reply;
+
+/// Which replies a client wants.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Replies {
+    /// All.
+    #[default]
+    On,
+    /// None.
+    Off,
+    /// All but that of the running command and the next one.
+    SkipNext,
+    /// All but that of the running command.
+    Skip,
+}
+
+impl Replies {
+    /// Removes the reply to a command, from `before` on, if the client does not want it.
+    pub(crate) fn apply(&mut self, reply: &mut Reply, before: usize) {
+        if *self != Self::On {
+            reply.truncate(before);
+        }
+        *self = match *self {
+            Self::SkipNext => Self::Skip,
+            Self::Skip | Self::On => Self::On,
+            Self::Off => Self::Off,
+        };
+    }
+}
