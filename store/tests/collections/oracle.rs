@@ -1,0 +1,128 @@
+//! Random scripts run by Redis and by the engine; the replies are compared byte by byte.
+
+use super::generator::Generator;
+use super::redis::{Connection, Redis};
+use super::reply::Reply;
+use super::{engine, runtime};
+use xtasking_store::engine::Client;
+
+/// Commands of a script.
+const STEPS: usize = 300;
+/// Scripts, unless `XTASKING_STORE_SCRIPTS` says how many.
+const SCRIPTS: u64 = 60;
+
+/// Replies without an order: the width of a group in RESP2 and in RESP3.
+fn unordered(command: &str) -> Option<[usize; 2]> {
+    match command {
+        "smembers" | "hkeys" | "hvals" | "sinter" | "sunion" | "sdiff" | "srandmember" | "spop" => Some([1, 1]),
+        "hgetall" => Some([2, 2]),
+        _ => None,
+    }
+}
+
+/// The parts of a reply that can be compared, the other parts in one order.
+fn comparable(args: &[Vec<u8>], bytes: &[u8]) -> Option<Reply> {
+    let (mut reply, _) = Reply::parse(bytes)?;
+    let name = String::from_utf8_lossy(&args[0]).to_ascii_lowercase();
+    let is_three = bytes[0] != b'*' || bytes.windows(4).any(|part| part == b"\r\n*2");
+    match name.as_str() {
+        "hscan" => reply.element_mut(1)?.sort(2),
+        "sscan" | "zscan" => reply.element_mut(1)?.sort(if name == "zscan" { 2 } else { 1 }),
+        "hrandfield" if args.len() == 4 => reply.sort(if is_three { 1 } else { 2 }),
+        "hrandfield" => reply.sort(1),
+        name => reply.sort(unordered(name)?[usize::from(is_three)]),
+    }
+    Some(reply)
+}
+
+/// Both servers.
+struct Pair<'a> {
+    redis: &'a mut Connection,
+    client: &'a mut Client,
+    script: Vec<String>,
+}
+
+impl Pair<'_> {
+    /// Runs a command on both, and compares the replies.
+    fn run(&mut self, args: &[Vec<u8>], seed: u64) {
+        let words: Vec<_> = args.iter().map(|arg| String::from_utf8_lossy(arg).into_owned()).collect();
+        self.script.push(format!("{words:?}"));
+        let expected = self.redis.run(args);
+        let actual = self.client.run(args).expect("a running engine");
+        if expected == actual {
+            return;
+        }
+        let is_same = comparable(args, &expected).is_some_and(|reply| Some(reply) == comparable(args, &actual));
+        let before = &self.script[self.script.len().saturating_sub(25)..];
+        assert!(
+            is_same,
+            "seed {seed}: {}\n-> {words:?}\nRedis: {:?}\nstore: {:?}",
+            before.join("\n"),
+            String::from_utf8_lossy(&expected),
+            String::from_utf8_lossy(&actual),
+        );
+    }
+
+    fn run_words(&mut self, words: &[&str], seed: u64) {
+        let args: Vec<_> = words.iter().map(|word| word.as_bytes().to_vec()).collect();
+        self.run(&args, seed);
+    }
+
+    /// Compares all that the keys hold.
+    fn compare_contents(&mut self, seed: u64) {
+        for key in Generator::keys() {
+            let key = key.as_str();
+            self.run_words(&["exists", key], seed);
+            self.run_words(&["lrange", key, "0", "-1"], seed);
+            self.run_words(&["hgetall", key], seed);
+            self.run_words(&["smembers", key], seed);
+            self.run_words(&["zrange", key, "0", "-1", "withscores"], seed);
+            if key.starts_with(['h', 'z', 'x']) {
+                self.run_words(&["object", "encoding", key], seed);
+            }
+        }
+    }
+}
+
+/// A command that may wait is run inside MULTI, where it does not.
+fn may_wait(args: &[Vec<u8>]) -> bool {
+    args[0].first().is_some_and(|letter| letter.eq_ignore_ascii_case(&b'b'))
+}
+
+fn run_script(pair: &mut Pair<'_>, seed: u64) {
+    let mut generator = Generator::new(seed);
+    pair.run_words(&["flushall"], seed);
+    if seed % 2 == 1 {
+        for command in [&["hello", "3"][..], &["config", "set", "zset-max-listpack-entries", "6"]] {
+            let args: Vec<_> = command.iter().map(|word| word.as_bytes().to_vec()).collect();
+            pair.redis.run(&args);
+            pair.client.run(&args).expect("a running engine");
+        }
+    }
+    for step in 0..STEPS {
+        let command = generator.command();
+        let is_isolated = may_wait(&command);
+        if is_isolated {
+            pair.run_words(&["multi"], seed);
+        }
+        pair.run(&command, seed);
+        if is_isolated {
+            pair.run_words(&["exec"], seed);
+        }
+        if step % 100 == 99 {
+            pair.compare_contents(seed);
+        }
+    }
+}
+
+#[test]
+#[cfg_attr(sanitizer = "thread", ignore = "it starts a process")]
+fn random_scripts_are_answered_as_redis_does() {
+    let Some(mut redis) = Redis::start("collections") else { return };
+    let (rt, scripts) = (runtime(), std::env::var("XTASKING_STORE_SCRIPTS"));
+    let engine = engine(&rt);
+    for seed in 0..scripts.map_or(SCRIPTS, |scripts| scripts.parse().expect("a number of scripts")) {
+        let (mut connection, mut client) = (redis.connect(), engine.client());
+        run_script(&mut Pair { redis: &mut connection, client: &mut client, script: Vec::new() }, seed);
+    }
+}
