@@ -14,7 +14,6 @@
 //! | [`session`] | the state of a connection |
 //! | [`server`] | what all connections share |
 //! | [`glob`] | patterns of names |
-//! | `long_double` | numbers of 64 bits of mantissa |
 
 #![forbid(unsafe_code)]
 
@@ -22,7 +21,6 @@ pub mod command;
 pub mod engine;
 pub mod glob;
 pub mod keyspace;
-mod long_double;
 pub mod resp;
 pub mod server;
 pub mod session;

@@ -6,6 +6,7 @@
 //! | `effects` | [`Effects`]: what a command changed |
 //! | `error` | [`CommandError`]: Redis' error texts |
 //! | `spec` | [`Command`]: an entry in the table |
+//! | `expiry` | times of expiry among the arguments |
 //! | `resolve`, `execute` | finds the command of a request; runs it |
 //! | `transactions` | MULTI and its siblings |
 //! | `table` | the table, put together from the families |
@@ -46,6 +47,7 @@ mod execute;
 mod hashes;
 mod lists;
 mod operands;
+mod expiry;
 mod resolve;
 mod sets;
 mod sorted_sets;

@@ -1,8 +1,8 @@
 //! Arguments that several commands on collections have in common.
 
 use super::{Call, CommandError};
-use crate::long_double::LongDouble;
 use crate::resp::{Args, parse_integer};
+use crate::value::Extended;
 use std::ops::Range;
 
 /// The sentence for a number of keys that is not one.
@@ -85,9 +85,10 @@ impl<'a, End> MultiPop<'a, End> {
 
 /// Reads the time that a command may wait, in seconds. Returns when to give up; `None` is never.
 pub(super) fn deadline(call: &Call<'_, '_>, arg: &[u8]) -> Result<Option<u64>, CommandError> {
-    const RANGE: CommandError = CommandError::fixed("ERR timeout is not a float or out of range");
-    let seconds = LongDouble::parse(arg).ok_or(RANGE)?;
-    let milliseconds = seconds.ceil_thousandfold().ok_or(RANGE)?;
+    let seconds = Extended::parse(arg);
+    let seconds = seconds.ok_or(CommandError::fixed("ERR timeout is not a float or out of range"))?;
+    let milliseconds = seconds.ceil_thousandfold();
+    let milliseconds = milliseconds.ok_or(CommandError::fixed("ERR timeout is out of range"))?;
     match u64::try_from(milliseconds) {
         Err(_) => Err(CommandError::fixed("ERR timeout is negative")),
         Ok(0) => Ok(None),

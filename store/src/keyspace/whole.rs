@@ -103,7 +103,9 @@ impl Keys<'_> {
             let part = &mut held.databases[database];
             let table = std::mem::take(&mut part.table);
             if part.guests.is_some() {
-                table.iter().for_each(|entry| drop(part.note_change(entry.key())));
+                for entry in table.iter() {
+                    part.note_change(entry.key());
+                }
             }
             removed += table.len();
         }

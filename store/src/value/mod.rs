@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `string` | [`StringValue`] |
 //! | `list`, `hash`, `set`, `sorted_set` | [`List`], [`Hash`], [`Set`], [`SortedSet`] |
+//! | `extended` | [`Extended`]: floating point as INCRBYFLOAT computes it |
 //! | `limits` | [`Limits`]: the sizes up to which they are compact |
 //! | `packed` | byte strings in one buffer |
 //! | `intset` | integers in one buffer |
@@ -22,6 +23,7 @@ mod list;
 mod packed;
 mod set;
 mod sorted_set;
+mod extended;
 mod string;
 mod table;
 
@@ -33,6 +35,7 @@ pub use limits::Limits;
 pub use list::{End, List};
 pub use set::Set;
 pub use sorted_set::SortedSet;
+pub use extended::Extended;
 pub use string::StringValue;
 pub(crate) use table::Keyed;
 

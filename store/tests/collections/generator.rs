@@ -12,11 +12,13 @@ const WORDS: &[&str] = &["a", "b", "c", "dd", "e", "ff", "1", "2", "3", "-4", "1
 const INTEGERS: &[&str] =
     &["0", "1", "2", "3", "5", "-1", "-2", "-3", "10", "-10", "9223372036854775807", "-9223372036854775808"];
 const SCORES: &[&str] = &["0", "1", "2", "3", "-1", "1.5", "2.5", "1e3", "inf", "-inf", "+5", "0.1", "3.0"];
+const TIMEOUTS: &[&str] = &["0", "1", "0.5", "1e3", "-1", "-0.1", "x", "", "0x10", "nan"];
 const JUNK: &[&str] = &["x", "", "nan", "1.5", "9223372036854775808", "01", " 1", "1e999", "(", "[", "withscores"];
 
 /// The commands of each type. A capital stands for an argument:
 /// `K` a key of the type, `D` a key of it that is written, `E` an element, `I` an integer, `F` a score,
-/// `S` and `T` ends of an interval of scores and of names, `N` a number of keys and so many keys.
+/// `S` and `T` ends of an interval of scores and of names, `W` a timeout,
+/// `N` a number of keys and so many keys.
 /// Words in braces are there by chance, and `(a|b)` is a choice.
 const COMMANDS: &[(char, &[&str])] = &[
     ('l', &[
@@ -24,8 +26,8 @@ const COMMANDS: &[(char, &[&str])] = &[
         "llen K", "lindex K I", "lset K I E", "lrange K I I", "lrange K 0 -1", "ltrim K I I", "lrem K I E",
         "linsert K (before|after) E E", "lpos K E {rank I} {count I} {maxlen I}",
         "lmove K K (left|right) (left|right)", "rpoplpush K K", "lmpop N (left|right) {count I}",
-        "blpop K K I", "brpop K I", "blmove K K (left|right) (left|right) I", "brpoplpush K K I",
-        "blmpop I N (left|right) {count I}",
+        "blpop K K W", "brpop K W", "blmove K K (left|right) (left|right) W", "brpoplpush K K W",
+        "blmpop W N (left|right) {count I}",
     ]),
     ('h', &[
         "hset K E E {E} {E}", "hmset K E E", "hsetnx K E E", "hget K E", "hmget K E E", "hgetall K",
@@ -46,7 +48,7 @@ const COMMANDS: &[(char, &[&str])] = &[
         "zrange K I I rev {withscores}", "zrangestore D K S S byscore {rev} {limit I I}", "zrevrange K I I",
         "zrangebyscore K S S {withscores} {limit I I}", "zrevrangebyscore K S S {withscores} {limit I I}",
         "zremrangebyrank K I I", "zremrangebyscore K S S", "zpopmin K {I}", "zpopmax K {I}",
-        "bzpopmin K K I", "bzpopmax K I", "zmpop N (min|max) {count I}", "bzmpop I N (min|max) {count I}",
+        "bzpopmin K K W", "bzpopmax K W", "zmpop N (min|max) {count I}", "bzmpop W N (min|max) {count I}",
         "zunion 2 K K {weights F F} {aggregate (sum|min|max)} {withscores}",
         "zinter 2 K K {weights F F} {aggregate (sum|min|max)} {withscores}", "zdiff N {withscores}",
         "zunionstore D 2 K K {weights F F} {aggregate (min|max)}", "zinterstore D 2 K K {weights F F}",
@@ -58,7 +60,7 @@ const COMMANDS: &[(char, &[&str])] = &[
         "zrangebylex K T T {limit I I}", "zrevrangebylex K T T {limit I I}", "zremrangebylex K T T",
         "zrangestore D K T T bylex",
     ]),
-    ('t', &["set K E", "del K", "get K"]),
+    ('t', &["set K E", "getdel K", "get K"]),
 ];
 
 impl Generator {
@@ -105,7 +107,8 @@ impl Generator {
         let mut words = Vec::new();
         let template = self.choose(templates);
         self.expand(kind, template, &mut words);
-        if self.one_in(30) && words.len() > 1 {
+        // What SPOP without a count pops is left to chance.
+        if self.one_in(30) && words.len() > 1 && !template.starts_with("spop") {
             words.pop();
         } else if self.one_in(50) {
             words.push(self.choose(JUNK).into());
@@ -142,6 +145,7 @@ impl Generator {
             "E" => self.element(),
             "I" => self.choose(INTEGERS).into(),
             "F" => self.choose(SCORES).into(),
+            "W" => self.choose(TIMEOUTS).into(),
             "S" => format!("{}{}", self.choose(&["", "", "("]), self.choose(SCORES)),
             "T" => match self.below(6) {
                 0 => "-".into(),

@@ -43,6 +43,14 @@ impl Reply {
         self.elements = groups.concat();
     }
 
+    /// Forgets the contents of a bulk string.
+    pub fn forget_bulk(&mut self) {
+        if self.line.starts_with(b"$") && self.line != b"$-1" {
+            self.line.truncate(1);
+            self.bulk.clear();
+        }
+    }
+
     /// Returns the element at `index`.
     pub fn element_mut(&mut self, index: usize) -> Option<&mut Self> {
         self.elements.get_mut(index)

@@ -1,0 +1,71 @@
+//! Commands that read strings; GETDEL.
+
+use super::super::{Call, CommandError, CommandResult, EventClass};
+use crate::keyspace::Keys;
+use crate::value::{StringValue, Value};
+
+/// Finds a string to read it.
+pub(super) fn read_string<'k>(
+    keys: &'k Keys<'_>,
+    key: &[u8],
+) -> Result<Option<&'k StringValue>, CommandError> {
+    keys.get(key).map(Value::as_string).transpose()
+}
+
+pub(super) fn get(call: &mut Call<'_, '_>) -> CommandResult {
+    match read_string(call.keys, call.args.at(1))? {
+        Some(value) => call.reply.bulk(&value.bytes()),
+        None => call.reply.null(),
+    }
+    call.done()
+}
+
+pub(super) fn getdel(call: &mut Call<'_, '_>) -> CommandResult {
+    let key = call.args.at(1);
+    get(call)?;
+    if call.keys.remove(key).is_some() {
+        call.changed(EventClass::Generic, "del", key);
+        call.replay([&b"DEL"[..], key]);
+    }
+    call.done()
+}
+
+pub(super) fn mget(call: &mut Call<'_, '_>) -> CommandResult {
+    let keys = call.args.skip(1);
+    call.reply.array(keys.len());
+    for key in keys.iter() {
+        match call.keys.get(key).map(Value::as_string) {
+            Some(Ok(value)) => call.reply.bulk(&value.bytes()),
+            Some(Err(_)) | None => call.reply.null(),
+        }
+    }
+    call.done()
+}
+
+pub(super) fn strlen(call: &mut Call<'_, '_>) -> CommandResult {
+    let length = read_string(call.keys, call.args.at(1))?.map_or(0, StringValue::len);
+    call.count(length)
+}
+
+pub(super) fn getrange(call: &mut Call<'_, '_>) -> CommandResult {
+    let (start, end) = (call.integer_arg(2)?, call.integer_arg(3)?);
+    match read_string(call.keys, call.args.at(1))? {
+        Some(value) => {
+            let bytes = value.bytes();
+            call.reply.bulk(part(&bytes, start, end));
+        }
+        None => call.reply.bulk(b""),
+    }
+    call.done()
+}
+
+/// The part of a string between two indexes, both included. Negative ones count from the end.
+fn part(bytes: &[u8], start: i64, end: i64) -> &[u8] {
+    let length = bytes.len() as i64;
+    if length == 0 || start < 0 && end < 0 && start > end {
+        return b"";
+    }
+    let from_start = |index: i64| if index < 0 { index.saturating_add(length).max(0) } else { index };
+    let (start, end) = (from_start(start), from_start(end).min(length - 1));
+    if start > end { b"" } else { &bytes[start as usize..=end as usize] }
+}
