@@ -112,6 +112,31 @@ impl Call<'_, '_> {
         parse_integer(self.args.at(index)).ok_or(CommandError::NOT_AN_INTEGER)
     }
 
+    /// Reads an argument as the number of a database.
+    ///
+    /// # Errors
+    ///
+    /// Redis' errors for what is no integer of 32 bits, and for a database that is not there.
+    pub fn database_arg(&self, index: usize) -> Result<usize, CommandError> {
+        let number = self.integer_arg(index)?;
+        if i32::try_from(number).is_err() {
+            let (least, most) = (i32::MIN, i32::MAX);
+            let text = format!("ERR value is out of range, value must between {least} and {most}");
+            return Err(CommandError::new(text));
+        }
+        self.database(number)
+    }
+
+    /// Checks the number of a database.
+    ///
+    /// # Errors
+    ///
+    /// If it is not there.
+    pub fn database(&self, number: i64) -> Result<usize, CommandError> {
+        let database = usize::try_from(number).ok().filter(|number| *number < self.server.databases);
+        database.ok_or(CommandError::fixed("ERR DB index is out of range"))
+    }
+
     /// Reads an argument as a floating-point number.
     ///
     /// # Errors

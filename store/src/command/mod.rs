@@ -8,6 +8,8 @@
 //! | `spec` | [`Command`]: an entry in the table |
 //! | `expiry` | times of expiry among the arguments |
 //! | `resolve`, `execute` | finds the command of a request; runs it |
+//! | `container` | the function of a command that only has subcommands |
+//! | `generic` | commands on keys of any type |
 //! | `transactions` | MULTI and its siblings |
 //! | `table` | the table, put together from the families |
 //! | `strings` … | a family of commands each: their entries and functions |
@@ -41,13 +43,15 @@
 
 mod call;
 mod collections;
+mod container;
 mod effects;
 mod error;
 mod execute;
+mod expiry;
+mod generic;
 mod hashes;
 mod lists;
 mod operands;
-mod expiry;
 mod resolve;
 mod sets;
 mod sorted_sets;

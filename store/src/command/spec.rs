@@ -208,8 +208,8 @@ impl Command {
         self
     }
 
-    /// Says that the state of the session names the keys.
-    pub const fn keys_of_session(mut self, keys: KeyPositions) -> Self {
+    /// Says where its keys are found.
+    pub const fn keys_from(mut self, keys: KeyPositions) -> Self {
         self.keys = keys;
         self
     }

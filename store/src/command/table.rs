@@ -1,17 +1,18 @@
 //! The table of all commands.
 
 use super::spec::Command;
-use super::{hashes, lists, sets, sorted_sets, strings, transactions};
+use super::{generic, hashes, lists, sets, sorted_sets, strings, transactions};
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
 /// The entries of each family.
 const FAMILIES: &[&[Command]] = &[
-    strings::COMMANDS,
-    lists::COMMANDS,
+    generic::COMMANDS,
     hashes::COMMANDS,
+    lists::COMMANDS,
     sets::COMMANDS,
     sorted_sets::COMMANDS,
+    strings::COMMANDS,
     transactions::COMMANDS,
 ];
 

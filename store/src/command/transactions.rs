@@ -17,7 +17,7 @@ pub(super) const COMMANDS: &[Command] = &[
     ),
     Command::new("exec", 1, exec)
         .flags(&[Flags::NOSCRIPT, Flags::LOADING, Flags::STALE, Flags::SKIP_SLOWLOG, Flags::ENDS_GROUP])
-        .keys_of_session(KeyPositions::Transaction)
+        .keys_from(KeyPositions::Transaction)
         .categories(&["transaction"])
         .doc(
             "transactions",
@@ -27,7 +27,7 @@ pub(super) const COMMANDS: &[Command] = &[
         ),
     Command::new("discard", 1, discard)
         .flags(ALWAYS)
-        .keys_of_session(KeyPositions::Watched)
+        .keys_from(KeyPositions::Watched)
         .categories(&["transaction"])
         .doc(
             "transactions",
@@ -48,7 +48,7 @@ pub(super) const COMMANDS: &[Command] = &[
         ),
     Command::new("unwatch", 1, unwatch)
         .flags(ALWAYS)
-        .keys_of_session(KeyPositions::Watched)
+        .keys_from(KeyPositions::Watched)
         .categories(&["transaction"])
         .doc("transactions", "2.2.0", "O(1)", "Forget about all watched keys"),
 ];

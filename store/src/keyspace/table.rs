@@ -140,7 +140,12 @@ impl Table {
 
     /// Passes to `visit` the entries of whole segments from an order on, until at least `count`
     /// were passed. Returns the order from which to go on; `None` at the end.
-    pub(crate) fn scan(&self, from: u32, count: usize, mut visit: impl FnMut(&Entry)) -> Option<u32> {
+    pub(crate) fn scan<'s>(
+        &'s self,
+        from: u32,
+        count: usize,
+        mut visit: impl FnMut(&'s Entry),
+    ) -> Option<u32> {
         let (mut from, mut visited) = (from, 0);
         loop {
             let at = *self.directory.get(prefix(from, self.depth))?;

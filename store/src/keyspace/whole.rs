@@ -47,7 +47,12 @@ impl Keys<'_> {
     /// visited or the held shards end. Returns where to go on; `None` after the last shard.
     ///
     /// An entry that is there from the first call of a scan to the last is visited at least once.
-    pub fn scan(&self, from: Cursor, count: usize, mut visit: impl FnMut(&Entry)) -> Option<Cursor> {
+    pub fn scan<'s>(
+        &'s self,
+        from: Cursor,
+        count: usize,
+        mut visit: impl FnMut(&'s Entry),
+    ) -> Option<Cursor> {
         let (database, now) = (self.database(), self.now());
         let (mut visited, mut order) = (0, from.order);
         let held = self.held().iter().skip_while(|held| held.number < from.shard());

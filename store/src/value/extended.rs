@@ -62,7 +62,8 @@ impl Extended {
     pub fn ceil_thousandfold(self) -> Option<i64> {
         let Size::Finite { mantissa, exponent } = self.size else { return None };
         let one = BigUint::from(1u8);
-        let Size::Finite { mantissa, exponent } = round(&(mantissa * BigUint::from(1000u32)), &one, exponent)?
+        let Size::Finite { mantissa, exponent } =
+            round(&(mantissa * BigUint::from(1000u32)), &one, exponent)?
         else {
             return None;
         };

@@ -16,6 +16,7 @@
 //! | `counted_tree` | sequences with positions in logarithmic time |
 
 mod counted_tree;
+mod extended;
 mod hash;
 mod intset;
 mod limits;
@@ -23,19 +24,18 @@ mod list;
 mod packed;
 mod set;
 mod sorted_set;
-mod extended;
 mod string;
 mod table;
 
 #[cfg(test)]
 mod tests;
 
+pub use extended::Extended;
 pub use hash::Hash;
 pub use limits::Limits;
 pub use list::{End, List};
 pub use set::Set;
 pub use sorted_set::SortedSet;
-pub use extended::Extended;
 pub use string::StringValue;
 pub(crate) use table::Keyed;
 

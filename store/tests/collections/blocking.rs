@@ -36,7 +36,10 @@ fn a_push_serves_what_waits() {
         assert_eq!(waiting(&engine, command, &["set a text", "rpush b 1 2"]), reply, "{command}");
         run(&mut engine.client(), "del a b c");
     }
-    assert_eq!(waiting(&engine, "bzpopmin z 0", &["zadd z 1 a 2 b"]), "*3\r\n$1\r\nz\r\n$1\r\na\r\n$1\r\n1\r\n");
+    assert_eq!(
+        waiting(&engine, "bzpopmin z 0", &["zadd z 1 a 2 b"]),
+        "*3\r\n$1\r\nz\r\n$1\r\na\r\n$1\r\n1\r\n"
+    );
     assert_eq!(
         waiting(&engine, "bzmpop 0 1 y max", &["zadd y 1 a 2 b"]),
         "*2\r\n$1\r\ny\r\n*1\r\n*2\r\n$1\r\nb\r\n$1\r\n2\r\n"

@@ -9,8 +9,8 @@ mod redis;
 mod reply;
 
 use xtasking::Runtime;
-use xtasking_store::engine::Client;
 use xtasking_store::Engine;
+use xtasking_store::engine::Client;
 
 /// Makes an engine with few shards, so that keys share them.
 fn engine(rt: &Runtime) -> Engine {

@@ -1,0 +1,43 @@
+//! OBJECT: how a value is kept.
+
+use super::super::{Call, CommandError, CommandResult};
+use crate::value::{StringValue, Value};
+
+/// Integers below this are shared objects in Redis, which have no count of references.
+const SHARED_INTEGERS: i64 = 10_000;
+
+pub(super) fn encoding(call: &mut Call<'_, '_>) -> CommandResult {
+    match call.keys.peek(call.args.at(2)) {
+        Some(entry) => call.reply.bulk(entry.value().encoding().as_bytes()),
+        None => call.reply.null(),
+    }
+    call.done()
+}
+
+pub(super) fn refcount(call: &mut Call<'_, '_>) -> CommandResult {
+    match call.keys.peek(call.args.at(2)).map(|entry| entry.value()) {
+        Some(Value::String(StringValue::Integer(0..SHARED_INTEGERS))) => call.reply.integer(i32::MAX.into()),
+        Some(_) => call.reply.integer(1),
+        None => call.reply.null(),
+    }
+    call.done()
+}
+
+pub(super) fn idletime(call: &mut Call<'_, '_>) -> CommandResult {
+    match call.keys.peek(call.args.at(2)) {
+        Some(entry) => call.reply.integer(entry.idle_seconds(call.keys.now()).into()),
+        None => call.reply.null(),
+    }
+    call.done()
+}
+
+pub(super) fn freq(call: &mut Call<'_, '_>) -> CommandResult {
+    if !call.keys.contains(call.args.at(2)) {
+        call.reply.null();
+        return call.done();
+    }
+    Err(CommandError::fixed(
+        "ERR An LFU maxmemory policy is not selected, access frequency not tracked. Please note that when \
+         switching between policies at runtime LRU and LFU data will take some time to adjust.",
+    ))
+}
