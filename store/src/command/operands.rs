@@ -87,12 +87,11 @@ impl<'a, End> MultiPop<'a, End> {
 pub(super) fn deadline(call: &Call<'_, '_>, arg: &[u8]) -> Result<Option<u64>, CommandError> {
     let seconds = Extended::parse(arg);
     let seconds = seconds.ok_or(CommandError::fixed("ERR timeout is not a float or out of range"))?;
-    let milliseconds = seconds.ceil_thousandfold();
-    let milliseconds = milliseconds.ok_or(CommandError::fixed("ERR timeout is out of range"))?;
-    match u64::try_from(milliseconds) {
-        Err(_) => Err(CommandError::fixed("ERR timeout is negative")),
-        Ok(0) => Ok(None),
-        Ok(milliseconds) => Ok(Some(call.now().saturating_add(milliseconds))),
+    match seconds.ceil_thousandfold() {
+        i64::MAX => Err(CommandError::fixed("ERR timeout is out of range")),
+        0 => Ok(None),
+        ..0 => Err(CommandError::fixed("ERR timeout is negative")),
+        milliseconds => Ok(Some(call.now().saturating_add(milliseconds.unsigned_abs()))),
     }
 }
 

@@ -58,24 +58,21 @@ impl Extended {
         matches!(self.size, Size::Finite { .. })
     }
 
-    /// Returns the number times 1000, rounded up; `None` if it is no integer of 64 bits.
-    pub fn ceil_thousandfold(self) -> Option<i64> {
-        let Size::Finite { mantissa, exponent } = self.size else { return None };
-        let one = BigUint::from(1u8);
-        let Size::Finite { mantissa, exponent } =
-            round(&(mantissa * BigUint::from(1000u32)), &one, exponent)?
-        else {
-            return None;
+    /// Returns the number times 1000, rounded up; the largest or smallest integer if it is beyond
+    /// their range.
+    pub fn ceil_thousandfold(self) -> i64 {
+        let limit = if self.is_negative { i64::MIN } else { i64::MAX };
+        let Size::Finite { mantissa, exponent } = self.size else { return limit };
+        let product = mantissa * BigUint::from(1000u32);
+        let (mantissa, exponent) = match round(&product, &BigUint::from(1u8), exponent) {
+            // The mantissa has 64 bits, unless it is zero.
+            Some(Size::Finite { mantissa, exponent: exponent @ ..=0 }) => (mantissa, exponent),
+            _ => return limit,
         };
         let signed = if self.is_negative { -i128::from(mantissa) } else { mantissa.into() };
-        let shift = u32::try_from(exponent.unsigned_abs()).ok()?;
-        let number = match exponent {
-            // The mantissa has 64 bits, unless it is zero.
-            1.. => (mantissa == 0).then_some(0)?,
-            // Shifted right it is rounded down.
-            _ => -(-signed >> shift.min(127)),
-        };
-        i64::try_from(number).ok()
+        // Shifted right it is rounded down.
+        let number = -(-signed >> exponent.unsigned_abs().min(127));
+        i64::try_from(number).unwrap_or(limit)
     }
 
     /// Returns the sum; `None` if it is infinite or no number.
@@ -215,14 +212,23 @@ mod tests {
 
     #[test]
     fn seconds_become_milliseconds() {
-        let milliseconds = |text: &str| Extended::parse(text.as_bytes())?.ceil_thousandfold();
-        let cases = [("0", 0), ("1", 1000), ("0.001", 1), ("0.0001", 1), ("1.5", 1500), ("-0.0001", 0)];
+        let cases = [
+            ("0", 0),
+            ("1", 1000),
+            ("0.001", 1),
+            ("0.0001", 1),
+            ("1.5", 1500),
+            ("-0.0001", 0),
+            ("-1", -1000),
+            ("9223372036854775", 9_223_372_036_854_775_000),
+            ("9223372036854776", i64::MAX),
+            ("inf", i64::MAX),
+            ("-1e30", i64::MIN),
+        ];
         for (text, expected) in cases {
-            assert_eq!(milliseconds(text), Some(expected), "{text}");
+            let seconds = Extended::parse(text.as_bytes()).expect(text);
+            assert_eq!(seconds.ceil_thousandfold(), expected, "{text}");
         }
-        assert_eq!(milliseconds("-1"), Some(-1000));
-        assert_eq!(milliseconds("9223372036854775"), Some(9_223_372_036_854_775_000));
-        assert_eq!([milliseconds("9223372036854776"), milliseconds("inf"), milliseconds("1e30")], [None; 3]);
     }
 
     #[test]

@@ -14,7 +14,7 @@ const INTEGERS: &[&str] =
 const SCORES: &[&str] = &["0", "1", "2", "3", "-1", "1.5", "2.5", "1e3", "inf", "-inf", "+5", "0.1", "3.0"];
 const TIMEOUTS: &[&str] = &["0", "1", "0.5", "1e3", "-1", "-0.1", "x", "", "0x10", "nan"];
 const JUNK: &[&str] =
-    &["x", "", "nan", "1.5", "9223372036854775808", "01", " 1", "1e999", "(", "[", "withscores"];
+    &["x", "", "nan", "1.5", "-9223372036854775809", "01", " 1", "1e999", "(", "[", "withscores"];
 
 /// The commands of each type. A capital stands for an argument:
 /// `K` a key of the type, `D` a key of it that is written, `E` an element, `I` an integer, `F` a score,
@@ -196,10 +196,10 @@ impl Generator {
         let mut words = Vec::new();
         let template = self.choose(templates);
         self.expand(kind, template, &mut words);
-        // What SPOP without a count pops is left to chance.
+        // What SPOP without a count pops is left to chance. Timeouts beyond the range differ.
         if self.one_in(30) && words.len() > 1 && !template.starts_with("spop") {
             words.pop();
-        } else if self.one_in(50) {
+        } else if self.one_in(50) && !template.starts_with('b') {
             words.push(self.choose(JUNK).into());
         }
         words.into_iter().map(String::into_bytes).collect()

@@ -48,14 +48,21 @@ impl ScoreEnd {
             [b'(', text @ ..] => (true, text),
             text => (false, text),
         };
-        let score = if text.is_empty() { 0.0 } else { parse_double(text).or_else(|| too_large(text))? };
-        Some(Self { score, is_excluded })
+        Some(Self { score: parse_as_c(text)?, is_excluded })
     }
 }
 
-/// Returns the infinity that a number beyond the range is taken for.
-fn too_large(text: &[u8]) -> Option<f64> {
-    std::str::from_utf8(text).ok()?.parse().ok().filter(|number: &f64| number.is_infinite())
+/// Reads a number as C's `strtod` does, which Redis calls here without checks of its own: spaces may
+/// come before it, nothing is zero, and a number beyond the range is infinite.
+fn parse_as_c(text: &[u8]) -> Option<f64> {
+    if text.is_empty() {
+        return Some(0.0);
+    }
+    let text = text.trim_ascii_start();
+    parse_double(text).or_else(|| {
+        let number: f64 = std::str::from_utf8(text).ok()?.parse().ok()?;
+        number.is_infinite().then_some(number)
+    })
 }
 
 impl<'a> NameEnd<'a> {
