@@ -54,6 +54,7 @@ mod lists;
 mod operands;
 mod resolve;
 mod sets;
+mod sort;
 mod sorted_sets;
 mod spec;
 mod strings;

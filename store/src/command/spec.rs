@@ -52,6 +52,14 @@ pub enum KeyPositions {
     /// The function returns the positions; none if the arguments are malformed, which the command
     /// then reports.
     Function(fn(Args<'_>) -> Vec<usize>),
+    /// As `Function`; and if there are patterns among the arguments that lead to other keys, it
+    /// touches all shards.
+    Patterns {
+        /// Returns the positions of the keys that are arguments.
+        keys: fn(Args<'_>) -> Vec<usize>,
+        /// Returns true if there are such patterns.
+        has_patterns: fn(Args<'_>) -> bool,
+    },
     /// It touches all shards: the whole keyspace, or keys that are not among its arguments.
     All,
     /// Its first argument is a cursor, which says in which shards to go on.
@@ -72,7 +80,7 @@ impl KeyPositions {
                 let last = if last < 0 { args.len().saturating_add_signed(last) } else { last as usize };
                 (first..=last.min(args.len().saturating_sub(1))).step_by(step).collect()
             }
-            Self::Function(find) => find(args),
+            Self::Function(find) | Self::Patterns { keys: find, .. } => find(args),
         }
     }
 }
@@ -199,6 +207,16 @@ impl Command {
     /// Says that a function finds the keys.
     pub const fn keys_by(mut self, find: fn(Args<'_>) -> Vec<usize>) -> Self {
         self.keys = KeyPositions::Function(find);
+        self
+    }
+
+    /// Says that a function finds the keys, and another one tells whether patterns lead to more.
+    pub const fn keys_and_patterns(
+        mut self,
+        keys: fn(Args<'_>) -> Vec<usize>,
+        has_patterns: fn(Args<'_>) -> bool,
+    ) -> Self {
+        self.keys = KeyPositions::Patterns { keys, has_patterns };
         self
     }
 

@@ -1,7 +1,7 @@
 //! The table of all commands.
 
 use super::spec::Command;
-use super::{generic, hashes, lists, sets, sorted_sets, strings, transactions};
+use super::{generic, hashes, lists, sets, sort, sorted_sets, strings, transactions};
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
@@ -11,6 +11,7 @@ const FAMILIES: &[&[Command]] = &[
     hashes::COMMANDS,
     lists::COMMANDS,
     sets::COMMANDS,
+    sort::COMMANDS,
     sorted_sets::COMMANDS,
     strings::COMMANDS,
     transactions::COMMANDS,

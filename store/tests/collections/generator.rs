@@ -6,8 +6,8 @@ pub struct Generator {
 }
 
 /// Names of keys. The first letter tells the type: list, hash, set, sorted set, sorted set with equal
-/// scores, string.
-const KEYS: &[(char, usize)] = &[('l', 4), ('h', 3), ('s', 4), ('z', 4), ('x', 2), ('t', 1)];
+/// scores, list that no command takes for another type, string.
+const KEYS: &[(char, usize)] = &[('l', 4), ('h', 3), ('s', 4), ('z', 4), ('x', 2), ('y', 2), ('t', 1)];
 const WORDS: &[&str] = &["a", "b", "c", "dd", "e", "ff", "1", "2", "3", "-4", "10", "007", "1.5", "", "A"];
 const INTEGERS: &[&str] =
     &["0", "1", "2", "3", "5", "-1", "-2", "-3", "10", "-10", "9223372036854775807", "-9223372036854775808"];
@@ -149,7 +149,37 @@ const COMMANDS: &[(char, &[&str])] = &[
             "zrangestore D K T T bylex",
         ],
     ),
-    ('t', &["set K E", "del K", "get K"]),
+    (
+        'y',
+        &[
+            "rpush K E E E",
+            "ltrim K 0 5",
+            "sort K by nosort {get #} {get (w*|g*->f|x)} {limit I I} {(asc|desc)}",
+            "sort K by nosort store (y0|y1)",
+        ],
+    ),
+    ('l', &["sort K {limit I I} {(asc|desc)} {alpha}", "sort_ro K {by (w*|g*->f)} {get #} {get g*->f}"]),
+    (
+        's',
+        &[
+            "sort K {by (w*|g*->f)} {limit I I} {(asc|desc)}",
+            "sort K by nosort store (y0|y1)",
+            "sort K alpha",
+        ],
+    ),
+    ('z', &["sort K {by (w*|g*->f)} {limit I I} {store (y0|y1)} {(asc|desc)}", "sort K alpha get # get w*"]),
+    (
+        't',
+        &[
+            "set K E",
+            "del K",
+            "get K",
+            "set (w1|w2|w3|wa|wb|w) F",
+            "hset (g1|g2|ga|gff) f F",
+            "del w1 ga",
+            "set w2 E",
+        ],
+    ),
 ];
 
 impl Generator {
@@ -181,12 +211,11 @@ impl Generator {
 
     /// Returns a key of a type; sometimes of another.
     fn key(&mut self, kind: char) -> String {
-        // Keys with equal scores stay so.
-        let kinds = &KEYS[..if kind == 'x' { 1 } else { KEYS.len() }];
-        let other = kinds[self.below(kinds.len())];
-        let is_own = |entry: &&(char, usize)| entry.0 == kind;
-        let own = KEYS.iter().find(is_own).copied().unwrap_or(other);
-        let (kind, count) = if other.0 != 'x' && self.one_in(40) { other } else { own };
+        let own = KEYS.iter().find(|entry| entry.0 == kind).expect("a kind of keys");
+        let other = &KEYS[self.below(KEYS.len())];
+        let is_free = |kind| !matches!(kind, 'x' | 'y');
+        let is_other = is_free(kind) && is_free(other.0) && self.one_in(40);
+        let &(kind, count) = if is_other { other } else { own };
         format!("{kind}{}", self.below(count))
     }
 
@@ -196,9 +225,11 @@ impl Generator {
         let mut words = Vec::new();
         let template = self.choose(templates);
         self.expand(kind, template, &mut words);
-        // What SPOP without a count pops is left to chance. Timeouts beyond the range differ.
-        if self.one_in(30) && words.len() > 1 && !template.starts_with("spop") {
+        // What SPOP without a count pops is left to chance, and so is what a short scan returns.
+        let is_fixed = template.starts_with("spop") || template.contains("scan");
+        if self.one_in(30) && words.len() > 1 && !is_fixed {
             words.pop();
+        // Timeouts beyond the range differ.
         } else if self.one_in(50) && !template.starts_with('b') {
             words.push(self.choose(JUNK).into());
         }
