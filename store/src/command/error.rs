@@ -41,6 +41,11 @@ impl CommandError {
         Self(Cow::Owned(text))
     }
 
+    /// Makes an error of a text with an argument in its midst, as C prints it: up to a zero byte.
+    pub fn with_arg(before: &str, arg: &[u8], after: &str) -> Self {
+        Self::from_bytes([before.as_bytes(), printed(arg, usize::MAX), after.as_bytes()].concat())
+    }
+
     /// Makes the error of a command with too many or too few arguments.
     pub fn wrong_arity(name: &str) -> Self {
         Self::new(format!("ERR wrong number of arguments for '{name}' command"))
@@ -55,6 +60,12 @@ impl CommandError {
     pub fn text(&self) -> &[u8] {
         &self.0
     }
+}
+
+/// The bytes before a zero, at most `most`: how C prints a string.
+pub(super) fn printed(bytes: &[u8], most: usize) -> &[u8] {
+    let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
+    &bytes[..end.min(most)]
 }
 
 impl fmt::Display for CommandError {

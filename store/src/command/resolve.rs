@@ -1,5 +1,6 @@
 //! From the arguments of a request to its command.
 
+use super::error::printed;
 use super::table::find;
 use super::{Command, CommandError, Flags};
 use crate::resp::Args;
@@ -35,12 +36,6 @@ pub fn check_access(command: &Command, is_authenticated: bool) -> Result<(), Com
     Err(CommandError::fixed("NOAUTH Authentication required."))
 }
 
-/// The bytes before a zero, at most `most`: how C prints a string.
-fn shown(bytes: &[u8], most: usize) -> &[u8] {
-    let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
-    &bytes[..end.min(most)]
-}
-
 fn unknown(args: Args<'_>) -> CommandError {
     let mut list = Vec::new();
     for arg in args.skip(1).iter() {
@@ -49,21 +44,17 @@ fn unknown(args: Args<'_>) -> CommandError {
         }
         let most = MOST_SHOWN - list.len();
         list.push(b'\'');
-        list.extend_from_slice(shown(arg, most));
+        list.extend_from_slice(printed(arg, most));
         list.extend_from_slice(b"' ");
     }
     let mut text = b"ERR unknown command '".to_vec();
-    text.extend_from_slice(shown(args.get(0).unwrap_or_default(), MOST_SHOWN));
+    text.extend_from_slice(printed(args.get(0).unwrap_or_default(), MOST_SHOWN));
     text.extend_from_slice(b"', with args beginning with: ");
     text.extend_from_slice(&list);
     CommandError::from_bytes(text)
 }
 
 fn unknown_subcommand(container: &Command, name: &[u8]) -> CommandError {
-    let mut text = b"ERR unknown subcommand '".to_vec();
-    text.extend_from_slice(shown(name, MOST_SHOWN));
-    text.extend_from_slice(b"'. Try ");
-    text.extend_from_slice(container.name.to_ascii_uppercase().as_bytes());
-    text.extend_from_slice(b" HELP.");
-    CommandError::from_bytes(text)
+    let after = format!("'. Try {} HELP.", container.name.to_ascii_uppercase());
+    CommandError::with_arg("ERR unknown subcommand '", printed(name, MOST_SHOWN), &after)
 }

@@ -90,8 +90,11 @@ impl Reply {
         self.line(b'+', text.as_bytes());
     }
 
-    /// Writes an error: a code, a space and a text. Line breaks become spaces.
+    /// Writes an error: a code, a space and a text. Line breaks become spaces, but for those at the
+    /// end, which are dropped.
     pub fn error(&mut self, text: &[u8]) {
+        let last = text.iter().rposition(|byte| !matches!(byte, b'\r' | b'\n'));
+        let text = &text[..last.map_or(0, |last| last + 1)];
         let start = self.out.len() + 1;
         self.line(b'-', text);
         let end = self.out.len() - 2;

@@ -22,10 +22,7 @@ impl Conditions {
                 b"xx" => conditions.has_one = true,
                 b"gt" => conditions.is_later = true,
                 b"lt" => conditions.is_earlier = true,
-                _ => {
-                    let text = [b"ERR Unsupported option ", word].concat();
-                    return Err(CommandError::from_bytes(text));
-                }
+                _ => return Err(CommandError::with_arg("ERR Unsupported option ", word, "")),
             }
         }
         let Self { has_none, has_one, is_later, is_earlier } = conditions;

@@ -85,11 +85,16 @@ impl<'a> ScanOptions<'a> {
     }
 }
 
-/// Reads a cursor, in decimal as Redis does.
+/// Reads a cursor as C's `strtoul` does: a sign is allowed, and a negative number wraps.
 pub(in super::super) fn parse_cursor(text: &[u8]) -> Result<u64, CommandError> {
-    let is_number = !text.is_empty() && text.iter().all(u8::is_ascii_digit);
-    let number = std::str::from_utf8(text).ok().filter(|_| is_number).and_then(|text| text.parse().ok());
-    number.ok_or(CommandError::INVALID_CURSOR)
+    let (is_negative, digits) = match text {
+        [b'-', digits @ ..] => (true, digits),
+        [b'+', digits @ ..] | digits => (false, digits),
+    };
+    let is_number = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
+    let number = std::str::from_utf8(digits).ok().filter(|_| is_number);
+    let number: u64 = number.and_then(|text| text.parse().ok()).ok_or(CommandError::INVALID_CURSOR)?;
+    Ok(if is_negative { number.wrapping_neg() } else { number })
 }
 
 pub(super) fn scan(call: &mut Call<'_, '_>) -> CommandResult {

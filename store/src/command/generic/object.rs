@@ -1,10 +1,6 @@
 //! OBJECT: how a value is kept.
 
 use super::super::{Call, CommandError, CommandResult};
-use crate::value::{StringValue, Value};
-
-/// Integers below this are shared objects in Redis, which have no count of references.
-const SHARED_INTEGERS: i64 = 10_000;
 
 pub(super) fn encoding(call: &mut Call<'_, '_>) -> CommandResult {
     match call.keys.peek(call.args.at(2)) {
@@ -15,10 +11,10 @@ pub(super) fn encoding(call: &mut Call<'_, '_>) -> CommandResult {
 }
 
 pub(super) fn refcount(call: &mut Call<'_, '_>) -> CommandResult {
-    match call.keys.peek(call.args.at(2)).map(|entry| entry.value()) {
-        Some(Value::String(StringValue::Integer(0..SHARED_INTEGERS))) => call.reply.integer(i32::MAX.into()),
-        Some(_) => call.reply.integer(1),
-        None => call.reply.null(),
+    match call.keys.contains(call.args.at(2)) {
+        // Values are not shared. Redis shares small integers, and then returns a large number.
+        true => call.reply.integer(1),
+        false => call.reply.null(),
     }
     call.done()
 }

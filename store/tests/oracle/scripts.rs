@@ -1,0 +1,235 @@
+//! Random commands.
+
+use xtasking_testing::Random;
+
+/// A command as its arguments.
+pub type Args = Vec<Vec<u8>>;
+
+/// Templates of commands: each word is one, or stands for what is drawn.
+///
+/// `K` is a key, `V` a value, `I` an integer, `N` a time that may be
+/// wrong, `F` a number with a fraction, `S` some seconds, `A` a
+/// time in seconds since 1970, `M` one in milliseconds, `D` a database, `P` a pattern. A word in
+/// brackets is there or not; of words with bars between them one is drawn.
+const TEMPLATES: &[&str] = &[
+    "GET K",
+    "GET K",
+    "SET K V",
+    "SET K V",
+    "SET K V",
+    "SET K V [NX|XX] [GET]",
+    "SET K V [EX|PX] [S]",
+    "SET K V EX S",
+    "SET K V PXAT M",
+    "SET K V EXAT A [NX|XX]",
+    "SET K V KEEPTTL [GET]",
+    "SET K V V",
+    "SET K V EX N",
+    "SETEX K S V",
+    "SETEX K N V",
+    "PSETEX K N V",
+    "SETNX K V",
+    "GETSET K V",
+    "GETDEL K",
+    "GETEX K",
+    "GETEX K EX S",
+    "GETEX K PERSIST",
+    "GETEX K EXAT A",
+    "GETEX K PX N",
+    "GETEX K EX S PERSIST",
+    "MGET K K K",
+    "MSET K V K V",
+    "MSET K V K",
+    "MSETNX K V K V",
+    "APPEND K V",
+    "APPEND K V",
+    "STRLEN K",
+    "INCR K",
+    "DECR K",
+    "INCRBY K I",
+    "DECRBY K I",
+    "INCRBYFLOAT K F",
+    "INCRBYFLOAT K F",
+    "INCRBYFLOAT K V",
+    "GETRANGE K I I",
+    "SUBSTR K I I",
+    "SETRANGE K 3 V",
+    "SETRANGE K I V",
+    "LCS K K",
+    "LCS K K LEN",
+    "LCS K K IDX",
+    "LCS K K IDX WITHMATCHLEN MINMATCHLEN I",
+    "LCS K K IDX LEN",
+    "DEL K",
+    "DEL K K",
+    "UNLINK K K",
+    "EXISTS K K K",
+    "TOUCH K K",
+    "TYPE K",
+    "KEYS P",
+    "RENAME K K",
+    "RENAMENX K K",
+    "COPY K K",
+    "COPY K K REPLACE",
+    "COPY K K DB D",
+    "COPY K K DB D REPLACE",
+    "MOVE K D",
+    "DBSIZE",
+    "FLUSHDB",
+    "FLUSHALL ASYNC",
+    "FLUSHALL V",
+    "SWAPDB D D",
+    "SELECT D",
+    "EXPIRE K S",
+    "EXPIRE K N",
+    "EXPIRE K S [NX|XX] [GT|LT]",
+    "PEXPIRE K N",
+    "EXPIREAT K A [NX|XX|GT|LT]",
+    "PEXPIREAT K M [GT]",
+    "PEXPIREAT K M LT",
+    "EXPIRE K S V",
+    "TTL K",
+    "PTTL K",
+    "EXPIRETIME K",
+    "PEXPIRETIME K",
+    "PERSIST K",
+    "OBJECT ENCODING K",
+    "OBJECT FREQ K",
+    "OBJECT NOTHING K",
+    "OBJECT",
+    "PING",
+    "PING V",
+    "PING V V",
+    "ECHO V",
+    "NOTHING V V",
+    "GET",
+    "GET K K",
+    "MULTI",
+    "MULTI",
+    "EXEC",
+    "EXEC",
+    "EXEC",
+    "DISCARD",
+    "WATCH K",
+    "WATCH K K",
+    "UNWATCH",
+    "SCAN I V",
+    "SCAN 0 COUNT I",
+    "SCAN x",
+    "SWAPDB V D",
+    "HELLO I",
+    "HELLO 2 V",
+    "HELLO 2 SETNAME V",
+    "CLIENT GETNAME",
+    "CLIENT SETNAME V",
+    "CLIENT NOTHING",
+    "AUTH V",
+    "AUTH default V",
+    "AUTH V V",
+    "CONFIG GET V",
+    "CONFIG SET V V",
+    "CONFIG SET proto-max-bulk-len V",
+    "CONFIG SET databases 4",
+    "COMMAND COUNT V",
+    "RESET",
+];
+
+const KEYS: usize = 8;
+
+pub struct Scripts {
+    random: Random,
+    /// A time in seconds since 1970, far enough from now.
+    later: i64,
+}
+
+impl Scripts {
+    pub fn new(seed: u64, later: i64) -> Self {
+        Self { random: Random(seed), later }
+    }
+
+    pub fn below(&mut self, bound: usize) -> usize {
+        self.random.below(bound as u64) as usize
+    }
+
+    fn pick<'a, T: ?Sized>(&mut self, all: &[&'a T]) -> &'a T {
+        all[self.below(all.len())]
+    }
+
+    /// Draws a command.
+    pub fn command(&mut self) -> Args {
+        let template = self.pick(TEMPLATES);
+        template.split(' ').filter_map(|word| self.word(word)).collect()
+    }
+
+    fn word(&mut self, word: &str) -> Option<Vec<u8>> {
+        if let Some(inner) = word.strip_prefix('[') {
+            return if self.below(2) == 0 { None } else { self.word(inner.trim_end_matches(']')) };
+        }
+        if word.contains('|') {
+            let words: Vec<&str> = word.split('|').collect();
+            let word = self.pick(&words);
+            return self.word(word);
+        }
+        Some(match word {
+            "K" => format!("key:{}", self.below(KEYS)).into_bytes(),
+            "V" => self.value(),
+            "I" => self.integer(),
+            "N" => {
+                self.pick(&["0", "-1", "-7", "100000", "9223372036854775807", "9223372036854775", "x"]).into()
+            }
+            "F" => {
+                self.pick(&["0.1", "10.5", "-3.25", "5e3", "1e-17", "inf", "3", "0x10", "1.0", "x"]).into()
+            }
+            "S" => (1000 + self.below(1000)).to_string().into_bytes(),
+            "A" => (self.later + self.below(1000) as i64).to_string().into_bytes(),
+            "M" => (self.later * 1000 + self.below(100_000) as i64).to_string().into_bytes(),
+            "D" => self.pick(&["0", "1", "2", "3", "15", "16", "-1", "x"]).into(),
+            "P" => self.pick(&["*", "key:*", "key:[1-4]", "k?y:\\1", "nothing", "[^a]*"]).into(),
+            other => other.into(),
+        })
+    }
+
+    fn integer(&mut self) -> Vec<u8> {
+        let some = [
+            "0",
+            "1",
+            "-1",
+            "3",
+            "5",
+            "-7",
+            "9223372036854775807",
+            "-9223372036854775808",
+            "12345",
+            "x",
+            "1.5",
+        ];
+        self.pick(&some).into()
+    }
+
+    fn value(&mut self) -> Vec<u8> {
+        let some = [
+            "0",
+            "1",
+            "-5",
+            "10000",
+            "123456789012",
+            "9223372036854775807",
+            "abc",
+            "",
+            "hello world",
+            "1.5",
+            "10.50",
+            "3.0e3",
+            "inf",
+            " 1",
+            "01",
+            "ohmytext",
+            "mynewtext",
+        ];
+        match self.below(6) {
+            0 => (0..self.below(100)).map(|_| self.below(256) as u8).collect(),
+            1 => vec![b'x'; 40 + self.below(10)],
+            _ => self.pick(&some).into(),
+        }
+    }
+}
