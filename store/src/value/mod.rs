@@ -36,6 +36,7 @@ pub use limits::Limits;
 pub use list::{End, List};
 pub use set::Set;
 pub use sorted_set::SortedSet;
+pub(crate) use sorted_set::order_ranked;
 pub use string::StringValue;
 pub(crate) use table::Keyed;
 

@@ -45,8 +45,8 @@ impl Default for Repr {
     }
 }
 
-/// Orders by score, then by member.
-fn order(left: (f64, &[u8]), right: (f64, &[u8])) -> Ordering {
+/// Orders by score, then by member: the order in sorted sets.
+pub(crate) fn order_ranked(left: (f64, &[u8]), right: (f64, &[u8])) -> Ordering {
     // Scores are never NaN; 0 and -0 are equal.
     left.0.partial_cmp(&right.0).unwrap_or(Ordering::Equal).then_with(|| left.1.cmp(right.1))
 }
@@ -56,8 +56,9 @@ fn decode(entry: &[u8]) -> (f64, &[u8]) {
     entry.split_first_chunk().map_or((0.0, entry), |(score, member)| (f64::from_le_bytes(*score), member))
 }
 
+/// Makes an entry. As in Redis, -0 becomes 0 in a compact set.
 fn encode(score: f64, member: &[u8]) -> Vec<u8> {
-    [&score.to_le_bytes(), member].concat()
+    [&(score + 0.0).to_le_bytes(), member].concat()
 }
 
 impl SortedSet {
@@ -112,7 +113,7 @@ impl SortedSet {
                 || entries.len() < limits.zset_max_listpack_entries
                     && member.len() <= limits.zset_max_listpack_value;
             if fits {
-                let at = packed_partition(entries, |s, m| order((s, m), (score, member)).is_lt());
+                let at = packed_partition(entries, |s, m| order_ranked((s, m), (score, member)).is_lt());
                 entries.insert(at, &encode(score, member));
                 return found.map(|(_, old)| old);
             }
@@ -202,20 +203,6 @@ impl SortedSet {
         range.start as u64
     }
 
-    /// Converts to the compact encoding if the set suits it: for sets that are made by a command as a
-    /// whole.
-    pub fn compact(&mut self, limits: &Limits) {
-        let is_short = |member: &[u8]| member.len() <= limits.zset_max_listpack_value;
-        if matches!(self.repr, Repr::Table(_))
-            && self.len() <= limits.zset_max_listpack_entries
-            && self.iter().all(|(member, _)| is_short(member))
-        {
-            let mut entries = Packed::new();
-            self.iter().for_each(|(member, score)| entries.push_back(&encode(score, member)));
-            self.repr = Repr::Packed(entries);
-        }
-    }
-
     /// Converts to the hash table and tree, if it is none.
     fn indexed(&mut self) -> &mut Indexed {
         if let Repr::Packed(entries) = &self.repr {
@@ -235,7 +222,8 @@ impl SortedSet {
 impl Indexed {
     /// Returns the number of members before this one, which has or would have this score.
     fn rank(&self, member: &[u8], score: f64) -> usize {
-        self.order.partition_point(|other| order((other.score, &other.member), (score, member)).is_lt())
+        self.order
+            .partition_point(|other| order_ranked((other.score, &other.member), (score, member)).is_lt())
     }
 
     /// Sets the score of a member. Returns its score before.

@@ -5,6 +5,7 @@ mod blocking;
 mod chance;
 mod generator;
 mod oracle;
+#[path = "../oracle/redis.rs"]
 mod redis;
 mod reply;
 

@@ -4,8 +4,9 @@
 use super::write_members;
 use crate::command::operands::at_least;
 use crate::command::{Call, CommandError, CommandResult, EventClass};
+use crate::keyspace::Keys;
 use crate::resp::{Args, parse_double, parse_integer};
-use crate::value::{Keyed, Limits, Set, SortedSet, Value};
+use crate::value::{Keyed, Limits, Set, SortedSet, Value, order_ranked};
 use indexmap::IndexMap;
 use std::borrow::Cow;
 
@@ -135,16 +136,18 @@ enum Form {
 }
 
 impl<'s> Query<'s> {
-    /// Reads the arguments from the number of keys on, and finds the sets.
+    /// Reads the arguments from the number of keys at `at` on, and finds the sets.
     fn parse(
-        call: &'s Call<'_, '_>,
-        args: Args<'_>,
+        database: &'s Keys<'_>,
+        all: Args<'_>,
+        at: usize,
         operation: Operation,
         form: Form,
     ) -> Result<Self, CommandError> {
+        let args = all.skip(at);
         let keys = parse_integer(args.at(0)).ok_or(CommandError::NOT_AN_INTEGER)?;
         let Some(keys) = usize::try_from(keys).ok().filter(|&keys| keys > 0) else {
-            let name = String::from_utf8_lossy(call.args.at(0)).to_ascii_lowercase();
+            let name = String::from_utf8_lossy(all.at(0)).to_ascii_lowercase();
             return Err(CommandError::new(format!(
                 "ERR at least 1 input key is needed for '{name}' command"
             )));
@@ -152,7 +155,7 @@ impl<'s> Query<'s> {
         if keys >= args.len() {
             return Err(CommandError::SYNTAX);
         }
-        let sources = args.skip(1).take(keys).iter().map(|key| Source::of(call.keys.get(key)));
+        let sources = args.skip(1).take(keys).iter().map(|key| Source::of(database.get(key)));
         let sources = sources.collect::<Result<_, _>>()?;
         let aggregate = Aggregate::Sum;
         let mut query = Self { operation, sources, aggregate, has_scores: false, limit: usize::MAX };
@@ -241,15 +244,16 @@ impl<'s> Query<'s> {
 }
 
 fn reply(call: &mut Call<'_, '_>, operation: Operation) -> CommandResult {
-    let query = Query::parse(call, call.args.skip(1), operation, Form::Reply)?;
-    let (result, has_scores) = (query.result(&call.limits()), query.has_scores);
-    let members: Vec<_> = result.iter().collect();
-    write_members(call.reply, members.into_iter(), has_scores);
+    let query = Query::parse(call.keys, call.args, 1, operation, Form::Reply)?;
+    let mut members = query.members();
+    members.sort_by(|(left, score), (right, other)| order_ranked((*score, left), (*other, right)));
+    let members = members.iter().map(|(member, score)| (member.as_ref(), *score));
+    write_members(call.reply, members, query.has_scores);
     call.done()
 }
 
 fn store(call: &mut Call<'_, '_>, operation: Operation, event: &'static str) -> CommandResult {
-    let query = Query::parse(call, call.args.skip(2), operation, Form::Store)?;
+    let query = Query::parse(call.keys, call.args, 2, operation, Form::Store)?;
     let result = query.result(&call.limits());
     let len = result.len();
     let result = Value::SortedSet(Box::new(result));
@@ -281,7 +285,7 @@ pub(super) fn zdiffstore(call: &mut Call<'_, '_>) -> CommandResult {
 }
 
 pub(super) fn zintercard(call: &mut Call<'_, '_>) -> CommandResult {
-    let query = Query::parse(call, call.args.skip(1), Operation::Intersection, Form::Count)?;
+    let query = Query::parse(call.keys, call.args, 1, Operation::Intersection, Form::Count)?;
     let count = query.members().len();
     call.count(count)
 }
