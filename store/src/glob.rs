@@ -58,12 +58,7 @@ fn matches_with(pattern: &[u8], text: &[u8], equal: fn(&u8, &u8) -> bool, fold: 
 }
 
 /// Returns the pattern after its first element, if that covers `byte`.
-fn match_one<'a>(
-    pattern: &'a [u8],
-    byte: u8,
-    equal: fn(&u8, &u8) -> bool,
-    fold: fn(u8) -> u8,
-) -> Option<&'a [u8]> {
+fn match_one(pattern: &[u8], byte: u8, equal: fn(&u8, &u8) -> bool, fold: fn(u8) -> u8) -> Option<&[u8]> {
     match pattern {
         [] => None,
         [b'?', rest @ ..] => Some(rest),
@@ -81,12 +76,7 @@ fn match_one<'a>(
 
 /// Returns true if a class has `byte`, and the pattern after its bracket. A class may end with the
 /// pattern.
-fn match_class<'a>(
-    mut class: &'a [u8],
-    byte: u8,
-    equal: fn(&u8, &u8) -> bool,
-    fold: fn(u8) -> u8,
-) -> (bool, &'a [u8]) {
+fn match_class(mut class: &[u8], byte: u8, equal: fn(&u8, &u8) -> bool, fold: fn(u8) -> u8) -> (bool, &[u8]) {
     let mut is_member = false;
     loop {
         class = match class {

@@ -42,11 +42,6 @@ impl<T: Clone> CountedTree<T> {
         self.len
     }
 
-    /// Returns the element at `index`.
-    pub fn get(&self, index: usize) -> Option<&T> {
-        self.range(index..self.len).next()
-    }
-
     /// Returns the number of leading elements for which `is_before` is true. It must be true for
     /// none after the first for which it is false.
     pub fn partition_point(&self, is_before: impl Fn(&T) -> bool) -> usize {

@@ -34,11 +34,6 @@ impl IntSet {
         self.bytes.len() / self.width as usize
     }
 
-    /// Returns true if there is no member.
-    pub const fn is_empty(&self) -> bool {
-        self.bytes.is_empty()
-    }
-
     /// Returns the member at `index`, in ascending order.
     pub fn get(&self, index: usize) -> Option<i64> {
         let width = self.width as usize;

@@ -71,7 +71,7 @@ impl SortedSet {
     pub fn len(&self) -> usize {
         match &self.repr {
             Repr::Packed(entries) => entries.len(),
-            Repr::Table(indexed) => indexed.scores.len(),
+            Repr::Table(indexed) => indexed.order.len(),
         }
     }
 

@@ -66,7 +66,9 @@ fn store(call: &mut Call<'_, '_>, operation: Operation, event: &'static str) -> 
     let members = operation.run(&sets);
     let first = members.first().map_or(&[][..], |first| first);
     let mut set = Set::new(first, 1, &limits);
-    members.iter().for_each(|member| drop(set.insert(member, &limits)));
+    for member in &members {
+        set.insert(member, &limits);
+    }
     let len = set.len();
     call.store(EventClass::Set, event, call.args.at(1), Value::Set(Box::new(set)), len)
 }

@@ -40,7 +40,9 @@ fn spop_many(call: &mut Call<'_, '_>) -> CommandResult {
     let indices = Picks::Distinct(count).indices(call.session, set.len());
     let popped = indices.into_iter().filter_map(|index| set.get_index(index));
     let popped: Vec<_> = popped.map(|member| member.into_owned()).collect();
-    popped.iter().for_each(|member| drop(set.remove(member)));
+    for member in &popped {
+        set.remove(member);
+    }
     call.reply.set(popped.len());
     popped.iter().for_each(|member| call.reply.bulk(member));
     call.shrunk(EventClass::Set, "spop", key);

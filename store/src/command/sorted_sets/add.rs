@@ -61,7 +61,7 @@ impl Options {
         }
         let conflict = if nx && self.is_old_only {
             "ERR XX and NX options at the same time are not compatible"
-        } else if gt && nx || lt && nx || gt && lt {
+        } else if nx && (gt || lt) || gt && lt {
             "ERR GT, LT, and/or NX options at the same time are not compatible"
         } else if self.is_increment && pairs.len() > 2 {
             "ERR INCR option supports a single increment-element pair"
