@@ -33,13 +33,15 @@ pub struct Block {
     pub null: NullReply,
 }
 
-/// The null that a command writes when it has waited too long.
+/// What a command writes when it has waited until its deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NullReply {
     /// In place of a bulk string.
     Bulk,
     /// In place of an array.
     Array,
+    /// No null: the command has only waited for the time.
+    Ok,
 }
 
 /// A command under way: its arguments, what it may access, and where its reply goes.

@@ -4,7 +4,7 @@ use super::{Block, Call, CommandError, CommandResult, EventClass, NullReply, Out
 use crate::glob;
 use crate::resp::{Args, parse_integer};
 use crate::session::Session;
-use crate::value::{Keyed, Limits, Value};
+use crate::value::{CompactLimits, Keyed, Value};
 use indexmap::IndexSet;
 
 /// Elements that a scan visits if it does not say how many.
@@ -14,7 +14,7 @@ const MAX_REPEATED: usize = 1 << 27;
 
 impl Call<'_, '_> {
     /// Returns the sizes up to which values are compact.
-    pub(super) fn limits(&self) -> Limits {
+    pub(super) fn limits(&self) -> CompactLimits {
         self.server.settings.value_limits()
     }
 

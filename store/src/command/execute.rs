@@ -32,10 +32,11 @@ pub(crate) fn execute(command: &Command, call: &mut Call<'_, '_>) -> Executed {
     }
 }
 
-/// Writes the reply of a command that has waited in vain.
+/// Writes the reply of a command that has waited until its deadline.
 pub(crate) fn write_null(null: NullReply, reply: &mut Reply) {
     match null {
         NullReply::Bulk => reply.null(),
         NullReply::Array => reply.null_array(),
+        NullReply::Ok => reply.ok(),
     }
 }

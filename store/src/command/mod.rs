@@ -9,6 +9,7 @@
 //! | `expiry` | times of expiry among the arguments |
 //! | `resolve`, `execute` | finds the command of a request; runs it |
 //! | `container` | the function of a command that only has subcommands |
+//! | `connection`, `server` | commands on the connection, on the server |
 //! | `generic` | commands on keys of any type |
 //! | `transactions` | MULTI and its siblings |
 //! | `table` | the table, put together from the families |
@@ -43,6 +44,7 @@
 
 mod call;
 mod collections;
+mod connection;
 mod container;
 mod effects;
 mod error;
@@ -53,6 +55,7 @@ mod hashes;
 mod lists;
 mod operands;
 mod resolve;
+mod server;
 mod sets;
 mod sort;
 mod sorted_sets;

@@ -1,15 +1,17 @@
 //! The table of all commands.
 
 use super::spec::Command;
-use super::{generic, hashes, lists, sets, sort, sorted_sets, strings, transactions};
+use super::{connection, generic, hashes, lists, server, sets, sort, sorted_sets, strings, transactions};
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
 /// The entries of each family.
 const FAMILIES: &[&[Command]] = &[
+    connection::COMMANDS,
     generic::COMMANDS,
     hashes::COMMANDS,
     lists::COMMANDS,
+    server::COMMANDS,
     sets::COMMANDS,
     sort::COMMANDS,
     sorted_sets::COMMANDS,

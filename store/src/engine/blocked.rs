@@ -41,11 +41,6 @@ impl Blocked {
         self.waits.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the number of parked batches.
-    pub(super) fn count(&self) -> usize {
-        self.lock().by_session.len()
-    }
-
     /// Draws the number of a new wait: waits are served in this order.
     pub(super) fn next_ticket(&self) -> u64 {
         // Relaxed: waits for one key are ordered by its shard, which the caller holds.

@@ -23,6 +23,7 @@ pub struct Builder {
     clock: Clock,
     on_effects: Option<EffectsHook>,
     on_close: Option<CloseHook>,
+    settings: Vec<(String, String)>,
 }
 
 impl Default for Builder {
@@ -34,6 +35,7 @@ impl Default for Builder {
             clock: Box::new(system_time),
             on_effects: None,
             on_close: None,
+            settings: Vec::new(),
         }
     }
 }
@@ -65,6 +67,12 @@ impl Builder {
         self
     }
 
+    /// Sets a setting of the registry, as a line of `redis.conf` does.
+    pub fn setting(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.settings.push((name.into(), value.into()));
+        self
+    }
+
     /// Sets the clock: a function that returns the time in ms since 1970. Default: the system's.
     pub fn clock(mut self, clock: impl Fn() -> u64 + Send + Sync + 'static) -> Self {
         self.clock = Box::new(clock);
@@ -89,7 +97,9 @@ impl Builder {
     ///
     /// # Panics
     ///
-    /// If the number of shards is no power of two, or above 131,072.
+    /// If the number of shards is no power of two, or above 131,072; or if there is no such setting
+    /// or it does not take its value: check those that a user gives by
+    /// [`Settings::check_initial`].
     pub fn build(self, rt: &Runtime) -> Engine {
         let seed = self.seed.unwrap_or_else(|| RandomState::new().hash_one(0));
         let layout = Layout::new(self.shards, seed);
@@ -98,13 +108,19 @@ impl Builder {
             // A command that panics leaves each key as before or as after one of its changes.
             object.pin(ReaderWriterLatch).keep_on_panic().build()
         };
+        let settings = Settings::new(self.databases);
+        for (name, value) in &self.settings {
+            let set = settings.set(name, value);
+            set.unwrap_or_else(|error| panic!("the setting {name} is not {value}: {error:?}"));
+        }
         let server = Server {
-            settings: Settings::new(self.databases),
+            settings,
             statistics: Statistics::default(),
             clients: Clients::new(self.on_close),
             started_at: (self.clock)(),
             run_id: run_id(self.seed),
             databases: self.databases,
+            workers: rt.workers(),
         };
         Engine {
             inner: Arc::new(Inner {

@@ -32,6 +32,10 @@ pub(super) fn plan(inner: &Inner, session: &Session, requests: &Requests, next: 
     for index in next..requests.len().min(next + MOST_REQUESTS) {
         let args = requests.args(index);
         let command = resolve(args).ok();
+        // Its shards depend on what the requests before it leave in the session.
+        if plan.requests > 0 && command.is_some_and(has_keys_of_session) {
+            break;
+        }
         let allowed = command.filter(|command| check_access(command, session.is_authenticated).is_ok());
         let mut wanted = plan.shards.clone();
         if let Some(command) = allowed.filter(|command| runs_now(command, session)) {
@@ -54,6 +58,10 @@ pub(super) fn plan(inner: &Inner, session: &Session, requests: &Requests, next: 
 pub(super) fn runs_now(command: &Command, session: &Session) -> bool {
     !session.is_in_transaction()
         || matches!(command.name, "exec" | "discard" | "multi" | "watch" | "quit" | "reset")
+}
+
+fn has_keys_of_session(command: &Command) -> bool {
+    matches!(command.keys, KeyPositions::Watched | KeyPositions::Transaction)
 }
 
 /// Appends the shards that a command needs.

@@ -8,8 +8,8 @@ use super::plan::runs_now;
 use super::serve::{Errand, serve_ready};
 use crate::command::{Block, Call, Command, Executed, check_access, execute, resolve};
 use crate::keyspace::{HeldShards, Keys, Waiting};
-use crate::resp::{Args, Protocol};
-use crate::session::{Session, Transaction};
+use crate::resp::Args;
+use crate::session::Session;
 use std::sync::Arc;
 use xtasking::Context;
 
@@ -60,13 +60,7 @@ impl<'v> Body<'v> {
     fn publish(&mut self, session: &Session) {
         let Some(last_command) = self.calls.last() else { return };
         self.calls.flush(&self.inner.server.statistics, session.id());
-        session.client.update(|state| {
-            state.database = session.database;
-            state.queued = session.transaction.as_ref().map(Transaction::len);
-            state.protocol = if session.protocol == Protocol::Two { 2 } else { 3 };
-            state.last_command = last_command;
-            state.last_at = self.now;
-        });
+        session.publish(last_command, self.now);
     }
 
     /// Runs, queues or refuses the next request of a batch.

@@ -17,6 +17,9 @@ pub use clients::{ClientInfo, ClientState, Clients, Unblock};
 pub use settings::{Setting, SettingError, SettingKind, SettingSpec, Settings};
 pub use statistics::{CommandCounts, Statistics};
 
+/// The version of Redis whose replies the store gives.
+pub const REDIS_VERSION: &str = "7.0.15";
+
 /// What all connections share: settings, statistics, the list of clients.
 #[derive(Debug)]
 pub struct Server {
@@ -32,4 +35,6 @@ pub struct Server {
     pub run_id: String,
     /// The number of databases.
     pub databases: usize,
+    /// The number of workers of the runtime.
+    pub workers: usize,
 }

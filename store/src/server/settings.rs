@@ -65,6 +65,8 @@ settings! {
         "The password of the default user; none if it is empty.";
     ProtoMaxBulkLen "proto-max-bulk-len", SettingKind::Memory(1 << 20, i64::MAX), "536870912", true,
         "The longest argument, and the longest string.";
+    EnableDebugCommand "enable-debug-command", SettingKind::Flag, "no", false,
+        "Whether the command DEBUG is allowed.";
     HashMaxListpackEntries "hash-max-listpack-entries" or "hash-max-ziplist-entries", COUNT, "512", true,
         "The most fields of a hash that is a list in one block.";
     HashMaxListpackValue "hash-max-listpack-value" or "hash-max-ziplist-value", BYTES, "64", true,
@@ -170,6 +172,16 @@ impl Settings {
         parse(spec, value).map(drop).map_err(SettingError::Refused)
     }
 
+    /// Checks whether a setting takes a value at the start.
+    ///
+    /// # Errors
+    ///
+    /// If there is none of this name, or it does not take the value.
+    pub fn check_initial(name: &str, value: &str) -> Result<(), SettingError> {
+        let index = Self::find(name.as_bytes()).ok_or(SettingError::Unknown)?;
+        parse(&REGISTRY[index], value).map(drop).map_err(SettingError::Refused)
+    }
+
     /// Sets a setting, mutable or not.
     ///
     /// # Errors
@@ -225,9 +237,10 @@ fn parse(spec: &SettingSpec, value: &str) -> Result<i64, String> {
     }
 }
 
-/// Reads a number of bytes with a unit as Redis does: `k` is 1000, `kb` is 1024.
+/// Reads a number of bytes with a unit as Redis does: `k` is 1000, `kb` is 1024. No digits are
+/// zero.
 fn parse_memory(text: &str) -> Option<i64> {
-    let end = text.find(|letter: char| !letter.is_ascii_digit() && letter != '-').unwrap_or(text.len());
+    let end = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
     let unit = match text[end..].to_ascii_lowercase().as_str() {
         "" | "b" => 1,
         "k" => 1000,
@@ -238,7 +251,8 @@ fn parse_memory(text: &str) -> Option<i64> {
         "gb" => 1 << 30,
         _ => return None,
     };
-    text[..end].parse::<i64>().ok()?.checked_mul(unit).filter(|bytes| *bytes >= 0)
+    let number = if end == 0 { 0 } else { text[..end].parse::<i64>().ok()? };
+    number.checked_mul(unit)
 }
 
 #[cfg(test)]

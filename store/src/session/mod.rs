@@ -94,6 +94,17 @@ impl Session {
         self.transaction.is_some()
     }
 
+    /// Tells other sessions what this one has become.
+    pub(crate) fn publish(&self, last_command: &'static str, now: u64) {
+        self.client.update(|state| {
+            state.database = self.database;
+            state.queued = self.transaction.as_ref().map(Transaction::len);
+            state.protocol = if self.protocol == Protocol::Two { 2 } else { 3 };
+            state.last_command = last_command;
+            state.last_at = now;
+        });
+    }
+
     /// Returns the next random number of the session: SplitMix64.
     pub(crate) fn random(&mut self) -> u64 {
         self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);

@@ -1,8 +1,8 @@
 //! Hashes: pairs of field and value in one buffer when small, a hash table when large.
 
-use crate::value::limits::Limits;
+use crate::value::limits::CompactLimits;
 use crate::value::packed::Packed;
-use crate::value::table::{Table, scan_range};
+use crate::value::table::{IndexedTable, scan_range};
 
 /// A map from fields to values.
 #[derive(Clone, Debug, Default)]
@@ -14,7 +14,7 @@ pub struct Hash {
 enum Repr {
     /// A field, then its value, then the next field.
     Packed(Packed),
-    Table(Table<Box<[u8]>, Box<[u8]>>),
+    Table(IndexedTable<Box<[u8]>, Box<[u8]>>),
 }
 
 impl Default for Repr {
@@ -64,7 +64,7 @@ impl Hash {
     }
 
     /// Sets the value of a field. Returns true if the field is new.
-    pub fn set(&mut self, field: &[u8], value: &[u8], limits: &Limits) -> bool {
+    pub fn set(&mut self, field: &[u8], value: &[u8], limits: &CompactLimits) -> bool {
         if let Repr::Packed(pairs) = &mut self.repr {
             let most = limits.hash_max_listpack_value;
             if field.len() <= most && value.len() <= most {
@@ -134,7 +134,7 @@ impl Hash {
     }
 
     /// Converts to a hash table, if it is none.
-    fn table(&mut self) -> &mut Table<Box<[u8]>, Box<[u8]>> {
+    fn table(&mut self) -> &mut IndexedTable<Box<[u8]>, Box<[u8]>> {
         if let Repr::Packed(_) = &self.repr {
             let table = self.iter().map(|(field, value)| (field.into(), value.into())).collect();
             self.repr = Repr::Table(table);

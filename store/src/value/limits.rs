@@ -2,7 +2,7 @@
 
 /// Sizes up to which values are compact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct CompactLimits {
     /// `list-max-listpack-size`: entries of a chunk, or -1 to -5 for 4 KiB to 64 KiB.
     pub list_max_listpack_size: i32,
     /// `hash-max-listpack-entries`: fields of a compact hash.
@@ -21,7 +21,7 @@ pub struct Limits {
     pub zset_max_listpack_value: usize,
 }
 
-impl Default for Limits {
+impl Default for CompactLimits {
     fn default() -> Self {
         Self {
             list_max_listpack_size: -2,
@@ -39,7 +39,7 @@ impl Default for Limits {
 /// Bytes that a chunk limited by its number of entries may have at most.
 const SAFE_CHUNK_BYTES: usize = 8192;
 
-impl Limits {
+impl CompactLimits {
     /// Returns true if a chunk of a list may have so many bytes and entries.
     pub(crate) fn chunk_fits(&self, bytes: usize, entries: usize) -> bool {
         match self.list_max_listpack_size {

@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use crate::value::limits::Limits;
+use crate::value::limits::CompactLimits;
 use crate::value::packed::{Packed, entry_len};
 
 /// A list of byte strings.
@@ -49,7 +49,7 @@ impl List {
     }
 
     /// Adds an element at an end.
-    pub fn push(&mut self, end: End, element: &[u8], limits: &Limits) {
+    pub fn push(&mut self, end: End, element: &[u8], limits: &CompactLimits) {
         self.len += 1;
         let chunk = match end {
             End::Left => self.chunks.front_mut(),
@@ -70,7 +70,7 @@ impl List {
     }
 
     /// Removes the element at an end, and returns it.
-    pub fn pop(&mut self, end: End, limits: &Limits) -> Option<Box<[u8]>> {
+    pub fn pop(&mut self, end: End, limits: &CompactLimits) -> Option<Box<[u8]>> {
         let index = match end {
             End::Left => 0,
             End::Right => self.len.checked_sub(1)?,
@@ -90,7 +90,7 @@ impl List {
     }
 
     /// Replaces the element at `index`. Returns false if there is none.
-    pub fn set(&mut self, index: usize, element: &[u8], limits: &Limits) -> bool {
+    pub fn set(&mut self, index: usize, element: &[u8], limits: &CompactLimits) -> bool {
         if index >= self.len {
             return false;
         }
@@ -109,7 +109,7 @@ impl List {
     }
 
     /// Inserts an element before the one at `index`, or at the end if `index` is the length.
-    pub fn insert(&mut self, index: usize, element: &[u8], limits: &Limits) {
+    pub fn insert(&mut self, index: usize, element: &[u8], limits: &CompactLimits) {
         if index == 0 {
             return self.push(End::Left, element, limits);
         }
@@ -134,7 +134,7 @@ impl List {
     }
 
     /// Merges a chunk and the next, if they fit into one.
-    fn merge(&mut self, at: usize, limits: &Limits) {
+    fn merge(&mut self, at: usize, limits: &CompactLimits) {
         let (Some(chunk), Some(next)) = (self.chunks.get(at), self.chunks.get(at + 1)) else { return };
         let bytes = chunk.byte_len() + next.byte_len();
         let fits = limits.chunk_fits(bytes, chunk.len() + next.len());
@@ -150,7 +150,7 @@ impl List {
     /// # Panics
     ///
     /// If the range is not within the list.
-    pub fn remove_range(&mut self, range: Range<usize>, limits: &Limits) {
+    pub fn remove_range(&mut self, range: Range<usize>, limits: &CompactLimits) {
         let mut left = range.len();
         if left == 0 {
             return;
@@ -169,7 +169,7 @@ impl List {
 
     /// Removes the elements that equal `element`, at most `limit` of them, from an end on. Returns
     /// how many were removed.
-    pub fn remove_equal(&mut self, end: End, limit: usize, element: &[u8], limits: &Limits) -> usize {
+    pub fn remove_equal(&mut self, end: End, limit: usize, element: &[u8], limits: &CompactLimits) -> usize {
         let mut left = limit;
         let mut rebuild = |chunk: &mut Packed| {
             let equal = positions(chunk, end, element, left);
@@ -239,14 +239,14 @@ impl List {
         self.len -= count;
     }
 
-    fn note_growth(&mut self, limits: &Limits) {
+    fn note_growth(&mut self, limits: &CompactLimits) {
         self.is_quick |= match self.chunks.front() {
             Some(first) if self.chunks.len() == 1 => !limits.chunk_fits(first.byte_len(), first.len()),
             first => first.is_some(),
         };
     }
 
-    fn note_shrinking(&mut self, limits: &Limits) {
+    fn note_shrinking(&mut self, limits: &CompactLimits) {
         if self.is_quick && self.chunks.len() <= 1 {
             let first = self.chunks.front();
             let is_small = first.is_none_or(|first| limits.shrunk_list_fits(first.byte_len(), first.len()));
@@ -256,7 +256,7 @@ impl List {
 }
 
 /// Returns true if an element fits into a chunk.
-fn has_room(chunk: &Packed, element: &[u8], limits: &Limits) -> bool {
+fn has_room(chunk: &Packed, element: &[u8], limits: &CompactLimits) -> bool {
     limits.chunk_fits(chunk.byte_len() + entry_len(element.len()), chunk.len() + 1)
 }
 

@@ -2,14 +2,14 @@
 //!
 //! Each type has a file. Commands take a value apart by `as_…`, which fails with the error that
 //! Redis gives to a command on a key of another type. Small collections lie in one buffer; larger
-//! ones have tables and trees. [`Limits`] says from which size on.
+//! ones have tables and trees. [`CompactLimits`] says from which size on.
 //!
 //! | file | contents |
 //! |---|---|
 //! | `string` | [`StringValue`] |
 //! | `list`, `hash`, `set`, `sorted_set` | [`List`], [`Hash`], [`Set`], [`SortedSet`] |
 //! | `extended` | [`Extended`]: floating point as INCRBYFLOAT computes it |
-//! | `limits` | [`Limits`]: the sizes up to which they are compact |
+//! | `limits` | [`CompactLimits`]: the sizes up to which they are compact |
 //! | `packed` | byte strings in one buffer |
 //! | `intset` | integers in one buffer |
 //! | `table` | hash tables whose entries have indices |
@@ -32,7 +32,7 @@ mod tests;
 
 pub use extended::Extended;
 pub use hash::Hash;
-pub use limits::Limits;
+pub use limits::CompactLimits;
 pub use list::{End, List};
 pub use set::Set;
 pub use sorted_set::SortedSet;

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use crate::resp::parse_integer;
 use crate::value::intset::IntSet;
-use crate::value::limits::Limits;
+use crate::value::limits::CompactLimits;
 use crate::value::packed::Packed;
 use crate::value::table::{Members, scan_range};
 
@@ -24,7 +24,7 @@ enum Repr {
 impl Set {
     /// Makes an empty set that is to get `first`, and about `size` members in all: they decide its
     /// encoding.
-    pub fn new(first: &[u8], size: usize, limits: &Limits) -> Self {
+    pub fn new(first: &[u8], size: usize, limits: &CompactLimits) -> Self {
         let repr = if size <= limits.set_max_intset_entries && parse_integer(first).is_some() {
             Repr::Integers(IntSet::default())
         } else if size <= limits.set_max_listpack_entries {
@@ -70,7 +70,7 @@ impl Set {
     }
 
     /// Adds a member. Returns false if it was there.
-    pub fn insert(&mut self, member: &[u8], limits: &Limits) -> bool {
+    pub fn insert(&mut self, member: &[u8], limits: &CompactLimits) -> bool {
         match &mut self.repr {
             Repr::Integers(integers) => match parse_integer(member) {
                 Some(integer) => {
@@ -141,7 +141,7 @@ impl Set {
     }
 
     /// Adds a member to a set that is not of integers, or cannot stay so.
-    fn insert_bytes(&mut self, member: &[u8], limits: &Limits) -> bool {
+    fn insert_bytes(&mut self, member: &[u8], limits: &CompactLimits) -> bool {
         if let Repr::Packed(members) = &mut self.repr {
             if members.iter().any(|other| other == member) {
                 return false;
@@ -176,7 +176,7 @@ impl Set {
 }
 
 /// Returns true if the integers and `member` can be in one buffer.
-fn can_pack(integers: &IntSet, member: &[u8], limits: &Limits) -> bool {
+fn can_pack(integers: &IntSet, member: &[u8], limits: &CompactLimits) -> bool {
     let ends = [integers.get(0), integers.get(integers.len().wrapping_sub(1))];
     let longest = ends.into_iter().flatten().map(|end| integer_bytes(end).len()).max().unwrap_or(0);
     integers.len() < limits.set_max_listpack_entries

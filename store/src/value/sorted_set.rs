@@ -9,9 +9,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::value::counted_tree::CountedTree;
-use crate::value::limits::Limits;
+use crate::value::limits::CompactLimits;
 use crate::value::packed::Packed;
-use crate::value::table::{Table, scan_range};
+use crate::value::table::{IndexedTable, scan_range};
 
 /// A set of members, each with a score, in the order of scores and then members.
 #[derive(Clone, Debug, Default)]
@@ -29,7 +29,7 @@ enum Repr {
 /// Members by name and by rank.
 #[derive(Clone, Debug, Default)]
 struct Indexed {
-    scores: Table<Arc<[u8]>, f64>,
+    scores: IndexedTable<Arc<[u8]>, f64>,
     order: CountedTree<Ranked>,
 }
 
@@ -99,7 +99,7 @@ impl SortedSet {
     /// Sets the score of a member. Returns its score before.
     ///
     /// The score must not be NaN.
-    pub fn insert(&mut self, member: &[u8], score: f64, limits: &Limits) -> Option<f64> {
+    pub fn insert(&mut self, member: &[u8], score: f64, limits: &CompactLimits) -> Option<f64> {
         debug_assert!(!score.is_nan(), "a score is a number");
         if let Repr::Packed(entries) = &mut self.repr {
             let found = find(entries, member);

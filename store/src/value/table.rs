@@ -12,7 +12,7 @@ use std::sync::LazyLock;
 use indexmap::{IndexMap, IndexSet};
 
 /// A hash table with indices.
-pub type Table<K, V> = IndexMap<K, V, Keyed>;
+pub type IndexedTable<K, V> = IndexMap<K, V, Keyed>;
 
 /// A set of members with indices.
 pub type Members = IndexSet<Box<[u8]>, Keyed>;

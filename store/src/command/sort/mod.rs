@@ -12,7 +12,7 @@ mod pattern;
 
 use super::{Call, Command, CommandError, CommandResult, EventClass, Flags};
 use crate::resp::parse_double;
-use crate::value::{End, Limits, List, Value};
+use crate::value::{CompactLimits, End, List, Value};
 use options::Options;
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -72,7 +72,7 @@ fn run(call: &mut Call<'_, '_>, may_store: bool) -> CommandResult {
 }
 
 /// Returns the list that is stored.
-fn stored(call: &Call<'_, '_>, options: &Options<'_>, elements: &[Vec<u8>], limits: &Limits) -> List {
+fn stored(call: &Call<'_, '_>, options: &Options<'_>, elements: &[Vec<u8>], limits: &CompactLimits) -> List {
     let mut list = List::new();
     for element in elements {
         if options.gets.is_empty() {

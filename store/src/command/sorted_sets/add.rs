@@ -2,7 +2,7 @@
 
 use crate::command::{Call, CommandError, CommandResult, EventClass};
 use crate::resp::{Args, parse_double};
-use crate::value::{Limits, SortedSet, Value};
+use crate::value::{CompactLimits, SortedSet, Value};
 
 /// The options of ZADD.
 #[derive(Clone, Copy, Default)]
@@ -77,7 +77,7 @@ impl Options {
         set: &mut SortedSet,
         member: &[u8],
         score: f64,
-        limits: &Limits,
+        limits: &CompactLimits,
     ) -> Result<(Change, f64), CommandError> {
         let Some(old) = set.score(member) else {
             if self.is_old_only {

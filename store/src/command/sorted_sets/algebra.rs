@@ -6,7 +6,7 @@ use crate::command::operands::at_least;
 use crate::command::{Call, CommandError, CommandResult, EventClass};
 use crate::keyspace::Keys;
 use crate::resp::{Args, parse_double, parse_integer};
-use crate::value::{Keyed, Limits, Set, SortedSet, Value, order_ranked};
+use crate::value::{CompactLimits, Keyed, Set, SortedSet, Value, order_ranked};
 use indexmap::IndexMap;
 use std::borrow::Cow;
 
@@ -234,7 +234,7 @@ impl<'s> Query<'s> {
     }
 
     /// Returns the result as a sorted set.
-    fn result(&self, limits: &Limits) -> SortedSet {
+    fn result(&self, limits: &CompactLimits) -> SortedSet {
         let mut result = SortedSet::new();
         for (member, score) in self.members() {
             result.insert(&member, score, limits);

@@ -2,7 +2,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::{limits, word};
-use crate::value::limits::Limits;
+use crate::value::limits::CompactLimits;
 use crate::value::list::{End, List};
 
 #[derive(Clone, Debug)]
@@ -110,7 +110,7 @@ proptest! {
 
 #[test]
 fn encoding_follows_the_size() {
-    let limits = Limits { list_max_listpack_size: 4, ..Limits::default() };
+    let limits = CompactLimits { list_max_listpack_size: 4, ..CompactLimits::default() };
     let mut list = List::new();
     for _ in 0..4 {
         list.push(End::Right, b"x", &limits);
@@ -126,7 +126,7 @@ fn encoding_follows_the_size() {
 
 #[test]
 fn chunks_are_bounded_by_bytes() {
-    let limits = Limits::default();
+    let limits = CompactLimits::default();
     let mut list = List::new();
     list.push(End::Left, &[1; 8000], &limits);
     assert_eq!(list.encoding(), "listpack");

@@ -9,11 +9,11 @@ mod sorted_set;
 
 use proptest::prelude::*;
 
-use super::Limits;
+use super::CompactLimits;
 
 /// Small limits, so that all encodings and many chunks are met.
-fn limits() -> Limits {
-    Limits {
+fn limits() -> CompactLimits {
+    CompactLimits {
         list_max_listpack_size: 4,
         hash_max_listpack_entries: 6,
         hash_max_listpack_value: 8,

@@ -4,7 +4,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::{limits, word};
-use crate::value::limits::Limits;
+use crate::value::limits::CompactLimits;
 use crate::value::sorted_set::SortedSet;
 
 #[derive(Clone, Debug)]
@@ -34,7 +34,7 @@ fn sorted(model: &BTreeMap<Vec<u8>, f64>) -> Vec<(&[u8], f64)> {
 proptest! {
     #[test]
     fn sorted_set_is_as_a_sorted_vector(changes in vec(change(), 0..120), is_small in any::<bool>()) {
-        let limits = if is_small { limits() } else { Limits::default() };
+        let limits = if is_small { limits() } else { CompactLimits::default() };
         let mut model: BTreeMap<Vec<u8>, f64> = BTreeMap::new();
         let mut set = SortedSet::new();
         for change in changes {
@@ -75,7 +75,7 @@ proptest! {
 
 #[test]
 fn many_members_keep_order_and_scan() {
-    let limits = Limits::default();
+    let limits = CompactLimits::default();
     let mut set = SortedSet::new();
     for number in 0..10_000u32 {
         let member = number.wrapping_mul(2_654_435_761) % 10_007;

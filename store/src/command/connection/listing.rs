@@ -1,0 +1,135 @@
+//! CLIENT LIST, INFO and KILL: all connections.
+
+use super::super::{Call, CommandError, CommandResult};
+use crate::resp::parse_integer;
+use crate::server::ClientInfo;
+use std::sync::Arc;
+
+/// A connection as CLIENT LIST shows it. What a store does not know of itself is not there.
+fn line(client: &ClientInfo, now: u64) -> String {
+    let state = client.state();
+    let seconds = |from: u64| now.saturating_sub(from) / 1000;
+    let flags = match (client.is_blocked(), state.queued.is_some(), state.is_spared) {
+        (true, ..) => "b",
+        (_, true, _) => "x",
+        (_, _, true) => "e",
+        _ => "N",
+    };
+    format!(
+        "id={} addr={} name={} age={} idle={} flags={flags} db={} sub=0 psub=0 ssub=0 multi={} events=r \
+         cmd={} user=default redir=-1 resp={}",
+        client.id(),
+        client.address(),
+        String::from_utf8_lossy(&state.name),
+        seconds(client.opened_at()),
+        seconds(state.last_at),
+        state.database,
+        state.queued.map_or(-1, |queued| queued as i64),
+        state.last_command,
+        state.protocol,
+    )
+}
+
+pub(super) fn info(call: &mut Call<'_, '_>) -> CommandResult {
+    let now = call.now();
+    call.session.publish("client|info", now);
+    let text = line(&call.session.client, now) + "\n";
+    call.reply.verbatim("txt", text.as_bytes());
+    call.done()
+}
+
+/// Returns true if clients are of this type: all are normal ones.
+fn is_type(name: &[u8]) -> Result<bool, CommandError> {
+    match name.to_ascii_lowercase().as_slice() {
+        b"normal" => Ok(true),
+        b"master" | b"slave" | b"replica" | b"pubsub" => Ok(false),
+        _ => Err(CommandError::with_arg("ERR Unknown client type '", name, "'")),
+    }
+}
+
+pub(super) fn list(call: &mut Call<'_, '_>) -> CommandResult {
+    let (args, now) = (call.args, call.now());
+    call.session.publish("client|list", now);
+    let mut clients = call.server.clients.all();
+    if args.len() == 4 && args.is(2, "type") {
+        if !is_type(args.at(3))? {
+            clients.clear();
+        }
+    } else if args.len() > 3 && args.is(2, "id") {
+        let ids = args.skip(3).iter().map(parse_integer).collect::<Option<Vec<_>>>();
+        let ids = ids.ok_or(CommandError::fixed("ERR Invalid client ID"))?;
+        let found = ids.into_iter().filter_map(|id| call.server.clients.get(u64::try_from(id).ok()?));
+        clients = found.collect();
+    } else if args.len() != 2 {
+        return Err(CommandError::SYNTAX);
+    }
+    let text: String = clients.iter().map(|client| line(client, now) + "\n").collect();
+    call.reply.verbatim("txt", text.as_bytes());
+    call.done()
+}
+
+/// Which connections CLIENT KILL closes.
+#[derive(Debug, Default)]
+struct Filter<'a> {
+    id: Option<u64>,
+    address: Option<&'a [u8]>,
+    /// False if the type or the local address fits no connection.
+    is_possible: bool,
+    spares_itself: bool,
+}
+
+impl<'a> Filter<'a> {
+    fn read(call: &Call<'a, '_>) -> Result<Self, CommandError> {
+        let args = call.args;
+        let mut filter = Self { is_possible: true, spares_itself: true, ..Self::default() };
+        for at in (2..args.len()).step_by(2) {
+            let value = args.get(at + 1).ok_or(CommandError::SYNTAX)?;
+            match args.at(at).to_ascii_lowercase().as_slice() {
+                b"id" => {
+                    let id = parse_integer(value).and_then(|id| u64::try_from(id).ok()).filter(|id| *id > 0);
+                    filter.id =
+                        Some(id.ok_or(CommandError::fixed("ERR client-id should be greater than 0"))?);
+                }
+                b"type" => filter.is_possible &= is_type(value)?,
+                b"addr" => filter.address = Some(value),
+                b"user" if value == b"default" => {}
+                b"user" => return Err(CommandError::with_arg("ERR No such user '", value, "'")),
+                b"skipme" if args.is(at + 1, "yes") => filter.spares_itself = true,
+                b"skipme" if args.is(at + 1, "no") => filter.spares_itself = false,
+                _ => return Err(CommandError::SYNTAX),
+            }
+        }
+        Ok(filter)
+    }
+
+    fn takes(&self, client: &ClientInfo, own: u64) -> bool {
+        self.is_possible
+            && self.id.is_none_or(|id| id == client.id())
+            && self.address.is_none_or(|address| address == client.address().as_bytes())
+            && !(self.spares_itself && client.id() == own)
+    }
+}
+
+pub(super) fn kill(call: &mut Call<'_, '_>) -> CommandResult {
+    // The old form names an address only, and may close the own connection.
+    let is_old = call.args.len() == 3;
+    let filter = match is_old {
+        true => Filter { address: call.args.get(2), is_possible: true, ..Filter::default() },
+        false => Filter::read(call)?,
+    };
+    let own = call.session.id();
+    let all = call.server.clients.all();
+    let killed: Vec<Arc<ClientInfo>> = all.into_iter().filter(|client| filter.takes(client, own)).collect();
+    for client in &killed {
+        if client.id() == own {
+            call.session.is_closing = true;
+        } else {
+            call.server.clients.kill(client);
+        }
+    }
+    match (is_old, killed.is_empty()) {
+        (true, true) => Err(CommandError::fixed("ERR No such client")),
+        (true, false) => call.ok(),
+        (false, _) => call.count(killed.len()),
+    }
+}

@@ -1,0 +1,158 @@
+//! Commands on the connection.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `session` | PING, ECHO, SELECT, QUIT, RESET |
+//! | `hello` | HELLO and AUTH |
+//! | `client` | CLIENT: the own connection |
+//! | `listing` | CLIENT LIST and KILL: all connections |
+
+mod client;
+mod hello;
+mod listing;
+mod session;
+
+use super::container::container;
+use super::{Command, Flags, KeyPositions};
+use hello::{auth, hello};
+use session::{echo, ping, quit, reset, select};
+
+pub(super) const COMMANDS: &[Command] = &[
+    Command::new("ping", -1, ping).flags(&[Flags::FAST]).categories(&["connection"]).doc(
+        "connection",
+        "1.0.0",
+        "O(1)",
+        "Ping the server",
+    ),
+    Command::new("echo", 2, echo)
+        .flags(&[Flags::LOADING, Flags::STALE, Flags::FAST])
+        .categories(&["connection"])
+        .doc("connection", "1.0.0", "O(1)", "Echo the given string"),
+    Command::new("select", 2, select)
+        .flags(&[Flags::LOADING, Flags::STALE, Flags::FAST])
+        .categories(&["connection"])
+        .doc("connection", "1.0.0", "O(1)", "Change the selected database for the current connection"),
+    Command::new("hello", -1, hello)
+        .flags(&[
+            Flags::ENDS_GROUP,
+            Flags::NOSCRIPT,
+            Flags::LOADING,
+            Flags::STALE,
+            Flags::FAST,
+            Flags::NO_AUTH,
+            Flags::ALLOW_BUSY,
+        ])
+        .categories(&["connection"])
+        .doc("connection", "6.0.0", "O(1)", "Handshake with Redis"),
+    Command::new("reset", 1, reset)
+        .flags(&[
+            Flags::ENDS_GROUP,
+            Flags::NOSCRIPT,
+            Flags::LOADING,
+            Flags::STALE,
+            Flags::FAST,
+            Flags::NO_AUTH,
+            Flags::ALLOW_BUSY,
+        ])
+        .keys_from(KeyPositions::Watched)
+        .categories(&["connection"])
+        .doc("connection", "6.2.0", "O(1)", "Reset the connection"),
+    Command::new("quit", -1, quit)
+        .flags(&[
+            Flags::ENDS_GROUP,
+            Flags::NOSCRIPT,
+            Flags::LOADING,
+            Flags::STALE,
+            Flags::FAST,
+            Flags::NO_AUTH,
+            Flags::ALLOW_BUSY,
+        ])
+        .categories(&["connection"])
+        .doc("connection", "1.0.0", "O(1)", "Close the connection"),
+    Command::new("auth", -2, auth)
+        .flags(&[
+            Flags::ENDS_GROUP,
+            Flags::NOSCRIPT,
+            Flags::LOADING,
+            Flags::STALE,
+            Flags::FAST,
+            Flags::NO_AUTH,
+            Flags::ALLOW_BUSY,
+        ])
+        .categories(&["connection"])
+        .doc(
+            "connection",
+            "1.0.0",
+            "O(N) where N is the number of passwords defined for the user",
+            "Authenticate to the server",
+        ),
+    Command::new("client", -2, container)
+        .doc("connection", "2.4.0", "Depends on subcommand", "A container for client connection commands")
+        .subcommands(&[
+            Command::new("client|reply", 3, client::reply)
+                .flags(&[Flags::NOSCRIPT, Flags::LOADING, Flags::STALE])
+                .categories(&["connection"])
+                .doc("connection", "3.2.0", "O(1)", "Instruct the server whether to reply to commands"),
+            Command::new("client|getredir", 2, client::getredir)
+                .flags(&[Flags::NOSCRIPT, Flags::LOADING, Flags::STALE])
+                .categories(&["connection"])
+                .doc(
+                    "connection",
+                    "6.0.0",
+                    "O(1)",
+                    "Get tracking notifications redirection client ID if any",
+                ),
+            Command::new("client|list", -2, listing::list)
+                .flags(&[Flags::ADMIN, Flags::NOSCRIPT, Flags::LOADING, Flags::STALE])
+                .categories(&["connection"])
+                .doc(
+                    "connection",
+                    "2.4.0",
+                    "O(N) where N is the number of client connections",
+                    "Get the list of client connections",
+                ),
+            Command::new("client|setname", 3, client::setname)
+                .flags(&[Flags::NOSCRIPT, Flags::LOADING, Flags::STALE])
+                .categories(&["connection"])
+                .doc("connection", "2.6.9", "O(1)", "Set the current connection name"),
+            Command::new("client|id", 2, client::id)
+                .flags(&[Flags::NOSCRIPT, Flags::LOADING, Flags::STALE])
+                .categories(&["connection"])
+                .doc("connection", "5.0.0", "O(1)", "Returns the client ID for the current connection"),
+            Command::new("client|getname", 2, client::getname)
+                .flags(&[Flags::NOSCRIPT, Flags::LOADING, Flags::STALE])
+                .categories(&["connection"])
+                .doc("connection", "2.6.9", "O(1)", "Get the current connection name"),
+            Command::new("client|no-evict", 3, client::no_evict)
+                .flags(&[Flags::ADMIN, Flags::NOSCRIPT, Flags::LOADING, Flags::STALE])
+                .categories(&["connection"])
+                .doc("connection", "7.0.0", "O(1)", "Set client eviction mode for the current connection"),
+            Command::new("client|unblock", -3, client::unblock)
+                .flags(&[Flags::ADMIN, Flags::NOSCRIPT, Flags::LOADING, Flags::STALE])
+                .categories(&["connection"])
+                .doc(
+                    "connection",
+                    "5.0.0",
+                    "O(log N) where N is the number of client connections",
+                    "Unblock a client blocked in a blocking command from a different connection",
+                ),
+            Command::new("client|info", 2, listing::info)
+                .flags(&[Flags::NOSCRIPT, Flags::LOADING, Flags::STALE])
+                .categories(&["connection"])
+                .doc(
+                    "connection",
+                    "6.2.0",
+                    "O(1)",
+                    "Returns information about the current client connection",
+                ),
+            Command::new("client|kill", -3, listing::kill)
+                .flags(&[Flags::ADMIN, Flags::NOSCRIPT, Flags::LOADING, Flags::STALE])
+                .categories(&["connection"])
+                .doc(
+                    "connection",
+                    "2.4.0",
+                    "O(N) where N is the number of client connections",
+                    "Kill the connection of a client",
+                ),
+        ]),
+];

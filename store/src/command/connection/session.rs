@@ -1,0 +1,44 @@
+//! Commands on the state of the session.
+
+use super::super::transactions::forget_watched;
+use super::super::{Call, CommandError, CommandResult};
+use crate::resp::Protocol;
+use crate::session::Replies;
+
+pub(super) fn ping(call: &mut Call<'_, '_>) -> CommandResult {
+    match call.args.len() {
+        1 => call.reply.simple("PONG"),
+        2 => call.reply.bulk(call.args.at(1)),
+        _ => return Err(CommandError::wrong_arity("ping")),
+    }
+    call.done()
+}
+
+pub(super) fn echo(call: &mut Call<'_, '_>) -> CommandResult {
+    call.reply.bulk(call.args.at(1));
+    call.done()
+}
+
+pub(super) fn select(call: &mut Call<'_, '_>) -> CommandResult {
+    call.session.database = call.database_arg(1)?;
+    call.ok()
+}
+
+pub(super) fn quit(call: &mut Call<'_, '_>) -> CommandResult {
+    call.session.is_closing = true;
+    call.ok()
+}
+
+pub(super) fn reset(call: &mut Call<'_, '_>) -> CommandResult {
+    forget_watched(call);
+    let session = &mut *call.session;
+    session.transaction = None;
+    session.database = 0;
+    session.protocol = Protocol::Two;
+    session.replies = Replies::On;
+    session.is_authenticated = !call.server.settings.needs_password();
+    session.client.update(|state| state.name.clear());
+    call.reply.set_protocol(Protocol::Two);
+    call.reply.simple("RESET");
+    call.done()
+}

@@ -1,0 +1,153 @@
+//! INFO: the state of the server, as fields that exporters read.
+
+use super::super::{Call, CommandResult};
+use crate::server::REDIS_VERSION;
+use std::fmt::Write;
+
+/// Writes the fields of a section.
+type Section = fn(&mut Call<'_, '_>, &mut String);
+
+/// The sections in order: name, title, and whether INFO shows it without being asked.
+const SECTIONS: &[(&str, &str, bool, Section)] = &[
+    ("server", "Server", true, server),
+    ("clients", "Clients", true, clients),
+    ("memory", "Memory", true, memory),
+    ("persistence", "Persistence", true, persistence),
+    ("stats", "Stats", true, stats),
+    ("replication", "Replication", true, replication),
+    ("cpu", "CPU", true, cpu),
+    ("commandstats", "Commandstats", false, command_stats),
+    ("cluster", "Cluster", true, cluster),
+    ("keyspace", "Keyspace", true, keyspace),
+];
+
+pub(super) fn info(call: &mut Call<'_, '_>) -> CommandResult {
+    let wanted = call.args.skip(1);
+    let asks = |name: &str| wanted.iter().any(|word| word.eq_ignore_ascii_case(name.as_bytes()));
+    let is_default = wanted.is_empty() || asks("default");
+    let is_all = asks("all") || asks("everything");
+    let shown: Vec<_> = SECTIONS
+        .iter()
+        .filter(|(name, _, is_shown, _)| is_all || is_default && *is_shown || asks(name))
+        .collect();
+    let mut text = String::new();
+    for (_, title, _, write) in shown {
+        if !text.is_empty() {
+            text.push_str("\r\n");
+        }
+        field(&mut text, format_args!("# {title}"));
+        write(call, &mut text);
+    }
+    call.reply.verbatim("txt", text.as_bytes());
+    call.done()
+}
+
+fn field(text: &mut String, line: std::fmt::Arguments<'_>) {
+    // A string takes all text.
+    let _ = write!(text, "{line}\r\n");
+}
+
+fn server(call: &mut Call<'_, '_>, text: &mut String) {
+    let uptime = call.now().saturating_sub(call.server.started_at) / 1000;
+    field(text, format_args!("redis_version:{REDIS_VERSION}"));
+    field(text, format_args!("redis_mode:standalone"));
+    field(text, format_args!("xtasking_store_version:{}", env!("CARGO_PKG_VERSION")));
+    field(text, format_args!("os:{}", std::env::consts::OS));
+    field(text, format_args!("arch_bits:{}", usize::BITS));
+    field(text, format_args!("process_id:{}", std::process::id()));
+    field(text, format_args!("run_id:{}", call.server.run_id));
+    field(text, format_args!("server_time_usec:{}", call.now().saturating_mul(1000)));
+    field(text, format_args!("uptime_in_seconds:{uptime}"));
+    field(text, format_args!("uptime_in_days:{}", uptime / 86_400));
+    field(text, format_args!("io_threads_active:{}", i32::from(call.server.workers > 1)));
+    field(text, format_args!("workers:{}", call.server.workers));
+}
+
+fn clients(call: &mut Call<'_, '_>, text: &mut String) {
+    let all = call.server.clients.all();
+    field(text, format_args!("connected_clients:{}", all.len()));
+    field(text, format_args!("cluster_connections:0"));
+    field(text, format_args!("blocked_clients:{}", all.iter().filter(|client| client.is_blocked()).count()));
+    field(text, format_args!("tracking_clients:0"));
+}
+
+/// The memory of the process in bytes, where the system tells it.
+fn resident_bytes() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kilobytes * 1024)
+}
+
+fn memory(_: &mut Call<'_, '_>, text: &mut String) {
+    if let Some(bytes) = resident_bytes() {
+        field(text, format_args!("used_memory_rss:{bytes}"));
+    }
+    field(text, format_args!("maxmemory:0"));
+    field(text, format_args!("maxmemory_policy:noeviction"));
+}
+
+fn persistence(call: &mut Call<'_, '_>, text: &mut String) {
+    field(text, format_args!("loading:0"));
+    field(text, format_args!("rdb_changes_since_last_save:{}", call.server.statistics.changes()));
+    field(text, format_args!("aof_enabled:0"));
+}
+
+fn stats(call: &mut Call<'_, '_>, text: &mut String) {
+    let statistics = &call.server.statistics;
+    let processed: u64 = statistics.commands().values().map(|counts| counts.calls).sum();
+    let [hits, misses, expired] = call.keys.statistics();
+    field(text, format_args!("total_connections_received:{}", statistics.connections()));
+    field(text, format_args!("total_commands_processed:{processed}"));
+    field(text, format_args!("expired_keys:{expired}"));
+    field(text, format_args!("evicted_keys:0"));
+    field(text, format_args!("keyspace_hits:{hits}"));
+    field(text, format_args!("keyspace_misses:{misses}"));
+    field(text, format_args!("pubsub_channels:0"));
+    field(text, format_args!("pubsub_patterns:0"));
+}
+
+fn replication(_: &mut Call<'_, '_>, text: &mut String) {
+    field(text, format_args!("role:master"));
+    field(text, format_args!("connected_slaves:0"));
+}
+
+/// The processor time of the process in hundredths of a second, user's and system's.
+fn processor_time() -> Option<(u64, u64)> {
+    let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
+    // The second field, the name in parentheses, may have spaces.
+    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+    Some((fields.get(11)?.parse().ok()?, fields.get(12)?.parse().ok()?))
+}
+
+fn cpu(_: &mut Call<'_, '_>, text: &mut String) {
+    if let Some((user, system)) = processor_time() {
+        field(text, format_args!("used_cpu_sys:{}.{:02}", system / 100, system % 100));
+        field(text, format_args!("used_cpu_user:{}.{:02}", user / 100, user % 100));
+    }
+}
+
+fn command_stats(call: &mut Call<'_, '_>, text: &mut String) {
+    for (name, counts) in call.server.statistics.commands() {
+        let (calls, rejected, failed) = (counts.calls, counts.rejected, counts.failed);
+        let line =
+            format_args!("cmdstat_{name}:calls={calls},rejected_calls={rejected},failed_calls={failed}");
+        field(text, line);
+    }
+}
+
+fn cluster(_: &mut Call<'_, '_>, text: &mut String) {
+    field(text, format_args!("cluster_enabled:0"));
+}
+
+fn keyspace(call: &mut Call<'_, '_>, text: &mut String) {
+    let own = call.keys.database();
+    for database in 0..call.server.databases {
+        call.keys.select(database);
+        let (keys, expiring) = call.keys.counts();
+        if keys > 0 {
+            field(text, format_args!("db{database}:keys={keys},expires={expiring},avg_ttl=0"));
+        }
+    }
+    call.keys.select(own);
+}

@@ -1,0 +1,148 @@
+//! Commands on the server.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `introspection` | COMMAND: what the table says |
+//! | `config` | CONFIG |
+//! | `info` | INFO |
+//! | `debug` | DEBUG |
+
+mod config;
+mod debug;
+mod info;
+mod introspection;
+
+use super::container::container;
+use super::{Call, Command, CommandError, CommandResult, Flags};
+use debug::{debug, debug_keys};
+use info::info;
+
+pub(super) const COMMANDS: &[Command] = &[
+    Command::new("command", -1, introspection::all)
+        .flags(&[Flags::LOADING, Flags::STALE])
+        .categories(&["connection"])
+        .doc(
+            "server",
+            "2.8.13",
+            "O(N) where N is the total number of Redis commands",
+            "Get array of Redis command details",
+        )
+        .subcommands(&[
+            Command::new("command|list", -2, introspection::list)
+                .flags(&[Flags::LOADING, Flags::STALE])
+                .categories(&["connection"])
+                .doc(
+                    "server",
+                    "7.0.0",
+                    "O(N) where N is the total number of Redis commands",
+                    "Get an array of Redis command names",
+                ),
+            Command::new("command|getkeys", -4, introspection::getkeys)
+                .flags(&[Flags::LOADING, Flags::STALE])
+                .categories(&["connection"])
+                .doc(
+                    "server",
+                    "2.8.13",
+                    "O(N) where N is the number of arguments to the command",
+                    "Extract keys given a full Redis command",
+                ),
+            Command::new("command|info", -2, introspection::info)
+                .flags(&[Flags::LOADING, Flags::STALE])
+                .categories(&["connection"])
+                .doc(
+                    "server",
+                    "2.8.13",
+                    "O(N) where N is the number of commands to look up",
+                    "Get array of specific Redis command details",
+                ),
+            Command::new("command|count", 2, introspection::count)
+                .flags(&[Flags::LOADING, Flags::STALE])
+                .categories(&["connection"])
+                .doc("server", "2.8.13", "O(1)", "Get total number of Redis commands"),
+            Command::new("command|docs", -2, introspection::docs)
+                .flags(&[Flags::LOADING, Flags::STALE])
+                .categories(&["connection"])
+                .doc(
+                    "server",
+                    "7.0.0",
+                    "O(N) where N is the number of commands to look up",
+                    "Get array of specific Redis command documentation",
+                ),
+        ]),
+    Command::new("config", -2, container)
+        .doc("server", "2.0.0", "Depends on subcommand", "A container for server configuration commands")
+        .subcommands(&[
+            Command::new("config|rewrite", 2, config::rewrite)
+                .flags(&[Flags::ADMIN, Flags::NOSCRIPT, Flags::LOADING, Flags::STALE])
+                .doc(
+                    "server",
+                    "2.8.0",
+                    "O(1)",
+                    "Rewrite the configuration file with the in memory configuration",
+                ),
+            Command::new("config|resetstat", 2, config::resetstat)
+                .flags(&[Flags::ADMIN, Flags::NOSCRIPT, Flags::LOADING, Flags::STALE])
+                .all_keys()
+                .doc("server", "2.0.0", "O(1)", "Reset the stats returned by INFO"),
+            Command::new("config|get", -3, config::get)
+                .flags(&[Flags::ADMIN, Flags::NOSCRIPT, Flags::LOADING, Flags::STALE])
+                .doc(
+                    "server",
+                    "2.0.0",
+                    "O(N) when N is the number of configuration parameters provided",
+                    "Get the values of configuration parameters",
+                ),
+            Command::new("config|set", -4, config::set)
+                .flags(&[Flags::ENDS_GROUP, Flags::ADMIN, Flags::NOSCRIPT, Flags::LOADING, Flags::STALE])
+                .doc(
+                    "server",
+                    "2.0.0",
+                    "O(N) when N is the number of configuration parameters provided",
+                    "Set configuration parameters to the given values",
+                ),
+        ]),
+    Command::new("info", -1, info)
+        .flags(&[Flags::LOADING, Flags::STALE])
+        .all_keys()
+        .categories(&["dangerous"])
+        .doc("server", "1.0.0", "O(1)", "Get information and statistics about the server"),
+    Command::new("time", 1, time).flags(&[Flags::LOADING, Flags::STALE, Flags::FAST]).doc(
+        "server",
+        "2.6.0",
+        "O(1)",
+        "Return the current server time",
+    ),
+    Command::new("debug", -2, debug)
+        .flags(&[Flags::ENDS_GROUP, Flags::ADMIN, Flags::NOSCRIPT, Flags::LOADING, Flags::STALE])
+        .keys_by(debug_keys)
+        .doc("server", "1.0.0", "Depends on subcommand", "A container for debugging commands"),
+    Command::new("function", -2, container)
+        .doc("scripting", "7.0.0", "Depends on subcommand", "A container for function commands")
+        .subcommands(&[Command::new("function|flush", -2, function_flush)
+            .flags(&[Flags::WRITE, Flags::NOSCRIPT])
+            .categories(&["scripting"])
+            .doc(
+                "scripting",
+                "7.0.0",
+                "O(N) where N is the number of functions deleted",
+                "Deleting all functions",
+            )]),
+];
+
+fn time(call: &mut Call<'_, '_>) -> CommandResult {
+    let now = call.now();
+    call.reply.array(2);
+    call.reply.bulk((now / 1000).to_string().as_bytes());
+    call.reply.bulk((now % 1000 * 1000).to_string().as_bytes());
+    call.done()
+}
+
+/// There are no functions, so none is left.
+fn function_flush(call: &mut Call<'_, '_>) -> CommandResult {
+    match call.args.len() {
+        2 => call.ok(),
+        3 if call.args.is(2, "async") || call.args.is(2, "sync") => call.ok(),
+        3 => Err(CommandError::fixed("ERR FUNCTION FLUSH only supports SYNC|ASYNC option")),
+        _ => Err(CommandError::wrong_arity("function|flush")),
+    }
+}
