@@ -47,9 +47,9 @@ impl Call<'_, '_> {
     }
 }
 
-/// Returns the first of the keys that there is, and what `len` says of its value, which may fail for
-/// another type. A command that has waited looks only at the key that is ready; another type does not
-/// end its wait.
+/// Returns the first of the keys that there is, and what `len` says of its value, which may fail
+/// for another type. A command that has waited looks only at the key that is ready; another type
+/// does not end its wait.
 pub(super) fn first_of<'a>(
     call: &Call<'_, '_>,
     keys: Args<'a>,

@@ -37,21 +37,6 @@ pub(super) fn index(index: i64, len: usize) -> Option<usize> {
     usize::try_from(index).ok().filter(|&index| index < len)
 }
 
-/// Returns the positions of keys that follow their number at `at`; none if there are not so many.
-pub(super) fn counted_keys(args: Args<'_>, at: usize) -> Vec<usize> {
-    let count = args.get(at).and_then(parse_integer).and_then(|count| usize::try_from(count).ok());
-    let first = at + 1;
-    let end = count.and_then(|count| first.checked_add(count)).filter(|&end| end <= args.len());
-    (first..end.unwrap_or(first)).collect()
-}
-
-/// Returns the positions of a destination, the first argument, and of keys that follow their number
-/// at the second.
-pub(super) fn destination_and_counted_keys(args: Args<'_>) -> Vec<usize> {
-    let keys = counted_keys(args, 2);
-    if keys.is_empty() { keys } else { std::iter::once(1).chain(keys).collect() }
-}
-
 /// Arguments of the commands that pop from one of several keys: `numkeys key.. end [COUNT count]`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MultiPop<'a, End> {

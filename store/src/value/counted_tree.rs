@@ -1,7 +1,7 @@
 //! A sequence in a B-tree whose nodes count their elements: any position costs O(log n).
 //!
-//! Elements lie in the leaves. An inner node has for each child its number of elements and a copy of
-//! its first one, so that a search in sorted elements touches one node a level.
+//! Elements lie in the leaves. An inner node has for each child its number of elements and a copy
+//! of its first one, so that a search in sorted elements touches one node a level.
 
 use std::mem;
 
@@ -91,7 +91,8 @@ impl<T: Clone> CountedTree<T> {
         removed
     }
 
-    /// Iterates over the elements of a range, from either end. The range is clamped to the sequence.
+    /// Iterates over the elements of a range, from either end. The range is clamped to the
+    /// sequence.
     pub fn range(&self, range: std::ops::Range<usize>) -> Range<'_, T> {
         let end = range.end.min(self.len);
         Range { root: &self.root, next: range.start.min(end), end, front: &[], back: &[] }

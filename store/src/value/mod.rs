@@ -43,7 +43,10 @@ pub(crate) use table::Keyed;
 use crate::command::CommandError;
 
 macro_rules! values {
-    ($($(#[$doc:meta])* $variant:ident($type:ty) = $name:literal, $target:ty, $get:ident, $get_mut:ident, $noun:literal;)*) => {
+    ($(
+        $(#[$doc:meta])*
+        $variant:ident($type:ty) = $name:literal, $target:ty, $get:ident, $get_mut:ident, $noun:literal;
+    )*) => {
         /// The value of a key.
         #[derive(Clone, Debug)]
         pub enum Value {

@@ -161,8 +161,8 @@ impl SortedSet {
         }
     }
 
-    /// Returns the number of leading members for which `is_before` is true. It must be true for none
-    /// after the first for which it is false.
+    /// Returns the number of leading members for which `is_before` is true. It must be true for
+    /// none after the first for which it is false.
     pub fn partition_point(&self, is_before: impl Fn(f64, &[u8]) -> bool) -> usize {
         match &self.repr {
             Repr::Packed(entries) => packed_partition(entries, is_before),
@@ -172,8 +172,8 @@ impl SortedSet {
         }
     }
 
-    /// Iterates over members and scores of a range of ranks, from either end. The range is clamped to
-    /// the set.
+    /// Iterates over members and scores of a range of ranks, from either end. The range is clamped
+    /// to the set.
     pub fn range(&self, range: Range<usize>) -> impl DoubleEndedIterator<Item = (&[u8], f64)> {
         let (packed, tree) = match &self.repr {
             Repr::Packed(entries) => (Some(entries.iter_range(range)), None),

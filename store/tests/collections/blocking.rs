@@ -4,7 +4,8 @@ use super::{engine, run, runtime};
 use std::thread;
 use xtasking_store::Engine;
 
-/// Runs a command that waits on a thread of its own, then `wake` once it waits, and returns its reply.
+/// Runs a command that waits on a thread of its own, then `wake` once it waits, and returns its
+/// reply.
 fn waiting(engine: &Engine, command: &'static str, wake: &[&str]) -> String {
     let mut client = engine.client();
     let mut waker = engine.client();

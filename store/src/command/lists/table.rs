@@ -1,7 +1,6 @@
 //! The commands on lists in the table of commands, in the words of Redis.
 
 use super::{pop, positions, push, transfer};
-use crate::command::operands::counted_keys;
 use crate::command::{Command, Flags};
 
 pub(in crate::command) const COMMANDS: &[Command] = &[
@@ -164,7 +163,7 @@ pub(in crate::command) const COMMANDS: &[Command] = &[
         ),
     Command::new("lmpop", -4, pop::lmpop)
         .flags(&[Flags::WRITE, Flags::MOVABLE_KEYS])
-        .keys_by(|args| counted_keys(args, 1))
+        .counted_keys(1)
         .categories(&["list"])
         .doc(
             "list",
@@ -216,7 +215,7 @@ pub(in crate::command) const COMMANDS: &[Command] = &[
         ),
     Command::new("blmpop", -5, pop::blmpop)
         .flags(&[Flags::WRITE, Flags::BLOCKING, Flags::MOVABLE_KEYS])
-        .keys_by(|args| counted_keys(args, 2))
+        .counted_keys(2)
         .categories(&["list"])
         .doc(
             "list",

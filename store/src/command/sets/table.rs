@@ -1,7 +1,6 @@
 //! The commands on sets in the table of commands, in the words of Redis.
 
 use super::{algebra, members, random};
-use crate::command::operands::counted_keys;
 use crate::command::{Command, Flags};
 
 pub(in crate::command) const COMMANDS: &[Command] = &[
@@ -99,7 +98,7 @@ pub(in crate::command) const COMMANDS: &[Command] = &[
         ),
     Command::new("sintercard", -3, algebra::sintercard)
         .flags(&[Flags::READONLY, Flags::MOVABLE_KEYS])
-        .keys_by(|args| counted_keys(args, 1))
+        .counted_keys(1)
         .categories(&["set"])
         .doc(
             "set",

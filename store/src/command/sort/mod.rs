@@ -18,8 +18,8 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::ops::Range;
 
-const COMPLEXITY: &str = "O(N+M*log(M)) where N is the number of elements in the list or set to sort, and M the \
-     number of returned elements. When the elements are not sorted, complexity is O(N).";
+const COMPLEXITY: &str = "O(N+M*log(M)) where N is the number of elements in the list or set to sort, \
+     and M the number of returned elements. When the elements are not sorted, complexity is O(N).";
 
 pub(super) const COMMANDS: &[Command] = &[
     Command::new("sort", -2, sort)

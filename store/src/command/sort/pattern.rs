@@ -5,8 +5,9 @@ use crate::value::Value;
 use memchr::{memchr, memmem};
 use std::borrow::Cow;
 
-/// Returns what a pattern leads to for an element: the string of the key in which the element stands
-/// in the place of the first star; after `->` the field of a hash. `#` leads to the element itself.
+/// Returns what a pattern leads to for an element: the string of the key in which the element
+/// stands in the place of the first star; after `->` the field of a hash. `#` leads to the element
+/// itself.
 pub(super) fn look_up<'v>(keys: &'v Keys<'_>, pattern: &[u8], element: &'v [u8]) -> Option<Cow<'v, [u8]>> {
     if pattern == b"#" {
         return Some(Cow::Borrowed(element));

@@ -96,8 +96,8 @@ pub(super) fn bzmpop(call: &mut Call<'_, '_>) -> CommandResult {
     if pop_first(call, &pop)? { call.done() } else { Ok(wait(pop.keys, deadline)) }
 }
 
-/// Pops from the first of several sets, and writes its key and the members. Returns false, and writes
-/// nothing, if there is none.
+/// Pops from the first of several sets, and writes its key and the members. Returns false, and
+/// writes nothing, if there is none.
 fn pop_first(call: &mut Call<'_, '_>, pop: &MultiPop<'_, End>) -> Result<bool, CommandError> {
     let Some((key, len)) = first_of(call, pop.keys, len)? else { return Ok(false) };
     let count = pop.count.min(len);

@@ -52,8 +52,8 @@ impl ScoreEnd {
     }
 }
 
-/// Reads a number as C's `strtod` does, which Redis calls here without checks of its own: spaces may
-/// come before it, nothing is zero, and a number beyond the range is infinite.
+/// Reads a number as C's `strtod` does, which Redis calls here without checks of its own: spaces
+/// may come before it, nothing is zero, and a number beyond the range is infinite.
 fn parse_as_c(text: &[u8]) -> Option<f64> {
     if text.is_empty() {
         return Some(0.0);
@@ -135,5 +135,22 @@ impl<'a> Span<'a> {
             }
         };
         if range.start < range.end { range } else { 0..0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse_as_c;
+
+    #[test]
+    fn ends_are_read_as_c_does() {
+        let good =
+            [("", 0.0), (" 1", 1.0), ("1e999", f64::INFINITY), ("-inf", f64::NEG_INFINITY), ("0x10", 16.0)];
+        for (text, number) in good {
+            assert_eq!(parse_as_c(text.as_bytes()), Some(number), "{text}");
+        }
+        for text in [" ", "1 ", "nan", "x", "1e"] {
+            assert_eq!(parse_as_c(text.as_bytes()), None, "{text}");
+        }
     }
 }

@@ -1,7 +1,6 @@
 //! The commands on sorted sets in the table of commands, in the words of Redis.
 
 use super::{add, algebra, members, pop, range};
-use crate::command::operands::{counted_keys, destination_and_counted_keys};
 use crate::command::{Command, Flags};
 
 pub(in crate::command) const COMMANDS: &[Command] = &[
@@ -76,12 +75,12 @@ pub(in crate::command) const COMMANDS: &[Command] = &[
             "O(N) where N is the number of members being requested.",
             "Get the score associated with the given members in a sorted set",
         ),
-    Command::new("zrank", 3, members::zrank)
+    Command::new("zrank", -3, members::zrank)
         .flags(&[Flags::READONLY, Flags::FAST])
         .keys(1, 1, 1)
         .categories(&["sortedset"])
         .doc("sorted-set", "2.0.0", "O(log(N))", "Determine the index of a member in a sorted set"),
-    Command::new("zrevrank", 3, members::zrevrank)
+    Command::new("zrevrank", -3, members::zrevrank)
         .flags(&[Flags::READONLY, Flags::FAST])
         .keys(1, 1, 1)
         .categories(&["sortedset"])
@@ -252,7 +251,7 @@ pub(in crate::command) const COMMANDS: &[Command] = &[
         ),
     Command::new("zmpop", -4, pop::zmpop)
         .flags(&[Flags::WRITE, Flags::MOVABLE_KEYS])
-        .keys_by(|args| counted_keys(args, 1))
+        .counted_keys(1)
         .categories(&["sortedset"])
         .doc(
             "sorted-set",
@@ -263,7 +262,7 @@ pub(in crate::command) const COMMANDS: &[Command] = &[
         ),
     Command::new("bzmpop", -5, pop::bzmpop)
         .flags(&[Flags::WRITE, Flags::BLOCKING, Flags::MOVABLE_KEYS])
-        .keys_by(|args| counted_keys(args, 2))
+        .counted_keys(2)
         .categories(&["sortedset"])
         .doc(
             "sorted-set",
@@ -274,7 +273,7 @@ pub(in crate::command) const COMMANDS: &[Command] = &[
         ),
     Command::new("zunion", -3, algebra::zunion)
         .flags(&[Flags::READONLY, Flags::MOVABLE_KEYS])
-        .keys_by(|args| counted_keys(args, 1))
+        .counted_keys(1)
         .categories(&["sortedset"])
         .doc(
             "sorted-set",
@@ -285,7 +284,7 @@ pub(in crate::command) const COMMANDS: &[Command] = &[
         ),
     Command::new("zunionstore", -4, algebra::zunionstore)
         .flags(&[Flags::WRITE, Flags::DENYOOM, Flags::MOVABLE_KEYS])
-        .keys_by(destination_and_counted_keys)
+        .destination_and_counted_keys()
         .categories(&["sortedset"])
         .doc(
             "sorted-set",
@@ -296,7 +295,7 @@ pub(in crate::command) const COMMANDS: &[Command] = &[
         ),
     Command::new("zinter", -3, algebra::zinter)
         .flags(&[Flags::READONLY, Flags::MOVABLE_KEYS])
-        .keys_by(|args| counted_keys(args, 1))
+        .counted_keys(1)
         .categories(&["sortedset"])
         .doc(
             "sorted-set",
@@ -307,7 +306,7 @@ pub(in crate::command) const COMMANDS: &[Command] = &[
         ),
     Command::new("zinterstore", -4, algebra::zinterstore)
         .flags(&[Flags::WRITE, Flags::DENYOOM, Flags::MOVABLE_KEYS])
-        .keys_by(destination_and_counted_keys)
+        .destination_and_counted_keys()
         .categories(&["sortedset"])
         .doc(
             "sorted-set",
@@ -318,7 +317,7 @@ pub(in crate::command) const COMMANDS: &[Command] = &[
         ),
     Command::new("zdiff", -3, algebra::zdiff)
         .flags(&[Flags::READONLY, Flags::MOVABLE_KEYS])
-        .keys_by(|args| counted_keys(args, 1))
+        .counted_keys(1)
         .categories(&["sortedset"])
         .doc(
             "sorted-set",
@@ -329,7 +328,7 @@ pub(in crate::command) const COMMANDS: &[Command] = &[
         ),
     Command::new("zdiffstore", -4, algebra::zdiffstore)
         .flags(&[Flags::WRITE, Flags::DENYOOM, Flags::MOVABLE_KEYS])
-        .keys_by(destination_and_counted_keys)
+        .destination_and_counted_keys()
         .categories(&["sortedset"])
         .doc(
             "sorted-set",
@@ -340,7 +339,7 @@ pub(in crate::command) const COMMANDS: &[Command] = &[
         ),
     Command::new("zintercard", -3, algebra::zintercard)
         .flags(&[Flags::READONLY, Flags::MOVABLE_KEYS])
-        .keys_by(|args| counted_keys(args, 1))
+        .counted_keys(1)
         .categories(&["sortedset"])
         .doc(
             "sorted-set",
