@@ -51,9 +51,11 @@ mod error;
 mod execute;
 mod expiry;
 mod generic;
+#[cfg(test)]
 mod hashes;
 mod lists;
 mod operands;
+mod probes;
 mod resolve;
 mod server;
 mod sets;

@@ -1,7 +1,9 @@
 //! The table of all commands.
 
 use super::spec::Command;
-use super::{connection, generic, hashes, lists, server, sets, sort, sorted_sets, strings, transactions};
+use super::{
+    connection, generic, hashes, lists, probes, server, sets, sort, sorted_sets, strings, transactions,
+};
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
@@ -11,6 +13,7 @@ const FAMILIES: &[&[Command]] = &[
     generic::COMMANDS,
     hashes::COMMANDS,
     lists::COMMANDS,
+    probes::COMMANDS,
     server::COMMANDS,
     sets::COMMANDS,
     sort::COMMANDS,

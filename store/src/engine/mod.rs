@@ -32,6 +32,8 @@ mod engine;
 mod plan;
 mod run;
 mod serve;
+#[cfg(test)]
+mod tests;
 
 pub use batch::Finished;
 pub use builder::Builder;

@@ -139,9 +139,14 @@ impl<'v> Keys<'v> {
     pub fn put_until(&mut self, key: &[u8], value: Value, expires_at: Option<u64>) {
         let (hash, at) = self.locate(key);
         let (database, now, layout) = (self.database, self.now, self.layout);
-        let table = &mut self.held[at].databases[database].table;
+        let shard = &mut *self.held[at];
+        let table = &mut shard.databases[database].table;
         match table.find_mut(hash, key) {
             Some(entry) => {
+                if entry.is_expired(now) {
+                    shard.statistics.count_expired();
+                    self.expired.push(Expired { database, key: key.into() });
+                }
                 entry.value = value;
                 entry.touch(now);
                 if entry.expires_at() != expires_at {

@@ -1,0 +1,46 @@
+//! Commands for tests of the engine: they wait for strings.
+
+use super::{Block, Call, Command, CommandResult, EventClass, Flags, NullReply, Outcome};
+
+pub(super) const COMMANDS: &[Command] = &[
+    Command::new("take", -3, take).flags(&[Flags::WRITE, Flags::BLOCKING, Flags::ENDS_GROUP]).keys(1, -2, 1),
+    Command::new("taketo", 4, take_to)
+        .flags(&[Flags::WRITE, Flags::BLOCKING, Flags::ENDS_GROUP])
+        .keys(1, 2, 1),
+    Command::new("panic", 2, |_| panic!("a command that panics")).flags(&[Flags::WRITE]).keys(1, 1, 1),
+];
+
+fn block(call: &Call<'_, '_>, keys: &[&[u8]], others: &[&[u8]]) -> CommandResult {
+    let boxed = |keys: &[&[u8]]| keys.iter().map(|key| Box::<[u8]>::from(*key)).collect();
+    let wait = call.integer_arg(call.args.len() - 1)? as u64;
+    let deadline = (wait > 0).then(|| call.now() + wait);
+    Ok(Outcome::Block(Block { keys: boxed(keys), others: boxed(others), deadline, null: NullReply::Array }))
+}
+
+/// `TAKE key… ms`: removes the first string that is there, and returns its key and value.
+fn take(call: &mut Call<'_, '_>) -> CommandResult {
+    let args = call.args;
+    let keys: Vec<&[u8]> = args.iter().skip(1).take(args.len() - 2).collect();
+    let looked_at = call.ready.map_or_else(|| keys.clone(), |ready| vec![ready]);
+    for key in looked_at {
+        if let Some(value) = call.keys.remove(key) {
+            call.changed(EventClass::Generic, "del", key);
+            call.replay([&b"DEL"[..], key]);
+            call.reply.array(2);
+            call.reply.bulk(key);
+            call.reply.bulk(&value.as_string()?.bytes());
+            return call.done();
+        }
+    }
+    block(call, &keys, &[])
+}
+
+/// `TAKETO source destination ms`: moves a string to another key.
+fn take_to(call: &mut Call<'_, '_>) -> CommandResult {
+    let (from, to) = (call.args.at(1), call.args.at(2));
+    let Some(value) = call.keys.remove(from) else { return block(call, &[from], &[to]) };
+    call.changed(EventClass::Generic, "rename_from", from);
+    call.keys.put(to, value);
+    call.changed(EventClass::Generic, "rename_to", to);
+    call.ok()
+}

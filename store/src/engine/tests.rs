@@ -1,0 +1,263 @@
+//! Sessions that wait, by the commands of `command::probes`.
+
+use super::{Client, Engine, Finished};
+use crate::command::Effects;
+use crate::resp::Requests;
+use crate::server::Unblock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use xtasking::{Handle, JoinError, Runtime};
+use xtasking_testing::{Setting, eventually, on_each, silence_tasks};
+
+/// A store whose time the test sets.
+struct Store {
+    rt: Runtime,
+    engine: Engine,
+    time: Arc<AtomicU64>,
+    effects: Arc<Mutex<Vec<String>>>,
+}
+
+fn text(bytes: &[u8]) -> String {
+    bytes.escape_ascii().to_string()
+}
+
+impl Store {
+    fn new(setting: Setting, shards: usize) -> Self {
+        let rt = setting.build();
+        let time = Arc::new(AtomicU64::new(1_000_000));
+        let effects = Arc::new(Mutex::new(Vec::new()));
+        let (clock, log) = (time.clone(), effects.clone());
+        let engine = Engine::builder()
+            .shards(shards)
+            .databases(4)
+            .seed(setting.seed())
+            .setting("enable-debug-command", "yes")
+            .clock(move || clock.load(Ordering::SeqCst))
+            .on_effects(move |effects: &Effects| {
+                for (database, command) in &effects.commands {
+                    let args: Vec<_> = command.args(0).iter().map(text).collect();
+                    log.lock().unwrap().push(format!("{database}: {}", args.join(" ")));
+                }
+            })
+            .build(&rt);
+        Self { rt, engine, time, effects }
+    }
+
+    /// Sends requests of a new session, and does not wait for the replies.
+    fn send(&self, lines: &[&str]) -> (u64, Handle<Finished>) {
+        let mut requests = Requests::default();
+        lines.iter().for_each(|line| requests.push(line.split(' ')));
+        let session = self.engine.session("");
+        let id = session.id();
+        let (promise, handle) = self.rt.promise();
+        self.engine.submit(&self.rt, session, requests, move |finished, _| promise.fulfil(finished));
+        (id, handle)
+    }
+
+    /// Sends requests of a new session, and waits until it is blocked.
+    fn block(&self, lines: &[&str]) -> (u64, Handle<Finished>) {
+        let (id, handle) = self.send(lines);
+        self.until(|| self.engine.server().clients.get(id).is_some_and(|client| client.is_blocked()));
+        (id, handle)
+    }
+
+    /// Waits until something holds that tasks bring about. Simulated ones run while a thread waits.
+    fn until(&self, holds: impl Fn() -> bool) {
+        eventually("the store is so", || {
+            self.rt.task(()).submit(|(), _| ()).join().unwrap();
+            holds()
+        });
+    }
+}
+
+fn run(client: &mut Client, line: &str) -> String {
+    text(&client.run(line.split(' ')).unwrap())
+}
+
+fn replies(handle: Handle<Finished>) -> String {
+    text(&handle.join().unwrap().replies)
+}
+
+fn settings() -> impl Iterator<Item = Setting> {
+    Setting::threads().chain(Setting::simulations(&[1, 2]))
+}
+
+#[test]
+fn a_change_serves_those_that_wait_in_order() {
+    on_each(settings(), |setting| {
+        let store = Store::new(setting, 4);
+        let waiting: Vec<_> = (0..3).map(|_| store.block(&["TAKE a b 0", "PING"]).1).collect();
+        let mut client = store.engine.client();
+        for (number, handle) in waiting.into_iter().enumerate() {
+            let key = if number == 1 { "b" } else { "a" };
+            assert_eq!(run(&mut client, &format!("SET {key} {number}")), "+OK\\r\\n");
+            let expected = format!("*2\\r\\n$1\\r\\n{key}\\r\\n$1\\r\\n{number}\\r\\n+PONG\\r\\n");
+            assert_eq!(replies(handle), expected);
+            // It was taken before another command could see it.
+            assert_eq!(run(&mut client, "DBSIZE"), ":0\\r\\n");
+        }
+        assert_eq!(run(&mut client, "SET a x"), "+OK\\r\\n");
+        assert_eq!(run(&mut client, "EXISTS a"), ":1\\r\\n");
+    });
+}
+
+#[test]
+fn a_transaction_serves_when_it_is_done() {
+    on_each(settings(), |setting| {
+        let store = Store::new(setting, 4);
+        let (_, waiting) = store.block(&["TAKE a 0"]);
+        let mut client = store.engine.client();
+        // What is gone at the end of the transaction serves nothing.
+        for line in ["MULTI", "SET a 1", "DEL a", "EXEC", "MULTI", "SET a 2", "APPEND a 3"] {
+            run(&mut client, line);
+        }
+        assert_eq!(run(&mut client, "EXEC"), "*2\\r\\n+OK\\r\\n:2\\r\\n");
+        assert_eq!(replies(waiting), "*2\\r\\n$1\\r\\na\\r\\n$2\\r\\n23\\r\\n");
+        // Inside of one nothing waits.
+        run(&mut client, "MULTI");
+        run(&mut client, "TAKE a 0");
+        assert_eq!(run(&mut client, "EXEC"), "*1\\r\\n*-1\\r\\n");
+    });
+}
+
+#[test]
+fn chains_over_several_shards_are_served() {
+    on_each(settings(), |setting| {
+        let store = Store::new(setting, 64);
+        let chain: Vec<_> =
+            (0..8).map(|number| store.block(&[&format!("TAKETO k{number} k{} 0", number + 1)]).1).collect();
+        let (_, last) = store.block(&["TAKE k8 0"]);
+        let mut client = store.engine.client();
+        assert_eq!(run(&mut client, "SET k0 far"), "+OK\\r\\n");
+        chain.into_iter().for_each(|handle| assert_eq!(replies(handle), "+OK\\r\\n"));
+        assert_eq!(replies(last), "*2\\r\\n$2\\r\\nk8\\r\\n$3\\r\\nfar\\r\\n");
+        assert_eq!(run(&mut client, "DBSIZE"), ":0\\r\\n");
+    });
+}
+
+#[test]
+fn waits_end_at_their_deadline_or_when_asked() {
+    on_each(settings(), |setting| {
+        let store = Store::new(setting, 4);
+        let (_, short) = store.block(&["TAKE a b 100", "PING"]);
+        let (asked, error) = store.block(&["TAKE a 0"]);
+        let (gone, closed) = store.block(&["TAKE a 0", "SET never 1"]);
+        assert_eq!(store.engine.end_waits(&store.rt), Some(1_000_100));
+        store.time.fetch_add(100, Ordering::SeqCst);
+        assert_eq!(store.engine.end_waits(&store.rt), None);
+        assert_eq!(replies(short), "*-1\\r\\n+PONG\\r\\n");
+        let mut client = store.engine.client();
+        assert_eq!(run(&mut client, &format!("CLIENT UNBLOCK {asked} ERROR")), ":1\\r\\n");
+        assert_eq!(replies(error), "-UNBLOCKED client unblocked via CLIENT UNBLOCK\\r\\n");
+        assert_eq!(run(&mut client, &format!("CLIENT UNBLOCK {asked}")), ":0\\r\\n");
+        assert!(store.engine.unblock(&store.rt, gone, Unblock::Close));
+        assert!(closed.join().unwrap().session.is_closing);
+        // None waits any more.
+        assert_eq!(run(&mut client, "SET a 1"), "+OK\\r\\n");
+        assert_eq!(run(&mut client, "EXISTS a never"), ":1\\r\\n");
+    });
+}
+
+#[test]
+fn a_sleep_blocks_the_session_alone() {
+    on_each(settings(), |setting| {
+        let store = Store::new(setting, 4);
+        let (_, asleep) = store.block(&["DEBUG SLEEP 0.25"]);
+        let mut client = store.engine.client();
+        assert_eq!(run(&mut client, "PING"), "+PONG\\r\\n");
+        store.time.fetch_add(250, Ordering::SeqCst);
+        store.engine.end_waits(&store.rt);
+        assert_eq!(replies(asleep), "+OK\\r\\n");
+    });
+}
+
+#[test]
+fn keys_that_expire_are_gone_and_told() {
+    on_each(settings(), |setting| {
+        let store = Store::new(setting, 4);
+        let mut client = store.engine.client();
+        for number in 0..100 {
+            run(&mut client, &format!("SET key:{number} 1 PX {}", if number < 50 { 10 } else { 1000 }));
+        }
+        let mut watcher = store.engine.client();
+        run(&mut watcher, "WATCH key:99");
+        store.time.fetch_add(10, Ordering::SeqCst);
+        assert_eq!(run(&mut client, "GET key:7"), "$-1\\r\\n");
+        assert_eq!(run(&mut client, "TTL key:7"), ":-2\\r\\n");
+        assert_eq!(run(&mut client, "DEBUG SET-ACTIVE-EXPIRE 0"), "+OK\\r\\n");
+        store.engine.remove_expired(&store.rt);
+        assert_eq!(run(&mut client, "DBSIZE"), ":100\\r\\n");
+        assert_eq!(run(&mut client, "DEBUG SET-ACTIVE-EXPIRE 1"), "+OK\\r\\n");
+        // Each shard has its turn, and a turn looks at some of the entries.
+        store.until(|| {
+            store.engine.remove_expired(&store.rt);
+            store.engine.client().run(["DBSIZE"]).unwrap() == b":50\r\n"
+        });
+        let log = std::mem::take(&mut *store.effects.lock().unwrap());
+        assert_eq!(log.iter().filter(|line| line.starts_with("0: DEL key:")).count(), 50);
+        // A write to an expired key removes it first.
+        store.time.fetch_add(1000, Ordering::SeqCst);
+        assert_eq!(run(&mut client, "APPEND key:60 x"), ":1\\r\\n");
+        let log = std::mem::take(&mut *store.effects.lock().unwrap());
+        assert_eq!(log, ["0: DEL key:60", "0: APPEND key:60 x"]);
+        // A watched key that expires is a changed one.
+        run(&mut watcher, "MULTI");
+        run(&mut watcher, "SET seen 1");
+        assert_eq!(run(&mut watcher, "EXEC"), "*-1\\r\\n");
+    });
+}
+
+#[test]
+fn effects_are_what_is_to_be_replayed() {
+    on_each(settings(), |setting| {
+        let store = Store::new(setting, 4);
+        let mut client = store.engine.client();
+        for line in [
+            "SET a 1",
+            "SET b 1 EX 1",
+            "GET a",
+            "INCRBYFLOAT a 0.5",
+            "EXPIRE a 1",
+            "GETEX a PERSIST",
+            "GETDEL a",
+            "DEL nothing",
+            "EXPIRE b -1",
+            "SELECT 2",
+            "MULTI",
+            "SET c 1",
+            "APPEND c 2",
+            "EXEC",
+            "FLUSHDB",
+        ] {
+            run(&mut client, line);
+        }
+        let log = std::mem::take(&mut *store.effects.lock().unwrap());
+        let expected = [
+            "0: SET a 1",
+            "0: SET b 1 PXAT 1001000",
+            "0: SET a 1.5 KEEPTTL",
+            "0: PEXPIREAT a 1001000",
+            "0: PERSIST a",
+            "0: DEL a",
+            "0: DEL b",
+            "2: SET c 1",
+            "2: APPEND c 2",
+            "2: FLUSHDB",
+        ];
+        assert_eq!(log, expected);
+    });
+}
+
+#[test]
+fn a_command_that_panics_costs_its_own_session_alone() {
+    silence_tasks();
+    {
+        on_each(settings(), |setting| {
+            let store = Store::new(setting, 1);
+            let (mut client, mut other) = (store.engine.client(), store.engine.client());
+            run(&mut client, "SET a 1");
+            assert!(matches!(client.run(["PANIC", "a"]), Err(JoinError::Abandoned)));
+            assert_eq!(run(&mut other, "GET a"), "$1\\r\\n1\\r\\n");
+        });
+    }
+}
