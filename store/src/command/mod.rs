@@ -51,10 +51,10 @@ mod error;
 mod execute;
 mod expiry;
 mod generic;
-#[cfg(test)]
 mod hashes;
 mod lists;
 mod operands;
+#[cfg(test)]
 mod probes;
 mod resolve;
 mod server;

@@ -1,9 +1,7 @@
 //! The table of all commands.
 
 use super::spec::Command;
-use super::{
-    connection, generic, hashes, lists, probes, server, sets, sort, sorted_sets, strings, transactions,
-};
+use super::{connection, generic, hashes, lists, server, sets, sort, sorted_sets, strings, transactions};
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
@@ -13,13 +11,14 @@ const FAMILIES: &[&[Command]] = &[
     generic::COMMANDS,
     hashes::COMMANDS,
     lists::COMMANDS,
-    probes::COMMANDS,
     server::COMMANDS,
     sets::COMMANDS,
     sort::COMMANDS,
     sorted_sets::COMMANDS,
     strings::COMMANDS,
     transactions::COMMANDS,
+    #[cfg(test)]
+    super::probes::COMMANDS,
 ];
 
 /// Commands by name.
