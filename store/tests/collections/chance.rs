@@ -1,7 +1,8 @@
 //! Commands whose replies depend on chance.
 
-use super::{engine, run, runtime};
+use super::{builder, engine, run, runtime};
 use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Returns the bulk strings of a reply.
 fn elements(reply: &str) -> Vec<&str> {
@@ -66,6 +67,32 @@ fn popped_members_are_gone() {
     }
     assert_eq!(popped.len(), 300);
     assert_eq!(run(&mut client, "exists set"), ":0\r\n");
+}
+
+#[test]
+fn a_replica_pops_the_same_members() {
+    let rt = runtime();
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let own = Arc::clone(&told);
+    let followed = builder().on_effects(move |effects| {
+        let mut told = own.lock().unwrap_or_else(PoisonError::into_inner);
+        told.extend(effects.commands.iter().map(|(_, command)| command.clone()));
+    });
+    let mut client = followed.build(&rt).client();
+    let mut replica = engine(&rt).client();
+    for number in 0..100 {
+        run(&mut client, &format!("sadd set m{number}"));
+    }
+    run(&mut client, "spop set");
+    run(&mut client, "spop set 20");
+    run(&mut client, "spop set 60");
+    for command in told.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
+        replica.run_all(command).expect("a running engine");
+    }
+    let members = [&mut client, &mut replica].map(|client| run(client, "smembers set"));
+    let [own, other] =
+        members.each_ref().map(|members| elements(members).into_iter().collect::<BTreeSet<_>>());
+    assert_eq!((own.len(), own), (19, other));
 }
 
 #[test]

@@ -3,19 +3,25 @@
 
 mod blocking;
 mod chance;
+mod effects;
 mod generator;
 mod oracle;
 #[path = "../oracle/redis.rs"]
 mod redis;
+#[path = "../oracle/reply.rs"]
 mod reply;
 
 use xtasking::Runtime;
 use xtasking_store::Engine;
-use xtasking_store::engine::Client;
+use xtasking_store::engine::{Builder, Client};
 
-/// Makes an engine with few shards, so that keys share them.
+/// Begins an engine with few shards, so that keys share them.
+fn builder() -> Builder {
+    Engine::builder().shards(8).seed(7)
+}
+
 fn engine(rt: &Runtime) -> Engine {
-    Engine::builder().shards(8).seed(7).build(rt)
+    builder().build(rt)
 }
 
 fn runtime() -> Runtime {

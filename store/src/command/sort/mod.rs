@@ -124,7 +124,7 @@ fn order<'v>(
     let direct = |order: Ordering| if is_descending { order.reverse() } else { order };
     if is_alphabetic {
         let mut keyed: Vec<_> = elements.into_iter().map(|element| (weight(&element), element)).collect();
-        keyed.sort_by(|left, right| direct(left.0.cmp(&right.0)));
+        keyed.sort_by(|left, right| direct(left.cmp(right)));
         return Ok(keyed.into_iter().map(|(_, element)| element).collect());
     }
     let score = |element: &Cow<'v, [u8]>| weight(element).map_or(Some(0.0), |weight| parse_score(&weight));
