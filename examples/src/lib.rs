@@ -36,5 +36,6 @@ pages! {
     index: "docs/guide/index.md";
     hash_map: "docs/guide/hash-map.md";
     columns: "docs/guide/columns.md";
+    store: "docs/guide/store.md";
     knowledge: "docs/guide/knowledge.md";
 }

@@ -1,6 +1,8 @@
 //! The parser gives the same requests however the bytes arrive, and never panics.
 
+use proptest::collection::vec;
 use proptest::prelude::*;
+use proptest::sample::select;
 use xtasking_store::resp::{Limits, Parser, Protocol, Reply};
 
 /// The requests and the error that come of pieces.
@@ -79,8 +81,8 @@ fn limits_are_kept_with_redis_errors() {
 proptest! {
     #[test]
     fn requests_are_found_in_pieces_of_any_size(
-        requests in prop::collection::vec(prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40), 1..5), 0..8),
-        cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..10),
+        requests in vec(vec(vec(any::<u8>(), 0..40), 1..5), 0..8),
+        cuts in vec(any::<prop::sample::Index>(), 0..10),
     ) {
         let bytes: Vec<u8> = requests.iter().flat_map(|args| encode(args)).collect();
         let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut.index(bytes.len() + 1)).collect();
@@ -92,7 +94,7 @@ proptest! {
 
     #[test]
     fn any_bytes_are_requests_or_one_error(
-        bytes in prop::collection::vec(prop_oneof![any::<u8>(), prop::sample::select(b"*$\r\n0123 '\"\\x-".to_vec())], 0..200),
+        bytes in vec(prop_oneof![any::<u8>(), select(b"*$\r\n0123 '\"\\x-".to_vec())], 0..200),
     ) {
         let whole = parse(Limits::default(), [&bytes[..]]);
         prop_assert_eq!(parse(Limits::default(), bytes.chunks(1)), whole);

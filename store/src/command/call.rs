@@ -47,7 +47,7 @@ pub enum NullReply {
 /// A command under way: its arguments, what it may access, and where its reply goes.
 #[derive(Debug)]
 pub struct Call<'a, 'v> {
-    /// The arguments, the command's name first; for a subcommand the container's name, then its own.
+    /// The arguments, the command's name first; for a subcommand the container's before its own.
     pub args: Args<'a>,
     /// The keys that it may access, in the session's database.
     pub keys: &'a mut Keys<'v>,
@@ -65,7 +65,6 @@ pub struct Call<'a, 'v> {
 
 impl Call<'_, '_> {
     /// Returns the outcome of a command that has written its reply.
-    #[expect(clippy::unnecessary_wraps, reason = "the result of a command")]
     pub fn done(&self) -> CommandResult {
         Ok(Outcome::Done)
     }

@@ -19,6 +19,7 @@ pub(super) struct Body<'v> {
     pub(super) keys: Keys<'v>,
     pub(super) now: u64,
     /// Batches that waited and were served. They go on when the task has done its own.
+    #[expect(clippy::vec_box, reason = "a batch goes from task to task in its box")]
     pub(super) served: Vec<Box<Batch>>,
     /// What other tasks have to do.
     pub(super) errands: Vec<Errand>,

@@ -199,7 +199,9 @@ fn keys_that_expire_are_gone_and_told() {
         store.time.fetch_add(1000, Ordering::SeqCst);
         assert_eq!(run(&mut client, "APPEND key:60 x"), ":1\\r\\n");
         let log = std::mem::take(&mut *store.effects.lock().unwrap());
-        assert_eq!(log, ["0: DEL key:60", "0: APPEND key:60 x"]);
+        // Tasks of the last cycle may still remove others.
+        let about: Vec<_> = log.iter().filter(|line| line.contains("key:60")).collect();
+        assert_eq!(about, ["0: DEL key:60", "0: APPEND key:60 x"]);
         // A watched key that expires is a changed one.
         run(&mut watcher, "MULTI");
         run(&mut watcher, "SET seen 1");

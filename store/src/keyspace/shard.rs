@@ -98,7 +98,7 @@ impl Database {
         self.guests.get_or_insert_default()
     }
 
-    /// Notes a change of a key for the sessions that watch it. Returns true if sessions wait for it.
+    /// Notes a change of a key for the sessions that watch it. Returns true if others wait for it.
     #[inline]
     pub(super) fn note_change(&mut self, key: &[u8]) -> bool {
         let Some(guests) = &mut self.guests else { return false };

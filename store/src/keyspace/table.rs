@@ -217,7 +217,9 @@ mod tests {
         (0..1000).for_each(|number| insert(&mut table, &layout, number));
         let (mut seen, mut from, mut added) = (HashSet::new(), Some(0), 1000);
         while let Some(start) = from {
-            from = table.scan(start, 10, |entry| drop(seen.insert(entry.key().to_vec())));
+            from = table.scan(start, 10, |entry| {
+                seen.insert(entry.key().to_vec());
+            });
             for _ in 0..300 {
                 insert(&mut table, &layout, added);
                 added += 1;

@@ -177,7 +177,10 @@ impl Keys<'_> {
                 self.held_mut()[at].databases[database].expiry_cursor = next.unwrap_or(0);
                 removed += expired.len();
                 self.select(database);
-                expired.iter().for_each(|key| drop(self.get_mut(key)));
+                for key in expired {
+                    // A look at an expired key removes it.
+                    self.get_mut(&key);
+                }
             }
         }
         removed

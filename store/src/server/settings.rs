@@ -34,7 +34,10 @@ pub struct SettingSpec {
 }
 
 macro_rules! settings {
-    ($($key:ident $name:literal $(or $alias:literal)?, $kind:expr, $default:literal, $mutable:literal, $meaning:literal;)*) => {
+    ($(
+        $key:ident $name:literal $(or $alias:literal)?,
+        $kind:expr, $default:literal, $mutable:literal, $meaning:literal;
+    )*) => {
         /// A setting of the registry.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Setting {

@@ -1,7 +1,7 @@
 //! Floating point as Redis adds it: with a mantissa of 64 bits, as C's `long double` on x86.
 //!
-//! INCRBYFLOAT and HINCRBYFLOAT show the results in decimal, so `10.5 + 0.1` has to be `10.6`, which
-//! a double is not. Additions are rare and short; they are made exactly, and rounded once.
+//! INCRBYFLOAT and HINCRBYFLOAT show the results in decimal, so `10.5 + 0.1` has to be `10.6`,
+//! which a double is not. Additions are rare and short; they are made exactly, and rounded once.
 
 use num_bigint::BigUint;
 use std::fmt;
