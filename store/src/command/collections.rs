@@ -18,10 +18,10 @@ impl Call<'_, '_> {
         self.server.settings.value_limits()
     }
 
-    /// Says that elements of a collection were removed, and removes the key with the last one.
-    pub(super) fn shrunk(&mut self, class: EventClass, event: &'static str, key: &[u8]) {
+    /// Says that elements of a collection were removed, and removes the key if it `is_empty` now.
+    pub(super) fn shrunk(&mut self, class: EventClass, event: &'static str, key: &[u8], is_empty: bool) {
         self.changed(class, event, key);
-        if self.keys.peek(key).is_some_and(|entry| entry.value().has_no_elements()) {
+        if is_empty {
             self.keys.remove(key);
             self.changed(EventClass::Generic, "del", key);
         }

@@ -109,16 +109,3 @@ values! {
     /// Members in the order of scores.
     SortedSet(Box<SortedSet>) = "zset", SortedSet, as_sorted_set, as_sorted_set_mut, "sorted set";
 }
-
-impl Value {
-    /// Returns true if this is a collection without elements, which no key may hold.
-    pub(crate) fn has_no_elements(&self) -> bool {
-        match self {
-            Self::String(_) => false,
-            Self::List(list) => list.is_empty(),
-            Self::Hash(hash) => hash.is_empty(),
-            Self::Set(set) => set.is_empty(),
-            Self::SortedSet(set) => set.is_empty(),
-        }
-    }
-}

@@ -76,7 +76,7 @@ impl Packed {
     /// Appends an entry.
     pub fn push_back(&mut self, data: &[u8]) {
         let (varint, width) = varint(data.len());
-        self.bytes.reserve(entry_len(data.len()));
+        self.reserve(entry_len(data.len()));
         self.bytes.extend_from_slice(&varint[..width]);
         self.bytes.extend_from_slice(data);
         self.bytes.extend(varint[..width].iter().rev());
@@ -193,12 +193,20 @@ impl Packed {
         Iter { bytes: &self.bytes[offset..], left: 1 }.next().unwrap_or_default()
     }
 
+    /// Makes room for more bytes. The buffer grows by a quarter, as most sequences stay small.
+    fn reserve(&mut self, additional: usize) {
+        if self.bytes.capacity() - self.bytes.len() < additional {
+            self.bytes.reserve_exact(additional.max(self.bytes.len() / 4));
+        }
+    }
+
     /// Replaces the `old` bytes at `offset` by an entry.
     fn splice(&mut self, offset: usize, old: usize, data: &[u8]) {
         let (varint, width) = varint(data.len());
         let new = entry_len(data.len());
         if new > old {
             let end = self.bytes.len();
+            self.reserve(new - old);
             self.bytes.resize(end + new - old, 0);
             self.bytes.copy_within(offset + old..end, offset + new);
         } else {

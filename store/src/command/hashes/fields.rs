@@ -57,8 +57,9 @@ pub(super) fn hdel(call: &mut Call<'_, '_>) -> CommandResult {
     let Some(hash) = call.keys.get_mut(key) else { return call.count(0) };
     let hash = hash.as_hash_mut()?;
     let removed = args.iter().skip(2).filter(|field| hash.remove(field)).count();
+    let is_empty = hash.is_empty();
     if removed > 0 {
-        call.shrunk(EventClass::Hash, "hdel", key);
+        call.shrunk(EventClass::Hash, "hdel", key, is_empty);
     }
     call.count(removed)
 }

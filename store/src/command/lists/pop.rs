@@ -1,10 +1,10 @@
 //! Pops, of one key and of several, that wait or do not.
 
-use super::{parse_end, pop_event, read, write};
+use super::{parse_end, pop_event};
 use crate::command::collections::{first_of, wait};
 use crate::command::operands::{self, MultiPop};
 use crate::command::{Call, CommandError, CommandResult, EventClass};
-use crate::value::{End, List, Value};
+use crate::value::{End, Value};
 
 /// Returns the length of a list.
 fn len(value: &Value) -> Result<usize, CommandError> {
@@ -25,45 +25,42 @@ fn pop(call: &mut Call<'_, '_>, end: End) -> CommandResult {
         return Err(CommandError::wrong_arity(pop_event(end)));
     }
     let count = call.args.get(2).map(operands::count).transpose()?;
-    let len = read(call, key)?.map(List::len);
-    match (len, count) {
-        (None, None) => call.reply.null(),
-        (None, Some(_)) => call.reply.null_array(),
-        (Some(_), None) => {
-            pop_one(call, end, key)?;
+    if !pop_elements(call, end, key, count)? {
+        match count {
+            None => call.reply.null(),
+            Some(_) => call.reply.null_array(),
         }
-        (Some(len), Some(count)) => pop_many(call, end, key, count.min(len))?,
     }
     call.done()
 }
 
-/// Pops one element and writes it. Returns false, and writes nothing, if there is no such key.
-fn pop_one(call: &mut Call<'_, '_>, end: End, key: &[u8]) -> Result<bool, CommandError> {
+/// Pops an element and writes it; with a count as many as there are at most, as an array. Returns
+/// false, and writes nothing, if there is no such key.
+fn pop_elements(
+    call: &mut Call<'_, '_>,
+    end: End,
+    key: &[u8],
+    count: Option<usize>,
+) -> Result<bool, CommandError> {
     let limits = call.limits();
-    let Some(element) = write(call, key)?.and_then(|list| list.pop(end, &limits)) else {
-        return Ok(false);
-    };
-    call.reply.bulk(&element);
-    call.shrunk(EventClass::List, pop_event(end), key);
-    Ok(true)
-}
-
-/// Pops elements, as many as there are at most, and writes them as an array.
-fn pop_many(call: &mut Call<'_, '_>, end: End, key: &[u8], count: usize) -> Result<(), CommandError> {
-    let limits = call.limits();
-    call.reply.array(count);
-    let Some(list) = call.keys.get_mut(key) else { return Ok(()) };
+    let Some(list) = call.keys.get_mut(key) else { return Ok(false) };
     let list = list.as_list_mut()?;
+    let popped = count.unwrap_or(1).min(list.len());
+    if count.is_some() {
+        call.reply.array(popped);
+    }
+    if popped == 0 {
+        return Ok(true);
+    }
     match end {
-        End::Left => list.iter().take(count).for_each(|element| call.reply.bulk(element)),
-        End::Right => list.iter().rev().take(count).for_each(|element| call.reply.bulk(element)),
+        End::Left => list.iter().take(popped).for_each(|element| call.reply.bulk(element)),
+        End::Right => list.iter().rev().take(popped).for_each(|element| call.reply.bulk(element)),
     }
-    let start = if end == End::Left { 0 } else { list.len() - count };
-    list.remove_range(start..start + count, &limits);
-    if count > 0 {
-        call.shrunk(EventClass::List, pop_event(end), key);
-    }
-    Ok(())
+    let start = if end == End::Left { 0 } else { list.len() - popped };
+    list.remove_range(start..start + popped, &limits);
+    let is_empty = list.is_empty();
+    call.shrunk(EventClass::List, pop_event(end), key, is_empty);
+    Ok(true)
 }
 
 pub(super) fn lmpop(call: &mut Call<'_, '_>) -> CommandResult {
@@ -87,7 +84,7 @@ fn pop_first(call: &mut Call<'_, '_>, pop: &MultiPop<'_, End>) -> Result<bool, C
     let count = pop.count.min(len);
     call.reply.array(2);
     call.reply.bulk(key);
-    pop_many(call, pop.end, key, count)?;
+    pop_elements(call, pop.end, key, Some(count))?;
     call.replay([pop_event(pop.end).as_bytes(), key, count.to_string().as_bytes()]);
     Ok(true)
 }
@@ -107,7 +104,7 @@ fn blocking_pop(call: &mut Call<'_, '_>, end: End) -> CommandResult {
     let Some((key, _)) = first_of(call, keys, len)? else { return Ok(wait(keys, deadline)) };
     call.reply.array(2);
     call.reply.bulk(key);
-    pop_one(call, end, key)?;
+    pop_elements(call, end, key, None)?;
     call.replay([pop_event(end).as_bytes(), key]);
     call.done()
 }

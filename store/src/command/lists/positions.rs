@@ -48,7 +48,8 @@ pub(super) fn ltrim(call: &mut Call<'_, '_>) -> CommandResult {
         let range = index_range(start, stop, list.len());
         list.remove_range(range.end..list.len(), &limits);
         list.remove_range(0..range.start, &limits);
-        call.shrunk(EventClass::List, "ltrim", key);
+        let is_empty = list.is_empty();
+        call.shrunk(EventClass::List, "ltrim", key, is_empty);
     }
     call.ok()
 }
@@ -58,10 +59,11 @@ pub(super) fn lrem(call: &mut Call<'_, '_>) -> CommandResult {
     let count = call.integer_arg(2)?;
     let end = if count < 0 { End::Right } else { End::Left };
     let limit = if count == 0 { usize::MAX } else { count.unsigned_abs() as usize };
-    let list = write(call, key)?;
-    let equal = list.map_or(0, |list| list.remove_equal(end, limit, element, &limits));
+    let Some(list) = write(call, key)? else { return call.count(0) };
+    let equal = list.remove_equal(end, limit, element, &limits);
+    let is_empty = list.is_empty();
     if equal > 0 {
-        call.shrunk(EventClass::List, "lrem", key);
+        call.shrunk(EventClass::List, "lrem", key, is_empty);
     }
     call.count(equal)
 }

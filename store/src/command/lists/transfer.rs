@@ -35,11 +35,12 @@ impl<'a> Transfer<'a> {
             return Ok(false);
         }
         read(call, self.destination)?;
-        let popped = write(call, self.source)?.and_then(|list| list.pop(self.from, &limits));
-        let Some(element) = popped else { return Ok(false) };
+        let Some(source) = write(call, self.source)? else { return Ok(false) };
+        let Some(element) = source.pop(self.from, &limits) else { return Ok(false) };
+        let is_empty = source.is_empty() && self.source != self.destination;
         write_or_make(call, self.destination)?.push(self.to, &element, &limits);
         call.changed(EventClass::List, push_event(self.to), self.destination);
-        call.shrunk(EventClass::List, pop_event(self.from), self.source);
+        call.shrunk(EventClass::List, pop_event(self.from), self.source, is_empty);
         call.reply.bulk(&element);
         Ok(true)
     }

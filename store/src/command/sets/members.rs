@@ -21,8 +21,9 @@ pub(super) fn srem(call: &mut Call<'_, '_>) -> CommandResult {
     let Some(set) = call.keys.get_mut(key) else { return call.count(0) };
     let set = set.as_set_mut()?;
     let removed = members.iter().filter(|member| set.remove(member)).count();
+    let is_empty = set.is_empty();
     if removed > 0 {
-        call.shrunk(EventClass::Set, "srem", key);
+        call.shrunk(EventClass::Set, "srem", key, is_empty);
     }
     call.count(removed)
 }
@@ -67,10 +68,11 @@ pub(super) fn smove(call: &mut Call<'_, '_>) -> CommandResult {
     if source == destination || !is_there {
         return call.integer(is_there.into());
     }
-    if let Some(set) = call.keys.get_mut(source) {
-        set.as_set_mut()?.remove(member);
-    }
-    call.shrunk(EventClass::Set, "srem", source);
+    let Some(set) = call.keys.get_mut(source) else { return call.integer(0) };
+    let set = set.as_set_mut()?;
+    set.remove(member);
+    let is_empty = set.is_empty();
+    call.shrunk(EventClass::Set, "srem", source, is_empty);
     let make = || Value::Set(Box::new(Set::new(member, 1, &limits)));
     if call.keys.get_or_insert_with(destination, make).as_set_mut()?.insert(member, &limits) {
         call.changed(EventClass::Set, "sadd", destination);

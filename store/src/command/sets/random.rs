@@ -22,8 +22,9 @@ fn spop_one(call: &mut Call<'_, '_>) -> CommandResult {
     let index = random_index(call.session, set.len());
     let member = set.get_index(index).unwrap_or_default().into_owned();
     set.remove(&member);
+    let is_empty = set.is_empty();
     call.reply.bulk(&member);
-    call.shrunk(EventClass::Set, "spop", key);
+    call.shrunk(EventClass::Set, "spop", key, is_empty);
     call.replay([b"SREM", key, &member]);
     call.done()
 }
@@ -45,7 +46,7 @@ fn spop_many(call: &mut Call<'_, '_>) -> CommandResult {
     }
     call.reply.set(popped.len());
     popped.iter().for_each(|member| call.reply.bulk(member));
-    call.shrunk(EventClass::Set, "spop", key);
+    call.shrunk(EventClass::Set, "spop", key, is_all);
     match is_all {
         true => call.replay([b"DEL", key]),
         false => call.replay([&b"SREM"[..], key].into_iter().chain(popped.iter().map(Vec::as_slice))),

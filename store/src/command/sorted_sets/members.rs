@@ -11,8 +11,9 @@ pub(super) fn zrem(call: &mut Call<'_, '_>) -> CommandResult {
     let Some(set) = call.keys.get_mut(key) else { return call.count(0) };
     let set = set.as_sorted_set_mut()?;
     let removed = members.iter().filter(|member| set.remove(member).is_some()).count();
+    let is_empty = set.is_empty();
     if removed > 0 {
-        call.shrunk(EventClass::SortedSet, "zrem", key);
+        call.shrunk(EventClass::SortedSet, "zrem", key, is_empty);
     }
     call.count(removed)
 }

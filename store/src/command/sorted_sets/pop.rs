@@ -58,7 +58,8 @@ fn pop_members(call: &mut Call<'_, '_>, end: End, key: &[u8], count: usize, is_n
         End::Max => set.range(ranks.clone()).rev().for_each(&mut write),
     }
     set.remove_range(ranks);
-    call.shrunk(EventClass::SortedSet, end.event(), key);
+    let is_empty = set.is_empty();
+    call.shrunk(EventClass::SortedSet, end.event(), key, is_empty);
 }
 
 pub(super) fn zpopmin(call: &mut Call<'_, '_>) -> CommandResult {

@@ -204,7 +204,8 @@ fn remove(call: &mut Call<'_, '_>, axis: Axis, event: &'static str) -> CommandRe
     let removed = ranks.len();
     if removed > 0 {
         set.remove_range(ranks);
-        call.shrunk(EventClass::SortedSet, event, key);
+        let is_empty = set.is_empty();
+        call.shrunk(EventClass::SortedSet, event, key, is_empty);
     }
     call.count(removed)
 }
