@@ -10,7 +10,7 @@ use indexmap::IndexSet;
 /// Elements that a scan visits if it does not say how many.
 const SCAN_COUNT: usize = 10;
 /// Elements that may be picked with repetition at once. More would not fit into a reply.
-const MAX_REPEATED: usize = 1 << 27;
+const MAX_REPEATED: usize = 1 << 24;
 
 impl Call<'_, '_> {
     /// Returns the sizes up to which values are compact.

@@ -10,6 +10,7 @@ mod oracle;
 mod redis;
 #[path = "../oracle/reply.rs"]
 mod reply;
+mod robust;
 
 use xtasking::Runtime;
 use xtasking_store::Engine;
