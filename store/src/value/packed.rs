@@ -5,9 +5,12 @@
 //! entries of up to 127 bytes.
 
 /// A sequence of byte strings in one buffer. Positions are found by walking from the nearer end.
-#[derive(Clone, Default, Debug, PartialEq, Eq)]
+#[derive(Clone, Default, Debug)]
 pub struct Packed {
     bytes: Vec<u8>,
+    /// Bytes before the first entry that are not used, so that the front grows and shrinks as
+    /// cheaply as the back.
+    start: usize,
     len: usize,
 }
 
@@ -55,7 +58,7 @@ fn read_varint<'a>(bytes: impl Iterator<Item = &'a u8>) -> usize {
 impl Packed {
     /// Makes an empty sequence.
     pub const fn new() -> Self {
-        Self { bytes: Vec::new(), len: 0 }
+        Self { bytes: Vec::new(), start: 0, len: 0 }
     }
 
     /// Returns the number of entries.
@@ -70,7 +73,7 @@ impl Packed {
 
     /// Returns the bytes that the entries take.
     pub const fn byte_len(&self) -> usize {
-        self.bytes.len()
+        self.bytes.len() - self.start
     }
 
     /// Appends an entry.
@@ -85,7 +88,12 @@ impl Packed {
 
     /// Puts an entry before the others.
     pub fn push_front(&mut self, data: &[u8]) {
-        self.splice(0, 0, data);
+        let new = entry_len(data.len());
+        if self.start < new {
+            self.widen_gap(new);
+        }
+        self.start -= new;
+        write_entry(&mut self.bytes[self.start..self.start + new], data);
         self.len += 1;
     }
 
@@ -96,6 +104,9 @@ impl Packed {
     /// If `index` is larger than the length.
     pub fn insert(&mut self, index: usize, data: &[u8]) {
         assert!(index <= self.len, "the index is within the sequence");
+        if index == 0 {
+            return self.push_front(data);
+        }
         let offset = self.offset(index);
         self.splice(offset, 0, data);
         self.len += 1;
@@ -126,8 +137,16 @@ impl Packed {
         } else {
             self.offset(index + count)
         };
-        self.bytes.drain(start..end);
         self.len -= count;
+        if index == 0 {
+            self.start += end;
+        } else {
+            self.bytes.drain(self.start + start..self.start + end);
+        }
+        if self.start > self.bytes.len() / 2 {
+            self.bytes.drain(..self.start);
+            self.start = 0;
+        }
         if self.bytes.len() < self.bytes.capacity() / 4 {
             self.bytes.shrink_to(self.bytes.len() * 2);
         }
@@ -146,33 +165,39 @@ impl Packed {
     pub fn split_off(&mut self, index: usize) -> Self {
         assert!(index <= self.len, "the index is within the sequence");
         let offset = self.offset(index);
-        let rest = Self { bytes: self.bytes.split_off(offset), len: self.len - index };
+        let bytes = self.bytes.split_off(self.start + offset);
+        let rest = Self { bytes, start: 0, len: self.len - index };
         self.len = index;
         rest
     }
 
     /// Appends the entries of `other`.
     pub fn append(&mut self, other: &Self) {
-        self.bytes.extend_from_slice(&other.bytes);
+        self.bytes.extend_from_slice(other.data());
         self.len += other.len;
     }
 
     /// Iterates over the entries from either end.
-    pub const fn iter(&self) -> Iter<'_> {
-        Iter { bytes: self.bytes.as_slice(), left: self.len }
+    pub fn iter(&self) -> Iter<'_> {
+        Iter { bytes: self.data(), left: self.len }
     }
 
     /// Iterates over the entries from `index` on.
     pub fn iter_from(&self, index: usize) -> Iter<'_> {
         let index = index.min(self.len);
-        Iter { bytes: &self.bytes[self.offset(index)..], left: self.len - index }
+        Iter { bytes: &self.data()[self.offset(index)..], left: self.len - index }
     }
 
     /// Iterates over the entries of a range, clamped to the sequence.
     pub fn iter_range(&self, range: std::ops::Range<usize>) -> Iter<'_> {
         let end = range.end.min(self.len);
         let start = range.start.min(end);
-        Iter { bytes: &self.bytes[self.offset(start)..self.offset(end)], left: end - start }
+        Iter { bytes: &self.data()[self.offset(start)..self.offset(end)], left: end - start }
+    }
+
+    /// Returns the bytes of the entries.
+    fn data(&self) -> &[u8] {
+        &self.bytes[self.start..]
     }
 
     /// Returns the offset of the entry at `index`, or of the end.
@@ -180,7 +205,7 @@ impl Packed {
         if index <= self.len / 2 {
             let mut entries = self.iter();
             (0..index).for_each(|_| entries.skip_front());
-            self.bytes.len() - entries.bytes.len()
+            self.byte_len() - entries.bytes.len()
         } else {
             let mut entries = self.iter();
             (index..self.len).for_each(|_| entries.skip_back());
@@ -190,7 +215,7 @@ impl Packed {
 
     /// Returns the entry that begins at `offset`.
     fn entry_at(&self, offset: usize) -> &[u8] {
-        Iter { bytes: &self.bytes[offset..], left: 1 }.next().unwrap_or_default()
+        Iter { bytes: &self.data()[offset..], left: 1 }.next().unwrap_or_default()
     }
 
     /// Makes room for more bytes. The buffer grows by a quarter, as most sequences stay small.
@@ -200,9 +225,19 @@ impl Packed {
         }
     }
 
+    /// Makes the gap before the entries at least `least` bytes wide, and a quarter of them.
+    fn widen_gap(&mut self, least: usize) {
+        let gap = least.max(self.byte_len() / 4);
+        let (end, shift) = (self.bytes.len(), gap - self.start);
+        self.reserve(shift);
+        self.bytes.resize(end + shift, 0);
+        self.bytes.copy_within(self.start..end, gap);
+        self.start = gap;
+    }
+
     /// Replaces the `old` bytes at `offset` by an entry.
     fn splice(&mut self, offset: usize, old: usize, data: &[u8]) {
-        let (varint, width) = varint(data.len());
+        let offset = self.start + offset;
         let new = entry_len(data.len());
         if new > old {
             let end = self.bytes.len();
@@ -212,12 +247,18 @@ impl Packed {
         } else {
             self.bytes.drain(offset + new..offset + old);
         }
-        let entry = &mut self.bytes[offset..offset + new];
-        entry[..width].copy_from_slice(&varint[..width]);
-        entry[width..new - width].copy_from_slice(data);
-        entry[new - width..].copy_from_slice(&varint[..width]);
-        entry[new - width..].reverse();
+        write_entry(&mut self.bytes[offset..offset + new], data);
     }
+}
+
+/// Writes an entry into bytes of its length.
+fn write_entry(entry: &mut [u8], data: &[u8]) {
+    let (varint, width) = varint(data.len());
+    let end = entry.len() - width;
+    entry[..width].copy_from_slice(&varint[..width]);
+    entry[width..end].copy_from_slice(data);
+    entry[end..].copy_from_slice(&varint[..width]);
+    entry[end..].reverse();
 }
 
 impl<'a> FromIterator<&'a [u8]> for Packed {
