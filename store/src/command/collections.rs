@@ -1,5 +1,6 @@
 //! What the commands on lists, hashes, sets and sorted sets have in common.
 
+use super::operands::reversible;
 use super::{Block, Call, CommandError, CommandResult, EventClass, NullReply, Outcome};
 use crate::glob;
 use crate::resp::{Args, parse_integer};
@@ -130,14 +131,9 @@ pub(super) enum Picks {
 impl Picks {
     /// Reads a count; a negative one is with repetition.
     pub(super) fn parse(arg: &[u8]) -> Result<Self, CommandError> {
-        let count = parse_integer(arg).ok_or(CommandError::NOT_AN_INTEGER)?;
+        let count = reversible(arg)?;
         let size = usize::try_from(count.unsigned_abs()).unwrap_or(usize::MAX);
         match count {
-            i64::MIN => Err(CommandError::new(format!(
-                "ERR value is out of range, value must between {} and {}",
-                -i64::MAX,
-                i64::MAX
-            ))),
             0.. => Ok(Self::Distinct(size)),
             _ if size > MAX_REPEATED => Err(CommandError::fixed("ERR value is out of range")),
             _ => Ok(Self::Repeated(size)),

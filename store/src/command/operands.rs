@@ -13,6 +13,16 @@ pub(super) fn at_least(arg: &[u8], least: i64, message: &'static str) -> Result<
     parse_integer(arg).filter(|&number| number >= least).ok_or(CommandError::fixed(message))
 }
 
+/// Reads an integer whose sign can be reversed.
+pub(super) fn reversible(arg: &[u8]) -> Result<i64, CommandError> {
+    match parse_integer(arg).ok_or(CommandError::NOT_AN_INTEGER)? {
+        i64::MIN => Err(CommandError::fixed(
+            "ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807",
+        )),
+        number => Ok(number),
+    }
+}
+
 /// Reads a count that is zero or more.
 pub(super) fn count(arg: &[u8]) -> Result<usize, CommandError> {
     let count = parse_integer(arg).and_then(|count| usize::try_from(count).ok());

@@ -43,8 +43,8 @@ impl Follower {
         (followed.build(rt), Self { told, replica: engine(rt).client(), redis })
     }
 
-    /// Runs on the replica what the engine has told, and returns the events: the engine's, and those
-    /// of Redis.
+    /// Runs on the replica what the engine has told, and returns the events: the engine's, and
+    /// those of Redis.
     pub fn follow(&mut self) -> (Vec<String>, Vec<String>) {
         let told = std::mem::take(&mut *self.told.lock().unwrap_or_else(PoisonError::into_inner));
         for command in told.commands {

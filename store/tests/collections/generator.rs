@@ -17,7 +17,7 @@ const JUNK: &[&str] = &["x", "", "nan", "1.5", "-9223372036854775809", "01", " 1
 
 /// The commands of each type. A capital stands for an argument:
 /// `K` a key of the type, `D` a key of it that is written, `E` an element, `I` an integer, `F` a score,
-/// `S` and `T` ends of an interval of scores and of names, `W` a timeout,
+/// `S` and `T` ends of an interval of scores and of names, `R` a rank, `W` a timeout,
 /// `N` a number of keys and so many keys.
 /// Words in braces are there by chance, and `(a|b)` is a choice.
 const COMMANDS: &[(char, &[&str])] = &[
@@ -38,7 +38,7 @@ const COMMANDS: &[(char, &[&str])] = &[
             "ltrim K I I",
             "lrem K I E",
             "linsert K (before|after) E E",
-            "lpos K E {rank I} {count I} {maxlen I}",
+            "lpos K E {rank R} {count I} {maxlen I}",
             "lmove K K (left|right) (left|right)",
             "rpoplpush K K",
             "lmpop N (left|right) {count I}",
@@ -263,6 +263,7 @@ impl Generator {
             "E" | "I" | "F" | "S" | "T" if junk => self.choose(JUNK).into(),
             "E" => self.element(),
             "I" => self.choose(INTEGERS).into(),
+            "R" => self.choose(&INTEGERS[..INTEGERS.len() - 1]).into(),
             "F" => self.choose(SCORES).into(),
             "W" => self.choose(TIMEOUTS).into(),
             "S" => format!("{}{}", self.choose(&["", "", "("]), self.choose(SCORES)),

@@ -35,8 +35,8 @@ fn sort(value: &mut Value, width: usize) {
     }
 }
 
-/// Returns what can be compared of a reply: not the order that nothing promises, not what is left to
-/// chance.
+/// Returns what can be compared of a reply: not the order that nothing promises, not what is left
+/// to chance.
 fn comparable(args: &[Vec<u8>], reply: &[u8], is_three: bool) -> Value {
     let mut value = Value::parse(reply);
     let name = String::from_utf8_lossy(&args[0]).to_ascii_lowercase();

@@ -1,7 +1,7 @@
 //! What is at an index, and where an element is.
 
 use super::{read, write};
-use crate::command::operands::{at_least, index, index_range};
+use crate::command::operands::{at_least, index, index_range, reversible};
 use crate::command::{Call, CommandError, CommandResult, EventClass};
 use crate::resp::Args;
 use crate::value::{End, List};
@@ -119,7 +119,7 @@ impl Search {
     }
 
     fn set_rank(&mut self, value: &[u8]) -> Result<(), CommandError> {
-        let rank = crate::resp::parse_integer(value).ok_or(CommandError::NOT_AN_INTEGER)?;
+        let rank = reversible(value)?;
         if rank == 0 {
             return Err(CommandError::fixed(
                 "ERR RANK can't be zero: use 1 to start from the first match, 2 from the second ... or use \
