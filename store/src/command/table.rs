@@ -2,6 +2,7 @@
 
 use super::spec::Command;
 use super::{connection, generic, hashes, lists, server, sets, sort, sorted_sets, strings, transactions};
+use ahash::RandomState;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
@@ -24,11 +25,14 @@ const FAMILIES: &[&[Command]] = &[
 /// Commands by name.
 #[derive(Debug)]
 pub struct Table {
-    by_name: HashMap<&'static str, &'static Command>,
+    by_name: HashMap<&'static str, &'static Command, RandomState>,
 }
 
-static TABLE: LazyLock<Table> = LazyLock::new(|| Table {
-    by_name: FAMILIES.iter().copied().flatten().map(|command| (command.name, command)).collect(),
+static TABLE: LazyLock<Table> = LazyLock::new(|| {
+    // The names are the program's own, so the seeds need not be secret.
+    let mut by_name = HashMap::with_hasher(RandomState::with_seeds(1, 2, 3, 4));
+    by_name.extend(commands().map(|command| (command.name, command)));
+    Table { by_name }
 });
 
 /// The longest name of a command or subcommand that is looked up.

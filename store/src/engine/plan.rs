@@ -29,6 +29,7 @@ pub(super) type Shards = SmallVec<[(usize, bool); 1]>;
 /// Plans the next task of a session.
 pub(super) fn plan(inner: &Inner, session: &Session, requests: &Requests, next: usize) -> Plan {
     let mut plan = Plan::default();
+    let mut wanted = Shards::new();
     for index in next..requests.len().min(next + MOST_REQUESTS) {
         let args = requests.args(index);
         let command = resolve(args).ok();
@@ -37,21 +38,47 @@ pub(super) fn plan(inner: &Inner, session: &Session, requests: &Requests, next: 
             break;
         }
         let allowed = command.filter(|command| check_access(command, session.is_authenticated).is_ok());
-        let mut wanted = plan.shards.clone();
         if let Some(command) = allowed.filter(|command| runs_now(command, session)) {
+            wanted.clear();
             add_shards(inner, session, command, args, &mut wanted);
             normalize(&mut wanted);
+            if plan.requests > 0 && !plan.has_room_for(&wanted) {
+                break;
+            }
+            plan.add(&wanted);
         }
-        if plan.requests > 0 && wanted.len() > MOST_SHARDS.max(plan.shards.len()) {
-            break;
-        }
-        plan.shards = wanted;
         plan.requests += 1;
         if command.is_some_and(|command| command.flags.has(Flags::ENDS_GROUP)) {
             break;
         }
     }
     plan
+}
+
+impl Plan {
+    fn find(&self, shard: usize) -> Result<usize, usize> {
+        self.shards.binary_search_by_key(&shard, |(number, _)| *number)
+    }
+
+    /// Returns true if these shards may be added: then there are not too many, or no more.
+    fn has_room_for(&self, wanted: &Shards) -> bool {
+        let new = wanted.iter().filter(|(number, _)| self.find(*number).is_err()).count();
+        new == 0 || self.shards.len() + new <= MOST_SHARDS
+    }
+
+    /// Adds shards.
+    fn add(&mut self, wanted: &Shards) {
+        if self.shards.is_empty() {
+            self.shards.clone_from(wanted);
+            return;
+        }
+        for &(number, writes) in wanted {
+            match self.find(number) {
+                Ok(at) => self.shards[at].1 |= writes,
+                Err(at) => self.shards.insert(at, (number, writes)),
+            }
+        }
+    }
 }
 
 /// Returns true if the command is run when its turn comes, and not queued in a transaction.

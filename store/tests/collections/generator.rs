@@ -16,7 +16,8 @@ const TIMEOUTS: &[&str] = &["0", "1", "0.5", "1e3", "-1", "-0.1", "x", "", "0x10
 const JUNK: &[&str] = &["x", "", "nan", "1.5", "-9223372036854775809", "01", " 1", "(", "[", "withscores"];
 
 /// The commands of each type. A capital stands for an argument:
-/// `K` a key of the type, `D` a key of it that is written, `E` an element, `I` an integer, `F` a score,
+/// `K` a key of the type, `D` a key of it that is written, `E` an element, `I` an integer, `F` a
+/// score,
 /// `S` and `T` ends of an interval of scores and of names, `R` a rank, `W` a timeout,
 /// `N` a number of keys and so many keys.
 /// Words in braces are there by chance, and `(a|b)` is a choice.
