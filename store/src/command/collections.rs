@@ -5,7 +5,7 @@ use super::{Block, Call, CommandError, CommandResult, EventClass, NullReply, Out
 use crate::glob;
 use crate::resp::{Args, parse_integer};
 use crate::session::Session;
-use crate::value::{CompactLimits, Keyed, Value};
+use crate::value::{CompactLimits, KeyedHasher, Value};
 use indexmap::IndexSet;
 
 /// Elements that a scan visits if it does not say how many.
@@ -170,7 +170,7 @@ impl Picks {
             }
             // Floyd's algorithm: each round adds one, the number itself if the random one is there.
             Self::Distinct(count) => {
-                let mut chosen = IndexSet::with_capacity_and_hasher(count, Keyed);
+                let mut chosen = IndexSet::with_capacity_and_hasher(count, KeyedHasher);
                 for end in len - count..len {
                     let index = random_index(session, end + 1);
                     if !chosen.insert(index) {

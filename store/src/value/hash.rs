@@ -1,7 +1,7 @@
 //! Hashes: pairs of field and value in one buffer when small, a hash table when large.
 
 use crate::value::limits::CompactLimits;
-use crate::value::packed::Packed;
+use crate::value::packed::PackedList;
 use crate::value::table::{IndexedTable, scan_range};
 
 /// A map from fields to values.
@@ -13,13 +13,13 @@ pub struct Hash {
 #[derive(Clone, Debug)]
 enum Repr {
     /// A field, then its value, then the next field.
-    Packed(Packed),
+    Packed(PackedList),
     Table(IndexedTable<Box<[u8]>, Box<[u8]>>),
 }
 
 impl Default for Repr {
     fn default() -> Self {
-        Self::Packed(Packed::new())
+        Self::Packed(PackedList::new())
     }
 }
 
@@ -147,12 +147,12 @@ impl Hash {
 }
 
 /// Returns the index of a field's entry.
-fn find(pairs: &Packed, field: &[u8]) -> Option<usize> {
+fn find(pairs: &PackedList, field: &[u8]) -> Option<usize> {
     pairs.iter().step_by(2).position(|other| other == field).map(|pair| 2 * pair)
 }
 
 /// Sets the value of a field of a compact hash. Returns true if the field is new.
-fn set_packed(pairs: &mut Packed, field: &[u8], value: &[u8]) -> bool {
+fn set_packed(pairs: &mut PackedList, field: &[u8], value: &[u8]) -> bool {
     match find(pairs, field) {
         Some(index) => pairs.replace(index + 1, value),
         None => {

@@ -1,4 +1,4 @@
-//! Lists: a deque of chunks, each a [`Packed`] sequence.
+//! Lists: a deque of chunks, each a [`PackedList`].
 //!
 //! Both ends cost O(1). A position is found by stepping over whole chunks from the nearer end.
 
@@ -6,13 +6,13 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use crate::value::limits::CompactLimits;
-use crate::value::packed::{Packed, entry_len};
+use crate::value::packed::{PackedList, entry_len};
 
 /// A list of byte strings.
 #[derive(Clone, Debug, Default)]
 pub struct List {
     /// No chunk is empty.
-    chunks: VecDeque<Packed>,
+    chunks: VecDeque<PackedList>,
     len: usize,
     /// The list has outgrown one chunk, and has not shrunk far below it since.
     is_quick: bool,
@@ -171,7 +171,7 @@ impl List {
     /// how many were removed.
     pub fn remove_equal(&mut self, end: End, limit: usize, element: &[u8], limits: &CompactLimits) -> usize {
         let mut left = limit;
-        let mut rebuild = |chunk: &mut Packed| {
+        let mut rebuild = |chunk: &mut PackedList| {
             let equal = positions(chunk, end, element, left);
             if !equal.is_empty() {
                 left -= equal.len();
@@ -194,7 +194,7 @@ impl List {
 
     /// Iterates over the elements from either end.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &[u8]> {
-        self.chunks.iter().flat_map(Packed::iter)
+        self.chunks.iter().flat_map(PackedList::iter)
     }
 
     /// Iterates over a range of elements, clamped to the list.
@@ -202,7 +202,7 @@ impl List {
         let start = range.start.min(self.len);
         let (chunk, within) = self.locate(start);
         let first = self.chunks.get(chunk).map(|first| first.iter_from(within));
-        let others = self.chunks.iter().skip(chunk + 1).flat_map(Packed::iter);
+        let others = self.chunks.iter().skip(chunk + 1).flat_map(PackedList::iter);
         first.into_iter().flatten().chain(others).take(range.end.saturating_sub(start))
     }
 
@@ -256,13 +256,13 @@ impl List {
 }
 
 /// Returns true if an element fits into a chunk.
-fn has_room(chunk: &Packed, element: &[u8], limits: &CompactLimits) -> bool {
+fn has_room(chunk: &PackedList, element: &[u8], limits: &CompactLimits) -> bool {
     limits.chunk_fits(chunk.byte_len() + entry_len(element.len()), chunk.len() + 1)
 }
 
 /// Returns the ascending indices of the elements of a chunk that equal `element`: at most `limit`,
 /// those next to `end`.
-fn positions(chunk: &Packed, end: End, element: &[u8], limit: usize) -> Vec<usize> {
+fn positions(chunk: &PackedList, end: End, element: &[u8], limit: usize) -> Vec<usize> {
     let equal = |(index, other): (usize, &[u8])| (other == element).then_some(index);
     match end {
         End::Left => chunk.iter().enumerate().filter_map(equal).take(limit).collect(),

@@ -38,7 +38,7 @@ pub use set::Set;
 pub use sorted_set::SortedSet;
 pub(crate) use sorted_set::order_ranked;
 pub use string::StringValue;
-pub(crate) use table::Keyed;
+pub(crate) use table::KeyedHasher;
 
 use crate::command::CommandError;
 

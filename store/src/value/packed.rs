@@ -6,7 +6,7 @@
 
 /// A sequence of byte strings in one buffer. Positions are found by walking from the nearer end.
 #[derive(Clone, Default, Debug)]
-pub struct Packed {
+pub struct PackedList {
     bytes: Vec<u8>,
     /// Bytes before the first entry that are not used, so that the front grows and shrinks as
     /// cheaply as the back.
@@ -25,7 +25,7 @@ const fn varint_len(len: usize) -> usize {
     }
 }
 
-/// Bytes that an entry of `len` bytes takes in a [`Packed`].
+/// Bytes that an entry of `len` bytes takes in a [`PackedList`].
 pub const fn entry_len(len: usize) -> usize {
     len + 2 * varint_len(len)
 }
@@ -55,7 +55,7 @@ fn read_varint<'a>(bytes: impl Iterator<Item = &'a u8>) -> usize {
     len
 }
 
-impl Packed {
+impl PackedList {
     /// Makes an empty sequence.
     pub const fn new() -> Self {
         Self { bytes: Vec::new(), start: 0, len: 0 }
@@ -261,7 +261,7 @@ fn write_entry(entry: &mut [u8], data: &[u8]) {
     entry[end..].reverse();
 }
 
-impl<'a> FromIterator<&'a [u8]> for Packed {
+impl<'a> FromIterator<&'a [u8]> for PackedList {
     fn from_iter<I: IntoIterator<Item = &'a [u8]>>(entries: I) -> Self {
         let mut packed = Self::new();
         entries.into_iter().for_each(|entry| packed.push_back(entry));
@@ -269,7 +269,7 @@ impl<'a> FromIterator<&'a [u8]> for Packed {
     }
 }
 
-/// Iterates over the entries of a [`Packed`].
+/// Iterates over the entries of a [`PackedList`].
 #[derive(Clone, Debug)]
 pub struct Iter<'a> {
     bytes: &'a [u8],

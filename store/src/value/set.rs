@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use crate::resp::parse_integer;
 use crate::value::intset::IntSet;
 use crate::value::limits::CompactLimits;
-use crate::value::packed::Packed;
+use crate::value::packed::PackedList;
 use crate::value::table::{Members, scan_range};
 
 /// A set of byte strings.
@@ -17,7 +17,7 @@ pub struct Set {
 #[derive(Clone, Debug)]
 enum Repr {
     Integers(IntSet),
-    Packed(Packed),
+    Packed(PackedList),
     Table(Members),
 }
 
@@ -28,7 +28,7 @@ impl Set {
         let repr = if size <= limits.set_max_intset_entries && parse_integer(first).is_some() {
             Repr::Integers(IntSet::default())
         } else if size <= limits.set_max_listpack_entries {
-            Repr::Packed(Packed::new())
+            Repr::Packed(PackedList::new())
         } else {
             Repr::Table(Members::default())
         };
@@ -121,7 +121,7 @@ impl Set {
         };
         let integers = integers.into_iter().flat_map(IntSet::iter);
         let integers = integers.map(|integer| Cow::Owned(integer_bytes(integer)));
-        let packed = packed.into_iter().flat_map(Packed::iter).map(Cow::Borrowed);
+        let packed = packed.into_iter().flat_map(PackedList::iter).map(Cow::Borrowed);
         let table = table.into_iter().flatten().map(|member| Cow::Borrowed(member.as_ref()));
         integers.chain(packed).chain(table)
     }
@@ -156,8 +156,8 @@ impl Set {
         self.table().insert(member.into())
     }
 
-    fn to_packed(&self) -> Packed {
-        let mut packed = Packed::new();
+    fn to_packed(&self) -> PackedList {
+        let mut packed = PackedList::new();
         self.iter().for_each(|member| packed.push_back(&member));
         packed
     }

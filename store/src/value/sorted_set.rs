@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use crate::value::counted_tree::CountedTree;
 use crate::value::limits::CompactLimits;
-use crate::value::packed::Packed;
+use crate::value::packed::PackedList;
 use crate::value::table::{IndexedTable, scan_range};
 
 /// A set of members, each with a score, in the order of scores and then members.
@@ -22,26 +22,26 @@ pub struct SortedSet {
 #[derive(Clone, Debug)]
 enum Repr {
     /// In order; an entry is the score's 8 bytes and then the member.
-    Packed(Packed),
-    Table(Box<Indexed>),
+    Packed(PackedList),
+    Table(Box<ScoreIndex>),
 }
 
 /// Members by name and by rank.
 #[derive(Clone, Debug, Default)]
-struct Indexed {
+struct ScoreIndex {
     scores: IndexedTable<Arc<[u8]>, f64>,
-    order: CountedTree<Ranked>,
+    order: CountedTree<RankedMember>,
 }
 
 #[derive(Clone, Debug)]
-struct Ranked {
+struct RankedMember {
     score: f64,
     member: Arc<[u8]>,
 }
 
 impl Default for Repr {
     fn default() -> Self {
-        Self::Packed(Packed::new())
+        Self::Packed(PackedList::new())
     }
 }
 
@@ -204,13 +204,13 @@ impl SortedSet {
     }
 
     /// Converts to the hash table and tree, if it is none.
-    fn indexed(&mut self) -> &mut Indexed {
+    fn indexed(&mut self) -> &mut ScoreIndex {
         if let Repr::Packed(entries) = &self.repr {
             let ranked = entries.iter().map(decode);
             let ranked: Vec<_> =
-                ranked.map(|(score, member)| Ranked { score, member: member.into() }).collect();
+                ranked.map(|(score, member)| RankedMember { score, member: member.into() }).collect();
             let scores = ranked.iter().map(|ranked| (Arc::clone(&ranked.member), ranked.score)).collect();
-            self.repr = Repr::Table(Box::new(Indexed { scores, order: ranked.into_iter().collect() }));
+            self.repr = Repr::Table(Box::new(ScoreIndex { scores, order: ranked.into_iter().collect() }));
         }
         match &mut self.repr {
             Repr::Table(indexed) => indexed,
@@ -219,7 +219,7 @@ impl SortedSet {
     }
 }
 
-impl Indexed {
+impl ScoreIndex {
     /// Returns the number of members before this one, which has or would have this score.
     fn rank(&self, member: &[u8], score: f64) -> usize {
         self.order
@@ -245,18 +245,18 @@ impl Indexed {
         if let Some(old) = old {
             self.order.remove(self.rank(&member, old));
         }
-        self.order.insert(self.rank(&member, score), Ranked { score, member });
+        self.order.insert(self.rank(&member, score), RankedMember { score, member });
         old
     }
 }
 
 /// Returns the rank and score of a member of a compact set.
-fn find(entries: &Packed, member: &[u8]) -> Option<(usize, f64)> {
+fn find(entries: &PackedList, member: &[u8]) -> Option<(usize, f64)> {
     let mut entries = entries.iter().map(decode).enumerate();
     entries.find(|(_, (_, other))| *other == member).map(|(rank, (score, _))| (rank, score))
 }
 
-fn packed_partition(entries: &Packed, is_before: impl Fn(f64, &[u8]) -> bool) -> usize {
+fn packed_partition(entries: &PackedList, is_before: impl Fn(f64, &[u8]) -> bool) -> usize {
     let after = entries.iter().map(decode).position(|(score, member)| !is_before(score, member));
     after.unwrap_or(entries.len())
 }

@@ -12,14 +12,14 @@ use std::sync::LazyLock;
 use indexmap::{IndexMap, IndexSet};
 
 /// A hash table with indices.
-pub type IndexedTable<K, V> = IndexMap<K, V, Keyed>;
+pub type IndexedTable<K, V> = IndexMap<K, V, KeyedHasher>;
 
 /// A set of members with indices.
-pub type Members = IndexSet<Box<[u8]>, Keyed>;
+pub type Members = IndexSet<Box<[u8]>, KeyedHasher>;
 
 /// Hashes with a key of this process, so that a client cannot choose fields that collide.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Keyed;
+pub struct KeyedHasher;
 
 /// One for all tables: a table holds no key of its own.
 static KEYS: LazyLock<ahash::RandomState> = LazyLock::new(|| {
@@ -28,7 +28,7 @@ static KEYS: LazyLock<ahash::RandomState> = LazyLock::new(|| {
     ahash::RandomState::with_seeds(a, b, c, d)
 });
 
-impl BuildHasher for Keyed {
+impl BuildHasher for KeyedHasher {
     type Hasher = ahash::AHasher;
 
     fn build_hasher(&self) -> ahash::AHasher {

@@ -13,7 +13,7 @@ use xtasking_store::resp::Requests;
 
 /// What an engine has told.
 #[derive(Default)]
-struct Told {
+struct EffectRecord {
     commands: Vec<Requests>,
     /// Event and key.
     events: Vec<String>,
@@ -21,7 +21,7 @@ struct Told {
 
 /// Follows the effects of an engine's commands, and the events of Redis.
 pub struct Follower {
-    told: Arc<Mutex<Told>>,
+    record: Arc<Mutex<EffectRecord>>,
     replica: Client,
     redis: Connection,
 }
@@ -29,25 +29,25 @@ pub struct Follower {
 impl Follower {
     /// Makes an engine and what follows it.
     pub fn new(rt: &Runtime, server: &Server) -> (Engine, Self) {
-        let told = Arc::new(Mutex::new(Told::default()));
-        let own = Arc::clone(&told);
+        let record = Arc::new(Mutex::new(EffectRecord::default()));
+        let own = Arc::clone(&record);
         let followed = builder().on_effects(move |effects| {
-            let mut told = own.lock().unwrap_or_else(PoisonError::into_inner);
-            told.commands.extend(effects.commands.iter().map(|(_, command)| command.clone()));
+            let mut record = own.lock().unwrap_or_else(PoisonError::into_inner);
+            record.commands.extend(effects.commands.iter().map(|(_, command)| command.clone()));
             let events = effects.events.iter();
-            told.events.extend(events.map(|event| format!("{} {}", event.name, event.key.escape_ascii())));
+            record.events.extend(events.map(|event| format!("{} {}", event.name, event.key.escape_ascii())));
         });
         let mut redis = server.connect();
         ask(&mut redis, &words(&["config", "set", "notify-keyspace-events", "EA"]));
         ask(&mut redis, &words(&["psubscribe", "__keyevent@*"]));
-        (followed.build(rt), Self { told, replica: engine(rt).client(), redis })
+        (followed.build(rt), Self { record, replica: engine(rt).client(), redis })
     }
 
     /// Runs on the replica what the engine has told, and returns the events: the engine's, and
     /// those of Redis.
     pub fn follow(&mut self) -> (Vec<String>, Vec<String>) {
-        let told = std::mem::take(&mut *self.told.lock().unwrap_or_else(PoisonError::into_inner));
-        for command in told.commands {
+        let record = std::mem::take(&mut *self.record.lock().unwrap_or_else(PoisonError::into_inner));
+        for command in record.commands {
             let reply = self.replica.run_all(command).expect("a running engine");
             assert!(!reply.starts_with(b"-"), "the replica fails: {}", reply.escape_ascii());
         }
@@ -58,7 +58,7 @@ impl Follower {
             events.push(event);
             message = self.redis.receive();
         }
-        (told.events, events)
+        (record.events, events)
     }
 
     /// Returns what the replica replies.

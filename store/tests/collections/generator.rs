@@ -15,12 +15,12 @@ const SCORES: &[&str] = &["0", "1", "2", "3", "-1", "1.5", "2.5", "1e3", "inf", 
 const TIMEOUTS: &[&str] = &["0", "1", "0.5", "1e3", "-1", "-0.1", "x", "", "0x10", "nan"];
 const JUNK: &[&str] = &["x", "", "nan", "1.5", "-9223372036854775809", "01", " 1", "(", "[", "withscores"];
 
-/// The commands of each type. A capital stands for an argument:
-/// `K` a key of the type, `D` a key of it that is written, `E` an element, `I` an integer, `F` a
-/// score,
-/// `S` and `T` ends of an interval of scores and of names, `R` a rank, `W` a timeout,
-/// `N` a number of keys and so many keys.
-/// Words in braces are there by chance, and `(a|b)` is a choice.
+/// The commands of each type. Words in braces are there by chance, and `(a|b)` is a choice. A
+/// capital stands for an argument:
+///
+/// - `K`, `D`: a key of the type; `N`: a number of keys, and so many keys
+/// - `E`: an element; `I`: an integer; `F`: a score; `R`: a rank; `W`: a timeout
+/// - `S`, `T`: ends of an interval of scores, and of names
 const COMMANDS: &[(char, &[&str])] = &[
     (
         'l',

@@ -3,12 +3,12 @@
 use crate::command::operands::at_least;
 use crate::command::{Call, CommandError, CommandResult, EventClass};
 use crate::resp::Args;
-use crate::value::{Keyed, Set, Value};
+use crate::value::{KeyedHasher, Set, Value};
 use indexmap::IndexSet;
 use std::borrow::Cow;
 
 /// Members of a result, in the order in which they were found.
-type Found<'s> = Vec<Cow<'s, [u8]>>;
+type Members<'s> = Vec<Cow<'s, [u8]>>;
 
 /// What to do with several sets. A key without a set is an empty one.
 #[derive(Clone, Copy)]
@@ -21,11 +21,11 @@ enum Operation {
 const INTERSECTION: Operation = Operation::Intersection { limit: usize::MAX };
 
 impl Operation {
-    fn run<'s>(self, sets: &[Option<&'s Set>]) -> Found<'s> {
+    fn run<'s>(self, sets: &[Option<&'s Set>]) -> Members<'s> {
         match self {
             Self::Union => {
                 let members = sets.iter().flatten().flat_map(|set| set.iter());
-                members.collect::<IndexSet<_, Keyed>>().into_iter().collect()
+                members.collect::<IndexSet<_, KeyedHasher>>().into_iter().collect()
             }
             Self::Intersection { limit } => {
                 let all: Option<Vec<&Set>> = sets.iter().copied().collect();

@@ -6,7 +6,7 @@ use crate::command::operands::at_least;
 use crate::command::{Call, CommandError, CommandResult, EventClass};
 use crate::keyspace::Keys;
 use crate::resp::{Args, parse_double, parse_integer};
-use crate::value::{CompactLimits, Keyed, Set, SortedSet, Value, order_ranked};
+use crate::value::{CompactLimits, KeyedHasher, Set, SortedSet, Value, order_ranked};
 use indexmap::IndexMap;
 use std::borrow::Cow;
 
@@ -223,7 +223,7 @@ impl<'s> Query<'s> {
     }
 
     fn union(&self) -> Vec<(Cow<'s, [u8]>, f64)> {
-        let mut scores: IndexMap<Cow<'s, [u8]>, f64, Keyed> = IndexMap::default();
+        let mut scores: IndexMap<Cow<'s, [u8]>, f64, KeyedHasher> = IndexMap::default();
         for (member, score) in self.sources.iter().flat_map(Source::iter) {
             scores
                 .entry(member)

@@ -95,7 +95,7 @@ fn reply(call: &mut Call<'_, '_>, axis: Option<Axis>, is_reverse: Option<bool>) 
     };
     let set = set.as_sorted_set()?;
     let ranks = query.ranks(set);
-    let members = Sized { left: ranks.len(), members: set.range(ranks) };
+    let members = CountedMembers { left: ranks.len(), members: set.range(ranks) };
     match query.is_reverse {
         true => write_members(call.reply, members.rev(), query.has_scores),
         false => write_members(call.reply, members, query.has_scores),
@@ -104,12 +104,12 @@ fn reply(call: &mut Call<'_, '_>, axis: Option<Axis>, is_reverse: Option<bool>) 
 }
 
 /// Members whose number is known.
-struct Sized<I> {
+struct CountedMembers<I> {
     left: usize,
     members: I,
 }
 
-impl<I: Iterator> Iterator for Sized<I> {
+impl<I: Iterator> Iterator for CountedMembers<I> {
     type Item = I::Item;
 
     fn next(&mut self) -> Option<I::Item> {
@@ -122,14 +122,14 @@ impl<I: Iterator> Iterator for Sized<I> {
     }
 }
 
-impl<I: DoubleEndedIterator> DoubleEndedIterator for Sized<I> {
+impl<I: DoubleEndedIterator> DoubleEndedIterator for CountedMembers<I> {
     fn next_back(&mut self) -> Option<I::Item> {
         self.left = self.left.saturating_sub(1);
         self.members.next_back()
     }
 }
 
-impl<I: Iterator> ExactSizeIterator for Sized<I> {}
+impl<I: Iterator> ExactSizeIterator for CountedMembers<I> {}
 
 pub(super) fn zrange(call: &mut Call<'_, '_>) -> CommandResult {
     reply(call, None, None)

@@ -2,7 +2,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::word;
-use crate::value::packed::Packed;
+use crate::value::packed::PackedList;
 
 #[derive(Clone, Debug)]
 enum Change {
@@ -29,7 +29,7 @@ proptest! {
     #[test]
     fn packed_is_as_a_vector(changes in vec(change(), 0..60)) {
         let mut model: Vec<Vec<u8>> = Vec::new();
-        let mut packed = Packed::new();
+        let mut packed = PackedList::new();
         for change in changes {
             match change {
                 Change::PushBack(word) => {
@@ -76,7 +76,7 @@ proptest! {
 #[test]
 fn lengths_of_all_widths_are_read_from_both_ends() {
     for len in [0, 1, 127, 128, 16_383, 16_384, 2_097_151, 2_097_152] {
-        let mut packed = Packed::new();
+        let mut packed = PackedList::new();
         packed.push_back(b"before");
         packed.push_back(&vec![7; len]);
         packed.push_back(b"after");
