@@ -14,8 +14,19 @@
 //! | [`session`] | the state of a connection |
 //! | [`server`] | what all connections share |
 //! | [`glob`] | patterns of names |
+//!
+//! The interface names types of `xtasking`. A newer major version of it is a breaking change of
+//! this crate.
 
 #![forbid(unsafe_code)]
+
+#[macro_use]
+mod planted;
+
+/// Compiles the code of the package's page.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}
 
 pub mod command;
 pub mod engine;

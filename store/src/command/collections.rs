@@ -173,7 +173,7 @@ impl Picks {
                 let mut chosen = IndexSet::with_capacity_and_hasher(count, KeyedHasher);
                 for end in len - count..len {
                     let index = random_index(session, end + 1);
-                    if !chosen.insert(index) {
+                    if !chosen.insert(index) && !planted!("collision-dropped") {
                         chosen.insert(end);
                     }
                 }

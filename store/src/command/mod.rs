@@ -72,4 +72,4 @@ pub use error::CommandError;
 pub(crate) use execute::{Executed, execute, write_null};
 pub use resolve::{check_access, resolve};
 pub use spec::{Command, Flags, KeyPositions};
-pub use table::{Table as CommandTable, commands, find};
+pub use table::{commands, find};

@@ -24,7 +24,7 @@ const FAMILIES: &[&[Command]] = &[
 
 /// Commands by name.
 #[derive(Debug)]
-pub struct Table {
+struct Table {
     by_name: HashMap<&'static str, &'static Command, RandomState>,
 }
 

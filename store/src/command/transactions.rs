@@ -110,7 +110,7 @@ fn exec(call: &mut Call<'_, '_>) -> CommandResult {
         let text = "EXECABORT Transaction discarded because of previous errors.";
         return Err(CommandError::fixed(text));
     }
-    if has_changed {
+    if has_changed && !planted!("watched-change-unseen") {
         call.reply.null_array();
         return call.done();
     }

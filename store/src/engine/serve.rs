@@ -34,13 +34,18 @@ pub(super) fn serve_ready(body: &mut Body<'_>) {
 /// Serves the sessions that wait for a key, in order, as long as the key is there.
 fn serve_key(body: &mut Body<'_>, database: usize, key: &[u8]) {
     body.keys.begin(database, body.now);
-    for waiting in body.keys.waiting(key) {
+    let mut waiting = body.keys.waiting(key);
+    if planted!("waits-out-of-order") {
+        waiting.reverse();
+    }
+    for waiting in waiting {
         body.keys.begin(database, body.now);
         if !body.keys.contains(key) {
             return;
         }
         let Some(parked) = body.inner.blocked.take(waiting.client, Some(waiting.ticket)) else { continue };
-        if !parked.block.others.iter().all(|other| body.keys.may_write(other)) {
+        let holds_others = parked.block.others.iter().all(|other| body.keys.may_write(other));
+        if !holds_others && !planted!("other-shards-not-held") {
             // Later ones wait until this one was served.
             let shards = shards_of(body.inner, &parked, key);
             body.inner.blocked.insert(parked);

@@ -102,6 +102,32 @@ fn a_change_serves_those_that_wait_in_order() {
 }
 
 #[test]
+fn those_that_wait_for_one_key_are_served_in_order() {
+    on_each(settings(), |setting| {
+        let store = Store::new(setting, 4);
+        let waiting: Vec<_> = (0..3).map(|_| store.block(&["TAKE a 0"]).1).collect();
+        let mut client = store.engine.client();
+        for (number, handle) in waiting.into_iter().enumerate() {
+            run(&mut client, &format!("SET a {number}"));
+            assert_eq!(replies(handle), format!("*2\\r\\n$1\\r\\na\\r\\n$1\\r\\n{number}\\r\\n"));
+        }
+    });
+}
+
+#[test]
+fn an_expired_key_that_is_overwritten_is_told() {
+    on_each(settings(), |setting| {
+        let store = Store::new(setting, 4);
+        let mut client = store.engine.client();
+        run(&mut client, "SET a 1 PX 10");
+        store.time.fetch_add(10, Ordering::SeqCst);
+        run(&mut client, "APPEND a x");
+        let log = std::mem::take(&mut *store.effects.lock().unwrap());
+        assert_eq!(log, ["0: SET a 1 PXAT 1000010", "0: DEL a", "0: APPEND a x"]);
+    });
+}
+
+#[test]
 fn a_transaction_serves_when_it_is_done() {
     on_each(settings(), |setting| {
         let store = Store::new(setting, 4);

@@ -6,18 +6,17 @@ use xtasking_store::Engine;
 
 /// Runs a command that waits on a thread of its own, then `wake` once it waits, and returns its
 /// reply.
-fn waiting(engine: &Engine, command: &'static str, wake: &[&str]) -> String {
+fn waiting(engine: &Engine, command: &str, wake: &[&str]) -> String {
     let mut client = engine.client();
     let mut waker = engine.client();
-    let engine = engine.clone();
-    let waiter = thread::spawn(move || run(&mut client, command));
+    let command = command.to_owned();
+    let waiter = thread::spawn(move || run(&mut client, &command));
     while !run(&mut waker, "info clients").contains("blocked_clients:1") {
         thread::yield_now();
     }
     for command in wake {
         run(&mut waker, command);
     }
-    drop(engine);
     waiter.join().expect("a reply")
 }
 
@@ -45,6 +44,17 @@ fn a_push_serves_what_waits() {
         waiting(&engine, "bzmpop 0 1 y max", &["zadd y 1 a 2 b"]),
         "*2\r\n$1\r\ny\r\n*1\r\n*2\r\n$1\r\nb\r\n$1\r\n2\r\n"
     );
+}
+
+#[test]
+fn a_move_reaches_keys_of_all_shards() {
+    let rt = runtime();
+    let engine = engine(&rt);
+    for number in 0..8 {
+        let command = format!("blmove source target{number} left right 0");
+        assert_eq!(waiting(&engine, &command, &["rpush source x"]), "$1\r\nx\r\n");
+        assert_eq!(run(&mut engine.client(), &format!("lpop target{number}")), "$1\r\nx\r\n");
+    }
 }
 
 #[test]

@@ -11,6 +11,7 @@ mod redis;
 #[path = "../oracle/reply.rs"]
 mod reply;
 mod robust;
+mod sorting;
 
 use xtasking::Runtime;
 use xtasking_store::Engine;

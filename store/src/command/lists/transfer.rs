@@ -56,7 +56,7 @@ impl<'a> Transfer<'a> {
         }
         Ok(Outcome::Block(Block {
             keys: vec![self.source.into()],
-            others: vec![self.destination.into()],
+            others: if planted!("destination-unheld") { vec![] } else { vec![self.destination.into()] },
             deadline,
             null: NullReply::Bulk,
         }))
