@@ -1,121 +1,156 @@
-//! Patterns with `*`, `?`, `[…]` and `\`, as KEYS and SCAN take them.
+//! Glob patterns as KEYS, SCAN and PSUBSCRIBE take them.
+//!
+//! `*` is any bytes, `?` any one, `[a-z]` one of a class, `[^a]` one of none, and a backslash takes
+//! the next byte as it is.
 
-/// Returns true if the text matches the pattern, as Redis decides it.
+/// Returns true if `pattern` covers all of `text`. Time is bounded by the product of their lengths.
+///
+/// As in Redis, only the empty pattern covers the empty text.
 ///
 /// ```
 /// use xtasking_store::glob;
 ///
-/// assert!(glob::matches(b"h[a-e]llo*", b"hello, world"));
-/// assert!(!glob::matches(b"h[^e]llo", b"hello"));
+/// assert!(glob::matches(b"h[ae]llo*", b"hello world"));
+/// assert!(!glob::matches(b"h?llo", b"heello"));
 /// ```
 pub fn matches(pattern: &[u8], text: &[u8]) -> bool {
-    // Where to go on after a mismatch: the last star, and the text it has taken so far. Only the
-    // last one need be tried again, so the time is bounded by the product of the lengths.
-    let mut retry: Option<(usize, usize)> = None;
-    let (mut at, mut read) = (0, 0);
-    loop {
-        match pattern.get(at) {
-            Some(b'*') => {
-                at += 1;
-                retry = Some((at, read));
+    matches_with(pattern, text, u8::eq, |byte| byte)
+}
+
+/// Does as [`matches`], for letters of any case.
+pub fn matches_any_case(pattern: &[u8], text: &[u8]) -> bool {
+    matches_with(pattern, text, u8::eq_ignore_ascii_case, |byte| byte.to_ascii_lowercase())
+}
+
+fn matches_with(pattern: &[u8], text: &[u8], equal: fn(&u8, &u8) -> bool, fold: fn(u8) -> u8) -> bool {
+    let (mut pattern, mut rest) = (pattern, text);
+    // What follows the last star, and the text from which it is tried. An earlier star need not be
+    // tried again: what the last one cannot find further on, no other can.
+    let mut retry: Option<(&[u8], &[u8])> = None;
+    while let Some((&byte, after)) = rest.split_first() {
+        if let [b'*', following @ ..] = pattern {
+            if following.is_empty() {
+                return true;
+            }
+            retry = Some((following, rest));
+            pattern = following;
+            continue;
+        }
+        if let Some(following) = match_one(pattern, byte, equal, fold) {
+            if !after.is_empty() {
+                (pattern, rest) = (following, after);
                 continue;
             }
-            Some(_) if read < text.len() => {
-                if let Some(length) = match_one(&pattern[at..], text[read]) {
-                    at += length;
-                    read += 1;
-                    continue;
-                }
+            if following.iter().all(|&byte| byte == b'*') {
+                return true;
             }
-            None if read == text.len() => return true,
-            _ => {}
         }
         match retry {
-            Some((star, taken)) if taken < text.len() => {
-                retry = Some((star, taken + 1));
-                (at, read) = (star, taken + 1);
+            Some((following, [_, next @ ..])) if !next.is_empty() => {
+                retry = Some((following, next));
+                (pattern, rest) = (following, next);
             }
             _ => return false,
         }
     }
+    // Only an empty text comes here.
+    pattern.is_empty()
 }
 
-/// Matches a byte with the first part of a pattern. Returns the length of that part.
-fn match_one(pattern: &[u8], byte: u8) -> Option<usize> {
+/// Returns the pattern after its first element, if that covers `byte`.
+fn match_one(pattern: &[u8], byte: u8, equal: fn(&u8, &u8) -> bool, fold: fn(u8) -> u8) -> Option<&[u8]> {
     match pattern {
-        [b'?', ..] => Some(1),
-        [b'[', rest @ ..] => match_class(rest, byte).map(|length| length + 1),
-        [b'\\', escaped, ..] => (*escaped == byte).then_some(2),
-        [literal, ..] => (*literal == byte).then_some(1),
         [] => None,
+        [b'?', rest @ ..] => Some(rest),
+        [b'[', class @ ..] => {
+            let (is_negated, class) = match class {
+                [b'^', class @ ..] => (true, class),
+                class => (false, class),
+            };
+            let (is_member, rest) = match_class(class, byte, equal, fold);
+            (is_member != is_negated).then_some(rest)
+        }
+        [b'\\', literal, rest @ ..] | [literal, rest @ ..] => equal(literal, &byte).then_some(rest),
     }
 }
 
-/// Matches a byte with a class, given without its first bracket. Returns the length of the class.
-fn match_class(class: &[u8], byte: u8) -> Option<usize> {
-    let is_negated = class.first() == Some(&b'^');
-    let mut at = usize::from(is_negated);
-    let mut is_in = false;
+/// Returns true if a class has `byte`, and the pattern after its bracket. A class may end with the
+/// pattern.
+fn match_class(mut class: &[u8], byte: u8, equal: fn(&u8, &u8) -> bool, fold: fn(u8) -> u8) -> (bool, &[u8]) {
+    let mut is_member = false;
     loop {
-        match &class[at.min(class.len())..] {
-            [b'\\', escaped, ..] => {
-                is_in |= *escaped == byte;
-                at += 2;
+        class = match class {
+            [] => return (is_member, class),
+            [b'\\', literal, rest @ ..] => {
+                is_member |= *literal == byte;
+                rest
             }
-            [b']', ..] => {
-                at += 1;
-                break;
+            [b']', rest @ ..] => return (is_member, rest),
+            [start, b'-', end, rest @ ..] => {
+                // Redis compares signed bytes.
+                let (low, high) = (*start.min(end), *start.max(end));
+                let (low, high, byte) = (fold(low) as i8, fold(high) as i8, fold(byte) as i8);
+                is_member |= (low..=high).contains(&byte);
+                rest
             }
-            // A class that is not closed ends with the pattern.
-            [] => break,
-            [from, b'-', to, ..] => {
-                is_in |= (*from.min(to)..=*from.max(to)).contains(&byte);
-                at += 3;
+            [literal, rest @ ..] => {
+                is_member |= equal(literal, &byte);
+                rest
             }
-            [literal, ..] => {
-                is_in |= *literal == byte;
-                at += 1;
-            }
-        }
+        };
     }
-    (is_in != is_negated).then_some(at)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::matches;
+    use super::*;
 
     #[test]
-    fn patterns_match_as_in_redis() {
-        let yes = [
-            ("*", ""),
+    fn patterns_cover_what_redis_says() {
+        let covered = [
             ("", ""),
-            ("a*b*c", "a--b--c"),
-            ("?", "x"),
-            ("[abc]", "b"),
-            ("[^abc]", "d"),
-            ("[a-c]x", "bx"),
-            ("[c-a]x", "bx"),
+            ("*", "a"),
+            ("**", "a"),
+            ("a*", "a"),
+            ("a**", "a"),
+            ("*a", "ba"),
+            ("a*c*e", "abcde"),
+            ("a*b*", "ab"),
+            ("h[^e]llo", "hallo"),
+            ("h[a-c]llo", "hbllo"),
+            ("h[c-a]llo", "hbllo"),
+            ("[abc", "b"),
             ("\\*", "*"),
             ("[\\]]", "]"),
-            ("a**b", "ab"),
-            ("[a", "a"),
-            ("*ab", "aab"),
-            ("[]a", "a"),
+            ("a\\", "a\\"),
+            ("*[0-9]", "key:7"),
         ];
-        for (pattern, text) in yes {
-            let expected = pattern != "[]a";
-            assert_eq!(matches(pattern.as_bytes(), text.as_bytes()), expected, "{pattern} {text}");
+        for (pattern, text) in covered {
+            assert!(matches(pattern.as_bytes(), text.as_bytes()), "{pattern} {text}");
         }
-        for (pattern, text) in [("", "a"), ("?", ""), ("a", ""), ("[abc]", "d"), ("[^a]", "a"), ("a*b", "a")]
-        {
+        let others = [
+            ("*", ""),
+            ("?", ""),
+            ("a", ""),
+            ("", "a"),
+            ("a*b", "a"),
+            ("h?llo", "hllo"),
+            ("h[^a]llo", "hallo"),
+            ("A", "a"),
+            ("a*c", "abcd"),
+            ("ab", "a"),
+        ];
+        for (pattern, text) in others {
             assert!(!matches(pattern.as_bytes(), text.as_bytes()), "{pattern} {text}");
         }
+        assert!(matches_any_case(b"A[B-C]*", b"abc"));
     }
 
     #[test]
     fn many_stars_take_no_exponential_time() {
-        let pattern = "a*".repeat(50) + "b";
-        assert!(!matches(pattern.as_bytes(), "a".repeat(10_000).as_bytes()));
+        let pattern = b"a*".repeat(200);
+        let text = [b"a".repeat(4000), b"b".to_vec()].concat();
+        assert!(matches(&pattern, &text));
+        assert!(!matches(&[pattern, b"c".to_vec()].concat(), &text));
     }
 }

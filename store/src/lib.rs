@@ -14,6 +14,7 @@
 //! | [`net`] | connections and listeners |
 //! | [`session`] | the state of a connection |
 //! | [`server`] | what all connections share |
+//! | [`glob`] | patterns of names |
 //!
 //! The interface names types of `xtasking`. A newer major version of it is a breaking change of
 //! this crate.

@@ -14,6 +14,8 @@
 //! | `transactions` | MULTI and its siblings |
 //! | `table` | the table, put together from the families |
 //! | `strings` … | a family of commands each: their entries and functions |
+//! | `operands` | arguments that commands on collections have in common |
+//! | `collections` | what they do in common: scans, random picks, waiting |
 //!
 //! A new command is a function `fn(&mut Call) -> CommandResult` and an entry in the constant
 //! `COMMANDS` of its family:
@@ -41,6 +43,7 @@
 //! `COMMAND DOCS`.
 
 mod call;
+mod collections;
 mod connection;
 mod container;
 mod effects;
@@ -48,10 +51,16 @@ mod error;
 mod execute;
 mod expiry;
 mod generic;
+mod hashes;
+mod lists;
+mod operands;
 #[cfg(test)]
 mod probes;
 mod resolve;
 mod server;
+mod sets;
+mod sort;
+mod sorted_sets;
 mod spec;
 mod strings;
 mod table;

@@ -1,8 +1,8 @@
 //! What the table says of a command.
 
 use super::{Call, CommandResult};
-use crate::resp::Args;
-use std::ops::BitOr;
+use crate::resp::{Args, parse_integer};
+use std::ops::{BitOr, Range};
 
 /// A command: its entry in the table. Made by [`Command::new`] and the methods after it.
 #[derive(Debug)]
@@ -52,6 +52,22 @@ pub enum KeyPositions {
     /// The function returns the positions; none if the arguments are malformed, which the command
     /// then reports.
     Function(fn(Args<'_>) -> Vec<usize>),
+    /// As many arguments as the one at `count` says, right after it; before it there may be a
+    /// destination. None if there are not so many, which the command then reports.
+    Counted {
+        /// The number of keys.
+        count: usize,
+        /// Whether the first argument is a key too.
+        has_destination: bool,
+    },
+    /// As `Function`; and if there are patterns among the arguments that lead to other keys, it
+    /// touches all shards.
+    Patterns {
+        /// Returns the positions of the keys that are arguments.
+        keys: fn(Args<'_>) -> Vec<usize>,
+        /// Returns true if there are such patterns.
+        has_patterns: fn(Args<'_>) -> bool,
+    },
     /// It touches all shards: the whole keyspace, or keys that are not among its arguments.
     All,
     /// Its first argument is a cursor, which says in which shards to go on.
@@ -63,6 +79,15 @@ pub enum KeyPositions {
 }
 
 impl KeyPositions {
+    /// Returns first, last and step of the keys that are at the same positions in every call.
+    pub fn fixed(self) -> (usize, isize, usize) {
+        match self {
+            Self::Range { first, last, step } => (first, last, step),
+            Self::Patterns { .. } | Self::Counted { has_destination: true, .. } => (1, 1, 1),
+            _ => (0, 0, 0),
+        }
+    }
+
     /// Returns the positions of the keys among the arguments. There are at least as many arguments
     /// as the arity demands.
     pub fn positions(self, args: Args<'_>) -> Vec<usize> {
@@ -72,9 +97,23 @@ impl KeyPositions {
                 let last = if last < 0 { args.len().saturating_add_signed(last) } else { last as usize };
                 (first..=last.min(args.len().saturating_sub(1))).step_by(step).collect()
             }
-            Self::Function(find) => find(args),
+            Self::Counted { count, has_destination } => {
+                let keys = counted(args, count);
+                let destination = (has_destination && !keys.is_empty()).then_some(1);
+                destination.into_iter().chain(keys).collect()
+            }
+            Self::Function(find) | Self::Patterns { keys: find, .. } => find(args),
         }
     }
+}
+
+/// Returns the positions of the keys that follow their number at `at`; none if there are not so
+/// many.
+fn counted(args: Args<'_>, at: usize) -> Range<usize> {
+    let count = args.get(at).and_then(parse_integer).and_then(|count| usize::try_from(count).ok());
+    let first = at + 1;
+    let end = count.and_then(|count| first.checked_add(count)).filter(|&end| end <= args.len());
+    first..end.unwrap_or(first)
 }
 
 macro_rules! flags {
@@ -199,6 +238,29 @@ impl Command {
     /// Says that a function finds the keys.
     pub const fn keys_by(mut self, find: fn(Args<'_>) -> Vec<usize>) -> Self {
         self.keys = KeyPositions::Function(find);
+        self
+    }
+
+    /// Says that the keys follow their number at `count`.
+    pub const fn counted_keys(mut self, count: usize) -> Self {
+        self.keys = KeyPositions::Counted { count, has_destination: false };
+        self
+    }
+
+    /// Says that the first argument is a destination, and that the keys follow their number after
+    /// it.
+    pub const fn destination_and_counted_keys(mut self) -> Self {
+        self.keys = KeyPositions::Counted { count: 2, has_destination: true };
+        self
+    }
+
+    /// Says that a function finds the keys, and another one tells whether patterns lead to more.
+    pub const fn keys_and_patterns(
+        mut self,
+        keys: fn(Args<'_>) -> Vec<usize>,
+        has_patterns: fn(Args<'_>) -> bool,
+    ) -> Self {
+        self.keys = KeyPositions::Patterns { keys, has_patterns };
         self
     }
 

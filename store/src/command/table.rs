@@ -1,7 +1,7 @@
 //! The table of all commands.
 
 use super::spec::Command;
-use super::{connection, generic, server, strings, transactions};
+use super::{connection, generic, hashes, lists, server, sets, sort, sorted_sets, strings, transactions};
 use ahash::RandomState;
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -10,7 +10,12 @@ use std::sync::LazyLock;
 const FAMILIES: &[&[Command]] = &[
     connection::COMMANDS,
     generic::COMMANDS,
+    hashes::COMMANDS,
+    lists::COMMANDS,
     server::COMMANDS,
+    sets::COMMANDS,
+    sort::COMMANDS,
+    sorted_sets::COMMANDS,
     strings::COMMANDS,
     transactions::COMMANDS,
     #[cfg(test)]

@@ -106,7 +106,13 @@ fn add_shards(inner: &Inner, session: &Session, command: &Command, args: Args<'_
         KeyPositions::Range { first: 1, last: 1, .. } => {
             shards.extend(args.get(1).map(|key| (inner.layout.shard(key), writes)));
         }
-        KeyPositions::Range { .. } | KeyPositions::Function(_) => {
+        KeyPositions::Patterns { has_patterns, .. } if has_patterns(args) && !planted!("patterns-unheld") => {
+            shards.extend((0..all).map(|shard| (shard, writes)));
+        }
+        KeyPositions::Range { .. }
+        | KeyPositions::Counted { .. }
+        | KeyPositions::Function(_)
+        | KeyPositions::Patterns { .. } => {
             let keys = command.keys.positions(args).into_iter().map(|at| args.at(at));
             shards.extend(keys.map(|key| (inner.layout.shard(key), writes)));
         }

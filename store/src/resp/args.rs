@@ -102,6 +102,11 @@ impl<'a> Args<'a> {
         Self { buffer: self.buffer, ranges: self.ranges.get(count..).unwrap_or_default() }
     }
 
+    /// Returns the first arguments, this many at most.
+    pub fn take(self, count: usize) -> Self {
+        Self { buffer: self.buffer, ranges: &self.ranges[..count.min(self.ranges.len())] }
+    }
+
     /// Iterates over the arguments.
     pub fn iter(self) -> impl DoubleEndedIterator<Item = &'a [u8]> + ExactSizeIterator + Clone {
         self.ranges.iter().map(move |range| &self.buffer[range.clone()])

@@ -3,12 +3,14 @@
 //! | file | contents |
 //! |---|---|
 //! | `settings` | [`Settings`]: what CONFIG reads and sets |
+//! | `value_limits` | those of the sizes up to which values are compact |
 //! | `statistics` | [`Statistics`]: what INFO counts |
 //! | `clients` | [`Clients`]: the connections, for CLIENT LIST |
 
 mod clients;
 mod settings;
 mod statistics;
+mod value_limits;
 
 pub(crate) use clients::CloseHook;
 pub use clients::{ClientInfo, ClientState, Clients, Unblock};

@@ -93,6 +93,10 @@ settings! {
         "The most elements of a block of a list, or its size as a negative power of two.";
     SetMaxIntsetEntries "set-max-intset-entries", COUNT, "512", true,
         "The most members of a set that is an array of integers.";
+    SetMaxListpackEntries "set-max-listpack-entries", COUNT, "128", true,
+        "The most members of a set that is a list in one block.";
+    SetMaxListpackValue "set-max-listpack-value", BYTES, "64", true,
+        "The longest member of such a set.";
     ZsetMaxListpackEntries "zset-max-listpack-entries" or "zset-max-ziplist-entries", COUNT, "128", true,
         "The most members of a sorted set that is a list in one block.";
     ZsetMaxListpackValue "zset-max-listpack-value" or "zset-max-ziplist-value", BYTES, "64", true,

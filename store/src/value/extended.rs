@@ -53,6 +53,28 @@ impl Extended {
         Some(Self { is_negative, size })
     }
 
+    /// Returns true if the number is no infinity.
+    pub fn is_finite(self) -> bool {
+        matches!(self.size, Size::Finite { .. })
+    }
+
+    /// Returns the number times 1000, rounded up; the largest or smallest integer if it is beyond
+    /// their range.
+    pub fn ceil_thousandfold(self) -> i64 {
+        let limit = if self.is_negative { i64::MIN } else { i64::MAX };
+        let Size::Finite { mantissa, exponent } = self.size else { return limit };
+        let product = mantissa * BigUint::from(1000u32);
+        let (mantissa, exponent) = match round(&product, &BigUint::from(1u8), exponent) {
+            // The mantissa has 64 bits, unless it is zero.
+            Some(Size::Finite { mantissa, exponent: exponent @ ..=0 }) => (mantissa, exponent),
+            _ => return limit,
+        };
+        let signed = if self.is_negative { -i128::from(mantissa) } else { mantissa.into() };
+        // Shifted right it is rounded down.
+        let number = -(-signed >> exponent.unsigned_abs().min(127));
+        i64::try_from(number).unwrap_or(limit)
+    }
+
     /// Returns the sum; `None` if it is infinite or no number.
     pub fn checked_add(self, other: Self) -> Option<Self> {
         let (Size::Finite { mantissa: a, exponent: a_exp }, Size::Finite { mantissa: b, exponent: b_exp }) =
@@ -186,6 +208,27 @@ mod tests {
         }
         assert_eq!(sum("inf", "1"), None);
         assert_eq!(sum("1e4932", "1e4932"), None);
+    }
+
+    #[test]
+    fn seconds_become_milliseconds() {
+        let cases = [
+            ("0", 0),
+            ("1", 1000),
+            ("0.001", 1),
+            ("0.0001", 1),
+            ("1.5", 1500),
+            ("-0.0001", 0),
+            ("-1", -1000),
+            ("9223372036854775", 9_223_372_036_854_775_000),
+            ("9223372036854776", i64::MAX),
+            ("inf", i64::MAX),
+            ("-1e30", i64::MIN),
+        ];
+        for (text, expected) in cases {
+            let seconds = Extended::parse(text.as_bytes()).expect(text);
+            assert_eq!(seconds.ceil_thousandfold(), expected, "{text}");
+        }
     }
 
     #[test]

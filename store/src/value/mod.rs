@@ -1,57 +1,111 @@
 //! What a key holds.
 //!
 //! Each type has a file. Commands take a value apart by `as_…`, which fails with the error that
-//! Redis gives to a command on a key of another type.
+//! Redis gives to a command on a key of another type. Small collections lie in one buffer; larger
+//! ones have tables and trees. [`CompactLimits`] says from which size on.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `string` | [`StringValue`] |
+//! | `list`, `hash`, `set`, `sorted_set` | [`List`], [`Hash`], [`Set`], [`SortedSet`] |
+//! | `extended` | [`Extended`]: floating point as INCRBYFLOAT computes it |
+//! | `limits` | [`CompactLimits`]: the sizes up to which they are compact |
+//! | `packed` | byte strings in one buffer |
+//! | `intset` | integers in one buffer |
+//! | `table` | hash tables whose entries have indices |
+//! | `counted_tree` | sequences with positions in logarithmic time |
 
+mod counted_tree;
 mod extended;
+mod hash;
+mod intset;
+mod limits;
+mod list;
+mod packed;
+mod set;
+mod sorted_set;
 mod string;
+mod table;
+
+#[cfg(test)]
+mod tests;
 
 pub use extended::Extended;
+pub use hash::Hash;
+pub use limits::CompactLimits;
+pub use list::{End, List};
+pub use set::Set;
+pub use sorted_set::SortedSet;
+pub(crate) use sorted_set::order_ranked;
 pub use string::StringValue;
+pub(crate) use table::KeyedHasher;
 
 use crate::command::CommandError;
 
-/// The value of a key.
-#[derive(Clone, Debug)]
-pub enum Value {
-    /// Bytes, or a number.
-    String(StringValue),
+macro_rules! values {
+    ($(
+        $(#[$doc:meta])*
+        $variant:ident($type:ty) = $name:literal, $target:ty, $get:ident, $get_mut:ident, $noun:literal;
+    )*) => {
+        /// The value of a key.
+        #[derive(Clone, Debug)]
+        pub enum Value {
+            $($(#[$doc])* $variant($type),)*
+        }
+
+        impl Value {
+            /// Returns the name that TYPE gives.
+            pub fn type_name(&self) -> &'static str {
+                match self {
+                    $(Self::$variant(_) => $name,)*
+                }
+            }
+
+            /// Returns the name that OBJECT ENCODING gives.
+            pub fn encoding(&self) -> &'static str {
+                match self {
+                    $(Self::$variant(value) => value.encoding(),)*
+                }
+            }
+
+            $(
+                #[doc = concat!("Returns the ", $noun, ".")]
+                ///
+                /// # Errors
+                ///
+                /// [`CommandError::WRONG_TYPE`] if it is none.
+                pub fn $get(&self) -> Result<&$target, CommandError> {
+                    match self {
+                        Self::$variant(value) => Ok(value),
+                        _ => Err(CommandError::WRONG_TYPE),
+                    }
+                }
+
+                #[doc = concat!("Returns the ", $noun, ", to be changed.")]
+                ///
+                /// # Errors
+                ///
+                /// [`CommandError::WRONG_TYPE`] if it is none.
+                pub fn $get_mut(&mut self) -> Result<&mut $target, CommandError> {
+                    match self {
+                        Self::$variant(value) => Ok(value),
+                        _ => Err(CommandError::WRONG_TYPE),
+                    }
+                }
+            )*
+        }
+    };
 }
 
-impl Value {
-    /// Returns the name that TYPE gives.
-    pub fn type_name(&self) -> &'static str {
-        match self {
-            Self::String(_) => "string",
-        }
-    }
-
-    /// Returns the name that OBJECT ENCODING gives.
-    pub fn encoding(&self) -> &'static str {
-        match self {
-            Self::String(value) => value.encoding(),
-        }
-    }
-
-    /// Returns the string.
-    ///
-    /// # Errors
-    ///
-    /// [`CommandError::WRONG_TYPE`] if it is none.
-    pub fn as_string(&self) -> Result<&StringValue, CommandError> {
-        match self {
-            Self::String(value) => Ok(value),
-        }
-    }
-
-    /// Returns the string, to be changed.
-    ///
-    /// # Errors
-    ///
-    /// [`CommandError::WRONG_TYPE`] if it is none.
-    pub fn as_string_mut(&mut self) -> Result<&mut StringValue, CommandError> {
-        match self {
-            Self::String(value) => Ok(value),
-        }
-    }
+values! {
+    /// Bytes, or a number.
+    String(StringValue) = "string", StringValue, as_string, as_string_mut, "string";
+    /// A list of byte strings.
+    List(Box<List>) = "list", List, as_list, as_list_mut, "list";
+    /// Fields with values.
+    Hash(Box<Hash>) = "hash", Hash, as_hash, as_hash_mut, "hash";
+    /// A set of members.
+    Set(Box<Set>) = "set", Set, as_set, as_set_mut, "set";
+    /// Members in the order of scores.
+    SortedSet(Box<SortedSet>) = "zset", SortedSet, as_sorted_set, as_sorted_set_mut, "sorted set";
 }

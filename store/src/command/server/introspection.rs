@@ -44,11 +44,8 @@ fn write_info(reply: &mut Reply, command: &Command) {
     let flags = command.flags.names();
     reply.set(flags.clone().count());
     flags.for_each(|flag| reply.simple(flag));
-    let (first, last, step) = match command.keys {
-        KeyPositions::Range { first, last, step } => (first as i64, last as i64, step as i64),
-        _ => (0, 0, 0),
-    };
-    [first, last, step].into_iter().for_each(|number| reply.integer(number));
+    let (first, last, step) = command.keys.fixed();
+    [first as i64, last as i64, step as i64].into_iter().for_each(|number| reply.integer(number));
     let categories = command.all_categories();
     reply.set(categories.len());
     categories.into_iter().for_each(|category| reply.simple(&format!("@{category}")));

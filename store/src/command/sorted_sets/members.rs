@@ -1,0 +1,121 @@
+//! Commands on members that are named, or chosen at random, or on all.
+
+use super::{read, write_members};
+use crate::command::collections::{Picks, Scan, random_index};
+use crate::command::{Call, CommandError, CommandResult, EventClass};
+use crate::resp::format_double;
+use crate::value::{SortedSet, Value};
+
+pub(super) fn zrem(call: &mut Call<'_, '_>) -> CommandResult {
+    let (key, members) = (call.args.at(1), call.args.skip(2));
+    let Some(set) = call.keys.get_mut(key) else { return call.count(0) };
+    let set = set.as_sorted_set_mut()?;
+    let removed = members.iter().filter(|member| set.remove(member).is_some()).count();
+    let is_empty = set.is_empty();
+    if removed > 0 {
+        call.shrunk(EventClass::SortedSet, "zrem", key, is_empty);
+    }
+    call.count(removed)
+}
+
+pub(super) fn zcard(call: &mut Call<'_, '_>) -> CommandResult {
+    let len = read(call, call.args.at(1))?.map_or(0, SortedSet::len);
+    call.count(len)
+}
+
+pub(super) fn zscore(call: &mut Call<'_, '_>) -> CommandResult {
+    match read(call, call.args.at(1))?.and_then(|set| set.score(call.args.at(2))) {
+        Some(score) => call.reply.double(score),
+        None => call.reply.null(),
+    }
+    call.done()
+}
+
+pub(super) fn zmscore(call: &mut Call<'_, '_>) -> CommandResult {
+    let set = call.keys.get(call.args.at(1)).map(Value::as_sorted_set).transpose()?;
+    let members = call.args.skip(2);
+    call.reply.array(members.len());
+    for member in members.iter() {
+        match set.and_then(|set| set.score(member)) {
+            Some(score) => call.reply.double(score),
+            None => call.reply.null(),
+        }
+    }
+    call.done()
+}
+
+pub(super) fn zrank(call: &mut Call<'_, '_>) -> CommandResult {
+    rank(call, "zrank", |rank, _| rank)
+}
+
+pub(super) fn zrevrank(call: &mut Call<'_, '_>) -> CommandResult {
+    rank(call, "zrevrank", |rank, len| len - 1 - rank)
+}
+
+fn rank(call: &mut Call<'_, '_>, name: &str, of: fn(usize, usize) -> usize) -> CommandResult {
+    let has_score = call.args.is(3, "withscore");
+    if call.args.len() > 4 {
+        return Err(CommandError::wrong_arity(name));
+    }
+    if call.args.len() == 4 && !has_score {
+        return Err(CommandError::SYNTAX);
+    }
+    let set = read(call, call.args.at(1))?;
+    let found =
+        set.and_then(|set| set.rank(call.args.at(2)).map(|(rank, score)| (of(rank, set.len()), score)));
+    match (found, has_score) {
+        (Some((rank, _)), false) => call.reply.count(rank),
+        (Some((rank, score)), true) => {
+            call.reply.array(2);
+            call.reply.count(rank);
+            call.reply.double(score);
+        }
+        (None, false) => call.reply.null(),
+        (None, true) => call.reply.null_array(),
+    }
+    call.done()
+}
+
+pub(super) fn zrandmember(call: &mut Call<'_, '_>) -> CommandResult {
+    let (args, key) = (call.args, call.args.at(1));
+    let picks = (args.len() > 2).then(|| Picks::parse_with(args, "withscores")).transpose()?;
+    let set = call.keys.get(key).map(Value::as_sorted_set).transpose()?;
+    match (set, picks) {
+        (None, None) => call.reply.null(),
+        (None, Some(_)) => call.reply.array(0),
+        (Some(set), None) => {
+            let index = random_index(call.session, set.len());
+            call.reply.bulk_or_null(set.range(index..index + 1).next().map(|(member, _)| member));
+        }
+        (Some(set), Some((picks, has_scores))) => {
+            let indices = picks.indices(call.session, set.len());
+            let members = indices.into_iter().filter_map(|index| set.range(index..index + 1).next());
+            let members: Vec<_> = members.collect();
+            write_members(call.reply, members.into_iter(), has_scores);
+        }
+    }
+    call.done()
+}
+
+pub(super) fn zscan(call: &mut Call<'_, '_>) -> CommandResult {
+    let cursor = Scan::parse_cursor(call.args.at(2))?;
+    let set = call.keys.get(call.args.at(1)).map(Value::as_sorted_set).transpose()?;
+    call.reply.array(2);
+    let Some(set) = set else {
+        call.reply.bulk_integer(0);
+        call.reply.array(0);
+        return call.done();
+    };
+    let scan = Scan::parse(cursor, call.args.skip(3))?;
+    let mut visited = Vec::new();
+    let next = set.scan(scan.cursor, scan.count, |member, score| visited.push((member, score)));
+    visited.retain(|(member, _)| scan.matches(member));
+    call.reply.bulk(next.to_string().as_bytes());
+    call.reply.array(2 * visited.len());
+    for (member, score) in visited {
+        call.reply.bulk(member);
+        // A bulk string also in RESP3, as Redis has it.
+        call.reply.bulk(format_double(score).as_bytes());
+    }
+    call.done()
+}
