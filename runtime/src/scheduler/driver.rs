@@ -205,7 +205,8 @@ impl Driver {
     /// Looks for events and due timers of the run queues that this worker owns. Returns true if
     /// there are some.
     fn look_outside(&self) -> bool {
-        self.owned.iter().fold(false, |found, &queue| self.shared.look_outside(queue) || found)
+        // At all of them, whatever the first has.
+        self.owned.iter().filter(|&&queue| self.shared.look_outside(queue)).count() > 0
     }
 
     /// Returns true if this worker became the owner of a parked run queue with tasks, whose owner

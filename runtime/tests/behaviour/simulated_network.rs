@@ -90,7 +90,7 @@ fn talk(seed: u64, faults: NetworkFaults, messages: &[Vec<u8>]) -> (Vec<Outcome>
 }
 
 fn messages() -> Vec<Vec<u8>> {
-    (1..6u32).map(|client| (0..client * 20_000).map(|at| (at * client >> 3) as u8).collect()).collect()
+    (1..6u32).map(|client| (0..client * 20_000).map(|at| ((at * client) >> 3) as u8).collect()).collect()
 }
 
 #[test]
