@@ -6,9 +6,10 @@ use super::calls::Calls;
 use super::engine::Inner;
 use super::plan::runs_now;
 use super::serve::{Errand, serve_ready};
-use crate::command::{Block, Call, Command, Executed, check_access, execute, resolve};
+use crate::command::{Block, Call, Command, Executed, check_access, execute, find_named, resolve};
 use crate::keyspace::{HeldShards, Keys, Waiting};
 use crate::resp::Args;
+use crate::server::CommandCounts;
 use crate::session::Session;
 use std::sync::Arc;
 use xtasking::Context;
@@ -64,6 +65,12 @@ impl<'v> Body<'v> {
         session.publish(last_command, self.now);
     }
 
+    fn count_refusal(&self, session: u64, args: Args<'_>) {
+        let Some(command) = find_named(args) else { return };
+        let counts = CommandCounts { rejected: 1, ..CommandCounts::default() };
+        self.inner.server.statistics.count(session, command.name, counts);
+    }
+
     /// Runs, queues or refuses the next request of a batch.
     fn run_next(&mut self, batch: &mut Batch) -> Option<Block> {
         let Batch { session, requests, next, reply, .. } = batch;
@@ -78,6 +85,7 @@ impl<'v> Body<'v> {
                 if let Some(transaction) = &mut session.transaction {
                     transaction.is_aborted = true;
                 }
+                self.count_refusal(session.id(), args);
                 reply.error(error.text());
                 None
             }
