@@ -25,6 +25,8 @@ pub(super) struct Body<'v> {
     /// What other tasks have to do.
     pub(super) errands: Vec<Errand>,
     calls: Calls,
+    /// The last command that was run or queued.
+    last_command: Option<&'static str>,
 }
 
 impl<'v> Body<'v> {
@@ -37,6 +39,7 @@ impl<'v> Body<'v> {
             served: Vec::new(),
             errands: Vec::new(),
             calls: Calls::default(),
+            last_command: None,
         }
     }
 
@@ -60,7 +63,7 @@ impl<'v> Body<'v> {
 
     /// Tells the server what the session has called, and other sessions what it has become.
     fn publish(&mut self, session: &Session) {
-        let Some(last_command) = self.calls.last() else { return };
+        let Some(last_command) = self.last_command.take() else { return };
         self.calls.flush(&self.inner.server.statistics, session.id());
         session.publish(last_command, self.now);
     }
@@ -90,11 +93,13 @@ impl<'v> Body<'v> {
                 None
             }
             Ok(command) if !runs_now(command, session) => {
+                self.last_command = Some(command.name);
                 queue(session, args);
                 reply.simple("QUEUED");
                 None
             }
             Ok(command) => {
+                self.last_command = Some(command.name);
                 let executed = self.execute(command, batch, None);
                 self.calls.add(command.name, executed.has_failed);
                 executed.block
