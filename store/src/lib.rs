@@ -11,6 +11,7 @@
 //! | [`keyspace`] | keys, and the shards they lie in |
 //! | [`command`] | the commands, and the table of all |
 //! | [`engine`] | runs requests as tasks |
+//! | [`glob`] | patterns of keys |
 //! | [`session`] | the state of a connection |
 //! | [`server`] | what all connections share |
 //! | [`glob`] | patterns of names |
