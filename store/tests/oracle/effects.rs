@@ -95,7 +95,9 @@ fn check(seed: u64) {
     for (database, command) in &log {
         replayer.run(["SELECT", &database.to_string()]).expect("a reply");
         let reply = replayer.run(command.args(0).iter()).expect("a reply");
-        assert_ne!(reply[0], b'-', "seed {seed}: {}", reply.escape_ascii());
+        let args: Args = command.args(0).iter().map(<[u8]>::to_vec).collect();
+        let (shown, error) = (show_command(&args), reply.escape_ascii());
+        assert_ne!(reply[0], b'-', "seed {seed}: {database}: {shown}: {error} after\n{}", history.join("\n"));
     }
     standing.store(time.load(Ordering::SeqCst), Ordering::SeqCst);
     let (expected, replayed) = (contents(&original), contents(&copy));
