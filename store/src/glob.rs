@@ -14,15 +14,6 @@
 /// assert!(!glob::matches(b"h?llo", b"heello"));
 /// ```
 pub fn matches(pattern: &[u8], text: &[u8]) -> bool {
-    matches_with(pattern, text, u8::eq, |byte| byte)
-}
-
-/// Does as [`matches`], for letters of any case.
-pub fn matches_any_case(pattern: &[u8], text: &[u8]) -> bool {
-    matches_with(pattern, text, u8::eq_ignore_ascii_case, |byte| byte.to_ascii_lowercase())
-}
-
-fn matches_with(pattern: &[u8], text: &[u8], equal: fn(&u8, &u8) -> bool, fold: fn(u8) -> u8) -> bool {
     let (mut pattern, mut rest) = (pattern, text);
     // What follows the last star, and the text from which it is tried. An earlier star need not be
     // tried again: what the last one cannot find further on, no other can.
@@ -36,7 +27,7 @@ fn matches_with(pattern: &[u8], text: &[u8], equal: fn(&u8, &u8) -> bool, fold: 
             pattern = following;
             continue;
         }
-        if let Some(following) = match_one(pattern, byte, equal, fold) {
+        if let Some(following) = match_one(pattern, byte) {
             if !after.is_empty() {
                 (pattern, rest) = (following, after);
                 continue;
@@ -58,7 +49,7 @@ fn matches_with(pattern: &[u8], text: &[u8], equal: fn(&u8, &u8) -> bool, fold: 
 }
 
 /// Returns the pattern after its first element, if that covers `byte`.
-fn match_one(pattern: &[u8], byte: u8, equal: fn(&u8, &u8) -> bool, fold: fn(u8) -> u8) -> Option<&[u8]> {
+fn match_one(pattern: &[u8], byte: u8) -> Option<&[u8]> {
     match pattern {
         [] => None,
         [b'?', rest @ ..] => Some(rest),
@@ -67,16 +58,16 @@ fn match_one(pattern: &[u8], byte: u8, equal: fn(&u8, &u8) -> bool, fold: fn(u8)
                 [b'^', class @ ..] => (true, class),
                 class => (false, class),
             };
-            let (is_member, rest) = match_class(class, byte, equal, fold);
+            let (is_member, rest) = match_class(class, byte);
             (is_member != is_negated).then_some(rest)
         }
-        [b'\\', literal, rest @ ..] | [literal, rest @ ..] => equal(literal, &byte).then_some(rest),
+        [b'\\', literal, rest @ ..] | [literal, rest @ ..] => (*literal == byte).then_some(rest),
     }
 }
 
 /// Returns true if a class has `byte`, and the pattern after its bracket. A class may end with the
 /// pattern.
-fn match_class(mut class: &[u8], byte: u8, equal: fn(&u8, &u8) -> bool, fold: fn(u8) -> u8) -> (bool, &[u8]) {
+fn match_class(mut class: &[u8], byte: u8) -> (bool, &[u8]) {
     let mut is_member = false;
     loop {
         class = match class {
@@ -88,13 +79,12 @@ fn match_class(mut class: &[u8], byte: u8, equal: fn(&u8, &u8) -> bool, fold: fn
             [b']', rest @ ..] => return (is_member, rest),
             [start, b'-', end, rest @ ..] => {
                 // Redis compares signed bytes.
-                let (low, high) = (*start.min(end), *start.max(end));
-                let (low, high, byte) = (fold(low) as i8, fold(high) as i8, fold(byte) as i8);
-                is_member |= (low..=high).contains(&byte);
+                let (start, end, byte) = (*start as i8, *end as i8, byte as i8);
+                is_member |= (start.min(end)..=start.max(end)).contains(&byte);
                 rest
             }
             [literal, rest @ ..] => {
-                is_member |= equal(literal, &byte);
+                is_member |= *literal == byte;
                 rest
             }
         };
@@ -143,7 +133,6 @@ mod tests {
         for (pattern, text) in others {
             assert!(!matches(pattern.as_bytes(), text.as_bytes()), "{pattern} {text}");
         }
-        assert!(matches_any_case(b"A[B-C]*", b"abc"));
     }
 
     #[test]

@@ -3,6 +3,8 @@
 //! `xtasking-store [FILE] [--SETTING VALUE]…`: the file is a `redis.conf`, and settings are named
 //! as there.
 
+#![forbid(unsafe_code)]
+
 use clap::{Arg, ArgMatches, Command, value_parser};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;

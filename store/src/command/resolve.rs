@@ -24,6 +24,12 @@ pub fn resolve(args: Args<'_>) -> Result<&'static Command, CommandError> {
     }
 }
 
+/// Finds the command or subcommand that a request names, whatever its arguments.
+pub(crate) fn find_named(args: Args<'_>) -> Option<&'static Command> {
+    let command = find(args.get(0)?)?;
+    args.get(1).and_then(|name| command.subcommand(name)).or(Some(command))
+}
+
 /// Checks that the session may run the command now, before it is queued or run.
 ///
 /// # Errors

@@ -20,11 +20,6 @@ impl Calls {
         }
     }
 
-    /// Returns the last command.
-    pub(super) fn last(&self) -> Option<&'static str> {
-        self.0.last().map(|(last, _)| *last)
-    }
-
     /// Adds the counts to the server's.
     pub(super) fn flush(&mut self, statistics: &Statistics, session: u64) {
         for (command, counts) in self.0.drain(..) {

@@ -6,9 +6,10 @@ use super::calls::Calls;
 use super::engine::Inner;
 use super::plan::runs_now;
 use super::serve::{Errand, serve_ready};
-use crate::command::{Block, Call, Command, Executed, check_access, execute, resolve};
+use crate::command::{Block, Call, Command, Executed, check_access, execute, find_named, resolve};
 use crate::keyspace::{HeldShards, Keys, Waiting};
 use crate::resp::Args;
+use crate::server::CommandCounts;
 use crate::session::Session;
 use std::sync::Arc;
 use xtasking::Context;
@@ -24,6 +25,8 @@ pub(super) struct Body<'v> {
     /// What other tasks have to do.
     pub(super) errands: Vec<Errand>,
     calls: Calls,
+    /// The last command that was run or queued.
+    last_command: Option<&'static str>,
 }
 
 impl<'v> Body<'v> {
@@ -36,6 +39,7 @@ impl<'v> Body<'v> {
             served: Vec::new(),
             errands: Vec::new(),
             calls: Calls::default(),
+            last_command: None,
         }
     }
 
@@ -63,9 +67,15 @@ impl<'v> Body<'v> {
 
     /// Tells the server what the session has called, and other sessions what it has become.
     fn publish(&mut self, session: &Session) {
-        let Some(last_command) = self.calls.last() else { return };
+        let Some(last_command) = self.last_command.take() else { return };
         self.calls.flush(&self.inner.server.statistics, session.id());
         session.publish(last_command, self.now);
+    }
+
+    fn count_refusal(&self, session: u64, args: Args<'_>) {
+        let Some(command) = find_named(args) else { return };
+        let counts = CommandCounts { rejected: 1, ..CommandCounts::default() };
+        self.inner.server.statistics.count(session, command.name, counts);
     }
 
     /// Runs, queues or refuses the next request of a batch. Its command was found, unless it is
@@ -83,15 +93,18 @@ impl<'v> Body<'v> {
                 if let Some(transaction) = &mut session.transaction {
                     transaction.is_aborted = true;
                 }
+                self.count_refusal(session.id(), args);
                 reply.error(error.text());
                 None
             }
             Ok(command) if !runs_now(command, session) => {
+                self.last_command = Some(command.name);
                 queue(session, args);
                 reply.simple("QUEUED");
                 None
             }
             Ok(command) => {
+                self.last_command = Some(command.name);
                 let executed = self.execute(command, batch, None);
                 self.calls.add(command.name, executed.has_failed);
                 executed.block

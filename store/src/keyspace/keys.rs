@@ -2,6 +2,7 @@
 
 use super::{Entry, Held, HeldShards, Layout};
 use crate::value::Value;
+use std::cell::RefCell;
 
 /// The keys of one database that a command may access: those of the shards that its task holds.
 ///
@@ -22,6 +23,9 @@ pub struct Keys<'v> {
     ready: Vec<(usize, Box<[u8]>)>,
     /// Keys that were removed because they had expired.
     expired: Vec<Expired>,
+    /// Expired keys that were met in shards that may be written. They are removed in the end: what is
+    /// replayed must not find them.
+    met: RefCell<Vec<Expired>>,
 }
 
 /// A key that was removed because it had expired.
@@ -34,7 +38,15 @@ pub(crate) struct Expired {
 impl<'v> Keys<'v> {
     /// Makes a view of shards in ascending order of their numbers.
     pub(crate) fn new(layout: &'v Layout, held: HeldShards<'v>) -> Self {
-        Self { held, layout, database: 0, now: 0, ready: Vec::new(), expired: Vec::new() }
+        Self {
+            held,
+            layout,
+            database: 0,
+            now: 0,
+            ready: Vec::new(),
+            expired: Vec::new(),
+            met: RefCell::default(),
+        }
     }
 
     /// Begins a command: in this database, at this time.
@@ -83,7 +95,7 @@ impl<'v> Keys<'v> {
     pub fn peek(&self, key: &[u8]) -> Option<&Entry> {
         let (hash, at) = self.locate(key);
         let entry = self.held[at].databases[self.database].table.find(hash, key)?;
-        (!entry.is_expired(self.now)).then_some(entry)
+        (!self.has_expired(entry, at)).then_some(entry)
     }
 
     /// Finds the value of a key to read it. Counts a hit or a miss.
@@ -92,11 +104,21 @@ impl<'v> Keys<'v> {
         let (hash, at) = self.locate(key);
         let shard = &self.held[at];
         let entry = shard.databases[self.database].table.find(hash, key);
-        let entry = entry.filter(|entry| !entry.is_expired(self.now));
+        let entry = entry.filter(|entry| !self.has_expired(entry, at));
         shard.statistics.count_lookup(entry.is_some());
         let entry = entry?;
         entry.touch(self.now);
         Some(&entry.value)
+    }
+
+    /// Returns true if an entry in a held shard has expired. It is noted if it may be removed.
+    #[inline]
+    fn has_expired(&self, entry: &Entry, at: usize) -> bool {
+        let has_expired = entry.is_expired(self.now);
+        if has_expired && self.held[at].is_written() {
+            self.met.borrow_mut().push(Expired { database: self.database, key: entry.key().into() });
+        }
+        has_expired
     }
 
     /// Returns true if there is such a key.
@@ -217,8 +239,15 @@ impl<'v> Keys<'v> {
         std::mem::take(&mut self.ready)
     }
 
-    /// Takes the keys that were removed because they had expired.
+    /// Removes the expired keys that were met. Takes all that were removed because they had expired.
     pub(crate) fn take_expired(&mut self) -> Vec<Expired> {
+        let database = self.database;
+        for met in self.met.take() {
+            self.database = met.database;
+            let (hash, at) = self.locate(&met.key);
+            self.remove_expired(hash, at, &met.key);
+        }
+        self.database = database;
         std::mem::take(&mut self.expired)
     }
 

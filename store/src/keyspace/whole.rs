@@ -149,7 +149,8 @@ impl Keys<'_> {
     fn note_all_ready(&mut self) {
         let database = self.database();
         let waited_for = self.held().iter().filter_map(|held| held.databases[database].guests.as_ref());
-        let keys: Vec<Box<[u8]>> = waited_for.flat_map(|guests| guests.waiting.keys().cloned()).collect();
+        let mut keys: Vec<Box<[u8]>> = waited_for.flat_map(|guests| guests.waiting.keys().cloned()).collect();
+        keys.sort_unstable();
         for key in keys {
             if self.contains(&key) {
                 self.note_ready(&key);

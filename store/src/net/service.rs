@@ -123,8 +123,8 @@ impl Service {
         Ok(listening)
     }
 
-    /// Listens at a socket of this path. A file that is there is replaced if it is a socket at which
-    /// nothing listens. The file is removed when the service is dropped.
+    /// Listens at a socket of this path. A file that is there is replaced if it is a socket at
+    /// which nothing listens. The file is removed when the service is dropped.
     ///
     /// # Errors
     ///

@@ -7,7 +7,7 @@
 //! | file | contents |
 //! |---|---|
 //! | `string` | [`StringValue`] |
-//! | `list`, `hash`, `set`, `sorted_set` | [`List`], [`Hash`], [`Set`], [`SortedSet`] |
+//! | `list`, `hash`, `set`, `sorted_set` | [`List`], [`struct@Hash`], [`Set`], [`SortedSet`] |
 //! | `extended` | [`Extended`]: floating point as INCRBYFLOAT computes it |
 //! | `limits` | [`CompactLimits`]: the sizes up to which they are compact |
 //! | `packed` | byte strings in one buffer |

@@ -1,6 +1,7 @@
 //! Sends the same random commands to Redis and to the store, and compares the replies byte by byte.
 
 mod effects;
+mod fixed;
 mod redis;
 mod reply;
 mod scripts;

@@ -74,6 +74,12 @@ impl Connection {
         self.stream.write_all(bytes).expect("the server receives");
     }
 
+    /// Receives all until the server closes the connection.
+    pub fn receive_all(&mut self) -> Vec<u8> {
+        self.stream.read_to_end(&mut self.received).expect("the server sends");
+        std::mem::take(&mut self.received)
+    }
+
     /// Receives one reply.
     pub fn receive(&mut self) -> Vec<u8> {
         loop {

@@ -137,6 +137,55 @@ const TEMPLATES: &[&str] = &[
     "RESET",
 ];
 
+/// More of them, on collections: some have random results, so they are not compared with Redis.
+const COLLECTIONS: &[&str] = &[
+    "RPUSH K V V",
+    "LPUSH K V",
+    "LPOP K",
+    "RPOP K 2",
+    "LSET K 0 V",
+    "LINSERT K BEFORE V V",
+    "LREM K 1 V",
+    "LTRIM K 1 -1",
+    "RPOPLPUSH K K",
+    "LMOVE K K LEFT RIGHT",
+    "LMPOP 2 K K LEFT",
+    "BLPOP K K 1",
+    "BLMOVE K K LEFT LEFT 1",
+    "HSET K V V V V",
+    "HSETNX K V V",
+    "HINCRBY K V I",
+    "HINCRBYFLOAT K V F",
+    "HDEL K V",
+    "SADD K V V V",
+    "SREM K V",
+    "SPOP K",
+    "SPOP K 2",
+    "SMOVE K K V",
+    "SINTERSTORE K K K",
+    "SUNIONSTORE K K K",
+    "SDIFFSTORE K K K",
+    "ZADD K 1 V 2 V",
+    "ZADD K [NX|XX] [GT] CH F V",
+    "ZINCRBY K F V",
+    "ZREM K V",
+    "ZPOPMIN K",
+    "ZPOPMAX K 2",
+    "ZREMRANGEBYRANK K 0 0",
+    "ZREMRANGEBYSCORE K 1 1",
+    "ZUNIONSTORE K 2 K K",
+    "ZRANGESTORE K K 0 1",
+    "BZPOPMIN K 1",
+    "ZMPOP 1 K MIN",
+    "SORT K ALPHA STORE K",
+    "EXPIRE K S",
+    "PERSIST K",
+    "RENAME K K",
+    "COPY K K REPLACE",
+    "DEL K",
+    "SET K V EX S",
+];
+
 const KEYS: usize = 8;
 
 pub struct Scripts {
@@ -160,7 +209,16 @@ impl Scripts {
 
     /// Draws a command.
     pub fn command(&mut self) -> Args {
-        let template = self.pick(TEMPLATES);
+        self.command_of(TEMPLATES)
+    }
+
+    /// Draws a command on collections.
+    pub fn command_on_collections(&mut self) -> Args {
+        self.command_of(COLLECTIONS)
+    }
+
+    fn command_of(&mut self, templates: &[&'static str]) -> Args {
+        let template = self.pick(templates);
         template.split(' ').filter_map(|word| self.word(word)).collect()
     }
 

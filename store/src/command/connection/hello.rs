@@ -68,8 +68,8 @@ pub(super) fn hello(call: &mut Call<'_, '_>) -> CommandResult {
     }
     if !call.session.is_authenticated {
         return Err(CommandError::fixed(
-            "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> \
-             AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol \
+            "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO AUTH \
+             <user> <pass> option can be used to authenticate the client and select the RESP protocol \
              version at the same time",
         ));
     }

@@ -30,7 +30,7 @@ pub(super) fn info(call: &mut Call<'_, '_>) -> CommandResult {
     for name in names.iter() {
         match find_by_path(name) {
             Some(command) => write_info(call.reply, command),
-            None => call.reply.null_array(),
+            None => call.reply.null(),
         }
     }
     call.done()

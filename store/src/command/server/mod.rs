@@ -143,6 +143,9 @@ fn function_flush(call: &mut Call<'_, '_>) -> CommandResult {
         2 => call.ok(),
         3 if call.args.is(2, "async") || call.args.is(2, "sync") => call.ok(),
         3 => Err(CommandError::fixed("ERR FUNCTION FLUSH only supports SYNC|ASYNC option")),
-        _ => Err(CommandError::wrong_arity("function|flush")),
+        _ => {
+            let before = "ERR unknown subcommand or wrong number of arguments for '";
+            Err(CommandError::with_arg(before, call.args.at(1), "'. Try FUNCTION HELP."))
+        }
     }
 }
