@@ -23,8 +23,8 @@ pub struct Keys<'v> {
     ready: Vec<(usize, Box<[u8]>)>,
     /// Keys that were removed because they had expired.
     expired: Vec<Expired>,
-    /// Expired keys that were met in shards that may be written. They are removed in the end: what is
-    /// replayed must not find them.
+    /// Expired keys that were met in shards that may be written. They are removed in the end: what
+    /// is replayed must not find them.
     met: RefCell<Vec<Expired>>,
 }
 
@@ -239,7 +239,7 @@ impl<'v> Keys<'v> {
         std::mem::take(&mut self.ready)
     }
 
-    /// Removes the expired keys that were met. Takes all that were removed because they had expired.
+    /// Removes the expired keys that were met. Takes all that were removed for that reason.
     pub(crate) fn take_expired(&mut self) -> Vec<Expired> {
         let database = self.database;
         for met in self.met.take() {
