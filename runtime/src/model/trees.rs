@@ -79,9 +79,9 @@ impl World {
         };
         let mut nodes = Vec::from([TreeTable::ROOT]);
         let parents = parents.to_vec();
-        let mut rights = Rights::default();
+        let mut rights = Rights::new(false);
         rights.targets.push(write(nodes[0]));
-        let registration = Registration::default();
+        let registration = Registration::new(false);
         let mut holder = world.holder(&registration, &mut rights);
         for parent in parents {
             nodes.push(holder.insert(nodes[parent], None, |_| ()).unwrap());
@@ -238,7 +238,7 @@ impl World {
 }
 
 fn new_claim(body: Option<Body>) -> ClaimPtr {
-    let registration = Registration::default();
+    let registration = Registration::new(false);
     let claimant = Box::leak(Box::new(Claimant { registration, body, plan: Vec::new() }));
     ClaimPtr(NonNull::from(claimant).cast())
 }

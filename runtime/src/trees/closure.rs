@@ -74,7 +74,7 @@ impl PlanProbe<'_> {
     pub(super) fn hold_ends(&mut self, top: Node) {
         let table = self.table;
         let enter = |node| {
-            self.hold(Target { node, alone: true, write: true });
+            self.hold(&Target { node, alone: true, write: true });
             false
         };
         // SAFETY: the claim holds the sub-tree.
@@ -94,7 +94,7 @@ impl PlanProbe<'_> {
             return false;
         }
         // The gate covers it, unless it has moved out from there.
-        self.hold(Target { node, alone: false, write })
+        self.hold(&Target { node, alone: false, write })
     }
 
     /// Names the gate above a node, with all below. Returns false if the claim has to wait for it.
@@ -105,6 +105,6 @@ impl PlanProbe<'_> {
         }
         let gate = Target { node: top, alone: false, write };
         // Named once only, for all the nodes that are below.
-        !self.refused.contains(&gate) && (self.hold(gate) || !self.refused.contains(&gate))
+        !self.refused.contains(&gate) && (self.hold(&gate) || !self.refused.contains(&gate))
     }
 }

@@ -155,7 +155,8 @@
 //! |---|---|
 //! | `node`, `segments`, `short_list` | nodes and their handles; tables that grow; lists |
 //! | `mode`, `counts` | uses of a gate and their clashes; intentions of each worker |
-//! | `queue`, `rights`, `target_list` | queues of gates and homes; what a claim holds |
+//! | `queue`, `rights` | queues of gates and homes; what a claim holds |
+//! | `target_list`, `target_index` | the targets of a claim, and what they allow |
 //! | `table` | nodes, gates, stripes and counts of a tree |
 //! | `register`, `enqueue`, `release` | the protocol: at once, to wait, give back and grant |
 //! | `covers` | whether a claim covers a node |
@@ -195,6 +196,7 @@ mod state;
 mod state_ptr;
 mod subtree;
 mod table;
+mod target_index;
 mod target_list;
 mod tree;
 mod tree_plan;

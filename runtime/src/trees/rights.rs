@@ -3,10 +3,12 @@
 use super::mode::{Mode, Modes};
 use super::node::Node;
 use super::short_list::ShortList;
+use super::table::{GateSlot, TreeTable};
 use super::target_list::TargetList;
 use crate::sync::{AtomicBool, AtomicU32, UnsafeCell};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
+use core::ptr::NonNull;
 
 /// A node that a task claims.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,26 +19,53 @@ pub(crate) struct Target {
     pub write: bool,
 }
 
-/// A target below gates: its node, and the home in which it is registered.
+/// A target below gates, and the home in which it is registered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Exact {
     pub home: u32,
-    pub node: Node,
-    pub alone: bool,
-    pub write: bool,
+    pub target: Target,
+}
+
+/// What a claim counts at a gate: one mode.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Counted {
+    pub gate: u32,
+    pub mode: Mode,
+    /// The slot of the gate: so it is looked up once.
+    slot: NonNull<GateSlot>,
+}
+
+impl PartialEq for Counted {
+    fn eq(&self, other: &Self) -> bool {
+        (self.gate, self.mode) == (other.gate, other.mode)
+    }
+}
+
+impl Counted {
+    #[inline(always)]
+    pub fn new(gate: u32, slot: &GateSlot, mode: Mode) -> Self {
+        Self { gate, mode, slot: NonNull::from(slot) }
+    }
+
+    /// Returns the slot of the gate.
+    #[inline(always)]
+    pub fn slot<'t>(&self, _: &'t TreeTable) -> &'t GateSlot {
+        // SAFETY: the slot is in the table of the claim, the only one whose functions have it. Slots
+        // stay where they are until the table is dropped.
+        unsafe { self.slot.as_ref() }
+    }
 }
 
 /// What a claim holds, with what it has registered for that.
-#[derive(Default)]
 pub(crate) struct Rights {
     pub targets: TargetList,
     /// Modes that are counted at gates, ascending from the targets; a gate may come several times.
     /// With an intention at a gate the claim has it at all gates above.
-    pub counted: ShortList<[(u32, Modes); 4]>,
+    pub counted: ShortList<Counted, 4>,
     /// Entries in the queues of gates.
-    pub explicit: ShortList<[(u32, Mode); 1]>,
+    pub explicit: ShortList<(u32, Mode), 1>,
     /// Entries in the stripes.
-    pub exact: ShortList<[Exact; 2]>,
+    pub exact: ShortList<Exact, 2>,
     pub changes: Option<Box<Changes>>,
     /// Overtakes claims that wait, where it need not wait itself.
     pub is_unordered: bool,
@@ -54,7 +83,6 @@ pub(crate) struct Changes {
 }
 
 /// A claim as the queues know it; its address is its identity there.
-#[derive(Default)]
 pub(crate) struct Registration {
     /// Entries that were not granted yet.
     pub pending: AtomicU32,
@@ -72,6 +100,16 @@ unsafe impl Send for Registration {}
 unsafe impl Sync for Registration {}
 
 impl Registration {
+    /// Makes the registration of a claim that holds nothing.
+    #[inline(always)]
+    pub fn new(is_unordered: bool) -> Self {
+        Self {
+            pending: AtomicU32::new(0),
+            is_displaced: AtomicBool::new(false),
+            rights: UnsafeCell::new(Rights::new(is_unordered)),
+        }
+    }
+
     /// Returns what the claim holds.
     ///
     /// # Safety
@@ -85,17 +123,30 @@ impl Registration {
 }
 
 impl Rights {
-    /// Returns the modes that are counted at a gate.
-    pub fn counted_at(&self, gate: u32) -> Modes {
-        let here = self.counted.iter().filter(|entry| entry.0 == gate);
-        here.fold(Modes::NONE, |modes, entry| modes.and(entry.1))
+    /// Makes the rights of a claim that holds nothing. (Each field is named: what is made beside it
+    /// and dropped would keep the whole from being built in its place.)
+    #[inline(always)]
+    pub fn new(is_unordered: bool) -> Self {
+        Self {
+            targets: TargetList::new(),
+            counted: ShortList::new(),
+            explicit: ShortList::new(),
+            exact: ShortList::new(),
+            changes: None,
+            is_unordered,
+        }
     }
 
-    /// Adds counted modes.
-    pub fn add_counted(&mut self, gate: u32, modes: Modes) {
-        match self.counted.iter_mut().find(|entry| entry.0 == gate) {
-            Some(entry) => entry.1 = entry.1.and(modes),
-            None => self.counted.push((gate, modes)),
+    /// Returns the modes that are counted at a gate.
+    pub fn counted_at(&self, gate: u32) -> Modes {
+        let here = self.counted.iter().filter(|counted| counted.gate == gate);
+        here.fold(Modes::NONE, |modes, counted| modes.and(Modes::only(counted.mode)))
+    }
+
+    /// Adds a counted mode.
+    pub fn add_counted(&mut self, counted: Counted) {
+        if !self.counted.contains(&counted) {
+            self.counted.push(counted);
         }
     }
 

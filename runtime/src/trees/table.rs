@@ -166,6 +166,7 @@ impl TreeTable {
     /// Returns true if two targets in the same home clash, as the tree is now.
     pub fn clash(&self, one: &Exact, other: &Exact) -> bool {
         let home = one.home;
+        let (one, other) = (one.target, other.target);
         (one.write || other.write)
             && (one.node == other.node
                 || !one.alone && self.is_under(other.node.index, one.node.index, home)
@@ -197,7 +198,8 @@ impl TreeTable {
         // Acquire, here and below, pairs with the Release of a change, and of a grant: hints, as
         // the claim validates its entries when it is granted.
         registration.pending.load(Acquire) > 0
-            && (registration.is_displaced.load(Acquire) || !self.is_in(entry.exact.node, entry.exact.home))
+            && (registration.is_displaced.load(Acquire)
+                || !self.is_in(entry.exact.target.node, entry.exact.home))
     }
 
     /// Returns true if a node exists and is in this home.
@@ -257,7 +259,7 @@ impl TreeTable {
         let Some(claim) = holder else { return true };
         // Relaxed: ordered by the fence.
         gate.flag.store(true, Relaxed);
-        // Pairs with the fence of `refused`: either this sees what is counted there, or that
+        // Pairs with the fence of `pass_gates`: either this sees what is counted there, or that
         // thread sees the flag.
         fence(SeqCst);
         let modes = Modes::only(Mode::Write);

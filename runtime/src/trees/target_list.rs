@@ -3,37 +3,21 @@
 use super::node::Node;
 use super::rights::Target;
 use super::short_list::ShortList;
-use alloc::collections::BTreeMap;
+use super::target_index::TargetIndex;
+use alloc::boxed::Box;
 use core::ops::Deref;
 
 /// Lists of more targets have an index: a plan asks for each node whether it is a target already.
-const MOST_SEARCHED: usize = 16;
+const MOST_SEARCHED: usize = 8;
 
 /// The targets of a claim.
 #[derive(Clone, Default)]
 pub(crate) struct TargetList {
-    list: ShortList<[Target; 2]>,
+    list: ShortList<Target, 2>,
     /// Some targets come with all that is below.
     has_all_below: bool,
     /// What the targets of each node allow, if there are many.
-    index: Option<BTreeMap<Node, Allowed>>,
-}
-
-/// What may be done with a node: a bit for each of [`allowed`].
-#[derive(Clone, Copy, Default)]
-struct Allowed(u8);
-
-/// Returns the bit for reading or writing a node, alone or with all below.
-const fn allowed(write: bool, all_below: bool) -> u8 {
-    1 << (write as u8 + 2 * all_below as u8)
-}
-
-impl Allowed {
-    fn add(&mut self, target: &Target) {
-        for all_below in [false, !target.alone] {
-            self.0 |= allowed(false, all_below) | allowed(target.write, all_below);
-        }
-    }
+    index: Option<Box<TargetIndex>>,
 }
 
 impl Target {
@@ -44,7 +28,12 @@ impl Target {
 }
 
 impl TargetList {
-    #[inline]
+    #[inline(always)]
+    pub fn new() -> Self {
+        Self { list: ShortList::new(), has_all_below: false, index: None }
+    }
+
+    #[inline(always)]
     pub fn push(&mut self, target: Target) {
         self.list.push(target);
         self.has_all_below |= !target.alone;
@@ -78,16 +67,17 @@ impl TargetList {
     pub fn allow(&self, node: Node, write: bool, all_below: bool) -> bool {
         match &self.index {
             None => self.list.iter().any(|target| target.node == node && target.allows(write, all_below)),
-            Some(index) => index.get(&node).is_some_and(|found| found.0 & allowed(write, all_below) != 0),
+            Some(index) => index.allow(node, write, all_below),
         }
     }
 
     /// Enters the last target in the index, or all if there is none.
-    #[cold]
+    #[inline(never)]
     fn enter_last(&mut self) {
-        let new = if self.index.is_some() { self.list.len() - 1 } else { 0 };
-        let index = self.index.get_or_insert_default();
-        self.list[new..].iter().for_each(|target| index.entry(target.node).or_default().add(target));
+        match (&mut self.index, self.list.last()) {
+            (Some(index), Some(last)) => index.add(last),
+            _ => self.index = Some(Box::new(TargetIndex::new(&self.list))),
+        }
     }
 }
 
