@@ -40,20 +40,19 @@ impl<'h> Holder<'h> {
     #[inline(always)]
     pub fn covered(&self, node: Node, write: bool) -> Result<&'h NodeSlot, TreeError> {
         let slot = self.table.find(node).ok_or(TreeError::Missing(node))?;
-        if self.covered_before.contain(slot, write)
-            || self.rights.names(node, write)
-            || self.covers(node, slot, write)
-        {
-            Ok(slot)
-        } else {
-            Err(TreeError::NotClaimed(node))
-        }
+        let is_covered = self.covered_before.contain(slot, write)
+            || self.rights.targets.first_allows(node, write)
+            || self.covers(node, slot, write);
+        if is_covered { Ok(slot) } else { Err(TreeError::NotClaimed(node)) }
     }
 
-    /// Returns true if the claim covers a node, which is here and no target.
+    /// Returns true if a claim covers a node that is here.
     #[inline(never)]
     fn covers(&self, node: Node, slot: &NodeSlot, write: bool) -> bool {
-        self.last == Some(node) || self.table.covers_noting(self.rights, slot, write, &self.covered_before)
+        self.table.is_below_covered(slot, write, &self.covered_before)
+            || self.rights.names(node, write)
+            || self.last == Some(node)
+            || self.table.covers_noting(self.rights, slot, write, &self.covered_before)
     }
 
     /// Returns the slot of a node that the claim covers to write it, which counts as written.

@@ -57,45 +57,41 @@ impl TreeTable {
     /// Returns true if a claim covers a node, which is here and no target. Notes where else it
     /// covers all.
     pub fn covers_noting(&self, rights: &Rights, slot: &NodeSlot, write: bool, covered: &Covered) -> bool {
-        let Covered { homes, gates } = covered;
-        let (covered_home, covered_gate) = (&homes[usize::from(write)], &gates[usize::from(write)]);
-        // Acquire, here and below: as in `contain`.
-        let is_gate = slot.gate.load(Acquire) != NONE;
-        if self.is_below_gate(slot, covered_gate.get()) {
-            if !is_gate {
-                covered_home.set(slot.home.load(Acquire));
-            }
-            return true;
-        }
         let Some(target) = self.covering(rights, slot, write) else { return false };
+        // Acquire, here and below: as in `contain`.
         let (home, gate) = (slot.home.load(Acquire), target.gate.load(Acquire));
         if gate != NONE {
             let is_wrong = planted!("tree-gate-above-covers");
-            covered_gate.set(if is_wrong { self.gate(gate).above.load(Acquire) } else { gate });
+            let gate = if is_wrong { self.gate(gate).above.load(Acquire) } else { gate };
+            covered.gates[usize::from(write)].set(gate);
         }
-        if !is_gate && (gate != NONE || core::ptr::eq(target, self.slot(home))) {
-            covered_home.set(home);
+        let is_home_covered = gate != NONE || core::ptr::eq(target, self.slot(home));
+        if is_home_covered && slot.gate.load(Acquire) == NONE {
+            covered.homes[usize::from(write)].set(home);
         }
         true
     }
 
-    /// Returns true if a node, which exists, is a gate's node or below it.
+    /// Returns true if a node, which exists, is the node of a gate that was found covered, or below
+    /// it. Notes the home.
     ///
-    /// The claim of a running task covers all below the gate. So no other task brings a node there,
-    /// or takes one away: what was read of the way holds, as in [`contain`](Covered::contain).
-    fn is_below_gate(&self, slot: &NodeSlot, gate: u32) -> bool {
-        if gate == NONE {
+    /// No other task brings a node there, or takes one away, as that would take writing there: what
+    /// was read of the way holds, as in [`contain`](Covered::contain).
+    pub fn is_below_covered(&self, slot: &NodeSlot, write: bool, covered: &Covered) -> bool {
+        let covered_gate = covered.gates[usize::from(write)].get();
+        if covered_gate == NONE {
             return false;
         }
         // Acquire, here and below, pairs with the Release of the change that published the place.
-        let mut next = slot.gate.load(Acquire);
-        if next == NONE {
-            let top = self.nodes.get(slot.home.load(Acquire));
-            next = top.map_or(NONE, |top| top.above.load(Acquire));
+        let (gate, home) = (slot.gate.load(Acquire), slot.home.load(Acquire));
+        let top = if gate == NONE { self.nodes.get(home) } else { None };
+        let mut next = top.map_or(gate, |top| top.above.load(Acquire));
+        while next != covered_gate {
+            let Some(gate) = self.gates.get(next) else { return false };
+            next = gate.above.load(Acquire);
         }
-        while next != gate {
-            let Some(above) = self.gates.get(next) else { return false };
-            next = above.above.load(Acquire);
+        if gate == NONE {
+            covered.homes[usize::from(write)].set(home);
         }
         true
     }
@@ -137,8 +133,34 @@ mod tests {
     use super::super::error::TreeError;
     use super::super::queue::ClaimPtr;
     use super::super::rights::{Registration, Target};
+    use super::super::table::MOST_IN_HOME;
     use super::*;
     use core::ptr::NonNull;
+
+    #[test]
+    fn what_is_beside_a_covered_gate_is_not_covered() {
+        let (table, registration) = (TreeTable::new(1), Registration::new(false));
+        let claim = ClaimPtr(NonNull::from(&registration));
+        let (mut all, mut part) = (Rights::new(false), Rights::new(false));
+        all.targets.push(Target { node: TreeTable::ROOT, alone: false, write: true });
+        let mut holder = Holder::new(&table, claim, &mut all, 1);
+        let mut insert = |parent| holder.insert(parent, None, |_| ()).unwrap();
+        let (gate, beside) = (insert(TreeTable::ROOT), insert(TreeTable::ROOT));
+        let leaves = [(); MOST_IN_HOME as usize].map(|()| insert(gate));
+        let inner = insert(leaves[0]);
+        holder.split(gate);
+        assert_ne!(table.slot(gate.index).gate.load(Acquire), NONE);
+
+        part.targets.push(Target { node: gate, alone: false, write: false });
+        let holder = Holder::new(&table, claim, &mut part, 2);
+        for node in leaves.into_iter().chain([inner, gate]) {
+            assert!(holder.covered(node, false).is_ok());
+            assert_eq!(holder.covered(node, true).err(), Some(TreeError::NotClaimed(node)));
+        }
+        for node in [beside, TreeTable::ROOT] {
+            assert_eq!(holder.covered(node, false).err(), Some(TreeError::NotClaimed(node)));
+        }
+    }
 
     #[test]
     fn a_removed_home_covers_no_node_that_gets_its_number() {

@@ -156,7 +156,7 @@
 //! | `node`, `segments`, `short_list` | nodes and their handles; tables that grow; lists |
 //! | `mode`, `counts` | uses of a gate and their clashes; intentions of each worker |
 //! | `queue`, `rights` | queues of gates and homes; what a claim holds |
-//! | `target_list`, `target_index` | the targets of a claim, and what they allow |
+//! | `target_list`, `node_map` | the targets of a claim, and what they allow; maps of nodes |
 //! | `table` | nodes, gates, stripes and counts of a tree |
 //! | `register`, `enqueue`, `release` | the protocol: at once, to wait, give back and grant |
 //! | `covers` | whether a claim covers a node |
@@ -180,6 +180,7 @@ mod inner;
 mod links;
 mod mode;
 mod node;
+mod node_map;
 mod nodes;
 mod parents;
 mod plan;
@@ -196,7 +197,6 @@ mod state;
 mod state_ptr;
 mod subtree;
 mod table;
-mod target_index;
 mod target_list;
 mod tree;
 mod tree_plan;

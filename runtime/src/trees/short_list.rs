@@ -2,7 +2,7 @@
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use core::mem::MaybeUninit;
+use core::mem::{ManuallyDrop, MaybeUninit};
 use core::ops::{Deref, DerefMut};
 
 /// The length of a list whose values all lie outside.
@@ -17,40 +17,64 @@ pub(crate) struct ShortList<T, const N: usize> {
     len: usize,
     inside: [MaybeUninit<T>; N],
     /// All values, once there were more than `N`.
-    outside: Option<Box<Vec<T>>>,
+    outside: ManuallyDrop<Option<Box<Vec<MaybeUninit<T>>>>>,
+}
+
+impl<T, const N: usize> Drop for ShortList<T, N> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        // The whole of it inside would be a call.
+        if self.outside.is_some() {
+            self.free();
+        }
+    }
+}
+
+impl<T, const N: usize> ShortList<T, N> {
+    #[cold]
+    fn free(&mut self) {
+        // SAFETY: only `drop` calls this, once.
+        unsafe { ManuallyDrop::drop(&mut self.outside) };
+    }
 }
 
 impl<T: Copy, const N: usize> ShortList<T, N> {
     #[inline(always)]
     pub const fn new() -> Self {
-        Self { len: 0, inside: [const { MaybeUninit::uninit() }; N], outside: None }
+        Self { len: 0, inside: [const { MaybeUninit::uninit() }; N], outside: ManuallyDrop::new(None) }
     }
 
     #[inline(always)]
     pub fn push(&mut self, value: T) {
-        if let Some(place) = self.inside.get_mut(self.len) {
-            place.write(value);
-            self.len += 1;
-        } else {
-            self.push_outside(value);
-        }
+        // The value is written in one place, so that it is built there.
+        let place = match self.inside.get_mut(self.len) {
+            Some(place) => {
+                self.len += 1;
+                place
+            }
+            None => self.place_outside(),
+        };
+        place.write(value);
     }
 
+    /// Returns the place of one more value outside.
     #[cold]
-    fn push_outside(&mut self, value: T) {
+    fn place_outside(&mut self) -> &mut MaybeUninit<T> {
         if self.outside.is_none() {
-            self.outside = Some(Box::new(self.to_vec()));
+            self.outside = ManuallyDrop::new(Some(Box::new(self.inside.to_vec())));
             self.len = OUTSIDE;
         }
-        self.outside.as_mut().expect("the values lie outside").push(value);
+        let values = self.outside.get_or_insert_default();
+        values.push(MaybeUninit::uninit());
+        let last = values.len() - 1;
+        &mut values[last]
     }
 
-    /// Returns the values, if they lie inside.
+    /// Returns the places of the values.
     #[inline(always)]
-    fn inside(&self) -> Option<&[T]> {
-        let values = self.inside.get(..self.len)?;
-        // SAFETY: the first `len` values were written by `push`.
-        Some(unsafe { values.assume_init_ref() })
+    fn places(&self) -> &[MaybeUninit<T>] {
+        let outside = || self.outside.as_ref().map_or(&[][..], |values| values);
+        self.inside.get(..self.len).unwrap_or_else(outside)
     }
 
     /// Removes the value at this place; the last one comes there.
@@ -64,7 +88,7 @@ impl<T: Copy, const N: usize> ShortList<T, N> {
 
     #[inline(always)]
     pub fn truncate(&mut self, len: usize) {
-        match &mut self.outside {
+        match &mut *self.outside {
             Some(values) => values.truncate(len),
             None => self.len = self.len.min(len),
         }
@@ -110,18 +134,20 @@ impl<T: Copy, const N: usize> Deref for ShortList<T, N> {
 
     #[inline(always)]
     fn deref(&self) -> &[T] {
-        self.inside().unwrap_or_else(|| self.outside.as_ref().map_or(&[], |values| values))
+        // SAFETY: `push` has written each of these places.
+        unsafe { self.places().assume_init_ref() }
     }
 }
 
 impl<T: Copy, const N: usize> DerefMut for ShortList<T, N> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut [T] {
-        match self.inside.get_mut(..self.len) {
-            // SAFETY: the first `len` values were written by `push`.
-            Some(values) => unsafe { values.assume_init_mut() },
-            None => self.outside.as_mut().map_or(&mut [], |values| values),
-        }
+        let places = match self.inside.get_mut(..self.len) {
+            Some(places) => places,
+            None => self.outside.as_mut().map_or(&mut [][..], |values| values),
+        };
+        // SAFETY: `push` has written each of these places.
+        unsafe { places.assume_init_mut() }
     }
 }
 

@@ -1,9 +1,9 @@
 //! The targets of a claim.
 
 use super::node::Node;
+use super::node_map::NodeMap;
 use super::rights::Target;
 use super::short_list::ShortList;
-use super::target_index::TargetIndex;
 use alloc::boxed::Box;
 use core::ops::Deref;
 
@@ -17,7 +17,24 @@ pub(crate) struct TargetList {
     /// Some targets come with all that is below.
     has_all_below: bool,
     /// What the targets of each node allow, if there are many.
-    index: Option<Box<TargetIndex>>,
+    index: Option<Box<NodeMap<Allowed>>>,
+}
+
+/// What may be done with a node: a bit for each of [`allowed`].
+#[derive(Clone, Copy, Default)]
+struct Allowed(u8);
+
+/// Returns the bit for reading or writing a node, alone or with all below.
+#[inline(always)]
+const fn allowed(write: bool, all_below: bool) -> u8 {
+    1 << (write as u8 + 2 * all_below as u8)
+}
+
+impl Allowed {
+    fn and(self, target: &Target) -> Self {
+        let [alone, all] = [false, !target.alone].map(|all_below| allowed(target.write, all_below));
+        Self(self.0 | alone | all | allowed(false, false) | allowed(false, !target.alone))
+    }
 }
 
 impl Target {
@@ -62,21 +79,29 @@ impl TargetList {
         self.has_all_below
     }
 
-    /// Returns true if a target allows to read or write this node, perhaps with all below.
+    /// Returns true if the first target allows to read or write this node.
     #[inline(always)]
+    pub fn first_allows(&self, node: Node, write: bool) -> bool {
+        self.list.first().is_some_and(|target| target.node == node && target.allows(write, false))
+    }
+
+    /// Returns true if a target allows to read or write this node, perhaps with all below.
+    #[inline]
     pub fn allow(&self, node: Node, write: bool, all_below: bool) -> bool {
         match &self.index {
             None => self.list.iter().any(|target| target.node == node && target.allows(write, all_below)),
-            Some(index) => index.allow(node, write, all_below),
+            Some(index) => index.get(node).is_some_and(|found| found.0 & allowed(write, all_below) != 0),
         }
     }
 
     /// Enters the last target in the index, or all if there is none.
     #[inline(never)]
     fn enter_last(&mut self) {
-        match (&mut self.index, self.list.last()) {
-            (Some(index), Some(last)) => index.add(last),
-            _ => self.index = Some(Box::new(TargetIndex::new(&self.list))),
+        let new = if self.index.is_some() { self.list.len() - 1 } else { 0 };
+        let index = self.index.get_or_insert_default();
+        for target in &self.list[new..] {
+            let before = index.get(target.node).unwrap_or_default();
+            index.insert(target.node, before.and(target));
         }
     }
 }
