@@ -4,8 +4,8 @@
 //! writes: each worker has a table of its own, and plain stores. What comes and what goes are
 //! counted apart, because a task may end on another worker than the one that registered it.
 
+use super::gate::Counted;
 use super::mode::{COUNTED, Mode, Modes};
-use super::rights::Counted;
 use super::segments::Segments;
 use crate::sync::{Acquire, AtomicU32, Padded, Relaxed, Release};
 use crate::task::spawner::sealed::Origin;

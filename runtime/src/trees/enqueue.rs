@@ -1,10 +1,11 @@
 //! Slow registration: a claim enters all its queues in one step, and may wait in each.
 
 use super::counts::Site;
+use super::gate::Counted;
 use super::mode::{Mode, Modes};
 use super::queue::{ClaimPtr, GateEntry, GateQueue, HomeEntry, Ready, Stripe};
 use super::register::Place;
-use super::rights::{Counted, Exact, Rights};
+use super::rights::{Exact, Rights};
 use super::table::TreeTable;
 use crate::sync::{Acquire, Guard, Relaxed, Release, SeqCst, fence};
 use smallvec::SmallVec;
@@ -57,7 +58,7 @@ impl TreeTable {
             // counts and one that has raised a flag, one sees the other.
             fence(SeqCst);
             // Acquire pairs with the Release of `serve`.
-            let is_flagged = open.iter().any(|counted| counted.slot(self).flag.load(Acquire));
+            let is_flagged = open.iter().any(|counted| counted.slot(&self.gates).flag.load(Acquire));
             if is_flagged || !self.is_current(rights) {
                 self.unlock(locked);
                 self.counts.at(site).count_all_out(&open);
@@ -75,7 +76,7 @@ impl TreeTable {
     /// stripes.
     fn lock_all(&self, rights: &Rights) -> Locked<'_> {
         // Acquire pairs with the Release of `serve`.
-        let flagged = rights.counted.iter().filter(|counted| counted.slot(self).flag.load(Acquire));
+        let flagged = rights.counted.iter().filter(|counted| counted.slot(&self.gates).flag.load(Acquire));
         let flagged = flagged.map(|counted| counted.gate);
         let mut gates: SmallVec<[u32; 8]> =
             rights.explicit.iter().map(|entry| entry.0).chain(flagged).collect();

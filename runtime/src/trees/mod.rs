@@ -154,7 +154,7 @@
 //! | file | contents |
 //! |---|---|
 //! | `node`, `segments`, `short_list` | nodes and their handles; tables that grow; lists |
-//! | `mode`, `counts` | uses of a gate and their clashes; intentions of each worker |
+//! | `mode`, `gate`, `counts` | uses of a gate and their clashes; gates; intentions of each worker |
 //! | `queue`, `rights` | queues of gates and homes; what a claim holds |
 //! | `target_list`, `node_map` | the targets of a claim, and what they allow; maps of nodes |
 //! | `table` | nodes, gates, stripes and counts of a tree |
@@ -176,6 +176,7 @@ mod covers;
 mod dispatch;
 mod enqueue;
 mod error;
+mod gate;
 mod inner;
 mod links;
 mod mode;

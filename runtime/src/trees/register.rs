@@ -1,10 +1,11 @@
 //! Fast registration: a target is had at once, or nothing is changed.
 
 use super::counts::Site;
+use super::gate::Counted;
 use super::mode::{Mode, Modes};
 use super::node::{NONE, Node, NodeSlot};
 use super::queue::{ClaimPtr, GateEntry, HomeEntry, Ready, Stripe};
-use super::rights::{Counted, Exact, Rights, Target};
+use super::rights::{Exact, Rights, Target};
 use super::table::TreeTable;
 use crate::sync::{Acquire, AtomicU32, Backoff, Relaxed, Release, SeqCst, fence};
 
@@ -96,7 +97,7 @@ impl TreeTable {
         (above != NONE).then_some(Path { slot, place: Place::Home(home), above, above_in })
     }
 
-    /// Tries to add a target to what a claim holds; it is the `FIRST` of a claim that holds nothing.
+    /// Tries to add a target to what a claim holds; the `FIRST` of a claim that holds nothing.
     ///
     /// The path is read while nothing is held, so it is read again after it was registered. From
     /// then on it stays: no node of it moves without all claims below being gone.
@@ -264,7 +265,7 @@ impl TreeTable {
             if counted.gate != next && !planted!("tree-path-unvalidated") {
                 return Attempt::Moved;
             }
-            let gate = counted.slot(self);
+            let gate = counted.slot(&self.gates);
             // Acquire pairs with the Release by which a gate's flag goes down, so that this sees
             // what the tasks there did.
             if gate.flag.load(Acquire) && !self.admits(claim, rights, counted) {
@@ -280,7 +281,7 @@ impl TreeTable {
     #[cold]
     fn admits(&self, claim: ClaimPtr, rights: &Rights, counted: &Counted) -> bool {
         let modes = Modes::only(counted.mode);
-        counted.slot(self).queue.lock().admits_now(claim, modes, rights.is_unordered)
+        counted.slot(&self.gates).queue.lock().admits_now(claim, modes, rights.is_unordered)
             && !rights.explicit_at(counted.gate).is_some_and(|held| held.clashes().meets(modes))
     }
 

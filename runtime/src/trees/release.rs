@@ -1,8 +1,9 @@
 //! Release: a claim leaves, and the next ones are granted.
 
 use super::counts::Site;
+use super::gate::Counted;
 use super::queue::{ClaimPtr, GateQueue, Ready, Stripe};
-use super::rights::{Counted, Exact, Rights};
+use super::rights::{Exact, Rights};
 use super::table::TreeTable;
 use crate::sync::{Acquire, Release, SeqCst, fence};
 
@@ -41,7 +42,7 @@ impl TreeTable {
         fence(SeqCst);
         for counted in counted {
             // Acquire pairs with the Release of `serve`.
-            if counted.slot(self).flag.load(Acquire) {
+            if counted.slot(&self.gates).flag.load(Acquire) {
                 self.lock_and_serve(site, counted.gate, ready);
             }
         }

@@ -1,14 +1,13 @@
 //! What a claim holds, or waits for.
 
+use super::gate::Counted;
 use super::mode::{Mode, Modes};
 use super::node::Node;
 use super::short_list::ShortList;
-use super::table::{GateSlot, TreeTable};
 use super::target_list::TargetList;
 use crate::sync::{AtomicBool, AtomicU32, UnsafeCell};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use core::ptr::NonNull;
 
 /// A node that a task claims.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,36 +23,6 @@ pub(crate) struct Target {
 pub(crate) struct Exact {
     pub home: u32,
     pub target: Target,
-}
-
-/// What a claim counts at a gate: one mode.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Counted {
-    pub gate: u32,
-    pub mode: Mode,
-    /// The slot of the gate: so it is looked up once.
-    slot: NonNull<GateSlot>,
-}
-
-impl PartialEq for Counted {
-    fn eq(&self, other: &Self) -> bool {
-        (self.gate, self.mode) == (other.gate, other.mode)
-    }
-}
-
-impl Counted {
-    #[inline(always)]
-    pub fn new(gate: u32, slot: &GateSlot, mode: Mode) -> Self {
-        Self { gate, mode, slot: NonNull::from(slot) }
-    }
-
-    /// Returns the slot of the gate.
-    #[inline(always)]
-    pub fn slot<'t>(&self, _: &'t TreeTable) -> &'t GateSlot {
-        // SAFETY: the slot is in the table of the claim, the only one whose functions have it. Slots
-        // stay where they are until the table is dropped.
-        unsafe { self.slot.as_ref() }
-    }
 }
 
 /// What a claim holds, with what it has registered for that.
@@ -123,8 +92,8 @@ impl Registration {
 }
 
 impl Rights {
-    /// Makes the rights of a claim that holds nothing. (Each field is named: what is made beside it
-    /// and dropped would keep the whole from being built in its place.)
+    /// Makes the rights of a claim that holds nothing. (Each field is named: a default that is made
+    /// beside it and dropped would keep the whole from being built in its place.)
     #[inline(always)]
     pub fn new(is_unordered: bool) -> Self {
         Self {
