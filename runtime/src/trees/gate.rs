@@ -59,8 +59,8 @@ impl Counted {
     /// Returns the slot of the gate, in the table of the claim.
     #[inline(always)]
     pub fn slot<'t>(&self, _: &'t Segments<GateSlot>) -> &'t GateSlot {
-        // SAFETY: the slot is in this table: a tree has one, and its claims get no other. Slots stay
-        // where they are until the table is dropped.
+        // SAFETY: the slot is in this table: a tree has one, and its claims get no other. Slots
+        // stay where they are until the table is dropped.
         unsafe { self.slot.as_ref() }
     }
 }

@@ -154,9 +154,9 @@
 //! | file | contents |
 //! |---|---|
 //! | `node`, `segments`, `short_list` | nodes and their handles; tables that grow; lists |
-//! | `mode`, `gate`, `counts` | uses of a gate and their clashes; gates; intentions of each worker |
+//! | `mode`, `gate`, `counts` | uses of a gate and their clashes; gates; counts of each worker |
 //! | `queue`, `rights` | queues of gates and homes; what a claim holds |
-//! | `target_list`, `node_map` | the targets of a claim, and what they allow; maps of nodes |
+//! | `target_list`, `node_map` | the targets of a claim; maps of nodes |
 //! | `table` | nodes, gates, stripes and counts of a tree |
 //! | `register`, `enqueue`, `release` | the protocol: at once, to wait, give back and grant |
 //! | `covers` | whether a claim covers a node |
