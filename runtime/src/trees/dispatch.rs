@@ -170,9 +170,9 @@ impl<P: Origin> Dispatcher<'_, P> {
     /// The caller owns the state, and gives it up.
     unsafe fn make(&mut self, state: NonNull<ClaimHead>) {
         loop {
+            let mut refused = Targets::default();
             // SAFETY: the task is parked, so the state lives; the caller owns it. What the probe
             // borrows of the state is not what the plan accesses there.
-            let mut refused = Targets::default();
             let outcome = unsafe {
                 let this = state.as_ref();
                 let claim = ClaimPtr(state.cast());

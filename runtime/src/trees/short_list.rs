@@ -17,6 +17,7 @@ pub(crate) struct ShortList<T, const N: usize> {
     len: usize,
     inside: [MaybeUninit<T>; N],
     /// All values, once there were more than `N`.
+    #[expect(clippy::box_collection, reason = "a list without it has one word for that")]
     outside: ManuallyDrop<Option<Box<Vec<MaybeUninit<T>>>>>,
 }
 
