@@ -30,7 +30,7 @@ pub(crate) struct Rights {
     pub targets: TargetList,
     /// Modes that are counted at gates, ascending from the targets; a gate may come several times.
     /// With an intention at a gate the claim has it at all gates above.
-    pub counted: ShortList<Counted, 4>,
+    pub counted: ShortList<Counted, 8>,
     /// Entries in the queues of gates.
     pub explicit: ShortList<(u32, Mode), 1>,
     /// Entries in the stripes.

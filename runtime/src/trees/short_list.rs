@@ -62,7 +62,9 @@ impl<T: Copy, const N: usize> ShortList<T, N> {
     #[cold]
     fn place_outside(&mut self) -> &mut MaybeUninit<T> {
         if self.outside.is_none() {
-            self.outside = ManuallyDrop::new(Some(Box::new(self.inside.to_vec())));
+            let mut values = Vec::with_capacity(4 * N);
+            values.extend_from_slice(&self.inside);
+            self.outside = ManuallyDrop::new(Some(Box::new(values)));
             self.len = OUTSIDE;
         }
         let values = self.outside.get_or_insert_default();

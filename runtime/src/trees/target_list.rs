@@ -13,7 +13,7 @@ const MOST_SEARCHED: usize = 8;
 /// The targets of a claim.
 #[derive(Clone, Default)]
 pub(crate) struct TargetList {
-    list: ShortList<Target, 2>,
+    list: ShortList<Target, 4>,
     /// Some targets come with all that is below.
     has_all_below: bool,
     /// What the targets of each node allow, if there are many.
