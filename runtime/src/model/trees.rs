@@ -79,9 +79,9 @@ impl World {
         };
         let mut nodes = Vec::from([TreeTable::ROOT]);
         let parents = parents.to_vec();
-        let mut rights = Rights::default();
+        let mut rights = Rights::new(false);
         rights.targets.push(write(nodes[0]));
-        let registration = Registration::default();
+        let registration = Registration::new(false);
         let mut holder = world.holder(&registration, &mut rights);
         for parent in parents {
             nodes.push(holder.insert(nodes[parent], None, |_| ()).unwrap());
@@ -110,6 +110,22 @@ impl World {
         Holder::new(&self.table, claim, rights, 1)
     }
 
+    /// Tries to add a target, as plans do.
+    fn try_add(
+        &self,
+        site: Site,
+        claim: ClaimPtr,
+        rights: &mut Rights,
+        target: &Target,
+        ready: &mut Ready,
+    ) -> Added {
+        if rights.targets.is_empty() {
+            self.table.try_add::<true>(site, claim, rights, target, ready)
+        } else {
+            self.table.try_add::<false>(site, claim, rights, target, ready)
+        }
+    }
+
     /// Tries to claim at once, and then the slow way. Runs the body when all is granted, perhaps on
     /// another thread.
     fn claim(&self, worker: usize, targets: &[Target], body: Body) {
@@ -119,7 +135,7 @@ impl World {
         let rights = unsafe { rights_of(claim) };
         let all = targets
             .iter()
-            .all(|&target| self.table.try_add(site, claim, rights, target, &mut ready) == Added::Granted);
+            .all(|target| self.try_add(site, claim, rights, target, &mut ready) == Added::Granted);
         if all {
             self.finish(site, claim, &mut ready);
         } else {
@@ -151,11 +167,11 @@ impl World {
     fn run_plan(&self, site: Site, claim: ClaimPtr, ready: &mut Ready) {
         // SAFETY: the caller owns the claim, and gives it up.
         unsafe {
+            let (held, mut refused) = ((claim, rights_of(claim)), Default::default());
             let mut probe =
-                PlanProbe::new(&self.table, site, claim, rights_of(claim), &mut *ready, OnPoison::Fail);
+                PlanProbe::new(&self.table, site, held, &mut *ready, &mut refused, OnPoison::Fail);
             let targets = &(*claim.0.cast::<Claimant>().as_ptr()).plan;
             targets.iter().for_each(|&target| _ = probe.add(target));
-            let refused = probe.into_refused();
             if !refused.is_empty() {
                 self.table.leave(site, claim, rights_of(claim), ready);
                 rights_of(claim).targets.extend_from_slice(&refused);
@@ -173,7 +189,7 @@ impl World {
         let (claim, mut ready) = (new_claim(Some(body)), Ready::default());
         // SAFETY: this thread owns the new claim.
         let rights = unsafe { rights_of(claim) };
-        let added = self.table.try_add(self.site(0), claim, rights, target, &mut ready);
+        let added = self.try_add(self.site(0), claim, rights, &target, &mut ready);
         assert_eq!(added, Added::Granted);
         claim
     }
@@ -183,7 +199,7 @@ impl World {
         let (site, claim, mut ready) = (self.site(worker), new_claim(None), Ready::default());
         // SAFETY: this thread owns the new claim.
         let rights = unsafe { rights_of(claim) };
-        if self.table.try_add(site, claim, rights, target, &mut ready) == Added::Granted {
+        if self.try_add(site, claim, rights, &target, &mut ready) == Added::Granted {
             self.table.leave(site, claim, rights, &mut ready);
         }
         self.resume(site, &mut ready);
@@ -238,7 +254,7 @@ impl World {
 }
 
 fn new_claim(body: Option<Body>) -> ClaimPtr {
-    let registration = Registration::default();
+    let registration = Registration::new(false);
     let claimant = Box::leak(Box::new(Claimant { registration, body, plan: Vec::new() }));
     ClaimPtr(NonNull::from(claimant).cast())
 }

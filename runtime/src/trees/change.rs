@@ -4,7 +4,7 @@
 //! by a new place must find the claim of the task there. So the task enters each new place *before*
 //! it publishes it, and leaves it at its end as all others.
 
-use super::covers::CoveredHomes;
+use super::covers::Covered;
 use super::error::TreeError;
 use super::mode::{Mode, Modes};
 use super::node::{IS_DUE, NONE, Node, NodeSlot};
@@ -23,13 +23,13 @@ pub(crate) struct Holder<'h> {
     pub stamp: u64,
     /// The node that was inserted last. The claim covers it, and all below.
     last: Option<Node>,
-    homes: CoveredHomes,
+    covered_before: Covered,
 }
 
 impl<'h> Holder<'h> {
     #[inline]
     pub fn new(table: &'h TreeTable, claim: ClaimPtr, rights: &'h mut Rights, stamp: u64) -> Self {
-        Self { table, claim, rights, stamp, last: None, homes: CoveredHomes::default() }
+        Self { table, claim, rights, stamp, last: None, covered_before: Covered::default() }
     }
 
     /// Returns the slot of a node that the claim covers.
@@ -40,18 +40,19 @@ impl<'h> Holder<'h> {
     #[inline(always)]
     pub fn covered(&self, node: Node, write: bool) -> Result<&'h NodeSlot, TreeError> {
         let slot = self.table.find(node).ok_or(TreeError::Missing(node))?;
-        if self.homes.contain(slot, write) || self.rights.names(node, write) || self.covers(node, slot, write)
-        {
-            Ok(slot)
-        } else {
-            Err(TreeError::NotClaimed(node))
-        }
+        let is_covered = self.covered_before.contain(slot, write)
+            || self.rights.targets.first_allows(node, write)
+            || self.covers(node, slot, write);
+        if is_covered { Ok(slot) } else { Err(TreeError::NotClaimed(node)) }
     }
 
-    /// Returns true if the claim covers a node, which is here and no target.
+    /// Returns true if a claim covers a node that is here.
     #[inline(never)]
     fn covers(&self, node: Node, slot: &NodeSlot, write: bool) -> bool {
-        self.last == Some(node) || self.table.covers_noting(self.rights, slot, write, &self.homes)
+        self.table.is_below_covered(slot, write, &self.covered_before)
+            || self.rights.names(node, write)
+            || self.last == Some(node)
+            || self.table.covers_noting(self.rights, slot, write, &self.covered_before)
     }
 
     /// Returns the slot of a node that the claim covers to write it, which counts as written.
@@ -132,7 +133,7 @@ impl<'h> Holder<'h> {
         }
         if !planted!("tree-covered-home-outlives-it") {
             // Another task may insert a node whose home has the number of a removed one.
-            self.homes = CoveredHomes::default();
+            self.covered_before = Covered::default();
         }
         self.take_out(node, parent);
         self.leave_place(node, slot);
@@ -354,7 +355,7 @@ impl<'h> Holder<'h> {
     /// Enters a home with a node and all below it. Other claims with entries there that clash have
     /// come by a place that the node had once, and are displaced.
     pub fn enter_home(&mut self, home: u32, node: Node) {
-        let exact = Exact { home, node, alone: false, write: true };
+        let exact = Exact { home, target: Target { node, alone: false, write: true } };
         let entry = HomeEntry { claim: self.claim, exact };
         let (table, claim) = (self.table, self.claim);
         table.stripe(home).lock().hold_displacing(entry, |other| {

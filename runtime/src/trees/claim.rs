@@ -196,6 +196,10 @@ impl<P: Spawn, A, M: Membership, Q: Request> TaskBuilder<P, A, InTree<'_, M, Q>>
     /// Submits the task like [`submit`](Self::submit), and passes its body the nodes that it has
     /// claimed: see [`spawn_with`](Self::spawn_with).
     ///
+    /// The handle has the result as soon as the body returns; only then the task leaves its claim.
+    /// So a task that is spawned after the join may still wait for it. A
+    /// [group](crate::Runtime::group) waits until its tasks have left their claims.
+    ///
     /// # Panics
     ///
     /// If the same object is accessed twice, once for writing.

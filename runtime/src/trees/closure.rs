@@ -1,11 +1,11 @@
 //! What is below a node by links: a claim of the node with all below covers that as well.
 
 use super::node::Node;
+use super::node_map::NodeMap;
 use super::probe::PlanProbe;
 use super::rights::Target;
 use super::table::TreeTable;
 use crate::sync::Relaxed;
-use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
 /// Ends of links that a claim takes one by one; for others it takes the gate above.
@@ -29,12 +29,12 @@ impl TreeTable {
         if !has_links(top) {
             return;
         }
-        let (mut next, mut shared) = (Vec::from([top]), BTreeSet::new());
+        let (mut next, mut shared) = (Vec::from([top]), NodeMap::default());
         while let Some(top) = next.pop() {
             // SAFETY: the node is in a sub-tree that the caller holds.
             for &child in unsafe { self.slot(top).children() } {
                 let below = self.slot(child.index);
-                if below.is_shared.load(Relaxed) && !shared.insert(child.index) {
+                if below.is_shared.load(Relaxed) && shared.insert(child, ()).is_some() {
                     continue;
                 }
                 let is_own = below.parent.load(Relaxed) == top;
@@ -74,7 +74,7 @@ impl PlanProbe<'_> {
     pub(super) fn hold_ends(&mut self, top: Node) {
         let table = self.table;
         let enter = |node| {
-            self.hold(Target { node, alone: true, write: true });
+            self.hold(&Target { node, alone: true, write: true });
             false
         };
         // SAFETY: the claim holds the sub-tree.
@@ -94,7 +94,7 @@ impl PlanProbe<'_> {
             return false;
         }
         // The gate covers it, unless it has moved out from there.
-        self.hold(Target { node, alone: false, write })
+        self.hold(&Target { node, alone: false, write })
     }
 
     /// Names the gate above a node, with all below. Returns false if the claim has to wait for it.
@@ -105,6 +105,6 @@ impl PlanProbe<'_> {
         }
         let gate = Target { node: top, alone: false, write };
         // Named once only, for all the nodes that are below.
-        !self.refused.contains(&gate) && (self.hold(gate) || !self.refused.contains(&gate))
+        !self.refused.contains(&gate) && (self.hold(&gate) || !self.refused.contains(&gate))
     }
 }

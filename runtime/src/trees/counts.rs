@@ -4,6 +4,7 @@
 //! writes: each worker has a table of its own, and plain stores. What comes and what goes are
 //! counted apart, because a task may end on another worker than the one that registered it.
 
+use super::gate::Counted;
 use super::mode::{COUNTED, Mode, Modes};
 use super::segments::Segments;
 use crate::sync::{Acquire, AtomicU32, Padded, Relaxed, Release};
@@ -104,23 +105,21 @@ impl SiteCounts<'_> {
         self.add_one(&self.counts.get_or_make(gate).ins[mode as usize]);
     }
 
-    /// Counts modes at gates, like [`count_in`](Self::count_in).
-    pub fn count_all_in(&self, counted: &[(u32, Modes)]) {
-        for &(gate, modes) in counted {
-            modes.iter().for_each(|mode| self.count_in(gate, mode));
-        }
+    /// Counts modes at a gate, like [`count_in`](Self::count_in).
+    pub fn count_modes_in(&self, gate: u32, modes: Modes) {
+        modes.iter().for_each(|mode| self.count_in(gate, mode));
     }
 
-    /// Counts modes out again that were counted in on any site.
+    /// Counts what a claim counts, like [`count_in`](Self::count_in).
+    pub fn count_all_in(&self, counted: &[Counted]) {
+        counted.iter().for_each(|counted| self.count_in(counted.gate, counted.mode));
+    }
+
+    /// Counts out again what was counted in on any site.
     #[inline(always)]
-    pub fn count_all_out(&self, counted: &[(u32, Modes)]) {
-        for &(gate, modes) in counted {
-            let count = self.counts.get_or_make(gate);
-            for mode in Mode::COUNTED {
-                if modes.has(mode) {
-                    self.add_one(&count.outs[mode as usize]);
-                }
-            }
+    pub fn count_all_out(&self, counted: &[Counted]) {
+        for counted in counted {
+            self.add_one(&self.counts.get_or_make(counted.gate).outs[counted.mode as usize]);
         }
     }
 

@@ -6,17 +6,23 @@ use super::table::TreeTable;
 use crate::sync::Acquire;
 use core::cell::Cell;
 
-/// The home of which the claim of a running task was last found to cover all nodes: to read them,
-/// and to write them. Most nodes that a task asks for are in the home of the one before.
-pub(crate) struct CoveredHomes([Cell<u32>; 2]);
+/// Where the claim of a running task was last found to cover all nodes: to read them, and to write
+/// them. Most nodes that a task asks for are in the home of the one before, or below the same gate.
+pub(crate) struct Covered {
+    homes: [Cell<u32>; 2],
+    /// Gates whose nodes are targets with all below.
+    gates: [Cell<u32>; 2],
+}
 
-impl Default for CoveredHomes {
+impl Default for Covered {
+    #[inline(always)]
     fn default() -> Self {
-        Self([NONE, NONE].map(Cell::new))
+        let none = || [const { Cell::new(NONE) }; 2];
+        Self { homes: none(), gates: none() }
     }
 }
 
-impl CoveredHomes {
+impl Covered {
     /// Returns true if a node that exists is in the home.
     ///
     /// Another task may move a node elsewhere meanwhile. But no node comes into this home, or
@@ -25,11 +31,7 @@ impl CoveredHomes {
     #[inline(always)]
     pub fn contain(&self, slot: &NodeSlot, write: bool) -> bool {
         // Acquire pairs with the Release of a merge: what was a gate has the new home then.
-        slot.gate.load(Acquire) == NONE && slot.home.load(Acquire) == self.0[usize::from(write)].get()
-    }
-
-    fn set(&self, home: u32, write: bool) {
-        self.0[usize::from(write)].set(home);
+        slot.gate.load(Acquire) == NONE && slot.home.load(Acquire) == self.homes[usize::from(write)].get()
     }
 }
 
@@ -52,21 +54,46 @@ impl TreeTable {
             .is_some_and(|slot| rights.names(node, write) || self.covers_from_above(rights, slot, write))
     }
 
-    /// Returns true if a claim covers a node, which is here and no target. Notes the home if it
-    /// covers that.
-    pub fn covers_noting(&self, rights: &Rights, slot: &NodeSlot, write: bool, homes: &CoveredHomes) -> bool {
-        if !rights.targets.has_all_below() {
+    /// Returns true if a claim covers a node, which is here and no target. Notes where else it
+    /// covers all.
+    pub fn covers_noting(&self, rights: &Rights, slot: &NodeSlot, write: bool, covered: &Covered) -> bool {
+        let Some(target) = self.covering(rights, slot, write) else { return false };
+        // Acquire, here and below: as in `contain`.
+        let (home, gate) = (slot.home.load(Acquire), target.gate.load(Acquire));
+        if gate != NONE {
+            let is_wrong = planted!("tree-gate-above-covers");
+            let gate = if is_wrong { self.gate(gate).above.load(Acquire) } else { gate };
+            covered.gates[usize::from(write)].set(gate);
+        }
+        let is_home_covered = gate != NONE || core::ptr::eq(target, self.slot(home));
+        if is_home_covered && slot.gate.load(Acquire) == NONE {
+            covered.homes[usize::from(write)].set(home);
+        }
+        true
+    }
+
+    /// Returns true if a node, which exists, is the node of a gate that was found covered, or below
+    /// it. Notes the home.
+    ///
+    /// No other task brings a node there, or takes one away, as that would take writing there: what
+    /// was read of the way holds, as in [`contain`](Covered::contain).
+    pub fn is_below_covered(&self, slot: &NodeSlot, write: bool, covered: &Covered) -> bool {
+        let covered_gate = covered.gates[usize::from(write)].get();
+        if covered_gate == NONE {
             return false;
         }
-        // Acquire, here and below: as in `contain`.
-        if slot.gate.load(Acquire) == NONE {
-            let home = slot.home.load(Acquire);
-            if self.covers_all(rights, home, write) {
-                homes.set(home, write);
-                return true;
-            }
+        // Acquire, here and below, pairs with the Release of the change that published the place.
+        let (gate, home) = (slot.gate.load(Acquire), slot.home.load(Acquire));
+        let top = if gate == NONE { self.nodes.get(home) } else { None };
+        let mut next = top.map_or(gate, |top| top.above.load(Acquire));
+        while next != covered_gate {
+            let Some(gate) = self.gates.get(next) else { return false };
+            next = gate.above.load(Acquire);
         }
-        self.covers_from_above(rights, slot, write)
+        if gate == NONE {
+            covered.homes[usize::from(write)].set(home);
+        }
+        true
     }
 
     /// Returns true if a claim covers a node, which exists, with all below it.
@@ -77,20 +104,25 @@ impl TreeTable {
 
     #[inline]
     fn covers_from_above(&self, rights: &Rights, slot: &NodeSlot, write: bool) -> bool {
+        self.covering(rights, slot, write).is_some()
+    }
+
+    /// Returns the next node above one that is a target with all below.
+    #[inline]
+    fn covering(&self, rights: &Rights, slot: &NodeSlot, write: bool) -> Option<&NodeSlot> {
         if !rights.targets.has_all_below() {
-            return false;
+            return None;
         }
-        let mut slot = slot;
+        let mut next = slot.parent.load(Acquire);
         loop {
-            // Acquire pairs with the Release of `insert` and of a move: of a slot that is used
-            // again this sees the new generation. (The way to a target is pinned.)
-            let parent = slot.parent.load(Acquire);
-            let Some(above) = self.nodes.get(parent) else { return false };
+            // Acquire, here and above, pairs with the Release of `insert` and of a move: of a slot
+            // that is used again this sees the new generation. (The way to a target is pinned.)
+            let above = self.nodes.get(next)?;
             // (The target of a node that was removed covers nothing.)
-            if rights.targets.allow(above.present(parent), write, true) {
-                return true;
+            if rights.targets.allow(above.present(next), write, true) {
+                return Some(above);
             }
-            slot = above;
+            next = above.parent.load(Acquire);
         }
     }
 }
@@ -101,15 +133,41 @@ mod tests {
     use super::super::error::TreeError;
     use super::super::queue::ClaimPtr;
     use super::super::rights::{Registration, Target};
+    use super::super::table::MOST_IN_HOME;
     use super::*;
     use core::ptr::NonNull;
 
     #[test]
+    fn what_is_beside_a_covered_gate_is_not_covered() {
+        let (table, registration) = (TreeTable::new(1), Registration::new(false));
+        let claim = ClaimPtr(NonNull::from(&registration));
+        let (mut all, mut part) = (Rights::new(false), Rights::new(false));
+        all.targets.push(Target { node: TreeTable::ROOT, alone: false, write: true });
+        let mut holder = Holder::new(&table, claim, &mut all, 1);
+        let mut insert = |parent| holder.insert(parent, None, |_| ()).unwrap();
+        let (gate, beside) = (insert(TreeTable::ROOT), insert(TreeTable::ROOT));
+        let leaves = [(); MOST_IN_HOME as usize].map(|()| insert(gate));
+        let inner = insert(leaves[0]);
+        holder.split(gate);
+        assert_ne!(table.slot(gate.index).gate.load(Acquire), NONE);
+
+        part.targets.push(Target { node: gate, alone: false, write: false });
+        let holder = Holder::new(&table, claim, &mut part, 2);
+        for node in leaves.into_iter().chain([inner, gate]) {
+            assert!(holder.covered(node, false).is_ok());
+            assert_eq!(holder.covered(node, true).err(), Some(TreeError::NotClaimed(node)));
+        }
+        for node in [beside, TreeTable::ROOT] {
+            assert_eq!(holder.covered(node, false).err(), Some(TreeError::NotClaimed(node)));
+        }
+    }
+
+    #[test]
     fn a_removed_home_covers_no_node_that_gets_its_number() {
-        let (table, registration) = (TreeTable::new(1), Registration::default());
+        let (table, registration) = (TreeTable::new(1), Registration::new(false));
         let claim = ClaimPtr(NonNull::from(&registration));
         let root = Target { node: TreeTable::ROOT, alone: true, write: true };
-        let (mut own, mut others) = (Rights::default(), Rights::default());
+        let (mut own, mut others) = (Rights::new(false), Rights::new(false));
         own.targets.push(root);
         others.targets.push(root);
         let mut holder = Holder::new(&table, claim, &mut own, 1);

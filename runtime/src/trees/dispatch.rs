@@ -8,6 +8,7 @@ use super::counts::Site;
 use super::inner::TreeInner;
 use super::plan::Request;
 use super::poison::OnPoison;
+use super::probe::Targets;
 use super::queue::{ClaimPtr, Ready};
 use super::rights::{Changes, Target};
 use super::state::{ClaimHead, ClaimState};
@@ -53,18 +54,22 @@ pub(super) unsafe fn enter<Q: Request>(
 ) {
     // SAFETY: the caller owns the state.
     let this = unsafe { state.as_ref() };
-    let table = this.head.table();
-    let mut dispatcher =
-        Dispatcher { site: table.counts.site(spawner), spawner, ready: Ready::default(), keeps: false };
-    let claim = ClaimPtr(state.cast());
+    let (site, claim) = (this.head.table().counts.site(spawner), ClaimPtr(state.cast()));
+    let (mut ready, mut refused) = (Ready::default(), Targets::default());
     // SAFETY: as above; this is borrowed until the end of the run.
-    let mut probe = unsafe { this.head.probe(dispatcher.site, claim, &mut dispatcher.ready) };
+    let mut probe = unsafe { this.head.probe(site, claim, &mut ready, &mut refused) };
     // SAFETY: as above; what is borrowed of the state is not what this accesses.
     let outcome = unsafe { this.request() }.run(&mut probe);
-    let refused = probe.into_refused();
     if outcome.is_ok() && refused.is_empty() {
-        task.send(dispatcher.spawner);
+        task.send(spawner);
+        if ready.is_empty() {
+            return;
+        }
+        let mut dispatcher = Dispatcher { site, spawner, ready, keeps: false };
+        // SAFETY: the dispatcher owns what is ready.
+        unsafe { dispatcher.resume_all() };
     } else {
+        let mut dispatcher = Dispatcher { site, spawner, ready, keeps: false };
         // SAFETY: as above; the dispatcher gets the state.
         unsafe {
             let owned = this.head.owned();
@@ -73,11 +78,8 @@ pub(super) unsafe fn enter<Q: Request>(
             if dispatcher.settle(state.cast(), outcome, &refused) {
                 dispatcher.make(state.cast());
             }
+            dispatcher.resume_all();
         }
-    }
-    if !dispatcher.ready.is_empty() {
-        // SAFETY: the dispatcher owns what is ready.
-        unsafe { dispatcher.resume_all() };
     }
 }
 
@@ -114,23 +116,33 @@ pub(super) unsafe fn leave<D: Send + Sync + 'static>(
     tree: &TreeInner<D>,
     cx: &mut Context,
 ) {
-    let table = &tree.table;
-    let mut origin = &mut *cx;
-    let (site, mut ready) = (table.counts.site(&origin), Ready::default());
+    let (site, mut ready) = (tree.table.counts.site(&&mut *cx), Ready::default());
     // SAFETY: the caller owns the state.
     let rights = unsafe { state.as_ref().registration.rights() };
-    table.leave(site, ClaimPtr(state.cast()), rights, &mut ready);
+    tree.table.leave(site, ClaimPtr(state.cast()), rights, &mut ready);
     let changes = take(&mut rights.changes);
     if !ready.is_empty() {
-        let keeps = origin.shared().policy == QueuePolicy::WorkStealing;
-        let mut dispatcher = Dispatcher { spawner: &mut origin, site, ready, keeps };
-        // SAFETY: the dispatcher owns what is ready.
-        unsafe { dispatcher.resume_all() };
-        origin.offer();
+        // SAFETY: these claims were made ready here.
+        unsafe { go_on(ready, site, cx) };
     }
     if let Some(changes) = changes {
         rearrange(tree, *changes, cx);
     }
+}
+
+/// Goes on with the claims that were granted what a task has given back.
+///
+/// # Safety
+///
+/// The caller owns these claims, and gives them up.
+#[inline(never)]
+unsafe fn go_on(ready: Ready, site: Site, cx: &mut Context) {
+    let mut origin = &mut *cx;
+    let keeps = origin.shared().policy == QueuePolicy::WorkStealing;
+    let mut dispatcher = Dispatcher { spawner: &mut origin, site, ready, keeps };
+    // SAFETY: forwarded.
+    unsafe { dispatcher.resume_all() };
+    origin.offer();
 }
 
 /// Spawns the tasks that split homes and merge gates after a change.
@@ -158,12 +170,13 @@ impl<P: Origin> Dispatcher<'_, P> {
     /// The caller owns the state, and gives it up.
     unsafe fn make(&mut self, state: NonNull<ClaimHead>) {
         loop {
+            let mut refused = Targets::default();
             // SAFETY: the task is parked, so the state lives; the caller owns it. What the probe
             // borrows of the state is not what the plan accesses there.
-            let (outcome, refused) = unsafe {
+            let outcome = unsafe {
                 let this = state.as_ref();
-                let mut probe = this.probe(self.site, ClaimPtr(state.cast()), &mut self.ready);
-                (this.run_plan(&mut probe), probe.into_refused())
+                let claim = ClaimPtr(state.cast());
+                this.run_plan(&mut this.probe(self.site, claim, &mut self.ready, &mut refused))
             };
             // SAFETY: as above; the state is given up unless this returns true.
             if !unsafe { self.settle(state, outcome, &refused) } {

@@ -1,10 +1,11 @@
 //! Slow registration: a claim enters all its queues in one step, and may wait in each.
 
 use super::counts::Site;
+use super::gate::Counted;
 use super::mode::{Mode, Modes};
 use super::queue::{ClaimPtr, GateEntry, GateQueue, HomeEntry, Ready, Stripe};
 use super::register::Place;
-use super::rights::Rights;
+use super::rights::{Exact, Rights};
 use super::table::TreeTable;
 use crate::sync::{Acquire, Guard, Relaxed, Release, SeqCst, fence};
 use smallvec::SmallVec;
@@ -50,18 +51,18 @@ impl TreeTable {
             for &(gate, _) in rights.explicit.iter() {
                 self.gate(gate).flag.store(true, Relaxed);
             }
-            let unlocked = |&(gate, _): &(u32, Modes)| !locked.has_gate(gate);
-            let open: SmallVec<[(u32, Modes); 4]> = rights.counted.iter().copied().filter(unlocked).collect();
+            let unlocked = |counted: &Counted| !locked.has_gate(counted.gate);
+            let open: SmallVec<[Counted; 4]> = rights.counted.iter().copied().filter(unlocked).collect();
             self.counts.at(site).count_all_in(&open);
-            // Pairs with the fences of `refused`, `serve_flagged` and this one: of a claim that
+            // Pairs with the fences of `pass_gates`, `serve_flagged` and this one: of a claim that
             // counts and one that has raised a flag, one sees the other.
             fence(SeqCst);
             // Acquire pairs with the Release of `serve`.
-            let is_flagged = open.iter().any(|entry| self.gate(entry.0).flag.load(Acquire));
+            let is_flagged = open.iter().any(|counted| counted.slot(&self.gates).flag.load(Acquire));
             if is_flagged || !self.is_current(rights) {
                 self.unlock(locked);
                 self.counts.at(site).count_all_out(&open);
-                self.serve_flagged(site, open.iter().map(|entry| entry.0), ready);
+                self.serve_flagged(site, &open, ready);
                 continue;
             }
             let is_granted = self.enter_all(site, claim, rights, &mut locked);
@@ -74,9 +75,9 @@ impl TreeTable {
     /// Locks the queues that a claim enters: those of its own gates and of flagged ones, then the
     /// stripes.
     fn lock_all(&self, rights: &Rights) -> Locked<'_> {
-        let flagged = rights.counted.iter().map(|entry| entry.0);
         // Acquire pairs with the Release of `serve`.
-        let flagged = flagged.filter(|&gate| self.gate(gate).flag.load(Acquire));
+        let flagged = rights.counted.iter().filter(|counted| counted.slot(&self.gates).flag.load(Acquire));
+        let flagged = flagged.map(|counted| counted.gate);
         let mut gates: SmallVec<[u32; 8]> =
             rights.explicit.iter().map(|entry| entry.0).chain(flagged).collect();
         gates.sort_unstable();
@@ -140,7 +141,7 @@ impl TreeTable {
         let counted = rights.counted_at(gate);
         if !counted.is_empty() {
             if queue.admits(claim, counted) {
-                self.counts.at(site).count_all_in(&[(gate, counted)]);
+                self.counts.at(site).count_modes_in(gate, counted);
             } else {
                 queue.wait(GateEntry { claim, modes: counted });
                 pending += 1;
@@ -170,11 +171,13 @@ impl TreeTable {
             let Some(path) = self.path(target.node) else { continue };
             match path.place {
                 Place::Gate(gate) => match target.mode_at_gate() {
-                    Mode::ReadAlone => rights.add_counted(gate, Modes::only(Mode::ReadAlone)),
+                    mode @ Mode::ReadAlone => {
+                        rights.add_counted(Counted::new(gate, self.gate(gate), mode));
+                    }
                     mode => rights.add_explicit(gate, mode),
                 },
                 Place::Home(home) => {
-                    let exact = target.exact(home);
+                    let exact = Exact { home, target };
                     if !rights.exact.contains(&exact) {
                         rights.exact.push(exact);
                     }
@@ -189,21 +192,19 @@ impl TreeTable {
         let is_first = rights.counted.is_empty();
         let mut next = from;
         while let Some(gate) = self.gates.get(next) {
-            if is_first {
-                // Not looked for among many.
-                rights.counted.push((next, Modes::only(intention)));
-            } else if rights.counted_at(next).has(intention) {
+            // The first are not looked for among many.
+            if !is_first && rights.counted_at(next).has(intention) {
                 return;
-            } else {
-                rights.add_counted(next, Modes::only(intention));
             }
+            rights.counted.push(Counted::new(next, gate, intention));
             next = gate.above.load(Acquire);
         }
     }
 
     /// Returns true if a claim has registered what it would register now.
     pub fn is_current(&self, rights: &Rights) -> bool {
-        let mut now = Rights { targets: rights.targets.clone(), ..Rights::default() };
+        let mut now = Rights::new(rights.is_unordered);
+        now.targets = rights.targets.clone();
         self.resolve(&mut now);
         // The order of the gates in these lists follows from that of the targets and the paths.
         *now.counted == *rights.counted && *now.explicit == *rights.explicit && *now.exact == *rights.exact
@@ -223,15 +224,15 @@ impl Rights {
     /// Merges what the claim counts at a gate with its entry there, with which that would clash.
     fn merge_own(&mut self) {
         for (gate, mode) in self.explicit.iter_mut() {
-            let Some(counted) = self.counted.iter_mut().find(|entry| entry.0 == *gate) else { continue };
-            if *mode == Mode::Read && counted.1.has(Mode::IntendWrite) {
+            let clashes = |counted: &Counted| {
+                counted.gate == *gate && (*mode != Mode::WriteAlone || counted.mode == Mode::ReadAlone)
+            };
+            let widens = |counted: &Counted| counted.gate == *gate && counted.mode == Mode::IntendWrite;
+            let is_widened = *mode == Mode::Read && self.counted.iter().any(widens);
+            self.counted.retain(|counted| !clashes(counted));
+            if is_widened {
                 *mode = Mode::Write;
             }
-            counted.1 = match mode {
-                Mode::WriteAlone => counted.1.without(Modes::only(Mode::ReadAlone)),
-                _ => Modes::NONE,
-            };
         }
-        self.counted.retain(|entry| !entry.1.is_empty());
     }
 }

@@ -154,8 +154,9 @@
 //! | file | contents |
 //! |---|---|
 //! | `node`, `segments`, `short_list` | nodes and their handles; tables that grow; lists |
-//! | `mode`, `counts` | uses of a gate and their clashes; intentions of each worker |
-//! | `queue`, `rights`, `target_list` | queues of gates and homes; what a claim holds |
+//! | `mode`, `gate`, `counts` | uses of a gate and their clashes; gates; counts of each worker |
+//! | `queue`, `rights` | queues of gates and homes; what a claim holds |
+//! | `target_list`, `node_map` | the targets of a claim; maps of nodes |
 //! | `table` | nodes, gates, stripes and counts of a tree |
 //! | `register`, `enqueue`, `release` | the protocol: at once, to wait, give back and grant |
 //! | `covers` | whether a claim covers a node |
@@ -175,10 +176,12 @@ mod covers;
 mod dispatch;
 mod enqueue;
 mod error;
+mod gate;
 mod inner;
 mod links;
 mod mode;
 mod node;
+mod node_map;
 mod nodes;
 mod parents;
 mod plan;

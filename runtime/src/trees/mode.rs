@@ -85,10 +85,6 @@ impl Modes {
         Self(self.0 | other.0)
     }
 
-    pub const fn without(self, other: Self) -> Self {
-        Self(self.0 & !other.0)
-    }
-
     /// Returns the counted modes of the set.
     pub const fn counted(self) -> Self {
         Self(self.0 & 0b111)

@@ -10,7 +10,7 @@ use super::table::TreeTable;
 use crate::task::JoinError;
 
 /// Targets of a claim.
-pub(crate) type Targets = ShortList<[Target; 2]>;
+pub(crate) type Targets = ShortList<Target, 2>;
 
 /// Names the nodes of a claim.
 pub trait RunPlan: Send {
@@ -32,7 +32,7 @@ pub struct PlanProbe<'s> {
     pub(super) rights: &'s mut Rights,
     ready: &'s mut Ready,
     /// Targets that were not to be had at once, and those that were named after the first of them.
-    pub(super) refused: Targets,
+    pub(super) refused: &'s mut Targets,
     /// A node with all below comes with what is below by links.
     follows_links: bool,
     /// Nodes that were named in this run because links lead there.
@@ -42,31 +42,26 @@ pub struct PlanProbe<'s> {
 }
 
 impl<'s> PlanProbe<'s> {
+    /// Begins a run in which `refused` gets what is not to be had.
     #[inline(always)]
     pub(crate) fn new(
         table: &'s TreeTable,
         site: Site,
-        claim: ClaimPtr,
-        rights: &'s mut Rights,
+        (claim, rights): (ClaimPtr, &'s mut Rights),
         ready: &'s mut Ready,
+        refused: &'s mut Targets,
         on_poison: OnPoison,
     ) -> Self {
         let (even_poisoned, follows_links) = (on_poison != OnPoison::Fail, on_poison != OnPoison::Keep);
-        let refused = Targets::default();
         Self { table, site, claim, rights, ready, refused, follows_links, linked: 0, even_poisoned }
-    }
-
-    #[inline(always)]
-    pub(crate) fn into_refused(self) -> Targets {
-        self.refused
     }
 
     /// Names a target, and what is below it by links. Returns true if the claim holds it from here
     /// on.
     #[inline(never)]
     pub(crate) fn add(&mut self, target: Target) -> bool {
-        let is_old = planted!("tree-links-not-looked-up-anew") && self.holds(target);
-        let is_held = self.hold(target);
+        let is_old = planted!("tree-links-not-looked-up-anew") && self.holds(&target);
+        let is_held = self.hold(&target);
         if is_held && !target.alone && self.follows_links && self.table.has_links() && !is_old {
             self.close(target);
         }
@@ -76,23 +71,42 @@ impl<'s> PlanProbe<'s> {
     /// Names a target without what is below by links. Returns true if the claim holds it from here
     /// on.
     #[inline(always)]
-    pub(super) fn hold(&mut self, target: Target) -> bool {
-        if !self.rights.targets.is_empty() && self.holds(target) {
+    pub(super) fn hold(&mut self, target: &Target) -> bool {
+        if self.rights.targets.is_empty() && self.refused.is_empty() {
+            self.hold_new::<true>(target)
+        } else {
+            self.hold_further(target)
+        }
+    }
+
+    #[inline(never)]
+    fn hold_further(&mut self, target: &Target) -> bool {
+        if self.holds(target) {
             return true;
         }
-        if self.refused.is_empty() {
-            match self.table.try_add(self.site, self.claim, self.rights, target, self.ready) {
-                Added::Granted => return true,
-                Added::Missing => return false,
-                Added::Blocked => {}
+        if !self.refused.is_empty() {
+            self.refused.push(*target);
+            return false;
+        }
+        self.hold_new::<false>(target)
+    }
+
+    /// Names a target that the claim does not hold, where all others were had. It is the `FIRST`
+    /// of a claim that holds nothing.
+    #[inline(always)]
+    fn hold_new<const FIRST: bool>(&mut self, target: &Target) -> bool {
+        match self.table.try_add::<FIRST>(self.site, self.claim, self.rights, target, self.ready) {
+            Added::Granted => true,
+            Added::Missing => false,
+            Added::Blocked => {
+                self.refused.push(*target);
+                false
             }
         }
-        self.refused.push(target);
-        false
     }
 
     #[inline]
-    fn holds(&self, Target { node, alone, write }: Target) -> bool {
+    fn holds(&self, &Target { node, alone, write }: &Target) -> bool {
         if alone {
             self.table.covers(self.rights, node, write)
         } else {

@@ -32,7 +32,7 @@ unsafe impl Send for ClaimPtr {}
 /// Claims whose last entry was granted. Their owner is the thread that has this list.
 #[derive(Default)]
 pub(crate) struct Ready {
-    claims: ShortList<[ClaimPtr; 4]>,
+    claims: ShortList<ClaimPtr, 4>,
     /// Claims before this one were taken out.
     next: usize,
 }
@@ -61,7 +61,8 @@ impl Ready {
         self.next += 1;
         // Moves no more claims than were taken out since the last time.
         if self.next * 2 >= self.claims.len() {
-            self.claims.drain(..self.next);
+            self.claims.copy_within(self.next.., 0);
+            self.claims.truncate(self.claims.len() - self.next);
             self.next = 0;
         }
         Some(claim)
@@ -181,7 +182,7 @@ pub(crate) struct HomeEntry {
 #[derive(Default)]
 pub(crate) struct Stripe {
     /// Holders in any of the homes.
-    holders: SmallVec<[HomeEntry; 4]>,
+    holders: ShortList<HomeEntry, 4>,
     /// Homes in which claims wait.
     waiting: Vec<HomeQueue>,
 }
@@ -199,6 +200,12 @@ fn may_be_overtaken(overtaken: u32) -> bool {
 }
 
 impl Stripe {
+    /// Returns true if nothing holds or waits in any of the homes.
+    #[inline(always)]
+    pub fn is_empty(&self) -> bool {
+        self.holders.is_empty() && self.waiting.is_empty()
+    }
+
     /// Returns true if the entry clashes with nothing that holds or waits in its home. `meet` tells
     /// whether two entries clash, of which one waits or none.
     #[inline(always)]
@@ -268,11 +275,8 @@ impl Stripe {
     #[inline(always)]
     pub fn remove(&mut self, claim: ClaimPtr, exact: &Exact) {
         let is_it = |entry: &HomeEntry| entry.claim == claim && entry.exact == *exact;
-        if let Some(at) = self.holders.iter().rposition(is_it)
-            && let Some(last) = self.holders.pop()
-            && at < self.holders.len()
-        {
-            self.holders[at] = last;
+        if let Some(at) = self.holders.iter().rposition(is_it) {
+            self.holders.swap_remove(at);
         }
     }
 
@@ -329,6 +333,7 @@ fn is_free<'e>(
 #[cfg(all(test, not(any(model = "loom", model = "shuttle"))))]
 mod tests {
     use super::super::node::Node;
+    use super::super::rights::Target;
     use super::*;
     use crate::sync::Relaxed;
 
@@ -336,13 +341,13 @@ mod tests {
 
     fn entry(registration: &Registration) -> HomeEntry {
         let node = Node { index: HOME, generation: 1 };
-        let exact = Exact { home: HOME, node, alone: true, write: false };
+        let exact = Exact { home: HOME, target: Target { node, alone: true, write: false } };
         HomeEntry { claim: ClaimPtr(NonNull::from(registration)), exact }
     }
 
     #[test]
     fn a_claim_never_waits_for_its_own_entries() {
-        let (one, other) = (Registration::default(), Registration::default());
+        let (one, other) = (Registration::new(false), Registration::new(false));
         let mut stripe = Stripe::default();
         for _ in 0..MOST_HOLDERS {
             stripe.hold(entry(&one));
@@ -353,8 +358,8 @@ mod tests {
 
     #[test]
     fn the_first_waiter_needs_no_room() {
-        let holder = Registration::default();
-        let waiters = [(); 2].map(|()| Registration::default());
+        let holder = Registration::new(false);
+        let waiters = [(); 2].map(|()| Registration::new(false));
         let (mut stripe, mut ready) = (Stripe::default(), Ready::default());
         for _ in 0..=MOST_HOLDERS {
             stripe.hold(entry(&holder));
@@ -369,7 +374,7 @@ mod tests {
 
     #[test]
     fn claims_go_on_in_the_order_in_which_they_became_ready() {
-        let claims: Vec<Registration> = (0..100).map(|_| Registration::default()).collect();
+        let claims: Vec<Registration> = (0..100).map(|_| Registration::new(false)).collect();
         let pointers: Vec<ClaimPtr> = claims.iter().map(|claim| entry(claim).claim).collect();
         let (mut ready, mut taken) = (Ready::default(), Vec::new());
         for pair in pointers.chunks(2) {

@@ -1,11 +1,12 @@
 //! Fast registration: a target is had at once, or nothing is changed.
 
 use super::counts::Site;
+use super::gate::Counted;
 use super::mode::{Mode, Modes};
 use super::node::{NONE, Node, NodeSlot};
-use super::queue::{ClaimPtr, GateEntry, HomeEntry, Ready};
+use super::queue::{ClaimPtr, GateEntry, HomeEntry, Ready, Stripe};
 use super::rights::{Exact, Rights, Target};
-use super::table::{GateSlot, TreeTable};
+use super::table::TreeTable;
 use crate::sync::{Acquire, AtomicU32, Backoff, Relaxed, Release, SeqCst, fence};
 
 /// What came of an attempt to register a target.
@@ -40,10 +41,10 @@ pub(crate) enum Place {
 }
 
 impl Path<'_> {
-    /// Refuses a claim that has registered a node, unless the way to the node is what it was when
-    /// it was looked up.
+    /// Checks that the way to a node, which a claim has registered, is what it was when it was
+    /// looked up.
     #[inline(always)]
-    fn check(&self, node: Node) -> Option<Refused> {
+    fn check(&self, node: Node) -> Attempt {
         let slot = self.slot;
         // Acquire: as in `path`.
         let is_here = || match self.place {
@@ -53,12 +54,15 @@ impl Path<'_> {
         let is_current = slot.generation.load(Acquire) == node.generation
             && is_here()
             && self.above_in.load(Acquire) == self.above;
-        (!is_current && !planted!("tree-path-unvalidated")).then_some(Refused::Moved)
+        if is_current || planted!("tree-path-unvalidated") { Attempt::Granted } else { Attempt::Moved }
     }
 }
 
-/// Why a path is not had.
-enum Refused {
+/// What came of one attempt to register a target.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Attempt {
+    Granted,
+    /// Others are in the way.
     Clash,
     /// The tree has changed meanwhile; the path has to be looked up again.
     Moved,
@@ -93,90 +97,77 @@ impl TreeTable {
         (above != NONE).then_some(Path { slot, place: Place::Home(home), above, above_in })
     }
 
-    /// Tries to add a target to what a claim holds.
+    /// Tries to add a target to what a claim holds; the `FIRST` of a claim that holds nothing.
     ///
     /// The path is read while nothing is held, so it is read again after it was registered. From
     /// then on it stays: no node of it moves without all claims below being gone.
     #[inline(always)]
-    pub fn try_add(
+    pub fn try_add<const FIRST: bool>(
         &self,
         site: Site,
         claim: ClaimPtr,
         rights: &mut Rights,
-        target: Target,
-        ready: &mut Ready,
-    ) -> Added {
-        match self.attempt(site, claim, rights, target, ready) {
-            Some(added) => added,
-            None => self.try_again(site, claim, rights, target, ready),
-        }
-    }
-
-    #[cold]
-    fn try_again(
-        &self,
-        site: Site,
-        claim: ClaimPtr,
-        rights: &mut Rights,
-        target: Target,
+        target: &Target,
         ready: &mut Ready,
     ) -> Added {
         let mut backoff = Backoff::new();
         loop {
-            backoff.wait();
-            if let Some(added) = self.attempt(site, claim, rights, target, ready) {
-                return added;
+            let Some(slot) = self.find(target.node) else { return Added::Missing };
+            let attempt = match self.path_from(slot) {
+                Some(path) => self.attempt::<FIRST>(site, claim, rights, target, &path, ready),
+                None => Attempt::Moved,
+            };
+            match attempt {
+                Attempt::Granted => {
+                    rights.targets.push(*target);
+                    return Added::Granted;
+                }
+                Attempt::Clash => return Added::Blocked,
+                // Looked up again.
+                Attempt::Moved => backoff.wait(),
             }
         }
     }
 
-    /// Tries to add a target by its path; `None` if the tree changes meanwhile.
+    /// Tries to add a target by its path.
     #[inline(always)]
-    fn attempt(
+    fn attempt<const FIRST: bool>(
         &self,
         site: Site,
         claim: ClaimPtr,
         rights: &mut Rights,
-        target: Target,
+        target: &Target,
+        path: &Path<'_>,
         ready: &mut Ready,
-    ) -> Option<Added> {
-        let Some(slot) = self.find(target.node) else { return Some(Added::Missing) };
-        let path = self.path_from(slot)?;
-        let refused = match path.place {
-            Place::Home(home) => self.add_in_home(site, claim, rights, target.exact(home), &path, ready),
-            Place::Gate(gate) => self.add_at_gate(site, claim, rights, target, (gate, &path), ready),
+    ) -> Attempt {
+        let had = if FIRST { (0, 0) } else { (rights.counted.len(), rights.exact.len()) };
+        let attempt = match path.place {
+            Place::Home(home) => self.add_in_home::<FIRST>(site, claim, rights, target, home, path),
+            Place::Gate(gate) => self.add_at_gate(site, claim, rights, target, gate, path),
         };
-        match refused {
-            None => {
-                rights.targets.push(target);
-                Some(Added::Granted)
-            }
-            Some(Refused::Clash) => Some(Added::Blocked),
-            Some(Refused::Moved) => None,
+        if attempt != Attempt::Granted {
+            self.take_back(site, claim, rights, had, ready);
         }
+        attempt
     }
 
     /// Registers a target in a home.
     #[inline(always)]
-    fn add_in_home(
+    fn add_in_home<const FIRST: bool>(
         &self,
         site: Site,
         claim: ClaimPtr,
         rights: &mut Rights,
-        exact: Exact,
+        target: &Target,
+        home: u32,
         path: &Path<'_>,
-        ready: &mut Ready,
-    ) -> Option<Refused> {
-        let had = (rights.counted.len(), rights.exact.len());
-        let end = self.count_above(site, rights, path.above, Mode::intention(exact.write));
-        let refused = match self.refused(claim, rights, had.0, end) {
-            None => self.try_enter(claim, rights, exact, path),
+    ) -> Attempt {
+        let first = if FIRST { 0 } else { rights.counted.len() };
+        let end = self.count_above::<FIRST>(site, rights, path.above, Mode::intention(target.write));
+        match self.pass_gates(claim, rights, first, end) {
+            Attempt::Granted => self.try_enter(claim, rights, target, home, path),
             refused => refused,
-        };
-        if refused.is_some() {
-            self.take_back(site, claim, rights, had, ready);
         }
-        refused
     }
 
     /// Registers a target that is a gate.
@@ -186,32 +177,27 @@ impl TreeTable {
         site: Site,
         claim: ClaimPtr,
         rights: &mut Rights,
-        target: Target,
-        (gate, path): (u32, &Path<'_>),
-        ready: &mut Ready,
-    ) -> Option<Refused> {
-        let mode = target.mode_at_gate();
-        let had = (rights.counted.len(), rights.exact.len());
+        target: &Target,
+        gate: u32,
+        path: &Path<'_>,
+    ) -> Attempt {
+        let (mode, first) = (target.mode_at_gate(), rights.counted.len());
         let counted = rights.counted_at(gate);
         if mode != Mode::ReadAlone {
             // What the claim itself has at this gate is merged with this by the slow way.
             if rights.explicit_at(gate).is_some() || counted.meets(mode.clashes()) {
-                return Some(Refused::Clash);
+                return Attempt::Clash;
             }
         } else if !counted.has(mode) {
             self.counts.at(site).count_in(gate, mode);
-            rights.counted.push((gate, Modes::only(mode)));
+            rights.counted.push(Counted::new(gate, self.gate(gate), mode));
         }
-        let end = self.count_above(site, rights, path.above, Mode::intention(target.write));
-        let refused = match self.refused(claim, rights, had.0, end) {
-            None if mode == Mode::ReadAlone => path.check(target.node),
-            None => self.try_hold(claim, rights, (gate, mode), target.node, path),
+        let end = self.count_above::<false>(site, rights, path.above, Mode::intention(target.write));
+        match self.pass_gates(claim, rights, first, end) {
+            Attempt::Granted if mode == Mode::ReadAlone => path.check(target.node),
+            Attempt::Granted => self.try_hold(claim, rights, (gate, mode), target.node, path),
             refused => refused,
-        };
-        if refused.is_some() {
-            self.take_back(site, claim, rights, had, ready);
         }
-        refused
     }
 
     /// Enters the queue of a gate, unless others there are in the way.
@@ -222,75 +208,81 @@ impl TreeTable {
         (number, mode): (u32, Mode),
         node: Node,
         path: &Path<'_>,
-    ) -> Option<Refused> {
+    ) -> Attempt {
         let (gate, modes) = (self.gate(number), Modes::only(mode));
         let mut queue = gate.queue.lock();
         gate.flag.store(true, Relaxed);
-        // Pairs with the fence of `refused`: either this sees what is counted there, or that thread
-        // sees the flag.
+        // Pairs with the fence of `pass_gates`: either this sees what is counted there, or that
+        // thread sees the flag.
         fence(SeqCst);
         let is_free = queue.admits_now(claim, modes, rights.is_unordered)
             && !self.counts.is_counted(number, modes.clashes());
-        let refused = if is_free { path.check(node) } else { Some(Refused::Clash) };
-        if refused.is_none() {
+        let attempt = if is_free { path.check(node) } else { Attempt::Clash };
+        if attempt == Attempt::Granted {
             queue.hold(GateEntry { claim, modes });
             rights.explicit.push((number, mode));
         } else if queue.is_empty() {
             gate.flag.store(false, Release);
         }
-        refused
+        attempt
     }
 
     /// Counts an intention at all gates from one upwards where the claim does not have it yet.
     /// Returns the gate where it has it already, and so at all above; [`NONE`] behind the root.
     #[inline(always)]
-    fn count_above(&self, site: Site, rights: &mut Rights, from: u32, intention: Mode) -> u32 {
-        let counts = self.counts.at(site);
-        let (is_first, enough) = (rights.counted.is_empty(), Modes::of(&[intention, Mode::IntendWrite]));
+    fn count_above<const FIRST: bool>(
+        &self,
+        site: Site,
+        rights: &mut Rights,
+        from: u32,
+        intention: Mode,
+    ) -> u32 {
+        let (counts, enough) = (self.counts.at(site), Modes::of(&[intention, Mode::IntendWrite]));
         let mut next = from;
         while let Some(gate) = self.gates.get(next) {
-            if !is_first && rights.counted_at(next).meets(enough) {
+            if !FIRST && rights.counted_at(next).meets(enough) {
                 return next;
             }
             counts.count_in(next, intention);
-            rights.counted.push((next, Modes::only(intention)));
+            rights.counted.push(Counted::new(next, gate, intention));
             next = gate.above.load(Acquire);
         }
         NONE
     }
 
-    /// Returns why a claim is refused at gates where it has just counted: those of its list from
-    /// `first` on, which were one above the other, and below `end`.
+    /// Passes the gates where a claim has just counted: those of its list from `first` on, which
+    /// were one above the other, and below `end`.
     #[inline(always)]
-    fn refused(&self, claim: ClaimPtr, rights: &Rights, first: usize, end: u32) -> Option<Refused> {
+    fn pass_gates(&self, claim: ClaimPtr, rights: &Rights, first: usize, end: u32) -> Attempt {
         let counted = &rights.counted[first..];
         if !counted.is_empty() && !planted!("tree-count-without-fence") {
             // Pairs with the fences of `try_hold` and `enqueue`: either those see the counts,
             // or this sees their flags.
             fence(SeqCst);
         }
-        let mut next = counted.first().map_or(end, |first| first.0);
-        for &(number, modes) in counted {
-            if number != next && !planted!("tree-path-unvalidated") {
-                return Some(Refused::Moved);
+        let mut next = counted.first().map_or(end, |first| first.gate);
+        for counted in counted {
+            if counted.gate != next && !planted!("tree-path-unvalidated") {
+                return Attempt::Moved;
             }
-            let gate = self.gate(number);
+            let gate = counted.slot(&self.gates);
             // Acquire pairs with the Release by which a gate's flag goes down, so that this sees
             // what the tasks there did.
-            if gate.flag.load(Acquire) && !self.admits(claim, rights, gate, number, modes) {
-                return Some(Refused::Clash);
+            if gate.flag.load(Acquire) && !self.admits(claim, rights, counted) {
+                return Attempt::Clash;
             }
             // From here on no task moves the gate. Acquire: as in `path`.
             next = gate.above.load(Acquire);
         }
-        (next != end && !planted!("tree-path-unvalidated")).then_some(Refused::Moved)
+        if next == end || planted!("tree-path-unvalidated") { Attempt::Granted } else { Attempt::Moved }
     }
 
     /// Returns true if what was counted at a gate with a flag clashes with nothing there.
     #[cold]
-    fn admits(&self, claim: ClaimPtr, rights: &Rights, gate: &GateSlot, number: u32, modes: Modes) -> bool {
-        gate.queue.lock().admits_now(claim, modes, rights.is_unordered)
-            && !rights.explicit_at(number).is_some_and(|held| held.clashes().meets(modes))
+    fn admits(&self, claim: ClaimPtr, rights: &Rights, counted: &Counted) -> bool {
+        let modes = Modes::only(counted.mode);
+        counted.slot(&self.gates).queue.lock().admits_now(claim, modes, rights.is_unordered)
+            && !rights.explicit_at(counted.gate).is_some_and(|held| held.clashes().meets(modes))
     }
 
     /// Enters a home, unless others there are in the way.
@@ -299,23 +291,30 @@ impl TreeTable {
         &self,
         claim: ClaimPtr,
         rights: &mut Rights,
-        exact: Exact,
+        target: &Target,
+        home: u32,
         path: &Path<'_>,
-    ) -> Option<Refused> {
-        let entry = HomeEntry { claim, exact };
-        let mut stripe = self.stripe(exact.home).lock();
-        if !stripe.admits_now(&entry, rights.is_unordered, |one, other, waits| self.meet(one, other, waits)) {
-            return Some(Refused::Clash);
+    ) -> Attempt {
+        let mut stripe = self.stripe(home).lock();
+        if !stripe.is_empty() && !self.enters(claim, rights, Exact { home, target: *target }, &mut stripe) {
+            return Attempt::Clash;
         }
-        stripe.hold(entry);
+        stripe.hold(HomeEntry { claim, exact: Exact { home, target: *target } });
         drop(stripe);
-        rights.exact.push(exact);
-        let refused = path.check(exact.node);
+        rights.exact.push(Exact { home, target: *target });
+        let attempt = path.check(target.node);
         // SAFETY: the caller owns the claim.
         let is_displaced = unsafe { &claim.0.as_ref().is_displaced };
         // Acquire pairs with the Release of `enter_home`. It is read behind the path: a node that
         // was seen to have come back has displaced the claim before.
-        if is_displaced.load(Acquire) { Some(Refused::Moved) } else { refused }
+        if is_displaced.load(Acquire) { Attempt::Moved } else { attempt }
+    }
+
+    /// Returns true if a claim may enter a home, in a stripe where others are.
+    #[inline(never)]
+    fn enters(&self, claim: ClaimPtr, rights: &Rights, exact: Exact, stripe: &mut Stripe) -> bool {
+        let meet = |one: &HomeEntry, other: &HomeEntry, waits| self.meet(one, other, waits);
+        stripe.admits_now(&HomeEntry { claim, exact }, rights.is_unordered, meet)
     }
 
     /// Gives back what an attempt has registered: what is behind these lengths of the lists. Lets
@@ -331,11 +330,10 @@ impl TreeTable {
     ) {
         let out = &rights.counted[counted..];
         self.counts.at(site).count_all_out(out);
-        self.serve_flagged(site, out.iter().map(|entry| entry.0), ready);
+        self.serve_flagged(site, out, ready);
         rights.counted.truncate(counted);
-        for exact in rights.exact.drain(exact..) {
-            self.leave_home(claim, &exact, ready);
-        }
+        rights.exact[exact..].iter().for_each(|exact| self.leave_home(claim, exact, ready));
+        rights.exact.truncate(exact);
         // SAFETY: the caller owns the claim.
         let is_displaced = unsafe { &claim.0.as_ref().is_displaced };
         // Relaxed: the entry has gone, and what the claim holds is not outdated.
@@ -344,11 +342,6 @@ impl TreeTable {
 }
 
 impl Target {
-    /// Returns the entry of the target in a home.
-    pub fn exact(&self, home: u32) -> Exact {
-        Exact { home, node: self.node, alone: self.alone, write: self.write }
-    }
-
     /// Returns how the target uses its node if that is a gate.
     pub fn mode_at_gate(&self) -> Mode {
         match (self.alone, self.write) {

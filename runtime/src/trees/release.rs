@@ -1,6 +1,7 @@
 //! Release: a claim leaves, and the next ones are granted.
 
 use super::counts::Site;
+use super::gate::Counted;
 use super::queue::{ClaimPtr, GateQueue, Ready, Stripe};
 use super::rights::{Exact, Rights};
 use super::table::TreeTable;
@@ -10,7 +11,7 @@ impl TreeTable {
     /// Gives back all that a claim holds but its targets, and grants what has waited for it.
     pub fn leave(&self, site: Site, claim: ClaimPtr, rights: &mut Rights, ready: &mut Ready) {
         self.counts.at(site).count_all_out(&rights.counted);
-        self.serve_flagged(site, rights.counted.iter().map(|entry| entry.0), ready);
+        self.serve_flagged(site, &rights.counted, ready);
         rights.counted.clear();
         rights.exact.iter().for_each(|exact| self.leave_home(claim, exact, ready));
         rights.exact.clear();
@@ -32,22 +33,17 @@ impl TreeTable {
 
     /// Grants waiters at gates where something was just counted out.
     #[inline(always)]
-    pub fn serve_flagged(&self, site: Site, gates: impl Iterator<Item = u32> + Clone, ready: &mut Ready) {
-        if planted!("tree-undo-serves-no-waiter") {
+    pub fn serve_flagged(&self, site: Site, counted: &[Counted], ready: &mut Ready) {
+        if counted.is_empty() || planted!("tree-undo-serves-no-waiter") {
             return;
         }
-        let mut is_fenced = false;
-        for number in gates {
-            if !is_fenced {
-                // Pairs with the fences of `try_hold` and `enqueue`: either a claim at the gate
-                // sees that this one has left, or this sees the flag of that claim.
-                fence(SeqCst);
-                is_fenced = true;
-            }
-            let gate = self.gate(number);
+        // Pairs with the fences of `try_hold` and `enqueue`: either a claim at the gate sees that
+        // this one has left, or this sees the flag of that claim.
+        fence(SeqCst);
+        for counted in counted {
             // Acquire pairs with the Release of `serve`.
-            if gate.flag.load(Acquire) {
-                self.lock_and_serve(site, number, ready);
+            if counted.slot(&self.gates).flag.load(Acquire) {
+                self.lock_and_serve(site, counted.gate, ready);
             }
         }
     }
@@ -64,7 +60,7 @@ impl TreeTable {
         if queue.has_waiters() {
             queue.grant(
                 |modes| self.counts.is_counted(gate, modes),
-                |modes| self.counts.at(site).count_all_in(&[(gate, modes)]),
+                |modes| self.counts.at(site).count_modes_in(gate, modes),
                 ready,
             );
         }

@@ -1,5 +1,6 @@
 //! What a claim holds, or waits for.
 
+use super::gate::Counted;
 use super::mode::{Mode, Modes};
 use super::node::Node;
 use super::short_list::ShortList;
@@ -17,26 +18,23 @@ pub(crate) struct Target {
     pub write: bool,
 }
 
-/// A target below gates: its node, and the home in which it is registered.
+/// A target below gates, and the home in which it is registered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Exact {
     pub home: u32,
-    pub node: Node,
-    pub alone: bool,
-    pub write: bool,
+    pub target: Target,
 }
 
 /// What a claim holds, with what it has registered for that.
-#[derive(Default)]
 pub(crate) struct Rights {
     pub targets: TargetList,
     /// Modes that are counted at gates, ascending from the targets; a gate may come several times.
     /// With an intention at a gate the claim has it at all gates above.
-    pub counted: ShortList<[(u32, Modes); 4]>,
+    pub counted: ShortList<Counted, 8>,
     /// Entries in the queues of gates.
-    pub explicit: ShortList<[(u32, Mode); 1]>,
+    pub explicit: ShortList<(u32, Mode), 1>,
     /// Entries in the stripes.
-    pub exact: ShortList<[Exact; 2]>,
+    pub exact: ShortList<Exact, 2>,
     pub changes: Option<Box<Changes>>,
     /// Overtakes claims that wait, where it need not wait itself.
     pub is_unordered: bool,
@@ -54,7 +52,6 @@ pub(crate) struct Changes {
 }
 
 /// A claim as the queues know it; its address is its identity there.
-#[derive(Default)]
 pub(crate) struct Registration {
     /// Entries that were not granted yet.
     pub pending: AtomicU32,
@@ -72,6 +69,16 @@ unsafe impl Send for Registration {}
 unsafe impl Sync for Registration {}
 
 impl Registration {
+    /// Makes the registration of a claim that holds nothing.
+    #[inline(always)]
+    pub fn new(is_unordered: bool) -> Self {
+        Self {
+            pending: AtomicU32::new(0),
+            is_displaced: AtomicBool::new(false),
+            rights: UnsafeCell::new(Rights::new(is_unordered)),
+        }
+    }
+
     /// Returns what the claim holds.
     ///
     /// # Safety
@@ -85,17 +92,30 @@ impl Registration {
 }
 
 impl Rights {
-    /// Returns the modes that are counted at a gate.
-    pub fn counted_at(&self, gate: u32) -> Modes {
-        let here = self.counted.iter().filter(|entry| entry.0 == gate);
-        here.fold(Modes::NONE, |modes, entry| modes.and(entry.1))
+    /// Makes the rights of a claim that holds nothing. (Each field is named: a default that is made
+    /// beside it and dropped would keep the whole from being built in its place.)
+    #[inline(always)]
+    pub fn new(is_unordered: bool) -> Self {
+        Self {
+            targets: TargetList::new(),
+            counted: ShortList::new(),
+            explicit: ShortList::new(),
+            exact: ShortList::new(),
+            changes: None,
+            is_unordered,
+        }
     }
 
-    /// Adds counted modes.
-    pub fn add_counted(&mut self, gate: u32, modes: Modes) {
-        match self.counted.iter_mut().find(|entry| entry.0 == gate) {
-            Some(entry) => entry.1 = entry.1.and(modes),
-            None => self.counted.push((gate, modes)),
+    /// Returns the modes that are counted at a gate.
+    pub fn counted_at(&self, gate: u32) -> Modes {
+        let here = self.counted.iter().filter(|counted| counted.gate == gate);
+        here.fold(Modes::NONE, |modes, counted| modes.and(Modes::only(counted.mode)))
+    }
+
+    /// Adds a counted mode.
+    pub fn add_counted(&mut self, counted: Counted) {
+        if !self.counted.contains(&counted) {
+            self.counted.push(counted);
         }
     }
 

@@ -171,8 +171,8 @@ mod tests {
 
     /// Calls a function with a task that holds a tree of one node.
     fn with_root(run: impl FnOnce(&mut Holder<'_>)) {
-        let (table, registration) = (TreeTable::new(1), Registration::default());
-        let mut rights = Rights::default();
+        let (table, registration) = (TreeTable::new(1), Registration::new(false));
+        let mut rights = Rights::new(false);
         rights.targets.push(Target { node: TreeTable::ROOT, alone: false, write: true });
         let claim = ClaimPtr(NonNull::from(&registration));
         run(&mut Holder::new(&table, claim, &mut rights, 1));

@@ -2,9 +2,9 @@
 
 use super::counts::Site;
 use super::poison::OnPoison;
-use super::probe::{PlanProbe, RunPlan};
+use super::probe::{PlanProbe, RunPlan, Targets};
 use super::queue::{ClaimPtr, Ready};
-use super::rights::{Registration, Rights};
+use super::rights::Registration;
 use super::table::TreeTable;
 use crate::sync::UnsafeCell;
 use crate::task::JoinError;
@@ -52,9 +52,8 @@ impl<Q> ClaimState<Q> {
     #[inline(always)]
     pub(super) fn new(table: &TreeTable, request: Q, on_poison: OnPoison, is_unordered: bool) -> Self {
         let owned = OwnedState { whole: None, task: None, failure: None, plan_runs: 0, on_poison };
-        let rights = Rights { is_unordered, ..Rights::default() };
         let head = ClaimHead {
-            registration: Registration { rights: UnsafeCell::new(rights), ..Registration::default() },
+            registration: Registration::new(is_unordered),
             table: NonNull::from(table),
             owned: UnsafeCell::new(owned),
         };
@@ -99,10 +98,16 @@ impl ClaimHead {
     ///
     /// The caller owns the claim, and borrows its rights nowhere else while the result is used.
     #[inline(always)]
-    pub unsafe fn probe<'s>(&'s self, site: Site, claim: ClaimPtr, ready: &'s mut Ready) -> PlanProbe<'s> {
+    pub unsafe fn probe<'s>(
+        &'s self,
+        site: Site,
+        claim: ClaimPtr,
+        ready: &'s mut Ready,
+        refused: &'s mut Targets,
+    ) -> PlanProbe<'s> {
         // SAFETY: forwarded.
         let (owned, rights) = unsafe { (self.owned(), self.registration.rights()) };
-        PlanProbe::new(self.table(), site, claim, rights, ready, owned.on_poison)
+        PlanProbe::new(self.table(), site, (claim, rights), ready, refused, owned.on_poison)
     }
 
     /// Runs the request.

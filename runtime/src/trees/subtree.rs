@@ -2,9 +2,9 @@
 
 use super::inner::TreeInner;
 use super::node::{Node, NodeSlot};
+use super::node_map::NodeMap;
 use super::table::TreeTable;
 use crate::sync::Relaxed;
-use alloc::collections::BTreeSet;
 use core::slice;
 use smallvec::SmallVec;
 
@@ -15,7 +15,7 @@ struct Walk<'v> {
     siblings: slice::Iter<'v, Node>,
     top: Option<Node>,
     /// Nodes with several parents that have come; `None` if none has two in this sub-tree.
-    shared: Option<BTreeSet<u32>>,
+    shared: Option<NodeMap<()>>,
 }
 
 impl<'v> Walk<'v> {
@@ -26,7 +26,7 @@ impl<'v> Walk<'v> {
     unsafe fn new(table: &TreeTable, node: Node) -> Self {
         // Relaxed: the claim keeps links from being made and taken away there.
         let has_links = table.slot(node.index).links.load(Relaxed) != 0;
-        let shared = has_links.then(BTreeSet::new);
+        let shared = has_links.then(NodeMap::default);
         Self { above: SmallVec::new(), siblings: [].iter(), top: Some(node), shared }
     }
 
@@ -53,7 +53,8 @@ impl<'v> Walk<'v> {
     #[cold]
     fn is_first(&mut self, node: Node) -> bool {
         let shared = self.shared.as_mut();
-        shared.is_none_or(|shared| shared.insert(node.index)) || planted!("tree-shared-node-comes-twice")
+        shared.is_none_or(|shared| shared.insert(node, ()).is_none())
+            || planted!("tree-shared-node-comes-twice")
     }
 
     /// Goes on with the children of the node that came last.

@@ -2,16 +2,16 @@
 //! type of the data.
 
 use super::counts::Counts;
+use super::gate::GateSlot;
 use super::mode::{Mode, Modes};
 use super::node::{Children, NONE, Node, NodeSlot};
 use super::parents::Links;
 use super::poison::PoisonedNodes;
-use super::queue::{ClaimPtr, GateEntry, GateQueue, HomeEntry, Stripe};
+use super::queue::{ClaimPtr, GateEntry, HomeEntry, Stripe};
 use super::rights::Exact;
 use super::segments::Segments;
 use crate::sync::{
-    Acquire, AtomicBool, AtomicU32, AtomicU64, Padded, Relaxed, Release, SeqCst, SpinMutex, fence,
-    under_model,
+    Acquire, AtomicU32, AtomicU64, Padded, Relaxed, Release, SeqCst, SpinMutex, fence, under_model,
 };
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -22,34 +22,6 @@ pub(super) const MOST_IN_HOME: u32 = under_model(64, 2) as u32;
 /// Stripes for each worker, which bound how often two homes share a latch.
 const STRIPES: usize = under_model(256, 1) as usize;
 const MOST_STRIPES: usize = under_model(4096, 1) as usize;
-
-/// A gate: a node with many nodes below.
-pub(crate) struct GateSlot {
-    /// Index of the node.
-    pub node: AtomicU32,
-    /// The gate above; [`NONE`] for the root.
-    pub above: AtomicU32,
-    /// Up while the queue is not empty; changed under the lock of the queue.
-    pub flag: AtomicBool,
-    /// Nodes in the homes right below, and [`IS_DUE`](super::node::IS_DUE) if it will be merged.
-    pub load: AtomicU32,
-    /// Gates right below.
-    pub gates: AtomicU32,
-    pub queue: SpinMutex<GateQueue>,
-}
-
-impl Default for GateSlot {
-    fn default() -> Self {
-        Self {
-            node: AtomicU32::new(NONE),
-            above: AtomicU32::new(NONE),
-            flag: AtomicBool::new(false),
-            load: AtomicU32::new(0),
-            gates: AtomicU32::new(0),
-            queue: SpinMutex::default(),
-        }
-    }
-}
 
 /// Numbers that are handed out once, and again after they were given back.
 #[derive(Default)]
@@ -166,6 +138,7 @@ impl TreeTable {
     /// Returns true if two targets in the same home clash, as the tree is now.
     pub fn clash(&self, one: &Exact, other: &Exact) -> bool {
         let home = one.home;
+        let (one, other) = (one.target, other.target);
         (one.write || other.write)
             && (one.node == other.node
                 || !one.alone && self.is_under(other.node.index, one.node.index, home)
@@ -197,7 +170,8 @@ impl TreeTable {
         // Acquire, here and below, pairs with the Release of a change, and of a grant: hints, as
         // the claim validates its entries when it is granted.
         registration.pending.load(Acquire) > 0
-            && (registration.is_displaced.load(Acquire) || !self.is_in(entry.exact.node, entry.exact.home))
+            && (registration.is_displaced.load(Acquire)
+                || !self.is_in(entry.exact.target.node, entry.exact.home))
     }
 
     /// Returns true if a node exists and is in this home.
@@ -257,7 +231,7 @@ impl TreeTable {
         let Some(claim) = holder else { return true };
         // Relaxed: ordered by the fence.
         gate.flag.store(true, Relaxed);
-        // Pairs with the fence of `refused`: either this sees what is counted there, or that
+        // Pairs with the fence of `pass_gates`: either this sees what is counted there, or that
         // thread sees the flag.
         fence(SeqCst);
         let modes = Modes::only(Mode::Write);

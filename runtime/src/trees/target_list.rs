@@ -1,22 +1,23 @@
 //! The targets of a claim.
 
 use super::node::Node;
+use super::node_map::NodeMap;
 use super::rights::Target;
 use super::short_list::ShortList;
-use alloc::collections::BTreeMap;
+use alloc::boxed::Box;
 use core::ops::Deref;
 
 /// Lists of more targets have an index: a plan asks for each node whether it is a target already.
-const MOST_SEARCHED: usize = 16;
+const MOST_SEARCHED: usize = 8;
 
 /// The targets of a claim.
 #[derive(Clone, Default)]
 pub(crate) struct TargetList {
-    list: ShortList<[Target; 2]>,
+    list: ShortList<Target, 4>,
     /// Some targets come with all that is below.
     has_all_below: bool,
     /// What the targets of each node allow, if there are many.
-    index: Option<BTreeMap<Node, Allowed>>,
+    index: Option<Box<NodeMap<Allowed>>>,
 }
 
 /// What may be done with a node: a bit for each of [`allowed`].
@@ -24,15 +25,15 @@ pub(crate) struct TargetList {
 struct Allowed(u8);
 
 /// Returns the bit for reading or writing a node, alone or with all below.
+#[inline(always)]
 const fn allowed(write: bool, all_below: bool) -> u8 {
     1 << (write as u8 + 2 * all_below as u8)
 }
 
 impl Allowed {
-    fn add(&mut self, target: &Target) {
-        for all_below in [false, !target.alone] {
-            self.0 |= allowed(false, all_below) | allowed(target.write, all_below);
-        }
+    fn and(self, target: &Target) -> Self {
+        let [alone, all] = [false, !target.alone].map(|all_below| allowed(target.write, all_below));
+        Self(self.0 | alone | all | allowed(false, false) | allowed(false, !target.alone))
     }
 }
 
@@ -44,7 +45,12 @@ impl Target {
 }
 
 impl TargetList {
-    #[inline]
+    #[inline(always)]
+    pub fn new() -> Self {
+        Self { list: ShortList::new(), has_all_below: false, index: None }
+    }
+
+    #[inline(always)]
     pub fn push(&mut self, target: Target) {
         self.list.push(target);
         self.has_all_below |= !target.alone;
@@ -73,21 +79,30 @@ impl TargetList {
         self.has_all_below
     }
 
-    /// Returns true if a target allows to read or write this node, perhaps with all below.
+    /// Returns true if the first target allows to read or write this node.
     #[inline(always)]
+    pub fn first_allows(&self, node: Node, write: bool) -> bool {
+        self.list.first().is_some_and(|target| target.node == node && target.allows(write, false))
+    }
+
+    /// Returns true if a target allows to read or write this node, perhaps with all below.
+    #[inline]
     pub fn allow(&self, node: Node, write: bool, all_below: bool) -> bool {
         match &self.index {
             None => self.list.iter().any(|target| target.node == node && target.allows(write, all_below)),
-            Some(index) => index.get(&node).is_some_and(|found| found.0 & allowed(write, all_below) != 0),
+            Some(index) => index.get(node).is_some_and(|found| found.0 & allowed(write, all_below) != 0),
         }
     }
 
     /// Enters the last target in the index, or all if there is none.
-    #[cold]
+    #[inline(never)]
     fn enter_last(&mut self) {
         let new = if self.index.is_some() { self.list.len() - 1 } else { 0 };
         let index = self.index.get_or_insert_default();
-        self.list[new..].iter().for_each(|target| index.entry(target.node).or_default().add(target));
+        for target in &self.list[new..] {
+            let before = index.get(target.node).unwrap_or_default();
+            index.insert(target.node, before.and(target));
+        }
     }
 }
 
@@ -122,8 +137,8 @@ mod tests {
                 assert!(!list.allow(Node { index, generation: 3 }, write, all_below));
             }
         }
-        list.retain(|target| target.node.index < 5);
+        list.retain(|target| target.node.index < 2);
         assert!(list.len() < MOST_SEARCHED && list.index.is_none());
-        assert!(list.allow(node(3), false, false) && !list.allow(node(6), false, false));
+        assert!(list.allow(node(1), false, false) && !list.allow(node(6), false, false));
     }
 }

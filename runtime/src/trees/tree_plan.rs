@@ -143,7 +143,7 @@ impl<'s, D: Send + Sync + 'static> TreePlan<'s, '_, D> {
     /// Names a node to write, with all below it but what is there by links. Returns true if it is
     /// held.
     fn hold_all(&mut self, node: Node) -> bool {
-        self.probe.hold(Target { node, alone: false, write: true })
+        self.probe.hold(&Target { node, alone: false, write: true })
     }
 
     /// Returns the data of a node, which the task claims to read. `None` if other tasks are in the
