@@ -5,12 +5,12 @@
 //! A source is registered with the queue of events of one worker (its platform has one for each),
 //! under a *token*. A worker looks at its queue when it finds no task, and now and then between
 //! tasks; when it sleeps, it sleeps in its queue. What it finds is handled by a task of the runtime
-//! ([`dispatch`]), which looks up the handler of each token ([`handlers`]). A handler spawns
+//! (`dispatch`), which looks up the handler of each token (`handlers`). A handler spawns
 //! annotated tasks, and none of them blocks.
 //!
 //! # The way of a timer
 //!
-//! A timer is an entry in the [wheel](wheel) of one worker. The worker's sleep ends at the earliest
+//! A timer is an entry in the wheel of one worker. The worker's sleep ends at the earliest
 //! one. What is due is handled by the same task.
 //!
 //! # Shutdown
