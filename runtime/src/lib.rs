@@ -120,6 +120,7 @@
 //! |---|---|
 //! | `std` (default) | threads and clocks; without it the program brings a [`platform`] |
 //! | `derive` (default) | the derive macros `Version` and `AsWord` |
+//! | `io` | sockets of the operating system as sources of [`events`] |
 //! | `serde` | serialization of [`metrics`]: counters, histograms, statistics |
 //! | `hdrhistogram` | histograms of [`metrics`] as those of the crate `hdrhistogram` |
 //! | `tracing` | a span for each run of a task, on request |
@@ -130,7 +131,7 @@
 //!
 //! The interface names traits of `bytemuck` 1, which the data of a [`Snapshot`] must have. With the
 //! features of their names it implements those of `serde` 1, and converts to types of
-//! `hdrhistogram` 7. A newer major version of one of them is a breaking change of this crate.
+//! `hdrhistogram` 7; with `io` the sockets of `mio` 1 are sources of events. A newer major version of one of them is a breaking change of this crate.
 //!
 //! # Further
 //!

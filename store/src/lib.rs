@@ -16,6 +16,15 @@
 //! | [`server`] | what all connections share |
 //! | [`glob`] | patterns of names |
 //!
+//! # Features
+//!
+//! | feature | adds |
+//! |---|---|
+//! | `program` (default) | the program `xtasking-store` |
+//! | `net` | [`net`]; part of `program` |
+//!
+//! # Types of other crates
+//!
 //! The interface names types of `xtasking`. A newer major version of it is a breaking change of
 //! this crate.
 
