@@ -131,7 +131,8 @@
 //!
 //! The interface names traits of `bytemuck` 1, which the data of a [`Snapshot`] must have. With the
 //! features of their names it implements those of `serde` 1, and converts to types of
-//! `hdrhistogram` 7; with `io` the sockets of `mio` 1 are sources of events. A newer major version of one of them is a breaking change of this crate.
+//! `hdrhistogram` 7. With `io` the sockets of `mio` 1 are sources of events. A newer major version
+//! of one of them is a breaking change of this crate.
 //!
 //! # Further
 //!
