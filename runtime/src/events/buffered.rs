@@ -125,8 +125,9 @@ impl<S: Source + Read> Buffered<S> {
                     self.end += bytes;
                     left -= bytes;
                     // A short read has emptied the stream; but its end comes with no further event
-                    // if this one says that it is closed.
-                    if bytes < asked && !ready.is_closed() {
+                    // if this one says that it is closed. Windows reports nothing more before a
+                    // read would block.
+                    if bytes < asked && !ready.is_closed() && !cfg!(windows) {
                         return Ok(Filled::Open);
                     }
                 }
