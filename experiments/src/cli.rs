@@ -39,10 +39,14 @@ enum Command {
     Scan(scan::ScanOptions),
     #[cfg(feature = "service")]
     Service(crate::service::ServiceOptions),
+    Store(crate::store::StoreOptions),
     Stmbench7(xtasking_stmbench7::Options),
     /// Keeps a CPU busy, as a competitor of `scan`
     #[command(hide = true)]
     Burn(scan::Burn),
+    /// Serves a store, for `store`
+    #[command(hide = true)]
+    ServeStore(crate::store::ServeStore),
     /// Serves a bank, for `service`
     #[cfg(feature = "service")]
     #[command(hide = true)]
@@ -78,6 +82,8 @@ impl Cli {
             Some(Command::Service(options)) => crate::service::run(&options),
             #[cfg(feature = "service")]
             Some(Command::ServiceServer(options)) => crate::service::serve(&options),
+            Some(Command::Store(options)) => crate::store::run(&options),
+            Some(Command::ServeStore(options)) => crate::store::serve(&options),
             Some(Command::Stmbench7(options)) => xtasking_stmbench7::run(&options),
             Some(Command::Burn(options)) => scan::burn(&options),
             None => Self::parse_from(["xtasking-bench", "ycsb"]).run(),

@@ -52,6 +52,7 @@ pub mod pools;
 pub mod scan;
 #[cfg(feature = "service")]
 pub mod service;
+pub mod store;
 mod tables;
 pub mod tasks;
 pub mod wavefront;

@@ -151,6 +151,60 @@ fn a_killed_client_is_closed() {
     exchange(&mut clients[1], b"PING\r\n", b"+PONG\r\n");
 }
 
+#[test]
+fn a_large_pipeline_of_a_client_that_sends_nothing_more_is_served_and_ended() {
+    let _watched = watchdog();
+    let (_rt, service, address) = start(2);
+    let mut client = TcpStream::connect(address).unwrap();
+    let requests = 50_000;
+    let mut reader = client.try_clone().unwrap();
+    let replies = thread::spawn(move || {
+        let mut replies = Vec::new();
+        reader.read_to_end(&mut replies).unwrap();
+        replies
+    });
+    client.write_all("INCR n\r\n".repeat(requests).as_bytes()).unwrap();
+    client.shutdown(Shutdown::Write).unwrap();
+    let replies = replies.join().unwrap();
+    assert!(replies.ends_with(format!(":{requests}\r\n").as_bytes()));
+    assert_eq!(replies.iter().filter(|&&byte| byte == b'\n').count(), requests);
+    eventually("the client is gone", || service.engine().server().clients.is_empty());
+}
+
+#[test]
+fn a_client_that_has_gone_takes_nothing_from_a_list() {
+    let _watched = watchdog();
+    let (_rt, service, address) = start(2);
+    for round in 0..50 {
+        let mut gone = TcpStream::connect(address).unwrap();
+        gone.write_all(b"BLPOP list 0\r\n").unwrap();
+        if round % 2 == 0 {
+            gone.shutdown(Shutdown::Write).unwrap();
+        }
+        drop(gone);
+    }
+    eventually("all have ended", || service.engine().server().clients.is_empty());
+    let mut client = TcpStream::connect(address).unwrap();
+    exchange(&mut client, b"RPUSH list a b\r\nLLEN list\r\n", b":2\r\n:2\r\n");
+}
+
+#[test]
+fn the_end_of_the_runtime_closes_connections_and_waits() {
+    let _watched = watchdog();
+    let (rt, service, address) = start(2);
+    let mut idle = TcpStream::connect(address).unwrap();
+    exchange(&mut idle, b"PING\r\n", b"+PONG\r\n");
+    let mut waiting = TcpStream::connect(address).unwrap();
+    waiting.write_all(b"BLPOP list 0\r\n").unwrap();
+    let is_waiting = || service.engine().server().clients.all().iter().any(|client| client.is_blocked());
+    eventually("a client waits", is_waiting);
+    drop(rt);
+    drop(service);
+    for client in [&mut idle, &mut waiting] {
+        assert!(matches!(client.read(&mut [0; 9]), Ok(0) | Err(_)));
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn a_socket_in_the_file_system_serves_and_is_removed() {

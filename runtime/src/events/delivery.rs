@@ -150,7 +150,8 @@ where
         let event = Event { ready, object: &self.delivery.object };
         let handled = (self.delivery.handler)(value, event, cx);
         self.has_ended = true;
-        if handled == Handled::Partly {
+        // After the beginning of a shutdown the runtime waits for tasks, and for no source.
+        if handled == Handled::Partly && !cx.is_shutting_down() {
             self.delivery.clone().handle(ready, cx);
         }
     }

@@ -4,7 +4,7 @@ use super::EventQueues;
 use super::handlers::Handlers;
 use super::timers::{NEVER, Timers};
 use crate::scheduler::{Context, RuntimeHandle, RuntimeState};
-use crate::sync::{AcqRel, AtomicBool, Release};
+use crate::sync::{AcqRel, Acquire, AtomicBool, Release};
 use crate::task::{catch, discard};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -51,7 +51,7 @@ impl Outside {
 }
 
 /// Drops what belongs to the program, whose destructor may panic.
-fn drop_quietly<T>(value: T) {
+pub(super) fn drop_quietly<T>(value: T) {
     _ = catch(|| drop(value)).map_err(discard);
 }
 
@@ -70,6 +70,10 @@ impl RuntimeState {
     /// Returns true if a source or timer of a run queue has something to handle. Whoever sleeps in
     /// the queue of events knows without `looks`.
     pub(crate) fn has_outside(&self, queue: usize, looks: bool) -> bool {
+        // What a task is about to handle, and what is dropped, is no reason to be awake.
+        if self.is_shutting_down() || self.outside.workers[queue].is_dispatching.load(Acquire) {
+            return false;
+        }
         let found =
             |events: &dyn EventQueues| if looks { events.poll(queue) } else { events.has_events(queue) };
         self.is_timer_due(queue) || self.platform.events().is_some_and(found)
@@ -128,7 +132,9 @@ impl Dispatch {
         let Some(events) = shared.platform.events() else { return };
         events.take(queue, &mut |token, ready| {
             if let Some(handler) = outside.handlers.handler(token, ready) {
-                handler.handle(ready, cx);
+                handler.clone().handle(ready, cx);
+                // Perhaps the last: its source may be closed by now.
+                drop_quietly(handler);
             }
         });
     }

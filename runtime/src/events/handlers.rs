@@ -42,10 +42,11 @@ impl Handlers {
         Self(SpinMutex::new(Table::default()))
     }
 
-    /// Returns a token for a new source; `None` after the beginning of a shutdown.
+    /// Returns a token for a new source; `None` after the beginning of a shutdown, or if there are
+    /// too many sources.
     pub fn add(&self) -> Option<Token> {
         let table = &mut *self.0.lock();
-        if table.is_closed {
+        if table.is_closed || table.free.is_empty() && table.entries.len() > INDEX {
             return None;
         }
         let index = table.free.pop().unwrap_or_else(|| {
@@ -64,10 +65,11 @@ impl Handlers {
     }
 
     /// Sets the handler of a source, and returns what has come before. Returns the handler if the
-    /// source is gone.
+    /// source is gone, or a shutdown has begun.
     pub fn set(&self, token: Token, handler: Arc<dyn Handler>) -> Result<Ready, Arc<dyn Handler>> {
-        let mut table = self.0.lock();
-        let Some(entry) = table.find(token) else { return Err(handler) };
+        let table = &mut *self.0.lock();
+        let is_closed = table.is_closed;
+        let Some(entry) = table.find(token).filter(|_| !is_closed) else { return Err(handler) };
         entry.handler = Some(handler);
         Ok(core::mem::take(&mut entry.early))
     }
@@ -139,6 +141,6 @@ mod tests {
         let early = handlers.set(token, Arc::new(Nothing)).ok();
         assert_eq!(early, Some(Ready::READABLE | Ready::CLOSED));
         assert_eq!(handlers.close().len(), 1);
-        assert!(handlers.add().is_none());
+        assert!(handlers.add().is_none() && handlers.set(token, Arc::new(Nothing)).is_err());
     }
 }

@@ -1,5 +1,6 @@
 //! A source that is registered with the queue of events of a worker.
 
+use super::dispatch::drop_quietly;
 use super::{Events, Interest, Registration, Source, Token};
 use crate::platform::PlatformError;
 use crate::scheduler::{Context, Runtime, RuntimeState};
@@ -29,7 +30,7 @@ pub(super) struct Place {
 impl Place {
     /// Drops the handler of the source: it gets no events any more.
     pub fn forget(&self) {
-        drop(self.shared.outside.handlers(self.worker).remove(self.token));
+        drop_quietly(self.shared.outside.handlers(self.worker).remove(self.token));
     }
 
     /// Calls `body` with the registration, unless the platform has no events.
@@ -49,7 +50,7 @@ impl<S: Source> Registered<S> {
     ) -> Result<(Self, Events), PlatformError> {
         let worker = worker % shared.slots.len();
         let token = shared.outside.handlers(worker).add();
-        let token = token.ok_or("the runtime has begun to end, so it registers no sources")?;
+        let token = token.ok_or("the runtime has begun to end, or has too many sources")?;
         let place = Place { shared: shared.clone(), worker, token, interest };
         let registered = place.with(|registration| source.register(registration));
         let no_events = "this platform has no events; see `Platform::events`";
@@ -88,8 +89,11 @@ impl<S: Source> Registered<S> {
     /// Ends the events, and drops the source. The handler is dropped once it does not run.
     pub fn close(&mut self) {
         if let Some(mut source) = self.source.take() {
-            // An error changes nothing: the source is dropped now.
-            _ = self.place.with(|registration| source.deregister(registration));
+            // In a forked process the system's queue is that of the parent, which goes on.
+            if !self.place.shared.platform.has_lost_workers() {
+                // An error changes nothing: the source is dropped now.
+                _ = self.place.with(|registration| source.deregister(registration));
+            }
             self.place.forget();
         }
     }

@@ -111,9 +111,10 @@ impl Runtime {
     /// Calls `action` in a task of its own once `delay` has passed, on one of the workers. It
     /// spawns what is to happen then.
     ///
-    /// A timer is never early. It is late by up to a millisecond, or by as long as its worker runs
-    /// one task or [looks after](crate::Runtime::resize) several run queues. Setting and cancelling
-    /// one takes constant time, however many there are. When a shutdown begins, timers are dropped.
+    /// A timer is never early. An idle worker is late by up to two milliseconds. A busy one looks
+    /// at its timers after some hundred tasks, and the action then waits for its turn. Setting and
+    /// cancelling a timer takes constant time, however many there are. When a shutdown begins,
+    /// they are dropped.
     ///
     /// ```
     /// use std::time::Duration;

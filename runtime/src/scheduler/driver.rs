@@ -202,6 +202,11 @@ impl Driver {
         progress
     }
 
+    /// Makes the next idle step look for events and due timers.
+    pub(super) fn look_next(&mut self) {
+        self.idle_steps = 0;
+    }
+
     /// Looks for events and due timers of the run queues that this worker owns. Returns true if
     /// there are some.
     fn look_outside(&self) -> bool {

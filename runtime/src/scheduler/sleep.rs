@@ -85,6 +85,8 @@ impl Driver {
         for worker in &mut held {
             worker.wake_up();
         }
+        // What has ended the sleep may be an event.
+        self.look_next();
         let last = held.pop();
         held.into_iter().for_each(|worker| self.release(worker));
         self.held = last;

@@ -73,6 +73,13 @@ impl Blocked {
         Some(parked)
     }
 
+    /// Takes all parked batches.
+    pub(super) fn take_all(&self) -> Vec<Parked> {
+        let mut waits = self.lock();
+        waits.deadlines.clear();
+        waits.by_session.drain().map(|(_, parked)| parked).collect()
+    }
+
     /// Returns the sessions whose deadline is not after `now`, and the next deadline after it.
     fn due(&self, now: u64) -> (Vec<u64>, Option<u64>) {
         let waits = self.lock();

@@ -125,6 +125,11 @@ impl Engine {
         self.inner.end_waits(spawner)
     }
 
+    /// Drops the requests of blocked sessions, as the runtime ends: nothing will serve them.
+    pub(crate) fn abandon_waits(&self) {
+        drop(self.inner.blocked.take_all());
+    }
+
     /// Spawns tasks that remove expired keys, in some of the shards. A timer is to call it ten
     /// times a second; each shard has its turn about once a second.
     pub fn remove_expired<S: Spawner + Copy>(&self, spawner: S) {

@@ -62,10 +62,14 @@ impl<S: Socket> Connection<S> {
         }
         self.unread = self.unread | event.ready();
         if self.session.is_none() && event.ready().is_closed() {
-            // The client has gone: it waits for no key any more.
-            self.engine.unblock(&*cx.handle(), self.id, Unblock::Close);
+            self.stop_waiting(cx);
         }
-        self.advance(event.object(), cx)
+        let handled = self.advance(event.object(), cx);
+        // What was not read was noted, so that another event is not needed.
+        if handled == Handled::Partly {
+            self.go_on(event.object(), cx)
+        }
+        Handled::Fully
     }
 
     /// Reads and runs requests, unless some are under way or replies are left unread.
@@ -83,9 +87,14 @@ impl<S: Socket> Connection<S> {
         }
         self.run(this, cx);
         match filled {
-            // The rest is read when the session is back.
-            Ok(Filled::More) if self.session.is_none() => self.unread = self.unread | Ready::READABLE,
-            Ok(Filled::More) => return Handled::Partly,
+            Ok(Filled::More) => {
+                // Also the end, if it has come: it is reported once.
+                self.unread = self.unread | ready | Ready::READABLE;
+                // Otherwise the rest is read when the session is back.
+                if self.session.is_some() {
+                    return Handled::Partly;
+                }
+            }
             Ok(Filled::Open) => {}
             Ok(Filled::Ended) | Err(_) => self.end(cx),
         }
@@ -144,10 +153,26 @@ impl<S: Socket> Connection<S> {
         }
         self.reply(&replies, cx);
         if self.advance(this, cx) == Handled::Partly {
-            let connection = this.clone();
-            self.unread = self.unread | Ready::READABLE;
-            cx.task(this.write()).spawn(move |this, cx| _ = this.advance(&connection, cx));
+            self.go_on(this, cx);
         }
+    }
+
+    /// Reads more, after other tasks had their turn; not while the runtime ends.
+    fn go_on(&self, this: &Object<Plain<Self>>, cx: &mut Context) {
+        if cx.is_shutting_down() {
+            return;
+        }
+        let connection = this.clone();
+        cx.task(this.write()).spawn(move |this, cx| {
+            if this.advance(&connection, cx) == Handled::Partly {
+                this.go_on(&connection, cx);
+            }
+        });
+    }
+
+    /// Ends the wait for a key, now or when it begins, as the client has gone.
+    fn stop_waiting(&self, cx: &mut Context) {
+        self.engine.unblock(&*cx.handle(), self.id, Unblock::Close);
     }
 
     /// Sends bytes, as far as the client takes them now.
@@ -167,7 +192,9 @@ impl<S: Socket> Connection<S> {
     /// Ends the connection once its requests are done and their replies sent.
     fn end(&mut self, cx: &mut Context) {
         self.is_ending = true;
-        if self.session.is_some() && self.io.unsent() == 0 {
+        if self.session.is_none() {
+            self.stop_waiting(cx);
+        } else if self.io.unsent() == 0 {
             self.close(cx);
         }
     }
@@ -180,7 +207,7 @@ impl<S: Socket> Connection<S> {
         self.io.close();
         self.connections.remove(self.id);
         self.connections.leave();
-        self.engine.unblock(&*cx.handle(), self.id, Unblock::Close);
+        self.stop_waiting(cx);
         self.leave(cx);
     }
 

@@ -48,6 +48,13 @@ impl Connections {
         drop(removed);
     }
 
+    /// Forgets all connections, as the runtime ends: those under way end with their tasks.
+    pub fn forget_all(&self) {
+        let all = std::mem::take(&mut *self.lock());
+        // Without the lock, as these may be the last handles.
+        drop(all);
+    }
+
     /// Closes the connection of a session, by a task.
     pub fn close(&self, rt: &RuntimeHandle, session: u64) {
         match self.lock().get(&session) {

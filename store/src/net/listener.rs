@@ -47,8 +47,9 @@ impl Listen for TcpListener {
             _ = stream.write(DENIED);
             return Ok(None);
         }
-        // Replies are sent as a whole, so nothing is gained by waiting for more.
-        stream.set_nodelay(true)?;
+        // Replies are sent as a whole, so nothing is gained by waiting for more. It fails if the
+        // client has gone.
+        _ = stream.set_nodelay(true);
         Ok(Some((stream, peer.to_string())))
     }
 
@@ -67,9 +68,9 @@ impl Listen for UnixListener {
 
     fn accept(&self, _: bool) -> io::Result<Option<(UnixStream, String)>> {
         let (stream, _) = UnixListener::accept(self)?;
-        let path = self.local_addr()?;
-        let path = path.as_pathname().map_or_else(String::new, |path| path.display().to_string());
-        Ok(Some((stream, format!("{path}:0"))))
+        let address = self.local_addr().ok();
+        let path = address.as_ref().and_then(|address| address.as_pathname());
+        Ok(Some((stream, path.map_or_else(|| ":0".to_owned(), |path| format!("{}:0", path.display())))))
     }
 
     fn handle(object: Object<Plain<Connection<UnixStream>>>) -> Handle {
@@ -101,6 +102,11 @@ impl<L: Listen> Listener<L> {
     }
 
     fn handle(&mut self, event: Event<'_, Self>, cx: &mut Context) -> Handled {
+        self.accept_some(event.object(), cx)
+    }
+
+    /// Accepts the clients that wait, but not too many at once.
+    fn accept_some(&self, this: &Object<Plain<Self>>, cx: &mut Context) -> Handled {
         for _ in 0..MOST_AT_ONCE {
             match self.accept(cx) {
                 Ok(()) => {}
@@ -108,10 +114,8 @@ impl<L: Listen> Listener<L> {
                 Err(error) if is_of_client(error.kind()) => {}
                 Err(_) => {
                     // Another event would come with another client only.
-                    let this = event.object().clone();
-                    cx.timer(PAUSE, move |cx| {
-                        cx.task(this.write()).spawn(|listener, cx| listener.go_on(cx));
-                    });
+                    let this = this.clone();
+                    cx.timer(PAUSE, move |cx| Self::go_on(this, cx));
                     return Handled::Fully;
                 }
             }
@@ -119,9 +123,14 @@ impl<L: Listen> Listener<L> {
         Handled::Partly
     }
 
-    /// Accepts clients again, after a pause.
-    fn go_on(&mut self, cx: &mut Context) {
-        while self.accept(cx).is_ok() {}
+    /// Accepts clients again, by tasks.
+    fn go_on(this: Object<Plain<Self>>, cx: &mut Context) {
+        let again = this.clone();
+        cx.task(this.write()).spawn(move |listener, cx| {
+            if listener.accept_some(&again, cx) == Handled::Partly {
+                Self::go_on(again, cx);
+            }
+        });
     }
 
     /// Accepts a client.
@@ -148,7 +157,8 @@ impl<L: Listen> Listener<L> {
         let connection = Connection::new(stream, self.engine.clone(), session, self.connections.clone());
         // Known before its first event, which may close it.
         let worker = events.worker();
-        let object = self.engine.runtime().plain(connection).core(worker).build();
+        // A panic closes the connection by a task on it.
+        let object = self.engine.runtime().plain(connection).core(worker).keep_on_panic().build();
         self.connections.insert(id, L::handle(object.clone()));
         events.deliver_to(&object, Connection::handle);
         Ok(())

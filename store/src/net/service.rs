@@ -22,7 +22,8 @@ const TICK: Duration = Duration::from_millis(10);
 /// Ticks between two cycles of expiry.
 const TICKS_OF_EXPIRY: u32 = 10;
 
-/// A store that listens; dropping it leaves the connections as they are, until the runtime ends.
+/// A store that listens; dropping it leaves the connections as they are. They are closed when the
+/// runtime ends.
 ///
 /// ```
 /// use std::io::{Read, Write};
@@ -166,6 +167,14 @@ struct Ticker {
     engine: Engine,
     connections: Arc<Connections>,
     ticks: u32,
+}
+
+impl Drop for Ticker {
+    /// The runtime has begun to end, and drops its timers: nothing serves the connections any more.
+    fn drop(&mut self) {
+        self.connections.forget_all();
+        self.engine.abandon_waits();
+    }
 }
 
 impl Ticker {

@@ -42,7 +42,8 @@ pub(super) struct EventPolls {
 }
 
 struct Queue {
-    /// Only the thread that drives the worker locks it, perhaps for long.
+    /// The thread of the worker holds it while it sleeps, perhaps for long. No other one waits for
+    /// it.
     poll: SpinMutex<(Poll, Events)>,
     registry: Registry,
     waker: Waker,
@@ -59,7 +60,7 @@ impl EventPolls {
     /// Sleeps in the queue of a worker, at most for `limit`. Returns false if it has none.
     pub fn park(&self, worker: usize, limit: Option<Duration>) -> bool {
         let Some(queue) = self.queue(worker) else { return false };
-        queue.look(limit);
+        queue.look(limit, true);
         // See the head of this file.
         fence(SeqCst);
         true
@@ -106,12 +107,18 @@ impl Queue {
         })
     }
 
-    /// Looks for events; waits for one at most for `limit`.
-    fn look(&self, limit: Option<Duration>) {
-        let (poll, events) = &mut *self.poll.lock();
+    /// Looks for events; waits for one at most for `limit`. Another thread may be in this queue
+    /// already, and keeps what it finds for [`EventQueues::take`].
+    fn look(&self, limit: Option<Duration>, is_sleeper: bool) {
+        let Some(mut poll) = self.poll.try_lock() else { return };
+        let (poll, events) = &mut *poll;
         // It fails if a signal comes, and the caller looks again.
         if poll.poll(events, limit).is_err() {
             return;
+        }
+        if !is_sleeper && events.iter().any(|event| event.token() == WAKER) {
+            // A wake-up is reported once. It is for the thread that sleeps here, or is about to.
+            _ = self.waker.wake();
         }
         let events = events.iter().filter(|event| event.token() != WAKER);
         let mut found = self.found.lock();
@@ -143,7 +150,7 @@ impl EventQueues for EventPolls {
     fn poll(&self, worker: usize) -> bool {
         let Some(queue) = self.queue(worker) else { return false };
         if !queue.has_events() {
-            queue.look(Some(Duration::ZERO));
+            queue.look(Some(Duration::ZERO), false);
         }
         queue.has_events()
     }

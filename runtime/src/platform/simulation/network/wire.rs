@@ -282,8 +282,11 @@ impl Wire {
         let mut ready = Ready::default();
         if let Some(pipe) = self.pipes.get_mut(&reads) {
             pipe.reader = watcher;
-            if !pipe.arrived.is_empty() || pipe.state != PipeState::Open {
+            if !pipe.arrived.is_empty() {
                 ready = ready | Ready::READABLE;
+            }
+            if pipe.state != PipeState::Open {
+                ready = ready | Ready::READABLE | Ready::CLOSED;
             }
         }
         if let Some(pipe) = self.pipes.get_mut(&writes) {
