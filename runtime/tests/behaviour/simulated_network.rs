@@ -112,7 +112,7 @@ fn all_arrives_in_order_in_pieces_of_any_size() {
 #[test]
 fn a_connection_that_breaks_is_seen_by_both_sides() {
     let messages = messages();
-    let faults = NetworkFaults { largest_piece: 2000, breaks_one_in: 50, ..NetworkFaults::default() };
+    let faults = NetworkFaults { largest_piece: 2000, breaks_one_in: 150, ..NetworkFaults::default() };
     let (mut broken, mut whole) = (0, 0);
     for seed in 0..40 {
         for ((answer, has_broken), sent) in talk(seed, faults, &messages).0.into_iter().zip(&messages) {
