@@ -13,7 +13,7 @@
 //! | `generic` | commands on keys of any type |
 //! | `transactions` | MULTI and its siblings |
 //! | `table` | the table, put together from the families |
-//! | `strings` … | a family of commands each: their entries and functions |
+//! | `strings`, `bitmaps` … | a family of commands each: their entries and functions |
 //! | `operands` | arguments that commands on collections have in common |
 //! | `collections` | what they do in common: scans, random picks, waiting |
 //!
@@ -42,6 +42,7 @@
 //! has written. The names of flags, categories and groups are those of Redis' `COMMAND INFO` and
 //! `COMMAND DOCS`.
 
+mod bitmaps;
 mod call;
 mod collections;
 mod connection;

@@ -1,13 +1,16 @@
 //! The table of all commands.
 
 use super::spec::Command;
-use super::{connection, generic, hashes, lists, server, sets, sort, sorted_sets, strings, transactions};
+use super::{
+    bitmaps, connection, generic, hashes, lists, server, sets, sort, sorted_sets, strings, transactions,
+};
 use ahash::RandomState;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
 /// The entries of each family.
 const FAMILIES: &[&[Command]] = &[
+    bitmaps::COMMANDS,
     connection::COMMANDS,
     generic::COMMANDS,
     hashes::COMMANDS,

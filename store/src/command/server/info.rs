@@ -107,9 +107,12 @@ fn stats(call: &mut Call<'_, '_>, text: &mut String) {
     field(text, format_args!("pubsub_patterns:0"));
 }
 
-fn replication(_: &mut Call<'_, '_>, text: &mut String) {
+fn replication(call: &mut Call<'_, '_>, text: &mut String) {
     field(text, format_args!("role:master"));
     field(text, format_args!("connected_slaves:0"));
+    field(text, format_args!("master_failover_state:no-failover"));
+    field(text, format_args!("master_replid:{}", call.server.run_id));
+    field(text, format_args!("master_repl_offset:0"));
 }
 
 /// The processor time of the process in hundredths of a second, user's and system's.
