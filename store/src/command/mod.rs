@@ -12,6 +12,7 @@
 //! | `connection`, `server` | commands on the connection, on the server |
 //! | `generic` | commands on keys of any type |
 //! | `transactions` | MULTI and its siblings |
+//! | `pubsub` | commands on channels |
 //! | `table` | the table, put together from the families |
 //! | `strings`, `bitmaps` … | a family of commands each: their entries and functions |
 //! | `operands` | arguments that commands on collections have in common |
@@ -57,6 +58,7 @@ mod lists;
 mod operands;
 #[cfg(test)]
 mod probes;
+mod pubsub;
 mod resolve;
 mod server;
 mod sets;
@@ -71,6 +73,7 @@ pub use call::{Block, Call, CommandResult, NullReply, Outcome};
 pub use effects::{Effects, Event, EventClass};
 pub use error::CommandError;
 pub(crate) use execute::{Executed, execute, write_null};
+pub(crate) use resolve::check_listening;
 pub use resolve::{check_access, resolve};
 pub use spec::{Command, Flags, KeyPositions};
 pub use table::{commands, find};

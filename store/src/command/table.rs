@@ -2,7 +2,8 @@
 
 use super::spec::Command;
 use super::{
-    bitmaps, connection, generic, hashes, lists, server, sets, sort, sorted_sets, strings, transactions,
+    bitmaps, connection, generic, hashes, lists, pubsub, server, sets, sort, sorted_sets, strings,
+    transactions,
 };
 use ahash::RandomState;
 use std::collections::HashMap;
@@ -15,6 +16,7 @@ const FAMILIES: &[&[Command]] = &[
     generic::COMMANDS,
     hashes::COMMANDS,
     lists::COMMANDS,
+    pubsub::COMMANDS,
     server::COMMANDS,
     sets::COMMANDS,
     sort::COMMANDS,

@@ -83,9 +83,15 @@ impl Service {
     pub fn start(engine: engine::Builder, rt: &Runtime) -> Self {
         let connections = Arc::new(Connections::default());
         let (open, handle) = (connections.clone(), rt.handle().downgrade());
+        let (listening, runtime) = (open.clone(), handle.clone());
         let engine = engine.on_close(move |session| {
             if let Some(rt) = handle.upgrade() {
                 open.close(&rt, session);
+            }
+        });
+        let engine = engine.on_message(move |session| {
+            if let Some(rt) = runtime.upgrade() {
+                listening.deliver(&rt, session);
             }
         });
         let engine = engine.build(rt);

@@ -1,5 +1,6 @@
 //! What CONFIG reads and sets.
 
+use super::notifications;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -14,6 +15,8 @@ pub enum SettingKind {
     Memory(i64, i64),
     /// Any text.
     Text,
+    /// Letters of kinds of keyspace events.
+    Events,
     /// This text alone: the store has nothing else.
     Only(&'static str),
 }
@@ -84,6 +87,8 @@ settings! {
         "The most bytes of requests that are not complete.";
     ProtoMaxBulkLen "proto-max-bulk-len", SettingKind::Memory(1 << 20, i64::MAX), "536870912", true,
         "The longest argument, and the longest string.";
+    NotifyKeyspaceEvents "notify-keyspace-events", SettingKind::Events, "", true,
+        "The kinds of keyspace events that are published; none if it is empty.";
     Save "save", SettingKind::Only(""), "", true,
         "When snapshots are taken: never, as there are none.";
     AppendOnly "appendonly", SettingKind::Only("no"), "no", true,
@@ -176,6 +181,7 @@ impl Settings {
             SettingKind::Integer(..) | SettingKind::Memory(..) => number().to_string(),
             SettingKind::Text => self.texts.lock().unwrap_or_else(PoisonError::into_inner)[index].clone(),
             SettingKind::Only(text) => text.to_owned(),
+            SettingKind::Events => notifications::show(number()),
         }
     }
 
@@ -250,6 +256,8 @@ fn parse(spec: &SettingSpec, value: &str) -> Result<i64, String> {
         SettingKind::Text => Ok(0),
         SettingKind::Only(text) if value == text => Ok(0),
         SettingKind::Only(text) => Err(format!("argument must be '{text}': the store has nothing else")),
+        SettingKind::Events => notifications::parse(value)
+            .ok_or_else(|| "Invalid event class character. Use 'Ag$lshzxeKEtmdn'.".to_owned()),
         SettingKind::Flag => match value.to_ascii_lowercase().as_str() {
             "yes" => Ok(1),
             "no" => Ok(0),

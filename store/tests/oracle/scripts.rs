@@ -57,7 +57,7 @@ const TEMPLATES: &[&str] = &[
     "SETRANGE K I V",
     "SETBIT K 7 1",
     "SETBIT K 100 0|1",
-    "SETBIT K I 0|1",
+    "SETBIT K 12345|-7|x 0|1",
     "SETBIT K 3 V",
     "GETBIT K 7",
     "GETBIT K I",

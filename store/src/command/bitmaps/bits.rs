@@ -9,6 +9,9 @@ use std::borrow::Cow;
 
 const OFFSET: CommandError = CommandError::fixed("ERR bit offset is not an integer or out of range");
 
+/// Bytes for which there is memory without a look.
+const LARGE: usize = 1 << 20;
+
 /// Reads the position of a bit. With `width` a `#` before it counts in fields of so many bits.
 pub(super) fn offset(call: &Call<'_, '_>, arg: &[u8], width: Option<u32>) -> Result<usize, CommandError> {
     let (digits, unit) = match (arg.strip_prefix(b"#"), width) {
@@ -35,6 +38,8 @@ pub(super) fn grow<'a>(
     key: &[u8],
     offset: usize,
 ) -> Result<(&'a mut Vec<u8>, bool), CommandError> {
+    let length = read_string(call.keys, key)?.map_or(0, StringValue::len);
+    check_memory(offset / 8, length)?;
     let empty = || Value::String(StringValue::Growing(Vec::new()));
     let bytes = call.keys.get_or_insert_with(key, empty).as_string_mut()?.make_growing();
     let has_grown = bytes.len() <= offset / 8;
@@ -42,6 +47,15 @@ pub(super) fn grow<'a>(
         bytes.resize(offset / 8 + 1, 0);
     }
     Ok((bytes, has_grown))
+}
+
+/// Refuses a string that becomes longer by more than there is memory.
+fn check_memory(end: usize, length: usize) -> Result<(), CommandError> {
+    let more = end.saturating_sub(length);
+    if more > LARGE && Vec::<u8>::new().try_reserve_exact(end + 1).is_err() {
+        return Err(CommandError::fixed("OOM there is no memory for a string of this length"));
+    }
+    Ok(())
 }
 
 /// Returns a bit; those after the end are 0.

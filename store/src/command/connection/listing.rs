@@ -9,14 +9,16 @@ use std::sync::Arc;
 fn line(client: &ClientInfo, now: u64) -> String {
     let state = client.state();
     let seconds = |from: u64| now.saturating_sub(from) / 1000;
-    let flags = match (client.is_blocked(), state.queued.is_some(), state.is_spared) {
-        (true, ..) => "b",
-        (_, true, _) => "x",
-        (_, _, true) => "e",
-        _ => "N",
-    };
+    let flags = [
+        (state.channels + state.patterns > 0, 'P'),
+        (state.queued.is_some(), 'x'),
+        (client.is_blocked(), 'b'),
+        (state.is_spared, 'e'),
+    ];
+    let set: String = flags.iter().filter(|(is_set, _)| *is_set).map(|(_, letter)| *letter).collect();
+    let flags = if set.is_empty() { "N" } else { &set };
     format!(
-        "id={} addr={} name={} age={} idle={} flags={flags} db={} sub=0 psub=0 ssub=0 multi={} events=r \
+        "id={} addr={} name={} age={} idle={} flags={flags} db={} sub={} psub={} ssub=0 multi={} events=r \
          cmd={} user=default redir=-1 resp={}",
         client.id(),
         client.address(),
@@ -24,6 +26,8 @@ fn line(client: &ClientInfo, now: u64) -> String {
         seconds(client.opened_at()),
         seconds(state.last_at),
         state.database,
+        state.channels,
+        state.patterns,
         state.queued.map_or(-1, |queued| queued as i64),
         state.last_command,
         state.protocol,

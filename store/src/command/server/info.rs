@@ -103,8 +103,8 @@ fn stats(call: &mut Call<'_, '_>, text: &mut String) {
     field(text, format_args!("evicted_keys:0"));
     field(text, format_args!("keyspace_hits:{hits}"));
     field(text, format_args!("keyspace_misses:{misses}"));
-    field(text, format_args!("pubsub_channels:0"));
-    field(text, format_args!("pubsub_patterns:0"));
+    field(text, format_args!("pubsub_channels:{}", call.server.channels.channels()));
+    field(text, format_args!("pubsub_patterns:{}", call.server.channels.patterns()));
 }
 
 fn replication(call: &mut Call<'_, '_>, text: &mut String) {
