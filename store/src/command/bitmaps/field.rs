@@ -35,7 +35,7 @@ impl Operation {
         match self.action {
             Action::Get => (Some(old), None),
             Action::Set(number, overflow) => {
-                let new = self.field.fit(number.into(), overflow);
+                let new = self.field.fit(self.field.number(number), overflow);
                 (new.map(|_| old), new)
             }
             Action::Add(number, overflow) => {

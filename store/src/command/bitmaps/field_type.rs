@@ -41,6 +41,12 @@ impl FieldType {
         self.bits
     }
 
+    /// Returns the number that is to be set. As in Redis, a negative one is a large one where there
+    /// is no sign: so it saturates to the greatest.
+    pub(super) fn number(self, arg: i64) -> i128 {
+        if self.is_signed { arg.into() } else { i128::from(arg as u64) }
+    }
+
     fn least(self) -> i128 {
         if self.is_signed { -1 << (self.bits - 1) } else { 0 }
     }

@@ -1,6 +1,5 @@
 //! BITCOUNT and BITPOS.
 
-use super::super::operands::index_range;
 use super::super::{Call, CommandError, CommandResult};
 use super::bits::{bit, read};
 use crate::resp::parse_integer;
@@ -15,11 +14,14 @@ fn counts_bits(arg: &[u8]) -> Result<bool, CommandError> {
     }
 }
 
-/// Returns the bits between two indices, both included. Negative ones count from the end.
+/// Returns the bits between two indices, both included. Negative ones count from the end; those
+/// before the first are the first, unlike in lists.
 fn bits_between(start: i64, end: i64, counts_bits: bool, bytes: usize) -> Range<usize> {
     let unit = if counts_bits { 1 } else { 8 };
-    let range = index_range(start, end, bytes * 8 / unit);
-    range.start * unit..range.end * unit
+    let total = (bytes * 8 / unit) as i64;
+    let from_start = |index: i64| if index < 0 { index.saturating_add(total).max(0) } else { index };
+    let (start, end) = (from_start(start), from_start(end).min(total - 1));
+    if start > end { 0..0 } else { start as usize * unit..(end as usize + 1) * unit }
 }
 
 pub(super) fn bitcount(call: &mut Call<'_, '_>) -> CommandResult {
@@ -105,7 +107,16 @@ fn first(bytes: &[u8], range: Range<usize>, is_set: bool) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::{bit, count_ones, first};
+    use super::{bit, bits_between, count_ones, first};
+
+    #[test]
+    fn indices_before_the_first_are_the_first() {
+        assert_eq!(bits_between(i64::MIN, -7, false, 2), 0..8);
+        assert_eq!(bits_between(-1, i64::MAX, false, 2), 8..16);
+        assert_eq!(bits_between(3, 4, true, 2), 3..5);
+        assert_eq!(bits_between(0, -1, false, 0), 0..0);
+        assert_eq!(bits_between(5, 2, false, 2), 0..0);
+    }
 
     #[test]
     fn bytes_and_words_are_the_same_as_bits() {
