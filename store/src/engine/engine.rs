@@ -105,7 +105,8 @@ impl Engine {
         Batch::new(self.inner.clone(), session, requests, Box::new(then)).advance(cx);
     }
 
-    /// Ends a session that is not under way. It watches no keys and listens to no channel any more, and is not listed.
+    /// Ends a session that is not under way. It watches no keys and listens to no channel any more,
+    /// and is not listed.
     pub fn close<S: Spawner>(&self, spawner: S, mut session: Session) {
         self.inner.server.clients.close(session.id());
         session.unsubscribe_all(&self.inner.server.channels);

@@ -133,7 +133,7 @@ impl Service {
         Ok(listening)
     }
 
-    /// Listens at a socket of this path. A file that is there is replaced if it is a socket at which
+    /// Listens at a socket of this path. A file that is there is replaced if it is a socket where
     /// nothing listens. The file is removed when the service is dropped.
     ///
     /// # Errors

@@ -83,7 +83,8 @@ settings! {
         "The most clients at a time.";
     Timeout "timeout", SettingKind::Integer(0, i32::MAX as i64), "0", true,
         "The seconds after which a client that sends nothing is closed; never if it is 0.";
-    ClientQueryBufferLimit "client-query-buffer-limit", SettingKind::Memory(1 << 20, i64::MAX), "1073741824", true,
+    ClientQueryBufferLimit "client-query-buffer-limit", SettingKind::Memory(1 << 20, i64::MAX),
+        "1073741824", true,
         "The most bytes of requests that are not complete.";
     ProtoMaxBulkLen "proto-max-bulk-len", SettingKind::Memory(1 << 20, i64::MAX), "536870912", true,
         "The longest argument, and the longest string.";

@@ -21,7 +21,7 @@ pub(super) fn sampled(sizes: impl ExactSizeIterator<Item = usize>, samples: usiz
     let len = sizes.len();
     let taken = if samples == 0 { len } else { len.min(samples) };
     let sum: usize = sizes.take(taken).sum();
-    if taken == 0 { 0 } else { sum.saturating_mul(len) / taken }
+    sum.saturating_mul(len).checked_div(taken).unwrap_or(0)
 }
 
 /// Returns how many bytes the entries of a table take, without what they point to.

@@ -26,7 +26,8 @@ impl FieldType {
     /// Reads a type such as `i16` or `u8`.
     pub(super) fn parse(arg: &[u8]) -> Result<Self, CommandError> {
         let invalid = CommandError::fixed(
-            "ERR Invalid bitfield type. Use something like i16 u8. Note that u64 is not supported but i64 is.",
+            "ERR Invalid bitfield type. Use something like i16 u8. Note that u64 is not supported but i64 \
+             is.",
         );
         let (is_signed, most) = match arg.first() {
             Some(b'i') => (true, 64),

@@ -7,7 +7,7 @@
 //! | `search` | BITCOUNT and BITPOS |
 //! | `operation` | BITOP |
 //! | `field` | BITFIELD: its arguments, and what it does |
-//! | `field_type` | [`FieldType`](field_type::FieldType): integers of 1 to 64 bits, and their overflow |
+//! | `field_type` | [`FieldType`](field_type::FieldType): integers of 1 to 64 bits |
 
 mod bits;
 mod field;
