@@ -47,6 +47,10 @@ fn messages_come_in_order_to_all_that_listen() {
         assert_eq!(run(&mut other, "PUBSUB NUMSUB a nothing"), "*4 a :1 nothing :0");
         assert_eq!(run(&mut other, "PUBSUB CHANNELS"), "*2 a b");
         assert_eq!(run(&mut other, "PUBSUB NUMPAT"), ":2");
+        let listed = run(&mut other, "CLIENT LIST TYPE pubsub");
+        assert_eq!(listed.matches(" flags=P ").count(), 2, "{listed}");
+        assert!(listed.contains(" sub=2 psub=0 ") && listed.contains(" sub=0 psub=2 "), "{listed}");
+        assert!(!run(&mut other, "CLIENT LIST TYPE normal").contains(" flags=P "));
         drop(one);
         assert_eq!(run(&mut other, "PUBSUB CHANNELS"), "*0");
     });
