@@ -118,14 +118,3 @@ fn keyspace_events_are_messages() {
         assert_eq!(messages(&mut client), expected.join(" "));
     });
 }
-
-#[test]
-fn a_bit_too_far_costs_the_command_alone() {
-    let rt = Setting::threads().next().unwrap().build();
-    let engine = Engine::builder().shards(4).build(&rt);
-    let mut client = engine.client();
-    run(&mut client, &format!("CONFIG SET proto-max-bulk-len {}", i64::MAX));
-    let refused = run(&mut client, &format!("SETBIT k {} 1", i64::MAX));
-    assert!(refused.starts_with("-OOM"), "{refused}");
-    assert_eq!(run(&mut client, "EXISTS k"), ":0");
-}
