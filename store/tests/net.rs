@@ -223,3 +223,23 @@ fn a_socket_in_the_file_system_serves_and_is_removed() {
     drop(service);
     assert!(!path.exists());
 }
+
+#[test]
+fn messages_come_in_order_beside_replies() {
+    let _watched = watchdog();
+    let (_rt, service, address) = start(2);
+    let mut listener = TcpStream::connect(address).unwrap();
+    let mut speaker = TcpStream::connect(address).unwrap();
+    let count = 500;
+    exchange(&mut listener, b"SUBSCRIBE a\r\n", b"*3\r\n$9\r\nsubscribe\r\n$1\r\na\r\n:1\r\n");
+    let (requests, replies): (Vec<_>, Vec<_>) =
+        (0..count).map(|number| (format!("PUBLISH a {number:03}\r\n"), ":1\r\n")).unzip();
+    exchange(&mut speaker, requests.concat().as_bytes(), replies.concat().as_bytes());
+    let messages =
+        (0..count).map(|number| format!("*3\r\n$7\r\nmessage\r\n$1\r\na\r\n$3\r\n{number:03}\r\n"));
+    exchange(&mut listener, b"", messages.collect::<String>().as_bytes());
+    exchange(&mut listener, b"PING\r\n", b"*2\r\n$4\r\npong\r\n$0\r\n\r\n");
+    drop(listener);
+    eventually("the client that listened is gone", || service.engine().server().channels.channels() == 0);
+    exchange(&mut speaker, b"PUBLISH a 1\r\n", b":0\r\n");
+}

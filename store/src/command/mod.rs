@@ -12,8 +12,9 @@
 //! | `connection`, `server` | commands on the connection, on the server |
 //! | `generic` | commands on keys of any type |
 //! | `transactions` | MULTI and its siblings |
+//! | `pubsub` | commands on channels |
 //! | `table` | the table, put together from the families |
-//! | `strings` … | a family of commands each: their entries and functions |
+//! | `strings`, `bitmaps` … | a family of commands each: their entries and functions |
 //! | `operands` | arguments that commands on collections have in common |
 //! | `collections` | what they do in common: scans, random picks, waiting |
 //!
@@ -42,6 +43,7 @@
 //! has written. The names of flags, categories and groups are those of Redis' `COMMAND INFO` and
 //! `COMMAND DOCS`.
 
+mod bitmaps;
 mod call;
 mod collections;
 mod connection;
@@ -56,6 +58,7 @@ mod lists;
 mod operands;
 #[cfg(test)]
 mod probes;
+mod pubsub;
 mod resolve;
 mod server;
 mod sets;
@@ -70,7 +73,7 @@ pub use call::{Block, Call, CommandResult, NullReply, Outcome};
 pub use effects::{Effects, Event, EventClass};
 pub use error::CommandError;
 pub(crate) use execute::{Executed, execute, write_null};
-pub(crate) use resolve::find_named;
 pub use resolve::{check_access, resolve};
+pub(crate) use resolve::{check_listening, find_named};
 pub use spec::{Command, Flags, KeyPositions};
 pub use table::{commands, find};

@@ -4,6 +4,7 @@ use super::error::printed;
 use super::table::find;
 use super::{Command, CommandError, Flags};
 use crate::resp::Args;
+use crate::session::Session;
 
 /// The most bytes of an unknown name, and of its arguments, in the error.
 const MOST_SHOWN: usize = 128;
@@ -40,6 +41,23 @@ pub fn check_access(command: &Command, is_authenticated: bool) -> Result<(), Com
         return Ok(());
     }
     Err(CommandError::fixed("NOAUTH Authentication required."))
+}
+
+/// Checks that a session that only listens to channels may run the command.
+///
+/// # Errors
+///
+/// Redis' error if it may not.
+pub(crate) fn check_listening(command: &Command, session: &Session) -> Result<(), CommandError> {
+    let is_allowed = command.changes_listening() || matches!(command.name, "ping" | "quit" | "reset");
+    if is_allowed || !session.is_only_listening() {
+        return Ok(());
+    }
+    Err(CommandError::new(format!(
+        "ERR Can't execute '{}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in \
+         this context",
+        command.name
+    )))
 }
 
 fn unknown(args: Args<'_>) -> CommandError {

@@ -309,6 +309,12 @@ impl Command {
         if self.arity < 0 { args >= wanted } else { args == wanted }
     }
 
+    /// Returns true if it changes what the session listens to. Its reply is sent even if the client
+    /// wants none.
+    pub(crate) fn changes_listening(&self) -> bool {
+        matches!(self.name, "subscribe" | "psubscribe" | "unsubscribe" | "punsubscribe")
+    }
+
     /// Returns true if its task holds the shards alone.
     pub fn holds_alone(&self) -> bool {
         self.flags.has(Flags::WRITE) || self.flags.has(Flags::LOCKS_KEYS)

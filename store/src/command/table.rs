@@ -1,17 +1,22 @@
 //! The table of all commands.
 
 use super::spec::Command;
-use super::{connection, generic, hashes, lists, server, sets, sort, sorted_sets, strings, transactions};
+use super::{
+    bitmaps, connection, generic, hashes, lists, pubsub, server, sets, sort, sorted_sets, strings,
+    transactions,
+};
 use ahash::RandomState;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
 /// The entries of each family.
 const FAMILIES: &[&[Command]] = &[
+    bitmaps::COMMANDS,
     connection::COMMANDS,
     generic::COMMANDS,
     hashes::COMMANDS,
     lists::COMMANDS,
+    pubsub::COMMANDS,
     server::COMMANDS,
     sets::COMMANDS,
     sort::COMMANDS,

@@ -5,7 +5,7 @@ use super::blocked::Blocked;
 use super::engine::{Clock, EffectsHook, Inner};
 use crate::command::Effects;
 use crate::keyspace::{Layout, Shard};
-use crate::server::{Clients, CloseHook, Server, Settings, Statistics};
+use crate::server::{Channels, Clients, CloseHook, MessageHook, Server, Settings, Statistics};
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
@@ -23,6 +23,7 @@ pub struct Builder {
     clock: Clock,
     on_effects: Option<EffectsHook>,
     on_close: Option<CloseHook>,
+    on_message: Option<MessageHook>,
     settings: Vec<(String, String)>,
 }
 
@@ -35,6 +36,7 @@ impl Default for Builder {
             clock: Box::new(system_time),
             on_effects: None,
             on_close: None,
+            on_message: None,
             settings: Vec::new(),
         }
     }
@@ -93,6 +95,14 @@ impl Builder {
         self
     }
 
+    /// Sets a function that is told that messages wait for a session: take them by
+    /// [`Session::take_messages`](crate::session::Session::take_messages), at once or, if the
+    /// session is under way, when it is back.
+    pub fn on_message(mut self, tell: impl Fn(u64) + Send + Sync + 'static) -> Self {
+        self.on_message = Some(Box::new(tell));
+        self
+    }
+
     /// Makes the engine, with an empty keyspace.
     ///
     /// # Panics
@@ -117,6 +127,7 @@ impl Builder {
             settings,
             statistics: Statistics::default(),
             clients: Clients::new(self.on_close),
+            channels: Channels::new(self.on_message),
             started_at: (self.clock)(),
             run_id: run_id(self.seed),
             databases: self.databases,

@@ -58,6 +58,11 @@ impl Client {
         Ok(finished.replies)
     }
 
+    /// Takes the messages of channels to which the session listens, as bytes.
+    pub fn take_messages(&mut self) -> Vec<u8> {
+        self.session.as_mut().map(Session::take_messages).unwrap_or_default()
+    }
+
     /// Returns the session, unless a task has failed with it.
     pub fn session(&self) -> Option<&Session> {
         self.session.as_ref()

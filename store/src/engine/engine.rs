@@ -105,9 +105,11 @@ impl Engine {
         Batch::new(self.inner.clone(), session, requests, Box::new(then)).advance(cx);
     }
 
-    /// Ends a session that is not under way. It watches no keys any more, and is not listed.
+    /// Ends a session that is not under way. It watches no keys and listens to no channel any more,
+    /// and is not listed.
     pub fn close<S: Spawner>(&self, spawner: S, mut session: Session) {
         self.inner.server.clients.close(session.id());
+        session.unsubscribe_all(&self.inner.server.channels);
         session.transaction = None;
         if !session.watched.is_empty() {
             self.submit(spawner, session, Requests::one(["UNWATCH"]), |_, _| {});
@@ -200,12 +202,15 @@ impl Inner {
 
     /// Returns an empty collection of effects.
     pub(super) fn effects(&self) -> Effects {
-        Effects::new(self.on_effects.is_some())
+        Effects::new(self.on_effects.is_some() || self.server.notifies())
     }
 
     /// Passes effects to the function that follows them.
     pub(super) fn report(&self, effects: &Effects) {
         self.server.statistics.count_changes(effects.changes());
+        if self.server.notifies() {
+            effects.events.iter().for_each(|event| self.server.notify(event));
+        }
         if let Some(follow) = self.on_effects.as_ref().filter(|_| !effects.is_empty()) {
             follow(effects);
         }

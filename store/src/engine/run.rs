@@ -6,7 +6,9 @@ use super::calls::Calls;
 use super::engine::Inner;
 use super::plan::runs_now;
 use super::serve::{Errand, serve_ready};
-use crate::command::{Block, Call, Command, Executed, check_access, execute, find_named, resolve};
+use crate::command::{
+    Block, Call, Command, Executed, check_access, check_listening, execute, find_named, resolve,
+};
 use crate::keyspace::{HeldShards, Keys, Waiting};
 use crate::resp::Args;
 use crate::server::CommandCounts;
@@ -85,6 +87,7 @@ impl<'v> Body<'v> {
         let args = requests.args(*next);
         let found = command.map_or_else(|| resolve(args), Ok).and_then(|command| {
             check_access(command, session.is_authenticated)?;
+            check_listening(command, session)?;
             Ok(command)
         });
         let before = reply.len();
@@ -110,7 +113,8 @@ impl<'v> Body<'v> {
                 executed.block
             }
         };
-        batch.session.replies.apply(&mut batch.reply, before);
+        let is_message = command.is_some_and(Command::changes_listening);
+        batch.session.replies.apply(&mut batch.reply, before, is_message);
         block
     }
 

@@ -74,7 +74,7 @@ fn serve(body: &mut Body<'_>, parked: Parked, key: &[u8]) {
         body.inner.blocked.insert(Parked { batch, block, ticket, database });
         return;
     }
-    batch.session.replies.apply(&mut batch.reply, before);
+    batch.session.replies.apply(&mut batch.reply, before, false);
     batch.next += 1;
     body.served.push(batch);
     body.keys.begin(database, body.now);

@@ -277,6 +277,30 @@ fn effects_are_what_is_to_be_replayed() {
 }
 
 #[test]
+fn sources_that_have_expired_are_told_before_what_is_stored() {
+    on_each(settings(), |setting| {
+        let store = Store::new(setting, 4);
+        let mut client = store.engine.client();
+        for (source, command) in [
+            ("SADD s 1", "SUNIONSTORE d t s"),
+            ("ZADD s 1 x", "ZUNIONSTORE d 2 t s"),
+            ("ZADD s 1 x", "ZRANGESTORE d s 0 -1"),
+            ("SET s 1", "BITOP OR d t s"),
+            ("RPUSH s 1", "SORT s STORE d"),
+        ] {
+            for line in ["FLUSHALL", source, "PEXPIRE s 10", "SET d 1"] {
+                run(&mut client, line);
+            }
+            store.time.fetch_add(10, Ordering::SeqCst);
+            std::mem::take(&mut *store.effects.lock().unwrap());
+            assert_eq!(run(&mut client, command), ":0\\r\\n");
+            let log = std::mem::take(&mut *store.effects.lock().unwrap());
+            assert_eq!(log, ["0: DEL s".to_owned(), format!("0: {command}")]);
+        }
+    });
+}
+
+#[test]
 fn a_command_that_panics_costs_its_own_session_alone() {
     silence_tasks();
     {

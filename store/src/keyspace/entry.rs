@@ -62,6 +62,11 @@ impl Entry {
         seconds(now).saturating_sub(self.accessed.load(Ordering::Relaxed))
     }
 
+    /// Returns about how many bytes the entry takes; see [`Value::memory`].
+    pub fn memory(&self, samples: usize) -> usize {
+        size_of::<Self>() + self.key.len() + self.value.memory(samples)
+    }
+
     pub(super) fn into_value(self) -> Value {
         self.value
     }

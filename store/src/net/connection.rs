@@ -23,6 +23,9 @@ impl Socket for UnixStream {}
 /// Replies that a client may leave unread before nothing more is read from it, in bytes.
 const MOST_UNSENT: usize = 1 << 20;
 
+/// Messages that a client may leave unread before it is closed, in bytes.
+const MOST_UNREAD: usize = 32 << 20;
+
 /// A client's connection: an object at one worker.
 pub(super) struct Connection<S: Source> {
     io: Buffered<S>,
@@ -152,6 +155,7 @@ impl<S: Socket> Connection<S> {
             return self.leave(cx);
         }
         self.reply(&replies, cx);
+        self.deliver(cx);
         if self.advance(this, cx) == Handled::Partly {
             self.go_on(this, cx);
         }
@@ -173,6 +177,20 @@ impl<S: Socket> Connection<S> {
     /// Ends the wait for a key, now or when it begins, as the client has gone.
     fn stop_waiting(&self, cx: &mut Context) {
         self.engine.unblock(&*cx.handle(), self.id, Unblock::Close);
+    }
+
+    /// Sends the messages of channels. While requests are under way they wait: their replies come
+    /// first, among them that to SUBSCRIBE.
+    pub fn deliver(&mut self, cx: &mut Context) {
+        let Some(session) = &mut self.session else { return };
+        let messages = session.take_messages();
+        if self.io.is_closed() || messages.is_empty() {
+            return;
+        }
+        if self.io.unsent() > MOST_UNREAD {
+            return self.close(cx);
+        }
+        self.reply(&messages, cx);
     }
 
     /// Sends bytes, as far as the client takes them now.
@@ -228,6 +246,7 @@ impl<S: Socket> Connection<S> {
     /// Ends the connection of a session that was lost.
     fn close_without_session(&mut self, cx: &mut Context) {
         self.engine.server().clients.close(self.id);
+        self.engine.server().channels.forget(self.id);
         self.close(cx);
     }
 }

@@ -65,6 +65,16 @@ impl Connections {
         }
     }
 
+    /// Sends a session's messages, by a task at its connection.
+    pub fn deliver(&self, rt: &RuntimeHandle, session: u64) {
+        match self.lock().get(&session) {
+            None => {}
+            Some(Handle::Tcp(connection)) => deliver(rt, connection),
+            #[cfg(unix)]
+            Some(Handle::Unix(connection)) => deliver(rt, connection),
+        }
+    }
+
     /// Closes all connections whose clients have sent nothing since `moment`, in ms since 1970.
     pub fn close_idle(&self, rt: &RuntimeHandle, moment: u64) {
         for handle in self.lock().values() {
@@ -84,6 +94,10 @@ impl Connections {
 
 fn close<S: Socket>(rt: &RuntimeHandle, connection: &Object<Plain<Connection<S>>>) {
     rt.task(connection.write()).spawn(|connection, cx| connection.close(cx));
+}
+
+fn deliver<S: Socket>(rt: &RuntimeHandle, connection: &Object<Plain<Connection<S>>>) {
+    rt.task(connection.write()).spawn(|connection, cx| connection.deliver(cx));
 }
 
 fn close_if_idle<S: Socket>(rt: &RuntimeHandle, connection: &Object<Plain<Connection<S>>>, moment: u64) {

@@ -19,8 +19,10 @@ use xtasking::{Context, Runtime};
 
 /// The time between two looks for waits that have ended.
 const TICK: Duration = Duration::from_millis(10);
-/// Ticks between two cycles of expiry.
-const TICKS_OF_EXPIRY: u32 = 10;
+/// The time between two cycles of expiry, in ms.
+const EXPIRY_PERIOD: u64 = 100;
+/// The most cycles of expiry at once, after a pause: then each shard has had its turn.
+const MOST_CYCLES: u64 = 10;
 
 /// A store that listens; dropping it leaves the connections as they are. They are closed when the
 /// runtime ends.
@@ -82,13 +84,21 @@ impl Service {
     pub fn start(engine: engine::Builder, rt: &Runtime) -> Self {
         let connections = Arc::new(Connections::default());
         let (open, handle) = (connections.clone(), rt.handle().downgrade());
+        let (listening, runtime) = (open.clone(), handle.clone());
         let engine = engine.on_close(move |session| {
             if let Some(rt) = handle.upgrade() {
                 open.close(&rt, session);
             }
         });
+        let engine = engine.on_message(move |session| {
+            if let Some(rt) = runtime.upgrade() {
+                listening.deliver(&rt, session);
+            }
+        });
         let engine = engine.build(rt);
-        let ticker = Ticker { engine: engine.clone(), connections: connections.clone(), ticks: 0 };
+        let expired_at = engine.now();
+        let ticker =
+            Ticker { engine: engine.clone(), connections: connections.clone(), ticks: 0, expired_at };
         rt.timer(TICK, |cx| ticker.tick(cx));
         Self {
             engine,
@@ -167,6 +177,8 @@ struct Ticker {
     engine: Engine,
     connections: Arc<Connections>,
     ticks: u32,
+    /// The time up to which cycles of expiry have run, in ms since 1970.
+    expired_at: u64,
 }
 
 impl Drop for Ticker {
@@ -182,7 +194,7 @@ impl Ticker {
         self.ticks = self.ticks.wrapping_add(1);
         let rt = cx.handle();
         self.engine.end_waits(&*rt);
-        if self.ticks.is_multiple_of(TICKS_OF_EXPIRY) {
+        for _ in 0..due_cycles(&mut self.expired_at, self.engine.now()) {
             self.engine.remove_expired(&*rt);
         }
         let timeout = self.engine.server().settings.number(Setting::Timeout) as u64;
@@ -190,5 +202,30 @@ impl Ticker {
             self.connections.close_idle(&rt, self.engine.now().saturating_sub(timeout * 1000));
         }
         cx.timer(TICK, |cx| self.tick(cx));
+    }
+}
+
+/// Returns how many cycles of expiry are due, and notes that they run. Ticks are late when there is
+/// much to do, so cycles are counted by the clock.
+fn due_cycles(expired_at: &mut u64, now: u64) -> u64 {
+    let cycles = now.saturating_sub(*expired_at) / EXPIRY_PERIOD;
+    if cycles > MOST_CYCLES || now < *expired_at {
+        *expired_at = now;
+        return cycles.min(MOST_CYCLES);
+    }
+    *expired_at += cycles * EXPIRY_PERIOD;
+    cycles
+}
+
+#[cfg(test)]
+mod tests {
+    use super::due_cycles;
+
+    #[test]
+    fn late_ticks_cost_no_cycles_of_expiry() {
+        let mut expired_at = 1000;
+        let due =
+            [1050, 1130, 1390, 1400, 9000, 9099, 9100, 500, 600].map(|now| due_cycles(&mut expired_at, now));
+        assert_eq!(due, [0, 1, 2, 1, 10, 0, 1, 0, 1]);
     }
 }

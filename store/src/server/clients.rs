@@ -1,5 +1,7 @@
 //! The connections, as other connections see them.
 
+use super::channels::Message;
+use super::inbox::{Inbox, Received};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -38,6 +40,7 @@ pub struct ClientInfo {
     is_blocked: AtomicBool,
     is_killed: AtomicBool,
     state: Mutex<ClientState>,
+    inbox: Mutex<Inbox>,
 }
 
 /// The part of it that changes. The session sets it after each group of requests.
@@ -47,6 +50,10 @@ pub struct ClientState {
     pub name: Vec<u8>,
     /// The database.
     pub database: usize,
+    /// The number of channels to which it listens.
+    pub channels: usize,
+    /// The number of patterns to which it listens.
+    pub patterns: usize,
     /// The number of commands queued since MULTI, if it was called.
     pub queued: Option<usize>,
     /// 2 or 3.
@@ -78,6 +85,7 @@ impl Clients {
             is_blocked: AtomicBool::new(false),
             is_killed: AtomicBool::new(false),
             state: Mutex::new(state),
+            inbox: Mutex::default(),
         });
         lock(&self.open).insert(id, client.clone());
         client
@@ -175,6 +183,16 @@ impl ClientInfo {
     /// Returns the part that changes, as it was after the last requests.
     pub fn state(&self) -> ClientState {
         lock(&self.state).clone()
+    }
+
+    /// Keeps a message until the session takes it.
+    pub(super) fn receive(&self, message: Message) -> Received {
+        lock(&self.inbox).push(message)
+    }
+
+    /// Takes the messages that have arrived.
+    pub(crate) fn take_messages(&self) -> Vec<Message> {
+        lock(&self.inbox).take()
     }
 
     pub(crate) fn update(&self, change: impl FnOnce(&mut ClientState)) {

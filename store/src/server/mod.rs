@@ -6,12 +6,20 @@
 //! | `value_limits` | those of the sizes up to which values are compact |
 //! | `statistics` | [`Statistics`]: what INFO counts |
 //! | `clients` | [`Clients`]: the connections, for CLIENT LIST |
+//! | `channels` | [`Channels`]: those to which connections listen |
+//! | `inbox` | the messages that wait for a connection |
+//! | `notifications` | keyspace events as messages |
 
+mod channels;
 mod clients;
+mod inbox;
+mod notifications;
 mod settings;
 mod statistics;
 mod value_limits;
 
+pub use channels::Channels;
+pub(crate) use channels::{MessageHook, Topic};
 pub(crate) use clients::CloseHook;
 pub use clients::{ClientInfo, ClientState, Clients, Unblock};
 pub use settings::{Setting, SettingError, SettingKind, SettingSpec, Settings};
@@ -29,6 +37,8 @@ pub struct Server {
     pub statistics: Statistics,
     /// The connections.
     pub clients: Clients,
+    /// The channels to which they listen.
+    pub channels: Channels,
     /// When the store began, in ms since 1970.
     pub started_at: u64,
     /// Forty hexadecimal digits that tell this run from others.

@@ -1,5 +1,6 @@
 //! What CONFIG reads and sets.
 
+use super::notifications;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -14,6 +15,10 @@ pub enum SettingKind {
     Memory(i64, i64),
     /// Any text.
     Text,
+    /// Letters of kinds of keyspace events.
+    Events,
+    /// This text alone: the store has nothing else.
+    Only(&'static str),
 }
 
 /// An entry in the registry of settings.
@@ -83,6 +88,12 @@ settings! {
         "The most bytes of requests that are not complete.";
     ProtoMaxBulkLen "proto-max-bulk-len", SettingKind::Memory(1 << 20, i64::MAX), "536870912", true,
         "The longest argument, and the longest string.";
+    NotifyKeyspaceEvents "notify-keyspace-events", SettingKind::Events, "", true,
+        "The kinds of keyspace events that are published; none if it is empty.";
+    Save "save", SettingKind::Only(""), "", true,
+        "When snapshots are taken: never, as there are none.";
+    AppendOnly "appendonly", SettingKind::Only("no"), "no", true,
+        "Whether changes are written to a log: no, as there is none.";
     EnableDebugCommand "enable-debug-command", SettingKind::Flag, "no", false,
         "Whether the command DEBUG is allowed.";
     HashMaxListpackEntries "hash-max-listpack-entries" or "hash-max-ziplist-entries", COUNT, "512", true,
@@ -92,6 +103,8 @@ settings! {
     ListMaxListpackSize "list-max-listpack-size" or "list-max-ziplist-size",
         SettingKind::Integer(i32::MIN as i64, i32::MAX as i64), "-2", true,
         "The most elements of a block of a list, or its size as a negative power of two.";
+    ListCompressDepth "list-compress-depth", SettingKind::Integer(0, i32::MAX as i64), "0", true,
+        "The blocks at each end of a list that are not compressed: taken, but none are compressed.";
     SetMaxIntsetEntries "set-max-intset-entries", COUNT, "512", true,
         "The most members of a set that is an array of integers.";
     SetMaxListpackEntries "set-max-listpack-entries", COUNT, "128", true,
@@ -168,6 +181,8 @@ impl Settings {
             SettingKind::Flag => if number() == 1 { "yes" } else { "no" }.to_owned(),
             SettingKind::Integer(..) | SettingKind::Memory(..) => number().to_string(),
             SettingKind::Text => self.texts.lock().unwrap_or_else(PoisonError::into_inner)[index].clone(),
+            SettingKind::Only(text) => text.to_owned(),
+            SettingKind::Events => notifications::show(number()),
         }
     }
 
@@ -240,6 +255,10 @@ fn parse(spec: &SettingSpec, value: &str) -> Result<i64, String> {
     };
     match spec.kind {
         SettingKind::Text => Ok(0),
+        SettingKind::Only(text) if value == text => Ok(0),
+        SettingKind::Only(text) => Err(format!("argument must be '{text}': the store has nothing else")),
+        SettingKind::Events => notifications::parse(value)
+            .ok_or_else(|| "Invalid event class character. Use 'Ag$lshzxeKEtmdn'.".to_owned()),
         SettingKind::Flag => match value.to_ascii_lowercase().as_str() {
             "yes" => Ok(1),
             "no" => Ok(0),
@@ -287,6 +306,10 @@ mod tests {
         assert_eq!(settings.shown(hash), "512");
         assert!(matches!(Settings::check(hash, "x"), Err(SettingError::Refused(_))));
         assert!(matches!(Settings::check(0, "8"), Err(SettingError::Refused(_))));
+        // What the store does not have is not accepted.
+        assert_eq!(settings.set("save", ""), Ok(()));
+        assert!(matches!(settings.set("save", "900 1"), Err(SettingError::Refused(_))));
+        assert!(matches!(settings.set("appendonly", "yes"), Err(SettingError::Refused(_))));
         assert_eq!(settings.set("nothing", "1"), Err(SettingError::Unknown));
     }
 

@@ -1,11 +1,13 @@
 //! The state of a connection.
 
 mod replies;
+mod subscriptions;
 
 pub(crate) use replies::Replies;
+pub(crate) use subscriptions::Subscriptions;
 
 use crate::resp::{Protocol, Requests};
-use crate::server::ClientInfo;
+use crate::server::{ClientInfo, Topic};
 use std::sync::Arc;
 
 /// The state of a connection, between its requests: it moves into the tasks that run them, and
@@ -27,6 +29,8 @@ pub struct Session {
     pub is_closing: bool,
     /// Which replies the client wants.
     pub(crate) replies: Replies,
+    /// What it listens to.
+    pub(crate) subscriptions: Subscriptions,
     /// What other sessions see of this one.
     pub(crate) client: Arc<ClientInfo>,
     random: u64,
@@ -79,6 +83,7 @@ impl Session {
             watched: Vec::new(),
             is_closing: false,
             replies: Replies::On,
+            subscriptions: Subscriptions::default(),
             client,
             random,
         }
@@ -98,6 +103,8 @@ impl Session {
     pub(crate) fn publish(&self, last_command: &'static str, now: u64) {
         self.client.update(|state| {
             state.database = self.database;
+            state.channels = self.subscriptions.count(Topic::Channel);
+            state.patterns = self.subscriptions.count(Topic::Pattern);
             state.queued = self.transaction.as_ref().map(Transaction::len);
             state.protocol = if self.protocol == Protocol::Two { 2 } else { 3 };
             state.last_command = last_command;

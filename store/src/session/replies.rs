@@ -17,9 +17,10 @@ pub(crate) enum Replies {
 }
 
 impl Replies {
-    /// Removes the reply to a command, from `before` on, if the client does not want it.
-    pub(crate) fn apply(&mut self, reply: &mut Reply, before: usize) {
-        if *self != Self::On {
+    /// Removes the reply to a command, from `before` on, if the client does not want it. A message
+    /// stays.
+    pub(crate) fn apply(&mut self, reply: &mut Reply, before: usize, is_message: bool) {
+        if *self != Self::On && !is_message {
             reply.truncate(before);
         }
         *self = match *self {

@@ -1,6 +1,7 @@
 //! Hashes: pairs of field and value in one buffer when small, a hash table when large.
 
 use crate::value::limits::CompactLimits;
+use crate::value::memory::{sampled, table_bytes};
 use crate::value::packed::PackedList;
 use crate::value::table::{IndexedTable, scan_range};
 
@@ -40,6 +41,17 @@ impl Hash {
     /// Returns true if there is no field.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// Returns about how many bytes it points to, from so many samples.
+    pub(super) fn memory(&self, samples: usize) -> usize {
+        match &self.repr {
+            Repr::Packed(pairs) => pairs.memory(),
+            Repr::Table(table) => {
+                let pairs = table.iter().map(|(field, value)| field.len() + value.len());
+                table_bytes::<(Box<[u8]>, Box<[u8]>)>(table.capacity()) + sampled(pairs, samples)
+            }
+        }
     }
 
     /// Returns the encoding as `OBJECT ENCODING` names it.

@@ -73,6 +73,11 @@ impl IntSet {
         true
     }
 
+    /// Returns how many bytes it points to.
+    pub(super) fn memory(&self) -> usize {
+        self.bytes.capacity()
+    }
+
     /// Iterates over the members in ascending order.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = i64> {
         (0..self.len()).filter_map(|index| self.get(index))

@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use crate::value::limits::CompactLimits;
+use crate::value::memory::sampled;
 use crate::value::packed::{PackedList, entry_len};
 
 /// A list of byte strings.
@@ -41,6 +42,12 @@ impl List {
     /// Returns true if there is no element.
     pub const fn is_empty(&self) -> bool {
         self.len == 0
+    }
+
+    /// Returns about how many bytes it points to, from so many samples.
+    pub(super) fn memory(&self, samples: usize) -> usize {
+        let chunks = self.chunks.iter().map(PackedList::memory);
+        self.chunks.capacity() * size_of::<PackedList>() + sampled(chunks, samples)
     }
 
     /// Returns the encoding as `OBJECT ENCODING` names it.

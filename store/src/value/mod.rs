@@ -10,6 +10,7 @@
 //! | `list`, `hash`, `set`, `sorted_set` | [`List`], [`struct@Hash`], [`Set`], [`SortedSet`] |
 //! | `extended` | [`Extended`]: floating point as INCRBYFLOAT computes it |
 //! | `limits` | [`CompactLimits`]: the sizes up to which they are compact |
+//! | `memory` | how much memory values take |
 //! | `packed` | byte strings in one buffer |
 //! | `intset` | integers in one buffer |
 //! | `table` | hash tables whose entries have indices |
@@ -21,6 +22,7 @@ mod hash;
 mod intset;
 mod limits;
 mod list;
+mod memory;
 mod packed;
 mod set;
 mod sorted_set;

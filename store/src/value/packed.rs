@@ -14,6 +14,13 @@ pub struct PackedList {
     len: usize,
 }
 
+impl PackedList {
+    /// Returns how many bytes it points to.
+    pub(super) fn memory(&self) -> usize {
+        self.bytes.capacity()
+    }
+}
+
 /// Bytes of the length `len` as a varint.
 const fn varint_len(len: usize) -> usize {
     match len {

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use crate::resp::parse_integer;
 use crate::value::intset::IntSet;
 use crate::value::limits::CompactLimits;
+use crate::value::memory::{sampled, table_bytes};
 use crate::value::packed::PackedList;
 use crate::value::table::{Members, scan_range};
 
@@ -47,6 +48,18 @@ impl Set {
     /// Returns true if there is no member.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// Returns about how many bytes it points to, from so many samples.
+    pub(super) fn memory(&self, samples: usize) -> usize {
+        match &self.repr {
+            Repr::Integers(integers) => integers.memory(),
+            Repr::Packed(members) => members.memory(),
+            Repr::Table(table) => {
+                let members = table.iter().map(|member| member.len());
+                table_bytes::<Box<[u8]>>(table.capacity()) + sampled(members, samples)
+            }
+        }
     }
 
     /// Returns the encoding as `OBJECT ENCODING` names it.

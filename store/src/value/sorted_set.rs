@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use crate::value::counted_tree::CountedTree;
 use crate::value::limits::CompactLimits;
+use crate::value::memory::{sampled, table_bytes};
 use crate::value::packed::PackedList;
 use crate::value::table::{IndexedTable, scan_range};
 
@@ -78,6 +79,20 @@ impl SortedSet {
     /// Returns true if there is no member.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// Returns about how many bytes it points to, from so many samples.
+    pub(super) fn memory(&self, samples: usize) -> usize {
+        match &self.repr {
+            Repr::Packed(members) => members.memory(),
+            Repr::Table(index) => {
+                // The counts of an `Arc` are before its bytes; its members are in the tree too.
+                let members = index.scores.keys().map(|member| 2 * size_of::<usize>() + member.len());
+                table_bytes::<(Arc<[u8]>, f64)>(index.scores.capacity())
+                    + self.len() * size_of::<RankedMember>()
+                    + sampled(members, samples)
+            }
+        }
     }
 
     /// Returns the encoding as `OBJECT ENCODING` names it.

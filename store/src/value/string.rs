@@ -56,6 +56,15 @@ impl StringValue {
         }
     }
 
+    /// Returns how many bytes it points to.
+    pub(super) fn memory(&self) -> usize {
+        match self {
+            Self::Integer(_) => 0,
+            Self::Fixed(bytes) => bytes.len(),
+            Self::Growing(bytes) => bytes.capacity(),
+        }
+    }
+
     /// Returns true if there are no bytes.
     pub fn is_empty(&self) -> bool {
         self.len() == 0

@@ -9,14 +9,16 @@ use std::sync::Arc;
 fn line(client: &ClientInfo, now: u64) -> String {
     let state = client.state();
     let seconds = |from: u64| now.saturating_sub(from) / 1000;
-    let flags = match (client.is_blocked(), state.queued.is_some(), state.is_spared) {
-        (true, ..) => "b",
-        (_, true, _) => "x",
-        (_, _, true) => "e",
-        _ => "N",
-    };
+    let flags = [
+        (state.channels + state.patterns > 0, 'P'),
+        (state.queued.is_some(), 'x'),
+        (client.is_blocked(), 'b'),
+        (state.is_spared, 'e'),
+    ];
+    let set: String = flags.iter().filter(|(is_set, _)| *is_set).map(|(_, letter)| *letter).collect();
+    let flags = if set.is_empty() { "N" } else { &set };
     format!(
-        "id={} addr={} name={} age={} idle={} flags={flags} db={} sub=0 psub=0 ssub=0 multi={} events=r \
+        "id={} addr={} name={} age={} idle={} flags={flags} db={} sub={} psub={} ssub=0 multi={} events=r \
          cmd={} user=default redir=-1 resp={}",
         client.id(),
         client.address(),
@@ -24,6 +26,8 @@ fn line(client: &ClientInfo, now: u64) -> String {
         seconds(client.opened_at()),
         seconds(state.last_at),
         state.database,
+        state.channels,
+        state.patterns,
         state.queued.map_or(-1, |queued| queued as i64),
         state.last_command,
         state.protocol,
@@ -38,12 +42,30 @@ pub(super) fn info(call: &mut Call<'_, '_>) -> CommandResult {
     call.done()
 }
 
-/// Returns true if clients are of this type: all are normal ones.
-fn is_type(name: &[u8]) -> Result<bool, CommandError> {
+/// Reads a type of clients.
+fn parse_type(name: &[u8]) -> Result<ClientType, CommandError> {
     match name.to_ascii_lowercase().as_slice() {
-        b"normal" => Ok(true),
-        b"master" | b"slave" | b"replica" | b"pubsub" => Ok(false),
+        b"normal" => Ok(ClientType::Normal),
+        b"pubsub" => Ok(ClientType::Listening),
+        b"master" | b"slave" | b"replica" => Ok(ClientType::Server),
         _ => Err(CommandError::with_arg("ERR Unknown client type '", name, "'")),
+    }
+}
+
+/// What a client does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ClientType {
+    Normal,
+    /// It listens to channels.
+    Listening,
+    /// It is another server: there is none.
+    Server,
+}
+
+impl ClientType {
+    fn of(client: &ClientInfo) -> Self {
+        let state = client.state();
+        if state.channels + state.patterns > 0 { Self::Listening } else { Self::Normal }
     }
 }
 
@@ -52,9 +74,8 @@ pub(super) fn list(call: &mut Call<'_, '_>) -> CommandResult {
     call.session.publish("client|list", now);
     let mut clients = call.server.clients.all();
     if args.len() == 4 && args.is(2, "type") {
-        if !is_type(args.at(3))? {
-            clients.clear();
-        }
+        let wanted = parse_type(args.at(3))?;
+        clients.retain(|client| ClientType::of(client) == wanted);
     } else if args.len() > 3 && args.is(2, "id") {
         let ids = args.skip(3).iter().map(parse_integer).collect::<Option<Vec<_>>>();
         let ids = ids.ok_or(CommandError::fixed("ERR Invalid client ID"))?;
@@ -72,16 +93,15 @@ pub(super) fn list(call: &mut Call<'_, '_>) -> CommandResult {
 #[derive(Debug, Default)]
 struct Filter<'a> {
     id: Option<u64>,
+    kind: Option<ClientType>,
     address: Option<&'a [u8]>,
-    /// False if the type or the local address fits no connection.
-    is_possible: bool,
     spares_itself: bool,
 }
 
 impl<'a> Filter<'a> {
     fn read(call: &Call<'a, '_>) -> Result<Self, CommandError> {
         let args = call.args;
-        let mut filter = Self { is_possible: true, spares_itself: true, ..Self::default() };
+        let mut filter = Self { spares_itself: true, ..Self::default() };
         for at in (2..args.len()).step_by(2) {
             let value = args.get(at + 1).ok_or(CommandError::SYNTAX)?;
             match args.at(at).to_ascii_lowercase().as_slice() {
@@ -90,7 +110,7 @@ impl<'a> Filter<'a> {
                     filter.id =
                         Some(id.ok_or(CommandError::fixed("ERR client-id should be greater than 0"))?);
                 }
-                b"type" => filter.is_possible &= is_type(value)?,
+                b"type" => filter.kind = Some(parse_type(value)?),
                 b"addr" => filter.address = Some(value),
                 b"user" if value == b"default" => {}
                 b"user" => return Err(CommandError::with_arg("ERR No such user '", value, "'")),
@@ -103,7 +123,7 @@ impl<'a> Filter<'a> {
     }
 
     fn takes(&self, client: &ClientInfo, own: u64) -> bool {
-        self.is_possible
+        self.kind.is_none_or(|kind| kind == ClientType::of(client))
             && self.id.is_none_or(|id| id == client.id())
             && self.address.is_none_or(|address| address == client.address().as_bytes())
             && !(self.spares_itself && client.id() == own)
@@ -114,7 +134,7 @@ pub(super) fn kill(call: &mut Call<'_, '_>) -> CommandResult {
     // The old form names an address only, and may close the own connection.
     let is_old = call.args.len() == 3;
     let filter = match is_old {
-        true => Filter { address: call.args.get(2), is_possible: true, ..Filter::default() },
+        true => Filter { address: call.args.get(2), ..Filter::default() },
         false => Filter::read(call)?,
     };
     let own = call.session.id();

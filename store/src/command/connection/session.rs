@@ -7,6 +7,11 @@ use crate::session::Replies;
 
 pub(super) fn ping(call: &mut Call<'_, '_>) -> CommandResult {
     match call.args.len() {
+        1 | 2 if call.session.is_only_listening() => {
+            call.reply.array(2);
+            call.reply.bulk(b"pong");
+            call.reply.bulk(call.args.get(1).unwrap_or_default());
+        }
         1 => call.reply.simple("PONG"),
         2 => call.reply.bulk(call.args.at(1)),
         _ => return Err(CommandError::wrong_arity("ping")),
@@ -31,6 +36,7 @@ pub(super) fn quit(call: &mut Call<'_, '_>) -> CommandResult {
 
 pub(super) fn reset(call: &mut Call<'_, '_>) -> CommandResult {
     forget_watched(call);
+    call.session.unsubscribe_all(&call.server.channels);
     let session = &mut *call.session;
     session.transaction = None;
     session.database = 0;

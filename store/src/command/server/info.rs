@@ -103,13 +103,16 @@ fn stats(call: &mut Call<'_, '_>, text: &mut String) {
     field(text, format_args!("evicted_keys:0"));
     field(text, format_args!("keyspace_hits:{hits}"));
     field(text, format_args!("keyspace_misses:{misses}"));
-    field(text, format_args!("pubsub_channels:0"));
-    field(text, format_args!("pubsub_patterns:0"));
+    field(text, format_args!("pubsub_channels:{}", call.server.channels.channels()));
+    field(text, format_args!("pubsub_patterns:{}", call.server.channels.patterns()));
 }
 
-fn replication(_: &mut Call<'_, '_>, text: &mut String) {
+fn replication(call: &mut Call<'_, '_>, text: &mut String) {
     field(text, format_args!("role:master"));
     field(text, format_args!("connected_slaves:0"));
+    field(text, format_args!("master_failover_state:no-failover"));
+    field(text, format_args!("master_replid:{}", call.server.run_id));
+    field(text, format_args!("master_repl_offset:0"));
 }
 
 /// The processor time of the process in hundredths of a second, user's and system's.

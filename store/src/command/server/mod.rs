@@ -6,11 +6,13 @@
 //! | `config` | CONFIG |
 //! | `info` | INFO |
 //! | `debug` | DEBUG |
+//! | `memory` | MEMORY |
 
 mod config;
 mod debug;
 mod info;
 mod introspection;
+mod memory;
 
 use super::container::container;
 use super::{Call, Command, CommandError, CommandResult, Flags};
@@ -116,6 +118,17 @@ pub(super) const COMMANDS: &[Command] = &[
         .flags(&[Flags::ENDS_GROUP, Flags::ADMIN, Flags::NOSCRIPT, Flags::LOADING, Flags::STALE])
         .keys_by(debug_keys)
         .doc("server", "1.0.0", "Depends on subcommand", "A container for debugging commands"),
+    Command::new("memory", -2, container)
+        .doc("server", "4.0.0", "Depends on subcommand", "A container for memory diagnostics commands")
+        .subcommands(&[Command::new("memory|usage", -3, memory::usage)
+            .flags(&[Flags::READONLY])
+            .keys(2, 2, 1)
+            .doc(
+                "server",
+                "4.0.0",
+                "O(N) where N is the number of samples.",
+                "Estimate the memory usage of a key",
+            )]),
     Command::new("function", -2, container)
         .doc("scripting", "7.0.0", "Depends on subcommand", "A container for function commands")
         .subcommands(&[Command::new("function|flush", -2, function_flush)

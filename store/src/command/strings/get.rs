@@ -5,7 +5,7 @@ use crate::keyspace::Keys;
 use crate::value::{StringValue, Value};
 
 /// Finds a string to read it.
-pub(super) fn read_string<'k>(
+pub(in super::super) fn read_string<'k>(
     keys: &'k Keys<'_>,
     key: &[u8],
 ) -> Result<Option<&'k StringValue>, CommandError> {

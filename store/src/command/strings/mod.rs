@@ -12,6 +12,8 @@ mod get;
 mod lcs;
 mod set;
 
+pub(super) use get::read_string;
+
 use super::{Command, Flags};
 use change::{append, decr, decrby, incr, incrby, incrbyfloat, setrange};
 use get::{get, getdel, getrange, mget, strlen};

@@ -1,0 +1,54 @@
+//! SUBSCRIBE, PSUBSCRIBE and their opposites.
+
+use super::{Call, CommandResult};
+use crate::server::Topic;
+
+/// Confirms a change. Messages that came before it are sent before it.
+fn confirm(call: &mut Call<'_, '_>, what: &str, name: Option<&[u8]>) {
+    if !planted!("message-after-the-end") {
+        call.session.write_messages(call.reply);
+    }
+    call.reply.push(3);
+    call.reply.bulk(what.as_bytes());
+    call.reply.bulk_or_null(name);
+    call.reply.count(call.session.subscriptions.len());
+}
+
+fn listen(call: &mut Call<'_, '_>, topic: Topic, what: &str) -> CommandResult {
+    for name in call.args.skip(1).iter() {
+        call.session.subscribe(&call.server.channels, topic, name);
+        confirm(call, what, Some(name));
+    }
+    call.done()
+}
+
+fn stop(call: &mut Call<'_, '_>, topic: Topic, what: &str) -> CommandResult {
+    let named: Vec<Box<[u8]>> = match call.args.len() {
+        1 => call.session.subscriptions.names(topic),
+        _ => call.args.skip(1).iter().map(Into::into).collect(),
+    };
+    if named.is_empty() {
+        confirm(call, what, None);
+    }
+    for name in named {
+        call.session.unsubscribe(&call.server.channels, topic, &name);
+        confirm(call, what, Some(&name));
+    }
+    call.done()
+}
+
+pub(super) fn subscribe(call: &mut Call<'_, '_>) -> CommandResult {
+    listen(call, Topic::Channel, "subscribe")
+}
+
+pub(super) fn psubscribe(call: &mut Call<'_, '_>) -> CommandResult {
+    listen(call, Topic::Pattern, "psubscribe")
+}
+
+pub(super) fn unsubscribe(call: &mut Call<'_, '_>) -> CommandResult {
+    stop(call, Topic::Channel, "unsubscribe")
+}
+
+pub(super) fn punsubscribe(call: &mut Call<'_, '_>) -> CommandResult {
+    stop(call, Topic::Pattern, "punsubscribe")
+}

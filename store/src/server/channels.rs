@@ -1,0 +1,129 @@
+//! Channels, and the sessions that listen to them.
+
+use super::{ClientInfo, Clients};
+use crate::glob;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// A message on its way to a session.
+#[derive(Clone, Debug)]
+pub(crate) struct Message {
+    /// The pattern by which the session listens; `None` if it listens to the channel.
+    pub(crate) pattern: Option<Arc<[u8]>>,
+    pub(crate) channel: Arc<[u8]>,
+    pub(crate) payload: Arc<[u8]>,
+}
+
+/// What a session listens to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Topic {
+    Channel,
+    Pattern,
+}
+
+/// Is told that there are messages for a session that had none.
+pub(crate) type MessageHook = Box<dyn Fn(u64) + Send + Sync>;
+
+/// The listeners of each channel or pattern, by the number of their session.
+type Listeners = BTreeMap<Arc<[u8]>, BTreeMap<u64, Arc<ClientInfo>>>;
+
+/// The channels and patterns to which sessions listen.
+#[derive(Default)]
+pub struct Channels {
+    open: Mutex<[Listeners; 2]>,
+    on_message: Option<MessageHook>,
+}
+
+impl Channels {
+    pub(crate) fn new(on_message: Option<MessageHook>) -> Self {
+        Self { on_message, ..Self::default() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, [Listeners; 2]> {
+        // Nothing panics inside.
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn subscribe(&self, topic: Topic, name: &[u8], client: &Arc<ClientInfo>) {
+        let mut open = self.lock();
+        open[topic as usize].entry(name.into()).or_default().insert(client.id(), client.clone());
+    }
+
+    pub(crate) fn unsubscribe(&self, topic: Topic, name: &[u8], session: u64) {
+        let mut open = self.lock();
+        let Some(listeners) = open[topic as usize].get_mut(name) else { return };
+        listeners.remove(&session);
+        if listeners.is_empty() {
+            open[topic as usize].remove(name);
+        }
+    }
+
+    /// Ends all that a lost session listens to.
+    #[cfg(feature = "net")]
+    pub(crate) fn forget(&self, session: u64) {
+        for topic in &mut *self.lock() {
+            topic.retain(|_, listeners| {
+                listeners.remove(&session);
+                !listeners.is_empty()
+            });
+        }
+    }
+
+    /// Sends a message to all that listen, and returns to how many. A session that does not take
+    /// what it was sent is closed.
+    pub(crate) fn publish(&self, clients: &Clients, channel: &[u8], payload: &[u8]) -> usize {
+        let (mut told, mut full) = (Vec::new(), Vec::new());
+        let mut count = 0;
+        // All messages are handed over under the lock, so each session gets them in one order.
+        let open = self.lock();
+        let [channels, patterns] = &*open;
+        let exact = channels.get(channel).into_iter().map(|listeners| (None, listeners));
+        let matching = patterns.iter().filter(|(pattern, _)| glob::matches(pattern, channel));
+        let (channel, payload) = (Arc::from(channel), Arc::from(payload));
+        let message = Message { pattern: None, channel, payload };
+        for (pattern, listeners) in exact.chain(matching.map(|(name, all)| (Some(name), all))) {
+            let message = Message { pattern: pattern.cloned(), ..message.clone() };
+            for (session, client) in listeners {
+                count += 1;
+                let state = client.receive(message.clone());
+                told.extend(state.was_empty.then_some(*session));
+                full.extend(state.is_full.then(|| client.clone()));
+            }
+        }
+        drop(open);
+        if let Some(tell) = &self.on_message {
+            told.into_iter().for_each(tell);
+        }
+        full.iter().for_each(|client| clients.kill(client));
+        count
+    }
+
+    /// Returns the channels with listeners that match a pattern.
+    pub(crate) fn matching(&self, pattern: Option<&[u8]>) -> Vec<Arc<[u8]>> {
+        let open = self.lock();
+        let names = open[Topic::Channel as usize].keys();
+        names.filter(|name| pattern.is_none_or(|pattern| glob::matches(pattern, name))).cloned().collect()
+    }
+
+    /// Returns how many sessions listen to a channel.
+    pub(crate) fn listeners(&self, channel: &[u8]) -> usize {
+        self.lock()[Topic::Channel as usize].get(channel).map_or(0, BTreeMap::len)
+    }
+
+    /// Returns the number of channels with listeners.
+    pub fn channels(&self) -> usize {
+        self.lock()[Topic::Channel as usize].len()
+    }
+
+    /// Returns the number of patterns with listeners.
+    pub fn patterns(&self) -> usize {
+        self.lock()[Topic::Pattern as usize].len()
+    }
+}
+
+impl fmt::Debug for Channels {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Channels").field("channels", &self.channels()).finish_non_exhaustive()
+    }
+}
