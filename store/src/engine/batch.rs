@@ -42,9 +42,11 @@ impl Batch {
         Box::new(Self { inner, session, requests, next: 0, reply, then })
     }
 
-    /// Runs the next requests: at once as long as they need no shards, else in a task.
+    /// Runs the next requests: at once as long as they need no shards, else in a task. None of a
+    /// session that is gone.
     pub(super) fn advance(mut self: Box<Self>, cx: &mut Context) {
         loop {
+            self.session.is_closing |= self.session.client.is_gone();
             if self.next == self.requests.len() || self.session.is_closing {
                 return self.finish(cx);
             }

@@ -13,6 +13,7 @@ mod statistics;
 mod value_limits;
 
 pub(crate) use clients::CloseHook;
+pub(crate) use clients::Ended;
 pub use clients::{ClientInfo, ClientState, Clients, Unblock};
 pub use settings::{Setting, SettingError, SettingKind, SettingSpec, Settings};
 pub use statistics::{CommandCounts, Statistics};
