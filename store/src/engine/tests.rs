@@ -379,3 +379,21 @@ fn a_move_to_another_shard_comes_before_later_requests_of_the_session() {
         }
     });
 }
+
+#[test]
+fn a_scan_in_a_transaction_stops_where_the_next_shard_is_not_held() {
+    on_each(settings(), |setting| {
+        let store = Store::new(setting, 256);
+        let mut client = store.engine.client();
+        let (first_missing, far) = (64u64 << 32, 200u64 << 32);
+        run(&mut client, "MULTI");
+        run(&mut client, "SCAN 0 COUNT 1000");
+        run(&mut client, &format!("SCAN {far} COUNT 1000"));
+        let number = first_missing.to_string();
+        let expected = format!(
+            "*2\\r\\n*2\\r\\n${}\\r\\n{number}\\r\\n*0\\r\\n*2\\r\\n$1\\r\\n0\\r\\n*0\\r\\n",
+            number.len()
+        );
+        assert_eq!(run(&mut client, "EXEC"), expected);
+    });
+}
